@@ -3,30 +3,128 @@
 //! `-- --nocapture` prints how many states there were.
 #![forbid(unsafe_code)]
 
-use midplane_tests::epochs::cases::table;
+use midplane_tests::epochs::cases::{Finds, Row, table};
 use midplane_tests::epochs::explore::{Found, explore, walk};
 use midplane_tests::epochs::random::Windows;
 use mpi_adi::device::rma::epochs::Flaw;
 
-/// More than the largest row has.
-const LIMIT: u64 = 3_000_000;
+/// States after which a job is given up.
+const LIMIT: u64 = 50_000_000;
+
+/// How many states the jobs have in which all holds, by their names: a number that changes fails the test.
+const STATES: [(&str, u64); 44] = [
+    ("exchange, no key", 17866),
+    ("exchange, all keys", 50731),
+    ("ring, no key", 207376),
+    ("ring, all keys", 207376),
+    ("late origin, no key", 3456),
+    ("late origin, all keys", 7776),
+    ("late origin and a fence, no key", 41522),
+    ("late origin and a fence, all keys", 97682),
+    ("passed by, no key", 31686),
+    ("passed by, all keys", 45084),
+    ("behind a fence, no key", 19692),
+    ("behind a fence, all keys", 19692),
+    ("fences, no key", 180789),
+    ("fences, all keys", 180789),
+    ("a fence alone, no key", 893),
+    ("a fence alone, all keys", 893),
+    ("fences and a look, no key", 32144),
+    ("fences and a look, all keys", 32144),
+    ("locks, no key", 9721),
+    ("locks, all keys", 9721),
+    ("a lock of one's own, no key", 2057),
+    ("a lock of one's own, all keys", 2057),
+    ("transactions, no key", 35972),
+    ("transactions, all keys", 119780),
+    ("everyone, no key", 41495),
+    ("everyone, all keys", 41495),
+    ("two windows, no key", 4770),
+    ("two windows, all keys", 10786),
+    ("on itself, all keys", 12),
+    ("on itself, no key", 12),
+    ("unexposed, all keys", 316),
+    ("unexposed, no key", 316),
+    ("granted twice, all keys", 856),
+    ("granted twice, no key", 856),
+    ("counted, all keys", 52128),
+    ("counted, no key", 26816),
+    ("gets and more, all keys", 641),
+    ("gets and more, no key", 641),
+    ("gets, all keys", 297),
+    ("gets, no key", 297),
+    ("flushed at all, all keys", 98580),
+    ("flushed at all, no key", 98580),
+    ("flushed, all keys", 122892),
+    ("flushed, no key", 122892),
+];
+
+/// Explores rows; those of which something else is found than must be.
+fn surprises(
+    rows: impl Iterator<Item = Row>,
+    is_expected: impl Fn(&Row, &Found) -> bool,
+) -> String {
+    let explored = rows.filter_map(|row| {
+        let found = explore(&row.case, LIMIT);
+        println!("{}: {found}", row.name);
+        (!is_expected(&row, &found)).then(|| format!("{}: {found}\n", row.name))
+    });
+    explored.collect()
+}
 
 #[test]
-fn epochs_keep_their_rules_and_each_broken_one_is_found() {
-    let mut surprises = Vec::new();
-    for row in table() {
-        let found = explore(&row.case, LIMIT);
-        let is_expected = match (&found, row.finds) {
-            (Found::Sound(_), None) => true,
-            (Found::Broken(what, _), Some(wanted)) => *what == wanted,
-            _ => false,
-        };
-        println!("{}: {found}", row.name);
-        if !is_expected {
-            surprises.push(format!("{}: {found}", row.name));
-        }
+fn epochs_keep_their_rules() {
+    let states = |row: &Row| STATES.iter().find(|(name, _)| *name == row.name);
+    let rows = table().into_iter().filter(|row| states(row).is_some());
+    let surprises = surprises(rows, |row, found| {
+        states(row).is_some_and(|(_, states)| *found == Found::Sound(*states))
+    });
+    assert!(surprises.is_empty(), "{surprises}");
+}
+
+/// The others, each as long as all of those together.
+#[test]
+#[ignore = "minutes: each pair of epochs beside a second window, and locks that cross each other"]
+fn epochs_keep_their_rules_in_long_jobs() {
+    let is_long = |row: &Row| STATES.iter().all(|(name, _)| *name != row.name);
+    let rows = table()
+        .into_iter()
+        .filter(|row| row.finds == Finds::Sound && is_long(row));
+    let surprises = surprises(rows, |_, found| matches!(found, Found::Sound(_)));
+    assert!(surprises.is_empty(), "{surprises}");
+}
+
+/// Rules whose jobs have millions of states.
+const LONG: [Flaw; 2] = [Flaw::QueuesBeside, Flaw::NeverUrges];
+
+fn is_found(row: &Row, found: &Found) -> bool {
+    match found {
+        Found::Broken(what, _) => row.finds == Finds::Broken(what),
+        _ => false,
     }
-    assert!(surprises.is_empty(), "{}", surprises.join("\n"));
+}
+
+#[test]
+fn each_broken_rule_is_found() {
+    let is_short = |flaw: Flaw| !LONG.contains(&flaw);
+    let rows = table().into_iter();
+    let surprises = surprises(
+        rows.filter(|row| row.case.flaw.is_some_and(is_short)),
+        is_found,
+    );
+    assert!(surprises.is_empty(), "{surprises}");
+}
+
+#[test]
+#[ignore = "minutes: jobs of millions of states"]
+fn each_broken_rule_is_found_in_long_jobs() {
+    let is_long = |flaw: Flaw| LONG.contains(&flaw);
+    let rows = table().into_iter();
+    let surprises = surprises(
+        rows.filter(|row| row.case.flaw.is_some_and(is_long)),
+        is_found,
+    );
+    assert!(surprises.is_empty(), "{surprises}");
 }
 
 fn random(seed: u64, flaw: Option<Flaw>) -> Found {

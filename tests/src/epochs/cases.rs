@@ -4,7 +4,7 @@ use mpi_adi::device::rma::epochs::{Flaw, Reorder, Sort};
 use mpi_adi::device::rma::wire::Kind;
 use mpi_adi::envelope::Rank;
 
-use super::explore::{BESIDE, Case, END};
+use super::explore::{BESIDE, Case, END, SENSE};
 use super::memory::{BUFFERS, WINDOW};
 use super::script::{ADD, Call, Do, REPLACE, WRONG_BYTES};
 
@@ -12,11 +12,20 @@ use super::script::{ADD, Call, Do, REPLACE, WRONG_BYTES};
 #[derive(Clone, Debug)]
 pub struct Row {
     /// Its name.
-    pub name: &'static str,
+    pub name: String,
     /// The job.
     pub case: Case,
-    /// What does not hold, if something is broken.
-    pub finds: Option<&'static str>,
+    /// What must be found.
+    pub finds: Finds,
+}
+
+/// What an exploration must find.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Finds {
+    /// All holds.
+    Sound,
+    /// Something is broken, and this does not hold.
+    Broken(&'static str),
 }
 
 /// No epoch passes another.
@@ -65,6 +74,11 @@ fn operation(kind: Kind, (epoch, target): (usize, u32), place: usize, from: usiz
         other: BUFFERS + 8 * from + 4,
         ..Do::new((epoch, target), kind, (place, BUFFERS + 8 * from), 2)
     })
+}
+
+/// More bytes than an answer holds.
+fn long_get(at: (usize, u32), place: usize, into: usize) -> Call {
+    Call::Do(Do::new(at, Kind::Get, (place, BUFFERS + 8 * into), 20))
 }
 
 fn put(at: (usize, u32), place: usize, from: usize) -> Call {
@@ -380,13 +394,7 @@ fn gets() -> Vec<Vec<Call>> {
         ],
         vec![
             start(0, &[0]),
-            Call::Do(Do {
-                len: 20,
-                ..match operation(Kind::Get, (0, 0), 0, 0) {
-                    Call::Do(what) => what,
-                    _ => unreachable!("an operation"),
-                }
-            }),
+            long_get((0, 0), 0, 0),
             Close(0),
             WaitClosed(0),
             finds(0, [6, 6]),
@@ -451,123 +459,485 @@ fn unexposed() -> Vec<Vec<Call>> {
     ]
 }
 
-/// The table.
+/// What two processes put is to lie there in the end: whose, where, what.
+type Ends = Vec<(usize, usize, [u8; 2])>;
+
+/// The kinds of epochs that a process can have with another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kinds {
+    Fence,
+    Post,
+    Start,
+    Shared,
+    Exclusive,
+    LockAll,
+}
+
+impl Kinds {
+    const ALL: [Kinds; 6] = [
+        Kinds::Fence,
+        Kinds::Post,
+        Kinds::Start,
+        Kinds::Shared,
+        Kinds::Exclusive,
+        Kinds::LockAll,
+    ];
+
+    /// Opens it at process 0, with process 1.
+    fn open(self) -> Call {
+        match self {
+            Kinds::Fence => fence(0),
+            Kinds::Post => post(0, &[1]),
+            Kinds::Start => start(0, &[1]),
+            Kinds::Shared => lock(0, 1, false),
+            Kinds::Exclusive => lock(0, 1, true),
+            Kinds::LockAll => lock_all(0),
+        }
+    }
+
+    /// What process 1 opens for it.
+    fn open_there(self) -> Option<Call> {
+        match self {
+            Kinds::Fence => Some(fence(0)),
+            Kinds::Post => Some(start(0, &[0])),
+            Kinds::Start => Some(post(0, &[0])),
+            _ => None,
+        }
+    }
+
+    /// The key by which one of this kind may be passed by one of another.
+    fn key(self, next: Kinds) -> Option<Reorder> {
+        let is_alone = |kind| matches!(kind, Kinds::Fence | Kinds::LockAll);
+        if is_alone(self) || is_alone(next) {
+            return None;
+        }
+        let mut keys = IN_ORDER;
+        *match (self == Kinds::Post, next == Kinds::Post) {
+            (false, false) => &mut keys.access_after_access,
+            (true, false) => &mut keys.access_after_exposure,
+            (true, true) => &mut keys.exposure_after_exposure,
+            (false, true) => &mut keys.exposure_after_access,
+        } = true;
+        Some(keys)
+    }
+}
+
+/// Two epochs of a process with another in one window, one behind the other; between them it has one in a second window,
+/// whose lock another wants, too, if it comes to no fence; and what is there in the end.
+fn pair(first: Kinds, second: Kinds) -> (Vec<Vec<Call>>, Ends) {
+    let mut ends = vec![(2, WINDOW, [3, 3])];
+    let mut here = vec![buffer(0, [1, 1]), buffer(1, [2, 2]), buffer(2, [3, 3])];
+    let (mut there, mut other) = (vec![buffer(0, [7, 7])], Vec::new());
+    let mut opened = [0; 3];
+    let mut open = |rank: usize, call: Call, put: Option<(u32, usize, usize)>| {
+        let mut calls = vec![call];
+        let epoch = opened[rank];
+        calls.extend(put.map(|(target, at, from)| super::cases::put((epoch, target), at, from)));
+        calls.push(Close(epoch));
+        opened[rank] += 1;
+        calls
+    };
+    for (number, kind) in [first, second].into_iter().enumerate() {
+        let puts = (kind != Kinds::Post).then_some((1, 4 * number, number));
+        here.extend(open(0, kind.open(), puts));
+        if number == 0 {
+            here.extend(open(0, lock(1, 2, false), Some((2, 0, 2))));
+        }
+        let puts = (kind == Kinds::Post).then_some((0, 4 * number, 0));
+        there.extend(
+            kind.open_there()
+                .map(|call| open(1, call, puts))
+                .into_iter()
+                .flatten(),
+        );
+        if kind == Kinds::Fence {
+            other.extend(open(2, fence(0), None));
+        }
+        ends.push(match kind {
+            Kinds::Post => (0, 4 * number, [7, 7]),
+            _ => (1, 4 * number, [number as u8 + 1; 2]),
+        });
+    }
+    if other.is_empty() {
+        other.extend(open(2, lock(1, 2, true), None));
+    }
+    let mut scripts = vec![here, there, other];
+    for (script, opened) in scripts.iter_mut().zip(opened) {
+        script.extend((0..opened).map(WaitClosed));
+    }
+    (scripts, ends)
+}
+
+/// An access behind an exposure and a fence that waits for the exposure's late origin.
+fn behind_a_fence() -> Vec<Vec<Call>> {
+    vec![
+        vec![
+            buffer(0, [7, 7]),
+            post(0, &[1]),
+            Close(0),
+            fence(0),
+            Close(1),
+            start(0, &[2]),
+            put((2, 2), 0, 0),
+            Close(2),
+            WaitClosed(2),
+        ],
+        vec![start(0, &[0]), Close(0), fence(0), Close(1), WaitClosed(1)],
+        vec![
+            fence(0),
+            Close(0),
+            WaitClosed(0),
+            has(0, 0, [0, 0]),
+            post(0, &[0]),
+            Close(1),
+            WaitClosed(1),
+            has(0, 0, [7, 7]),
+        ],
+    ]
+}
+
+/// A process that has another's part locked, and tells it so by the second window; only then that one exposes it to a
+/// third, while its access to the first process waits.
+fn locked_here() -> Vec<Vec<Call>> {
+    vec![
+        vec![
+            start(0, &[2]),
+            Close(0),
+            post(1, &[2]),
+            Close(1),
+            WaitClosed(1),
+            post(0, &[1]),
+            Close(2),
+            WaitClosed(0),
+            WaitClosed(2),
+            has(0, 0, [1, 1]),
+        ],
+        vec![
+            buffer(0, [1, 1]),
+            start(0, &[0]),
+            put((0, 0), 0, 0),
+            Close(0),
+            WaitClosed(0),
+        ],
+        vec![
+            buffer(0, [2, 2]),
+            lock(0, 0, true),
+            WaitOpen(0),
+            start(1, &[0]),
+            Close(1),
+            WaitClosed(1),
+            put((0, 0), 0, 0),
+            operation(Kind::Get, (0, 0), 0, 1),
+            Close(0),
+            WaitClosed(0),
+            finds(1, [2, 2]),
+            post(0, &[0]),
+            Close(2),
+            WaitClosed(2),
+        ],
+    ]
+}
+
+/// Two accesses to one target, which exposes itself twice, and looks between the two.
+fn granted_twice() -> Vec<Vec<Call>> {
+    vec![
+        vec![
+            post(0, &[1]),
+            Close(0),
+            WaitClosed(0),
+            has(0, 0, [0, 0]),
+            post(0, &[1]),
+            Close(1),
+            WaitClosed(1),
+            has(0, 0, [1, 1]),
+        ],
+        vec![
+            buffer(0, [1, 1]),
+            start(0, &[0]),
+            long_get((0, 0), 32, 1),
+            Close(0),
+            start(0, &[0]),
+            put((1, 0), 0, 0),
+            Close(1),
+            WaitClosed(1),
+        ],
+        vec![],
+    ]
+}
+
+/// As [`gets`], and an access behind it that has nothing to wait for.
+fn gets_and_more() -> Vec<Vec<Call>> {
+    let mut scripts = gets();
+    scripts[0].extend([post(0, &[1]), Close(1), WaitClosed(1)]);
+    scripts[1].splice(3..3, [start(0, &[0]), Close(1)]);
+    scripts
+}
+
+/// Two processes that take the lock of the same part, which is the one's own.
+fn own_lock() -> Vec<Vec<Call>> {
+    let one = |rank: u8| {
+        vec![
+            buffer(0, [rank, 1]),
+            lock(0, 0, true),
+            put((0, 0), 0, 0),
+            operation(Kind::Get, (0, 0), 0, 1),
+            Close(0),
+            WaitClosed(0),
+            finds(1, [rank, 1]),
+        ]
+    };
+    vec![one(1), one(2), vec![]]
+}
+
+/// Two processes take the shared locks of two windows in opposite orders, while a third wants each exclusively: at the
+/// same process, one after the other; or at two, both `at_once`.
+fn crossed(at_once: bool) -> Vec<Vec<Call>> {
+    let lock = |window: usize, is_exclusive| {
+        let target = if at_once { 2 - 2 * window as u32 } else { 2 };
+        lock(window, target, is_exclusive)
+    };
+    let one = |first: usize| {
+        let mut calls = vec![lock(first, false), lock(1 - first, false)];
+        if !at_once {
+            calls.insert(1, WaitOpen(0));
+        }
+        calls.extend([WaitOpen(0), WaitOpen(1), Close(1), Close(0)]);
+        calls.extend([WaitClosed(0), WaitClosed(1)]);
+        calls
+    };
+    let alone = vec![
+        lock(0, true),
+        Close(0),
+        lock(1, true),
+        Close(1),
+        WaitClosed(0),
+        WaitClosed(1),
+    ];
+    vec![one(0), one(1), alone]
+}
+
+/// Two processes under locks of all go from one target to another in opposite orders, while a third wants each alone.
+fn locks_of_all_crossed() -> Vec<Vec<Call>> {
+    let one = |[first, second]: [u32; 2]| {
+        vec![
+            buffer(0, [1, 1]),
+            lock_all(0),
+            operation(Kind::Accumulate, (0, first), 0, 0),
+            Call::Flush(0, Some(first), false),
+            Call::WaitDone(1),
+            operation(Kind::Accumulate, (0, second), 0, 0),
+            Close(0),
+            WaitClosed(0),
+        ]
+    };
+    let alone = vec![
+        buffer(0, [1, 1]),
+        lock(0, 1, true),
+        operation(Kind::Accumulate, (0, 1), 0, 0),
+        Close(0),
+        lock(0, 2, true),
+        operation(Kind::Accumulate, (1, 2), 0, 0),
+        Close(1),
+        WaitClosed(0),
+        WaitClosed(1),
+    ];
+    vec![one([1, 2]), one([2, 1]), alone]
+}
+
+/// What has been flushed is there: a process that the second window tells so finds it.
+fn flushed(of_all: bool) -> Vec<Vec<Call>> {
+    let open = if of_all {
+        lock_all(0)
+    } else {
+        lock(0, 1, false)
+    };
+    let target = (!of_all).then_some(1);
+    vec![
+        vec![
+            buffer(0, [5, 5]),
+            open,
+            put((0, 1), 0, 0),
+            Call::Flush(0, target, true),
+            Call::Flush(0, target, false),
+            Call::WaitDone(1),
+            buffer(0, [6, 6]),
+            Call::WaitDone(2),
+            start(1, &[1]),
+            Close(1),
+            WaitClosed(1),
+            Close(0),
+            WaitClosed(0),
+        ],
+        vec![post(1, &[0]), Close(0), WaitClosed(0), has(0, 0, [5, 5])],
+        vec![
+            buffer(0, [8, 8]),
+            lock(0, 1, true),
+            put((0, 1), 4, 0),
+            Close(0),
+            WaitClosed(0),
+        ],
+    ]
+}
+
+/// All rows.
 pub fn table() -> Vec<Row> {
-    let row = |name, scripts, reorder, broken: Option<(Flaw, &'static str)>| Row {
-        name,
+    let mut rows = sound();
+    rows.extend(pairs());
+    rows.extend(broken());
+    rows
+}
+
+fn row(name: impl Into<String>, scripts: Vec<Vec<Call>>, reorder: Reorder, finds: Finds) -> Row {
+    Row {
+        name: name.into(),
         case: Case {
             scripts,
             reorder,
-            flaw: broken.map(|(flaw, _)| flaw),
+            flaw: None,
+            ends: Vec::new(),
         },
-        finds: broken.map(|(_, finds)| finds),
-    };
-    let sound = |name, scripts, reorder| row(name, scripts, reorder, None);
-    let broken =
-        |name, scripts, reorder, flaw, finds| row(name, scripts, reorder, Some((flaw, finds)));
-    vec![
-        sound("exchange", exchange(), IN_ORDER),
-        sound("exchange, any order", exchange(), ANY_ORDER),
-        sound("ring", ring(), IN_ORDER),
-        sound("late origin", late_origin(false), IN_ORDER),
-        sound("late origin, any order", late_origin(false), ANY_ORDER),
-        sound("late origin and a fence", late_origin(true), IN_ORDER),
-        sound(
-            "late origin and a fence, any order",
-            late_origin(true),
-            ANY_ORDER,
-        ),
-        sound("passed by", passed_by(), ANY_ORDER),
-        sound("fences", fences(), IN_ORDER),
-        sound(
-            "a fence alone",
-            vec![vec![fence(0), WaitOpen(0)]; 3],
-            IN_ORDER,
-        ),
-        sound("fences and a look", fence_and_look(), IN_ORDER),
-        sound("locks", locks(), IN_ORDER),
-        sound("transactions", transactions(&[2, 1], &[2]), IN_ORDER),
-        sound(
-            "transactions, any order",
-            transactions(&[2, 1, 2], &[2]),
-            ANY_ORDER,
-        ),
-        sound("everyone", everyone(), IN_ORDER),
-        sound("two windows", two_windows(), IN_ORDER),
-        sound("gets", gets(), IN_ORDER),
-        sound("counted", counted(), IN_ORDER),
-        sound("counted, any order", counted(), ANY_ORDER),
-        sound("unexposed", unexposed(), IN_ORDER),
-        sound("on itself", on_itself(), IN_ORDER),
-        broken(
-            "nested epochs are deferred",
-            exchange(),
-            IN_ORDER,
-            Flaw::DefersWhatIsNested,
-            END,
-        ),
-        broken(
-            "only the last is asked",
-            passed_by(),
-            ANY_ORDER,
-            Flaw::AsksTheLastOnly,
-            BESIDE,
-        ),
-        broken(
-            "none is asked",
-            passed_by(),
-            IN_ORDER,
-            Flaw::AsksNone,
-            BESIDE,
-        ),
-        broken(
-            "a done before results",
-            gets(),
-            IN_ORDER,
-            Flaw::DoneBeforeResults,
-            WRONG_BYTES,
-        ),
-        broken(
-            "a done before operations",
-            counted(),
-            IN_ORDER,
-            Flaw::DoneBeforeOperations,
-            WRONG_BYTES,
-        ),
-        broken(
-            "dones for the newest",
-            counted(),
-            ANY_ORDER,
-            Flaw::CountsForTheNewest,
-            WRONG_BYTES,
-        ),
-        broken(
-            "a fence unflushed",
+        finds,
+    }
+}
+
+/// Jobs in which all holds, each without keys and with all.
+fn sound() -> Vec<Row> {
+    let on_all = vec![vec![fence(0), WaitOpen(0)]; 3];
+    [
+        ("exchange", exchange()),
+        ("ring", ring()),
+        ("late origin", late_origin(false)),
+        ("late origin and a fence", late_origin(true)),
+        ("passed by", passed_by()),
+        ("behind a fence", behind_a_fence()),
+        ("fences", fences()),
+        ("a fence alone", on_all),
+        ("fences and a look", fence_and_look()),
+        ("locks", locks()),
+        ("a lock of one's own", own_lock()),
+        ("transactions", transactions(&[2, 1], &[2])),
+        ("everyone", everyone()),
+        ("two windows", two_windows()),
+        ("locks of two windows", crossed(false)),
+        ("locks of two windows at once", crossed(true)),
+        ("locks of all", locks_of_all_crossed()),
+        ("flushed", flushed(false)),
+        ("flushed at all", flushed(true)),
+        ("gets", gets()),
+        ("gets and more", gets_and_more()),
+        ("counted", counted()),
+        ("granted twice", granted_twice()),
+        ("unexposed", unexposed()),
+        ("on itself", on_itself()),
+    ]
+    .into_iter()
+    .flat_map(|(name, scripts)| {
+        let keys = [("no key", IN_ORDER), ("all keys", ANY_ORDER)];
+        keys.map(|(keys, reorder)| {
+            let name = format!("{name}, {keys}");
+            row(name, scripts.clone(), reorder, Finds::Sound)
+        })
+    })
+    .collect()
+}
+
+/// Each kind of epoch behind each other, beside a second window, with keys and without.
+fn pairs() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (first, second) in Kinds::ALL
+        .into_iter()
+        .flat_map(|first| Kinds::ALL.map(|second| (first, second)))
+    {
+        let (scripts, ends) = pair(first, second);
+        let keys = [
+            ("no key", Some(IN_ORDER)),
+            ("its key", first.key(second)),
+            ("all keys", Some(ANY_ORDER)),
+        ];
+        for (keys, reorder) in keys {
+            let Some(reorder) = reorder else {
+                continue;
+            };
+            let name = format!("{first:?} and {second:?}, {keys}");
+            let mut row = row(name, scripts.clone(), reorder, Finds::Sound);
+            row.case.ends = ends.clone();
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+/// Each rule that is broken, and by what it is found.
+fn broken() -> Vec<Row> {
+    let of = |first, second| pair(first, second).0;
+    let twice = of(Kinds::Exclusive, Kinds::Exclusive);
+    [
+        (Flaw::DefersWhatIsNested, exchange(), IN_ORDER, END),
+        (Flaw::AsksTheLastOnly, passed_by(), ANY_ORDER, BESIDE),
+        (Flaw::AsksNone, passed_by(), IN_ORDER, BESIDE),
+        (Flaw::DoneBeforeResults, gets(), IN_ORDER, WRONG_BYTES),
+        (Flaw::DoneBeforeOperations, counted(), IN_ORDER, WRONG_BYTES),
+        (Flaw::CountsForTheNewest, counted(), ANY_ORDER, WRONG_BYTES),
+        (
+            Flaw::ArrivesUnflushed,
             fence_and_look(),
             IN_ORDER,
-            Flaw::ArrivesUnflushed,
             WRONG_BYTES,
         ),
-        broken(
-            "no grant",
-            unexposed(),
+        (Flaw::NeedsNoGrant, unexposed(), IN_ORDER, WRONG_BYTES),
+        (Flaw::UnlocksEarly, locks(), IN_ORDER, WRONG_BYTES),
+        (Flaw::EndsWithAny, locks(), IN_ORDER, WRONG_BYTES),
+        (Flaw::PassesDeferred, behind_a_fence(), ANY_ORDER, BESIDE),
+        (Flaw::PassesFences, passed_by(), ANY_ORDER, BESIDE),
+        (
+            Flaw::PassesAccess,
+            of(Kinds::Start, Kinds::Start),
             IN_ORDER,
-            Flaw::NeedsNoGrant,
-            WRONG_BYTES,
+            BESIDE,
         ),
-        broken(
-            "early unlocks",
-            locks(),
+        (
+            Flaw::AccessPassesExposure,
+            of(Kinds::Post, Kinds::Start),
             IN_ORDER,
-            Flaw::UnlocksEarly,
-            WRONG_BYTES,
+            BESIDE,
         ),
-        broken(
-            "an epoch ends with any of its operations",
-            locks(),
+        (
+            Flaw::PassesExposure,
+            of(Kinds::Post, Kinds::Post),
             IN_ORDER,
-            Flaw::EndsWithAny,
+            BESIDE,
+        ),
+        (
+            Flaw::ExposurePassesAccess,
+            of(Kinds::Start, Kinds::Post),
+            IN_ORDER,
+            BESIDE,
+        ),
+        (Flaw::LocksWhatIsAccessed, twice, ANY_ORDER, SENSE),
+        (
+            Flaw::ExposesWhatIsLocked,
+            locked_here(),
+            ANY_ORDER,
             WRONG_BYTES,
         ),
+        (Flaw::TakesAnyGrant, granted_twice(), ANY_ORDER, WRONG_BYTES),
+        (
+            Flaw::DonesInAnyOrder,
+            gets_and_more(),
+            ANY_ORDER,
+            WRONG_BYTES,
+        ),
+        (Flaw::ArrivesAlone, fence_and_look(), IN_ORDER, SENSE),
+        (Flaw::QueuesBeside, crossed(false), IN_ORDER, END),
+        (Flaw::QueuesBeside, locks_of_all_crossed(), ANY_ORDER, END),
+        (Flaw::NeverUrges, crossed(true), IN_ORDER, END),
+        (Flaw::MovesUnseen, own_lock(), IN_ORDER, END),
     ]
+    .into_iter()
+    .map(|(flaw, scripts, reorder, finds)| {
+        let mut row = row(format!("{flaw:?}"), scripts, reorder, Finds::Broken(finds));
+        row.case.flaw = Some(flaw);
+        row
+    })
+    .collect()
 }

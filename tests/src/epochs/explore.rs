@@ -1,9 +1,8 @@
 //! Every interleaving of the calls and packets of a job of few processes, by the real engine.
 
-use std::collections::{HashSet, VecDeque};
-use std::fmt;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::fmt::{self, Write};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::rc::Rc;
 
 use mpi_adi::device::rma::OneSided;
 use mpi_adi::device::rma::epochs::{Flaw, Reorder, Rules};
@@ -13,7 +12,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::memory::Flat;
 use super::random::Windows;
-use super::script::{Call, Script, windows};
+use super::script::{Call, Script, WRONG_BYTES, windows};
 use crate::random::{Random, Stream};
 use crate::sim::job::Plenty;
 
@@ -36,6 +35,8 @@ pub struct Case {
     pub reorder: Reorder,
     /// What is broken.
     pub flaw: Option<Flaw>,
+    /// What processes have in the end: whose, where, what.
+    pub ends: Vec<(usize, usize, [u8; 2])>,
 }
 
 /// Not all processes come to their end although nothing moves any more.
@@ -63,17 +64,44 @@ struct Node {
     all: OneSided<Broken>,
     script: Script,
     memory: Flat,
+    /// Its call waits, and has looked in vain since anything moved: what it waits for is looked at again when something has.
+    waits: bool,
 }
 
 /// A packet under way: its argument, place and bytes.
 type Packet = (u16, Option<(u32, u32)>, Vec<u8>);
 
-#[derive(Clone, Debug)]
-struct Job {
-    nodes: Vec<Rc<(u128, Node)>>,
-    /// By sender and receiver.
-    requests: Vec<VecDeque<Packet>>,
-    answers: Vec<VecDeque<Packet>>,
+/// A packet that a step sends.
+#[derive(Clone, Copy, Debug)]
+struct Out {
+    dest: usize,
+    packet: u32,
+    is_answer: bool,
+}
+
+/// A step of one process, on which nothing of the others bears.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Alone {
+    Call,
+    Leave,
+    /// A packet comes from this process.
+    Request(usize, u32),
+    Answer(usize, u32),
+}
+
+/// The process after it, and what it sends; `None`: it was not possible.
+type Effect = Result<Option<(u32, Option<Out>)>, &'static str>;
+
+/// Processes in all states that have been met, and packets: a job names them by number.
+#[derive(Default)]
+struct Known {
+    /// By number; and what is told apart of each, which is all but the names of the answers that it awaits.
+    nodes: Vec<(u128, Node)>,
+    /// By all that there is to know of one: what it does with an answer depends on the names, too.
+    by_key: HashMap<u128, u32, FxBuildHasher>,
+    packets: Vec<Packet>,
+    by_packet: HashMap<Packet, u32, FxBuildHasher>,
+    effects: HashMap<(u32, Alone), Effect, FxBuildHasher>,
 }
 
 /// A fingerprint.
@@ -86,19 +114,160 @@ fn key_of(what: impl Hash) -> u128 {
     u128::from(half(0)) << 64 | u128::from(half(1))
 }
 
-fn known(node: Node) -> Rc<(u128, Node)> {
-    let key = key_of((&node.all, node.script.place(), &node.memory));
-    Rc::new((key, node))
+/// A fingerprint of all that a value shows of itself.
+struct Shown(DefaultHasher);
+
+impl Shown {
+    fn of(what: &impl fmt::Debug) -> u64 {
+        let mut shown = Shown(DefaultHasher::new());
+        let _ = write!(shown, "{what:?}");
+        shown.0.finish()
+    }
+}
+
+impl fmt::Write for Shown {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.write(text.as_bytes());
+        Ok(())
+    }
+}
+
+impl Known {
+    fn node(&mut self, mut node: Node) -> u32 {
+        let place = (node.script.place(), node.waits);
+        let key = key_of((node.all.here(), &node.all, place, &node.memory));
+        let _ = node.all.take_moved();
+        let whole = key_of((key, Shown::of(&node.all)));
+        *self.by_key.entry(whole).or_insert_with(|| {
+            self.nodes.push((key, node));
+            self.nodes.len() as u32 - 1
+        })
+    }
+
+    fn packet(&mut self, packet: Packet) -> u32 {
+        if let Some(number) = self.by_packet.get(&packet) {
+            return *number;
+        }
+        let number = self.packets.len() as u32;
+        self.packets.push(packet.clone());
+        self.by_packet.insert(packet, number);
+        number
+    }
+
+    fn effect(&mut self, node: u32, step: Alone) -> Effect {
+        if let Some(effect) = self.effects.get(&(node, step)) {
+            return *effect;
+        }
+        let effect = self.take(node, step);
+        self.effects.insert((node, step), effect);
+        effect
+    }
+
+    fn take(&mut self, node: u32, step: Alone) -> Effect {
+        let mut node = self.nodes[node as usize].1.clone();
+        let mut out = None;
+        match step {
+            Alone::Call => {
+                let is_made = node.call()?;
+                if !is_made && (node.waits || node.script.is_finished()) {
+                    return Ok(None);
+                }
+                node.waits = !is_made;
+            }
+            Alone::Leave => {
+                if let Some((dest, packet)) = node.leave() {
+                    let packet = self.packet(packet);
+                    out = Some(Out {
+                        dest,
+                        packet,
+                        is_answer: false,
+                    });
+                }
+            }
+            Alone::Request(from, packet) => {
+                if let Some(packet) = node.take(from, &self.packets[packet as usize])? {
+                    out = Some(Out {
+                        dest: from,
+                        packet: self.packet(packet),
+                        is_answer: true,
+                    });
+                }
+            }
+            Alone::Answer(from, packet) => node.hear(from, &self.packets[packet as usize])?,
+        }
+        if node.all.has_quarrel() {
+            return Err(BESIDE);
+        }
+        Ok(Some((self.node(node), out)))
+    }
+}
+
+impl Node {
+    /// The next call; false: it has to wait.
+    fn call(&mut self) -> Result<bool, &'static str> {
+        let Node {
+            all,
+            script,
+            memory,
+            waits,
+        } = self;
+        match waits {
+            true => Ok(false),
+            false => script.step(all, memory, &Plenty),
+        }
+    }
+
+    /// A step of progress that takes nothing. When it says that it has moved nothing, a call that waits sleeps until
+    /// something comes.
+    fn leave(&mut self) -> Option<(usize, Packet)> {
+        let mut out = [0; SHORT_BYTES];
+        let _ = self.all.take_moved();
+        let leaving = self.all.leave(&mut self.memory, &mut out);
+        self.waits &= leaving.is_none() && !self.all.take_moved();
+        let (dest, argument, place, len) = leaving?;
+        let place = place.map(|place| (place.target, place.offset));
+        Some((
+            dest.index() as usize,
+            (argument, place, out[..len].to_vec()),
+        ))
+    }
+
+    /// A request comes; its answer.
+    fn take(&mut self, from: usize, packet: &Packet) -> Result<Option<Packet>, &'static str> {
+        let (argument, place, bytes) = packet;
+        let place = place.map(|(target, offset)| Place { target, offset });
+        let request = (Rank::new(from as u32), *argument, place, &bytes[..]);
+        self.waits = false;
+        let answer = self.all.take(&mut self.memory, request);
+        let answer = answer.map_err(|_| SENSE)?;
+        Ok(answer.map(|answer| (answer.argument, None, answer.bytes.to_vec())))
+    }
+
+    fn hear(&mut self, from: usize, (argument, _, bytes): &Packet) -> Result<(), &'static str> {
+        let answer = (Rank::new(from as u32), *argument, &bytes[..]);
+        self.waits = false;
+        self.all.hear(&mut self.memory, answer).map_err(|_| SENSE)
+    }
+}
+
+/// A job in one of its states, by what [`Known`] has.
+#[derive(Clone, Debug)]
+struct Job {
+    nodes: Vec<u32>,
+    /// By sender and receiver.
+    requests: Vec<VecDeque<u32>>,
+    answers: Vec<VecDeque<u32>>,
 }
 
 impl Job {
-    fn new(case: &Case) -> Job {
+    fn new(case: &Case, known: &mut Known) -> Job {
         let size = case.scripts.len();
         let node = |(rank, calls): (usize, &Vec<Call>)| {
-            known(Node {
+            known.node(Node {
                 all: windows(rank as u32, size as u32, Broken(case.flaw), case.reorder),
                 script: Script::new(calls.clone()),
                 memory: Flat::default(),
+                waits: false,
             })
         };
         Job {
@@ -108,20 +277,26 @@ impl Job {
         }
     }
 
-    fn key(&self) -> u128 {
-        let keys: Vec<u128> = self.nodes.iter().map(|node| node.0).collect();
-        key_of((&keys, &self.requests, &self.answers))
+    fn key(&self, known: &Known) -> u128 {
+        let key = |node: &u32| known.nodes[*node as usize].0;
+        let nodes: Vec<u128> = self.nodes.iter().map(key).collect();
+        key_of((nodes, &self.requests, &self.answers))
+    }
+
+    fn node<'a>(&self, known: &'a Known, rank: usize) -> &'a Node {
+        &known.nodes[self.nodes[rank] as usize].1
     }
 
     /// The steps that may be possible.
-    fn steps(&self) -> Vec<Step> {
+    fn steps(&self, known: &Known) -> Vec<Step> {
         let size = self.nodes.len();
         let mut steps = Vec::new();
-        for (rank, node) in self.nodes.iter().enumerate() {
-            if !node.1.script.is_finished() {
+        for rank in 0..size {
+            let node = self.node(known, rank);
+            if !node.script.is_finished() && !node.waits {
                 steps.push(Step::Call(rank));
             }
-            if node.1.all.is_busy() {
+            if node.all.is_busy() {
                 steps.push(Step::Leave(rank));
             }
         }
@@ -137,66 +312,46 @@ impl Job {
     }
 
     /// The job after the step; `None`: it was not possible.
-    fn after(&self, step: Step) -> Result<Option<Job>, &'static str> {
+    fn after(&self, known: &mut Known, step: Step) -> Result<Option<Job>, &'static str> {
         let size = self.nodes.len();
         let mut job = self.clone();
-        let at = match step {
-            Step::Call(at) | Step::Leave(at) | Step::Request(_, at) | Step::Answer(_, at) => at,
-        };
-        let mut node = job.nodes[at].1.clone();
-        let Node {
-            all,
-            script,
-            memory,
-        } = &mut node;
-        let is_done = match step {
-            Step::Call(_) => script.step(all, memory, &Plenty)?,
-            Step::Leave(_) => {
-                let mut out = [0; SHORT_BYTES];
-                if let Some((dest, argument, place, len)) = all.leave(memory, &mut out) {
-                    let place = place.map(|place| (place.target, place.offset));
-                    let packet = (argument, place, out[..len].to_vec());
-                    job.requests[at * size + dest.index() as usize].push_back(packet);
-                }
-                true
-            }
-            Step::Request(from, _) => {
+        let (at, alone) = match step {
+            Step::Call(at) => (at, Alone::Call),
+            Step::Leave(at) => (at, Alone::Leave),
+            Step::Request(from, at) => {
                 let packet = job.requests[from * size + at].pop_front();
-                let (argument, place, bytes) = packet.expect("a packet");
-                let place = place.map(|(target, offset)| Place { target, offset });
-                let source = Rank::new(from as u32);
-                let answer = all
-                    .take(memory, (source, argument, place, &bytes))
-                    .map_err(|_| SENSE)?;
-                if let Some(answer) = answer {
-                    let packet = (answer.argument, None, answer.bytes.to_vec());
-                    job.answers[at * size + from].push_back(packet);
-                }
-                true
+                (at, Alone::Request(from, packet.expect("a packet")))
             }
-            Step::Answer(from, _) => {
+            Step::Answer(from, at) => {
                 let packet = job.answers[from * size + at].pop_front();
-                let (argument, _, bytes) = packet.expect("a packet");
-                let source = Rank::new(from as u32);
-                all.hear(memory, (source, argument, &bytes))
-                    .map_err(|_| SENSE)?;
-                true
+                (at, Alone::Answer(from, packet.expect("a packet")))
             }
         };
-        if !is_done {
+        let Some((node, out)) = known.effect(self.nodes[at], alone)? else {
             return Ok(None);
+        };
+        job.nodes[at] = node;
+        if let Some(out) = out {
+            let ways = if out.is_answer {
+                &mut job.answers
+            } else {
+                &mut job.requests
+            };
+            ways[at * size + out.dest].push_back(out.packet);
         }
-        if node.all.has_quarrel() {
-            return Err(BESIDE);
-        }
-        job.nodes[at] = known(node);
         Ok(Some(job))
     }
 
-    fn is_complete(&self) -> bool {
-        let is_over =
-            |node: &Rc<(u128, Node)>| node.1.script.is_finished() && !node.1.all.is_busy();
-        self.nodes.iter().all(is_over)
+    fn is_complete(&self, known: &Known) -> bool {
+        (0..self.nodes.len()).all(|rank| {
+            let node = self.node(known, rank);
+            node.script.is_finished() && !node.all.is_busy()
+        })
+    }
+
+    /// The byte that a process has.
+    fn byte(&self, known: &Known, rank: usize, at: usize) -> u8 {
+        self.node(known, rank).memory.0[at]
     }
 }
 
@@ -223,33 +378,37 @@ impl fmt::Display for Found {
 
 /// Explores all states, at most `limit`.
 pub fn explore(case: &Case, limit: u64) -> Found {
-    let first = Job::new(case);
+    let mut known = Known::default();
+    let first = Job::new(case, &mut known);
     let mut seen: HashSet<u128, FxBuildHasher> = HashSet::default();
-    seen.insert(first.key());
+    seen.insert(first.key(&known));
     let mut path = Vec::new();
-    // Of each state of the path: the step that led to it, itself, and the steps still to be followed.
-    let mut stack = vec![(None, first.steps(), first, false)];
-    while let Some((_, steps, job, moved)) = stack.last_mut() {
+    // Of each state of the path: the steps still to be followed, itself, and whether any was possible.
+    let mut stack = vec![(first.steps(&known), first, false)];
+    while let Some((steps, job, moved)) = stack.last_mut() {
         let Some(step) = steps.pop() else {
-            if !*moved && !job.is_complete() {
-                return Found::Broken(END, path);
+            if let Some(what) = Some(&*job)
+                .filter(|_| !*moved)
+                .and_then(|job| case.wrong_end(job, &known))
+            {
+                return Found::Broken(what, path);
             }
             stack.pop();
             path.pop();
             continue;
         };
-        match job.after(step) {
+        match job.after(&mut known, step) {
             Ok(None) => {}
             Ok(Some(next)) => {
                 *moved = true;
-                if !seen.insert(next.key()) {
+                if !seen.insert(next.key(&known)) {
                     continue;
                 }
                 if seen.len() as u64 > limit {
                     return Found::TooMany;
                 }
                 path.push(step);
-                stack.push((Some(step), next.steps(), next, false));
+                stack.push((next.steps(&known), next, false));
             }
             Err(what) => {
                 path.push(step);
@@ -260,21 +419,38 @@ pub fn explore(case: &Case, limit: u64) -> Found {
     Found::Sound(seen.len() as u64)
 }
 
+impl Case {
+    /// What is wrong with a job in which nothing moves any more.
+    fn wrong_end(&self, job: &Job, known: &Known) -> Option<&'static str> {
+        if !job.is_complete(known) {
+            return Some(END);
+        }
+        let is_there = |(rank, at, bytes): &(usize, usize, [u8; 2])| {
+            let mut bytes = bytes.iter().enumerate();
+            bytes.all(|(i, byte)| job.byte(known, *rank, at + i) == *byte)
+        };
+        (!self.ends.iter().all(is_there)).then_some(WRONG_BYTES)
+    }
+}
+
 /// Follows one of the ways that a random job can go, drawn from the seed.
 pub fn walk(windows: &Windows, flaw: Option<Flaw>, seed: u64) -> Found {
     let mut random = Random::new(seed, Stream::Schedule);
-    let mut job = Job::new(&Case {
+    let case = Case {
         scripts: windows.scripts.clone(),
         reorder: windows.reorder,
         flaw,
-    });
+        ends: Vec::new(),
+    };
+    let mut known = Known::default();
+    let mut job = Job::new(&case, &mut known);
     let mut taken = 0;
     loop {
-        let mut steps = job.steps();
+        let mut steps = job.steps(&known);
         random.shuffle(&mut steps);
         let mut moved = false;
         for step in steps {
-            match job.after(step) {
+            match job.after(&mut known, step) {
                 Ok(None) => {}
                 Ok(Some(next)) => {
                     (job, moved) = (next, true);
@@ -284,11 +460,10 @@ pub fn walk(windows: &Windows, flaw: Option<Flaw>, seed: u64) -> Found {
             }
         }
         if !moved {
-            let got = |rank: u32, at: usize| job.nodes[rank as usize].1.memory.0[at];
-            return match (job.is_complete(), windows.check(got)) {
-                (true, Ok(())) => Found::Sound(taken),
-                (true, Err(what)) => Found::Broken(what, Vec::new()),
-                (false, _) => Found::Broken(END, Vec::new()),
+            let got = |rank: u32, at: usize| job.byte(&known, rank as usize, at);
+            return match (case.wrong_end(&job, &known), windows.check(got)) {
+                (None, Ok(())) => Found::Sound(taken),
+                (Some(what), _) | (None, Err(what)) => Found::Broken(what, Vec::new()),
             };
         }
         taken += 1;

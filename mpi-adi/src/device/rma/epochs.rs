@@ -12,6 +12,7 @@
 //!     post        posts leave      |      the dones of all its origins have come
 //!     start                        |      a done to each target, behind the operations there
 //!     lock        LOCK leaves   granted   UNLOCK leaves, and is answered
+//!                 (Urged: another lock is asked for meanwhile, and the LOCK says so)
 //!     lock all                     |      a LOCK before the first operation at a target; all are given back
 //!     fence       this process, and those below, have come; all have come; what touched others is flushed
 //! ```
@@ -82,6 +83,34 @@ pub enum Flaw {
     UnlocksEarly,
     /// An epoch ends with an operation behind which others are to leave.
     EndsWithAny,
+    /// An epoch begins though one before it is deferred.
+    PassesDeferred,
+    /// Epochs begin beside fences and locks of all.
+    PassesFences,
+    /// As if the key for access after access were given.
+    PassesAccess,
+    /// The same, access after exposure.
+    AccessPassesExposure,
+    /// Exposure after exposure.
+    PassesExposure,
+    /// Exposure after access.
+    ExposurePassesAccess,
+    /// A lock begins while another epoch gives access to its target.
+    LocksWhatIsAccessed,
+    /// An exposure passes others while the window's part is locked.
+    ExposesWhatIsLocked,
+    /// Access goes on by a grant for one before it.
+    TakesAnyGrant,
+    /// A done leaves before that of an epoch before it.
+    DonesInAnyOrder,
+    /// A process comes to a fence before those below it.
+    ArrivesAlone,
+    /// A process that has other locks queues for a shared one.
+    QueuesBeside,
+    /// One that gets other locks while it queues goes on queuing.
+    NeverUrges,
+    /// A step of progress that moves things here alone says that it has moved nothing.
+    MovesUnseen,
 }
 
 /// Which rules are kept.
@@ -138,10 +167,25 @@ pub struct Reorder {
 }
 
 impl Reorder {
+    /// With those keys that a broken rule takes for given.
+    fn broken_by<R: Rules>(self, rules: R) -> Reorder {
+        Reorder {
+            access_after_access: self.access_after_access || rules.breaks(Flaw::PassesAccess),
+            access_after_exposure: self.access_after_exposure
+                || rules.breaks(Flaw::AccessPassesExposure),
+            exposure_after_exposure: self.exposure_after_exposure
+                || rules.breaks(Flaw::PassesExposure),
+            exposure_after_access: self.exposure_after_access
+                || rules.breaks(Flaw::ExposurePassesAccess),
+        }
+    }
+
     /// An epoch may begin beside another of these kinds that the program has closed before it opened the one.
-    fn allows(self, before: Sort, next: Sort) -> bool {
+    fn allows<R: Rules>(self, rules: R, before: Sort, next: Sort) -> bool {
         match (before, next) {
-            (Sort::Fence | Sort::LockAll, _) | (_, Sort::Fence | Sort::LockAll) => false,
+            (Sort::Fence | Sort::LockAll, _) | (_, Sort::Fence | Sort::LockAll) => {
+                rules.breaks(Flaw::PassesFences)
+            }
             (Sort::Post, Sort::Post) => self.exposure_after_exposure,
             (Sort::Post, _) => self.access_after_exposure,
             (_, Sort::Post) => self.exposure_after_access,
@@ -176,6 +220,8 @@ enum Step {
     Deferred,
     Begun,
     Asked,
+    /// Of a lock: there is nothing more to ask.
+    Urged,
     Open,
     Ending,
     Complete,
@@ -408,10 +454,14 @@ impl Window {
             return true;
         }
         let is_target = |epoch: &Epoch, target| epoch.is_active() && epoch.is_access_to(target);
-        self.reorder.allows(before.sort, next.sort)
+        let keys = self.reorder.broken_by(rules);
+        keys.allows(rules, before.sort, next.sort)
             && match next.sort {
-                Sort::Lock { target, .. } => !self.epochs.iter().any(|one| is_target(one, target)),
-                Sort::Post => !self.lock.is_taken(),
+                Sort::Lock { target, .. } => {
+                    !self.epochs.iter().any(|one| is_target(one, target))
+                        || rules.breaks(Flaw::LocksWhatIsAccessed)
+                }
+                Sort::Post => !self.lock.is_taken() || rules.breaks(Flaw::ExposesWhatIsLocked),
                 _ => true,
             }
     }
@@ -421,7 +471,8 @@ impl Window {
         self.epochs.iter().enumerate().any(|(place, next)| {
             let is_wrong = |before: &Epoch| {
                 let is_nested = before.closed.is_none_or(|closed| next.serial < closed);
-                before.is_active() && !is_nested && !self.reorder.allows(before.sort, next.sort)
+                let is_allowed = self.reorder.allows(Sound, before.sort, next.sort);
+                before.is_active() && !is_nested && !is_allowed
             };
             next.is_active() && self.epochs[..place].iter().any(is_wrong)
         })
@@ -446,13 +497,20 @@ impl Window {
         asked.all(|epoch| self.lets(rules, epoch, next))
     }
 
+    /// The epoch that begins next.
+    fn next_to_begin<R: Rules>(&self, rules: R) -> Option<usize> {
+        let is_deferred = |place: &usize| self.epochs[*place].step == Step::Deferred;
+        let mut deferred = (0..self.epochs.len()).filter(is_deferred);
+        let may_begin = |place: &usize| self.may_begin(rules, *place);
+        match rules.breaks(Flaw::PassesDeferred) {
+            true => deferred.find(may_begin),
+            false => deferred.next().filter(may_begin),
+        }
+    }
+
     /// Lets epochs begin that may, in their order.
     fn begin<R: Rules>(&mut self, rules: R) {
-        let is_deferred = |epoch: &Epoch| epoch.step == Step::Deferred;
-        while let Some(place) = self.epochs.iter().position(is_deferred) {
-            if !self.may_begin(rules, place) {
-                break;
-            }
+        while let Some(place) = self.next_to_begin(rules) {
             let epoch = &mut self.epochs[place];
             let opens = match epoch.sort {
                 Sort::Start | Sort::LockAll => true,
@@ -534,7 +592,11 @@ impl Window {
         let granted = || {
             let peer = self.peers.get(target.index() as usize);
             let grants = peer.map_or(0, |peer| peer.grants.into());
-            grants > self.accesses_before(place, target) || rules.breaks(Flaw::NeedsNoGrant)
+            let before = match rules.breaks(Flaw::TakesAnyGrant) {
+                true => 0,
+                false => self.accesses_before(place, target),
+            };
+            grants > before || rules.breaks(Flaw::NeedsNoGrant)
         };
         epoch.step == Step::Open
             && match epoch.sort {
@@ -546,13 +608,14 @@ impl Window {
     }
 
     /// Of those by which an access epoch ends at its targets.
-    fn done_of(&self, place: usize, is_free: impl Fn(Rank) -> bool) -> Next {
+    fn done_of<R: Rules>(&self, rules: R, place: usize, is_free: impl Fn(Rank) -> bool) -> Next {
         let epoch = &self.epochs[place];
         for member in epoch.members.iter().filter(|member| !member.is_told) {
             let (rank, before) = (member.rank, self.accesses_before(place, member.rank));
             let peer = self.peers.get(rank.index() as usize);
             let granted = !epoch.checks || peer.is_some_and(|peer| peer.grants > 0);
-            if before > 0 || !granted || !is_free(rank) {
+            let is_first = before == 0 || rules.breaks(Flaw::DonesInAnyOrder);
+            if !is_first || !granted || !is_free(rank) {
                 continue;
             }
             // Operations keep their order with what ends the epoch; only errors have to be asked for.
@@ -579,7 +642,7 @@ impl<R: Rules> OneSided<R> {
         match epoch.sort {
             Sort::Post => Self::next_of_post(epoch),
             Sort::Start if epoch.closed.is_none() => Next::Waits,
-            Sort::Start => window.done_of(place, |rank| {
+            Sort::Start => window.done_of(self.rules, place, |rank| {
                 let has_left = !window.has_deferred(epoch.serial, Some(rank))
                     || self.breaks(Flaw::DoneBeforeOperations);
                 let has_come = !self.awaits(window.context, Some(rank))
@@ -621,7 +684,10 @@ impl<R: Rules> OneSided<R> {
         };
         match epoch.step {
             Step::Begun => Next::Sends(Due::lock(target, self.wish(epoch, is_exclusive))),
-            Step::Asked if window.has(target, Flags::HELD) => Next::Opens,
+            Step::Asked | Step::Urged if window.has(target, Flags::HELD) => Next::Opens,
+            Step::Asked if self.has_others(epoch) && !self.breaks(Flaw::NeverUrges) => {
+                Next::Sends(Due::lock(target, wire::URGENT))
+            }
             Step::Open if !is_left() => Next::Waits,
             Step::Open if epoch.checks => {
                 Next::Sends(Due::ask(target, Kind::Unlock, Awaited::Done))
@@ -633,23 +699,32 @@ impl<R: Rules> OneSided<R> {
         }
     }
 
-    /// What the LOCK of an epoch asks for. This process may have other locks by epochs that are active.
+    /// What the LOCK of an epoch asks for.
     fn wish(&self, epoch: &Epoch, is_exclusive: bool) -> u8 {
+        match is_exclusive {
+            true => wire::EXCLUSIVE,
+            false if self.has_others(epoch) => wire::SHARED_BESIDE,
+            false => wire::SHARED,
+        }
+    }
+
+    /// This process may have other locks than that of the epoch, or get them while it waits: by epochs that are active.
+    fn has_others(&self, epoch: &Epoch) -> bool {
         let mut all = self.windows.iter().flat_map(|window| &window.epochs);
         let is_another = |other: &Epoch| {
             let locks = matches!(other.sort, Sort::Lock { .. } | Sort::LockAll);
             locks && other.is_active() && !core::ptr::eq(other, epoch)
         };
-        match is_exclusive {
-            true => wire::EXCLUSIVE,
-            false if all.any(is_another) => wire::SHARED_BESIDE,
-            false => wire::SHARED,
-        }
+        all.any(is_another) && !self.breaks(Flaw::QueuesBeside)
     }
 
     fn next_of_lock_all(&self, window: &Window, epoch: &Epoch) -> Next {
         if let Some(target) = window.next_with(Flags::WANTED, 0) {
-            return Next::Sends(Due::lock(target, wire::SHARED_BESIDE));
+            let wish = match self.breaks(Flaw::QueuesBeside) {
+                true => wire::SHARED,
+                false => wire::SHARED_BESIDE,
+            };
+            return Next::Sends(Due::lock(target, wish));
         }
         let is_left = epoch.closed.is_some()
             && !window.has_deferred(epoch.serial, None)
@@ -671,7 +746,11 @@ impl<R: Rules> OneSided<R> {
     fn next_of_fence(&self, window: &Window, epoch: &Epoch) -> Next {
         let tree = &window.tree;
         match epoch.step {
-            Step::Begun if tree.arrived < tree.children.len() => Next::Waits,
+            Step::Begun
+                if tree.arrived < tree.children.len() && !self.breaks(Flaw::ArrivesAlone) =>
+            {
+                Next::Waits
+            }
             Step::Begun => match tree.parent {
                 Some(parent) => Next::Sends(Due::tell(parent, Kind::Arrived)),
                 None => Next::Opens,
@@ -782,7 +861,13 @@ impl<R: Rules> OneSided<R> {
                     flags.set(Flags::ASKED, true);
                 }
             }
-            Kind::Lock | Kind::Arrived => epoch.reach(Step::Asked, false),
+            Kind::Lock => {
+                let may_queue = due.operation == wire::SHARED;
+                epoch.reach(if may_queue { Step::Asked } else { Step::Urged }, false);
+                // Another epoch that has asked before may have to say more.
+                self.is_due = true;
+            }
+            Kind::Arrived => epoch.reach(Step::Asked, false),
             Kind::Unlock => {
                 if epoch.sort != Sort::LockAll {
                     epoch.reach(Step::Ending, false);

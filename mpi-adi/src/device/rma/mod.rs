@@ -433,8 +433,8 @@ impl<R: Rules> OneSided<R> {
 
     /// Something has been done here that made no packet, since this was asked last. A call may wait for just that: a step
     /// of progress counts it as one that leaves.
-    pub(in crate::device) fn take_moved(&mut self) -> bool {
-        core::mem::take(&mut self.has_moved)
+    pub fn take_moved(&mut self) -> bool {
+        core::mem::take(&mut self.has_moved) && !self.breaks(Flaw::MovesUnseen)
     }
 
     fn breaks(&self, flaw: Flaw) -> bool {

@@ -139,6 +139,18 @@ impl Window {
         Ok(is_free)
     }
 
+    /// `origin`, which has asked for a shared lock, may have others now. It may have been granted meanwhile.
+    fn urge_lock(&mut self, origin: Rank) -> Result<(), Malformed> {
+        let flags = self.flags(origin).ok_or(Malformed)?;
+        if flags.has(Flags::WAITS_SHARED) {
+            flags.set(Flags::WAITS_SHARED, false);
+            flags.set(Flags::WAITS_BESIDE, true);
+        } else if !flags.has(Flags::HOLDS) {
+            return Err(Malformed);
+        }
+        Ok(())
+    }
+
     /// `origin` gives the lock back.
     fn give_back(&mut self, origin: Rank) -> Result<(), Malformed> {
         let flags = self.flags(origin).ok_or(Malformed)?;
@@ -262,6 +274,10 @@ impl<R: Rules> OneSided<R> {
         let mut bytes = [0; ANSWER_BYTES];
         self.is_due |= !window.epochs.is_empty();
         match head.kind {
+            Kind::Lock if head.operation == wire::URGENT => {
+                window.urge_lock(source)?;
+                self.grants_due |= window.lock.waiting > 0;
+            }
             Kind::Lock => {
                 let is_here = source == self.here;
                 self.grants_due |= window.ask_lock(source, head.operation, is_here)? && !is_here;

@@ -638,6 +638,48 @@ fn who_may_have_other_locks_waits_for_no_queue() {
     assert_eq!(holders(&mut rig), [1, 4]);
 }
 
+/// It says so when it asks for others while it waits; else two that ask for the same two in opposite orders, and do not
+/// wait in between, could each have one and wait for the other behind an exclusive lock.
+#[test]
+fn who_asks_for_other_locks_while_it_waits_leaves_the_queue() {
+    let mut rig = Rig::new(4, 8);
+    rig.synchronize(3, 0, Kind::Lock, wire::SHARED);
+    rig.settle();
+    rig.synchronize(2, 0, Kind::Lock, wire::EXCLUSIVE);
+    rig.settle();
+    let ask = |rig: &mut Rig, target| {
+        let opening = Opening {
+            sort: Sort::Lock {
+                target: rank(target),
+                is_exclusive: false,
+            },
+            members: &[],
+            checks: true,
+        };
+        let epoch = rig.all[1].open(WINDOW, opening, None).expect("room");
+        let before = rig.left;
+        rig.settle();
+        (epochs::Watch::Opened(epoch), rig.left - before)
+    };
+    let (first, _) = ask(&mut rig, 0);
+    assert!(!rig.all[1].is_over(WINDOW, first), "it waits behind 2");
+    // A LOCK and its grant, and the same again for the lock that it waits for.
+    let (second, packets) = ask(&mut rig, 2);
+    let is_over = |watch| rig.all[1].is_over(WINDOW, watch);
+    assert!(is_over(first) && is_over(second));
+    assert_eq!((packets, holders(&mut rig)), (4, vec![1, 3]));
+    // It has no more to say, and neither has one that holds nothing.
+    assert_eq!(ask(&mut rig, 3).1, 2);
+    let mut urgent = [0; HEAD_BYTES];
+    Head {
+        operation: wire::URGENT,
+        ..Head::new(Kind::Lock, WINDOW)
+    }
+    .emit(&mut urgent);
+    rig.requests[1].push_back((rank(0), 0, None, urgent.to_vec()));
+    assert_eq!(rig.take(1), Err(Malformed));
+}
+
 /// What a step makes ready leaves in it: a node sleeps when a step has moved nothing.
 #[test]
 fn a_get_that_is_deferred_leaves_in_the_step_that_finds_it() {

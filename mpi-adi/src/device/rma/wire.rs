@@ -35,6 +35,8 @@ pub const SHARED: u8 = 0;
 pub const EXCLUSIVE: u8 = 1;
 /// For a shared lock, by a process that may have others: before those that wait.
 pub const SHARED_BESIDE: u8 = 2;
+/// The shared lock that is asked for already is now one by a process that may have others.
+pub const URGENT: u8 = 3;
 /// Bytes before a piece's own.
 pub const PIECE_BYTES: usize = 9;
 /// The most bytes of one piece: whole elements of any size, and a packet with one such is not longer than there are.
