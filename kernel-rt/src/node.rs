@@ -368,7 +368,10 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         // By its first step the device knows what the network has.
         let is_first = self.beats == 0;
         let has_received = self.torus.router().has_received();
-        if has_received || adi.has_to_send() || self.owes_answers(adi, now) || is_first {
+        let owes_answers = self.owes_answers(adi, now);
+        if has_received || adi.has_to_send() || owes_answers || is_first {
+            // What leaves for one neighbour is no reason to answer another.
+            adi.let_answers_wait(P::INTERRUPTS && !owes_answers);
             moved |= adi.progress(self.torus.router_mut(), self.platform.memory());
             if self.platform.lends() {
                 self.platform.report_frees(adi.starves_others());
@@ -1041,6 +1044,42 @@ mod tests {
         assert!(!nodes[1].adi.has_deferred(), "sent");
         nodes[0].interrupted();
         assert!(nodes[0].adi.is_quiet(), "and taken");
+    }
+
+    /// What is sent to another process does not make an answer a packet of its own; what goes to its source takes it along.
+    #[test]
+    fn an_answer_goes_with_a_message_to_its_source() {
+        let mut nodes = nodes([3, 1, 1]);
+        for _ in 0..4 {
+            nodes.iter_mut().for_each(TestNode::interrupted);
+        }
+        let to = |dest| SendTo {
+            dest: Rank::new(dest),
+            tag: 1,
+            context: 0,
+            mode: Mode::Standard,
+        };
+        let send = |node: &mut TestNode, dest| {
+            node.with(&mut |adi, kernel| {
+                adi.isend(kernel.memory(), to(dest), Span::EMPTY).unwrap();
+                kernel.poll(adi);
+            });
+        };
+        let pattern = Pattern::new(Some(Rank::new(0)), Some(1), 0);
+        nodes[1].with(&mut |adi, kernel| {
+            adi.irecv(kernel.memory(), pattern, Span::EMPTY).unwrap();
+        });
+        send(&mut nodes[0], 1);
+        nodes[1].interrupted();
+        assert!(nodes[1].adi.has_deferred());
+        send(&mut nodes[1], 2);
+        assert!(nodes[1].adi.has_deferred(), "2 is not told");
+        send(&mut nodes[1], 0);
+        assert!(!nodes[1].adi.has_deferred());
+        assert_eq!(nodes[1].adi.stats().cts_merged, 1);
+        nodes[0].interrupted();
+        assert!(!nodes[0].adi.has_to_send());
+        assert_eq!(nodes[0].adi.stats().cts_received, 1);
     }
 
     /// Messages to a neighbour that is behind take no steps, and leave together when it no longer is.

@@ -82,6 +82,8 @@ pub struct Adi<R = Sound, E = Engine> {
     pub(super) bcopies: Bcopies,
     /// Answers for which their senders do not wait.
     pub(super) deferred: heapless::Vec<DeferredAck, DEFERRED_SOURCES>,
+    /// See [`Adi::let_answers_wait`].
+    pub(super) answers_wait: bool,
     /// Held sends that the program wants back, whose receivers are still to be asked.
     pub(super) cancels: List<Slot>,
     /// Receives whose CTS is still to be sent.
@@ -183,6 +185,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             eager_limit: DEFAULT_EAGER_LIMIT,
             bcopies: Bcopies::new(),
             deferred: heapless::Vec::new(),
+            answers_wait: false,
             cancels: List::default(),
             cts_due: List::default(),
             exact_to_name: List::default(),

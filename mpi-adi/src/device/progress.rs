@@ -54,10 +54,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let answered = self.send_due(port, memory) + self.send_barrier(port);
         let sent = self.send_pending(port, memory) + self.send_one_sided(port, memory);
         // What has just come is likely to be followed by more, or by something of ours that they can go with.
-        let deferred = if taken == 0 {
-            self.send_deferred(port)
-        } else {
+        let leave_alone = taken > 0 || !self.has_deferred() || self.answers_wait;
+        let deferred = if leave_alone {
             0
+        } else {
+            self.send_deferred(port)
         };
         owed + taken + answered + deferred + sent > 0
     }

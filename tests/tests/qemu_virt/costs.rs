@@ -32,7 +32,7 @@ fn messages_between_two_nodes_take_no_more_than_they_did() {
         ("half", 6_850),
         ("stream", 5_720),
         ("long", 390_000),
-        ("self", 2_700),
+        ("self", 2_610),
     ];
     let counted = counted("2x1x1");
     at_most(&counted, &limits);
@@ -45,7 +45,7 @@ fn messages_between_two_nodes_take_no_more_than_they_did() {
 fn collectives_of_eight_nodes_take_no_more_than_they_did() {
     at_most(
         &counted("2x2x2"),
-        &[("barrier", 65_000), ("allreduce", 169_000)],
+        &[("barrier", 64_000), ("allreduce", 144_500)],
     );
 }
 

@@ -238,8 +238,12 @@ impl<'m, B: Bell> RingLink<'m, B> {
     fn has_frame(&mut self) -> bool {
         if self.seen_head == self.tail && !self.broken {
             // Acquires what the producer wrote before: the slots.
-            self.seen_head = self.incoming.head.0.load(Ordering::Acquire);
-            self.check(self.seen_head.wrapping_sub(self.tail));
+            let head = self.incoming.head.0.load(Ordering::Acquire);
+            if head == self.tail {
+                return false;
+            }
+            self.seen_head = head;
+            self.check(head.wrapping_sub(self.tail));
         }
         self.seen_head != self.tail && !self.broken
     }

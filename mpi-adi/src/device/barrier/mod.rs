@@ -114,6 +114,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// What comes next in this dimension of two nodes, or in later ones.
     fn pair_from(&self, dimension: u8) -> BarrierStage {
         match (dimension..3).find(|&dimension| self.is_pair(dimension)) {
+            Some(dimension) if self.is_second(dimension) => BarrierStage::Arriving(dimension),
             Some(dimension) => BarrierStage::Gathering(dimension),
             None => self.line_from(0),
         }
@@ -128,11 +129,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     }
 
     /// It waits for packets of others.
+    // A call, as most steps are in no barrier.
+    #[inline(never)]
     fn waits_for_others(&self) -> bool {
         match self.barrier.stage {
-            BarrierStage::Gathering(dimension) => {
-                !self.is_second(dimension) && !self.barrier.arrived[usize::from(dimension)]
-            }
+            BarrierStage::Gathering(dimension) => !self.barrier.arrived[usize::from(dimension)],
             BarrierStage::Hearing(dimension, circle) => {
                 let mut barrier = self.barrier;
                 *barrier.heard(barrier.is_odd, dimension, circle)
@@ -160,7 +161,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     fn make_step<P: Port>(&mut self, port: &mut P) -> Option<BarrierStage> {
         Some(match self.barrier.stage {
             stage @ (BarrierStage::Outside | BarrierStage::Waiting | BarrierStage::Done) => stage,
-            BarrierStage::Gathering(dimension) if self.is_second(dimension) => {
+            BarrierStage::Arriving(dimension) => {
                 self.tell(
                     port,
                     (pair_way(dimension, true), 1),

@@ -9,7 +9,9 @@ pub(in crate::device) enum BarrierStage {
     /// In no barrier.
     #[default]
     Outside,
-    /// The pair in this dimension: has to tell the first one, or waits for the second.
+    /// The second of a pair in this dimension: has to tell the first one.
+    Arriving(u8),
+    /// The first of a pair in this dimension: waits for the second.
     Gathering(u8),
     /// Has told the first one of its pair.
     Waiting,

@@ -385,7 +385,7 @@ impl UserMemory for RawMemory {
         let from = core::ptr::with_exposed_provenance::<u8>(Self::address(from, 0, len));
         let to = core::ptr::with_exposed_provenance_mut::<u8>(Self::address(to, 0, len));
         // SAFETY: as in `read` and in `write`.
-        unsafe { core::ptr::copy(from, to, len) }
+        unsafe { copy_run(from, to, len) }
     }
 }
 

@@ -116,12 +116,39 @@ const KIND_NOTHING: u8 = 1;
 const KIND_BUFFER: u8 = 2;
 const KIND_BOUND: u8 = 3;
 
+/// Bytes of a field that is a word.
+const WORD: usize = size_of::<u32>();
+
+/// Reads a word, at once where it is aligned, as blocks are but in a model's memory.
+#[inline]
 fn get(block: &Block, at: usize) -> u32 {
-    u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]])
+    let bytes = &block[at..at + WORD];
+    match bytemuck::try_from_bytes(bytes) {
+        Ok(word) => u32::from_le(*word),
+        Err(_) => by_bytes(bytes),
+    }
 }
 
+#[cold]
+#[inline(never)]
+fn by_bytes(bytes: &[u8]) -> u32 {
+    { bytes.iter().rev() }.fold(0, |word, byte| word << u8::BITS | u32::from(*byte))
+}
+
+/// Writes a word, as [`get`] reads it.
+#[inline]
 fn put(block: &mut Block, at: usize, value: u32) {
-    block[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    let bytes = &mut block[at..at + WORD];
+    match bytemuck::try_from_bytes_mut(bytes) {
+        Ok(word) => *word = value.to_le(),
+        Err(_) => put_by_bytes(&mut block[at..at + WORD], value),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn put_by_bytes(bytes: &mut [u8], value: u32) {
+    bytes.copy_from_slice(&value.to_le_bytes());
 }
 
 /// Blocks that a buffer of `bytes` takes.
@@ -659,6 +686,18 @@ mod tests {
 
     fn region(count: usize) -> Region {
         Region::new(blocks(count))
+    }
+
+    #[test]
+    fn words_are_the_same_wherever_a_block_begins() {
+        let mut bytes = [0u64; 8];
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut bytes);
+        for shift in 0..8 {
+            let block = bytes[shift..].first_chunk_mut().expect("a block");
+            put(block, field::LENGTH, 0x8070_6050);
+            assert_eq!(get(block, field::LENGTH), 0x8070_6050);
+            assert_eq!(block[field::LENGTH..][..WORD], [0x50, 0x60, 0x70, 0x80]);
+        }
     }
 
     /// Lends so many blocks at most.

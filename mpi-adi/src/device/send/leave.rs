@@ -221,10 +221,17 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     }
 
     /// The device owes answers that can go with what the program sends next, if that comes soon. A step of progress
-    /// in which nothing comes sends them.
+    /// in which nothing comes sends them, unless [they wait](Adi::let_answers_wait).
     #[inline]
     pub fn has_deferred(&self) -> bool {
         !self.deferred.is_empty()
+    }
+
+    /// Whether steps that take nothing leave deferred answers to what is sent next to the processes that they are for; at
+    /// first they do not. The carrier sees to it that such answers do not wait for long.
+    #[inline]
+    pub fn let_answers_wait(&mut self, wait: bool) {
+        self.answers_wait = wait;
     }
 
     /// Something wants to leave that is no answer: what [`Adi::send_pending`] looks for.
