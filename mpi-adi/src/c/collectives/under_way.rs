@@ -1,5 +1,6 @@
 //! Collectives under way: requests of the program's, and what lets them go on (section 5.12).
 
+use alloc::vec::Vec;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -45,10 +46,43 @@ enum State {
     Over(Result<(), Error>),
 }
 
+/// What the program has started.
+struct Started {
+    objects: Table<Object>,
+    /// Those that are not over, as they have been started: who looks what can go on looks at no others.
+    under_way: Vec<c_int>,
+}
+
 /// No call holds the lock while it waits or does steps, and interrupts look only where no call holds it.
-static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
-/// How many of them are not over, so that calls need not look at those that are.
+static STARTED: Mutex<Started> = Mutex::new(Started {
+    objects: Table::new(KIND),
+    under_way: Vec::new(),
+});
+/// How many are not over, so that calls need no lock where there is none.
 static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
+
+impl Started {
+    /// Adds one whose steps are being done. Fails with [`Error::Limit`] or [`Error::NoRoom`].
+    fn add(&mut self, membership: Membership<'static>) -> Result<c_int, Error> {
+        let bytes = size_of::<c_int>();
+        let none = |_| Error::NoRoom { bytes };
+        self.under_way.try_reserve(1).map_err(none)?;
+        let state = State::Stepping;
+        let handle = self.objects.add(Object { membership, state })?;
+        self.under_way.push(handle);
+        Ok(handle)
+    }
+
+    fn remove(&mut self, handle: c_int) -> Option<Object> {
+        self.rests(handle);
+        self.objects.remove(handle)
+    }
+
+    /// It is over.
+    fn rests(&mut self, handle: c_int) {
+        self.under_way.retain(|other| *other != handle);
+    }
+}
 
 /// Starts a collective; calls of `function` from now on are its.
 ///
@@ -124,10 +158,7 @@ fn enter(comm: Communicator<'static>, function: &'static str, plan: Plan) -> Res
     comm.env.with(&mut |adi, _| adi.set_beside(beside()));
     let membership = comm.membership();
     let number = comm_objects::count_collectives(membership.context, 0);
-    let handle = TABLE.lock().add(Object {
-        membership,
-        state: State::Stepping,
-    })?;
+    let handle = STARTED.lock().add(membership)?;
     let begun = Running::new(comm, function, number, plan)
         .map(|mut running| (running.advance(comm), running));
     let state = match begun {
@@ -137,7 +168,7 @@ fn enter(comm: Communicator<'static>, function: &'static str, plan: Plan) -> Res
             State::Over(Err(error))
         }
         Ok((Err(error), _)) | Err(error) => {
-            TABLE.lock().remove(handle);
+            STARTED.lock().remove(handle);
             return Err(error);
         }
     };
@@ -160,29 +191,38 @@ fn put_back(env: &dyn Env, handle: c_int, state: State) {
 }
 
 fn set_state(handle: c_int, state: State) {
+    let mut started = STARTED.lock();
     if matches!(state, State::Over(_)) {
         UNDER_WAY.fetch_sub(1, Ordering::Relaxed);
+        started.rests(handle);
     }
-    if let Some(object) = TABLE.lock().get_mut(handle) {
+    if let Some(object) = started.objects.get_mut(handle) {
         object.state = state;
     }
 }
 
 /// The messages of one are there.
 fn is_ready(adi: &Adi) -> bool {
-    let is_ready = |object: &Object| match &object.state {
-        State::Running(running) => running.is_ready(adi),
+    if UNDER_WAY.load(Ordering::Relaxed) == 0 {
+        return false;
+    }
+    let started = STARTED.lock();
+    let mut under_way = started.under_way.iter();
+    under_way.any(|handle| match started.objects.get(*handle) {
+        Some(Object {
+            state: State::Running(running),
+            ..
+        }) => running.is_ready(adi),
         _ => false,
-    };
-    UNDER_WAY.load(Ordering::Relaxed) > 0 && TABLE.lock().objects().any(is_ready)
+    })
 }
 
 /// Takes a collective that waits, at `place` or behind it.
 fn take_from(place: &mut usize) -> Option<(c_int, Membership<'static>, Running)> {
-    let mut table = TABLE.lock();
-    while *place < table.places() {
+    let mut started = STARTED.lock();
+    while *place < started.objects.places() {
         *place += 1;
-        let Some((handle, object)) = table.at(*place - 1) else {
+        let Some((handle, object)) = started.objects.at(*place - 1) else {
             continue;
         };
         match core::mem::replace(&mut object.state, State::Stepping) {
@@ -215,13 +255,14 @@ fn meanwhile(adi: &mut Adi, memory: &mut dyn UserMemory) -> Meanwhile {
     if UNDER_WAY.load(Ordering::Relaxed) == 0 {
         return Meanwhile::Nothing;
     }
-    let (Ok(env), Some(mut table)) = (any_env(), TABLE.try_lock()) else {
+    let (Ok(env), Some(mut started)) = (any_env(), STARTED.try_lock()) else {
         return Meanwhile::Busy;
     };
     let device = InHand::new(adi, memory, env.process());
     let (mut steps, mut moved) = (STEPS, false);
-    for place in 0..table.places() {
-        if let Some((_, object)) = table.at(place)
+    let Started { objects, under_way } = &mut *started;
+    for handle in under_way {
+        if let Some(object) = objects.get_mut(*handle)
             && let State::Running(running) = &mut object.state
         {
             let comm = Communicator::at(&device, object.membership);
@@ -258,12 +299,12 @@ const NOT_ALLOWED: Error = Error::Wrong {
 
 impl Family for Collectives {
     fn has(&self, handle: c_int) -> bool {
-        TABLE.lock().get(handle).is_some()
+        STARTED.lock().objects.get(handle).is_some()
     }
 
     fn ended(&self, handle: c_int) -> Option<Completed> {
-        let table = TABLE.lock();
-        let object = table.get(handle)?;
+        let started = STARTED.lock();
+        let object = started.objects.get(handle)?;
         let State::Over(result) = &object.state else {
             return None;
         };
@@ -276,7 +317,7 @@ impl Family for Collectives {
     }
 
     fn forget(&self, handle: c_int) {
-        let object = TABLE.lock().remove(handle);
+        let object = STARTED.lock().remove(handle);
         if let Some(Object { membership, .. }) = object {
             comm_objects::request_completed(membership.context);
         }
