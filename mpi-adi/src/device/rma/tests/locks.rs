@@ -1,0 +1,154 @@
+//! Who has a lock, and who waits for it.
+
+use super::*;
+
+fn holders(rig: &mut Rig) -> Vec<usize> {
+    (0..rig.all.len())
+        .filter(|at| rig.window(*at).has(rank(0), Flags::HELD))
+        .collect()
+}
+
+fn unlock(rig: &mut Rig, at: usize) {
+    rig.window(at).clear(rank(0), Flags::HELD);
+    rig.synchronize(at, 0, Kind::Unlock, 0);
+    rig.settle();
+}
+
+#[test]
+fn locks_are_shared_or_exclusive_and_go_round_by_rank() {
+    let mut rig = Rig::new(6, 8);
+    let (shared, exclusive) = (0, 1);
+    rig.synchronize(3, 0, Kind::Lock, shared);
+    rig.settle();
+    rig.synchronize(1, 0, Kind::Lock, shared);
+    rig.settle();
+    assert_eq!(holders(&mut rig), [1, 3]);
+    for (at, kind) in [(5, exclusive), (4, exclusive), (0, exclusive), (2, shared)] {
+        rig.synchronize(at, 0, Kind::Lock, kind);
+        rig.settle();
+    }
+    assert_eq!(holders(&mut rig), [1, 3], "the others wait");
+    unlock(&mut rig, 1);
+    assert_eq!(holders(&mut rig), [3]);
+    let mut order = Vec::new();
+    unlock(&mut rig, 3);
+    while let [holder] = holders(&mut rig)[..] {
+        order.push(holder);
+        unlock(&mut rig, holder);
+    }
+    assert_eq!(order, [0, 2, 4, 5]);
+}
+
+#[test]
+fn shared_locks_that_wait_are_granted_together_and_none_passes_one_that_waits() {
+    let mut rig = Rig::new(5, 8);
+    rig.synchronize(1, 0, Kind::Lock, 1);
+    rig.settle();
+    for at in [2, 3] {
+        rig.synchronize(at, 0, Kind::Lock, 0);
+    }
+    rig.settle();
+    unlock(&mut rig, 1);
+    assert_eq!(holders(&mut rig), [2, 3]);
+    rig.synchronize(1, 0, Kind::Lock, 1);
+    rig.settle();
+    rig.synchronize(4, 0, Kind::Lock, 0);
+    rig.settle();
+    assert_eq!(holders(&mut rig), [2, 3], "no starving");
+}
+
+/// Where it makes none, because the lock that has come free is that of the process itself, the step says that it has moved.
+#[test]
+fn a_lock_of_ones_own_that_comes_free_is_a_move() {
+    let mut rig = Rig::new(2, 8);
+    rig.synchronize(1, 0, Kind::Lock, 1);
+    rig.settle();
+    let opening = Opening {
+        sort: Sort::Lock {
+            target: rank(0),
+            is_exclusive: true,
+        },
+        members: &[],
+        checks: true,
+    };
+    let epoch = rig.all[0].open(WINDOW, opening, None).expect("room");
+    rig.settle();
+    let opened = epochs::Watch::Opened(epoch);
+    assert!(!rig.all[0].is_over(WINDOW, opened), "1 has it");
+    rig.window(1).clear(rank(0), Flags::HELD);
+    rig.synchronize(1, 0, Kind::Unlock, 0);
+    let _ = rig.leave(1);
+    // The network has no room, so that nothing is done but to take what comes.
+    while rig.take(0).expect("sound") {}
+    let _ = rig.all[0].take_moved();
+    assert_eq!(rig.leave(0), 0);
+    assert!(rig.all[0].is_over(WINDOW, opened));
+    assert!(rig.all[0].take_moved() && !rig.all[0].take_moved());
+}
+
+/// Two processes under locks of all: each has the lock of the one and needs that of the other, for which another waits alone.
+#[test]
+fn who_may_have_other_locks_waits_for_no_queue() {
+    let mut rig = Rig::new(6, 8);
+    let [all, alone] = [wire::SHARED_BESIDE, wire::EXCLUSIVE];
+    rig.synchronize(1, 0, Kind::Lock, all);
+    rig.settle();
+    rig.synchronize(2, 0, Kind::Lock, alone);
+    rig.settle();
+    rig.synchronize(3, 0, Kind::Lock, all);
+    rig.synchronize(4, 0, Kind::Lock, wire::SHARED);
+    rig.settle();
+    assert_eq!(holders(&mut rig), [1, 3], "2 waits, and 4 behind it");
+    unlock(&mut rig, 1);
+    unlock(&mut rig, 3);
+    assert_eq!(holders(&mut rig), [2]);
+    // While one has it alone, all wait; then those that may have others are first, with 4 whose turn it is.
+    rig.synchronize(5, 0, Kind::Lock, alone);
+    rig.synchronize(1, 0, Kind::Lock, all);
+    rig.settle();
+    assert_eq!(holders(&mut rig), [2]);
+    unlock(&mut rig, 2);
+    assert_eq!(holders(&mut rig), [1, 4]);
+}
+
+/// It says so when it asks for others while it waits; else two that ask for the same two in opposite orders, and do not
+/// wait in between, could each have one and wait for the other behind an exclusive lock.
+#[test]
+fn who_asks_for_other_locks_while_it_waits_leaves_the_queue() {
+    let mut rig = Rig::new(4, 8);
+    rig.synchronize(3, 0, Kind::Lock, wire::SHARED);
+    rig.settle();
+    rig.synchronize(2, 0, Kind::Lock, wire::EXCLUSIVE);
+    rig.settle();
+    let ask = |rig: &mut Rig, target| {
+        let opening = Opening {
+            sort: Sort::Lock {
+                target: rank(target),
+                is_exclusive: false,
+            },
+            members: &[],
+            checks: true,
+        };
+        let epoch = rig.all[1].open(WINDOW, opening, None).expect("room");
+        let before = rig.left;
+        rig.settle();
+        (epochs::Watch::Opened(epoch), rig.left - before)
+    };
+    let (first, _) = ask(&mut rig, 0);
+    assert!(!rig.all[1].is_over(WINDOW, first), "it waits behind 2");
+    // A LOCK and its grant, and the same again for the lock that it waits for.
+    let (second, packets) = ask(&mut rig, 2);
+    let is_over = |watch| rig.all[1].is_over(WINDOW, watch);
+    assert!(is_over(first) && is_over(second));
+    assert_eq!((packets, holders(&mut rig)), (4, vec![1, 3]));
+    // It has no more to say, and neither has one that holds nothing.
+    assert_eq!(ask(&mut rig, 3).1, 2);
+    let mut urgent = [0; HEAD_BYTES];
+    Head {
+        operation: wire::URGENT,
+        ..Head::new(Kind::Lock, WINDOW)
+    }
+    .emit(&mut urgent);
+    rig.requests[1].push_back((rank(0), 0, None, urgent.to_vec()));
+    assert_eq!(rig.take(1), Err(Malformed));
+}

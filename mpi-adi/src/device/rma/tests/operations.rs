@@ -1,0 +1,264 @@
+//! Operations and fences: what they take, and what they leave behind.
+
+use super::*;
+
+#[test]
+fn a_put_is_in_place_when_its_packet_has_been_taken_and_has_no_answer() {
+    let mut rig = Rig::new(2, 100);
+    assert!(rig.all[0].push((WINDOW, rank(1)), 0, &packet(Kind::Put, 0, 40, &[1, 2, 3])));
+    assert!(rig.all[0].push((WINDOW, rank(1)), 0, &packet(Kind::Accumulate, 1, 41, &[5])));
+    assert_eq!(rig.leave(0), 2);
+    rig.take(1).expect("sound");
+    assert_eq!(rig.buffers[1].0[0][39..44], [0, 1, 2, 3, 0]);
+    rig.take(1).expect("sound");
+    assert_eq!(rig.buffers[1].0[0][39..44], [0, 1, 7, 3, 0]);
+    assert!(rig.answers[0].is_empty());
+    assert!(rig.window(0).has(rank(1), Flags::TOUCHED));
+    assert_eq!(
+        rig.all[1]
+            .window(WINDOW)
+            .unwrap()
+            .next_with(Flags::TOUCHED, 0),
+        None
+    );
+}
+
+#[test]
+fn what_is_beyond_the_window_changes_nothing_and_a_flush_tells() {
+    let mut rig = Rig::new(2, 100);
+    for place in [98, 100, u64::MAX, u64::MAX - 1] {
+        assert!(rig.all[0].push((WINDOW, rank(1)), 0, &packet(Kind::Put, 0, place, &[9; 3])));
+        rig.synchronize(0, 1, Kind::Flush, 0);
+        rig.settle();
+        assert_eq!(rig.buffers[1].0[0], [0; 100]);
+        assert!(rig.window(0).take_fault(), "at {place}");
+        rig.synchronize(0, 1, Kind::Flush, 0);
+        rig.settle();
+        assert!(!rig.window(0).take_fault(), "told once");
+    }
+    rig.all[0]
+        .act_here(&mut rig.buffers[0], 0, &packet(Kind::Put, 0, 99, &[9; 2]))
+        .expect("a fault is no contradiction");
+    assert!(rig.window(0).take_fault(), "by oneself");
+}
+
+#[test]
+fn gets_come_in_pieces_and_more_than_there_are_cursors_are_asked_for_again() {
+    const BYTES: usize = 500;
+    let origins = CURSORS + 3;
+    let mut rig = Rig::new(origins + 1, BYTES);
+    rig.buffers[0].0[0] = (0..BYTES).map(|at| at as u8).collect();
+    for origin in 1..=origins {
+        rig.get(origin, 0, (3, 400), 10);
+        rig.get(origin, 0, (7, 16), 1000);
+        rig.leave(origin);
+    }
+    while rig.take(0).expect("sound") {}
+    assert_eq!(rig.all[0].cursors.len(), CURSORS);
+    let refused = |answers: &VecDeque<Moving>| {
+        answers
+            .iter()
+            .any(|(_, argument, ..)| Said::of(*argument).0 == Said::Refused)
+    };
+    let count = rig
+        .answers
+        .iter()
+        .filter(|answers| refused(answers))
+        .count();
+    assert_eq!(count, 3);
+    rig.settle();
+    for origin in 1..=origins {
+        let buffer = &rig.buffers[origin].0[1];
+        assert_eq!(buffer[10..410], rig.buffers[0].0[0][3..403], "{origin}");
+        assert_eq!(buffer[1000..1016], rig.buffers[0].0[0][7..23], "{origin}");
+        assert!(!rig.all[origin].awaits(WINDOW, None));
+    }
+    assert!(!rig.all[0].has_to_send());
+}
+
+#[test]
+fn operations_on_oneself_make_no_packets() {
+    let mut rig = Rig::new(1, 600);
+    rig.buffers[0].0[0] = (0..600).map(|at| at as u8).collect();
+    rig.get(0, 0, (1, 599), 0);
+    rig.get(0, 0, (1, 5), 700);
+    rig.synchronize(0, 0, Kind::Lock, 1);
+    assert!(rig.window(0).has(rank(0), Flags::HELD));
+    assert!(!rig.all[0].awaits(WINDOW, None) && !rig.all[0].has_to_send());
+    let expected = rig.buffers[0].0[0].clone();
+    assert_eq!(rig.buffers[0].0[1][..599], expected[1..]);
+    assert_eq!(rig.buffers[0].0[1][700..705], expected[1..6]);
+    rig.synchronize(0, 0, Kind::Unlock, 0);
+    assert!(!rig.all[0].has_to_send());
+}
+
+#[test]
+fn a_fetch_gives_what_was_there_and_a_comparison_replaces_what_is_equal() {
+    let mut rig = Rig::new(2, 64);
+    rig.buffers[1].0[0][8..12].copy_from_slice(&[1, 2, 3, 4]);
+    let fetch = packet(Kind::Fetch, 1, 8, &[10; 4]);
+    rig.ask(0, 1, Awaited::Result(4), 100, &fetch);
+    rig.settle();
+    assert_eq!(rig.buffers[0].0[1][100..105], [1, 2, 3, 4, 0]);
+    assert_eq!(rig.buffers[1].0[0][8..12], [11, 12, 13, 14]);
+    // Nothing to combine with: only what is there.
+    let mut read = packet(Kind::Fetch, 1, 8, &[0; 4]);
+    read.truncate(HEAD_BYTES + PIECE_BYTES);
+    rig.ask(0, 1, Awaited::Result(4), 100, &read);
+    rig.settle();
+    assert_eq!(rig.buffers[0].0[1][100..104], [11, 12, 13, 14]);
+    for (compare, after) in [([1, 2], [11, 12]), ([11, 12], [7, 7])] {
+        let mut swap = packet(Kind::Compare, 0, 8, &[compare, [7, 7]].concat());
+        swap[HEAD_BYTES + 8] = 2;
+        rig.ask(0, 1, Awaited::Result(2), 200, &swap);
+        rig.settle();
+        assert_eq!(rig.buffers[0].0[1][200..202], [11, 12]);
+        assert_eq!(rig.buffers[1].0[0][8..10], after);
+    }
+}
+
+#[test]
+fn long_results_are_refused_unchanged_when_there_is_no_place_to_keep_them() {
+    let mut rig = Rig::new(RESULTS + 2, 64);
+    let fetch = packet(Kind::Fetch, 1, 0, &[1; 32]);
+    for origin in 1..=RESULTS + 1 {
+        rig.ask(origin, 0, Awaited::Result(32), 5, &fetch);
+        rig.leave(origin);
+    }
+    while rig.take(0).expect("sound") {}
+    let mut sum = [0; 64];
+    sum[..32].fill(RESULTS as u8);
+    assert_eq!(rig.buffers[0].0[0], sum);
+    rig.settle();
+    for origin in 1..=RESULTS + 1 {
+        assert!(!rig.all[origin].awaits(WINDOW, None));
+        assert_eq!(rig.all[origin].take_refused(), origin > RESULTS);
+        let mut expected = [0; 40];
+        if origin <= RESULTS {
+            expected[5..37].fill(origin as u8 - 1);
+        }
+        assert_eq!(rig.buffers[origin].0[1][..40], expected, "{origin}");
+    }
+    rig.ask(RESULTS + 1, 0, Awaited::Result(32), 5, &fetch);
+    rig.ask(0, 0, Awaited::Result(32), 5, &fetch);
+    rig.settle();
+    assert!(!rig.all[RESULTS + 1].take_refused());
+    let own = rig.buffers[0].0[1][5];
+    assert_eq!(
+        usize::from(own + rig.buffers[RESULTS + 1].0[1][5]),
+        2 * RESULTS + 1
+    );
+}
+
+#[test]
+fn the_ring_and_the_slots_say_when_they_are_full() {
+    let mut rig = Rig::new(2, 8);
+    let put = packet(Kind::Put, 0, 0, &[1]);
+    for _ in 0..RING_PACKETS {
+        assert!(rig.all[0].has_room() && rig.all[0].push((WINDOW, rank(1)), 0, &put));
+    }
+    assert!(!rig.all[0].has_room() && !rig.all[0].push((WINDOW, rank(1)), 0, &put));
+    let awaited = Awaited::Data { place: 0, len: 4 };
+    let into = (Span::model(ORIGIN, 8), 0);
+    for _ in 0..SLOTS {
+        assert!(
+            rig.all[0]
+                .await_answer((WINDOW, rank(1)), awaited, into)
+                .is_some()
+        );
+    }
+    assert_eq!(
+        rig.all[0].await_answer((WINDOW, rank(1)), awaited, into),
+        None
+    );
+    rig.settle();
+    assert!(
+        rig.all[0]
+            .await_answer((WINDOW, rank(1)), awaited, into)
+            .is_some()
+    );
+    assert!(rig.all[0].awaits(WINDOW, Some(rank(1))) && !rig.all[0].awaits(WINDOW, Some(rank(0))));
+}
+
+#[test]
+fn a_fence_takes_two_packets_for_each_process_and_ends_when_all_have_come() {
+    let size = 7;
+    let mut rig = Rig::new(size, 8);
+    let fence = epochs::Opening {
+        sort: epochs::Sort::Fence,
+        members: &[],
+        checks: true,
+    };
+    let mut opened = Vec::new();
+    for at in 0..size {
+        assert!((0..at).all(|at| !rig.all[at].is_over(WINDOW, opened[at])));
+        let epoch = rig.all[at].open(WINDOW, fence, None).expect("room");
+        opened.push(epochs::Watch::Opened(epoch));
+        rig.settle();
+    }
+    assert!((0..size).all(|at| rig.all[at].is_over(WINDOW, opened[at])));
+    assert_eq!(rig.left, 2 * (size - 1));
+}
+
+/// A step of progress that moves no packet would not be noticed by a call that waits.
+#[test]
+fn what_a_packet_allows_is_done_when_it_leaves() {
+    let mut rig = Rig::new(2, 8);
+    let start = epochs::Opening {
+        sort: epochs::Sort::Start,
+        members: &[rank(1)],
+        checks: true,
+    };
+    let epoch = rig.all[0].open(WINDOW, start, None).expect("room");
+    let put = deferred::Operation {
+        head: Head::new(Kind::Put, WINDOW),
+        from: Span::model(ORIGIN, 4),
+        compare: Span::EMPTY,
+        into: Span::EMPTY,
+        to: Span::model(2, 4),
+        len: 4,
+        unit: 1,
+    };
+    let put = rig.all[0].defer((WINDOW, epoch, rank(1)), put, None);
+    let [put, closed] = [
+        epochs::Watch::Done(put.expect("room")),
+        epochs::Watch::Closed(epoch),
+    ];
+    rig.all[0].close(WINDOW, epoch, None);
+    assert_eq!(rig.leave(0), 0, "nothing is granted");
+    let mut grant = [0; HEAD_BYTES];
+    Head::new(Kind::Post, WINDOW).emit(&mut grant);
+    rig.requests[0].push_back((rank(1), 0, None, grant.to_vec()));
+    assert_eq!(rig.take(0), Ok(true));
+    let mut out = [0; SHORT_BYTES];
+    let leaving = rig.all[0].next(&mut rig.buffers[0], &mut out);
+    let leaving = leaving.expect("the put, and the epoch's end with it");
+    assert!([put, closed].map(|watch| rig.all[0].is_over(WINDOW, watch)) == [true; 2]);
+    let (head, _) = Head::parse(&out[..leaving.len]).expect("a head");
+    assert_eq!((head.kind, head.ends), (Kind::Put, Some(Kind::Complete)));
+}
+
+/// What a step makes ready leaves in it: a node sleeps when a step has moved nothing.
+#[test]
+fn a_get_that_is_deferred_leaves_in_the_step_that_finds_it() {
+    let mut rig = Rig::new(2, 64);
+    let opening = Opening {
+        sort: Sort::LockAll,
+        members: &[],
+        checks: false,
+    };
+    let epoch = rig.all[0].open(WINDOW, opening, None).expect("room");
+    let get = Operation {
+        head: Head::new(Kind::Get, WINDOW),
+        from: Span::EMPTY,
+        compare: Span::EMPTY,
+        into: Span::model(ORIGIN, 8),
+        to: Span::model(0, 8),
+        len: 8,
+        unit: 1,
+    };
+    let deferred = rig.all[0].defer((WINDOW, epoch, rank(1)), get, None);
+    assert!(deferred.is_some() && rig.all[0].has_to_send());
+    assert_eq!(rig.leave(0), 1);
+    assert!(!rig.all[0].has_to_send());
+}
