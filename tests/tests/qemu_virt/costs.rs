@@ -32,7 +32,7 @@ fn messages_between_two_nodes_take_no_more_than_they_did() {
         ("half", 6_850),
         ("stream", 5_720),
         ("long", 390_000),
-        ("self", 2_610),
+        ("self", 2_680),
     ];
     let counted = counted("2x1x1");
     at_most(&counted, &limits);
