@@ -7,11 +7,18 @@ use crate::router::{LOCAL, RECEPTION, Router, alike, next_after};
 use crate::wire::{self, Fifo, HEADER_BYTES};
 
 impl Router<'_> {
-    /// Body of the oldest packet in a reception FIFO, exactly as long as it was injected.
+    /// Body of the oldest packet in a reception FIFO, exactly as long as it was injected, or what is carried of it.
     pub fn head(&self, fifo: Fifo) -> Option<&[u8]> {
         let (start, chunks, body) = self.reception_front(fifo)?;
-        let bytes = queue::bytes(self.memory, start, chunks);
-        bytes.get(HEADER_BYTES..HEADER_BYTES + body)
+        let bytes = queue::bytes(self.memory, start, self.carried(chunks));
+        bytes.get(HEADER_BYTES..bytes.len().min(HEADER_BYTES + body))
+    }
+
+    /// Chunks of the oldest packet in a reception FIFO; 0: there is none.
+    #[cfg(any(test, feature = "sim"))]
+    pub(crate) fn head_chunks(&self, fifo: Fifo) -> usize {
+        let front = self.reception_front(fifo);
+        front.map_or(0, |(_, chunks, _)| chunks)
     }
 
     /// Frees the packet that [`Router::head`] shows, and takes the next that waited for room. Does nothing

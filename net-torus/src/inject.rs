@@ -206,10 +206,12 @@ impl Router<'_> {
         let first = queue.used() == chunks as u16;
         fifo.injected.add(chunks);
         fifo.injection_high_water = fifo.injection_high_water.max(queue.high());
-        let packet = queue::bytes_mut(self.memory, start, chunks);
+        let carried = self.carried(chunks);
+        let packet = queue::bytes_mut(self.memory, start, carried);
         // The checksum follows when the packet leaves by a link that needs it.
         put_header(packet, repr.word());
-        let (body, padding) = packet[HEADER_BYTES..].split_at_mut(repr.body as usize);
+        let packet = &mut packet[HEADER_BYTES..];
+        let (body, padding) = packet.split_at_mut(packet.len().min(repr.body as usize));
         fill(body);
         // Not what an earlier packet left there: it was for its own receiver only.
         padding.fill(0);

@@ -369,6 +369,7 @@ impl<'m> Router<'m> {
     #[cfg(any(test, feature = "sim"))]
     pub(crate) fn carry_heads_only(&mut self) {
         self.heads_only = true;
+        self.queues.iter_mut().for_each(Queue::set_heads_only);
     }
 
     /// Reads what a look at links with these bits will read, and a frame that comes in; what it returns means nothing.
@@ -982,7 +983,8 @@ impl<'m> Router<'m> {
     fn run(&self, d: Direction, choice: Choice, head: &Head, most: usize) -> usize {
         let Choice { source, vc } = choice;
         let queue = &self.queues[source];
-        if queue.used() < 2 * PACKET_CHUNKS as u16
+        if most < 2
+            || queue.used() < 2 * PACKET_CHUNKS as u16
             || self.want[d as usize] != 1 << source
             || head.outputs != 1 << d as u8
         {

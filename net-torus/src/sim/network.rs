@@ -8,6 +8,7 @@
 //!
 //! Everything is a function of the configuration and its seed, however many threads go through the parts of a machine.
 
+use super::link::{LINE_CHUNKS, in_lines};
 use super::part::{Mail, Part};
 use super::threads::run_together;
 use super::traffic::{Limit, Traffic};
@@ -184,9 +185,9 @@ pub struct Network<'m> {
 const ORDER_NODES: u32 = 1024;
 
 impl<'m> Network<'m> {
-    /// Chunks of memory that a machine of this shape and these buffers needs.
+    /// Chunks of memory that a machine of this shape and these buffers needs, [`in_lines`] included.
     pub fn chunks(shape: &Shape, sizes: &Sizes) -> usize {
-        shape.nodes() as usize * sizes.chunks()
+        shape.nodes() as usize * sizes.chunks() + LINE_CHUNKS
     }
 
     /// A machine with its routers' buffers in `memory`.
@@ -208,6 +209,7 @@ impl<'m> Network<'m> {
         if memory.len() < Self::chunks(&shape, &sizes) {
             return Err(SimError::Memory);
         }
+        let memory = in_lines(memory);
         let nodes = shape.nodes();
         let limit = config.traffic.limit(&shape);
         let (least, most) = config.chunks;

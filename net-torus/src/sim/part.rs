@@ -6,7 +6,8 @@
 //! of links makes a difference: a link brings one packet at most, behind each there are buffers of its own, and what is at
 //! its destination is taken out at once. Hence results do not depend on how a machine is divided.
 //!
-//! Of a packet only the first chunk is carried, in which the header is and all that is looked at.
+//! Of a packet only the first chunk is carried, in which the header is and all that is looked at. In a buffer these first
+//! chunks of great packets lie one beside the other.
 
 use super::network::{Config, Latencies, SimError, Totals};
 use crate::chunk::Chunk;
@@ -318,7 +319,7 @@ impl<'m> Part<'m> {
         while let Some(body) = self.routers[node].head(fifo) {
             let word =
                 |i: usize| u32::from_le_bytes([body[i], body[i + 1], body[i + 2], body[i + 3]]);
-            let chunks = (body.len() + HEADER_BYTES).div_ceil(32) as u64;
+            let chunks = self.routers[node].head_chunks(fifo) as u64;
             let wrong = SimError::Wrong {
                 node: self.routers[node].coord(),
             };

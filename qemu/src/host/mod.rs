@@ -9,3 +9,4 @@ pub mod size;
 pub mod stop;
 #[allow(unsafe_code)]
 pub mod sys;
+pub mod used;

@@ -1,13 +1,17 @@
-//! The one place where the host tool leaves safe Rust: what a child does between fork and exec.
+//! The one place where the host tool leaves safe Rust: what a child does between fork and exec, and what it has used.
 
+use crate::host::used::Used;
 use rustix::io::FdFlags;
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, getpid, getppid, getrlimit, set_parent_process_death_signal,
     setrlimit, setsid,
 };
+use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus};
+use std::time::Duration;
 
 /// Makes the child end when this process does, by whatever means it ends, and lets the child inherit
 /// `keep` under the same numbers. The descriptors stay open here for as long as `command` exists.
@@ -58,4 +62,34 @@ pub fn limit(command: &mut Command, resource: Resource, bytes: u64) {
 /// The process number of a child as rustix wants it.
 pub fn pid_of(child: &std::process::Child) -> Pid {
     Pid::from_child(child)
+}
+
+/// Waits for a child's end: its status, and what it and those of its children have used that it has waited for. Nothing
+/// else may wait for it.
+///
+/// # Errors
+/// When something else has waited for it.
+pub fn wait_and_account(child: &Child) -> io::Result<(ExitStatus, Used)> {
+    let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::uninit());
+    loop {
+        // SAFETY: both places are there to be written. It waits for a child, whose number nobody else has before that.
+        let waited = unsafe { libc::wait4(child.id() as i32, &mut status, 0, usage.as_mut_ptr()) };
+        if waited >= 0 {
+            break;
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    // SAFETY: the call that has succeeded has written it.
+    let usage = unsafe { usage.assume_init() };
+    let time = |time: libc::timeval| {
+        Duration::from_secs(time.tv_sec as u64) + Duration::from_micros(time.tv_usec as u64)
+    };
+    let used = Used {
+        processor: time(usage.ru_utime) + time(usage.ru_stime),
+        peak_bytes: (usage.ru_maxrss as u64) << 10,
+    };
+    Ok((ExitStatus::from_raw(status), used))
 }

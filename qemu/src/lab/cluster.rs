@@ -4,6 +4,7 @@
 use crate::host::signals::Signals;
 use crate::host::size;
 use crate::host::stop::Stop;
+use crate::host::used::Used;
 use crate::run::command::{self, Options};
 use crate::run::job::JobEnd;
 use crate::run::{limits, report, topology};
@@ -40,9 +41,9 @@ const WORD: Duration = Duration::from_secs(10);
                   \x20         cargo midplane cluster -n 512,4096 --csv out.csv program.c -- arguments"
 )]
 pub struct ClusterArgs {
-    /// What runs: killer (all send to rank 0, which receives in the reverse order), barrier, allreduce (a sum) or
-    /// all-to-all (each exchanges a message with each other, one after the other); or C files (.c, .o, .a), whose ranks
-    /// each have data of their own
+    /// What runs: killer (all send to rank 0, which receives in the reverse order), barrier, allreduce (a sum),
+    /// all-to-all (each exchanges a message with each other, one after the other) or neighbour (each sends one to the
+    /// next along X); or C files (.c, .o, .a), whose ranks each have data of their own
     #[arg(value_name = "PROGRAM", required = true)]
     program: Vec<OsString>,
 
@@ -60,11 +61,12 @@ pub struct ClusterArgs {
     #[arg(long, value_name = "SIZE", value_delimiter = ',', default_value = "4K", value_parser = parse_memory)]
     mpi_memory: Vec<Memory>,
 
-    /// Bytes of each message, or of each process's part [default: 1K, 8 of allreduce, 256 of all-to-all]
+    /// Bytes of each message, or of each process's part [default: 1K, 8 of allreduce and
+    /// neighbour, 256 of all-to-all]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     bytes: Option<u64>,
 
-    /// Messages of each sender, or calls of the collective [default: 1]
+    /// Messages of each sender, exchanges, or calls of the collective [default: 1]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeats: Option<u32>,
 
@@ -201,6 +203,8 @@ enum Named {
     Allreduce,
     /// Each exchanges a message with each other, one after the other
     AllToAll,
+    /// Each sends a message to the next along X
+    Neighbour,
 }
 
 impl Named {
@@ -210,6 +214,7 @@ impl Named {
             Named::Barrier => Program::Barrier,
             Named::Allreduce => Program::Allreduce,
             Named::AllToAll => Program::AllToAll,
+            Named::Neighbour => Program::Neighbour,
         }
     }
 
@@ -219,6 +224,7 @@ impl Named {
             Named::Barrier => "barrier",
             Named::Allreduce => "allreduce",
             Named::AllToAll => "all-to-all",
+            Named::Neighbour => "neighbour",
         }
     }
 
@@ -227,17 +233,21 @@ impl Named {
         match self {
             Named::Killer => 1024,
             Named::Barrier => 0,
-            Named::Allreduce => 8,
+            Named::Allreduce | Named::Neighbour => 8,
             Named::AllToAll => 256,
         }
     }
 }
 
-/// A machine of so many nodes.
+/// A machine of these extents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Nodes([u16; 3]);
+pub struct Nodes(pub [u16; 3]);
 
-fn parse_nodes(text: &str) -> Result<Nodes, String> {
+/// The machine of so many nodes that is as nearly a cube as it can be.
+///
+/// # Errors
+/// With the reason, when there is none in a cluster.
+pub fn parse_nodes(text: &str) -> Result<Nodes, String> {
     let extents = topology::parse_nodes(text)?;
     machine(extents)
 }
@@ -295,6 +305,18 @@ struct Row {
     peer_bytes: Option<usize>,
     #[serde(serialize_with = "six_places")]
     host_seconds: f64,
+    /// Of the process that has the nodes, their making included.
+    #[serde(serialize_with = "six_places")]
+    processor_seconds: f64,
+    /// The most that this process had.
+    memory_bytes: u64,
+}
+
+impl Row {
+    /// Microseconds of a processor of the host for each message.
+    fn us_a_message(&self) -> f64 {
+        self.processor_seconds * 1e6 / self.messages.max(1) as f64
+    }
 }
 
 const TABLE: Table<Row> = Table {
@@ -305,8 +327,10 @@ const TABLE: Table<Row> = Table {
         Column::right("messages", 9, |r| r.messages.to_string()),
         Column::right("refused", 8, |r| r.refusals.to_string()),
         Column::right("restarts", 8, |r| r.restarts.to_string()),
-        Column::right("peak\n(bytes)", 9, |r| r.peak_bytes.to_string()),
-        Column::right("host\n(s)", 7, |r| format!("{:.1}", r.host_seconds)),
+        Column::right("peak\n(bytes)", 8, |r| r.peak_bytes.to_string()),
+        Column::right("host's\n(s)", 6, |r| format!("{:.2}", r.processor_seconds)),
+        Column::right("us a\nmessage", 7, |r| format!("{:.1}", r.us_a_message())),
+        Column::right("memory\n(MiB)", 6, |r| (r.memory_bytes >> 20).to_string()),
     ],
     keys: 2,
     gap: 1,
@@ -388,7 +412,7 @@ impl ClusterArgs {
                 let given = ours.iter().find(|(given, _)| *given);
                 (
                     given.map(|(_, name)| name.into()),
-                    "killer, barrier, allreduce and all-to-all",
+                    "killer, barrier, allreduce, all-to-all and neighbour",
                 )
             }
         };
@@ -433,6 +457,7 @@ fn run_c(
     let mut row = None;
     let status = command::run_and_look(&run.options, &mut |end: &JobEnd| {
         let total = |counter| report::total(end, counter);
+        let used = end.used.unwrap_or_default();
         row = end.virtual_time.map(|time| Row {
             program: program.clone().into_owned(),
             nodes: extents.map(u64::from).iter().product(),
@@ -447,6 +472,8 @@ fn run_c(
             peak_bytes: total(Counter::PeakUnexpectedBytes) as usize,
             peer_bytes: None,
             host_seconds: end.elapsed.as_secs_f64(),
+            processor_seconds: used.processor.as_secs_f64(),
+            memory_bytes: used.peak_bytes,
         });
     })?;
     Ok((row.filter(|_| status == 0), status))
@@ -480,6 +507,8 @@ fn measure(
         costs: Costs::BLUE_GENE,
         seed: options.seed.unwrap_or(1),
     };
+    Used::forget_our_peak();
+    let before = Used::by_us();
     let (start, mut said, mut stop) = (Instant::now(), Instant::now(), None);
     let scaled = scale.run(&mut |far: Far| {
         stop = signals.pending();
@@ -497,6 +526,7 @@ fn measure(
             words(&failure)
         )),
     })?;
+    let used = Used::by_us();
     let [x, y, z] = extents;
     Ok(Row {
         program: program.name().into(),
@@ -512,6 +542,8 @@ fn measure(
         peak_bytes: scaled.peak_bytes,
         peer_bytes: Some(scaled.peer_bytes),
         host_seconds: start.elapsed().as_secs_f64(),
+        processor_seconds: (used.processor - before.processor).as_secs_f64(),
+        memory_bytes: used.peak_bytes,
     })
 }
 

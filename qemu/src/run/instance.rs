@@ -5,6 +5,7 @@ use crate::host::setup::Tool;
 use crate::host::shared::{Shared, memory_file};
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
+use crate::host::used::Used;
 use crate::run::boxes::Boxes;
 use crate::run::cluster;
 use crate::run::doorbell::{self, Doorbells};
@@ -140,6 +141,11 @@ impl Instance {
         if self.gone.is_none() {
             self.gone = self.child.try_wait().ok().flatten();
         }
+    }
+
+    /// What it has used so far; `None`: it has ended.
+    pub fn used(&self) -> Option<Used> {
+        Used::by(self.child.id())
     }
 
     fn kill(&self) {

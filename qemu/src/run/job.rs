@@ -2,6 +2,7 @@
 
 use crate::host::signals::Signals;
 use crate::host::stop::{self, Stop};
+use crate::host::used::Used;
 use crate::run::cluster;
 use crate::run::decode::{Decoder, Dictionary};
 use crate::run::doorbell::Doorbells;
@@ -57,6 +58,8 @@ pub struct JobEnd {
     pub elapsed: Duration,
     /// The same in virtual time, where nodes have that.
     pub virtual_time: Option<Duration>,
+    /// What the process has used that carries all nodes, where there is one.
+    pub used: Option<Used>,
 }
 
 /// Boots, waits for the end, takes everything down. Must be called from the main thread. The nodes may work with the
@@ -570,7 +573,15 @@ impl Job<'_, '_, '_> {
             message,
             elapsed: self.begun.elapsed(),
             virtual_time: self.in_messages.then(|| report::longest_run(&nodes)),
+            used: self.used(),
             nodes,
+        }
+    }
+
+    fn used(&self) -> Option<Used> {
+        match &self.fleet.instances[..] {
+            [process] if self.in_messages => process.used(),
+            _ => None,
         }
     }
 

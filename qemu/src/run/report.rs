@@ -580,6 +580,7 @@ mod tests {
                 .collect(),
             elapsed: Duration::from_millis(1500),
             virtual_time: None,
+            used: None,
         }
     }
 

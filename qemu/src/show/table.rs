@@ -203,6 +203,20 @@ pub fn six_places<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S:
     serializer.serialize_f64((value * 1e6).round() / 1e6)
 }
 
+/// The same for a number that may be missing.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn six_places_if_any<S: Serializer>(
+    value: &Option<f64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => six_places(value, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

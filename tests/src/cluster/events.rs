@@ -8,18 +8,17 @@ use std::collections::BinaryHeap;
 /// processors take less than that.
 const SLOTS: usize = 4096;
 
-/// Nodes and when they are to be looked at: the earliest first, and among those of one time the one that was planned
-/// first.
+/// Nodes and when they are to be looked at: the earliest first, and those of one time in the order of their numbers, in
+/// which they stand in the host's memory, too.
 pub(super) struct Events {
     now: u64,
-    /// By time: the nodes, those before `taken` in that of `now` having been looked at.
+    /// By time: the nodes; those of `now` in order, and those before `taken` having been looked at.
     slots: Vec<Vec<u32>>,
     taken: usize,
     /// A bit for each slot that has nodes.
     used: Box<[u64]>,
-    /// What is further away. When its time comes near it stands before what has been planned since.
-    later: BinaryHeap<Reverse<(u64, u64, u32)>>,
-    planned: u64,
+    /// What is further away.
+    later: BinaryHeap<Reverse<(u64, u32)>>,
     /// By node: the last time that it was looked at.
     looked: Vec<u64>,
 }
@@ -36,7 +35,6 @@ impl Events {
             taken: 0,
             used: vec![0; SLOTS / 64].into(),
             later: BinaryHeap::new(),
-            planned: 0,
             looked: vec![NEVER; nodes],
         };
         (0..nodes).for_each(|node| events.plan(0, node));
@@ -50,8 +48,7 @@ impl Events {
             self.slots[slot].push(node as u32);
             self.used[slot / 64] |= 1 << (slot % 64);
         } else {
-            self.later.push(Reverse((time, self.planned, node as u32)));
-            self.planned += 1;
+            self.later.push(Reverse((time, node as u32)));
         }
     }
 
@@ -77,19 +74,19 @@ impl Events {
     /// Goes on to the next time at which something is planned.
     fn advance(&mut self) -> Option<()> {
         let near = self.next_used();
-        let far = self.later.peek().map(|&Reverse((time, ..))| time);
+        let far = self.later.peek().map(|&Reverse((time, _))| time);
         self.now = match (near, far) {
             (None, None) => return None,
             (Some(time), None) | (None, Some(time)) => time,
             (Some(near), Some(far)) => near.min(far),
         };
-        // What comes into reach with this step was planned before anything else that has its time.
-        while let Some(&Reverse((time, _, node))) = self.later.peek()
+        while let Some(&Reverse((time, node))) = self.later.peek()
             && time - self.now < SLOTS as u64
         {
             self.later.pop();
             self.plan(time, node as usize);
         }
+        self.slots[self.now as usize % SLOTS].sort_unstable();
         Some(())
     }
 
@@ -125,24 +122,23 @@ mod tests {
         events.plan(3, 0);
         events.plan(3, 1);
         let all: Vec<_> = std::iter::from_fn(|| events.next()).collect();
-        assert_eq!(all, [(0, 0), (0, 1), (0, 2), (3, 1), (3, 0), (5, 2)]);
+        assert_eq!(all, [(0, 0), (0, 1), (0, 2), (3, 0), (3, 1), (5, 2)]);
     }
 
-    /// As by one queue, in the order of times and of planning.
+    /// As by one queue, in the order of times and nodes.
     #[test]
     fn near_and_far_times_come_in_one_order() {
         const NODES: usize = 50;
         let mut random = oorandom::Rand32::new(2);
         let mut events = Events::at_start(NODES);
-        let mut plain: Vec<(u64, u64, usize)> = (0..NODES).map(|node| (0, 0, node)).collect();
-        let mut planned = 0;
+        let mut plain: Vec<(u64, usize)> = (0..NODES).map(|node| (0, node)).collect();
         let mut last = (NEVER, NODES);
         for _ in 0..20_000 {
             let expected = plain.iter().min().copied();
-            let Some((now, _, node)) = expected else {
+            let Some((now, node)) = expected else {
                 break;
             };
-            plain.retain(|&(time, _, other)| (time, other) != (now, node));
+            plain.retain(|&event| event != (now, node));
             assert_eq!(events.next(), Some((now, node)));
             assert_ne!(last, (now, node));
             last = (now, node);
@@ -151,8 +147,7 @@ mod tests {
                 let span = spans[random.rand_range(0..spans.len() as u32) as usize];
                 let time = now + u64::from(random.rand_range(1..span));
                 let node = random.rand_range(0..NODES as u32) as usize;
-                planned += 1;
-                plain.push((time, planned, node));
+                plain.push((time, node));
                 events.plan(time, node);
             }
         }

@@ -35,6 +35,7 @@ use mpi_adi::kernel::CallNote;
 use mpi_adi::matching::{Engine, Matching};
 use mpi_adi::protocol::Sound;
 use mpi_adi::{Adi, Config, Memory, Stats};
+use net_torus::sim::{LINE_CHUNKS, in_lines};
 use net_torus::{Chunk, Router, Shape, Sizes, Torus};
 
 pub use self::carrier::Carrier;
@@ -271,9 +272,9 @@ impl Cluster {
     ) -> io::Result<(Statuses, R)> {
         let shape = Shape::new(self.extents, self.wraps).expect("extents of 1 to 256");
         let nodes = shape.nodes() as usize;
-        let mut chunks: Vec<Chunk> = vec![[0; 32]; self.sizes.chunks() * nodes];
+        let mut chunks: Vec<Chunk> = vec![[0; 32]; self.sizes.chunks() * nodes + LINE_CHUNKS];
         let wires = Wires::new(nodes, self.costs);
-        let bodies = self.bodies(shape, &wires, &mut chunks);
+        let bodies = self.bodies(shape, &wires, in_lines(&mut chunks));
         let shared = Shared::new(bodies, &wires, self.seed, carrier);
         let run = |rank, yielder: &_| run_process(&shared, rank, yielder, &program);
         let job = with_strands(nodes, stack_bytes, run, |strands| {

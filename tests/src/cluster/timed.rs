@@ -147,7 +147,8 @@ impl<E: Matching> Shared<'_, E> {
         self.spend(rank, entries * costs.search_ns + copied as u64);
     }
 
-    /// One step of the node `rank`, whose processor is free: it takes one packet at most; true when anything moved.
+    /// One step of the node `rank`, whose processor is free, and whose router has taken what there is: it takes one packet
+    /// at most; true when anything moved.
     pub(super) fn timed_step(
         &self,
         rank: usize,
@@ -157,7 +158,6 @@ impl<E: Matching> Shared<'_, E> {
     ) -> bool {
         let now = self.wires.now.get();
         let torus = &mut *self.bodies[rank].torus.borrow_mut();
-        torus.step(now);
         let mut hands = Hands {
             router: torus.router_mut(),
             take: 1,
@@ -166,7 +166,7 @@ impl<E: Matching> Shared<'_, E> {
         };
         let moved = adi.progress(&mut hands, memory);
         let packets = hands.packets;
-        torus.step(now);
+        torus.give_frames(now);
         self.spend(
             rank,
             packets * costs.packet_ns + u64::from(moved && packets == 0),

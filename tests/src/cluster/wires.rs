@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 
+use net_torus::chunk::CHUNK_BYTES;
 use net_torus::sim::{IN_FLIGHT, MTU};
 use net_torus::wire::MIN_MTU;
 use net_torus::{Direction, Link, Shape};
@@ -22,6 +23,8 @@ struct Wire {
     count: u32,
     /// In virtual time it carries a frame until then.
     busy_until: u64,
+    /// The sender is looked at then: it has another.
+    is_awaited: bool,
 }
 
 impl Wire {
@@ -30,6 +33,7 @@ impl Wire {
         last: NONE,
         count: 0,
         busy_until: 0,
+        is_awaited: false,
     };
 }
 
@@ -97,10 +101,17 @@ impl Wires {
         }
     }
 
-    fn takes(&self, wire: &Wire) -> bool {
-        match self.looks {
+    /// Whether the wire takes a frame of the node `here`, which is looked at again when it does.
+    fn takes(&self, wire: &mut Wire, here: usize) -> bool {
+        match &self.looks {
             Looks::Drawn(_) => (wire.count as usize) < IN_FLIGHT,
-            Looks::Timed(..) => wire.busy_until <= self.now.get(),
+            Looks::Timed(..) if wire.busy_until <= self.now.get() => true,
+            Looks::Timed(events, _) => {
+                if !std::mem::replace(&mut wire.is_awaited, true) {
+                    events.borrow_mut().plan(wire.busy_until, here);
+                }
+                false
+            }
         }
     }
 
@@ -174,7 +185,7 @@ impl Link for WireEnd<'_> {
     fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
         let (here, there) = (self.here as usize, self.there as usize);
         let wire = &mut self.wires.wires.borrow_mut()[there][self.back as usize];
-        if !self.wires.takes(wire) {
+        if !self.wires.takes(wire, here) {
             return false;
         }
         let frames = &mut *self.wires.frames.borrow_mut();
@@ -183,19 +194,25 @@ impl Link for WireEnd<'_> {
         frame.len = f(&mut frame.bytes).min(frame.bytes.len());
         if frame.len == 0 {
             self.wires.free.borrow_mut().push(at);
-            return matches!(self.wires.looks, Looks::Drawn(_));
+            return match &self.wires.looks {
+                Looks::Drawn(_) => true,
+                // It holds a packet back, for so many looks at most.
+                Looks::Timed(events, costs) => {
+                    let again = self.wires.now.get() + costs.carries(CHUNK_BYTES);
+                    events.borrow_mut().plan(again, here);
+                    false
+                }
+            };
         }
         frame.next = NONE;
         match &self.wires.looks {
             Looks::Drawn(ready) => ready.borrow_mut().insert(there),
             Looks::Timed(events, costs) => {
                 let now = self.wires.now.get();
-                let takes = (frame.len as f64 * costs.link_ns_per_byte) as u64;
-                wire.busy_until = now + takes.max(1);
+                wire.busy_until = now + costs.carries(frame.len);
+                wire.is_awaited = false;
                 frame.arrival = now + costs.hop_ns.max(1);
-                let events = &mut *events.borrow_mut();
-                events.plan(frame.arrival, there);
-                events.plan(wire.busy_until, here);
+                events.borrow_mut().plan(frame.arrival, there);
             }
         }
         match wire.count {
@@ -205,5 +222,57 @@ impl Link for WireEnd<'_> {
         wire.last = at;
         wire.count += 1;
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FRAME: usize = 100;
+
+    /// All looks that are planned from now on, beside those at the start.
+    fn looks(wires: &Wires) -> Vec<(u64, usize)> {
+        let Looks::Timed(events, _) = &wires.looks else {
+            return Vec::new();
+        };
+        let all = std::iter::from_fn(|| events.borrow_mut().next());
+        all.filter(|&(time, _)| time > 0).collect()
+    }
+
+    fn pair(wires: &Wires) -> WireEnd<'_> {
+        let shape = Shape::new([2, 1, 1], [false; 3]).expect("a shape");
+        let [plus, ..] = wires.ends(&shape, 0);
+        plus.expect("a link")
+    }
+
+    /// The sender of one frame is not looked at when its link is free again; that of two is, once.
+    #[test]
+    fn a_free_link_is_news_for_who_waits_for_it() {
+        let costs = Costs::BLUE_GENE;
+        let arrival = (costs.hop_ns, 1);
+        for refused in 0..3 {
+            let wires = Wires::new(2, Some(costs));
+            let mut end = pair(&wires);
+            assert!(end.transmit(|_| FRAME));
+            for _ in 0..refused {
+                assert!(!end.transmit(|_| FRAME));
+            }
+            let free = (costs.carries(FRAME), 0);
+            let wanted = if refused > 0 {
+                vec![arrival, free]
+            } else {
+                vec![arrival]
+            };
+            assert_eq!(looks(&wires), wanted, "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_router_that_holds_back_is_looked_at_again() {
+        let costs = Costs::BLUE_GENE;
+        let wires = Wires::new(2, Some(costs));
+        assert!(!pair(&wires).transmit(|_| 0));
+        assert_eq!(looks(&wires), [(costs.carries(CHUNK_BYTES), 0)]);
     }
 }

@@ -78,6 +78,11 @@ impl Costs {
         interrupt_ns: 1,
         ..Costs::BLUE_GENE
     };
+
+    /// Nanoseconds for which a link carries so many bytes, at least one.
+    pub(crate) fn carries(&self, bytes: usize) -> u64 {
+        ((bytes as f64 * self.link_ns_per_byte) as u64).max(1)
+    }
 }
 
 /// The nodes to look at, and when.
@@ -135,8 +140,7 @@ impl Link for TimedLink {
             wire.spare.push(frame);
             return false;
         }
-        let takes = (len as f64 * self.costs.link_ns_per_byte) as u64;
-        wire.busy_until = self.now + takes.max(1);
+        wire.busy_until = self.now + self.costs.carries(len);
         let arrival = self.now + self.costs.hop_ns;
         wire.frames.push_back((arrival, frame));
         let mut wakes = self.wakes.borrow_mut();

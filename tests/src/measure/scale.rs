@@ -25,6 +25,8 @@ pub enum Program {
     Allreduce,
     /// Every rank exchanges a message with every other, one after the other: in step k with those k before and behind.
     AllToAll,
+    /// Every rank sends a message to its neighbour along X and receives that of the one on the other side.
+    Neighbour,
 }
 
 /// A program and the machine that it runs on.
@@ -85,7 +87,9 @@ impl Scale {
         let nodes: u64 = self.extents.map(u64::from).iter().product();
         let steps = match self.program {
             Program::Killer => (nodes - 1) * u64::from(self.repeats),
-            Program::Barrier | Program::Allreduce => nodes * u64::from(self.repeats),
+            Program::Barrier | Program::Allreduce | Program::Neighbour => {
+                nodes * u64::from(self.repeats)
+            }
             Program::AllToAll => nodes * (nodes - 1) * u64::from(self.repeats),
         };
         let done = AtomicU64::new(0);
@@ -148,6 +152,12 @@ impl Scale {
             match self.program {
                 Program::Barrier => world.barrier()?,
                 Program::Allreduce => self.allreduce(world)?,
+                Program::Neighbour => {
+                    let x = u32::from(self.extents[0]);
+                    let (place, row) = (world.rank() % x, world.rank() / x * x);
+                    let (to, from) = ((place + 1) % x, (place + x - 1) % x);
+                    self.exchange(world, row + to, row + from)?;
+                }
                 _ => {
                     self.all_to_all(world, step)?;
                     continue;
@@ -202,17 +212,23 @@ impl Scale {
 
     fn all_to_all(&self, world: &Communicator<'_>, step: &dyn Fn()) -> Result<(), Error> {
         let (rank, size) = (world.rank(), world.size());
-        let mut got = vec![0; self.bytes];
         for distance in 1..size {
             let (to, from) = ((rank + distance) % size, (rank + size - distance) % size);
-            let data = self.bytes_of(rank, to);
-            world.sendrecv(&data, to, 1, &mut got, from, 1)?;
-            assert!(
-                got == self.bytes_of(from, rank),
-                "wrong bytes from rank {from} at rank {rank}"
-            );
+            self.exchange(world, to, from)?;
             step();
         }
+        Ok(())
+    }
+
+    /// Sends a message to one rank and receives one of another.
+    fn exchange(&self, world: &Communicator<'_>, to: u32, from: u32) -> Result<(), Error> {
+        let rank = world.rank();
+        let mut got = vec![0; self.bytes];
+        world.sendrecv(&self.bytes_of(rank, to), to, 1, &mut got, from, 1)?;
+        assert!(
+            got == self.bytes_of(from, rank),
+            "wrong bytes from rank {from} at rank {rank}"
+        );
         Ok(())
     }
 
@@ -253,6 +269,7 @@ mod tests {
             Program::Barrier,
             Program::Allreduce,
             Program::AllToAll,
+            Program::Neighbour,
         ] {
             let [one, other] = [scale(program), scale(program)].map(run);
             assert_eq!(one, other);

@@ -45,6 +45,21 @@ fn the_output_is_that_of_processes() {
     }
 }
 
+/// What `midplane bench smpi` runs besides the killer; a machine with sides of two, one and more nodes.
+#[test]
+fn steps_of_parallel_programs_find_no_error() {
+    for (what, arguments) in [
+        ("agree", &["agree", "3"][..]),
+        ("halo", &["halo", "2", "300"]),
+    ] {
+        let options = ["--torus", "3x2x1", "--mpi-memory", "32"];
+        let ended = run(&options, "steps.c", arguments).expect(0);
+        let begin = format!("[0] steps: {what}, 6 processes, ");
+        let is_right = ended.stdout.starts_with(&begin) && ended.stdout.ends_with(", 0 errors\n");
+        assert!(is_right, "{ended}");
+    }
+}
+
 /// How long the longest MPI_Wait of each collective takes when all processes have slept for a millisecond before it, in
 /// nanoseconds of virtual time.
 fn waits(interrupts: &str) -> Vec<(String, u64)> {

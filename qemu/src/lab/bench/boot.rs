@@ -4,8 +4,10 @@ use crate::host::folders;
 use crate::host::signals::Signals;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
+use crate::host::used::Used;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, kill_process_group};
+use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -46,10 +48,23 @@ pub fn run(
 /// # Errors
 /// When it cannot be run, when it fails, and when a signal comes, which ends it.
 pub fn said(
-    mut command: Command,
+    command: Command,
     limit_s: Option<u32>,
     signals: &Signals,
 ) -> Result<Option<String>, Stop> {
+    let ended = said_and_used(command, limit_s, signals)?;
+    Ok(ended.map(|(said, _)| said))
+}
+
+/// As [`said`], with what it and its children have used.
+///
+/// # Errors
+/// As [`said`].
+pub fn said_and_used(
+    mut command: Command,
+    limit_s: Option<u32>,
+    signals: &Signals,
+) -> Result<Option<(String, Used)>, Stop> {
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -58,12 +73,12 @@ pub fn said(
     sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
     let name = command.get_program().display().to_string();
     let child = command.spawn().doing(format_args!("start {name}"))?;
-    let Some(output) = wait(child, limit_s, signals)? else {
+    let Some((output, used)) = wait(child, limit_s, signals)? else {
         return Ok(None);
     };
     let said = String::from_utf8_lossy(&output.stdout);
     match output.status.success() {
-        true => Ok(Some(said.into_owned())),
+        true => Ok(Some((said.into_owned(), used))),
         false => {
             let errors = String::from_utf8_lossy(&output.stderr);
             let last = command.get_args().map(|word| word.display().to_string());
@@ -77,12 +92,16 @@ pub fn said(
 }
 
 /// Waits for its end, or ends it: when a signal comes, which is the error then, or when the limit is over.
-fn wait(child: Child, limit_s: Option<u32>, signals: &Signals) -> Result<Option<Output>, Stop> {
+fn wait(
+    child: Child,
+    limit_s: Option<u32>,
+    signals: &Signals,
+) -> Result<Option<(Output, Used)>, Stop> {
     let group = sys::pid_of(&child);
     let (ended, ends) = UnixStream::pair().doing("wait for a job")?;
     std::thread::scope(|scope| {
         let waiter = scope.spawn(move || {
-            let output = child.wait_with_output();
+            let output = output_of(child);
             // Ends the wait below.
             drop(ends);
             output
@@ -113,6 +132,32 @@ fn wait(child: Child, limit_s: Option<u32>, signals: &Signals) -> Result<Option<
             None => output.map(Some),
         }
     })
+}
+
+/// What the process has written when it has ended, and used.
+fn output_of(mut child: Child) -> io::Result<(Output, Used)> {
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let errors = std::thread::spawn(|| all_of(stderr));
+    let stdout = all_of(stdout);
+    let stderr = match errors.join() {
+        Ok(stderr) => stderr,
+        Err(panic) => std::panic::resume_unwind(panic),
+    };
+    let (status, used) = sys::wait_and_account(&child)?;
+    let output = Output {
+        status,
+        stdout: stdout?,
+        stderr: stderr?,
+    };
+    Ok((output, used))
+}
+
+fn all_of(stream: Option<impl Read>) -> io::Result<Vec<u8>> {
+    let mut all = Vec::new();
+    if let Some(mut stream) = stream {
+        stream.read_to_end(&mut all)?;
+    }
+    Ok(all)
 }
 
 /// The seconds that `tests/programs/killer.c` says it took.

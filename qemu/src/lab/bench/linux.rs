@@ -8,7 +8,7 @@ use crate::host::signals::Signals;
 use crate::host::stop::Stop;
 use crate::show::file::ResultFile;
 use crate::show::say::say;
-use crate::show::table::{self, Column, Table, six_places};
+use crate::show::table::{self, Column, Table, six_places_if_any};
 use clap::Args;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -53,13 +53,6 @@ struct Row {
     /// Ours to theirs; the least that it can be where theirs was given up after so many seconds.
     #[serde(serialize_with = "six_places_if_any")]
     ratio: Option<f64>,
-}
-
-fn six_places_if_any<S: serde::Serializer>(value: &Option<f64>, to: S) -> Result<S::Ok, S::Error> {
-    match value {
-        Some(value) => six_places(value, to),
-        None => to.serialize_none(),
-    }
 }
 
 const TABLE: Table<Row> = Table {

@@ -14,6 +14,7 @@ mod matching;
 mod message;
 mod overlap;
 mod row;
+mod smpi;
 
 use crate::host::stop::Stop;
 use clap::Subcommand;
@@ -55,6 +56,12 @@ pub enum Bench {
     /// 64 KiB of MPI memory: the same C programs, by turns under ours and under `mpicc` and `mpiexec` as they are in the
     /// PATH. docs/linux.md says what the numbers mean.
     Linux(linux::LinuxArgs),
+    /// C programs on whole machines in one process (`cluster`), beside SMPI (SimGrid) where that is installed
+    ///
+    /// The killer, a barrier and an allreduce, and a halo of three dimensions: the same C programs, under ours and under
+    /// `smpicc` and `smpirun` as they are in the PATH, on a torus of the same links. docs/scale.md says what the numbers
+    /// mean.
+    Smpi(smpi::SmpiArgs),
     /// What of a message's transfer is hidden behind what its two processes compute
     ///
     /// A message to a neighbour, of 1 byte to 4 MiB, whose sender or receiver comes first, received by a call that blocks
@@ -85,6 +92,7 @@ pub fn run(bench: &Bench) -> Result<u8, Stop> {
         Bench::Collectives(options) => collectives::run(options),
         Bench::Epochs(options) => epochs::run(options),
         Bench::Linux(options) => linux::run(options),
+        Bench::Smpi(options) => smpi::run(options),
         Bench::Overlap(options) => overlap::run(options),
         Bench::Message => message::run(),
         Bench::MessageLoop(options) => message::run_loop(options),

@@ -1,0 +1,81 @@
+//! What a process has used of the machine.
+
+use std::fs;
+use std::time::Duration;
+
+/// What a process has used of the machine since its start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Used {
+    /// Time of processors, the system's for it included. The system counts hundredths of a second.
+    pub processor: Duration,
+    /// The most bytes of memory that it had at once.
+    pub peak_bytes: u64,
+}
+
+/// The length of a tick in which `/proc` tells times: Linux has had the same for every processor and since ever.
+const TICK: Duration = Duration::from_millis(10);
+
+impl Used {
+    /// What the process has used; `None`: there is no such process, or its account is not this user's to read.
+    pub fn by(process: u32) -> Option<Used> {
+        let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+        Some(Used {
+            processor: processor(&stat)?,
+            peak_bytes: peak_bytes(&status)?,
+        })
+    }
+
+    /// What this process has used.
+    pub fn by_us() -> Used {
+        Used::by(std::process::id()).unwrap_or_default()
+    }
+
+    /// Lets [`Used::peak_bytes`] of this process begin with what it has now. Where the system does not let it, the peak
+    /// stays what it was.
+    pub fn forget_our_peak() {
+        let _ = fs::write("/proc/self/clear_refs", "5");
+    }
+}
+
+/// proc(5): `utime` and `stime` are numbers 14 and 15; the name before them, in parentheses, may have anything in it.
+fn processor(stat: &str) -> Option<Duration> {
+    let (_, behind_the_name) = stat.rsplit_once(')')?;
+    let mut numbers = behind_the_name.split_whitespace().skip(11);
+    let mut ticks = || numbers.next()?.parse::<u32>().ok();
+    Some(TICK * ticks()?.checked_add(ticks()?)?)
+}
+
+fn peak_bytes(status: &str) -> Option<u64> {
+    let (_, rest) = status.split_once("VmHWM:")?;
+    let kib: u64 = rest.split_whitespace().next()?.parse().ok()?;
+    Some(kib << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::hint::black_box;
+
+    #[test]
+    fn times_and_the_peak_are_read_behind_any_name() {
+        let stat = "7 (a) R (b) S 1 7 7 0 -1 4194560 900 0 0 0 250 31 0 0 20 0 1 0 5 6 7";
+        assert_eq!(processor(stat), Some(Duration::from_millis(2810)));
+        assert_eq!(processor("7 (a) S 1 7"), None);
+        let status = "Name:\ta\nVmPeak:\t  900 kB\nVmHWM:\t  12 kB\nVmRSS:\t  8 kB\n";
+        assert_eq!(peak_bytes(status), Some(12 << 10));
+        assert_eq!(peak_bytes("Name:\ta\n"), None);
+    }
+
+    #[test]
+    fn memory_that_was_used_counts() {
+        const BYTES: usize = 32 << 20;
+        Used::forget_our_peak();
+        let before = Used::by_us();
+        drop(black_box(vec![1_u8; BYTES]));
+        let after = Used::by_us();
+        assert!(after.processor >= before.processor);
+        assert!(after.peak_bytes >= before.peak_bytes.max(BYTES as u64));
+        assert_eq!(Used::by(u32::MAX), None);
+    }
+}

@@ -1,0 +1,371 @@
+//! C programs on whole machines in one process, beside SMPI (SimGrid) where that is installed.
+
+use super::boot;
+use crate::host::folders;
+use crate::host::setup;
+use crate::host::signals::Signals;
+use crate::host::stop::{Doing, Stop};
+use crate::host::used::Used;
+use crate::lab::cluster::{Nodes, parse_nodes};
+use crate::show::file::ResultFile;
+use crate::show::say::say;
+use crate::show::table::{self, Column, Table, six_places_if_any};
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Options of `midplane bench smpi`.
+#[derive(Args, Debug)]
+pub struct SmpiArgs {
+    /// Numbers of ranks, each on a torus as nearly a cube as it can be; one after the other
+    #[arg(short = 'n', long, value_name = "NODES", value_delimiter = ',', default_value = "64,512,4096",
+          value_parser = parse_nodes)]
+    nodes: Vec<Nodes>,
+
+    /// Seconds after which a job is given up, and the same with more ranks, too
+    #[arg(long, default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..=86400))]
+    limit: u32,
+
+    /// Write a line per job to this file
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+}
+
+/// A program of `tests/programs` and its arguments, and both in a few words.
+struct Job {
+    words: &'static str,
+    program: &'static str,
+    arguments: &'static [&'static str],
+}
+
+const JOBS: [Job; 3] = [
+    Job {
+        words: "killer, 1 KiB",
+        program: "killer",
+        arguments: &["1", "1024"],
+    },
+    Job {
+        words: "barrier, allreduce",
+        program: "steps",
+        arguments: &["agree"],
+    },
+    Job {
+        words: "halo, 6 x 1 KiB",
+        program: "steps",
+        arguments: &["halo"],
+    },
+];
+
+/// MPI memory of our ranks. SMPI's have no bound.
+const MPI_MEMORY: &str = "4K";
+
+/// What the two compute, below the table.
+const LEFT_OUT: &str = "\
+host (s): processor time of the process that has all ranks; MiB: the most memory that it had
+virtual (ms): what the program says that it took
+ours computes each packet, buffer and token, and MPI's protocol, in 4 KiB of MPI memory a rank
+ours leaves out the processors' caches and what the program computes
+SMPI computes flows that share links, a model of an MPI library without a bound on its memory
+SMPI leaves out packets, buffers, the protocol; what the program computes (simulate-computation:no)";
+
+/// What one of the two gave for a job.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Took {
+    used: Used,
+    virtual_s: f64,
+}
+
+/// One job. What is missing was not measured, or given up.
+#[derive(Debug, Serialize)]
+struct Row {
+    what: &'static str,
+    ranks: u64,
+    #[serde(serialize_with = "six_places_if_any")]
+    ours_s: Option<f64>,
+    #[serde(serialize_with = "six_places_if_any")]
+    theirs_s: Option<f64>,
+    /// Ours to theirs.
+    #[serde(serialize_with = "six_places_if_any")]
+    ratio: Option<f64>,
+    ours_bytes: Option<u64>,
+    theirs_bytes: Option<u64>,
+    #[serde(serialize_with = "six_places_if_any")]
+    ours_virtual_s: Option<f64>,
+    #[serde(serialize_with = "six_places_if_any")]
+    theirs_virtual_s: Option<f64>,
+}
+
+const TABLE: Table<Row> = Table {
+    columns: &[
+        Column::left("", 18, |r| r.what.into()),
+        Column::right("ranks", 5, |r| r.ranks.to_string()),
+        Column::right("host (s)\nours", 8, |r| shown(r.ours_s, 1.0, 2)),
+        Column::right("\nSMPI", 7, |r| shown(r.theirs_s, 1.0, 2)),
+        Column::right("\nratio", 5, |r| shown(r.ratio, 1.0, 2)),
+        Column::right("MiB\nours", 5, |r| shown(mib(r.ours_bytes), 1.0, 0)),
+        Column::right("\nSMPI", 5, |r| shown(mib(r.theirs_bytes), 1.0, 0)),
+        Column::right("virtual\n(ms) ours", 9, |r| shown(r.ours_virtual_s, 1e3, 3)),
+        Column::right("\nSMPI", 8, |r| shown(r.theirs_virtual_s, 1e3, 3)),
+    ],
+    keys: 2,
+    gap: 1,
+};
+
+fn shown(number: Option<f64>, unit: f64, places: usize) -> String {
+    number.map_or("-".into(), |number| format!("{:.places$}", number * unit))
+}
+
+fn mib(bytes: Option<u64>) -> Option<f64> {
+    bytes.map(|bytes| bytes as f64 / f64::from(1 << 20))
+}
+
+impl Row {
+    fn new(what: &'static str, ranks: u64, ours: Option<Took>, theirs: Option<Took>) -> Row {
+        let seconds = |took: Took| took.used.processor.as_secs_f64();
+        let [ours_s, theirs_s] = [ours, theirs].map(|took| took.map(seconds));
+        Row {
+            what,
+            ranks,
+            ours_s,
+            theirs_s,
+            ratio: { ours_s.zip(theirs_s) }.map(|(ours, theirs)| ours / theirs),
+            ours_bytes: ours.map(|took| took.used.peak_bytes),
+            theirs_bytes: theirs.map(|took| took.used.peak_bytes),
+            ours_virtual_s: ours.map(|took| took.virtual_s),
+            theirs_virtual_s: theirs.map(|took| took.virtual_s),
+        }
+    }
+}
+
+/// A folder of ours that goes with this value.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Scratch, Stop> {
+        let path = folders::target().join(format!("bench-smpi-{}", std::process::id()));
+        std::fs::create_dir_all(&path).doing(format_args!("make {}", path.display()))?;
+        Ok(Scratch(path))
+    }
+
+    fn file(&self, name: &str, text: &str) -> Result<PathBuf, Stop> {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).doing(format_args!("write {}", path.display()))?;
+        Ok(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// SMPI's compiler and launcher.
+struct Smpi {
+    smpicc: PathBuf,
+    smpirun: PathBuf,
+}
+
+impl Smpi {
+    fn find() -> Option<Self> {
+        Some(Self {
+            smpicc: setup::in_path("smpicc")?,
+            smpirun: setup::in_path("smpirun")?,
+        })
+    }
+
+    fn compile(&self, program: &str, scratch: &Scratch, signals: &Signals) -> Result<(), Stop> {
+        let mut command = Command::new(&self.smpicc);
+        command.args(["-O2", "-w"]);
+        command.arg(boot::program(&format!("{program}.c")));
+        command.arg("-o").arg(scratch.0.join(program)).arg("-lm");
+        boot::said(command, None, signals).map(drop)
+    }
+
+    fn run(
+        &self,
+        job: &Job,
+        extents: [u16; 3],
+        (scratch, limit_s): (&Scratch, u32),
+        signals: &Signals,
+    ) -> Result<Option<Took>, Stop> {
+        let ranks: u32 = extents.map(u32::from).iter().product();
+        let platform = scratch.file("platform.xml", &platform(extents))?;
+        let hosts: String = (0..ranks).map(|rank| format!("n{rank}\n")).collect();
+        let hosts = scratch.file("hosts", &hosts)?;
+        let mut command = Command::new(&self.smpirun);
+        command.args(["-np", &ranks.to_string(), "-platform"]);
+        command.arg(platform).arg("-hostfile").arg(hosts);
+        command.args([
+            "--cfg=smpi/simulate-computation:no",
+            "--log=root.thres:error",
+        ]);
+        command.arg(scratch.0.join(job.program)).args(job.arguments);
+        let ended = boot::said_and_used(command, Some(limit_s), signals)?;
+        ended
+            .map(|(said, used)| {
+                Ok(Took {
+                    used,
+                    virtual_s: seconds(&said)?,
+                })
+            })
+            .transpose()
+    }
+}
+
+/// Blue Gene/L's torus as SMPI has it: links of 175 MB/s in each direction, 100 ns a hop.
+fn platform([x, y, z]: [u16; 3]) -> String {
+    let last = u32::from(x) * u32::from(y) * u32::from(z) - 1;
+    format!(
+        "<?xml version='1.0'?>\n\
+         <!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n\
+         <platform version=\"4.1\">\n\
+         <cluster id=\"torus\" prefix=\"n\" suffix=\"\" radical=\"0-{last}\" speed=\"1Gf\" bw=\"175MBps\"\n\
+         lat=\"100ns\" topology=\"TORUS\" topo_parameters=\"{x},{y},{z}\" sharing_policy=\"SPLITDUPLEX\"/>\n\
+         </platform>\n"
+    )
+}
+
+/// A line of what `midplane cluster --csv` writes, as far as it is looked at.
+#[derive(Deserialize)]
+struct Line {
+    processor_seconds: f64,
+    memory_bytes: u64,
+}
+
+fn ours(
+    job: &Job,
+    ranks: u64,
+    (scratch, limit_s): (&Scratch, u32),
+    signals: &Signals,
+) -> Result<Option<Took>, Stop> {
+    let lines = scratch.0.join("ours.csv");
+    let mut command = Command::new(std::env::current_exe().doing("find this command")?);
+    command.args(["cluster", "--nodes", &ranks.to_string()]);
+    command
+        .args(["--mpi-memory", MPI_MEMORY, "--csv"])
+        .arg(&lines);
+    command.arg(boot::program(&format!("{}.c", job.program)));
+    command.arg("--").args(job.arguments);
+    let Some(said) = boot::said(command, Some(limit_s), signals)? else {
+        return Ok(None);
+    };
+    let line = read_line(&lines)?;
+    let used = Used {
+        processor: std::time::Duration::from_secs_f64(line.processor_seconds),
+        peak_bytes: line.memory_bytes,
+    };
+    let virtual_s = seconds(&said)?;
+    Ok(Some(Took { used, virtual_s }))
+}
+
+fn read_line(path: &Path) -> Result<Line, Stop> {
+    let wrong = |error: csv::Error| Stop::failure(format!("read {}: {error}", path.display()));
+    let mut lines = csv::Reader::from_path(path).map_err(wrong)?;
+    let line = lines.deserialize().next();
+    line.ok_or_else(|| Stop::failure("the cluster has written no line"))?
+        .map_err(wrong)
+}
+
+/// The seconds that a program says it took.
+fn seconds(said: &str) -> Result<f64, Stop> {
+    let number = said
+        .split_once(" seconds, ")
+        .and_then(|(before, _)| before.rsplit(' ').next());
+    number
+        .and_then(|number| number.parse().ok())
+        .ok_or_else(|| Stop::failure(format!("no time in what the program says:\n{said}")))
+}
+
+/// Measures; the exit status.
+pub fn run(options: &SmpiArgs) -> Result<u8, Stop> {
+    let file = ResultFile::open_if_given(options.csv.as_ref())?;
+    let signals = Signals::catch()?;
+    let scratch = Scratch::new()?;
+    let smpi = Smpi::find();
+    match &smpi {
+        Some(smpi) => {
+            let compile = |job: &Job| smpi.compile(job.program, &scratch, &signals);
+            JOBS.iter().try_for_each(compile)?;
+        }
+        None => say("no SMPI beside: there is no smpicc and smpirun in the PATH")?,
+    }
+    let mut rows = Vec::new();
+    say(TABLE.heading().join("\n"))?;
+    for job in &JOBS {
+        // Whether each of the two is given up.
+        let (mut ours_is, mut theirs_is) = (false, smpi.is_none());
+        for &Nodes(extents) in &options.nodes {
+            let ranks = extents.map(u64::from).iter().product();
+            let bounds = (&scratch, options.limit);
+            let mut took = [None; 2];
+            if !ours_is {
+                took[0] = ours(job, ranks, bounds, &signals)?;
+                ours_is = took[0].is_none();
+            }
+            if let (Some(smpi), false) = (&smpi, theirs_is) {
+                took[1] = smpi.run(job, extents, bounds, &signals)?;
+                theirs_is = took[1].is_none();
+            }
+            let row = Row::new(job.words, ranks, took[0], took[1]);
+            say(TABLE.row(&row))?;
+            rows.push(row);
+        }
+    }
+    say(format_args!(
+        "-: not in {} s, or not tried\n{LEFT_OUT}",
+        options.limit
+    ))?;
+    if let Some(file) = file {
+        file.write(&table::csv(&rows)?)?;
+    }
+    Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::show::table::WIDTH;
+    use std::time::Duration;
+
+    fn took(processor_s: u64, virtual_s: f64) -> Took {
+        let used = Used {
+            processor: Duration::from_secs(processor_s),
+            peak_bytes: 3 << 30,
+        };
+        Took { used, virtual_s }
+    }
+
+    #[test]
+    fn what_the_programs_say_is_read() {
+        let said = "[0] killer: 8 processes, 5 messages of 16 bytes from each, 0.250000 seconds, 0 errors\n";
+        assert_eq!(seconds(said), Ok(0.25));
+        let said = "steps: halo, 8 processes, 1 times, 0.000093 seconds, 0 errors\n";
+        assert_eq!(seconds(said), Ok(0.000_093));
+        assert!(seconds("steps: no\n").is_err());
+    }
+
+    #[test]
+    fn the_widest_rows_fit_a_terminal() {
+        let long = Row::new(
+            JOBS[1].words,
+            65_536,
+            Some(took(1234, 1.5)),
+            Some(took(1234, 1.5)),
+        );
+        let none = Row::new(JOBS[0].words, 64, Some(took(1, 0.5)), None);
+        assert_eq!((none.ratio, none.theirs_bytes), (None, None));
+        let lines = [TABLE.heading(), vec![TABLE.row(&long), TABLE.row(&none)]].concat();
+        let fits = |line: &String| line.len() <= usize::from(WIDTH);
+        assert!(lines.iter().all(fits), "{lines:#?}");
+        assert_eq!(lines.len(), 4, "{lines:#?}");
+        assert!(lines[2].contains(" 1.00 "), "{lines:#?}");
+    }
+
+    #[test]
+    fn the_platform_has_a_host_for_each_rank() {
+        let text = platform([4, 2, 2]);
+        assert!(text.contains("radical=\"0-15\"") && text.contains("topo_parameters=\"4,2,2\""));
+    }
+}
