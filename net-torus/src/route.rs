@@ -117,14 +117,13 @@ pub fn hints(shape: &Shape, from: Coord, to: Coord) -> Directions {
 
 /// Directions in which a packet at `here` still has to travel; empty at its destination.
 pub fn productive(here: Coord, packet: &Repr) -> Directions {
-    let [x, y, z] = apart(here, packet.dest).map(|apart| if apart { 0b11 } else { 0 });
-    Directions::from_bits(packet.hints.bits() & (x | y << 2 | z << 4))
-}
-
-/// The dimensions in which two places differ. Part by part: arrays of coordinates that are gone through as arrays are
-/// copied first, and read before the processor has the copy.
-fn apart(a: Coord, b: Coord) -> [bool; 3] {
-    [a.x != b.x, a.y != b.y, a.z != b.z]
+    let mut left = packet.hints.bits();
+    for (dim, (a, b)) in here.axes().into_iter().zip(packet.dest.axes()).enumerate() {
+        if a == b {
+            left &= !(0b11 << (2 * dim));
+        }
+    }
+    Directions::from_bits(left)
 }
 
 /// The direction of dimension order (X, then Y, then Z) out of `productive`.
@@ -157,9 +156,9 @@ pub fn check(
     }
     let left = productive(here, packet).bits();
     let mut unfinished = 0;
-    for (dim, &is_apart) in apart(here, packet.dest).iter().enumerate() {
+    for (dim, (a, b)) in here.axes().into_iter().zip(packet.dest.axes()).enumerate() {
         let bits = left >> (2 * dim) & 0b11;
-        if is_apart {
+        if a != b {
             unfinished += 1;
             if bits == 0 || bits == 0b11 {
                 return Err(Defect::Hints);
