@@ -2,7 +2,9 @@
  *
  *     costs [COUNT]
  *
- * Rank 0 counts what the whole instance executes, all its nodes together, while COUNT (default 256) of each are done:
+ * Rank 0 counts what the whole instance executes, all its nodes together, while COUNT (default 2,048) of each are done, in
+ * eight rounds. The least round stands for all: it is the one in which the fewest timers expired, and these expire by
+ * the host's clock as well as by the count.
  *
  *     half       half a round trip of 8 bytes between ranks 0 and 1
  *     stream     a message of 8 bytes of a stream from rank 0 to rank 1
@@ -20,7 +22,7 @@
  */
 #include "check.h"
 
-enum { LONG = 64 << 10, TAG = 1, WARM = 16 };
+enum { LONG = 64 << 10, TAG = 1, WARM = 16, ROUNDS = 8 };
 
 #ifdef __riscv
 static unsigned long counted(void)
@@ -153,19 +155,24 @@ static void fetch(int count)
     round_trips(1, 8);
 }
 
-/* What each of `count` takes, those of the first ones left out. */
+/* What each of `count` takes in the least round, those of the first ones left out. */
 static void count_one(const char *name, void (*run)(int), int count)
 {
-    unsigned long begin, end;
+    unsigned long begin, round, least = -1UL;
+    int i;
 
     run(WARM);
-    POLL(MPI_Barrier(MPI_COMM_WORLD));
-    begin = counted();
-    run(count);
-    end = counted();
+    count /= ROUNDS;
+    for (i = 0; i < ROUNDS; i++) {
+        POLL(MPI_Barrier(MPI_COMM_WORLD));
+        begin = counted();
+        run(count);
+        round = counted() - begin;
+        least = round < least ? round : least;
+    }
     POLL(MPI_Barrier(MPI_COMM_WORLD));
     if (check_rank == 0)
-        printf("costs: %s %lu\n", name, (end - begin) / (unsigned long)count);
+        printf("costs: %s %lu\n", name, least / (unsigned long)count);
 }
 
 int main(int argc, char **argv)
@@ -173,17 +180,17 @@ int main(int argc, char **argv)
     int count;
 
     check_start(&argc, &argv);
-    count = argc == 2 ? atoi(argv[1]) : 256;
-    if (argc > 2 || count < 32) {
+    count = argc == 2 ? atoi(argv[1]) : 2048;
+    if (argc > 2 || count < 128) {
         if (check_rank == 0)
-            fprintf(stderr, "usage: costs [COUNT], with COUNT at least 32\n");
+            fprintf(stderr, "usage: costs [COUNT], with COUNT at least 128\n");
         MPI_Finalize();
         return 2;
     }
     if (check_size > 1) {
         count_one("half", half, count);
         count_one("stream", stream, count);
-        count_one("long", long_messages, count / 16 * 2);
+        count_one("long", long_messages, count / 8);
     }
     count_one("barrier", barrier, count);
     count_one("allreduce", allreduce, count);

@@ -30,14 +30,14 @@ fn at_most(counted: &impl Fn(&str) -> u64, limits: &[(&str, u64)]) {
 fn messages_between_two_nodes_take_no_more_than_they_did() {
     let limits = [
         ("half", 6_850),
-        ("stream", 5_720),
-        ("long", 390_000),
-        ("self", 2_680),
+        ("stream", 5_640),
+        ("long", 372_000),
+        ("self", 2_600),
     ];
     let counted = counted("2x1x1");
     at_most(&counted, &limits);
     // A put is a packet as a message is, and needs no receive; a fetch and its flush are one round trip.
-    at_most(&counted, &[("put", 5_650), ("fetch", 15_800)]);
+    at_most(&counted, &[("put", 5_600), ("fetch", 15_500)]);
     assert!(counted("put") <= counted("stream"), "more than a message");
 }
 
@@ -45,7 +45,7 @@ fn messages_between_two_nodes_take_no_more_than_they_did() {
 fn collectives_of_eight_nodes_take_no_more_than_they_did() {
     at_most(
         &counted("2x2x2"),
-        &[("barrier", 64_000), ("allreduce", 144_500)],
+        &[("barrier", 63_000), ("allreduce", 144_000)],
     );
 }
 
