@@ -387,10 +387,14 @@ mod tests {
                 let mut dims = [0; 4];
                 let dims = &mut dims[..count];
                 assert_eq!(balance(nodes, dims), Ok(()));
-                let spread = |way: &&std::vec::Vec<i32>| (way[0] - way[count - 1], -way[0]);
+                // The closest; of these, from the least up, the greatest.
+                let rank = |way: &&std::vec::Vec<i32>| {
+                    let from_the_least: std::vec::Vec<i32> = way.iter().rev().map(|n| -n).collect();
+                    (way[0] - way[count - 1], from_the_least)
+                };
                 assert_eq!(
                     Some(&dims.to_vec()),
-                    ways.iter().min_by_key(spread),
+                    ways.iter().min_by_key(rank),
                     "{nodes}"
                 );
             }

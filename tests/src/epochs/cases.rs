@@ -290,20 +290,22 @@ fn fence_and_look() -> Vec<Vec<Call>> {
     scripts
 }
 
+/// Under an exclusive lock of process 0 a process writes these, and finds them.
+fn under_lock(bytes: [u8; 2]) -> Vec<Call> {
+    vec![
+        buffer(0, bytes),
+        lock(0, 0, true),
+        put((0, 0), 0, 0),
+        operation(Kind::Get, (0, 0), 0, 1),
+        Close(0),
+        WaitClosed(0),
+        finds(1, bytes),
+    ]
+}
+
 /// Under an exclusive lock a process finds what it has written itself.
 fn locks() -> Vec<Vec<Call>> {
-    let one = |rank: u8| {
-        vec![
-            buffer(0, [rank, 8]),
-            lock(0, 0, true),
-            put((0, 0), 0, 0),
-            operation(Kind::Get, (0, 0), 0, 1),
-            Close(0),
-            WaitClosed(0),
-            finds(1, [rank, 8]),
-        ]
-    };
-    vec![vec![], one(1), one(2)]
+    vec![vec![], under_lock([1, 8]), under_lock([2, 8])]
 }
 
 /// Transactions of two processes, one behind the other, at these targets.
@@ -675,18 +677,7 @@ fn gets_and_more() -> Vec<Vec<Call>> {
 
 /// Two processes that take the lock of the same part, which is the one's own.
 fn own_lock() -> Vec<Vec<Call>> {
-    let one = |rank: u8| {
-        vec![
-            buffer(0, [rank, 1]),
-            lock(0, 0, true),
-            put((0, 0), 0, 0),
-            operation(Kind::Get, (0, 0), 0, 1),
-            Close(0),
-            WaitClosed(0),
-            finds(1, [rank, 1]),
-        ]
-    };
-    vec![one(1), one(2), vec![]]
+    vec![under_lock([1, 1]), under_lock([2, 1]), vec![]]
 }
 
 /// Two processes take the shared locks of two windows in opposite orders, while a third wants each exclusively: at the

@@ -58,7 +58,7 @@ static STARTED: Mutex<Started> = Mutex::new(Started {
     objects: Table::new(KIND),
     under_way: Vec::new(),
 });
-/// How many are not over, so that calls need no lock where there is none.
+/// The length of that list, so that calls need no lock where there is none.
 static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 
 impl Started {
@@ -70,6 +70,7 @@ impl Started {
         let state = State::Stepping;
         let handle = self.objects.add(Object { membership, state })?;
         self.under_way.push(handle);
+        self.count();
         Ok(handle)
     }
 
@@ -81,6 +82,11 @@ impl Started {
     /// It is over.
     fn rests(&mut self, handle: c_int) {
         self.under_way.retain(|other| *other != handle);
+        self.count();
+    }
+
+    fn count(&self) {
+        UNDER_WAY.store(self.under_way.len(), Ordering::Relaxed);
     }
 }
 
@@ -174,7 +180,6 @@ fn enter(comm: Communicator<'static>, function: &'static str, plan: Plan) -> Res
     };
     comm_objects::count_collectives(membership.context, 1);
     comm_objects::request_started_in(membership.context);
-    UNDER_WAY.fetch_add(1, Ordering::Relaxed);
     put_back(comm.env, handle, state);
     Ok(handle)
 }
@@ -193,7 +198,6 @@ fn put_back(env: &dyn Env, handle: c_int, state: State) {
 fn set_state(handle: c_int, state: State) {
     let mut started = STARTED.lock();
     if matches!(state, State::Over(_)) {
-        UNDER_WAY.fetch_sub(1, Ordering::Relaxed);
         started.rests(handle);
     }
     if let Some(object) = started.objects.get_mut(handle) {

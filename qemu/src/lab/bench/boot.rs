@@ -10,7 +10,7 @@ use rustix::process::{Signal, kill_process_group};
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::str::FromStr;
 
@@ -160,10 +160,22 @@ fn all_of(stream: Option<impl Read>) -> io::Result<Vec<u8>> {
     Ok(all)
 }
 
-/// The seconds that `tests/programs/killer.c` says it took.
-pub fn killer_seconds(said: &str) -> Option<f64> {
-    let (_, rest) = said.split_once(" bytes from each, ")?;
-    rest.split(' ').next()?.parse().ok()
+/// Compiles a program of `tests/programs` by the compiler of another MPI.
+///
+/// # Errors
+/// As [`said`].
+pub fn compile(compiler: &Path, name: &str, to: &Path, signals: &Signals) -> Result<(), Stop> {
+    let mut command = Command::new(compiler);
+    command.args(["-O2", "-w"]);
+    command.arg(program(&format!("{name}.c")));
+    command.arg("-o").arg(to).arg("-lm");
+    said(command, None, signals).map(drop)
+}
+
+/// The seconds that a program says it took, as `tests/programs/killer.c` does.
+pub fn seconds(said: &str) -> Option<f64> {
+    let (before, _) = said.split_once(" seconds, ")?;
+    before.rsplit(' ').next()?.parse().ok()
 }
 
 /// The number that follows `PROGRAM: NAME` in what a program says.
@@ -179,7 +191,10 @@ mod tests {
     #[test]
     fn what_the_killer_says_is_read() {
         let said = "[0] killer: 8 processes, 5 messages of 16 bytes from each, 0.250000 seconds, 0 errors\n";
-        assert_eq!(killer_seconds(said), Some(0.25));
-        assert_eq!(killer_seconds("[0] killer: no\n"), None);
+        assert_eq!(seconds(said), Some(0.25));
+        assert_eq!(seconds("[0] killer: no\n"), None);
+        let said = "steps: halo, 8 processes, 1 times, 0.000093 seconds, 0 errors\n";
+        assert_eq!(seconds(said), Some(0.000_093));
+        assert_eq!(seconds("steps: no\n"), None);
     }
 }

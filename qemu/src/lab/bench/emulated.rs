@@ -126,7 +126,7 @@ impl Boots<'_> {
         options.extend(["--report", &report]);
         let (messages, bytes) = (MESSAGES.to_string(), bytes.to_string());
         let said = boot::run(&options, "killer.c", &[&messages, &bytes], self.signals)?;
-        let seconds = boot::killer_seconds(&said).ok_or_else(|| {
+        let seconds = boot::seconds(&said).ok_or_else(|| {
             Stop::failure(format!("killer.c did not say how long it took:\n{said}"))
         })?;
         let text = std::fs::read_to_string(self.report).doing("read the job's report")?;

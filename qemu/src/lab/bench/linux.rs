@@ -87,12 +87,7 @@ impl Other {
     /// Compiles a program of `tests/programs`; gives the executable.
     fn compile(&self, name: &str, signals: &Signals) -> Result<PathBuf, Stop> {
         let to = folders::target().join(format!("bench-{name}-{}", std::process::id()));
-        let mut command = Command::new(&self.mpicc);
-        command
-            .args(["-O2", "-w"])
-            .arg(boot::program(&format!("{name}.c")));
-        command.arg("-o").arg(&to).arg("-lm");
-        boot::said(command, None, signals)?;
+        boot::compile(&self.mpicc, name, &to, signals)?;
         Ok(to)
     }
 
@@ -206,7 +201,7 @@ fn killer(options: &LinuxArgs, other: Option<&Other>, signals: &Signals) -> Resu
         ours,
         ("killer", PROCESSES, &arguments),
     )?;
-    let of = |said: &[Option<String>]| middle(said, boot::killer_seconds).map(|s| s * 1e6);
+    let of = |said: &[Option<String>]| middle(said, boot::seconds).map(|s| s * 1e6);
     let mut rows = Vec::new();
     let what = format!("killer, {PROCESSES} x {messages} x 16 bytes, 64 KiB");
     let given_up = theirs.iter().any(Option::is_none);

@@ -176,11 +176,7 @@ impl Smpi {
     }
 
     fn compile(&self, program: &str, scratch: &Scratch, signals: &Signals) -> Result<(), Stop> {
-        let mut command = Command::new(&self.smpicc);
-        command.args(["-O2", "-w"]);
-        command.arg(boot::program(&format!("{program}.c")));
-        command.arg("-o").arg(scratch.0.join(program)).arg("-lm");
-        boot::said(command, None, signals).map(drop)
+        boot::compile(&self.smpicc, program, &scratch.0.join(program), signals)
     }
 
     fn run(
@@ -270,11 +266,7 @@ fn read_line(path: &Path) -> Result<Line, Stop> {
 
 /// The seconds that a program says it took.
 fn seconds(said: &str) -> Result<f64, Stop> {
-    let number = said
-        .split_once(" seconds, ")
-        .and_then(|(before, _)| before.rsplit(' ').next());
-    number
-        .and_then(|number| number.parse().ok())
+    boot::seconds(said)
         .ok_or_else(|| Stop::failure(format!("no time in what the program says:\n{said}")))
 }
 
