@@ -56,9 +56,9 @@ impl fmt::Display for Counts {
     }
 }
 
-/// Test programs that boot emulated machines. They take as long as all others together, beside which they run: one
-/// after the other, the programs would leave processors idle whenever a last test of theirs waits.
-const EMULATED: [&str; 2] = ["qemu_virt", "stm32f405"];
+/// Test programs that boot emulated machines, by the board. They take as long as all others together, beside which they
+/// run: one after the other, the programs would leave processors idle whenever a last test of theirs waits.
+const EMULATED: [&[&str]; 2] = [&["qemu_virt"], &["stm32f405", "boards"]];
 
 /// What cargo is asked to do with tests of this workspace.
 fn cargo(arguments: &[&str]) -> Command {
@@ -205,8 +205,9 @@ pub fn run() -> Result<u8, Stop> {
     setup::ensure()?;
     let signals = Signals::catch()?;
     let tests = integration_tests()?;
-    let (emulated, others): (Vec<&str>, Vec<&str>) =
-        { tests.iter().map(String::as_str) }.partition(|name| EMULATED.contains(name));
+    let is_emulated = |name: &&str| EMULATED.concat().contains(name);
+    let names = tests.iter().map(String::as_str);
+    let others: Vec<&str> = names.filter(|name| !is_emulated(name)).collect();
     let [machines, libraries] = [parts::machines(), parts::libraries()];
     let named = |part: &[&'static str], kinds: &[&'static str], tests: &[&str]| {
         let words = [part, kinds].concat().into_iter().map(String::from);
@@ -221,7 +222,8 @@ pub fn run() -> Result<u8, Stop> {
         (
             vec![
                 named(&machines, &["--lib", "--bins", "--examples"], &others),
-                named(&machines, &[], &emulated),
+                named(&machines, &[], EMULATED[0]),
+                named(&machines, &[], EMULATED[1]),
             ],
             Some(named(&libraries, &["--tests"], &[])),
         ),
