@@ -32,7 +32,7 @@ use host::setup;
 use host::stop::{self, Stop};
 use lab::{bench, cluster, memory, sim, size, soak, suite};
 use probe::{flash, image};
-use run::command;
+use run::{command, debug};
 use show::say::{complain, unwritable};
 use std::alloc::System;
 use std::ffi::OsString;
@@ -100,6 +100,9 @@ enum Sub {
     /// unpack in $XDG_CACHE_HOME/midplane or ~/.cache/midplane. MIDPLANE_RUST=installed, rustup or debian
     /// chooses the Rust compiler for the nodes.
     Doctor,
+    /// What a debugger starts a rank's process by (`run --debug`)
+    #[command(hide = true)]
+    Debugged(debug::Debugged),
 }
 
 #[derive(Args)]
@@ -140,6 +143,7 @@ fn main() -> ExitCode {
         Sub::Bench(bench) => bench::run(&bench),
         Sub::Soak(options) => soak::run(&options),
         Sub::Test => suite::run(),
+        Sub::Debugged(options) => debug::become_process(&options),
         Sub::Doctor => setup::doctor().map(|all_there| u8::from(!all_there)),
     };
     end(status)

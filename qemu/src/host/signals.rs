@@ -15,17 +15,31 @@ pub struct Signals(Vec<(i32, UnixStream)>);
 impl Signals {
     /// From now on these signals no longer end the process by themselves.
     pub fn catch() -> Result<Self, Stop> {
+        Self::catch_these(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM])
+    }
+
+    /// The same, but Ctrl-C and Ctrl-\\ do nothing: they are for another who reads from our terminal.
+    pub fn catch_but_keys() -> Result<Self, Stop> {
+        let signals = Self::catch_these(&[SIGHUP, SIGTERM])?;
+        // A handler, unlike a signal that is ignored, is not passed on to those whom we start.
+        for signal in [SIGINT, SIGQUIT] {
+            flag::register(signal, Arc::default()).doing("catch signals")?;
+        }
+        Ok(signals)
+    }
+
+    fn catch_these(signals: &[i32]) -> Result<Self, Stop> {
         if let Some(held) = HELD.get() {
             held.ends_us.store(false, Ordering::SeqCst);
         }
-        let catch = |signal| {
+        let catch = |&signal| {
             let (ours, handlers) = UnixStream::pair()?;
             ours.set_nonblocking(true)?;
             signal_hook::low_level::pipe::register(signal, handlers)?;
             Ok((signal, ours))
         };
-        [SIGHUP, SIGINT, SIGQUIT, SIGTERM]
-            .into_iter()
+        signals
+            .iter()
             .map(catch)
             .collect::<std::io::Result<_>>()
             .map(Self)

@@ -8,7 +8,7 @@ use rustix::process::{
 };
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
@@ -44,6 +44,16 @@ pub fn own_session(command: &mut Command) {
     unsafe {
         command.pre_exec(|| setsid().map(|_| ()).map_err(Into::into));
     }
+}
+
+/// A descriptor that whoever started us has left open for us, named by its number.
+///
+/// # Errors
+/// There is none of this number.
+pub fn inherited(number: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: it is looked at only, and copied if it is open.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(number.max(0)) };
+    borrowed.try_clone_to_owned()
 }
 
 /// Limits what the child may have of a resource, in bytes.

@@ -5,7 +5,7 @@ use crate::host::shared::Shared;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
 use crate::run::instance::{self, Ears, Fleet, Instance, Plan};
-use crate::run::linux::process;
+use crate::run::linux::{give_streams, process};
 use crate::run::node::Node;
 use kernel_rt::board::linux::share::{Layout, NO_RANK, PRINT_MARK};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -28,7 +28,8 @@ pub fn boot(plan: &Plan<'_>) -> Result<Fleet, Stop> {
     let inherited = shared.file().try_clone().doing("share the job's memory")?;
     let first = instance::coord(&plan.shape, 0)?;
     let told = (inherited.as_raw_fd(), plan.stack.unwrap_or(STACK_BYTES));
-    let mut command = process(plan, first, told, [its_stdout, its_stderr], true)?;
+    let mut command = process(plan, first, told, plan.under)?;
+    give_streams(&mut command, [its_stdout, its_stderr], true);
     sys::bind_to_us(&mut command, Signal::KILL, vec![inherited.into()]);
     let child = command
         .spawn()
@@ -46,6 +47,7 @@ pub fn boot(plan: &Plan<'_>) -> Result<Fleet, Stop> {
         instances: vec![instance],
         nodes: (0..nodes).map(node).collect::<Result<_, Stop>>()?,
         doorbells: None,
+        debugger: None,
     })
 }
 

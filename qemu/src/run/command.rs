@@ -10,6 +10,7 @@ use crate::host::signals::Signals;
 use crate::host::size;
 use crate::host::stop::{FAILURE, Stop};
 use crate::run::boxes::{self, Boxes};
+use crate::run::debug::Debug;
 use crate::run::faults::FaultOptions;
 use crate::run::files::Folder;
 use crate::run::instance::{Place, Plan};
@@ -30,7 +31,7 @@ use rustix::io::Errno;
 use signal_hook::consts::SIGPIPE;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::io::{stderr, stdout};
+use std::io::{IsTerminal, stderr, stdin, stdout};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -56,6 +57,16 @@ pub struct Options {
     /// With --on linux, start each rank's process by this command, for example --under="valgrind -q"
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true, value_parser = parse_flags)]
     under: Vec<Vec<String>>,
+
+    /// Start gdb on this rank, at its program's first line, while the others run. gdb reads standard input, and rank 0
+    /// reads nothing; the job lasts until gdb ends. With --on qemu each node is an instance of its own
+    #[arg(long, value_name = "RANK", conflicts_with_all = ["under", "instances"])]
+    debug: Option<u32>,
+
+    /// The debugger, told what to do as gdb is, for example --debugger="gdb -tui" [default: gdb; with --on qemu
+    /// gdb-multiarch or the C compiler's]
+    #[arg(long, value_name = "COMMAND", requires = "debug", allow_hyphen_values = true, value_parser = parse_flags)]
+    debugger: Vec<Vec<String>>,
 
     /// Number of nodes instead, arranged as nearly as a cube as they can be; -np is the same
     #[arg(short = 'n', long, value_name = "NODES", conflicts_with = "torus", value_parser = topology::parse_nodes)]
@@ -340,6 +351,7 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
     let folder = { options.files.as_deref() }.map(Folder::open).transpose()?;
     let mut report_file = ResultFile::open_if_given(options.report.as_ref())?;
     let division = match options.board {
+        Board::Virt if options.debug.is_some() => None,
         Board::Virt => boxes::divide(shape, options.instances)?,
         Board::Stm32f405 => None,
     };
@@ -353,6 +365,7 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
         On::Linux => (None, linux::build(&program, &flags, Carries::Node)?),
         On::Cluster => (None, linux::build(&program, &flags, Carries::Cluster)?),
     };
+    let debug = debugger(options, &shape)?;
     let mut argv = vec![program.name().into_bytes()];
     argv.extend(options.arguments.iter().cloned().map(OsString::into_vec));
     let plan = Plan {
@@ -365,6 +378,7 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
         limits_memory: options.node_memory.is_some(),
         stack: options.stack,
         under: &options.under.concat(),
+        debug: debug.as_ref(),
         image: &image,
         shape,
         boxes: division.map(|division| Boxes::new(division, &image, node_memory)),
@@ -382,7 +396,11 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
         counted: options.count_instructions,
         sandbox: tools.as_ref().is_some_and(|tools| can_lock_in(&tools.qemu)),
     };
-    let signals = Signals::catch()?;
+    let signals = match debug {
+        // The debugger's keys, where it reads them.
+        Some(_) if stdin().is_terminal() => Signals::catch_but_keys()?,
+        _ => Signals::catch()?,
+    };
     let (stdout, stderr) = (stdout(), stderr());
     let (mut out, mut err) = (Sink::new(&stdout), Sink::new(&stderr));
     let end = job::run(&plan, folder, options.timeout, &signals, &mut out, &mut err)?;
@@ -390,6 +408,32 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
     let status = tell(options, &program, &plan, &end, report_file.take(), &mut err);
     job::flush(&signals, &mut out, &mut err);
     Ok(written(status, end.outcome, &mut out, &mut err, &signals))
+}
+
+/// The debugger that was asked for.
+fn debugger(options: &Options, shape: &Shape) -> Result<Option<Debug>, Stop> {
+    let Some(rank) = options.debug else {
+        return Ok(None);
+    };
+    let why_not = match (options.on, options.board) {
+        (On::Cluster, _) => Some("all ranks are in one process, which gdb can be started on"),
+        (_, Board::Stm32f405) => {
+            Some("the other boards take links for cut that say nothing for long")
+        }
+        _ => None,
+    };
+    if let Some(why) = why_not {
+        return Err(Stop::usage(format!(
+            "--debug is not there: {why}; give --on linux, or leave --board out"
+        )));
+    }
+    if rank >= shape.nodes() {
+        return Err(Stop::usage(format!(
+            "--debug {rank}: the ranks are 0 to {}",
+            shape.nodes() - 1
+        )));
+    }
+    Debug::find(rank, &options.debugger.concat(), options.on == On::Linux).map(Some)
 }
 
 /// Refuses what means nothing where the ranks are.

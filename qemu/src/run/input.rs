@@ -14,13 +14,27 @@ pub struct Input {
     /// What the inbox has room for, when it was last looked at.
     head: Option<Head>,
     closed: bool,
+    /// Our stdin is somebody else's.
+    is_none: bool,
 }
 
 impl Input {
+    /// No input, whose end rank 0 finds at once.
+    pub fn none() -> Self {
+        Self {
+            is_none: true,
+            ..Self::default()
+        }
+    }
+
     /// Looks whether rank 0 has room for input.
     pub fn look(&mut self, rank_0: &Node) {
         if !self.closed {
             self.head = rank_0.inbox().filter(|head| head.room > 0);
+        }
+        if self.is_none && self.head.take().is_some() {
+            rank_0.close_inbox();
+            self.closed = true;
         }
     }
 

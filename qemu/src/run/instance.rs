@@ -8,6 +8,7 @@ use crate::host::sys;
 use crate::host::used::Used;
 use crate::run::boxes::Boxes;
 use crate::run::cluster;
+use crate::run::debug::Debug;
 use crate::run::doorbell::{self, Doorbells};
 use crate::run::linux;
 use crate::run::node::{self, Node};
@@ -47,6 +48,8 @@ pub struct Plan<'a> {
     pub stack: Option<u64>,
     /// What starts each node's process; empty: nothing. For processes of this machine only.
     pub under: &'a [String],
+    /// The rank that has a debugger. In QEMU each node is then an instance of its own.
+    pub debug: Option<&'a Debug>,
     /// Region for incoming MPI traffic in bytes.
     pub mpi_memory: u64,
     /// Greatest message in bytes that is sent eagerly, when said.
@@ -148,10 +151,10 @@ impl Instance {
         Used::by(self.child.id())
     }
 
-    fn kill(&self) {
+    fn signal(&self, signal: Signal) {
         if self.gone.is_none() {
             // The descriptor names our child and no other process; it may have ended meanwhile.
-            let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
+            let _ = pidfd_send_signal(&self.pidfd, signal);
         }
     }
 }
@@ -164,6 +167,8 @@ pub struct Fleet {
     pub nodes: Vec<Node>,
     /// The bells between instances that carry boxes.
     pub doorbells: Option<Doorbells>,
+    /// The process that is the debugger, or carries the debugged rank within it.
+    pub debugger: Option<usize>,
 }
 
 impl Fleet {
@@ -186,6 +191,7 @@ impl Fleet {
             instances: Vec::new(),
             nodes: Vec::with_capacity(plan.shape.nodes() as usize),
             doorbells: None,
+            debugger: None,
         };
         if let Place::Boards(_) = plan.place {
             fleet.boot_boards(plan, qemu, &image, &mut going_on)?;
@@ -206,6 +212,8 @@ impl Fleet {
         going_on: &mut impl FnMut() -> Result<(), Stop>,
     ) -> Result<(), Stop> {
         let mut sockets = Sockets::new(&plan.shape, frame_link);
+        // Where a machine waits for its debugger.
+        let mut waiting = None;
         for rank in 0..plan.shape.nodes() {
             let coord = coord(&plan.shape, rank)?;
             let ram = Rc::new(Shared::new("midplane-ram", plan.node_memory)?);
@@ -214,12 +222,25 @@ impl Fleet {
                 .iter()
                 .map(|(direction, socket)| (*direction, socket.as_raw_fd()))
                 .collect();
+            let mut inherited: Vec<OwnedFd> = links.into_iter().map(|(_, socket)| socket).collect();
+            let mut debugger = None;
+            if plan.debug.is_some_and(|debug| debug.rank == rank) {
+                let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+                    .doing("create a socket for the debugger (TCP on 127.0.0.1)")?;
+                waiting = Some(listener.local_addr().doing("name the debugger's socket")?);
+                debugger = Some(listener.as_raw_fd());
+                inherited.push(listener.into());
+            }
+            let carries = Carries::One {
+                links: &numbers,
+                debugger,
+            };
             let instance = self.start(
                 (plan, qemu),
                 Nodes::One(coord),
                 (image, &ram),
-                Carries::One(&numbers),
-                links.into_iter().map(|(_, socket)| socket).collect(),
+                carries,
+                inherited,
                 vec![rank],
             )?;
             let who = (rank, coord);
@@ -231,6 +252,12 @@ impl Fleet {
                 node::Place::Whole,
             ));
             going_on()?;
+        }
+        if let (Some(debug), Some(at)) = (plan.debug, waiting) {
+            let child = debug.attach(plan.image, at)?;
+            self.debugger = Some(self.instances.len());
+            self.instances
+                .push(Instance::new(Vec::new(), Ears::default(), child)?);
         }
         Ok(())
     }
@@ -362,10 +389,23 @@ impl Fleet {
         Ok(())
     }
 
+    /// Whether there is a debugger that has not ended.
+    pub fn is_debugged(&self) -> bool {
+        self.debugger
+            .is_some_and(|at| self.instances[at].gone.is_none())
+    }
+
+    /// Asks the debugger to end, which then leaves the terminal as it was.
+    pub fn end_debugger(&self) {
+        if let Some(at) = self.debugger {
+            self.instances[at].signal(Signal::HUP);
+        }
+    }
+
     /// Kills all nodes and waits until they are gone. What they have written can still be read.
     pub fn kill(&mut self) {
         for instance in &self.instances {
-            instance.kill();
+            instance.signal(Signal::KILL);
         }
         for instance in &mut self.instances {
             if instance.gone.is_none() {

@@ -20,7 +20,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use signal_hook::consts::SIGPIPE;
 use std::collections::VecDeque;
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, IsTerminal, Read};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
@@ -34,6 +34,8 @@ const CLUSTER_TICK_PER_NODE: Duration = Duration::from_micros(30);
 /// Nodes have this long to come up, and this much more for each node that shares the machine.
 const BOOT_SECONDS: u64 = 60;
 const BOOT_SECONDS_PER_NODE: u64 = 1;
+/// A debugger whose job is over has this long to end, where no person looks at it.
+const DEBUGGER_ENDS_WITHIN: Duration = Duration::from_secs(5);
 /// With more nodes than this, boot progress is shown.
 const QUIET_BOOT: usize = 16;
 /// What is kept of QEMU's own messages, in bytes from the end, for explaining why it ended.
@@ -96,7 +98,11 @@ pub fn run<'a>(
         held: [false; 2],
         in_messages: matches!(plan.place, Place::Cluster),
         first: 0,
-        input: Input::default(),
+        input: match plan.debug {
+            None => Input::default(),
+            Some(_) => Input::none(),
+        },
+        ends: None,
         files: Files::new(nodes, folder)?,
         buffer: vec![0; CHUNK],
     };
@@ -163,6 +169,8 @@ struct Job<'a, 'b, 'd> {
     /// The node that comes first when all are looked at: each in turn, where room is short.
     first: usize,
     input: Input,
+    /// While there is a debugger: what was said of the job's end, and when the debugger is waited for no more.
+    ends: Option<(Cause, Option<Instant>)>,
     files: Files,
     buffer: Vec<u8>,
 }
@@ -202,7 +210,7 @@ impl Job<'_, '_, '_> {
             self.stirred = false;
             let up = self.glances.iter().filter(|node| node.is_up()).count();
             self.show_progress(up);
-            if let Some(cause) = verdict::cause(&self.glances) {
+            if let Some(cause) = self.cause(plan, now) {
                 return self.explain(plan, cause, self.look());
             }
             if deadline.is_some_and(|deadline| now >= deadline) {
@@ -212,13 +220,52 @@ impl Job<'_, '_, '_> {
                     self.look(),
                 );
             }
-            if up < self.glances.len() && now >= boot_deadline {
+            if plan.debug.is_none() && up < self.glances.len() && now >= boot_deadline {
                 return self.late(
                     &format!("not all nodes came up within {boot} s; where they were:"),
                     self.look(),
                 );
             }
         }
+    }
+
+    /// Why the job is over. With a debugger it is over when that has ended, which a job that has ended well asks it to;
+    /// where something went wrong, that is said, and can be looked at.
+    fn cause(&mut self, plan: &Plan<'_>, now: Instant) -> Option<Cause> {
+        let cause = verdict::cause(&self.glances);
+        let Some(debug) = plan.debug else {
+            return cause;
+        };
+        let is_waited_for = { self.ends }.is_none_or(|(_, until)| until.is_none_or(|at| now < at));
+        if !(self.fleet.is_debugged() && is_waited_for) {
+            // It takes its rank down with it, so that what was seen before counts.
+            let seen = self.ends.map(|(cause, _)| cause).or(cause);
+            return Some(match seen {
+                None | Some(Cause::Lost(_)) => Cause::GivenUp,
+                Some(cause) => cause,
+            });
+        }
+        match cause? {
+            _ if self.ends.is_some() => {}
+            // The debugger's own doing.
+            Cause::Lost(at) if at == debug.rank as usize => {}
+            Cause::Ended => {
+                self.fleet.end_debugger();
+                self.ends = Some((Cause::Ended, Some(now + DEBUGGER_ENDS_WITHIN)));
+            }
+            cause => {
+                let (end, _) = self.explain(plan, cause, self.look());
+                let what = end.message.unwrap_or_else(|| "the job cannot go on".into());
+                self.err.lines.note(&format!(
+                    "midplane: {what}\nmidplane: the debugger still has rank {}; the job ends with it",
+                    debug.rank
+                ));
+                // A person looks for as long as it takes; orders from a file may never come to their end.
+                let is_person = std::io::stdin().is_terminal();
+                self.ends = Some((cause, (!is_person).then_some(now + DEBUGGER_ENDS_WITHIN)));
+            }
+        }
+        None
     }
 
     /// Writes the output that is there; how long there is to wait until more is due, or `until` comes.
@@ -520,6 +567,10 @@ impl Job<'_, '_, '_> {
             Cause::Overwritten(at) => {
                 let message = verdict::overwritten_message(&nodes[at]);
                 (stop::FAILURE, Outcome::Failed, Some(message), None)
+            }
+            Cause::GivenUp => {
+                let message = "the debugger has ended, and the job with it".into();
+                (stop::FAILURE, Outcome::Interrupted, Some(message), None)
             }
         };
         (self.end(status, outcome, message, nodes), lost)

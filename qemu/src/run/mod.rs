@@ -3,6 +3,7 @@
 mod boxes;
 mod cluster;
 pub mod command;
+pub mod debug;
 mod decode;
 mod doorbell;
 mod faults;

@@ -76,7 +76,7 @@ pub enum Outcome {
 }
 
 /// Why a job is over, as its nodes show it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// All programs ended.
     Ended,
@@ -86,6 +86,8 @@ pub enum Cause {
     Lost(usize),
     /// The program wrote over a node's account of itself; its index.
     Overwritten(usize),
+    /// The debugger has ended.
+    GivenUp,
 }
 
 /// What is looked at often of a node.

@@ -22,8 +22,13 @@ const SEND_BY_NS: u32 = 4_200_000_000;
 /// What nodes an instance carries, and their links.
 #[derive(Clone, Copy, Debug)]
 pub enum Carries<'a> {
-    /// One, with the links that exist, each a connected stream socket.
-    One(&'a [(Direction, i32)]),
+    /// One.
+    One {
+        /// The links that exist, each a connected stream socket.
+        links: &'a [(Direction, i32)],
+        /// A socket that listens for a debugger, without which the node does not start.
+        debugger: Option<i32>,
+    },
     /// A box of nodes, whose links lie in memory.
     Box {
         /// How many.
@@ -63,7 +68,7 @@ impl Wiring<'_> {
             arguments.push(value);
         };
         let (machine, nodes) = match self.carries {
-            Carries::One(_) => ("virt", 1),
+            Carries::One { .. } => ("virt", 1),
             // With the software interrupts by which nodes wake each other.
             Carries::Box { nodes, .. } => ("virt,aclint=on", nodes),
         };
@@ -109,13 +114,28 @@ impl Wiring<'_> {
         }
         self.add_links(&mut option);
         arguments.extend(["-nodefaults", "-no-user-config", "-no-reboot"].map(String::from));
+        if let Carries::One {
+            debugger: Some(_), ..
+        } = self.carries
+        {
+            arguments.push("-S".into());
+        }
         arguments
     }
 
     /// The devices by which nodes reach those of other instances.
     fn add_links(&self, option: &mut dyn FnMut(&str, String)) {
         let links = match self.carries {
-            Carries::One(links) => links,
+            Carries::One { links, debugger } => {
+                if let Some(fd) = debugger {
+                    option(
+                        "chardev",
+                        format!("socket,id=gdb,fd={fd},server=on,wait=off"),
+                    );
+                    option("gdb", "chardev:gdb".into());
+                }
+                links
+            }
             Carries::Box { doorbell, .. } => {
                 if let Some((fd, bells)) = doorbell {
                     option("chardev", format!("socket,id=doorbell,fd={fd}"));
@@ -155,7 +175,10 @@ mod tests {
             ram: 10,
             image: 11,
             bootargs: "a b,c",
-            carries: Carries::One(links),
+            carries: Carries::One {
+                links,
+                debugger: None,
+            },
             bell: 30,
             sandbox,
             counted: false,

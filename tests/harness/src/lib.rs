@@ -3,8 +3,9 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -69,9 +70,9 @@ pub fn command() -> &'static Path {
     })
 }
 
-/// Jobs at a time on this machine, whatever runs the tests: for as many the smallest machine that they are for has
-/// processors.
-const TURNS: usize = 2;
+/// Jobs at a time on this machine, whatever runs the tests: one more than the smallest machine that they are for has
+/// processors, since a job whose runtime another one is compiling only waits for that.
+const TURNS: usize = 3;
 
 /// Held while a job runs.
 pub struct Turn(#[expect(dead_code, reason = "the lock is released when the file is closed")] File);
@@ -94,6 +95,30 @@ impl Turn {
             file.lock().expect("a lock");
             file
         }))
+    }
+}
+
+/// A shell script that stands in for a program which not every machine has; its file is there for as long as this is.
+pub struct StandIn(String);
+
+impl StandIn {
+    /// Writes it, for bash.
+    pub fn new(name: &str, script: &str) -> Self {
+        let path = command().with_file_name(format!("midplane-test-{name}-{}", std::process::id()));
+        fs::write(&path, format!("#!/usr/bin/env bash\n{script}")).expect("a script");
+        fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("a script that runs");
+        Self(path.display().to_string())
+    }
+
+    /// Its file.
+    pub fn path(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Drop for StandIn {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
     }
 }
 
@@ -245,6 +270,18 @@ impl Ended {
             assert!(self.stderr.contains(word), "no {word:?} in\n{self}");
         }
         self
+    }
+
+    /// Checks that stderr has these words, each behind the one before.
+    #[track_caller]
+    pub fn says_in_order(&self, words: &[&str]) {
+        let mut rest = &*self.stderr;
+        for word in words {
+            let Some((_, behind)) = rest.split_once(word) else {
+                panic!("no {word:?}, or in another order, in\n{self}");
+            };
+            rest = behind;
+        }
     }
 
     /// What was said beside the progress of compiling, which is indented.

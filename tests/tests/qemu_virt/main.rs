@@ -8,6 +8,7 @@ mod boxes;
 mod cc;
 mod conformance;
 mod costs;
+mod debug;
 mod faults;
 mod files;
 mod jobs;

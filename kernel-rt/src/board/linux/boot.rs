@@ -20,7 +20,7 @@ use super::{PROCESS, Process, VARIABLE, caller, end, heap, note_forks, process, 
 use crate::board::device::device;
 use crate::dev::ring::{Asleep, RingLink, RingPair};
 use crate::fault::NodeName;
-use crate::host::blackboard::End;
+use crate::host::blackboard::{End, State};
 use crate::host::personality::{BootArgs, Exit, Nodes, Personality};
 use crate::lend::NodeMemory;
 use crate::mem::{MPI_SHARE, ROUTER};
@@ -108,6 +108,7 @@ extern "C" fn midplane_boot() {
         // SAFETY: the words are mapped, one for each rank.
         unsafe { &*words.as_ptr().add(rank as usize) }
     };
+    let was_there = account.blackboard.state() != Some(State::Off);
     account.blackboard.begin();
     account.blackboard.set_rank(who.rank);
     account.blackboard.set_matching(Engine::NAME);
@@ -121,6 +122,10 @@ extern "C" fn midplane_boot() {
     });
     note_forks();
     end::explain();
+    if was_there {
+        // A debugger that starts it again: the links would begin anew at one end only.
+        boot_failed("this rank has run before; start the job again");
+    }
     or_fail(args.check_matching(Engine::NAME));
     heap::set_size(who.memory as usize);
 

@@ -36,7 +36,11 @@ pub fn end(why: End, status: i32, message: &str) -> ! {
     if let Some(process) = process() {
         process.account.trace.note(frames().into_iter());
         process.account.blackboard.failed(why, status, message);
-        if process.is_tended {
+        if is_traced() {
+            // The debugger shows how it came to this, and ends with us.
+            // SAFETY: a signal that a debugger takes, and that none but it would be sent by.
+            unsafe { libc::raise(libc::SIGTRAP) };
+        } else if process.is_tended {
             loop {
                 std::thread::park();
             }
@@ -46,6 +50,13 @@ pub fn end(why: End, status: i32, message: &str) -> ! {
     // SAFETY: ends the process. Not by `_exit`, which tells us of the program's end (`ld/linux.c`).
     unsafe { libc::syscall(libc::SYS_exit_group, c_int::from(exit_byte(status).max(1))) };
     unreachable!("exit_group does not return")
+}
+
+/// Whether a debugger has this process.
+fn is_traced() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let tracer = { status.lines() }.find_map(|line| line.strip_prefix("TracerPid:"));
+    tracer.is_some_and(|number| number.trim() != "0")
 }
 
 /// Where the process is, and where it would return to, innermost first.

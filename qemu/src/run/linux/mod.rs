@@ -4,6 +4,7 @@
 use crate::host::shared::Shared;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
+use crate::run::debug;
 use crate::run::instance::{self, Ears, Fleet, Instance, Plan};
 use crate::run::node::Node;
 use crate::run::verdict::Stands;
@@ -13,7 +14,6 @@ use kernel_rt::personality::Nodes;
 use net_torus::coord::Coord;
 use rustix::process::{Resource, Signal};
 use std::ffi::OsStr;
-use std::io::IsTerminal;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
@@ -32,6 +32,7 @@ pub fn boot(
         instances: Vec::with_capacity(nodes as usize),
         nodes: Vec::with_capacity(nodes as usize),
         doorbells: None,
+        debugger: plan.debug.map(|debug| debug.rank as usize),
     };
     for rank in 0..nodes {
         let who = (rank, instance::coord(&plan.shape, rank)?);
@@ -52,15 +53,29 @@ fn start(plan: &Plan<'_>, (rank, coord): (u32, Coord), shared: &Shared) -> Resul
     let (stderr, node_stderr) = instance::stream()?;
     let inherited = shared.file().try_clone().doing("share the job's memory")?;
     let told = (inherited.as_raw_fd(), plan.node_memory);
-    let prints = [node_stdout.into(), node_stderr.into()];
-    let mut command = process(plan, coord, told, prints, rank == 0)?;
-    if let Some(bytes) = plan.stack {
-        sys::limit(&mut command, Resource::Stack, bytes);
-    }
-    if plan.limits_memory {
-        sys::limit(&mut command, Resource::Data, plan.node_memory);
-    }
-    sys::bind_to_us(&mut command, Signal::KILL, vec![inherited.into()]);
+    let mut inherited: Vec<OwnedFd> = vec![inherited.into()];
+    let prints: [OwnedFd; 2] = [node_stdout.into(), node_stderr.into()];
+    let mut command = match plan.debug.filter(|debug| debug.rank == rank) {
+        Some(debug) => {
+            let under = debug.under(plan, [&prints[0], &prints[1]].map(AsRawFd::as_raw_fd))?;
+            inherited.extend(prints);
+            let mut command = process(plan, coord, told, &under)?;
+            debug::heed_terminal(&mut command, true);
+            command
+        }
+        None => {
+            let mut command = process(plan, coord, told, plan.under)?;
+            give_streams(&mut command, prints, rank == 0 && plan.debug.is_none());
+            if let Some(bytes) = plan.stack {
+                sys::limit(&mut command, Resource::Stack, bytes);
+            }
+            if plan.limits_memory {
+                sys::limit(&mut command, Resource::Data, plan.node_memory);
+            }
+            command
+        }
+    };
+    sys::bind_to_us(&mut command, Signal::KILL, inherited);
     let child = command.spawn().doing(format_args!(
         "start {} for rank {rank}",
         command.get_program().display()
@@ -73,14 +88,13 @@ fn start(plan: &Plan<'_>, (rank, coord): (u32, Coord), shared: &Shared) -> Resul
     Instance::new(vec![rank], ears, child)
 }
 
-/// What starts a process of the program, which prints to these files, and whose first node is at `coord`. It is told a
-/// descriptor, which it is still to inherit, and a number of bytes. Whether it `reads` our input.
+/// What starts a process of the program, `under` another command where that is not empty, and whose first node is at
+/// `coord`. It is told a descriptor, which it is still to inherit, and a number of bytes.
 pub fn process(
     plan: &Plan<'_>,
     coord: Coord,
     (descriptor, bytes): (RawFd, u64),
-    [stdout, stderr]: [OwnedFd; 2],
-    reads: bool,
+    under: &[String],
 ) -> Result<Command, Stop> {
     let bootargs = instance::boot_arguments(plan, Nodes::One(coord))?;
     let settings = bootargs.split(" -- ").next().unwrap_or_default();
@@ -88,7 +102,7 @@ pub fn process(
         .argv
         .split_first()
         .ok_or_else(|| Stop::failure("a program without a name"))?;
-    let mut command = match plan.under.split_first() {
+    let mut command = match under.split_first() {
         None => {
             let mut command = Command::new(&plan.image.path);
             command.arg0(OsStr::from_bytes(program));
@@ -103,20 +117,18 @@ pub fn process(
     command
         .args(arguments.iter().map(|word| OsStr::from_bytes(word)))
         .envs(variables(plan))
-        .env(VARIABLE, format!("{descriptor} {bytes} {settings}"))
-        .stdin(if reads {
-            Stdio::inherit()
-        } else {
-            Stdio::null()
-        })
-        .stdout(stdout)
-        .stderr(stderr);
-    if !(reads && std::io::stdin().is_terminal()) {
-        // Signals from the terminal are for us alone: we end the nodes in good order. Only who reads from a terminal
-        // must belong to those who may.
-        command.process_group(0);
-    }
+        .env(VARIABLE, format!("{descriptor} {bytes} {settings}"));
     Ok(command)
+}
+
+/// A process that prints to these files. Whether it `reads` our input.
+pub fn give_streams(command: &mut Command, [stdout, stderr]: [OwnedFd; 2], reads: bool) {
+    command.stdout(stdout).stderr(stderr);
+    command.stdin(match reads {
+        true => Stdio::inherit(),
+        false => Stdio::null(),
+    });
+    debug::heed_terminal(command, reads);
 }
 
 /// The program's variables, name and value.

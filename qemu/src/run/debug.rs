@@ -1,0 +1,159 @@
+//! A debugger on one rank. Of a job of processes it starts that rank's process, so that nothing of the rank has run
+//! before; in QEMU the rank's machine stands still until the debugger, which is attached to it, lets it go on. The other
+//! ranks run, and wait for this one as they do for any that is slow.
+
+use crate::build::image::Image;
+use crate::host::stop::{Doing, Stop};
+use crate::host::sys;
+use crate::run::instance::Plan;
+use clap::Args;
+use midplane_setup::ask::in_path;
+use rustix::process::{Resource, Signal, set_parent_process_death_signal};
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::net::SocketAddr;
+use std::os::fd::RawFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+/// Debuggers of this machine's processes, in the order in which they are looked for.
+const OF_PROCESSES: [&str; 1] = ["gdb"];
+/// The same of the emulated machines.
+const OF_MACHINES: [&str; 3] = [
+    "gdb-multiarch",
+    "riscv64-unknown-elf-gdb",
+    "riscv64-elf-gdb",
+];
+
+/// The hidden command by which the debugger starts the process.
+const DEBUGGED: &str = "debugged";
+/// Brings the rank to its program's first line.
+const FIRST: &str = "tbreak main";
+
+/// Which rank has a debugger, and which.
+pub struct Debug {
+    /// The rank.
+    pub rank: u32,
+    /// The debugger, one that is told what to do as gdb is, and its arguments.
+    command: Vec<String>,
+}
+
+impl Debug {
+    /// A debugger on this rank: the one that is `given`, or the first that is there.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn find(rank: u32, given: &[String], is_process: bool) -> Result<Self, Stop> {
+        let known: &[&str] = match is_process {
+            true => &OF_PROCESSES,
+            false => &OF_MACHINES,
+        };
+        let found = || known.iter().find(|name| in_path(name).is_some());
+        let command = match given {
+            [] => vec![found().map(|name| (*name).into()).ok_or_else(|| {
+                Stop::usage(format!(
+                    "--debug: there is no {}; install it (apt-get install {}), or name one with --debugger COMMAND",
+                    known.join(", no "),
+                    known[0]
+                ))
+            })?],
+            given => given.to_vec(),
+        };
+        Ok(Self { rank, command })
+    }
+
+    /// What starts the debugger with the rank's process in it, for the words that follow: the program and its
+    /// arguments. The process writes to these descriptors, which are still to be inherited, has no input, and ends with
+    /// the debugger.
+    ///
+    /// # Errors
+    /// Our own program cannot be found, which the debugger starts the process by.
+    pub fn under(
+        &self,
+        plan: &Plan<'_>,
+        [stdout, stderr]: [RawFd; 2],
+    ) -> Result<Vec<String>, Stop> {
+        let us = std::env::current_exe().doing("find this command's own file")?;
+        let mut wrapper = format!(
+            "set exec-wrapper {} {DEBUGGED} --stdout {stdout} --stderr {stderr}",
+            shell_words::quote(&us.to_string_lossy())
+        );
+        if let Some(bytes) = plan.stack {
+            wrapper += &format!(" --stack {bytes}");
+        }
+        if plan.limits_memory {
+            wrapper += &format!(" --data {}", plan.node_memory);
+        }
+        wrapper += " --";
+        let mut words = self.command.clone();
+        for command in [&*wrapper, "set startup-with-shell on", FIRST, "run"] {
+            words.extend(["-ex".into(), command.into()]);
+        }
+        words.push("--args".into());
+        Ok(words)
+    }
+
+    /// Starts the debugger of a machine that waits for it at this address.
+    pub fn attach(&self, image: &Image, at: SocketAddr) -> Result<Child, Stop> {
+        let mut command = Command::new(&self.command[0]);
+        command.args(&self.command[1..]).arg(&image.path);
+        let target = format!("target remote {at}");
+        for words in [&*target, FIRST, "continue"] {
+            command.args(["-ex", words]);
+        }
+        heed_terminal(&mut command, true);
+        sys::bind_to_us(&mut command, Signal::KILL, Vec::new());
+        command
+            .spawn()
+            .doing(format_args!("start {}", self.command[0]))
+    }
+}
+
+/// Options of the hidden command by which a debugger starts a rank's process.
+#[derive(Args, Debug)]
+pub struct Debugged {
+    /// Descriptor to print to
+    #[arg(long)]
+    stdout: RawFd,
+    /// Descriptor to complain to
+    #[arg(long)]
+    stderr: RawFd,
+    /// Limit of the stack in bytes
+    #[arg(long)]
+    stack: Option<u64>,
+    /// Limit of the data in bytes
+    #[arg(long)]
+    data: Option<u64>,
+    /// The program and its arguments
+    #[arg(required = true, last = true)]
+    words: Vec<OsString>,
+}
+
+/// Becomes the rank's process, which ends with the debugger; returns only if it cannot.
+///
+/// # Errors
+/// The descriptors are none, or the program cannot be started.
+pub fn become_process(options: &Debugged) -> Result<u8, Stop> {
+    let mut command = Command::new(&options.words[0]);
+    command.args(&options.words[1..]).stdin(Stdio::null());
+    command.stdout(sys::inherited(options.stdout).doing("take over stdout")?);
+    command.stderr(sys::inherited(options.stderr).doing("take over stderr")?);
+    for (resource, limit) in [
+        (Resource::Stack, options.stack),
+        (Resource::Data, options.data),
+    ] {
+        if let Some(bytes) = limit {
+            sys::limit(&mut command, resource, bytes);
+        }
+    }
+    set_parent_process_death_signal(Some(Signal::KILL)).doing("end with the debugger")?;
+    Err(command.exec()).doing(format_args!("start {}", options.words[0].display()))
+}
+
+/// Signals from the terminal are for us alone: we end the nodes in good order. Only who reads from a terminal must belong
+/// to those who may.
+pub fn heed_terminal(command: &mut Command, reads: bool) {
+    if !(reads && std::io::stdin().is_terminal()) {
+        command.process_group(0);
+    }
+}
