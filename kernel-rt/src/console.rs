@@ -3,7 +3,7 @@
 //!
 //! The program's streams are buffered by line: a line's end, a full ring and [`flush`] show the tool what there is;
 //! an unfinished line waits [`PARTIAL_TICKS`] at most. On a node that was booted by hand, where no tool reads the
-//! outbox, both go to the UART, byte by byte.
+//! outbox, both go where the board's `uart` has it, byte by byte.
 #![forbid(unsafe_code)]
 
 use core::cell::Cell;
@@ -97,8 +97,11 @@ pub fn write(stream: Stream, bytes: &[u8]) {
 }
 
 /// Writes `bytes` to the log, to be shown by [`flush_log`]. Interrupts are held off by the caller. With `wait`,
-/// blocks while the ring is full; else what does not fit is lost.
+/// blocks while the ring is full; else, and where no tool looks after the node, what does not fit is lost.
 pub fn write_log(bytes: &[u8], wait: bool) {
+    if !is_attached() {
+        return uart::log(bytes);
+    }
     let mut rest = bytes;
     while !rest.is_empty() {
         let (taken, pen) = critical_section::with(|cs| {
@@ -127,7 +130,9 @@ pub fn write_log(bytes: &[u8], wait: bool) {
 
 /// Shows the tool what has been logged. Does not block.
 pub fn flush_log() {
-    show(Stream::Log);
+    if is_attached() {
+        show(Stream::Log);
+    }
 }
 
 /// Shows the tool what is left of unfinished lines. Does not block.

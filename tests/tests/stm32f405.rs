@@ -1,8 +1,9 @@
 //! The command with `--board stm32f405`: the image that is flashed, on emulated boards whose serial lines the tool wires.
 //! Results are those of the other boards. Needs QEMU for Arm and its C compiler, which the command fetches.
 
+use midplane_harness::probe::{Channel, Probe};
 use midplane_harness::{
-    self as harness, Ended, Folder, Job, check_killer, midplane, run_with_report, total,
+    self as harness, Ended, Folder, Job, Turn, check_killer, midplane, run_with_report, total,
 };
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -158,6 +159,44 @@ fn flashing_says_what_is_missing() {
 fn has_probe_rs() -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join("probe-rs").exists())
+}
+
+/// A board that no tool looks after: a debug probe reads what the program prints and the kernel logs out of RAM.
+#[test]
+fn a_probe_reads_output_and_log() {
+    let _turn = Turn::take();
+    let folder = Folder::new("probe");
+    let (stem, killer) = (folder.path("node"), harness::program("killer.c"));
+    let place = ["--torus", "1x1x1", "--node", "0,0,0"];
+    midplane(
+        &[
+            &["image", "-o", &stem][..],
+            &place,
+            &[&killer, "--", "5", "64"],
+        ]
+        .concat(),
+    )
+    .expect(0);
+    let mut probe = Probe::boot(&format!("{stem}.elf"), &folder);
+    let terminal = |channels: &[Channel]| {
+        let channel = channels.iter().find(|channel| channel.name == "Terminal");
+        channel.map_or(String::new(), |channel| {
+            String::from_utf8_lossy(&channel.bytes).into_owned()
+        })
+    };
+    let channels = probe.wait_until(|channels| terminal(channels).contains('\n'));
+    let said = terminal(&channels);
+    assert!(
+        said.starts_with("killer: 1 processes, 5 messages of 64 bytes from each, "),
+        "{said}"
+    );
+    assert!(said.ends_with(" 0 errors\n"), "{said}");
+    // Frames of the log end with a zero.
+    let log = channels
+        .iter()
+        .find(|channel| channel.name == "defmt")
+        .expect("a log");
+    assert_eq!(log.bytes.last(), Some(&0), "{log:?}");
 }
 
 /// What the stack takes of flash and RAM, by layer.

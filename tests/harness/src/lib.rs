@@ -1,6 +1,8 @@
 //! The command under test: started, watched, and its end looked at.
 #![forbid(unsafe_code)]
 
+pub mod probe;
+
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs::{self, File, Permissions};

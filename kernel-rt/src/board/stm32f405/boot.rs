@@ -26,7 +26,7 @@ use net_torus::torus::Torus;
 use super::memory::WINDOW_MEMORY;
 use super::memory::{self, FLASH, Needs, PERSONALITY, RAM, ROUTER};
 use super::platform::{BoardLink, BoardNode, Stm32};
-use super::{clocks, lines, tool};
+use super::{clocks, lines, tool, uart};
 use crate::board::device::boxed_device;
 use crate::board::start::{boot_failed, leak, or_fail, strings};
 use crate::board::steps;
@@ -54,12 +54,13 @@ extern "C" fn boot() -> ! {
         Ok(args) => args,
         Err(why) => boot_failed(format_args!("{why}")),
     };
-    let log = matches!(args.output, Output::Rings { log: true });
-    if args.output != Output::Uart && tool::open() {
-        console::attach(0);
-        if log {
-            log::enable();
-        }
+    let is_attached = args.output != Output::Uart && tool::open();
+    match is_attached {
+        true => console::attach(0),
+        false => uart::open(),
+    }
+    if !is_attached || args.output == (Output::Rings { log: true }) {
+        log::enable();
     }
     let calendar = tool::calendar_seconds() * 1_000_000_000;
     clock::set(arch::TICKS_PER_SECOND.into(), calendar, arch::ticks());

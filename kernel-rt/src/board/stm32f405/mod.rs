@@ -13,7 +13,7 @@
 //! records     what of it the tool's memory has
 //! system      the end of the emulator
 //! timer       the timer, as the console asks for it
-//! uart        the bell, and output without a tool
+//! uart        the bell; output and log without a tool, for a debug probe
 //! ```
 
 pub mod memory;

@@ -1,26 +1,44 @@
-//! The bell; and what a node prints that no tool looks after, which goes to the debug probe's trace port (ITM, port 0),
-//! since all USARTs are links.
+//! The bell; and what a node prints and logs that no tool looks after, which a debug probe reads out of RAM (SEGGER's
+//! RTT, of which `probe-rs run` and `probe-rs attach` show both): all USARTs are links.
+//!
+//! Channel 0, "Terminal", is the program's streams; channel 1, "defmt", the kernel's log. Without a reader they keep what
+//! came first and lose the rest; a reader may ask the node to wait for it instead.
 
-use cortex_m::peripheral::ITM;
+use core::cell::RefCell;
+
+use critical_section::Mutex;
+use rtt_target::{UpChannel, rtt_init};
 
 pub use super::tool::{ring, show};
 
-/// How often the port is asked before a byte is given up: no probe may listen.
-const PATIENCE: u32 = 20_000;
+/// Streams and log.
+static CHANNELS: Mutex<RefCell<Option<(UpChannel, UpChannel)>>> = Mutex::new(RefCell::new(None));
 
-/// Sends `byte`; false when no probe takes it, and it was dropped.
-pub fn put(byte: u8) -> bool {
-    // SAFETY: the port's registers, which every Cortex-M4 has; on one processor, and a byte at a time.
-    let itm = unsafe { &mut *ITM::PTR };
-    const ENABLED: u32 = 1;
-    if itm.tcr.read() & ENABLED == 0 || itm.ter[0].read() & 1 == 0 {
-        return false;
-    }
-    for _ in 0..PATIENCE {
-        if itm.stim[0].is_fifo_ready() {
-            itm.stim[0].write_u8(byte);
-            return true;
+/// Makes the channels, which a probe finds from now on. Called once.
+pub(super) fn open() {
+    let channels = rtt_init! {
+        up: {
+            0: { size: 1024, mode: rtt_target::ChannelMode::NoBlockTrim, name: "Terminal" }
+            1: { size: 512, mode: rtt_target::ChannelMode::NoBlockSkip, name: "defmt" }
         }
-    }
-    false
+    };
+    critical_section::with(|cs| CHANNELS.borrow(cs).replace(Some(channels.up)));
+}
+
+/// Prints `byte`; false when there is no room, and it was dropped.
+pub fn put(byte: u8) -> bool {
+    critical_section::with(|cs| {
+        let mut channels = CHANNELS.borrow_ref_mut(cs);
+        let terminal = channels.as_mut().map(|(terminal, _)| terminal);
+        terminal.is_some_and(|terminal| terminal.write(&[byte]) == 1)
+    })
+}
+
+/// Logs what fits.
+pub fn log(bytes: &[u8]) {
+    critical_section::with(|cs| {
+        if let Some((_, log)) = CHANNELS.borrow_ref_mut(cs).as_mut() {
+            log.write(bytes);
+        }
+    });
 }
