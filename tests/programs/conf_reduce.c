@@ -377,6 +377,38 @@ static void user_operation(void)
     CHECK(op == MPI_OP_NULL);
 }
 
+/* More operations at a time than a program is likely to have, and what a handle names that has been freed. */
+static void many_operations(void)
+{
+    enum { OPERATIONS = 100 };
+    static MPI_Op ops[OPERATIONS];
+    MPI_Op freed, again;
+    long mine[4] = {1, 1, 0, 1}, out[4];
+    int i, commutes;
+
+    for (i = 0; i < OPERATIONS; i++)
+        OK(MPI_Op_create(multiply, i % 2, &ops[i]));
+    for (i = 0; i < OPERATIONS; i++) {
+        OK(MPI_Op_commutative(ops[i], &commutes));
+        CHECK(commutes == i % 2);
+    }
+    OK(MPI_Allreduce(mine, out, 4, MPI_LONG, ops[OPERATIONS - 1], MPI_COMM_WORLD));
+    CHECK(out[1] == check_size && out[2] == 0);
+    freed = ops[7];
+    OK(MPI_Op_free(&ops[7]));
+    OK(MPI_Op_create(multiply, 1, &again));
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    if (!IS_MPICH) { /* It takes the handle, which names another operation there. */
+        FAILS(MPI_ERR_OP, MPI_Allreduce(mine, out, 4, MPI_LONG, freed, MPI_COMM_WORLD));
+        FAILS(MPI_ERR_OP, MPI_Op_free(&freed));
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    ops[7] = again;
+    for (i = 0; i < OPERATIONS; i++)
+        OK(MPI_Op_free(&ops[i]));
+}
+
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
@@ -423,5 +455,6 @@ int main(int argc, char **argv)
     scans();
     scattered();
     user_operation();
+    many_operations();
     return check_end("conf_reduce");
 }

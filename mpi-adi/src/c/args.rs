@@ -2,10 +2,10 @@
 
 use core::ffi::{c_char, c_int, c_void};
 
-use super::binding::{BINDING, USER_OPS};
 use super::datatypes::{Elements, Lent, plain};
 use super::types::MPI_Status;
 use super::types::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL};
+use super::user_ops::{self, UserOp};
 use crate::device::envelope::Tag;
 use crate::device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span};
 use crate::mpi::comm::{CommRank, Communicator, Partners, Status};
@@ -13,7 +13,6 @@ use crate::mpi::error::Error;
 use crate::mpi::op::Op;
 
 const OPS: c_int = 0x5800_0000;
-const USER_OP_HANDLES: c_int = 0x5900_0000;
 const IN_PLACE: usize = usize::MAX;
 const STATUS_IGNORE: usize = 1;
 
@@ -261,16 +260,13 @@ impl MPI_Status {
     }
 }
 
-/// `MPI_User_function`.
-pub type UserFunction = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut c_int);
-
 /// A reduction operation.
 #[derive(Clone, Copy)]
 pub enum Operation {
     /// One of MPI's.
     Predefined(Op),
     /// One of the program's.
-    User(UserFunction),
+    User(UserOp),
 }
 
 pub fn operation(handle: c_int) -> Result<Operation, Error> {
@@ -280,30 +276,9 @@ pub fn operation(handle: c_int) -> Result<Operation, Error> {
     if let Some(op) = predefined {
         return Ok(Operation::Predefined(*op));
     }
-    let address = user_op_index(handle)
-        .map(|index| BINDING.ops[index].load(core::sync::atomic::Ordering::Relaxed));
-    match address {
-        None | Some(0) => Err(Error::Operation { handle }),
-        Some(address) => {
-            let pointer = core::ptr::with_exposed_provenance::<()>(address);
-            // SAFETY: what MPI_Op_create stored: a pointer to such a function, not null.
-            Ok(Operation::User(unsafe {
-                core::mem::transmute::<*const (), UserFunction>(pointer)
-            }))
-        }
-    }
-}
-
-/// Which of the program's operations `handle` names, whether or not it exists.
-pub fn user_op_index(handle: c_int) -> Option<usize> {
-    usize::try_from(handle.wrapping_sub(USER_OP_HANDLES))
-        .ok()
-        .filter(|index| *index < USER_OPS)
-}
-
-/// The handle of one of the program's operations.
-pub fn user_op_handle(index: usize) -> c_int {
-    USER_OP_HANDLES + index as c_int
+    user_ops::get(handle)
+        .map(Operation::User)
+        .ok_or(Error::Operation { handle })
 }
 
 /// A string of the program's, cut to what `room` bytes hold with the closing zero. What is not UTF-8 is

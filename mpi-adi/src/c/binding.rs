@@ -1,13 +1,10 @@
 //! The one process that C functions, which get no context, work for.
 
-use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, Ordering};
 
 use super::types::constants::{self, MPI_ERRORS_ARE_FATAL};
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
-
-/// Operations that a program can have created at one time (MPI_Op_create).
-pub const USER_OPS: usize = 32;
 
 /// Where the program stands between MPI_Init and MPI_Finalize.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,8 +27,6 @@ pub(super) struct Binding {
     /// The error handlers of MPI_COMM_WORLD and MPI_COMM_SELF.
     pub(super) handlers: [AtomicI32; 2],
     pub(super) thread_level: AtomicI32,
-    /// The functions of the operations that the program has created; 0: free.
-    pub(super) ops: [AtomicUsize; USER_OPS],
 }
 
 pub(super) static BINDING: Binding = Binding {
@@ -40,7 +35,6 @@ pub(super) static BINDING: Binding = Binding {
     place: [const { AtomicU32::new(0) }; 2],
     handlers: [const { AtomicI32::new(MPI_ERRORS_ARE_FATAL) }; 2],
     thread_level: AtomicI32::new(constants::MPI_THREAD_SINGLE),
-    ops: [const { AtomicUsize::new(0) }; USER_OPS],
 };
 
 /// Gives the C functions their device. To be called once, before the program's `main`; later calls change

@@ -65,10 +65,11 @@ mod tools;
 mod topologies;
 mod types;
 mod unsupported;
+mod user_ops;
 mod windows;
 
 pub use attributes::*;
-pub use binding::{Phase, USER_OPS, install, phase};
+pub use binding::{Phase, install, phase};
 pub(crate) use binding::{installed, set_phase};
 pub use buffered::*;
 pub use collectives::*;

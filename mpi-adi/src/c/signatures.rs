@@ -3,11 +3,11 @@
 
 use core::ffi::{c_char, c_double, c_int, c_longlong, c_void};
 
-use super::args::UserFunction;
 use super::generalized::{CancelFunction, FreeFunction, QueryFunction};
 use super::keyvals::{CopyFunction, DeleteFunction};
 use super::report::ErrorFunction;
 use super::types::MPI_Status;
+use super::user_ops::UserFunction;
 
 /// A function of the binding.
 #[derive(Clone, Copy, Debug)]

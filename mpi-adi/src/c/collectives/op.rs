@@ -1,13 +1,12 @@
 //! Operations of the program's own (section 5.9.5), and what combines elements.
 
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicBool, Ordering};
 
-use crate::c::args::{self, Operation, UserFunction};
-use crate::c::binding::{BINDING, USER_OPS};
+use crate::c::args::{self, Operation};
 use crate::c::datatypes::{Elements, Known, Unpacked, known};
 use crate::c::report::on_process;
 use crate::c::types;
+use crate::c::user_ops::{self, UserFunction, UserOp};
 use crate::mpi::coll::{self, Combine};
 use crate::mpi::datatype::Basic;
 use crate::mpi::error::Error;
@@ -64,7 +63,7 @@ pub(super) fn operation(op: c_int, datatype: c_int) -> Result<(Elements, Combine
             return Ok((elements, Combiner::Predefined(op, *basic)));
         }
         (Operation::Predefined(_), _) => return Err(Error::Undefined),
-        (Operation::User(function), _) => function,
+        (Operation::User(op), _) => op.function,
     };
     let unpacked = match elements.is_as_packed() {
         true => None,
@@ -147,12 +146,9 @@ unsafe fn call(
     unsafe { function(left, right, &mut len, &mut datatype) }
 }
 
-/// Which of the program's operations commute, as it has said.
-static COMMUTES: [AtomicBool; USER_OPS] = [const { AtomicBool::new(false) }; USER_OPS];
-
 /// Whether an operation that there is commutes.
 fn commutes(op: c_int) -> bool {
-    args::user_op_index(op).is_none_or(|index| COMMUTES[index].load(Ordering::Relaxed))
+    user_ops::get(op).is_none_or(|op| op.commutes)
 }
 
 /// The elements that an operation combines, both of which there are.
@@ -184,22 +180,12 @@ pub unsafe extern "C" fn MPI_Op_create(
         let function = function.ok_or(Error::NullArgument { name: "user_fn" })?;
         // SAFETY: the standard's promise about `op`.
         let op = unsafe { args::out(op, "op") }?;
-        let address = (function as *const ()).expose_provenance();
-        for (index, place) in BINDING.ops.iter().enumerate() {
-            if place
-                .compare_exchange(0, address, Ordering::Relaxed, Ordering::Relaxed)
-                .is_ok()
-            {
-                // Long allreduces alone make use of it: all others keep the order of the ranks.
-                COMMUTES[index].store(commute != 0, Ordering::Relaxed);
-                *op = args::user_op_handle(index);
-                return Ok(());
-            }
-        }
-        Err(Error::Limit {
-            what: "operations of the program's own",
-            limit: USER_OPS,
-        })
+        *op = user_ops::add(UserOp {
+            function,
+            // Long allreduces alone make use of it: all others keep the order of the ranks.
+            commutes: commute != 0,
+        })?;
+        Ok(())
     })
 }
 
@@ -208,11 +194,7 @@ pub unsafe extern "C" fn MPI_Op_free(op: *mut c_int) -> c_int {
     on_process("MPI_Op_free", |_| {
         // SAFETY: the standard's promise about `op`.
         let op = unsafe { args::out(op, "op") }?;
-        let wrong = Error::Operation { handle: *op };
-        let index = args::user_op_index(*op).ok_or(wrong)?;
-        if BINDING.ops[index].swap(0, Ordering::Relaxed) == 0 {
-            return Err(wrong);
-        }
+        user_ops::remove(*op)?;
         *op = types::constants::MPI_OP_NULL;
         Ok(())
     })

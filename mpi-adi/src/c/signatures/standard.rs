@@ -182,7 +182,7 @@ pub const LIMITS: &[(&str, &str)] = &[
     ),
     (
         "MPI_Op_create",
-        "32 operations at one time; values are always combined in the order of the ranks",
+        "65,536 operations at one time; values are always combined in the order of the ranks",
     ),
     (
         "MPI_Comm_dup",
