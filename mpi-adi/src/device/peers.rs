@@ -75,6 +75,11 @@ impl Standing {
         ]
     };
 
+    /// Receives that it could match have been posted since it was refused, or since its restart was sent.
+    pub(super) fn is_posted_since(self) -> bool {
+        matches!(self, Standing::RestartSentStale | Standing::WildcardQueued)
+    }
+
     fn of(nibble: u8) -> Standing {
         Self::ALL[(nibble & STANDING) as usize]
     }
