@@ -129,6 +129,22 @@ impl Sizes {
         6 * behind_links + injection + reception
     }
 
+    /// No buffer is smaller than [`Sizes::SMALLEST`] allows (dynamic channels may have none), or greater than
+    /// [`MAX_QUEUE_PACKETS`].
+    fn are_legal(&self) -> bool {
+        let buffers = [
+            (self.dynamic, 0),
+            (self.normal, MIN_BUBBLE_PACKETS),
+            (self.priority, MIN_BUBBLE_PACKETS),
+            (self.inject_normal, 1),
+            (self.inject_priority, 1),
+            (self.receive_normal, 1),
+            (self.receive_priority, 1),
+        ];
+        let is_legal = |&(packets, least)| (least..=MAX_QUEUE_PACKETS).contains(&packets);
+        buffers.iter().all(is_legal)
+    }
+
     /// Bytes of everything: the packet memory and the router's own state.
     pub const fn bytes(&self) -> usize {
         self.chunks() * CHUNK_BYTES + size_of::<Router<'static>>()
@@ -268,19 +284,7 @@ impl<'m> Router<'m> {
         sizes: Sizes,
         memory: &'m mut [Chunk],
     ) -> Result<Self, ConfigError> {
-        let buffers = [
-            (sizes.dynamic, 0),
-            (sizes.normal, MIN_BUBBLE_PACKETS),
-            (sizes.priority, MIN_BUBBLE_PACKETS),
-            (sizes.inject_normal, 1),
-            (sizes.inject_priority, 1),
-            (sizes.receive_normal, 1),
-            (sizes.receive_priority, 1),
-        ];
-        if buffers
-            .iter()
-            .any(|&(n, least)| n < least || n > MAX_QUEUE_PACKETS)
-        {
+        if !sizes.are_legal() {
             return Err(ConfigError::Size);
         }
         if memory.len() < sizes.chunks() {

@@ -1,4 +1,4 @@
-//! The engine of epochs, explored exhaustively: every row of the table (`tests/src/epochs/cases.rs`).
+//! The engine of epochs, explored exhaustively: every row of the table (`tests/src/epochs/cases/`).
 //!
 //! `-- --nocapture` prints how many states there were.
 #![forbid(unsafe_code)]

@@ -156,10 +156,20 @@ impl WithEngine for Terms {
     }
 }
 
-#[test]
-fn what_is_taken_is_what_is_said() {
-    alone::until_others_sleep();
-    a_request_takes_64_bytes_and_a_destination_72();
+/// The table of peers at the start, and at most: 2.5 bytes a peer, the bits by the word. In greater machines a list of
+/// pages, some pages at the start, and five bits for each 16 peers by which those are found that wait.
+fn bytes_of_peers(peers: usize) -> (usize, usize) {
+    let pages = peers.div_ceil(PAGE_PEERS);
+    let list = pages * size_of::<usize>() + peers.div_ceil(1024) * 40;
+    let of_pages = |pages: usize| list + pages * PAGE_PEERS * 5 / 2;
+    match pages {
+        1 => [peers.div_ceil(16) * 8 + peers * 2; 2].into(),
+        _ => (of_pages(STOCK_PAGES), of_pages(pages)),
+    }
+}
+
+/// The memory that is handed to a device at its start, its requests at its start, and those that come in chunks.
+fn the_budget_is_taken() {
     for (extents, mpi_memory) in [
         ([1, 1, 1], 0),
         ([2, 2, 2], 32),
@@ -172,16 +182,7 @@ fn what_is_taken_is_what_is_said() {
         let budget = Budget::of(mpi_memory, peers);
         let allocate = || Memory::allocate(mpi_memory, peers).expect("memory");
         assert_eq!(taken(allocate), budget.total(), "{extents:?}, {mpi_memory}");
-        // 2.5 bytes a peer, the bits by the word. In greater machines a list of pages, some pages at the start, and five
-        // bits for each 16 peers by which those are found that wait.
-        let pages = peers.div_ceil(PAGE_PEERS);
-        let list = pages * size_of::<usize>() + peers.div_ceil(1024) * 40;
-        let of_pages = |pages: usize| list + pages * PAGE_PEERS * 5 / 2;
-        let (start, most) = match pages {
-            1 => [peers.div_ceil(16) * 8 + peers * 2; 2].into(),
-            _ => (of_pages(STOCK_PAGES), of_pages(pages)),
-        };
-        assert_eq!((budget.peers, budget.most_peers), (start, most));
+        assert_eq!((budget.peers, budget.most_peers), bytes_of_peers(peers));
 
         let config = Config {
             shape,
@@ -216,13 +217,9 @@ fn what_is_taken_is_what_is_said() {
             "three chunks of {chunk}: {more}"
         );
     }
+}
 
-    for extents in [[2, 2, 1], [16, 16, 16]] {
-        for choice in Choice::ALL {
-            choice.with(Terms { extents });
-        }
-    }
-
+fn a_router_takes_its_buffers() {
     let shape = Shape::new([4, 4, 4], [true; 3]).expect("a machine");
     let sizes = Sizes::BLUE_GENE;
     let here = shape.coord(0).expect("a rank of the machine");
@@ -236,4 +233,18 @@ fn what_is_taken_is_what_is_said() {
         sizes.chunks() * CHUNK_BYTES,
         "a router takes nothing but its buffers"
     );
+}
+
+// One test: the allocator counts for the whole process.
+#[test]
+fn what_is_taken_is_what_is_said() {
+    alone::until_others_sleep();
+    a_request_takes_64_bytes_and_a_destination_72();
+    the_budget_is_taken();
+    for extents in [[2, 2, 1], [16, 16, 16]] {
+        for choice in Choice::ALL {
+            choice.with(Terms { extents });
+        }
+    }
+    a_router_takes_its_buffers();
 }

@@ -862,6 +862,7 @@ mod tests {
         assert_eq!(exit.exit, Exit::Test);
     }
 
+    // A table of cases, longer than a screen.
     #[test]
     fn wrong_words_are_named() {
         for (text, error) in [

@@ -75,6 +75,11 @@ impl Standing {
         ]
     };
 
+    /// Receives that it could match have been posted since it was refused, or since its restart was sent.
+    pub(super) fn is_posted_since(self) -> bool {
+        matches!(self, Standing::RestartSentStale | Standing::WildcardQueued)
+    }
+
     fn of(nibble: u8) -> Standing {
         Self::ALL[(nibble & STANDING) as usize]
     }
@@ -646,6 +651,30 @@ mod tests {
             .collect()
     }
 
+    /// 2.5 bytes a peer; in pages where there are more than one page of them, with words to find those that wait where
+    /// there are more than 64 groups.
+    #[test]
+    fn the_bytes_of_a_table_are_those_of_its_parts() {
+        let page = PAGE_PEERS * 5 / 2;
+        for (peers, start, most) in [
+            (1, 8 + 2, 8 + 2),
+            (PAGE_PEERS, page, page),
+            (PAGE_PEERS + 1, 2 * 8 + 2 * page, 2 * 8 + 2 * page),
+            (2_000, 8 * 8 + 8 * page + 80, 8 * 8 + 8 * page + 80),
+            (
+                65_536,
+                256 * 8 + STOCK_PAGES * page + 64 * 40,
+                256 * 8 + 256 * page + 64 * 40,
+            ),
+        ] {
+            assert_eq!(
+                (Peers::bytes(peers), Peers::most_bytes(peers)),
+                (start, most)
+            );
+            assert_eq!(table(peers).bytes_now(), start, "{peers} peers");
+        }
+    }
+
     #[test]
     fn sources_that_wait_are_found_by_turns_wherever_they_are() {
         for size in [1, 2, 15, 16, 17, 31, 32, 33, 200, 300, 1_000] {
@@ -858,7 +887,10 @@ mod tests {
                 let under_way =
                     count(|s| matches!(s, RestartQueued | RestartSent | RestartSentStale));
                 assert_eq!(peers.under_way(), under_way);
-                assert_eq!(peers.owed(), count(|s| s == RestartQueued) + peers.done);
+                let done = ranks(size).filter(|&peer| peers.nibble(peer) & DONE != 0);
+                let done = done.count() as u32;
+                assert_eq!(peers.owes_done(), done > 0);
+                assert_eq!(peers.owed(), count(|s| s == RestartQueued) + done);
                 let from = random.rand_range(0..size as u32);
                 for set in Set::ALL {
                     let is = |peer: &Rank| match set {

@@ -1,7 +1,7 @@
 //! The engine of epochs (`mpi_adi::device::rma::epochs`), the real one, in models of whole jobs.
 //!
 //! ```text
-//!   cases.rs     the table: jobs of 3 processes and 2 windows, and what must be found
+//!   cases/       the table: jobs of 3 processes and 2 windows, and what must be found
 //!   explore.rs   every interleaving of a job's calls and packets
 //!   random.rs    jobs drawn from a seed, and what sequential memory makes of them
 //!   script.rs    what a process calls, one by one, and what it must find

@@ -192,19 +192,7 @@ impl Script {
         };
         let is_made = match call {
             Call::Open(window, sort, members) => {
-                let members: Vec<Rank> = members.iter().copied().map(Rank::new).collect();
-                let opening = Opening {
-                    sort: *sort,
-                    members: &members,
-                    checks: true,
-                };
-                heap.enter(here);
-                let epoch = all.open(context(*window), opening, None);
-                heap.leave(here);
-                self.is_short = epoch.is_none();
-                let epoch = epoch.map(|epoch| (context(*window), epoch));
-                self.epochs.extend(epoch);
-                epoch.is_some()
+                self.open((context(*window), *sort, members), all, heap)
             }
             Call::Close(epoch) => {
                 let (context, serial) = self.epochs[*epoch];
@@ -253,6 +241,27 @@ impl Script {
             (self.at, self.computing) = (self.at + 1, 0);
         }
         Ok(is_made || self.computing > 0)
+    }
+
+    /// Opens an epoch, unless there is no memory for it.
+    fn open<R: Rules>(
+        &mut self,
+        (context, sort, members): (Context, Sort, &[u32]),
+        all: &mut OneSided<R>,
+        heap: &dyn Heap,
+    ) -> bool {
+        let members: Vec<Rank> = members.iter().copied().map(Rank::new).collect();
+        let opening = Opening {
+            sort,
+            members: &members,
+            checks: true,
+        };
+        heap.enter(all.here());
+        let epoch = all.open(context, opening, None);
+        heap.leave(all.here());
+        self.is_short = epoch.is_none();
+        self.epochs.extend(epoch.map(|epoch| (context, epoch)));
+        !self.is_short
     }
 
     /// Notes an operation or a flush, unless there was no memory for it.

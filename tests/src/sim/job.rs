@@ -137,6 +137,41 @@ impl Job<'_> {
         self.run_by::<Engine>(heap)
     }
 
+    /// Process `rank` at its start.
+    fn process<'a, E: Matching>(
+        &'a self,
+        shape: Shape,
+        rank: Rank,
+        heap: &'a dyn Heap,
+    ) -> Process<'a, E> {
+        let Job { program, setup } = self;
+        let config = Config {
+            shape,
+            rank,
+            request_slots: setup.request_slots,
+        };
+        let peers = shape.nodes() as usize;
+        let memory = Memory::with_engine(setup.mpi_memory, peers).expect("the host's memory");
+        let adi = Adi::with_rules(config, memory, Sound);
+        let mut adi = adi.expect("a rank of the machine");
+        adi.set_eager_limit(setup.eager);
+        Process::new(rank, program, adi, heap, setup.numbers_alike)
+    }
+
+    /// A job that takes more steps is stuck.
+    fn most_steps(&self) -> u64 {
+        let program = &self.program;
+        let mut bytes: usize = program.messages.iter().map(|m| m.len).sum();
+        let mut messages = program.messages.len() as u64;
+        for (more_bytes, more) in program.collectives.iter().map(Collective::traffic) {
+            bytes += more_bytes;
+            messages += more;
+        }
+        let calls = program.windows.scripts.iter().map(Vec::len).sum::<usize>();
+        messages += calls as u64;
+        LEAST_LIMIT + LIMIT_PER_MESSAGE * messages + bytes as u64 / BYTES_PER_STEP
+    }
+
     fn run_by<E: Matching>(&self, heap: &dyn Heap) -> Result<Report, Violation> {
         let Job { program, setup } = self;
         let ranks = u16::try_from(program.ops.len()).expect("at most 256 ranks");
@@ -146,33 +181,9 @@ impl Job<'_> {
             sent: vec![0; program.messages.len()],
         };
         let mut processes: Vec<Process<'_, E>> = (0..u32::from(ranks))
-            .map(|rank| {
-                let config = Config {
-                    shape,
-                    rank: Rank::new(rank),
-                    request_slots: setup.request_slots,
-                };
-                let memory =
-                    Memory::with_engine(setup.mpi_memory, ranks.into()).expect("the host's memory");
-                let adi = Adi::with_rules(config, memory, Sound);
-                let mut adi = adi.expect("a rank of the machine");
-                adi.set_eager_limit(setup.eager);
-                Process::new(Rank::new(rank), program, adi, heap, setup.numbers_alike)
-            })
+            .map(|rank| self.process(shape, Rank::new(rank), heap))
             .collect();
-        let mut bytes: usize = program.messages.iter().map(|m| m.len).sum();
-        let mut messages = program.messages.len() as u64;
-        for (more_bytes, more) in program.collectives.iter().map(Collective::traffic) {
-            bytes += more_bytes;
-            messages += more;
-        }
-        messages += program
-            .windows
-            .scripts
-            .iter()
-            .map(|calls| calls.len() as u64)
-            .sum::<u64>();
-        let limit = LEAST_LIMIT + LIMIT_PER_MESSAGE * messages + bytes as u64 / BYTES_PER_STEP;
+        let limit = self.most_steps();
         let (steps, short) = if setup.bad_links {
             let mut memory = RouterMemory::new(ranks.into(), Sizes::BLUE_GENE);
             let mut routers = Routers::new(shape, &mut memory, setup.seed);

@@ -64,10 +64,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         // Receives have been posted since the restart that this offer answers: an earlier message may
         // match those. What the restart has asked for can be taken by a receive that is older than it.
         let rules = self.rules();
-        let posted_since = matches!(
-            standing,
-            Standing::RestartSentStale | Standing::WildcardQueued
-        );
+        let posted_since = standing.is_posted_since();
         let early = rules.guards_posts()
             && posted_since
             && posted.is_some_and(|slot| !self.is_older(slot, rts.asked));
@@ -109,10 +106,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             Verdict::Refuse { failed } => {
                 // After a receive was posted in the meantime, an earlier message may be asked for first.
                 if failed && !posted_since {
-                    self.probes.refused(Probed {
-                        envelope,
-                        length: rts.length,
-                    });
+                    let length = rts.length;
+                    self.probes.refused(Probed { envelope, length });
                 }
                 self.stats.ncts_sent += 1;
                 (wire::NCTS, fields)

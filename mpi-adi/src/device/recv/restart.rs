@@ -121,11 +121,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             return;
         }
         let rules = self.rules();
-        let posted_since = matches!(
-            before,
-            Standing::RestartSentStale | Standing::WildcardQueued
-        );
-        if posted_since && self.peers.standing(source) != Standing::Clear {
+        if before.is_posted_since() && self.peers.standing(source) != Standing::Clear {
             self.peers.restart(source, rules);
         }
         // A source that was asked for a receive from any source has answered: if it is still posted, or a probe

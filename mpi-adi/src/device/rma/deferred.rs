@@ -109,6 +109,16 @@ impl Deferred {
         }
     }
 
+    /// So many bytes more of it have passed, and whether an answer is to come for the rest.
+    fn note_passed(&mut self, bytes: usize, asks: bool) {
+        if let What::Operation {
+            done, is_asking, ..
+        } = &mut self.what
+        {
+            (*done, *is_asking) = (*done + bytes, asks);
+        }
+    }
+
     fn is_for(&self, target: Option<Rank>) -> bool {
         self.target.is_none() || target.is_none() || self.target == target
     }
@@ -363,12 +373,7 @@ impl<R: Rules> OneSided<R> {
                 (name, len, 0, true)
             }
         };
-        if let What::Operation {
-            done, is_asking, ..
-        } = &mut self.windows[at].deferred[place].what
-        {
-            (*done, *is_asking) = (*done + passed, asks);
-        }
+        self.windows[at].deferred[place].note_passed(passed, asks);
         if of.1 == self.here {
             // What it says of itself it has checked.
             let _ = self.act_here(memory, name, &out[..len]);

@@ -446,6 +446,39 @@ mod tests {
     }
 
     #[test]
+    fn copies_to_one_place_are_gathered_while_they_are_few() {
+        let copy = |bcopies: &mut Bcopies, dest: u32| {
+            bcopies.start_copied(Rank::new(dest), 1, 0, 1);
+        };
+        let mut bcopies = Bcopies::new();
+        assert_eq!(bcopies.gathered_for(), None);
+        for _ in 1..GATHERED {
+            copy(&mut bcopies, 3);
+            assert_eq!(bcopies.gathered_for(), Some(Rank::new(3)));
+        }
+        // One less, and one more again.
+        let second = bcopies.to(Rank::new(3))[1];
+        bcopies.free(second);
+        copy(&mut bcopies, 3);
+        assert_eq!(bcopies.gathered_for(), Some(Rank::new(3)));
+        copy(&mut bcopies, 3);
+        assert_eq!(bcopies.gathered_for(), None, "enough");
+
+        let mut bcopies = Bcopies::new();
+        copy(&mut bcopies, 3);
+        copy(&mut bcopies, 4);
+        assert_eq!(bcopies.gathered_for(), None, "to two places");
+        let mut bcopies = Bcopies::new();
+        copy(&mut bcopies, 3);
+        start(&mut bcopies, 3, 1);
+        assert_eq!(
+            bcopies.gathered_for(),
+            None,
+            "one of them is not copied yet"
+        );
+    }
+
+    #[test]
     fn they_leave_in_order_and_what_has_left_is_kept() {
         let mut bcopies = Bcopies::new();
         let ids = [(1, 10), (2, 20), (1, 11)].map(|(dest, tag)| start(&mut bcopies, dest, tag));
@@ -542,8 +575,11 @@ mod tests {
                     to == dest && bcopies.at(other).order < bcopies.at(id).order
                 });
                 let before: Vec<BcopyId> = before.map(|&(other, _)| other).collect();
+                let named = before.iter().chain([&id]);
+                let named: Vec<_> = named.map(|&id| (id, bcopies.name(id))).collect();
                 assert!(!bcopies.taken(id, before.len() as u8 + 1));
                 assert!(bcopies.taken(id, before.len() as u8), "{tag}");
+                assert!(named.iter().all(|&(id, name)| bcopies.name(id) != name));
                 there.retain(|(other, _)| !before.contains(other));
             } else {
                 start(&mut bcopies, dest, 1);

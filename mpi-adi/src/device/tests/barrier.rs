@@ -21,7 +21,14 @@ fn move_one(rig: &mut Rig, random: &mut Rand32) -> Option<u8> {
     if under_way.is_empty() {
         return None;
     }
-    let (from, at) = under_way[random.rand_range(0..under_way.len() as u32) as usize];
+    Some(move_this(
+        rig,
+        under_way[random.rand_range(0..under_way.len() as u32) as usize],
+    ))
+}
+
+/// Moves the packet at this place among those that the node has sent; the number of its handler.
+fn move_this(rig: &mut Rig, (from, at): (usize, usize)) -> u8 {
     let packet = rig.wires[from].sent_mut().remove(at);
     assert_eq!(packet.class, Class::Priority);
     let (header, bytes) = Header::parse(&packet.body).expect("a packet");
@@ -29,7 +36,7 @@ fn move_one(rig: &mut Rig, random: &mut Rand32) -> Option<u8> {
     let dest = rig.adis[0].shape.rank(packet.dest).expect("a node") as usize;
     rig.wires[dest].arrive(packet.class, &packet.body);
     rig.step(dest);
-    Some(header.handler)
+    header.handler
 }
 
 /// Nodes that are the second of a pair for whom the first speaks.
@@ -98,6 +105,32 @@ fn nobody_leaves_before_the_last_one_has_come_and_then_everybody_does() {
             );
         }
     }
+}
+
+/// What is said of the next barrier, while packets of this one are under way, does not stand for those.
+#[test]
+fn a_node_that_comes_again_does_not_stand_for_one_that_is_still_to_be_heard() {
+    let mut rig = machine([3, 1, 1], [true; 3]);
+    let enter = |rig: &mut Rig, node: usize| {
+        rig.adis[node].enter_barrier();
+        rig.step(node);
+    };
+    let tell = |rig: &mut Rig, from: usize, to: u8| {
+        let packets = rig.wires[from].sent();
+        let at = packets.iter().position(|packet| packet.dest.x == to);
+        move_this(rig, (from, at.expect("a packet")));
+    };
+    (0..3).for_each(|node| enter(&mut rig, node));
+    tell(&mut rig, 1, 0);
+    tell(&mut rig, 2, 0);
+    assert!(rig.adis[0].leave_barrier());
+    enter(&mut rig, 0);
+    tell(&mut rig, 0, 1);
+    tell(&mut rig, 0, 1);
+    assert!(!rig.adis[1].leave_barrier());
+    tell(&mut rig, 2, 1);
+    assert!(rig.adis[1].leave_barrier());
+    assert_eq!(rig.adis[1].stats.layer.malformed, 0);
 }
 
 /// Of a line of eight each node tells its group and, up or down, the others.

@@ -163,3 +163,29 @@ fn messages_to_oneself_are_held_too() {
         }
     }
 }
+
+/// A matched probe that fetches a message which was refused posts a receive, and that one is older than a restart that
+/// asks for it: the offer is taken, though another receive has been posted since.
+#[test]
+fn what_a_matched_probe_fetches_is_taken_when_it_comes() {
+    let mut rig = Rig::new(2, 0);
+    rig.send(0, 1, 100, Mode::Standard);
+    let any = Pattern::new(None, None, 0);
+    // It is refused, a probe is armed, and its restart brings the offer again, which the probe sees.
+    rig.settle();
+    assert_eq!(rig.adis[1].improbe(&mut rig.buffers, any), Ok(None));
+    rig.step(1);
+    rig.settle();
+    assert_eq!(rig.adis[1].improbe(&mut rig.buffers, any), Ok(None));
+    rig.step(1);
+    let restarts = rig.restarts(1);
+    assert_eq!(restarts.len(), 1, "the receive is asked for");
+    rig.post(pattern(2), 8);
+    assert_eq!(rig.moved(1).len(), 1);
+    let refused = rig.adis[1].stats.ncts_sent;
+    rig.moved(0);
+    assert_eq!(
+        rig.adis[1].stats.ncts_sent, refused,
+        "it is not refused again"
+    );
+}

@@ -123,6 +123,27 @@ fn a_posted_receive_and_a_send_are_complete_when_the_send_returns() {
 }
 
 #[test]
+fn every_message_is_counted_as_sent() {
+    let mut alone = Alone::new(1000, Sound);
+    alone.send(3, 7, 8, Mode::Standard);
+    assert_eq!(alone.adi.stats.messages_sent, 1, "recorded");
+    alone.receive_from(None, Some(4), 0, 8);
+    alone.send(4, 7, 8, Mode::Standard);
+    assert_eq!(alone.adi.stats.messages_sent, 2, "received");
+    alone.receive_from(None, Some(5), 0, 8);
+    let span = alone.span(vec![7; 8]);
+    let to = SendTo {
+        dest: HERE,
+        tag: 5,
+        context: 0,
+        mode: Mode::Standard,
+    };
+    let sent = alone.adi.send_within_call(&mut alone.buffers, to, span);
+    assert_eq!(sent, Ok(None), "within the call");
+    assert_eq!(alone.adi.stats.messages_sent, 3);
+}
+
+#[test]
 fn what_is_sent_first_is_recorded_with_its_data_if_it_may_be_and_there_is_room() {
     for (mode, blocks, len, complete) in [
         (Mode::Standard, 64, 300, true),

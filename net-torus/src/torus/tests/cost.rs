@@ -1,0 +1,140 @@
+//! What a step does to links: as few calls as can be, and frames that wait for more.
+
+use super::*;
+use crate::wire::BODY_BYTES;
+
+/// A link that counts the calls of it.
+struct Counting {
+    link: SimLink,
+    full: bool,
+    behind: bool,
+    receives: usize,
+    transmits: usize,
+}
+
+impl Link for Counting {
+    fn mtu(&self) -> usize {
+        self.link.mtu()
+    }
+
+    fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool {
+        self.receives += 1;
+        self.link.receive(f)
+    }
+
+    fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
+        self.transmits += 1;
+        !self.full && self.link.transmit(f)
+    }
+
+    fn is_behind(&mut self) -> bool {
+        self.behind
+    }
+}
+
+type Counted<'m> = Torus<'m, Counting>;
+
+/// As [`machine_over`], 3 x 3 x 3.
+fn counted(memory: &mut [Chunk]) -> Vec<Counted<'_>> {
+    let shape = Shape::new([3, 3, 3], [true; 3]).unwrap();
+    let mut nodes = machine_over(shape, Sizes::BLUE_GENE, memory, |link| Counting {
+        link,
+        full: false,
+        behind: false,
+        receives: 0,
+        transmits: 0,
+    });
+    while nodes.iter_mut().fold(false, |moved, n| n.step(0) | moved) {}
+    nodes
+}
+
+#[test]
+fn packets_for_a_neighbour_that_is_behind_share_a_frame() {
+    let mut memory = vec![[0; 32]; Sizes::BLUE_GENE.chunks() * 27];
+    for gathers in [false, true] {
+        let mut nodes = counted(&mut memory);
+        let node = &mut nodes[0];
+        node.set_gathers(gathers);
+        let frames = |node: &Counted<'_>| node.router().stats().links[0].frames_sent;
+        let first = frames(node);
+        let send = |node: &mut Counted<'_>, bytes| {
+            let (router, dest) = (node.router_mut(), Coord { x: 1, y: 0, z: 0 });
+            let fill = |body: &mut [u8]| body.fill(1);
+            router.inject(Fifo::Normal, dest, bytes, fill).unwrap();
+            node.step(0)
+        };
+        node.links_mut()[0].as_mut().unwrap().behind = true;
+        for number in 1..=2 {
+            assert_eq!(send(node, 8), !gathers);
+            assert!(node.is_at_rest(), "nothing goes before the link says so");
+            assert_eq!(frames(node) - first, if gathers { 0 } else { number });
+        }
+        node.links_mut()[0].as_mut().unwrap().behind = false;
+        assert_eq!(node.step(0), gathers);
+        assert_eq!(frames(node) - first, if gathers { 1 } else { 2 });
+    }
+    // What fills a frame does not wait.
+    let mut nodes = counted(&mut memory);
+    let node = &mut nodes[0];
+    node.set_gathers(true);
+    node.links_mut()[0].as_mut().unwrap().behind = true;
+    let mut sent = Vec::new();
+    for _ in 0..4 {
+        let (router, dest) = (node.router_mut(), Coord { x: 1, y: 0, z: 0 });
+        let fill = |body: &mut [u8]| body.fill(1);
+        router.inject(Fifo::Normal, dest, BODY_BYTES, fill).unwrap();
+        sent.push(node.step(0));
+    }
+    assert_eq!(sent, [false, false, false, true]);
+}
+
+/// What a step of `node` costs: calls of [`Link::receive`], of [`Link::transmit`], and looks of the router at a
+/// source or at tokens.
+fn cost(node: &mut Counted<'_>) -> (usize, usize, u64) {
+    let calls = |node: &Counted<'_>| {
+        let links = node.links().iter().flatten();
+        links.fold((0, 0, node.router.looks.get()), |(r, t, looks), link| {
+            (r + link.receives, t + link.transmits, looks)
+        })
+    };
+    let before = calls(node);
+    node.step(0);
+    let after = calls(node);
+    (after.0 - before.0, after.1 - before.1, after.2 - before.2)
+}
+
+#[test]
+fn a_step_looks_only_where_there_is_something() {
+    let mut memory = vec![[0; 32]; Sizes::BLUE_GENE.chunks() * 27];
+    let mut nodes = counted(&mut memory);
+    let idle = (6, 0, 0);
+    assert_eq!(cost(&mut nodes[0]), idle);
+    // One packet to a neighbour: one frame out, for which one source is looked at, once.
+    let inject = |node: &mut Counted<'_>| {
+        let dest = Coord { x: 1, y: 0, z: 0 };
+        let router = node.router_mut();
+        router.inject(Fifo::Normal, dest, 8, |body| body.fill(1))
+    };
+    inject(&mut nodes[0]).unwrap();
+    assert_eq!(cost(&mut nodes[0]), (6, 1, 1));
+    assert_eq!(cost(&mut nodes[0]), idle);
+    // One frame in: two receives on its link, and one look at tokens, which are not owed yet.
+    assert_eq!(cost(&mut nodes[1]), (7, 0, 1));
+    nodes[1].router_mut().pop(Fifo::Normal);
+    assert_eq!(cost(&mut nodes[1]), idle);
+    // A full link is tried once in a step, and costs one look.
+    nodes[0].links_mut()[0].as_mut().unwrap().full = true;
+    inject(&mut nodes[0]).unwrap();
+    for _ in 0..3 {
+        assert_eq!(cost(&mut nodes[0]), (6, 1, 1));
+    }
+    nodes[0].links_mut()[0].as_mut().unwrap().full = false;
+    // Packets without tokens are looked at once, and again when tokens come.
+    while nodes[0].step(0) | inject(&mut nodes[0]).is_ok() {}
+    assert!(!nodes[0].router().is_empty() && nodes[0].router().outputs().is_empty());
+    assert_eq!(cost(&mut nodes[0]), idle);
+    while nodes[1].step(0) {
+        nodes[1].router_mut().pop(Fifo::Normal);
+    }
+    assert!(nodes[0].step(0), "the tokens are back");
+}

@@ -1,0 +1,149 @@
+//! Jobs of three processes and two windows, small enough to see all that can happen.
+//!
+//! ```text
+//!   active.rs    fences, posts and starts          passive.rs   locks
+//!   pairs.rs     each kind of epoch behind each other
+//!   words.rs     calls                             row.rs       what a row of the table is
+//! ```
+
+mod active;
+mod pairs;
+mod passive;
+mod row;
+mod words;
+
+use mpi_adi::device::rma::epochs::Flaw;
+
+use self::active::*;
+use self::pairs::{Kinds, pair, pairs};
+use self::passive::*;
+use self::row::row;
+pub use self::row::{ANY_ORDER, Finds, IN_ORDER, Row};
+use self::words::fence;
+use super::explore::{BESIDE, END, SENSE};
+use super::script::Call::WaitOpen;
+use super::script::WRONG_BYTES;
+
+/// All rows.
+pub fn table() -> Vec<Row> {
+    let mut rows = sound();
+    rows.extend(pairs());
+    rows.extend(broken());
+    rows
+}
+
+/// Jobs in which all holds, each without keys and with all.
+fn sound() -> Vec<Row> {
+    let on_all = vec![vec![fence(0), WaitOpen(0)]; 3];
+    [
+        ("exchange", exchange()),
+        ("ring", ring()),
+        ("late origin", late_origin(false)),
+        ("late origin and a fence", late_origin(true)),
+        ("passed by", passed_by()),
+        ("behind a fence", behind_a_fence()),
+        ("fences", fences()),
+        ("a fence alone", on_all),
+        ("fences and a look", fence_and_look()),
+        ("locks", locks()),
+        ("a lock of one's own", own_lock()),
+        ("transactions", transactions(&[2, 1], &[2])),
+        ("everyone", everyone()),
+        ("two windows", two_windows()),
+        ("locks of two windows", crossed(false)),
+        ("locks of two windows at once", crossed(true)),
+        ("locks of all", locks_of_all_crossed()),
+        ("flushed", flushed(false)),
+        ("flushed at all", flushed(true)),
+        ("gets", gets()),
+        ("gets and more", gets_and_more()),
+        ("counted", counted()),
+        ("granted twice", granted_twice()),
+        ("unexposed", unexposed()),
+        ("on itself", on_itself()),
+    ]
+    .into_iter()
+    .flat_map(|(name, scripts)| {
+        let keys = [("no key", IN_ORDER), ("all keys", ANY_ORDER)];
+        keys.map(|(keys, reorder)| {
+            let name = format!("{name}, {keys}");
+            row(name, scripts.clone(), reorder, Finds::Sound)
+        })
+    })
+    .collect()
+}
+
+/// Each rule that is broken, and by what it is found: a table, longer than a screen.
+fn broken() -> Vec<Row> {
+    let of = |first, second| pair(first, second).0;
+    let twice = of(Kinds::Exclusive, Kinds::Exclusive);
+    [
+        (Flaw::DefersWhatIsNested, exchange(), IN_ORDER, END),
+        (Flaw::AsksTheLastOnly, passed_by(), ANY_ORDER, BESIDE),
+        (Flaw::AsksNone, passed_by(), IN_ORDER, BESIDE),
+        (Flaw::DoneBeforeResults, gets(), IN_ORDER, WRONG_BYTES),
+        (Flaw::DoneBeforeOperations, counted(), IN_ORDER, WRONG_BYTES),
+        (Flaw::CountsForTheNewest, counted(), ANY_ORDER, WRONG_BYTES),
+        (
+            Flaw::ArrivesUnflushed,
+            fence_and_look(),
+            IN_ORDER,
+            WRONG_BYTES,
+        ),
+        (Flaw::NeedsNoGrant, unexposed(), IN_ORDER, WRONG_BYTES),
+        (Flaw::UnlocksEarly, locks(), IN_ORDER, WRONG_BYTES),
+        (Flaw::EndsWithAny, locks(), IN_ORDER, WRONG_BYTES),
+        (Flaw::PassesDeferred, behind_a_fence(), ANY_ORDER, BESIDE),
+        (Flaw::PassesFences, passed_by(), ANY_ORDER, BESIDE),
+        (
+            Flaw::PassesAccess,
+            of(Kinds::Start, Kinds::Start),
+            IN_ORDER,
+            BESIDE,
+        ),
+        (
+            Flaw::AccessPassesExposure,
+            of(Kinds::Post, Kinds::Start),
+            IN_ORDER,
+            BESIDE,
+        ),
+        (
+            Flaw::PassesExposure,
+            of(Kinds::Post, Kinds::Post),
+            IN_ORDER,
+            BESIDE,
+        ),
+        (
+            Flaw::ExposurePassesAccess,
+            of(Kinds::Start, Kinds::Post),
+            IN_ORDER,
+            BESIDE,
+        ),
+        (Flaw::LocksWhatIsAccessed, twice, ANY_ORDER, SENSE),
+        (
+            Flaw::ExposesWhatIsLocked,
+            locked_here(),
+            ANY_ORDER,
+            WRONG_BYTES,
+        ),
+        (Flaw::TakesAnyGrant, granted_twice(), ANY_ORDER, WRONG_BYTES),
+        (
+            Flaw::DonesInAnyOrder,
+            gets_and_more(),
+            ANY_ORDER,
+            WRONG_BYTES,
+        ),
+        (Flaw::ArrivesAlone, fence_and_look(), IN_ORDER, SENSE),
+        (Flaw::QueuesBeside, crossed(false), IN_ORDER, END),
+        (Flaw::QueuesBeside, locks_of_all_crossed(), ANY_ORDER, END),
+        (Flaw::NeverUrges, crossed(true), IN_ORDER, END),
+        (Flaw::MovesUnseen, own_lock(), IN_ORDER, END),
+    ]
+    .into_iter()
+    .map(|(flaw, scripts, reorder, finds)| {
+        let mut row = row(format!("{flaw:?}"), scripts, reorder, Finds::Broken(finds));
+        row.case.flaw = Some(flaw);
+        row
+    })
+    .collect()
+}

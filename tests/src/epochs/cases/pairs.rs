@@ -1,0 +1,143 @@
+//! Each kind of epoch behind each other.
+
+use mpi_adi::device::rma::epochs::Reorder;
+
+use super::row::{ANY_ORDER, Finds, IN_ORDER, Row, row};
+use super::words::{self, buffer, fence, lock, lock_all, post, start};
+use crate::epochs::memory::WINDOW;
+use crate::epochs::script::Call::{self, Close, WaitClosed};
+
+/// What two processes put is to lie there in the end: whose, where, what.
+type Ends = Vec<(usize, usize, [u8; 2])>;
+
+/// The kinds of epochs that a process can have with another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kinds {
+    Fence,
+    Post,
+    Start,
+    Shared,
+    Exclusive,
+    LockAll,
+}
+
+impl Kinds {
+    const ALL: [Kinds; 6] = [
+        Kinds::Fence,
+        Kinds::Post,
+        Kinds::Start,
+        Kinds::Shared,
+        Kinds::Exclusive,
+        Kinds::LockAll,
+    ];
+
+    /// Opens it at process 0, with process 1.
+    fn open(self) -> Call {
+        match self {
+            Kinds::Fence => fence(0),
+            Kinds::Post => post(0, &[1]),
+            Kinds::Start => start(0, &[1]),
+            Kinds::Shared => lock(0, 1, false),
+            Kinds::Exclusive => lock(0, 1, true),
+            Kinds::LockAll => lock_all(0),
+        }
+    }
+
+    /// What process 1 opens for it.
+    fn open_there(self) -> Option<Call> {
+        match self {
+            Kinds::Fence => Some(fence(0)),
+            Kinds::Post => Some(start(0, &[0])),
+            Kinds::Start => Some(post(0, &[0])),
+            _ => None,
+        }
+    }
+
+    /// The key by which one of this kind may be passed by one of another.
+    fn key(self, next: Kinds) -> Option<Reorder> {
+        let is_alone = |kind| matches!(kind, Kinds::Fence | Kinds::LockAll);
+        if is_alone(self) || is_alone(next) {
+            return None;
+        }
+        let mut keys = IN_ORDER;
+        *match (self == Kinds::Post, next == Kinds::Post) {
+            (false, false) => &mut keys.access_after_access,
+            (true, false) => &mut keys.access_after_exposure,
+            (true, true) => &mut keys.exposure_after_exposure,
+            (false, true) => &mut keys.exposure_after_access,
+        } = true;
+        Some(keys)
+    }
+}
+
+/// Two epochs of a process with another in one window, one behind the other; between them it has one in a second window,
+/// whose lock another wants, too, if it comes to no fence; and what is there in the end.
+pub(super) fn pair(first: Kinds, second: Kinds) -> (Vec<Vec<Call>>, Ends) {
+    let mut ends = vec![(2, WINDOW, [3, 3])];
+    let mut here = vec![buffer(0, [1, 1]), buffer(1, [2, 2]), buffer(2, [3, 3])];
+    let (mut there, mut other) = (vec![buffer(0, [7, 7])], Vec::new());
+    let mut opened = [0; 3];
+    let mut open = |rank: usize, call: Call, put: Option<(u32, usize, usize)>| {
+        let mut calls = vec![call];
+        let epoch = opened[rank];
+        calls.extend(put.map(|(target, at, from)| words::put((epoch, target), at, from)));
+        calls.push(Close(epoch));
+        opened[rank] += 1;
+        calls
+    };
+    for (number, kind) in [first, second].into_iter().enumerate() {
+        let puts = (kind != Kinds::Post).then_some((1, 4 * number, number));
+        here.extend(open(0, kind.open(), puts));
+        if number == 0 {
+            here.extend(open(0, lock(1, 2, false), Some((2, 0, 2))));
+        }
+        let puts = (kind == Kinds::Post).then_some((0, 4 * number, 0));
+        there.extend(
+            kind.open_there()
+                .map(|call| open(1, call, puts))
+                .into_iter()
+                .flatten(),
+        );
+        if kind == Kinds::Fence {
+            other.extend(open(2, fence(0), None));
+        }
+        ends.push(match kind {
+            Kinds::Post => (0, 4 * number, [7, 7]),
+            _ => (1, 4 * number, [number as u8 + 1; 2]),
+        });
+    }
+    if other.is_empty() {
+        other.extend(open(2, lock(1, 2, true), None));
+    }
+    let mut scripts = vec![here, there, other];
+    for (script, opened) in scripts.iter_mut().zip(opened) {
+        script.extend((0..opened).map(WaitClosed));
+    }
+    (scripts, ends)
+}
+
+/// Each kind of epoch behind each other, beside a second window, with keys and without.
+pub(super) fn pairs() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (first, second) in Kinds::ALL
+        .into_iter()
+        .flat_map(|first| Kinds::ALL.map(|second| (first, second)))
+    {
+        let (scripts, ends) = pair(first, second);
+        let keys = [
+            ("no key", Some(IN_ORDER)),
+            ("its key", first.key(second)),
+            ("all keys", Some(ANY_ORDER)),
+        ];
+        for (keys, reorder) in keys {
+            let Some(reorder) = reorder else {
+                continue;
+            };
+            let name = format!("{first:?} and {second:?}, {keys}");
+            let mut row = row(name, scripts.clone(), reorder, Finds::Sound);
+            row.case.ends = ends.clone();
+            rows.push(row);
+        }
+    }
+    rows
+}

@@ -1,0 +1,261 @@
+//! Jobs of locks, some beside exposures.
+
+use mpi_adi::device::rma::wire::Kind;
+
+use super::words::{buffer, finds, has, lock, lock_all, operation, post, put, start};
+use crate::epochs::memory::BUFFERS;
+use crate::epochs::script::Call::{self, Close, WaitClosed, WaitOpen};
+use crate::epochs::script::{ADD, Do, REPLACE};
+
+/// A process that fetches of itself byte by byte what it replaces next.
+pub(super) fn on_itself() -> Vec<Vec<Call>> {
+    let strided = |kind, operation, from| {
+        Call::Do(Do {
+            operation,
+            other: BUFFERS + 16,
+            is_strided: true,
+            ..Do::new((0, 0), kind, (0, BUFFERS + from), 2)
+        })
+    };
+    let script = vec![
+        Call::Write(BUFFERS, vec![3, 0, 4, 0, 5, 0, 6]),
+        lock_all(0),
+        strided(Kind::Fetch, ADD, 0),
+        strided(Kind::Accumulate, REPLACE, 4),
+        Close(0),
+        WaitClosed(0),
+        Call::Expect(BUFFERS + 16, vec![0; 3]),
+        Call::Expect(0, vec![5, 0, 6]),
+    ];
+    vec![script, vec![], vec![]]
+}
+
+/// Under an exclusive lock of process 0 a process writes these, and finds them.
+fn under_lock(bytes: [u8; 2]) -> Vec<Call> {
+    vec![
+        buffer(0, bytes),
+        lock(0, 0, true),
+        put((0, 0), 0, 0),
+        operation(Kind::Get, (0, 0), 0, 1),
+        Close(0),
+        WaitClosed(0),
+        finds(1, bytes),
+    ]
+}
+
+/// Under an exclusive lock a process finds what it has written itself.
+pub(super) fn locks() -> Vec<Vec<Call>> {
+    vec![vec![], under_lock([1, 8]), under_lock([2, 8])]
+}
+
+/// Two processes that take the lock of the same part, which is the one's own.
+pub(super) fn own_lock() -> Vec<Vec<Call>> {
+    vec![under_lock([1, 1]), under_lock([2, 1]), vec![]]
+}
+
+/// Transactions of two processes, one behind the other, at these targets.
+pub(super) fn transactions(first: &[u32], second: &[u32]) -> Vec<Vec<Call>> {
+    let one = |targets: &[u32]| {
+        let mut calls = vec![buffer(0, [1, 1])];
+        for (number, target) in targets.iter().enumerate() {
+            calls.push(lock(0, *target, true));
+            calls.push(operation(Kind::Accumulate, (number, *target), 0, 0));
+            calls.push(Close(number));
+        }
+        calls.extend((0..targets.len()).map(WaitClosed));
+        calls
+    };
+    vec![one(first), one(second), vec![]]
+}
+
+/// A lock of all beside an exclusive one.
+pub(super) fn everyone() -> Vec<Vec<Call>> {
+    vec![
+        vec![
+            buffer(0, [4, 4]),
+            lock_all(0),
+            put((0, 1), 0, 0),
+            operation(Kind::Fetch, (0, 2), 0, 1),
+            Call::Flush(0, None, false),
+            Call::WaitDone(2),
+            Close(0),
+            WaitClosed(0),
+        ],
+        vec![
+            buffer(0, [5, 5]),
+            lock(0, 2, true),
+            put((0, 2), 4, 0),
+            operation(Kind::Get, (0, 2), 4, 1),
+            Close(0),
+            WaitClosed(0),
+            finds(1, [5, 5]),
+        ],
+        vec![],
+    ]
+}
+
+/// Epochs of two windows stand in each other's way only in the program.
+pub(super) fn two_windows() -> Vec<Vec<Call>> {
+    vec![
+        vec![
+            buffer(0, [1, 2]),
+            start(0, &[1]),
+            put((0, 1), 0, 0),
+            Close(0),
+            post(1, &[1]),
+            Close(1),
+            lock(1, 2, false),
+            put((2, 2), 2, 0),
+            Close(2),
+            WaitClosed(0),
+            WaitClosed(1),
+            WaitClosed(2),
+            has(1, 0, [3, 4]),
+        ],
+        // Only when its access to the one window has ended does it expose the other.
+        vec![
+            buffer(0, [3, 4]),
+            start(1, &[0]),
+            put((0, 0), 0, 0),
+            Close(0),
+            WaitClosed(0),
+            post(0, &[0]),
+            Close(1),
+            WaitClosed(1),
+            has(0, 0, [1, 2]),
+        ],
+        vec![],
+    ]
+}
+
+/// Two processes take the shared locks of two windows in opposite orders, while a third wants each exclusively: at the
+/// same process, one after the other; or at two, both `at_once`.
+pub(super) fn crossed(at_once: bool) -> Vec<Vec<Call>> {
+    let lock = |window: usize, is_exclusive| {
+        let target = if at_once { 2 - 2 * window as u32 } else { 2 };
+        lock(window, target, is_exclusive)
+    };
+    let one = |first: usize| {
+        let mut calls = vec![lock(first, false), lock(1 - first, false)];
+        if !at_once {
+            calls.insert(1, WaitOpen(0));
+        }
+        calls.extend([WaitOpen(0), WaitOpen(1), Close(1), Close(0)]);
+        calls.extend([WaitClosed(0), WaitClosed(1)]);
+        calls
+    };
+    let alone = vec![
+        lock(0, true),
+        Close(0),
+        lock(1, true),
+        Close(1),
+        WaitClosed(0),
+        WaitClosed(1),
+    ];
+    vec![one(0), one(1), alone]
+}
+
+/// Two processes under locks of all go from one target to another in opposite orders, while a third wants each alone.
+pub(super) fn locks_of_all_crossed() -> Vec<Vec<Call>> {
+    let one = |[first, second]: [u32; 2]| {
+        vec![
+            buffer(0, [1, 1]),
+            lock_all(0),
+            operation(Kind::Accumulate, (0, first), 0, 0),
+            Call::Flush(0, Some(first), false),
+            Call::WaitDone(1),
+            operation(Kind::Accumulate, (0, second), 0, 0),
+            Close(0),
+            WaitClosed(0),
+        ]
+    };
+    let alone = vec![
+        buffer(0, [1, 1]),
+        lock(0, 1, true),
+        operation(Kind::Accumulate, (0, 1), 0, 0),
+        Close(0),
+        lock(0, 2, true),
+        operation(Kind::Accumulate, (1, 2), 0, 0),
+        Close(1),
+        WaitClosed(0),
+        WaitClosed(1),
+    ];
+    vec![one([1, 2]), one([2, 1]), alone]
+}
+
+/// What has been flushed is there: a process that the second window tells so finds it.
+pub(super) fn flushed(of_all: bool) -> Vec<Vec<Call>> {
+    let open = if of_all {
+        lock_all(0)
+    } else {
+        lock(0, 1, false)
+    };
+    let target = (!of_all).then_some(1);
+    vec![
+        vec![
+            buffer(0, [5, 5]),
+            open,
+            put((0, 1), 0, 0),
+            Call::Flush(0, target, true),
+            Call::Flush(0, target, false),
+            Call::WaitDone(1),
+            buffer(0, [6, 6]),
+            Call::WaitDone(2),
+            start(1, &[1]),
+            Close(1),
+            WaitClosed(1),
+            Close(0),
+            WaitClosed(0),
+        ],
+        vec![post(1, &[0]), Close(0), WaitClosed(0), has(0, 0, [5, 5])],
+        vec![
+            buffer(0, [8, 8]),
+            lock(0, 1, true),
+            put((0, 1), 4, 0),
+            Close(0),
+            WaitClosed(0),
+        ],
+    ]
+}
+
+/// A process that has another's part locked, and tells it so by the second window; only then that one exposes it to a
+/// third, while its access to the first process waits.
+pub(super) fn locked_here() -> Vec<Vec<Call>> {
+    vec![
+        vec![
+            start(0, &[2]),
+            Close(0),
+            post(1, &[2]),
+            Close(1),
+            WaitClosed(1),
+            post(0, &[1]),
+            Close(2),
+            WaitClosed(0),
+            WaitClosed(2),
+            has(0, 0, [1, 1]),
+        ],
+        vec![
+            buffer(0, [1, 1]),
+            start(0, &[0]),
+            put((0, 0), 0, 0),
+            Close(0),
+            WaitClosed(0),
+        ],
+        vec![
+            buffer(0, [2, 2]),
+            lock(0, 0, true),
+            WaitOpen(0),
+            start(1, &[0]),
+            Close(1),
+            WaitClosed(1),
+            put((0, 0), 0, 0),
+            operation(Kind::Get, (0, 0), 0, 1),
+            Close(0),
+            WaitClosed(0),
+            finds(1, [2, 2]),
+            post(0, &[0]),
+            Close(2),
+            WaitClosed(2),
+        ],
+    ]
+}

@@ -1,0 +1,67 @@
+//! Calls, as short as the jobs are to be read.
+
+use mpi_adi::device::rma::epochs::Sort;
+use mpi_adi::device::rma::wire::Kind;
+use mpi_adi::envelope::Rank;
+
+use crate::epochs::memory::{BUFFERS, WINDOW};
+use crate::epochs::script::{Call, Do};
+
+pub(super) fn post(window: usize, from: &[u32]) -> Call {
+    Call::Open(window, Sort::Post, from.to_vec())
+}
+
+pub(super) fn start(window: usize, to: &[u32]) -> Call {
+    Call::Open(window, Sort::Start, to.to_vec())
+}
+
+pub(super) fn fence(window: usize) -> Call {
+    Call::Open(window, Sort::Fence, Vec::new())
+}
+
+pub(super) fn lock(window: usize, target: u32, is_exclusive: bool) -> Call {
+    let target = Rank::new(target);
+    let sort = Sort::Lock {
+        target,
+        is_exclusive,
+    };
+    Call::Open(window, sort, Vec::new())
+}
+
+pub(super) fn lock_all(window: usize) -> Call {
+    Call::Open(window, Sort::LockAll, Vec::new())
+}
+
+/// Two bytes at buffer `from`, which has room for eight, and place `place`.
+pub(super) fn operation(
+    kind: Kind,
+    (epoch, target): (usize, u32),
+    place: usize,
+    from: usize,
+) -> Call {
+    Call::Do(Do {
+        other: BUFFERS + 8 * from + 4,
+        ..Do::new((epoch, target), kind, (place, BUFFERS + 8 * from), 2)
+    })
+}
+
+/// More bytes than an answer holds.
+pub(super) fn long_get(at: (usize, u32), place: usize, into: usize) -> Call {
+    Call::Do(Do::new(at, Kind::Get, (place, BUFFERS + 8 * into), 20))
+}
+
+pub(super) fn put(at: (usize, u32), place: usize, from: usize) -> Call {
+    operation(Kind::Put, at, place, from)
+}
+
+pub(super) fn buffer(number: usize, bytes: [u8; 2]) -> Call {
+    Call::Write(BUFFERS + 8 * number, bytes.to_vec())
+}
+
+pub(super) fn finds(number: usize, bytes: [u8; 2]) -> Call {
+    Call::Expect(BUFFERS + 8 * number, bytes.to_vec())
+}
+
+pub(super) fn has(window: usize, place: usize, bytes: [u8; 2]) -> Call {
+    Call::Expect(window * WINDOW + place, bytes.to_vec())
+}
