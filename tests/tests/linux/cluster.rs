@@ -190,3 +190,25 @@ fn functions_with_the_c_librarys_names_are_the_programs() {
     let ended = run(&["-n", "4"], "own_names.c", &[]).expect(0);
     assert!(ended.stdout.ends_with(" functions, 0 wrong\n"), "{ended}");
 }
+
+/// Who is where in a grid or a graph all processes know: to make its communicator they agree on a context, as for a
+/// duplicate. What each has chosen they tell each other in some more messages than there are processes, not in as many
+/// as there are pairs.
+#[test]
+fn making_a_communicator_takes_few_messages() {
+    let messages = |way| {
+        let options = ["--on", "cluster", "--quiet", "--torus", "4x4x4"];
+        let (ended, report) = harness::run_with_report(&options, "makes.c", &[way]);
+        ended.expect(0);
+        harness::total(&report, "messages")
+    };
+    let duplicate = messages("duplicate");
+    assert_eq!(duplicate, 12 * 64);
+    for way in ["grid", "placed", "smaller", "graph"] {
+        assert_eq!(messages(way), duplicate, "{way}");
+    }
+    // Six rounds, in some of which a part is sent in two pieces.
+    assert_eq!(messages("split"), duplicate + 441);
+    // On the grid of all, whose processes are no box in the order of its ranks, they agree by a tree.
+    assert_eq!(messages("planes"), duplicate + 252);
+}
