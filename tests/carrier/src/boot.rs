@@ -10,7 +10,7 @@ use kernel_rt::board::linux::share::NO_RANK;
 use kernel_rt::mem::Bytes;
 use kernel_rt::personality::BootArgs;
 use midplane_tests::timed::Costs;
-use midplane_tests::{Carrier, Cluster, Failure, Node, Watched};
+use midplane_tests::{Carrier, Cluster, Ended, Failure, Node, Watched};
 use mpi_adi::Adi;
 use mpi_adi::kernel::{AbortReason, CallNote};
 use net_torus::Router;
@@ -43,22 +43,7 @@ extern "C" fn midplane_cluster(argc: c_int, argv: *const *const c_char) -> ! {
     let args = told.arguments();
     let ranks = args.shape.nodes();
     let cluster = cluster(&args, told.processors);
-    let division = cluster.division();
-    let role = match division.filter(|division| division.count() > 1) {
-        None => None,
-        Some(division) => match several::divide(division) {
-            Ok(role) => Some(role),
-            Err(error) => boot_failed(format_args!("no more processes: {error}")),
-        },
-    };
-    let worker = match role {
-        None => None,
-        Some(Role::Worker(worker)) => Some(worker),
-        Some(Role::First(first)) => {
-            let accounts = told.accounts(args.shape, 0);
-            hang(&accounts, &first.hand_on());
-        }
-    };
+    let worker = divided(&told, &args, &cluster);
     let here = worker.map_or(0..ranks as usize, |worker| worker.block.ranks());
     let accounts: &'static Accounts =
         Box::leak(Box::new(told.accounts(args.shape, here.len() as u32)));
@@ -94,27 +79,7 @@ extern "C" fn midplane_cluster(argc: c_int, argv: *const *const c_char) -> ! {
     let place = (told.stack_bytes, worker.map(|worker| &worker.block));
     let job = cluster.carry(place, &carried, program, &mut watch);
     match job {
-        Ok(Ok(statuses)) => {
-            if let Some(worker) = worker {
-                worker.mark(several::END);
-                worker.wait_for_the_prints();
-            }
-            accounts.all_done((here.start as u32..).zip(statuses));
-        }
-        Ok(Err(Some(Failure::Hang(calls)))) => {
-            let calls = (here.start as u32..).zip(calls);
-            let waiting = calls.filter_map(|(rank, call)| Some((rank, call?.function)));
-            match worker {
-                None => hang(accounts, &waiting.collect::<Vec<_>>()),
-                Some(worker) => {
-                    waiting.for_each(|(rank, function)| worker.waits(rank, function));
-                    worker.mark(several::END);
-                }
-            }
-        }
-        Ok(Err(Some(failure))) => accounts.fail(0, End::Panic, 1, &format!("{failure:?}")),
-        // Another worker says what.
-        Ok(Err(None)) => {}
+        Ok(ended) => tell(accounts, worker, here.start as u32, ended),
         Err(error) => {
             let why = format!(
                 "the host refuses stacks for {ranks} ranks: {error}; below Linux 6.13 each takes two mappings of those \
@@ -126,6 +91,50 @@ extern "C" fn midplane_cluster(argc: c_int, argv: *const *const c_char) -> ! {
     // The tool sees that all have ended.
     loop {
         std::thread::park();
+    }
+}
+
+/// The worker that this process is from now on, where several are to have the nodes; the process that was started stays
+/// here.
+fn divided(told: &Told, args: &BootArgs<'_>, cluster: &Cluster) -> Option<&'static Worker> {
+    let division = cluster.division()?;
+    if division.count() == 1 {
+        return None;
+    }
+    match several::divide(division) {
+        Ok(Role::Worker(worker)) => Some(worker),
+        Ok(Role::First(first)) => {
+            let accounts = told.accounts(args.shape, 0);
+            hang(&accounts, &first.hand_on());
+        }
+        Err(error) => boot_failed(format_args!("no more processes: {error}")),
+    }
+}
+
+/// Tells what the programs from rank `first` on have ended with.
+fn tell(accounts: &Accounts, worker: Option<&Worker>, first: u32, ended: Ended) {
+    match ended {
+        Ok(statuses) => {
+            if let Some(worker) = worker {
+                worker.mark(several::END);
+                worker.wait_for_the_prints();
+            }
+            accounts.all_done((first..).zip(statuses));
+        }
+        Err(Some(Failure::Hang(calls))) => {
+            let calls = (first..).zip(calls);
+            let waiting = calls.filter_map(|(rank, call)| Some((rank, call?.function)));
+            match worker {
+                None => hang(accounts, &waiting.collect::<Vec<_>>()),
+                Some(worker) => {
+                    waiting.for_each(|(rank, function)| worker.waits(rank, function));
+                    worker.mark(several::END);
+                }
+            }
+        }
+        Err(Some(failure)) => accounts.fail(0, End::Panic, 1, &format!("{failure:?}")),
+        // Another worker says what.
+        Err(None) => {}
     }
 }
 

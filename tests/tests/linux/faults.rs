@@ -210,7 +210,16 @@ fn faults_that_mean_nothing_are_refused() {
 fn a_cluster_of_several_processes_leaves_none_behind() {
     let program = program("moments.c");
     for whom in ["a worker", "the first", "the tool"] {
-        let options = ["run", "-q", "--on", "cluster", "--processors", "3", "-n", "6"];
+        let options = [
+            "run",
+            "-q",
+            "--on",
+            "cluster",
+            "--processors",
+            "3",
+            "-n",
+            "6",
+        ];
         let mut job = Job::start(&[&options[..], &[&program, "--", "forever"]].concat());
         job.wait_for("waiting");
         let tool = job.child.id() as i32;
