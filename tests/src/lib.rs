@@ -24,6 +24,9 @@ pub mod random;
 pub mod rust;
 pub mod sim;
 
-pub use cluster::{Carrier, Cluster, Failure, Node, NodeReport, Statuses, Watched};
+pub use cluster::{
+    Block, Carrier, Cluster, Division, Ended, Failed, Failure, Node, NodeReport, Statuses, Watched,
+    Words,
+};
 pub use measure::epochs as epochs_timed;
 pub use measure::{collectives, exchange, flood, oneself, overlap, scale, timed};

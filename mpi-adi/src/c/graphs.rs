@@ -121,8 +121,7 @@ pub unsafe extern "C" fn MPI_Graph_create(
             prepare(context)
         };
         // Ranks stay as they are, which `reorder` leaves open.
-        let color = (comm.rank() < nnodes as u32).then_some(0);
-        let made = comm.make_split("MPI_Graph_create", &mut ready, color, comm.rank() as i32)?;
+        let made = comm.make_first("MPI_Graph_create", &mut ready, nnodes as u32)?;
         if let Some(made) = made {
             kept::attach(made.context(), graph.map(Topology::Graph));
             *comm_graph = enter(comm.env, made, comm_old)?;

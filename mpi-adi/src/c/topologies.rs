@@ -19,6 +19,7 @@ use super::types::constants::*;
 use crate::mpi::cart::{self, DIMENSIONS, Grid};
 use crate::mpi::comm::Communicator;
 use crate::mpi::error::{Class, Error};
+use crate::mpi::split::{Made, Ready};
 use crate::mpi::topology::{self, Topology};
 
 const NOT_CARTESIAN: Error = Error::Wrong {
@@ -31,19 +32,18 @@ fn grid(comm: &Communicator<'_>) -> Result<Grid, Error> {
     kept::grid(comm.membership().context).ok_or(NOT_CARTESIAN)
 }
 
-/// Makes the communicator of the processes that choose `color`, in the order of `key`, with this grid; its handle.
+/// The communicator with this grid that `make_it` makes; its handle.
 fn make(
-    function: &'static str,
     comm: Communicator<'static>,
     parent: c_int,
-    (color, key): (Option<u32>, u32),
     grid: Grid,
+    make_it: impl FnOnce(Ready<'_>, &Grid) -> Result<Option<Made>, Error>,
 ) -> Result<c_int, Error> {
     let mut ready = |context| {
         kept::reserve()?;
         prepare(context)
     };
-    let Some(made) = comm.make_split(function, &mut ready, color, key as i32)? else {
+    let Some(made) = make_it(&mut ready, &grid)? else {
         return Ok(MPI_COMM_NULL);
     };
     kept::attach(made.context(), Some(Topology::Cartesian(grid)));
@@ -121,9 +121,9 @@ pub unsafe extern "C" fn MPI_Cart_create(
                 args::out(comm_cart, "comm_cart")?,
             )
         };
-        let rank = topology::rank_in(comm, &grid, reorder != 0);
-        let choice = (rank.map(|_| 0), rank.unwrap_or(0));
-        *comm_cart = make("MPI_Cart_create", comm, comm_old, choice, grid)?;
+        *comm_cart = make(comm, comm_old, grid, |ready, grid| {
+            comm.make_grid("MPI_Cart_create", ready, grid, reorder != 0)
+        })?;
         Ok(())
     })
 }
@@ -166,14 +166,9 @@ pub unsafe extern "C" fn MPI_Cart_sub(
             )
         };
         let keep: heapless::Vec<bool, DIMENSIONS> = remain.iter().map(|keep| *keep != 0).collect();
-        let (part, number) = grid.part(comm.rank(), &keep);
-        *newcomm = make(
-            "MPI_Cart_sub",
-            comm,
-            parent,
-            (Some(number), comm.rank()),
-            part,
-        )?;
+        *newcomm = make(comm, parent, grid.part(&keep), |ready, _| {
+            comm.make_part("MPI_Cart_sub", ready, &grid, &keep)
+        })?;
         Ok(())
     })
 }

@@ -98,18 +98,21 @@ impl Grid {
         self.rank(&coords)
     }
 
-    /// The grid of the dimensions for which `keep` is true, and which of such grids `rank` is in.
-    pub fn part(&self, rank: u32, keep: &[bool]) -> (Grid, u32) {
-        let (mut grid, mut number) = (Vec::new(), 0);
-        for ((dimension, at), keep) in self.0.iter().zip(self.coords(rank)).zip(keep) {
-            if *keep {
-                // No more than this grid has.
-                let _ = grid.push(*dimension);
-            } else {
-                number = number * dimension.extent + at as u32;
-            }
+    /// The grid of the dimensions for which `keep` is true.
+    pub fn part(&self, keep: &[bool]) -> Grid {
+        let kept = self.0.iter().zip(keep).filter(|(_, keep)| **keep);
+        Grid(kept.map(|(dimension, _)| *dimension).collect())
+    }
+
+    /// Who has, in the part that `rank` is in, the place with this number.
+    pub fn in_part(&self, rank: u32, keep: &[bool], number: u32) -> Option<u32> {
+        let mut coords = self.coords(rank);
+        let mut along = self.part(keep).coords(number).into_iter();
+        let kept = coords.iter_mut().zip(keep).filter(|(_, keep)| **keep);
+        for ((at, _), place) in kept.zip(&mut along) {
+            *at = place;
         }
-        (Grid(grid), number)
+        self.rank(&coords)
     }
 }
 
@@ -294,17 +297,21 @@ mod tests {
     #[test]
     fn parts_keep_some_dimensions() {
         let grid = grid(&[(2, true), (3, false), (4, true)]);
-        let (rows, number) = grid.part(23, &[false, true, false]);
+        let rows = [false, true, false];
         assert_eq!(
-            rows.dimensions(),
+            grid.part(&rows).dimensions(),
             [Dimension {
                 extent: 3,
                 periodic: false
             }]
         );
-        assert_eq!(number, 7);
-        assert_eq!(grid.part(5, &[true; 3]), (grid.clone(), 0));
-        assert_eq!(grid.part(5, &[false; 3]).1, 5);
+        let members = (0..3).map(|number| grid.in_part(23, &rows, number));
+        assert!(members.eq([15, 19, 23].map(Some)));
+        for rank in 0..grid.places() {
+            assert_eq!(grid.in_part(5, &[true; 3], rank), Some(rank));
+            assert_eq!(grid.in_part(rank, &[false; 3], 0), Some(rank));
+        }
+        assert_eq!(grid.part(&[true; 3]), grid);
     }
 
     #[test]

@@ -10,7 +10,7 @@
 use heapless::Vec;
 use net_torus::coord::{Coord, Shape};
 
-use crate::mpi::cart::{Coords, Grid};
+use crate::mpi::cart::{Coords, DIMENSIONS, Grid};
 
 /// The machine's axes.
 const AXES: usize = 3;
@@ -21,16 +21,46 @@ type Folded = Vec<usize, AXES>;
 /// Which of the grid's dimensions each axis belongs to; `None` where its extent is 1, and it does not matter.
 type Assignment = [Option<usize>; AXES];
 
-/// The rank in the grid of the process at `here`, as all processes of the machine have it; `None` when the grid does not
-/// fit.
-pub(crate) fn rank_at(grid: &Grid, shape: Shape, here: Coord) -> Option<u32> {
-    let extents = shape.extents().map(u32::from);
-    let assignment = assign(grid, &extents, [None; AXES], 0)?;
-    let at = [here.x, here.y, here.z].map(u32::from);
-    let coords: Coords = (0..grid.dimensions().len())
-        .map(|dimension| fold(&axes_of(dimension, &assignment, &extents), &extents, &at))
-        .collect();
-    grid.rank(&coords)
+/// How a grid lies on the machine.
+pub(crate) struct Placement<'g> {
+    grid: &'g Grid,
+    extents: [u32; AXES],
+    /// By dimension.
+    axes: Vec<Folded, DIMENSIONS>,
+}
+
+impl Placement<'_> {
+    /// As all processes of the machine find it; `None` when the grid does not fit.
+    pub(crate) fn find(grid: &Grid, shape: Shape) -> Option<Placement<'_>> {
+        let extents = shape.extents().map(u32::from);
+        let assignment = assign(grid, &extents, [None; AXES], 0)?;
+        let axes = (0..grid.dimensions().len())
+            .map(|dimension| axes_of(dimension, &assignment, &extents))
+            .collect();
+        Some(Placement {
+            grid,
+            extents,
+            axes,
+        })
+    }
+
+    /// The rank in the grid of the process at `here`; `None` where there is no such place.
+    pub(crate) fn rank(&self, here: Coord) -> Option<u32> {
+        let at = [here.x, here.y, here.z].map(u32::from);
+        let folded = self.axes.iter().map(|axes| fold(axes, &self.extents, &at));
+        self.grid.rank(&folded.collect::<Coords>())
+    }
+
+    /// Where the process with this rank in the grid is.
+    pub(crate) fn node(&self, rank: u32) -> Coord {
+        let mut at = [0; AXES];
+        for (axes, place) in self.axes.iter().zip(self.grid.coords(rank)) {
+            unfold(axes, &self.extents, place, &mut at);
+        }
+        // Below the machine's extents, which are 256 at most.
+        let [x, y, z] = at.map(|at| at as u8);
+        Coord { x, y, z }
+    }
 }
 
 /// Completes an assignment from `axis` on, so that every extent of the grid is the product of its axes'.
@@ -83,6 +113,21 @@ fn fold(axes: &Folded, extents: &[u32; AXES], at: &[u32; AXES]) -> i32 {
     place as i32
 }
 
+/// Where along these axes this place is: what [`fold`] makes it of.
+fn unfold(axes: &Folded, extents: &[u32; AXES], place: i32, at: &mut [u32; AXES]) {
+    let mut place = place as u32;
+    for axis in axes.iter().rev() {
+        let extent = extents[*axis];
+        let along = place % extent;
+        place /= extent;
+        at[*axis] = if place.is_multiple_of(2) {
+            along
+        } else {
+            extent - 1 - along
+        };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,10 +148,13 @@ mod tests {
     }
 
     fn nodes_by_rank(grid: &Grid, shape: Shape) -> std::vec::Vec<Coord> {
+        let placement = Placement::find(grid, shape).expect("it fits");
         let mut nodes = vec![None; shape.nodes() as usize];
         for number in 0..shape.nodes() {
             let here = shape.coord(number).expect("a node");
-            let rank = rank_at(grid, shape, here).expect("it fits") as usize;
+            let rank = placement.rank(here).expect("a place");
+            assert_eq!(placement.node(rank), here);
+            let rank = rank as usize;
             assert!(nodes[rank].replace(here).is_none(), "two of one rank");
         }
         nodes.into_iter().flatten().collect()
@@ -147,11 +195,15 @@ mod tests {
     #[test]
     fn grids_that_do_not_fit_are_left_alone() {
         let shape = Shape::new([4, 3, 2], [true; 3]).expect("a machine");
-        let here = Coord::default();
         for extents in [&[6, 2, 2][..], &[4, 3], &[24, 2], &[4, 3, 1], &[]] {
-            assert_eq!(rank_at(&grid(extents), shape, here), None, "{extents:?}");
+            assert!(
+                Placement::find(&grid(extents), shape).is_none(),
+                "{extents:?}"
+            );
         }
         let one = Shape::new([1; 3], [true; 3]).expect("a machine");
-        assert_eq!(rank_at(&grid(&[]), one, here), Some(0));
+        let point = grid(&[]);
+        let placement = Placement::find(&point, one).expect("it fits");
+        assert_eq!(placement.rank(Coord::default()), Some(0));
     }
 }

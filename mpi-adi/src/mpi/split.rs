@@ -382,12 +382,8 @@ impl Choices {
         comm: Communicator<'_, E>,
         function: &'static str,
     ) -> Result<(), Error> {
-        let own = self.all[comm.rank() as usize];
-        comm.allgather_bytes(
-            function,
-            bytemuck::bytes_of(&own),
-            bytemuck::cast_slice_mut(&mut self.all),
-        )
+        // Each process's stands in its own place already.
+        comm.share_bytes(function, bytemuck::cast_slice_mut(&mut self.all))
     }
 
     /// Adds the processes with these ranks that have chosen this one's color to `list`, which has room for them: by

@@ -1,12 +1,20 @@
 //! What a communicator's processes are arranged in (MPI-3.1 chapter 7): at most one topology each.
+//!
+//! A grid is the same at all processes, and says who has which rank in it: to make its communicator they have nothing to
+//! tell each other but which context is free.
 #![forbid(unsafe_code)]
 
+use alloc::vec::Vec;
+
+use crate::device::envelope::Rank;
 use crate::device::matching::Matching;
 use crate::mpi::cart::Grid;
-use crate::mpi::comm::Communicator;
+use crate::mpi::coll::room;
+use crate::mpi::comm::{CommRank, Communicator, shape};
 use crate::mpi::error::Error;
 use crate::mpi::graph::{Graph, Neighbourhood};
-use crate::mpi::placement::rank_at;
+use crate::mpi::placement::Placement;
+use crate::mpi::split::{Made, Ready};
 
 /// A topology.
 #[derive(PartialEq, Eq, Debug)]
@@ -27,25 +35,95 @@ impl Topology {
     }
 }
 
-/// This process's rank in a grid of the communicator's processes, in which it need not be. With `reorder`, the grid of
-/// all processes is laid on the torus, if it fits; else ranks stay as they are.
+/// With `reorder`, the grid of all processes is laid on the torus, if it fits: how; all processes find the same. Else
+/// ranks stay as they are.
+fn placed<'g, E: Matching>(
+    comm: Communicator<'_, E>,
+    grid: &'g Grid,
+    reorder: bool,
+) -> Option<Placement<'g>> {
+    if !reorder || grid.places() != comm.size() {
+        return None;
+    }
+    let shape = shape(comm.env());
+    let is_whole = grid.places() == shape.nodes();
+    is_whole.then(|| Placement::find(grid, shape)).flatten()
+}
+
+/// This process's rank in a grid of the communicator's processes, in which it need not be.
 pub(crate) fn rank_in<E: Matching>(
     comm: Communicator<'_, E>,
     grid: &Grid,
     reorder: bool,
 ) -> Option<u32> {
-    let (rank, places) = (comm.rank(), grid.places());
-    if reorder && places == comm.size() {
-        let mut placed = None;
-        comm.env().with(&mut |adi, _| {
-            if places == adi.size() {
-                placed = rank_at(grid, adi.shape(), adi.here());
-            }
-        });
-        if placed.is_some() {
-            // All processes see the same.
-            return placed;
+    let rank = match placed(comm, grid, reorder) {
+        None => comm.rank(),
+        Some(placement) => {
+            let here = comm.membership().to_world(comm.own_rank());
+            placement.rank(shape(comm.env()).coord(here.index())?)?
         }
+    };
+    (rank < grid.places()).then_some(rank)
+}
+
+impl<E: Matching> Communicator<'_, E> {
+    /// The communicator of the processes of a grid, ranks as [`rank_in`] has them; `None` where this process is not
+    /// among them. All processes give the same grid, so that each knows the others' ranks by itself. Blocks until all
+    /// have called it. Fails as [`Communicator::duplicate`].
+    pub(crate) fn make_grid(
+        self,
+        function: &'static str,
+        ready: Ready<'_>,
+        grid: &Grid,
+        reorder: bool,
+    ) -> Result<Option<Made>, Error> {
+        let Some(placement) = placed(self, grid, reorder) else {
+            return self.make_first(function, ready, grid.places());
+        };
+        let shape = shape(self.env());
+        let at = |rank| shape.rank(placement.node(rank)).map(Rank::new);
+        let members = collected(grid.places(), at);
+        self.make_of(function, ready, members)
     }
-    (rank < places).then_some(rank)
+
+    /// The communicator of the first so many processes, which are no more than there are; `None` where this one is not
+    /// among them. Blocks and fails as [`Communicator::make_grid`].
+    pub(crate) fn make_first(
+        self,
+        function: &'static str,
+        ready: Ready<'_>,
+        count: u32,
+    ) -> Result<Option<Made>, Error> {
+        if count == self.size() {
+            return self.make_duplicate(function, ready).map(Some);
+        }
+        let membership = self.membership();
+        let at = |rank| Some(membership.to_world(CommRank(rank)));
+        self.make_of(function, ready, collected(count, at))
+    }
+
+    /// The communicator of those with whom this process is in a part of the grid that the communicator's processes are
+    /// in, with the dimensions for which `keep` is true. Blocks until all processes have called it. Fails as
+    /// [`Communicator::duplicate`].
+    pub(crate) fn make_part(
+        self,
+        function: &'static str,
+        ready: Ready<'_>,
+        grid: &Grid,
+        keep: &[bool],
+    ) -> Result<Option<Made>, Error> {
+        let membership = self.membership();
+        let at = |number| {
+            let rank = grid.in_part(self.rank(), keep, number)?;
+            Some(membership.to_world(CommRank(rank)))
+        };
+        self.make_of(function, ready, collected(grid.part(keep).places(), at))
+    }
+}
+
+/// The processes with the numbers below `count`. Fails with [`Error::NoRoom`].
+fn collected(count: u32, at: impl Fn(u32) -> Option<Rank>) -> Result<Vec<Rank>, Error> {
+    let mut members = room(count as usize)?;
+    members.extend((0..count).filter_map(at));
+    Ok(members)
 }

@@ -26,6 +26,16 @@ impl Used {
         })
     }
 
+    /// What the process and its children have used together, as [`Used::by`] says of each.
+    pub fn by_family(process: u32) -> Option<Used> {
+        let add = |all: Used, more: Used| Used {
+            processor: all.processor + more.processor,
+            peak_bytes: all.peak_bytes + more.peak_bytes,
+        };
+        let children = children(process).into_iter().filter_map(Used::by);
+        Some(children.fold(Used::by(process)?, add))
+    }
+
     /// What this process has used.
     pub fn by_us() -> Used {
         Used::by(std::process::id()).unwrap_or_default()
@@ -36,6 +46,14 @@ impl Used {
     pub fn forget_our_peak() {
         let _ = fs::write("/proc/self/clear_refs", "5");
     }
+}
+
+/// The processes that this one has forked with its first thread, and that have not been waited for. None are known where
+/// the system does not say.
+pub fn children(process: u32) -> Vec<u32> {
+    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
+    let children = children.unwrap_or_default();
+    children.split_whitespace().flat_map(str::parse).collect()
 }
 
 /// proc(5): `utime` and `stime` are numbers 14 and 15; the name before them, in parentheses, may have anything in it.

@@ -74,6 +74,10 @@ pub struct ClusterArgs {
     #[arg(long)]
     seed: Option<u64>,
 
+    /// Processors of this machine to use, each for a part of the nodes; what happens is the same
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = limits::processors())]
+    processors: usize,
+
     #[command(flatten)]
     c: ForC,
 
@@ -443,6 +447,7 @@ fn run_c(
         .map(OsString::from)
         .into();
     words.push(mpi_memory.to_string().into());
+    words.push(format!("--processors={}", options.processors).into());
     if options.quiet || is_sweep {
         words.push("--quiet".into());
     }
@@ -506,6 +511,7 @@ fn measure(
         others_memory,
         costs: Costs::BLUE_GENE,
         seed: options.seed.unwrap_or(1),
+        processors: options.processors,
     };
     Used::forget_our_peak();
     let before = Used::by_us();

@@ -7,6 +7,7 @@ use crate::host::sys;
 use crate::run::instance::{self, Ears, Fleet, Instance, Plan};
 use crate::run::linux::{give_streams, process};
 use crate::run::node::Node;
+use kernel_rt::board::linux::carried::PROCESSORS;
 use kernel_rt::board::linux::share::{Layout, NO_RANK, PRINT_MARK};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::Signal;
@@ -30,12 +31,16 @@ pub fn boot(plan: &Plan<'_>) -> Result<Fleet, Stop> {
     let told = (inherited.as_raw_fd(), plan.stack.unwrap_or(STACK_BYTES));
     let mut command = process(plan, first, told, plan.under)?;
     give_streams(&mut command, [its_stdout, its_stderr], true);
+    if plan.processors > 1 {
+        command.env(PROCESSORS, plan.processors.to_string());
+    }
     sys::bind_to_us(&mut command, Signal::KILL, vec![inherited.into()]);
     let child = command
         .spawn()
         .doing(format_args!("start {}", plan.image.path.display()))?;
     let ears = Ears {
         prints: [Some(stdout), Some(stderr)],
+        is_several: plan.processors > 1,
         ..Ears::default()
     };
     let instance = Instance::new((0..nodes).collect(), ears, child)?;

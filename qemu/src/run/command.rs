@@ -118,6 +118,11 @@ pub struct Options {
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     stack: Option<u64>,
 
+    /// With --on cluster: processors of this machine to use, each for a part of the ranks; what happens is the same
+    /// [default: 1]
+    #[arg(long, value_name = "NUMBER", value_parser = limits::processors())]
+    processors: Option<usize>,
+
     #[command(flatten)]
     faults: FaultOptions,
 
@@ -377,6 +382,7 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
         },
         limits_memory: options.node_memory.is_some(),
         stack: options.stack,
+        processors: options.processors.unwrap_or(1),
         under: &options.under.concat(),
         debug: debug.as_ref(),
         image: &image,
@@ -454,6 +460,11 @@ fn check_place(options: &Options) -> Result<(), Stop> {
                 "{option} does nothing for processes; leave it out, or give --on qemu"
             )));
         }
+    }
+    if options.processors.is_some() && options.on != On::Cluster {
+        return Err(Stop::usage(
+            "--processors is for clusters; leave it out, or give --on cluster",
+        ));
     }
     if options.on == On::Cluster {
         let faults = options.faults.given();

@@ -5,7 +5,7 @@ use crate::host::setup::Tool;
 use crate::host::shared::{Shared, memory_file};
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
-use crate::host::used::Used;
+use crate::host::used::{self, Used};
 use crate::run::boxes::Boxes;
 use crate::run::cluster;
 use crate::run::debug::Debug;
@@ -19,7 +19,8 @@ use kernel_rt::board::stm32f405::memory::WINDOW_BYTES;
 use kernel_rt::personality::{Auto, BootArgs, Boxed, Nodes, Output};
 use mpi_adi::matching::Choice;
 use net_torus::coord::{Coord, Direction, Shape};
-use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write;
@@ -46,6 +47,8 @@ pub struct Plan<'a> {
     pub limits_memory: bool,
     /// Stack of the program in bytes, when said; images have theirs built in.
     pub stack: Option<u64>,
+    /// Processes that are to have the nodes of a cluster.
+    pub processors: usize,
     /// What starts each node's process; empty: nothing. For processes of this machine only.
     pub under: &'a [String],
     /// The rank that has a debugger. In QEMU each node is then an instance of its own.
@@ -121,6 +124,8 @@ pub struct Ears {
     pub complaints: Option<UnixStream>,
     /// What the program of a process that is a node prints: stdout and stderr.
     pub prints: [Option<UnixStream>; 2],
+    /// It has forked others that have its nodes, and die with it.
+    pub is_several: bool,
 }
 
 impl Instance {
@@ -148,7 +153,7 @@ impl Instance {
 
     /// What it has used so far; `None`: it has ended.
     pub fn used(&self) -> Option<Used> {
-        Used::by(self.child.id())
+        Used::by_family(self.child.id())
     }
 
     fn signal(&self, signal: Signal) {
@@ -156,6 +161,21 @@ impl Instance {
             // The descriptor names our child and no other process; it may have ended meanwhile.
             let _ = pidfd_send_signal(&self.pidfd, signal);
         }
+    }
+
+    /// Kills the process; those that die with it.
+    fn kill(&self) -> Vec<OwnedFd> {
+        if self.gone.is_some() {
+            return Vec::new();
+        }
+        let others = match self.ears.is_several {
+            true => used::children(self.child.id()),
+            false => Vec::new(),
+        };
+        let open = |pid: u32| pidfd_open(Pid::from_raw(pid as i32)?, PidfdFlags::empty()).ok();
+        let others = others.into_iter().filter_map(open).collect();
+        self.signal(Signal::KILL);
+        others
     }
 }
 
@@ -404,13 +424,14 @@ impl Fleet {
 
     /// Kills all nodes and waits until they are gone. What they have written can still be read.
     pub fn kill(&mut self) {
-        for instance in &self.instances {
-            instance.signal(Signal::KILL);
-        }
+        let others: Vec<OwnedFd> = self.instances.iter().flat_map(Instance::kill).collect();
         for instance in &mut self.instances {
             if instance.gone.is_none() {
                 instance.gone = instance.child.wait().ok();
             }
+        }
+        for other in &others {
+            let _ = poll(&mut [PollFd::new(other, PollFlags::IN)], None);
         }
     }
 

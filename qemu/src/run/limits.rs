@@ -33,6 +33,15 @@ pub fn parse_eager(text: &str) -> Result<u64, String> {
     })
 }
 
+/// Most processors of this machine that a cluster uses.
+const MOST_PROCESSORS: u64 = 64;
+
+/// Reads a number of processors of this machine.
+pub fn processors() -> impl TypedValueParser<Value = usize> {
+    let count = clap::value_parser!(u64).range(1..=MOST_PROCESSORS);
+    count.map(|count| count as usize)
+}
+
 /// Reads the name of a matching engine.
 pub fn matching() -> impl TypedValueParser<Value = Choice> {
     let names = Choice::ALL.iter().map(|choice| choice.name());

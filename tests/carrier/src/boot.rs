@@ -5,18 +5,19 @@ use std::ffi::{c_char, c_int};
 use std::time::Duration;
 
 use kernel_rt::blackboard::{Call, End};
-use kernel_rt::board::linux::carried::{Accounts, Told, fail_here, name};
+use kernel_rt::board::linux::carried::{Accounts, Told, boot_failed, fail_here, name};
 use kernel_rt::board::linux::share::NO_RANK;
 use kernel_rt::mem::Bytes;
 use kernel_rt::personality::BootArgs;
 use midplane_tests::timed::Costs;
-use midplane_tests::{Carrier, Cluster, Failure, Node, Watched};
+use midplane_tests::{Carrier, Cluster, Ended, Failure, Node, Watched};
 use mpi_adi::Adi;
 use mpi_adi::kernel::{AbortReason, CallNote};
 use net_torus::Router;
 
 use crate::data::Data;
 use crate::rank;
+use crate::several::{self, Role, Worker};
 
 /// MPI memory of a node where it is not said, in bytes.
 const MPI_MEMORY: u64 = 1 << 20;
@@ -41,7 +42,11 @@ extern "C" fn midplane_cluster(argc: c_int, argv: *const *const c_char) -> ! {
     };
     let args = told.arguments();
     let ranks = args.shape.nodes();
-    let accounts: &'static Accounts = Box::leak(Box::new(told.accounts(args.shape)));
+    let cluster = cluster(&args, told.processors);
+    let worker = divided(&told, &args, &cluster);
+    let here = worker.map_or(0..ranks as usize, |worker| worker.block.ranks());
+    let accounts: &'static Accounts =
+        Box::leak(Box::new(told.accounts(args.shape, here.len() as u32)));
     let data = match Data::new(ranks as usize) {
         Ok(data) => data,
         Err(error) => accounts.fail(
@@ -51,7 +56,11 @@ extern "C" fn midplane_cluster(argc: c_int, argv: *const *const c_char) -> ! {
             &format!("no room for the data of {ranks} ranks: {error}"),
         ),
     };
-    let carried = Carried { data, accounts };
+    let carried = Carried {
+        data,
+        accounts,
+        worker,
+    };
     let program = |node: &Node<'_, '_>| {
         accounts.begin(node.rank(), stack(told.stack_bytes));
         // SAFETY: the program ends by `Node::exit`, and never returns; the cluster is there until the process's end.
@@ -61,14 +70,16 @@ extern "C" fn midplane_cluster(argc: c_int, argv: *const *const c_char) -> ! {
         }
     };
     let mut progress = Progress::new(ranks);
-    let job = cluster(&args).carry(told.stack_bytes, &carried, program, &mut |watched| {
-        progress.tell(watched);
+    let mut watch = |watched| {
+        if here.start == 0 {
+            progress.tell(watched);
+        }
         true
-    });
+    };
+    let place = (told.stack_bytes, worker.map(|worker| &worker.block));
+    let job = cluster.carry(place, &carried, program, &mut watch);
     match job {
-        Ok(Ok(statuses)) => accounts.all_done(statuses),
-        Ok(Err(Failure::Hang(calls))) => hang(accounts, &calls),
-        Ok(Err(failure)) => accounts.fail(0, End::Panic, 1, &format!("{failure:?}")),
+        Ok(ended) => tell(accounts, worker, here.start as u32, ended),
         Err(error) => {
             let why = format!(
                 "the host refuses stacks for {ranks} ranks: {error}; below Linux 6.13 each takes two mappings of those \
@@ -83,7 +94,51 @@ extern "C" fn midplane_cluster(argc: c_int, argv: *const *const c_char) -> ! {
     }
 }
 
-fn cluster(args: &BootArgs<'_>) -> Cluster {
+/// The worker that this process is from now on, where several are to have the nodes; the process that was started stays
+/// here.
+fn divided(told: &Told, args: &BootArgs<'_>, cluster: &Cluster) -> Option<&'static Worker> {
+    let division = cluster.division()?;
+    if division.count() == 1 {
+        return None;
+    }
+    match several::divide(division) {
+        Ok(Role::Worker(worker)) => Some(worker),
+        Ok(Role::First(first)) => {
+            let accounts = told.accounts(args.shape, 0);
+            hang(&accounts, &first.hand_on());
+        }
+        Err(error) => boot_failed(format_args!("no more processes: {error}")),
+    }
+}
+
+/// Tells what the programs from rank `first` on have ended with.
+fn tell(accounts: &Accounts, worker: Option<&Worker>, first: u32, ended: Ended) {
+    match ended {
+        Ok(statuses) => {
+            if let Some(worker) = worker {
+                worker.mark(several::END);
+                worker.wait_for_the_prints();
+            }
+            accounts.all_done((first..).zip(statuses));
+        }
+        Err(Some(Failure::Hang(calls))) => {
+            let calls = (first..).zip(calls);
+            let waiting = calls.filter_map(|(rank, call)| Some((rank, call?.function)));
+            match worker {
+                None => hang(accounts, &waiting.collect::<Vec<_>>()),
+                Some(worker) => {
+                    waiting.for_each(|(rank, function)| worker.waits(rank, function));
+                    worker.mark(several::END);
+                }
+            }
+        }
+        Err(Some(failure)) => accounts.fail(0, End::Panic, 1, &format!("{failure:?}")),
+        // Another worker says what.
+        Err(None) => {}
+    }
+}
+
+fn cluster(args: &BootArgs<'_>, processors: usize) -> Cluster {
     let costs = Costs {
         interrupt_percent: args.interrupts.unwrap_or(100).into(),
         ..Costs::BLUE_GENE
@@ -94,6 +149,7 @@ fn cluster(args: &BootArgs<'_>) -> Cluster {
         .eager(args.eager.map(|bytes| bytes as usize))
         .costs(costs)
         .seed(SEED)
+        .processors(processors)
 }
 
 /// The stack of the coroutine that asks, whose first page this is.
@@ -106,22 +162,17 @@ fn stack(bytes: usize) -> Bytes {
     }
 }
 
-/// Nothing moves any more: the job ends, for what the first rank that waits does.
-fn hang(accounts: &Accounts, calls: &[Option<CallNote>]) -> ! {
-    let waiting = || {
-        (0..)
-            .zip(calls)
-            .filter_map(|(rank, call)| Some((rank, (*call)?)))
-    };
+/// Nothing moves any more, and these ranks wait, in these functions: the job ends, for what the first of them does.
+fn hang(accounts: &Accounts, waiting: &[(u32, impl AsRef<str>)]) -> ! {
     let mut by_function = BTreeMap::<&str, usize>::new();
-    for (_, call) in waiting() {
-        *by_function.entry(call.function).or_default() += 1;
+    for (_, function) in waiting {
+        *by_function.entry(function.as_ref()).or_default() += 1;
     }
     let groups: Vec<String> = { by_function.iter() }
         .map(|(function, count)| format!("{count} in {function}"))
         .collect();
-    let (first, call) = match waiting().next() {
-        Some((first, call)) => (first, call.function),
+    let (first, call) = match waiting.first() {
+        Some((first, function)) => (*first, function.as_ref()),
         None => (0, "no call"),
     };
     let why = format!(
@@ -135,11 +186,25 @@ fn hang(accounts: &Accounts, calls: &[Option<CallNote>]) -> ! {
 struct Carried {
     data: Data,
     accounts: &'static Accounts,
+    worker: Option<&'static Worker>,
 }
 
 impl Carrier for Carried {
-    fn goes_on(&self, rank: usize) {
+    fn goes_on(&self, rank: usize, now_ns: u64) {
+        if let Some(worker) = self.worker {
+            worker.goes_on(rank, now_ns);
+        }
         self.data.put_in_place(rank);
+    }
+
+    fn is_unsettled(&self) -> bool {
+        self.worker.is_some_and(Worker::is_unsettled)
+    }
+
+    fn settles(&self, until_ns: u64, rank: u32) {
+        if let Some(worker) = self.worker {
+            worker.mark((until_ns, rank));
+        }
     }
 
     fn notes(&self, rank: usize, call: Option<CallNote>) {

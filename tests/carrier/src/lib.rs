@@ -5,6 +5,7 @@
 //! boot        from the process's start to the job's end
 //! rank        a rank's way to its node: MPI, output, time, exit
 //! data        the program's data: each rank's is in place while the rank goes on
+//! several     processes that have a block of the ranks each, where more than one processor is to be used
 //! ```
 //! The program is compiled by the host's compiler, for one fixed address, and linked with this and `cluster.c`: one
 //! executable, as with `--on linux`. All that it writes to in its file (its variables, those of the C binding and of
@@ -19,3 +20,4 @@
 mod boot;
 mod data;
 mod rank;
+mod several;

@@ -11,8 +11,10 @@ use midplane_tests::Node;
 use mpi_adi::c::{Phase, phase};
 use mpi_adi::{Env, Process, Work};
 
+use crate::several;
+
 /// Greatest number of bytes that the tool is given at once.
-const MOST_PRINTED: usize = 8 << 10;
+pub const MOST_PRINTED: usize = 8 << 10;
 
 /// The rank that goes on.
 #[derive(Clone, Copy)]
@@ -124,11 +126,19 @@ extern "C" fn midplane_rank() -> u32 {
 /// Hands a part to the tool; waits for room. Without the tool there is nothing left to print for.
 pub fn send(rank: u32, stream: c_int, part: &[u8]) {
     let message = [&PRINT_MARK, &rank.to_ne_bytes()[..], part].concat();
+    match several::worker() {
+        Some(worker) => worker.print(stream, &message),
+        None => hand_on(stream, &message),
+    }
+}
+
+/// Sends a message by a socket; waits for room.
+pub fn hand_on(socket: c_int, message: &[u8]) {
     loop {
         // SAFETY: there are as many bytes.
         let sent = unsafe {
             libc::send(
-                stream,
+                socket,
                 message.as_ptr().cast(),
                 message.len(),
                 libc::MSG_NOSIGNAL,

@@ -9,8 +9,14 @@ use net_torus::Router;
 
 /// The host's process around a cluster whose programs cannot be unwound, and share the addresses of their data.
 pub trait Carrier<E = Engine> {
-    /// The program of `rank` is about to go on: its data has to be in place.
-    fn goes_on(&self, rank: usize);
+    /// The program of `rank` is about to go on at this time, in nanoseconds: its data has to be in place.
+    fn goes_on(&self, rank: usize, now_ns: u64);
+
+    /// Programs have done something since the last [`settles`](Carrier::settles) that shows outside. Asked only of a block.
+    fn is_unsettled(&self) -> bool;
+
+    /// No program of any block does anything more before this time, nor at this time where its rank is lower.
+    fn settles(&self, until_ns: u64, rank: u32);
 
     /// The program of `rank` is in this call from now on; `None`: in its own code.
     fn notes(&self, rank: usize, call: Option<CallNote>);

@@ -32,7 +32,7 @@ impl<E: Matching> Shared<'_, E> {
             if !interrupt {
                 return Some(next);
             }
-            let adi = &mut *self.bodies[next].adi.borrow_mut();
+            let adi = &mut *self.body(next).adi.borrow_mut();
             let moved = self.step(next, adi, &mut RawMemory);
             if !moved && phase == Phase::Finished {
                 ready.borrow_mut().remove(next);
@@ -50,7 +50,7 @@ impl<E: Matching> Shared<'_, E> {
     ) -> bool {
         let now = self.wires.now.get() + STEP_NS;
         self.wires.now.set(now);
-        let torus = &mut *self.bodies[rank].torus.borrow_mut();
+        let torus = &mut *self.body(rank).torus.borrow_mut();
         let moved = torus.step(now);
         let moved = adi.progress(torus.router_mut(), memory) | moved;
         torus.step(now) | moved

@@ -3,6 +3,9 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
+
+use super::blocks::NEVER;
 
 /// Nanoseconds from the time that it is for which events are in slots of their own, a multiple of 64: links and
 /// processors take less than that.
@@ -23,12 +26,9 @@ pub(super) struct Events {
     looked: Vec<u64>,
 }
 
-/// No time.
-const NEVER: u64 = u64::MAX;
-
 impl Events {
-    /// So many nodes, each to be looked at once at the start, in order.
-    pub(super) fn at_start(nodes: usize) -> Events {
+    /// Of so many nodes, these are to be looked at once at the start, in order.
+    pub(super) fn at_start(nodes: usize, here: Range<usize>) -> Events {
         let mut events = Events {
             now: 0,
             slots: vec![Vec::new(); SLOTS],
@@ -37,7 +37,7 @@ impl Events {
             later: BinaryHeap::new(),
             looked: vec![NEVER; nodes],
         };
-        (0..nodes).for_each(|node| events.plan(0, node));
+        here.for_each(|node| events.plan(0, node));
         events
     }
 
@@ -52,15 +52,16 @@ impl Events {
         }
     }
 
-    /// The next time and node; a node comes once at a time. `None`: nothing will ever happen.
-    pub(super) fn next(&mut self) -> Option<(u64, usize)> {
+    /// The next time and node, before the time `end`; a node comes once at a time. `None`: nothing happens before that.
+    pub(super) fn next(&mut self, end: u64) -> Option<(u64, usize)> {
         loop {
             let slot = self.now as usize % SLOTS;
             let Some(&node) = self.slots[slot].get(self.taken) else {
                 self.slots[slot].clear();
                 self.used[slot / 64] &= !(1 << (slot % 64));
                 self.taken = 0;
-                self.advance()?;
+                self.peek().filter(|time| *time < end)?;
+                self.advance();
                 continue;
             };
             self.taken += 1;
@@ -71,15 +72,15 @@ impl Events {
         }
     }
 
-    /// Goes on to the next time at which something is planned.
-    fn advance(&mut self) -> Option<()> {
-        let near = self.next_used();
+    /// The next time at which something is planned, once all of the present time has been looked at.
+    pub(super) fn peek(&self) -> Option<u64> {
         let far = self.later.peek().map(|&Reverse((time, _))| time);
-        self.now = match (near, far) {
-            (None, None) => return None,
-            (Some(time), None) | (None, Some(time)) => time,
-            (Some(near), Some(far)) => near.min(far),
-        };
+        self.next_used().into_iter().chain(far).min()
+    }
+
+    /// Goes on to the next time at which something is planned.
+    fn advance(&mut self) {
+        self.now = self.peek().unwrap_or(self.now);
         while let Some(&Reverse((time, node))) = self.later.peek()
             && time - self.now < SLOTS as u64
         {
@@ -87,7 +88,6 @@ impl Events {
             self.plan(time, node as usize);
         }
         self.slots[self.now as usize % SLOTS].sort_unstable();
-        Some(())
     }
 
     /// The next time whose slot has nodes, which that of `now` has not.
@@ -116,13 +116,15 @@ mod tests {
 
     #[test]
     fn what_is_planned_comes_in_order_and_once_at_a_time() {
-        let mut events = Events::at_start(3);
+        let mut events = Events::at_start(3, 0..3);
         events.plan(5, 2);
         events.plan(3, 1);
         events.plan(3, 0);
         events.plan(3, 1);
-        let all: Vec<_> = std::iter::from_fn(|| events.next()).collect();
-        assert_eq!(all, [(0, 0), (0, 1), (0, 2), (3, 0), (3, 1), (5, 2)]);
+        let mut before = |end| std::iter::from_fn(|| events.next(end)).collect::<Vec<_>>();
+        assert_eq!(before(3), [(0, 0), (0, 1), (0, 2)]);
+        assert_eq!(before(4), [(3, 0), (3, 1)]);
+        assert_eq!((before(5), before(NEVER)), (vec![], vec![(5, 2)]));
     }
 
     /// As by one queue, in the order of times and nodes.
@@ -130,7 +132,7 @@ mod tests {
     fn near_and_far_times_come_in_one_order() {
         const NODES: usize = 50;
         let mut random = oorandom::Rand32::new(2);
-        let mut events = Events::at_start(NODES);
+        let mut events = Events::at_start(NODES, 0..NODES);
         let mut plain: Vec<(u64, usize)> = (0..NODES).map(|node| (0, node)).collect();
         let mut last = (NEVER, NODES);
         for _ in 0..20_000 {
@@ -139,7 +141,7 @@ mod tests {
                 break;
             };
             plain.retain(|&event| event != (now, node));
-            assert_eq!(events.next(), Some((now, node)));
+            assert_eq!(events.next(now + 1), Some((now, node)));
             assert_ne!(last, (now, node));
             last = (now, node);
             for _ in 0..random.rand_range(0..3) {
@@ -152,7 +154,7 @@ mod tests {
             }
         }
         if plain.is_empty() {
-            assert_eq!(events.next(), None);
+            assert_eq!(events.next(NEVER), None);
         }
     }
 }

@@ -11,9 +11,10 @@
 //!      |      \
 //!   drawn.rs   timed.rs              drawn from the seed, among the nodes in ready.rs; or by virtual time, in events.rs
 //!      |      /
-//!   wires.rs      the links
+//!   wires.rs      the links           blocks.rs   parts of a machine that go on side by side
 //! ```
 
+mod blocks;
 mod carrier;
 mod drawn;
 mod events;
@@ -27,7 +28,9 @@ mod wires;
 
 use std::cell::RefCell;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::thread;
+use std::time::Duration;
 
 use corosensei::Yielder;
 use mpi_adi::envelope::Rank;
@@ -38,6 +41,7 @@ use mpi_adi::{Adi, Config, Memory, Stats};
 use net_torus::sim::{LINE_CHUNKS, in_lines};
 use net_torus::{Chunk, Router, Shape, Sizes, Torus};
 
+pub use self::blocks::{Block, Division, Failed, Words};
 pub use self::carrier::Carrier;
 pub use self::node::Node;
 pub(crate) use self::schedule::running;
@@ -60,10 +64,15 @@ pub struct Cluster {
     sizes: Sizes,
     seed: u64,
     costs: Option<Costs>,
+    processors: usize,
 }
 
 /// What a job ended with: each process's status, by rank.
 pub type Statuses = Result<Vec<i32>, Failure>;
+
+/// What a block of a machine, or all of it, ended with: as [`Statuses`], of its own processes. `None`: what failed first
+/// failed in another block.
+pub type Ended = Result<Vec<i32>, Option<Failure>>;
 
 /// Why a job did not end by itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -141,6 +150,7 @@ impl Cluster {
             sizes: Sizes::BLUE_GENE,
             seed: 0,
             costs: None,
+            processors: 1,
         }
     }
 
@@ -193,6 +203,12 @@ impl Cluster {
         self
     }
 
+    /// So many threads, each with a block of the nodes, where there are [`costs`](Cluster::costs). What happens is the same.
+    pub fn processors(mut self, processors: usize) -> Self {
+        self.processors = processors;
+        self
+    }
+
     /// Runs `program` as every process and returns their statuses.
     pub fn run(&self, program: impl Fn(&Node<'_, '_>) -> i32 + Sync) -> Statuses {
         self.run_and_report(program).0
@@ -229,70 +245,117 @@ impl Cluster {
         program: impl Fn(&Node<'_, '_, E>) -> i32 + Sync,
         watch: &mut dyn FnMut(Watched) -> bool,
     ) -> (Statuses, Vec<NodeReport>) {
-        let look = |shared: &Shared<'_, E>| {
-            let nodes = 0..shared.bodies.len();
-            nodes.map(|rank| report(shared, rank)).collect()
+        let run = |block: Option<&Block<'_>>, watch: &mut dyn FnMut(Watched) -> bool| {
+            let look = |shared: &Shared<'_, E>, _: &Ended| {
+                let nodes = shared.bodies().map(|(rank, _)| rank);
+                nodes.map(|rank| report(shared, rank)).collect()
+            };
+            let job = self.run_on((STACK_BYTES, block), None, &program, watch, look);
+            job.expect("a stack for each process")
         };
-        let job = self.run_on(STACK_BYTES, None, program, watch, look);
-        job.expect("a stack for each process")
+        let Some(division) = self.division().filter(|division| division.count() > 1) else {
+            return merged([run(None, watch)]);
+        };
+        let words: Vec<_> = (0..division.words()).map(|_| Default::default()).collect();
+        let (run, words) = (&run, &words);
+        thread::scope(|scope| {
+            let others: Vec<_> = (1..division.count())
+                .map(|own| {
+                    scope.spawn(move || {
+                        let block = Block::new(division, own, words, rest);
+                        run(Some(&block), &mut |_| true)
+                    })
+                })
+                .collect();
+            let first = run(Some(&Block::new(division, 0, words, rest)), watch);
+            let join = |other: thread::ScopedJoinHandle<'_, _>| {
+                other
+                    .join()
+                    .unwrap_or_else(|payload| resume_unwind(payload))
+            };
+            merged(std::iter::once(first).chain(others.into_iter().map(join)))
+        })
     }
 
-    /// Runs `program`, which never returns but by [`Node::exit`], as every process, on stacks of so many bytes. `carrier`
-    /// has its data. Fails when the host refuses the stacks.
+    /// How the machine is divided; `None` where time is not that of a cost model.
+    ///
+    /// # Panics
+    /// When the extents are not a torus.
+    pub fn division(&self) -> Option<Division> {
+        let costs = self.costs?;
+        Some(Division::new(self.shape(), self.processors, costs))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::new(self.extents, self.wraps).expect("extents of 1 to 256")
+    }
+
+    /// Runs `program`, which never returns but by [`Node::exit`], as every process, or as those of a block of the cluster's
+    /// [`division`](Cluster::division), on stacks of so many bytes. `carrier` has its data. Fails when the host refuses the
+    /// stacks.
     ///
     /// # Panics
     /// As [`Cluster::run_and_report`].
     pub fn carry(
         &self,
-        stack_bytes: usize,
+        (stack_bytes, block): (usize, Option<&Block<'_>>),
         carrier: &dyn Carrier,
         program: impl Fn(&Node<'_, '_>) -> i32,
         watch: &mut dyn FnMut(Watched) -> bool,
-    ) -> io::Result<Statuses> {
-        let look = |shared: &Shared<'_>| {
-            for (rank, body) in shared.bodies.iter().enumerate() {
+    ) -> io::Result<Ended> {
+        let look = |shared: &Shared<'_>, ended: &Ended| {
+            // As in one process, which ends where the program fails.
+            if matches!(ended, Err(None)) {
+                return;
+            }
+            for (rank, body) in shared.bodies() {
                 // A program that will never go on keeps the device of the call that it is in.
                 if let (Ok(adi), Ok(torus)) = (body.adi.try_borrow(), body.torus.try_borrow()) {
                     carrier.counts(rank, &adi, torus.router(), shared.times(rank));
                 }
             }
         };
-        let job = self.run_on(stack_bytes, Some(carrier), program, watch, look);
-        job.map(|(statuses, ())| statuses)
+        let job = self.run_on((stack_bytes, block), Some(carrier), program, watch, look);
+        job.map(|(ended, ())| ended)
     }
 
-    /// Runs the job, and looks at it at its end.
+    /// Runs the job, or a block of it, and looks at it at its end.
     fn run_on<E: Matching, R>(
         &self,
-        stack_bytes: usize,
+        (stack_bytes, block): (usize, Option<&Block<'_>>),
         carrier: Option<&dyn Carrier<E>>,
         program: impl Fn(&Node<'_, '_, E>) -> i32,
         watch: &mut dyn FnMut(Watched) -> bool,
-        look: impl FnOnce(&Shared<'_, E>) -> R,
-    ) -> io::Result<(Statuses, R)> {
-        let shape = Shape::new(self.extents, self.wraps).expect("extents of 1 to 256");
+        look: impl FnOnce(&Shared<'_, E>, &Ended) -> R,
+    ) -> io::Result<(Ended, R)> {
+        let shape = self.shape();
         let nodes = shape.nodes() as usize;
-        let mut chunks: Vec<Chunk> = vec![[0; 32]; self.sizes.chunks() * nodes + LINE_CHUNKS];
-        let wires = Wires::new(nodes, self.costs);
-        let bodies = self.bodies(shape, &wires, in_lines(&mut chunks));
-        let shared = Shared::new(bodies, &wires, self.seed, carrier);
-        let run = |rank, yielder: &_| run_process(&shared, rank, yielder, &program);
-        let job = with_strands(nodes, stack_bytes, run, |strands| {
+        let here = block.map_or(0..nodes, Block::ranks);
+        let mut chunks: Vec<Chunk> = vec![[0; 32]; self.sizes.chunks() * here.len() + LINE_CHUNKS];
+        let wires = Wires::new(nodes, self.costs, block);
+        let bodies = self.bodies(shape, here.start, &wires, in_lines(&mut chunks));
+        let shared = Shared::new(bodies, nodes, &wires, self.seed, carrier);
+        let run = |number, yielder: &_| {
+            run_process(&shared, here.start + number, yielder, &program);
+        };
+        let job = with_strands(here.len(), stack_bytes, run, |strands| {
             shared.run(strands, watch)
         })?;
-        Ok((job, look(&shared)))
+        let seen = look(&shared, &job);
+        Ok((job, seen))
     }
 
-    /// The nodes, with routers in `chunks`.
+    /// The nodes from rank `first` on, with routers in `chunks`.
     fn bodies<'m, E: Matching>(
         &self,
         shape: Shape,
-        wires: &'m Wires,
+        first: usize,
+        wires: &'m Wires<'m>,
         chunks: &'m mut [Chunk],
     ) -> Vec<Body<'m, E>> {
         chunks
             .chunks_mut(self.sizes.chunks())
-            .zip(0..)
+            .zip(first as u32..)
             .map(|(chunks, rank)| {
                 let here = shape.coord(rank).expect("a rank of the machine");
                 let router =
@@ -325,6 +388,35 @@ impl Cluster {
     }
 }
 
+/// A thread waits for another block for long.
+fn rest() {
+    thread::sleep(Duration::from_micros(50));
+}
+
+/// What all blocks have ended with, in their order.
+fn merged(
+    blocks: impl IntoIterator<Item = (Ended, Vec<NodeReport>)>,
+) -> (Statuses, Vec<NodeReport>) {
+    let (mut all, mut reports) = (Ok(Vec::new()), Vec::new());
+    for (ended, more) in blocks {
+        reports.extend(more);
+        all = match (all, ended) {
+            (Ok(mut statuses), Ok(more)) => {
+                statuses.extend(more);
+                Ok(statuses)
+            }
+            (Err(Some(Failure::Hang(mut calls))), Err(Some(Failure::Hang(more)))) => {
+                calls.extend(more);
+                Err(Some(Failure::Hang(calls)))
+            }
+            (Err(Some(failure)), _) | (_, Err(Some(failure))) => Err(Some(failure)),
+            (Err(None), _) | (_, Err(None)) => Err(None),
+        };
+    }
+    let statuses = all.map_err(|failure| failure.expect("one block knows what failed"));
+    (statuses, reports)
+}
+
 fn run_process<E: Matching>(
     shared: &Shared<'_, E>,
     rank: usize,
@@ -338,17 +430,15 @@ fn run_process<E: Matching>(
         Err(payload) => {
             if !payload.is::<Over>() {
                 let message = panic::words(payload.as_ref());
-                shared.fail(Failure::Panic {
-                    rank: rank as u32,
-                    message,
-                });
+                let rank = rank as u32;
+                shared.fail(rank, Failure::Panic { rank, message });
             }
         }
     }
 }
 
 fn report<E: Matching>(shared: &Shared<'_, E>, rank: usize) -> NodeReport {
-    let body = &shared.bodies[rank];
+    let body = shared.body(rank);
     let (adi, torus) = (body.adi.borrow(), body.torus.borrow());
     NodeReport {
         stats: *adi.stats(),
@@ -363,5 +453,115 @@ fn report<E: Matching>(shared: &Shared<'_, E>, rank: usize) -> NodeReport {
         router_empty: torus.router().is_empty(),
         peer_bytes: adi.peer_bytes(),
         end_ns: shared.end(rank),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mpi_adi::{Error, Mpi, Op};
+
+    use super::*;
+
+    /// What a process has received, and when.
+    #[derive(Default)]
+    struct Digest(u64);
+
+    impl Digest {
+        fn add(&mut self, word: u64) {
+            self.0 = (self.0 ^ word).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+
+    /// Messages of all lengths to near and far, collectives, and time in between. Its status is the digest.
+    fn trade(node: &Node<'_, '_>, seed: u64) -> Result<i32, Error> {
+        let mpi = Mpi::new(node);
+        let world = mpi.world();
+        let (rank, size) = (world.rank(), world.size());
+        let len = |rank: u32, round: u32| (rank * 137 + round * 91) as usize % 700;
+        let mut digest = Digest::default();
+        for round in 1..12 {
+            let distance = (round * 5 + seed as u32) % size;
+            let (to, from) = ((rank + distance) % size, (rank + size - distance) % size);
+            let mut got = vec![0_u8; len(from, round)];
+            let given = vec![rank as u8; len(rank, round)];
+            world.sendrecv(&given, to, 1, &mut got, from, 1)?;
+            digest.add(node.now_ns());
+            got.iter().for_each(|&byte| digest.add(byte.into()));
+            node.compute_ns(u64::from(rank * 77 + round) % 900);
+            let mut sum = [0];
+            if round % 4 == 0 {
+                world.allreduce(&[digest.0 >> 8], &mut sum, Op::Max)?;
+                world.barrier()?;
+            }
+            digest.add(sum[0] ^ node.now_ns());
+        }
+        mpi.finalize()?;
+        Ok(digest.0 as i32)
+    }
+
+    /// Statuses and all that nodes have counted.
+    fn trace(
+        extents: [u16; 3],
+        (seed, processors): (u64, usize),
+        program: impl Fn(&Node<'_, '_>) -> i32 + Sync,
+    ) -> (Statuses, String) {
+        let cluster = Cluster::new(extents)
+            .mpi_memory(1 << 10)
+            .costs(Costs::BLUE_GENE)
+            .seed(seed)
+            .processors(processors);
+        let (statuses, reports) = cluster.run_and_report(program);
+        (statuses, format!("{reports:?}"))
+    }
+
+    #[test]
+    fn the_trace_is_the_same_on_any_number_of_processors() {
+        for extents in [[2, 1, 1], [5, 1, 1], [3, 2, 1], [4, 3, 2], [1, 2, 9]] {
+            for seed in 0..3 {
+                let run = |processors| {
+                    trace(extents, (seed, processors), |node| {
+                        trade(node, seed).expect("a trade")
+                    })
+                };
+                let one = run(1);
+                assert!(one.0.is_ok(), "{:?}", one.0);
+                for processors in [2, 3, 7] {
+                    assert!(run(processors) == one, "{extents:?} {seed} {processors}");
+                }
+            }
+        }
+    }
+
+    /// Two processes give up at nearly the same time, in different blocks.
+    #[test]
+    fn what_fails_first_in_virtual_time_ends_the_job() {
+        let program = |node: &Node<'_, '_>| {
+            match node.rank() {
+                1 => node.compute_ns(5_050),
+                7 => node.compute_ns(5_000),
+                _ => Mpi::new(node).world().barrier().expect("a barrier"),
+            }
+            panic!("enough");
+        };
+        let (one, _) = trace([2, 2, 2], (0, 1), program);
+        assert!(matches!(&one, Err(Failure::Panic { .. })), "{one:?}");
+        for processors in [2, 3, 8] {
+            assert_eq!(trace([2, 2, 2], (0, processors), program).0, one);
+        }
+    }
+
+    #[test]
+    fn all_who_wait_for_ever_are_told_on_any_number_of_processors() {
+        let program = |node: &Node<'_, '_>| {
+            if node.rank() != 4 {
+                Mpi::new(node).world().barrier().expect("a barrier");
+            }
+            0
+        };
+        let (one, _) = trace([3, 2, 1], (0, 1), program);
+        assert!(matches!(&one, Err(Failure::Hang(calls)) if calls.len() == 6));
+        for processors in [2, 3, 6] {
+            assert_eq!(trace([3, 2, 1], (0, processors), program).0, one);
+        }
     }
 }

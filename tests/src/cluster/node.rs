@@ -53,7 +53,7 @@ impl<E: Matching> Kernel<E> for NodeKernel<'_, '_, '_, E> {
     fn count(&mut self, adi: &Adi<Sound, E>) {
         let Node { shared, rank, .. } = *self.node;
         if let Some(carrier) = shared.carrier() {
-            let torus = shared.bodies[rank].torus.borrow();
+            let torus = shared.body(rank).torus.borrow();
             carrier.counts(rank, adi, torus.router(), shared.times(rank));
         }
     }
@@ -77,11 +77,13 @@ impl<E: Matching> Kernel<E> for NodeKernel<'_, '_, '_, E> {
             AbortReason::MpiAbort => String::from("MPI_Abort"),
             AbortReason::MpiError(text) => text.to_owned(),
         };
-        self.node.shared.fail(Failure::Abort {
-            rank: self.node.rank(),
+        let rank = self.node.rank();
+        let abort = Failure::Abort {
+            rank,
             status,
             message,
-        });
+        };
+        self.node.shared.fail(rank, abort);
         self.node.shared.leave(self.node.yielder)
     }
 }
@@ -99,7 +101,7 @@ impl<E: Matching> Env<E> for Node<'_, '_, E> {
             }
             Looks::Timed(_, costs) => shared.spend(self.rank, costs.call_ns),
         }
-        let adi = &mut *shared.bodies[self.rank].adi.borrow_mut();
+        let adi = &mut *shared.body(self.rank).adi.borrow_mut();
         let mut kernel = NodeKernel {
             node: self,
             memory: Counted::default(),
@@ -155,7 +157,7 @@ impl<'a, 'm, E: Matching> Node<'a, 'm, E> {
 
     /// Number of processes.
     pub fn size(&self) -> u32 {
-        self.shared.bodies.len() as u32
+        self.shared.size() as u32
     }
 
     /// Virtual time in nanoseconds.

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 use std::panic::resume_unwind;
 
 use corosensei::Yielder;
@@ -16,11 +17,12 @@ use mpi_adi::protocol::Sound;
 use msg_layer::{Class, Port};
 use net_torus::Torus;
 
+use super::blocks::{Block, Failed, NEVER, Says};
 use super::carrier::Carrier;
 use super::strands;
 use super::timed::{Counted, Processor};
 use super::wires::{Looks, WireEnd, Wires};
-use super::{Failure, Watched};
+use super::{Ended, Failure, Watched};
 use crate::measure::timed::Costs;
 use crate::random::{Random, Stream};
 
@@ -62,8 +64,11 @@ pub(super) enum Phase {
 pub(super) type Strand<'a> = strands::Strand<'a, ()>;
 
 pub(super) struct Shared<'m, E = Engine> {
-    pub(super) bodies: Vec<Body<'m, E>>,
-    pub(super) wires: &'m Wires,
+    /// Of the nodes that are here.
+    bodies: Vec<Body<'m, E>>,
+    /// Which these are: all, or a block of the machine. What follows is by rank, of the whole machine.
+    here: Range<usize>,
+    pub(super) wires: &'m Wires<'m>,
     pub(super) random: RefCell<Random>,
     pub(super) phases: Vec<Cell<Phase>>,
     /// Empty where there is no cost model.
@@ -71,8 +76,11 @@ pub(super) struct Shared<'m, E = Engine> {
     /// By rank: when its program has ended.
     ends: Vec<Cell<Option<u64>>>,
     ended: Cell<usize>,
+    /// Programs of other blocks that had ended when the blocks met.
+    ended_elsewhere: Cell<usize>,
     calls: Vec<Cell<Option<CallNote>>>,
-    failure: RefCell<Option<Failure>>,
+    /// What has ended the job, and when; nothing more is known of what happened in another block.
+    failure: RefCell<Option<(Failed, Option<Failure>)>>,
     /// By rank: what the program has ended with.
     statuses: Vec<Cell<Option<i32>>>,
     /// Of programs that cannot be unwound.
@@ -83,26 +91,28 @@ pub(super) struct Shared<'m, E = Engine> {
 pub(super) struct Over;
 
 impl<'m, E: Matching> Shared<'m, E> {
-    /// Before the first step.
+    /// Before the first step of a machine of so many nodes, those of `bodies` being here.
     pub(super) fn new(
         bodies: Vec<Body<'m, E>>,
-        wires: &'m Wires,
+        nodes: usize,
+        wires: &'m Wires<'m>,
         seed: u64,
         carrier: Option<&'m dyn Carrier<E>>,
     ) -> Self {
-        let nodes = bodies.len();
         let processors = match wires.looks {
             Looks::Drawn(_) => 0,
             Looks::Timed(..) => nodes,
         };
         Shared {
             bodies,
+            here: wires.block.map_or(0..nodes, Block::ranks),
             wires,
             random: RefCell::new(Random::new(seed, Stream::Cluster)),
             phases: vec![Cell::new(Phase::Computing); nodes],
             processors: vec![Processor::default(); processors],
             ends: vec![Cell::new(None); nodes],
             ended: Cell::new(0),
+            ended_elsewhere: Cell::new(0),
             calls: vec![Cell::new(None); nodes],
             failure: RefCell::new(None),
             statuses: vec![Cell::new(None); nodes],
@@ -115,20 +125,22 @@ impl<'m, E: Matching> Shared<'m, E> {
         &self,
         strands: &mut [Strand<'_>],
         watch: &mut dyn FnMut(Watched) -> bool,
-    ) -> Result<Vec<i32>, Failure> {
+    ) -> Ended {
+        let first = self.here.start;
         let mut turns = 0;
-        while let Some(rank) = self.choose() {
-            self.resume(&mut strands[rank], rank);
-            turns += 1;
-            if turns % TURNS_PER_LOOK == 0 && !watch(self.watched()) {
-                self.fail(Failure::Stopped);
+        loop {
+            while let Some(rank) = self.choose() {
+                self.resume(&mut strands[rank - first], rank);
+                turns += 1;
+                if turns % TURNS_PER_LOOK == 0 && !watch(self.watched()) {
+                    self.fail(first as u32, Failure::Stopped);
+                }
+            }
+            if !self.meet() {
+                break;
             }
         }
-        if !self.is_over() && self.ended.get() < strands.len() {
-            let calls = self.calls.iter().map(Cell::get).collect();
-            self.fail(Failure::Hang(calls));
-        }
-        for (rank, strand) in strands.iter_mut().enumerate() {
+        for (rank, strand) in (first..).zip(strands) {
             match self.carrier {
                 Some(_) => strand.abandon(),
                 // It finds that the job is over, and unwinds.
@@ -137,8 +149,8 @@ impl<'m, E: Matching> Shared<'m, E> {
             }
         }
         match self.failure.take() {
-            Some(failure) => Err(failure),
-            None => Ok({ self.statuses.iter() }
+            Some((_, failure)) => Err(failure),
+            None => Ok({ self.statuses[self.here.clone()].iter() }
                 .map(|status| {
                     status
                         .get()
@@ -148,7 +160,69 @@ impl<'m, E: Matching> Shared<'m, E> {
         }
     }
 
-    /// Whose program is to go on; `None`: nothing moves any more, or the job is over.
+    /// Meets the other blocks, if there are any. False: the job is over.
+    fn meet(&self) -> bool {
+        let mut ended = self.ended.get();
+        let (Some(block), Looks::Timed(events, _)) = (self.wires.block, &self.wires.looks) else {
+            self.fail_if_they_hang(ended);
+            return false;
+        };
+        let met = block.meet(Says {
+            next: events.borrow().peek().unwrap_or(NEVER),
+            ended,
+            failed: self.failure.borrow().as_ref().map(|(failed, _)| *failed),
+            is_unsettled: self.carrier.is_some_and(Carrier::is_unsettled),
+        });
+        if let Some(first) = met.failed {
+            let own = &mut *self.failure.borrow_mut();
+            if own.as_ref().is_none_or(|(failed, _)| *failed != first) {
+                *own = Some((first, None));
+            }
+            if let Some(carrier) = self.carrier {
+                carrier.settles(first.now_ns, first.rank + 1);
+            }
+            return false;
+        }
+        ended = met.ended;
+        self.ended_elsewhere.set(ended - self.ended.get());
+        if met.is_unsettled
+            && let Some(carrier) = self.carrier
+        {
+            carrier.settles(met.next, 0);
+        }
+        if met.next == NEVER {
+            self.fail_if_they_hang(ended);
+            return false;
+        }
+        self.wires.take_arrivals(events);
+        true
+    }
+
+    /// Nothing moves any more, and so many programs have ended.
+    fn fail_if_they_hang(&self, ended: usize) {
+        if !self.is_over() && ended < self.size() {
+            let calls = self.calls[self.here.clone()].iter();
+            let hang = Failure::Hang(calls.map(Cell::get).collect());
+            self.fail(self.here.start as u32, hang);
+        }
+    }
+
+    /// The node of `rank`, which is here.
+    pub(super) fn body(&self, rank: usize) -> &Body<'m, E> {
+        &self.bodies[rank - self.here.start]
+    }
+
+    /// The nodes that are here, by rank.
+    pub(super) fn bodies(&self) -> impl Iterator<Item = (usize, &Body<'m, E>)> {
+        self.here.clone().zip(&self.bodies)
+    }
+
+    /// Nodes of the machine.
+    pub(super) fn size(&self) -> usize {
+        self.phases.len()
+    }
+
+    /// Whose program is to go on; `None`: nothing moves any more by itself, or the job is over.
     fn choose(&self) -> Option<usize> {
         match &self.wires.looks {
             Looks::Drawn(ready) => self.draw(ready),
@@ -159,7 +233,7 @@ impl<'m, E: Matching> Shared<'m, E> {
     fn watched(&self) -> Watched {
         Watched {
             now_ns: self.wires.now.get(),
-            ended: self.ended.get(),
+            ended: self.ended.get() + self.ended_elsewhere.get(),
         }
     }
 
@@ -256,7 +330,7 @@ impl<'m, E: Matching> Shared<'m, E> {
 
     /// The node has something to do, without news.
     fn can_go_on(&self, rank: usize) -> bool {
-        let torus = self.bodies[rank].torus.borrow();
+        let torus = self.body(rank).torus.borrow();
         let router = torus.router();
         let can_send = self.processors[rank].owes() && Port::can_inject(router, Class::Normal);
         router.has_received() || can_send
@@ -264,7 +338,7 @@ impl<'m, E: Matching> Shared<'m, E> {
 
     /// The node does what it has to do, while its program is not in a call.
     fn serve(&self, rank: usize, costs: &Costs, yielder: &Yielder<(), ()>) {
-        let adi = &mut *self.bodies[rank].adi.borrow_mut();
+        let adi = &mut *self.body(rank).adi.borrow_mut();
         let mut moved = true;
         while moved {
             self.catch_up(rank, Phase::Computing, yielder);
@@ -309,9 +383,11 @@ impl<'m, E: Matching> Shared<'m, E> {
         }
     }
 
-    /// The job is over, for this reason unless there is one already.
-    pub(super) fn fail(&self, failure: Failure) {
-        self.failure.borrow_mut().get_or_insert(failure);
+    /// The job is over, by what the program of `rank` does, for this reason unless there is one already.
+    pub(super) fn fail(&self, rank: u32, failure: Failure) {
+        let now_ns = self.wires.now.get();
+        let failed = Failed { now_ns, rank };
+        { self.failure.borrow_mut() }.get_or_insert((failed, Some(failure)));
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -344,7 +420,7 @@ impl<'m, E: Matching> Shared<'m, E> {
     fn resume(&self, strand: &mut Strand<'_>, rank: usize) {
         let before = RUNNING.replace(Some(rank));
         if let Some(carrier) = self.carrier {
-            carrier.goes_on(rank);
+            carrier.goes_on(rank, self.wires.now.get());
         }
         strand.resume();
         RUNNING.set(before);

@@ -72,12 +72,12 @@ impl UserMemory for Counted {
 
 impl<E: Matching> Shared<'_, E> {
     /// Lets routers and nodes whose programs have ended do what is planned, until a program is to go on: whose.
-    /// `None`: nothing moves any more.
+    /// `None`: nothing moves any more, before the horizon of these nodes if they are a block.
     pub(super) fn next_event(&self, events: &RefCell<Events>, costs: &Costs) -> Option<usize> {
         while !self.is_over() {
-            let (now, rank) = events.borrow_mut().next()?;
+            let (now, rank) = events.borrow_mut().next(self.wires.horizon())?;
             self.wires.now.set(now);
-            let moved = self.bodies[rank].torus.borrow_mut().step(now);
+            let moved = self.body(rank).torus.borrow_mut().step(now);
             let processor = &self.processors[rank];
             if now < processor.busy_until.get() {
                 continue;
@@ -91,7 +91,7 @@ impl<E: Matching> Shared<'_, E> {
                 Phase::Asleep | Phase::Interruptible(_) => {}
                 // It may have to answer, and to send what its program left behind.
                 Phase::Finished => {
-                    let adi = &mut *self.bodies[rank].adi.borrow_mut();
+                    let adi = &mut *self.body(rank).adi.borrow_mut();
                     if self.timed_step(rank, adi, &mut Counted::default(), costs) {
                         let until = processor.busy_until.get();
                         events.borrow_mut().plan(until, rank);
@@ -104,7 +104,7 @@ impl<E: Matching> Shared<'_, E> {
 
     /// A step of this node may find something to do; its router has `moved`.
     fn has_news(&self, rank: usize, moved: bool) -> bool {
-        let has_received = self.bodies[rank].torus.borrow().router().has_received();
+        let has_received = self.body(rank).torus.borrow().router().has_received();
         has_received || moved && self.processors[rank].owes.get()
     }
 
@@ -157,7 +157,7 @@ impl<E: Matching> Shared<'_, E> {
         costs: &Costs,
     ) -> bool {
         let now = self.wires.now.get();
-        let torus = &mut *self.bodies[rank].torus.borrow_mut();
+        let torus = &mut *self.body(rank).torus.borrow_mut();
         let mut hands = Hands {
             router: torus.router_mut(),
             take: 1,

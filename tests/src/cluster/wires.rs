@@ -1,4 +1,6 @@
-//! The links of a cluster: frames in memory, from one pool for all, and which nodes they give something to do.
+//! The links of a cluster: frames in memory, from one pool for all, and which nodes they give something to do. Of a machine
+//! in [blocks](super::blocks) each has the wires on which its own nodes take, and what their neighbours need to know of
+//! those that lead out of it.
 #![forbid(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
@@ -8,6 +10,7 @@ use net_torus::sim::{IN_FLIGHT, MTU};
 use net_torus::wire::MIN_MTU;
 use net_torus::{Direction, Link, Shape};
 
+use super::blocks::{Block, NEVER};
 use super::events::Events;
 use super::ready::Ready;
 use crate::measure::timed::Costs;
@@ -35,6 +38,17 @@ impl Wire {
         busy_until: 0,
         is_awaited: false,
     };
+
+    /// The frame with this number is the last one to come.
+    fn append(&mut self, frames: &mut [Frame], at: u32) {
+        frames[at as usize].next = NONE;
+        match self.count {
+            0 => self.first = at,
+            _ => frames[self.last as usize].next = at,
+        }
+        self.last = at;
+        self.count += 1;
+    }
 }
 
 struct Frame {
@@ -54,7 +68,7 @@ pub(super) enum Looks {
 }
 
 /// All links of a machine. A link that carries nothing has no buffer.
-pub(super) struct Wires {
+pub(super) struct Wires<'w> {
     /// By the node that takes, then by its side: a node looks at all of its own at each step.
     wires: RefCell<Vec<[Wire; 6]>>,
     frames: RefCell<Vec<Frame>>,
@@ -62,25 +76,56 @@ pub(super) struct Wires {
     pub(super) looks: Looks,
     /// Virtual time in nanoseconds.
     pub(super) now: Cell<u64>,
+    /// The block that these nodes are; `None`: they are the whole machine.
+    pub(super) block: Option<&'w Block<'w>>,
 }
 
-impl Wires {
-    /// Those of a machine of so many nodes, each of which has something to do. With costs they take time.
-    pub(super) fn new(nodes: usize, costs: Option<Costs>) -> Wires {
+impl<'w> Wires<'w> {
+    /// Those of a machine of so many nodes, or of a block of it: each node has something to do. With costs they take
+    /// time.
+    pub(super) fn new(
+        nodes: usize,
+        costs: Option<Costs>,
+        block: Option<&'w Block<'w>>,
+    ) -> Wires<'w> {
+        let here = block.map_or(0..nodes, Block::ranks);
         Wires {
             wires: RefCell::new(vec![[Wire::EMPTY; 6]; nodes]),
             frames: RefCell::default(),
             free: RefCell::default(),
             looks: match costs {
                 None => Looks::Drawn(RefCell::new(Ready::all(nodes))),
-                Some(costs) => Looks::Timed(RefCell::new(Events::at_start(nodes)), costs),
+                Some(costs) => Looks::Timed(RefCell::new(Events::at_start(nodes, here)), costs),
             },
             now: Cell::new(0),
+            block,
         }
     }
 
+    /// Until when the nodes can go on by themselves.
+    pub(super) fn horizon(&self) -> u64 {
+        self.block.map_or(NEVER, Block::horizon)
+    }
+
+    /// Takes the frames that other blocks have sent.
+    pub(super) fn take_arrivals(&self, events: &RefCell<Events>) {
+        let Some(block) = self.block else {
+            return;
+        };
+        let frames = &mut *self.frames.borrow_mut();
+        let (mut wires, mut events) = (self.wires.borrow_mut(), events.borrow_mut());
+        block.take(|there, side, arrival, bytes| {
+            let at = self.frame(frames);
+            let frame = &mut frames[at as usize];
+            frame.bytes[..bytes.len()].copy_from_slice(bytes);
+            (frame.len, frame.arrival) = (bytes.len(), arrival);
+            wires[there][usize::from(side)].append(frames, at);
+            events.plan(arrival, there);
+        });
+    }
+
     /// The ends of the links of the node with this rank, by direction.
-    pub(super) fn ends(&self, shape: &Shape, rank: u32) -> [Option<WireEnd<'_>>; 6] {
+    pub(super) fn ends<'a>(&'a self, shape: &Shape, rank: u32) -> [Option<WireEnd<'a>>; 6] {
         let here = shape.coord(rank).expect("a rank of the machine");
         Direction::ALL.map(|direction| {
             let there = shape.neighbour(here, direction)?;
@@ -132,7 +177,7 @@ impl Wires {
 
 /// One end of a link: as a [`SimLink`](net_torus::sim::SimLink), reliable and in order.
 pub(super) struct WireEnd<'a> {
-    wires: &'a Wires,
+    wires: &'a Wires<'a>,
     here: u32,
     there: u32,
     direction: u8,
@@ -204,7 +249,6 @@ impl Link for WireEnd<'_> {
                 }
             };
         }
-        frame.next = NONE;
         match &self.wires.looks {
             Looks::Drawn(ready) => ready.borrow_mut().insert(there),
             Looks::Timed(events, costs) => {
@@ -212,15 +256,17 @@ impl Link for WireEnd<'_> {
                 wire.busy_until = now + costs.carries(frame.len);
                 wire.is_awaited = false;
                 frame.arrival = now + costs.hop_ns.max(1);
+                if let Some(block) = self.wires.block
+                    && !block.has(there)
+                {
+                    block.send(there, self.back, frame.arrival, &frame.bytes[..frame.len]);
+                    self.wires.free.borrow_mut().push(at);
+                    return true;
+                }
                 events.borrow_mut().plan(frame.arrival, there);
             }
         }
-        match wire.count {
-            0 => wire.first = at,
-            _ => frames[wire.last as usize].next = at,
-        }
-        wire.last = at;
-        wire.count += 1;
+        wire.append(frames, at);
         true
     }
 }
@@ -232,15 +278,15 @@ mod tests {
     const FRAME: usize = 100;
 
     /// All looks that are planned from now on, beside those at the start.
-    fn looks(wires: &Wires) -> Vec<(u64, usize)> {
+    fn looks(wires: &Wires<'_>) -> Vec<(u64, usize)> {
         let Looks::Timed(events, _) = &wires.looks else {
             return Vec::new();
         };
-        let all = std::iter::from_fn(|| events.borrow_mut().next());
+        let all = std::iter::from_fn(|| events.borrow_mut().next(NEVER));
         all.filter(|&(time, _)| time > 0).collect()
     }
 
-    fn pair(wires: &Wires) -> WireEnd<'_> {
+    fn pair<'a>(wires: &'a Wires<'a>) -> WireEnd<'a> {
         let shape = Shape::new([2, 1, 1], [false; 3]).expect("a shape");
         let [plus, ..] = wires.ends(&shape, 0);
         plus.expect("a link")
@@ -252,7 +298,7 @@ mod tests {
         let costs = Costs::BLUE_GENE;
         let arrival = (costs.hop_ns, 1);
         for refused in 0..3 {
-            let wires = Wires::new(2, Some(costs));
+            let wires = Wires::new(2, Some(costs), None);
             let mut end = pair(&wires);
             assert!(end.transmit(|_| FRAME));
             for _ in 0..refused {
@@ -271,7 +317,7 @@ mod tests {
     #[test]
     fn a_router_that_holds_back_is_looked_at_again() {
         let costs = Costs::BLUE_GENE;
-        let wires = Wires::new(2, Some(costs));
+        let wires = Wires::new(2, Some(costs), None);
         assert!(!pair(&wires).transmit(|_| 0));
         assert_eq!(looks(&wires), [(costs.carries(CHUNK_BYTES), 0)]);
     }

@@ -48,6 +48,8 @@ pub struct Scale {
     pub costs: Costs,
     /// The seed of the devices' tables.
     pub seed: u64,
+    /// Threads, each with a block of the nodes; what is measured is the same.
+    pub processors: usize,
 }
 
 /// What a run took.
@@ -109,7 +111,8 @@ impl Scale {
             .mpi_memory(self.others_memory)
             .mpi_memory_of(0, self.mpi_memory)
             .costs(self.costs)
-            .seed(self.seed);
+            .seed(self.seed)
+            .processors(self.processors);
         let (job, reports) =
             cluster.run_watched::<Engine>(run, &mut |Watched { now_ns, .. }| {
                 let part = done.load(Ordering::Relaxed) as f64 / steps as f64;
@@ -255,6 +258,7 @@ mod tests {
             others_memory: 4 << 10,
             costs: Costs::BLUE_GENE,
             seed: 1,
+            processors: 1,
         }
     }
 
@@ -273,6 +277,13 @@ mod tests {
         ] {
             let [one, other] = [scale(program), scale(program)].map(run);
             assert_eq!(one, other);
+            for processors in [2, 3] {
+                let several = Scale {
+                    processors,
+                    ..scale(program)
+                };
+                assert_eq!(run(several), one, "{processors}");
+            }
             assert!(one.ns > 0 && one.peak_bytes <= 4 << 10, "{one:?}");
         }
     }

@@ -2,6 +2,7 @@
 //! own, and what goes wrong is told in the same words.
 
 use midplane_harness::{self as harness, Ended, program};
+use serde_json::Value;
 
 /// `midplane run --on cluster`; the program's name is completed.
 fn run(options: &[&str], name: &str, arguments: &[&str]) -> Ended {
@@ -189,4 +190,67 @@ fn sizes_are_swept_and_written() {
 fn functions_with_the_c_librarys_names_are_the_programs() {
     let ended = run(&["-n", "4"], "own_names.c", &[]).expect(0);
     assert!(ended.stdout.ends_with(" functions, 0 wrong\n"), "{ended}");
+}
+
+/// What a job says and reports, without the host's time and where its processes lie in memory.
+fn seen(options: &[&str], name: &str, arguments: &[&str]) -> (Ended, Value) {
+    let options = [&["--on", "cluster", "--torus", "4x2x2"], options].concat();
+    let (ended, mut report) = harness::run_with_report(&options, name, arguments);
+    report["seconds"] = Value::Null;
+    if arguments == ["fault"] {
+        report["message"] = Value::Null;
+    }
+    (ended, report)
+}
+
+/// What the nodes do, count and say, and when, is the same bit by bit whatever part of them each process has: parts of
+/// whole planes, and others; where all goes well, and where a program ends the job in the middle of what others do.
+#[test]
+fn several_processors_change_nothing_but_the_hosts_time() {
+    for (name, arguments) in [
+        ("killer.c", &["2", "1024"][..]),
+        ("app_halo.c", &[]),
+        ("app_sort.c", &[]),
+        ("conf_comm.c", &[]),
+        ("moments.c", &[]),
+        ("moments.c", &["abort"]),
+        ("moments.c", &["fault"]),
+        ("moments.c", &["mpi_abort"]),
+        ("moments.c", &["error"]),
+        ("moments.c", &["exit"]),
+        ("moments.c", &["wait"]),
+    ] {
+        let memory = ["--mpi-memory", "1K"];
+        let (one, report) = seen(&memory, name, arguments);
+        for processors in ["2", "3"] {
+            let options = [&memory[..], &["--processors", processors]].concat();
+            let (several, its_report) = seen(&options, name, arguments);
+            let what = format!("{name} {arguments:?} on {processors} processors: {several}");
+            assert_eq!(several.stdout, one.stdout, "{what}");
+            assert_eq!(several.status, one.status, "{what}");
+            assert_eq!(its_report, report, "{what}");
+        }
+    }
+}
+
+/// Who is where in a grid or a graph all processes know: to make its communicator they agree on a context, as for a
+/// duplicate. What each has chosen they tell each other in some more messages than there are processes, not in as many
+/// as there are pairs.
+#[test]
+fn making_a_communicator_takes_few_messages() {
+    let messages = |way| {
+        let options = ["--on", "cluster", "--quiet", "--torus", "4x4x4"];
+        let (ended, report) = harness::run_with_report(&options, "makes.c", &[way]);
+        ended.expect(0);
+        harness::total(&report, "messages")
+    };
+    let duplicate = messages("duplicate");
+    assert_eq!(duplicate, 12 * 64);
+    for way in ["grid", "placed", "smaller", "graph"] {
+        assert_eq!(messages(way), duplicate, "{way}");
+    }
+    // Six rounds, in some of which a part is sent in two pieces.
+    assert_eq!(messages("split"), duplicate + 441);
+    // On the grid of all, whose processes are no box in the order of its ranks, they agree by a tree.
+    assert_eq!(messages("planes"), duplicate + 252);
 }

@@ -204,3 +204,52 @@ fn faults_that_mean_nothing_are_refused() {
             .says(&[words]);
     }
 }
+
+/// One of the processes that have a cluster's nodes, the first of them, or the tool.
+#[test]
+fn a_cluster_of_several_processes_leaves_none_behind() {
+    let program = program("moments.c");
+    for whom in ["a worker", "the first", "the tool"] {
+        let options = [
+            "run",
+            "-q",
+            "--on",
+            "cluster",
+            "--processors",
+            "3",
+            "-n",
+            "6",
+        ];
+        let mut job = Job::start(&[&options[..], &[&program, "--", "forever"]].concat());
+        job.wait_for("waiting");
+        let tool = job.child.id() as i32;
+        let parent = |pid: i32| {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            let behind_the_name = stat.rsplit(')').next().unwrap_or_default();
+            let parent = behind_the_name.split_whitespace().nth(1);
+            parent.and_then(|parent| parent.parse::<i32>().ok())
+        };
+        let all = marked(&job.mark);
+        let child_of = |of: i32| all.iter().copied().find(|pid| parent(*pid) == Some(of));
+        let first = child_of(tool).expect("a process of the tool's");
+        let worker = child_of(first).expect("a process with nodes");
+        assert_eq!(all.len(), 5, "the tool, the first, and three");
+        let killed = match whom {
+            "a worker" => worker,
+            "the first" => first,
+            _ => tool,
+        };
+        kill_process(Pid::from_raw(killed).unwrap(), Signal::KILL).unwrap();
+        if killed != worker {
+            // The end of the job looks for processes that are left; they may take a moment.
+            while marked(&job.mark).len() > usize::from(killed == first) {
+                std::thread::yield_now();
+            }
+        }
+        let ended = job.end();
+        match killed == tool {
+            true => assert_eq!(ended.status, None, "{whom}: {ended}"),
+            false => drop(ended.expect(1).says(&["killed by signal 9"])),
+        }
+    }
+}

@@ -70,7 +70,7 @@ fn with_node<R>(f: impl FnOnce(&mut LinuxNode, &Asleep) -> R) -> R {
 }
 
 /// The process cannot become a node.
-pub(super) fn boot_failed(why: impl Display) -> ! {
+pub fn boot_failed(why: impl Display) -> ! {
     let name = NodeName(process().map(|p| (p.who.rank, p.who.coord)));
     end::end(End::Boot, 1, &format!("{name}: cannot start: {why}"))
 }

@@ -14,7 +14,9 @@ use mpi_adi::matching::{Engine, Matching};
 use net_torus::coord::{Coord, Rank, Shape};
 use net_torus::router::Router;
 
-use super::boot::{boot_failed, map};
+pub use super::boot::boot_failed;
+use super::boot::map;
+pub use super::end::before_end;
 use super::share::Account;
 use super::{PROCESS, Process, VARIABLE, end};
 use crate::dev::ring::Asleep;
@@ -24,13 +26,16 @@ use crate::host::counters::{LinkFigures, NodeFigures, Sources};
 use crate::host::personality::{BootArgs, Exit, Personality};
 use crate::mem::Bytes;
 
+/// The variable in which the tool says how many processes are to have the nodes; without it, one.
+pub const PROCESSORS: &str = "MIDPLANE_PROCESSORS";
+
 /// Where all nodes say how they fare.
 pub struct Accounts {
     all: &'static [Account; 0],
     shape: Shape,
     /// None of them sleeps but by the cluster.
     word: &'static Asleep,
-    /// Programs that have not ended.
+    /// This process's programs that have not ended.
     running: AtomicU32,
 }
 
@@ -40,15 +45,21 @@ pub struct Told {
     file: File,
     /// Bytes of a program's stack.
     pub stack_bytes: usize,
+    /// Processes that are to have the nodes.
+    pub processors: usize,
     text: String,
 }
 
 impl Told {
-    /// Reads the variable, and takes it from the environment. To be called once, by the only thread.
+    /// Reads the variables, and takes them from the environment. To be called once, by the only thread.
     pub fn read() -> Option<Told> {
         let told = env::var(VARIABLE).ok()?;
         // SAFETY: there is one thread.
         unsafe { env::remove_var(VARIABLE) };
+        let processors = env::var(PROCESSORS).ok();
+        // SAFETY: as above.
+        unsafe { env::remove_var(PROCESSORS) };
+        let processors = processors.and_then(|number| number.parse().ok());
         let mut words = told.splitn(3, ' ');
         let number = words.next()?.parse().ok()?;
         let stack_bytes = words.next()?.parse().ok()?;
@@ -58,6 +69,7 @@ impl Told {
         Some(Told {
             file,
             stack_bytes,
+            processors: processors.unwrap_or(1),
             text,
         })
     }
@@ -69,9 +81,9 @@ impl Told {
         args
     }
 
-    /// The accounts of all nodes, none of which has begun. From now on what fails is explained, on the account of the
-    /// node that goes on.
-    pub fn accounts(&self, shape: Shape) -> Accounts {
+    /// The accounts of all nodes, of which so many are this process's, and have not begun. From now on what fails is
+    /// explained, on the account of the node that goes on.
+    pub fn accounts(&self, shape: Shape, here: u32) -> Accounts {
         let bytes = shape.nodes() as usize * size_of::<Account>();
         let all = map(&self.file, 0, bytes);
         end::explain();
@@ -79,7 +91,7 @@ impl Told {
             all,
             shape,
             word: Box::leak(Box::default()),
-            running: AtomicU32::new(shape.nodes()),
+            running: AtomicU32::new(here),
         }
     }
 }
@@ -130,9 +142,9 @@ impl Accounts {
         }
     }
 
-    /// All programs have ended with these statuses, and what nodes have counted is said.
-    pub fn all_done(&self, statuses: impl IntoIterator<Item = i32>) {
-        for (rank, status) in (0..).zip(statuses) {
+    /// All of this process's programs have ended, these ranks with these statuses, and what nodes have counted is said.
+    pub fn all_done(&self, statuses: impl IntoIterator<Item = (Rank, i32)>) {
+        for (rank, status) in statuses {
             self.of(rank).blackboard.done(status);
         }
     }

@@ -7,6 +7,7 @@
 use core::ffi::{c_int, c_void};
 use core::fmt::Write as _;
 use core::{mem, ptr};
+use std::sync::OnceLock;
 
 use super::process;
 use crate::fault::{Cause, Fault, Map, NodeName, Report};
@@ -29,11 +30,27 @@ const GUARD_BYTES: u64 = 64 << 20;
 /// Where null pointers and what is computed from them point.
 const NULL_BYTES: u64 = 1 << 20;
 
+/// What goes on before a failure is told.
+static BEFORE: OnceLock<fn()> = OnceLock::new();
+
+/// From now on `f` is called before a failure is told, by a signal's handler, too: it must neither allocate nor take
+/// locks. What is said first stands.
+pub fn before_end(f: fn()) {
+    let _ = BEFORE.set(f);
+}
+
+fn about_to_tell() {
+    if let Some(before) = BEFORE.get() {
+        before();
+    }
+}
+
 /// Ends the node; in a job of several the tool then ends the others.
 pub fn end(why: End, status: i32, message: &str) -> ! {
     // SAFETY: all streams; the program is not in the middle of a call of C's library, it is in one of ours.
     unsafe { libc::fflush(ptr::null_mut()) };
     if let Some(process) = process() {
+        about_to_tell();
         process.account.trace.note(frames().into_iter());
         process.account.blackboard.failed(why, status, message);
         if is_traced() {
@@ -171,6 +188,7 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
                 fault.end(map)
             }
         };
+        about_to_tell();
         blackboard.set_fault(signal as u64, at.pc, address);
         process.account.trace.note(frames().into_iter());
         blackboard.failed(why, 1, &message.0);

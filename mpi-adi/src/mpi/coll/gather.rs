@@ -52,6 +52,16 @@ pub(crate) fn allgather<E: Matching>(
     run(comm, function, &mut Ring::new(Ranks::of(comm), data, place))
 }
 
+/// Every process's block of `all`, by rank, to every process. It goes from one process to the next in ever longer runs
+/// of blocks: for short ones, of which all are one area.
+pub(crate) fn allgather_in_runs<E: Matching>(
+    comm: Communicator<'_, E>,
+    function: &'static str,
+    all: Area,
+) -> Result<(), Error> {
+    run(comm, function, &mut Runs::new(Ranks::of(comm), all))
+}
+
 /// The steps of a process that talks to the root, or of the root, which talks to one rank after the other.
 struct Star {
     own: CommRank,
@@ -225,5 +235,102 @@ impl<P: Fn(CommRank) -> Area> Schedule for Ring<P> {
             given: (Buffer::User(given), ranks.after(1)),
             taken: (Buffer::User(to), ranks.before(1)),
         })
+    }
+}
+
+/// In each round what a process has, up to its own block, goes as many places on as it has blocks, and as many blocks
+/// come from as many places back (Bruck et al., 1997). They stay in their places, so that a run of them that goes round
+/// the end is two pieces; where that is, is the same for who gives it and who takes it.
+pub(super) struct Runs {
+    ranks: Ranks,
+    all: Area,
+    /// Blocks that are here at the end of the round.
+    held: u32,
+    /// Of this round: from whom to whom, and what of it is left.
+    distance: u32,
+    given: Run,
+    taken: Run,
+}
+
+/// So many blocks from a rank on, round the end.
+#[derive(Clone, Copy, Default)]
+struct Run {
+    start: u32,
+    count: u32,
+}
+
+impl Run {
+    /// Takes the part of it that does not go round the end.
+    fn piece(&mut self, all: Area, size: u32) -> Option<Buffer> {
+        let count = self.count.min(size - self.start);
+        if count == 0 {
+            return None;
+        }
+        let each = all.len() / size as usize;
+        let piece = all.part(self.start as usize * each, count as usize * each);
+        *self = Run {
+            start: (self.start + count) % size,
+            count: self.count - count,
+        };
+        Some(Buffer::User(piece))
+    }
+}
+
+impl Runs {
+    /// Of blocks of one length.
+    pub(super) fn new(ranks: Ranks, all: Area) -> Self {
+        Runs {
+            ranks,
+            all,
+            held: 1,
+            distance: 0,
+            given: Run::default(),
+            taken: Run::default(),
+        }
+    }
+
+    /// `None`: all blocks are here.
+    fn begin_round(&mut self) -> Option<()> {
+        let Runs { ranks, held, .. } = *self;
+        let count = held.min(ranks.size - held);
+        if count == 0 {
+            return None;
+        }
+        // The last `count` of those that end at the own block, and of those that end where they begin.
+        let ends_back = |back: u32| Run {
+            start: ranks.before((back + count - 1) % ranks.size).0,
+            count,
+        };
+        (self.given, self.taken) = (ends_back(0), ends_back(held));
+        (self.distance, self.held) = (held, held + count);
+        Some(())
+    }
+}
+
+impl Schedule for Runs {
+    fn next(&mut self) -> Option<Step> {
+        let Ranks { size, .. } = self.ranks;
+        if self.given.count == 0 && self.taken.count == 0 {
+            self.begin_round()?;
+        }
+        let tag = ALLGATHER;
+        let (dest, source) = (
+            self.ranks.after(self.distance),
+            self.ranks.before(self.distance),
+        );
+        let pieces = (
+            self.given.piece(self.all, size),
+            self.taken.piece(self.all, size),
+        );
+        match pieces {
+            (Some(given), Some(taken)) => Some(Step::Exchange {
+                tag,
+                given: (given, dest),
+                taken: (taken, source),
+            }),
+            (Some(data), None) => Some(Step::Send { dest, tag, data }),
+            (None, Some(data)) => Some(Step::Receive { source, tag, data }),
+            (None, None) => None,
+        }
     }
 }

@@ -10,6 +10,7 @@
 //! | reduce_scatter | a reduce to each rank in turn | n log2 n a segment |
 //! | gather, scatter | one by one at the root | 1, and n - 1 at the root |
 //! | allgather | ring | n - 1 |
+//! | comm_split | an allgather by runs of blocks that double | log2 n, twice as many at most |
 //! | alltoall | pairs, eight at a time, in all directions; in place by segments | n - 1 |
 //! | scan, exscan | chain, by segments | 2 a segment |
 //! | neighbourhood | all at once | one to each neighbour, one from each |
@@ -83,7 +84,7 @@ pub(crate) use agree::{Holder, agree};
 pub(crate) use alltoall::{alltoall, alltoall_in_place};
 pub(crate) use barrier::barrier;
 pub(crate) use bcast::bcast;
-pub(crate) use gather::{allgather, gather, scatter};
+pub(crate) use gather::{allgather, allgather_in_runs, gather, scatter};
 pub(crate) use reduce::{Elements, allreduce, combine_local, predefined, reduce, reduce_scatter};
 pub(crate) use run::Combine;
 pub(crate) use running::{Plan, Running, room};

@@ -124,6 +124,13 @@ impl<E: Matching> Communicator<'_, E> {
         })
     }
 
+    /// Every process's part of `all`, by rank, becomes known to all. The parts are short, and one as long as another.
+    pub(crate) fn share_bytes(self, function: &'static str, all: &mut [u8]) -> Result<(), Error> {
+        // SAFETY: the call is over, with all of its requests, before the slice is free again.
+        let all = Area::from(unsafe { writing(all) });
+        coll::allgather_in_runs(self, function, all)
+    }
+
     /// `part` says which of the bytes given go to each rank, `place` where what comes from it goes.
     pub(crate) fn alltoall_bytes(
         self,

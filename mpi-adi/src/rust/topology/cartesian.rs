@@ -91,20 +91,8 @@ pub(super) fn create(
 ) -> Option<CartesianCommunicator> {
     let function = "MPI_Cart_create";
     let grid = fatal(function, grid(comm, dims, periods));
-    let rank = comm.run(function, |core| Ok(topology::rank_in(core, &grid, reorder)));
-    make(function, comm, rank.map(|_| 0), rank.unwrap_or(0), grid)
-}
-
-fn make(
-    function: &'static str,
-    comm: &SimpleCommunicator,
-    color: Option<u32>,
-    key: u32,
-    grid: Grid,
-) -> Option<CartesianCommunicator> {
-    let split =
-        |core: comm::Communicator<'_>| core.make_split(function, &mut ready, color, key as i32);
-    let made = comm.run(function, split)?;
+    let make = |core: comm::Communicator<'_>| core.make_grid(function, &mut ready, &grid, reorder);
+    let made = comm.run(function, make)?;
     Some(CartesianCommunicator(comm.made(made, Some(grid))))
 }
 
@@ -210,10 +198,11 @@ impl CartesianCommunicator {
             self.grid().dimensions().len(),
             "a choice for each dimension"
         );
-        let rank = self.rank() as u32;
-        let (part, number) = self.grid().part(rank, retain);
-        let made = make("MPI_Cart_sub", &self.0, Some(number), rank, part);
-        made.expect("a color has a communicator")
+        let (function, grid) = ("MPI_Cart_sub", self.grid());
+        let make =
+            |core: comm::Communicator<'_>| core.make_part(function, &mut ready, grid, retain);
+        let made = self.0.run(function, make).expect("in its own part");
+        CartesianCommunicator(self.0.made(made, Some(grid.part(retain))))
     }
 }
 

@@ -5,7 +5,7 @@ use crate::device::memory::area::Area;
 use crate::mpi::coll::alltoall::{InPlace, Pairs};
 use crate::mpi::coll::barrier::Dissemination;
 use crate::mpi::coll::bcast::Bcast;
-use crate::mpi::coll::gather::{Gather, Ring, Scatter};
+use crate::mpi::coll::gather::{Gather, Ring, Runs, Scatter};
 use crate::mpi::coll::reduce::{Reduce, ReduceScatter, ThroughRoot};
 use crate::mpi::coll::scan::Scan;
 use crate::mpi::coll::schedule::{Ranks, Schedule, Step};
@@ -243,6 +243,24 @@ fn an_allgather_puts_every_ranks_bytes_in_its_place_everywhere() {
     });
 }
 
+#[test]
+fn an_allgather_in_runs_takes_few_messages_whatever_the_size() {
+    for size in 1..32 {
+        let all = span(0, size as usize * ELEMENT);
+        let place = |rank: u32| all.part(rank as usize * ELEMENT, ELEMENT);
+        let fill = |rank: u32, process: &mut Process| own(place(rank))(rank, process);
+        let mut processes = run(size, fill, |ranks| Runs::new(ranks, all));
+        let rounds = size.next_power_of_two().trailing_zeros() as usize;
+        for process in &mut processes {
+            for from in 0..size {
+                let expected = row(|i| element(from, i), 1);
+                check(process, place(from), &expected, "the place");
+            }
+            assert!((rounds..=2 * rounds).contains(&process.sent), "{size}");
+        }
+    }
+}
+
 /// What goes from one rank to another: as long for both.
 fn between(from: u32, to: u32, elements: usize) -> Vec<u8> {
     let len = elements.saturating_sub((from + to) as usize % 3);
@@ -317,6 +335,7 @@ fn a_schedule_that_is_over_stays_over() {
         over(Gather::new(ranks, data, parts, root));
         over(Scatter::new(ranks, parts, data, root));
         over(Ring::new(ranks, data, parts));
+        over(Runs::new(ranks, data));
         over(Pairs::new(ranks, parts, parts));
         over(InPlace::new(ranks, parts));
     }

@@ -1,0 +1,382 @@
+//! Several processes, each of which has a block of the nodes and its own place for the programs' data.
+//!
+//! ```text
+//!   the process that was started: what is printed, in order            no nodes; it ends as the first worker that dies
+//!      ^  ^
+//!      |  |  prints with their times; "nothing comes before this time"
+//!   worker 0 <--> worker 1 ..   a block each; frames and times in memory that they share (`Block`)
+//! ```
+//! The workers are forked before anything is set up. What a worker prints goes to the first process, which hands it to
+//! the tool in the order of virtual time and, of one time, of ranks: that in which one process prints it. A worker that
+//! fails meets the others before it says so, so that what counts is what has failed first.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::ffi::c_int;
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use kernel_rt::board::linux::carried::before_end;
+use midplane_tests::{Block, Division, Failed};
+
+use crate::rank::{MOST_PRINTED, hand_on};
+
+/// A time and a rank: what happens before it has an earlier time, or the same one and a lower rank.
+pub type Moment = (u64, u32);
+
+/// After all that happens.
+pub const END: Moment = (u64::MAX, u32::MAX);
+
+/// What a message of a worker is, in place of a stream's number.
+const MARK: u32 = 0;
+/// The rank waits for ever, in the function whose name follows.
+const WAITS: u32 = 3;
+/// Bytes of the moment, and of the stream or what is in place of it.
+const HEAD_BYTES: usize = 16;
+/// Greatest message: a mark and a rank stand before what is printed.
+const MESSAGE_BYTES: usize = HEAD_BYTES + MOST_PRINTED + 64;
+
+/// Nanoseconds between two looks at what other processes have said.
+const LOOK_NS: i64 = 50_000;
+
+unsafe extern "C" {
+    /// The C library's `fork`, whatever the program calls so.
+    fn __fork() -> libc::pid_t;
+}
+
+/// This process, if it is a worker. It is set before the data of the ranks is looked at, so that all of them find it.
+static WORKER: OnceLock<&'static Worker> = OnceLock::new();
+
+/// The worker that this process is; `None`: it has all nodes.
+pub fn worker() -> Option<&'static Worker> {
+    WORKER.get().copied()
+}
+
+/// A process with a block of the nodes.
+pub struct Worker {
+    pub block: Block<'static>,
+    first: OwnedFd,
+    /// Marks of all workers that the first process has heeded.
+    heeded: &'static AtomicU64,
+    /// Marks of this one.
+    marks: Cell<u64>,
+    /// What goes on.
+    now: Cell<Moment>,
+    has_printed: Cell<bool>,
+    is_failing: Cell<bool>,
+}
+
+// SAFETY: the process has one thread.
+unsafe impl Sync for Worker {}
+
+/// What a process is after it has been divided.
+pub enum Role {
+    Worker(&'static Worker),
+    First(First),
+}
+
+/// Divides the process.
+pub fn divide(division: Division) -> io::Result<Role> {
+    let words = shared_words(division.words() + 1)?;
+    let (heeded, words) = words.split_last().expect("one word at least");
+    let mut workers = Vec::new();
+    // SAFETY: a system call that touches no memory.
+    let us = unsafe { libc::getpid() };
+    for own in 0..division.count() {
+        let (ours, its) = messages()?;
+        // SAFETY: the process has one thread, so that the child has all of it.
+        match unsafe { __fork() } {
+            -1 => return Err(io::Error::last_os_error()),
+            0 => {
+                die_with(us);
+                let worker = Box::leak(Box::new(Worker {
+                    block: Block::new(division, own, words, rest),
+                    first: its,
+                    heeded,
+                    marks: Cell::new(0),
+                    now: Cell::new((0, 0)),
+                    has_printed: Cell::new(false),
+                    is_failing: Cell::new(false),
+                }));
+                let _ = WORKER.set(worker);
+                before_end(about_to_fail);
+                return Ok(Role::Worker(worker));
+            }
+            number => workers.push(Heard::new(number, ours)),
+        }
+    }
+    Ok(Role::First(First { workers, heeded }))
+}
+
+fn about_to_fail() {
+    if let Some(worker) = worker() {
+        worker.about_to_fail();
+    }
+}
+
+/// Memory of zeros that the processes share which are forked from now on.
+fn shared_words(count: usize) -> io::Result<&'static [AtomicU64]> {
+    // SAFETY: a new mapping, of addresses that the system chooses; it stays for ever, and zeros are valid words.
+    unsafe {
+        let words = libc::mmap(
+            ptr::null_mut(),
+            count * size_of::<AtomicU64>(),
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+            -1,
+            0,
+        );
+        if words == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(std::slice::from_raw_parts(words.cast(), count))
+    }
+}
+
+/// Two ends of a socket that keeps messages apart.
+fn messages() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [0; 2];
+    let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
+    // SAFETY: writes two descriptors there, which belong to nothing else.
+    unsafe {
+        match libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()) {
+            0 => Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1]))),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+/// A worker without the first process is of no use.
+fn die_with(first: libc::pid_t) {
+    // SAFETY: system calls that touch no memory.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        // It may have ended before the line above took effect.
+        if libc::getppid() != first {
+            libc::syscall(libc::SYS_exit_group, 1);
+        }
+    }
+}
+
+/// Sleeps for a little of the host's time: the C library's functions for it are the programs'.
+fn rest() {
+    let time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: LOOK_NS,
+    };
+    // SAFETY: reads the time there.
+    unsafe { libc::syscall(libc::SYS_nanosleep, &raw const time, 0) };
+}
+
+impl Worker {
+    /// The program of this rank goes on at this time.
+    pub fn goes_on(&self, rank: usize, now_ns: u64) {
+        self.now.set((now_ns, rank as u32));
+    }
+
+    /// Something was printed since the last mark.
+    pub fn is_unsettled(&self) -> bool {
+        self.has_printed.get()
+    }
+
+    /// What is printed at this moment; as the tool wants it.
+    pub fn print(&self, stream: c_int, message: &[u8]) {
+        self.has_printed.set(true);
+        self.tell(self.now.get(), stream as u32, message);
+    }
+
+    /// This worker prints nothing more that happens before this moment.
+    pub fn mark(&self, moment: Moment) {
+        self.has_printed.set(self.now.get() >= moment);
+        self.marks.set(self.marks.get() + 1);
+        self.tell(moment, MARK, &[]);
+    }
+
+    /// The job is over, since nothing moves: this rank waits in this function.
+    pub fn waits(&self, rank: u32, function: &str) {
+        self.tell((u64::MAX, rank), WAITS, function.as_bytes());
+    }
+
+    /// Returns once what all workers have printed before their last marks has been handed on.
+    pub fn wait_for_the_prints(&self) {
+        while self.heeded.load(Ordering::Acquire) < self.marks.get() {
+            rest();
+        }
+    }
+
+    /// The program that goes on ends the job, unless another one has done so before, in virtual time: then this does not
+    /// return. Neither allocates nor takes locks.
+    fn about_to_fail(&self) {
+        if self.is_failing.replace(true) {
+            return;
+        }
+        let (now_ns, rank) = self.now.get();
+        let own = Failed { now_ns, rank };
+        let first = self.block.fail(own);
+        self.mark((first.now_ns, first.rank + 1));
+        if first != own {
+            // The tool ends the process for what the other one says.
+            loop {
+                rest();
+            }
+        }
+        self.wait_for_the_prints();
+    }
+
+    fn tell(&self, (time, rank): Moment, what: u32, text: &[u8]) {
+        let mut message = [0; MESSAGE_BYTES];
+        message[..8].copy_from_slice(&time.to_ne_bytes());
+        message[8..12].copy_from_slice(&rank.to_ne_bytes());
+        message[12..HEAD_BYTES].copy_from_slice(&what.to_ne_bytes());
+        let end = HEAD_BYTES + text.len();
+        message[HEAD_BYTES..end].copy_from_slice(text);
+        hand_on(self.first.as_raw_fd(), &message[..end]);
+    }
+}
+
+/// What was heard of a worker.
+struct Heard {
+    number: libc::pid_t,
+    socket: OwnedFd,
+    /// What is still to be handed on: when it was printed, the stream, the message.
+    prints: VecDeque<(Moment, c_int, Vec<u8>)>,
+    marked: Moment,
+    marks: u64,
+}
+
+impl Heard {
+    fn new(number: libc::pid_t, socket: OwnedFd) -> Heard {
+        Heard {
+            number,
+            socket,
+            prints: VecDeque::new(),
+            marked: (0, 0),
+            marks: 0,
+        }
+    }
+}
+
+/// The process that was started.
+pub struct First {
+    workers: Vec<Heard>,
+    heeded: &'static AtomicU64,
+}
+
+impl First {
+    /// Hands on what is printed, until a worker ends, with which the process ends; or until nothing moves any more:
+    /// returns the ranks that wait for ever, and in which functions.
+    pub fn hand_on(mut self) -> Vec<(u32, String)> {
+        let mut waiting = Vec::new();
+        loop {
+            let at = self.next_to_speak();
+            self.hear(at, &mut waiting);
+            let marked = { self.workers.iter() }.map(|worker| worker.marked).min();
+            let marked = marked.unwrap_or(END);
+            self.hand_on_before(marked);
+            let heeded = { self.workers.iter() }.map(|worker| worker.marks).min();
+            self.heeded.store(heeded.unwrap_or(0), Ordering::Release);
+            if marked == END && !waiting.is_empty() {
+                waiting.sort();
+                return waiting;
+            }
+        }
+    }
+
+    /// A worker that has said something, or has ended.
+    fn next_to_speak(&self) -> usize {
+        let event = |worker: &Heard| libc::pollfd {
+            fd: worker.socket.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        let mut events: Vec<_> = self.workers.iter().map(event).collect();
+        loop {
+            let count = events.len() as libc::nfds_t;
+            // SAFETY: as many events. Not by `poll`, which is the programs'.
+            unsafe { libc::ppoll(events.as_mut_ptr(), count, ptr::null(), ptr::null()) };
+            if let Some(at) = events.iter().position(|event| event.revents != 0) {
+                return at;
+            }
+        }
+    }
+
+    /// Takes a message of a worker.
+    fn hear(&mut self, at: usize, waiting: &mut Vec<(u32, String)>) {
+        let worker = &mut self.workers[at];
+        let mut message = [0; MESSAGE_BYTES];
+        // SAFETY: there is room for as many bytes.
+        let bytes = unsafe {
+            libc::recv(
+                worker.socket.as_raw_fd(),
+                message.as_mut_ptr().cast(),
+                message.len(),
+                0,
+            )
+        };
+        let Some((head, text)) = usize::try_from(bytes)
+            .ok()
+            .and_then(|bytes| message[..bytes].split_at_checked(HEAD_BYTES))
+        else {
+            let number = worker.number;
+            let all: Vec<_> = self.workers.iter().map(|worker| worker.number).collect();
+            end_as(number, &all);
+        };
+        let word = |at: usize| u32::from_ne_bytes(head[at..at + 4].try_into().expect("4 bytes"));
+        let time = u64::from_ne_bytes(head[..8].try_into().expect("8 bytes"));
+        let moment = (time, word(8));
+        match word(12) {
+            MARK => {
+                worker.marked = moment;
+                worker.marks += 1;
+            }
+            WAITS => waiting.push((moment.1, String::from_utf8_lossy(text).into_owned())),
+            stream => {
+                let print = (moment, stream as c_int, text.to_vec());
+                worker.prints.push_back(print);
+            }
+        }
+    }
+
+    /// Hands on what was printed before this moment.
+    fn hand_on_before(&mut self, marked: Moment) {
+        loop {
+            let first = |worker: &&mut Heard| worker.prints.front().map(|print| print.0);
+            let heads = self.workers.iter_mut().filter(|worker| {
+                let head = worker.prints.front();
+                head.is_some_and(|print| print.0 < marked)
+            });
+            let Some(worker) = heads.min_by_key(first) else {
+                return;
+            };
+            if let Some((_, stream, message)) = worker.prints.pop_front() {
+                hand_on(stream, &message);
+            }
+        }
+    }
+}
+
+/// Ends the process as this child has ended; after all of them.
+fn end_as(number: libc::pid_t, all: &[libc::pid_t]) -> ! {
+    let mut status = 0;
+    // SAFETY: our own children, one of whose statuses is written there; what follows ends the process, whatever the
+    // program calls `signal` and `raise`.
+    unsafe {
+        libc::waitpid(number, &raw mut status, 0);
+        for other in all.iter().filter(|&&other| other != number) {
+            libc::syscall(libc::SYS_kill, *other, libc::SIGKILL);
+            libc::waitpid(*other, ptr::null_mut(), 0);
+        }
+        if libc::WIFSIGNALED(status) {
+            let signal = libc::WTERMSIG(status);
+            let default: libc::sigaction = mem::zeroed();
+            libc::sigaction(signal, &raw const default, ptr::null_mut());
+            libc::syscall(libc::SYS_kill, libc::getpid(), signal);
+        }
+        libc::syscall(libc::SYS_exit_group, libc::WEXITSTATUS(status).max(1));
+    }
+    unreachable!("exit_group does not return")
+}
