@@ -131,13 +131,21 @@ fn random(seed: u64, flaw: Option<Flaw>) -> Found {
     walk(&Windows::draw(2 + (seed % 4) as u32, seed), flaw, seed)
 }
 
+/// With operations of several packets, memory that comes and goes, and locks that are waited for.
+fn random_large(seed: u64, flaw: Option<Flaw>) -> Found {
+    let windows = Windows::draw_large(2 + (seed % 4) as u32, seed);
+    walk(&windows, flaw, seed)
+}
+
 #[test]
 fn random_epochs_leave_what_sequential_memory_has() {
-    for seed in 0..300 {
-        let found = random(seed, None);
+    for (seed, of) in (0..300).flat_map(|seed| [(seed, random as Drawn), (seed, random_large)]) {
+        let found = of(seed, None);
         assert!(matches!(found, Found::Sound(_)), "seed {seed}: {found}");
     }
 }
+
+type Drawn = fn(u64, Option<Flaw>) -> Found;
 
 #[test]
 fn random_epochs_find_each_broken_rule() {
