@@ -50,9 +50,14 @@ fn collectives_of_eight_nodes_take_no_more_than_they_did() {
 }
 
 /// What `beside_wait.c` prints in one instance whose time goes by the instructions.
-fn beside_wait(torus: &str, options: &[&str], what: &str) -> Ended {
+fn beside_wait(torus: &str, options: &[&str], arguments: &[&str]) -> Ended {
     let counted = ["--torus", torus, "--instances", "1", "--count-instructions"];
-    run(&[&counted[..], options].concat(), "beside_wait.c", &[what]).expect(0)
+    run(
+        &[&counted[..], options].concat(),
+        "beside_wait.c",
+        arguments,
+    )
+    .expect(0)
 }
 
 /// The number behind a word.
@@ -67,7 +72,7 @@ fn number_after(text: &str, word: &str) -> f64 {
 #[test]
 fn interrupts_cost_a_program_of_blocking_receives_next_to_nothing() {
     let count = |options: &[&str]| {
-        let ended = beside_wait("4x1x1", options, "blocking");
+        let ended = beside_wait("4x1x1", options, &["blocking", "50"]);
         number_after(&ended.stdout, "blocking:")
     };
     let (with, without) = (count(&[]), count(&["--interrupts", "0"]));
@@ -80,7 +85,7 @@ fn interrupts_cost_a_program_of_blocking_receives_next_to_nothing() {
 #[test]
 fn a_transfer_is_hidden_behind_computing_at_both_ends_in_both_orders() {
     let hidden = |options: &[&str]| -> Vec<f64> {
-        let ended = beside_wait("2x1x1", options, "overlap");
+        let ended = beside_wait("2x1x1", options, &["overlap"]);
         let lines = ended
             .stdout
             .lines()
