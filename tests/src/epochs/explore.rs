@@ -10,7 +10,7 @@ use mpi_adi::envelope::Rank;
 use msg_layer::header::{Place, SHORT_BYTES};
 use rustc_hash::FxBuildHasher;
 
-use super::memory::Flat;
+use super::memory::{Flat, WINDOWS};
 use super::random::Windows;
 use super::script::{Call, Script, WRONG_BYTES, windows};
 use crate::random::{Random, Stream};
@@ -95,6 +95,8 @@ type Effect = Result<Option<(u32, Option<Out>)>, &'static str>;
 /// Processes in all states that have been met, and packets: a job names them by number.
 #[derive(Default)]
 struct Known {
+    /// States are not compared: a single way is followed.
+    forgets: bool,
     /// By number; and what is told apart of each, which is all but the names of the answers that it awaits.
     nodes: Vec<(u128, Node)>,
     /// By all that there is to know of one: what it does with an answer depends on the names, too.
@@ -134,6 +136,11 @@ impl fmt::Write for Shown {
 
 impl Known {
     fn node(&mut self, mut node: Node) -> u32 {
+        if self.forgets {
+            let _ = node.all.take_moved();
+            self.nodes.push((0, node));
+            return self.nodes.len() as u32 - 1;
+        }
         let place = (node.script.place(), node.waits);
         let key = key_of((node.all.here(), &node.all, place, &node.memory));
         let _ = node.all.take_moved();
@@ -260,13 +267,15 @@ struct Job {
 }
 
 impl Job {
-    fn new(case: &Case, known: &mut Known) -> Job {
+    /// Before the first step, with so many windows.
+    fn new(case: &Case, count: usize, known: &mut Known) -> Job {
         let size = case.scripts.len();
         let node = |(rank, calls): (usize, &Vec<Call>)| {
+            let place = (rank as u32, size as u32);
             known.node(Node {
-                all: windows(rank as u32, size as u32, Broken(case.flaw), case.reorder),
+                all: windows(place, count, Broken(case.flaw), case.reorder),
                 script: Script::new(calls.clone()),
-                memory: Flat::default(),
+                memory: Flat::of(count),
                 waits: false,
             })
         };
@@ -379,7 +388,7 @@ impl fmt::Display for Found {
 /// Explores all states, at most `limit`.
 pub fn explore(case: &Case, limit: u64) -> Found {
     let mut known = Known::default();
-    let first = Job::new(case, &mut known);
+    let first = Job::new(case, WINDOWS, &mut known);
     let mut seen: HashSet<u128, FxBuildHasher> = HashSet::default();
     seen.insert(first.key(&known));
     let mut path = Vec::new();
@@ -442,8 +451,11 @@ pub fn walk(windows: &Windows, flaw: Option<Flaw>, seed: u64) -> Found {
         flaw,
         ends: Vec::new(),
     };
-    let mut known = Known::default();
-    let mut job = Job::new(&case, &mut known);
+    let mut known = Known {
+        forgets: true,
+        ..Known::default()
+    };
+    let mut job = Job::new(&case, windows.count, &mut known);
     let mut taken = 0;
     loop {
         let mut steps = job.steps(&known);

@@ -1,5 +1,6 @@
 //! What a process calls, one after the other.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use mpi_adi::device::rma::deferred::Operation;
@@ -36,6 +37,8 @@ pub struct Do {
     pub other: usize,
     /// Bytes.
     pub len: usize,
+    /// Bytes that stay together, of all but a comparison.
+    pub unit: usize,
     /// Every second byte, at both sides.
     pub is_strided: bool,
     /// Straight to the target, as calls do that wait, not recorded.
@@ -59,6 +62,7 @@ impl Do {
             from,
             other: 0,
             len,
+            unit: 1,
             is_strided: false,
             is_straight: false,
         }
@@ -70,6 +74,8 @@ impl Do {
 pub enum Call {
     /// An epoch is opened in a window.
     Open(usize, Sort, Vec<u32>),
+    /// The same, and the program says that the other side is there, or no other lock (MPI_MODE_NOCHECK).
+    OpenUnchecked(usize, Sort, Vec<u32>),
     /// It is closed.
     Close(usize),
     /// An operation.
@@ -88,10 +94,18 @@ pub enum Call {
     Expect(usize, Vec<u8>),
     /// As often as not it is tried again: the process computes, or talks to others.
     Compute(u32),
+    /// These bytes of the dynamic window's part are attached.
+    Attach(Range<usize>),
+    /// Those that begin here are detached.
+    Detach(usize),
+    /// Since this was asked last, an operation in the window has been beyond what its target exposes, or none.
+    Fault(usize, bool),
 }
 
 /// Why a script is broken.
 pub const WRONG_BYTES: &str = "a process has other bytes than it must have";
+/// The same.
+pub const FAULT: &str = "a process is told of operations beyond a window, and of no others";
 
 /// A process, as far as its windows go.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -110,15 +124,24 @@ fn context(window: usize) -> Context {
     6 + 2 * window as Context
 }
 
-/// The windows of process `here` of so many.
-pub fn windows<R: Rules>(here: u32, size: u32, rules: R, reorder: Reorder) -> OneSided<R> {
+/// So many windows of process `here` of a job of this `size`.
+pub fn windows<R: Rules>(
+    (here, size): (u32, u32),
+    count: usize,
+    rules: R,
+    reorder: Reorder,
+) -> OneSided<R> {
     let mut all = OneSided::with_rules(Rank::new(here), memory::combine, memory::walk, rules);
-    for number in 0..memory::WINDOWS {
+    for number in 0..count {
         assert!(all.prepare());
         let peers = vec![Peer::default(); size as usize].into_boxed_slice();
         let members = ((0..size).map(Rank::new), Rank::new(here));
-        let regions = vec![memory::window(number)];
-        let window = Window::new(context(number), regions, (false, 1), peers, members);
+        let is_dynamic = number == memory::DYNAMIC;
+        let regions = match is_dynamic {
+            true => Vec::new(),
+            false => vec![memory::window(number)],
+        };
+        let window = Window::new(context(number), regions, (is_dynamic, 1), peers, members);
         let mut window = window.expect("the host's memory");
         window.set_reorder(reorder);
         all.add(window);
@@ -128,7 +151,7 @@ pub fn windows<R: Rules>(here: u32, size: u32, rules: R, reorder: Reorder) -> On
 
 /// Nothing is open, deferred or awaited in any window.
 pub fn is_idle<R: Rules>(all: &mut OneSided<R>) -> bool {
-    let mut windows = (0..memory::WINDOWS).map(context);
+    let mut windows = (0..memory::ALL_WINDOWS).map(context);
     windows.all(|context| all.is_idle(context) && !all.awaits(context, None))
 }
 
@@ -171,7 +194,8 @@ impl Script {
         all.go_on_here(memory);
         let is_made = self.step_once(all, memory, heap)?;
         all.go_on_here(memory);
-        let is_local = |call: &Call| matches!(call, Call::Write(..) | Call::Expect(..));
+        let is_local =
+            |call: &Call| matches!(call, Call::Write(..) | Call::Expect(..) | Call::Fault(..));
         while is_made && self.calls.get(self.at).is_some_and(is_local) {
             self.step_once(all, memory, heap)?;
         }
@@ -191,8 +215,9 @@ impl Script {
             return Ok(false);
         };
         let is_made = match call {
-            Call::Open(window, sort, members) => {
-                self.open((context(*window), *sort, members), all, heap)
+            Call::Open(window, sort, members) | Call::OpenUnchecked(window, sort, members) => {
+                let checks = matches!(call, Call::Open(..));
+                self.open(context(*window), (*sort, members, checks), all, heap)
             }
             Call::Close(epoch) => {
                 let (context, serial) = self.epochs[*epoch];
@@ -220,6 +245,23 @@ impl Script {
                 let (context, serial) = self.deferred[*number];
                 all.is_over(context, Watch::Done(serial))
             }
+            _ => self.alone(call, all, memory, heap)?,
+        };
+        if is_made {
+            (self.at, self.computing) = (self.at + 1, 0);
+        }
+        Ok(is_made || self.computing > 0)
+    }
+
+    /// A call that waits for nobody.
+    fn alone<R: Rules>(
+        &mut self,
+        call: &Call,
+        all: &mut OneSided<R>,
+        memory: &mut dyn UserMemory,
+        heap: &dyn Heap,
+    ) -> Result<bool, &'static str> {
+        Ok(match call {
             Call::Write(at, bytes) => {
                 memory.write(memory::here(*at, bytes.len(), false), 0, bytes);
                 true
@@ -236,17 +278,42 @@ impl Script {
                 self.computing += 1;
                 self.computing > *turns
             }
-        };
-        if is_made {
-            (self.at, self.computing) = (self.at + 1, 0);
-        }
-        Ok(is_made || self.computing > 0)
+            Call::Attach(bytes) => {
+                let at = memory::part(memory::DYNAMIC).start + bytes.start;
+                let region = memory::here(at, bytes.len(), false);
+                let here = all.here();
+                let window = all.window(context(memory::DYNAMIC)).expect("a window");
+                let regions = window.regions();
+                heap.enter(here);
+                self.is_short = regions.try_reserve(1).is_err();
+                if !self.is_short {
+                    regions.push(region);
+                }
+                heap.leave(here);
+                !self.is_short
+            }
+            Call::Detach(at) => {
+                let window = all.window(context(memory::DYNAMIC)).expect("a window");
+                let is_it = |region: &Span| region.address() == memory::address(*at);
+                window.regions().retain(|region| !is_it(region));
+                true
+            }
+            Call::Fault(window, is_faulty) => {
+                let window = all.window(context(*window));
+                if window.is_some_and(Window::take_fault) != *is_faulty {
+                    return Err(FAULT);
+                }
+                true
+            }
+            _ => false,
+        })
     }
 
     /// Opens an epoch, unless there is no memory for it.
     fn open<R: Rules>(
         &mut self,
-        (context, sort, members): (Context, Sort, &[u32]),
+        context: Context,
+        (sort, members, checks): (Sort, &[u32], bool),
         all: &mut OneSided<R>,
         heap: &dyn Heap,
     ) -> bool {
@@ -254,7 +321,7 @@ impl Script {
         let opening = Opening {
             sort,
             members: &members,
-            checks: true,
+            checks,
         };
         heap.enter(all.here());
         let epoch = all.open(context, opening, None);
@@ -283,6 +350,7 @@ impl Script {
         let mine = |at| memory::here(at, what.len, what.is_strided);
         let head = Head {
             operation: what.operation,
+            datatype: what.unit as u8,
             ..Head::new(what.kind, context)
         };
         let is_put = matches!(what.kind, Kind::Put | Kind::Accumulate);
@@ -290,6 +358,7 @@ impl Script {
             is_put
                 && !what.is_strided
                 && what.is_straight
+                && what.len <= MOST_BYTES
                 && what.target != all.here().index()
                 && all.can_access(context, epoch, target)
         };
@@ -325,7 +394,7 @@ impl Script {
             len: what.len,
             unit: match what.kind {
                 Kind::Compare => what.len,
-                _ => 1,
+                _ => what.unit,
             },
         };
         let here = all.here();

@@ -87,6 +87,14 @@ fn fill(message: u32, offset: usize, out: &mut [u8]) {
 }
 
 impl Buffers {
+    /// With the memory of so many windows.
+    pub fn with_windows(count: usize) -> Buffers {
+        Buffers {
+            windows: Flat::of(count),
+            ..Buffers::default()
+        }
+    }
+
     fn take(&mut self, buffer: Buffer) -> usize {
         match self.free.pop() {
             Some(key) => {

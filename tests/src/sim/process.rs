@@ -94,15 +94,16 @@ impl<'a, E: Matching> Process<'a, E> {
         let calls = program.windows.scripts.get(here as usize).cloned();
         let calls = calls.unwrap_or_default();
         if !calls.is_empty() {
-            let size = program.ops.len() as u32;
-            let all = script::windows(here, size, epochs::Sound, program.windows.reorder);
+            let (size, windows) = (program.ops.len() as u32, &program.windows);
+            let (count, reorder) = (windows.count, windows.reorder);
+            let all = script::windows((here, size), count, epochs::Sound, reorder);
             adi.set_one_sided(Box::new(all));
         }
         Process {
             rank,
             program,
             adi,
-            buffers: Buffers::default(),
+            buffers: Buffers::with_windows(program.windows.count),
             at: 0,
             begun: false,
             computing: 0,

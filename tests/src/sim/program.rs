@@ -227,7 +227,7 @@ impl Program {
 }
 
 const STEP: f64 = 1e-9;
-/// One job in so many has windows.
+/// One job in so many has windows, and one larger ones.
 const WITH_WINDOWS: u64 = 3;
 
 struct Draw<'a> {
@@ -530,6 +530,7 @@ impl<'a> Draw<'a> {
             ops,
             windows: match self.seed % WITH_WINDOWS {
                 0 => Windows::draw(self.plan.ranks, self.seed),
+                1 => Windows::draw_large(self.plan.ranks, self.seed),
                 _ => Windows::none(),
             },
         }

@@ -49,6 +49,60 @@ fn collectives_of_eight_nodes_take_no_more_than_they_did() {
     );
 }
 
+/// What `beside_wait.c` prints in one instance whose time goes by the instructions.
+fn beside_wait(torus: &str, options: &[&str], arguments: &[&str]) -> Ended {
+    let counted = ["--torus", torus, "--instances", "1", "--count-instructions"];
+    run(
+        &[&counted[..], options].concat(),
+        "beside_wait.c",
+        arguments,
+    )
+    .expect(0)
+}
+
+/// The number behind a word.
+fn number_after(text: &str, word: &str) -> f64 {
+    let rest = text
+        .split_once(word)
+        .map(|(_, rest)| rest.split_whitespace());
+    let number = rest.and_then(|mut rest| rest.next()?.parse().ok());
+    number.unwrap_or_else(|| panic!("no {word} in {text}"))
+}
+
+#[test]
+fn interrupts_cost_a_program_of_blocking_receives_next_to_nothing() {
+    let count = |options: &[&str]| {
+        let ended = beside_wait("4x1x1", options, &["blocking", "50"]);
+        number_after(&ended.stdout, "blocking:")
+    };
+    let (with, without) = (count(&[]), count(&["--interrupts", "0"]));
+    assert!(
+        with <= 1.002 * without,
+        "{with} instructions, and {without} without interrupts"
+    );
+}
+
+#[test]
+fn a_transfer_is_hidden_behind_computing_at_both_ends_in_both_orders() {
+    let hidden = |options: &[&str]| -> Vec<f64> {
+        let ended = beside_wait("2x1x1", options, &["overlap"]);
+        let lines = ended
+            .stdout
+            .lines()
+            .filter(|line| line.contains("overlap:"));
+        lines.map(|line| number_after(line, "hidden")).collect()
+    };
+    let (with, without) = (hidden(&[]), hidden(&["--interrupts", "0"]));
+    assert!(
+        with.len() == 4 && with.iter().all(|part| *part >= 95.0),
+        "{with:?}"
+    );
+    assert!(
+        without.len() == 4 && without.iter().all(|part| *part < 10.0),
+        "{without:?}"
+    );
+}
+
 /// Rows of `midplane size`: layer, part, and bytes of text, constants, data and what is zeroed.
 fn sizes(name: &str) -> Vec<(String, String, [u64; 4])> {
     let ended = midplane(&["size", &program(name)]).expect(0);

@@ -24,7 +24,7 @@ use crate::device::names::Packed;
 
 /// Addresses below this are never a program's buffer, on any board or host: they are left to the spans of
 /// models.
-pub const MODEL_KEYS: usize = 4096;
+pub const MODEL_KEYS: usize = 0x1_0000;
 
 /// Bytes that are copied at a time by way of the stack.
 pub(in crate::device) const COPY_CHUNK: usize = 256;
@@ -151,7 +151,7 @@ impl Span {
     /// The bytes of both, under the promises of both; `None` unless the other's follow in memory.
     pub(in crate::device) fn joined(&self, next: Span) -> Option<Span> {
         let follows = self.address.checked_add(self.len) == Some(next.address);
-        let are_plain = self.address >= MODEL_KEYS && !self.is_typed() && !next.is_typed();
+        let are_plain = !self.is_typed() && !next.is_typed();
         (follows && are_plain && !next.is_empty()).then_some(Span {
             address: self.address,
             len: self.len + next.len,

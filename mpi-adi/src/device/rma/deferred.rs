@@ -346,7 +346,7 @@ impl<R: Rules> OneSided<R> {
         let mut ends = None;
         let (name, len, passed, asks) = match operation.head.kind {
             _ if is_asking => return Sent::NoRoom,
-            Kind::Get => return self.issue_get((at, place), of, memory),
+            Kind::Get => return self.issue_get((at, place), of, memory, out),
             Kind::Put | Kind::Accumulate => {
                 let (len, passed) = self.emit_pieces(operation, done, memory, out);
                 if done + passed == operation.len {
@@ -461,6 +461,7 @@ impl<R: Rules> OneSided<R> {
         (at, place): (usize, usize),
         of: (Context, Rank),
         memory: &mut dyn UserMemory,
+        out: &mut [u8; SHORT_BYTES],
     ) -> Sent {
         let serial = self.windows[at].deferred[place].serial;
         let What::Operation {
@@ -486,8 +487,10 @@ impl<R: Rules> OneSided<R> {
             let len = get_request(&mut packet, of.0, from, bytes as u32);
             // As above.
             let _ = self.act_here(memory, name, &packet[..len]);
+            return Sent::Here;
         }
-        Sent::Here
+        // Before the flush behind it, which asks whether it was beyond the window.
+        self.ask_now(name, out).map_or(Sent::Here, Sent::Packet)
     }
 
     /// A flush goes on: when what was before it has left it asks those that have been touched, and waits for answers.

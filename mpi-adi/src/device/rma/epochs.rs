@@ -576,14 +576,19 @@ impl Window {
     }
 
     /// Access epochs before the one at `place` that have still to send `target` a done.
-    fn accesses_before(&self, place: usize, target: Rank) -> usize {
-        let owes = |epoch: &&Epoch| {
+    fn accesses_before(&self, place: usize, target: Rank) -> impl Iterator<Item = &Epoch> {
+        let owes = move |epoch: &&Epoch| {
             epoch.sort == Sort::Start
                 && epoch.is_active()
-                && epoch.checks
                 && epoch.member(target).is_some_and(|member| !member.is_told)
         };
-        self.epochs[..place].iter().filter(owes).count()
+        self.epochs[..place].iter().filter(owes)
+    }
+
+    /// Dones leave in the order of epochs, whether these have waited for grants or not: that of the epoch at `place` is
+    /// the next for `target`.
+    fn is_done_next(&self, place: usize, target: Rank) -> bool {
+        self.accesses_before(place, target).next().is_none()
     }
 
     /// Operations in the epoch at `place` may leave for `target` now.
@@ -594,7 +599,9 @@ impl Window {
             let grants = peer.map_or(0, |peer| peer.grants.into());
             let before = match rules.breaks(Flaw::TakesAnyGrant) {
                 true => 0,
-                false => self.accesses_before(place, target),
+                false => { self.accesses_before(place, target) }
+                    .filter(|before| before.checks)
+                    .count(),
             };
             grants > before || rules.breaks(Flaw::NeedsNoGrant)
         };
@@ -611,10 +618,10 @@ impl Window {
     fn done_of<R: Rules>(&self, rules: R, place: usize, is_free: impl Fn(Rank) -> bool) -> Next {
         let epoch = &self.epochs[place];
         for member in epoch.members.iter().filter(|member| !member.is_told) {
-            let (rank, before) = (member.rank, self.accesses_before(place, member.rank));
+            let rank = member.rank;
             let peer = self.peers.get(rank.index() as usize);
             let granted = !epoch.checks || peer.is_some_and(|peer| peer.grants > 0);
-            let is_first = before == 0 || rules.breaks(Flaw::DonesInAnyOrder);
+            let is_first = self.is_done_next(place, rank) || rules.breaks(Flaw::DonesInAnyOrder);
             if !is_first || !granted || !is_free(rank) {
                 continue;
             }
@@ -826,7 +833,7 @@ impl<R: Rules> OneSided<R> {
         }
         let granted = || {
             let peer = window.peers.get(target.index() as usize);
-            peer.is_some_and(|peer| peer.grants > 0) && window.accesses_before(place, target) == 0
+            peer.is_some_and(|peer| peer.grants > 0) && window.is_done_next(place, target)
         };
         let due = match epoch.sort {
             Sort::Lock { .. } => Due::ask(target, Kind::Unlock, Awaited::Done),

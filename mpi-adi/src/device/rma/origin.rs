@@ -150,9 +150,13 @@ impl<R: Rules> OneSided<R> {
         u16::from(self.slots[index].generation) << INDEX_BITS | index as u16
     }
 
+    fn index_of(name: u16) -> usize {
+        (name & ((1 << INDEX_BITS) - 1)) as usize
+    }
+
     /// The slot of this name, which awaits an answer of `target`.
     fn slot(&self, name: u16, target: Rank) -> Result<(usize, Awaited), Malformed> {
-        let index = (name & ((1 << INDEX_BITS) - 1)) as usize;
+        let index = Self::index_of(name);
         let slot = &self.slots[index];
         match slot.awaited {
             Some(awaited) if self.name(index) == name && slot.target == target => {
@@ -305,6 +309,15 @@ impl<R: Rules> OneSided<R> {
             return None;
         }
         let index = self.slots.iter().position(|slot| slot.is_to_ask)?;
+        self.ask(index, out)
+    }
+
+    /// The request of the get of this name, which has not been asked for.
+    pub(super) fn ask_now(&mut self, name: u16, out: &mut [u8; SHORT_BYTES]) -> Option<Leaving> {
+        self.ask(Self::index_of(name), out)
+    }
+
+    fn ask(&mut self, index: usize, out: &mut [u8; SHORT_BYTES]) -> Option<Leaving> {
         self.to_ask -= 1;
         let name = self.name(index);
         let slot = &mut self.slots[index];

@@ -262,3 +262,38 @@ fn a_get_that_is_deferred_leaves_in_the_step_that_finds_it() {
     assert_eq!(rig.leave(0), 1);
     assert!(!rig.all[0].has_to_send());
 }
+
+/// The answer of a flush says whether what was before it has been beyond the window: a get that a step of progress lets
+/// begin is asked for before the flush is.
+#[test]
+fn a_get_that_is_deferred_leaves_before_the_flush_behind_it() {
+    let mut rig = Rig::new(2, 64);
+    rig.window(0).is_dynamic = true;
+    let opening = Opening {
+        sort: Sort::Lock {
+            target: rank(1),
+            is_exclusive: false,
+        },
+        members: &[],
+        checks: false,
+    };
+    let epoch = rig.all[0].open(WINDOW, opening, None).expect("room");
+    let operation = Operation {
+        head: Head::new(Kind::Get, WINDOW),
+        from: Span::EMPTY,
+        compare: Span::EMPTY,
+        into: Span::model(ORIGIN, 40),
+        to: Span::model(60, 40),
+        len: 40,
+        unit: 1,
+    };
+    let of = (WINDOW, epoch, rank(1));
+    assert!(rig.all[0].defer(of, operation, None).is_some());
+    let of = (WINDOW, epoch, Some(rank(1)));
+    assert!(rig.all[0].flush(of, false, None).is_some());
+    rig.leave(0);
+    let kinds = rig.requests[1].iter().map(|packet| packet.3[0]);
+    assert!(kinds.eq([Kind::Get as u8, Kind::Flush as u8]));
+    rig.settle();
+    assert!(rig.window(0).take_fault(), "beyond the window");
+}

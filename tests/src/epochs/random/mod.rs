@@ -10,12 +10,29 @@
 //! get they have put themselves and waited for, or nobody changes. Accumulates of an epoch on a place of its own are
 //! done in their order, each result is known. So every byte is known, whatever comes first; but for those of `Race`,
 //! where all may come first, and only one does.
+//!
+//! Larger jobs have three windows more:
+//!
+//! ```text
+//!   mod.rs       the rounds of all jobs, and small operations
+//!   large.rs     operations of several packets
+//!   dynamic.rs   a window whose memory is attached and detached, and operations beyond it
+//!   awaited.rs   locks that are waited for while others are held
+//!   unchecked.rs epochs with MPI_MODE_NOCHECK
+//! ```
+
+mod awaited;
+mod dynamic;
+mod large;
+mod unchecked;
 
 use mpi_adi::device::rma::epochs::{Reorder, Sort};
 use mpi_adi::device::rma::wire::Kind;
 use mpi_adi::envelope::Rank;
 
-use super::memory::{BUFFERS, WINDOW, WINDOWS};
+use self::dynamic::name;
+use self::large::{Size, source, sums};
+use super::memory::{ALL_WINDOWS, BUFFERS, DYNAMIC, HELD, LARGE, WINDOW, WINDOWS, part};
 use super::script::{ADD, Call, Do, REPLACE};
 use crate::random::{Random, Stream};
 
@@ -26,6 +43,8 @@ pub struct Windows {
     pub scripts: Vec<Vec<Call>>,
     /// Which epochs may pass others.
     pub reorder: Reorder,
+    /// How many windows there are.
+    pub count: usize,
     /// By window and process: who came first there is not known before.
     races: Vec<Race>,
 }
@@ -55,6 +74,7 @@ const MOST: usize = 12;
 struct Draw {
     random: Random,
     size: u32,
+    reorder: Reorder,
     scripts: Vec<Vec<Call>>,
     /// Epochs that each process has opened.
     opened: Vec<Vec<Opened>>,
@@ -67,15 +87,29 @@ struct Draw {
     /// By process: its operations and flushes.
     deferred: Vec<usize>,
     races: Vec<Race>,
+    /// Of the larger jobs.
+    large: large::State,
+    dynamic: Vec<dynamic::Process>,
 }
 
 /// An epoch of a process.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct Opened {
+    window: usize,
     /// It has been waited for.
     is_waited: bool,
     /// What is there then.
     expects: Vec<Call>,
+}
+
+impl Opened {
+    fn new(window: usize) -> Opened {
+        Opened {
+            window,
+            is_waited: false,
+            expects: Vec::new(),
+        }
+    }
 }
 
 #[derive(Clone)]
@@ -91,7 +125,7 @@ struct Put {
 
 /// The byte at `at` of a process's own.
 fn byte(rank: u32, at: usize) -> u8 {
-    (rank as usize * 37 + at * 11 + 1) as u8
+    (rank as usize * 37 + at * 11 + (at >> 8) * 101 + 1) as u8
 }
 
 /// How many bytes so many reach over.
@@ -103,7 +137,7 @@ impl Draw {
     fn open(&mut self, rank: u32, window: usize, sort: Sort, members: Vec<u32>) -> usize {
         self.scripts[rank as usize].push(Call::Open(window, sort, members));
         let opened = &mut self.opened[rank as usize];
-        opened.push(Opened::default());
+        opened.push(Opened::new(window));
         opened.len() - 1
     }
 
@@ -166,6 +200,9 @@ impl Draw {
     }
 
     fn operate(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
+        if window == DYNAMIC {
+            return self.operate_dynamically(rank, epoch, target);
+        }
         for _ in 0..self.random.below(4) {
             match self.random.below(10) {
                 0..4 => self.draw_put(rank, (window, epoch), target),
@@ -198,21 +235,15 @@ impl Draw {
         self.deferred[rank as usize] - 1
     }
 
-    /// So many bytes of a process's results.
-    fn result(&mut self, rank: u32, len: usize) -> Option<usize> {
-        let at = self.results[rank as usize];
-        (at + len <= WINDOW).then(|| {
-            self.results[rank as usize] += len;
-            BUFFERS + at
-        })
-    }
-
     /// So many places of a window that nobody has put anything at.
     fn place(&mut self, window: usize, target: u32, len: usize) -> Option<usize> {
-        let (_, free) = &mut self.memory[window][target as usize];
-        let place = *free;
-        (place + len <= WINDOW).then(|| {
-            *free += len;
+        let free = self.memory[window][target as usize].1;
+        let place = match window {
+            DYNAMIC => self.exposed_from(target, free, len)?,
+            _ => free,
+        };
+        (place + len <= part(window).len()).then(|| {
+            self.memory[window][target as usize].1 = place + len;
             place
         })
     }
@@ -222,11 +253,31 @@ impl Draw {
         expects.push(Call::Expect(at, wanted));
     }
 
+    /// The same, of every `stride`-th byte.
+    fn expect_strided(
+        &mut self,
+        rank: u32,
+        epoch: usize,
+        (at, stride): (usize, usize),
+        wanted: &[u8],
+    ) {
+        match stride {
+            1 => self.expect(rank, epoch, at, wanted.to_vec()),
+            _ => wanted
+                .iter()
+                .enumerate()
+                .for_each(|(i, byte)| self.expect(rank, epoch, at + stride * i, vec![*byte])),
+        }
+    }
+
     fn draw_put(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
-        let r = &mut self.random;
-        let (len, is_strided) = (1 + r.index(MOST), r.chance(0.3));
-        let (is_straight, from) = (r.chance(0.5), r.index(SOURCE - 2 * MOST));
-        let kind = r.pick(&[Kind::Put, Kind::Put, Kind::Accumulate]);
+        let Size {
+            len,
+            unit,
+            is_strided,
+        } = self.draw_size(window);
+        let (is_straight, from) = (self.random.chance(0.5), self.draw_from(window));
+        let kind = self.random.pick(&[Kind::Put, Kind::Put, Kind::Accumulate]);
         let Some(place) = self.place(window, target, reach(len, is_strided)) else {
             return;
         };
@@ -245,23 +296,26 @@ impl Draw {
             len,
             is_strided,
         });
+        let places = (name(window, place), source(window) + from);
         let what = Do {
+            unit,
             is_strided,
             is_straight,
-            ..Do::new((epoch, target), kind, (place, BUFFERS + from), len)
+            ..Do::new((epoch, target), kind, places, len)
         };
         self.perform(rank, what);
     }
 
     /// A sum, which comes back or does not.
     fn draw_sum(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
+        let (sums, most) = sums(window);
         let r = &mut self.random;
-        let len = 1 + r.index(4);
-        let place = SUMS.start + r.index(SUMS.len() - len);
+        let len = 1 + r.index(most);
+        let place = sums.start + r.index(sums.len() - len);
         let (from, is_straight) = (r.index(8), r.chance(0.5));
         let fetches = r.chance(0.5);
         let other = if fetches {
-            self.result(rank, len)
+            self.result(rank, window, len)
         } else {
             None
         };
@@ -273,14 +327,18 @@ impl Draw {
         let what = Do {
             other: other.unwrap_or(0),
             is_straight,
-            ..Do::new((epoch, target), kind, (place, BUFFERS + from), len)
+            ..Do::new((epoch, target), kind, (place, source(window) + from), len)
         };
         self.perform(rank, what);
     }
 
     /// Accumulates on one place, which are done in their order.
     fn draw_ordered(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
-        let (len, is_strided) = (1 + self.random.index(3), self.random.chance(0.3));
+        let Size {
+            len,
+            unit,
+            is_strided,
+        } = self.draw_ordered_size(window);
         let stride = if is_strided { 2 } else { 1 };
         let reach = reach(len, is_strided);
         let Some(place) = self.place(window, target, reach) else {
@@ -293,20 +351,21 @@ impl Draw {
             let own: Vec<u8> = (0..len).map(|i| byte(rank, from + stride * i)).collect();
             let mut what = Do {
                 operation,
+                unit,
                 is_strided,
                 is_straight: self.random.chance(0.5),
                 ..Do::new(
                     (epoch, target),
                     Kind::Accumulate,
-                    (place, BUFFERS + from),
+                    (name(window, place), source(window) + from),
                     len,
                 )
             };
             let before = there.clone();
             let comes = match self.random.below(4) {
                 0 | 1 => None,
-                2 if !is_strided => self.draw_compared(rank, &mut what, &before),
-                _ => self.result(rank, reach).inspect(|at| {
+                2 if !is_strided && len <= 3 => self.draw_compared(rank, &mut what, &before),
+                _ => self.result(rank, window, reach).inspect(|at| {
                     (what.kind, what.other) = (Kind::Fetch, *at);
                 }),
             };
@@ -318,10 +377,8 @@ impl Draw {
                 };
             }
             self.perform(rank, what);
-            for (i, byte) in before.iter().enumerate() {
-                if let Some(at) = comes {
-                    self.expect(rank, epoch, at + stride * i, vec![*byte]);
-                }
+            if let Some(at) = comes {
+                self.expect_strided(rank, epoch, (at, stride), &before);
             }
         }
         let (memory, _) = &mut self.memory[window][target as usize];
@@ -333,7 +390,7 @@ impl Draw {
     /// Makes a comparison of it, with what is there, so that it replaces, or else (as if it would add) with something else;
     /// where its result comes.
     fn draw_compared(&mut self, rank: u32, what: &mut Do, there: &[u8]) -> Option<usize> {
-        let at = self.result(rank, 2 * what.len)?;
+        let at = self.result(rank, 0, 2 * what.len)?;
         let is_equal = what.operation == REPLACE;
         let compare = there.iter().map(|byte| byte ^ u8::from(!is_equal));
         self.scripts[rank as usize].push(Call::Write(at, compare.collect()));
@@ -344,7 +401,7 @@ impl Draw {
     /// A number that no other process gets.
     fn draw_ticket(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
         let race = window * self.size as usize + target as usize;
-        let Some(at) = self.result(rank, 2) else {
+        let Some(at) = self.result(rank, 0, 2) else {
             return;
         };
         self.scripts[rank as usize].push(Call::Write(at, vec![1]));
@@ -360,7 +417,7 @@ impl Draw {
     /// A mark where there is none.
     fn draw_claim(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
         let race = window * self.size as usize + target as usize;
-        let Some(at) = self.result(rank, 3) else {
+        let Some(at) = self.result(rank, 0, 3) else {
             return;
         };
         let mark = self.races[race].claims.len() as u8 + 1;
@@ -383,6 +440,10 @@ impl Draw {
             .iter()
             .filter(|put| put.window == window && put.epoch != epoch)
             .filter(|put| targets.contains(&put.target))
+            .filter(|put| {
+                let end = put.place + reach(put.len, put.is_strided);
+                self.is_exposed(window, put.target, put.place..end)
+            })
             .filter(|put| self.opened[rank as usize][put.epoch].is_waited)
             .cloned()
             .collect();
@@ -390,18 +451,31 @@ impl Draw {
             return;
         }
         let put = known[self.random.index(known.len())].clone();
-        let Some(at) = self.result(rank, reach(put.len, put.is_strided)) else {
+        for _ in 0..self.draw_times(window) {
+            self.get_back(rank, epoch, &put);
+        }
+    }
+
+    /// Gets what the process has put.
+    fn get_back(&mut self, rank: u32, epoch: usize, put: &Put) {
+        let Some(at) = self.result(rank, put.window, reach(put.len, put.is_strided)) else {
             return;
         };
         let what = Do {
             is_strided: put.is_strided,
-            ..Do::new((epoch, put.target), Kind::Get, (put.place, at), put.len)
+            ..Do::new(
+                (epoch, put.target),
+                Kind::Get,
+                (name(put.window, put.place), at),
+                put.len,
+            )
         };
         self.perform(rank, what);
-        for i in 0..put.len {
-            let step = i * if put.is_strided { 2 } else { 1 };
-            self.expect(rank, epoch, at + step, vec![byte(rank, put.from + step)]);
-        }
+        let stride = if put.is_strided { 2 } else { 1 };
+        let wanted: Vec<u8> = (0..put.len)
+            .map(|i| byte(rank, put.from + stride * i))
+            .collect();
+        self.expect_strided(rank, epoch, (at, stride), &wanted);
     }
 
     /// Whom an epoch gives access to; `None`: all.
@@ -409,7 +483,9 @@ impl Draw {
         let mut opened = self.scripts[rank as usize]
             .iter()
             .filter_map(|call| match call {
-                Call::Open(_, sort, members) => Some((sort, members)),
+                Call::Open(_, sort, members) | Call::OpenUnchecked(_, sort, members) => {
+                    Some((sort, members))
+                }
                 _ => None,
             });
         match opened.nth(epoch)? {
@@ -440,16 +516,9 @@ impl Draw {
     }
 
     fn posts(&mut self, window: usize) {
-        let size = self.size;
-        let pairs: Vec<(u32, u32)> = (0..size)
-            .flat_map(|origin| (0..size).map(move |target| (origin, target)))
-            .filter(|_| self.random.chance(0.5))
-            .collect();
-        let places = |draw: &Draw| -> Vec<usize> {
-            draw.memory[window].iter().map(|(_, free)| *free).collect()
-        };
-        let (before, mut exposures) = (places(self), Vec::new());
-        for rank in 0..size {
+        let pairs = self.draw_pairs();
+        let (before, mut exposures) = (self.free_places(window), Vec::new());
+        for rank in 0..self.size {
             let from: Vec<u32> = pairs.iter().filter(|p| p.1 == rank).map(|p| p.0).collect();
             let to: Vec<u32> = pairs.iter().filter(|p| p.0 == rank).map(|p| p.1).collect();
             let place = self.scripts[rank as usize].len();
@@ -467,13 +536,38 @@ impl Draw {
                 exposures.push((rank as usize, epoch, place));
             }
         }
-        // What came in this round came from those that the exposure was for.
+        self.expect_what_came(window, &before, exposures);
+    }
+
+    /// Origins and targets.
+    fn draw_pairs(&mut self) -> Vec<(u32, u32)> {
+        let size = self.size;
+        (0..size)
+            .flat_map(|origin| (0..size).map(move |target| (origin, target)))
+            .filter(|_| self.random.chance(0.5))
+            .collect()
+    }
+
+    /// Where nothing has been put yet, by process.
+    fn free_places(&self, window: usize) -> Vec<usize> {
+        self.memory[window].iter().map(|(_, free)| *free).collect()
+    }
+
+    /// What came in this round came from those that the exposure was for. Of each: whose it is, its epoch, and where the
+    /// script stood before it.
+    fn expect_what_came(
+        &mut self,
+        window: usize,
+        before: &[usize],
+        exposures: Vec<(usize, usize, usize)>,
+    ) {
         for (rank, epoch, place) in exposures {
             let (memory, free) = &self.memory[window][rank];
             let came = memory[before[rank]..*free].to_vec();
-            let nothing = Call::Expect(window * WINDOW + before[rank], vec![0; came.len()]);
+            let at = part(window).start + before[rank];
+            let nothing = Call::Expect(at, vec![0; came.len()]);
             self.scripts[rank].insert(place, nothing);
-            self.expect(rank as u32, epoch, window * WINDOW + before[rank], came);
+            self.expect(rank as u32, epoch, at, came);
             if self.random.chance(0.3) {
                 self.wait(rank as u32, epoch);
             }
@@ -556,21 +650,41 @@ impl Draw {
 
     /// All wait for all, and look at everything.
     fn end(&mut self) {
-        for window in 0..WINDOWS {
+        for window in 0..self.memory.len() {
             for rank in 0..self.size {
                 let epoch = self.open(rank, window, Sort::Fence, Vec::new());
                 self.close(rank, epoch);
             }
         }
         for rank in 0..self.size {
-            for epoch in 0..self.opened[rank as usize].len() {
-                self.wait(rank, epoch);
-            }
-            for window in 0..WINDOWS {
+            self.wait_for_all(rank);
+            for window in 0..self.memory.len() {
                 let bytes = self.memory[window][rank as usize].0[CLAIM + 1..].to_vec();
-                let all = Call::Expect(window * WINDOW + CLAIM + 1, bytes);
+                let all = Call::Expect(part(window).start + CLAIM + 1, bytes);
                 self.scripts[rank as usize].push(all);
+                self.ask_for_faults(rank, window);
             }
+        }
+    }
+
+    /// The process waits for all that it has begun.
+    fn wait_for_all(&mut self, rank: u32) {
+        for epoch in 0..self.opened[rank as usize].len() {
+            self.wait(rank, epoch);
+        }
+    }
+
+    /// All wait until all have come to a fence of the window, once they have waited for what they have begun there.
+    fn meet(&mut self, window: usize) {
+        for rank in 0..self.size {
+            for epoch in 0..self.opened[rank as usize].len() {
+                if self.opened[rank as usize][epoch].window == window {
+                    self.wait(rank, epoch);
+                }
+            }
+            let epoch = self.open(rank, window, Sort::Fence, Vec::new());
+            self.close(rank, epoch);
+            self.wait(rank, epoch);
         }
     }
 }
@@ -606,6 +720,7 @@ impl Windows {
         Windows {
             scripts: Vec::new(),
             reorder: Reorder::default(),
+            count: 0,
             races: Vec::new(),
         }
     }
@@ -616,34 +731,15 @@ impl Windows {
         let size = self.scripts.len();
         let mut races = self.races.iter().enumerate();
         races.try_for_each(|(number, race)| {
-            let mark = got((number % size) as u32, number / size * WINDOW + CLAIM);
+            let at = part(number / size).start + CLAIM;
+            let mark = got((number % size) as u32, at);
             race.check(mark, &got)
         })
     }
 
     /// A job of so many processes.
     pub fn draw(size: u32, seed: u64) -> Windows {
-        let mut random = Random::new(seed, Stream::Windows);
-        let reorder = Reorder {
-            access_after_access: random.chance(0.5),
-            access_after_exposure: random.chance(0.5),
-            exposure_after_exposure: random.chance(0.5),
-            exposure_after_access: random.chance(0.5),
-        };
-        let own = |rank| (0..SOURCE).map(|at| byte(rank, at)).collect();
-        let begin = |rank| vec![Call::Write(BUFFERS, own(rank))];
-        let empty = || vec![(vec![0; WINDOW], PLACES); size as usize];
-        let mut draw = Draw {
-            random,
-            size,
-            scripts: (0..size).map(begin).collect(),
-            opened: vec![Vec::new(); size as usize],
-            memory: (0..WINDOWS).map(|_| empty()).collect(),
-            results: vec![SOURCE; size as usize],
-            put: vec![Vec::new(); size as usize],
-            deferred: vec![0; size as usize],
-            races: vec![Race::default(); WINDOWS * size as usize],
-        };
+        let mut draw = Draw::begin(size, seed, WINDOWS);
         for _ in 0..1 + draw.random.below(8) {
             let window = draw.random.index(WINDOWS);
             match draw.random.below(6) {
@@ -655,11 +751,70 @@ impl Windows {
             }
             draw.idle();
         }
-        draw.end();
-        Windows {
-            scripts: draw.scripts,
+        draw.finish()
+    }
+
+    /// A larger one.
+    pub fn draw_large(size: u32, seed: u64) -> Windows {
+        let mut draw = Draw::begin(size, seed, ALL_WINDOWS);
+        draw.begin_large();
+        for _ in 0..1 + draw.random.below(8) {
+            let window = draw.random.pick(&[0, 1, 2, LARGE, LARGE, LARGE]);
+            match draw.random.below(14) {
+                0 => draw.fences(window),
+                1 => draw.posts(window),
+                2 => draw.locks(window),
+                3 => draw.nested_locks(window),
+                4 => draw.locks_of_all(window),
+                5 => draw.nested_locks(HELD),
+                6 => draw.posts_unchecked(window),
+                7 => draw.locks_unchecked(window),
+                8 | 9 => draw.locks_in_order(),
+                10 => draw.locks_shared(),
+                _ => draw.attachments(),
+            }
+            draw.idle();
+        }
+        draw.finish()
+    }
+}
+
+impl Draw {
+    /// No calls yet but the first, which writes what is put.
+    fn begin(size: u32, seed: u64, count: usize) -> Draw {
+        let own = |rank| (0..SOURCE).map(|at| byte(rank, at)).collect();
+        let begin = |rank| vec![Call::Write(BUFFERS, own(rank))];
+        let empty = |window| vec![(vec![0; part(window).len()], PLACES); size as usize];
+        let mut random = Random::new(seed, Stream::Windows);
+        let reorder = Reorder {
+            access_after_access: random.chance(0.5),
+            access_after_exposure: random.chance(0.5),
+            exposure_after_exposure: random.chance(0.5),
+            exposure_after_access: random.chance(0.5),
+        };
+        Draw {
+            random,
+            size,
             reorder,
-            races: draw.races,
+            scripts: (0..size).map(begin).collect(),
+            opened: vec![Vec::new(); size as usize],
+            memory: (0..count).map(empty).collect(),
+            results: vec![SOURCE; size as usize],
+            put: vec![Vec::new(); size as usize],
+            deferred: vec![0; size as usize],
+            races: vec![Race::default(); count * size as usize],
+            large: large::State::new(size),
+            dynamic: vec![dynamic::Process::default(); size as usize],
+        }
+    }
+
+    fn finish(mut self) -> Windows {
+        self.end();
+        Windows {
+            count: self.memory.len(),
+            scripts: self.scripts,
+            reorder: self.reorder,
+            races: self.races,
         }
     }
 }

@@ -1,0 +1,163 @@
+//! A window whose memory is attached and detached piece by piece, and operations beyond it.
+
+use std::ops::Range;
+
+use mpi_adi::device::rma::wire::Kind;
+
+use super::{DYNAMIC, Draw, LARGE, large};
+use crate::epochs::memory::{address, part};
+use crate::epochs::script::{Call, Do};
+
+/// What is attached and detached is so many bytes, or a few times as many.
+const SLOT: usize = 192;
+/// The most bytes of an operation beyond the window: one packet, and of one that fetches one answer.
+const MOST_BEYOND: usize = 64;
+const MOST_FETCHED: usize = 8;
+/// Places at which there is nothing, in no process.
+const NOWHERE: Range<usize> = 1..256;
+
+/// What a process has to do with the dynamic window.
+#[derive(Clone, Default)]
+pub(super) struct Process {
+    /// What it has attached.
+    pieces: Vec<Range<usize>>,
+    /// It has done something beyond what was attached at a target, and has not asked yet whether it has.
+    is_faulty: bool,
+}
+
+impl Process {
+    /// The first of these bytes that is not attached.
+    fn gap(&self, mut bytes: Range<usize>) -> Option<usize> {
+        bytes.find(|at| !self.pieces.iter().any(|piece| piece.contains(at)))
+    }
+}
+
+/// How operations name a place of the window.
+pub(super) fn name(window: usize, place: usize) -> usize {
+    match window {
+        DYNAMIC => address(place),
+        _ => place,
+    }
+}
+
+impl Draw {
+    /// These bytes of the window are there.
+    pub(super) fn is_exposed(&self, window: usize, target: u32, bytes: Range<usize>) -> bool {
+        window != DYNAMIC || self.dynamic[target as usize].gap(bytes).is_none()
+    }
+
+    /// The first of so many bytes that are there, from `free` on.
+    pub(super) fn exposed_from(&self, target: u32, free: usize, len: usize) -> Option<usize> {
+        let mut place = free;
+        while place + len <= part(DYNAMIC).len() {
+            match self.dynamic[target as usize].gap(place..place + len) {
+                None => return Some(place),
+                Some(gap) => place = gap + 1,
+            }
+        }
+        None
+    }
+
+    /// All attach and detach, once none has anything under way in the window; then they use it.
+    pub(super) fn attachments(&mut self) {
+        self.meet(DYNAMIC);
+        for rank in 0..self.size {
+            self.ask_for_faults(rank, DYNAMIC);
+            self.attach_and_detach(rank);
+        }
+        match self.random.below(5) {
+            0 => return self.fences(DYNAMIC),
+            1 => return self.posts(DYNAMIC),
+            _ => self.meet(DYNAMIC),
+        }
+        match self.random.below(3) {
+            0 => self.locks(DYNAMIC),
+            1 => self.nested_locks(DYNAMIC),
+            _ => self.locks_of_all(DYNAMIC),
+        }
+    }
+
+    fn attach_and_detach(&mut self, rank: u32) {
+        let Draw {
+            random,
+            dynamic,
+            scripts,
+            ..
+        } = self;
+        let (pieces, script) = (
+            &mut dynamic[rank as usize].pieces,
+            &mut scripts[rank as usize],
+        );
+        if !pieces.is_empty() && random.chance(0.3) {
+            let piece = pieces.swap_remove(random.index(pieces.len()));
+            script.push(Call::Detach(piece.start));
+        }
+        let slots = part(DYNAMIC).len() / SLOT;
+        for _ in 0..random.below(5) {
+            let first = random.index(slots);
+            let last = (first + random.index(4)).min(slots - 1);
+            let piece = first * SLOT..(last + 1) * SLOT;
+            let meets = |other: &Range<usize>| piece.start < other.end && other.start < piece.end;
+            if !pieces.iter().any(meets) {
+                script.push(Call::Attach(piece.clone()));
+                pieces.push(piece);
+            }
+        }
+    }
+
+    /// Some operations, of which one in a few is beyond what is attached.
+    pub(super) fn operate_dynamically(&mut self, rank: u32, epoch: usize, target: u32) {
+        for _ in 0..self.random.below(4) {
+            match self.random.below(8) {
+                0..3 => self.draw_put(rank, (DYNAMIC, epoch), target),
+                3 | 4 => self.draw_ordered(rank, (DYNAMIC, epoch), target),
+                5 => self.draw_beyond(rank, epoch, target),
+                _ => self.draw_get(rank, (DYNAMIC, epoch)),
+            }
+        }
+    }
+
+    /// An operation of which some or all is not there: nothing of it is done.
+    fn draw_beyond(&mut self, rank: u32, epoch: usize, target: u32) {
+        let r = &mut self.random;
+        let kinds = [
+            Kind::Put,
+            Kind::Accumulate,
+            Kind::Get,
+            Kind::Fetch,
+            Kind::Compare,
+        ];
+        let kind = r.pick(&kinds);
+        let len = 1 + r.index(match kind {
+            Kind::Fetch | Kind::Compare => MOST_FETCHED,
+            _ => MOST_BEYOND,
+        });
+        let place = r.index(part(DYNAMIC).len());
+        let is_there = self.is_exposed(DYNAMIC, target, place..place + len);
+        let place = match is_there || self.random.chance(0.2) {
+            true => NOWHERE.start + self.random.index(NOWHERE.len()),
+            false => address(place),
+        };
+        let Some(result) = self.result(rank, LARGE, 2 * len) else {
+            return;
+        };
+        let from = match kind {
+            Kind::Get => result,
+            _ => large::source(DYNAMIC),
+        };
+        let what = Do {
+            other: result,
+            is_straight: self.random.chance(0.5),
+            ..Do::new((epoch, target), kind, (place, from), len)
+        };
+        self.perform(rank, what);
+        self.dynamic[rank as usize].is_faulty = true;
+    }
+
+    /// The process, which has waited for all that it has begun in the window, asks whether it was beyond that.
+    pub(super) fn ask_for_faults(&mut self, rank: u32, window: usize) {
+        let is_faulty = &mut self.dynamic[rank as usize].is_faulty;
+        let is_faulty = window == DYNAMIC && std::mem::take(is_faulty);
+        self.scripts[rank as usize].push(Call::Fault(window, is_faulty));
+    }
+}

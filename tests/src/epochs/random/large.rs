@@ -1,0 +1,141 @@
+//! Operations of several packets.
+
+use super::{BUFFERS, DYNAMIC, Draw, LARGE, MOST, SOURCE, SUMS, WINDOW, byte};
+use crate::epochs::memory::{LARGE_RESULTS, LARGE_SOURCE};
+use crate::epochs::script::Call;
+
+/// Lengths about which something changes: answers, packets, results that are longer than an answer.
+const LENGTHS: [usize; 14] = [
+    13, 16, 17, 32, 48, 64, 223, 224, 225, 240, 448, 449, 700, 1100,
+];
+/// The longest.
+const LONGEST: usize = 1100;
+/// Elements.
+const UNITS: [usize; 7] = [1, 1, 1, 4, 8, 16, 32];
+/// The most bytes with holes.
+const MOST_STRIDED: usize = 100;
+/// Bytes of the large window in which all add.
+const COMMON: std::ops::Range<usize> = 16..336;
+/// The most bytes of a sum there.
+const MOST_SUM: usize = 300;
+
+/// More gets than a target has cursors.
+const BURST: u32 = 40;
+
+/// Bytes of an operation.
+#[derive(Clone, Copy)]
+pub(super) struct Size {
+    pub len: usize,
+    pub unit: usize,
+    pub is_strided: bool,
+}
+
+/// By process: where results of large operations have not come to yet.
+pub(super) struct State(Vec<usize>);
+
+impl State {
+    pub(super) fn new(size: u32) -> State {
+        State(vec![LARGE_RESULTS.start; size as usize])
+    }
+}
+
+/// Its operations are of several packets.
+fn is_large(window: usize) -> bool {
+    matches!(window, LARGE | DYNAMIC)
+}
+
+/// Where a process's own bytes are for operations in the window.
+pub(super) fn source(window: usize) -> usize {
+    match is_large(window) {
+        true => LARGE_SOURCE.start,
+        false => BUFFERS,
+    }
+}
+
+/// Where all add in the window, and how many bytes at most.
+pub(super) fn sums(window: usize) -> (std::ops::Range<usize>, usize) {
+    match is_large(window) {
+        true => (COMMON, MOST_SUM),
+        false => (SUMS, 4),
+    }
+}
+
+impl Draw {
+    /// What is put is written, and places are for one epoch alone behind those for all.
+    pub(super) fn begin_large(&mut self) {
+        for rank in 0..self.size {
+            let own = (0..LARGE_SOURCE.len()).map(|at| byte(rank, at)).collect();
+            self.scripts[rank as usize].push(Call::Write(LARGE_SOURCE.start, own));
+            self.memory[LARGE][rank as usize].1 = COMMON.end;
+        }
+    }
+
+    /// The size of a put in the window.
+    pub(super) fn draw_size(&mut self, window: usize) -> Size {
+        let r = &mut self.random;
+        if !is_large(window) {
+            let (len, is_strided) = (1 + r.index(MOST), r.chance(0.3));
+            return Size {
+                len,
+                unit: 1,
+                is_strided,
+            };
+        }
+        let is_strided = r.chance(0.2);
+        let unit = if is_strided { 1 } else { r.pick(&UNITS) };
+        let len = match is_strided {
+            true => 1 + r.index(MOST_STRIDED),
+            false => r
+                .pick(&LENGTHS)
+                .next_multiple_of(unit)
+                .min(LONGEST / unit * unit),
+        };
+        Size {
+            len,
+            unit,
+            is_strided,
+        }
+    }
+
+    /// The size of accumulates in the window that are done in their order.
+    pub(super) fn draw_ordered_size(&mut self, window: usize) -> Size {
+        if is_large(window) {
+            return self.draw_size(window);
+        }
+        Size {
+            len: 1 + self.random.index(3),
+            unit: 1,
+            is_strided: self.random.chance(0.3),
+        }
+    }
+
+    /// Where a process's own bytes begin that it puts in the window.
+    pub(super) fn draw_from(&mut self, window: usize) -> usize {
+        self.random.index(match is_large(window) {
+            true => LARGE_SOURCE.len() - LONGEST,
+            false => SOURCE - 2 * MOST,
+        })
+    }
+
+    /// How often something is got that has been put in the window: now and then more often than a target can answer at a
+    /// time.
+    pub(super) fn draw_times(&mut self, window: usize) -> u32 {
+        match is_large(window) && self.random.chance(0.15) {
+            true => BURST,
+            false => 1,
+        }
+    }
+
+    /// So many bytes of a process's results, of an operation in the window.
+    pub(super) fn result(&mut self, rank: u32, window: usize, len: usize) -> Option<usize> {
+        let (free, end, base) = match is_large(window) {
+            true => (&mut self.large.0[rank as usize], LARGE_RESULTS.end, 0),
+            false => (&mut self.results[rank as usize], WINDOW, BUFFERS),
+        };
+        let at = *free;
+        (at + len <= end).then(|| {
+            *free += len;
+            base + at
+        })
+    }
+}

@@ -1,0 +1,85 @@
+//! Epochs with MPI_MODE_NOCHECK: the program says that the other side is there, and sees to it.
+
+use mpi_adi::device::rma::epochs::Sort;
+use mpi_adi::envelope::Rank;
+
+use super::{Call, Draw, Opened, WINDOWS, part};
+
+impl Draw {
+    /// As [`Draw::open`], unchecked.
+    fn open_unchecked(&mut self, rank: u32, window: usize, sort: Sort, members: Vec<u32>) -> usize {
+        let call = Call::OpenUnchecked(window, sort, members);
+        self.scripts[rank as usize].push(call);
+        let opened = &mut self.opened[rank as usize];
+        opened.push(Opened::new(window));
+        opened.len() - 1
+    }
+
+    /// Exposures that are open before all meet, and access behind that.
+    pub(super) fn posts_unchecked(&mut self, window: usize) {
+        let pairs = self.draw_pairs();
+        let before = self.free_places(window);
+        let mut exposures = Vec::new();
+        for rank in 0..self.size {
+            let from: Vec<u32> = pairs.iter().filter(|p| p.1 == rank).map(|p| p.0).collect();
+            if from.is_empty() {
+                continue;
+            }
+            let place = self.scripts[rank as usize].len();
+            let epoch = self.open_unchecked(rank, window, Sort::Post, from);
+            self.scripts[rank as usize].push(Call::WaitOpen(epoch));
+            exposures.push((rank as usize, epoch, place));
+        }
+        self.meet((window + 1) % WINDOWS);
+        for rank in 0..self.size {
+            let to: Vec<u32> = pairs.iter().filter(|p| p.0 == rank).map(|p| p.1).collect();
+            if to.is_empty() {
+                continue;
+            }
+            let epoch = self.open_unchecked(rank, window, Sort::Start, to.clone());
+            for target in to {
+                self.work(rank, (window, epoch), target);
+            }
+            self.close_or_wait(rank, epoch);
+        }
+        for (rank, epoch, _) in &exposures {
+            self.close(*rank as u32, *epoch);
+        }
+        self.expect_what_came(window, &before, exposures);
+    }
+
+    /// Each process has one target to itself, or all have all, while none has a lock.
+    pub(super) fn locks_unchecked(&mut self, window: usize) {
+        self.meet(window);
+        let before = self.free_places(window);
+        let is_of_all = self.random.chance(0.5);
+        let turn = self.random.below(self.size);
+        for rank in 0..self.size {
+            let target = (rank + turn) % self.size;
+            let lock = Sort::Lock {
+                target: Rank::new(target),
+                is_exclusive: self.random.chance(0.5),
+            };
+            let sort = if is_of_all { Sort::LockAll } else { lock };
+            let epoch = self.open_unchecked(rank, window, sort, Vec::new());
+            for _ in 0..1 + self.random.below(3) {
+                let drawn = self.random.below(self.size);
+                let target = if is_of_all { drawn } else { target };
+                self.operate(rank, (window, epoch), target);
+                if self.random.chance(0.3) {
+                    self.flush(rank, epoch, (!is_of_all).then_some(target));
+                }
+            }
+            self.close(rank, epoch);
+            self.wait(rank, epoch);
+        }
+        // Not by the window itself: what has been done there is there when its epoch is complete.
+        self.meet((window + 1) % WINDOWS);
+        for (rank, before) in before.into_iter().enumerate() {
+            let (memory, free) = &self.memory[window][rank];
+            let came = memory[before..*free].to_vec();
+            let look = Call::Expect(part(window).start + before, came);
+            self.scripts[rank].push(look);
+        }
+    }
+}
