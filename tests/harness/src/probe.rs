@@ -119,7 +119,8 @@ impl Probe {
                 other => answer.push(other),
             }
         }
-        (byte(), byte());
+        byte();
+        byte();
         answer
     }
 
