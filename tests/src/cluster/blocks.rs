@@ -161,7 +161,14 @@ pub(super) struct Met {
     pub(super) is_unsettled: bool,
 }
 
-/// What a block has to say.
+impl Met {
+    /// What has ended the job: nothing happens any more that could have ended it before.
+    pub(super) fn end(&self) -> Option<Failed> {
+        self.failed.filter(|failed| self.next > failed.now_ns)
+    }
+}
+
+/// What a block has to say. One that has failed has no next event.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Says {
     pub(super) next: u64,
@@ -256,15 +263,20 @@ impl<'w> Block<'w> {
         self.horizon.set(self.horizon.get().min(answered));
     }
 
-    /// A program has failed in the middle of this turn: meets the others; which program has failed first. Nothing goes on
-    /// after that.
+    /// A program has failed in the middle of this turn: meets the others until what they do comes later than that; which
+    /// program has failed first. Nothing goes on after that.
     pub fn fail(&self, own: Failed) -> Failed {
-        let met = self.meet(Says {
+        let says = Says {
             next: NEVER,
             failed: Some(own),
             ..Says::default()
-        });
-        met.failed.unwrap_or(own)
+        };
+        loop {
+            if let Some(first) = self.meet(says).end() {
+                return first;
+            }
+            self.take(|_, _, _, _| ());
+        }
     }
 
     /// Says how things stand, and waits for all blocks to have said it. To be called by all, until there is no next
@@ -319,18 +331,17 @@ impl<'w> Block<'w> {
         let next = |block: usize| said(block, AT_NEXT).min(sent(block).unwrap_or(NEVER));
         let others = blocks.clone().filter(|&block| block != self.own);
         let horizon = others.map(next).min().unwrap_or(NEVER);
-        self.horizon
-            .set(horizon.saturating_add(self.division.hop()));
+        let horizon = horizon.saturating_add(self.division.hop());
+        let first = blocks.clone().map(failed).min();
+        // What comes later than a failure does not matter any more.
+        let end = first.map_or(NEVER, |failed| failed.now_ns.saturating_add(1));
+        self.horizon.set(horizon.min(end));
         self.sent.set(NEVER);
         self.number.set(self.number.get() + 1);
         Met {
             next: blocks.clone().map(next).min().unwrap_or(NEVER),
             ended: blocks.clone().map(|b| said(b, AT_ENDED) as usize).sum(),
-            failed: blocks
-                .clone()
-                .map(failed)
-                .min()
-                .filter(|f| *f != NOT_FAILED),
+            failed: first.filter(|failed| *failed != NOT_FAILED),
             is_unsettled: blocks.clone().any(|b| said(b, AT_UNSETTLED) != 0),
         }
     }

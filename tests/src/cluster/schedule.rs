@@ -168,12 +168,15 @@ impl<'m, E: Matching> Shared<'m, E> {
             return false;
         };
         let met = block.meet(Says {
-            next: events.borrow().peek().unwrap_or(NEVER),
+            next: match self.is_over() {
+                true => NEVER,
+                false => events.borrow().peek().unwrap_or(NEVER),
+            },
             ended,
             failed: self.failure.borrow().as_ref().map(|(failed, _)| *failed),
             is_unsettled: self.carrier.is_some_and(Carrier::is_unsettled),
         });
-        if let Some(first) = met.failed {
+        if let Some(first) = met.end() {
             let own = &mut *self.failure.borrow_mut();
             if own.as_ref().is_none_or(|(failed, _)| *failed != first) {
                 *own = Some((first, None));
@@ -182,6 +185,10 @@ impl<'m, E: Matching> Shared<'m, E> {
                 carrier.settles(first.now_ns, first.rank + 1);
             }
             return false;
+        }
+        if met.failed.is_some() {
+            self.wires.take_arrivals(events);
+            return true;
         }
         ended = met.ended;
         self.ended_elsewhere.set(ended - self.ended.get());
