@@ -164,7 +164,6 @@ fn has_probe_rs() -> bool {
 /// A board that no tool looks after: a debug probe reads what the program prints and the kernel logs out of RAM.
 #[test]
 fn a_probe_reads_output_and_log() {
-    let _turn = Turn::take();
     let folder = Folder::new("probe");
     let (stem, killer) = (folder.path("node"), harness::program("killer.c"));
     let place = ["--torus", "1x1x1", "--node", "0,0,0"];
@@ -177,6 +176,8 @@ fn a_probe_reads_output_and_log() {
         .concat(),
     )
     .expect(0);
+    // Behind the command, which takes one itself.
+    let _turn = Turn::take();
     let mut probe = Probe::boot(&format!("{stem}.elf"), &folder);
     let terminal = |channels: &[Channel]| {
         let channel = channels.iter().find(|channel| channel.name == "Terminal");
