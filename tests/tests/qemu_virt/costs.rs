@@ -1,5 +1,6 @@
 //! What messages take on nodes, in instructions, which QEMU counts exactly, and what an image takes, in bytes: the same
-//! on every host, so that it cannot creep back. The limits leave room for another compiler.
+//! on every host, so that it cannot creep back. The limits are two in a hundred above what is counted: for another
+//! compiler, and for timers, which expire by the host's clock and move a barrier of eight nodes by one in a hundred.
 
 use crate::harness::*;
 
@@ -29,15 +30,15 @@ fn at_most(counted: &impl Fn(&str) -> u64, limits: &[(&str, u64)]) {
 #[test]
 fn messages_between_two_nodes_take_no_more_than_they_did() {
     let limits = [
-        ("half", 6_850),
-        ("stream", 5_640),
-        ("long", 372_000),
-        ("self", 2_600),
+        ("half", 6_960),
+        ("stream", 5_700),
+        ("long", 377_000),
+        ("self", 2_620),
     ];
     let counted = counted("2x1x1");
     at_most(&counted, &limits);
     // A put is a packet as a message is, and needs no receive; a fetch and its flush are one round trip.
-    at_most(&counted, &[("put", 5_600), ("fetch", 15_500)]);
+    at_most(&counted, &[("put", 5_670), ("fetch", 15_650)]);
     assert!(counted("put") <= counted("stream"), "more than a message");
 }
 
@@ -45,7 +46,7 @@ fn messages_between_two_nodes_take_no_more_than_they_did() {
 fn collectives_of_eight_nodes_take_no_more_than_they_did() {
     at_most(
         &counted("2x2x2"),
-        &[("barrier", 63_000), ("allreduce", 144_000)],
+        &[("barrier", 64_300), ("allreduce", 146_200)],
     );
 }
 
