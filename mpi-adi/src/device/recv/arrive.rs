@@ -226,11 +226,14 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// Takes the answer to `source` that is deferred, if there is one, to send it with something else.
     #[inline]
     pub(in crate::device) fn take_deferred(&mut self, source: Rank) -> Option<DeferredAck> {
-        let at = self
-            .deferred
-            .iter()
-            .position(|deferred| deferred.source == source)?;
+        let at = self.deferred_to(source)?;
         Some(self.deferred.swap_remove(at))
+    }
+
+    #[inline]
+    fn deferred_to(&self, source: Rank) -> Option<usize> {
+        let mut all = self.deferred.iter();
+        all.position(|deferred| deferred.source == source)
     }
 
     /// Answers an offer; `None`: later, since its sender does not wait for it.
@@ -244,9 +247,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         fields: Fields,
     ) -> Option<Answer> {
         let scarce = self.region.is_low(memory);
-        let before = self
-            .take_deferred(source)
-            .map_or(0, |deferred| deferred.count);
+        let earlier = self.deferred_to(source);
+        let before = earlier.map_or(0, |at| self.deferred[at].count);
         let deferred = DeferredAck {
             source,
             request: rts.request,
@@ -257,9 +259,20 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             && fields.complete
             && !scarce
             && deferred.count < SHARED_ANSWER
-            && self.peers.standing(source) == Standing::Clear;
-        if may_wait && self.deferred.push(deferred).is_ok() {
-            return None;
+            && (self.peers.are_all_clear() || self.peers.standing(source) == Standing::Clear);
+        match earlier {
+            Some(at) if may_wait => {
+                // The one that was touched last is behind the others.
+                let last = self.deferred.len() - 1;
+                self.deferred[at] = deferred;
+                self.deferred.swap(at, last);
+                return None;
+            }
+            Some(at) => {
+                self.deferred.swap_remove(at);
+            }
+            None if may_wait && self.deferred.push(deferred).is_ok() => return None,
+            None => {}
         }
         self.stats.cts_merged += u64::from(before);
         let fields = Fields {
