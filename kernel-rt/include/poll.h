@@ -30,7 +30,9 @@ struct pollfd {
 };
 
 int poll(struct pollfd *, nfds_t, int);
+#if __POSIX_VISIBLE
 int ppoll(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *);
+#endif
 
 #ifdef __cplusplus
 }

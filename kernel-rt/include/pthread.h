@@ -66,8 +66,10 @@ int pthread_atfork(void (*)(void), void (*)(void), void (*)(void));
 int pthread_setcancelstate(int, int *);
 int pthread_setcanceltype(int, int *);
 void pthread_testcancel(void);
-int pthread_sigmask(int, const sigset_t *, sigset_t *);
 
+#if __POSIX_VISIBLE
+int pthread_sigmask(int, const sigset_t *, sigset_t *);
+#endif
 #if __GNU_VISIBLE
 int pthread_getaffinity_np(pthread_t, size_t, cpu_set_t *);
 int pthread_setaffinity_np(pthread_t, size_t, const cpu_set_t *);

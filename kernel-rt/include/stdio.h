@@ -6,6 +6,15 @@
 #include_next <stdio.h>
 #include <sys/types.h>
 
+/* Later versions have macros of these names, one with another number of arguments. */
+#undef getc_unlocked
+#undef getchar_unlocked
+#undef putc_unlocked
+#undef putchar_unlocked
+#undef feof_unlocked
+#undef ferror_unlocked
+#undef clearerr_unlocked
+
 #ifdef __cplusplus
 extern "C" {
 #endif
