@@ -15,9 +15,10 @@ pub(crate) struct Queue {
     high: u16,
 }
 
-/// In `Queue::base`: see [`Queue::set_heads_only`]. No field of its own, so that queues are as great as without.
+/// In `Queue::base`, the two highest bits: see [`Queue::of_heads`]. No field of its own, so that queues are as great as
+/// without.
 #[cfg(any(test, feature = "sim"))]
-const HEADS_ONLY: u32 = 1 << 31;
+const HALVINGS: u32 = 30;
 
 /// Chunks of memory that a queue of `packets` greatest packets takes, the run-over included.
 pub(crate) const fn chunks_for(packets: u16) -> usize {
@@ -28,11 +29,29 @@ pub(crate) const fn chunks_for(packets: u16) -> usize {
     }
 }
 
+/// As [`chunks_for`], of [`Queue::of_heads`].
+#[cfg(any(test, feature = "sim"))]
+pub(crate) const fn chunks_for_heads(packets: u16, halvings: u32) -> usize {
+    (packets as usize * PACKET_CHUNKS) >> halvings
+}
+
 impl Queue {
     /// A queue for `packets` greatest packets, whose memory starts at chunk `*at`; moves `*at` behind it.
     pub fn new(packets: u16, at: &mut usize) -> Self {
         let base = *at as u32;
         *at += chunks_for(packets);
+        Self {
+            base,
+            capacity: packets * PACKET_CHUNKS as u16,
+            ..Self::default()
+        }
+    }
+    /// As [`Queue::new`], for packets of at least 2^`halvings` chunks, of which only the first chunk is stored, one beside
+    /// the other: their places begin so many from one another.
+    #[cfg(any(test, feature = "sim"))]
+    pub fn of_heads(packets: u16, halvings: u32, at: &mut usize) -> Self {
+        let base = *at as u32 | halvings << HALVINGS;
+        *at += chunks_for_heads(packets, halvings);
         Self {
             base,
             capacity: packets * PACKET_CHUNKS as u16,
@@ -78,22 +97,17 @@ impl Queue {
         self.high = self.high.max(self.used);
         self.at(tail)
     }
-    /// From now on only the first chunk of each packet is stored. Those of great packets, which begin eight places from one
-    /// another, lie one beside the other in memory: a machine's queues take a part of the lines of the host's caches.
-    #[cfg(any(test, feature = "sim"))]
-    pub fn set_heads_only(&mut self) {
-        self.base |= HEADS_ONLY;
-    }
     /// Where in memory a place of the ring is.
     #[inline]
     fn at(&self, place: u16) -> usize {
         #[cfg(any(test, feature = "sim"))]
-        if self.base & HEADS_ONLY != 0 {
-            let great = PACKET_CHUNKS as u16;
-            let beside = place % great * (self.capacity / great) + place / great;
-            return (self.base & !HEADS_ONLY) as usize + beside as usize;
-        }
-        self.base as usize + place as usize
+        let (base, place) = (
+            self.base & !(u32::MAX << HALVINGS),
+            place >> (self.base >> HALVINGS),
+        );
+        #[cfg(not(any(test, feature = "sim")))]
+        let base = self.base;
+        base as usize + place as usize
     }
     /// A place of at most one turn too many; no division.
     fn wrap(&self, place: u16) -> u16 {
@@ -106,6 +120,11 @@ impl Queue {
     /// Where the oldest packet's chunks start.
     pub fn front(&self) -> Option<usize> {
         (!self.is_empty()).then(|| self.at(self.head))
+    }
+    /// Where the next packet's chunks will start.
+    #[cfg(any(test, feature = "sim"))]
+    pub fn back(&self) -> usize {
+        self.at(self.wrap(self.head + self.used))
     }
     /// Frees the oldest packet, or as many as there are in its [`Queue::run`], which take `charge` chunks.
     pub fn pop(&mut self, charge: u16) {
@@ -153,25 +172,22 @@ mod tests {
     use std::collections::VecDeque;
 
     #[test]
-    fn first_chunks_alone_have_places_of_their_own_those_of_great_packets_side_by_side() {
+    fn first_chunks_alone_have_places_of_their_own_side_by_side() {
         const PACKETS: u16 = 4;
         for size in 1..=PACKET_CHUNKS as u16 {
             let mut at = 5;
-            let mut queue = Queue::new(PACKETS, &mut at);
-            queue.set_heads_only();
-            let (mut model, mut seen) = (VecDeque::new(), Vec::new());
+            let mut queue = Queue::of_heads(PACKETS, size.ilog2(), &mut at);
+            assert_eq!(at, 5 + chunks_for_heads(PACKETS, size.ilog2()));
+            let mut model = VecDeque::new();
             for _ in 0..100 {
                 while queue.free() >= size {
                     let start = queue.push(size);
                     assert!((5..at).contains(&start) && !model.contains(&start));
                     model.push_back(start);
-                    seen.push(start);
                 }
                 assert_eq!(queue.front(), model.pop_front());
                 queue.pop(size);
             }
-            let apart = seen.iter().max().unwrap() - seen.iter().min().unwrap();
-            assert!(size < PACKET_CHUNKS as u16 || apart < PACKETS as usize);
         }
     }
 

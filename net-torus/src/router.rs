@@ -17,6 +17,9 @@
 //! There is one normal injection FIFO per first direction, so that a packet for a busy link does not hold
 //! up one for an idle link; the direction depends on the pair of nodes only, so that order is kept.
 
+#[cfg(any(test, feature = "sim"))]
+mod ahead;
+
 use crate::chunk::{CHUNK_BYTES, Chunk, MAX_QUEUE_PACKETS, PACKET_BYTES, PACKET_CHUNKS};
 use crate::coord::{Coord, Direction, Rank, Shape};
 use crate::queue::{self, Queue, chunks_for};
@@ -129,6 +132,28 @@ impl Sizes {
         6 * behind_links + injection + reception
     }
 
+    /// As [`Sizes::chunks`], of [`Router::of_heads`].
+    #[cfg(any(test, feature = "sim"))]
+    pub(crate) fn heads(&self, halvings: u32) -> usize {
+        let of = |queue| queue::chunks_for_heads(self.packets(queue), halvings);
+        (0..QUEUES).map(of).sum()
+    }
+
+    /// Greatest packets of the queue with this number in `Router::queues`.
+    fn packets(&self, queue: usize) -> u16 {
+        match queue {
+            0..INJECT => match Vc::ALL[queue % Vc::COUNT] {
+                Vc::D0 | Vc::D1 => self.dynamic,
+                Vc::Bn => self.normal,
+                Vc::Bp => self.priority,
+            },
+            INJECT..=INJECT_SELF => self.inject_normal,
+            INJECT_PRIORITY => self.inject_priority,
+            RECEPTION => self.receive_normal,
+            _ => self.receive_priority,
+        }
+    }
+
     /// No buffer is smaller than [`Sizes::SMALLEST`] allows (dynamic channels may have none), or greater than
     /// [`MAX_QUEUE_PACKETS`].
     fn are_legal(&self) -> bool {
@@ -195,20 +220,22 @@ pub(crate) struct Head {
     outputs: u8,
 }
 
-/// One node's router. See the [module](self).
+/// One node's router. See the [module](self). What is read at each look stands together, between what is read of the
+/// sources and of the links, and the counters last: of many routers few are in a processor's caches.
+#[repr(C)]
 pub struct Router<'m> {
+    pub(crate) heads: [Option<Head>; SOURCES],
+    pub(crate) queues: [Queue; QUEUES],
+    pub(crate) memory: &'m mut [Chunk],
+    /// By output: the sources whose oldest packet may leave there.
+    pub(crate) want: [u32; OUTPUTS],
+    /// What the last look chose; nothing has changed since.
+    chosen: Option<(Direction, Choice)>,
     pub(crate) shape: Shape,
     pub(crate) here: Coord,
     links: Directions,
     /// Where the last packet went that was injected, and by which hints; the next is likely to go there too.
     pub(crate) way: (Coord, Directions),
-    /// The links without checksums.
-    exact: Directions,
-    pub(crate) memory: &'m mut [Chunk],
-    pub(crate) queues: [Queue; QUEUES],
-    pub(crate) heads: [Option<Head>; SOURCES],
-    /// By output: the sources whose oldest packet may leave there.
-    pub(crate) want: [u32; OUTPUTS],
     /// The outputs that a source wants, one bit each.
     wanted: u8,
     /// The sides whose neighbours may have to be told of tokens; those that are not here need not be.
@@ -216,14 +243,22 @@ pub struct Router<'m> {
     /// The directions in which nothing could go at the last look, and nothing has changed since that could
     /// let it go.
     blocked: Directions,
-    /// What the last look chose; nothing has changed since.
-    chosen: Option<(Direction, Choice)>,
+    /// The links without checksums.
+    exact: Directions,
     /// By output: the source served last.
     pub(crate) last: [u8; OUTPUTS],
-    /// By direction: priority packets sent in a row while normal ones waited.
-    priority_burst: [u8; 6],
     /// Most of [`Router::through_burst`].
     through_most: u8,
+    /// See [`Router::links_in_turn`].
+    turn: u8,
+    /// Sides where tokens were given free since [`Router::take_released`].
+    #[cfg(any(test, feature = "sim"))]
+    released: u8,
+    /// See [`Router::of_heads`].
+    #[cfg(any(test, feature = "sim"))]
+    heads_only: bool,
+    /// By direction: priority packets sent in a row while normal ones waited.
+    priority_burst: [u8; 6],
     /// By direction: normal packets from other links sent in a row while injected ones waited.
     through_burst: [u8; 6],
     /// By direction: injected normal packets sent since the last from another link.
@@ -234,14 +269,6 @@ pub struct Router<'m> {
     held: [[u8; 2]; 6],
     pub(crate) tokens: [[Tokens; Vc::COUNT]; 6],
     grants: [[Grant; Vc::COUNT]; 6],
-    /// See [`Router::links_in_turn`].
-    turn: u8,
-    /// Sides where tokens were given free since [`Router::take_released`].
-    #[cfg(any(test, feature = "sim"))]
-    released: u8,
-    /// Of each packet only the first chunk is moved.
-    #[cfg(any(test, feature = "sim"))]
-    heads_only: bool,
     #[cfg(test)]
     pub(crate) rules: Rules,
     /// How often a source or the tokens of a channel were looked at.
@@ -284,30 +311,46 @@ impl<'m> Router<'m> {
         sizes: Sizes,
         memory: &'m mut [Chunk],
     ) -> Result<Self, ConfigError> {
+        Self::with_queues(shape, here, (sizes, sizes.chunks()), memory, Queue::new)
+    }
+
+    /// As [`Router::new`], for a simulator that looks at no more than the first chunk of each packet, and whose packets
+    /// have 2^`halvings` chunks at least: nothing else is moved or stored ([`Sizes::heads`]), a frame holds no more than
+    /// that of one packet, and channels count nothing.
+    #[cfg(any(test, feature = "sim"))]
+    pub(crate) fn of_heads(
+        shape: Shape,
+        here: Coord,
+        (sizes, halvings): (Sizes, u32),
+        memory: &'m mut [Chunk],
+    ) -> Result<Self, ConfigError> {
+        let queue = |packets, at: &mut usize| Queue::of_heads(packets, halvings, at);
+        let sizes = (sizes, sizes.heads(halvings));
+        let mut router = Self::with_queues(shape, here, sizes, memory, queue)?;
+        router.heads_only = true;
+        Ok(router)
+    }
+
+    /// As [`Router::new`], with so many chunks of memory, in which `queue` has its place.
+    #[inline]
+    fn with_queues(
+        shape: Shape,
+        here: Coord,
+        (sizes, chunks): (Sizes, usize),
+        memory: &'m mut [Chunk],
+        queue: impl Fn(u16, &mut usize) -> Queue,
+    ) -> Result<Self, ConfigError> {
         if !sizes.are_legal() {
             return Err(ConfigError::Size);
         }
-        if memory.len() < sizes.chunks() {
+        if memory.len() < chunks {
             return Err(ConfigError::Memory);
         }
         if shape.rank(here).is_none() {
             return Err(ConfigError::Outside);
         }
         let mut at = 0;
-        let queues = core::array::from_fn(|i| {
-            let packets = match i {
-                0..INJECT => match Vc::ALL[i % Vc::COUNT] {
-                    Vc::D0 | Vc::D1 => sizes.dynamic,
-                    Vc::Bn => sizes.normal,
-                    Vc::Bp => sizes.priority,
-                },
-                INJECT..=INJECT_SELF => sizes.inject_normal,
-                INJECT_PRIORITY => sizes.inject_priority,
-                RECEPTION => sizes.receive_normal,
-                _ => sizes.receive_priority,
-            };
-            Queue::new(packets, &mut at)
-        });
+        let queues = core::array::from_fn(|i| queue(sizes.packets(i), &mut at));
         let grants = core::array::from_fn(|side| {
             core::array::from_fn(|vc| Grant::new(queues[side * Vc::COUNT + vc].capacity()))
         });
@@ -368,39 +411,6 @@ impl<'m> Router<'m> {
     pub fn set_exact(&mut self, exact: Directions) {
         self.exact = exact;
     }
-    /// From now on only the first chunk of each packet is moved, and frames hold no more of it; where they hold several
-    /// packets nothing is right any more. For a simulator that looks at no more than that.
-    #[cfg(any(test, feature = "sim"))]
-    pub(crate) fn carry_heads_only(&mut self) {
-        self.heads_only = true;
-        self.queues.iter_mut().for_each(Queue::set_heads_only);
-    }
-
-    /// Reads what a look at links with these bits will read, and a frame that comes in; what it returns means nothing.
-    #[cfg(any(test, feature = "sim"))]
-    pub(crate) fn look_ahead(&self, links: u8) -> u64 {
-        let tokens = self
-            .tokens
-            .iter()
-            .flatten()
-            .step_by(4)
-            .map(|t| t.available());
-        let grants = self
-            .grants
-            .iter()
-            .step_by(2)
-            .map(|[grant, ..]| grant.untold());
-        let mut sum = tokens.chain(grants).map(u64::from).sum::<u64>();
-        sum += u64::from(self.last[0] ^ self.turn);
-        for d in ones(links & self.wanted) {
-            let source = self.want[d].trailing_zeros() as usize;
-            sum += self.heads[source].map_or(0, |head| u64::from(head.outputs));
-            let front = self.queues[source].front().unwrap_or_default();
-            sum += u64::from(self.memory[front][0]);
-        }
-        sum
-    }
-
     /// Of `chunks` of packets so many are moved.
     #[inline]
     pub(crate) fn carried(&self, chunks: usize) -> usize {
@@ -409,6 +419,15 @@ impl<'m> Router<'m> {
             return 1;
         }
         chunks
+    }
+
+    /// Whether channels count what they carry.
+    #[inline]
+    fn counts(&self) -> bool {
+        #[cfg(any(test, feature = "sim"))]
+        return !self.heads_only;
+        #[cfg(not(any(test, feature = "sim")))]
+        true
     }
 
     /// The counters.
@@ -549,7 +568,9 @@ impl<'m> Router<'m> {
         let (all, charge) = (count * chunks, count as u16 * charge);
         let carried = self.carried(all);
         let bytes = &packets[..carried * CHUNK_BYTES];
-        self.stats.channels[s][v].received.add_all(count, all);
+        if self.counts() {
+            self.stats.channels[s][v].received.add_all(count, all);
+        }
         self.grants[s][v].receive(charge);
         if is_here {
             let start = self.queues[reception].push(all as u16);
@@ -563,8 +584,10 @@ impl<'m> Router<'m> {
         self.owe(s, v);
         let queue = &mut self.queues[source];
         let start = queue.push(charge);
-        let first = queue.used() == charge;
-        self.stats.channels[s][v].high_water = queue.high();
+        let (first, high) = (queue.used() == charge, queue.high());
+        if self.counts() {
+            self.stats.channels[s][v].high_water = high;
+        }
         queue::copy(queue::bytes_mut(self.memory, start, carried), bytes);
         if first {
             self.open(source, repr);
@@ -967,14 +990,19 @@ impl<'m> Router<'m> {
         self.tokens[d as usize][vc as usize].spend(count as u16 * vc.charge(chunks));
         self.last[d as usize] = source as u8;
         self.count_bursts(d, choice, count);
-        let channel = &mut self.stats.channels[d as usize][vc as usize];
-        channel.sent.add_all(count, all);
-        if source < INJECT {
-            channel.forwarded.add_all(count, all);
+        if self.counts() {
+            let channel = &mut self.stats.channels[d as usize][vc as usize];
+            channel.sent.add_all(count, all);
+            if source < INJECT {
+                channel.forwarded.add_all(count, all);
+            }
         }
         if head.repr.dynamic {
             self.turn = (self.turn + 1) % Direction::ALL.len() as u8;
-            self.stats.escapes += if vc == Vc::Bn { count as u64 } else { 0 };
+            // Not a sum with what is mostly zero: the counter is far from all else, and few packets escape.
+            if vc == Vc::Bn {
+                self.stats.escapes += count as u64;
+            }
         }
         self.remove(source, &head, count);
         self.deliver(head.repr.fifo);

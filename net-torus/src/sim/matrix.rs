@@ -118,7 +118,7 @@ impl Case {
     /// Lets each node send `packets` packets and waits for all of them.
     pub fn run(&self, packets: u32, seed: u64) -> Result<Outcome, SimError> {
         let config = self.config(packets, seed);
-        let mut memory = vec![[0; 32]; Network::chunks(&config.shape, &config.sizes)];
+        let mut memory = vec![[0; 32]; Network::chunks(&config)];
         self.finish(Network::new(config, &mut memory)?, packets)
     }
 
@@ -202,7 +202,7 @@ mod tests {
         ] {
             let jams = |case: &Case| {
                 let config = case.config(100, 1);
-                let mut memory = vec![[0; 32]; Network::chunks(&config.shape, &config.sizes)];
+                let mut memory = vec![[0; 32]; Network::chunks(&config)];
                 let mut network = Network::new(config, &mut memory).unwrap();
                 network.set_rules(rules);
                 matches!(

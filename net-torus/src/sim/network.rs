@@ -12,7 +12,7 @@ use super::link::{LINE_CHUNKS, in_lines};
 use super::part::{Mail, Part};
 use super::threads::run_together;
 use super::traffic::{Limit, Traffic};
-use crate::chunk::{Chunk, PACKET_CHUNKS};
+use crate::chunk::{CHUNK_BYTES, Chunk, PACKET_CHUNKS};
 use crate::coord::{Coord, Shape};
 use crate::inject::Routing;
 use crate::router::{ConfigError, Router, Sizes};
@@ -44,6 +44,16 @@ pub struct Config {
 }
 
 impl Config {
+    /// How often the smallest packet can be halved.
+    pub(super) fn halvings(&self) -> u32 {
+        self.chunks.0.max(1).ilog2()
+    }
+
+    /// Chunks of memory that each router needs.
+    pub(super) fn heads(&self) -> usize {
+        self.sizes.heads(self.halvings())
+    }
+
     fn is_possible(&self) -> bool {
         let (least, most) = self.chunks;
         let sizes = least > 0 && least <= most && most as usize <= PACKET_CHUNKS;
@@ -174,8 +184,6 @@ pub struct Totals {
 pub struct Network<'m> {
     /// Nodes with consecutive ranks each, a thread each.
     parts: Vec<Part<'m>>,
-    /// By node, by direction: chunks sent when [`Network::clear`] was called.
-    sent_before: Vec<[u64; 6]>,
     escapes_before: u64,
     limit: Limit,
     senders: u32,
@@ -185,9 +193,15 @@ pub struct Network<'m> {
 const ORDER_NODES: u32 = 1024;
 
 impl<'m> Network<'m> {
-    /// Chunks of memory that a machine of this shape and these buffers needs, [`in_lines`] included.
-    pub fn chunks(shape: &Shape, sizes: &Sizes) -> usize {
-        shape.nodes() as usize * sizes.chunks() + LINE_CHUNKS
+    /// Chunks of memory that the machine needs, [`in_lines`] included.
+    pub fn chunks(config: &Config) -> usize {
+        config.shape.nodes() as usize * config.heads() + LINE_CHUNKS
+    }
+
+    /// Bytes of the machine's routers, with that memory.
+    pub fn bytes(config: &Config) -> u64 {
+        let state = config.shape.nodes() as usize * size_of::<Router<'_>>();
+        (Self::chunks(config) * CHUNK_BYTES + state) as u64
     }
 
     /// A machine with its routers' buffers in `memory`.
@@ -202,11 +216,11 @@ impl<'m> Network<'m> {
         memory: &'m mut [Chunk],
         threads: u32,
     ) -> Result<Self, SimError> {
-        let Config { shape, sizes, .. } = config;
+        let Config { shape, .. } = config;
         if !config.is_possible() {
             return Err(SimError::Config);
         }
-        if memory.len() < Self::chunks(&shape, &sizes) {
+        if memory.len() < Self::chunks(&config) {
             return Err(SimError::Memory);
         }
         let memory = in_lines(memory);
@@ -222,7 +236,7 @@ impl<'m> Network<'m> {
         let each = nodes.div_ceil(threads.max(1));
         let firsts = (0..nodes).step_by(each as usize);
         let parts = firsts
-            .zip(memory.chunks_mut(each as usize * sizes.chunks()))
+            .zip(memory.chunks_mut(each as usize * config.heads()))
             .map(|(first, memory)| {
                 let ranks = first..nodes.min(first + each);
                 Part::new(config, ranks, each, memory, interval)
@@ -230,7 +244,6 @@ impl<'m> Network<'m> {
             .collect::<Result<_, _>>()?;
         let mut network = Self {
             parts,
-            sent_before: vec![[0; 6]; nodes as usize],
             escapes_before: 0,
             limit,
             senders: config.traffic.senders(&shape),
@@ -310,9 +323,9 @@ impl<'m> Network<'m> {
         for part in &mut self.parts {
             part.totals = Totals::default();
             part.latencies.clear();
+            part.clear_sent();
         }
         self.escapes_before = self.all_escapes();
-        self.sent_before = self.routers().map(sent).collect();
     }
 
     fn all_escapes(&self) -> u64 {
@@ -367,12 +380,8 @@ impl<'m> Network<'m> {
     /// By node and direction: fraction of time in which the link carried something; 0 where there is none.
     pub fn link_use(&self) -> Vec<[f64; 6]> {
         let ticks = self.totals().ticks.max(1) as f64;
-        self.routers()
-            .zip(&self.sent_before)
-            .map(|(router, before)| {
-                let now = sent(router);
-                core::array::from_fn(|d| (now[d] - before[d]) as f64 / ticks)
-            })
+        let sent = self.parts.iter().flat_map(Part::sent);
+        sent.map(|by_link| by_link.map(|chunks| f64::from(chunks) / ticks))
             .collect()
     }
     /// Turns rules off, to see that checks can fail.
@@ -386,14 +395,6 @@ impl<'m> Network<'m> {
     pub fn routers(&self) -> impl Iterator<Item = &Router<'m>> {
         self.parts.iter().flat_map(|part| &part.routers)
     }
-}
-
-/// Chunks that a router has sent, by direction.
-fn sent(router: &Router<'_>) -> [u64; 6] {
-    core::array::from_fn(|d| {
-        let channels = &router.stats().channels[d];
-        channels.iter().map(|c| c.sent.chunks).sum()
-    })
 }
 
 #[cfg(test)]
@@ -416,7 +417,7 @@ mod tests {
             priority: 0.0,
             packets: all,
         };
-        let mut memory = vec![[0; 32]; Network::chunks(&shape, &sizes)];
+        let mut memory = vec![[0; 32]; Network::chunks(&config)];
         let mut network = Network::new(config, &mut memory).unwrap();
         if all.is_some() {
             // One whole exchange, its start and its end included.
@@ -473,7 +474,7 @@ mod tests {
                 priority: 0.0,
                 packets: None,
             };
-            let mut memory = vec![[0; 32]; Network::chunks(&shape, &sizes)];
+            let mut memory = vec![[0; 32]; Network::chunks(&config)];
             let mut network = Network::new(config, &mut memory).unwrap();
             network.run(2000).unwrap();
             let totals = network.totals();
@@ -513,7 +514,7 @@ mod tests {
                     priority: 0.1,
                     packets: None,
                 };
-                let mut memory = vec![[0; 32]; Network::chunks(&shape, &sizes)];
+                let mut memory = vec![[0; 32]; Network::chunks(&config)];
                 let mut network = Network::with_threads(config, &mut memory, threads).unwrap();
                 network.run(300).unwrap();
                 network.clear();
@@ -554,7 +555,7 @@ mod tests {
                 priority: 0.0,
                 packets: Some(2000),
             };
-            let mut memory = vec![[0; 32]; Network::chunks(&shape, &sizes)];
+            let mut memory = vec![[0; 32]; Network::chunks(&config)];
             let mut network = Network::new(config, &mut memory).unwrap();
             network.check_order();
             network.finish(1_000_000)
@@ -584,7 +585,7 @@ mod tests {
                 priority: 0.0,
                 packets: None,
             };
-            let mut memory = vec![[0; 32]; Network::chunks(&shape, &sizes)];
+            let mut memory = vec![[0; 32]; Network::chunks(&config)];
             let mut network = Network::new(config, &mut memory).unwrap();
             network.run(20_000).unwrap();
             let injected = |r: &Router<'_>| r.stats().fifos[0].injected.packets;
@@ -608,7 +609,7 @@ mod tests {
             priority: 0.0,
             packets: None,
         };
-        let chunks = Network::chunks(&shape, &good.sizes);
+        let chunks = Network::chunks(&good);
         let new = |config, chunks| Network::new(config, &mut vec![[0; 32]; chunks]).err();
         assert_eq!(new(good, chunks), None);
         assert_eq!(new(good, chunks - 1), Some(SimError::Memory));

@@ -6,8 +6,10 @@
 //! of links makes a difference: a link brings one packet at most, behind each there are buffers of its own, and what is at
 //! its destination is taken out at once. Hence results do not depend on how a machine is divided.
 //!
-//! Of a packet only the first chunk is carried, in which the header is and all that is looked at. In a buffer these first
-//! chunks of great packets lie one beside the other.
+//! Of a packet only the first chunk is carried, in which the header is and all that is looked at.
+//!
+//! Nodes are gone through by blocks, and what is to happen is kept by blocks, too: so in each tick a router is in the
+//! host's caches once for all that happens to it, and nothing has to be sorted.
 
 use super::network::{Config, Latencies, SimError, Totals};
 use crate::chunk::Chunk;
@@ -26,17 +28,21 @@ const WHEEL: usize = 16;
 /// Bytes of a simulated packet's body that mean something: source, birth, serial number.
 const BODY: usize = 12;
 
-/// How many nodes further on it is read ahead, in parts of more than so many routers.
-const AHEAD: usize = 6;
+/// Nodes of a block: a bit each of a word.
+const BLOCK: usize = u64::BITS as usize;
+
+/// It is read ahead in parts of more than so many routers.
 const CACHED: usize = 512;
+
+/// No tick, and no node.
+const NEVER: u64 = u64::MAX;
+const NONE: u32 = u32::MAX;
 
 /// A packet to be injected.
 #[derive(Clone, Copy)]
 struct Birth {
     /// In ticks.
     at: f64,
-    /// The tick in which it can be injected.
-    tick: u64,
     dest: Coord,
     chunks: u8,
     fifo: Fifo,
@@ -63,15 +69,24 @@ struct Grant {
     granted: [u16; Vc::COUNT],
 }
 
-/// What happens in one tick.
+/// What happens in one tick at the nodes of a block.
 #[derive(Default)]
-struct Slot {
+struct Due {
     arrivals: Vec<Arrival>,
     grants: Vec<Grant>,
     /// Node, direction whose link becomes idle.
     idle: Vec<(u32, u8)>,
     /// Nodes with a packet to be born.
     births: Vec<u32>,
+}
+
+impl Due {
+    fn is_empty(&self) -> bool {
+        self.arrivals.is_empty()
+            && self.grants.is_empty()
+            && self.idle.is_empty()
+            && self.births.is_empty()
+    }
 }
 
 /// What a tick leads to at nodes of another part.
@@ -89,11 +104,13 @@ impl Mail {
     }
 }
 
-/// A node, as its neighbours know it.
+/// A link of a node.
 #[derive(Clone, Copy)]
-struct Place {
-    part: u32,
-    node: u32,
+struct Wire {
+    /// The rank of the node at its other end; [`NONE`]: there is no link.
+    there: u32,
+    /// Chunks sent since [`Part::clear_sent`].
+    sent: u32,
 }
 
 /// Order of packets: by destination of the part, source and FIFO, the serial number after the last that arrived.
@@ -102,18 +119,22 @@ type Order = Vec<[u32; Fifo::ALL.len()]>;
 /// See the [module](self). Nodes are numbered within it.
 pub(super) struct Part<'m> {
     config: Config,
-    number: u32,
+    /// Nodes of every part but the last one.
+    each: u32,
     /// Rank of the first node.
     first: u32,
     pub routers: Vec<Router<'m>>,
     sources: Vec<Source>,
-    neighbours: Vec<[Option<Place>; 6]>,
+    /// By node: the tick in which its next packet can be injected.
+    births: Vec<u64>,
+    /// By node and direction.
+    wires: Vec<[Wire; 6]>,
     /// By node: links that carry nothing now.
     idle: Vec<u8>,
-    /// Nodes where something may be able to move, and the same as a flag by node.
-    dirty: Vec<u32>,
-    is_dirty: Vec<bool>,
-    wheel: Vec<Slot>,
+    /// By block: the nodes where something may be able to move in the next tick.
+    dirty: Vec<u64>,
+    /// By tick, modulo [`WHEEL`], then by block.
+    wheel: Vec<Vec<Due>>,
     /// Births beyond the wheel, the nearest first.
     later: BinaryHeap<Reverse<(u64, u32)>>,
     now: u64,
@@ -130,6 +151,20 @@ pub(super) struct Part<'m> {
     pub order: Order,
     /// Mean ticks between two births of a node.
     interval: f64,
+}
+
+/// The number of the channel that a packet comes in on.
+fn channel(head: &Chunk) -> usize {
+    usize::from(head[2] >> 3 & 3)
+}
+
+/// The numbers of the bits that are set, the lowest first.
+fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let lowest = (bits != 0).then(|| bits.trailing_zeros() as usize);
+        bits &= bits.wrapping_sub(1);
+        lowest
+    })
 }
 
 fn hash(source: u32, dest: u32, serial: u32) -> u64 {
@@ -149,40 +184,41 @@ impl<'m> Part<'m> {
         interval: f64,
     ) -> Result<Self, SimError> {
         let Config { shape, sizes, .. } = config;
+        let halvings = config.halvings();
         let coords = || ranks.clone().map(|r| shape.coord(r).unwrap_or_default());
         let routers = coords()
-            .zip(memory.chunks_exact_mut(sizes.chunks()))
+            .zip(memory.chunks_exact_mut(config.heads()))
             .map(|(here, memory)| {
-                let mut router = Router::new(shape, here, sizes, memory)?;
+                let mut router = Router::of_heads(shape, here, (sizes, halvings), memory)?;
                 router.set_exact(router.links());
-                router.carry_heads_only();
                 Ok(router)
             })
             .collect::<Result<Vec<_>, _>>()
             .map_err(SimError::Router)?;
-        let place = |there| Place {
-            part: there / each,
-            node: there % each,
-        };
-        let neighbours = coords().map(|here| {
+        let wires = coords().map(|here| {
             let there = |d| shape.rank(shape.neighbour(here, d)?);
-            Direction::ALL.map(|d| there(d).map(place))
+            Direction::ALL.map(|d| Wire {
+                there: there(d).unwrap_or(NONE),
+                sent: 0,
+            })
         });
         let source = |rank| Source {
             random: Rand32::new_inc(config.seed ^ (rank as u64) << 32, rank as u64),
             next: None,
             serial: 0,
         };
+        let blocks = routers.len().div_ceil(BLOCK);
+        let slot = || (0..blocks).map(|_| Due::default()).collect();
         let mut part = Self {
             config,
-            number: ranks.start / each,
+            each,
             first: ranks.start,
             sources: ranks.clone().map(source).collect(),
-            neighbours: neighbours.collect(),
+            births: vec![NEVER; routers.len()],
+            wires: wires.collect(),
             idle: coords().map(|c| shape.links(c).bits()).collect(),
-            dirty: Vec::new(),
-            is_dirty: vec![false; routers.len()],
-            wheel: (0..WHEEL).map(|_| Slot::default()).collect(),
+            dirty: vec![0; blocks],
+            wheel: (0..WHEEL).map(|_| slot()).collect(),
             later: BinaryHeap::new(),
             now: 0,
             out: (0..shape.nodes().div_ceil(each))
@@ -214,15 +250,10 @@ impl<'m> Part<'m> {
 
     /// Nothing is planned.
     pub fn is_quiet(&self) -> bool {
-        self.dirty.is_empty()
+        self.dirty.iter().all(|&nodes| nodes == 0)
             && self.later.is_empty()
             && self.out.iter().all(Mail::is_empty)
-            && self.wheel.iter().all(|slot| {
-                slot.arrivals.is_empty()
-                    && slot.grants.is_empty()
-                    && slot.idle.is_empty()
-                    && slot.births.is_empty()
-            })
+            && self.wheel.iter().flatten().all(Due::is_empty)
     }
 
     /// Draws the node's next packet, born at least one interval's draw after `after`.
@@ -230,6 +261,7 @@ impl<'m> Part<'m> {
         let rank = self.rank(node);
         let source = &mut self.sources[node];
         source.next = None;
+        self.births[node] = NEVER;
         if self.interval.is_infinite() || self.config.packets.is_some_and(|n| source.serial >= n) {
             return;
         }
@@ -250,14 +282,14 @@ impl<'m> Part<'m> {
         let tick = birth.ceil() as u64;
         source.next = Some(Birth {
             at: birth,
-            tick,
             dest,
             chunks,
             fifo,
         });
+        self.births[node] = tick;
         if tick > self.now {
             if tick - self.now < WHEEL as u64 {
-                self.wheel[tick as usize % WHEEL].births.push(node as u32);
+                self.due(tick, node).births.push(node as u32);
             } else {
                 self.later.push(Reverse((tick, node as u32)));
             }
@@ -265,15 +297,39 @@ impl<'m> Part<'m> {
     }
 
     fn touch(&mut self, node: usize) {
-        if !core::mem::replace(&mut self.is_dirty[node], true) {
-            self.dirty.push(node as u32);
+        self.dirty[node / BLOCK] |= 1 << (node % BLOCK);
+    }
+
+    /// What is to happen in a tick, of the next ones, at the node's block.
+    fn due(&mut self, tick: u64, node: usize) -> &mut Due {
+        &mut self.wheel[tick as usize % WHEEL][node / BLOCK]
+    }
+
+    /// The node with this rank, or the part that it is in and its number there.
+    fn place(&self, rank: u32) -> Result<usize, (usize, u32)> {
+        let node = rank.wrapping_sub(self.first) as usize;
+        match node < self.routers.len() {
+            true => Ok(node),
+            false => Err(((rank / self.each) as usize, rank % self.each)),
         }
+    }
+
+    /// By node and direction: the chunks that its links have sent.
+    pub fn sent(&self) -> impl Iterator<Item = [u32; 6]> {
+        let of_node = |wires: &[Wire; 6]| wires.map(|wire| wire.sent);
+        self.wires.iter().map(of_node)
+    }
+
+    /// Links have sent nothing yet.
+    pub fn clear_sent(&mut self) {
+        let wires = self.wires.iter_mut().flatten();
+        wires.for_each(|wire| wire.sent = 0);
     }
 
     /// Injects what has been born at `node` as far as there is room.
     fn inject(&mut self, node: usize) {
-        while let Some(birth) = self.sources[node].next
-            && birth.tick <= self.now
+        while self.births[node] <= self.now
+            && let Some(birth) = self.sources[node].next
         {
             let (rank, serial) = (self.rank(node), self.sources[node].serial);
             let len = birth.chunks as usize * 32 - HEADER_BYTES;
@@ -348,11 +404,6 @@ impl<'m> Part<'m> {
         Ok(())
     }
 
-    /// What stands in the wheel `after` ticks from now.
-    fn slot(&mut self, after: u64) -> &mut Slot {
-        &mut self.wheel[(self.now + after) as usize % WHEEL]
-    }
-
     /// Sends the tokens that `node` has given free to its neighbours, `after` ticks from now; `all`: even those that are
     /// free since the start.
     fn return_tokens(&mut self, node: usize, after: u64, all: bool) {
@@ -362,20 +413,19 @@ impl<'m> Part<'m> {
         };
         for d in released.iter() {
             let granted = self.routers[node].tell_grants(d);
-            let Some(Place { part, node }) = self.neighbours[node][d as usize] else {
+            let there = self.wires[node][d as usize].there;
+            if there == NONE {
                 continue;
-            };
-            let grant = Grant {
+            }
+            let (tick, side) = (self.now + after, d.opposite() as u8);
+            let grant = |node| Grant {
                 node,
-                side: d.opposite() as u8,
+                side,
                 granted,
             };
-            if part == self.number {
-                self.slot(after).grants.push(grant);
-            } else {
-                self.out[part as usize]
-                    .grants
-                    .push((self.now + after, grant));
+            match self.place(there) {
+                Ok(node) => self.due(tick, node).grants.push(grant(node as u32)),
+                Err((part, node)) => self.out[part].grants.push((tick, grant(node))),
             }
         }
     }
@@ -387,8 +437,10 @@ impl<'m> Part<'m> {
 
     /// Takes what all parts have granted before the first tick.
     pub fn take_first_grants(&mut self) {
-        for grant in core::mem::take(&mut self.slot(1).grants) {
-            self.take_grant(&grant);
+        for block in 0..self.dirty.len() {
+            for grant in core::mem::take(&mut self.due(1, block * BLOCK).grants) {
+                self.take_grant(&grant);
+            }
         }
     }
 
@@ -399,9 +451,12 @@ impl<'m> Part<'m> {
 
     /// Takes over what another part has for nodes of this one, after the tick that it went through last.
     pub fn take_mail(&mut self, mail: &mut Mail) {
-        self.slot(1).arrivals.append(&mut mail.arrivals);
+        for arrival in mail.arrivals.drain(..) {
+            let node = arrival.node as usize;
+            self.due(self.now + 1, node).arrivals.push(arrival);
+        }
         for (tick, grant) in mail.grants.drain(..) {
-            self.wheel[tick as usize % WHEEL].grants.push(grant);
+            self.due(tick, grant.node as usize).grants.push(grant);
         }
     }
 
@@ -417,57 +472,72 @@ impl<'m> Part<'m> {
         }
         let index = self.now as usize % WHEEL;
         let mut slot = core::mem::take(&mut self.wheel[index]);
-        for (node, d) in slot.idle.drain(..) {
-            self.idle[node as usize] |= 1 << d;
-            self.touch(node as usize);
-        }
-        for node in slot.births.drain(..) {
-            self.touch(node as usize);
-        }
-        let nodes = slot.grants.iter().map(|grant| grant.node);
-        for node in nodes.chain(slot.arrivals.iter().map(|arrival| arrival.node)) {
-            self.touch(node as usize);
-        }
-        let done = self.sweep(&mut slot);
-        slot.grants.clear();
-        slot.arrivals.clear();
+        let mut blocks = slot.iter_mut().enumerate();
+        let done = blocks.try_for_each(|(block, due)| self.run_block(block, due));
         self.wheel[index] = slot;
         done
     }
 
-    /// Goes once through all nodes at which something happens, in the order of their numbers: routers of great machines
-    /// do not stay in the host's caches from one look to the next.
-    fn sweep(&mut self, slot: &mut Slot) -> Result<(), SimError> {
-        slot.grants.sort_unstable_by_key(|grant| grant.node);
-        slot.arrivals.sort_unstable_by_key(|arrival| arrival.node);
-        let mut grants = slot.grants.iter().peekable();
-        let mut arrivals = slot.arrivals.iter().peekable();
-        let mut dirty = core::mem::take(&mut self.dirty);
-        dirty.sort_unstable();
-        let is_great = self.routers.len() > CACHED;
-        for (at, &node) in dirty.iter().enumerate() {
-            if is_great && let Some(&ahead) = dirty.get(at + AHEAD) {
-                self.look_ahead(ahead as usize);
-            }
-            self.is_dirty[node as usize] = false;
-            while let Some(grant) = grants.next_if(|grant| grant.node == node) {
-                self.take_grant(grant);
-            }
-            while let Some(arrival) = arrivals.next_if(|arrival| arrival.node == node) {
-                self.arrive(arrival)?;
-            }
-            self.run_node(node as usize)?;
+    /// Goes once through the nodes of a block at which something happens.
+    fn run_block(&mut self, block: usize, due: &mut Due) -> Result<(), SimError> {
+        let dirty = self.wake(block, due);
+        if self.routers.len() > CACHED {
+            self.read_ahead(block, dirty, due);
         }
-        // What `run_node` has touched for the next tick stands in the new list.
-        dirty.clear();
-        dirty.append(&mut self.dirty);
-        self.dirty = dirty;
-        Ok(())
+        for grant in due.grants.drain(..) {
+            self.take_grant(&grant);
+        }
+        for arrival in due.arrivals.drain(..) {
+            self.arrive(&arrival)?;
+        }
+        ones(dirty).try_for_each(|bit| self.run_node(block * BLOCK + bit))
     }
 
-    /// Reads what a look at `node` will read, so that the host fetches it while it works on others.
-    fn look_ahead(&self, node: usize) {
-        core::hint::black_box(self.routers[node].look_ahead(self.idle[node]));
+    /// The nodes of a block at which something happens. Their links are idle that now are.
+    fn wake(&mut self, block: usize, due: &mut Due) -> u64 {
+        // What is touched from now on is so for the next tick.
+        let mut dirty = core::mem::take(&mut self.dirty[block]);
+        for (node, d) in due.idle.drain(..) {
+            self.idle[node as usize] |= 1 << d;
+            dirty |= 1 << (node as usize % BLOCK);
+        }
+        let arrivals = due.arrivals.iter().map(|arrival| arrival.node);
+        let grants = due.grants.iter().map(|grant| grant.node);
+        let nodes = due.births.drain(..).chain(grants).chain(arrivals);
+        nodes.fold(dirty, |set, node| set | 1 << (node as usize % BLOCK))
+    }
+
+    /// Reads what will be read of the `dirty` nodes.
+    fn read_ahead(&self, block: usize, dirty: u64, due: &Due) {
+        let mut sum = 0;
+        let routers = || ones(dirty).map(|bit| block * BLOCK + bit);
+        for node in routers() {
+            sum += self.routers[node].ahead_of_look();
+        }
+        for grant in &due.grants {
+            let side = Direction::ALL[grant.side as usize];
+            sum += self.routers[grant.node as usize].ahead_of_grant(side);
+        }
+        let arrivals = || {
+            due.arrivals.iter().map(|arrival| {
+                let side = Direction::ALL[arrival.side as usize];
+                (
+                    &self.routers[arrival.node as usize],
+                    side,
+                    channel(&arrival.head),
+                )
+            })
+        };
+        for (router, side, vc) in arrivals() {
+            sum += router.ahead_of_packet(side, vc);
+        }
+        for (router, side, vc) in arrivals() {
+            sum += router.ahead_of_place(side, vc);
+        }
+        for node in routers() {
+            sum += self.routers[node].ahead_of_links(self.idle[node]);
+        }
+        core::hint::black_box(sum);
     }
 
     fn arrive(&mut self, arrival: &Arrival) -> Result<(), SimError> {
@@ -503,18 +573,17 @@ impl<'m> Part<'m> {
             let chunks = size as u64 / 32;
             self.totals.hops += 1;
             self.idle[node] &= !(1 << d);
-            if let Some(there) = self.neighbours[node][d] {
-                let arrival = Arrival {
-                    node: there.node,
-                    side: direction.opposite() as u8,
-                    head,
-                };
-                match there.part == self.number {
-                    true => self.slot(1).arrivals.push(arrival),
-                    false => self.out[there.part as usize].arrivals.push(arrival),
-                }
+            let wire = &mut self.wires[node][d];
+            wire.sent += chunks as u32;
+            let (there, side) = (wire.there, direction.opposite() as u8);
+            let arrival = |node| Arrival { node, side, head };
+            let next = self.now + 1;
+            match self.place(there) {
+                Ok(node) => self.due(next, node).arrivals.push(arrival(node as u32)),
+                Err((part, node)) => self.out[part].arrivals.push(arrival(node)),
             }
-            self.slot(chunks).idle.push((node as u32, d as u8));
+            let idle = (node as u32, d as u8);
+            self.due(self.now + chunks, node).idle.push(idle);
             self.collect(node)?;
             self.return_tokens(node, chunks + 1, false);
         }

@@ -230,14 +230,14 @@ impl<'a> Setting<'a> {
             .unwrap_or(most.min(processors.min(MOST_THREADS as usize) as u32))
     }
 
-    /// Bytes of all routers' buffers.
+    /// Bytes of all routers and of what they hold of packets.
     fn bytes(&self) -> u64 {
-        u64::from(self.shape.nodes()) * self.sizes.bytes() as u64
+        Network::bytes(&self.config(1.0))
     }
 
-    /// Simulates one load.
-    fn measure(&self, load: f64, memory: &mut [[u8; 32]]) -> Result<Measured, Stop> {
-        let config = Config {
+    /// What is simulated at one load.
+    fn config(&self, load: f64) -> Config {
+        Config {
             shape: self.shape,
             sizes: self.sizes,
             routing: match self.options.routing {
@@ -250,7 +250,12 @@ impl<'a> Setting<'a> {
             seed: self.options.seed,
             priority: 0.0,
             packets: None,
-        };
+        }
+    }
+
+    /// Simulates one load.
+    fn measure(&self, load: f64, memory: &mut [[u8; 32]]) -> Result<Measured, Stop> {
+        let config = self.config(load);
         let failed = |error| Stop::failure(format!("simulation at load {load}: {error}"));
         let mut network = Network::with_threads(config, memory, self.threads()).map_err(failed)?;
         network.run(self.options.warmup).map_err(failed)?;
@@ -299,7 +304,7 @@ pub fn run(options: &SimArgs) -> Result<u8, Stop> {
     let setting = Setting::of(options)?;
     // Before the simulation, which may take long.
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
-    let mut memory = vec![[0; 32]; Network::chunks(&setting.shape, &setting.sizes)];
+    let mut memory = vec![[0; 32]; Network::chunks(&setting.config(1.0))];
     let heading = heading(&setting);
     say(format_args!("{heading}\n{}", TABLE.heading().join("\n")))?;
     let mut rows = Vec::new();
