@@ -8,7 +8,9 @@ use crate::device::request::Mode;
 fn a_request_is_known_until_its_end_has_been_told() {
     let mut rig = Rig::new(2, 8);
     let any = Pattern::new(None, None, 6);
+    assert!(!rig.adis[1].is_under_way());
     let (receive, key) = rig.post(any, 4);
+    assert!(rig.adis[1].is_under_way());
     assert_eq!(rig.adis[1].conclude(receive), Some(None), "not yet");
     assert_eq!(rig.adis[1].peek_in_context(receive), None, "not yet");
     assert!(rig.adis[1].cancel(receive));
@@ -19,6 +21,7 @@ fn a_request_is_known_until_its_end_has_been_told() {
     assert_eq!((concluded.context, concluded.outcome), (6, outcome));
     assert_eq!(concluded.buffer.address(), key);
     assert_eq!(rig.adis[1].conclude(receive), None, "told");
+    assert!(!rig.adis[1].is_under_way());
     // Its slot is used again, by another name.
     let (next, _) = rig.post(any, 4);
     assert!(!rig.adis[1].knows(receive) && rig.adis[1].knows(next));
