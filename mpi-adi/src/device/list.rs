@@ -155,11 +155,6 @@ impl<I: Copy> List<I> {
         self.ends.head
     }
 
-    /// Number of members.
-    pub fn len(&self) -> u32 {
-        self.len
-    }
-
     /// No member.
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -168,17 +163,6 @@ impl<I: Copy> List<I> {
     /// Appends `at`, which is in no list.
     pub fn push(&mut self, links: &mut impl Links<I>, at: I) {
         self.ends.push(links, at);
-        self.len += 1;
-    }
-
-    /// The last member.
-    pub fn tail(&self) -> Option<I> {
-        self.ends.tail
-    }
-
-    /// Puts `at`, which is in no list, behind `after`, or at the head when that is `None`.
-    pub fn insert_after(&mut self, links: &mut impl Links<I>, after: Option<I>, at: I) {
-        self.ends.insert_after(links, after, at);
         self.len += 1;
     }
 

@@ -697,6 +697,18 @@ mod tests {
         }
     }
 
+    #[test]
+    fn each_source_that_is_asked_for_a_receive_from_any_is_a_step() {
+        let steps = |waiting| {
+            let mut peers = table(16);
+            ranks(waiting).for_each(|peer| peers.refused(peer));
+            let before = peers.steps();
+            peers.posted(None, Sound);
+            peers.steps() - before
+        };
+        assert!(steps(16) - steps(1) >= 15);
+    }
+
     /// Whether one source waits or all of them do: each is found, restarted and told in a few steps.
     #[test]
     fn a_search_takes_a_few_steps_however_many_wait() {

@@ -437,6 +437,69 @@ mod tests {
     /// Sends and receives mixed, each taken out from wherever it is, while buckets are split: of each key the table
     /// has what was entered and has not been taken out, in the order of entering.
     #[test]
+    fn each_kind_has_the_pattern_of_it_that_matches() {
+        let (source, tag, context) = (Rank::new(5), 6, 7);
+        let envelope = Envelope {
+            source,
+            tag,
+            context,
+        };
+        let sources = [Some(source), None, Some(source), None];
+        let tags = [Some(tag), Some(tag), None, None];
+        for (at, (source, tag)) in sources.into_iter().zip(tags).enumerate() {
+            let pattern = Pattern::new(source, tag, context);
+            assert_eq!(kind(&pattern), at);
+            assert_eq!(pattern_of(&envelope, at), pattern);
+        }
+    }
+
+    #[test]
+    fn keys_with_neighbouring_sources_share_a_line_and_no_bucket_of_it() {
+        let hashes = KeyHash::new(3);
+        for first in [0, 5 * NEIGHBOURS] {
+            let sources = first..first + NEIGHBOURS;
+            let of = sources.map(|source| hashes.of_send(Rank::new(source), 1, 2));
+            let of: Vec<u32> = of.collect();
+            assert!(
+                of.iter()
+                    .all(|hash| hash / NEIGHBOURS == of[0] / NEIGHBOURS)
+            );
+            let mut places: Vec<u32> = of.iter().map(|hash| hash % NEIGHBOURS).collect();
+            places.sort();
+            assert!(places.into_iter().eq(0..NEIGHBOURS));
+        }
+    }
+
+    /// However many there are, in a table that grows with the pool.
+    #[test]
+    fn a_posted_receive_is_found_in_a_few_hops() {
+        let mut requests = RequestPool::new(1 << 12);
+        let key = |tag| Key {
+            sends: false,
+            rank: Rank::new(1),
+            tag,
+            context: 0,
+        };
+        for tag in 0..2000 {
+            requests.grow(1).expect("room");
+            let id = requests.insert(key(tag).request()).expect("room");
+            requests.enter_posted(id.slot());
+        }
+        let mut all = 0;
+        for tag in 0..2000 {
+            let mut hops = 0;
+            assert!(
+                requests
+                    .find_posted(&key(tag).pattern(), &mut hops)
+                    .is_some()
+            );
+            assert!(hops > 0);
+            all += hops;
+        }
+        assert!(all < 3 * 2000, "{all}");
+    }
+
+    #[test]
     fn equal_keys_stay_in_order_among_others() {
         let mut others = 0;
         for (seed, values) in [(1, 1), (2, 2), (3, 4), (4, 30), (5, 1000)] {

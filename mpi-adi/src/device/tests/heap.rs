@@ -209,3 +209,75 @@ fn a_send_that_fails_leaves_the_queues_as_they_are() {
     rig.settle();
     assert!(rig.outcome(0, again).is_some());
 }
+
+/// From the first call on, whatever becomes of the heap.
+#[test]
+fn a_new_device_has_what_calls_that_block_need() {
+    let rig = Rig::new(2, 0);
+    let adi = &rig.adis[0];
+    assert!(adi.requests.has_free(KEPT_SLOTS));
+    assert!(adi.pending.has_room(KEPT_SLOTS as usize));
+    assert!(!adi.requests.has_free(adi.requests.slots() as u32 + 1));
+}
+
+#[test]
+fn what_is_set_aside_is_free_for_nothing_else() {
+    const SLOTS: u32 = 64;
+    let mut rig = Rig::new(2, 0);
+    rig.limit_slots(SLOTS as usize);
+    let Rig { adis, buffers, .. } = &mut rig;
+    let adi = &mut adis[0];
+    assert!(adi.set_aside(SLOTS - 1).is_ok() && adi.set_aside(SLOTS - 1).is_err());
+    let more = (1..).take_while(|_| adi.set_aside_free()).count();
+    assert_eq!(more, SLOTS as usize - 1);
+    adi.put_back();
+    assert!(adi.set_aside_free() && !adi.set_aside_free());
+    assert!(adi.irecv(buffers, pattern(1), Span::EMPTY).is_err());
+    for _ in 0..SLOTS {
+        let receive = adi.recv_set_aside(buffers, pattern(1), Span::EMPTY);
+        assert!(receive.is_ok(), "set aside for it");
+    }
+    let receive = adi.recv_within_call(buffers, pattern(1), Span::EMPTY);
+    assert!(receive.is_err());
+}
+
+/// What goes on while the program computes sends with what was set aside: copied where as much is free again, else with
+/// the request that was set aside for it.
+#[test]
+fn what_is_sent_meanwhile_is_copied_only_where_as_much_can_be_set_aside_again() {
+    const SLOTS: u32 = 64;
+    let to = SendTo {
+        dest: Rank::new(1),
+        tag: 1,
+        context: 0,
+        mode: Mode::Standard,
+    };
+    for (free, is_copied) in [
+        (1, false),
+        (KEPT_SLOTS + 1, false),
+        (KEPT_SLOTS + 2, true),
+        (SLOTS, true),
+    ] {
+        let mut rig = Rig::new(2, 64);
+        rig.limit_slots(SLOTS as usize);
+        let span = rig.span(vec![1; 4]);
+        let Rig { adis, buffers, .. } = &mut rig;
+        let adi = &mut adis[0];
+        for _ in 0..SLOTS - free {
+            let receive = adi.recv_within_call(buffers, pattern(9), Span::EMPTY);
+            assert!(receive.is_ok());
+        }
+        assert!(adi.set_aside(0).is_ok());
+        let sent = adi.send_meanwhile(buffers, to, span);
+        let request = sent.expect("set aside for it");
+        assert_eq!(request.is_none(), is_copied, "{free} free");
+        rig.step(0);
+        let (receive, key) = rig.post(pattern(1), 4);
+        rig.settle();
+        assert!(rig.outcome(1, receive).is_some());
+        assert_eq!(rig.buffers.0[key], [1; 4]);
+        assert!(request.is_none_or(|id| rig.outcome(0, id).is_some()));
+        assert_eq!(rig.adis[0].pending.expected(), 0);
+        assert_eq!(rig.adis[0].stats().messages_sent, 1);
+    }
+}

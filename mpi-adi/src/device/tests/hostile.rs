@@ -7,8 +7,10 @@ use msg_layer::port::BODY_BYTES;
 use super::rig::Seen::{Restart, Rts};
 use super::rig::{Rig, pattern};
 use crate::device::envelope::Rank;
+use crate::device::names::{Generation, RequestId};
 use crate::device::request::Mode;
 use crate::device::send::SendTo;
+use crate::device::send::bcopy::BCOPIES;
 use crate::device::wire::{self, Done, Fields};
 
 #[test]
@@ -177,6 +179,42 @@ fn a_light_send_that_is_not_taken_with_its_data_is_kept() {
             assert_eq!(rig.injected(0).1, [Rts { tag: 1, age: 1 }]);
         }
     }
+}
+
+#[test]
+fn an_answer_to_a_copy_that_there_is_no_place_for_is_malformed() {
+    let mut rig = Rig::new(2, 8);
+    rig.send(0, 1, 4, Mode::Standard);
+    for place in [1, BCOPIES as u32 - 1, BCOPIES as u32, 63] {
+        let fields = Fields {
+            request: RequestId::bcopy(place, Generation::FIRST).0,
+            complete: true,
+            ..Fields::default()
+        };
+        let bytes = fields.emit(wire::CTS).bytes;
+        assert!(forge(&mut rig, 0, 1, Class::Priority, wire::CTS, &bytes));
+    }
+}
+
+/// Only a CTS follows an NCTSD.
+#[test]
+fn a_message_that_is_held_is_neither_held_nor_refused_again() {
+    let mut rig = Rig::new(2, 1);
+    let send = rig.send(0, 1, 300, Mode::Standard);
+    let request = rig.offers(0)[0].request;
+    rig.settle();
+    for handler in [wire::NCTSD, wire::NCTS] {
+        let fields = Fields {
+            request,
+            ..Fields::default()
+        };
+        let bytes = fields.emit(handler).bytes;
+        assert!(forge(&mut rig, 0, 1, Class::Priority, handler, &bytes));
+        assert!(!rig.adis[0].is_done(send));
+    }
+    rig.post(pattern(1), 300);
+    rig.settle();
+    assert!(rig.adis[0].is_done(send));
 }
 
 /// A restart asks for a message whose refusal it has overtaken: on a network that keeps its promises the answer

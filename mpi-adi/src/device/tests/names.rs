@@ -1,8 +1,18 @@
 //! Names and numbers that could be taken for others.
 
+use std::collections::BTreeSet;
+
+use net_torus::Shape;
+
 use super::rig::{Rig, pattern};
-use crate::device::envelope::Pattern;
+use crate::device::adi::Adi;
+use crate::device::config::{Config, Memory};
+use crate::device::envelope::{Envelope, Pattern, Rank};
+use crate::device::memory::region::BLOCK_BYTES;
+use crate::device::memory::{RawMemory, Span};
+use crate::device::protocol::{Rules, Sound};
 use crate::device::request::{Mode, RequestId};
+use crate::device::send::bcopy::BCOPIES;
 
 const ANY: Pattern = Pattern::new(None, None, 0);
 
@@ -77,4 +87,54 @@ fn a_message_asked_for_by_a_receive_that_another_source_has_taken_overtakes_noth
         assert!(sends.into_iter().all(|id| rig.outcome(0, id).is_some()));
         rig.assert_clean();
     }
+}
+
+#[derive(Clone, Copy)]
+struct OneBit;
+
+impl Rules for OneBit {
+    fn name_bits(self) -> u32 {
+        1
+    }
+}
+
+/// How many names 256 uses of all kinds of places have: a receive's slots, a copy's places, a record's one block.
+fn names_of_256_uses(rules: impl Rules) -> [usize; 3] {
+    let config = Config {
+        shape: Shape::new([2, 1, 1], [true; 3]).unwrap(),
+        rank: Rank::new(0),
+        request_slots: 64,
+    };
+    let memory = Memory::allocate(BLOCK_BYTES, 2).unwrap();
+    let mut adi = Adi::with_rules(config, memory, rules).unwrap();
+    let mut names = [const { BTreeSet::new() }; 3];
+    let peer = Rank::new(1);
+    let envelope = Envelope {
+        source: peer,
+        tag: 1,
+        context: 0,
+    };
+    for _ in 0..256 {
+        let receive = adi.irecv(&mut RawMemory, ANY, Span::EMPTY).unwrap();
+        assert!(adi.cancel(receive) && adi.test(receive).is_some());
+        names[0].insert(receive.0);
+        adi.bcopies.start_copied(peer, 1, 0, 0);
+        let copy = adi.bcopies.next_unsent().expect("just started");
+        names[1].insert(adi.bcopies.name(copy).0);
+        adi.bcopies.free(copy);
+        let record = adi.region.record_only(&mut RawMemory, envelope, 0, 0);
+        let record = record.expect("room");
+        names[2].insert(adi.region.id(record).0);
+        adi.region.release(&mut RawMemory, record);
+    }
+    names.map(|names| names.len())
+}
+
+/// What the explorer looks at has names that come again soon; a program's come again late.
+#[test]
+fn names_have_as_many_bits_as_the_rules_say() {
+    let slots = names_of_256_uses(OneBit);
+    assert_eq!(slots[1..], [2 * BCOPIES, 2]);
+    assert!(slots[0] <= 2 * 64);
+    assert_eq!(names_of_256_uses(Sound), [256, 256, 128]);
 }

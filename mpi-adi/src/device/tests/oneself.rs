@@ -10,7 +10,7 @@ use crate::device::envelope::{Context, Pattern, Rank};
 use crate::device::memory::Span;
 use crate::device::memory::region::BLOCK_BYTES;
 use crate::device::protocol::{Rules, Sound};
-use crate::device::request::{Mode, Outcome, RequestId};
+use crate::device::request::{KEPT_SLOTS, Mode, Outcome, RequestId};
 use crate::device::send::{COPY_BYTES, SendTo};
 
 const HERE: Rank = Rank::new(0);
@@ -339,4 +339,52 @@ fn others_messages_and_own_ones_are_told_apart() {
     let (from_other, _) = rig.post(Pattern::new(Some(Rank::new(0)), Some(5), 0), 4);
     assert!(rig.adis[1].test(from_other).is_none());
     assert!(rig.wires[1].sent().is_empty());
+}
+
+/// The message that a matched probe fetches is taken back, and before anything moves the next one matches the receive
+/// that fetches: it stays where it is until it is received.
+#[test]
+fn what_a_matched_probe_fetches_may_come_the_short_way() {
+    let mut alone = Alone::new(0, Sound);
+    let any = Pattern::new(None, None, 0);
+    let first = alone.send(3, 7, 8, Mode::Standard);
+    alone.settle();
+    for _ in 0..2 {
+        let found = alone.adi.improbe(&mut alone.buffers, any);
+        assert!(found.is_ok_and(|found| found.is_none()));
+        if !alone.adi.is_fetching() {
+            alone.settle();
+        }
+    }
+    assert!(alone.adi.is_fetching());
+    alone.adi.cancel(first);
+    let second = alone.send(3, 8, 8, Mode::Standard);
+    assert!(!alone.adi.is_done(second), "held");
+    let found = alone.adi.improbe(&mut alone.buffers, any);
+    let (receive, found) = found.expect("room").expect("the second message");
+    assert_eq!((found.envelope.tag, found.length), (3, 8));
+    let span = alone.span(vec![0; 8]);
+    alone.adi.mrecv(&mut alone.buffers, receive, span);
+    alone.settle();
+    assert!(alone.adi.test(receive).is_some() && alone.adi.test(second).is_some());
+    assert_eq!(alone.buffers.0[span.address()], [8; 8]);
+    assert!(alone.adi.test(first).is_some_and(|end| end.cancelled));
+    assert!(alone.adi.is_quiet());
+}
+
+/// Those that are complete at once take none of what is kept for calls that block, either.
+#[test]
+fn a_send_to_oneself_leaves_what_is_kept() {
+    const SLOTS: u32 = 64;
+    let mut rig = Rig::new(2, 0);
+    rig.limit_slots(SLOTS as usize);
+    let to = SendTo {
+        dest: HERE,
+        tag: 1,
+        context: 0,
+        mode: Mode::Standard,
+    };
+    let Rig { adis, buffers, .. } = &mut rig;
+    let started = (0..).take_while(|_| adis[0].isend(buffers, to, Span::EMPTY).is_ok());
+    assert_eq!(started.count() as u32, SLOTS - KEPT_SLOTS);
 }

@@ -10,6 +10,7 @@ use super::epochs::{Opening, Sort};
 use super::wire::{HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES, Said, emit_piece};
 use super::*;
 
+mod device;
 mod locks;
 mod operations;
 mod refused;
@@ -32,6 +33,9 @@ impl Buffers {
 }
 
 impl UserMemory for Buffers {
+    fn whole(&mut self) -> Option<&mut dyn UserMemory> {
+        Some(self)
+    }
     fn read(&self, span: Span, offset: usize, out: &mut [u8]) {
         let (buffer, at) = Buffers::at(span);
         out.copy_from_slice(&self.0[buffer][at + offset..][..out.len()]);

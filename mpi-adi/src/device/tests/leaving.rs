@@ -1,0 +1,96 @@
+//! What a device says that it has to send, and how long its packets are.
+
+use msg_layer::header::Header;
+
+use super::rig::{Rig, pattern};
+use crate::device::envelope::Rank;
+use crate::device::request::Mode;
+use crate::device::send::SendTo;
+use crate::device::wire;
+
+const TO_LAST: SendTo = SendTo {
+    dest: Rank::new(1),
+    tag: 1,
+    context: 0,
+    mode: Mode::Standard,
+};
+
+#[test]
+fn a_device_has_to_send_what_was_copied_until_it_has_left() {
+    let mut rig = Rig::new(2, 8);
+    let now = |rig: &Rig, held| rig.adis[0].has_to_send_now(|_| held);
+    assert!(!rig.adis[0].has_to_send() && !now(&rig, false));
+    let span = rig.span(vec![1; 4]);
+    let copied = rig.adis[0].send_within_call(&mut rig.buffers, TO_LAST, span);
+    assert_eq!(copied, Ok(None));
+    assert!(rig.adis[0].has_to_send() && now(&rig, false));
+    assert!(!rig.adis[0].have_copies_left());
+    assert!(!now(&rig, true), "its place is held");
+    rig.step(0);
+    assert!(!rig.adis[0].has_to_send() && !now(&rig, false));
+    assert!(rig.adis[0].have_copies_left());
+}
+
+#[test]
+fn a_device_has_to_send_each_thing_that_is_due() {
+    let mut rig = Rig::new(2, 1);
+    let has = |rig: &Rig, node: usize| {
+        let adi = &rig.adis[node];
+        assert_eq!(adi.has_to_send(), adi.has_to_send_now(|_| true));
+        adi.has_to_send()
+    };
+    // An offer.
+    let span = rig.span(vec![1; 300]);
+    let send = rig.adis[0].isend(&mut rig.buffers, TO_LAST, span).unwrap();
+    assert!(has(&rig, 0));
+    rig.step(0);
+    assert!(!has(&rig, 0));
+    rig.settle();
+    // A CTS, for what is recorded.
+    let span = rig.span(vec![0; 300]);
+    let receive = rig.adis[1].irecv(&mut rig.buffers, pattern(1), span);
+    assert!(receive.is_ok() && has(&rig, 1));
+    rig.step(1);
+    assert!(!has(&rig, 1));
+    rig.settle();
+    assert!(rig.outcome(0, send).is_some() && !has(&rig, 0));
+    // The wish to have a held message back.
+    let send = rig.send(0, 1, 300, Mode::Standard);
+    rig.settle();
+    rig.adis[0].cancel(send);
+    assert!(has(&rig, 0));
+    rig.step(0);
+    assert!(!has(&rig, 0));
+}
+
+#[test]
+fn a_device_owes_answers_until_they_leave() {
+    let mut rig = Rig::new(2, 8);
+    rig.adis[1].let_answers_wait(true);
+    assert!(!rig.adis[1].has_deferred());
+    rig.post(pattern(1), 4);
+    rig.send(0, 1, 4, Mode::Standard);
+    rig.moved(0);
+    assert!(rig.adis[1].has_deferred() && rig.wires[1].sent().is_empty());
+    rig.adis[1].let_answers_wait(false);
+    rig.step(1);
+    assert!(!rig.adis[1].has_deferred());
+    assert_eq!(rig.replies(1, wire::CTS).len(), 1);
+}
+
+/// No packet takes more of a link than it says.
+#[test]
+fn a_packet_is_as_long_as_what_is_in_it() {
+    let mut rig = Rig::new(2, 1);
+    let send = rig.send(0, 1, 300, Mode::Standard);
+    rig.settle();
+    rig.adis[0].cancel(send);
+    rig.step(0);
+    let [cancel] = rig.wires[0].sent() else {
+        panic!("one packet");
+    };
+    let (header, bytes) = Header::parse(&cancel.body).expect("a packet");
+    assert_eq!(header.handler, wire::CANCEL);
+    assert_eq!(bytes.len(), wire::CANCEL_BYTES);
+    assert_eq!(cancel.body.len(), header.bytes() + bytes.len());
+}
