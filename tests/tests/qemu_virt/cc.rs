@@ -245,3 +245,16 @@ fn directives_of_openmp_are_comments_on_nodes() {
     assert_eq!(said.matches("-fopenmp").count(), 1, "{said}");
     midplane(&["run", "--timeout", LIMIT, "-n", "2", &folder.path("own")]).expect(0);
 }
+
+/// Later versions of picolibc run what `atexit` was given by an entry in a section of its own.
+#[test]
+fn the_end_of_a_program_runs_what_the_c_library_enters_for_it() {
+    let folder = Folder::new("onexit");
+    let source = "#include <mpi.h>\n\
+                  static void last(void) { MPI_Finalize(); }\n\
+                  __attribute__((used, section(\".fini_array_onexit\"))) static void (*entry)(void) = last;\n\
+                  int main(int argc, char **argv) { return MPI_Init(&argc, &argv); }\n";
+    let path = folder.path("a.c");
+    fs::write(&path, source).unwrap();
+    midplane(&["run", "-q", "--timeout", LIMIT, "-n", "2", &path]).expect(0);
+}
