@@ -103,7 +103,8 @@ fn begin_cancels(rig: &mut Rig, to: SendTo) {
     let bytes = Fields::default().emit(wire::CANCELLED).bytes;
     let forged = forge(rig, 0, 1, Class::Priority, wire::CANCELLED, &bytes);
     assert!(!forged && rig.adis[0].stats.layer.unknown_handler == 1);
-    let held = rig.send_to(0, to, 300);
+    let mode = Mode::Synchronous;
+    let held = rig.send_to(0, SendTo { mode, ..to }, 300);
     rig.settle();
     assert!(!rig.adis[0].cancel(held), "it is known there");
     rig.step(0);
