@@ -177,7 +177,7 @@ impl<'a, E: Matching> Process<'a, E> {
 
     /// Nothing is open, deferred or awaited in its windows.
     pub(super) fn is_idle_in_windows(&mut self) -> bool {
-        let is_idle = self.adi.with_one_sided(|all| script::is_idle(all));
+        let is_idle = self.adi.with_one_sided(script::is_idle);
         is_idle.unwrap_or(true)
     }
 

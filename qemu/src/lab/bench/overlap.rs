@@ -179,11 +179,11 @@ fn on_nodes(said: &str, first: &'static str, (bytes, percent): (usize, u64)) -> 
     let side = |name: &str| {
         let (_, rest) = said.split_once(&format!("overlap: {first} first, {name}: "))?;
         let mut words = rest.lines().next()?.split_whitespace();
-        let mut number = |name: &str| {
+        let number = |name: &str| {
             words.find(|word| *word == name)?;
             words.next()?.parse::<f64>().ok()
         };
-        let names = ["transfer", "wait", "served", "total"].map(|name| number(name));
+        let names = ["transfer", "wait", "served", "total"].map(number);
         let [Some(transfer), Some(wait), Some(served), Some(total)] = names else {
             return None;
         };
