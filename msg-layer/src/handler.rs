@@ -43,11 +43,14 @@ pub struct Answer {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Malformed;
 
+/// What comes of a packet: an answer, where one is due; or it was discarded, and no answer is sent.
+pub type Taken = Result<Option<Answer>, Malformed>;
+
 /// Takes a normal packet; may answer with one priority packet.
 ///
 /// # Errors
 /// [`Malformed`]: the packet was discarded, and no answer is sent.
-pub type RequestHandler<C> = fn(&mut C, &Arrival<'_>) -> Result<Option<Answer>, Malformed>;
+pub type RequestHandler<C> = fn(&mut C, &Arrival<'_>) -> Taken;
 /// Takes a priority packet; cannot answer.
 ///
 /// # Errors

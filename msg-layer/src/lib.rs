@@ -40,7 +40,7 @@ pub mod progress;
 pub mod rx;
 pub mod tx;
 
-pub use handler::{Answer, Arrival, Handlers, Malformed};
+pub use handler::{Answer, Arrival, Handlers, Malformed, Taken};
 pub use port::{Class, Port};
 pub use progress::{Context, Stats, progress};
 pub use rx::{Landing, LandingError};

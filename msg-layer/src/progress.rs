@@ -2,7 +2,7 @@
 
 use net_torus::coord::Coord;
 
-use crate::handler::{Answer, Arrival, Handlers, Malformed, RequestHandler};
+use crate::handler::{Answer, Arrival, Handlers, Malformed, RequestHandler, Taken};
 use crate::header::{First, Header, Place};
 use crate::port::{Class, Port};
 use crate::tx;
@@ -24,6 +24,13 @@ pub struct Stats {
 pub trait Context {
     /// The layer's counts.
     fn stats(&mut self) -> &mut Stats;
+
+    /// Takes a packet of a number that has no handler in the table: a request, or an answer, which cannot be answered.
+    /// `None`: there is no such number.
+    fn take_other(&mut self, class: Class, number: u8, arrival: &Arrival<'_>) -> Option<Taken> {
+        let _ = (class, number, arrival);
+        None
+    }
 }
 
 /// Hands up to `budget` packets to their handlers, answers first, and sends what request handlers
@@ -64,7 +71,9 @@ fn take_answer<P: Port, C: Context>(port: &mut P, handlers: &Handlers<C>, contex
                     context.stats().malformed += 1;
                 }
             }
-            None => context.stats().unknown_handler += 1,
+            None => {
+                hand_on(context, Class::Priority, number, &arrival);
+            }
         },
         None => context.stats().malformed += 1,
     }
@@ -151,20 +160,15 @@ fn take_request<P: Port, C: Context>(
                 return None;
             };
             let Some(handler) = handlers.request_at(header.handler) else {
-                context.stats().unknown_handler += 1;
-                return None;
+                let arrival = arrival_of(header, rank, bytes);
+                let answer = hand_on(context, Class::Normal, header.handler, &arrival)?;
+                return Some((header.source, answer));
             };
             *known = Some((first, rank, handler));
             (rank, handler)
         }
     };
-    let arrival = Arrival {
-        source: header.source,
-        rank,
-        argument: header.argument,
-        place,
-        bytes,
-    };
+    let arrival = arrival_of(header, rank, bytes);
     context.stats().requests += 1;
     match handler(context, &arrival) {
         Ok(answer) => answer.map(|answer| (header.source, answer)),
@@ -172,6 +176,42 @@ fn take_request<P: Port, C: Context>(
             context.stats().malformed += 1;
             None
         }
+    }
+}
+
+/// Has the context take a packet that no handler is for; the answer.
+// One copy for both classes: such packets are few.
+#[inline(never)]
+fn hand_on<C: Context>(
+    context: &mut C,
+    class: Class,
+    number: u8,
+    arrival: &Arrival<'_>,
+) -> Option<Answer> {
+    let taken = context.take_other(class, number, arrival);
+    let stats = context.stats();
+    match (&taken, class) {
+        (None, _) => stats.unknown_handler += 1,
+        (_, Class::Normal) => stats.requests += 1,
+        (_, Class::Priority) => stats.answers += 1,
+    }
+    match taken? {
+        Ok(answer) => answer,
+        Err(Malformed) => {
+            stats.malformed += 1;
+            None
+        }
+    }
+}
+
+#[inline]
+fn arrival_of(header: Header, rank: u32, bytes: &[u8]) -> Arrival<'_> {
+    Arrival {
+        source: header.source,
+        rank,
+        argument: header.argument,
+        place: header.place,
+        bytes,
     }
 }
 
@@ -200,14 +240,8 @@ fn send_answer<P: Port>(port: &mut P, here: Coord, dest: Coord, answer: &Answer)
 #[inline]
 fn arrival<'b, P: Port>(port: &P, body: &'b [u8]) -> Option<(u8, Arrival<'b>)> {
     let (header, bytes) = Header::parse(body).ok()?;
-    let arrival = Arrival {
-        source: header.source,
-        rank: port.rank(header.source)?,
-        argument: header.argument,
-        place: header.place,
-        bytes,
-    };
-    Some((header.handler, arrival))
+    let rank = port.rank(header.source)?;
+    Some((header.handler, arrival_of(header, rank, bytes)))
 }
 
 #[cfg(test)]
@@ -220,6 +254,8 @@ mod tests {
     const HERE: Coord = Coord { x: 0, y: 0, z: 0 };
     const THERE: Coord = Coord { x: 1, y: 0, z: 0 };
     const LAST: u8 = crate::handler::HANDLERS as u8 - 1;
+    /// Not in the table.
+    const OTHER: u8 = 9;
 
     /// The arguments that handlers have seen.
     #[derive(Default)]
@@ -232,6 +268,14 @@ mod tests {
     impl Context for Seen {
         fn stats(&mut self) -> &mut Stats {
             &mut self.stats
+        }
+
+        fn take_other(&mut self, class: Class, number: u8, arrival: &Arrival<'_>) -> Option<Taken> {
+            let taken = match class {
+                Class::Normal => on_request(self, arrival),
+                Class::Priority => on_answer(self, arrival).map(|()| None),
+            };
+            (number == OTHER).then_some(taken)
         }
     }
 
@@ -314,6 +358,31 @@ mod tests {
         };
         assert_eq!((answer.class, answer.dest), (Class::Priority, THERE));
         assert_eq!(answer.body, message(LAST, HERE, 5, &[9; ANSWER_BYTES]));
+    }
+
+    #[test]
+    fn what_the_table_has_no_handler_for_goes_to_the_context() {
+        let mut port = port();
+        port.arrive(Class::Normal, &message(OTHER, THERE, 1, &[9]));
+        port.arrive(Class::Normal, &message(OTHER, THERE, 2, &[0, 0]));
+        port.arrive(
+            Class::Priority,
+            &message(OTHER, THERE, 3, &[0; ANSWER_BYTES]),
+        );
+        port.arrive(Class::Priority, &message(OTHER, THERE, 4, &[0]));
+        let (taken, seen, stats) = run(&mut port, 10);
+        assert_eq!((taken, seen.requests, seen.answers), (4, vec![1], vec![3]));
+        let expected = Stats {
+            requests: 2,
+            answers: 2,
+            malformed: 2,
+            unknown_handler: 0,
+        };
+        assert_eq!(stats, expected);
+        let [answer] = &port.take_sent()[..] else {
+            panic!("one answer")
+        };
+        assert_eq!(answer.body, message(LAST, HERE, 1, &[9; ANSWER_BYTES]));
     }
 
     /// Every packet that is refused is counted once, in one of two places, and is gone.

@@ -8,7 +8,7 @@
  *
  * overlap: BYTES (default 1 MiB), one side 40 us before the other, both ways; each side computes for TURNS times what
  * the transfer takes alone (default 2). Printed for each order and side, in nanoseconds of the node's clock: the transfer,
- * the wait behind the computation, what of the transfer that hides in percent, and how much longer computing took.
+ * the wait behind the computation, what of the transfer that hides in percent, how much longer computing took, and all of it.
  *
  * blocking: each rank receives 2 KiB from the one before, computes, and sends 2 KiB to the next, ROUNDS times (default
  * 200). Rank 0 prints the instructions of the whole instance.
@@ -117,9 +117,9 @@ static void overlap(int bytes, double turns)
         CHECK(check_rank == 0 || (room[0] == 1 + late && room[bytes - 1] == 1 + late));
         OK(MPI_Gather(&mine, sizeof mine, MPI_BYTE, sides, sizeof mine, MPI_BYTE, 0, MPI_COMM_WORLD));
         for (i = 0; i < 2 && check_rank == 0; i++)
-            printf("overlap: %s first, %s: transfer %.0f wait %.0f hidden %.1f served %.0f\n",
+            printf("overlap: %s first, %s: transfer %.0f wait %.0f hidden %.1f served %.0f total %.0f\n",
                    late ? "sender" : "receiver", i ? "receiver" : "sender", took[late], sides[i].waited,
-                   100 - 100 * sides[i].waited / took[late], sides[i].served);
+                   100 - 100 * sides[i].waited / took[late], sides[i].served, sides[i].total);
     }
     free(room);
 }

@@ -13,7 +13,7 @@ use super::args;
 use super::handles::{Kind, Table};
 use super::keyvals::{pointer, said};
 use super::report::{blame, on_process};
-use super::requests::{Completed, Family, GENERALIZED, Rest, enter_family, with_status};
+use super::requests::{Completed, Entry, Family, GENERALIZED, Rest, enter_family, with_status};
 use super::types::MPI_Status;
 use super::types::constants::MPI_COMM_WORLD;
 use crate::mpi::error::Error;
@@ -66,6 +66,10 @@ impl Object {
 }
 
 struct Generalized;
+
+// SAFETY: loaded data, as it would be.
+#[unsafe(link_section = ".data.mpi_generalized")]
+static FAMILY: Entry = Entry::new(GENERALIZED, &Generalized);
 
 impl Family for Generalized {
     fn has(&self, handle: c_int) -> bool {
@@ -143,7 +147,7 @@ pub unsafe extern "C" fn MPI_Grequest_start(
         };
         // SAFETY: the standard's promise about `request`.
         let request = unsafe { args::out(request, "request") }?;
-        enter_family(GENERALIZED, &Generalized);
+        enter_family(&FAMILY);
         *request = TABLE.lock().add(object)?;
         Ok(())
     })

@@ -85,27 +85,54 @@ pub(super) const GENERALIZED: c_int = 0x5000_0000;
 /// The handles of what goes on in windows.
 pub(super) const ONE_SIDED: c_int = 0x6000_0000;
 
-/// The families that this program has, in the order of their handles.
-static FAMILIES: [spin::Once<&'static dyn Family>; 3] = [const { spin::Once::new() }; 3];
+/// The families that this program has, each behind the one before.
+static FAMILIES: Place = Place::new();
 
-fn family_at(handle: c_int) -> Option<&'static spin::Once<&'static dyn Family>> {
-    let place = (handle >> FAMILY_SHIFT).wrapping_sub(COLLECTIVES >> FAMILY_SHIFT);
-    FAMILIES.get(place as usize)
+type Place = spin::Once<&'static Entry>;
+
+/// A family, and where the next one goes. Its variable has a section of its own: the compiler joins those that have none,
+/// and the linker takes what is joined with all that it names, or leaves it out.
+pub(super) struct Entry {
+    /// One of its handles.
+    handle: c_int,
+    family: &'static dyn Family,
+    next: Place,
 }
 
-/// Enters the family of these handles, if it has not been.
-pub(super) fn enter_family(handles: c_int, family: &'static dyn Family) {
-    if let Some(place) = family_at(handles) {
-        place.call_once(|| family);
+impl Entry {
+    /// The family of these handles.
+    pub const fn new(handles: c_int, family: &'static dyn Family) -> Entry {
+        Entry {
+            handle: handles,
+            family,
+            next: Place::new(),
+        }
+    }
+}
+
+/// Enters a family, if it has not been.
+pub(super) fn enter_family(entry: &'static Entry) {
+    let mut place = &FAMILIES;
+    loop {
+        let there = *place.call_once(|| entry);
+        if core::ptr::eq(there, entry) {
+            return;
+        }
+        place = &there.next;
     }
 }
 
 #[cold]
 fn family_of(handle: c_int) -> Result<Named, Error> {
-    match family_at(handle).and_then(spin::Once::get) {
-        Some(family) if family.has(handle) => Ok(Named::Other(*family)),
-        _ => Err(Error::Request { handle }),
+    let mut place = &FAMILIES;
+    while let Some(entry) = place.get() {
+        let is_of = (entry.handle ^ handle) >> FAMILY_SHIFT == 0;
+        if is_of && entry.family.has(handle) {
+            return Ok(Named::Other(entry.family));
+        }
+        place = &entry.next;
     }
+    Err(Error::Request { handle })
 }
 
 /// What a handle names.

@@ -17,6 +17,7 @@ use crate::device::matching::{Engine, Matching, Measures};
 use crate::device::memory::UserMemory;
 use crate::device::memory::region::Region;
 use crate::device::names::{MAX_SLOTS, RequestId, Serial, Slot};
+use crate::device::parts::Parts;
 use crate::device::peers::{Ages, Peers};
 use crate::device::protocol::{Rules, Sound};
 use crate::device::recv::deferred::DeferredAck;
@@ -103,7 +104,8 @@ pub struct Adi<R = Sound, E = Engine> {
     pub(super) has_lines: bool,
     /// `None` until something goes on beside calls, so that programs without have neither its code nor its cost.
     beside: Option<Beside<R, E>>,
-    /// `None` until the first window, for the same reason.
+    pub(super) parts: Parts<Self>,
+    /// `None` until the first window.
     pub(super) one_sided: Option<Box<OneSided>>,
     pub(super) stats: Stats,
     pub(super) rules: R,
@@ -196,6 +198,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             barrier: Barrier::default(),
             has_lines: false,
             beside: None,
+            parts: Parts::new(),
             one_sided: None,
             stats: Stats::default(),
             rules,
@@ -273,12 +276,6 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.beside.as_ref()?.meanwhile
     }
 
-    /// One-sided communication, if this process has or had windows.
-    #[inline]
-    pub fn one_sided(&mut self) -> Option<&mut OneSided> {
-        self.one_sided.as_deref_mut()
-    }
-
     /// Something of the program's is under way or exposed, which others can go on with while it computes: a request, a copy
     /// that has not been taken, a window.
     pub fn is_under_way(&self) -> bool {
@@ -289,11 +286,6 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     pub fn is_over(&self, window: Context, watch: Watch) -> bool {
         let all = self.one_sided.as_deref();
         all.is_none_or(|all| all.is_over(window, watch))
-    }
-
-    /// From now on there can be windows.
-    pub fn set_one_sided(&mut self, one_sided: Box<OneSided>) {
-        self.one_sided = Some(one_sided);
     }
 
     #[inline]
@@ -380,11 +372,10 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             && self.transfers.is_empty()
             && self.stream.is_none()
             && self.cts_due.is_empty()
-            && self.cancels.is_empty()
             && self.bcopies.is_empty()
             && self.deferred.is_empty()
             && self.peers.owed() == 0
-            && !self.has_one_sided_to_send()
+            && !self.parts.are_due()
     }
 
     /// If the request has finished, frees it and says how it ended. `None`: not finished.

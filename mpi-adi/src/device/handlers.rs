@@ -1,14 +1,13 @@
 //! Where packets enter the device: each is read and checked here, and then taken by the side it is for.
 #![forbid(unsafe_code)]
 
-use msg_layer::{Answer, Arrival, Context, Malformed, Stats};
+use msg_layer::{Answer, Arrival, Class, Context, Malformed, Stats, Taken};
 
 use crate::device::adi::Adi;
 use crate::device::envelope::Rank;
 use crate::device::matching::Matching;
 use crate::device::memory::UserMemory;
 use crate::device::protocol::{Reply, Rules};
-use crate::device::rma::Request;
 use crate::device::wire::{self, Done, MERGED_BYTES, Restart, Rts};
 
 /// What a handler works on: the device and the program's memory.
@@ -17,10 +16,15 @@ pub(super) struct Handling<'a, R, E, M: ?Sized> {
     pub(super) memory: &'a mut M,
 }
 
-impl<R: Rules, E: Matching, M: ?Sized> Context for Handling<'_, R, E, M> {
+impl<R: Rules, E: Matching, M: UserMemory + ?Sized> Context for Handling<'_, R, E, M> {
     #[inline]
     fn stats(&mut self) -> &mut Stats {
         &mut self.adi.stats.layer
+    }
+
+    fn take_other(&mut self, class: Class, number: u8, arrival: &Arrival<'_>) -> Option<Taken> {
+        let take = self.adi.parts.take(number)?;
+        Some(take(self.adi, self.memory.whole(), class, arrival))
     }
 }
 
@@ -98,13 +102,6 @@ pub(super) fn on_cts<R: Rules, E: Matching, M: ?Sized>(
     on.adi.take_reply(arrival, Reply::Cts)
 }
 
-pub(super) fn on_cancelled<R: Rules, E: Matching, M: ?Sized>(
-    on: &mut Handling<'_, R, E, M>,
-    arrival: &Arrival<'_>,
-) -> Result<(), Malformed> {
-    on.adi.take_cancelled(arrival)
-}
-
 pub(super) fn on_nctsd<R: Rules, E: Matching, M: ?Sized>(
     on: &mut Handling<'_, R, E, M>,
     arrival: &Arrival<'_>,
@@ -139,33 +136,6 @@ pub(super) fn on_restart<R: Rules, E: Matching, M: ?Sized>(
         adi.peers.queue_done(source);
     }
     Ok(())
-}
-
-pub(super) fn on_one_sided<R: Rules, E: Matching, M: UserMemory + ?Sized>(
-    on: &mut Handling<'_, R, E, M>,
-    arrival: &Arrival<'_>,
-) -> Result<Option<Answer>, Malformed> {
-    let one_sided = on.adi.one_sided.as_deref_mut().ok_or(Malformed)?;
-    let memory = on.memory.whole().ok_or(Malformed)?;
-    (one_sided.hooks.take_request)(one_sided, memory, request(arrival))
-}
-
-pub(super) fn on_one_sided_answer<R: Rules, E: Matching, M: UserMemory + ?Sized>(
-    on: &mut Handling<'_, R, E, M>,
-    arrival: &Arrival<'_>,
-) -> Result<(), Malformed> {
-    let one_sided = on.adi.one_sided.as_deref_mut().ok_or(Malformed)?;
-    let memory = on.memory.whole().ok_or(Malformed)?;
-    (one_sided.hooks.take_answer)(one_sided, memory, request(arrival))
-}
-
-fn request<'a>(arrival: &Arrival<'a>) -> Request<'a> {
-    Request {
-        source: Rank::new(arrival.rank),
-        argument: arrival.argument,
-        place: arrival.place,
-        bytes: arrival.bytes,
-    }
 }
 
 pub(super) fn on_arrive<R: Rules, E: Matching, M: ?Sized>(

@@ -5,7 +5,8 @@
 //!   progress   one bounded step: packets -> handlers -> send/, recv/ -> packets
 //!   protocol   the decisions, pure, with the table; read it first
 //!   send/      the program's sends, offers, answers to them      recv/   receives, probes, offers that come
-//!   rma/       one-sided communication: linked where a window is made
+//!   parts      what comes with its first use: cancelled sends, and
+//!   rma/       one-sided communication
 //!   matching/  the two queues      request/   requests      memory/   MPI memory, and the program's buffers
 //! ```
 
@@ -22,6 +23,7 @@ pub mod matching;
 #[allow(unsafe_code)]
 pub mod memory;
 pub mod names;
+mod parts;
 mod peer_sets;
 pub mod peers;
 mod progress;

@@ -9,7 +9,6 @@ use crate::device::handlers::{self, Handling};
 use crate::device::matching::Matching;
 use crate::device::memory::UserMemory;
 use crate::device::protocol::Rules;
-use crate::device::rma::wire::{ONE_SIDED, ONE_SIDED_ANSWER};
 use crate::device::wire;
 
 impl<R: Rules, E: Matching, M: UserMemory + ?Sized> Handling<'_, R, E, M> {
@@ -22,10 +21,7 @@ impl<R: Rules, E: Matching, M: UserMemory + ?Sized> Handling<'_, R, E, M> {
         .answer::<{ wire::NCTSD }>(handlers::on_nctsd::<R, E, M>)
         .answer::<{ wire::NCTS }>(handlers::on_ncts::<R, E, M>)
         .answer::<{ wire::RESTART }>(handlers::on_restart::<R, E, M>)
-        .request::<{ ONE_SIDED }>(handlers::on_one_sided::<R, E, M>)
-        .answer::<{ ONE_SIDED_ANSWER }>(handlers::on_one_sided_answer::<R, E, M>)
         .request::<{ wire::CANCEL }>(handlers::on_cancel::<R, E, M>)
-        .answer::<{ wire::CANCELLED }>(handlers::on_cancelled::<R, E, M>)
         .answer::<{ wire::ARRIVE }>(handlers::on_arrive::<R, E, M>)
         .answer::<{ wire::RELEASE }>(handlers::on_release::<R, E, M>)
         .answer::<{ wire::TELL }>(handlers::on_told::<R, E, M>);
@@ -52,7 +48,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             packets,
         );
         let answered = self.send_due(port, memory) + self.send_barrier(port);
-        let sent = self.send_pending(port, memory) + self.send_one_sided(port, memory);
+        let sent = self.send_pending(port, memory) + self.send_parts(port, memory);
         // What has just come is likely to be followed by more, or by something of ours that they can go with.
         let leave_alone = taken > 0 || !self.has_deferred() || self.answers_wait;
         let deferred = if leave_alone {

@@ -25,6 +25,7 @@ use msg_layer::header::SHORT_BYTES;
 
 use crate::device::envelope::{Context, Envelope, Rank, Tag};
 use crate::device::names::Horizon;
+use crate::device::parts::Name;
 use crate::device::protocol::Age;
 
 /// Handler number of RTS (request).
@@ -48,7 +49,7 @@ pub const NCTS: u8 = 3;
 /// Handler number of restart (answer).
 pub const RESTART: u8 = 4;
 /// Handler number of CANCELLED (answer; as the other answers).
-pub const CANCELLED: u8 = 7;
+pub const CANCELLED: u8 = Name::Cancels.handler();
 /// Handler number of the arrival of a pair's second node in the barrier (priority; no data, the argument is the
 /// dimension).
 pub const ARRIVE: u8 = 5;

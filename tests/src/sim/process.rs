@@ -144,10 +144,11 @@ impl<'a, E: Matching> Process<'a, E> {
     /// The next call for windows, if it can be made.
     fn step_in_windows(&mut self) -> Result<bool, Violation> {
         let rank = self.rank;
-        let Some(all) = self.adi.one_sided() else {
-            return Ok(false);
-        };
-        let step = self.windows.step(all, &mut self.buffers, self.heap);
+        let (windows, buffers, heap) = (&mut self.windows, &mut self.buffers, self.heap);
+        let step = self
+            .adi
+            .with_one_sided(|all| windows.step(all, buffers, heap));
+        let step = step.unwrap_or(Ok(false));
         step.map_err(|what| Violation::Buffer { rank, what })
     }
 
@@ -176,7 +177,8 @@ impl<'a, E: Matching> Process<'a, E> {
 
     /// Nothing is open, deferred or awaited in its windows.
     pub(super) fn is_idle_in_windows(&mut self) -> bool {
-        self.adi.one_sided().is_none_or(script::is_idle)
+        let is_idle = self.adi.with_one_sided(script::is_idle);
+        is_idle.unwrap_or(true)
     }
 
     /// The next call that has nothing to do with windows.

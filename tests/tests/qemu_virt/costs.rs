@@ -104,6 +104,46 @@ fn a_transfer_is_hidden_behind_computing_at_both_ends_in_both_orders() {
     );
 }
 
+/// What `late_epochs.c` prints in one instance whose time goes by the instructions: pattern, bytes, and nanoseconds with
+/// calls that block and with those that do not.
+fn late_epochs() -> Vec<(String, u32, f64, f64)> {
+    let options = [
+        "--torus",
+        "3x1x1",
+        "--instances",
+        "1",
+        "--count-instructions",
+    ];
+    let ended = run(&options, "late_epochs.c", &[]).expect(0);
+    let row = |line: &str| {
+        let (_, rest) = line.split_once("late_epochs: ")?;
+        let (what, times) = rest.split_once(" bytes: ")?;
+        let (name, bytes) = what.split_once(", ")?;
+        let (blocking, not) = times.strip_suffix(" not")?.split_once(" blocking, ")?;
+        let times = (blocking.parse().ok()?, not.parse().ok()?);
+        Some((name.to_string(), bytes.parse().ok()?, times.0, times.1))
+    };
+    ended.stdout.lines().filter_map(row).collect()
+}
+
+/// By 1,000,000 ns. What is hidden of 64 KiB is most of what they take.
+#[test]
+fn none_waits_for_who_is_late_where_epochs_do_not_block() {
+    let rows = late_epochs();
+    assert_eq!(rows.len(), 14, "{rows:?}");
+    for (name, bytes, blocking, not) in &rows {
+        let is_computing = name == "early wait" || name == "early fence";
+        // Of 8 bytes there is nothing to hide behind computing.
+        let is_removed = blocking - not > 900_000.0 || is_computing && *bytes == 8;
+        assert!(is_removed, "{name}, {bytes}: {rows:?}");
+        let own = if is_computing { 1_000_000.0 } else { 0.0 };
+        assert!(
+            *bytes > 8 || *not < own + 100_000.0,
+            "{name}, {bytes}: {rows:?}"
+        );
+    }
+}
+
 /// Rows of `midplane size`: layer, part, and bytes of text, constants, data and what is zeroed.
 fn sizes(name: &str) -> Vec<(String, String, [u64; 4])> {
     let ended = midplane(&["size", &program(name)]).expect(0);
@@ -154,4 +194,26 @@ fn an_image_has_what_its_program_calls_and_no_more() {
     ] {
         assert_eq!(text_of(part), 0, "{part}, of which killer.c calls nothing");
     }
+}
+
+#[test]
+fn a_program_without_windows_has_not_a_byte_of_theirs() {
+    let of_windows = ["c/windows", "mpi/windows", "mpi/one_sided", "device/rma"];
+    let bytes_of = |name| {
+        let rows = sizes(name);
+        let parts = rows.into_iter().filter(|(layer, ..)| layer == "mpi-adi");
+        let parts = parts.filter(|(_, part, _)| of_windows.contains(&part.as_str()));
+        parts.map(|(_, part, bytes)| (part, bytes.into_iter().sum()))
+    };
+    let without: Vec<(String, u64)> = bytes_of("killer.c").collect();
+    assert_eq!(without, [], "killer.c has no window");
+    // The parts have the names that they are looked for by.
+    let mut with: Vec<String> = { bytes_of("conf_rma_passive.c") }
+        .map(|(part, _)| part)
+        .collect();
+    with.sort();
+    assert_eq!(
+        with,
+        ["c/windows", "device/rma", "mpi/one_sided", "mpi/windows"]
+    );
 }

@@ -13,7 +13,7 @@ use crate::c::comm_objects;
 use crate::c::completion::wait_one;
 use crate::c::handles::{Kind, Table};
 use crate::c::report::{on_comm, on_everyone, on_inter};
-use crate::c::requests::{COLLECTIVES, Completed, Family, Rest, enter_family, with_status};
+use crate::c::requests::{COLLECTIVES, Completed, Entry, Family, Rest, enter_family, with_status};
 use crate::c::types::MPI_Status;
 use crate::device::memory::UserMemory;
 use crate::device::{Beside, Meanwhile};
@@ -155,7 +155,7 @@ unsafe fn begin(
 /// Enters a collective and lets it begin; its handle. Fails with [`Error::Limit`] or, where not one message could be
 /// started, [`Error::NoRoom`] or [`Error::NoMemory`]: then nothing has happened, and it can be tried again.
 fn enter(comm: Communicator<'static>, function: &'static str, plan: Plan) -> Result<c_int, Error> {
-    enter_family(COLLECTIVES, &Collectives);
+    enter_family(&FAMILY);
     let beside = || Beside {
         is_ready,
         go_on,
@@ -295,6 +295,10 @@ pub(super) fn block(
 }
 
 struct Collectives;
+
+// SAFETY: loaded data, as it would be.
+#[unsafe(link_section = ".data.mpi_started")]
+static FAMILY: Entry = Entry::new(COLLECTIVES, &Collectives);
 
 const NOT_ALLOWED: Error = Error::Wrong {
     class: Class::Request,

@@ -55,6 +55,8 @@ pub(super) struct Object {
 const _: () = assert!(size_of::<Object>() <= 256 && size_of::<Facts>() <= 24);
 
 /// No call holds the lock while it waits, and interrupts do not come here.
+// SAFETY: loaded data, as it would be.
+#[unsafe(link_section = ".data.mpi_windows")]
 pub(super) static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
 
 impl Hold for Lent {

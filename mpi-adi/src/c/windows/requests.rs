@@ -8,7 +8,7 @@ use spin::Mutex;
 
 use super::objects::{Window, blame_of};
 use crate::c::handles::{Kind, Table};
-use crate::c::requests::{Completed, Family, ONE_SIDED, Rest, enter_family, with_status};
+use crate::c::requests::{Completed, Entry, Family, ONE_SIDED, Rest, enter_family, with_status};
 use crate::c::types::MPI_Status;
 use crate::device::rma::epochs::{Ticket, Told};
 use crate::mpi::error::{Class, Error};
@@ -28,15 +28,21 @@ struct Object {
 }
 
 /// No call holds the lock while it waits, and interrupts do not come here.
+// SAFETY: loaded data, as it would be.
+#[unsafe(link_section = ".data.mpi_windows")]
 static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
 
 struct OfWindows;
+
+// SAFETY: loaded data, as it would be.
+#[unsafe(link_section = ".data.mpi_windows")]
+static FAMILY: Entry = Entry::new(ONE_SIDED, &OfWindows);
 
 impl Window {
     /// Starts what a request is for, with its ticket; the request's handle. Fails with [`Error::NoRoom`],
     /// [`Error::Limit`], and as `start` does.
     pub fn request(&self, start: impl FnOnce(Told) -> Result<(), Error>) -> Result<c_int, Error> {
-        enter_family(ONE_SIDED, &OfWindows);
+        enter_family(&FAMILY);
         let ticket: &'static Ticket = Box::leak(make_room(Ticket::default())?);
         let win = self.home.0;
         let added = TABLE.lock().add(Object { win, ticket });

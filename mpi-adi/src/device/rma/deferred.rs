@@ -12,9 +12,10 @@ use msg_layer::header::SHORT_BYTES;
 
 use crate::device::envelope::{Context, Rank};
 use crate::device::memory::{Span, UserMemory};
+use crate::device::parts::Leaving;
 use crate::device::rma::epochs::{Due, Rules, Sent, Serial, Told};
 use crate::device::rma::wire::{HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES, emit_piece};
-use crate::device::rma::{Awaited, Flags, Leaving, OneSided, Window, get_request};
+use crate::device::rma::{Awaited, Flags, OneSided, Window, get_request};
 
 /// Bytes of an answer's result.
 const RESULT_BYTES: usize = 16;

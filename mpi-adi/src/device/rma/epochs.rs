@@ -51,8 +51,9 @@ use msg_layer::header::SHORT_BYTES;
 
 use crate::device::envelope::{Context, Rank};
 use crate::device::memory::{Span, UserMemory};
+use crate::device::parts::Leaving;
 use crate::device::rma::wire::{self, HEAD_BYTES, Head, Kind};
-use crate::device::rma::{Awaited, Flags, Leaving, OneSided, Peer, Window};
+use crate::device::rma::{Awaited, Flags, OneSided, Peer, Window};
 
 /// A number that epochs, operations and flushes of a window share, in the order in which the program began them, from 1.
 pub type Serial = u64;

@@ -30,13 +30,14 @@
 //! after at most one grant to each other process, and none is asked for twice.
 //!
 //! # How it is hooked in
-//! The device calls this module by `Hooks` alone, which come with the first window. A program that makes none has
+//! It is a [part](crate::device::parts) of the device, which comes with the first window. A program that makes none has
 //! nothing of it.
 #![forbid(unsafe_code)]
 
 pub mod deferred;
 pub mod epochs;
 mod origin;
+mod part;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -51,6 +52,7 @@ use msg_layer::header::{Place, SHORT_BYTES};
 
 use crate::device::envelope::{Context, Rank};
 use crate::device::memory::{Span, UserMemory};
+use crate::device::parts::Leaving;
 
 use deferred::Deferred;
 use epochs::{Epoch, Flaw, Reorder, Rules, Serial, Sound, Tree};
@@ -91,15 +93,6 @@ pub const fn window_bytes(processes: usize) -> usize {
 /// there is no such operation, or the bytes are not whole elements.
 pub type Combine = fn(u8, u8, &[u8], &mut [u8]) -> bool;
 
-/// A packet that is to leave.
-#[derive(Clone, Copy, Debug)]
-pub struct Leaving {
-    pub(in crate::device) dest: Rank,
-    pub(in crate::device) argument: u16,
-    pub(in crate::device) place: Option<Place>,
-    pub(in crate::device) len: usize,
-}
-
 /// A request as it comes: its source, the header's argument and place, and the payload.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::device) struct Request<'a> {
@@ -109,21 +102,9 @@ pub(in crate::device) struct Request<'a> {
     pub(in crate::device) bytes: &'a [u8],
 }
 
-/// What takes a packet that has come.
-type Take<T, R> = fn(&mut OneSided<R>, &mut dyn UserMemory, Request<'_>) -> Result<T, Malformed>;
-
 /// Walks bytes of a span: gets the span, where to begin and how many, and what is told of each run where it is, how
 /// many bytes come before it, and how many it has.
 pub type Walk = fn(Span, usize, usize, &mut dyn FnMut(usize, usize, usize));
-
-/// How the device calls what is here.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::device) struct Hooks<R: 'static = Sound> {
-    pub(in crate::device) take_request: Take<Option<Answer>, R>,
-    pub(in crate::device) take_answer: Take<(), R>,
-    pub(in crate::device) next:
-        fn(&mut OneSided<R>, &mut dyn UserMemory, &mut [u8; SHORT_BYTES]) -> Option<Leaving>,
-}
 
 /// What a window knows of a process, a bit each.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
@@ -331,7 +312,6 @@ pub struct OneSided<R: 'static = Sound> {
     combine: Combine,
     walk: Walk,
     rules: R,
-    pub(in crate::device) hooks: Hooks<R>,
 }
 
 /// As for a window; names of answers matter by their order alone, which the slots have.
@@ -374,11 +354,6 @@ impl<R: Rules> OneSided<R> {
             combine,
             walk,
             rules,
-            hooks: Hooks {
-                take_request: OneSided::take_request,
-                take_answer: OneSided::take_answer,
-                next: OneSided::next,
-            },
         }
     }
 

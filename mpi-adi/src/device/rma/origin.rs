@@ -8,9 +8,10 @@ use msg_layer::header::{Place, SHORT_BYTES};
 
 use crate::device::envelope::{Context, Rank};
 use crate::device::memory::{Span, UserMemory};
+use crate::device::parts::Leaving;
 use crate::device::rma::epochs::{Rules, Serial};
 use crate::device::rma::wire::{HEAD_BYTES, Head, Kind, Said};
-use crate::device::rma::{Flags, Leaving, OneSided, Request, SLOTS, Window};
+use crate::device::rma::{Flags, OneSided, Request, SLOTS, Window};
 
 /// A packet that is ready to leave.
 #[derive(Clone, Hash, Debug)]

@@ -6,9 +6,10 @@ use msg_layer::header::{LONG_BYTES, Place, SHORT_BYTES};
 
 use crate::device::envelope::{Context, Rank};
 use crate::device::memory::{Span, UserMemory};
+use crate::device::parts::Leaving;
 use crate::device::rma::epochs::Rules;
 use crate::device::rma::wire::{self, HEAD_BYTES, Head, Kind, MOST_BYTES, Said};
-use crate::device::rma::{Flags, Leaving, OneSided, Peer, Request, Window};
+use crate::device::rma::{Flags, OneSided, Peer, Request, Window};
 
 /// A get that is being answered.
 #[derive(Clone, Copy, Hash, Debug)]
@@ -211,7 +212,7 @@ fn part(span: Span, offset: usize, len: usize) -> Option<Span> {
 
 fn answer(said: Said, name: u16, bytes: [u8; ANSWER_BYTES]) -> Answer {
     Answer {
-        handler: wire::ONE_SIDED_ANSWER,
+        handler: wire::ONE_SIDED,
         argument: said.about(name),
         bytes,
     }

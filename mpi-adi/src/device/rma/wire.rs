@@ -21,11 +21,10 @@
 use msg_layer::header::SHORT_BYTES;
 
 use crate::device::envelope::Context;
+use crate::device::parts::Name;
 
-/// Handler number of one-sided packets (request).
-pub const ONE_SIDED: u8 = 6;
-/// Handler number of their answers.
-pub const ONE_SIDED_ANSWER: u8 = 8;
+/// Handler number of one-sided packets, and of their answers.
+pub const ONE_SIDED: u8 = Name::OneSided.handler();
 
 /// Bytes of the head.
 pub const HEAD_BYTES: usize = 6;

@@ -74,6 +74,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
                 if let Withdrawal::Unasked | Withdrawal::Refused = withdrawal {
                     // A receive has matched it before its receiver could be asked.
                     self.cancels.remove(&mut self.requests, slot);
+                    self.set_cancels_due();
                 }
                 self.begin_transfer(slot, &fields);
             }

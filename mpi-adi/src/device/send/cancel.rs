@@ -3,11 +3,14 @@
 
 use crate::device::adi::Adi;
 use crate::device::matching::Matching;
+use crate::device::memory::UserMemory;
 use crate::device::names::Slot;
+use crate::device::parts::{Leaving, Name, Part, Step};
 use crate::device::protocol::{Offer, Rules};
 use crate::device::request::{Send, SendState, Withdrawal};
-use crate::device::wire::{self};
-use msg_layer::{Arrival, Class, Malformed, Port};
+use crate::device::wire;
+use msg_layer::header::SHORT_BYTES;
+use msg_layer::{Arrival, Class, Malformed, Taken};
 
 impl<R: Rules, E: Matching> Adi<R, E> {
     /// The program cancels the send in `slot`: true when that ends it at once.
@@ -33,44 +36,71 @@ impl<R: Rules, E: Matching> Adi<R, E> {
                 // A probe there may have seen it, and must not see it any more.
                 self.requests
                     .set_send_state(slot, SendState::Held(Withdrawal::Refused));
-                self.cancels.push(&mut self.requests, slot);
+                self.push_cancel(slot);
             }
             SendState::Held(Withdrawal::None) => {
                 self.requests
                     .set_send_state(slot, SendState::Held(Withdrawal::Unasked));
-                self.cancels.push(&mut self.requests, slot);
+                self.push_cancel(slot);
             }
             _ => {}
         }
         false
     }
 
+    /// The receiver of the message is to be asked to forget it.
+    fn push_cancel(&mut self, slot: Slot) {
+        self.cancels.push(&mut self.requests, slot);
+        let part = Part {
+            take: Self::take_cancelled,
+            next: Self::next_cancel,
+        };
+        self.parts.begin(Name::Cancels, part);
+        self.set_cancels_due();
+    }
+
+    /// To be called when there is one more to be asked, or one fewer.
+    pub(in crate::device) fn set_cancels_due(&mut self) {
+        self.parts.set_due(Name::Cancels, !self.cancels.is_empty());
+    }
+
     /// Asks the receiver of one message that it knows of, and whose sender wants it back, to forget it.
-    pub(in crate::device) fn send_cancel<P: Port>(&mut self, port: &mut P) -> bool {
+    fn next_cancel(&mut self, _: Option<&mut dyn UserMemory>, out: &mut [u8; SHORT_BYTES]) -> Step {
         let Some(slot) = self.cancels.head() else {
-            return false;
+            return Step::Nothing;
         };
         self.cancels.remove(&mut self.requests, slot);
+        self.set_cancels_due();
         let Send { dest, state, .. } = self.requests.send(slot);
         let refused = state == SendState::Held(Withdrawal::Refused);
         self.requests
             .set_send_state(slot, SendState::Held(Withdrawal::Asked));
         let [a, b, c, d] = self.requests.id(slot).0.to_le_bytes();
         let cancel: [u8; wire::CANCEL_BYTES] = [a, b, c, d, refused.into()];
-        let header = self.header(wire::CANCEL);
-        self.send_bytes(port, Class::Normal, dest, header, &cancel);
-        true
+        out[..cancel.len()].copy_from_slice(&cancel);
+        let leaving = Leaving {
+            dest,
+            argument: 0,
+            place: None,
+            len: cancel.len(),
+        };
+        Step::Packet(wire::CANCEL, leaving)
     }
 
-    pub(in crate::device) fn take_cancelled(
+    fn take_cancelled(
         &mut self,
+        _: Option<&mut dyn UserMemory>,
+        class: Class,
         arrival: &Arrival<'_>,
-    ) -> Result<(), Malformed> {
+    ) -> Taken {
+        if class != Class::Priority {
+            return Err(Malformed);
+        }
         let (_, slot, _) = self.answered(arrival)?;
         if self.requests.send(slot).state != SendState::Held(Withdrawal::Asked) {
             return Err(Malformed);
         }
         self.finish_send(slot, true);
-        Ok(())
+        Ok(None)
     }
 }

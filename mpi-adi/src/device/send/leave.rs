@@ -7,10 +7,9 @@ use crate::device::envelope::Rank;
 use crate::device::matching::Matching;
 use crate::device::memory::UserMemory;
 use crate::device::names::Slot;
+use crate::device::parts::Step;
 use crate::device::protocol::Rules;
 use crate::device::request::{Asked, Data, Mode, Send, SendState};
-use crate::device::rma::OneSided;
-use crate::device::rma::wire::ONE_SIDED;
 use crate::device::send::bcopy::BcopyState;
 use crate::device::send::pending::{Next, OfferFlags};
 use crate::device::send::stream::Stream;
@@ -146,64 +145,51 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             || self.peers.owes_restarts()
             || !self.cts_due.is_empty()
             || self.barrier_can_go_on()
-            || self.has_one_sided_to_send()
+            || self.parts.are_due()
     }
 
+    /// What parts have to send, while the injection FIFO has room. Returns the packets sent; what is done without one counts,
+    /// too.
     #[inline]
-    pub(in crate::device) fn has_one_sided_to_send(&self) -> bool {
-        let one_sided = self.one_sided.as_deref();
-        one_sided.is_some_and(OneSided::has_to_send)
-    }
-
-    /// What windows have to send, while the injection FIFO has room. Returns the packets sent.
-    #[inline]
-    pub(in crate::device) fn send_one_sided<P: Port, M: UserMemory + ?Sized>(
+    pub(in crate::device) fn send_parts<P: Port, M: UserMemory + ?Sized>(
         &mut self,
         port: &mut P,
         memory: &mut M,
     ) -> usize {
-        match self.has_one_sided_to_send() {
-            true => self.send_one_sided_now(port, memory),
+        match self.parts.are_due() {
+            true => self.send_parts_now(port, memory),
             false => 0,
         }
     }
 
-    /// As [`Adi::send_one_sided`], when there is something; what is done without a packet counts as one.
     #[inline(never)]
-    fn send_one_sided_now<P: Port, M: UserMemory + ?Sized>(
+    fn send_parts_now<P: Port, M: UserMemory + ?Sized>(
         &mut self,
         port: &mut P,
         memory: &mut M,
     ) -> usize {
-        // What calls and handlers have done has been seen.
-        let _ = self.take_moved();
         let mut out = [0; SHORT_BYTES];
         let mut sent = 0;
         while sent < STEP_PACKETS
             && port.can_inject(Class::Normal)
-            && let Some(memory) = memory.whole()
-            && let Some(one_sided) = self.one_sided.as_deref_mut()
-            && let Some(leaving) = (one_sided.hooks.next)(one_sided, memory, &mut out)
+            && let Some(next) = self.parts.next_due()
         {
-            let header = Header {
-                argument: leaving.argument,
-                place: leaving.place,
-                ..self.header(ONE_SIDED)
-            };
-            self.send_bytes(
-                port,
-                Class::Normal,
-                leaving.dest,
-                header,
-                &out[..leaving.len],
-            );
+            match next(self, memory.whole(), &mut out) {
+                Step::Nothing => break,
+                Step::Moved => {}
+                Step::Packet(handler, leaving) => {
+                    let header = Header {
+                        argument: leaving.argument,
+                        place: leaving.place,
+                        ..self.header(handler)
+                    };
+                    let bytes = &out[..leaving.len];
+                    self.send_bytes(port, Class::Normal, leaving.dest, header, bytes);
+                }
+            }
             sent += 1;
         }
-        sent + usize::from(self.take_moved())
-    }
-
-    fn take_moved(&mut self) -> bool {
-        { self.one_sided.as_deref_mut() }.is_some_and(OneSided::take_moved)
+        sent
     }
 
     /// As [`Adi::has_to_send`], but for a few messages to one process, for whose place `is_held` is true, and whose senders
@@ -245,7 +231,6 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.pending.is_ready()
             || self.stream.is_some()
             || !self.transfers.is_empty()
-            || !self.cancels.is_empty()
             || self.peers.owes_done()
     }
 
@@ -288,9 +273,6 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         }
         if self.bcopies.next_unsent().is_some() {
             self.send_bcopy(port, memory);
-            return true;
-        }
-        if self.send_cancel(port) {
             return true;
         }
         let rules = self.rules();

@@ -100,6 +100,23 @@ fn a_done_that_is_not_due_is_malformed() {
     assert!(done(&mut rig, 1), "there is none any more");
 }
 
+/// The process takes a message back that its receiver knows of: from then on it knows answers to that.
+fn begin_cancels(rig: &mut Rig, to: SendTo) {
+    let bytes = Fields::default().emit(wire::CANCELLED).bytes;
+    let forged = forge(rig, 0, 1, Class::Priority, wire::CANCELLED, &bytes);
+    assert!(!forged && rig.adis[0].stats.layer.unknown_handler == 1);
+    let mode = Mode::Synchronous;
+    let held = rig.send_to(0, SendTo { mode, ..to }, 300);
+    rig.settle();
+    assert!(!rig.adis[0].cancel(held), "it is known there");
+    rig.step(0);
+    rig.settle();
+    assert!(
+        rig.outcome(0, held)
+            .is_some_and(|outcome| outcome.cancelled)
+    );
+}
+
 #[test]
 fn an_answer_to_what_was_not_offered_to_its_source_is_malformed() {
     for len in [4, 300] {
@@ -110,6 +127,7 @@ fn an_answer_to_what_was_not_offered_to_its_source_is_malformed() {
             context: 0,
             mode: Mode::Standard,
         };
+        begin_cancels(&mut rig, to);
         rig.send_to(0, to, len);
         let request = rig.offers(0)[0].request;
         let answer = |rig: &mut Rig, from, handler, before| {

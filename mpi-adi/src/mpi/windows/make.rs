@@ -46,7 +46,7 @@ pub(crate) fn make_room<T>(value: T) -> Result<Box<T>, Error> {
 /// Makes sure that the device can have another window. Fails with [`Error::NoRoom`].
 fn prepare_device(env: &dyn Env, here: crate::device::envelope::Rank) -> Result<(), Error> {
     let mut is_there = false;
-    env.with(&mut |adi, _| is_there = adi.one_sided().is_some());
+    env.with(&mut |adi, _| is_there = adi.with_one_sided(|_| ()).is_some());
     if !is_there {
         let mut made = Some(make_room(OneSided::new(here, combine, runs))?);
         env.with(&mut |adi, _| {
@@ -56,7 +56,7 @@ fn prepare_device(env: &dyn Env, here: crate::device::envelope::Rank) -> Result<
         });
     }
     let mut has_room = false;
-    env.with(&mut |adi, _| has_room = adi.one_sided().is_some_and(OneSided::prepare));
+    env.with(&mut |adi, _| has_room = adi.with_one_sided(OneSided::prepare) == Some(true));
     match has_room {
         true => Ok(()),
         false => Err(no_room::<rma::Window>(1)),
@@ -99,8 +99,8 @@ pub(crate) fn enter_device<R>(
     }
     let entered = enter()?;
     env.with(&mut |adi, _| {
-        if let (Some(all), Some(window)) = (adi.one_sided(), window.take()) {
-            all.add(window);
+        if let Some(window) = window.take() {
+            adi.with_one_sided(|all| all.add(window));
         }
     });
     Ok(entered)
@@ -110,9 +110,8 @@ pub(crate) fn enter_device<R>(
 pub(crate) fn leave_device(env: &dyn Env, membership: Membership<'_>) {
     let mut window = None;
     env.with(&mut |adi, _| {
-        window = adi
-            .one_sided()
-            .and_then(|all| all.remove(membership.context));
+        let removed = adi.with_one_sided(|all| all.remove(membership.context));
+        window = removed.flatten();
     });
 }
 

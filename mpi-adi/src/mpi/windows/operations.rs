@@ -143,7 +143,7 @@ impl<H: Home> Fetch<'_, H> {
             self.window.drain(Some(target));
             let mut is_refused = false;
             self.window.env.with(&mut |adi, _| {
-                is_refused = adi.one_sided().is_some_and(OneSided::take_refused);
+                is_refused = adi.with_one_sided(OneSided::take_refused) == Some(true);
             });
             if !is_refused {
                 break;

@@ -31,7 +31,7 @@ impl<H: Home> Window<'_, H> {
     /// Waits until `is_so` of the device.
     pub fn wait_until(&self, target: Option<Rank>, mut is_so: impl FnMut(&mut OneSided) -> bool) {
         call::block_on(self.env, self.note(target), |adi, _| {
-            is_so(adi.one_sided()?).then_some(())
+            adi.with_one_sided(&mut is_so)?.then_some(())
         });
     }
 
@@ -45,9 +45,7 @@ impl<H: Home> Window<'_, H> {
     pub fn with_all<R>(&self, f: impl FnOnce(&mut OneSided) -> R) -> Result<R, Error> {
         let (mut f, mut result) = (Some(f), None);
         self.env.with(&mut |adi, _| {
-            if let (Some(all), Some(f)) = (adi.one_sided(), f.take()) {
-                result = Some(f(all));
-            }
+            result = f.take().and_then(|f| adi.with_one_sided(f));
         });
         result.ok_or(no_window())
     }
@@ -57,10 +55,12 @@ impl<H: Home> Window<'_, H> {
         let (mut f, mut result) = (Some(f), None);
         let context = self.context();
         self.env.with(&mut |adi, _| {
-            let window = adi.one_sided().and_then(|all| all.window(context));
-            if let (Some(window), Some(f)) = (window, f.take()) {
-                result = Some(f(window));
-            }
+            let change = f
+                .take()
+                .map(|f| move |all: &mut OneSided| all.window(context).map(f));
+            result = change
+                .and_then(|change| adi.with_one_sided(change))
+                .flatten();
         });
         result
     }
@@ -69,13 +69,15 @@ impl<H: Home> Window<'_, H> {
     pub fn tell(&self, target: Rank, packet: &[u8]) {
         let (context, here) = (self.context(), self.here());
         call::block_on(self.env, self.note(Some(target)), |adi, kernel| {
-            let one_sided = adi.one_sided()?;
-            if target == here {
-                // What it says of itself it has checked.
-                let _ = one_sided.act_here(kernel.memory(), 0, packet);
-                return Some(());
-            }
-            one_sided.push((context, target), 0, packet).then_some(())
+            let is_told = adi.with_one_sided(|one_sided| {
+                if target == here {
+                    // What it says of itself it has checked.
+                    let _ = one_sided.act_here(kernel.memory(), 0, packet);
+                    return true;
+                }
+                one_sided.push((context, target), 0, packet)
+            });
+            is_told?.then_some(())
         });
     }
 
@@ -83,30 +85,32 @@ impl<H: Home> Window<'_, H> {
     pub fn ask(&self, target: Rank, awaited: Awaited, into: (Span, usize), packet: &[u8]) {
         let (context, here) = (self.context(), self.here());
         call::block_on(self.env, self.note(Some(target)), |adi, kernel| {
-            let one_sided = adi.one_sided()?;
-            let is_data = matches!(awaited, Awaited::Data { .. });
-            if target != here && !is_data && !one_sided.has_room() {
-                return None;
-            }
-            let name = one_sided.await_answer((context, target), awaited, into)?;
-            if target == here {
-                // As above.
-                let _ = one_sided.act_here(kernel.memory(), name, packet);
-            } else if !is_data {
-                one_sided.push((context, target), name, packet);
-            }
-            Some(())
+            let ask = |one_sided: &mut OneSided| {
+                let is_data = matches!(awaited, Awaited::Data { .. });
+                if target != here && !is_data && !one_sided.has_room() {
+                    return None;
+                }
+                let name = one_sided.await_answer((context, target), awaited, into)?;
+                if target == here {
+                    // As above.
+                    let _ = one_sided.act_here(kernel.memory(), name, packet);
+                } else if !is_data {
+                    one_sided.push((context, target), name, packet);
+                }
+                Some(())
+            };
+            adi.with_one_sided(ask)?
         });
     }
 
     /// What has been made ready leaves, as far as the network has room now.
     pub fn set_off(&self) {
         self.env.with(&mut |adi, kernel| {
-            if let Some(all) = adi.one_sided()
-                && all.is_due()
-            {
-                all.go_on_here(kernel.memory());
-            }
+            adi.with_one_sided(|all| {
+                if all.is_due() {
+                    all.go_on_here(kernel.memory());
+                }
+            });
             if adi.has_to_send() {
                 kernel.poll(adi);
             }
@@ -117,7 +121,8 @@ impl<H: Home> Window<'_, H> {
     pub fn drain(&self, target: Option<Rank>) {
         let context = self.context();
         call::block_on(self.env, self.note(target), |adi, _| {
-            (!adi.one_sided()?.awaits(context, target)).then_some(())
+            let awaits = adi.with_one_sided(|all| all.awaits(context, target))?;
+            (!awaits).then_some(())
         });
     }
 

@@ -172,6 +172,13 @@ pub fn compile(compiler: &Path, name: &str, to: &Path, signals: &Signals) -> Res
     said(command, None, signals).map(drop)
 }
 
+/// What a command says that cannot do without QEMU.
+pub fn no_qemu(command: &str) -> Stop {
+    Stop::usage(format!(
+        "{command}: QEMU is not installed (`cargo midplane doctor` says what is missing)"
+    ))
+}
+
 /// The seconds that a program says it took, as `tests/programs/killer.c` does.
 pub fn seconds(said: &str) -> Option<f64> {
     let (before, _) = said.split_once(" seconds, ")?;

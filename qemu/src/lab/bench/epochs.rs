@@ -1,5 +1,8 @@
 //! Epochs with calls that block and with calls that do not, in virtual time, beside the thesis's numbers.
 
+use super::boot;
+use super::row::Place;
+use crate::host::setup;
 use crate::host::signals::Signals;
 use crate::host::stop::Stop;
 use crate::show::file::ResultFile;
@@ -19,6 +22,10 @@ use std::path::PathBuf;
 /// Options of `midplane bench epochs`.
 #[derive(Args, Debug)]
 pub struct EpochsArgs {
+    /// Where: in QEMU it is the patterns alone, by the count of instructions
+    #[arg(long, value_name = "PLACE", value_enum, default_value_t = Place::Simulated)]
+    on: Place,
+
     /// By how many microseconds a process is late
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     late: u32,
@@ -60,6 +67,7 @@ const UPDATE_NS: f64 = 40.0;
 /// One measurement.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
+    place: Place,
     what: &'static str,
     measured: &'static str,
     unit: &'static str,
@@ -167,6 +175,7 @@ impl Bench {
                 };
                 let (name, measured, thesis) = about(what);
                 self.tell(Row {
+                    place: Place::Simulated,
                     what: name,
                     measured,
                     unit: "us",
@@ -175,6 +184,40 @@ impl Bench {
                     blocking: us(Calls::Blocking)?,
                     nonblocking: us(Calls::Nonblocking)?,
                     reordered: us(Calls::Reordered)?,
+                    thesis: thesis[place].into(),
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The patterns of `tests/programs/late_epochs.c` on nodes, where time goes by the count of instructions.
+    fn patterns_on_nodes(&mut self, late_us: u32) -> Result<(), Stop> {
+        let options = ["--torus", "3x1x1", "--instances", "1", "--timeout", "300"];
+        let options = [&options[..], &["--count-instructions"]].concat();
+        let late = late_us.to_string();
+        let said = boot::run(&options, "late_epochs.c", &[&late], &self.signals)?;
+        say(format_args!(
+            "microseconds on nodes, of 1,000 instructions; one process is late by {late_us}"
+        ))?;
+        say(TABLE.heading().join("\n"))?;
+        for what in Pattern::ALL {
+            // The C program has not the last one, which is about keys of info.
+            for (place, bytes) in BYTES.into_iter().enumerate() {
+                let (name, measured, thesis) = about(what);
+                let Some([blocking, nonblocking]) = on_nodes(&said, name, bytes) else {
+                    continue;
+                };
+                self.tell(Row {
+                    place: Place::Qemu,
+                    what: name,
+                    measured,
+                    unit: "us",
+                    processes: 3,
+                    size: bytes,
+                    blocking,
+                    nonblocking,
+                    reordered: nonblocking,
                     thesis: thesis[place].into(),
                 })?;
             }
@@ -205,6 +248,7 @@ impl Bench {
             );
             let gain = |calls: f64| 100.0 * (calls / blocking - 1.0);
             self.tell(Row {
+                place: Place::Simulated,
                 what: "transactions",
                 measured: "of all processes together",
                 unit: "thousands/s",
@@ -245,6 +289,7 @@ impl Bench {
             ] {
                 let [blocking, nonblocking] = [waits, goes_on].map(|s| of(s) as f64 / 1e6);
                 self.tell(Row {
+                    place: Place::Simulated,
                     what,
                     measured: "until the last process ends",
                     unit: "ms",
@@ -265,9 +310,37 @@ fn processes(extents: [u16; 3]) -> u32 {
     extents.map(u32::from).iter().product()
 }
 
+/// What `late_epochs.c` says of a pattern, in microseconds: blocking, and not.
+fn on_nodes(said: &str, name: &str, bytes: usize) -> Option<[f64; 2]> {
+    let (_, rest) = said.split_once(&format!("late_epochs: {name}, {bytes} bytes: "))?;
+    let line = rest.lines().next()?.strip_suffix(" not")?;
+    let (blocking, not) = line.split_once(" blocking, ")?;
+    let us = |ns: &str| Some(ns.parse::<f64>().ok()? / 1e3);
+    Some([us(blocking)?, us(not)?])
+}
+
 /// Measures; the exit status.
 pub fn run(options: &EpochsArgs) -> Result<u8, Stop> {
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
+    let mut bench = Bench {
+        signals: Signals::catch()?,
+        rows: Vec::new(),
+    };
+    match options.on {
+        Place::Simulated => simulate(options, &mut bench)?,
+        Place::Qemu if setup::has_qemu() => bench.patterns_on_nodes(options.late)?,
+        Place::Qemu => return Err(boot::no_qemu("bench epochs")),
+    }
+    if let Some(file) = csv_file {
+        file.write(&table::csv(&bench.rows)?)?;
+    }
+    if let Some(file) = svg_file {
+        file.write(&drawing(&bench.rows)?)?;
+    }
+    Ok(0)
+}
+
+fn simulate(options: &EpochsArgs, bench: &mut Bench) -> Result<(), Stop> {
     let costs = Costs::BLUE_GENE;
     say(format_args!(
         "simulated machine: links of {:.0} MB/s, {} ns a hop, {} ns a packet at a processor,\n\
@@ -279,20 +352,9 @@ pub fn run(options: &EpochsArgs) -> Result<u8, Stop> {
         costs.call_ns,
         costs.interrupt_ns,
     ))?;
-    let mut bench = Bench {
-        signals: Signals::catch()?,
-        rows: Vec::new(),
-    };
     bench.patterns(options.late, costs)?;
     bench.transactions((options.transactions, options.ahead), costs)?;
-    bench.lu(options.rows, costs)?;
-    if let Some(file) = csv_file {
-        file.write(&table::csv(&bench.rows)?)?;
-    }
-    if let Some(file) = svg_file {
-        file.write(&drawing(&bench.rows)?)?;
-    }
-    Ok(0)
+    bench.lu(options.rows, costs)
 }
 
 const BLOCKING: RGBColor = RGBColor(0xb8, 0x44, 0x2c);
@@ -382,6 +444,7 @@ mod tests {
     fn row(what: Pattern, size: usize) -> Row {
         let (name, measured, thesis) = about(what);
         Row {
+            place: Place::Simulated,
             what: name,
             measured,
             unit: "us",
@@ -392,6 +455,13 @@ mod tests {
             reordered: 2.5,
             thesis: thesis[1].into(),
         }
+    }
+
+    #[test]
+    fn what_the_program_says_is_read() {
+        let said = "[0] late_epochs: late post, 8 bytes: 1074000 blocking, 16200 not\n[0] more\n";
+        assert_eq!(on_nodes(said, "late post", 8), Some([1074.0, 16.2]));
+        assert_eq!(on_nodes(said, "late post", 65_536), None);
     }
 
     #[test]

@@ -40,8 +40,8 @@ pub enum Bench {
     /// Epochs of one-sided communication with calls that block and with calls that do not, beside the thesis's numbers
     ///
     /// The inefficiency patterns of the thesis behind the matching engines,
-    /// chapter 5, and random transactions under locks, on a simulated machine in virtual time. docs/rma.md says what
-    /// the numbers mean.
+    /// chapter 5, and random transactions under locks, on a simulated machine in virtual time; or the patterns on nodes in
+    /// QEMU. docs/rma.md says what the numbers mean.
     Epochs(epochs::EpochsArgs),
     /// Instructions that a message of 8 bytes takes whose receive is posted, with the protocol and with it
     /// left out
@@ -65,8 +65,8 @@ pub enum Bench {
     /// What of a message's transfer is hidden behind what its two processes compute
     ///
     /// A message to a neighbour, of 1 byte to 4 MiB, whose sender or receiver comes first, received by a call that blocks
-    /// or by one that does not; with interrupts, without, and with a bound on them. In virtual time: docs/overlap.md says
-    /// what the numbers mean.
+    /// or by one that does not; with interrupts, without, and with a bound on them. In virtual time, or on nodes in QEMU:
+    /// docs/overlap.md says what the numbers mean.
     Overlap(overlap::OverlapArgs),
     /// The matching engines side by side: their memory, how fast they search, what they make of the traffic of
     /// collectives and applications, their instructions, and those of whole messages on a node

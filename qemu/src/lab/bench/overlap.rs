@@ -1,5 +1,8 @@
 //! What of a message's transfer is hidden behind what its two processes compute, in virtual time.
 
+use super::boot;
+use super::row::Place;
+use crate::host::setup;
 use crate::host::signals::Signals;
 use crate::host::size;
 use crate::host::stop::Stop;
@@ -18,6 +21,10 @@ use std::path::PathBuf;
 /// Options of `midplane bench overlap`.
 #[derive(Args, Debug)]
 pub struct OverlapArgs {
+    /// Where: in QEMU it is messages of 1M and more behind twice their time, by the count of instructions
+    #[arg(long, value_name = "PLACE", value_enum, default_value_t = Place::Simulated)]
+    on: Place,
+
     /// Messages of so many bytes, one after the other
     #[arg(long, value_name = "SIZE", value_delimiter = ',', default_value = "1,1K,8K,64K,256K,1M,4M",
           value_parser = parse_bytes)]
@@ -39,6 +46,17 @@ const COMPUTE_US: [u64; 4] = [0, 500, 1000, 2000];
 /// How many percent of a processor interrupts take at most: none, half, and as many as there are.
 const PERCENTS: [u64; 3] = [0, 50, 100];
 const ORDERS: [First; 2] = [First::Sender, First::Receiver];
+/// Least message on nodes in QEMU, in bytes: shorter ones take little more than the nodes' turns at the processor.
+const LEAST_ON_NODES: u64 = 1 << 20;
+/// How many times the transfer's time nodes in QEMU compute.
+const TURNS: u64 = 2;
+
+fn name_of(first: First) -> &'static str {
+    match first {
+        First::Sender => "sender",
+        First::Receiver => "receiver",
+    }
+}
 
 fn parse_bytes(text: &str) -> Result<u64, String> {
     size::parse(text).and_then(|bytes| match bytes {
@@ -50,6 +68,7 @@ fn parse_bytes(text: &str) -> Result<u64, String> {
 /// One measurement; times in microseconds, what is hidden and what interrupts took as shares of the transfer's time.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
+    place: Place,
     bytes: usize,
     first: &'static str,
     receive: &'static str,
@@ -104,7 +123,7 @@ fn failed(error: Failure) -> Stop {
 fn measure(overlap: Overlap, mut tell: impl FnMut(Row) -> Result<(), Stop>) -> Result<(), Stop> {
     let transfer = overlap.transfer_ns().map_err(failed)?;
     let computed = COMPUTE_US.map(|us| us * 1000).into_iter();
-    for compute_ns in computed.chain([2 * transfer]) {
+    for compute_ns in computed.chain([TURNS * transfer]) {
         let measured = Overlap {
             compute_ns,
             ..overlap
@@ -113,11 +132,9 @@ fn measure(overlap: Overlap, mut tell: impl FnMut(Row) -> Result<(), Stop>) -> R
         let us = |ns: u64| ns as f64 / 1e3;
         let (sender, receiver) = (measured.sender, measured.receiver);
         tell(Row {
+            place: Place::Simulated,
             bytes: overlap.bytes,
-            first: match overlap.first {
-                First::Sender => "sender",
-                First::Receiver => "receiver",
-            },
+            first: name_of(overlap.first),
             receive: match overlap.receive {
                 Receive::Blocking => "blocking",
                 Receive::Nonblocking => "nonblocking",
@@ -136,10 +153,100 @@ fn measure(overlap: Overlap, mut tell: impl FnMut(Row) -> Result<(), Stop>) -> R
     Ok(())
 }
 
+/// What `tests/programs/beside_wait.c` measures on two nodes, where time goes by the count of instructions.
+fn measure_on_nodes(
+    (bytes, percent): (usize, u64),
+    signals: &Signals,
+    mut tell: impl FnMut(Row) -> Result<(), Stop>,
+) -> Result<(), Stop> {
+    let (interrupts, size) = (percent.to_string(), bytes.to_string());
+    let options = ["--torus", "2x1x1", "--instances", "1", "--timeout", "600"];
+    let options = [&options[..], &["--count-instructions"]].concat();
+    let options = [&options[..], &["--interrupts", &interrupts]].concat();
+    let arguments = ["overlap", &size, &TURNS.to_string()];
+    let said = boot::run(&options, "beside_wait.c", &arguments, signals)?;
+    for first in ORDERS {
+        let row = on_nodes(&said, name_of(first), (bytes, percent)).ok_or_else(|| {
+            Stop::failure(format!("beside_wait.c did not say what it took:\n{said}"))
+        })?;
+        tell(row)?;
+    }
+    Ok(())
+}
+
+/// What `beside_wait.c` says of an order.
+fn on_nodes(said: &str, first: &'static str, (bytes, percent): (usize, u64)) -> Option<Row> {
+    let side = |name: &str| {
+        let (_, rest) = said.split_once(&format!("overlap: {first} first, {name}: "))?;
+        let mut words = rest.lines().next()?.split_whitespace();
+        let number = |name: &str| {
+            words.find(|word| *word == name)?;
+            words.next()?.parse::<f64>().ok()
+        };
+        let names = ["transfer", "wait", "served", "total"].map(number);
+        let [Some(transfer), Some(wait), Some(served), Some(total)] = names else {
+            return None;
+        };
+        Some((transfer, 1.0 - wait / transfer, served / transfer, total))
+    };
+    let (sender, receiver) = (side("sender")?, side("receiver")?);
+    let (transfer, ..) = sender;
+    Some(Row {
+        place: Place::Qemu,
+        bytes,
+        first,
+        receive: "nonblocking",
+        interrupts_percent: percent,
+        transfer_us: transfer / 1e3,
+        compute_us: TURNS as f64 * transfer / 1e3,
+        sender_us: sender.3 / 1e3,
+        receiver_us: receiver.3 / 1e3,
+        sender_hidden: sender.1,
+        receiver_hidden: receiver.1,
+        sender_served: sender.2,
+        receiver_served: receiver.2,
+    })
+}
+
 /// Measures; the exit status.
 pub fn run(options: &OverlapArgs) -> Result<u8, Stop> {
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
     let signals = Signals::catch()?;
+    let mut rows = Vec::new();
+    let mut tell = |row| {
+        say(TABLE.row(&row))?;
+        rows.push(row);
+        signals.pending().map_or(Ok(()), Err)
+    };
+    match options.on {
+        Place::Simulated => simulate(&options.bytes, &mut tell)?,
+        Place::Qemu if setup::has_qemu() => {
+            say(
+                "nodes in QEMU, which get its processor by turns: they compute and sleep by turns; times\n\
+                 in microseconds of 1,000 instructions",
+            )?;
+            say(TABLE.heading().join("\n"))?;
+            let long = options
+                .bytes
+                .iter()
+                .filter(|bytes| **bytes >= LEAST_ON_NODES);
+            let each = long.flat_map(|bytes| [100, 0].map(|percent| (*bytes, percent)));
+            for (bytes, percent) in each {
+                measure_on_nodes((bytes as usize, percent), &signals, &mut tell)?;
+            }
+        }
+        Place::Qemu => return Err(boot::no_qemu("bench overlap")),
+    }
+    if let Some(file) = csv_file {
+        file.write(&table::csv(&rows)?)?;
+    }
+    if let Some(file) = svg_file {
+        file.write(&drawing(&rows)?)?;
+    }
+    Ok(0)
+}
+
+fn simulate(sizes: &[u64], tell: &mut impl FnMut(Row) -> Result<(), Stop>) -> Result<(), Stop> {
     let costs = Costs::BLUE_GENE;
     say(format_args!(
         "simulated machine: links of {:.0} MB/s, {} ns a packet at a processor, {} ns an MPI\n\
@@ -152,8 +259,7 @@ pub fn run(options: &OverlapArgs) -> Result<u8, Stop> {
         costs.interrupt_ns,
     ))?;
     say(TABLE.heading().join("\n"))?;
-    let mut rows = Vec::new();
-    for &bytes in &options.bytes {
+    for &bytes in sizes {
         for first in ORDERS {
             let nonblocking = PERCENTS.map(|percent| (Receive::Nonblocking, percent));
             for (receive, interrupt_percent) in
@@ -169,21 +275,11 @@ pub fn run(options: &OverlapArgs) -> Result<u8, Stop> {
                         ..costs
                     },
                 };
-                measure(overlap, |row| {
-                    say(TABLE.row(&row))?;
-                    rows.push(row);
-                    signals.pending().map_or(Ok(()), Err)
-                })?;
+                measure(overlap, &mut *tell)?;
             }
         }
     }
-    if let Some(file) = csv_file {
-        file.write(&table::csv(&rows)?)?;
-    }
-    if let Some(file) = svg_file {
-        file.write(&drawing(&rows)?)?;
-    }
-    Ok(0)
+    Ok(())
 }
 
 const COLOURS: [RGBColor; 3] = [
@@ -291,6 +387,24 @@ mod tests {
         );
         let drawing = drawing(&[with, without].concat()).expect("a drawing");
         assert!(drawing.contains("interrupts up to 50 %, receiver first"));
+    }
+
+    #[test]
+    fn what_the_program_says_is_read() {
+        let side = |name, hidden| {
+            format!(
+                "[0] overlap: sender first, {name}: transfer 4000 wait {hidden} hidden 9.9 served 2000 total 9000\n"
+            )
+        };
+        let said = side("sender", 40) + &side("receiver", 1000);
+        let row = on_nodes(&said, "sender", (8, 100)).expect("a row");
+        assert_eq!(
+            (row.transfer_us, row.compute_us, row.sender_us),
+            (4.0, 8.0, 9.0)
+        );
+        assert_eq!((row.sender_hidden, row.receiver_hidden), (0.99, 0.75));
+        assert_eq!(row.receiver_served, 0.5);
+        assert!(on_nodes(&said, "receiver", (8, 100)).is_none());
     }
 
     #[test]

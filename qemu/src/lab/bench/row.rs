@@ -3,17 +3,18 @@
 use crate::host::stop::Stop;
 use crate::show::say::say;
 use crate::show::table::{Column, Table, six_places};
+use clap::ValueEnum;
 use mpi_adi::LEAST_MPI_MEMORY;
 use mpi_adi::region::BLOCK_BYTES;
 use serde::{Serialize, Serializer};
 
 /// Where a setting was run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, ValueEnum)]
 pub enum Place {
-    /// In the simulated machine; its times are virtual.
+    /// In the simulated machine; its times are virtual
     #[serde(rename = "simulated")]
     Simulated,
-    /// In QEMU; its times are the host's.
+    /// In QEMU; its times are the host's, or go by the count of instructions
     #[serde(rename = "QEMU")]
     Qemu,
 }

@@ -97,19 +97,23 @@ impl Process<'_, '_, '_> {
         };
         if self.blocks() {
             block_on(self.node, NOTE, |adi, kernel| {
-                let all = adi.one_sided().expect("a window");
-                let serial = begin(all);
-                all.go_on_here(kernel.memory());
-                all.is_over(WINDOW, watch(serial)).then_some(())
+                let is_over = adi.with_one_sided(|all| {
+                    let serial = begin(all);
+                    all.go_on_here(kernel.memory());
+                    all.is_over(WINDOW, watch(serial))
+                });
+                is_over.expect("a window").then_some(())
             });
         } else {
             immediate(
                 self.node,
                 || NOTE,
                 |adi, kernel| {
-                    let all = adi.one_sided().expect("a window");
-                    begin(all);
-                    all.go_on_here(kernel.memory());
+                    let begun = adi.with_one_sided(|all| {
+                        begin(all);
+                        all.go_on_here(kernel.memory());
+                    });
+                    begun.expect("a window");
                 },
             );
         }
@@ -119,8 +123,8 @@ impl Process<'_, '_, '_> {
     /// MPI_Wait for what a call that does not block has begun.
     fn wait(&self, watch: Watch) {
         block_on(self.node, NOTE, |adi, _| {
-            let all = adi.one_sided().expect("a window");
-            all.is_over(WINDOW, watch).then_some(())
+            let is_over = adi.with_one_sided(|all| all.is_over(WINDOW, watch));
+            is_over.expect("a window").then_some(())
         });
     }
 

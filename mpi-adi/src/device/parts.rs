@@ -1,0 +1,117 @@
+//! Parts of the device that few programs use. Each comes with its first use: until then nothing that every program runs
+//! names it, so that an image without it has neither its code nor its cost.
+//!
+//! A part takes the packets of its number, requests and answers, which only come to who uses it; and it says when it has
+//! something to send, which leaves behind what messages have to send.
+#![forbid(unsafe_code)]
+
+use msg_layer::header::{Place, SHORT_BYTES};
+use msg_layer::{Arrival, Class, Taken};
+
+use crate::device::envelope::Rank;
+use crate::device::memory::UserMemory;
+
+/// What parts there are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Name {
+    /// Sends that the program takes back.
+    Cancels,
+    /// One-sided communication.
+    OneSided,
+}
+
+/// Number of them.
+const PARTS: usize = 2;
+/// The handler number of the first part's packets.
+const FIRST: u8 = 7;
+
+impl Name {
+    /// Handler number of the part's packets.
+    pub const fn handler(self) -> u8 {
+        FIRST + self as u8
+    }
+}
+
+/// Takes a packet, in a device `A`; the memory is the program's, where the device has [all of it](UserMemory::whole).
+pub(super) type Take<A> = fn(&mut A, Option<&mut dyn UserMemory>, Class, &Arrival<'_>) -> Taken;
+
+/// The next packet, whose bytes it writes.
+pub(super) type Next<A> = fn(&mut A, Option<&mut dyn UserMemory>, &mut [u8; SHORT_BYTES]) -> Step;
+
+/// A packet that is to leave, as its part has it.
+#[derive(Clone, Copy, Debug)]
+pub struct Leaving {
+    pub(in crate::device) dest: Rank,
+    pub(in crate::device) argument: u16,
+    pub(in crate::device) place: Option<Place>,
+    pub(in crate::device) len: usize,
+}
+
+/// What a part does when it is asked for its next packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Step {
+    /// Nothing: there was nothing to do.
+    Nothing,
+    /// Something that makes no packet.
+    Moved,
+    /// A packet of this handler.
+    Packet(u8, Leaving),
+}
+
+/// A part in use.
+#[derive(Clone, Debug)]
+pub(super) struct Part<A> {
+    pub take: Take<A>,
+    pub next: Next<A>,
+}
+
+/// The parts in use, and which of them have something to send.
+#[derive(Clone, Debug)]
+pub(super) struct Parts<A> {
+    in_use: [Option<Part<A>>; PARTS],
+    /// A bit for each.
+    due: u8,
+}
+
+impl<A> Parts<A> {
+    /// None is in use.
+    pub const fn new() -> Self {
+        Parts {
+            in_use: [const { None }; PARTS],
+            due: 0,
+        }
+    }
+
+    /// From now on this part is in use.
+    pub fn begin(&mut self, name: Name, part: Part<A>) {
+        self.in_use[name as usize] = Some(part);
+    }
+
+    /// Whether this part has something to send.
+    pub fn set_due(&mut self, name: Name, is_due: bool) {
+        let bit = 1 << name as u8;
+        match is_due {
+            true => self.due |= bit,
+            false => self.due &= !bit,
+        }
+    }
+
+    /// Some part has something to send.
+    #[inline]
+    pub fn are_due(&self) -> bool {
+        self.due != 0
+    }
+
+    /// A part that has something to send.
+    pub fn next_due(&self) -> Option<Next<A>> {
+        let part = self.in_use.get(self.due.trailing_zeros() as usize)?;
+        part.as_ref().map(|part| part.next)
+    }
+
+    /// What takes packets of this number.
+    pub fn take(&self, handler: u8) -> Option<Take<A>> {
+        let place = handler.checked_sub(FIRST)?;
+        let part = self.in_use.get(usize::from(place))?;
+        part.as_ref().map(|part| part.take)
+    }
+}
