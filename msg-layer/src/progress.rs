@@ -271,11 +271,10 @@ mod tests {
         }
 
         fn take_other(&mut self, class: Class, number: u8, arrival: &Arrival<'_>) -> Option<Taken> {
-            let taken = match class {
+            (number == OTHER).then(|| match class {
                 Class::Normal => on_request(self, arrival),
                 Class::Priority => on_answer(self, arrival).map(|()| None),
-            };
-            (number == OTHER).then_some(taken)
+            })
         }
     }
 

@@ -33,17 +33,19 @@ fn what_windows_say_leaves_and_comes_in_steps_of_the_device() {
             request_slots: 64,
         };
         let mut adi = Adi::new(config, Memory::allocate(1024, 2).unwrap()).unwrap();
-        assert!(adi.one_sided().is_none() && !adi.is_under_way());
+        assert!(adi.one_sided.is_none() && !adi.is_under_way());
         adi.set_one_sided(Box::new(one));
         assert!(adi.is_under_way() && adi.is_quiet() && !adi.has_to_send());
         adis.push(adi);
     }
     let put = packet(Kind::Put, 0, 4, &[7; 3]);
-    let one = adis[0].one_sided().expect("just set");
-    assert!(one.push((WINDOW, rank(1)), 0, &put));
     let awaited = Awaited::Data { place: 3, len: 5 };
     let into = (Span::model(ORIGIN, 2048), 0);
-    assert!(one.await_answer((WINDOW, rank(1)), awaited, into).is_some());
+    let to = (WINDOW, rank(1));
+    let begun = adis[0].with_one_sided(|one| {
+        one.push(to, 0, &put) && one.await_answer(to, awaited, into).is_some()
+    });
+    assert_eq!(begun, Some(true));
     assert!(adis[0].has_to_send() && !adis[0].is_quiet());
     let mut go = |at| step(at, &mut adis, &mut wires, &mut buffers);
     assert_eq!(go(0), (2, true), "the put, and what is asked for");
