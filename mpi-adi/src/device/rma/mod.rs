@@ -30,7 +30,7 @@
 //! after at most one grant to each other process, and none is asked for twice.
 //!
 //! # How it is hooked in
-//! It is a [part](crate::device::parts) of the device, which comes with the first window. A program that makes none has
+//! It is a part (`device/parts.rs`) of the device, which comes with the first window. A program that makes none has
 //! nothing of it.
 #![forbid(unsafe_code)]
 
