@@ -79,45 +79,66 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             stale: !ages_equal || early,
             ..Fields::default()
         };
-        let (handler, fields) = match verdict {
-            Verdict::Receive(slot) if self.requests.holds(slot) => {
-                let length = rts.length;
-                self.hold_back(slot, Matched { envelope, length }, rts.request);
-                self.stats.nctsd_sent += 1;
-                (wire::NCTSD, fields)
-            }
-            Verdict::Receive(slot) => {
-                self.unpost(slot);
-                self.probes.taken(&envelope);
-                self.stats.cts_sent += 1;
-                (wire::CTS, self.accept(memory, slot, &envelope, rts, data))
-            }
-            Verdict::Buffer(at) => {
-                self.probes.taken(&envelope);
-                self.stats.cts_sent += 1;
-                (wire::CTS, self.buffer(source, at, rts, data))
-            }
-            Verdict::Record(at) => {
-                self.probes.taken(&envelope);
-                self.matching.record(&mut self.region, at);
-                self.stats.nctsd_sent += 1;
-                (wire::NCTSD, fields)
-            }
-            Verdict::Refuse { failed } => {
-                // After a receive was posted in the meantime, an earlier message may be asked for first.
-                if failed && !posted_since {
-                    let length = rts.length;
-                    self.probes.refused(Probed { envelope, length });
-                }
-                self.stats.ncts_sent += 1;
-                (wire::NCTS, fields)
-            }
-        };
+        let (handler, fields) = self.carry_out(memory, &envelope, &verdict, fields, rts, data);
+        if let Verdict::Refuse { failed: true } = verdict
+            && !posted_since
+        {
+            // After a receive was posted in the meantime, an earlier message may be asked for first.
+            let length = rts.length;
+            self.probes.refused(Probed { envelope, length });
+        }
         if ages_equal {
             self.note_verdict(source, &verdict, rts);
             self.go_on(memory, source, standing);
         }
         self.answer(memory, source, rts, handler, fields)
+    }
+
+    /// Does with an offer what was decided: the answer's handler, and what it says.
+    // It has one caller.
+    #[inline(always)]
+    fn carry_out<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        envelope: &Envelope,
+        verdict: &Verdict<Slot, BlockIndex>,
+        fields: Fields,
+        rts: &Rts,
+        data: &[u8],
+    ) -> (u8, Fields) {
+        let source = envelope.source;
+        match *verdict {
+            Verdict::Receive(slot) if self.requests.holds(slot) => {
+                let matched = Matched {
+                    envelope: *envelope,
+                    length: rts.length,
+                };
+                self.hold_back(slot, matched, rts.request);
+                self.stats.nctsd_sent += 1;
+                (wire::NCTSD, fields)
+            }
+            Verdict::Receive(slot) => {
+                self.unpost(slot);
+                self.probes.taken(envelope);
+                self.stats.cts_sent += 1;
+                (wire::CTS, self.accept(memory, slot, envelope, rts, data))
+            }
+            Verdict::Buffer(at) => {
+                self.probes.taken(envelope);
+                self.stats.cts_sent += 1;
+                (wire::CTS, self.buffer(source, at, rts, data))
+            }
+            Verdict::Record(at) => {
+                self.probes.taken(envelope);
+                self.matching.record(&mut self.region, at);
+                self.stats.nctsd_sent += 1;
+                (wire::NCTSD, fields)
+            }
+            Verdict::Refuse { .. } => {
+                self.stats.ncts_sent += 1;
+                (wire::NCTS, fields)
+            }
+        }
     }
 
     /// How `source` stands after this verdict upon an offer under the current age.
