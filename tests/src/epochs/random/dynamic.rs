@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use mpi_adi::device::rma::wire::Kind;
 
-use super::{DYNAMIC, Draw, LARGE, large};
-use crate::epochs::memory::{address, part};
+use super::{Draw, LARGE, large};
+use crate::epochs::memory::{DYNAMIC, address, part};
 use crate::epochs::script::{Call, Do};
 
 /// What is attached and detached is so many bytes, or a few times as many.

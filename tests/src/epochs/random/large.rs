@@ -1,7 +1,7 @@
 //! Operations of several packets.
 
-use super::{BUFFERS, DYNAMIC, Draw, LARGE, MOST, SOURCE, SUMS, WINDOW, byte};
-use crate::epochs::memory::{LARGE_RESULTS, LARGE_SOURCE};
+use super::{BUFFERS, Draw, LARGE, MOST, SOURCE, SUMS, byte};
+use crate::epochs::memory::{DYNAMIC, LARGE_RESULTS, LARGE_SOURCE, WINDOW};
 use crate::epochs::script::Call;
 
 /// Lengths about which something changes: answers, packets, results that are longer than an answer.

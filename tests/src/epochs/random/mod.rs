@@ -14,26 +14,27 @@
 //! Larger jobs have three windows more:
 //!
 //! ```text
-//!   mod.rs       the rounds of all jobs, and small operations
-//!   large.rs     operations of several packets
-//!   dynamic.rs   a window whose memory is attached and detached, and operations beyond it
-//!   awaited.rs   locks that are waited for while others are held
-//!   unchecked.rs epochs with MPI_MODE_NOCHECK
+//!   mod.rs         a job, and how its epochs begin and end
+//!   rounds.rs      the rounds of all jobs
+//!   operations.rs  small operations
+//!   large.rs       operations of several packets
+//!   dynamic.rs     a window whose memory is attached and detached, and operations beyond it
+//!   awaited.rs     locks that are waited for while others are held
+//!   unchecked.rs   epochs with MPI_MODE_NOCHECK
 //! ```
 
 mod awaited;
 mod dynamic;
 mod large;
+mod operations;
+mod rounds;
 mod unchecked;
 
 use mpi_adi::device::rma::epochs::{Reorder, Sort};
-use mpi_adi::device::rma::wire::Kind;
 use mpi_adi::envelope::Rank;
 
-use self::dynamic::name;
-use self::large::{Size, source, sums};
-use super::memory::{ALL_WINDOWS, BUFFERS, DYNAMIC, HELD, LARGE, WINDOW, WINDOWS, part};
-use super::script::{ADD, Call, Do, REPLACE};
+use super::memory::{ALL_WINDOWS, BUFFERS, HELD, LARGE, WINDOWS, part};
+use super::script::Call;
 use crate::random::{Random, Stream};
 
 /// A random job.
@@ -199,22 +200,6 @@ impl Draw {
         }
     }
 
-    fn operate(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
-        if window == DYNAMIC {
-            return self.operate_dynamically(rank, epoch, target);
-        }
-        for _ in 0..self.random.below(4) {
-            match self.random.below(10) {
-                0..4 => self.draw_put(rank, (window, epoch), target),
-                4 => self.draw_sum(rank, (window, epoch), target),
-                5 => self.draw_ordered(rank, (window, epoch), target),
-                6 => self.draw_ticket(rank, (window, epoch), target),
-                7 => self.draw_claim(rank, (window, epoch), target),
-                _ => self.draw_get(rank, (window, epoch)),
-            }
-        }
-    }
-
     fn draw_lock(&mut self) -> (u32, Sort) {
         let target = self.random.below(self.size);
         let sort = Sort::Lock {
@@ -222,260 +207,6 @@ impl Draw {
             is_exclusive: self.random.chance(0.5),
         };
         (target, sort)
-    }
-
-    fn perform(&mut self, rank: u32, what: Do) {
-        self.defer(rank, Call::Do(what));
-    }
-
-    /// An operation or a flush; its number.
-    fn defer(&mut self, rank: u32, call: Call) -> usize {
-        self.scripts[rank as usize].push(call);
-        self.deferred[rank as usize] += 1;
-        self.deferred[rank as usize] - 1
-    }
-
-    /// So many places of a window that nobody has put anything at.
-    fn place(&mut self, window: usize, target: u32, len: usize) -> Option<usize> {
-        let free = self.memory[window][target as usize].1;
-        let place = match window {
-            DYNAMIC => self.exposed_from(target, free, len)?,
-            _ => free,
-        };
-        (place + len <= part(window).len()).then(|| {
-            self.memory[window][target as usize].1 = place + len;
-            place
-        })
-    }
-
-    fn expect(&mut self, rank: u32, epoch: usize, at: usize, wanted: Vec<u8>) {
-        let expects = &mut self.opened[rank as usize][epoch].expects;
-        expects.push(Call::Expect(at, wanted));
-    }
-
-    /// The same, of every `stride`-th byte.
-    fn expect_strided(
-        &mut self,
-        rank: u32,
-        epoch: usize,
-        (at, stride): (usize, usize),
-        wanted: &[u8],
-    ) {
-        match stride {
-            1 => self.expect(rank, epoch, at, wanted.to_vec()),
-            _ => wanted
-                .iter()
-                .enumerate()
-                .for_each(|(i, byte)| self.expect(rank, epoch, at + stride * i, vec![*byte])),
-        }
-    }
-
-    fn draw_put(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
-        let Size {
-            len,
-            unit,
-            is_strided,
-        } = self.draw_size(window);
-        let (is_straight, from) = (self.random.chance(0.5), self.draw_from(window));
-        let kind = self.random.pick(&[Kind::Put, Kind::Put, Kind::Accumulate]);
-        let Some(place) = self.place(window, target, reach(len, is_strided)) else {
-            return;
-        };
-        let (memory, _) = &mut self.memory[window][target as usize];
-        let stride = if is_strided { 2 } else { 1 };
-        for i in 0..len {
-            // There was nothing: what is added is what is there.
-            memory[place + stride * i] = byte(rank, from + stride * i);
-        }
-        self.put[rank as usize].push(Put {
-            epoch,
-            window,
-            target,
-            place,
-            from,
-            len,
-            is_strided,
-        });
-        let places = (name(window, place), source(window) + from);
-        let what = Do {
-            unit,
-            is_strided,
-            is_straight,
-            ..Do::new((epoch, target), kind, places, len)
-        };
-        self.perform(rank, what);
-    }
-
-    /// A sum, which comes back or does not.
-    fn draw_sum(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
-        let (sums, most) = sums(window);
-        let r = &mut self.random;
-        let len = 1 + r.index(most);
-        let place = sums.start + r.index(sums.len() - len);
-        let (from, is_straight) = (r.index(8), r.chance(0.5));
-        let fetches = r.chance(0.5);
-        let other = if fetches {
-            self.result(rank, window, len)
-        } else {
-            None
-        };
-        let (memory, _) = &mut self.memory[window][target as usize];
-        for i in 0..len {
-            memory[place + i] = memory[place + i].wrapping_add(byte(rank, from + i));
-        }
-        let kind = other.map_or(Kind::Accumulate, |_| Kind::Fetch);
-        let what = Do {
-            other: other.unwrap_or(0),
-            is_straight,
-            ..Do::new((epoch, target), kind, (place, source(window) + from), len)
-        };
-        self.perform(rank, what);
-    }
-
-    /// Accumulates on one place, which are done in their order.
-    fn draw_ordered(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
-        let Size {
-            len,
-            unit,
-            is_strided,
-        } = self.draw_ordered_size(window);
-        let stride = if is_strided { 2 } else { 1 };
-        let reach = reach(len, is_strided);
-        let Some(place) = self.place(window, target, reach) else {
-            return;
-        };
-        let mut there = vec![0; len];
-        for _ in 0..2 + self.random.index(4) {
-            let from = self.random.index(8);
-            let operation = self.random.pick(&[ADD, REPLACE]);
-            let own: Vec<u8> = (0..len).map(|i| byte(rank, from + stride * i)).collect();
-            let mut what = Do {
-                operation,
-                unit,
-                is_strided,
-                is_straight: self.random.chance(0.5),
-                ..Do::new(
-                    (epoch, target),
-                    Kind::Accumulate,
-                    (name(window, place), source(window) + from),
-                    len,
-                )
-            };
-            let before = there.clone();
-            let comes = match self.random.below(4) {
-                0 | 1 => None,
-                2 if !is_strided && len <= 3 => self.draw_compared(rank, &mut what, &before),
-                _ => self.result(rank, window, reach).inspect(|at| {
-                    (what.kind, what.other) = (Kind::Fetch, *at);
-                }),
-            };
-            let is_refused = what.kind == Kind::Compare && what.operation == ADD;
-            for (there, own) in there.iter_mut().zip(&own).filter(|_| !is_refused) {
-                *there = match what.operation == ADD {
-                    true => there.wrapping_add(*own),
-                    false => *own,
-                };
-            }
-            self.perform(rank, what);
-            if let Some(at) = comes {
-                self.expect_strided(rank, epoch, (at, stride), &before);
-            }
-        }
-        let (memory, _) = &mut self.memory[window][target as usize];
-        for (i, there) in there.into_iter().enumerate() {
-            memory[place + stride * i] = there;
-        }
-    }
-
-    /// Makes a comparison of it, with what is there, so that it replaces, or else (as if it would add) with something else;
-    /// where its result comes.
-    fn draw_compared(&mut self, rank: u32, what: &mut Do, there: &[u8]) -> Option<usize> {
-        let at = self.result(rank, 0, 2 * what.len)?;
-        let is_equal = what.operation == REPLACE;
-        let compare = there.iter().map(|byte| byte ^ u8::from(!is_equal));
-        self.scripts[rank as usize].push(Call::Write(at, compare.collect()));
-        (what.kind, what.other) = (Kind::Compare, at);
-        Some(at + what.len)
-    }
-
-    /// A number that no other process gets.
-    fn draw_ticket(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
-        let race = window * self.size as usize + target as usize;
-        let Some(at) = self.result(rank, 0, 2) else {
-            return;
-        };
-        self.scripts[rank as usize].push(Call::Write(at, vec![1]));
-        let what = Do {
-            other: at + 1,
-            ..Do::new((epoch, target), Kind::Fetch, (TICKET, at), 1)
-        };
-        self.perform(rank, what);
-        self.races[race].tickets.push((rank, at + 1));
-        self.memory[window][target as usize].0[TICKET] += 1;
-    }
-
-    /// A mark where there is none.
-    fn draw_claim(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
-        let race = window * self.size as usize + target as usize;
-        let Some(at) = self.result(rank, 0, 3) else {
-            return;
-        };
-        let mark = self.races[race].claims.len() as u8 + 1;
-        self.scripts[rank as usize].push(Call::Write(at, vec![0, 0, mark]));
-        let what = Do {
-            other: at,
-            ..Do::new((epoch, target), Kind::Compare, (CLAIM, at + 2), 1)
-        };
-        self.perform(rank, what);
-        self.races[race].claims.push((rank, mark, at + 1));
-    }
-
-    /// What the process has put somewhere itself.
-    fn draw_get(&mut self, rank: u32, (window, epoch): (usize, usize)) {
-        let targets = match self.target_of(rank, epoch) {
-            Some(targets) => targets,
-            None => (0..self.size).collect(),
-        };
-        let known: Vec<Put> = self.put[rank as usize]
-            .iter()
-            .filter(|put| put.window == window && put.epoch != epoch)
-            .filter(|put| targets.contains(&put.target))
-            .filter(|put| {
-                let end = put.place + reach(put.len, put.is_strided);
-                self.is_exposed(window, put.target, put.place..end)
-            })
-            .filter(|put| self.opened[rank as usize][put.epoch].is_waited)
-            .cloned()
-            .collect();
-        if known.is_empty() {
-            return;
-        }
-        let put = known[self.random.index(known.len())].clone();
-        for _ in 0..self.draw_times(window) {
-            self.get_back(rank, epoch, &put);
-        }
-    }
-
-    /// Gets what the process has put.
-    fn get_back(&mut self, rank: u32, epoch: usize, put: &Put) {
-        let Some(at) = self.result(rank, put.window, reach(put.len, put.is_strided)) else {
-            return;
-        };
-        let what = Do {
-            is_strided: put.is_strided,
-            ..Do::new(
-                (epoch, put.target),
-                Kind::Get,
-                (name(put.window, put.place), at),
-                put.len,
-            )
-        };
-        self.perform(rank, what);
-        let stride = if put.is_strided { 2 } else { 1 };
-        let wanted: Vec<u8> = (0..put.len)
-            .map(|i| byte(rank, put.from + stride * i))
-            .collect();
-        self.expect_strided(rank, epoch, (at, stride), &wanted);
     }
 
     /// Whom an epoch gives access to; `None`: all.
@@ -492,159 +223,6 @@ impl Draw {
             (Sort::Lock { target, .. }, _) => Some(vec![target.index()]),
             (Sort::Start, members) => Some(members.clone()),
             _ => None,
-        }
-    }
-
-    fn fences(&mut self, window: usize) {
-        let count = 1 + self.random.below(3);
-        let mut open: Vec<Option<usize>> = vec![None; self.size as usize];
-        for fence in 0..=count {
-            for rank in 0..self.size {
-                if let Some(epoch) = open[rank as usize] {
-                    self.close_or_wait(rank, epoch);
-                }
-                let epoch = self.open_or_wait(rank, window, Sort::Fence, Vec::new());
-                open[rank as usize] = Some(epoch);
-                if fence == count {
-                    self.close_or_wait(rank, epoch);
-                } else if self.random.chance(0.7) {
-                    let target = self.random.below(self.size);
-                    self.work(rank, (window, epoch), target);
-                }
-            }
-        }
-    }
-
-    fn posts(&mut self, window: usize) {
-        let pairs = self.draw_pairs();
-        let (before, mut exposures) = (self.free_places(window), Vec::new());
-        for rank in 0..self.size {
-            let from: Vec<u32> = pairs.iter().filter(|p| p.1 == rank).map(|p| p.0).collect();
-            let to: Vec<u32> = pairs.iter().filter(|p| p.0 == rank).map(|p| p.1).collect();
-            let place = self.scripts[rank as usize].len();
-            let exposure =
-                (!from.is_empty()).then(|| self.open_or_wait(rank, window, Sort::Post, from));
-            if !to.is_empty() {
-                let epoch = self.open_or_wait(rank, window, Sort::Start, to.clone());
-                for target in to {
-                    self.work(rank, (window, epoch), target);
-                }
-                self.close_or_wait(rank, epoch);
-            }
-            if let Some(epoch) = exposure {
-                self.close(rank, epoch);
-                exposures.push((rank as usize, epoch, place));
-            }
-        }
-        self.expect_what_came(window, &before, exposures);
-    }
-
-    /// Origins and targets.
-    fn draw_pairs(&mut self) -> Vec<(u32, u32)> {
-        let size = self.size;
-        (0..size)
-            .flat_map(|origin| (0..size).map(move |target| (origin, target)))
-            .filter(|_| self.random.chance(0.5))
-            .collect()
-    }
-
-    /// Where nothing has been put yet, by process.
-    fn free_places(&self, window: usize) -> Vec<usize> {
-        self.memory[window].iter().map(|(_, free)| *free).collect()
-    }
-
-    /// What came in this round came from those that the exposure was for. Of each: whose it is, its epoch, and where the
-    /// script stood before it.
-    fn expect_what_came(
-        &mut self,
-        window: usize,
-        before: &[usize],
-        exposures: Vec<(usize, usize, usize)>,
-    ) {
-        for (rank, epoch, place) in exposures {
-            let (memory, free) = &self.memory[window][rank];
-            let came = memory[before[rank]..*free].to_vec();
-            let at = part(window).start + before[rank];
-            let nothing = Call::Expect(at, vec![0; came.len()]);
-            self.scripts[rank].insert(place, nothing);
-            self.expect(rank as u32, epoch, at, came);
-            if self.random.chance(0.3) {
-                self.wait(rank as u32, epoch);
-            }
-        }
-    }
-
-    fn locks(&mut self, window: usize) {
-        for rank in 0..self.size {
-            for _ in 0..self.random.below(4) {
-                let (target, sort) = self.draw_lock();
-                let epoch = self.open_or_wait(rank, window, sort, Vec::new());
-                self.work(rank, (window, epoch), target);
-                if self.random.chance(0.3) {
-                    self.flush(rank, epoch, Some(target));
-                    self.work(rank, (window, epoch), target);
-                }
-                let script = &mut self.scripts[rank as usize];
-                let is_its = matches!(script.last(), Some(Call::Do(what)) if what.epoch == epoch);
-                if is_its && self.random.chance(0.3) {
-                    script.push(Call::WaitDone(self.deferred[rank as usize] - 1));
-                }
-                self.close_or_wait(rank, epoch);
-            }
-        }
-    }
-
-    /// A flush, which is waited for or not; behind it all results are there that the epoch has asked for.
-    fn flush(&mut self, rank: u32, epoch: usize, target: Option<u32>) {
-        let is_local = self.random.chance(0.5);
-        let flush = self.defer(rank, Call::Flush(epoch, target, is_local));
-        if self.random.chance(0.5) {
-            let expects = std::mem::take(&mut self.opened[rank as usize][epoch].expects);
-            let script = &mut self.scripts[rank as usize];
-            script.push(Call::WaitDone(flush));
-            script.extend(expects);
-        }
-    }
-
-    /// Several locks of a process at the same time, none of which it waits for.
-    fn nested_locks(&mut self, window: usize) {
-        for rank in 0..self.size {
-            let mut targets: Vec<u32> = (0..self.size).collect();
-            self.random.shuffle(&mut targets);
-            targets.truncate(1 + self.random.index(3));
-            let mut epochs = Vec::new();
-            for target in targets {
-                let sort = Sort::Lock {
-                    target: Rank::new(target),
-                    is_exclusive: self.random.chance(0.5),
-                };
-                epochs.push((self.open(rank, window, sort, Vec::new()), target));
-            }
-            for _ in 0..epochs.len() {
-                let (epoch, target) = epochs[self.random.index(epochs.len())];
-                self.operate(rank, (window, epoch), target);
-            }
-            self.random.shuffle(&mut epochs);
-            for (epoch, _) in epochs {
-                self.close(rank, epoch);
-            }
-        }
-    }
-
-    fn locks_of_all(&mut self, window: usize) {
-        for rank in 0..self.size {
-            if self.random.chance(0.5) {
-                continue;
-            }
-            let epoch = self.open_or_wait(rank, window, Sort::LockAll, Vec::new());
-            for _ in 0..self.random.below(3) {
-                let target = self.random.below(self.size);
-                self.work(rank, (window, epoch), target);
-                if self.random.chance(0.2) {
-                    self.flush(rank, epoch, None);
-                }
-            }
-            self.close_or_wait(rank, epoch);
         }
     }
 
