@@ -20,7 +20,7 @@ use crate::device::envelope::Tag;
 use crate::device::kernel::CallNote;
 use crate::device::memory::Span;
 use crate::device::request::Mode;
-use crate::mpi::buffered::{Gap, Room};
+use crate::mpi::buffered::{BufferUse, Gap};
 use crate::mpi::call;
 use crate::mpi::comm::{CommRank, Partners};
 use crate::mpi::error::Error;
@@ -30,7 +30,7 @@ use crate::mpi::process::Env;
 struct Attached {
     address: *mut c_void,
     size: c_int,
-    room: Room,
+    room: BufferUse,
 }
 
 // SAFETY: the address is the program's and is only handed back to it; the bytes behind it are reached by
@@ -91,7 +91,12 @@ const NEWS_NS: u64 = 1_000_000_000;
 /// A place for `len` bytes, when what has been delivered is reclaimed. News of that may be on its way, or a receiver
 /// may not have come to telling it: a program that knows from messages of its own that its messages have been received
 /// may take it that their room is free.
-fn place_after_news(room: &mut Room, env: &dyn Env, note: CallNote, len: usize) -> Option<Gap> {
+fn place_after_news(
+    room: &mut BufferUse,
+    env: &dyn Env,
+    note: CallNote,
+    len: usize,
+) -> Option<Gap> {
     let mut start = None;
     loop {
         let mut is_over = len > room.bytes();
@@ -174,7 +179,7 @@ pub unsafe extern "C" fn MPI_Buffer_attach(buffer: *mut c_void, size: c_int) -> 
         *attached = Some(Attached {
             address: buffer,
             size,
-            room: Room::new(bytes),
+            room: BufferUse::new(bytes),
         });
         Ok(())
     })

@@ -86,9 +86,9 @@ pub(super) const GENERALIZED: c_int = 0x5000_0000;
 pub(super) const ONE_SIDED: c_int = 0x6000_0000;
 
 /// The families that this program has, each behind the one before.
-static FAMILIES: Place = Place::new();
+static FAMILIES: NextFamily = NextFamily::new();
 
-type Place = spin::Once<&'static Entry>;
+type NextFamily = spin::Once<&'static Entry>;
 
 /// A family, and where the next one goes. Its variable has a section of its own: the compiler joins those that have none,
 /// and the linker takes what is joined with all that it names, or leaves it out.
@@ -96,7 +96,7 @@ pub(super) struct Entry {
     /// One of its handles.
     handle: c_int,
     family: &'static dyn Family,
-    next: Place,
+    next: NextFamily,
 }
 
 impl Entry {
@@ -105,7 +105,7 @@ impl Entry {
         Entry {
             handle: handles,
             family,
-            next: Place::new(),
+            next: NextFamily::new(),
         }
     }
 }

@@ -25,7 +25,7 @@ struct Piece {
 
 /// Which parts of the buffer are in use.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Room {
+pub struct BufferUse {
     bytes: usize,
     /// In the order of their offsets.
     pieces: Vec<Piece>,
@@ -41,10 +41,10 @@ pub struct Gap {
     before: usize,
 }
 
-impl Room {
+impl BufferUse {
     /// An empty buffer of `bytes` bytes.
     pub const fn new(bytes: usize) -> Self {
-        Room {
+        BufferUse {
             bytes,
             pieces: Vec::new(),
         }
@@ -86,7 +86,7 @@ impl Room {
         self.at_the_end(len)
     }
 
-    /// Makes sure that the next [`Room::take`] needs no memory. Fails with [`Error::NoRoom`].
+    /// Makes sure that the next [`BufferUse::take`] needs no memory. Fails with [`Error::NoRoom`].
     pub fn prepare(&mut self) -> Result<(), Error> {
         self.pieces.try_reserve(1).map_err(|_| Error::NoRoom {
             bytes: size_of::<Piece>(),
@@ -139,7 +139,7 @@ impl Pass<Piece, ()> for Reclaim {
 mod tests {
     use super::*;
 
-    fn put(room: &mut Room, gap: Option<Gap>, send: u32) -> usize {
+    fn put(room: &mut BufferUse, gap: Option<Gap>, send: u32) -> usize {
         let gap = gap.expect("a gap");
         room.prepare().expect("memory");
         room.take(gap, RequestId(send));
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn messages_fill_the_buffer_without_overlap() {
-        let mut room = Room::new(100);
+        let mut room = BufferUse::new(100);
         for (send, len, offset) in [(1, 40, 0), (2, 0, 40), (3, 60, 40)] {
             let gap = room.at_the_end(len);
             assert_eq!(put(&mut room, gap, send), offset);
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_gap_is_found_and_kept_in_order() {
-        let mut room = Room::new(100);
+        let mut room = BufferUse::new(100);
         for (send, len) in [(1, 30), (2, 30), (3, 30)] {
             let gap = room.at_the_end(len);
             put(&mut room, gap, send);

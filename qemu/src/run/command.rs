@@ -13,7 +13,7 @@ use crate::run::boxes::{self, Boxes};
 use crate::run::debug::Debug;
 use crate::run::faults::FaultOptions;
 use crate::run::files::Folder;
-use crate::run::instance::{Place, Plan};
+use crate::run::instance::{Backend, Plan};
 use crate::run::job::{self, JobEnd};
 use crate::run::output::Sink;
 use crate::run::report::{self, JobFacts};
@@ -339,16 +339,8 @@ pub fn run(options: &Options) -> Result<u8, Stop> {
 
 /// The same, and `look` sees how the job has ended.
 pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<u8, Stop> {
-    let extents = options.nodes.unwrap_or(options.torus);
-    let shape = Shape::new(extents, options.mesh.map(|mesh| !mesh))
-        .ok_or_else(|| Stop::usage("--torus: extents are 1 to 256"))?;
-    kit::choose(options.board.kit());
-    check_board(options)?;
+    let shape = checked(options)?;
     let node_memory = options.node_memory();
-    let mpi_memory = options.mpi_memory_of(node_memory);
-    check_memory(node_memory, mpi_memory)?;
-    options.stack.map_or(Ok(()), program::check_stack)?;
-    check_place(options)?;
     let faults = options.faults.order(&shape)?;
     let environment = options.environment()?;
     let program = Program::classify(&options.program)?;
@@ -374,12 +366,7 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
     let mut argv = vec![program.name().into_bytes()];
     argv.extend(options.arguments.iter().cloned().map(OsString::into_vec));
     let plan = Plan {
-        place: match (&tools, options.board) {
-            (None, _) if options.on == On::Cluster => Place::Cluster,
-            (None, _) => Place::Linux,
-            (Some(tools), Board::Virt) => Place::Qemu(&tools.qemu),
-            (Some(tools), Board::Stm32f405) => Place::Boards(&tools.qemu),
-        },
+        backend: backend(options, tools.as_ref()),
         limits_memory: options.node_memory.is_some(),
         stack: options.stack,
         processors: options.processors.unwrap_or(1),
@@ -389,7 +376,7 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
         shape,
         boxes: division.map(|division| Boxes::new(division, &image, node_memory)),
         node_memory,
-        mpi_memory,
+        mpi_memory: options.mpi_memory_of(node_memory),
         mpi_borrow: options.mpi_borrow,
         eager: options.eager,
         interrupts: options.interrupts,
@@ -414,6 +401,30 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
     let status = tell(options, &program, &plan, &end, report_file.take(), &mut err);
     job::flush(&signals, &mut out, &mut err);
     Ok(written(status, end.outcome, &mut out, &mut err, &signals))
+}
+
+/// The machine, once what can be refused without building anything has not been.
+fn checked(options: &Options) -> Result<Shape, Stop> {
+    let extents = options.nodes.unwrap_or(options.torus);
+    let shape = Shape::new(extents, options.mesh.map(|mesh| !mesh))
+        .ok_or_else(|| Stop::usage("--torus: extents are 1 to 256"))?;
+    kit::choose(options.board.kit());
+    check_board(options)?;
+    let node_memory = options.node_memory();
+    check_memory(node_memory, options.mpi_memory_of(node_memory))?;
+    options.stack.map_or(Ok(()), program::check_stack)?;
+    check_place(options)?;
+    Ok(shape)
+}
+
+/// Where the job runs; on nodes, with the tools that they need.
+fn backend<'a>(options: &Options, tools: Option<&'a Tools>) -> Backend<'a> {
+    match (tools, options.board) {
+        (None, _) if options.on == On::Cluster => Backend::Cluster,
+        (None, _) => Backend::Linux,
+        (Some(tools), Board::Virt) => Backend::Qemu(&tools.qemu),
+        (Some(tools), Board::Stm32f405) => Backend::Boards(&tools.qemu),
+    }
 }
 
 /// The debugger that was asked for.

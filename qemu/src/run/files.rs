@@ -345,7 +345,7 @@ fn next(open: &mut Open, bytes: &mut [u8; BYTES]) -> Done {
 }
 
 /// A call that is to be done, or its answer: of which node, and the bytes.
-struct Job {
+struct FileCall {
     rank: usize,
     asked: Asked,
     bytes: Box<[u8; BYTES]>,
@@ -356,9 +356,9 @@ struct Job {
 struct Queue {
     folder: Folder,
     nodes: Vec<Mutex<Descriptors>>,
-    waiting: Mutex<VecDeque<Job>>,
+    waiting: Mutex<VecDeque<FileCall>>,
     has_more: Condvar,
-    done: Mutex<Vec<Job>>,
+    done: Mutex<Vec<FileCall>>,
     /// A byte for each answer.
     bell: UnixStream,
 }
@@ -424,7 +424,7 @@ impl Files {
             return (Some(answer), is_first);
         };
         self.busy[rank] = true;
-        let job = Job {
+        let job = FileCall {
             rank,
             asked,
             bytes: Box::new(*bytes),
@@ -538,9 +538,9 @@ mod tests {
     use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
     /// A folder with a secret beside it, which are removed at the end.
-    struct Place(PathBuf);
+    struct TestFolder(PathBuf);
 
-    impl Place {
+    impl TestFolder {
         fn new() -> (Self, Folder) {
             static NUMBER: AtomicU32 = AtomicU32::new(0);
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -558,7 +558,7 @@ mod tests {
         }
     }
 
-    impl Drop for Place {
+    impl Drop for TestFolder {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
@@ -595,7 +595,7 @@ mod tests {
 
     #[test]
     fn no_path_and_no_link_leads_out() {
-        let (place, folder) = Place::new();
+        let (place, folder) = TestFolder::new();
         let secret = place.0.join("secret");
         symlink(&secret, place.inside("absolute")).unwrap();
         symlink("../secret", place.inside("up")).unwrap();
@@ -634,7 +634,7 @@ mod tests {
 
     #[test]
     fn nothing_is_made_or_renamed_outside() {
-        let (place, folder) = Place::new();
+        let (place, folder) = TestFolder::new();
         symlink(&place.0, place.inside("out")).unwrap();
         let mut node = Descriptors::default();
         let mut does = |what, numbers, given: &[u8]| call(&folder, &mut node, what, numbers, given);
@@ -670,7 +670,7 @@ mod tests {
 
     #[test]
     fn no_race_leads_out() {
-        let (place, folder) = Place::new();
+        let (place, folder) = TestFolder::new();
         fs::create_dir(place.inside("real")).unwrap();
         fs::write(place.inside("real/secret"), "public").unwrap();
         symlink(&place.0, place.inside("fake")).unwrap();
@@ -716,7 +716,7 @@ mod tests {
 
     #[test]
     fn pipes_and_devices_are_not_opened() {
-        let (place, folder) = Place::new();
+        let (place, folder) = TestFolder::new();
         let fifo = place.inside("fifo");
         rustix::fs::mknodat(
             rustix::fs::CWD,
@@ -735,7 +735,7 @@ mod tests {
 
     #[test]
     fn descriptors_are_a_nodes_own_and_few() {
-        let (_place, folder) = Place::new();
+        let (_place, folder) = TestFolder::new();
         let (mut node, mut other) = (Descriptors::default(), Descriptors::default());
         let numbers = [OPEN_READ, 0, 0];
         let mut last = 0;
@@ -762,7 +762,7 @@ mod tests {
 
     #[test]
     fn entries_come_one_by_one_and_again() {
-        let (_place, folder) = Place::new();
+        let (_place, folder) = TestFolder::new();
         let mut node = Descriptors::default();
         let numbers = [OPEN_READ | OPEN_FOLDER, 0, 0];
         let (numbers, _) = call(&folder, &mut node, Call::Open, numbers, b"/").unwrap();

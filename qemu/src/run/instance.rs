@@ -34,7 +34,7 @@ use std::rc::Rc;
 /// What to boot.
 pub struct Plan<'a> {
     /// What the nodes are.
-    pub place: Place<'a>,
+    pub backend: Backend<'a>,
     /// What every node runs.
     pub image: &'a Image,
     /// The machine.
@@ -81,7 +81,7 @@ pub struct Plan<'a> {
 
 /// What the nodes of a job are.
 #[derive(Clone, Copy)]
-pub enum Place<'a> {
+pub enum Backend<'a> {
     /// Machines that this emulator emulates.
     Qemu(&'a Tool),
     /// Boards that this emulator emulates, each an STM32F405.
@@ -92,12 +92,12 @@ pub enum Place<'a> {
     Cluster,
 }
 
-impl Place<'_> {
+impl Backend<'_> {
     /// What a process that carries nodes is called.
     pub fn process(self) -> &'static str {
         match self {
-            Place::Qemu(_) | Place::Boards(_) => "QEMU process",
-            Place::Linux | Place::Cluster => "process",
+            Backend::Qemu(_) | Backend::Boards(_) => "QEMU process",
+            Backend::Linux | Backend::Cluster => "process",
         }
     }
 }
@@ -198,10 +198,10 @@ impl Fleet {
         plan: &Plan<'_>,
         mut going_on: impl FnMut() -> Result<(), Stop>,
     ) -> Result<Self, Stop> {
-        let qemu = match plan.place {
-            Place::Qemu(qemu) | Place::Boards(qemu) => qemu,
-            Place::Linux => return linux::boot(plan, going_on),
-            Place::Cluster => return cluster::boot(plan),
+        let qemu = match plan.backend {
+            Backend::Qemu(qemu) | Backend::Boards(qemu) => qemu,
+            Backend::Linux => return linux::boot(plan, going_on),
+            Backend::Cluster => return cluster::boot(plan),
         };
         let image = memory_file("midplane-image")?;
         (&image)
@@ -213,7 +213,7 @@ impl Fleet {
             doorbells: None,
             debugger: None,
         };
-        if let Place::Boards(_) = plan.place {
+        if let Backend::Boards(_) = plan.backend {
             fleet.boot_boards(plan, qemu, &image, &mut going_on)?;
             return Ok(fleet);
         }
@@ -269,7 +269,7 @@ impl Fleet {
                 plan.image,
                 instance,
                 &ram,
-                node::Place::Whole,
+                node::OwnMemory::Whole,
             ));
             going_on()?;
         }
@@ -300,7 +300,7 @@ impl Fleet {
                 sockets.of(rank)?,
             )?;
             let who = (rank, coord);
-            let place = node::Place::Whole;
+            let place = node::OwnMemory::Whole;
             self.nodes
                 .push(Node::new(who, plan.image, instance, &window, place));
             going_on()?;
@@ -395,7 +395,7 @@ impl Fleet {
                 self.start((plan, qemu), nodes, files, carries, sockets, ranks.clone())?;
             for (index, who) in (0..).zip(ranks.into_iter().zip(coords)) {
                 let code = plan.image.code;
-                let place = node::Place::InBox {
+                let place = node::OwnMemory::InBox {
                     layout,
                     index,
                     code,
@@ -508,19 +508,19 @@ pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
         interrupts: plan.interrupts,
         matching: plan.matching.map(Choice::name),
         faults: plan.faults,
-        output: match plan.place {
-            Place::Qemu(_) | Place::Boards(_) => Output::Rings { log: plan.log },
+        output: match plan.backend {
+            Backend::Qemu(_) | Backend::Boards(_) => Output::Rings { log: plan.log },
             // The process has streams of its own.
-            Place::Linux | Place::Cluster => Output::default(),
+            Backend::Linux | Backend::Cluster => Output::default(),
         },
         exit: kernel_rt::personality::Exit::Stay,
         environment: Default::default(),
         args: Default::default(),
     };
     // A process has an environment of its own.
-    let environment = match plan.place {
-        Place::Qemu(_) | Place::Boards(_) => plan.environment,
-        Place::Linux | Place::Cluster => &[],
+    let environment = match plan.backend {
+        Backend::Qemu(_) | Backend::Boards(_) => plan.environment,
+        Backend::Linux | Backend::Cluster => &[],
     };
     settings
         .encode(

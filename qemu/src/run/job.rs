@@ -8,7 +8,7 @@ use crate::run::decode::{Decoder, Dictionary};
 use crate::run::doorbell::Doorbells;
 use crate::run::files::{Answer, Files, Folder};
 use crate::run::input::Input;
-use crate::run::instance::{Fleet, Place, Plan};
+use crate::run::instance::{Backend, Fleet, Plan};
 use crate::run::linux;
 use crate::run::output::Sink;
 use crate::run::report;
@@ -96,7 +96,7 @@ pub fn run<'a>(
         shown: 0,
         stirred: false,
         held: [false; 2],
-        in_messages: matches!(plan.place, Place::Cluster),
+        in_messages: matches!(plan.backend, Backend::Cluster),
         first: 0,
         input: match plan.debug {
             None => Input::default(),
@@ -186,10 +186,10 @@ impl Job<'_, '_, '_> {
         let boot = BOOT_SECONDS + BOOT_SECONDS_PER_NODE * self.fleet.nodes.len() as u64;
         let boot_deadline = self.begun + Duration::from_secs(boot);
         let mut next_look = Instant::now();
-        let tick = match plan.place {
-            Place::Qemu(_) | Place::Boards(_) => TICK,
-            Place::Linux => PROCESS_TICK,
-            Place::Cluster => PROCESS_TICK.max(CLUSTER_TICK_PER_NODE * plan.shape.nodes()),
+        let tick = match plan.backend {
+            Backend::Qemu(_) | Backend::Boards(_) => TICK,
+            Backend::Linux => PROCESS_TICK,
+            Backend::Cluster => PROCESS_TICK.max(CLUSTER_TICK_PER_NODE * plan.shape.nodes()),
         };
         loop {
             self.wait(signals, deadline.map_or(next_look, |at| at.min(next_look)));
@@ -551,10 +551,12 @@ impl Job<'_, '_, '_> {
             Cause::Failed(at) => {
                 let node = &self.fleet.nodes[at];
                 let read = |offset, out: &mut [u8]| node.read_ram(offset, out);
-                let places = |stands| match (plan.place, stands) {
+                let places = |stands| match (plan.backend, stands) {
                     // Its words name the place.
-                    (Place::Linux | Place::Cluster, Stands::InPanic) => Vec::new(),
-                    (Place::Linux | Place::Cluster, stands) => linux::describe(plan, node, stands),
+                    (Backend::Linux | Backend::Cluster, Stands::InPanic) => Vec::new(),
+                    (Backend::Linux | Backend::Cluster, stands) => {
+                        linux::describe(plan, node, stands)
+                    }
                     (_, Stands::At(pc)) => plan.image.describe_fault(pc, &read),
                     (_, Stands::InCall) => plan.image.describe_call(&read),
                     (_, Stands::InPanic) => plan.image.describe_panic(&read),
@@ -646,7 +648,7 @@ impl Job<'_, '_, '_> {
             .map(|node| (node.rank, node.coord))
             .collect();
         let gone = self.fleet.instances[lost].gone?;
-        let process = plan.place.process();
+        let process = plan.backend.process();
         Some(verdict::lost_message(&nodes, process, gone, &complaints))
     }
 }

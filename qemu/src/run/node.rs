@@ -16,7 +16,7 @@ use std::rc::Rc;
 
 /// Where in an instance's memory a node's own lies.
 #[derive(Clone, Copy, Debug)]
-pub enum Place {
+pub enum OwnMemory {
     /// The whole is the node's.
     Whole,
     /// One of the nodes of a box.
@@ -33,15 +33,15 @@ pub enum Place {
 /// A node's memory in its instance's.
 struct Memory {
     instance: Rc<Shared>,
-    place: Place,
+    place: OwnMemory,
 }
 
 impl Memory {
     /// Where a byte of the node's memory lies, by its offset there.
     fn offset(&self, at: u64) -> Option<u64> {
         match self.place {
-            Place::Whole => Some(at),
-            Place::InBox {
+            OwnMemory::Whole => Some(at),
+            OwnMemory::InBox {
                 layout,
                 index,
                 code,
@@ -151,7 +151,7 @@ impl Node {
         image: &Image,
         instance: usize,
         memory: &Rc<Shared>,
-        place: Place,
+        place: OwnMemory,
     ) -> Self {
         Self {
             rank,
@@ -184,7 +184,7 @@ impl Node {
             instance,
             memory: Memory {
                 instance: Rc::clone(memory),
-                place: Place::Whole,
+                place: OwnMemory::Whole,
             },
             blackboard,
             inbox: None,

@@ -22,7 +22,7 @@ const PAGE: usize = 4096;
 
 /// The data, and what each rank has there.
 pub struct Data {
-    place: Place,
+    place: Pages,
     /// As all ranks find it at first.
     first: Box<[u8]>,
     way: Way,
@@ -47,7 +47,7 @@ struct Block {
 
 /// Where the data is: whole pages.
 #[derive(Clone, Copy)]
-struct Place {
+struct Pages {
     start: *mut u8,
     bytes: usize,
 }
@@ -55,7 +55,7 @@ struct Place {
 impl Data {
     /// The program's, as it is now, for so many ranks. Fails where the host has no file in memory for it.
     pub fn new(ranks: usize) -> io::Result<Data> {
-        let place = Place::find()?;
+        let place = Pages::find()?;
         Ok(Data {
             place,
             first: place.live().into(),
@@ -176,10 +176,10 @@ impl Block {
     }
 }
 
-impl Place {
+impl Pages {
     /// Looks for what the program's file says of it.
-    fn find() -> io::Result<Place> {
-        let mut found = None::<Place>;
+    fn find() -> io::Result<Pages> {
+        let mut found = None::<Pages>;
         // SAFETY: the function is of the right type, and its argument outlives the call.
         unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut found).cast()) };
         found.ok_or_else(|| io::Error::other("the program's file has no data"))
@@ -194,7 +194,7 @@ impl Place {
 /// Sees the program itself first, and goes no further.
 extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
     // SAFETY: what `dl_iterate_phdr` hands to it: information of a loaded file, and `find`'s place for the answer.
-    let (info, found) = unsafe { (&*info, &mut *found.cast::<Option<Place>>()) };
+    let (info, found) = unsafe { (&*info, &mut *found.cast::<Option<Pages>>()) };
     // SAFETY: as many headers, of a file that stays loaded.
     let headers = unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
     let end = |header: &libc::Elf64_Phdr| (header.p_vaddr + header.p_memsz) as usize;
@@ -205,7 +205,7 @@ extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) 
         if header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_W != 0 {
             let start = (header.p_vaddr as usize).max(constant);
             let (start, end) = (start / PAGE * PAGE, end(header).next_multiple_of(PAGE));
-            *found = Some(Place {
+            *found = Some(Pages {
                 start: ptr::with_exposed_provenance_mut(info.dlpi_addr as usize + start),
                 bytes: end - start,
             });

@@ -24,12 +24,12 @@ struct Here {
 }
 
 /// Where its node is. This is a variable of the program's data: each rank finds its own.
-struct Place(Cell<Option<Here>>);
+struct HereCell(Cell<Option<Here>>);
 
 // SAFETY: the process has one thread.
-unsafe impl Sync for Place {}
+unsafe impl Sync for HereCell {}
 
-static HERE: Place = Place(Cell::new(None));
+static HERE: HereCell = HereCell(Cell::new(None));
 
 /// The rank that goes on has this node from now on.
 ///

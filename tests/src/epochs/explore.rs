@@ -259,16 +259,16 @@ impl Node {
 
 /// A job in one of its states, by what [`Known`] has.
 #[derive(Clone, Debug)]
-struct Job {
+struct JobState {
     nodes: Vec<u32>,
     /// By sender and receiver.
     requests: Vec<VecDeque<u32>>,
     answers: Vec<VecDeque<u32>>,
 }
 
-impl Job {
+impl JobState {
     /// Before the first step, with so many windows.
-    fn new(case: &Case, count: usize, known: &mut Known) -> Job {
+    fn new(case: &Case, count: usize, known: &mut Known) -> JobState {
         let size = case.scripts.len();
         let node = |(rank, calls): (usize, &Vec<Call>)| {
             let place = (rank as u32, size as u32);
@@ -279,7 +279,7 @@ impl Job {
                 waits: false,
             })
         };
-        Job {
+        JobState {
             nodes: case.scripts.iter().enumerate().map(node).collect(),
             requests: vec![VecDeque::new(); size * size],
             answers: vec![VecDeque::new(); size * size],
@@ -321,7 +321,7 @@ impl Job {
     }
 
     /// The job after the step; `None`: it was not possible.
-    fn after(&self, known: &mut Known, step: Step) -> Result<Option<Job>, &'static str> {
+    fn after(&self, known: &mut Known, step: Step) -> Result<Option<JobState>, &'static str> {
         let size = self.nodes.len();
         let mut job = self.clone();
         let (at, alone) = match step {
@@ -388,7 +388,7 @@ impl fmt::Display for Found {
 /// Explores all states, at most `limit`.
 pub fn explore(case: &Case, limit: u64) -> Found {
     let mut known = Known::default();
-    let first = Job::new(case, WINDOWS, &mut known);
+    let first = JobState::new(case, WINDOWS, &mut known);
     let mut seen: HashSet<u128, FxBuildHasher> = HashSet::default();
     seen.insert(first.key(&known));
     let mut path = Vec::new();
@@ -430,7 +430,7 @@ pub fn explore(case: &Case, limit: u64) -> Found {
 
 impl Case {
     /// What is wrong with a job in which nothing moves any more.
-    fn wrong_end(&self, job: &Job, known: &Known) -> Option<&'static str> {
+    fn wrong_end(&self, job: &JobState, known: &Known) -> Option<&'static str> {
         if !job.is_complete(known) {
             return Some(END);
         }
@@ -455,7 +455,7 @@ pub fn walk(windows: &Windows, flaw: Option<Flaw>, seed: u64) -> Found {
         forgets: true,
         ..Known::default()
     };
-    let mut job = Job::new(&case, windows.count, &mut known);
+    let mut job = JobState::new(&case, windows.count, &mut known);
     let mut taken = 0;
     loop {
         let mut steps = job.steps(&known);

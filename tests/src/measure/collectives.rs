@@ -25,7 +25,7 @@ use mpi_adi::coll::driven::{Among, Buffers, Driven, Operation, What};
 use mpi_adi::envelope::Rank;
 use net_torus::Shape;
 
-use super::machine::{Costs, Machine, Node, Programs, router_memory};
+use super::machine::{Costs, Node, Programs, SimulatedMachine, router_memory};
 use crate::sim::collective::Turn;
 use crate::sim::collectives::interned;
 
@@ -178,7 +178,7 @@ impl Collective {
     pub fn run(&self) -> Result<Measured, CollectiveError> {
         let shape = Shape::new(self.extents, [true; 3]).ok_or(CollectiveError::Shape)?;
         let mut chunks = router_memory(shape);
-        let mut machine = Machine::new(shape, self.costs, &mut chunks, |_| MPI_MEMORY);
+        let mut machine = SimulatedMachine::new(shape, self.costs, &mut chunks, |_| MPI_MEMORY);
         let size = shape.nodes();
         let mut run = Run {
             collective: *self,

@@ -216,20 +216,20 @@ pub(super) fn router_memory(shape: Shape) -> Vec<Chunk> {
 }
 
 /// The machine.
-pub(super) struct Machine<'m> {
+pub(super) struct SimulatedMachine<'m> {
     pub(super) nodes: Vec<Node<'m>>,
     costs: Costs,
     wakes: Wakes,
 }
 
-impl<'m> Machine<'m> {
+impl<'m> SimulatedMachine<'m> {
     /// A machine of this shape, with MPI memory by rank.
     pub(super) fn new(
         shape: Shape,
         costs: Costs,
         chunks: &'m mut [Chunk],
         mpi_memory: impl Fn(u32) -> usize,
-    ) -> Machine<'m> {
+    ) -> SimulatedMachine<'m> {
         let nodes = shape.nodes() as usize;
         let wakes = Wakes::default();
         let wires: Vec<[Rc<RefCell<Wire>>; 6]> = (0..nodes).map(|_| Default::default()).collect();
@@ -270,7 +270,7 @@ impl<'m> Machine<'m> {
         };
         let chunks = chunks.chunks_exact_mut(SIZES.chunks());
         let nodes = chunks.zip(0..).map(node).collect();
-        Machine {
+        SimulatedMachine {
             nodes,
             costs,
             wakes,

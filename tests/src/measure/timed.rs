@@ -11,7 +11,7 @@ use net_torus::Shape;
 
 pub use super::machine::Costs;
 pub(crate) use super::machine::INJECT;
-use super::machine::{Machine, Node, Programs, router_memory};
+use super::machine::{Node, Programs, SimulatedMachine, router_memory};
 use crate::sim::memory::is_message;
 
 /// The killer benchmark (paper 004, section 5.1): every rank but 0 sends messages of tags 1 to N by
@@ -111,7 +111,7 @@ impl Killer {
         let mut chunks = router_memory(shape);
         // Nobody but rank 0 receives anything.
         let mpi_memory = |rank| if rank == 0 { self.mpi_memory } else { 0 };
-        let mut machine = Machine::new(shape, self.costs, &mut chunks, mpi_memory);
+        let mut machine = SimulatedMachine::new(shape, self.costs, &mut chunks, mpi_memory);
         let mut run = Run {
             killer: self,
             nodes: vec![Progress::default(); machine.nodes.len()],

@@ -13,7 +13,7 @@ use virtio_drivers::transport::DeviceType;
 use virtio_drivers::transport::mmio::MmioTransport;
 
 use super::machine::{self, Found};
-use super::neighbours::Machine;
+use super::neighbours::BoxMachine;
 use super::platform::{BoardLink, BoardNode, Links, Virt, Wire, acknowledge};
 use super::{plic, timer, traps};
 use crate::board::device::device;
@@ -273,7 +273,7 @@ fn start_links(transports: Transports, slots: &[Slot], frames: Bytes) -> [Option
 
 /// The links of a node of a box. They need no greeting: what a neighbour sends before this node is there waits in its
 /// rings.
-fn ring_links(machine: &Machine, who: &Personality) -> Links {
+fn ring_links(machine: &BoxMachine, who: &Personality) -> Links {
     if machine.is_cut_off(who.coord) {
         boot_failed(format_args!(
             "a neighbour is in another instance, and PCI slot 1 has no ivshmem-doorbell of number {}",

@@ -10,7 +10,7 @@ use core::mem::MaybeUninit;
 use core::ptr;
 
 use super::layout::{MAX_RAM, RAM};
-use super::neighbours::Machine;
+use super::neighbours::BoxMachine;
 use super::registers::{CALENDAR, EXIT, SOFTWARE, UART, read32};
 use super::{doorbell, plic};
 use crate::arch;
@@ -31,7 +31,7 @@ pub struct Found {
     /// See `calendar_ns`.
     pub ticks: u64,
     /// The box that the arguments ask for, when the memory holds it.
-    pub machine: Option<Machine>,
+    pub machine: Option<BoxMachine>,
 }
 
 /// Written by hart 0 in machine mode, then only read.
@@ -145,14 +145,14 @@ fn survey(tree: &mut [u8]) -> Found {
 
 /// The box that the arguments ask for; `None` when they do not, are wrong, or the memory does not hold it: the node
 /// that is started then says so.
-fn machine(hardware: &Hardware<'_>) -> Option<Machine> {
+fn machine(hardware: &Hardware<'_>) -> Option<BoxMachine> {
     let Nodes::Box(boxed) = BootArgs::parse(hardware.boot_args).ok()?.nodes else {
         return None;
     };
     let image = arch::image_end() as u64 - RAM;
     let layout = Layout::new(image, boxed.nodes().nodes(), boxed.node_memory)?;
     let fits = image <= layout.node_memory && layout.total() <= hardware.ram.len();
-    fits.then(|| Machine {
+    fits.then(|| BoxMachine {
         layout,
         boxed,
         doorbell: boxed.division.instances() > 1
@@ -233,7 +233,7 @@ fn map_devices(tables: &mut Tables<'_>, found: &Found) -> Result<(), Unmappable>
 }
 
 /// The registers of a node of a box, and what it shares with its neighbours.
-fn map_box(tables: &mut Tables<'_>, machine: &Machine, hart: u32) -> Result<(), Unmappable> {
+fn map_box(tables: &mut Tables<'_>, machine: &BoxMachine, hart: u32) -> Result<(), Unmappable> {
     for page in [UART, SOFTWARE] {
         map_page(tables, page as u64)?;
     }

@@ -34,7 +34,7 @@ const _: () = assert!(PAIR_BYTES <= RING_BYTES - PAGE && size_of::<Asleep>() as 
 
 /// The machine that carries a box.
 #[derive(Clone, Copy)]
-pub struct Machine {
+pub struct BoxMachine {
     /// What lies where in its memory.
     pub layout: Layout,
     /// Which nodes those are.
@@ -68,7 +68,7 @@ struct Neighbour {
     is_outside: bool,
 }
 
-impl Machine {
+impl BoxMachine {
     /// Physical address of the page that says whether the node at `coord` sleeps.
     fn asleep(&self, coord: Coord) -> Option<u64> {
         let division = &self.boxed.division;
@@ -153,7 +153,7 @@ impl Machine {
     /// The links of the node at `coord`, on that node.
     ///
     /// # Safety
-    /// Called once, on the node for which [`Machine::map`] was called.
+    /// Called once, on the node for which [`BoxMachine::map`] was called.
     pub unsafe fn links(&self, coord: Coord) -> [Option<RingLink<'static, Register>>; 6] {
         // SAFETY: mapped by `map`, for ever. All zeros is a word of a node that is awake, and rings with nothing
         // under way; the memory is shared by atomics and as `RingLink` has it.

@@ -8,7 +8,7 @@ use crate::c::datatypes::{Elements, Lent};
 use crate::c::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE};
 use crate::device::rma::wire::{Head, Kind};
 use crate::mpi::error::Error;
-use crate::mpi::windows::{self, Entry, Operands, Place, fits};
+use crate::mpi::windows::{self, Entry, Operands, TargetBase, fits};
 
 /// The target's side of an operation, as the program gives it.
 #[derive(Clone, Copy)]
@@ -34,7 +34,7 @@ impl Window {
         target: Target,
         elements: (&Elements, usize),
         is_request: bool,
-    ) -> Result<Option<Place>, Error> {
+    ) -> Result<Option<TargetBase>, Error> {
         let Peer::Rank(rank) = self.target(target.rank)? else {
             return Ok(None);
         };
@@ -48,7 +48,7 @@ impl Window {
     /// Records an operation, with a request if that `is_request`: its handle, of no bytes that of one that is complete.
     pub(super) fn record(
         &self,
-        place: &Place,
+        place: &TargetBase,
         (head, origin): (Head, Origin),
         elements: (&Elements, usize, usize),
         is_request: bool,

@@ -23,16 +23,16 @@ pub(in crate::device) enum Circle {
 
 /// A node's place on a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Place {
+pub(super) struct LinePosition {
     dimension: usize,
     at: u16,
     extent: u16,
     is_ring: bool,
 }
 
-impl Place {
-    pub(super) fn new(shape: &Shape, here: Coord, dimension: usize) -> Place {
-        Place {
+impl LinePosition {
+    pub(super) fn new(shape: &Shape, here: Coord, dimension: usize) -> LinePosition {
+        LinePosition {
             dimension,
             at: here.axes()[dimension].into(),
             extent: shape.extents()[dimension],
@@ -95,10 +95,10 @@ impl Place {
 mod tests {
     use super::*;
 
-    fn places(shape: &Shape) -> impl Iterator<Item = (Coord, Place)> {
+    fn places(shape: &Shape) -> impl Iterator<Item = (Coord, LinePosition)> {
         (0..shape.nodes()).map(|rank| {
             let here = shape.coord(rank).expect("a node");
-            (here, Place::new(shape, here, 1))
+            (here, LinePosition::new(shape, here, 1))
         })
     }
 
@@ -116,7 +116,7 @@ mod tests {
                                 at = shape.neighbour(at, direction).expect("a node there");
                                 let rank = shape.rank(at).expect("a node") as usize;
                                 heard[rank] += 1;
-                                assert!(Place::new(&shape, at, 1).hears(circle, here.y));
+                                assert!(LinePosition::new(&shape, at, 1).hears(circle, here.y));
                             }
                         }
                     }

@@ -24,7 +24,7 @@ use msg_layer::{Arrival, Malformed, Port};
 use net_torus::{Coord, Direction};
 
 use crate::device::adi::Adi;
-use crate::device::barrier::line::{Circle, Place};
+use crate::device::barrier::line::{Circle, LinePosition};
 use crate::device::barrier::state::BarrierStage;
 use crate::device::matching::Matching;
 use crate::device::protocol::Rules;
@@ -107,8 +107,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             .unwrap_or(3)
     }
 
-    fn place_on_line(&self, dimension: u8) -> Place {
-        Place::new(&self.shape, self.here, dimension.into())
+    fn place_on_line(&self, dimension: u8) -> LinePosition {
+        LinePosition::new(&self.shape, self.here, dimension.into())
     }
 
     /// What comes next in this dimension of two nodes, or in later ones.

@@ -19,7 +19,7 @@ impl From<Span> for Area {
 
 /// Where the elements of an area are told about while a request is under way for it.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Place(Option<Typed>);
+pub struct TypedSlot(Option<Typed>);
 
 impl Area {
     /// No bytes at all.
@@ -75,7 +75,7 @@ impl Area {
     ///
     /// # Safety
     /// `place` stays where it is, and is not written, until the request that the span is given to has completed.
-    pub(crate) unsafe fn span(&self, place: &mut Place) -> Span {
+    pub(crate) unsafe fn span(&self, place: &mut TypedSlot) -> Span {
         let Some(elements) = self.span.elements().filter(|_| self.start != 0) else {
             return self.span;
         };
@@ -88,23 +88,23 @@ impl Area {
 
     /// Copies its beginning into `out`, which is no longer.
     pub fn read(&self, memory: &dyn UserMemory, out: &mut [u8]) {
-        let mut place = Place::EMPTY;
+        let mut place = TypedSlot::EMPTY;
         // SAFETY: the place stays until the copy has been made.
         memory.read(unsafe { self.span(&mut place) }, 0, out);
     }
 
     /// Copies `bytes`, which are no more than it has, to its beginning.
     pub fn write(&self, memory: &mut dyn UserMemory, bytes: &[u8]) {
-        let mut place = Place::EMPTY;
+        let mut place = TypedSlot::EMPTY;
         // SAFETY: as in `read`.
         memory.write(unsafe { self.span(&mut place) }, 0, bytes);
     }
 }
 
 // SAFETY: it leads to a layout, which is only read, and which the maker of the span holds.
-unsafe impl Send for Place {}
+unsafe impl Send for TypedSlot {}
 
-impl Place {
+impl TypedSlot {
     /// Nothing told yet.
-    pub const EMPTY: Place = Place(None);
+    pub const EMPTY: TypedSlot = TypedSlot(None);
 }

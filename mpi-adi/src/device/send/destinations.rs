@@ -163,14 +163,14 @@ impl Destination {
 
 /// A place for a destination.
 #[derive(Clone, Debug)]
-enum Place {
+enum DestinationSlot {
     Free { next: Option<DestinationId> },
     Taken(Destination),
 }
 
 #[derive(Clone, Debug)]
 struct Chunk {
-    places: [Place; CHUNK_DESTINATIONS],
+    places: [DestinationSlot; CHUNK_DESTINATIONS],
     buckets: [Option<DestinationId>; CHUNK_BUCKETS],
 }
 
@@ -216,7 +216,7 @@ impl Destinations {
         while self.places() - self.len() < count {
             let first = self.places();
             self.chunks.push(Chunk {
-                places: core::array::from_fn(|i| Place::Free {
+                places: core::array::from_fn(|i| DestinationSlot::Free {
                     next: match i + 1 < CHUNK_DESTINATIONS {
                         true => Some(DestinationId::new((first + i + 1) as u32)),
                         false => self.free,
@@ -243,13 +243,13 @@ impl Destinations {
         self.steps
     }
 
-    fn place(&self, at: DestinationId) -> &Place {
+    fn place(&self, at: DestinationId) -> &DestinationSlot {
         let index = at.index() as usize;
         let chunk = self.chunks.get(index / CHUNK_DESTINATIONS);
         &chunk.expect("a place").places[index % CHUNK_DESTINATIONS]
     }
 
-    fn place_mut(&mut self, at: DestinationId) -> &mut Place {
+    fn place_mut(&mut self, at: DestinationId) -> &mut DestinationSlot {
         let index = at.index() as usize;
         let chunk = self.chunks.get_mut(index / CHUNK_DESTINATIONS);
         &mut chunk.expect("a place").places[index % CHUNK_DESTINATIONS]
@@ -278,11 +278,11 @@ impl Destinations {
     /// Takes one of the places that were reserved for the destination `rank`, which is not there.
     pub(super) fn insert(&mut self, hashes: &KeyHash, rank: Rank) -> DestinationId {
         let at = self.free.expect("a free place");
-        let Place::Free { next } = *self.place(at) else {
+        let DestinationSlot::Free { next } = *self.place(at) else {
             unreachable!("the free list holds free places")
         };
         self.free = next;
-        *self.place_mut(at) = Place::Taken(Destination::new(rank));
+        *self.place_mut(at) = DestinationSlot::Taken(Destination::new(rank));
         if let Some(bucket) = self.buckets.add(self.chunks.len() * CHUNK_BUCKETS) {
             self.split(hashes, bucket);
         }
@@ -320,15 +320,15 @@ impl Destinations {
             self[before].chain = chain;
         }
         self.buckets.remove();
-        *self.place_mut(at) = Place::Free { next: self.free };
+        *self.place_mut(at) = DestinationSlot::Free { next: self.free };
         self.free = Some(at);
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Destination> {
         let places = self.chunks.iter().flat_map(|chunk| &chunk.places);
         places.filter_map(|place| match place {
-            Place::Taken(destination) => Some(destination),
-            Place::Free { .. } => None,
+            DestinationSlot::Taken(destination) => Some(destination),
+            DestinationSlot::Free { .. } => None,
         })
     }
 }
@@ -338,8 +338,10 @@ impl Index<DestinationId> for Destinations {
 
     fn index(&self, at: DestinationId) -> &Destination {
         match self.place(at) {
-            Place::Taken(destination) => destination,
-            Place::Free { .. } => unreachable!("a destination is named that is not there"),
+            DestinationSlot::Taken(destination) => destination,
+            DestinationSlot::Free { .. } => {
+                unreachable!("a destination is named that is not there")
+            }
         }
     }
 }
@@ -347,8 +349,10 @@ impl Index<DestinationId> for Destinations {
 impl IndexMut<DestinationId> for Destinations {
     fn index_mut(&mut self, at: DestinationId) -> &mut Destination {
         match self.place_mut(at) {
-            Place::Taken(destination) => destination,
-            Place::Free { .. } => unreachable!("a destination is named that is not there"),
+            DestinationSlot::Taken(destination) => destination,
+            DestinationSlot::Free { .. } => {
+                unreachable!("a destination is named that is not there")
+            }
         }
     }
 }

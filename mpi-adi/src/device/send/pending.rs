@@ -49,7 +49,7 @@ pub(super) enum RestartState {
     /// It has come: nothing is offered before every offer under way has its answer.
     Waiting {
         /// Messages from the head of the queue that there is room for.
-        room: Room,
+        room: WireRoom,
     },
     /// What is to be offered is known; the first offer, or DONE, closes the restart.
     Closing,
@@ -57,11 +57,11 @@ pub(super) enum RestartState {
 
 /// A restart's room as the wire has it, in two bytes that begin anywhere: the destination has no more to spare.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Room([u8; 2]);
+pub(super) struct WireRoom([u8; 2]);
 
-impl Room {
-    fn new(room: u16) -> Room {
-        Room(room.to_ne_bytes())
+impl WireRoom {
+    fn new(room: u16) -> WireRoom {
+        WireRoom(room.to_ne_bytes())
     }
 
     /// Messages.
@@ -567,7 +567,7 @@ impl Pending {
             return false;
         };
         let destination = &mut self.destinations[at];
-        let room = Room::new(restart.room);
+        let room = WireRoom::new(restart.room);
         destination.restart = RestartState::Waiting { room };
         destination.set_horizon(restart.horizon);
         for entry in &restart.entries {
@@ -613,7 +613,7 @@ impl Pending {
     }
 
     /// Nothing is under way any more: what there is room for joins what is to be offered.
-    fn begin_pass(&mut self, requests: &mut RequestPool, at: DestinationId, room: Room) {
+    fn begin_pass(&mut self, requests: &mut RequestPool, at: DestinationId, room: WireRoom) {
         let destination = &mut self.destinations[at];
         destination.restart = RestartState::Closing;
         destination.finger = None;

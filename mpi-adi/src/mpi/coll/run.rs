@@ -2,7 +2,7 @@
 
 use crate::device::matching::Matching;
 use crate::device::memory::Span;
-use crate::device::memory::area::Place;
+use crate::device::memory::area::TypedSlot;
 use crate::device::request::Mode;
 use crate::mpi::coll::schedule::{Buffer, Half, Schedule, Step};
 use crate::mpi::coll::segments::{
@@ -104,7 +104,7 @@ impl<'s, 'c> Workspace<'s, 'c> {
         function: &'static str,
         step: Step,
     ) -> Result<(), Error> {
-        let [first, second] = &mut [Place::EMPTY; 2];
+        let [first, second] = &mut [TypedSlot::EMPTY; 2];
         match step {
             Step::Send { dest, tag, data } => {
                 partners.send_span(function, self.span(data, first), dest, tag, Mode::Standard)
@@ -169,7 +169,7 @@ impl<'s, 'c> Workspace<'s, 'c> {
     }
 
     /// The buffer's bytes, for requests of the step that is performed; `place` stays as long as they do.
-    fn span(&mut self, buffer: Buffer, place: &mut Place) -> Span {
+    fn span(&mut self, buffer: Buffer, place: &mut TypedSlot) -> Span {
         match buffer {
             // SAFETY: `perform` finishes all of a step's requests before it returns, and those of a place before it is
             // written again.

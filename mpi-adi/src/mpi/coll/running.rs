@@ -30,7 +30,7 @@ use crate::device::envelope::Tag;
 use crate::device::kernel::{CallNote, Kernel};
 use crate::device::matching::Matching;
 use crate::device::memory::Span;
-use crate::device::memory::area::{Area, Place};
+use crate::device::memory::area::{Area, TypedSlot};
 use crate::device::protocol::Sound;
 use crate::device::request::{KEPT_SLOTS, Mode, RequestId};
 use crate::device::wire::INLINE_BYTES;
@@ -267,7 +267,7 @@ struct Flight {
     segments: LongSegments,
     messages: Vec<Message>,
     /// One for each message: not written while that is under way.
-    places: Vec<Place>,
+    places: Vec<TypedSlot>,
     /// For how many messages the device has set memory aside.
     aside: u32,
     has_begun: bool,
@@ -318,7 +318,7 @@ impl Flight {
     ) -> Result<Flight, Error> {
         let messages = lanes.count * lanes.messages;
         let mut places = room(messages)?;
-        places.resize(messages, Place::EMPTY);
+        places.resize(messages, TypedSlot::EMPTY);
         let mut flight = Flight {
             function,
             tags: 0,

@@ -2,7 +2,7 @@
 //! not open at their targets yet, and those with requests.
 
 use super::make::no_room;
-use super::operations::{Elements, Place};
+use super::operations::{Elements, TargetBase};
 use super::state::{Hold, Home, Kept, Window};
 use crate::device::memory::Span;
 use crate::device::rma::deferred::Operation;
@@ -37,7 +37,7 @@ impl<H: Home> Window<'_, H> {
     /// number. What the operands are held by stays until it is over. Fails with [`Error::NoRoom`].
     pub fn defer<E: Elements<Hold = H::Hold>>(
         &self,
-        place: &Place,
+        place: &TargetBase,
         (head, operands): (Head, Operands),
         (elements, bytes, unit): (&E, usize, usize),
         [first, second, third]: [Option<H::Hold>; 3],

@@ -42,7 +42,7 @@ pub(crate) trait Elements {
 
 /// Where the elements of a target are: its number, and displacement 0 of the first in bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct TargetBase {
     pub rank: Rank,
     pub base: i128,
     /// The epoch that it belongs to.
@@ -51,7 +51,7 @@ pub(crate) struct Place {
     pub is_straight: bool,
 }
 
-impl Place {
+impl TargetBase {
     /// Where a byte at this displacement is, as it travels.
     fn at(&self, displacement: isize) -> u64 {
         (self.base + displacement as i128) as u64
@@ -112,7 +112,7 @@ pub(crate) fn made_of(
 /// Elements that are combined with those of a target, which come back.
 struct Fetch<'a, H> {
     window: &'a Window<'a, H>,
-    place: &'a Place,
+    place: &'a TargetBase,
     head: Head,
     /// What is combined; with nothing it is not looked at.
     from: Option<Span>,
@@ -176,9 +176,9 @@ impl<H: Home> Window<'_, H> {
         (rank, disp): (Rank, isize),
         (elements, count): (&impl Elements, usize),
         entry: Entry,
-    ) -> Result<Place, Error> {
+    ) -> Result<TargetBase, Error> {
         let (epoch, is_straight) = self.enter(rank, entry)?;
-        let place = |base| Place {
+        let place = |base| TargetBase {
             rank,
             base,
             epoch,
@@ -215,7 +215,7 @@ impl<H: Home> Window<'_, H> {
     /// Sends all of the span to elements of a target; of its bytes `unit` stay together.
     pub fn send(
         &self,
-        place: &Place,
+        place: &TargetBase,
         head: Head,
         (from, unit): (Span, usize),
         elements: &impl Elements,
@@ -232,7 +232,7 @@ impl<H: Home> Window<'_, H> {
     pub fn fetch_bytes(
         &self,
         into: Span,
-        place: &Place,
+        place: &TargetBase,
         (elements, bytes): (&impl Elements, usize),
     ) {
         elements.runs(bytes, |at, done, len| {
@@ -261,7 +261,7 @@ impl<H: Home> Window<'_, H> {
     /// the program's again.
     pub fn fetch(
         &self,
-        place: &Place,
+        place: &TargetBase,
         head: Head,
         (from, into): (Option<Span>, Span),
         (elements, bytes, unit): (&impl Elements, usize, usize),
@@ -283,7 +283,7 @@ impl<H: Home> Window<'_, H> {
 
     /// Swaps an element of a target, of `len` bytes and at most [`RESULT_BYTES`], for a new one if it is as the one
     /// that it is compared with; asks for what it was.
-    pub fn swap(&self, place: &Place, (new, compare, into): (Span, Span, Span), len: usize) {
+    pub fn swap(&self, place: &TargetBase, (new, compare, into): (Span, Span, Span), len: usize) {
         let mut packet = [0; HEAD_BYTES + PIECE_BYTES + 2 * RESULT_BYTES];
         Head::new(Kind::Compare, self.context()).emit(&mut packet);
         emit_piece(&mut packet[HEAD_BYTES..], place.at(0), len);

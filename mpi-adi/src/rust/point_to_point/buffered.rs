@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use crate::device::envelope::Tag;
 use crate::device::memory::Span;
 use crate::device::request::Mode;
-use crate::mpi::buffered::Room;
+use crate::mpi::buffered::BufferUse;
 use crate::mpi::call;
 use crate::mpi::comm::CommRank;
 use crate::mpi::error::Error;
@@ -18,7 +18,7 @@ use crate::rust::topology::Record;
 pub(crate) struct Attached {
     /// Written and read by its address alone.
     memory: Vec<u8>,
-    room: Room,
+    room: BufferUse,
 }
 
 impl Attached {
@@ -28,7 +28,7 @@ impl Attached {
         memory.resize(bytes, 0);
         Ok(Attached {
             memory,
-            room: Room::new(bytes),
+            room: BufferUse::new(bytes),
         })
     }
 

@@ -1,7 +1,7 @@
 //! Overhead by number of nodes: a colour for each size of message, a shape for each amount of memory.
 
 use crate::host::stop::Stop;
-use crate::lab::bench::row::{Memory, Place, Row};
+use crate::lab::bench::row::{Memory, Row, RunIn};
 use crate::show::plot::{self, Axis, Chart, Mark, Series, Shape};
 use plotters::style::RGBColor;
 
@@ -40,7 +40,7 @@ pub fn draw(rows: &[Row], sizes: &[usize; COLOURS.len()]) -> Result<String, Stop
             mark: Mark {
                 shape: SHAPES[memory],
                 colour: COLOURS[size],
-                filled: row.place == Place::Qemu,
+                filled: row.place == RunIn::Qemu,
             },
             joined: false,
         }
@@ -83,8 +83,8 @@ fn legend(sizes: &[usize; COLOURS.len()]) -> Vec<(String, Mark)> {
     let amounts = Memory::SCARCE.iter().zip(SHAPES);
     let amounts = amounts.map(|(memory, shape)| (memory.name().into(), mark(shape, GREY, false)));
     let places = [
-        (Place::Simulated, false, "open"),
-        (Place::Qemu, true, "filled"),
+        (RunIn::Simulated, false, "open"),
+        (RunIn::Qemu, true, "filled"),
     ];
     let places = places.map(|(place, filled, word)| {
         let name = format!("{} ({word})", place.name());

@@ -5,7 +5,7 @@ use crate::host::setup;
 use crate::host::signals::Signals;
 use crate::host::stop::{Doing, Stop};
 use crate::lab::bench::boot;
-use crate::lab::bench::row::{Memory, Place, Row, median, tell};
+use crate::lab::bench::row::{Memory, Row, RunIn, median, tell};
 use crate::show::say::say;
 use kernel_rt::counters::Counter;
 use mpi_adi::matching::Choice;
@@ -98,7 +98,7 @@ fn setting(
     for (memory, runs) in amounts.into_iter().zip(&taken) {
         let ns = middle(runs, |run| run.ns);
         let row = Row {
-            place: Place::Qemu,
+            place: RunIn::Qemu,
             nodes,
             messages: MESSAGES,
             bytes,

@@ -1,7 +1,7 @@
 //! Epochs with calls that block and with calls that do not, in virtual time, beside the thesis's numbers.
 
 use super::boot;
-use super::row::Place;
+use super::row::RunIn;
 use crate::host::setup;
 use crate::host::signals::Signals;
 use crate::host::stop::Stop;
@@ -23,8 +23,8 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 pub struct EpochsArgs {
     /// Where: in QEMU it is the patterns alone, by the count of instructions
-    #[arg(long, value_name = "PLACE", value_enum, default_value_t = Place::Simulated)]
-    on: Place,
+    #[arg(long, value_name = "PLACE", value_enum, default_value_t = RunIn::Simulated)]
+    on: RunIn,
 
     /// By how many microseconds a process is late
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -67,7 +67,7 @@ const UPDATE_NS: f64 = 40.0;
 /// One measurement.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
-    place: Place,
+    place: RunIn,
     what: &'static str,
     measured: &'static str,
     unit: &'static str,
@@ -175,7 +175,7 @@ impl Bench {
                 };
                 let (name, measured, thesis) = about(what);
                 self.tell(Row {
-                    place: Place::Simulated,
+                    place: RunIn::Simulated,
                     what: name,
                     measured,
                     unit: "us",
@@ -209,7 +209,7 @@ impl Bench {
                     continue;
                 };
                 self.tell(Row {
-                    place: Place::Qemu,
+                    place: RunIn::Qemu,
                     what: name,
                     measured,
                     unit: "us",
@@ -248,7 +248,7 @@ impl Bench {
             );
             let gain = |calls: f64| 100.0 * (calls / blocking - 1.0);
             self.tell(Row {
-                place: Place::Simulated,
+                place: RunIn::Simulated,
                 what: "transactions",
                 measured: "of all processes together",
                 unit: "thousands/s",
@@ -289,7 +289,7 @@ impl Bench {
             ] {
                 let [blocking, nonblocking] = [waits, goes_on].map(|s| of(s) as f64 / 1e6);
                 self.tell(Row {
-                    place: Place::Simulated,
+                    place: RunIn::Simulated,
                     what,
                     measured: "until the last process ends",
                     unit: "ms",
@@ -327,9 +327,9 @@ pub fn run(options: &EpochsArgs) -> Result<u8, Stop> {
         rows: Vec::new(),
     };
     match options.on {
-        Place::Simulated => simulate(options, &mut bench)?,
-        Place::Qemu if setup::has_qemu() => bench.patterns_on_nodes(options.late)?,
-        Place::Qemu => return Err(boot::no_qemu("bench epochs")),
+        RunIn::Simulated => simulate(options, &mut bench)?,
+        RunIn::Qemu if setup::has_qemu() => bench.patterns_on_nodes(options.late)?,
+        RunIn::Qemu => return Err(boot::no_qemu("bench epochs")),
     }
     if let Some(file) = csv_file {
         file.write(&table::csv(&bench.rows)?)?;
@@ -444,7 +444,7 @@ mod tests {
     fn row(what: Pattern, size: usize) -> Row {
         let (name, measured, thesis) = about(what);
         Row {
-            place: Place::Simulated,
+            place: RunIn::Simulated,
             what: name,
             measured,
             unit: "us",

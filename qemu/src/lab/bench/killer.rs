@@ -2,7 +2,7 @@
 
 use crate::host::signals::Signals;
 use crate::host::stop::Stop;
-use crate::lab::bench::row::{Memory, Place, Row, TABLE, median, tell};
+use crate::lab::bench::row::{Memory, Row, RunIn, TABLE, median, tell};
 use crate::lab::bench::{drawing, emulated};
 use crate::run::limits;
 use crate::show::file::ResultFile;
@@ -125,7 +125,7 @@ fn simulate(
         };
         let received = f64::from((nodes - 1) * messages);
         let row = Row {
-            place: Place::Simulated,
+            place: RunIn::Simulated,
             nodes,
             messages,
             bytes,

@@ -1,7 +1,7 @@
 //! What of a message's transfer is hidden behind what its two processes compute, in virtual time.
 
 use super::boot;
-use super::row::Place;
+use super::row::RunIn;
 use crate::host::setup;
 use crate::host::signals::Signals;
 use crate::host::size;
@@ -22,8 +22,8 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 pub struct OverlapArgs {
     /// Where: in QEMU it is messages of 1M and more behind twice their time, by the count of instructions
-    #[arg(long, value_name = "PLACE", value_enum, default_value_t = Place::Simulated)]
-    on: Place,
+    #[arg(long, value_name = "PLACE", value_enum, default_value_t = RunIn::Simulated)]
+    on: RunIn,
 
     /// Messages of so many bytes, one after the other
     #[arg(long, value_name = "SIZE", value_delimiter = ',', default_value = "1,1K,8K,64K,256K,1M,4M",
@@ -68,7 +68,7 @@ fn parse_bytes(text: &str) -> Result<u64, String> {
 /// One measurement; times in microseconds, what is hidden and what interrupts took as shares of the transfer's time.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
-    place: Place,
+    place: RunIn,
     bytes: usize,
     first: &'static str,
     receive: &'static str,
@@ -132,7 +132,7 @@ fn measure(overlap: Overlap, mut tell: impl FnMut(Row) -> Result<(), Stop>) -> R
         let us = |ns: u64| ns as f64 / 1e3;
         let (sender, receiver) = (measured.sender, measured.receiver);
         tell(Row {
-            place: Place::Simulated,
+            place: RunIn::Simulated,
             bytes: overlap.bytes,
             first: name_of(overlap.first),
             receive: match overlap.receive {
@@ -192,7 +192,7 @@ fn on_nodes(said: &str, first: &'static str, (bytes, percent): (usize, u64)) -> 
     let (sender, receiver) = (side("sender")?, side("receiver")?);
     let (transfer, ..) = sender;
     Some(Row {
-        place: Place::Qemu,
+        place: RunIn::Qemu,
         bytes,
         first,
         receive: "nonblocking",
@@ -219,8 +219,8 @@ pub fn run(options: &OverlapArgs) -> Result<u8, Stop> {
         signals.pending().map_or(Ok(()), Err)
     };
     match options.on {
-        Place::Simulated => simulate(&options.bytes, &mut tell)?,
-        Place::Qemu if setup::has_qemu() => {
+        RunIn::Simulated => simulate(&options.bytes, &mut tell)?,
+        RunIn::Qemu if setup::has_qemu() => {
             say(
                 "nodes in QEMU, which get its processor by turns: they compute and sleep by turns; times\n\
                  in microseconds of 1,000 instructions",
@@ -235,7 +235,7 @@ pub fn run(options: &OverlapArgs) -> Result<u8, Stop> {
                 measure_on_nodes((bytes as usize, percent), &signals, &mut tell)?;
             }
         }
-        Place::Qemu => return Err(boot::no_qemu("bench overlap")),
+        RunIn::Qemu => return Err(boot::no_qemu("bench overlap")),
     }
     if let Some(file) = csv_file {
         file.write(&table::csv(&rows)?)?;

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 
 /// Where a setting was run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, ValueEnum)]
-pub enum Place {
+pub enum RunIn {
     /// In the simulated machine; its times are virtual
     #[serde(rename = "simulated")]
     Simulated,
@@ -19,7 +19,7 @@ pub enum Place {
     Qemu,
 }
 
-impl Place {
+impl RunIn {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Simulated => "simulated",
@@ -85,7 +85,7 @@ impl Serialize for Memory {
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     #[serde(rename = "where")]
-    pub place: Place,
+    pub place: RunIn,
     pub nodes: u32,
     /// Messages of each sender.
     pub messages: u32,
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn the_widest_row_fits_a_terminal() {
         let row = Row {
-            place: Place::Simulated,
+            place: RunIn::Simulated,
             nodes: 128,
             messages: 5,
             bytes: 102_400,

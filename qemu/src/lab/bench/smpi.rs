@@ -33,24 +33,24 @@ pub struct SmpiArgs {
 }
 
 /// A program of `tests/programs` and its arguments, and both in a few words.
-struct Job {
+struct Compared {
     words: &'static str,
     program: &'static str,
     arguments: &'static [&'static str],
 }
 
-const JOBS: [Job; 3] = [
-    Job {
+const JOBS: [Compared; 3] = [
+    Compared {
         words: "killer, 1 KiB",
         program: "killer",
         arguments: &["1", "1024"],
     },
-    Job {
+    Compared {
         words: "barrier, allreduce",
         program: "steps",
         arguments: &["agree"],
     },
-    Job {
+    Compared {
         words: "halo, 6 x 1 KiB",
         program: "steps",
         arguments: &["halo"],
@@ -181,7 +181,7 @@ impl Smpi {
 
     fn run(
         &self,
-        job: &Job,
+        job: &Compared,
         extents: [u16; 3],
         (scratch, limit_s): (&Scratch, u32),
         signals: &Signals,
@@ -231,7 +231,7 @@ struct Line {
 }
 
 fn ours(
-    job: &Job,
+    job: &Compared,
     ranks: u64,
     (scratch, limit_s): (&Scratch, u32),
     signals: &Signals,
@@ -278,7 +278,7 @@ pub fn run(options: &SmpiArgs) -> Result<u8, Stop> {
     let smpi = Smpi::find();
     match &smpi {
         Some(smpi) => {
-            let compile = |job: &Job| smpi.compile(job.program, &scratch, &signals);
+            let compile = |job: &Compared| smpi.compile(job.program, &scratch, &signals);
             JOBS.iter().try_for_each(compile)?;
         }
         None => say("no SMPI beside: there is no smpicc and smpirun in the PATH")?,

@@ -296,7 +296,7 @@ fn a_queue_that_rises_is_emptied_from_its_end_by_looks_at_three_entries() {
 /// What is told of an index for wildcards is what it takes.
 #[test]
 fn an_index_for_wildcards_is_as_large_as_is_said() {
-    let places = size_of::<Option<super::wild::Place>>();
+    let places = size_of::<Option<super::wild::ChainLinks>>();
     assert_eq!(places, 8);
     assert_eq!(Indexed::wildcard_bytes(1000), 1000 * places + 500 * 4);
 }

@@ -24,7 +24,7 @@ use crate::device::request::{KeyHash, pattern_of};
 pub const WILD_ENTRIES: u32 = 32;
 /// A record's place in a chain.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct ChainLinks {
     /// `None` at the end.
     next: Option<BlockIndex>,
     /// The last one, at the beginning.
@@ -35,9 +35,9 @@ pub(super) struct Place {
 #[derive(Clone, Debug)]
 pub(super) struct Wild {
     /// By block of the reserve; `None` for what is not entered.
-    places: Box<[Option<Place>]>,
+    places: Box<[Option<ChainLinks>]>,
     /// The same for loans, as far as a search has entered records in them.
-    lent: Vec<Box<[Option<Place>]>>,
+    lent: Vec<Box<[Option<ChainLinks>]>>,
     /// The first of each chain.
     buckets: Table<Option<BlockIndex>>,
     /// The youngest record that is entered, as are all that are older.
@@ -48,7 +48,7 @@ pub(super) struct Wild {
 impl Wild {
     /// Bytes of an index for so many blocks, without loans.
     pub(super) const fn bytes(blocks: usize) -> usize {
-        blocks * size_of::<Option<Place>>() + blocks / 2 * size_of::<Option<BlockIndex>>()
+        blocks * size_of::<Option<ChainLinks>>() + blocks / 2 * size_of::<Option<BlockIndex>>()
     }
 
     /// An index for patterns of this kind, with no record entered. `None` when the heap has no room for it.
@@ -71,7 +71,7 @@ impl Wild {
     /// A record is about to leave the queue.
     pub(super) fn leave(&mut self, hashes: &KeyHash, region: &Region, at: BlockIndex) {
         let place = self.place_mut(at).and_then(Option::take);
-        let Some(Place { next, prev }) = place else {
+        let Some(ChainLinks { next, prev }) = place else {
             return;
         };
         if self.indexed_to == Some(at) {
@@ -201,7 +201,7 @@ impl Wild {
         bucket(hash, self.buckets.len() as u32)
     }
 
-    fn place(&self, at: BlockIndex) -> Place {
+    fn place(&self, at: BlockIndex) -> ChainLinks {
         let place = match Region::place_in_loan(at) {
             None => self.places[at.index() as usize],
             Some((loan, block)) => self.lent[loan][block],
@@ -209,14 +209,14 @@ impl Wild {
         place.expect("a record that is entered")
     }
 
-    fn place_mut(&mut self, at: BlockIndex) -> Option<&mut Option<Place>> {
+    fn place_mut(&mut self, at: BlockIndex) -> Option<&mut Option<ChainLinks>> {
         match Region::place_in_loan(at) {
             None => self.places.get_mut(at.index() as usize),
             Some((loan, block)) => self.lent.get_mut(loan)?.get_mut(block),
         }
     }
 
-    fn change(&mut self, at: BlockIndex, change: impl FnOnce(&mut Place)) {
+    fn change(&mut self, at: BlockIndex, change: impl FnOnce(&mut ChainLinks)) {
         let place = self.place_mut(at).and_then(Option::as_mut);
         change(place.expect("a record that is entered"));
     }
@@ -235,7 +235,7 @@ impl Wild {
             }
         };
         let place = self.place_mut(at).expect("a place has been made");
-        *place = Some(Place { next: None, prev });
+        *place = Some(ChainLinks { next: None, prev });
     }
 
     /// Takes the record at `at`, whose place is given up already, out of its chain.
