@@ -125,7 +125,7 @@ impl Probe {
     }
 
     /// Bytes of a board that stands; `None` where its memory protection lets nobody look.
-    fn memory(&mut self, from: u32, bytes: usize) -> Option<Vec<u8>> {
+    pub fn memory(&mut self, from: u32, bytes: usize) -> Option<Vec<u8>> {
         self.send(&format!("m{from:x},{bytes:x}"));
         let mut digits = self.answer();
         // That it stands, it says as well when it was found so.

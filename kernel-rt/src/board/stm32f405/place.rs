@@ -42,7 +42,8 @@ pub fn found(args: BootArgs<'static>) -> BootArgs<'static> {
 
 fn discover(auto: Auto) -> (Shape, Coord) {
     let expected = auto.nodes as usize;
-    let number = auto.number.unwrap_or_else(unique_number);
+    // It lies in what is guarded because a stack would run into it.
+    let number = { auto.number }.unwrap_or_else(|| arch::unguarded(unique_number));
     let mut room = Vec::new();
     let most = if expected > 0 { expected } else { MOST };
     if room.try_reserve_exact(most).is_err() {
