@@ -48,6 +48,27 @@ macro_rules! program {
     };
 }
 
+/// What an image knows that is flashed as it is, by `cargo run` or whatever else knows nothing of Midplane: its node's
+/// boot arguments, a literal in the words of [`personality`](crate::personality), such as `"midplane.auto=0"`. Of
+/// [`MAX_BYTES`](crate::personality::MAX_BYTES) bytes at most, or it does not compile. Elsewhere than on a board with a
+/// personality in flash it is nothing.
+#[macro_export]
+macro_rules! flashed_personality {
+    ($words:literal) => {
+        #[cfg(all(target_os = "none", target_arch = "arm"))]
+        const _: () = {
+            const WORDS: &[u8] = ::core::concat!($words, "\0").as_bytes();
+            const { ::core::assert!(WORDS.len() <= $crate::personality::MAX_BYTES + 1) };
+            #[used]
+            #[unsafe(link_section = ".personality")]
+            static PERSONALITY: [u8; WORDS.len()] = match WORDS.first_chunk() {
+                ::core::option::Option::Some(words) => *words,
+                ::core::option::Option::None => ::core::unreachable!(),
+            };
+        };
+    };
+}
+
 /// Defines, in the crate that an image is made of, how its node goes on. [`program!`](crate::program) does so, too.
 #[macro_export]
 macro_rules! steps {

@@ -7,6 +7,7 @@ use midplane_harness::{
 };
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 const BOARD: [&str; 2] = ["--board", "stm32f405"];
 
@@ -157,8 +158,14 @@ fn flashing_says_what_is_missing() {
 
 /// Whether the real one is on this machine.
 fn has_probe_rs() -> bool {
+    on_path("probe-rs").is_some()
+}
+
+/// Where the first program of this name is.
+fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join("probe-rs").exists())
+    let mut folders = std::env::split_paths(&path);
+    folders.find_map(|folder| Some(folder.join(name)).filter(|file| file.exists()))
 }
 
 /// A board that no tool looks after: a debug probe reads what the program prints and the kernel logs out of RAM.
@@ -176,17 +183,7 @@ fn a_probe_reads_output_and_log() {
         .concat(),
     )
     .expect(0);
-    // Behind the command, which takes one itself.
-    let _turn = Turn::take();
-    let mut probe = Probe::boot(&format!("{stem}.elf"), &folder);
-    let terminal = |channels: &[Channel]| {
-        let channel = channels.iter().find(|channel| channel.name == "Terminal");
-        channel.map_or(String::new(), |channel| {
-            String::from_utf8_lossy(&channel.bytes).into_owned()
-        })
-    };
-    let channels = probe.wait_until(|channels| terminal(channels).contains('\n'));
-    let said = terminal(&channels);
+    let (said, channels) = what_a_probe_reads(&format!("{stem}.elf"), &folder);
     assert!(
         said.starts_with("killer: 1 processes, 5 messages of 64 bytes from each, "),
         "{said}"
@@ -198,6 +195,87 @@ fn a_probe_reads_output_and_log() {
         .find(|channel| channel.name == "defmt")
         .expect("a log");
     assert_eq!(log.bytes.last(), Some(&0), "{log:?}");
+}
+
+/// The first line, at least, that a board prints to which nothing is wired, and all channels then.
+fn what_a_probe_reads(image: &str, folder: &Folder) -> (String, Vec<Channel>) {
+    let _turn = Turn::take();
+    let mut probe = Probe::boot(image, folder);
+    let channels = probe.wait_until(|channels| terminal(channels).contains('\n'));
+    (terminal(&channels), channels)
+}
+
+/// What a board has printed.
+fn terminal(channels: &[Channel]) -> String {
+    let channel = channels.iter().find(|channel| channel.name == "Terminal");
+    channel.map_or(String::new(), |channel| {
+        String::from_utf8_lossy(&channel.bytes).into_owned()
+    })
+}
+
+/// The crate of docs/stm32f405.md, as a user makes it: `cargo run` builds it and gives it to probe-rs, for which something
+/// stands in, and its image finds out that its board is alone.
+#[test]
+fn a_crate_of_ones_own_is_flashed_by_cargo_run() {
+    let Some(compiler) = on_path("arm-none-eabi-gcc") else {
+        // Where the command has fetched the compiler for itself, a crate finds none, as the page says.
+        return println!("skipped: no arm-none-eabi-gcc on PATH");
+    };
+    println!("with {}", compiler.display());
+    let folder = Folder::new("crate");
+    let own = folder.0.join("hello-torus");
+    let page = fs::read_to_string(harness::root().join("docs/stm32f405.md")).unwrap();
+    for name in [
+        "Cargo.toml",
+        ".cargo/config.toml",
+        "build.rs",
+        "src/main.rs",
+    ] {
+        let (_, block) = page.split_once(&format!("`{name}`")).expect(name);
+        let (_, block) = block.split_once("\n```").expect(name);
+        let (text, _) = block.split_once("```").expect(name);
+        let (_, text) = text.split_once('\n').expect(name);
+        let root = harness::root().to_str().expect("a path in UTF-8");
+        fs::create_dir_all(own.join(name).parent().unwrap()).unwrap();
+        // Its folder is in this project's.
+        let end = if name == "Cargo.toml" {
+            "\n[workspace]\n"
+        } else {
+            ""
+        };
+        // An emulated board has no unique number.
+        let text = text.replace("midplane.auto=0", "midplane.auto=0 midplane.number=1");
+        fs::write(own.join(name), text.replace("../midplane", root) + end).unwrap();
+    }
+    fs::copy(harness::root().join("Cargo.lock"), own.join("Cargo.lock")).unwrap();
+    let (said, tool) = (folder.path("said"), folder.path("probe-rs"));
+    fs::write(&tool, format!("#!/bin/sh\necho $@ > {said}\n")).unwrap();
+    fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", folder.0.display(), std::env::var("PATH").unwrap());
+    // Where what is the same for all programs has been compiled, in the profile that the nodes' images have.
+    let target = harness::root().join("target/midplane/installed");
+    let ended = std::process::Command::new(env!("CARGO"))
+        .args(["run", "--profile", "node-small", "--target-dir"])
+        .arg(&target)
+        .current_dir(&own)
+        .env("PATH", path)
+        .env("CARGO_INCREMENTAL", "0")
+        .output()
+        .expect("cargo");
+    assert!(
+        ended.status.success(),
+        "{}",
+        String::from_utf8_lossy(&ended.stderr)
+    );
+    let image = target.join("thumbv7em-none-eabihf/node-small/hello-torus");
+    let image = image.to_str().expect("a path in UTF-8");
+    let said = fs::read_to_string(said).expect("the runner was called");
+    assert_eq!(said.trim(), format!("run --chip STM32F405RG {image}"));
+    let (said, _) = what_a_probe_reads(image, &folder);
+    assert_eq!(said, "rank 0 of 1\n");
+    midplane(&["run", "--board", "stm32f405", image])
+        .expect(2)
+        .says(&["whose personality it holds"]);
 }
 
 /// What the stack takes of flash and RAM, by layer.
@@ -244,6 +322,22 @@ fn boards_find_their_places_from_the_wires() {
     killer(&["--auto", "--torus", "2x2x1"], 4);
     killer(&["--auto", "--torus", "2x2x2"], 8);
     killer(&["--auto", "--torus", "3x1x1", "--mesh", "x"], 3);
+}
+
+/// Nothing that the kernel guards is in the way of the chip's unique number. An emulated board does not have one: its bus
+/// refuses the access then (CFSR's PRECISERR), and not the memory protection (DACCVIOL).
+#[test]
+fn a_board_may_read_its_unique_number() {
+    const CFSR: u32 = 0xe000_ed28;
+    let folder = Folder::new("number");
+    let (stem, killer) = (folder.path("node"), harness::program("killer.c"));
+    midplane(&["image", "--auto", "-o", &stem, &killer]).expect(0);
+    let _turn = Turn::take();
+    let mut probe = Probe::boot(&format!("{stem}.elf"), &folder);
+    let said = probe.wait_until(|channels| terminal(channels).contains('\n'));
+    assert!(terminal(&said).contains("load from 0x1fff7a10"), "{said:?}");
+    let status = probe.memory(CFSR, 4).expect("a register");
+    assert_eq!((status[0] & 1 << 1, status[1] & 1 << 1), (0, 1 << 1));
 }
 
 #[test]
