@@ -310,6 +310,22 @@ fn collectives_on_four_and_eight_boards() {
     }
 }
 
+/// What matters of the two above, all at once.
+#[test]
+fn halo_and_collectives_on_eight_boards_over_bad_lines_with_the_least_mpi_memory() {
+    for (name, word) in [
+        ("app_halo.c", " 0 failed"),
+        ("pi.c", "pi is about 3.14159265"),
+    ] {
+        let options = [
+            &["--torus", "2x2x2", "--mpi-memory", "32"],
+            &harness::BAD_LINKS[..],
+        ];
+        let ended = run(&options.concat(), name, &[]).expect(0);
+        assert!(ended.stdout.contains(word), "{ended}");
+    }
+}
+
 #[test]
 fn a_rust_program_on_four_boards() {
     run(&["--torus", "2x2x1"], "ring.rs", &[]).expect(0);
