@@ -601,12 +601,8 @@ fn package_library(
         &package.join("Cargo.toml"),
         &manifest(&name, source, (runtime, links)),
     )?;
-    // The versions that the workspace was tested with; cargo drops those that are not needed.
     let lock = package.join("Cargo.lock");
-    if !lock.exists() {
-        fs::copy(crate::host::folders::root().join("Cargo.lock"), &lock)
-            .doing("copy Cargo.lock")?;
-    }
+    keep_versions(&package, &lock)?;
     cargo
         .args(["--profile", profile, "--manifest-path"])
         .arg(package.join("Cargo.toml"))
@@ -620,6 +616,21 @@ fn package_library(
     };
     let built = library.is_fresh() || run_cargo(cargo, &library)?;
     Ok(built.then_some(library.file))
+}
+
+/// The package has the versions that the workspace was tested with, and none is looked for elsewhere: its lock file begins as
+/// the workspace's, whenever that has changed. Cargo drops what is not needed, so what it began as stands beside it.
+fn keep_versions(package: &Path, lock: &Path) -> Result<(), Stop> {
+    let tested = fs::read(crate::host::folders::root().join("Cargo.lock"))
+        .doing("read the workspace's Cargo.lock")?;
+    let origin = package.join("workspace.lock");
+    if lock.exists() && fs::read(&origin).is_ok_and(|last| last == tested) {
+        return Ok(());
+    }
+    for path in [lock, &origin] {
+        fs::write(path, &tested).doing(format_args!("write {}", path.display()))?;
+    }
+    Ok(())
 }
 
 /// Cargo's folder for the nodes: its own, so that building for nodes never waits for building tests.
@@ -856,6 +867,20 @@ mod tests {
             "program_my_prog_x_12"
         );
         assert_eq!(toml_string("a\"b\\c\n"), "\"a\\\"b\\\\c\\u000A\"");
+    }
+
+    #[test]
+    fn a_package_follows_the_versions_of_the_workspace() {
+        let folder = Scratch::new(&std::env::temp_dir()).unwrap();
+        let lock = folder.0.join("Cargo.lock");
+        keep_versions(&folder.0, &lock).unwrap();
+        let tested = fs::read(&lock).unwrap();
+        fs::write(&lock, "less").unwrap();
+        keep_versions(&folder.0, &lock).unwrap();
+        assert_eq!(fs::read(&lock).unwrap(), b"less", "what cargo has dropped");
+        fs::write(folder.0.join("workspace.lock"), "older").unwrap();
+        keep_versions(&folder.0, &lock).unwrap();
+        assert_eq!(fs::read(&lock).unwrap(), tested);
     }
 
     #[test]
