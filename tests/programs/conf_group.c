@@ -243,6 +243,34 @@ static void many(void)
     }
 }
 
+/* More groups of the same members than there can be groups of different ones: each lives until it is freed itself. */
+static void same_members(void)
+{
+    enum { TIMES = 5000 };
+    MPI_Group last, group, copy;
+    int i, one = check_size - 1;
+
+    OK(MPI_Group_incl(world, 1, &one, &last));
+    for (i = 0; i < TIMES; i++)
+        OK(MPI_Group_incl(world, 1, &one, &group));
+    for (i = 0; i < TIMES; i++) {
+        group = last;
+        OK(MPI_Group_free(&group));
+    }
+    check_members(last, 1, &one);
+    copy = last;
+    OK(MPI_Group_free(&last));
+    if (!IS_MPICH) { /* It does not look whether a group is freed already. */
+        OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+        FAILS(MPI_ERR_GROUP, MPI_Group_size(copy, &i));
+        OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
+    }
+    for (i = 0; i < TIMES; i++) /* As programs do that free none of them. */
+        OK(MPI_Comm_group(MPI_COMM_WORLD, &group));
+    OK(MPI_Group_compare(world, group, &i));
+    CHECK(i == MPI_IDENT);
+}
+
 int main(int argc, char **argv)
 {
     int result;

@@ -32,21 +32,38 @@ const KIND: Kind = Kind {
     limit: 1 << 12,
 };
 
-/// The groups' members, at least one each, by their numbers in the job. No call holds the lock while it waits,
-/// and interrupts do not come here.
+/// A group. Two of the same members in the same order are one: programs that ask for a communicator's or a window's
+/// group again and again and free none of them would run out of places otherwise.
+struct Group {
+    /// At least one, by their numbers in the job.
+    members: Vec<Rank>,
+    /// Calls that gave the group's handle, less those that freed it.
+    uses: u64,
+}
+
+/// No call holds the lock while it waits, and interrupts do not come here.
 static TABLE: Mutex<Groups> = Mutex::new(Table::new(KIND));
 
-type Groups = Table<Vec<Rank>>;
+type Groups = Table<Group>;
 
 /// The members of the group that `handle` names.
 fn members(table: &Groups, handle: c_int) -> Result<&[Rank], Error> {
     match handle {
         MPI_GROUP_EMPTY => Ok(&[]),
         _ => match table.get(handle) {
-            Some(members) => Ok(members),
+            Some(group) => Ok(&group.members),
             None => Err(Error::Group { handle }),
         },
     }
+}
+
+/// The handle of the group that has these members already, for one use more.
+fn find_group(table: &mut Groups, is_it: impl Fn(&[Rank]) -> bool) -> Option<c_int> {
+    (0..table.places()).find_map(|place| {
+        let (handle, group) = table.at(place).filter(|(_, group)| is_it(&group.members))?;
+        group.uses += 1;
+        Some(handle)
+    })
 }
 
 /// Enters a group; its handle. An empty one is MPI_GROUP_EMPTY.
@@ -54,7 +71,10 @@ fn enter_group(table: &mut Groups, members: Vec<Rank>) -> Result<c_int, Error> {
     if members.is_empty() {
         return Ok(MPI_GROUP_EMPTY);
     }
-    table.add(members)
+    match find_group(table, |others| others == members) {
+        Some(handle) => Ok(handle),
+        None => table.add(Group { members, uses: 1 }),
+    }
 }
 
 /// A call that makes a group.
@@ -78,9 +98,17 @@ unsafe fn making(
 
 /// A group of these processes; its handle.
 pub(super) fn enter_members(of: comm::Group<'_>) -> Result<c_int, Error> {
-    let mut members = Members::with_room(of.size as usize)?;
-    members.append((0..of.size).map(|rank| of.to_world(CommRank(rank))));
-    enter_group(&mut TABLE.lock(), members.done())
+    let size = of.size as usize;
+    let ranks = (0..of.size).map(|rank| of.to_world(CommRank(rank)));
+    let mut table = TABLE.lock();
+    let is_it =
+        |members: &[Rank]| members.len() == size && ranks.clone().eq(members.iter().copied());
+    if let Some(handle) = find_group(&mut table, is_it) {
+        return Ok(handle);
+    }
+    let mut members = Members::with_room(size)?;
+    members.append(ranks);
+    enter_group(&mut table, members.done())
 }
 
 #[unsafe(export_name = "PMPI_Comm_group")]
@@ -369,8 +397,12 @@ pub unsafe extern "C" fn MPI_Group_free(group: *mut c_int) -> c_int {
         let group = unsafe { args::out(group, "group") }?;
         if *group != MPI_GROUP_EMPTY {
             let handle = *group;
-            let freed = TABLE.lock().remove(handle);
-            freed.ok_or(Error::Group { handle })?;
+            let mut table = TABLE.lock();
+            let freed = table.get_mut(handle).ok_or(Error::Group { handle })?;
+            freed.uses -= 1;
+            if freed.uses == 0 {
+                table.remove(handle);
+            }
         }
         *group = MPI_GROUP_NULL;
         Ok(())

@@ -128,7 +128,8 @@ impl Image {
         let bytes = std::fs::read(path).doing(format_args!("read {}", path.display()))?;
         Ok(Self {
             board: Board::default(),
-            path: path.into(),
+            // A name without a folder would be looked for in PATH, when it is started.
+            path: Path::new(".").join(path),
             bytes,
             blackboard: 0,
             outbox: 0,

@@ -198,7 +198,10 @@ pub const LIMITS: &[(&str, &str)] = &[
     ("MPI_Comm_create_keyval", "4,096 keys at one time"),
     ("MPI_Comm_set_name", "63 bytes; what is longer is cut"),
     ("MPI_Type_set_name", "63 bytes; what is longer is cut"),
-    ("MPI_Group_incl", "4,096 groups at one time"),
+    (
+        "MPI_Group_incl",
+        "4,096 groups of different members at one time",
+    ),
     ("MPI_Cart_create", "16 dimensions; ranks are not reordered"),
     ("MPI_Init_thread", "up to MPI_THREAD_SERIALIZED"),
     ("MPI_Info_create", "16,384 info objects at one time"),
