@@ -14,6 +14,7 @@ mod device;
 mod locks;
 mod operations;
 mod refused;
+mod tickets;
 
 const WINDOW: Context = 6;
 

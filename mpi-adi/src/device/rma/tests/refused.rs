@@ -22,6 +22,12 @@ fn packets_that_contradict_themselves_or_the_window_are_refused() {
     let mut fetch = packet(Kind::Fetch, 1, 0, &[1; 40]);
     fetch[HEAD_BYTES + 8] = 39;
     let compare = packet(Kind::Compare, 1, 0, &[1; 7]);
+    let mut odd = packet(Kind::Compare, 1, 0, &[1; 7]);
+    odd[HEAD_BYTES + 8] = 5;
+    let mut long_compare = packet(Kind::Compare, 1, 0, &[1; 34]);
+    long_compare[HEAD_BYTES + 8] = 17;
+    let mut long_fetch = packet(Kind::Fetch, 1, 0, &[]);
+    long_fetch[HEAD_BYTES + 8] = MOST_BYTES as u8 + 1;
     let unknown = packet(Kind::Accumulate, 0, 0, &[1; 8]);
     let empty: Vec<u8> = Vec::new();
     let hostile = [
@@ -33,6 +39,9 @@ fn packets_that_contradict_themselves_or_the_window_are_refused() {
         &cut,
         &fetch,
         &compare,
+        &odd,
+        &long_compare,
+        &long_fetch,
         &unknown,
         &empty,
         &[99; 20],
