@@ -6,13 +6,14 @@ use msg_layer::handler::Malformed;
 use msg_layer::header::{Place, SHORT_BYTES};
 
 use super::deferred::Operation;
-use super::epochs::{Opening, Sort};
+use super::epochs::{Opening, Sort, Ticket};
 use super::wire::{HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES, Said, emit_piece};
 use super::*;
 
 mod device;
 mod locks;
 mod operations;
+mod questions;
 mod refused;
 mod tickets;
 
@@ -211,6 +212,57 @@ impl Rig {
         let bytes = get_request(&mut packet, WINDOW, place, len);
         let awaited = Awaited::Data { place, len };
         self.ask(from, to, awaited, offset, &packet[..bytes]);
+    }
+}
+
+/// Epochs, and what is done in them; calls that wait for nothing.
+impl Rig {
+    fn begin(&mut self, at: usize, sort: Sort, members: &[Rank], told: &'static Ticket) -> Serial {
+        let opening = Opening {
+            sort,
+            members,
+            checks: true,
+        };
+        let epoch = self.all[at].open(WINDOW, opening, Some(told));
+        epoch.expect("room")
+    }
+
+    /// A put of 4 bytes in an epoch of process `at`.
+    fn put(
+        &mut self,
+        (at, epoch, target): (usize, Serial, usize),
+        place: usize,
+    ) -> &'static Ticket {
+        let put = Operation {
+            head: Head::new(Kind::Put, WINDOW),
+            from: Span::model(ORIGIN, 4),
+            compare: Span::EMPTY,
+            into: Span::EMPTY,
+            to: Span::model(place, 4),
+            len: 4,
+            unit: 1,
+        };
+        let told = ticket();
+        let put = self.all[at].defer((WINDOW, epoch, rank(target)), put, Some(told));
+        assert!(put.is_some());
+        told
+    }
+
+    fn end(&mut self, at: usize, epoch: Serial) -> &'static Ticket {
+        let told = ticket();
+        self.all[at].close(WINDOW, epoch, Some(told));
+        told
+    }
+}
+
+fn ticket() -> &'static Ticket {
+    Box::leak(Box::default())
+}
+
+fn lock(target: usize) -> Sort {
+    Sort::Lock {
+        target: rank(target),
+        is_exclusive: true,
     }
 }
 

@@ -1,55 +1,9 @@
 //! Whom the program is told by that something has ended, and whether an operation was beyond a window.
 
-use super::epochs::{Serial, Ticket};
 use super::*;
 
 /// Where an operation on 4 bytes is beyond a window of 8.
 const BEYOND: usize = 6;
-
-fn ticket() -> &'static Ticket {
-    Box::leak(Box::default())
-}
-
-impl Rig {
-    fn begin(&mut self, at: usize, sort: Sort, members: &[Rank], told: &'static Ticket) -> Serial {
-        let opening = Opening {
-            sort,
-            members,
-            checks: true,
-        };
-        let epoch = self.all[at].open(WINDOW, opening, Some(told));
-        epoch.expect("room")
-    }
-
-    fn put(&mut self, (at, epoch, target): (usize, Serial, usize), place: usize) -> &'static Ticket {
-        let put = Operation {
-            head: Head::new(Kind::Put, WINDOW),
-            from: Span::model(ORIGIN, 4),
-            compare: Span::EMPTY,
-            into: Span::EMPTY,
-            to: Span::model(place, 4),
-            len: 4,
-            unit: 1,
-        };
-        let told = ticket();
-        let put = self.all[at].defer((WINDOW, epoch, rank(target)), put, Some(told));
-        assert!(put.is_some());
-        told
-    }
-
-    fn end(&mut self, at: usize, epoch: Serial) -> &'static Ticket {
-        let told = ticket();
-        self.all[at].close(WINDOW, epoch, Some(told));
-        told
-    }
-}
-
-fn lock(target: usize) -> Sort {
-    Sort::Lock {
-        target: rank(target),
-        is_exclusive: true,
-    }
-}
 
 /// The processes of a tree's top and bottom hear of it in different ways.
 #[test]
