@@ -228,24 +228,31 @@ impl Rig {
     }
 
     /// A put of 4 bytes in an epoch of process `at`.
-    fn put(
+    fn put(&mut self, of: (usize, Serial, usize), place: usize) -> &'static Ticket {
+        self.record(of, Kind::Put, place, 4).1
+    }
+
+    fn record(
         &mut self,
         (at, epoch, target): (usize, Serial, usize),
+        kind: Kind,
         place: usize,
-    ) -> &'static Ticket {
-        let put = Operation {
-            head: Head::new(Kind::Put, WINDOW),
-            from: Span::model(ORIGIN, 4),
+        len: usize,
+    ) -> (Serial, &'static Ticket) {
+        let here = Span::model(ORIGIN, len);
+        let operation = Operation {
+            head: Head::new(kind, WINDOW),
+            from: if kind == Kind::Put { here } else { Span::EMPTY },
             compare: Span::EMPTY,
-            into: Span::EMPTY,
-            to: Span::model(place, 4),
-            len: 4,
+            into: if kind == Kind::Get { here } else { Span::EMPTY },
+            to: Span::model(place, len),
+            len,
             unit: 1,
         };
         let told = ticket();
-        let put = self.all[at].defer((WINDOW, epoch, rank(target)), put, Some(told));
-        assert!(put.is_some());
-        told
+        let of = (WINDOW, epoch, rank(target));
+        let serial = self.all[at].defer(of, operation, Some(told));
+        (serial.expect("room"), told)
     }
 
     fn end(&mut self, at: usize, epoch: Serial) -> &'static Ticket {

@@ -140,3 +140,105 @@ fn what_is_withdrawn_is_beyond_the_window_until_it_is_given_back() {
         assert_eq!(rig.buffers[1].0[0][..3], [expected; 3]);
     }
 }
+
+/// Neither a call nor what is recorded waits for what is for others.
+#[test]
+fn operations_wait_for_those_before_them_at_their_target() {
+    let mut rig = Rig::new(3, 8);
+    let epoch = rig.begin(0, Sort::Start, &[rank(1), rank(2)], ticket());
+    rig.begin(2, Sort::Post, &[rank(0)], ticket());
+    rig.settle();
+    let (first, _) = rig.record((0, epoch, 1), Kind::Put, 0, 4);
+    assert!(rig.all[0].can_access(WINDOW, epoch, rank(2)));
+    let (second, _) = rig.record((0, epoch, 2), Kind::Put, 0, 4);
+    rig.settle();
+    let is_over = |rig: &Rig, serial| rig.all[0].is_over(WINDOW, epochs::Watch::Done(serial));
+    assert!(!is_over(&rig, first) && is_over(&rig, second));
+}
+
+#[test]
+fn a_flush_waits_for_its_epoch_or_for_all() {
+    let mut rig = Rig::new(3, 8);
+    let start = rig.begin(0, Sort::Start, &[rank(1)], ticket());
+    let locked = rig.begin(0, lock(2), &[], ticket());
+    rig.settle();
+    rig.put((0, start, 1), 0);
+    let flushes = [0, locked].map(|epoch| {
+        let told = ticket();
+        let of = (WINDOW, epoch, None);
+        assert!(rig.all[0].flush(of, false, Some(told)).is_some());
+        told
+    });
+    rig.settle();
+    assert_eq!(flushes.map(Ticket::ended), [None, Some(false)]);
+    rig.begin(1, Sort::Post, &[rank(0)], ticket());
+    rig.settle();
+    assert_eq!(flushes.map(Ticket::ended), [Some(false); 2]);
+}
+
+/// A get that begins behind it does not keep it.
+#[test]
+fn a_flush_waits_for_answers_that_were_awaited_before_it() {
+    let mut rig = Rig::new(2, 64);
+    let epoch = rig.begin(0, lock(1), &[], ticket());
+    rig.settle();
+    let (_, got) = rig.record((0, epoch, 1), Kind::Get, 0, 40);
+    rig.leave(0);
+    assert_eq!(got.ended(), None, "nothing has come");
+    let told = ticket();
+    let of = (WINDOW, epoch, None);
+    assert!(rig.all[0].flush(of, false, Some(told)).is_some());
+    rig.leave(0);
+    rig.get(0, 1, (0, 40), 100);
+    assert_eq!((rig.take(1), rig.leave(1)), (Ok(true), 1));
+    assert_eq!((got.ended(), told.ended()), (None, None));
+    assert_eq!(rig.take(0), Ok(true));
+    assert_eq!((got.ended(), told.ended()), (Some(false), Some(false)));
+    assert!(rig.all[0].awaits(WINDOW, None));
+}
+
+#[test]
+fn a_long_get_asks_for_what_is_left() {
+    use super::deferred::GET_BYTES;
+    let mut rig = Rig::new(2, 8);
+    let epoch = rig.begin(0, lock(1), &[], ticket());
+    rig.settle();
+    rig.record((0, epoch, 1), Kind::Get, 0, GET_BYTES + 8);
+    rig.leave(0);
+    let asked = rig.requests[1].iter().map(|(.., bytes)| {
+        let len = bytes[HEAD_BYTES + 8..].first_chunk().expect("a length");
+        u32::from_le_bytes(*len) as usize
+    });
+    assert!(asked.eq([GET_BYTES, 8]));
+}
+
+#[test]
+fn what_is_over_is_taken_out() {
+    let mut rig = Rig::new(2, 8);
+    for _ in 0..20 {
+        let epoch = rig.begin(0, lock(1), &[], ticket());
+        rig.put((0, epoch, 1), 0);
+        rig.end(0, epoch);
+        rig.settle();
+    }
+    let window = rig.window(0);
+    assert!(window.epochs.len() <= 2 && window.deferred.len() <= 2);
+    let reorder = Reorder {
+        access_after_access: true,
+        ..Reorder::default()
+    };
+    window.set_reorder(reorder);
+    assert_eq!(window.reorder(), reorder);
+}
+
+#[test]
+fn the_last_put_under_a_lock_gives_it_back() {
+    let mut rig = Rig::new(2, 8);
+    let epoch = rig.begin(0, lock(1), &[], ticket());
+    rig.settle();
+    rig.put((0, epoch, 1), 0);
+    rig.end(0, epoch);
+    assert_eq!(rig.leave(0), 1);
+    let (head, _) = Head::parse(&rig.requests[1][0].3).expect("a head");
+    assert_eq!((head.kind, head.ends), (Kind::Put, Some(Kind::Unlock)));
+}

@@ -58,6 +58,10 @@ fn an_epoch_under_a_lock_tells_at_its_end() {
     assert_eq!(flushed.ended(), None, "it is not answered");
     rig.settle();
     assert_eq!(flushed.ended(), Some(true));
+    let again = ticket();
+    assert!(rig.all[0].flush(of, false, Some(again)).is_some());
+    rig.settle();
+    assert_eq!(again.ended(), Some(false), "told once");
     let put = rig.put((0, epoch, 1), BEYOND);
     let closed = rig.end(0, epoch);
     assert_eq!((put.ended(), closed.ended()), (None, None));
@@ -101,4 +105,20 @@ fn an_exposure_is_open_when_it_is_said_and_complete_when_the_access_is() {
     assert_eq!((accessed.ended(), exposed.ended()), (Some(false), None));
     rig.settle();
     assert_eq!(exposed.ended(), Some(false));
+}
+
+/// What is attached only the target knows, so that the put's packet does not say that the access is complete.
+#[test]
+fn an_access_to_a_dynamic_window_tells_at_its_end() {
+    let mut rig = Rig::new(2, 8);
+    for at in 0..2 {
+        rig.window(at).is_dynamic = true;
+    }
+    rig.begin(1, Sort::Post, &[rank(0)], ticket());
+    let access = rig.begin(0, Sort::Start, &[rank(1)], ticket());
+    rig.settle();
+    rig.put((0, access, 1), BEYOND);
+    let closed = rig.end(0, access);
+    rig.settle();
+    assert_eq!(closed.ended(), Some(true));
 }
