@@ -10,6 +10,7 @@ use super::epochs::{Opening, Sort, Ticket};
 use super::wire::{HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES, Said, emit_piece};
 use super::*;
 
+mod beside;
 mod device;
 mod locks;
 mod operations;

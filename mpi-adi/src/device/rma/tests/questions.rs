@@ -242,3 +242,17 @@ fn the_last_put_under_a_lock_gives_it_back() {
     let (head, _) = Head::parse(&rig.requests[1][0].3).expect("a head");
     assert_eq!((head.kind, head.ends), (Kind::Put, Some(Kind::Unlock)));
 }
+
+/// Of buffers nothing is awaited, and elsewhere nothing is asked.
+#[test]
+fn a_flush_asks_its_target_alone_and_none_for_buffers() {
+    for (target, is_local, packets) in [(1, false, 0), (2, false, 1), (2, true, 0)] {
+        let mut rig = Rig::new(3, 8);
+        let put = packet(Kind::Put, 0, 0, &[1]);
+        assert!(rig.all[0].push((WINDOW, rank(2)), 0, &put));
+        rig.leave(0);
+        let of = (WINDOW, 0, Some(rank(target)));
+        assert!(rig.all[0].flush(of, is_local, Some(ticket())).is_some());
+        assert_eq!(rig.leave(0), packets, "{target}");
+    }
+}
