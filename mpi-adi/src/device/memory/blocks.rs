@@ -125,3 +125,26 @@ fn within_a_word(first: u32, count: u32) -> Option<(usize, usize)> {
         ((first / usize::BITS) as usize, mask)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs that are just a word of the bit map, or a block less or more.
+    #[test]
+    fn a_run_as_long_as_a_word_is_taken_and_freed() {
+        const WORD: u32 = usize::BITS;
+        for count in [WORD - 1, WORD, WORD + 1] {
+            let all = vec![[0; BLOCK_BYTES]; 2 * count as usize].into_boxed_slice();
+            let map = vec![0; Blocks::map_words(all.len())].into_boxed_slice();
+            let mut blocks = Blocks::new(all, map);
+            assert_eq!(blocks.take_run(count), Some(0));
+            assert_eq!(blocks.take_run(count), Some(count));
+            assert_eq!((blocks.take_run(1), blocks.free), (None, 0));
+            for first in [0, count] {
+                blocks.free_run(first, count);
+                assert_eq!(blocks.take_run(count), Some(first));
+            }
+        }
+    }
+}

@@ -439,6 +439,10 @@ mod tests {
                 let mut again = vec![0; part.len()];
                 part.read(&RawMemory, &mut again);
                 assert_eq!(again, out);
+                let turned: Vec<u8> = out.iter().map(|byte| !byte).collect();
+                part.write(&mut RawMemory, &turned);
+                RawMemory.read(span, from, &mut again);
+                assert_eq!(again, turned);
                 part.write(&mut RawMemory, &out);
             }
             let whole = size_of_val(&matrix[..15 * WIDTH * size / 8]);

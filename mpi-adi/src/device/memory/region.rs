@@ -855,6 +855,22 @@ mod tests {
     }
 
     #[test]
+    fn a_run_within_a_loan_is_freed_where_it_is() {
+        let mut lender = Lender { spare: 100 };
+        let mut region = region(0);
+        let take = |region: &mut Region, lender: &mut Lender| {
+            region.record_only(lender, envelope(1), 0, 0)
+        };
+        let records: Vec<BlockIndex> =
+            core::iter::from_fn(|| take(&mut region, &mut lender)).collect();
+        assert_eq!(records.len(), 100);
+        for at in [70, 3] {
+            region.release(&mut lender, records[at]);
+            assert_eq!(take(&mut region, &mut lender), Some(records[at]));
+        }
+    }
+
+    #[test]
     fn a_lender_that_refuses_what_it_offers_is_not_counted_on() {
         struct Liar(u32);
         impl UserMemory for Liar {

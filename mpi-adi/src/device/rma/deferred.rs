@@ -20,7 +20,7 @@ use crate::device::rma::{Awaited, Flags, OneSided, Window, get_request};
 /// Bytes of an answer's result.
 const RESULT_BYTES: usize = 16;
 /// Bytes of one get of a deferred operation, at most.
-const GET_BYTES: usize = 1 << 20;
+pub(super) const GET_BYTES: usize = 1 << 20;
 
 /// An operation, as it is recorded.
 #[derive(Clone, Copy, Hash, Debug)]
@@ -406,14 +406,10 @@ impl<R: Rules> OneSided<R> {
         operation.head.emit(out);
         let (mut end, mut passed, mut is_full) = (HEAD_BYTES, 0, false);
         let most = (operation.len - done).min(MOST_BYTES);
-        let most = match most < operation.len - done {
-            true => most - most % operation.unit,
-            false => most,
-        };
         (self.walk)(operation.to, done, most, &mut |place, before, bytes| {
             let room = (SHORT_BYTES - end).saturating_sub(PIECE_BYTES);
-            let whole = bytes;
             let bytes = bytes.min(room) / operation.unit * operation.unit;
+            // What does not fit comes first in the next packet: behind a run that is cut no unit has room.
             is_full |= bytes == 0;
             if is_full {
                 return;
@@ -421,8 +417,6 @@ impl<R: Rules> OneSided<R> {
             let piece = emit_piece(&mut out[end..], place as u64, bytes);
             memory.read(operation.from, done + before, piece);
             (end, passed) = (end + PIECE_BYTES + bytes, passed + bytes);
-            // What of the run did not fit comes first in the next packet.
-            is_full = bytes < whole;
         });
         (end, passed)
     }

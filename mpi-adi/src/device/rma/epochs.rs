@@ -310,16 +310,15 @@ impl Epoch {
         }
     }
 
+    /// Whoever is told of the step is told, too, whether an operation before it was beyond a window.
     fn reach(&mut self, step: Step, is_faulty: bool) {
         self.step = step;
-        if step >= Step::Open
-            && let Some(ticket) = self.opening.take()
-        {
-            ticket.end(is_faulty && step == Step::Open && self.sort == Sort::Fence);
-        }
-        if step == Step::Complete
-            && let Some(ticket) = self.closing.take()
-        {
+        let told = match step {
+            Step::Open => self.opening.take(),
+            Step::Complete => self.closing.take(),
+            _ => None,
+        };
+        if let Some(ticket) = told {
             ticket.end(is_faulty);
         }
     }

@@ -147,7 +147,7 @@ impl<R: Rules> OneSided<R> {
         Some(self.name(index))
     }
 
-    fn name(&self, index: usize) -> u16 {
+    pub(super) fn name(&self, index: usize) -> u16 {
         u16::from(self.slots[index].generation) << INDEX_BITS | index as u16
     }
 

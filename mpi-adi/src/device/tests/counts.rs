@@ -156,6 +156,19 @@ fn what_the_queue_and_the_peers_search_is_counted() {
     let adi = &rig.adis[39];
     assert_eq!(adi.searched(), 1 + 4 + adi.matching().traversals);
 
+    // Of destinations that have not answered those are passed that stand before them.
+    let mut rig = Rig::new(40, 0);
+    for dest in 1..40 {
+        let to = SendTo {
+            dest: Rank::new(dest),
+            tag: 1,
+            context: 0,
+            mode: Mode::Synchronous,
+        };
+        rig.send_to(0, to, 50);
+    }
+    assert!(rig.adis[0].pending.steps() > 0);
+
     // A receive from any source is looked at for every restart.
     let mut rig = Rig::new(2, 0);
     for tag in 1..=3 {

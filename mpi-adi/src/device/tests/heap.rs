@@ -9,6 +9,7 @@ use crate::device::envelope::Rank;
 use crate::device::memory::Span;
 use crate::device::request::{KEPT_SLOTS, Mode};
 use crate::device::send::SendTo;
+use crate::device::send::pending::Pending;
 
 #[test]
 fn when_the_heap_is_used_up_a_send_says_so_and_loses_nothing() {
@@ -218,6 +219,30 @@ fn a_new_device_has_what_calls_that_block_need() {
     assert!(adi.requests.has_free(KEPT_SLOTS));
     assert!(adi.pending.has_room(KEPT_SLOTS as usize));
     assert!(!adi.requests.has_free(adi.requests.slots() as u32 + 1));
+}
+
+#[test]
+fn destinations_that_are_expected_leave_less_room() {
+    let mut rig = Rig::new(2, 0);
+    let pending = &mut rig.adis[0].pending;
+    let room = |pending: &Pending| (1..1000).take_while(|&n| pending.has_room(n)).count();
+    let before = room(pending);
+    pending.expect(2);
+    assert_eq!(room(pending), before - 2);
+    pending.expect_no_more(2);
+    assert_eq!(room(pending), before);
+}
+
+/// Whatever has been set aside before.
+#[test]
+fn what_is_kept_for_others_is_there_beside_what_is_set_aside() {
+    let mut rig = Rig::new(2, 0);
+    let adi = &mut rig.adis[0];
+    for _ in 0..100 {
+        assert!(adi.set_aside(KEPT_SLOTS).is_ok());
+        assert!(adi.pending.has_room(KEPT_SLOTS as usize));
+        assert!(adi.requests.has_free(KEPT_SLOTS));
+    }
 }
 
 #[test]

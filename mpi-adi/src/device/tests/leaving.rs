@@ -78,6 +78,25 @@ fn a_device_owes_answers_until_they_leave() {
     assert_eq!(rig.replies(1, wire::CTS).len(), 1);
 }
 
+/// Only those wait for a restart that are refused.
+#[test]
+fn an_answer_waits_though_other_sources_are_refused() {
+    let mut rig = Rig::new(3, 0);
+    rig.adis[2].let_answers_wait(true);
+    let to_last = |tag| SendTo {
+        dest: Rank::new(2),
+        tag,
+        ..TO_LAST
+    };
+    let refused = rig.send_to(1, to_last(2), 300);
+    rig.settle();
+    assert!(rig.outcome(1, refused).is_none() && !rig.adis[2].peers.are_all_clear());
+    rig.post(pattern(1), 4);
+    rig.send_to(0, to_last(1), 4);
+    rig.moved(0);
+    assert!(rig.adis[2].has_deferred() && rig.wires[2].sent().is_empty());
+}
+
 /// No packet takes more of a link than it says.
 #[test]
 fn a_packet_is_as_long_as_what_is_in_it() {

@@ -215,6 +215,41 @@ fn what_lies_one_behind_the_other_is_one_run() {
     assert!(!turned.is_dense());
 }
 
+/// Of each piece by itself, too, and whatever follows a copy that is the only one.
+#[test]
+fn copies_in_a_row_are_one_run() {
+    let int = Layout::leaf(4, 1).unwrap();
+    let part = |at, count, extent| Part {
+        at,
+        count,
+        layout: &int,
+        extent,
+    };
+    let apart = Layout::pieces([part(0, 3, 4), part(100, 2, 4)].into_iter()).unwrap();
+    let mut runs = Vec::new();
+    apart.walk(0, 0, 20, |at, _, bytes| runs.push((at, bytes)));
+    assert_eq!(runs, [(0, 12), (100, 8)]);
+    let single = Layout::pieces([part(0, 1, 9), part(4, 1, 7)].into_iter()).unwrap();
+    assert!(single.is_dense());
+}
+
+#[test]
+fn a_layout_takes_as_much_as_it_needs() {
+    let int = Layout::leaf(4, 1).unwrap();
+    let thrice = int.repeated(3, 8).unwrap();
+    assert_eq!(thrice.heap_bytes(), 2 * NODE_BYTES);
+    assert_eq!(thrice.try_clone().unwrap().heap_bytes(), 2 * NODE_BYTES);
+    let once = thrice.repeated(1, 100).unwrap();
+    assert_eq!((once.heap_bytes(), once), (2 * NODE_BYTES, thrice));
+}
+
+#[test]
+fn what_has_no_bytes_has_no_items() {
+    let sizes = |count| (Layout::EMPTY.items_in(count), Layout::EMPTY.bytes_of(count));
+    assert_eq!(sizes(0), (Some(0), Some(0)));
+    assert_eq!(sizes(1), (None, None));
+}
+
 #[test]
 fn blocks_in_a_row_are_one_piece() {
     let int = Layout::leaf(4, 1).unwrap();
@@ -265,6 +300,28 @@ fn layouts_have_limits() {
     assert_eq!(huge, Err(LayoutError::TooLarge));
     let long = Layout::leaf(8, 0).unwrap().repeated(usize::MAX / 8, 8);
     assert_eq!(long, Err(LayoutError::TooLarge));
+    // The last of three begins two strides behind the first.
+    let byte = Layout::leaf(1, 0).unwrap();
+    assert!(byte.repeated(3, isize::MAX / 2).is_ok());
+    let too_far = byte.repeated(4, isize::MAX / 2);
+    assert_eq!(too_far, Err(LayoutError::TooLarge));
+}
+
+/// Of twice as many nodes and pieces at each level.
+#[test]
+fn a_layout_may_have_a_hundred_thousand_parts() {
+    let mut layout = Layout::leaf(1, 0).unwrap();
+    for _ in 0..17 {
+        let twice = [0, 1].map(|at| Part {
+            at: at * layout.size() as isize * 2,
+            count: 1,
+            layout: &layout,
+            extent: at + 1,
+        });
+        layout = Layout::pieces(twice.into_iter()).unwrap();
+    }
+    assert_eq!(layout.items(), 1 << 17);
+    assert!(layout.nodes.len() > 200_000 && layout.pieces.len() > 200_000);
 }
 
 /// A value of 2 bytes and an index of 4, with a hole between them.
@@ -291,6 +348,33 @@ fn pairs_are_closed_wherever_they_are() {
 }
 
 #[test]
+fn a_pair_is_dense_if_it_has_no_hole() {
+    assert!(Layout::pair((4, 1), 4, (2, 2)).unwrap().is_dense());
+    assert!(!Layout::pair((2, 1), 4, (4, 2)).unwrap().is_dense());
+}
+
+/// A pair with its hole has none any more.
+#[test]
+fn closed_pairs_in_a_row_are_dense() {
+    let one = Layout::pair((2, 1), 4, (4, 2)).unwrap();
+    let is_dense = |layout: &Layout| layout.closed(&one, (8, 3)).unwrap().unwrap().is_dense();
+    assert!(is_dense(&one.repeated(3, 8).unwrap()));
+    assert!(!is_dense(&one.repeated(3, 16).unwrap()));
+    let pieces = |parts: &[(isize, usize, isize)]| {
+        let parts = parts.iter().map(|&(at, count, extent)| Part {
+            at,
+            count,
+            layout: &one,
+            extent,
+        });
+        is_dense(&Layout::pieces(parts).unwrap())
+    };
+    assert!(pieces(&[(0, 1, 9), (8, 2, 8)]));
+    assert!(!pieces(&[(0, 1, 8), (9, 1, 9)]), "a hole between them");
+    assert!(!pieces(&[(0, 2, 9), (16, 1, 8)]), "a hole among them");
+}
+
+#[test]
 fn what_is_not_made_of_pairs_alone_is_not_closed() {
     let one = pair(&mut Random(oorandom::Rand32::new(1))).0;
     let (short, int) = (Layout::leaf(2, 1).unwrap(), Layout::leaf(4, 2).unwrap());
@@ -310,5 +394,6 @@ fn what_is_not_made_of_pairs_alone_is_not_closed() {
     assert!(!close(&pieces(&[(0, 1, &short), (8, 1, &int)])));
     assert!(!close(&pieces(&[(4, 1, &int), (0, 1, &short)])));
     assert!(!close(&pieces(&[(0, 2, &short), (4, 1, &int)])));
+    assert!(!close(&pieces(&[(0, 1, &short), (4, 2, &int)])));
     assert!(close(&pieces(&[(2, 1, &short), (6, 1, &int)])));
 }

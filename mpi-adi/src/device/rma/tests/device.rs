@@ -5,56 +5,119 @@ use net_torus::Shape;
 
 use super::*;
 use crate::device::adi::Adi;
-use crate::device::config::{Config, Memory};
+use crate::device::config::{Config, Memory, STEP_PACKETS};
 
-/// One step of a device; what it has sent arrives at the other one. How many packets, and whether it says that it did
-/// something.
-fn step(at: usize, adis: &mut [Adi], wires: &mut [Fake], buffers: &mut [Buffers]) -> (usize, bool) {
-    let moved = adis[at].progress(&mut wires[at], &mut buffers[at]);
-    let sent = wires[at].take_sent();
-    for packet in &sent {
-        wires[1 - at].arrive(packet.class, &packet.body);
+/// Two devices, with a window each.
+struct Devices {
+    adis: Vec<Adi>,
+    wires: Vec<Fake>,
+    buffers: Vec<Buffers>,
+}
+
+impl Devices {
+    fn new(bytes: usize) -> Devices {
+        let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();
+        let Rig { all, buffers, .. } = Rig::new(2, bytes);
+        let wire = |at| Fake::new(shape, shape.coord(at).unwrap());
+        let mut adis: Vec<Adi> = Vec::new();
+        for (at, one) in all.into_iter().enumerate() {
+            let config = Config {
+                shape,
+                rank: rank(at),
+                request_slots: 64,
+            };
+            let mut adi = Adi::new(config, Memory::allocate(1024, 2).unwrap()).unwrap();
+            assert!(adi.one_sided.is_none() && !adi.is_under_way());
+            adi.set_one_sided(Box::new(one));
+            assert!(adi.is_under_way() && adi.is_quiet() && !adi.has_to_send());
+            adis.push(adi);
+        }
+        Devices {
+            adis,
+            wires: (0..2).map(wire).collect(),
+            buffers,
+        }
     }
-    (sent.len(), moved)
+
+    /// One step of a device; what it has sent arrives at the other one. How many packets, and whether it says that it
+    /// did something.
+    fn step(&mut self, at: usize) -> (usize, bool) {
+        let moved = self.adis[at].progress(&mut self.wires[at], &mut self.buffers[at]);
+        let sent = self.wires[at].take_sent();
+        for packet in &sent {
+            self.wires[1 - at].arrive(packet.class, &packet.body);
+        }
+        (sent.len(), moved)
+    }
 }
 
 #[test]
 fn what_windows_say_leaves_and_comes_in_steps_of_the_device() {
-    let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();
-    let Rig {
-        all, mut buffers, ..
-    } = Rig::new(2, 16);
-    let mut wires = [0, 1].map(|at| Fake::new(shape, shape.coord(at).unwrap()));
-    let mut adis: Vec<Adi> = Vec::new();
-    for (at, one) in all.into_iter().enumerate() {
-        let config = Config {
-            shape,
-            rank: rank(at),
-            request_slots: 64,
-        };
-        let mut adi = Adi::new(config, Memory::allocate(1024, 2).unwrap()).unwrap();
-        assert!(adi.one_sided.is_none() && !adi.is_under_way());
-        adi.set_one_sided(Box::new(one));
-        assert!(adi.is_under_way() && adi.is_quiet() && !adi.has_to_send());
-        adis.push(adi);
-    }
+    let mut all = Devices::new(16);
     let put = packet(Kind::Put, 0, 4, &[7; 3]);
     let awaited = Awaited::Data { place: 3, len: 5 };
     let into = (Span::model(ORIGIN, 2048), 0);
     let to = (WINDOW, rank(1));
-    let begun = adis[0].with_one_sided(|one| {
+    let begun = all.adis[0].with_one_sided(|one| {
         one.push(to, 0, &put) && one.await_answer(to, awaited, into).is_some()
     });
     assert_eq!(begun, Some(true));
-    assert!(adis[0].has_to_send() && !adis[0].is_quiet());
-    let mut go = |at| step(at, &mut adis, &mut wires, &mut buffers);
-    assert_eq!(go(0), (2, true), "the put, and what is asked for");
-    assert_eq!(go(0), (0, false));
-    assert_eq!(go(1), (1, true), "the answer");
-    assert_eq!(go(1), (0, false));
-    assert_eq!(go(0), (0, true), "it has come");
-    assert!(adis[0].is_quiet() && !adis[0].has_to_send());
-    assert_eq!(buffers[1].0[0][3..8], [0, 7, 7, 7, 0]);
-    assert_eq!(buffers[0].0[1][..5], [0, 7, 7, 7, 0]);
-    assert!(adis.iter().all(|adi| adi.stats().layer.malformed == 0));
+    assert!(all.adis[0].has_to_send() && !all.adis[0].is_quiet());
+    assert_eq!(all.step(0), (2, true), "the put, and what is asked for");
+    assert_eq!(all.step(0), (0, false));
+    assert_eq!(all.step(1), (1, true), "the answer");
+    assert_eq!(all.step(1), (0, false));
+    assert_eq!(all.step(0), (0, true), "it has come");
+    assert!(all.adis[0].is_quiet() && !all.adis[0].has_to_send());
+    assert_eq!(all.buffers[1].0[0][3..8], [0, 7, 7, 7, 0]);
+    assert_eq!(all.buffers[0].0[1][..5], [0, 7, 7, 7, 0]);
+    let malformed = |adi: &Adi| adi.stats().layer.malformed;
+    assert!(all.adis.iter().all(|adi| malformed(adi) == 0));
+}
+
+#[test]
+fn a_step_sends_so_many_packets_of_windows_at_most() {
+    const BYTES: usize = 600;
+    let gets = STEP_PACKETS + 8;
+    let mut all = Devices::new(BYTES);
+    let bytes: Vec<u8> = (0..BYTES).map(|at| at as u8).collect();
+    all.buffers[1].0[0].clone_from(&bytes);
+    let into = (Span::model(ORIGIN, 2048), 0);
+    let len = BYTES as u32;
+    for _ in 0..gets {
+        let awaited = Awaited::Data { place: 0, len };
+        let get = all.adis[0].with_one_sided(|one| {
+            let name = one.await_answer((WINDOW, rank(1)), awaited, into);
+            name.is_some()
+        });
+        assert_eq!(get, Some(true));
+    }
+    assert_eq!(all.step(0), (STEP_PACKETS, true));
+    assert_eq!(all.step(0), (8, true));
+    assert_eq!(all.step(0), (0, false));
+    while (0..2).any(|at| all.step(at).1) {}
+    assert_eq!(all.buffers[0].0[1][..BYTES], bytes);
+    let awaits = all.adis[0].with_one_sided(|one| one.awaits(WINDOW, None));
+    assert_eq!(awaits, Some(false));
+    assert!(all.adis.iter().all(|adi| adi.stats().layer.malformed == 0));
+}
+
+/// A step that does nothing but that says so.
+#[test]
+fn what_is_done_without_a_packet_is_a_step() {
+    let mut all = Devices::new(16);
+    let opening = Opening {
+        sort: Sort::Lock {
+            target: rank(0),
+            is_exclusive: true,
+        },
+        members: &[],
+        checks: true,
+    };
+    let epoch = all.adis[0].with_one_sided(|one| one.open(WINDOW, opening, None));
+    let opened = epochs::Watch::Opened(epoch.flatten().expect("room"));
+    assert!(!all.adis[0].is_over(WINDOW, opened));
+    assert_eq!(all.step(0), (0, true));
+    assert!(all.adis[0].is_over(WINDOW, opened));
+    assert_eq!(all.step(0), (0, false));
 }

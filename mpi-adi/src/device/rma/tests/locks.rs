@@ -152,3 +152,48 @@ fn who_asks_for_other_locks_while_it_waits_leaves_the_queue() {
     rig.requests[1].push_back((rank(0), 0, None, urgent.to_vec()));
     assert_eq!(rig.take(1), Err(Malformed));
 }
+
+/// As soon as the one before it gives the lock back, and at once if it asks again.
+#[test]
+fn who_had_the_lock_last_is_behind_all_that_wait() {
+    let mut rig = Rig::new(5, 8);
+    let ask = |rig: &mut Rig, at| {
+        rig.synchronize(at, 0, Kind::Lock, wire::EXCLUSIVE);
+        rig.leave(at);
+        while rig.take(0).expect("sound") {}
+    };
+    ask(&mut rig, 1);
+    ask(&mut rig, 2);
+    rig.settle();
+    unlock(&mut rig, 1);
+    assert_eq!(holders(&mut rig), [2]);
+    ask(&mut rig, 1);
+    ask(&mut rig, 3);
+    unlock(&mut rig, 2);
+    assert_eq!(holders(&mut rig), [3]);
+    rig.window(3).clear(rank(0), Flags::HELD);
+    rig.synchronize(3, 0, Kind::Unlock, 0);
+    ask(&mut rig, 3);
+    rig.settle();
+    assert_eq!(holders(&mut rig), [1]);
+}
+
+/// The grant may come when the program has closed the epoch: the lock is given back then.
+#[test]
+fn a_lock_of_all_ends_when_what_was_asked_for_has_been_given_back() {
+    let mut rig = Rig::new(3, 8);
+    rig.synchronize(2, 0, Kind::Lock, wire::EXCLUSIVE);
+    rig.settle();
+    let told = ticket();
+    let epoch = rig.begin(1, Sort::LockAll, &[], ticket());
+    assert!(!rig.all[1].can_access(WINDOW, epoch, rank(0)));
+    rig.settle();
+    rig.all[1].close(WINDOW, epoch, Some(told));
+    rig.settle();
+    assert_eq!(told.ended(), None, "2 has it");
+    unlock(&mut rig, 2);
+    assert_eq!((told.ended(), holders(&mut rig)), (Some(false), vec![]));
+    rig.synchronize(2, 0, Kind::Lock, wire::EXCLUSIVE);
+    rig.settle();
+    assert_eq!(holders(&mut rig), [2]);
+}

@@ -6,14 +6,17 @@ use msg_layer::handler::Malformed;
 use msg_layer::header::{Place, SHORT_BYTES};
 
 use super::deferred::Operation;
-use super::epochs::{Opening, Sort};
+use super::epochs::{Opening, Sort, Ticket};
 use super::wire::{HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES, Said, emit_piece};
 use super::*;
 
+mod beside;
 mod device;
 mod locks;
 mod operations;
+mod questions;
 mod refused;
+mod tickets;
 
 const WINDOW: Context = 6;
 
@@ -210,6 +213,64 @@ impl Rig {
         let bytes = get_request(&mut packet, WINDOW, place, len);
         let awaited = Awaited::Data { place, len };
         self.ask(from, to, awaited, offset, &packet[..bytes]);
+    }
+}
+
+/// Epochs, and what is done in them; calls that wait for nothing.
+impl Rig {
+    fn begin(&mut self, at: usize, sort: Sort, members: &[Rank], told: &'static Ticket) -> Serial {
+        let opening = Opening {
+            sort,
+            members,
+            checks: true,
+        };
+        let epoch = self.all[at].open(WINDOW, opening, Some(told));
+        epoch.expect("room")
+    }
+
+    /// A put of 4 bytes in an epoch of process `at`.
+    fn put(&mut self, of: (usize, Serial, usize), place: usize) -> &'static Ticket {
+        self.record(of, Kind::Put, place, 4).1
+    }
+
+    fn record(
+        &mut self,
+        (at, epoch, target): (usize, Serial, usize),
+        kind: Kind,
+        place: usize,
+        len: usize,
+    ) -> (Serial, &'static Ticket) {
+        let here = Span::model(ORIGIN, len);
+        let operation = Operation {
+            head: Head::new(kind, WINDOW),
+            from: if kind == Kind::Put { here } else { Span::EMPTY },
+            compare: Span::EMPTY,
+            into: if kind == Kind::Get { here } else { Span::EMPTY },
+            to: Span::model(place, len),
+            len,
+            unit: 1,
+        };
+        let told = ticket();
+        let of = (WINDOW, epoch, rank(target));
+        let serial = self.all[at].defer(of, operation, Some(told));
+        (serial.expect("room"), told)
+    }
+
+    fn end(&mut self, at: usize, epoch: Serial) -> &'static Ticket {
+        let told = ticket();
+        self.all[at].close(WINDOW, epoch, Some(told));
+        told
+    }
+}
+
+fn ticket() -> &'static Ticket {
+    Box::leak(Box::default())
+}
+
+fn lock(target: usize) -> Sort {
+    Sort::Lock {
+        target: rank(target),
+        is_exclusive: true,
     }
 }
 

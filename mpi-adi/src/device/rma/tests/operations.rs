@@ -117,6 +117,64 @@ fn a_fetch_gives_what_was_there_and_a_comparison_replaces_what_is_equal() {
     }
 }
 
+/// An answer's bytes, and a packet's: one more is something else.
+#[test]
+fn results_are_as_long_as_an_answer_or_as_a_packet() {
+    let mut rig = Rig::new(2, 256);
+    rig.buffers[1].0[0] = (0..=255).collect();
+    let before = rig.buffers[1].0[0].clone();
+    for (len, packets) in [(16, 0), (17, 1), (MOST_BYTES, 1)] {
+        let fetch = packet(Kind::Fetch, 1, 0, &vec![0; len]);
+        rig.ask(0, 1, Awaited::Result(len as u32), 0, &fetch);
+        rig.leave(0);
+        assert_eq!(rig.take(1), Ok(true));
+        assert_eq!((rig.answers[0].len(), rig.leave(1)), (1 - packets, packets));
+        rig.settle();
+        assert_eq!(rig.buffers[0].0[1][..len], before[..len]);
+    }
+    let mut compare = packet(Kind::Compare, 0, 0, &[&before[..16], &[9; 16]].concat());
+    compare[HEAD_BYTES + 8] = 16;
+    rig.ask(0, 1, Awaited::Result(16), 0, &compare);
+    rig.settle();
+    assert_eq!(rig.buffers[1].0[0][..16], [9; 16]);
+    assert_eq!(rig.buffers[1].0[0][16..], before[16..]);
+}
+
+#[test]
+fn a_window_says_how_large_it_is_and_how_places_are_counted() {
+    let mut rig = Rig::new(2, 300);
+    rig.window(1).disp_unit = 8;
+    let mut size = [0; HEAD_BYTES];
+    Head::new(Kind::Size, WINDOW).emit(&mut size);
+    rig.ask(0, 1, Awaited::Result(16), 0, &size);
+    rig.settle();
+    let answer = &rig.buffers[0].0[1];
+    assert_eq!(answer[..8], 300u64.to_le_bytes());
+    assert_eq!(answer[8..16], 8u64.to_le_bytes());
+}
+
+#[test]
+fn a_get_that_is_answered_reads_its_own_bytes_and_no_others() {
+    let mut rig = Rig::new(2, 64);
+    rig.get(0, 1, (8, 40), 0);
+    rig.leave(0);
+    assert_eq!(rig.take(1), Ok(true));
+    for (place, len, reads) in [
+        (0, 8, false),
+        (0, 9, true),
+        (0, 64, true),
+        (8, 40, true),
+        (20, 2, true),
+        (47, 1, true),
+        (48, 4, false),
+        (60, 4, false),
+    ] {
+        assert_eq!(rig.all[1].reads(Span::model(place, len)), reads, "{place}");
+    }
+    rig.settle();
+    assert!(!rig.all[1].reads(Span::model(0, 64)));
+}
+
 #[test]
 fn long_results_are_refused_unchanged_when_there_is_no_place_to_keep_them() {
     let mut rig = Rig::new(RESULTS + 2, 64);

@@ -22,6 +22,12 @@ fn packets_that_contradict_themselves_or_the_window_are_refused() {
     let mut fetch = packet(Kind::Fetch, 1, 0, &[1; 40]);
     fetch[HEAD_BYTES + 8] = 39;
     let compare = packet(Kind::Compare, 1, 0, &[1; 7]);
+    let mut odd = packet(Kind::Compare, 1, 0, &[1; 7]);
+    odd[HEAD_BYTES + 8] = 5;
+    let mut long_compare = packet(Kind::Compare, 1, 0, &[1; 34]);
+    long_compare[HEAD_BYTES + 8] = 17;
+    let mut long_fetch = packet(Kind::Fetch, 1, 0, &[]);
+    long_fetch[HEAD_BYTES + 8] = MOST_BYTES as u8 + 1;
     let unknown = packet(Kind::Accumulate, 0, 0, &[1; 8]);
     let empty: Vec<u8> = Vec::new();
     let hostile = [
@@ -33,6 +39,9 @@ fn packets_that_contradict_themselves_or_the_window_are_refused() {
         &cut,
         &fetch,
         &compare,
+        &odd,
+        &long_compare,
+        &long_fetch,
         &unknown,
         &empty,
         &[99; 20],
@@ -76,5 +85,45 @@ fn answers_and_data_that_are_not_awaited_are_refused() {
         assert_eq!(rig.take(0), Err(Malformed));
     }
     rig.settle();
+    assert!(!rig.all[0].awaits(WINDOW, None));
+}
+
+#[test]
+fn who_is_not_below_has_not_come_to_a_fence() {
+    let mut rig = Rig::new(4, 8);
+    let mut arrived = [0; HEAD_BYTES];
+    Head::new(Kind::Arrived, WINDOW).emit(&mut arrived);
+    // Below 0 are 1 and 2, and 3 is below 2.
+    for (source, is_taken) in [(3, false), (1, true), (2, true), (2, false)] {
+        rig.requests[0].push_back((rank(source), 0, None, arrived.to_vec()));
+        let taken = rig.take(0);
+        assert_eq!(taken, if is_taken { Ok(true) } else { Err(Malformed) });
+    }
+}
+
+/// Of a get that is refused nothing has come, and it has been asked for.
+#[test]
+fn what_contradicts_a_get_is_refused() {
+    let mut rig = Rig::new(2, 64);
+    rig.get(0, 1, (0, 40), 0);
+    let index = rig.all[0].slots.iter().position(origin::Slot::is_in_use);
+    let name = rig.all[0].name(index.expect("a slot"));
+    let hear = |rig: &mut Rig| {
+        let refused = Said::Refused.about(name);
+        rig.answers[0].push_back((rank(1), refused, None, vec![0; 16]));
+        rig.hear(0)
+    };
+    assert_eq!(hear(&mut rig), Err(Malformed), "it has not been asked for");
+    rig.leave(0);
+    let data = |rig: &mut Rig, offset, len| {
+        let target = name.into();
+        let place = Some(Place { target, offset });
+        rig.requests[0].push_back((rank(1), 0, place, vec![1; len]));
+        rig.take(0)
+    };
+    assert_eq!(data(&mut rig, 0, 32), Ok(true));
+    assert_eq!(hear(&mut rig), Err(Malformed), "a part has come");
+    assert_eq!(data(&mut rig, 32, 9), Err(Malformed), "one too many");
+    assert_eq!(data(&mut rig, 32, 8), Ok(true));
     assert!(!rig.all[0].awaits(WINDOW, None));
 }
