@@ -109,7 +109,14 @@ impl<'m, L: Link> Torus<'m, L> {
     /// step.
     #[inline]
     pub fn is_at_rest(&self) -> bool {
-        self.router.outputs().is_within(self.held) && !self.router.has_received()
+        self.is_given() && !self.router.has_received()
+    }
+
+    /// Whether the last step, or half of one, has given the links all that they take. What leaves by one link may have been
+    /// in front of something for a link that had had its turn.
+    #[inline]
+    pub fn is_given(&self) -> bool {
+        self.router.outputs().is_within(self.held)
     }
 
     /// Whether a link is behind or full, for whose sake something waits. Right after a step.

@@ -11,7 +11,8 @@ use mpi_adi::Adi;
 use mpi_adi::matching::Matching;
 use mpi_adi::memory::{MODEL_KEYS, RawMemory, Span, UserMemory};
 use mpi_adi::protocol::Sound;
-use net_torus::BODY_BYTES;
+use net_torus::torus::Torus;
+use net_torus::{BODY_BYTES, Link};
 
 use super::events::Events;
 use super::schedule::{Phase, Shared};
@@ -77,7 +78,11 @@ impl<E: Matching> Shared<'_, E> {
         while !self.is_over() {
             let (now, rank) = events.borrow_mut().next(self.wires.horizon())?;
             self.wires.now.set(now);
-            let moved = self.body(rank).torus.borrow_mut().step(now);
+            let moved = {
+                let torus = &mut *self.body(rank).torus.borrow_mut();
+                let taken = torus.take_frames(now);
+                give_all(torus, now) || taken
+            };
             let processor = &self.processors[rank];
             if now < processor.busy_until.get() {
                 continue;
@@ -166,7 +171,7 @@ impl<E: Matching> Shared<'_, E> {
         };
         let moved = adi.progress(&mut hands, memory);
         let packets = hands.packets;
-        torus.give_frames(now);
+        give_all(torus, now);
         self.spend(
             rank,
             packets * costs.packet_ns + u64::from(moved && packets == 0),
@@ -177,4 +182,12 @@ impl<E: Matching> Shared<'_, E> {
         self.processors[rank].owes.set(owes);
         moved
     }
+}
+
+/// Gives the links all that they take now, since nobody looks at the node again before something happens to it. True if there
+/// was anything.
+fn give_all<L: Link>(torus: &mut Torus<'_, L>, now: u64) -> bool {
+    let given = torus.give_frames(now);
+    while !torus.is_given() && torus.give_frames(now) {}
+    given
 }
