@@ -1,5 +1,7 @@
 //! The engine beside a list, in lock step; and how much it looks at.
 
+mod counts;
+
 use super::{Indexed, Matching};
 use crate::device::config::boxed;
 use crate::device::envelope::{Envelope, Pattern, Rank};
@@ -396,7 +398,7 @@ fn borrowed_memory_is_searched_as_fast() {
 }
 
 /// A loan that follows a smaller one under its number keeps what has been entered of it when a search comes to blocks
-/// that the smaller one did not have.
+/// that the smaller one did not have. One that follows a larger one has places enough.
 #[test]
 fn a_larger_loan_in_the_place_of_a_smaller_one_keeps_its_entries() {
     let mut ours = Queues::<Indexed>::new(8, 1);
@@ -406,7 +408,7 @@ fn a_larger_loan_in_the_place_of_a_smaller_one_keeps_its_entries() {
         context: 0,
     };
     let missing = Pattern::new(None, Some(1000), 0);
-    for (heap, count) in [(64, 48), (4000, 600)] {
+    for (heap, count) in [(64, 48), (4000, 600), (64, 48)] {
         ours.heap = Heap(heap);
         for tag in 0..count {
             assert!(ours.message(envelope(tag)).is_err_and(|at| at.is_some()));
