@@ -1,9 +1,10 @@
-//! For tests: an engine with a pool and MPI memory of its own, and the comparison of two.
+//! For tests: an engine with a pool and MPI memory of its own, and the comparison of two; and what is true of all.
 #![forbid(unsafe_code)]
 
 use core::hash::Hasher;
 use std::collections::hash_map::DefaultHasher;
 
+use super::choice::{Choice, WithEngine};
 use super::engine::Matching;
 use super::lists::Lists;
 use super::queues::{Element, Queues};
@@ -311,4 +312,47 @@ pub(super) fn order<D: Design>(rig: &Rig<Split<D>>) -> Vec<Envelope> {
     records.sort_by_key(|&(serial, _)| serial);
     let envelopes = records.iter().map(|&(_, at)| rig.region.envelope(at));
     envelopes.collect()
+}
+
+/// Hops that searches of every engine take where there are few entries, in its own way.
+struct FewHops;
+
+impl WithEngine for FewHops {
+    type Output = [u64; 4];
+
+    fn run<E: Matching>(self) -> [u64; 4] {
+        let mut rig = Rig::<E>::new(40, 40);
+        for tag in [3, 2, 1] {
+            rig.post(envelope(7, tag, 0).pattern());
+        }
+        for tag in [5, 4] {
+            rig.record(envelope(7, tag, 0)).unwrap();
+        }
+        let before = rig.engine.measures();
+        let hops = [
+            rig.hops(|rig| assert!(rig.is_idle(2))),
+            rig.hops(|rig| assert!(!rig.is_idle(0))),
+            rig.hops(|rig| assert_eq!(rig.withdraw(2), None)),
+            rig.hops(|rig| assert!(rig.withdraw(1).is_some())),
+        ];
+        let after = rig.engine.measures();
+        assert_eq!(after.searches - before.searches, 2, "{}", E::NAME);
+        assert_eq!(after.longest, 2, "{}", E::NAME);
+        hops
+    }
+}
+
+#[test]
+fn whether_a_context_is_idle_is_no_search_but_its_hops_count() {
+    for &choice in Choice::ALL {
+        let idle = match choice {
+            // It asks the pool, which counts the receives of a context that is not idle.
+            Choice::Default => [2, 1],
+            // One that is posted says that it is not idle.
+            Choice::List => [3 + 2, 1],
+            _ => [3 + 2, 1 + 1],
+        };
+        let expected = [idle[0], idle[1], 2, 2];
+        assert_eq!(choice.with(FewHops), expected, "{choice}");
+    }
 }

@@ -56,6 +56,32 @@ fn the_second_call_has_as_many_queues_as_the_first_one_looked_at() {
     );
 }
 
+/// Each collective of so many communicators has a set of its own, which it keeps when another communicator ends.
+#[test]
+fn sets_are_of_a_collective_in_a_communicator() {
+    let contexts = (0..COMMUNICATORS as Context).map(|number| 2 * number + 1);
+    let sets = contexts.flat_map(|context| (0..OPERATIONS).map(move |of| place(of, context)));
+    let mut sets: Vec<usize> = sets.collect();
+    sets.sort_unstable();
+    assert!(
+        sets.into_iter()
+            .eq(0..COMMUNICATORS * usize::from(OPERATIONS))
+    );
+
+    let mut rig = Rig::<Col>::new(100, 1000);
+    for _ in 0..2 {
+        gather(&mut rig, 1..20, GATHER, 1);
+    }
+    rig.record(envelope(5, GATHER, 1)).unwrap();
+    let other = 1 + 2 * COMMUNICATORS as Context;
+    assert_eq!(place(GATHER as u8, other), place(GATHER as u8, 1));
+    assert!(rig.is_idle(other));
+    assert!(rig.receive(envelope(5, GATHER, 1).pattern()).is_ok());
+    rig.check();
+    let hops = rig.hops(|rig| gather(rig, 1..20, GATHER, 1));
+    assert_eq!(hops, 19 + 9 * 3 + 1);
+}
+
 #[test]
 fn posted_receives_are_profiled_by_the_arrivals_that_find_one() {
     let mut rig = Rig::<Col>::new(1, 1000);

@@ -78,6 +78,23 @@ fn there_are_no_more_queues_than_the_cap() {
     }
 }
 
+/// Partners are found beside others, and a search for a source that is none ends, at a free place.
+#[test]
+fn the_table_has_room_and_spreads_sources() {
+    for queues in 0..1000 {
+        let places = table_places(queues);
+        assert!(4 * queues < 3 * places, "{queues} in {places}");
+    }
+    let partners = Partners::<Slot>::new(10_000).unwrap();
+    let count = partners.table.len();
+    let mut places: Vec<usize> = (0..count as u32)
+        .map(|source| partners.place(Rank::new(source)))
+        .collect();
+    places.sort_unstable();
+    places.dedup();
+    assert!(places.len() > count * 3 / 4, "{} of {count}", places.len());
+}
+
 #[test]
 fn when_the_cap_allows_few_those_with_the_most_elements_become_partners() {
     let mut rig = Rig::<Pnp>::new(1, 2);

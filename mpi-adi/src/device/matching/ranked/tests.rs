@@ -7,6 +7,7 @@ use oorandom::Rand32;
 use rustc_hash::FxHasher;
 
 use crate::device::envelope::{Context, Envelope, Pattern, Rank, Tag};
+use crate::device::matching::arrivals::Ticket;
 use crate::device::matching::{FourD, Lists, Matching, PerRank};
 use crate::device::memory::blocks::{BLOCK_BYTES, Blocks};
 use crate::device::memory::region::{Holding, Region};
@@ -402,3 +403,54 @@ fn it_does_what_lists_do<E: Matching + Clone>(new: impl Fn() -> E) {
     }
 }
 for_each_engine!(it_does_what_lists_do);
+
+/// Numbers begin again where a test says that they have run out.
+#[test]
+fn numbers_are_as_few_as_a_test_says() {
+    let mut array = PerRank::new(BLOCKS, PEERS).unwrap();
+    array.limit_numbers(5);
+    let mut desk = Desk::new(array, BLOCKS);
+    for sender in 0..12 {
+        let End::Recorded(at) = desk.arrive(envelope(0, 1, 1), sender) else {
+            panic!("there is room");
+        };
+        assert_eq!(Ticket::of(&desk.region, at).number, sender % 5);
+        assert_eq!(desk.withdraw(sender), Some(at));
+    }
+}
+
+/// What a change looks at if something else was looked for before it.
+#[test]
+fn the_way_to_a_queue_counts_when_it_changes() {
+    let hops = |desk: &mut Desk<FourD>, change: &mut dyn FnMut(&mut Desk<FourD>)| {
+        let before = desk.engine.measures().traversals;
+        change(desk);
+        desk.engine.measures().traversals - before
+    };
+    let mut desk = Desk::new(FourD::new(BLOCKS, PEERS).unwrap(), BLOCKS);
+    (desk.open(0), desk.open(2));
+    let slot = desk.receive(exact(0, 3, 1)).unwrap_err();
+    assert!(desk.receive(exact(2, 3, 1)).is_err());
+    let [one, other] = [9, 299].map(|source| envelope(0, source, 1));
+    let End::Recorded(at) = desk.arrive(one, 0) else {
+        panic!("there is room");
+    };
+    assert_ne!(desk.arrive(other, 1), End::Refused);
+    let again = desk.region.record_only(&mut RawMemory, one, 0, 2).unwrap();
+    desk.probe(&other.pattern());
+    // The context's lead, the way, and the record.
+    let way = hops(&mut desk, &mut |desk| _ = desk.probe(&one.pattern())) - 2;
+    assert!(way > 0);
+    for record in [true, false] {
+        desk.probe(&other.pattern());
+        let change = hops(&mut desk, &mut |desk| match record {
+            true => desk.engine.record(&mut desk.region, again),
+            false => desk.engine.unrecord(&mut desk.region, at),
+        });
+        assert_eq!(change, way, "{record}");
+    }
+    // The lead of the second context is the second one.
+    desk.probe(&exact(2, 3, 1));
+    let near = hops(&mut desk, &mut |desk| desk.cancel(slot));
+    assert!(near > 0 && near < 10, "{near}");
+}
