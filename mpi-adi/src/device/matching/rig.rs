@@ -356,3 +356,30 @@ fn whether_a_context_is_idle_is_no_search_but_its_hops_count() {
         assert_eq!(choice.with(FewHops), expected, "{choice}");
     }
 }
+
+/// Whether so many receives have been reserved, and one more.
+struct Reserved;
+
+impl WithEngine for Reserved {
+    type Output = [bool; 3];
+
+    fn run<E: Matching>(self) -> [bool; 3] {
+        let mut rig = Rig::<E>::new(40, 40);
+        let before = rig.engine.has_reserved(9);
+        rig.engine.reserve(9).unwrap();
+        [
+            before,
+            rig.engine.has_reserved(9),
+            rig.engine.has_reserved(10),
+        ]
+    }
+}
+
+#[test]
+fn an_engine_knows_for_how_many_receives_it_has_room() {
+    for &choice in Choice::ALL {
+        // All others have room for as many as there are.
+        let is_made = choice != Choice::FourD;
+        assert_eq!(choice.with(Reserved), [is_made, true, is_made], "{choice}");
+    }
+}

@@ -95,6 +95,15 @@ fn the_table_has_room_and_spreads_sources() {
     assert!(places.len() > count * 3 / 4, "{} of {count}", places.len());
 }
 
+/// The last two are one for a partner and one for all others.
+#[test]
+fn no_queue_is_left_while_there_is_room_for_a_partner() {
+    let mut rig = Rig::<Pnp>::new(1, 16);
+    post(&mut rig, (0..16).map(|source| (source, 100)));
+    assert_eq!(made(&rig), (32, 16));
+    rig.check();
+}
+
 #[test]
 fn when_the_cap_allows_few_those_with_the_most_elements_become_partners() {
     let mut rig = Rig::<Pnp>::new(1, 2);
