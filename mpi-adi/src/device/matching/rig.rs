@@ -338,6 +338,11 @@ impl WithEngine for FewHops {
         let after = rig.engine.measures();
         assert_eq!(after.searches - before.searches, 2, "{}", E::NAME);
         assert_eq!(after.longest, 2, "{}", E::NAME);
+        // Each by itself.
+        rig.post(envelope(7, 1, 4).pattern());
+        rig.record(envelope(7, 1, 6)).unwrap();
+        assert!([0, 4, 6].iter().all(|&context| !rig.is_idle(context)));
+        assert!(rig.is_idle(8));
         hops
     }
 }

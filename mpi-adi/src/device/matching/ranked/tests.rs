@@ -428,9 +428,7 @@ fn the_way_to_a_queue_counts_when_it_changes() {
         desk.engine.measures().traversals - before
     };
     let mut desk = Desk::new(FourD::new(BLOCKS, PEERS).unwrap(), BLOCKS);
-    (desk.open(0), desk.open(2));
-    let slot = desk.receive(exact(0, 3, 1)).unwrap_err();
-    assert!(desk.receive(exact(2, 3, 1)).is_err());
+    desk.open(0);
     let [one, other] = [9, 299].map(|source| envelope(0, source, 1));
     let End::Recorded(at) = desk.arrive(one, 0) else {
         panic!("there is room");
@@ -449,8 +447,19 @@ fn the_way_to_a_queue_counts_when_it_changes() {
         });
         assert_eq!(change, way, "{record}");
     }
-    // The lead of the second context is the second one.
-    desk.probe(&exact(2, 3, 1));
-    let near = hops(&mut desk, &mut |desk| desk.cancel(slot));
-    assert!(near > 0 && near < 10, "{near}");
+}
+
+/// A change looks for its context's lead if another one was looked for before it.
+#[test]
+fn the_way_to_a_context_counts_when_it_changes() {
+    let mut desk = Desk::new(PerRank::new(BLOCKS, PEERS).unwrap(), BLOCKS);
+    for context in [0, 2, 4] {
+        desk.open(context);
+    }
+    let slots = [4, 2, 4].map(|context| desk.receive(exact(context, 3, 1)).unwrap_err());
+    for (slot, hops) in slots.into_iter().zip([0, 2, 3]) {
+        let before = desk.engine.measures().traversals;
+        desk.cancel(slot);
+        assert_eq!(desk.engine.measures().traversals - before, hops);
+    }
 }
