@@ -351,7 +351,7 @@ impl WithEngine for FewHops {
 fn whether_a_context_is_idle_is_no_search_but_its_hops_count() {
     for &choice in Choice::ALL {
         let idle = match choice {
-            // It asks the pool, which counts the receives of a context that is not idle.
+            // It asks the pool for receives, which counts no hops.
             Choice::Default => [2, 1],
             // One that is posted says that it is not idle.
             Choice::List => [3 + 2, 1],
