@@ -85,9 +85,6 @@ pub(super) fn send(
     Ok(())
 }
 
-/// Nanoseconds for which a send into a full buffer waits for news.
-const NEWS_NS: u64 = 1_000_000_000;
-
 /// A place for `len` bytes, when what has been delivered is reclaimed. News of that may be on its way, or a receiver
 /// may not have come to telling it: a program that knows from messages of its own that its messages have been received
 /// may take it that their room is free.
@@ -103,7 +100,7 @@ fn place_after_news(
         call::look(env, note, |adi, kernel| {
             while kernel.poll(adi) {}
             let now = kernel.now();
-            is_over |= now - *start.get_or_insert(now) > NEWS_NS;
+            is_over |= now - *start.get_or_insert(now) > kernel.patience();
         });
         room.reclaim(env, note);
         let place = room.anywhere(len);

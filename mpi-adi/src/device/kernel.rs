@@ -31,6 +31,12 @@ pub trait Kernel<E = Engine> {
         1
     }
 
+    /// Nanoseconds for which a call looks for news that may never come, such as room in the program's buffer: as long as a
+    /// host that is busy may hold up another process, where there is one.
+    fn patience(&self) -> u64 {
+        1_000_000_000
+    }
+
     /// The program's heap; `None` where the carrier does not know.
     fn heap(&self) -> Option<Heap> {
         None

@@ -31,6 +31,9 @@ struct NodeKernel<'a, 'b, 'm, E> {
     has_slept: bool,
 }
 
+/// How long a call looks for news that may never come.
+const PATIENCE_NS: u64 = 10_000_000;
+
 impl<E: Matching> Kernel<E> for NodeKernel<'_, '_, '_, E> {
     fn poll(&mut self, adi: &mut Adi<Sound, E>) -> bool {
         let Node { rank, yielder, .. } = *self.node;
@@ -48,6 +51,11 @@ impl<E: Matching> Kernel<E> for NodeKernel<'_, '_, '_, E> {
 
     fn now(&self) -> u64 {
         self.node.shared.now(self.node.rank)
+    }
+
+    /// No host holds anybody up in virtual time, of which each look takes a call's.
+    fn patience(&self) -> u64 {
+        PATIENCE_NS
     }
 
     fn count(&mut self, adi: &Adi<Sound, E>) {
