@@ -141,6 +141,7 @@ impl Merge {
             return;
         }
         let mut list = head;
+        // One is free: there are fewer lists than a `u32` counts.
         for place in &mut self.places {
             match place.take() {
                 None => {
@@ -150,8 +151,6 @@ impl Merge {
                 Some(before) => list = merged(region, Some(before), list),
             }
         }
-        // More lists than a `u32` counts: none is lost.
-        self.places[u32::BITS as usize - 1] = list;
     }
 
     /// The first of all; they are linked forwards.

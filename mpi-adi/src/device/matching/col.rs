@@ -328,11 +328,10 @@ impl<I: Element> Queues<I> for Collectives<I> {
         let Some((operation, source)) = exact(want) else {
             return self.find_anywhere(search);
         };
-        let before = search.hops();
         let profiled = search.list(&self.profiling);
         if let Some(operation) = operation {
             if profiled {
-                self.found(operation, want.context(), search.hops() - before);
+                self.found(operation, want.context(), search.hops());
             } else {
                 let mut levels = self.levels(operation);
                 levels.any(|level| search.listed(&self.dedicated[level.queue(source)]));
