@@ -125,8 +125,7 @@ fn flashing_says_what_is_missing() {
     let flash = |script: Option<&str>| {
         let _ = fs::remove_file(&tool);
         if let Some(script) = script {
-            fs::write(&tool, format!("#!/bin/sh\n{script}\n")).unwrap();
-            fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+            stand_in(&tool, script);
         }
         let killer = harness::program("killer.c");
         let words = ["flash", "--torus", "2x1x1", "--node", "1,0,0", &killer];
@@ -154,6 +153,12 @@ fn flashing_says_what_is_missing() {
         "{said}"
     );
     assert_eq!(steps[2], "reset --chip STM32F405RG");
+}
+
+/// Something that stands in for probe-rs, under its own name.
+fn stand_in(tool: &str, script: &str) {
+    fs::write(tool, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(tool, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// Whether the real one is on this machine.
@@ -249,8 +254,7 @@ fn a_crate_of_ones_own_is_flashed_by_cargo_run() {
     }
     fs::copy(harness::root().join("Cargo.lock"), own.join("Cargo.lock")).unwrap();
     let (said, tool) = (folder.path("said"), folder.path("probe-rs"));
-    fs::write(&tool, format!("#!/bin/sh\necho $@ > {said}\n")).unwrap();
-    fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+    stand_in(&tool, &format!("echo $@ > {said}"));
     let path = format!("{}:{}", folder.0.display(), std::env::var("PATH").unwrap());
     // Where what is the same for all programs has been compiled, in the profile that the nodes' images have.
     let target = harness::root().join("target/midplane/installed");

@@ -863,7 +863,6 @@ mod tests {
     }
 
     // A table of cases, longer than a screen.
-    /// A table, longer than a screen.
     #[test]
     fn wrong_words_are_named() {
         for (text, error) in [

@@ -68,12 +68,17 @@ fn find_group(table: &mut Groups, is_it: impl Fn(&[Rank]) -> bool) -> Option<c_i
 
 /// Enters a group; its handle. An empty one is MPI_GROUP_EMPTY.
 fn enter_group(table: &mut Groups, members: Vec<Rank>) -> Result<c_int, Error> {
-    if members.is_empty() {
-        return Ok(MPI_GROUP_EMPTY);
-    }
     match find_group(table, |others| others == members) {
         Some(handle) => Ok(handle),
-        None => table.add(Group { members, uses: 1 }),
+        None => add_group(table, members),
+    }
+}
+
+/// The same, of members that no group in the table has.
+fn add_group(table: &mut Groups, members: Vec<Rank>) -> Result<c_int, Error> {
+    match members.is_empty() {
+        true => Ok(MPI_GROUP_EMPTY),
+        false => table.add(Group { members, uses: 1 }),
     }
 }
 
@@ -108,7 +113,7 @@ pub(super) fn enter_members(of: comm::Group<'_>) -> Result<c_int, Error> {
     }
     let mut members = Members::with_room(size)?;
     members.append(ranks);
-    enter_group(&mut table, members.done())
+    add_group(&mut table, members.done())
 }
 
 #[unsafe(export_name = "PMPI_Comm_group")]

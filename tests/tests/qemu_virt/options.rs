@@ -4,7 +4,6 @@ use crate::harness::*;
 use std::fs;
 
 // A table of cases, longer than a screen.
-/// A table, longer than a screen.
 #[test]
 fn bad_input_is_refused_with_one_line() {
     let killer = program("killer.c");

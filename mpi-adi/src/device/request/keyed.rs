@@ -434,8 +434,6 @@ mod tests {
         (own, others.len())
     }
 
-    /// Sends and receives mixed, each taken out from wherever it is, while buckets are split: of each key the table
-    /// has what was entered and has not been taken out, in the order of entering.
     #[test]
     fn each_kind_has_the_pattern_of_it_that_matches() {
         let (source, tag, context) = (Rank::new(5), 6, 7);
@@ -499,6 +497,8 @@ mod tests {
         assert!(all < 3 * 2000, "{all}");
     }
 
+    /// Sends and receives mixed, each taken out from wherever it is, while buckets are split: of each key the table
+    /// has what was entered and has not been taken out, in the order of entering.
     #[test]
     fn equal_keys_stay_in_order_among_others() {
         let mut others = 0;

@@ -107,10 +107,7 @@ fn a_step_sends_so_many_packets_of_windows_at_most() {
 fn what_is_done_without_a_packet_is_a_step() {
     let mut all = Devices::new(16);
     let opening = Opening {
-        sort: Sort::Lock {
-            target: rank(0),
-            is_exclusive: true,
-        },
+        sort: lock(0),
         members: &[],
         checks: true,
     };

@@ -64,10 +64,7 @@ fn a_lock_of_ones_own_that_comes_free_is_a_move() {
     rig.synchronize(1, 0, Kind::Lock, 1);
     rig.settle();
     let opening = Opening {
-        sort: Sort::Lock {
-            target: rank(0),
-            is_exclusive: true,
-        },
+        sort: lock(0),
         members: &[],
         checks: true,
     };
