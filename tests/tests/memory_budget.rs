@@ -133,6 +133,7 @@ impl WithEngine for Terms {
         };
         let of_contexts = 4 * E::context_bytes(peers);
         assert_eq!(taken(more) - taken(device), of_contexts, "{name}, contexts");
+        contexts_may_find_no_room(device, of_contexts, name);
         // As many receives as make the engine's memory for them grow once, and the pool's by a chunk.
         let receives = |count: usize| {
             move || {
@@ -153,6 +154,30 @@ impl WithEngine for Terms {
             (expected..expected + LEAST_LIST).contains(&of_receives),
             "{name}, receives: {of_receives} for {expected}"
         );
+    }
+}
+
+/// Contexts for which an engine has no memory are kept among all others, and leave nothing behind: those that are opened
+/// when there is memory again take as much as ever.
+fn contexts_may_find_no_room<E: Matching>(
+    device: impl Fn() -> Adi<Sound, E>,
+    of_contexts: usize,
+    name: &str,
+) {
+    let steps = 16;
+    for left in (0..steps).map(|step| of_contexts * step / steps) {
+        let mut adi = device();
+        let before = ALLOCATOR.allocated();
+        ALLOCATOR
+            .set_limit(before + left)
+            .expect("no less than what is allocated");
+        adi.open_context(4);
+        adi.open_context(6);
+        ALLOCATOR.set_limit(usize::MAX).expect("no limit");
+        adi.open_context(4);
+        adi.open_context(6);
+        let bytes = ALLOCATOR.allocated() - before;
+        assert_eq!(bytes, of_contexts, "{name}, {left} bytes at first");
     }
 }
 

@@ -213,6 +213,12 @@ fn a_window_takes_what_is_said_of_it() {
         let here = Rank::new(0);
         let mut all = Box::new(OneSided::new(here, memory::combine, memory::walk));
         let before = ALLOCATOR.allocated();
+        ALLOCATOR
+            .set_limit(before)
+            .expect("no less than what is allocated");
+        let has_room = all.prepare();
+        ALLOCATOR.set_limit(usize::MAX).expect("no limit");
+        assert!(!has_room, "with no byte left");
         assert!(all.prepare());
         let peers = vec![Peer::default(); size].into_boxed_slice();
         let members = ((0..size as u32).map(Rank::new), here);

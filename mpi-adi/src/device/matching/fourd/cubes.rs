@@ -495,3 +495,27 @@ impl ByRank for Cubes {
         self.cursor = Some(place);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pool that grows by one place at a time has an eighth more than it needs, at most, each time that it takes
+    /// memory; one that grows at once has what it needs. Nothing is taken while there is room.
+    #[test]
+    fn a_pool_grows_by_an_eighth() {
+        let mut pool: Vec<u32> = Vec::new();
+        let mut room = 0;
+        for len in 1..=1000 {
+            assert_eq!(grow(&mut pool, len), Ok(()));
+            if room < len {
+                room = (len - 1) + (len - 1).div_euclid(8).max(1);
+            }
+            assert_eq!((pool.len(), pool.capacity()), (len, room));
+        }
+        assert_eq!(grow(&mut pool, 10), Ok(()));
+        assert_eq!((pool.len(), pool.capacity()), (1000, room));
+        assert_eq!(grow(&mut pool, 3000), Ok(()));
+        assert_eq!((pool.len(), pool.capacity()), (3000, 3000));
+    }
+}
