@@ -1,4 +1,5 @@
-//! Programs in the style of the examples of rsmpi, each of which runs alone, too (`rsmpi/NAME.rs`).
+//! Programs in the style of the examples of rsmpi, each of which runs alone, too (`rsmpi/NAME.rs`), and one that fails.
+//! Here they are built at one go.
 //!
 //!     rsmpi NAME
 //!
@@ -12,7 +13,7 @@
 extern crate kernel_rt as kernel;
 extern crate self as kernel_rt;
 
-pub use kernel::{eprintln, println};
+pub use kernel::{args, eprintln, println};
 
 /// In place of the kernel's: the program is to be called by its module's name.
 macro_rules! program {
@@ -46,6 +47,8 @@ mod dyn_communicator;
 mod environment;
 #[path = "rsmpi/errors.rs"]
 mod errors;
+#[path = "fail_panic.rs"]
+mod fail_panic;
 #[path = "rsmpi/gather.rs"]
 mod gather;
 #[path = "rsmpi/gather_varcount.rs"]
@@ -104,6 +107,7 @@ fn choose() -> i32 {
         dyn_communicator,
         environment,
         errors,
+        fail_panic,
         gather,
         gather_varcount,
         group,
@@ -123,14 +127,14 @@ fn choose() -> i32 {
         vector,
         window
     ];
-    let name = kernel::args().nth(1).unwrap_or_default();
+    let name = args().nth(1).unwrap_or_default();
     match programs.iter().find(|(known, _)| *known == name) {
         Some((_, run)) => {
             run();
             0
         }
         None => {
-            eprintln!("usage: rsmpi NAME: one of the files in rsmpi/");
+            eprintln!("usage: rsmpi NAME: one of the files in rsmpi/, or fail_panic");
             2
         }
     }

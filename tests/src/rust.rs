@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 
 use mpi_adi::rust::process::{Carried, carry, find_by};
 
-use crate::Node;
-use crate::cluster::running;
+use midplane_cluster::{Node, running};
 
 thread_local! {
     /// By rank: the processes of the cluster in this thread.

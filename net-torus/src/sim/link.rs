@@ -1,6 +1,5 @@
-//! Links in memory, and the memory of routers.
+//! Links in memory.
 
-use crate::chunk::{CHUNK_BYTES, Chunk};
 use crate::coord::{Direction, Shape};
 use crate::link::Link;
 use std::collections::VecDeque;
@@ -10,21 +9,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub const MTU: usize = 1514;
 /// Frames in flight per direction of a link; [`Link::transmit`] refuses more.
 pub const IN_FLIGHT: usize = 16;
-
-/// Bytes of a line of the host's caches.
-const LINE_BYTES: usize = 64;
-/// Chunks more that [`in_lines`] is to be given.
-pub const LINE_CHUNKS: usize = LINE_BYTES / CHUNK_BYTES;
-
-/// The chunks of `memory` that lie in a line of the host's caches each, and not across two: all but [`LINE_CHUNKS`].
-pub fn in_lines(memory: &mut [Chunk]) -> &mut [Chunk] {
-    let chunks = memory.len().saturating_sub(LINE_CHUNKS);
-    let bytes = memory.as_flattened_mut();
-    let skipped = bytes.as_ptr().align_offset(LINE_BYTES);
-    let (whole, _) = bytes.get_mut(skipped..).unwrap_or_default().as_chunks_mut();
-    let chunks = chunks.min(whole.len());
-    &mut whole[..chunks]
-}
 
 #[derive(Default)]
 struct Wire {
@@ -117,20 +101,4 @@ pub fn wire_torus(shape: &Shape) -> Vec<[Option<SimLink>; 6]> {
         }
     }
     nodes
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_chunk_lies_across_two_lines() {
-        let mut memory = vec![[0; CHUNK_BYTES]; 9 + LINE_CHUNKS];
-        for skipped in 0..LINE_CHUNKS {
-            let chunks = in_lines(&mut memory[skipped..]);
-            assert_eq!(chunks.len(), 9 - skipped);
-            assert_eq!(chunks.as_ptr().addr() % LINE_BYTES, 0);
-        }
-        assert!(in_lines(&mut memory[..LINE_CHUNKS]).is_empty());
-    }
 }

@@ -16,7 +16,7 @@ mod threads;
 mod traffic;
 
 pub use faulty::{Faults, Faulty};
-pub use link::{IN_FLIGHT, LINE_CHUNKS, MTU, SimLink, in_lines, pair, wire_torus};
+pub use link::{IN_FLIGHT, MTU, SimLink, pair, wire_torus};
 pub use network::{Config, Latencies, Network, SimError, Totals};
 pub use traffic::{Bound, HOT_FRACTION, Limit, Traffic};
 

@@ -8,11 +8,10 @@
 //!
 //! Everything is a function of the configuration and its seed, however many threads go through the parts of a machine.
 
-use super::link::{LINE_CHUNKS, in_lines};
 use super::part::{Mail, Part};
 use super::threads::run_together;
 use super::traffic::{Limit, Traffic};
-use crate::chunk::{CHUNK_BYTES, Chunk, PACKET_CHUNKS};
+use crate::chunk::{CHUNK_BYTES, Chunk, LINE_CHUNKS, PACKET_CHUNKS, in_lines};
 use crate::coord::{Coord, Shape};
 use crate::inject::Routing;
 use crate::router::{ConfigError, Router, Sizes};

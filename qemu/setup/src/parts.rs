@@ -1,19 +1,35 @@
-//! The two parts in which the workspace's tests are compiled, as arguments of cargo.
+//! The parts in which the workspace's tests are compiled, as arguments of cargo.
 //!
 //! The libraries' own tests are compiled without the features that others turn on, and rather fast than to be fast: they
 //! are small cases. All other tests run whole machines, for which `Cargo.toml` has the workspace optimised.
 
-/// The libraries.
-pub const LIBRARIES: [&str; 4] = ["net-torus", "msg-layer", "mpi-adi", "kernel-rt"];
+/// The libraries below the kernel.
+const BELOW: [&str; 3] = ["net-torus", "msg-layer", "mpi-adi"];
 
-/// The libraries by themselves.
+/// The libraries.
+pub const LIBRARIES: [&str; 4] = [BELOW[0], BELOW[1], BELOW[2], "kernel-rt"];
+
+/// The libraries below the kernel by themselves. The device's tests are many, and take ten times as long where it is not
+/// optimised at all.
+pub fn below_kernel() -> Vec<&'static str> {
+    by_themselves("profile.dev.package.mpi-adi.opt-level=1", &BELOW)
+}
+
+/// The kernel by itself, whose tests want little of the device.
+pub fn kernel() -> Vec<&'static str> {
+    by_themselves(UNOPTIMISED, &LIBRARIES[BELOW.len()..])
+}
+
+/// The libraries by themselves, with the device as [`kernel`] has it.
 pub fn libraries() -> Vec<&'static str> {
-    let packages = LIBRARIES.iter().flat_map(|name| ["--package", name]);
-    let config = [
-        "--config",
-        "profile.dev.package.mpi-adi.opt-level=1",
-        "--no-default-features",
-    ];
+    by_themselves(UNOPTIMISED, &LIBRARIES)
+}
+
+const UNOPTIMISED: &str = "profile.dev.package.mpi-adi.opt-level=0";
+
+fn by_themselves(config: &'static str, names: &[&'static str]) -> Vec<&'static str> {
+    let packages = names.iter().flat_map(|name| ["--package", name]);
+    let config = ["--config", config, "--no-default-features"];
     config.into_iter().chain(packages).collect()
 }
 

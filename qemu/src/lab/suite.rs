@@ -159,17 +159,19 @@ impl Lane {
     }
 }
 
-/// Runs these to their ends, and with these arguments one more when they are under way; whether all succeeded.
+/// Runs these to their ends, and one more with each of these arguments when they are under way, one after the other
+/// as far as they are compiled; whether all succeeded.
 fn run_lanes(
     lanes: &mut Vec<Lane>,
-    mut later: Option<&[String]>,
+    later: &[Vec<String>],
     signals: &Signals,
     counts: &mut Counts,
 ) -> Result<bool, Stop> {
     let mut succeeded = true;
-    while !lanes.is_empty() || later.is_some() {
+    let mut later = later.iter().peekable();
+    while !lanes.is_empty() || later.peek().is_some() {
         if lanes.iter().all(|lane| lane.is_running)
-            && let Some(arguments) = later.take()
+            && let Some(arguments) = later.next()
         {
             lanes.push(Lane::start(arguments)?);
         }
@@ -208,7 +210,7 @@ pub fn run() -> Result<u8, Stop> {
     let is_emulated = |name: &&str| EMULATED.concat().contains(name);
     let names = tests.iter().map(String::as_str);
     let others: Vec<&str> = names.filter(|name| !is_emulated(name)).collect();
-    let [machines, libraries] = [parts::machines(), parts::libraries()];
+    let machines = parts::machines();
     let named = |part: &[&'static str], kinds: &[&'static str], tests: &[&str]| {
         let words = [part, kinds].concat().into_iter().map(String::from);
         let tests = tests
@@ -217,7 +219,7 @@ pub fn run() -> Result<u8, Stop> {
         words.chain(tests).collect::<Vec<String>>()
     };
     let steps = [
-        (vec![named(&machines, &["--no-run"], &[])], None),
+        (vec![named(&machines, &["--no-run"], &[])], vec![]),
         // The libraries are compiled while machines wait for one another.
         (
             vec![
@@ -225,14 +227,17 @@ pub fn run() -> Result<u8, Stop> {
                 named(&machines, &[], EMULATED[0]),
                 named(&machines, &[], EMULATED[1]),
             ],
-            Some(named(&libraries, &["--tests"], &[])),
+            vec![
+                named(&parts::below_kernel(), &["--tests"], &[]),
+                named(&parts::kernel(), &["--tests"], &[]),
+            ],
         ),
         (
             vec![
                 named(&machines, &["--doc"], &[]),
-                named(&libraries, &["--doc"], &[]),
+                named(&parts::libraries(), &["--doc"], &[]),
             ],
-            None,
+            vec![],
         ),
     ];
     let mut counts = Counts::default();
@@ -242,7 +247,7 @@ pub fn run() -> Result<u8, Stop> {
         for arguments in step {
             lanes.push(Lane::start(&arguments)?);
         }
-        let ended = run_lanes(&mut lanes, later.as_deref(), &signals, &mut counts);
+        let ended = run_lanes(&mut lanes, &later, &signals, &mut counts);
         // Where something stopped us, it stops them.
         lanes.iter_mut().for_each(Lane::end);
         succeeded &= ended?;

@@ -9,8 +9,7 @@ use kernel_rt::board::linux::carried::{Accounts, Told, boot_failed, fail_here, n
 use kernel_rt::board::linux::share::NO_RANK;
 use kernel_rt::mem::Bytes;
 use kernel_rt::personality::BootArgs;
-use midplane_tests::timed::Costs;
-use midplane_tests::{Carrier, Cluster, Ended, Failure, Node, Watched};
+use midplane_cluster::{Carrier, Cluster, Costs, Ended, Failure, Node, Watched};
 use mpi_adi::Adi;
 use mpi_adi::kernel::{AbortReason, CallNote};
 use net_torus::Router;

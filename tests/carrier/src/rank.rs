@@ -7,7 +7,7 @@ use std::mem;
 use kernel_rt::blackboard::End;
 use kernel_rt::board::linux::carried::{Accounts, fail_here, name};
 use kernel_rt::board::linux::share::{NO_RANK, PRINT_MARK};
-use midplane_tests::Node;
+use midplane_cluster::Node;
 use mpi_adi::c::{Phase, phase};
 use mpi_adi::{Env, Process, Work};
 

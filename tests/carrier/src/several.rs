@@ -21,7 +21,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kernel_rt::board::linux::carried::before_end;
-use midplane_tests::{Block, Division, Failed};
+use midplane_cluster::{Block, Division, Failed};
 
 use crate::rank::{MOST_PRINTED, hand_on};
 

@@ -13,8 +13,8 @@ use rustc_hash::FxBuildHasher;
 use super::memory::{Flat, WINDOWS};
 use super::random::Windows;
 use super::script::{Call, Script, WRONG_BYTES, windows};
-use crate::random::{Random, Stream};
 use crate::sim::job::Plenty;
+use midplane_cluster::random::{Random, Stream};
 
 /// The rules, of which one may be broken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -12,7 +12,7 @@ use mpi_adi::matching::{Choice, Matching, WithEngine};
 
 use super::cases::{Row, Surprise};
 use super::search::{Explored, Unfinished};
-use crate::panic;
+use midplane_cluster::panic;
 
 /// What has become of a row.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -6,7 +6,7 @@ use mpi_adi::envelope::{Envelope, Pattern, Rank};
 use mpi_adi::request::CHUNK_SLOTS;
 
 use super::op::{Op, Setting};
-use crate::random::{Random, Stream};
+use midplane_cluster::random::{Random, Stream};
 
 /// A sequence of operations and what they work on.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -18,7 +18,7 @@ use rustc_hash::FxHasher;
 use super::draw::Sequence;
 use super::op::{Op, Setting};
 use super::oracle::Oracle;
-use crate::panic;
+use midplane_cluster::panic;
 
 /// Where an engine and the oracle part.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -21,11 +21,12 @@
 use std::cell::RefCell;
 use std::fmt;
 
+use midplane_cluster::Costs;
 use mpi_adi::coll::driven::{Among, Buffers, Driven, Operation, What};
 use mpi_adi::envelope::Rank;
 use net_torus::Shape;
 
-use super::machine::{Costs, Node, Programs, SimulatedMachine, router_memory};
+use super::machine::{Node, Programs, SimulatedMachine, router_memory};
 use crate::sim::collective::Turn;
 use crate::sim::collectives::interned;
 

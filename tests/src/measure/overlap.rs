@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use mpi_adi::{Error, Mpi};
 
 use super::timed::Costs;
-use crate::{Cluster, Failure, Node};
+use midplane_cluster::{Cluster, Failure, Node};
 
 /// Who comes first; the other comes [`LAG_NS`] later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

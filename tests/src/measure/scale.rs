@@ -11,7 +11,7 @@ use mpi_adi::matching::Engine;
 use mpi_adi::{Communicator, Error, Mpi, Op};
 
 use super::timed::Costs;
-use crate::{Cluster, Failure, Node, Watched};
+use midplane_cluster::{Cluster, Failure, Node, Watched};
 
 /// A program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

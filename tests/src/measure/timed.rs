@@ -9,8 +9,8 @@ use mpi_adi::request::{Mode, RequestId};
 use mpi_adi::send::SendTo;
 use net_torus::Shape;
 
-pub use super::machine::Costs;
-pub(crate) use super::machine::INJECT;
+pub use midplane_cluster::Costs;
+
 use super::machine::{Node, Programs, SimulatedMachine, router_memory};
 use crate::sim::memory::is_message;
 

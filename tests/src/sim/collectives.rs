@@ -11,7 +11,7 @@ use mpi_adi::coll::driven::{Among, What};
 use mpi_adi::envelope::{Context, Rank};
 
 use super::program::{Event, Op};
-use crate::random::{Random, Stream};
+use midplane_cluster::random::{Random, Stream};
 
 /// A communicator.
 #[derive(Clone, PartialEq, Eq, Debug)]

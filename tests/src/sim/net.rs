@@ -11,7 +11,7 @@ use msg_layer::{Class, Port};
 use net_torus::{Coord, Shape};
 
 use super::memory::Buffers;
-use crate::random::Random;
+use midplane_cluster::random::Random;
 
 /// What is between the devices of a job.
 pub trait Carrier {

@@ -17,7 +17,7 @@ use mpi_adi::request::Mode;
 
 use super::collectives::{self, Collective};
 use crate::epochs::random::Windows;
-use crate::random::{Random, Stream};
+use midplane_cluster::random::{Random, Stream};
 
 /// A message, named by its place in [`Program::messages`].
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -7,7 +7,7 @@ use super::check::Violation;
 use super::job::{Setup, Short};
 use super::net::Carrier;
 use super::process::{Process, Records};
-use crate::random::{Random, Stream};
+use midplane_cluster::random::{Random, Stream};
 
 /// How fast what goes, drawn anew now and then.
 struct Tempo {

@@ -10,8 +10,8 @@ use super::check::Violation;
 use super::job::{Job, Report, Setup};
 use super::net::{Capacity, Order};
 use super::program::{Plan, Program};
-use crate::panic;
-use crate::random::{Random, Stream};
+use midplane_cluster::panic;
+use midplane_cluster::random::{Random, Stream};
 
 /// Request slots are bounded to a multiple of this, a multiple of what the pool grows by.
 const SLOTS: usize = 32;

@@ -5,14 +5,14 @@ use mpi_adi::Adi;
 use mpi_adi::matching::Matching;
 use mpi_adi::protocol::Sound;
 use msg_layer::fake::Strict;
-use msg_layer::{Class, Port};
 use net_torus::reliable::{self, Reliable};
 use net_torus::sim::{Faults, Faulty, SimLink, wire_torus};
-use net_torus::{Chunk, Coord, Direction, Router, Shape, Sizes, Torus};
+use net_torus::{Chunk, Router, Shape, Sizes, Torus};
 
 use super::memory::Buffers;
 use super::net::Carrier;
-use crate::random::Random;
+use midplane_cluster::hands::Hands;
+use midplane_cluster::random::Random;
 
 /// Times of the reliable links, in the machine's nanoseconds; a link that loses one frame in a hundred is
 /// never given up.
@@ -118,69 +118,5 @@ impl Carrier for Routers<'_> {
             packets: 0,
         };
         adi.progress(&mut Strict::new(hands), memory)
-    }
-}
-
-/// A router as its processor sees it in one go, in which it takes and injects so many packets at most.
-pub(crate) struct Hands<'a, 'm> {
-    pub(crate) router: &'a mut Router<'m>,
-    pub(crate) take: usize,
-    pub(crate) inject: usize,
-    /// Packets taken and injected.
-    pub(crate) packets: u64,
-}
-
-impl Port for Hands<'_, '_> {
-    const LINES: bool = true;
-
-    fn inject_line(
-        &mut self,
-        direction: Direction,
-        hops: u16,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> bool {
-        let sent = self.inject > 0 && Port::inject_line(self.router, direction, hops, len, fill);
-        self.inject -= usize::from(sent);
-        self.packets += u64::from(sent);
-        sent
-    }
-
-    fn can_inject(&self, class: Class) -> bool {
-        self.inject > 0 && Port::can_inject(self.router, class)
-    }
-
-    fn rank(&self, node: Coord) -> Option<u32> {
-        Port::rank(self.router, node)
-    }
-
-    fn inject(
-        &mut self,
-        class: Class,
-        dest: Coord,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> bool {
-        let sent = self.inject > 0 && Port::inject(self.router, class, dest, len, fill);
-        self.inject -= usize::from(sent);
-        self.packets += u64::from(sent);
-        sent
-    }
-
-    fn inject_unordered(&mut self, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
-        let sent = self.inject > 0 && self.router.inject_unordered(dest, len, fill);
-        self.inject -= usize::from(sent);
-        self.packets += u64::from(sent);
-        sent
-    }
-
-    fn head(&self, class: Class) -> Option<&[u8]> {
-        Port::head(self.router, class).filter(|_| self.take > 0)
-    }
-
-    fn pop(&mut self, class: Class) {
-        self.take -= 1;
-        self.packets += 1;
-        Port::pop(self.router, class);
     }
 }

@@ -33,7 +33,7 @@ fn programs_in_rust_run_with_the_same_command() {
     for name in harness::rust_programs() {
         run(&["--torus", "3x2x1"], "rsmpi.rs", &[&name]).expect(0);
     }
-    run(&["-n", "2"], "fail_panic.rs", &[])
+    run(&["-n", "2"], "rsmpi.rs", &["fail_panic"])
         .expect(1)
         .says(&["rank 1", "fail_panic.rs:"]);
 }

@@ -71,7 +71,7 @@ fn a_fault_is_its_nodes_alone_and_named_with_its_place() {
             1,
             &["rank", "MPI_ERR", "fail_mpi_error.c:"],
         ),
-        ("fail_panic.rs", &[], 1, &["rank", "panicked"]),
+        ("rsmpi.rs", &["fail_panic"], 1, &["rank", "panicked"]),
         ("fail_outbox.c", &[], 1, &["rank 3", "overwritten outbox"]),
     ] {
         for instances in ["1", "2", "4"] {

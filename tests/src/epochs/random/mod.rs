@@ -35,7 +35,7 @@ use mpi_adi::envelope::Rank;
 
 use super::memory::{ALL_WINDOWS, BUFFERS, HELD, LARGE, WINDOWS, part};
 use super::script::Call;
-use crate::random::{Random, Stream};
+use midplane_cluster::random::{Random, Stream};
 
 /// A random job.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -26,7 +26,7 @@ pub use patterns::{Pattern, pattern};
 pub use transactions::{Transactions, throughput};
 
 use super::timed::Costs;
-use crate::{Cluster, Failure, Node};
+use midplane_cluster::{Cluster, Failure, Node};
 
 /// How calls are made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

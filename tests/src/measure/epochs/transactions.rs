@@ -5,7 +5,7 @@ use mpi_adi::device::rma::epochs::Watch;
 use super::{Calls, Process, run};
 use crate::Failure;
 use crate::measure::timed::Costs;
-use crate::random::{Random, Stream};
+use midplane_cluster::random::{Random, Stream};
 
 /// What each process does.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -7,7 +7,7 @@ use mpi_adi::{Context, Tag};
 
 use super::collective::COLLECTIVE_CONTEXT;
 use super::traffic::{Step, Traffic};
-use crate::random::{Random, Stream};
+use midplane_cluster::random::{Random, Stream};
 
 /// An application's queues, at its busiest process.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -4,7 +4,7 @@
 use mpi_adi::{Context, Tag};
 
 use super::traffic::{Step, Traffic};
-use crate::random::{Random, Stream};
+use midplane_cluster::random::{Random, Stream};
 
 /// A collective.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,7 +6,7 @@ use mpi_adi::Tag;
 use mpi_adi::request::MAX_SLOTS;
 
 use super::traffic::{Step, Traffic};
-use crate::random::{Random, Stream};
+use midplane_cluster::random::{Random, Stream};
 
 /// The queue that is long.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -23,7 +23,7 @@ use super::strands;
 use super::timed::{Counted, Processor};
 use super::wires::{Looks, WireEnd, Wires};
 use super::{Ended, Failure, Watched};
-use crate::measure::timed::Costs;
+use crate::costs::Costs;
 use crate::random::{Random, Stream};
 
 /// Nanoseconds of virtual time that one step of one node takes, where there is no cost model.
@@ -38,7 +38,7 @@ thread_local! {
 }
 
 /// The rank of the process whose program the calling thread runs now; `None`: no cluster's.
-pub(crate) fn running() -> Option<usize> {
+pub fn running() -> Option<usize> {
     RUNNING.get()
 }
 

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use net_torus::wire::{FRAME_HEADER_BYTES, MIN_MTU};
 use net_torus::{Direction, Shape};
 
-use crate::measure::timed::Costs;
+use crate::costs::Costs;
 
 /// No time.
 pub(super) const NEVER: u64 = u64::MAX;

@@ -1,4 +1,4 @@
-//! Virtual time: what links and processors do costs what the [cost model](crate::measure::timed) says, and nothing is drawn.
+//! Virtual time: what links and processors do costs what the [cost model](crate::costs) says, and nothing is drawn.
 //!
 //! A processor does one thing at a time, and what a call costs is added up where it is made; a process sleeps until then
 //! before its node takes or injects another packet. Routers forward meanwhile. Computing costs nothing, save for
@@ -16,8 +16,8 @@ use net_torus::{BODY_BYTES, Link};
 
 use super::events::Events;
 use super::schedule::{Phase, Shared};
-use crate::measure::timed::{Costs, INJECT};
-use crate::sim::torus::Hands;
+use crate::costs::{Costs, INJECT};
+use crate::hands::Hands;
 
 /// A node's processor.
 #[derive(Clone, Default)]

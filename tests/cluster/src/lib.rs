@@ -1,4 +1,15 @@
-//! The in-process cluster: its parts, and how a job is run on it.
+//! The in-process cluster: the stack of N nodes, from the MPI device down to the links, in one process, in
+//! virtual time, under one seed.
+//!
+//! ```
+//! use midplane_cluster::Cluster;
+//!
+//! let job = Cluster::new([2, 2, 1]).seed(7).run(|env| {
+//!     assert_eq!(env.size(), 4);
+//!     0
+//! });
+//! assert_eq!(job, Ok(vec![0, 0, 0, 0]));
+//! ```
 //!
 //! Each process is a coroutine, and one of them moves at a time: the one that holds the *baton*. It gives the baton
 //! back where a node would sleep, and now and then where it enters the device. Who gets it is drawn from the seed, and
@@ -12,13 +23,19 @@
 //!   drawn.rs   timed.rs              drawn from the seed, among the nodes in ready.rs; or by virtual time, in events.rs
 //!      |      /
 //!   wires.rs      the links           blocks.rs   parts of a machine that go on side by side
+//!                 costs.rs      what things cost              hands.rs    what a processor does with its router in one go
 //! ```
+#![deny(unsafe_code)]
 
 mod blocks;
 mod carrier;
+pub mod costs;
 mod drawn;
 mod events;
+pub mod hands;
 mod node;
+pub mod panic;
+pub mod random;
 mod ready;
 mod schedule;
 #[allow(unsafe_code)]
@@ -38,18 +55,17 @@ use mpi_adi::kernel::CallNote;
 use mpi_adi::matching::{Engine, Matching};
 use mpi_adi::protocol::Sound;
 use mpi_adi::{Adi, Config, Memory, Stats};
-use net_torus::sim::{LINE_CHUNKS, in_lines};
+use net_torus::chunk::{LINE_CHUNKS, in_lines};
 use net_torus::{Chunk, Router, Shape, Sizes, Torus};
 
 pub use self::blocks::{Block, Division, Failed, Words};
 pub use self::carrier::Carrier;
+pub use self::costs::Costs;
 pub use self::node::Node;
-pub(crate) use self::schedule::running;
+pub use self::schedule::running;
 use self::schedule::{Body, Over, Shared};
 use self::strands::{STACK_BYTES, with_strands};
 use self::wires::Wires;
-use crate::measure::timed::Costs;
-use crate::panic;
 
 /// How a cluster is built.
 #[derive(Clone, Debug)]

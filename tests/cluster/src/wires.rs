@@ -6,14 +6,18 @@
 use std::cell::{Cell, RefCell};
 
 use net_torus::chunk::CHUNK_BYTES;
-use net_torus::sim::{IN_FLIGHT, MTU};
 use net_torus::wire::MIN_MTU;
 use net_torus::{Direction, Link, Shape};
 
 use super::blocks::{Block, NEVER};
 use super::events::Events;
 use super::ready::Ready;
-use crate::measure::timed::Costs;
+use crate::costs::Costs;
+
+/// Greatest frame, where nothing costs time: as an Ethernet frame, which is what emulated nodes have.
+const MTU: usize = 1514;
+/// Frames under way in a direction of a link, where nothing costs time, before it takes no more.
+const IN_FLIGHT: usize = 16;
 
 /// No frame.
 const NONE: u32 = u32::MAX;
@@ -175,7 +179,7 @@ impl<'w> Wires<'w> {
     }
 }
 
-/// One end of a link: as a [`SimLink`](net_torus::sim::SimLink), reliable and in order.
+/// One end of a link: reliable and in order.
 pub(super) struct WireEnd<'a> {
     wires: &'a Wires<'a>,
     here: u32,

@@ -4,7 +4,7 @@
 use std::any::Any;
 
 /// What a panic said.
-pub(crate) fn words(payload: &(dyn Any + Send)) -> String {
+pub fn words(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| payload.downcast_ref::<&str>().copied())
         .unwrap_or_default()

@@ -1,0 +1,72 @@
+//! What a processor does with its router in one go.
+#![forbid(unsafe_code)]
+
+use msg_layer::{Class, Port};
+use net_torus::{Coord, Direction, Router};
+
+/// A router as its processor sees it in one go, in which it takes and injects so many packets at most.
+pub struct Hands<'a, 'm> {
+    /// The router.
+    pub router: &'a mut Router<'m>,
+    /// Packets that may still be taken.
+    pub take: usize,
+    /// Packets that may still be injected.
+    pub inject: usize,
+    /// Packets taken and injected.
+    pub packets: u64,
+}
+
+impl Port for Hands<'_, '_> {
+    const LINES: bool = true;
+
+    fn inject_line(
+        &mut self,
+        direction: Direction,
+        hops: u16,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> bool {
+        let sent = self.inject > 0 && Port::inject_line(self.router, direction, hops, len, fill);
+        self.inject -= usize::from(sent);
+        self.packets += u64::from(sent);
+        sent
+    }
+
+    fn can_inject(&self, class: Class) -> bool {
+        self.inject > 0 && Port::can_inject(self.router, class)
+    }
+
+    fn rank(&self, node: Coord) -> Option<u32> {
+        Port::rank(self.router, node)
+    }
+
+    fn inject(
+        &mut self,
+        class: Class,
+        dest: Coord,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> bool {
+        let sent = self.inject > 0 && Port::inject(self.router, class, dest, len, fill);
+        self.inject -= usize::from(sent);
+        self.packets += u64::from(sent);
+        sent
+    }
+
+    fn inject_unordered(&mut self, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+        let sent = self.inject > 0 && self.router.inject_unordered(dest, len, fill);
+        self.inject -= usize::from(sent);
+        self.packets += u64::from(sent);
+        sent
+    }
+
+    fn head(&self, class: Class) -> Option<&[u8]> {
+        Port::head(self.router, class).filter(|_| self.take > 0)
+    }
+
+    fn pop(&mut self, class: Class) {
+        self.take -= 1;
+        self.packets += 1;
+        Port::pop(self.router, class);
+    }
+}
