@@ -84,7 +84,7 @@ fn run() {
             Look::Idle => {
                 // Under the lock, so that no call's need is missed.
                 try_node(|node, _| {
-                    if !node.is_under_way() {
+                    if !needs(node) {
                         STATE.store(ASLEEP, Ordering::Relaxed);
                     }
                 });
@@ -109,11 +109,16 @@ fn look(node: &mut LinuxNode, word: &'static Asleep, seen: &mut u32) -> Look {
     if mem::replace(seen, calls) != calls {
         return Look::Calls;
     }
-    if !node.is_under_way() {
+    if !needs(node) {
         return Look::Idle;
     }
     node.interrupted();
     Look::Served(word)
+}
+
+/// The program has left something that the thread can go on with.
+fn needs(node: &LinuxNode) -> bool {
+    node.is_under_way() || node.has_more_beside()
 }
 
 fn sleep(ns: u64) {
