@@ -101,8 +101,12 @@ fn what_has_not_changed_is_not_made_again() {
 
 #[test]
 fn a_process_that_computes_lets_others_go_on() {
-    for name in ["beside.c", "beside_coll.c"] {
-        let ended = run(&["-n", "4"], name, &[]).expect(0);
+    for (name, arguments) in [
+        ("beside.c", &[][..]),
+        ("beside_coll.c", &[]),
+        ("beside_coll.c", &["inter"]),
+    ] {
+        let ended = run(&["-n", "4"], name, arguments).expect(0);
         assert!(ended.stdout.contains("all went on"), "{ended}");
     }
 }
