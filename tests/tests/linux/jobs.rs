@@ -105,6 +105,7 @@ fn a_process_that_computes_lets_others_go_on() {
         ("beside.c", &[][..]),
         ("beside_coll.c", &[]),
         ("beside_coll.c", &["inter"]),
+        ("beside_coll.rs", &[]),
     ] {
         let ended = run(&["-n", "4"], name, arguments).expect(0);
         assert!(ended.stdout.contains("all went on"), "{ended}");
