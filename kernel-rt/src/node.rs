@@ -281,15 +281,12 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         self.carrier.share > 0
     }
 
-    /// Something of the program's is under way, which others may go on with while it computes.
+    /// Something is left that can go on while the program computes: of the program's what others go on with, packets that
+    /// no link has taken yet, or what goes on beside calls and had no more steps.
     pub fn is_under_way(&self) -> bool {
         self.adi.is_under_way()
-    }
-
-    /// What goes on beside calls has not come to its end in the steps of the last interrupt: without a message on its way,
-    /// maybe.
-    pub fn has_more_beside(&self) -> bool {
-        self.carrier.beside != Meanwhile::Nothing
+            || self.carrier.torus.router().has_to_leave()
+            || self.carrier.beside != Meanwhile::Nothing
     }
 
     /// Takes all pending interrupts.

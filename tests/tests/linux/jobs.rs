@@ -113,6 +113,12 @@ fn a_process_that_computes_lets_others_go_on() {
 }
 
 #[test]
+fn what_a_send_has_left_to_its_process_leaves_when_it_calls_no_more() {
+    let ended = run(&["-n", "2"], "tail.c", &[]).expect(0);
+    assert!(ended.stdout.contains("all received"), "{ended}");
+}
+
+#[test]
 fn one_process_needs_no_links() {
     let ended = run(&["-n", "1"], "pi.c", &["1000"]).expect(0);
     assert!(ended.stdout.starts_with("[0] pi is about 3.14"), "{ended}");

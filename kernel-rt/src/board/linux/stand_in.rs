@@ -5,10 +5,10 @@
 //! program has the node to itself by no call. It has a stack of its own and the lock that calls have, all signals go to
 //! the program, and what it does needs no memory: it does not matter where in `malloc` the program is.
 //!
-//! The thread is there for what needs it: it is started by the first call that leaves a request, or a window. A program
-//! that blocks in every receive has none. It looks each millisecond whether a call has ended since, less often
-//! while the program is in calls; where none has, it serves, and waits for the links as a call does that sleeps. When
-//! nothing needs it for a while it sleeps until something does.
+//! The thread is there for what needs it: it is started by the first call that leaves a request, a window, or packets for
+//! which a link has no room. A program that blocks in every receive, and sends short messages, has none. It looks each
+//! millisecond whether a call has ended since, less often while the program is in calls; where none has, it serves, and
+//! waits for the links as a call does that sleeps. When nothing needs it for a while it sleeps until something does.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{mem, ptr, thread};
@@ -84,7 +84,7 @@ fn run() {
             Look::Idle => {
                 // Under the lock, so that no call's need is missed.
                 try_node(|node, _| {
-                    if !needs(node) {
+                    if !node.is_under_way() {
                         STATE.store(ASLEEP, Ordering::Relaxed);
                     }
                 });
@@ -109,16 +109,11 @@ fn look(node: &mut LinuxNode, word: &'static Asleep, seen: &mut u32) -> Look {
     if mem::replace(seen, calls) != calls {
         return Look::Calls;
     }
-    if !needs(node) {
+    if !node.is_under_way() {
         return Look::Idle;
     }
     node.interrupted();
     Look::Served(word)
-}
-
-/// The program has left something that the thread can go on with.
-fn needs(node: &LinuxNode) -> bool {
-    node.is_under_way() || node.has_more_beside()
 }
 
 fn sleep(ns: u64) {
