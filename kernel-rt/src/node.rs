@@ -184,6 +184,8 @@ struct Carrier<L, P> {
     /// The last step moved nothing, and neither program nor interrupt has touched the device since.
     quiet: bool,
     watch: Watch,
+    /// What the last look at what goes on beside calls has found.
+    beside: Meanwhile,
     /// Since when the device has owed answers that may go with what the program sends next: [`PUBLISH_NS`] at most.
     deferred_ns: Option<u64>,
     /// The call that the program is in.
@@ -235,6 +237,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         let carrier = Carrier {
             quiet: false,
             watch: Watch::Open,
+            beside: Meanwhile::Nothing,
             deferred_ns: None,
             call: None,
             call_is_up: false,
@@ -278,9 +281,12 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         self.carrier.share > 0
     }
 
-    /// Something of the program's is under way, which others may go on with while it computes.
+    /// Something is left that can go on while the program computes: of the program's what others go on with, packets that
+    /// no link has taken yet, or what goes on beside calls and had no more steps.
     pub fn is_under_way(&self) -> bool {
         self.adi.is_under_way()
+            || self.carrier.torus.router().has_to_leave()
+            || self.carrier.beside != Meanwhile::Nothing
     }
 
     /// Takes all pending interrupts.
@@ -437,11 +443,11 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     #[cold]
     #[inline(never)]
     fn goes_on_beside(&mut self, adi: &mut Adi, go_on: GoOn) -> bool {
-        let gone_on = go_on(adi, self.platform.memory());
-        if gone_on == Meanwhile::Busy {
+        self.beside = go_on(adi, self.platform.memory());
+        if self.beside == Meanwhile::Busy {
             self.platform.wake_in(PROGRAM_SLICE_NS);
         }
-        gone_on == Meanwhile::Moved
+        self.beside == Meanwhile::Moved
     }
 
     /// A step would move nothing, unless a link has something to do; or what it would move leaves no sooner for it.

@@ -446,6 +446,12 @@ impl<'m> Router<'m> {
         !normal.is_empty() || !priority.is_empty()
     }
 
+    /// Whether a packet is still to leave by a link.
+    #[inline]
+    pub fn has_to_leave(&self) -> bool {
+        self.wanted & self.links.bits() != 0
+    }
+
     /// What must always hold, for tests; panics when it does not.
     #[cfg(any(test, feature = "sim"))]
     pub(crate) fn assert_invariants(&self) {

@@ -6,8 +6,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use midplane_tests::rust::as_program;
+use midplane_tests::timed::Costs;
 use midplane_tests::{Cluster, Failure, Node, Statuses};
-use mpi::collective::SystemOperation;
+use mpi::collective::{SystemOperation, UserOperation};
 use mpi::environment::Universe;
 use mpi::point_to_point::send_receive_into_with_tags;
 use mpi::topology::Process;
@@ -451,4 +452,95 @@ fn objects_that_outlive_their_process_are_harmless() {
         0
     });
     assert_eq!(job, Ok(vec![0; 2]));
+}
+
+/// How long the longest wait of all processes for each of some collectives takes, when they have computed for two
+/// milliseconds before, in nanoseconds of virtual time. Requests are waited for, dropped and forgotten.
+fn waits(interrupt_percent: u64) -> Vec<(&'static str, u64)> {
+    const LEN: usize = 2000;
+    let longest = Mutex::new(Vec::new());
+    let note = |name: &'static str, took: u64| {
+        let mut all = longest.lock().unwrap();
+        match all.iter_mut().find(|(of, _)| *of == name) {
+            Some((_, most)) => *most = took.max(*most),
+            None => all.push((name, took)),
+        }
+    };
+    let program = |node: &Node<'_, '_>, universe: &Universe| {
+        let world = universe.world();
+        let (rank, size, root) = (world.rank(), world.size(), world.process_at_rank(1));
+        let before_wait = || {
+            node.compute_ns(2_000_000);
+            node.now_ns()
+        };
+        world.barrier();
+        let request = world.immediate_barrier();
+        let before = before_wait();
+        request.wait();
+        note("barrier", node.now_ns() - before);
+
+        let mine: Vec<u64> = (0..LEN).map(|i| value(rank, i)).collect();
+        let sum = |i: usize| (0..size).map(|rank| value(rank, i)).sum::<u64>();
+        let mut all = vec![0u64; LEN];
+        world.barrier();
+        let before = mpi::request::scope(|scope| {
+            let add = SystemOperation::sum();
+            drop(world.immediate_all_reduce_into(scope, &mine[..], &mut all[..], add));
+            before_wait()
+        });
+        note("allreduce, dropped", node.now_ns() - before);
+        assert!((0..LEN).all(|i| all[i] == sum(i)));
+
+        let mut part = vec![0u64; LEN];
+        let parts: Vec<u64> = (0..size)
+            .flat_map(|rank| (0..LEN).map(move |i| value(rank, i)))
+            .collect();
+        world.barrier();
+        let before = mpi::request::scope(|scope| {
+            std::mem::forget(match root.is_self() {
+                true => root.immediate_scatter_into_root(scope, &parts[..], &mut part[..]),
+                false => root.immediate_scatter_into(scope, &mut part[..]),
+            });
+            before_wait()
+        });
+        note("scatter, forgotten", node.now_ns() - before);
+        assert_eq!(part, mine);
+
+        let own = UserOperation::commutative(|x, y| {
+            let (x, y) = (x.downcast::<u64>().unwrap(), y.downcast::<u64>().unwrap());
+            y.iter_mut().zip(x).for_each(|(y, x)| *y += x);
+        });
+        all.fill(0);
+        world.barrier();
+        let before = mpi::request::scope(|scope| {
+            let request = world.immediate_all_reduce_into(scope, &mine[..], &mut all[..], &own);
+            let before = before_wait();
+            request.wait();
+            before
+        });
+        note("allreduce, own operation", node.now_ns() - before);
+        assert!((0..LEN).all(|i| all[i] == sum(i)));
+        0
+    };
+    let costs = Costs {
+        interrupt_percent,
+        ..Costs::BLUE_GENE
+    };
+    let job = Cluster::new([3, 2, 2])
+        .costs(costs)
+        .run(|node| run(node, |universe| program(node, universe)));
+    assert_eq!(job, Ok(vec![0; 12]));
+    longest.into_inner().unwrap()
+}
+
+/// But for those that run a function of the program's.
+#[test]
+fn collectives_go_on_while_all_processes_compute() {
+    let (hidden, open) = (waits(100), waits(0));
+    for ((name, took), (_, without)) in hidden.iter().zip(&open) {
+        let is_hidden = *took <= 7 * 700 && *without > 14 * 700;
+        let is_own = *name == "allreduce, own operation";
+        assert_eq!(is_hidden, !is_own, "{name}: {took}, {without} without");
+    }
+    assert_eq!(hidden.len(), 4, "{hidden:?}");
 }

@@ -8,14 +8,15 @@
 //! from it at the end: what they are asked to do then is an error.
 
 use alloc::rc::Rc;
-use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 use core::fmt::Write;
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use crate::c;
 use crate::device::kernel::{AbortReason, CallNote};
 use crate::mpi::error::Error;
-use crate::mpi::process::Env;
+use crate::mpi::process::{Env, Process};
 use crate::rust::point_to_point::buffered::Attached;
 use crate::rust::request::under_way::UnderWay;
 use crate::rust::topology::Record;
@@ -40,7 +41,7 @@ pub(crate) struct Here {
     /// The program's stack is being left by a panic: no call may drive the device any more.
     is_unwinding: fn() -> bool,
     /// Nonblocking collectives.
-    pub(crate) under_way: RefCell<Vec<Option<UnderWay>>>,
+    pub(crate) under_way: UnderWay,
     /// The buffer for buffered sends.
     pub(crate) attached: RefCell<Option<Attached>>,
     /// The communicator of all processes and that of this one alone, from the start on.
@@ -54,7 +55,7 @@ impl Here {
             is_installed,
             phase: Cell::new(Phase::Before),
             is_unwinding,
-            under_way: RefCell::new(Vec::new()),
+            under_way: UnderWay::new(),
             attached: RefCell::new(None),
             own: RefCell::new(None),
         })
@@ -82,6 +83,14 @@ impl Here {
                 Phase::Running => c::Phase::Running,
                 Phase::After => c::Phase::After,
             });
+        }
+    }
+
+    /// From now on interrupts find what is under way here.
+    pub(crate) fn open_to_interrupts(&self) {
+        if self.is_installed {
+            let all = ptr::from_ref(&self.under_way).cast_mut();
+            OPEN.store(all, Ordering::Release);
         }
     }
 
@@ -166,7 +175,9 @@ struct Installed(Cell<Option<Rc<Here>>>);
 unsafe impl Sync for Installed {}
 
 static INSTALLED: Installed = Installed(Cell::new(None));
-static IS_STARTED: core::sync::atomic::AtomicBool = core::sync::atomic::AtomicBool::new(false);
+static IS_STARTED: AtomicBool = AtomicBool::new(false);
+/// What interrupts may look at of that process; null: it has started no collective.
+static OPEN: AtomicPtr<UnderWay> = AtomicPtr::new(ptr::null_mut());
 
 /// Starts the process whose program is asking; `None`: it has been started before, or there is none.
 pub(crate) fn start() -> Option<Rc<Here>> {
@@ -177,7 +188,7 @@ pub(crate) fn start() -> Option<Rc<Here>> {
         return None;
     }
     let env = c::installed()?;
-    if IS_STARTED.swap(true, core::sync::atomic::Ordering::Relaxed) {
+    if IS_STARTED.swap(true, Ordering::Relaxed) {
         return None;
     }
     let here = Here::new(env, true, || false);
@@ -194,6 +205,20 @@ pub(crate) fn current() -> Option<Rc<Here>> {
     let here = installed.clone();
     INSTALLED.0.set(installed);
     here
+}
+
+/// Runs `look` with what is under way of the process whose program is interrupted, and with what MPI keeps for it. `None`:
+/// there is no such process, or it has started no collective.
+pub(crate) fn interrupted<R>(look: impl FnOnce(&UnderWay, &Process) -> R) -> Option<R> {
+    if let Some(found) = FINDER.get().and_then(|find| find()) {
+        // It is in a call of its carrier's.
+        let env = found.0.env().ok()?;
+        return Some(look(&found.0.under_way, env.process()));
+    }
+    // SAFETY: of a `Here` of which `start` has put a hold into `INSTALLED`, where it stays. What is pointed to can be
+    // looked at from anywhere: it is a lock.
+    let under_way = unsafe { OPEN.load(Ordering::Acquire).as_ref() }?;
+    Some(look(under_way, c::installed()?.process()))
 }
 
 /// Access to the device of the process whose program is asking, started or not, for questions that need no start.

@@ -101,10 +101,21 @@ fn what_has_not_changed_is_not_made_again() {
 
 #[test]
 fn a_process_that_computes_lets_others_go_on() {
-    for name in ["beside.c", "beside_coll.c"] {
-        let ended = run(&["-n", "4"], name, &[]).expect(0);
+    for (name, arguments) in [
+        ("beside.c", &[][..]),
+        ("beside_coll.c", &[]),
+        ("beside_coll.c", &["inter"]),
+        ("beside_coll.rs", &[]),
+    ] {
+        let ended = run(&["-n", "4"], name, arguments).expect(0);
         assert!(ended.stdout.contains("all went on"), "{ended}");
     }
+}
+
+#[test]
+fn what_a_send_has_left_to_its_process_leaves_when_it_calls_no_more() {
+    let ended = run(&["-n", "2"], "tail.c", &[]).expect(0);
+    assert!(ended.stdout.contains("all received"), "{ended}");
 }
 
 #[test]

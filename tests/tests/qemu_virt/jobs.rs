@@ -37,8 +37,14 @@ fn killer_with_its_defaults_and_without_the_table() {
 /// Without interrupts each would wait for ever for the others' calls.
 #[test]
 fn collectives_go_on_while_all_nodes_compute() {
-    let ended = run(&["--torus", "2x2x2"], "beside_coll.c", &[]).expect(0);
-    assert!(ended.stdout.contains("all went on"), "{ended}");
+    for (name, arguments) in [
+        ("beside_coll.c", &[][..]),
+        ("beside_coll.c", &["inter"]),
+        ("beside_coll.rs", &[]),
+    ] {
+        let ended = run(&["--torus", "2x2x2"], name, arguments).expect(0);
+        assert!(ended.stdout.contains("all went on"), "{ended}");
+    }
 }
 
 #[test]

@@ -15,10 +15,10 @@ use crate::c::report::on_inter;
 use crate::c::types::constants::{MPI_PROC_NULL, MPI_ROOT};
 use crate::device::memory::Span;
 use crate::device::memory::area::Area;
-use crate::mpi::coll::inter::{self as coll, Counts, Role};
+use crate::mpi::coll::inter::{self as coll, Counts, Role, TOTALS_DIFFER};
 use crate::mpi::coll::{Plan, room};
 use crate::mpi::comm::CommRank;
-use crate::mpi::error::{Class, Error};
+use crate::mpi::error::Error;
 use crate::mpi::sides::Sides;
 
 /// The groups of the intercommunicator.
@@ -312,6 +312,7 @@ pub(in crate::c) unsafe fn reduce(
     }
     let count = args::count(count)?;
     let (elements, mut combiner) = operation(op, datatype)?;
+    let meanwhile = combiner.is_predefined();
     let is_root = role == Role::Root;
     // SAFETY: the caller's promise.
     let data = unsafe { elements.at(if is_root { recvbuf } else { sendbuf }, count) }?;
@@ -321,7 +322,8 @@ pub(in crate::c) unsafe fn reduce(
         false => (area, Area::EMPTY),
     };
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
-    coll::reduce(sides, areas, elements.size(), combine, role, data)
+    let plan = coll::reduce(sides, areas, elements.size(), combine, role, data)?;
+    Ok(plan.goes_on_meanwhile(meanwhile))
 }
 
 /// # Safety
@@ -335,17 +337,14 @@ pub(in crate::c) unsafe fn allreduce(
     not_in_place([sendbuf, recvbuf])?;
     let count = args::count(count)?;
     let (elements, mut combiner) = operation(op, datatype)?;
+    let meanwhile = combiner.is_predefined();
     // SAFETY: the caller's promise.
     let (data, result) = unsafe { (elements.at(sendbuf, count)?, elements.at(recvbuf, count)?) };
     let areas = (data.span().into(), result.span().into());
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
-    coll::allreduce(sides, areas, elements.size(), combine, (data, result))
+    let plan = coll::allreduce(sides, areas, elements.size(), combine, (data, result))?;
+    Ok(plan.goes_on_meanwhile(meanwhile))
 }
-
-const TOTALS_DIFFER: Error = Error::Wrong {
-    class: Class::Count,
-    what: "the two groups do not divide the same number of elements (MPI-3.1 section 5.10)",
-};
 
 /// This group's counts, and room for those of the other's processes, who all have the same ones.
 fn counts_of_both(sides: Across, counts: &[c_int]) -> Result<Counts, Error> {
@@ -360,6 +359,7 @@ fn counts_of_both(sides: Across, counts: &[c_int]) -> Result<Counts, Error> {
         )
     };
     Ok(Counts {
+        total: coll::added(counts),
         given: given.into(),
         taken: taken.into(),
         theirs,
@@ -379,26 +379,24 @@ pub(in crate::c) unsafe fn reduce_scatter(
     let local = sides.local();
     // SAFETY: the caller's promise.
     let counts = unsafe { args::array(recvcounts, local.size as usize, "recvcounts") }?;
-    let mut total = 0usize;
     for count in counts {
-        total = total.saturating_add(args::count(*count)?);
+        args::count(*count)?;
     }
+    let total = coll::added(counts);
     let (elements, mut combiner) = operation(op, datatype)?;
+    let meanwhile = combiner.is_predefined();
     let (own, size) = (counts[local.rank.0 as usize] as usize, elements.size());
     // SAFETY: the caller's promise.
     let (data, result) = unsafe { (elements.at(sendbuf, total)?, elements.at(recvbuf, own)?) };
-    let parts = move |theirs: Vec<c_int>| {
-        let given = theirs.iter().map(|count| *count as usize).sum::<usize>();
-        if given != total {
-            return Err(TOTALS_DIFFER);
-        }
-        let row = Row::over(data, theirs, size);
-        Ok(move |rank| row.of(rank))
-    };
     let counts = counts_of_both(sides, counts)?;
+    let parts = move |theirs: Vec<c_int>| {
+        let row = Row::over(data, theirs, size);
+        move |rank| row.of(rank)
+    };
     let area = result.span().into();
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
-    coll::reduce_scatter_by_counts(sides, counts, parts, area, size, combine, result)
+    let plan = coll::reduce_scatter_by_counts(sides, counts, parts, area, size, combine, result)?;
+    Ok(plan.goes_on_meanwhile(meanwhile))
 }
 
 /// # Safety
@@ -418,6 +416,7 @@ pub(in crate::c) unsafe fn reduce_scatter_block(
         return Err(TOTALS_DIFFER);
     }
     let (elements, mut combiner) = operation(op, datatype)?;
+    let meanwhile = combiner.is_predefined();
     let count = c_int::try_from(each).map_err(|_| Error::TooLong { bytes: each })?;
     // SAFETY: the caller's promise.
     let (parts, result) = unsafe {
@@ -428,5 +427,6 @@ pub(in crate::c) unsafe fn reduce_scatter_block(
     };
     let (part, area) = (move |rank| parts.of(rank), result.span().into());
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
-    coll::reduce_scatter(sides, part, area, elements.size(), combine, result)
+    let plan = coll::reduce_scatter(sides, part, area, elements.size(), combine, result)?;
+    Ok(plan.goes_on_meanwhile(meanwhile))
 }

@@ -17,7 +17,7 @@ use crate::c::requests::{COLLECTIVES, Completed, Entry, Family, Rest, enter_fami
 use crate::c::types::MPI_Status;
 use crate::device::memory::UserMemory;
 use crate::device::{Beside, Meanwhile};
-use crate::mpi::coll::in_hand::InHand;
+use crate::mpi::coll::under_way::{State, go_on_meanwhile};
 use crate::mpi::coll::{Plan, Running};
 use crate::mpi::comm::{Communicator, Membership};
 use crate::mpi::error::{Class, Error};
@@ -36,14 +36,6 @@ const KIND: Kind = Kind {
 struct Object {
     membership: Membership<'static>,
     state: State,
-}
-
-enum State {
-    /// It waits for messages.
-    Running(Running),
-    /// Its steps are being done right now, by a call further down on the stack.
-    Stepping,
-    Over(Result<(), Error>),
 }
 
 /// What the program has started.
@@ -165,19 +157,9 @@ fn enter(comm: Communicator<'static>, function: &'static str, plan: Plan) -> Res
     let membership = comm.membership();
     let number = comm_objects::count_collectives(membership.context, 0);
     let handle = STARTED.lock().add(membership)?;
-    let begun = Running::new(comm, function, number, plan)
-        .map(|mut running| (running.advance(comm), running));
-    let state = match begun {
-        Ok((Ok(false), running)) => State::Running(running),
-        Ok((Ok(true), _)) => State::Over(Ok(())),
-        Ok((Err(error), running)) if running.has_begun() || error.class() != Class::NoMem => {
-            State::Over(Err(error))
-        }
-        Ok((Err(error), _)) | Err(error) => {
-            STARTED.lock().remove(handle);
-            return Err(error);
-        }
-    };
+    let state = State::begin(comm, function, number, plan).inspect_err(|_| {
+        STARTED.lock().remove(handle);
+    })?;
     comm_objects::count_collectives(membership.context, 1);
     comm_objects::request_started_in(membership.context);
     put_back(comm.env, handle, state);
@@ -212,12 +194,9 @@ fn is_ready(adi: &Adi) -> bool {
     }
     let started = STARTED.lock();
     let mut under_way = started.under_way.iter();
-    under_way.any(|handle| match started.objects.get(*handle) {
-        Some(Object {
-            state: State::Running(running),
-            ..
-        }) => running.is_ready(adi),
-        _ => false,
+    under_way.any(|handle| {
+        let object = started.objects.get(*handle);
+        object.is_some_and(|object| object.state.is_ready(adi))
     })
 }
 
@@ -229,9 +208,8 @@ fn take_from(place: &mut usize) -> Option<(c_int, Membership<'static>, Running)>
         let Some((handle, object)) = started.objects.at(*place - 1) else {
             continue;
         };
-        match core::mem::replace(&mut object.state, State::Stepping) {
-            State::Running(running) => return Some((handle, object.membership, running)),
-            other => object.state = other,
+        if let Some(running) = object.state.take() {
+            return Some((handle, object.membership, running));
         }
     }
     None
@@ -241,18 +219,11 @@ fn take_from(place: &mut usize) -> Option<(c_int, Membership<'static>, Running)>
 fn go_on() {
     let Ok(env) = any_env() else { return };
     let mut place = 0;
-    while let Some((handle, membership, mut running)) = take_from(&mut place) {
-        let state = match running.advance(Communicator::at(env, membership)) {
-            Ok(false) => State::Running(running),
-            Ok(true) => State::Over(Ok(())),
-            Err(error) => State::Over(Err(error)),
-        };
+    while let Some((handle, membership, running)) = take_from(&mut place) {
+        let state = State::go_on(running, Communicator::at(env, membership));
         put_back(env, handle, state);
     }
 }
-
-/// Steps that an interrupt makes at one go, of all collectives together.
-const STEPS: u32 = 16;
 
 /// As [`go_on`], from an interrupt: where no call has a collective in its hands.
 fn meanwhile(adi: &mut Adi, memory: &mut dyn UserMemory) -> Meanwhile {
@@ -262,21 +233,14 @@ fn meanwhile(adi: &mut Adi, memory: &mut dyn UserMemory) -> Meanwhile {
     let (Ok(env), Some(mut started)) = (any_env(), STARTED.try_lock()) else {
         return Meanwhile::Busy;
     };
-    let device = InHand::new(adi, memory, env.process());
-    let (mut steps, mut moved) = (STEPS, false);
     let Started { objects, under_way } = &mut *started;
-    for handle in under_way {
-        if let Some(object) = objects.get_mut(*handle)
-            && let State::Running(running) = &mut object.state
-        {
-            let comm = Communicator::at(&device, object.membership);
-            moved |= running.go_on_meanwhile(comm, &mut steps);
+    go_on_meanwhile(adi, memory, env.process(), |run| {
+        for handle in under_way {
+            if let Some(object) = objects.get_mut(*handle) {
+                run(object.membership, &mut object.state);
+            }
         }
-    }
-    match moved {
-        true => Meanwhile::Moved,
-        false => Meanwhile::Nothing,
-    }
+    })
 }
 
 /// A call of `function` that starts a collective and blocks until it is over.

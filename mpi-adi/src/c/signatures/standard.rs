@@ -77,7 +77,8 @@ pub const MISSING: &[(&str, &[(&str, &str)])] = &[
 ];
 
 /// Of collectives that do not block.
-const NOT_BLOCKING: &str = "4,096 started and not completed at one time; goes on within MPI calls";
+const NOT_BLOCKING: &str =
+    "4,096 started and not completed at one time; goes on while the program computes, too";
 
 /// What no version of MPI has.
 const EXTENSION: &str =

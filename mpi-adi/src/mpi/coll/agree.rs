@@ -70,6 +70,8 @@ struct Agreement<H: Holder> {
     cells: Vec<u8>,
     /// `None`: nothing has been proposed yet, or the agreement is over.
     under_way: Option<(ThroughRoot, Round)>,
+    /// The next step of the allreduce under way; `None`: it is over.
+    ahead: Option<Step>,
     /// No unit was passed over since another agreement held it.
     all: bool,
 }
@@ -84,9 +86,11 @@ pub(crate) fn agree<E: Matching>(
         holder,
         cells: room(size_of::<Proposal>())?,
         under_way: None,
+        ahead: None,
         all: true,
     };
-    Plan::by_steps(agreement, Some(size_of::<Proposal>()))
+    let plan = Plan::by_steps(agreement, Some(size_of::<Proposal>()))?;
+    Ok(plan.goes_on_meanwhile(true))
 }
 
 impl<H: Holder> Agreement<H> {
@@ -95,7 +99,8 @@ impl<H: Holder> Agreement<H> {
         self.cells.extend_from_slice(&proposal);
         // SAFETY: the cells stay where they are, on the heap, and are looked at when the allreduce is over.
         let area = Area::from(unsafe { writing(&mut self.cells) });
-        let allreduce = ThroughRoot::new(self.ranks, (area, area), size_of::<Proposal>());
+        let mut allreduce = ThroughRoot::new(self.ranks, (area, area), size_of::<Proposal>());
+        self.ahead = allreduce.next();
         self.under_way = Some((allreduce, round));
     }
 
@@ -173,7 +178,8 @@ impl<H: Holder> Work for Agreement<H> {
                 self.propose(0);
                 continue;
             };
-            if let Some(step) = allreduce.next() {
+            if let Some(step) = self.ahead {
+                self.ahead = allreduce.next();
                 return Ok(Some(step));
             }
             let round = *round;
@@ -186,6 +192,11 @@ impl<H: Holder> Work for Agreement<H> {
 
     fn combine(&mut self, left: &[u8], right: &mut [u8]) {
         combine(left, right);
+    }
+
+    /// To propose, and to get ready.
+    fn is_for_calls(&self) -> bool {
+        self.ahead.is_none()
     }
 }
 

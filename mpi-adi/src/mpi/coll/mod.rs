@@ -23,6 +23,7 @@
 //!
 //! ```text
 //! driven                                     by a model of a machine
+//! under_way                                  where one stands that a program has started
 //! inter/                                     those of intercommunicators
 //! plans                                      what does not block: a schedule, and what it needs until it is over
 //! agree                                      on the context of a communicator, without blocking
@@ -79,6 +80,7 @@ mod slices;
 mod tests;
 mod tree;
 mod trees;
+pub(crate) mod under_way;
 
 pub(crate) use agree::{Holder, agree};
 pub(crate) use alltoall::{alltoall, alltoall_in_place};

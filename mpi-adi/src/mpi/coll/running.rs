@@ -12,11 +12,13 @@
 //!
 //! * the end: it frees the memory, and tells the program;
 //! * an error, as messages under way have to be waited for;
-//! * a copy within the program's memory, which may be of any length;
-//! * all of a plan that runs functions of the program's or takes memory on its way ([`Plan::goes_on_meanwhile`]).
+//! * what takes memory on its way ([`Work::is_for_calls`]);
+//! * all of a plan that runs functions of the program's ([`Plan::goes_on_meanwhile`]).
+//!
+//! A copy within the program's memory can be of any length: an interrupt makes it a segment at a time.
 //!
 //! A collective is with the interrupts or with a call, never with both: a call takes it out of where interrupts look
-//! (`c/collectives/under_way.rs`), and puts it back within the device, so that what has come before is found after.
+//! ([`State`](super::under_way::State)), and puts it back within the device, so that what has come before is found after.
 //!
 //! # Lanes
 //! A call that blocks runs a schedule with lanes in the same way ([`run_side_by_side`]), if the heap has the memory.
@@ -60,6 +62,11 @@ pub(super) trait Work {
     /// Combines elements: `right[i] = left[i] op right[i]`.
     fn combine(&mut self, left: &[u8], right: &mut [u8]);
 
+    /// No interrupt asks for what is next: it takes memory, or enters the device.
+    fn is_for_calls(&self) -> bool {
+        false
+    }
+
     /// An error of a step in the program's terms, where its ranks are not those of the steps.
     fn explained(&self, error: Error) -> Error {
         error
@@ -79,8 +86,8 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Interrupts may make its steps, if `may`: what gives them, and what combines elements, is none of the program's
-    /// functions, takes nothing of the heap, and comes to an end soon.
+    /// Interrupts may make its steps, if `may`: what gives them, but for what is [for calls](Work::is_for_calls), and what
+    /// combines elements is none of the program's functions, takes nothing of the heap, and comes to an end soon.
     pub(crate) fn goes_on_meanwhile(self, may: bool) -> Plan {
         Plan {
             meanwhile: may,
@@ -173,6 +180,10 @@ impl<W: Work> Work for [W; 1] {
 
     fn combine(&mut self, left: &[u8], right: &mut [u8]) {
         self[0].combine(left, right);
+    }
+
+    fn is_for_calls(&self) -> bool {
+        self[0].is_for_calls()
     }
 
     fn explained(&self, error: Error) -> Error {
@@ -274,13 +285,13 @@ struct Flight {
     left: Left,
 }
 
-/// What interrupts leave to a call.
+/// What an interrupt leaves to the next one, or to a call.
 enum Left {
     /// No more than the end.
     Nothing,
-    /// A copy of a lane, [`Step::Copy`].
+    /// The rest of a lane's [`Step::Copy`].
     Copy { lane: usize, from: Area, to: Area },
-    /// This error.
+    /// This error, to a call.
     Error(Error),
 }
 
@@ -467,7 +478,7 @@ impl Flight {
         lane: usize,
         turn: &mut Turn<'_>,
     ) -> Result<(), Error> {
-        while self.may_go_on(comm, turn) {
+        while self.may_go_on(comm, work, lane, turn) {
             let next = match self.left {
                 Left::Copy { lane: of, from, to } if of == lane => {
                     self.left = Left::Nothing;
@@ -476,15 +487,14 @@ impl Flight {
                 _ => work.next_in(lane)?,
             };
             turn.has_moved = true;
-            let Some(step) = next else {
+            let Some(mut step) = next else {
                 if self.conclude(comm, lane, turn)? {
                     self.over |= 1 << lane;
                 }
                 return Ok(());
             };
-            if let (Step::Copy { from, to }, false) = (step, turn.is_call()) {
-                self.left = Left::Copy { lane, from, to };
-                return Ok(());
+            if !turn.is_call() {
+                self.shorten(lane, &mut step);
             }
             self.perform(comm, work, (lane, step), turn)?;
             if !self.at_once && !self.conclude(comm, lane, turn)? {
@@ -494,20 +504,45 @@ impl Flight {
         Ok(())
     }
 
-    /// The next step can be made now; an interrupt makes it only if it needs nothing of the heap.
-    fn may_go_on<E: Matching>(&self, comm: Communicator<'_, E>, turn: &mut Turn<'_>) -> bool {
+    /// The next step of a lane can be made now; an interrupt makes it only if it needs nothing of the heap.
+    fn may_go_on<E: Matching>(
+        &self,
+        comm: Communicator<'_, E>,
+        work: &dyn Work,
+        lane: usize,
+        turn: &mut Turn<'_>,
+    ) -> bool {
         let Some(steps) = &mut turn.steps else {
             return true;
         };
+        // There is one place for what is left.
+        let is_next = !matches!(self.left, Left::Copy { lane: of, .. } if of != lane);
         let mut is_reserved = false;
         comm.env()
             .with(&mut |adi, _| is_reserved = adi.is_reserved_for_receives());
-        // There is one place for what is left.
-        let is_free = matches!(self.left, Left::Nothing);
         let enough = self.aside as usize >= self.lanes.messages && is_reserved;
-        let may = **steps > 0 && enough && is_free;
+        let may = **steps > 0 && enough && is_next && !work.is_for_calls();
         **steps -= u32::from(may);
         may
+    }
+
+    /// Of a copy an interrupt makes a piece, [`SEGMENT_BYTES`], and leaves the rest.
+    fn shorten(&mut self, lane: usize, step: &mut Step) {
+        if let Step::Copy { from, to } = step
+            && from.len() > SEGMENT_BYTES
+            && from.len() == to.len()
+            && from != to
+        {
+            let rest = |area: &Area| area.part(SEGMENT_BYTES, area.len() - SEGMENT_BYTES);
+            let (rest_from, rest_to) = (rest(from), rest(to));
+            self.left = Left::Copy {
+                lane,
+                from: rest_from,
+                to: rest_to,
+            };
+            *from = from.part(0, SEGMENT_BYTES);
+            *to = to.part(0, SEGMENT_BYTES);
+        }
     }
 
     /// Ends the messages under way in a lane; false, and nothing done, when one has not arrived yet.

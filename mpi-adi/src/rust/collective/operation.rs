@@ -300,6 +300,11 @@ where
 }
 
 impl Given<'_> {
+    /// No function of the program's combines.
+    pub(super) fn is_system(&self) -> bool {
+        matches!(self, Given::System(_))
+    }
+
     /// The same, for ever.
     ///
     /// # Safety

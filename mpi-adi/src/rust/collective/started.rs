@@ -320,7 +320,9 @@ where
     // SAFETY: the buffers, and what the operation borrows, are borrowed for `'a`, the second buffer exclusively.
     unsafe {
         start(record, function, scope, data, |core| {
-            let combine = combining(op.given().for_ever(), kind_of(&sendbuf.as_datatype()))?;
+            let operation = op.given().for_ever();
+            let meanwhile = operation.is_system();
+            let combine = combining(operation, kind_of(&sendbuf.as_datatype()))?;
             let (given, taken) = (Loan::reading(sendbuf)?, Loan::writing(&mut *data)?);
             let areas = (given.area(), taken.area());
             let plan = match reduction {
@@ -340,7 +342,7 @@ where
                     plans::reduce_scatter(core, part, (result, result), size, combine, ())
                 }
             };
-            Ok((plan?, Loans(given, taken)))
+            Ok((plan?.goes_on_meanwhile(meanwhile), Loans(given, taken)))
         })
     }
 }
@@ -362,10 +364,13 @@ where
     // SAFETY: the buffer, and what the operation borrows, is borrowed for `'a`.
     unsafe {
         start(record, "MPI_Ireduce", scope, sendbuf, |core| {
-            let combine = combining(op.given().for_ever(), kind_of(&sendbuf.as_datatype()))?;
+            let operation = op.given().for_ever();
+            let meanwhile = operation.is_system();
+            let combine = combining(operation, kind_of(&sendbuf.as_datatype()))?;
             let given = Loan::reading(sendbuf)?;
             let areas = (given.area(), Area::EMPTY);
             let plan = plans::reduce(core, areas, size, combine, root, ())?;
+            let plan = plan.goes_on_meanwhile(meanwhile);
             Ok((plan, Loans(given, Loan::EMPTY)))
         })
     }

@@ -1,28 +1,106 @@
 //! Collectives under way, and what lets them go on (MPI-3.1 section 5.12).
+//!
+//! A process's list is for its program and for interrupts, whoever stands in for these: behind a lock that no call holds
+//! while it waits, makes steps or gives memory back, and that an interrupt only tries. All else that the binding keeps
+//! ([`Here`]) is the program's thread's alone.
 
 use alloc::rc::Rc;
-use core::mem::replace;
+use alloc::vec::Vec;
+
+use spin::Mutex;
 
 use crate::Adi;
-use crate::device::Beside;
+use crate::device::memory::UserMemory;
+use crate::device::{Beside, Meanwhile};
 use crate::mpi::call::block_on;
+use crate::mpi::coll::under_way::{State, go_on_meanwhile};
 use crate::mpi::coll::{Plan, Running};
-use crate::mpi::error::{Class, Error};
-use crate::rust::process::{Here, current, note_of};
+use crate::mpi::comm::{Communicator, Membership};
+use crate::mpi::error::Error;
+use crate::mpi::process::{Env, Process};
+use crate::rust::process::{Here, current, interrupted, note_of};
 use crate::rust::topology::Record;
 
-/// A collective that the program has started and not completed.
-pub(crate) struct UnderWay {
-    record: Rc<Record>,
+/// The collectives that the program has started and not completed, each at its place.
+pub(crate) struct UnderWay(Mutex<Vec<Option<Entry>>>);
+
+struct Entry {
+    held: Held,
     state: State,
 }
 
-enum State {
-    /// It waits for messages.
-    Running(Running),
-    /// Its steps are being done right now, by a call further down on the stack.
-    Stepping,
-    Over(Result<(), Error>),
+/// The communicator of a collective, for as long as that is under way.
+struct Held(Rc<Record>);
+
+// SAFETY: it is made, cloned and dropped by calls alone, and so on the program's thread. Who interrupts the program asks for
+// the membership, which is read from what never changes.
+unsafe impl Send for Held {}
+
+impl Held {
+    fn membership(&self) -> Membership<'_> {
+        self.0.membership()
+    }
+}
+
+impl UnderWay {
+    pub(crate) const fn new() -> UnderWay {
+        UnderWay(Mutex::new(Vec::new()))
+    }
+
+    /// Adds one whose steps are being made; its place. Fails with [`Error::NoRoom`].
+    fn add(&self, record: &Rc<Record>) -> Result<usize, Error> {
+        let mut list = self.0.lock();
+        let entry = Entry {
+            held: Held(record.clone()),
+            state: State::Stepping,
+        };
+        if let Some(place) = list.iter().position(Option::is_none) {
+            list[place] = Some(entry);
+            return Ok(place);
+        }
+        list.try_reserve(1).map_err(|_| Error::NoRoom {
+            bytes: size_of::<Entry>(),
+        })?;
+        list.push(Some(entry));
+        Ok(list.len() - 1)
+    }
+
+    /// Takes one that waits, at `place` or behind it, for the steps of a call; `place` is behind it then.
+    fn take_from(&self, place: &mut usize) -> Option<(Rc<Record>, Running)> {
+        let mut list = self.0.lock();
+        while let Some(entry) = list.get_mut(*place) {
+            *place += 1;
+            if let Some(entry) = entry
+                && let Some(running) = entry.state.take()
+            {
+                return Some((entry.held.0.clone(), running));
+            }
+        }
+        None
+    }
+
+    /// The steps of the one at this place have been made as far as they can be. From now on interrupts may go on with it,
+    /// as does the carrier at the end of this stay with the device, should its messages have come since it was looked at.
+    fn put_back(&self, env: &dyn Env, place: usize, state: State) {
+        let mut state = Some(state);
+        env.with(&mut |_, _| {
+            if let Some(Some(entry)) = self.0.lock().get_mut(place)
+                && let Some(state) = state.take()
+            {
+                entry.state = state;
+            }
+        });
+    }
+
+    fn remove(&self, place: usize) -> Option<Entry> {
+        self.0.lock().get_mut(place)?.take()
+    }
+
+    fn is_over(&self, place: usize) -> bool {
+        let list = self.0.lock();
+        let entry = list.get(place).and_then(Option::as_ref);
+        entry.is_none_or(|entry| matches!(entry.state, State::Over(_)))
+    }
 }
 
 /// Starts a collective of the communicator; its place. Fails with [`Error::NoRoom`] or [`Error::NoMemory`] when not
@@ -32,102 +110,59 @@ pub(crate) fn start(
     function: &'static str,
     plan: Plan,
 ) -> Result<usize, Error> {
-    let here = &record.here;
-    let core = record.core()?;
+    let (core, all) = (record.core()?, &record.here.under_way);
+    record.here.open_to_interrupts();
     let beside = || Beside {
         is_ready,
         go_on,
-        // What is kept here is this thread's, and no interrupt can look at it.
-        meanwhile: None,
+        meanwhile: Some(meanwhile),
     };
     core.env().with(&mut |adi, _| adi.set_beside(beside()));
-    let place = reserve(here, record)?;
-    let begun = Running::new(core, function, record.started.get(), plan)
-        .map(|mut running| (running.advance(core), running));
-    let state = match begun {
-        Ok((Ok(false), running)) => State::Running(running),
-        Ok((Ok(true), _)) => State::Over(Ok(())),
-        Ok((Err(error), running)) if running.has_begun() || error.class() != Class::NoMem => {
-            State::Over(Err(error))
-        }
-        Ok((Err(error), _)) | Err(error) => {
-            here.under_way.borrow_mut()[place] = None;
-            return Err(error);
-        }
-    };
+    let place = all.add(record)?;
+    let begun = State::begin(core, function, record.started.get(), plan);
+    let state = begun.inspect_err(|_| drop(all.remove(place)))?;
     record.started.set(record.started.get().wrapping_add(1));
-    put_back(here, place, state);
+    all.put_back(core.env(), place, state);
     Ok(place)
-}
-
-fn reserve(here: &Here, record: &Rc<Record>) -> Result<usize, Error> {
-    let mut list = here.under_way.borrow_mut();
-    let entry = UnderWay {
-        record: record.clone(),
-        state: State::Stepping,
-    };
-    if let Some(place) = list.iter().position(Option::is_none) {
-        list[place] = Some(entry);
-        return Ok(place);
-    }
-    list.try_reserve(1).map_err(|_| Error::NoRoom {
-        bytes: size_of::<UnderWay>(),
-    })?;
-    list.push(Some(entry));
-    Ok(list.len() - 1)
-}
-
-fn put_back(here: &Here, place: usize, state: State) {
-    if let Some(entry) = &mut here.under_way.borrow_mut()[place] {
-        entry.state = state;
-    }
 }
 
 /// The messages of one are there.
 fn is_ready(adi: &Adi) -> bool {
     let Some(here) = current() else { return false };
-    let list = here.under_way.borrow();
-    list.iter().flatten().any(|entry| match &entry.state {
-        State::Running(running) => running.is_ready(adi),
-        _ => false,
-    })
-}
-
-/// Takes the collective at this place, if it waits.
-fn take(here: &Here, place: usize) -> Option<(Rc<Record>, Running)> {
-    let mut list = here.under_way.borrow_mut();
-    let entry = list.get_mut(place)?.as_mut()?;
-    match replace(&mut entry.state, State::Stepping) {
-        State::Running(running) => Some((entry.record.clone(), running)),
-        other => {
-            entry.state = other;
-            None
-        }
-    }
+    let list = here.under_way.0.lock();
+    list.iter().flatten().any(|entry| entry.state.is_ready(adi))
 }
 
 /// Lets all go on for which messages have come.
 fn go_on() {
     let Some(here) = current() else { return };
-    let places = here.under_way.borrow().len();
-    for place in 0..places {
-        let Some((record, mut running)) = take(&here, place) else {
-            continue;
-        };
-        let state = match record.core().and_then(|core| running.advance(core)) {
-            Ok(false) => State::Running(running),
-            Ok(true) => State::Over(Ok(())),
-            Err(error) => State::Over(Err(error)),
-        };
-        put_back(&here, place, state);
+    let Ok(env) = here.env() else { return };
+    let mut place = 0;
+    while let Some((record, running)) = here.under_way.take_from(&mut place) {
+        let core = Communicator::at(env, record.membership());
+        let state = State::go_on(running, core);
+        here.under_way.put_back(env, place - 1, state);
     }
+}
+
+/// As [`go_on`], from an interrupt: where no call has a collective in its hands.
+fn meanwhile(adi: &mut Adi, memory: &mut dyn UserMemory) -> Meanwhile {
+    let look = |all: &UnderWay, process: &Process| {
+        let Some(mut list) = all.0.try_lock() else {
+            return Meanwhile::Busy;
+        };
+        go_on_meanwhile(adi, memory, process, |run| {
+            for entry in list.iter_mut().flatten() {
+                run(entry.held.membership(), &mut entry.state);
+            }
+        })
+    };
+    interrupted(look).unwrap_or(Meanwhile::Nothing)
 }
 
 /// The collective at this place is over.
 pub(super) fn is_over(here: &Here, place: usize) -> bool {
-    let list = here.under_way.borrow();
-    let entry = list.get(place).and_then(Option::as_ref);
-    entry.is_none_or(|entry| matches!(entry.state, State::Over(_)))
+    here.under_way.is_over(place)
 }
 
 /// Blocks until the collective at this place is over, and forgets it. Fails as it has.
@@ -136,8 +171,8 @@ pub(super) fn wait(here: &Here, function: &'static str, place: usize) -> Result<
     block_on(env, note_of(function), |_, _| {
         is_over(here, place).then_some(())
     });
-    match here.under_way.borrow_mut()[place].take() {
-        Some(UnderWay {
+    match here.under_way.remove(place) {
+        Some(Entry {
             state: State::Over(result),
             ..
         }) => result,

@@ -36,7 +36,7 @@ use crate::mpi::coll::reduce::Reduce;
 use crate::mpi::coll::running::{Plan, Work};
 use crate::mpi::coll::schedule::{Schedule, Step};
 use crate::mpi::comm::CommRank;
-use crate::mpi::error::Error;
+use crate::mpi::error::{Class, Error};
 use crate::mpi::sides::Sides;
 
 use across::{Allreduce, Pairs, ReduceScatter, Swap};
@@ -92,9 +92,11 @@ fn plan(
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
     let work = Kept::new(schedule, |_: &[u8], _: &mut [u8]| (), hold);
-    Plan::by_steps(Across { work, sides }, None)
+    Ok(Plan::by_steps(Across { work, sides }, None)?.goes_on_meanwhile(true))
 }
 
+/// The plan of a schedule that combines elements, as [`plans::reduction`](crate::mpi::coll::plans) makes it: interrupts
+/// make its steps only if it is said that they may.
 fn reduction(
     sides: Sides<'static>,
     schedule: impl Schedule + Send + 'static,
@@ -225,6 +227,8 @@ pub(crate) fn reduce_scatter(
 
 /// Counts that all processes of a group have alike, for those of the other one.
 pub(crate) struct Counts {
+    /// What this group's add up to, and the other's have to.
+    pub(crate) total: usize,
     /// Where this group's are.
     pub(crate) given: Area,
     /// Where the other's go: the memory of `theirs`.
@@ -232,12 +236,18 @@ pub(crate) struct Counts {
     pub(crate) theirs: Vec<c_int>,
 }
 
+/// What fails a reduction that is divided among two groups.
+pub(crate) const TOTALS_DIFFER: Error = Error::Wrong {
+    class: Class::Count,
+    what: "the two groups do not divide the same number of elements (MPI-3.1 section 5.10)",
+};
+
 /// As [`reduce_scatter`], when each group has first told the other by which counts it divides: `parts` makes parts of
-/// these, or fails.
+/// these. It takes nothing of the heap, and gives nothing back.
 pub(crate) fn reduce_scatter_by_counts<P: Part>(
     sides: Sides<'static>,
     counts: Counts,
-    parts: impl FnOnce(Vec<c_int>) -> Result<P, Error> + Send + 'static,
+    parts: impl FnOnce(Vec<c_int>) -> P + Send + 'static,
     result: Area,
     element: usize,
     combine: impl Combining,
@@ -246,6 +256,7 @@ pub(crate) fn reduce_scatter_by_counts<P: Part>(
     let work = ByCounts {
         sides,
         swap: Swap::new(sides, counts.given, counts.taken),
+        total: counts.total,
         made: Some((parts, counts.theirs)),
         reduce: None,
         result,
@@ -256,11 +267,19 @@ pub(crate) fn reduce_scatter_by_counts<P: Part>(
     Plan::by_steps(Across { work, sides }, Some(element))
 }
 
+/// What counts, none of which is negative, add up to.
+pub(crate) fn added(counts: &[c_int]) -> usize {
+    let counts = counts.iter().map(|count| *count as usize);
+    counts.fold(0, usize::saturating_add)
+}
+
 /// A swap of counts, and the reductions that are made of what has come.
 struct ByCounts<F, P, C, H> {
     sides: Sides<'static>,
     swap: Swap,
-    /// Until the reductions begin: what makes the parts, of which counts.
+    total: usize,
+    /// Until the reductions begin: what makes the parts, of which counts. For ever, if these are wrong: no interrupt drops
+    /// it.
     made: Option<(F, Vec<c_int>)>,
     reduce: Option<ReduceScatter<P>>,
     result: Area,
@@ -271,7 +290,7 @@ struct ByCounts<F, P, C, H> {
 
 impl<F, P, C, H> Work for ByCounts<F, P, C, H>
 where
-    F: FnOnce(Vec<c_int>) -> Result<P, Error> + Send,
+    F: FnOnce(Vec<c_int>) -> P + Send,
     P: Part,
     C: Combining,
     H: Send,
@@ -280,8 +299,13 @@ where
         if let Some(step) = self.swap.next() {
             return Ok(Some(step));
         }
+        if let Some((_, theirs)) = &self.made
+            && added(theirs) != self.total
+        {
+            return Err(TOTALS_DIFFER);
+        }
         if let Some((parts, theirs)) = self.made.take() {
-            let part = parts(theirs)?;
+            let part = parts(theirs);
             let reduce = ReduceScatter::new(self.sides, part, self.result, self.element);
             self.reduce = Some(reduce);
         }
