@@ -363,6 +363,10 @@ static void user_operation(void)
     CHECK(!commutes);
     OK(MPI_Op_commutative(MPI_SUM, &commutes));
     CHECK(commutes);
+    OK(MPI_Op_commutative(MPI_REPLACE, &commutes));
+    CHECK(IS_MPICH || !commutes); /* to MPICH all predefined ones do */
+    OK(MPI_Op_commutative(MPI_NO_OP, &commutes));
+    CHECK(IS_MPICH || !commutes);
     for (root = 0; root < check_size; root++) {
         OK(MPI_Reduce(mine, out, 4, MPI_LONG, op, root, MPI_COMM_WORLD));
         if (check_rank == root)
