@@ -337,7 +337,7 @@ where
                     same_length(result.len() * core.size() as usize, whole.len())?;
                     let bytes = result.len();
                     let part = move |rank: CommRank| part(whole, rank.0, bytes);
-                    plans::reduce_scatter(core, part, (result, result), size, combine, ())
+                    plans::reduce_scatter(core, part, result, size, combine, ())
                 }
             };
             Ok((plan?, Loans(given, taken)))
