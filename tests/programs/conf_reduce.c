@@ -294,6 +294,8 @@ static void scattered(void)
         OK(MPI_Reduce_scatter(MPI_IN_PLACE, data, counts, MPI_LONG, MPI_MAX, MPI_COMM_WORLD));
         for (i = 0; i < mine; i++)
             CHECK(data[i] == (long)(before + i + 1) * check_size);
+        for (; i < total; i++) /* the rest of the data stays, as with MPICH and Open MPI */
+            CHECK(data[i] == (long)(i + 1) * (check_rank + 1));
         free(data);
         free(out);
     }
@@ -311,6 +313,8 @@ static void scattered(void)
             OK(MPI_Reduce_scatter_block(MPI_IN_PLACE, block, 40, MPI_LONG, MPI_MIN, MPI_COMM_WORLD));
             for (i = 0; i < 40; i++)
                 CHECK(block[i] == 40 * check_rank + i);
+            for (; i < 40 * check_size; i++)
+                CHECK(block[i] == i + 1000 * check_rank);
         }
     }
     free(block);
@@ -363,6 +367,10 @@ static void user_operation(void)
     CHECK(!commutes);
     OK(MPI_Op_commutative(MPI_SUM, &commutes));
     CHECK(commutes);
+    OK(MPI_Op_commutative(MPI_REPLACE, &commutes));
+    CHECK(IS_MPICH || !commutes); /* to MPICH all predefined ones do */
+    OK(MPI_Op_commutative(MPI_NO_OP, &commutes));
+    CHECK(IS_MPICH || !commutes);
     for (root = 0; root < check_size; root++) {
         OK(MPI_Reduce(mine, out, 4, MPI_LONG, op, root, MPI_COMM_WORLD));
         if (check_rank == root)

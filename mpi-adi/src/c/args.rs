@@ -269,6 +269,10 @@ pub enum Operation {
     User(UserOp),
 }
 
+/// Operations of windows alone (section 11.3.4), which [`operation`] does not know.
+pub const MPI_REPLACE: c_int = 0x5800_000d;
+pub const MPI_NO_OP: c_int = 0x5800_000e;
+
 pub fn operation(handle: c_int) -> Result<Operation, Error> {
     let predefined = usize::try_from(handle.wrapping_sub(OPS + 1))
         .ok()

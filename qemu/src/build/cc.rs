@@ -307,8 +307,11 @@ fn on_linux(line: &Line) -> Result<Command, Stop> {
     }
     if links && !is_shared {
         end_languages(line, &mut command);
+        // For FindMPI an object must be a word for the linker, too.
+        let mut start = OsString::from("-Wl,");
+        start.push(start_object()?);
         command
-            .arg(start_object()?)
+            .arg(start)
             .arg(linux::library(Runtime::default())?)
             .args(linux::LIBRARIES);
     }

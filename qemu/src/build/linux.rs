@@ -15,8 +15,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Addresses in such a program are those in its file, so that a line of it can be told from an address.
-pub(super) const FIXED: &str = "-no-pie";
+/// Addresses in such a program are those in its file, so that a line of it can be told from an address. A word for the
+/// linker: of others CMake's FindMPI takes no notice in what `-showme:link` says.
+pub(super) const FIXED: &str = "-Wl,-no-pie";
 /// Ends of a program that the runtime must hear of.
 pub(super) const WRAP: &str = "-Wl,--wrap=_exit,--wrap=_Exit,--wrap=abort";
 /// The same where the process is a whole cluster; and its start.

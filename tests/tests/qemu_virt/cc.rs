@@ -92,6 +92,43 @@ fn cmake_builds_a_project() {
     }
 }
 
+/// CMake's FindMPI asks `mpicc` what it would do, takes of that what it knows, and gives it to the project's compiler.
+#[test]
+fn a_compiler_links_with_what_cmake_takes_of_the_words() {
+    let folder = project("find_mpi");
+    let shown = |question| text(&run_in(&folder.0, "linux", &[&mpicc(), question]), 0);
+    let is_known = |word: &&str| {
+        let begins = ["-I", "-f", "-Wl,", "-l"];
+        begins.iter().any(|begin| word.starts_with(begin)) || word.ends_with(".a")
+    };
+    let compile = shown("-showme:compile").replace("-I ", "-I");
+    let link = shown("-showme:link");
+    let known = compile.split_whitespace().chain(link.split_whitespace());
+    let files = [
+        "cc",
+        "-DTIMES=3",
+        "-Iinclude",
+        "-o",
+        "parts",
+        "main.c",
+        "area.c",
+    ];
+    let words: Vec<&str> = files.into_iter().chain(known.filter(is_known)).collect();
+    text(&run_in(&folder.0, "linux", &words), 0);
+    let built = folder.path("parts");
+    let ended = midplane(&[
+        "run",
+        "--on",
+        "linux",
+        "-n",
+        "3",
+        "--timeout",
+        LIMIT,
+        &built,
+    ]);
+    assert_eq!(ended.expect(0).stdout, "[0] parts: 131.946891\n");
+}
+
 /// What configure finds out by compiling and linking small programs.
 #[test]
 fn conftests_succeed_and_fail_as_they_must() {

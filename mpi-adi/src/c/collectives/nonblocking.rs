@@ -8,7 +8,7 @@ use core::ffi::{c_int, c_void};
 use crate::c::args;
 use crate::c::collectives::blocks::{Blocks, Own, Row, VBlocks, WBlocks};
 use crate::c::collectives::op::{combined, operation};
-use crate::c::collectives::reduce::DataAndResult;
+use crate::c::collectives::reduce::{DataAndResult, data_of};
 use crate::c::collectives::under_way::{start, start_across, start_among_all};
 use crate::c::comm_objects::inter_calls;
 use crate::c::datatypes::Elements;
@@ -610,18 +610,13 @@ unsafe fn reduce_scatter<P: Send + 'static>(
     let (elements, mut combiner) = operation(op, datatype)?;
     let meanwhile = combiner.is_predefined();
     let size = elements.size();
-    let in_place = args::is_in_place(sendbuf);
-    let (parts, count) = parts(if in_place { recvbuf } else { sendbuf }, &elements)?;
+    let (parts, count) = parts(data_of([sendbuf, recvbuf]), &elements)?;
     // SAFETY: the caller's promise.
     let hold = unsafe { elements.at(recvbuf, count) }?;
     let result = Area::from(hold.span());
-    let place = match in_place {
-        true => of(&parts, comm.own_rank()),
-        false => result,
-    };
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
     let part = move |rank| of(&parts, rank);
-    let plan = plans::reduce_scatter(comm, part, (place, result), size, combine, hold)?;
+    let plan = plans::reduce_scatter(comm, part, result, size, combine, hold)?;
     Ok(plan.goes_on_meanwhile(meanwhile))
 }
 

@@ -164,8 +164,12 @@ pub unsafe extern "C" fn MPI_Op_commutative(op: c_int, commute: *mut c_int) -> c
     on_process("MPI_Op_commutative", |_| {
         // SAFETY: the standard's promise about `commute`.
         let commute = unsafe { args::out(commute, "commute") }?;
-        args::operation(op)?;
-        *commute = commutes(op).into();
+        let commutes = match op {
+            // One of the two operands is the result.
+            args::MPI_REPLACE | args::MPI_NO_OP => false,
+            _ => args::operation(op).map(|_| commutes(op))?,
+        };
+        *commute = commutes.into();
         Ok(())
     })
 }

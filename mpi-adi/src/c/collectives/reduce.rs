@@ -153,6 +153,14 @@ pub unsafe extern "C" fn MPI_Reduce_local(
     })
 }
 
+/// Where the data of a reduction whose result is divided is: with MPI_IN_PLACE, where the result goes.
+pub(super) fn data_of([sendbuf, recvbuf]: [*const c_void; 2]) -> *const c_void {
+    match args::is_in_place(sendbuf) {
+        true => recvbuf,
+        false => sendbuf,
+    }
+}
+
 #[unsafe(export_name = "PMPI_Reduce_scatter")]
 pub unsafe extern "C" fn MPI_Reduce_scatter(
     sendbuf: *const c_void,
@@ -171,25 +179,18 @@ pub unsafe extern "C" fn MPI_Reduce_scatter(
     }
     on_comm("MPI_Reduce_scatter", comm, |comm| {
         with_operation(op, datatype, |elements, combine| {
-            let in_place = args::is_in_place(sendbuf);
-            let data = if in_place { recvbuf } else { sendbuf };
+            let data = data_of([sendbuf, recvbuf]);
             // SAFETY: the standard's promise about the buffers and `recvcounts` (section 5.10).
             let (row, result) = unsafe {
                 let row = Row::new(&comm, data, recvcounts, elements)?;
                 let result = elements.at(recvbuf, row.count(comm.own_rank()))?;
                 (row, result)
             };
-            let result = Area::from(result.span());
-            let place = if in_place {
-                row.of(comm.own_rank())
-            } else {
-                result
-            };
             coll::reduce_scatter(
                 comm,
                 "MPI_Reduce_scatter",
                 &|rank| row.of(rank),
-                (place, result),
+                result.span().into(),
                 elements.size(),
                 combine,
             )
@@ -215,8 +216,7 @@ pub unsafe extern "C" fn MPI_Reduce_scatter_block(
     }
     on_comm("MPI_Reduce_scatter_block", comm, |comm| {
         with_operation(op, datatype, |elements, combine| {
-            let in_place = args::is_in_place(sendbuf);
-            let data = if in_place { recvbuf } else { sendbuf };
+            let data = data_of([sendbuf, recvbuf]);
             // SAFETY: the standard's promise about the buffers (section 5.10).
             let (blocks, result) = unsafe {
                 (
@@ -224,13 +224,11 @@ pub unsafe extern "C" fn MPI_Reduce_scatter_block(
                     elements.at(recvbuf, args::count(recvcount)?)?,
                 )
             };
-            let (own, result) = (blocks.of(comm.own_rank()), result.span().into());
-            let place = if in_place { own } else { result };
             coll::reduce_scatter(
                 comm,
                 "MPI_Reduce_scatter_block",
                 &|rank| blocks.of(rank),
-                (place, result),
+                result.span().into(),
                 elements.size(),
                 combine,
             )

@@ -8,7 +8,7 @@ use core::ffi::{c_int, c_void};
 
 use super::objects::{Window, on_win};
 use super::operations::{Origin, Target};
-use crate::c::args::{self, operation};
+use crate::c::args::{self, MPI_NO_OP, MPI_REPLACE, operation};
 use crate::c::datatypes::{Elements, Known, Lent, known};
 use crate::c::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE};
 use crate::device::rma::wire::{Head, Kind};
@@ -16,9 +16,6 @@ use crate::mpi::datatype::Basic;
 use crate::mpi::error::{Class, Error};
 use crate::mpi::one_sided::{Operation, element_bytes, is_comparable, parts_of};
 use crate::mpi::windows::{fits, made_of, same, wrong};
-
-const MPI_REPLACE: c_int = 0x5800_000d;
-const MPI_NO_OP: c_int = 0x5800_000e;
 
 /// The operation that `op` names; MPI_NO_OP only where the call `fetches`.
 fn operation_of(op: c_int, fetches: bool) -> Result<Operation, Error> {

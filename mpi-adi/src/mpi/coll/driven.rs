@@ -276,9 +276,7 @@ fn within<E: Matching>(
             let size = element;
             plans::allreduce(comm, areas, Elements { size, commute }, combine, ())
         }
-        What::ReduceScatter => {
-            plans::reduce_scatter(comm, part, (taken, taken), element, combine, ())
-        }
+        What::ReduceScatter => plans::reduce_scatter(comm, part, taken, element, combine, ()),
         What::Scan => plans::scan(comm, areas, element, combine, true, ()),
     }
 }

@@ -180,13 +180,13 @@ pub(crate) fn allreduce<E: Matching>(
 pub(crate) fn reduce_scatter<E: Matching>(
     comm: Communicator<'_, E>,
     part: impl Part,
-    (place, result): (Area, Area),
+    result: Area,
     element: usize,
     combine: impl Combining,
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
     same_length(part(comm.own_rank()).len(), result.len())?;
-    let schedule = ReduceScatter::new(Ranks::of(comm), part, (place, result), element);
+    let schedule = ReduceScatter::new(Ranks::of(comm), part, result, element);
     reduction(schedule, combine, hold, Some(element))
 }
 

@@ -108,19 +108,18 @@ pub(crate) struct Elements {
     pub(crate) commute: bool,
 }
 
-/// Combines all processes' data; each rank gets the result of its own `part`, into `result`. Where `result` is
-/// the beginning of the data, the own part itself is given as `place`, for the result to stay in until all
-/// data has been used; else `place` is `result`.
+/// Combines all processes' data; each rank gets the result of its own `part`, into `result`, which may be the beginning
+/// of the data.
 pub(crate) fn reduce_scatter<E: Matching>(
     comm: Communicator<'_, E>,
     function: &'static str,
     part: &dyn Fn(CommRank) -> Area,
-    (place, result): (Area, Area),
+    result: Area,
     element: usize,
     combine: &mut Combine<'_>,
 ) -> Result<(), Error> {
     same_length(part(comm.own_rank()).len(), result.len())?;
-    let mut schedule = ReduceScatter::new(Ranks::of(comm), part, (place, result), element);
+    let mut schedule = ReduceScatter::new(Ranks::of(comm), part, result, element);
     let sizes = (element, SEGMENT_BYTES);
     run_in_segments(comm, function, &mut schedule, sizes, combine)
 }
@@ -310,31 +309,27 @@ impl Schedule for ThroughRoot {
     }
 }
 
-/// To each rank in turn; then the own result from `place` to `result`.
+/// To each rank in turn.
+///
+/// Where the result is the beginning of the data, it overwrites only what has been given away: parts of lower ranks, and
+/// of the own part what comes before the segment just combined.
 pub(super) struct ReduceScatter<P> {
     ranks: Ranks,
     part: P,
-    place: Area,
     result: Area,
     element: usize,
     reduce: Reduce,
-    /// The next rank to reduce to; the size before the copy, more after it.
+    /// The next rank to reduce to.
     next_root: u32,
 }
 
 impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
-    pub(super) fn new(
-        ranks: Ranks,
-        part: P,
-        (place, result): (Area, Area),
-        element: usize,
-    ) -> Self {
+    pub(super) fn new(ranks: Ranks, part: P, result: Area, element: usize) -> Self {
         let root = CommRank(0);
-        let reduce = Reduce::new(ranks, (part(root), place), element, root);
+        let reduce = Reduce::new(ranks, (part(root), result), element, root);
         ReduceScatter {
             ranks,
             part,
-            place,
             result,
             element,
             reduce,
@@ -349,17 +344,13 @@ impl<P: Fn(CommRank) -> Area> Schedule for ReduceScatter<P> {
             if let Some(step) = self.reduce.next() {
                 return Some(step);
             }
-            let (root, size) = (CommRank(self.next_root), self.ranks.size);
-            if root.0 > size {
+            let root = CommRank(self.next_root);
+            if root.0 >= self.ranks.size {
                 return None;
             }
             self.next_root += 1;
-            if root.0 == size {
-                let (from, to) = (self.place, self.result);
-                return Some(Step::Copy { from, to });
-            }
-            let spans = ((self.part)(root), self.place);
-            self.reduce = Reduce::new(self.ranks, spans, self.element, root);
+            let areas = ((self.part)(root), self.result);
+            self.reduce = Reduce::new(self.ranks, areas, self.element, root);
         }
     }
 }

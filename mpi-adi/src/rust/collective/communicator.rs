@@ -206,7 +206,7 @@ pub trait CommunicatorCollectives: Communicator {
             reduce((sendbuf, recvbuf), &op, |(data, result), size, combine| {
                 same_length(result.len() * core.size() as usize, data.len())?;
                 let of = |rank: comm::CommRank| part(data, rank.0, result.len());
-                coll::reduce_scatter(core, function, &of, (result, result), size, combine)
+                coll::reduce_scatter(core, function, &of, result, size, combine)
             })
         });
         or_fatal(self, function, scattered);

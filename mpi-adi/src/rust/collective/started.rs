@@ -339,7 +339,7 @@ where
                     same_length(result.len() * core.size() as usize, whole.len())?;
                     let bytes = result.len();
                     let part = move |rank: CommRank| part(whole, rank.0, bytes);
-                    plans::reduce_scatter(core, part, (result, result), size, combine, ())
+                    plans::reduce_scatter(core, part, result, size, combine, ())
                 }
             };
             Ok((plan?.goes_on_meanwhile(meanwhile), Loans(given, taken)))

@@ -52,6 +52,15 @@ fn part(base: usize, elements: usize) -> impl Fn(CommRank) -> Area + Copy {
     }
 }
 
+/// A schedule of no steps.
+struct Nothing;
+
+impl Schedule for Nothing {
+    fn next(&mut self) -> Option<Step> {
+        None
+    }
+}
+
 fn check(process: &mut Process, span: Area, expected: &[u8], what: &str) {
     assert!(process.at(span) == expected, "{what}");
 }
@@ -136,16 +145,18 @@ fn a_reduce_scatter_gives_each_rank_its_part_in_place_or_elsewhere() {
                 span(if is_in_place { 0 } else { RESULT }, len)
             };
             let mut processes = run(size, fill, |ranks| {
-                let place = match is_in_place {
-                    true => parts(CommRank(ranks.own)),
-                    false => result(ranks.own),
-                };
-                ReduceScatter::new(ranks, parts, (place, result(ranks.own)), ELEMENT)
+                ReduceScatter::new(ranks, parts, result(ranks.own), ELEMENT)
             });
-            for (rank, process) in (0..).zip(&mut processes) {
+            let untouched = run(size, fill, |_| Nothing);
+            for ((rank, process), given) in (0..).zip(&mut processes).zip(untouched) {
                 let result = result(rank);
                 let expected = row(|i| combined(0, size - 1, i), result.len() / ELEMENT);
                 check(process, result, &expected, "the own part");
+                let data = if is_in_place { result.len() } else { 0 }..RESULT;
+                assert!(
+                    process.memory[data.clone()] == given.memory[data],
+                    "the rest"
+                );
             }
         }
     });
@@ -328,7 +339,7 @@ fn a_schedule_that_is_over_stays_over() {
         over(ReduceScatter::new(
             ranks,
             parts,
-            (parts(CommRank(own)), parts(CommRank(own))),
+            parts(CommRank(own)),
             ELEMENT,
         ));
         over(Scan::new(ranks, (data, result), ELEMENT, false));
