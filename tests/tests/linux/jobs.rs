@@ -38,6 +38,18 @@ fn programs_in_rust_run_with_the_same_command() {
         .says(&["rank 1", "fail_panic.rs:"]);
 }
 
+/// What a program does to its arrays too early harms nothing.
+#[test]
+fn arrays_are_the_programs_again_when_a_collective_has_started() {
+    for options in [
+        ["-n", "8", "--mpi-memory", "32"],
+        ["-n", "5", "--mpi-memory", "1M"],
+    ] {
+        let ended = run(&options, "early_arrays.c", &[]).expect(0);
+        assert!(ended.stdout.contains("early_arrays: right"), "{ended}");
+    }
+}
+
 /// An image is made again when something that it was made of has changed, and only then.
 #[test]
 fn what_has_not_changed_is_not_made_again() {

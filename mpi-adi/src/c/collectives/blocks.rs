@@ -91,16 +91,23 @@ impl Blocks {
     }
 }
 
+/// A copy of the program's array. Fails with [`Error::NoRoom`].
+pub(super) fn kept(array: &[c_int]) -> Result<Vec<c_int>, Error> {
+    let mut kept = coll::room(array.len())?;
+    kept.extend_from_slice(array);
+    Ok(kept)
+}
+
 /// Blocks of different lengths at different places: the v-collectives.
-pub(super) struct VBlocks<'a> {
+pub(super) struct VBlocks<C> {
     /// The longest block, as if it were at rank 0's displacement.
     first: Lent,
-    counts: &'a [c_int],
-    displs: &'a [c_int],
+    counts: C,
+    displs: C,
     size: usize,
 }
 
-impl<'a> VBlocks<'a> {
+impl VBlocks<&[c_int]> {
     /// # Safety
     /// `counts` and `displs` are as for [`args::array`], one item a rank; the elements that they and
     /// `base` describe are as for [`args::buffer`].
@@ -110,7 +117,7 @@ impl<'a> VBlocks<'a> {
         counts: *const c_int,
         displs: *const c_int,
         elements: Elements,
-    ) -> Result<VBlocks<'a>, Error> {
+    ) -> Result<Self, Error> {
         // SAFETY: the caller's promise.
         unsafe { VBlocks::many(comm.size() as usize, base, counts, displs, elements) }
     }
@@ -125,7 +132,7 @@ impl<'a> VBlocks<'a> {
         counts: *const c_int,
         displs: *const c_int,
         elements: Elements,
-    ) -> Result<VBlocks<'a>, Error> {
+    ) -> Result<Self, Error> {
         // SAFETY: the caller's promise.
         let (counts, displs) = unsafe {
             (
@@ -151,10 +158,23 @@ impl<'a> VBlocks<'a> {
         })
     }
 
+    /// With copies of the arrays, for a collective that goes on when its call has returned. The arrays are the program's to
+    /// keep until then (MPI-3.1 section 5.12), and programs do not.
+    pub(super) fn kept(self) -> Result<VBlocks<Vec<c_int>>, Error> {
+        Ok(VBlocks {
+            first: self.first,
+            counts: kept(self.counts)?,
+            displs: kept(self.displs)?,
+            size: self.size,
+        })
+    }
+}
+
+impl<C: AsRef<[c_int]>> VBlocks<C> {
     pub(super) fn of(&self, rank: CommRank) -> Area {
-        let at = rank.0 as usize;
-        let behind = self.displs[at] as isize - self.displs[0] as isize;
-        match self.counts[at] as usize * self.size {
+        let (at, displs) = (rank.0 as usize, self.displs.as_ref());
+        let behind = displs[at] as isize - displs[0] as isize;
+        match self.counts.as_ref()[at] as usize * self.size {
             0 => Area::EMPTY,
             bytes => Area::from(self.first.span()).moved(behind * self.size as isize, bytes),
         }
@@ -246,6 +266,11 @@ impl Row<&[c_int]> {
         // SAFETY: the caller's promise.
         let all = unsafe { elements.at(buffer, total) }?;
         Ok(Row::over(all, counts, elements.size()))
+    }
+
+    /// As [`VBlocks::kept`].
+    pub(super) fn kept(self) -> Result<Row<Vec<c_int>>, Error> {
+        Ok(Row::over(self.all, kept(self.counts)?, self.size))
     }
 }
 

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
 
 use crate::c::args;
-use crate::c::collectives::blocks::{Blocks, Row, VBlocks, WBlocks};
+use crate::c::collectives::blocks::{Blocks, Row, VBlocks, WBlocks, kept};
 use crate::c::collectives::op::operation;
 use crate::c::datatypes::Elements;
 use crate::c::inter_calls::{Given, GivenV, GivenW, Operation};
@@ -140,9 +140,9 @@ pub(in crate::c) unsafe fn gatherv(
 unsafe fn v_blocks(
     size: usize,
     (buffer, counts, displs, datatype): GivenV,
-) -> Result<VBlocks<'static>, Error> {
+) -> Result<VBlocks<Vec<c_int>>, Error> {
     // SAFETY: the caller's promise.
-    unsafe { VBlocks::many(size, buffer, counts, displs, Elements::of(datatype)?) }
+    unsafe { VBlocks::many(size, buffer, counts, displs, Elements::of(datatype)?) }?.kept()
 }
 
 /// # Safety
@@ -351,7 +351,7 @@ fn counts_of_both(sides: Across, counts: &[c_int]) -> Result<Counts, Error> {
     let (size, bytes) = (remote_size(sides), size_of::<c_int>());
     let mut theirs = room(size)?;
     theirs.resize(size, 0);
-    // SAFETY: the program leaves its array alone, and the other one stays where it is, until the collective is over.
+    // SAFETY: both arrays stay where they are until the collective is over, `counts` by the caller's doing.
     let (given, taken) = unsafe {
         (
             Span::new(counts.as_ptr().cast(), counts.len() * bytes),
@@ -388,14 +388,16 @@ pub(in crate::c) unsafe fn reduce_scatter(
     let (own, size) = (counts[local.rank.0 as usize] as usize, elements.size());
     // SAFETY: the caller's promise.
     let (data, result) = unsafe { (elements.at(sendbuf, total)?, elements.at(recvbuf, own)?) };
-    let counts = counts_of_both(sides, counts)?;
+    let ours = kept(counts)?;
+    let counts = counts_of_both(sides, &ours)?;
     let parts = move |theirs: Vec<c_int>| {
         let row = Row::over(data, theirs, size);
         move |rank| row.of(rank)
     };
     let area = result.span().into();
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
-    let plan = coll::reduce_scatter_by_counts(sides, counts, parts, area, size, combine, result)?;
+    let hold = (ours, result);
+    let plan = coll::reduce_scatter_by_counts(sides, counts, parts, area, size, combine, hold)?;
     Ok(plan.goes_on_meanwhile(meanwhile))
 }
 

@@ -123,9 +123,9 @@ unsafe fn blocks((buffer, count, datatype): Given, many: usize) -> Result<Blocks
 unsafe fn v_blocks(
     (buffer, counts, displs, datatype): GivenV,
     many: usize,
-) -> Result<VBlocks<'static>, Error> {
+) -> Result<VBlocks<Vec<c_int>>, Error> {
     // SAFETY: the caller's promise.
-    unsafe { VBlocks::many(many, buffer, counts, displs, Elements::of(datatype)?) }
+    unsafe { VBlocks::many(many, buffer, counts, displs, Elements::of(datatype)?) }?.kept()
 }
 
 /// # Safety

@@ -145,7 +145,7 @@ pub unsafe extern "C" fn MPI_Igatherv(
     unsafe {
         start("MPI_Igatherv", comm, request, |comm| {
             let elements = || Elements::of(recvtype);
-            let places = || VBlocks::new(&comm, recvbuf, recvcounts, displs, elements()?);
+            let places = || VBlocks::new(&comm, recvbuf, recvcounts, displs, elements()?)?.kept();
             gather(
                 comm,
                 (sendbuf, sendcount, sendtype),
@@ -252,7 +252,7 @@ pub unsafe extern "C" fn MPI_Iscatterv(
     unsafe {
         start("MPI_Iscatterv", comm, request, |comm| {
             let elements = || Elements::of(sendtype);
-            let parts = || VBlocks::new(&comm, sendbuf, sendcounts, displs, elements()?);
+            let parts = || VBlocks::new(&comm, sendbuf, sendcounts, displs, elements()?)?.kept();
             scatter(
                 comm,
                 parts,
@@ -340,7 +340,7 @@ pub unsafe extern "C" fn MPI_Iallgatherv(
     unsafe {
         start("MPI_Iallgatherv", comm, request, |comm| {
             let elements = Elements::of(recvtype)?;
-            let places = VBlocks::new(&comm, recvbuf, recvcounts, displs, elements)?;
+            let places = VBlocks::new(&comm, recvbuf, recvcounts, displs, elements)?.kept()?;
             allgather(comm, (sendbuf, sendcount, sendtype), places, VBlocks::of)
         })
     }
@@ -435,9 +435,9 @@ pub unsafe extern "C" fn MPI_Ialltoallv(
     unsafe {
         start("MPI_Ialltoallv", comm, request, |comm| {
             let elements = Elements::of(recvtype)?;
-            let places = VBlocks::new(&comm, recvbuf, recvcounts, rdispls, elements)?;
+            let places = VBlocks::new(&comm, recvbuf, recvcounts, rdispls, elements)?.kept()?;
             let parts = unless_in_place(sendbuf, || {
-                VBlocks::new(&comm, sendbuf, sendcounts, sdispls, Elements::of(sendtype)?)
+                VBlocks::new(&comm, sendbuf, sendcounts, sdispls, Elements::of(sendtype)?)?.kept()
             })?;
             alltoall(comm, parts, places, VBlocks::of)
         })
@@ -642,7 +642,7 @@ pub unsafe extern "C" fn MPI_Ireduce_scatter(
     unsafe {
         start("MPI_Ireduce_scatter", comm, request, |comm| {
             let row = |data: *const c_void, elements: &Elements| {
-                let row = Row::new(&comm, data, recvcounts, elements)?;
+                let row = Row::new(&comm, data, recvcounts, elements)?.kept()?;
                 let count = row.count(comm.own_rank());
                 Ok((row, count))
             };
