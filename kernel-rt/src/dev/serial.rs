@@ -56,6 +56,12 @@ pub trait Line {
 
     /// Sends `bytes`, of which there are at most [`Line::room`]; others are lost.
     fn put(&mut self, bytes: &[u8]);
+
+    /// A frame has come that is of the consoles' chain ([`chain`](super::chain)), not of the link.
+    #[cfg(feature = "console")]
+    fn chained(&mut self, frame: &[u8]) {
+        let _ = frame;
+    }
 }
 
 /// Bits that a byte takes on the line: start, eight of data, stop.
@@ -342,6 +348,11 @@ impl<L: Line> SerialLink<L> {
     fn next_frame(&mut self) -> Option<usize> {
         loop {
             let size = self.collector.next_frame(&mut self.line)?;
+            #[cfg(feature = "console")]
+            if super::chain::is_of_chain(self.collector.frame(size)) {
+                self.line.chained(self.collector.frame(size));
+                continue;
+            }
             return Some(size);
         }
     }

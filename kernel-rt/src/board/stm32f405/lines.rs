@@ -131,9 +131,25 @@ extern "C" fn serve<const AT: usize>() {
     }
 }
 
+/// Does what the interrupt of direction `at` would do, where no interrupts come.
+#[cfg(feature = "console")]
+pub fn serve_now(at: usize) {
+    if let Some(serve) = INTERRUPTS.get(at).and_then(|n| __INTERRUPTS[*n as usize]) {
+        serve();
+    }
+}
+
 /// The line in one direction.
 pub struct UsartLine {
     at: usize,
+}
+
+#[cfg(feature = "console")]
+impl UsartLine {
+    /// The line of direction `at`, which a link may have, too: whole frames are put within a critical section.
+    pub fn of(at: usize) -> Self {
+        Self { at }
+    }
 }
 
 impl Line for UsartLine {
@@ -159,6 +175,11 @@ impl Line for UsartLine {
             RINGS[self.at].to_send.put(*byte);
         }
         NVIC::pend(INTERRUPTS[self.at]);
+    }
+
+    #[cfg(feature = "console")]
+    fn chained(&mut self, frame: &[u8]) {
+        super::attach::hear(self.at, frame);
     }
 }
 
