@@ -7,7 +7,7 @@ use critical_section::Mutex;
 use net_torus::Direction;
 
 use super::lines::{self, UsartLine};
-use super::memory::{BAUD, RAM};
+use super::memory::{BAUD, CHAIN_BYTES, RAM};
 use crate::board::start::boot_failed;
 use crate::dev::chain::{self, Chain, Ground, Part};
 use crate::dev::serial::{self, Collector, Line};
@@ -45,6 +45,7 @@ enum Slot {
     Held(Held) = 1,
 }
 
+const _: () = assert!(size_of::<Slot>() <= CHAIN_BYTES);
 static CHAIN: Mutex<RefCell<Slot>> = Mutex::new(RefCell::new(Slot::Empty));
 
 /// This node's lines and memory.
