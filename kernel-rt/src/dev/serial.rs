@@ -346,15 +346,22 @@ impl<L: Line> SerialLink<L> {
 
     /// The next frame of the link; its size.
     fn next_frame(&mut self) -> Option<usize> {
-        loop {
-            let size = self.collector.next_frame(&mut self.line)?;
-            #[cfg(feature = "console")]
-            if super::chain::is_of_chain(self.collector.frame(size)) {
-                self.line.chained(self.collector.frame(size));
-                continue;
-            }
-            return Some(size);
+        let mut size = self.collector.next_frame(&mut self.line)?;
+        while self.is_chained(size) {
+            size = self.collector.next_frame(&mut self.line)?;
         }
+        Some(size)
+    }
+
+    /// Whether the frame that was found last is the consoles' chain's, which then has it.
+    fn is_chained(&mut self, size: usize) -> bool {
+        #[cfg(feature = "console")]
+        if super::chain::is_of_chain(self.collector.frame(size)) {
+            self.line.chained(self.collector.frame(size));
+            return true;
+        }
+        let _ = size;
+        false
     }
 
     /// Hears a greeting while the link is up.
