@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::fs;
 
 /// Seconds after which a job counts as stuck.
-const LIMIT: &str = "60";
+const LIMIT: &str = "120";
 
 /// Ports of a board.
 const X_PLUS: usize = 0;

@@ -10,8 +10,8 @@
 //! ([`up`]). A record is a frame of the line's own kind ([`serial`](super::serial)):
 //!
 //! ```text
-//!  byte 0     0x43                                               an answer: 0x41
-//!  byte 1     number, counting from 0, and from 1 again after 255            the number that is expected
+//!  byte 0     0x43                                               an answer: 0x41               there is room: 0x51
+//!  byte 1     number, counting from 0, and from 1 again after 255            the number behind it         the number
 //!  byte 2-3   rank, little-endian
 //!  byte 4     0: stdout, 1: stderr, 2: memory
 //!  then       what was printed; or an offset in RAM, little-endian, in 4 bytes, and what stands there
@@ -33,6 +33,7 @@ use crate::host::outbox::Stream;
 
 const RECORD: u8 = b'C';
 const ANSWER: u8 = b'A';
+const ASK: u8 = b'Q';
 const MEMORY: u8 = 2;
 /// Bytes in front of what was printed.
 const HEADER: usize = 5;
@@ -51,7 +52,7 @@ const LEAST_INTERVAL_NS: u64 = 1_000_000_000;
 
 /// Whether a frame of a line is the chain's.
 pub fn is_of_chain(frame: &[u8]) -> bool {
-    matches!(frame, [ANSWER, _] | [RECORD, _, _, _, _, ..])
+    matches!(frame, [ANSWER | ASK, _] | [RECORD, _, _, _, _, ..])
 }
 
 /// What the end of the chain says to a record.
@@ -282,14 +283,15 @@ impl Chain {
     /// A frame of the chain has come by a line.
     pub fn hear(&mut self, line: usize, frame: &[u8], now_ns: u64, ground: &mut impl Ground) {
         match *frame {
-            [ANSWER, expected] if line == self.line_up && self.is_under_way => {
-                if expected == after(self.number) {
+            [ANSWER, next] if line == self.line_up && self.is_under_way => {
+                if next == after(self.number) {
                     self.is_under_way = false;
-                    self.number = expected;
-                } else {
-                    // There is room for it now.
-                    self.is_unsent |= expected == self.number;
+                    self.number = next;
                 }
+            }
+            // Not the answer to the record before, of which there may be several: each would make two of this one.
+            [ASK, number] if line == self.line_up => {
+                self.is_unsent |= self.is_under_way && number == self.number;
             }
             [RECORD, number, ..] if line != self.line_up => self.pass(line, number, frame, ground),
             _ => return,
@@ -386,7 +388,7 @@ impl Chain {
         let lines = self.refused.len();
         for line in (1..=lines).map(|more| (self.asked + more) % lines) {
             if let Some(number) = self.refused[line]
-                && ground.send(line, &[ANSWER, number])
+                && ground.send(line, &[ASK, number])
             {
                 self.refused[line] = None;
                 self.asked = line;

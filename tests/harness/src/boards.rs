@@ -97,7 +97,7 @@ impl Drop for Boards {
 }
 
 /// How often a byte of a bad line is lost, and how often one has a bit turned: once in so many.
-const BAD: u32 = 400;
+const BAD: u32 = 2000;
 
 /// A serial adapter: a pseudo-terminal whose other side is a board's line.
 pub struct Adapter {

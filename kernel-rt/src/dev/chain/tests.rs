@@ -293,6 +293,29 @@ fn accounts_leave_room_for_what_is_printed() {
     assert!((20_000..25_000).contains(&bytes), "{bytes}");
 }
 
+/// An answer that comes twice makes no record come twice; that there is room makes one that was refused come again.
+#[test]
+fn an_answer_that_is_repeated_repeats_nothing() {
+    let mut lines = Lines {
+        room: [9; 6],
+        memory: std::vec![0; 2000],
+        ..Lines::default()
+    };
+    let mut chain = Chain::new(3, 1, ACCOUNT, (4, BAUD));
+    for text in [b"a", b"b"] {
+        chain.print(Stream::Out, text);
+        chain.go_on(0, &mut lines);
+    }
+    for _ in 0..3 {
+        chain.hear(1, &answer(0), 0, &mut lines);
+    }
+    assert_eq!(lines.sent.len(), 2);
+    chain.hear(1, &[ASK, 0], 0, &mut lines);
+    assert_eq!(lines.sent.len(), 2);
+    chain.hear(1, &[ASK, 1], 0, &mut lines);
+    assert_eq!(lines.sent.len(), 3);
+}
+
 /// Neither garbage nor an answer to something else moves anything.
 #[test]
 fn what_is_no_answer_is_none() {
