@@ -3,11 +3,11 @@
 //! the middle of something, still gets its last words out.
 //!
 //! ```text
-//!   node (2,0,0) --- line x- ---> node (1,0,0) --- line x- ---> node (0,0,0) --- console ---> `midplane attach`
+//!   node (2,0,0) -- line x- --> node (1,0,0) -- line x- --> node (0,0,0) -- console --> `midplane attach`
 //!      own                           own, through                  own, through
 //! ```
-//! Each node but the console's has one line up: in the first dimension in which it is not yet at the console's place, the shorter way
-//! ([`up`]). A record is a frame of the line's own kind ([`serial`](super::serial)):
+//! Each node but the console's has one line up: in the first dimension in which it is not yet at the console's place, the
+//! shorter way ([`up`]). A record is a frame of the line's own kind ([`serial`](super::serial)):
 //!
 //! ```text
 //!  byte 0     0x43                                               an answer: 0x41               there is room: 0x51

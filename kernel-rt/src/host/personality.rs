@@ -536,6 +536,16 @@ impl<'a> Settings<'a> {
         Ok(None)
     }
 
+    /// Where output goes.
+    fn output(&self) -> Result<Output, ParseError<'a>> {
+        let log = self.log.is_some();
+        match self.rings {
+            Some(()) => Ok(Output::Rings { log }),
+            None if log => Err(ParseError::Log("yes")),
+            None => Ok(Output::Uart),
+        }
+    }
+
     /// Which nodes of `shape` the settings mean.
     fn nodes(&self, shape: Shape) -> Result<Nodes, ParseError<'a>> {
         let Some(boxes) = self.boxes else {
@@ -606,12 +616,6 @@ impl<'a> BootArgs<'a> {
         if environment.iter().next().is_none() {
             environment = Environment::default();
         }
-        let log = settings.log.is_some();
-        let output = match settings.rings {
-            Some(()) => Output::Rings { log },
-            None if log => return Err(ParseError::Log("yes")),
-            None => Output::Uart,
-        };
         let by_hand = settings.extents.is_none()
             && settings.coord.is_none()
             && settings.boxes.is_none()
@@ -636,7 +640,7 @@ impl<'a> BootArgs<'a> {
                 number: settings.number,
             }),
             console: settings.console(shape)?,
-            output,
+            output: settings.output()?,
             exit: settings.exit.unwrap_or(exit),
             environment,
             args,

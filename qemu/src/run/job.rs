@@ -371,8 +371,19 @@ impl Job<'_, '_, '_> {
             .map(|(_, at)| at)
             .collect();
         due.dedup();
+        self.pass_on_what_came(has_input, has_answers, has_records);
+        if let Some(doorbells) = &mut self.fleet.doorbells {
+            doorbells.tell();
+        }
+        for at in due {
+            self.serve(at);
+        }
+    }
+
+    /// Passes on what came for the nodes, and from boards by their console.
+    fn pass_on_what_came(&mut self, has_input: bool, has_answers: bool, has_records: bool) {
         if has_input && let Some(first) = self.fleet.nodes.first() {
-            self.input.pass_on(first, &stdin);
+            self.input.pass_on(first, &std::io::stdin());
         }
         if has_answers {
             let nodes = &self.fleet.nodes;
@@ -381,12 +392,6 @@ impl Job<'_, '_, '_> {
         }
         if has_records {
             self.take_records();
-        }
-        if let Some(doorbells) = &mut self.fleet.doorbells {
-            doorbells.tell();
-        }
-        for at in due {
-            self.serve(at);
         }
     }
 
