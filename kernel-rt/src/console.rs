@@ -85,10 +85,7 @@ fn is_pending(stream: Stream, pen: &Pen) -> bool {
 /// Must not be called from an interrupt.
 pub fn write(stream: Stream, bytes: &[u8]) {
     if !is_attached() {
-        for &byte in bytes {
-            uart::put(byte);
-        }
-        return;
+        return uart::print(stream, bytes);
     }
     let mut rest = bytes;
     while !rest.is_empty() {

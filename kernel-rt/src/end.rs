@@ -64,7 +64,7 @@ pub fn end(why: End, status: i32, message: &Message) -> ! {
     if personality().is_none_or(|p| p.exit == Exit::Test) {
         system::exit(exit_byte(status).max(1));
     }
-    arch::park()
+    system::stay()
 }
 
 /// The program ends itself, or the kernel ends it for what it did.

@@ -127,6 +127,12 @@ pub fn publish() {
     });
 }
 
+/// Whether the node is at work, and what asks is something that it has called.
+#[cfg(feature = "console")]
+pub fn is_at_work() -> bool {
+    critical_section::with(|cs| NODE.borrow(cs).try_borrow().is_err())
+}
+
 /// Sleeps for `ns` nanoseconds; interrupts are served meanwhile.
 pub fn sleep(ns: u64) {
     console::flush();

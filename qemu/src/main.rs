@@ -32,7 +32,7 @@ use host::setup;
 use host::stop::{self, Stop};
 use lab::{bench, cluster, memory, sim, size, soak, suite};
 use probe::{flash, image};
-use run::{command, debug};
+use run::{attach, command, debug};
 use show::say::{complain, unwritable};
 use std::alloc::System;
 use std::ffi::OsString;
@@ -82,6 +82,8 @@ enum Sub {
     Image(image::ImageArgs),
     /// Make such an image and write it into a board's flash, by probe-rs
     Flash(flash::FlashArgs),
+    /// Show what boards print and report by the serial console of one of them
+    Attach(attach::AttachArgs),
     /// Measure the memory protocol and matching
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -140,6 +142,7 @@ fn main() -> ExitCode {
         Sub::Size(options) => size::run(&options),
         Sub::Image(options) => image::run(&options),
         Sub::Flash(options) => flash::run(&options),
+        Sub::Attach(options) => attach::run(&options),
         Sub::Bench(bench) => bench::run(&bench),
         Sub::Soak(options) => soak::run(&options),
         Sub::Test => suite::run(),
@@ -253,7 +256,7 @@ mod tests {
     fn help_of_the_commands_that_run_something() {
         let mut command = Cli::command().term_width(80);
         command.build();
-        for name in ["run", "sim", "memory", "soak"] {
+        for name in ["run", "attach", "sim", "memory", "soak"] {
             let sub = command.find_subcommand_mut(name).expect("a subcommand");
             insta::assert_snapshot!(format!("help_{name}"), sub.render_long_help());
         }

@@ -337,6 +337,14 @@ fn a_rust_program_on_four_boards() {
 
 /// Nothing is said of the machine but how many nodes it has; the numbers by which the nodes tell each other apart are the
 /// tool's.
+/// In a row of boards the ends meet only through the middle, whose program computes meanwhile.
+#[test]
+fn boards_that_compute_forward_for_others() {
+    let ended = run(&["--torus", "3x1x1", "--mesh", "x"], "through.c", &["1"]).expect(0);
+    assert!(ended.stdout.contains(" 0 errors"), "{ended}");
+    assert!(!ended.stdout.contains("only after"), "{ended}");
+}
+
 #[test]
 fn boards_find_their_places_from_the_wires() {
     killer(&["--auto", "--torus", "2x2x1"], 4);

@@ -1,6 +1,7 @@
 //! Devices, and what implements [`Link`](net_torus::Link).
 //!
 //! ```text
+//! chain             what nodes print, on its way to a serial console (portable)
 //! virtio            memory, transport, start of every virtio device
 //! virtio_net        a link
 //! faults            links with faults, for tests, and mended (portable)
@@ -9,6 +10,8 @@
 //! serial            a link over a serial line (portable)
 //! ```
 
+#[cfg(any(feature = "console", not(target_os = "none")))]
+pub mod chain;
 #[cfg(any(feature = "faults", test))]
 pub mod faults;
 pub mod greeting;

@@ -48,11 +48,20 @@ pub trait Line {
     /// Takes the oldest byte that has come; `None` when there is none.
     fn take(&mut self) -> Option<u8>;
 
+    /// Whether a frame's end may have come since [`Line::take`] last found nothing.
+    fn has_frame(&self) -> bool;
+
     /// How many bytes [`Line::put`] takes now.
     fn room(&self) -> usize;
 
     /// Sends `bytes`, of which there are at most [`Line::room`]; others are lost.
     fn put(&mut self, bytes: &[u8]);
+
+    /// A frame has come that is of the consoles' chain ([`chain`](super::chain)), not of the link.
+    #[cfg(feature = "console")]
+    fn chained(&mut self, frame: &[u8]) {
+        let _ = frame;
+    }
 }
 
 /// Bits that a byte takes on the line: start, eight of data, stop.
@@ -176,15 +185,93 @@ enum Collected {
     TooMany,
 }
 
+/// Finds the frames in what a line brings.
+pub struct Collector {
+    collected: Collected,
+    buffer: [u8; LINE_BYTES],
+    /// What stood between two zeros and was no frame.
+    pub damaged: u64,
+}
+
+impl Default for Collector {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Collector {
+    /// Nothing has come.
+    pub const fn new() -> Self {
+        Self {
+            collected: Collected::Bytes(0),
+            buffer: [0; LINE_BYTES],
+            damaged: 0,
+        }
+    }
+
+    /// Goes on with what has come until a frame is whole, which then is at the buffer's start; its size.
+    pub fn next_frame(&mut self, line: &mut impl Line) -> Option<usize> {
+        while let Some(byte) = line.take() {
+            if byte != DELIMITER {
+                self.collected = match self.collected {
+                    Collected::Bytes(count) if count < LINE_BYTES => {
+                        self.buffer[count] = byte;
+                        Collected::Bytes(count + 1)
+                    }
+                    Collected::Bytes(_) | Collected::TooMany => Collected::TooMany,
+                };
+                continue;
+            }
+            let count = match core::mem::replace(&mut self.collected, Collected::Bytes(0)) {
+                Collected::Bytes(0) => continue,
+                Collected::Bytes(count) => count,
+                Collected::TooMany => {
+                    self.damaged += 1;
+                    continue;
+                }
+            };
+            match unstuffed(&mut self.buffer[..count]) {
+                Some(size) => return Some(size),
+                None => self.damaged += 1,
+            }
+        }
+        None
+    }
+
+    /// The frame that was found last, whose size this is.
+    pub fn frame(&self, size: usize) -> &[u8] {
+        &self.buffer[..size]
+    }
+}
+
+/// Sends the frame of at most [`MTU`] bytes that `f` writes, of the size that it returns, if that is not 0. False: the
+/// line has no room for one, and `f` was not called.
+pub fn send(line: &mut impl Line, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
+    if line.room() < LINE_BYTES {
+        return false;
+    }
+    let mut frame = [0; MTU + CRC_BYTES];
+    let size = f(&mut frame[..MTU]).min(MTU);
+    if size == 0 {
+        return true;
+    }
+    let crc = CRC.checksum(&frame[..size]);
+    frame[size..size + CRC_BYTES].copy_from_slice(&crc.to_le_bytes());
+    let mut stuffed = [DELIMITER; LINE_BYTES];
+    let len = cobs::encode(&frame[..size + CRC_BYTES], &mut stuffed);
+    // Behind a last block of 254 the encoder has begun another, which does not count.
+    stuffed[len] = DELIMITER;
+    line.put(&stuffed[..len + 1]);
+    true
+}
+
 /// A link that may lose frames, over a line.
 pub struct SerialLink<L> {
     line: L,
-    collected: Collected,
-    buffer: [u8; LINE_BYTES],
+    collector: Collector,
     greeting: Greeting,
     /// An end that is not up has greeted this one, which is.
     owes_greeting: bool,
-    stats: SerialStats,
 }
 
 impl<L: Line> SerialLink<L> {
@@ -192,17 +279,17 @@ impl<L: Line> SerialLink<L> {
     pub fn new(line: L) -> Self {
         Self {
             line,
-            collected: Collected::Bytes(0),
-            buffer: [0; LINE_BYTES],
+            collector: Collector::new(),
             greeting: Greeting::new(),
             owes_greeting: false,
-            stats: SerialStats::default(),
         }
     }
 
     /// The counters.
-    pub fn stats(&self) -> &SerialStats {
-        &self.stats
+    pub fn stats(&self) -> SerialStats {
+        SerialStats {
+            damaged: self.collector.damaged,
+        }
     }
 
     /// The line.
@@ -217,7 +304,7 @@ impl<L: Line> SerialLink<L> {
         while self.greeting.is_listening()
             && let Some(size) = self.next_frame()
         {
-            self.greeting.hear(&self.buffer[..size]);
+            self.greeting.hear(self.collector.frame(size));
         }
         if let Some(hello) = self.greeting.due(now_ns) {
             let said = self.say(&hello);
@@ -230,7 +317,7 @@ impl<L: Line> SerialLink<L> {
     pub fn answer_late(&mut self) {
         while let Some(size) = self.next_frame() {
             // A frame of a neighbour that is further is sent again.
-            if is_greeting(&self.buffer[..size]) {
+            if is_greeting(self.collector.frame(size)) {
                 self.hear_late(size);
             }
         }
@@ -257,38 +344,29 @@ impl<L: Line> SerialLink<L> {
         })
     }
 
-    /// Goes on with what has come until a frame is whole, which then is at the buffer's start; its size.
+    /// The next frame of the link; its size.
     fn next_frame(&mut self) -> Option<usize> {
-        while let Some(byte) = self.line.take() {
-            if byte != DELIMITER {
-                self.collected = match self.collected {
-                    Collected::Bytes(count) if count < LINE_BYTES => {
-                        self.buffer[count] = byte;
-                        Collected::Bytes(count + 1)
-                    }
-                    Collected::Bytes(_) | Collected::TooMany => Collected::TooMany,
-                };
-                continue;
-            }
-            let count = match core::mem::replace(&mut self.collected, Collected::Bytes(0)) {
-                Collected::Bytes(0) => continue,
-                Collected::Bytes(count) => count,
-                Collected::TooMany => {
-                    self.stats.damaged += 1;
-                    continue;
-                }
-            };
-            match unstuffed(&mut self.buffer[..count]) {
-                Some(size) => return Some(size),
-                None => self.stats.damaged += 1,
-            }
+        let mut size = self.collector.next_frame(&mut self.line)?;
+        while self.is_chained(size) {
+            size = self.collector.next_frame(&mut self.line)?;
         }
-        None
+        Some(size)
+    }
+
+    /// Whether the frame that was found last is the consoles' chain's, which then has it.
+    fn is_chained(&mut self, size: usize) -> bool {
+        #[cfg(feature = "console")]
+        if super::chain::is_of_chain(self.collector.frame(size)) {
+            self.line.chained(self.collector.frame(size));
+            return true;
+        }
+        let _ = size;
+        false
     }
 
     /// Hears a greeting while the link is up.
     fn hear_late(&mut self, size: usize) {
-        self.owes_greeting |= self.buffer[..size].last() != Some(&UP);
+        self.owes_greeting |= self.collector.frame(size).last() != Some(&UP);
     }
 }
 
@@ -307,33 +385,18 @@ impl<L: Line> Link for SerialLink<L> {
 
     fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool {
         while let Some(size) = self.next_frame() {
-            if is_greeting(&self.buffer[..size]) {
+            if is_greeting(self.collector.frame(size)) {
                 self.hear_late(size);
                 continue;
             }
-            f(&self.buffer[..size]);
+            f(self.collector.frame(size));
             return true;
         }
         false
     }
 
     fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
-        if self.line.room() < LINE_BYTES {
-            return false;
-        }
-        let mut frame = [0; MTU + CRC_BYTES];
-        let size = f(&mut frame[..MTU]).min(MTU);
-        if size == 0 {
-            return true;
-        }
-        let crc = CRC.checksum(&frame[..size]);
-        frame[size..size + CRC_BYTES].copy_from_slice(&crc.to_le_bytes());
-        let mut stuffed = [DELIMITER; LINE_BYTES];
-        let len = cobs::encode(&frame[..size + CRC_BYTES], &mut stuffed);
-        // Behind a last block of 254 the encoder has begun another, which does not count.
-        stuffed[len] = DELIMITER;
-        self.line.put(&stuffed[..len + 1]);
-        true
+        send(&mut self.line, f)
     }
 
     fn poll(&mut self, _: u64) {
@@ -342,12 +405,12 @@ impl<L: Line> Link for SerialLink<L> {
 }
 
 /// The interrupt of a line is always on: it moves bytes, and asks for the node's attention when a frame's end has come
-/// or there is room for a frame again. Nothing can be missed.
+/// or there is room for a frame again. Only what asked before is left to be looked for.
 impl<L: Line> NodeLink for SerialLink<L> {
     fn hold_interrupts(&mut self) {}
 
     fn prepare_sleep(&mut self) -> bool {
-        true
+        !self.line.has_frame()
     }
 
     /// Loss and damage are a line's way, no defects.

@@ -12,7 +12,7 @@ use core::str::FromStr;
 use heapless::Vec;
 use net_torus::coord::{Coord, Direction, Shape};
 
-use super::personality::{number, parse_coord};
+use super::personality::{direction, number, parse_coord};
 
 /// What rates are parts of.
 pub const MILLION: u32 = 1_000_000;
@@ -55,12 +55,6 @@ impl Faults {
         let times = self.cuts.iter().filter(is_it);
         times.map(|cut| u64::from(cut.after_ms) * 1_000_000).min()
     }
-}
-
-/// The direction with this name: x+, x- and so on.
-pub fn direction(name: &str) -> Option<Direction> {
-    let named = |d: &Direction| d.name().eq_ignore_ascii_case(name);
-    Direction::ALL.into_iter().find(named)
 }
 
 impl fmt::Display for Faults {

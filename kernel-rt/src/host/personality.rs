@@ -19,6 +19,7 @@
 //! | `midplane.env=WORD` | a variable of the program's environment, NAME=VALUE, encoded as argv's words | none |
 //! | `midplane.auto=N` | N nodes, or with 0 any number, find extents and places out from their wires; only images built for it know it | as said |
 //! | `midplane.number=N` | with that, the node's number, which no other node has | the chip's |
+//! | `midplane.console=x,y,z:DIRECTION` | the serial line in this direction of the node at this place, which has no link there, is the machine's console; only images built for it know it | there is none |
 //! | `midplane.faults=WORD` | the links have the faults that this word orders ([`faults`](super::faults)); only images built for it know it | they have none |
 //! | `midplane.output=rings` | output goes through the outbox, for the tool | it goes to the UART |
 //! | `midplane.log=yes` | with it the kernel's log | there is none |
@@ -32,7 +33,7 @@
 
 use core::fmt;
 
-use net_torus::coord::{Coord, Rank, Shape};
+use net_torus::coord::{Coord, Direction, Rank, Shape};
 
 #[cfg(any(feature = "faults", not(target_os = "none")))]
 use super::faults::Faults;
@@ -86,6 +87,37 @@ pub struct Auto {
     pub nodes: u32,
     /// This node's number, if it is not the chip's.
     pub number: Option<u32>,
+}
+
+/// The serial console of a machine of boards.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Console {
+    /// The node that has it.
+    pub at: Coord,
+    /// The direction in which that node has a serial line and no link.
+    pub direction: Direction,
+}
+
+impl Console {
+    /// Reads `x,y,z:DIRECTION`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (at, name) = text.split_once(':')?;
+        Some(Self {
+            at: parse_coord(at)?,
+            direction: direction(name)?,
+        })
+    }
+
+    /// Whether a machine of this shape has that line free.
+    pub fn fits(&self, shape: &Shape) -> bool {
+        shape.rank(self.at).is_some() && shape.neighbour(self.at, self.direction).is_none()
+    }
+}
+
+/// The direction with this name: x+, x- and so on.
+pub fn direction(name: &str) -> Option<Direction> {
+    let named = |d: &Direction| d.name().eq_ignore_ascii_case(name);
+    Direction::ALL.into_iter().find(named)
 }
 
 /// A box of nodes.
@@ -143,6 +175,8 @@ pub struct BootArgs<'a> {
     pub faults: Option<&'a str>,
     /// Extents and place are not said, but to be found out from the wires.
     pub auto: Option<Auto>,
+    /// The machine's serial console, when it has one.
+    pub console: Option<Console>,
     /// Where output goes.
     pub output: Output,
     /// What to do when the program has ended.
@@ -266,6 +300,9 @@ pub enum ParseError<'a> {
     Faults(&'a str),
     /// Not a number of nodes, or not a node's number.
     Auto(&'a str),
+    /// Not `x,y,z:DIRECTION`, or the machine has a link there, or no such place.
+    #[cfg(any(feature = "console", not(target_os = "none")))]
+    Console(&'a str),
     /// `midplane.output` is something other than `rings`.
     Output(&'a str),
     /// `midplane.log` is something other than `yes`, or stands without `midplane.output`.
@@ -320,6 +357,11 @@ impl fmt::Display for ParseError<'_> {
             }
             Self::Faults(word) => write!(f, "`{word}` orders no faults"),
             Self::Auto(word) => write!(f, "`{word}` is not a number"),
+            #[cfg(any(feature = "console", not(target_os = "none")))]
+            Self::Console(word) => write!(
+                f,
+                "`{word}` is not a place and a direction in which it has no link"
+            ),
             Self::Interrupts(word) => write!(f, "`{word}` is not a share from 0 to 100"),
             Self::Output(word) => write!(f, "`{word}` is not an output; only `rings` is"),
             Self::Log(word) => write!(f, "log `{word}`: only `yes`, and with output to rings"),
@@ -365,6 +407,7 @@ impl Default for BootArgs<'_> {
             matching: None,
             faults: None,
             auto: None,
+            console: None,
             output: Output::Uart,
             exit: Exit::Test,
             environment: Environment::default(),
@@ -398,6 +441,8 @@ struct Settings<'a> {
     faults: Option<&'a str>,
     auto: Option<u32>,
     number: Option<u32>,
+    #[cfg(any(feature = "console", not(target_os = "none")))]
+    console: Option<&'a str>,
     rings: Option<()>,
     log: Option<()>,
     exit: Option<Exit>,
@@ -454,6 +499,8 @@ impl<'a> Settings<'a> {
                 };
                 setting.replace(number).is_some()
             }
+            #[cfg(any(feature = "console", not(target_os = "none")))]
+            "console" => self.console.replace(value).is_some(),
             "mpi_borrow" if value == "yes" => self.mpi_borrow.replace(()).is_some(),
             "mpi_borrow" => return Err(ParseError::MpiBorrow(value)),
             "output" if value == "rings" => self.rings.replace(()).is_some(),
@@ -472,6 +519,33 @@ impl<'a> Settings<'a> {
 }
 
 impl<'a> Settings<'a> {
+    /// The console, of a machine of `shape`.
+    #[cfg(any(feature = "console", not(target_os = "none")))]
+    fn console(&self, shape: Shape) -> Result<Option<Console>, ParseError<'a>> {
+        let Some(word) = self.console else {
+            return Ok(None);
+        };
+        let console = Console::parse(word).filter(|console| console.fits(&shape));
+        // A node that finds its place out does not know the console's, either.
+        let console = console.filter(|_| self.auto.is_none());
+        console.map(Some).ok_or(ParseError::Console(word))
+    }
+
+    #[cfg(not(any(feature = "console", not(target_os = "none"))))]
+    fn console(&self, _: Shape) -> Result<Option<Console>, ParseError<'a>> {
+        Ok(None)
+    }
+
+    /// Where output goes.
+    fn output(&self) -> Result<Output, ParseError<'a>> {
+        let log = self.log.is_some();
+        match self.rings {
+            Some(()) => Ok(Output::Rings { log }),
+            None if log => Err(ParseError::Log("yes")),
+            None => Ok(Output::Uart),
+        }
+    }
+
     /// Which nodes of `shape` the settings mean.
     fn nodes(&self, shape: Shape) -> Result<Nodes, ParseError<'a>> {
         let Some(boxes) = self.boxes else {
@@ -542,12 +616,6 @@ impl<'a> BootArgs<'a> {
         if environment.iter().next().is_none() {
             environment = Environment::default();
         }
-        let log = settings.log.is_some();
-        let output = match settings.rings {
-            Some(()) => Output::Rings { log },
-            None if log => return Err(ParseError::Log("yes")),
-            None => Output::Uart,
-        };
         let by_hand = settings.extents.is_none()
             && settings.coord.is_none()
             && settings.boxes.is_none()
@@ -571,7 +639,8 @@ impl<'a> BootArgs<'a> {
                 nodes,
                 number: settings.number,
             }),
-            output,
+            console: settings.console(shape)?,
+            output: settings.output()?,
             exit: settings.exit.unwrap_or(exit),
             environment,
             args,
@@ -649,6 +718,10 @@ impl<'a> BootArgs<'a> {
         }
         if let Some(word) = self.faults {
             write!(out, " midplane.faults={word}")?;
+        }
+        if let Some(Console { at, direction }) = self.console {
+            let (Coord { x, y, z }, name) = (at, direction.name());
+            write!(out, " midplane.console={x},{y},{z}:{name}")?;
         }
         if let Output::Rings { log } = self.output {
             out.write_str(" midplane.output=rings")?;
@@ -766,6 +839,10 @@ mod tests {
             interrupts: Some(50),
             matching: Some("list"),
             auto: None,
+            console: Some(Console {
+                at: Coord { x: 3, y: 1, z: 0 },
+                direction: Direction::ZMinus,
+            }),
             faults: Some("10000,1000,7;1,0,0:X+@5000"),
             output: Output::Rings { log: true },
             exit: Exit::Stay,
@@ -781,7 +858,7 @@ mod tests {
             text,
             "midplane.torus=4x256x1 midplane.wrap=xz midplane.coord=3,255,0 \
              midplane.mpi_memory=65536 midplane.eager=0 midplane.interrupts=50 midplane.mpi_borrow=yes midplane.matching=list \
-             midplane.faults=10000,1000,7;1,0,0:X+@5000 midplane.output=rings midplane.log=yes midplane.env=A= midplane.env=B_1=x%20y=z -- killer % a%20b%25c \
+             midplane.faults=10000,1000,7;1,0,0:X+@5000 midplane.console=3,1,0:Z- midplane.output=rings midplane.log=yes midplane.env=A= midplane.env=B_1=x%20y=z -- killer % a%20b%25c \
              %C3%A4%0A --"
         );
         let read = BootArgs::parse(&text).expect("own words");
@@ -830,6 +907,31 @@ mod tests {
         }
         let refused = BootArgs::parse("midplane.auto=all").expect_err("no number");
         assert_eq!(refused, ParseError::Auto("all"));
+    }
+
+    #[test]
+    fn a_console_is_where_the_machine_has_no_link() {
+        let on = |place: &str, console: &str| {
+            let text = std::format!("{place} midplane.console={console} --");
+            BootArgs::parse(&text)
+                .map(|args| args.console.is_some())
+                .map_err(|why| why.to_string())
+        };
+        let ring = "midplane.torus=2x2x1 midplane.wrap=xyz";
+        for fits in ["0,0,0:z+", "1,1,0:Z-"] {
+            assert_eq!(on(ring, fits), Ok(true), "{fits}");
+        }
+        for word in ["0,0,0:x+", "0,0,1:z+", "z+", "0,0,0:up", "0,0,0:"] {
+            let why = on(ring, word).expect_err("refused");
+            assert!(why.contains(word) && why.contains("has no link"), "{why}");
+        }
+        assert_eq!(
+            on("midplane.torus=2x2x2 midplane.wrap=yz", "0,1,1:x-"),
+            Ok(true)
+        );
+        assert!(on("midplane.torus=2x2x2 midplane.wrap=yz", "0,1,1:x+").is_err());
+        // Where places are found out, so is which node is the console's.
+        assert!(on("midplane.auto=2", "0,0,0:z+").is_err());
     }
 
     #[test]

@@ -221,6 +221,14 @@ impl Image {
         })
     }
 
+    /// The text of the personality that it holds.
+    pub fn personality(&self) -> Option<String> {
+        let elf = object::File::parse(&*self.bytes).ok()?;
+        let text = elf.section_by_name(".personality")?.data().ok()?;
+        let end = text.iter().position(|byte| *byte == 0)?;
+        String::from_utf8(text[..end].to_vec()).ok()
+    }
+
     /// Checks that the image runs in nodes of `memory` bytes of RAM, by the sums by which the kernel
     /// divides it. `needs` tells what a node needs beside the image, for a size of its RAM.
     pub fn check_fits(&self, memory: u64, needs: impl Fn(u64) -> Needs) -> Result<(), Stop> {

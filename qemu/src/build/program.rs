@@ -50,6 +50,8 @@ pub struct Flags {
     pub faults: bool,
     /// Whether its nodes can find their places out from the wires.
     pub auto: bool,
+    /// Whether its machine can have a serial console.
+    pub console: bool,
 }
 
 /// What the runtime is built with.
@@ -61,12 +63,18 @@ pub(super) struct Runtime {
     pub(super) faults: bool,
     /// Whether its nodes can find their places out from the wires.
     pub(super) auto: bool,
+    /// Whether its machine can have a serial console.
+    pub(super) console: bool,
 }
 
 impl Runtime {
     /// The features of its crate.
     pub(super) fn features(self) -> Vec<&'static str> {
-        let more = [(self.faults, "faults"), (self.auto, "auto")];
+        let more = [
+            (self.faults, "faults"),
+            (self.auto, "auto"),
+            (self.console, "console"),
+        ];
         let more = more
             .into_iter()
             .filter_map(|(has, name)| has.then_some(name));
@@ -81,6 +89,7 @@ impl Flags {
             matching: self.matching,
             faults: self.faults,
             auto: self.auto,
+            console: self.console,
         }
     }
 }
@@ -891,6 +900,7 @@ mod tests {
                 matching,
                 faults,
                 auto: faults,
+                console: faults,
             };
             let of = |links| manifest("a", Path::new("/a.rs"), (runtime, links));
             assert!(of(Links::Kernel).contains("default-features = false }"));
@@ -902,7 +912,7 @@ mod tests {
             let said: Vec<&str> = features.map(|(_, said)| said).collect();
             let expected = matching
                 .feature()
-                .map(|feature| format!("[\"{feature}\", \"faults\", \"auto\"] }}"));
+                .map(|feature| format!("[\"{feature}\", \"faults\", \"auto\", \"console\"] }}"));
             assert_eq!(said, expected.as_deref().into_iter().collect::<Vec<_>>());
         }
     }

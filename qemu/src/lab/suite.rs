@@ -58,7 +58,7 @@ impl fmt::Display for Counts {
 
 /// Test programs that boot emulated machines, by the board. They take as long as all others together, beside which they
 /// run: one after the other, the programs would leave processors idle whenever a last test of theirs waits.
-const EMULATED: [&[&str]; 2] = [&["qemu_virt"], &["stm32f405", "boards"]];
+const EMULATED: [&[&str]; 2] = [&["qemu_virt"], &["stm32f405", "boards", "attach"]];
 
 /// What cargo is asked to do with tests of this workspace.
 fn cargo(arguments: &[&str]) -> Command {

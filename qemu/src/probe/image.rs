@@ -16,7 +16,9 @@ use crate::show::say::say;
 use clap::Args;
 use kernel_rt::board::stm32f405::memory::{FLASH, PERSONALITY, RAM};
 use kernel_rt::mem::MPI_SHARE;
-use kernel_rt::personality::{Auto, BootArgs, Exit, Nodes, Output, parse_coord};
+use kernel_rt::personality::{
+    Auto, BootArgs, Console, Exit, Nodes, Output, direction, parse_coord,
+};
 use mpi_adi::matching::Choice;
 use net_torus::coord::{Coord, Shape};
 use object::Endianness;
@@ -52,6 +54,11 @@ pub struct What {
     /// One image for all nodes, which find extents and places out from their wires
     #[arg(long, conflicts_with_all = ["torus", "mesh", "node"])]
     auto: bool,
+
+    /// The machine has a serial console, by which `cargo midplane attach` collects what all boards say: the line in this
+    /// direction of the node at 0,0,0, or of another; that node has no link there. Its images are all made with this option
+    #[arg(long, value_name = "[X,Y,Z:]DIRECTION", conflicts_with = "auto", value_parser = parse_console)]
+    console: Option<Console>,
 
     /// Region for everything that grows with incoming messages, for example 4K [default: 16K]
     #[arg(long, value_name = "SIZE", value_parser = limits::parse_mpi_memory)]
@@ -159,6 +166,9 @@ impl What {
                 "--node {x},{y},{z} is outside the torus"
             )));
         }
+        if let Some(console) = self.console {
+            check_console(console, &shape)?;
+        }
         self.stack.map_or(Ok(()), program::check_stack)?;
         let program = Program::classify(&self.program)?;
         if let Program::Image(path) = &program {
@@ -175,6 +185,7 @@ impl What {
             stack: self.stack,
             matching: self.matching.unwrap_or_default(),
             auto: self.auto,
+            console: self.console.is_some(),
             ..Flags::default()
         };
         let image = program.build(&tools, &flags)?;
@@ -203,6 +214,7 @@ impl What {
             shape,
             nodes: Nodes::One(self.node),
             auto: self.auto.then(Auto::default),
+            console: self.console,
             mpi_memory: Some(self.mpi_bytes()),
             mpi_borrow: self.mpi_borrow,
             matching: Some(self.matching.unwrap_or_default().name()),
@@ -228,6 +240,30 @@ impl What {
 /// A place within some machine.
 fn parse_place(text: &str) -> Result<Coord, String> {
     parse_coord(text).ok_or_else(|| format!("`{text}` is not a place; write it as 1,0,0"))
+}
+
+fn parse_console(text: &str) -> Result<Console, String> {
+    let of_first = || {
+        let at = Coord::default();
+        direction(text).map(|direction| Console { at, direction })
+    };
+    let console = Console::parse(text).or_else(of_first);
+    console.ok_or_else(|| format!("`{text}` is not a line of a node; write it as z+, or 0,0,0:z+"))
+}
+
+/// The console's line is there, and no link of the machine.
+fn check_console(console: Console, shape: &Shape) -> Result<(), Stop> {
+    if console.fits(shape) {
+        return Ok(());
+    }
+    let (Coord { x, y, z }, name) = (console.at, console.direction.name());
+    let why = match shape.rank(console.at) {
+        None => "there is no such node",
+        Some(_) => {
+            "the machine has a link there; give a direction in which its extent is 1, or one that a mesh (--mesh) ends in"
+        }
+    };
+    Err(Stop::usage(format!("--console {x},{y},{z}:{name}: {why}")))
 }
 
 /// An object whose one section is the personality.

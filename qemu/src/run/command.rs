@@ -237,6 +237,7 @@ impl Options {
             matching: self.matching.unwrap_or_default(),
             faults: self.faults.given().is_some(),
             auto: self.auto,
+            console: false,
         }
     }
 
@@ -324,7 +325,8 @@ fn parse_flags(text: &str) -> Result<Vec<String>, String> {
     shell_words::split(text).map_err(|_| format!("a quote in `{text}` is not closed"))
 }
 
-fn parse_timeout(text: &str) -> Result<Duration, String> {
+/// Reads seconds.
+pub fn parse_timeout(text: &str) -> Result<Duration, String> {
     text.parse::<f64>()
         .ok()
         .filter(|seconds| *seconds > 0.0)
@@ -346,7 +348,7 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
     let program = Program::classify(&options.program)?;
     program.check_flags(&options.given())?;
     let folder = { options.files.as_deref() }.map(Folder::open).transpose()?;
-    let mut report_file = ResultFile::open_if_given(options.report.as_ref())?;
+    let report_file = ResultFile::open_if_given(options.report.as_ref())?;
     let division = match options.board {
         Board::Virt if options.debug.is_some() => None,
         Board::Virt => boxes::divide(shape, options.instances)?,
@@ -394,13 +396,47 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
         Some(_) if stdin().is_terminal() => Signals::catch_but_keys()?,
         _ => Signals::catch()?,
     };
+    let arguments = options.arguments.iter();
+    let shown = Shown {
+        quiet: options.quiet,
+        links: options.links,
+        program: program.path().display().to_string(),
+        arguments: arguments
+            .map(|a| a.to_string_lossy().into_owned())
+            .collect(),
+    };
+    let limits = (folder, options.timeout);
+    show(&plan, limits, &signals, (&shown, report_file), look)
+}
+
+/// How a job is shown.
+pub struct Shown {
+    /// Without the table of the report.
+    pub quiet: bool,
+    /// With a table of the links.
+    pub links: bool,
+    /// The program's file, for the report.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+}
+
+/// Runs a job and shows what it says and how it ended; the exit status. The nodes may work with the files in a folder, and
+/// have this long.
+pub fn show(
+    plan: &Plan<'_>,
+    (folder, timeout): (Option<Folder>, Option<Duration>),
+    signals: &Signals,
+    (shown, report_file): (&Shown, Option<ResultFile>),
+    look: &mut dyn FnMut(&JobEnd),
+) -> Result<u8, Stop> {
     let (stdout, stderr) = (stdout(), stderr());
     let (mut out, mut err) = (Sink::new(&stdout), Sink::new(&stderr));
-    let end = job::run(&plan, folder, options.timeout, &signals, &mut out, &mut err)?;
+    let end = job::run(plan, folder, timeout, signals, &mut out, &mut err)?;
     look(&end);
-    let status = tell(options, &program, &plan, &end, report_file.take(), &mut err);
-    job::flush(&signals, &mut out, &mut err);
-    Ok(written(status, end.outcome, &mut out, &mut err, &signals))
+    let status = tell(shown, plan, &end, report_file, &mut err);
+    job::flush(signals, &mut out, &mut err);
+    Ok(written(status, end.outcome, &mut out, &mut err, signals))
 }
 
 /// The machine, once what can be refused without building anything has not been.
@@ -579,20 +615,19 @@ fn can_lock_in(qemu: &Tool) -> bool {
 
 /// Shows how the job ended and writes its report; the exit status so far.
 fn tell(
-    options: &Options,
-    program: &Program,
+    shown: &Shown,
     plan: &Plan<'_>,
     end: &JobEnd,
     report_file: Option<ResultFile>,
     err: &mut Sink<'_>,
 ) -> u8 {
-    if !options.quiet && end.outcome != Outcome::Interrupted {
-        let links = options.links.then(|| report::link_table(&plan.shape, end));
+    if !shown.quiet && end.outcome != Outcome::Interrupted {
+        let links = shown.links.then(|| report::link_table(&plan.shape, end));
         for line in report::table(end).iter().chain(links.iter().flatten()) {
             err.lines.note(line);
         }
     }
-    if !options.quiet {
+    if !shown.quiet {
         for link in report::cut_links(&plan.shape, end) {
             err.lines.note(&format!(
                 "midplane: {link} is cut; what would go over it goes another way"
@@ -606,15 +641,11 @@ fn tell(
         return end.status;
     };
     let facts = JobFacts {
-        program: program.path().display().to_string(),
-        arguments: options
-            .arguments
-            .iter()
-            .map(|a| a.to_string_lossy().into_owned())
-            .collect(),
+        program: shown.program.clone(),
+        arguments: shown.arguments.clone(),
         node_memory: plan.node_memory,
         mpi_memory: plan.mpi_memory,
-        mpi_borrow: options.mpi_borrow,
+        mpi_borrow: plan.mpi_borrow,
         matching: report::matching(end).map(Into::into),
         ..JobFacts::of_shape(&plan.shape)
     };

@@ -2,7 +2,8 @@
 
 use crate::host::stop::Stop;
 use clap::Args;
-use kernel_rt::host::faults::{Cut, Faults, MAX_CUTS, MILLION, MOST, direction};
+use kernel_rt::host::faults::{Cut, Faults, MAX_CUTS, MILLION, MOST};
+use kernel_rt::host::personality::direction;
 use kernel_rt::personality::parse_coord;
 use net_torus::coord::Shape;
 

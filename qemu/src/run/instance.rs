@@ -10,6 +10,7 @@ use crate::run::boxes::Boxes;
 use crate::run::cluster;
 use crate::run::debug::Debug;
 use crate::run::doorbell::{self, Doorbells};
+use crate::run::line::Port;
 use crate::run::linux;
 use crate::run::node::{self, Node};
 use crate::run::stm32f405;
@@ -90,6 +91,43 @@ pub enum Backend<'a> {
     Linux,
     /// Coroutines in one process of this machine, in virtual time.
     Cluster,
+    /// Boards that have been started already, whose console this port is at.
+    Attached(&'a Port),
+}
+
+impl<'a> Plan<'a> {
+    /// For a machine of this shape, of nodes with so much RAM; all else is as little as can be.
+    pub fn of_machine(
+        backend: Backend<'a>,
+        image: &'a Image,
+        shape: Shape,
+        node_memory: u64,
+    ) -> Self {
+        Self {
+            backend,
+            image,
+            shape,
+            boxes: None,
+            node_memory,
+            limits_memory: false,
+            stack: None,
+            processors: 1,
+            under: &[],
+            debug: None,
+            mpi_memory: 0,
+            eager: None,
+            interrupts: None,
+            mpi_borrow: false,
+            matching: None,
+            faults: None,
+            auto: false,
+            environment: &[],
+            argv: &[],
+            log: false,
+            counted: false,
+            sandbox: false,
+        }
+    }
 }
 
 impl Backend<'_> {
@@ -98,6 +136,7 @@ impl Backend<'_> {
         match self {
             Backend::Qemu(_) | Backend::Boards(_) => "QEMU process",
             Backend::Linux | Backend::Cluster => "process",
+            Backend::Attached(_) => "board",
         }
     }
 }
@@ -202,6 +241,7 @@ impl Fleet {
             Backend::Qemu(qemu) | Backend::Boards(qemu) => qemu,
             Backend::Linux => return linux::boot(plan, going_on),
             Backend::Cluster => return cluster::boot(plan),
+            Backend::Attached(_) => return Self::of_boards(plan),
         };
         let image = memory_file("midplane-image")?;
         (&image)
@@ -222,6 +262,22 @@ impl Fleet {
             Some(boxes) => fleet.boot_boxes(plan, qemu, (boxes, &image), &mut going_on)?,
         }
         Ok(fleet)
+    }
+
+    /// Boards that have been started by others: windows, into which the records go that come.
+    fn of_boards(plan: &Plan<'_>) -> Result<Self, Stop> {
+        let nodes = (0..plan.shape.nodes()).map(|rank| {
+            let who = (rank, coord(&plan.shape, rank)?);
+            let window = Rc::new(Shared::new("midplane-window", WINDOW_BYTES)?);
+            let place = node::OwnMemory::Whole;
+            Ok(Node::new(who, plan.image, 0, &window, place))
+        });
+        Ok(Self {
+            instances: Vec::new(),
+            nodes: nodes.collect::<Result<_, Stop>>()?,
+            doorbells: None,
+            debugger: None,
+        })
     }
 
     fn boot_singly(
@@ -502,6 +558,7 @@ pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
         shape: plan.shape,
         nodes,
         auto,
+        console: None,
         mpi_memory: Some(plan.mpi_memory),
         mpi_borrow: plan.mpi_borrow,
         eager: plan.eager,
@@ -511,7 +568,7 @@ pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
         output: match plan.backend {
             Backend::Qemu(_) | Backend::Boards(_) => Output::Rings { log: plan.log },
             // The process has streams of its own.
-            Backend::Linux | Backend::Cluster => Output::default(),
+            Backend::Linux | Backend::Cluster | Backend::Attached(_) => Output::default(),
         },
         exit: kernel_rt::personality::Exit::Stay,
         environment: Default::default(),
@@ -520,7 +577,7 @@ pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
     // A process has an environment of its own.
     let environment = match plan.backend {
         Backend::Qemu(_) | Backend::Boards(_) => plan.environment,
-        Backend::Linux | Backend::Cluster => &[],
+        Backend::Linux | Backend::Cluster | Backend::Attached(_) => &[],
     };
     settings
         .encode(

@@ -9,11 +9,13 @@ use crate::run::doorbell::Doorbells;
 use crate::run::files::{Answer, Files, Folder};
 use crate::run::input::Input;
 use crate::run::instance::{Backend, Fleet, Plan};
+use crate::run::line::Attached;
 use crate::run::linux;
 use crate::run::output::Sink;
 use crate::run::report;
 use crate::run::verdict::{self, Cause, Glance, Outcome, Seen, Stands};
 use crate::show::say;
+use kernel_rt::dev::chain::Said;
 use kernel_rt::host::files;
 use kernel_rt::host::outbox::Stream;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -104,6 +106,10 @@ pub fn run<'a>(
         },
         ends: None,
         files: Files::new(nodes, folder)?,
+        attached: match plan.backend {
+            Backend::Attached(port) => Some(Attached::new(port)),
+            _ => None,
+        },
         buffer: vec![0; CHUNK],
     };
     let (mut end, lost) = job.until_end(plan, timeout, signals);
@@ -115,6 +121,10 @@ pub fn run<'a>(
     }
     job.out.lines.finish();
     job.err.lines.finish();
+    let wrong = job.attached.iter().map(Attached::to_string);
+    for line in wrong.collect::<String>().lines() {
+        job.err.lines.note(&format!("midplane: {line}"));
+    }
     for (at, decoder) in job.decoders.iter().enumerate() {
         if decoder.malformed() > 0 {
             job.err.lines.note(&format!(
@@ -172,6 +182,8 @@ struct Job<'a, 'b, 'd> {
     /// While there is a debugger: what was said of the job's end, and when the debugger is waited for no more.
     ends: Option<(Cause, Option<Instant>)>,
     files: Files,
+    /// Where the nodes are boards with a serial console.
+    attached: Option<Attached<'d>>,
     buffer: Vec<u8>,
 }
 
@@ -187,7 +199,7 @@ impl Job<'_, '_, '_> {
         let boot_deadline = self.begun + Duration::from_secs(boot);
         let mut next_look = Instant::now();
         let tick = match plan.backend {
-            Backend::Qemu(_) | Backend::Boards(_) => TICK,
+            Backend::Qemu(_) | Backend::Boards(_) | Backend::Attached(_) => TICK,
             Backend::Linux => PROCESS_TICK,
             Backend::Cluster => PROCESS_TICK.max(CLUSTER_TICK_PER_NODE * plan.shape.nodes()),
         };
@@ -220,13 +232,31 @@ impl Job<'_, '_, '_> {
                     self.look(),
                 );
             }
-            if plan.debug.is_none() && up < self.glances.len() && now >= boot_deadline {
+            if let Some(end) = self.look_at_line(now) {
+                return end;
+            }
+            // Whoever debugs, or attaches to boards, may start them at leisure.
+            let is_hurried = plan.debug.is_none() && self.attached.is_none();
+            if is_hurried && up < self.glances.len() && now >= boot_deadline {
                 return self.late(
                     &format!("not all nodes came up within {boot} s; where they were:"),
                     self.look(),
                 );
             }
         }
+    }
+
+    /// The job's end, if the serial line to the boards has gone.
+    fn look_at_line(&mut self, now: Instant) -> Option<Ending> {
+        let attached = self.attached.as_mut()?;
+        if let Some(what) = attached.silence(now) {
+            self.err.lines.note(&format!("midplane: {what}"));
+        }
+        let headline = format!("{}; where the job was:", attached.gone()?);
+        let nodes = self.look();
+        let message = Some(with_whereabouts(&headline, &nodes));
+        let end = self.end(stop::FAILURE, Outcome::Lost, message, nodes);
+        Some((end, None))
     }
 
     /// Why the job is over. With a debugger it is over when that has ended, which a job that has ended well asks it to;
@@ -316,6 +346,10 @@ impl Job<'_, '_, '_> {
         if let Some(bell) = self.files.bell() {
             fds.push(PollFd::new(bell, PollFlags::IN));
         }
+        let attached_at = fds.len();
+        if let Some(line) = self.attached.as_ref().and_then(Attached::fd) {
+            fds.push(PollFd::from_borrowed_fd(line, PollFlags::IN));
+        }
         let stdin_at = fds.len();
         if self.input.is_wanted() {
             fds.push(PollFd::new(&stdin, PollFlags::IN));
@@ -327,7 +361,8 @@ impl Job<'_, '_, '_> {
         let is_ready = |at: usize, until: usize| {
             at < until && fds.get(at).is_some_and(|fd| !fd.revents().is_empty())
         };
-        let has_answers = is_ready(files_at, stdin_at);
+        let has_answers = is_ready(files_at, attached_at);
+        let has_records = is_ready(attached_at, stdin_at);
         let has_input = fds.get(stdin_at).is_some_and(|fd| !fd.revents().is_empty());
         let mut due: Vec<usize> = fds[first..asks]
             .iter()
@@ -336,20 +371,55 @@ impl Job<'_, '_, '_> {
             .map(|(_, at)| at)
             .collect();
         due.dedup();
-        if has_input && let Some(first) = self.fleet.nodes.first() {
-            self.input.pass_on(first, &stdin);
-        }
-        if has_answers {
-            let nodes = &self.fleet.nodes;
-            let give = |answer: Answer<'_>| nodes[answer.rank].answer(answer.number, answer.answer);
-            self.files.answers(give);
-        }
+        self.pass_on_what_came(has_input, has_answers, has_records);
         if let Some(doorbells) = &mut self.fleet.doorbells {
             doorbells.tell();
         }
         for at in due {
             self.serve(at);
         }
+    }
+
+    /// Passes on what came for the nodes, and from boards by their console.
+    fn pass_on_what_came(&mut self, has_input: bool, has_answers: bool, has_records: bool) {
+        if has_input && let Some(first) = self.fleet.nodes.first() {
+            self.input.pass_on(first, &std::io::stdin());
+        }
+        if has_answers {
+            let nodes = &self.fleet.nodes;
+            let give = |answer: Answer<'_>| nodes[answer.rank].answer(answer.number, answer.answer);
+            self.files.answers(give);
+        }
+        if has_records {
+            self.take_records();
+        }
+    }
+
+    /// Takes what boards have said by their console.
+    fn take_records(&mut self) {
+        let Some(attached) = &mut self.attached else {
+            return;
+        };
+        let now = Instant::now();
+        let room = [self.out.has_room(), self.err.has_room()];
+        let (nodes, glances) = (&self.fleet.nodes, &mut self.glances);
+        let take = |rank: u16, said: Said<'_>| {
+            let Some(node) = nodes.get(usize::from(rank)) else {
+                return false;
+            };
+            match said {
+                Said::Printed(Stream::Out, bytes) => self.out.lines.take(rank.into(), bytes, now),
+                Said::Printed(_, bytes) => self.err.lines.take(rank.into(), bytes, now),
+                Said::Memory(at, bytes) => {
+                    let is_there = node.write_ram(at.into(), bytes);
+                    glances[usize::from(rank)].state = node.state().ok();
+                    return is_there;
+                }
+            }
+            true
+        };
+        attached.serve(|stream| room[usize::from(stream != Stream::Out)], take);
+        self.stirred = true;
     }
 
     /// Looks at an instance that has something to say: its end, its complaints, or the bells of its nodes.

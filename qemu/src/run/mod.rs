@@ -1,5 +1,6 @@
 //! A job on a torus of QEMU instances.
 
+pub mod attach;
 mod boxes;
 mod cluster;
 pub mod command;
@@ -12,6 +13,7 @@ mod input;
 mod instance;
 pub mod job;
 pub mod limits;
+mod line;
 mod linux;
 mod node;
 mod output;

@@ -223,6 +223,11 @@ impl Node {
         self.memory.read(offset, out)
     }
 
+    /// Puts into the node's RAM what stands there on a board that has said so. False: it has no such place.
+    pub fn write_ram(&self, offset: u64, bytes: &[u8]) -> bool {
+        self.memory.write(offset, bytes)
+    }
+
     /// How far the stacks have been used: up to the furthest byte that is not zero, as they were at the start. `None`
     /// where that cannot be seen.
     pub fn stacks(&self) -> Option<StacksUse> {

@@ -1,6 +1,7 @@
 //! The command under test: started, watched, and its end looked at.
 #![forbid(unsafe_code)]
 
+pub mod boards;
 pub mod probe;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -284,6 +285,12 @@ impl Ended {
             };
             rest = behind;
         }
+    }
+
+    /// Checks that stdout has this text.
+    #[track_caller]
+    pub fn prints(&self, text: &str) {
+        assert!(self.stdout.contains(text), "no {text:?} in\n{self}");
     }
 
     /// What was said beside the progress of compiling, which is indented.

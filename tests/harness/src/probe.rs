@@ -1,14 +1,10 @@
 //! A debug probe on an emulated board: what probe-rs finds in RAM by RTT (SEGGER's J-Link RTT protocol), read through
 //! QEMU's gdb stub. No tool of ours looks after the board.
 
-use crate::{Folder, root};
-use midplane_setup::Places;
-use midplane_setup::found::qemu;
-use midplane_setup::kit::{self, STM32F405};
-use midplane_setup::look::Look;
+use crate::{Folder, boards};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::process::{Child, Stdio};
+use std::process::Child;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -37,40 +33,14 @@ pub struct Channel {
 impl Probe {
     /// Boots a board that nothing is wired to.
     pub fn boot(image: &str, folder: &Folder) -> Self {
-        kit::choose(&STM32F405);
-        let places = Places {
-            root: root().into(),
-            target: root().join("target"),
-        };
-        let Look::There((emulator, _)) = qemu(&places) else {
-            panic!("no emulator of the board");
-        };
         let socket = folder.path("stub");
-        let mut command = emulator.command();
-        command.args([
-            "-machine",
-            "netduinoplus2",
-            "-display",
-            "none",
-            "-monitor",
-            "none",
-        ]);
-        command.args([
-            "-nodefaults",
-            "-no-user-config",
-            "-kernel",
-            image,
-            "-gdb",
-            "chardev:stub",
-        ]);
+        let mut command = boards::emulated(image);
+        command.args(["-gdb", "chardev:stub"]);
         command.args([
             "-chardev",
             &format!("socket,id=stub,path={socket},server=on,wait=off"),
         ]);
-        let board = command
-            .stdin(Stdio::null())
-            .spawn()
-            .expect("the board starts");
+        let board = command.spawn().expect("the board starts");
         let begun = Instant::now();
         let stub = loop {
             match UnixStream::connect(&socket) {

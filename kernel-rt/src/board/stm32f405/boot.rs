@@ -77,6 +77,10 @@ extern "C" fn boot() -> ! {
         // There is one already.
         Some(_) => drop(or_fail(memory::heap(arch::image_end() as u64, needs))),
     }
+    #[cfg(feature = "console")]
+    if let Some(console) = args.console {
+        super::attach::open(&who, console);
+    }
     start_node(&who, &args);
     let argv = strings(args.args.iter().map(personality::decode), 1);
     let environment = strings(args.environment.iter().map(personality::decode), 0);
@@ -290,6 +294,8 @@ fn greeted(mut links: SerialLinks) -> SerialLinks {
         let Some(next) = next else {
             return links;
         };
+        #[cfg(feature = "console")]
+        super::attach::go_on();
         arch::wake_by(clock::ticks_of(next));
         arch::wait_for_interrupt();
         arch::acknowledge_call();

@@ -14,6 +14,8 @@
 //! USART's interrupt itself: QEMU 7.2 has none for an empty transmitter, but its transmitter is always empty, so that
 //! one interrupt sends all.
 
+use core::sync::atomic::{AtomicBool, Ordering};
+
 use cortex_m::peripheral::{NVIC, Peripherals};
 use net_torus::Direction;
 use stm32f4::stm32f405::{self as pac, Interrupt};
@@ -36,12 +38,15 @@ const SEND_INTERRUPT: u16 = 1 << 7;
 
 /// Both directions of one line.
 struct Rings {
+    /// A frame's end is among what was received, or no room for it: the node has to look.
+    has_frame: AtomicBool,
     received: ByteRing<RECEIVE_RING>,
     to_send: ByteRing<SEND_RING>,
 }
 
 static RINGS: [Rings; 6] = [const {
     Rings {
+        has_frame: AtomicBool::new(false),
         received: ByteRing::new(),
         to_send: ByteRing::new(),
     }
@@ -98,7 +103,10 @@ extern "C" fn serve<const AT: usize>() {
         while usart.sr().read().bits() & (RECEIVED | OVERRUN) != 0 {
             let byte = usart.dr().read().bits() as u8;
             // Without room the node has to make some.
-            calls |= !rings.received.put(byte) || byte == 0;
+            if !rings.received.put(byte) || byte == 0 {
+                rings.has_frame.store(true, Ordering::Relaxed);
+                calls = true;
+            }
         }
         while usart.sr().read().bits() & CAN_SEND != 0
             && let Some(byte) = rings.to_send.take()
@@ -123,14 +131,39 @@ extern "C" fn serve<const AT: usize>() {
     }
 }
 
+/// Does what the interrupt of direction `at` would do, where no interrupts come.
+#[cfg(feature = "console")]
+pub fn serve_now(at: usize) {
+    if let Some(serve) = INTERRUPTS.get(at).and_then(|n| __INTERRUPTS[*n as usize]) {
+        serve();
+    }
+}
+
 /// The line in one direction.
 pub struct UsartLine {
     at: usize,
 }
 
+#[cfg(feature = "console")]
+impl UsartLine {
+    /// The line of direction `at`, which a link may have, too: whole frames are put within a critical section.
+    pub fn of(at: usize) -> Self {
+        Self { at }
+    }
+}
+
 impl Line for UsartLine {
     fn take(&mut self) -> Option<u8> {
-        RINGS[self.at].received.take()
+        let rings = &RINGS[self.at];
+        rings.received.take().or_else(|| {
+            rings.has_frame.store(false, Ordering::Relaxed);
+            // What has come before that is not missed.
+            rings.received.take()
+        })
+    }
+
+    fn has_frame(&self) -> bool {
+        RINGS[self.at].has_frame.load(Ordering::Relaxed)
     }
 
     fn room(&self) -> usize {
@@ -142,6 +175,11 @@ impl Line for UsartLine {
             RINGS[self.at].to_send.put(*byte);
         }
         NVIC::pend(INTERRUPTS[self.at]);
+    }
+
+    #[cfg(feature = "console")]
+    fn chained(&mut self, frame: &[u8]) {
+        super::attach::hear(self.at, frame);
     }
 }
 

@@ -80,6 +80,10 @@ pub const TRAP_STACK_BYTES: u64 = 6144;
 /// The program's stack, if it is not said otherwise. The kernel boots on it.
 pub const STACK_BYTES: u64 = 20480;
 
+/// Greatest size of the node's part of the chain to a serial console: three records, and what comes in. It is static data
+/// of the images that have one, beside the sum below.
+pub const CHAIN_BYTES: usize = 1408;
+
 /// Memory of a link's window in bytes.
 pub const WINDOW_MEMORY: usize = (WINDOW + MAIL) * MTU;
 /// Frames that go other ways, in images with faults.

@@ -2,6 +2,7 @@
 //! machine `netduinoplus2`. Wiring, pins and baud rate: docs/stm32f405.md.
 //!
 //! ```text
+//! attach      what the tool is told by a serial console, if the machine has one
 //! boot        from reset to the program
 //! place       where it finds out how it is wired, if it is told to
 //! platform    the node's types: links, clock, sleep, heap
@@ -18,6 +19,8 @@
 
 pub mod memory;
 
+#[cfg(all(target_arch = "arm", target_os = "none", feature = "console"))]
+mod attach;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 mod boot;
 #[cfg(all(target_arch = "arm", target_os = "none"))]

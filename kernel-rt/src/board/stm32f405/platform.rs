@@ -60,6 +60,8 @@ impl Platform<BoardLink> for Stm32 {
 
     fn acknowledge(&mut self, _: &mut [Option<BoardLink>; 6]) {
         arch::acknowledge_call();
+        #[cfg(feature = "console")]
+        super::attach::go_on();
     }
 
     fn memory(&mut self) -> &mut NodeMemory {

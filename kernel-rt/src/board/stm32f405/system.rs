@@ -8,3 +8,10 @@ pub fn exit(status: u8) -> ! {
     tool::exit(status);
     crate::arch::park()
 }
+
+/// The node has failed, and stays where it is.
+pub fn stay() -> ! {
+    #[cfg(feature = "console")]
+    super::attach::finish();
+    crate::arch::park()
+}

@@ -1,4 +1,4 @@
-//! The bell; and what a node prints and logs that no tool looks after, which a debug probe reads out of RAM (SEGGER's
+//! The bell; and what a node prints and logs that no tool looks after, nor a serial console, which a debug probe reads out of RAM (SEGGER's
 //! RTT, of which `probe-rs run` and `probe-rs attach` show both): all USARTs are links.
 //!
 //! Channel 0, "Terminal", is the program's streams; channel 1, "defmt", the kernel's log. Without a reader they keep what
@@ -9,7 +9,8 @@ use core::cell::RefCell;
 use critical_section::Mutex;
 use rtt_target::{UpChannel, rtt_init};
 
-pub use super::tool::{ring, show};
+pub use super::tool::ring;
+use crate::host::outbox::Stream;
 
 /// Streams and log.
 static CHANNELS: Mutex<RefCell<Option<(UpChannel, UpChannel)>>> = Mutex::new(RefCell::new(None));
@@ -23,6 +24,25 @@ pub(super) fn open() {
         }
     };
     critical_section::with(|cs| CHANNELS.borrow(cs).replace(Some(channels.up)));
+}
+
+/// Shows the tool the blackboard, by whatever way there is to it.
+pub fn show() {
+    super::tool::show();
+    #[cfg(feature = "console")]
+    super::attach::show();
+}
+
+/// Prints `bytes` of a stream where no tool takes them out of rings.
+pub fn print(stream: Stream, bytes: &[u8]) {
+    #[cfg(feature = "console")]
+    if super::attach::print(stream, bytes) {
+        return;
+    }
+    let _ = stream;
+    for &byte in bytes {
+        put(byte);
+    }
 }
 
 /// Prints `byte`; false when there is no room, and it was dropped.

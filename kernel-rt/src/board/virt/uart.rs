@@ -1,7 +1,9 @@
 //! The 16550 UART.
 
-use super::registers::UART;
 use core::ptr;
+
+use super::registers::UART;
+use crate::host::outbox::Stream;
 
 const DATA: usize = UART;
 const LINE_STATUS: usize = UART + 5;
@@ -31,6 +33,13 @@ pub fn put(byte: u8) -> bool {
         }
     }
     false
+}
+
+/// Sends `bytes` of either stream.
+pub fn print(_: Stream, bytes: &[u8]) {
+    for &byte in bytes {
+        put(byte);
+    }
 }
 
 /// Without a tool there is no log: the UART is the program's console, and the two must not mix.

@@ -44,6 +44,10 @@ impl Line for TestLine {
         self.comes.borrow_mut().pop_front()
     }
 
+    fn has_frame(&self) -> bool {
+        self.comes.borrow().contains(&DELIMITER)
+    }
+
     fn room(&self) -> usize {
         self.room - self.goes.borrow().len().min(self.room)
     }
@@ -134,6 +138,18 @@ fn a_full_line_takes_no_frame_and_asks_for_none() {
     assert!(!a.transmit(|_| unreachable!("there is no room")));
     assert_eq!(received(&mut b), Some([1; MTU].to_vec()));
     assert!(send(&mut a, &[3; MTU]));
+}
+
+/// A frame that came before the node slept is not slept through, and an idle line keeps no node awake.
+#[test]
+fn a_frame_that_waits_is_something_to_do() {
+    let [mut a, mut b] = pair(CLEAN, 1);
+    assert!(b.prepare_sleep());
+    assert!(send(&mut a, &[1; 20]));
+    assert!(!b.prepare_sleep());
+    assert!(received(&mut b).is_some());
+    assert!(received(&mut b).is_none());
+    assert!(b.prepare_sleep());
 }
 
 /// Whatever comes before: behind one zero, or one frame that is lost with it, all is well again.

@@ -1,0 +1,101 @@
+//! `midplane attach`: what boards say by the one serial console of their machine, as `run` shows it.
+
+use crate::build::board::Board;
+use crate::build::image::Image;
+use crate::host::signals::Signals;
+use crate::host::stop::Stop;
+use crate::run::command::{self, Shown};
+use crate::run::instance::{Backend, Plan};
+use crate::run::line::Port;
+use crate::show::file::ResultFile;
+use clap::Args;
+use kernel_rt::board::stm32f405::memory::{BAUD, RAM};
+use kernel_rt::mem::MPI_SHARE;
+use kernel_rt::personality::{BootArgs, decode};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Options of `midplane attach`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "The boards' images are made with --console by `cargo midplane image` or `flash`. They wait with what \
+                  they print until this command reads it; start it before them, or soon after.\n\n\
+                  Example: cargo midplane attach --serial /dev/ttyUSB0 node0.elf"
+)]
+pub struct AttachArgs {
+    /// Serial port that the console is wired to
+    #[arg(long, value_name = "PATH")]
+    serial: PathBuf,
+
+    /// Bits per second of the console, which are those of the boards' links
+    #[arg(long, value_name = "NUMBER", default_value_t = BAUD)]
+    baud: u32,
+
+    /// End after this many seconds and say where each rank was
+    #[arg(long, value_name = "SECONDS", value_parser = command::parse_timeout, allow_negative_numbers = true)]
+    timeout: Option<Duration>,
+
+    /// Write the report as JSON to this file
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+
+    /// Do not print the table of the report
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// Print a table of the links, too: packets and frames by direction and virtual channel
+    #[arg(long, conflicts_with = "quiet")]
+    links: bool,
+
+    /// The ELF file of one of the boards, whichever: what `cargo midplane image` has written
+    #[arg(value_name = "IMAGE")]
+    image: PathBuf,
+}
+
+/// Shows what the boards say until their job is over; its exit status.
+pub fn run(options: &AttachArgs) -> Result<u8, Stop> {
+    midplane_setup::kit::choose(Board::Stm32f405.kit());
+    let image = Image::read(&options.image)?;
+    let shown = options.image.display();
+    let refused = |why: &str| Stop::usage(format!("{shown}: {why}"));
+    let text = image.personality().ok_or_else(|| {
+        refused("it holds no node's personality; `cargo midplane image` makes one that does")
+    })?;
+    let args = BootArgs::parse(&text).map_err(|why| refused(&why.to_string()))?;
+    if args.console.is_none() {
+        return Err(refused(
+            "it was made without --console: its boards have no serial console",
+        ));
+    }
+    let report_file = ResultFile::open_if_given(options.report.as_ref())?;
+    let port = Port::open(&options.serial, options.baud)?;
+    let mpi_memory = args.mpi_memory.unwrap_or(RAM.len() / MPI_SHARE);
+    let plan = Plan {
+        mpi_memory,
+        mpi_borrow: args.mpi_borrow,
+        ..Plan::of_machine(Backend::Attached(&port), &image, args.shape, RAM.len())
+    };
+    // The first word is the program's name.
+    let words = args
+        .args
+        .iter()
+        .map(|word| decode(word).flatten().collect());
+    let words: Vec<Vec<u8>> = words.collect();
+    let words = words
+        .iter()
+        .map(|word| String::from_utf8_lossy(word).into_owned());
+    let shown = Shown {
+        quiet: options.quiet,
+        links: options.links,
+        program: shown.to_string(),
+        arguments: words.skip(1).collect(),
+    };
+    let signals = Signals::catch()?;
+    command::show(
+        &plan,
+        (None, options.timeout),
+        &signals,
+        (&shown, report_file),
+        &mut |_| (),
+    )
+}

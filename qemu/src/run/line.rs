@@ -1,0 +1,218 @@
+//! The serial line to a machine of boards, of which one has its console: the end of the chain by which their records come
+//! (`kernel-rt/src/dev/chain.rs`).
+
+use crate::host::stop::{Doing, Stop};
+use kernel_rt::dev::chain::{self, Record, Said};
+use kernel_rt::dev::serial::{self, Collector, LINE_BYTES, Line};
+use kernel_rt::host::outbox::Stream;
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::termios::{OptionalActions, SpecialCodeIndex};
+use std::collections::VecDeque;
+use std::fmt;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// After so long without a record it is said what may be the matter.
+const SILENCE: Duration = Duration::from_secs(10);
+/// Bytes that are read at once.
+const CHUNK: usize = 4096;
+
+/// A serial port that is open, its bytes as they are.
+pub struct Port {
+    fd: OwnedFd,
+    path: PathBuf,
+    baud: u32,
+}
+
+impl Port {
+    /// Opens a serial port at this rate.
+    ///
+    /// # Errors
+    /// Usage errors: there is none, it is no serial port, it is in use, or may not be used.
+    pub fn open(path: &Path, baud: u32) -> Result<Self, Stop> {
+        let shown = path.display();
+        let refused = |why: &str| Stop::usage(format!("--serial {shown}: {why}"));
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| match error {
+            Errno::NOENT => refused("there is no such port; is the adapter plugged in?"),
+            Errno::ACCESS => refused("it may not be opened; ports are often for the group dialout"),
+            Errno::BUSY => refused("it is in use by another program"),
+            Errno::NXIO | Errno::NODEV | Errno::IO => refused("there is no device behind it"),
+            error => refused(&std::io::Error::from(error).to_string()),
+        })?;
+        if !rustix::termios::isatty(&fd) {
+            return Err(refused("it is no serial port"));
+        }
+        rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|_| refused("it is in use by another program"))?;
+        let mut settings = rustix::termios::tcgetattr(&fd).doing("ask for the port's settings")?;
+        settings.make_raw();
+        settings.special_codes[SpecialCodeIndex::VMIN] = 1;
+        settings.special_codes[SpecialCodeIndex::VTIME] = 0;
+        settings
+            .set_speed(baud)
+            .and_then(|()| rustix::termios::tcsetattr(&fd, OptionalActions::Now, &settings))
+            .map_err(|_| refused(&format!("it has no rate of {baud} bits per second")))?;
+        let path = path.into();
+        Ok(Self { fd, path, baud })
+    }
+}
+
+/// Bytes on their way.
+#[derive(Default)]
+struct Bytes {
+    came: VecDeque<u8>,
+    goes: Vec<u8>,
+}
+
+impl Line for Bytes {
+    fn take(&mut self) -> Option<u8> {
+        self.came.pop_front()
+    }
+
+    fn has_frame(&self) -> bool {
+        !self.came.is_empty()
+    }
+
+    /// For one answer: it is sent before there is another.
+    fn room(&self) -> usize {
+        LINE_BYTES
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.goes.extend(bytes);
+    }
+}
+
+/// The end of the chain.
+pub struct Attached<'p> {
+    port: &'p Port,
+    bytes: Bytes,
+    collector: Collector,
+    /// The number that was heard last.
+    heard: Option<u8>,
+    /// Good frames that are no records of this machine.
+    strange: u64,
+    gone: Option<String>,
+    begun: Instant,
+    has_warned: bool,
+}
+
+impl<'p> Attached<'p> {
+    /// The chain that ends at this port.
+    pub fn new(port: &'p Port) -> Self {
+        Self {
+            port,
+            bytes: Bytes::default(),
+            collector: Collector::new(),
+            heard: None,
+            strange: 0,
+            gone: None,
+            begun: Instant::now(),
+            has_warned: false,
+        }
+    }
+
+    /// Readable when something has come. `None`: nothing will come any more.
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.gone.is_none().then(|| self.port.fd.as_fd())
+    }
+
+    /// Why nothing comes any more.
+    pub fn gone(&self) -> Option<&str> {
+        self.gone.as_deref()
+    }
+
+    /// What may be the matter, once, when nothing has come for long.
+    pub fn silence(&mut self, now: Instant) -> Option<String> {
+        let is_silent = self.heard.is_none() && now >= self.begun + SILENCE;
+        if !is_silent || std::mem::replace(&mut self.has_warned, true) {
+            return None;
+        }
+        let Port { path, baud, .. } = self.port;
+        let came = match self.collector.damaged {
+            0 => "nothing has come yet",
+            _ => "what has come makes no sense",
+        };
+        Some(format!(
+            "{}: {came}; the boards must be on, made with --console, and send {baud} bits per second",
+            path.display()
+        ))
+    }
+
+    /// Takes what has come. Records for whose stream `has_room` is not true are left to come again; false from `take`:
+    /// the record is none of this machine's.
+    pub fn serve(
+        &mut self,
+        has_room: impl Fn(Stream) -> bool,
+        mut take: impl FnMut(u16, Said<'_>) -> bool,
+    ) {
+        self.read();
+        while let Some(size) = self.collector.next_frame(&mut self.bytes) {
+            let frame = self.collector.frame(size);
+            let Some(record) = Record::read(frame) else {
+                self.strange += 1;
+                continue;
+            };
+            if self.heard != Some(record.number) {
+                if let Said::Printed(stream, _) = record.said
+                    && !has_room(stream)
+                {
+                    continue;
+                }
+                self.heard = Some(record.number);
+                self.strange += u64::from(!take(record.rank, record.said));
+            }
+            let answer = chain::answer(record.number);
+            serial::send(&mut self.bytes, |out| {
+                out[..answer.len()].copy_from_slice(&answer);
+                answer.len()
+            });
+            self.answer();
+        }
+    }
+
+    fn read(&mut self) {
+        let mut chunk = [0; CHUNK];
+        let why = match rustix::io::read(&self.port.fd, &mut chunk) {
+            Ok(count @ 1..) => return self.bytes.came.extend(&chunk[..count]),
+            Err(Errno::AGAIN | Errno::INTR) => return,
+            // What a port without its device has.
+            Ok(_) | Err(Errno::IO) => "it has gone, as when an adapter is unplugged".into(),
+            Err(error) => std::io::Error::from(error).to_string(),
+        };
+        self.gone = Some(format!("{}: {why}", self.port.path.display()));
+    }
+
+    /// Sends the answer; one that does not go out is asked for again.
+    fn answer(&mut self) {
+        let _ = rustix::io::write(&self.port.fd, &self.bytes.goes);
+        self.bytes.goes.clear();
+    }
+}
+
+/// What was wrong with the line, if anything was.
+impl fmt::Display for Attached<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (damaged, strange, path) = (
+            self.collector.damaged,
+            self.strange,
+            self.port.path.display(),
+        );
+        if damaged > 0 {
+            writeln!(
+                f,
+                "{path}: {damaged} pieces were damaged; what they were part of has come again, if it was a record"
+            )?;
+        }
+        match strange {
+            0 => Ok(()),
+            _ => writeln!(
+                f,
+                "{path}: {strange} frames were no records of this machine, and are left out"
+            ),
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! The command `attach`: emulated boards with the images that are flashed, of which one has its serial console at a
+//! pseudo-terminal. No tool looks after the boards. Needs what `--board stm32f405` needs.
+
+use midplane_harness::boards::{self, Adapter, Boards, Wire};
+use midplane_harness::{self as harness, Ended, Folder, Job, check_killer, midplane, total};
+use serde_json::Value;
+use std::fs;
+
+/// Seconds after which a job counts as stuck.
+const LIMIT: &str = "120";
+
+/// Ports of a board.
+const X_PLUS: usize = 0;
+const X_MINUS: usize = 1;
+const Y_PLUS: usize = 2;
+const Y_MINUS: usize = 3;
+const Z_PLUS: usize = 4;
+
+/// The wires of 2x1x1.
+const PAIR: [Wire; 2] = [[(0, X_PLUS), (1, X_MINUS)], [(1, X_PLUS), (0, X_MINUS)]];
+
+/// The wires of 2x2x1: the boards by their ranks.
+const SQUARE: [Wire; 8] = [
+    [(0, X_PLUS), (1, X_MINUS)],
+    [(1, X_PLUS), (0, X_MINUS)],
+    [(2, X_PLUS), (3, X_MINUS)],
+    [(3, X_PLUS), (2, X_MINUS)],
+    [(0, Y_PLUS), (2, Y_MINUS)],
+    [(2, Y_PLUS), (0, Y_MINUS)],
+    [(1, Y_PLUS), (3, Y_MINUS)],
+    [(3, Y_PLUS), (1, Y_MINUS)],
+];
+
+/// A machine of emulated boards, and the adapter at the console of rank 0.
+struct Machine {
+    /// An image that holds a personality.
+    image: String,
+    adapter: Adapter,
+    _boards: Boards,
+    folder: Folder,
+}
+
+impl Machine {
+    /// Makes the images for a torus with these extents, and boots them.
+    fn boot(name: &str, torus: [usize; 3], program: &[&str], is_good: bool) -> Self {
+        let folder = Folder::new(name);
+        let [x, y, z] = torus;
+        let shape = format!("{x}x{y}x{z}");
+        let wires: &[Wire] = match torus {
+            [2, 1, 1] => &PAIR,
+            [2, 2, 1] => &SQUARE,
+            _ => panic!("no wires for {torus:?}"),
+        };
+        let source = harness::program(program[0]);
+        let image = |rank: usize| {
+            let place = format!("{},{},0", rank % x, rank / x);
+            let stem = folder.path(&format!("node{rank}"));
+            let make = [
+                "image",
+                "--torus",
+                &shape,
+                "--node",
+                &place,
+                "--console",
+                "z+",
+            ];
+            let more = ["-o", &stem, &source, "--"];
+            midplane(&[&make[..], &more, &program[1..]].concat()).expect(0);
+            format!("{stem}.elf")
+        };
+        let images: Vec<String> = (0..x * y * z).map(image).collect();
+        let (boards, console) = Boards::boot(&images, wires, Z_PLUS);
+        let adapter = Adapter::plug(console, is_good);
+        Self {
+            image: images[0].clone(),
+            adapter,
+            _boards: boards,
+            folder,
+        }
+    }
+
+    /// Starts the command on the adapter.
+    fn start(&self, options: &[&str]) -> Job {
+        let port = &*self.adapter.path;
+        Job::start(&[&["attach", "--serial", port][..], options, &[&self.image]].concat())
+    }
+
+    /// The command, until it ends.
+    fn attach(&self, options: &[&str]) -> Ended {
+        let limit = ["--timeout", LIMIT];
+        self.start(&[&limit[..], options].concat()).end()
+    }
+}
+
+/// What four boards print, with the report, over a line that is good or bad.
+fn killer_on_four_boards(is_good: bool) -> Ended {
+    let name = format!("attach-killer-{is_good}");
+    let machine = Machine::boot(&name, [2, 2, 1], &["killer.c", "5", "64"], is_good);
+    let file = machine.folder.path("report");
+    let ended = machine.attach(&["--report", &file]).expect(0);
+    check_killer(&ended, 4, "5", "64");
+    let report: Value = serde_json::from_slice(&fs::read(file).expect("a report")).expect("JSON");
+    assert_eq!(total(&report, "messages"), 15);
+    assert_eq!(report["ranks"].as_array().map(Vec::len), Some(4));
+    assert_eq!(report["arguments"][1], "64", "{report}");
+    let peak = report["ranks"][3]["stack"]["peak_bytes"].as_u64();
+    assert!(peak > Some(500) && peak < Some(10_000), "{report}");
+    ended.says_in_order(&["rank  (x,y,z)", "(1,1,0)", "most bytes of stack in use: "]);
+    ended
+}
+
+#[test]
+fn four_boards_are_shown_as_run_shows_them() {
+    let ended = killer_on_four_boards(true);
+    assert!(!ended.stderr.contains("damaged"), "{ended}");
+}
+
+#[test]
+fn a_line_with_garbage_loses_nothing() {
+    killer_on_four_boards(false).says(&["pieces were damaged"]);
+}
+
+/// A fault, an abort and a status of a rank that has no console are told as on other boards.
+#[test]
+fn a_rank_without_the_console_fails() {
+    let on_pair = |name: &str, program: &[&str]| {
+        Machine::boot(name, [2, 1, 1], program, true).attach(&["--quiet"])
+    };
+    let ended = on_pair("attach-null", &["fail_null.c"]).expect(1);
+    ended
+        .says(&[
+            "rank 1 at (1,0,0): null pointer: store to 0x0",
+            "in main at",
+            "fail_null.c:",
+        ])
+        .prints("[1] about to write through a null pointer\n");
+    let ended = on_pair("attach-abort", &["fail_mpi_abort.c"]).expect(7);
+    ended
+        .says(&["MPI_Abort was called with status 7", "fail_mpi_abort.c:"])
+        .prints("[1] about to call MPI_Abort with 7\n");
+    on_pair("attach-status", &["fail_status.c", "3"]).expect(3);
+    let ended = on_pair("attach-stack", &["fail_stack.c"]).expect(1);
+    ended.says(&["stack overflow: the program's stack of 20 KiB"]);
+}
+
+/// Who hangs is told when the time is up; a port is one command's; and a board may lose its adapter.
+#[test]
+fn a_job_that_does_not_end() {
+    let mut machine = Machine::boot("attach-hang", [2, 1, 1], &["fail_hang.c"], true);
+    let mut first = machine.start(&["--timeout", LIMIT]);
+    first.wait_for("waiting for a message that never comes");
+    let second = machine.attach(&[]).expect(2);
+    second.says(&["it is in use by another program"]);
+    machine.adapter.unplug();
+    let ended = first.end().expect(1);
+    ended.says(&["it has gone", "where the job was:"]);
+    let ended = machine.attach(&[]).expect(2);
+    ended.says(&["--serial"]);
+}
+
+#[test]
+fn a_job_whose_time_is_up() {
+    let machine = Machine::boot("attach-late", [2, 1, 1], &["fail_hang.c"], true);
+    let ended = machine.start(&["--timeout", "9"]).end().expect(1);
+    ended.says(&[
+        "did not end within 9 s",
+        "rank 0 at (0,0,0): in MPI_Recv (peer 1, tag 42)",
+    ]);
+}
+
+/// Before anything is opened or waited for.
+#[test]
+fn what_cannot_be_attached_to_is_refused() {
+    let folder = Folder::new("attach-refused");
+    let (stem, killer) = (folder.path("node"), harness::program("killer.c"));
+    let image = |options: &[&str]| {
+        midplane(
+            &[
+                &["image", "-o", &stem, "--torus", "2x1x1"][..],
+                options,
+                &[&killer],
+            ]
+            .concat(),
+        )
+    };
+    image(&["--console", "x-"])
+        .expect(2)
+        .says(&["--console 0,0,0:X-: the machine has a link there"]);
+    image(&["--console", "2,0,0:z+"])
+        .expect(2)
+        .says(&["there is no such node"]);
+    image(&["--console", "up"])
+        .expect(2)
+        .says(&["`up` is not a line of a node"]);
+    let elf = format!("{stem}.elf");
+    let attach = |port: &str| midplane(&["attach", "--serial", port, &elf]);
+    image(&[]).expect(0);
+    attach("/dev/null")
+        .expect(2)
+        .says(&["was made without --console"]);
+    image(&["--console", "1,0,0:y-"]).expect(0);
+    attach("/dev/null")
+        .expect(2)
+        .says(&["/dev/null: it is no serial port"]);
+    attach(&folder.path("none"))
+        .expect(2)
+        .says(&["there is no such port"]);
+    midplane(&["attach", "--serial", "/dev/null", &killer])
+        .expect(2)
+        .says(&["not an ELF file"]);
+}
+
+/// A line on which nothing comes is spoken of before the time is up.
+#[test]
+fn silence_is_spoken_of() {
+    let folder = Folder::new("attach-silence");
+    let (stem, killer) = (folder.path("node"), harness::program("killer.c"));
+    let make = [
+        "image",
+        "-o",
+        &stem,
+        "--torus",
+        "1x1x1",
+        "--console",
+        "z+",
+        &killer,
+    ];
+    midplane(&make).expect(0);
+    let [line, _held] = boards::line();
+    let adapter = Adapter::plug(line, true);
+    let elf = format!("{stem}.elf");
+    let words = ["attach", "--serial", &adapter.path, "--timeout", "11", &elf];
+    midplane(&words).expect(1).says(&[
+        "nothing has come yet; the boards must be on, made with --console, and send 1000000 bits per second",
+        "did not end within 11 s",
+    ]);
+}
