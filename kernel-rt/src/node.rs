@@ -133,6 +133,10 @@ pub trait Platform<L> {
     /// Blocks until an interrupt is pending. It is taken by [`Platform::acknowledge`].
     fn wait(&mut self);
 
+    /// A call has looked for something to do, and there was nothing. Where nodes share a processor, this one may leave it
+    /// to the others for a while.
+    fn looked_in_vain(&mut self) {}
+
     /// An interrupt is pending. While false, no link has interrupted that was asked to.
     fn is_interrupted(&self) -> bool;
 
@@ -578,7 +582,11 @@ impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
                 // A link has interrupted, or is likely to have something.
                 Watch::Open => false,
             };
-        !has_nothing && self.step(adi)
+        let moved = !has_nothing && self.step(adi);
+        if !moved {
+            self.platform.looked_in_vain();
+        }
+        moved
     }
 
     fn goes_on_alone(&self) -> bool {

@@ -56,9 +56,13 @@ impl fmt::Display for Counts {
     }
 }
 
-/// Test programs that boot emulated machines, by the board. They take as long as all others together, beside which they
-/// run: one after the other, the programs would leave processors idle whenever a last test of theirs waits.
-const EMULATED: [&[&str]; 2] = [&["qemu_virt"], &["stm32f405", "boards", "attach"]];
+/// Test programs that start jobs, by what these run on. They take as long as all others together, beside which they run:
+/// one after the other, the programs would leave processors idle whenever a last test of theirs waits.
+const JOBS: [&[&str]; 3] = [
+    &["qemu_virt"],
+    &["linux"],
+    &["stm32f405", "boards", "attach"],
+];
 
 /// What cargo is asked to do with tests of this workspace.
 fn cargo(arguments: &[&str]) -> Command {
@@ -207,9 +211,9 @@ pub fn run() -> Result<u8, Stop> {
     setup::ensure()?;
     let signals = Signals::catch()?;
     let tests = integration_tests()?;
-    let is_emulated = |name: &&str| EMULATED.concat().contains(name);
+    let starts_jobs = |name: &&str| JOBS.concat().contains(name);
     let names = tests.iter().map(String::as_str);
-    let others: Vec<&str> = names.filter(|name| !is_emulated(name)).collect();
+    let others: Vec<&str> = names.filter(|name| !starts_jobs(name)).collect();
     let machines = parts::machines();
     let named = |part: &[&'static str], kinds: &[&'static str], tests: &[&str]| {
         let words = [part, kinds].concat().into_iter().map(String::from);
@@ -222,11 +226,11 @@ pub fn run() -> Result<u8, Stop> {
         (vec![named(&machines, &["--no-run"], &[])], vec![]),
         // The libraries are compiled while machines wait for one another.
         (
-            vec![
-                named(&machines, &["--lib", "--bins", "--examples"], &others),
-                named(&machines, &[], EMULATED[0]),
-                named(&machines, &[], EMULATED[1]),
-            ],
+            [(&["--lib", "--bins", "--examples"][..], &others[..])]
+                .into_iter()
+                .chain(JOBS.map(|tests| (&[][..], tests)))
+                .map(|(kinds, tests)| named(&machines, kinds, tests))
+                .collect(),
             vec![
                 named(&parts::below_kernel(), &["--tests"], &[]),
                 named(&parts::kernel(), &["--tests"], &[]),

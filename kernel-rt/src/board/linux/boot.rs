@@ -194,6 +194,7 @@ fn node(
         word,
         blackboard: &account.blackboard,
         watches: who.shape.nodes() as usize <= processors,
+        vain_looks: 0,
         wake_at: None,
     };
     LinuxNode::new(adi, torus, platform).limit_interrupts(who.interrupts)

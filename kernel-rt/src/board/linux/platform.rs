@@ -27,6 +27,10 @@ pub type Link = RingLink<'static, Futex>;
 /// microseconds, what it costs to sleep and to be woken.
 const LOOKS: u32 = 2000;
 
+/// Looks in vain after which a node that shares its processor leaves it to others. What a program waits for with MPI_Test
+/// comes from one of them, and until the kernel takes the processor away are thousands of looks more.
+const VAIN_LOOKS: u32 = 16;
+
 /// Wakes a process that waits on its word.
 pub struct Futex(pub &'static Asleep);
 
@@ -85,6 +89,8 @@ pub struct Linux {
     pub blackboard: &'static Blackboard,
     /// The node has a processor to itself.
     pub watches: bool,
+    /// Looks in vain since the processor was left to others.
+    pub vain_looks: u32,
     /// When the next sleep ends at the latest, where links send again what is lost.
     pub wake_at: Option<u64>,
 }
@@ -124,6 +130,17 @@ impl Platform<Wire> for Linux {
         }
         // Returns at once when the word has been rung; a signal that ends the wait does no harm.
         futex_wait(self.word.word(), Asleep::ARMED, limit);
+    }
+
+    fn looked_in_vain(&mut self) {
+        if self.watches {
+            return;
+        }
+        self.vain_looks += 1;
+        if self.vain_looks >= VAIN_LOOKS {
+            self.vain_looks = 0;
+            std::thread::yield_now();
+        }
     }
 
     fn is_interrupted(&self) -> bool {
