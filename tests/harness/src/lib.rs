@@ -89,15 +89,17 @@ impl Turn {
             File::create(command().with_file_name(name)).expect("a lock file")
         };
         let first = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let free = (first..first + TURNS).find_map(|number| {
-            let file = lock(number);
-            file.try_lock().is_ok().then_some(file)
-        });
-        Self(free.unwrap_or_else(|| {
-            let file = lock(first);
-            file.lock().expect("a lock");
-            file
-        }))
+        // Whichever is free first: to wait for a certain one may be to wait for one's own, where a test has two jobs.
+        loop {
+            let free = (first..first + TURNS).find_map(|number| {
+                let file = lock(number);
+                file.try_lock().is_ok().then_some(file)
+            });
+            match free {
+                Some(file) => return Self(file),
+                None => std::thread::sleep(std::time::Duration::from_millis(20)),
+            }
+        }
     }
 }
 
