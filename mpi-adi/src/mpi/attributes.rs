@@ -8,6 +8,7 @@
 use alloc::vec::Vec;
 
 use crate::mpi::error::Error;
+use crate::mpi::group::exact;
 
 /// An attribute. What a value means only the program knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,13 +70,7 @@ impl Attributes {
 
     /// A copy of the list. Fails with [`Error::NoRoom`].
     pub fn snapshot(&self) -> Result<Vec<Attribute>, Error> {
-        let mut copy = Vec::new();
-        copy.try_reserve_exact(self.list.len())
-            .map_err(|_| Error::NoRoom {
-                bytes: self.list.len() * size_of::<Attribute>(),
-            })?;
-        copy.extend_from_slice(&self.list);
-        Ok(copy)
+        exact(&self.list)
     }
 }
 

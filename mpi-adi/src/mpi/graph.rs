@@ -8,13 +8,7 @@ use crate::device::matching::Matching;
 use crate::mpi::coll::room;
 use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::error::{Class, Error};
-
-/// A copy of a list. Fails with [`Error::NoRoom`].
-fn copied<T: Copy>(list: &[T]) -> Result<Vec<T>, Error> {
-    let mut copy = room(list.len())?;
-    copy.extend_from_slice(list);
-    Ok(copy)
-}
+use crate::mpi::group::exact;
 
 /// A graph that all processes know (MPI_Graph_create).
 #[derive(PartialEq, Eq, Debug)]
@@ -42,8 +36,8 @@ impl Graph {
             return Err(wrong("edges has one that goes to no node of the graph"));
         }
         Ok(Graph {
-            index: copied(index)?,
-            edges: copied(edges)?,
+            index: exact(index)?,
+            edges: exact(edges)?,
         })
     }
 
@@ -71,8 +65,8 @@ impl Graph {
     /// A copy. Fails with [`Error::NoRoom`].
     pub fn copied(&self) -> Result<Graph, Error> {
         Ok(Graph {
-            index: copied(&self.index)?,
-            edges: copied(&self.edges)?,
+            index: exact(&self.index)?,
+            edges: exact(&self.edges)?,
         })
     }
 }
@@ -93,8 +87,8 @@ impl Neighbourhood {
     /// A copy. Fails with [`Error::NoRoom`].
     pub fn copied(&self) -> Result<Neighbourhood, Error> {
         Ok(Neighbourhood {
-            sources: copied(&self.sources)?,
-            destinations: copied(&self.destinations)?,
+            sources: exact(&self.sources)?,
+            destinations: exact(&self.destinations)?,
             is_weighted: self.is_weighted,
         })
     }

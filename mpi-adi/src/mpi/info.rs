@@ -8,6 +8,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::mpi::error::{Class, Error};
+use crate::mpi::group::exact;
 
 /// Longest key in bytes, and the closing zero of C.
 pub const MAX_KEY: usize = 256;
@@ -35,11 +36,7 @@ pub(crate) fn check_key(key: &[u8]) -> Result<(), Error> {
 }
 
 fn copy(bytes: &[u8]) -> Result<Box<[u8]>, Error> {
-    let mut copy = Vec::new();
-    copy.try_reserve_exact(bytes.len())
-        .map_err(|_| Error::NoRoom { bytes: bytes.len() })?;
-    copy.extend_from_slice(bytes);
-    Ok(copy.into_boxed_slice())
+    Ok(exact(bytes)?.into_boxed_slice())
 }
 
 impl Info {

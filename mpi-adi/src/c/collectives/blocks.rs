@@ -9,6 +9,7 @@ use crate::device::memory::area::Area;
 use crate::mpi::coll;
 use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::error::Error;
+use crate::mpi::group::exact;
 
 /// What one process gives or gets: in a buffer of its own, or, with MPI_IN_PLACE, in its place among all.
 pub(super) struct Own {
@@ -91,13 +92,6 @@ impl Blocks {
     }
 }
 
-/// A copy of the program's array. Fails with [`Error::NoRoom`].
-pub(super) fn kept(array: &[c_int]) -> Result<Vec<c_int>, Error> {
-    let mut kept = coll::room(array.len())?;
-    kept.extend_from_slice(array);
-    Ok(kept)
-}
-
 /// Blocks of different lengths at different places: the v-collectives.
 pub(super) struct VBlocks<C> {
     /// The longest block, as if it were at rank 0's displacement.
@@ -163,8 +157,8 @@ impl VBlocks<&[c_int]> {
     pub(super) fn kept(self) -> Result<VBlocks<Vec<c_int>>, Error> {
         Ok(VBlocks {
             first: self.first,
-            counts: kept(self.counts)?,
-            displs: kept(self.displs)?,
+            counts: exact(self.counts)?,
+            displs: exact(self.displs)?,
             size: self.size,
         })
     }
@@ -270,7 +264,7 @@ impl Row<&[c_int]> {
 
     /// As [`VBlocks::kept`].
     pub(super) fn kept(self) -> Result<Row<Vec<c_int>>, Error> {
-        Ok(Row::over(self.all, kept(self.counts)?, self.size))
+        Ok(Row::over(self.all, exact(self.counts)?, self.size))
     }
 }
 

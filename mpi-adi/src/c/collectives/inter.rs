@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
 
 use crate::c::args;
-use crate::c::collectives::blocks::{Blocks, Row, VBlocks, WBlocks, kept};
+use crate::c::collectives::blocks::{Blocks, Row, VBlocks, WBlocks};
 use crate::c::collectives::op::operation;
 use crate::c::datatypes::Elements;
 use crate::c::inter_calls::{Given, GivenV, GivenW, Operation};
@@ -19,6 +19,7 @@ use crate::mpi::coll::inter::{self as coll, Counts, Role, TOTALS_DIFFER};
 use crate::mpi::coll::{Plan, room};
 use crate::mpi::comm::CommRank;
 use crate::mpi::error::Error;
+use crate::mpi::group::exact;
 use crate::mpi::sides::Sides;
 
 /// The groups of the intercommunicator.
@@ -388,7 +389,7 @@ pub(in crate::c) unsafe fn reduce_scatter(
     let (own, size) = (counts[local.rank.0 as usize] as usize, elements.size());
     // SAFETY: the caller's promise.
     let (data, result) = unsafe { (elements.at(sendbuf, total)?, elements.at(recvbuf, own)?) };
-    let ours = kept(counts)?;
+    let ours = exact(counts)?;
     let counts = counts_of_both(sides, &ours)?;
     let parts = move |theirs: Vec<c_int>| {
         let row = Row::over(data, theirs, size);

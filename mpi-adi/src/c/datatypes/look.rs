@@ -6,13 +6,14 @@ use core::ffi::{c_char, c_int, c_longlong, c_void};
 
 use spin::Mutex;
 
-use super::make::room;
 use super::objects::{Known, enter_again, known, leave, other_name};
 use crate::c::args::{self, put_text};
 use crate::c::report::on_process;
 use crate::c::types::constants::*;
+use crate::mpi::coll::room;
 use crate::mpi::datatype::Basic;
 use crate::mpi::error::Error;
+use crate::mpi::group::exact;
 
 #[unsafe(export_name = "PMPI_Type_size")]
 pub unsafe extern "C" fn MPI_Type_size(datatype: c_int, size: *mut c_int) -> c_int {
@@ -294,16 +295,9 @@ fn name_of(basic: Basic) -> &'static str {
     }
 }
 
-/// Text in the program's heap.
-fn boxed(text: &str) -> Result<Vec<u8>, Error> {
-    let mut bytes = room(text.len())?;
-    bytes.extend_from_slice(text.as_bytes());
-    Ok(bytes)
-}
-
 fn set_predefined_name(handle: c_int, name: &str) -> Result<(), Error> {
     // It was text, and is.
-    let name = alloc::string::String::from_utf8(boxed(name)?)
+    let name = alloc::string::String::from_utf8(exact(name.as_bytes())?)
         .unwrap_or_default()
         .into_boxed_str();
     let mut names = NAMES.lock();
@@ -324,7 +318,7 @@ pub unsafe extern "C" fn MPI_Type_set_name(datatype: c_int, type_name: *const c_
         // SAFETY: the standard's promise about `type_name`.
         let name = unsafe { args::string(type_name, MPI_MAX_OBJECT_NAME, "type_name") }?;
         match known {
-            Known::Made(object) => *object.name.lock() = boxed(&name)?,
+            Known::Made(object) => *object.name.lock() = exact(name.as_bytes())?,
             _ => set_predefined_name(datatype, &name)?,
         }
         Ok(())

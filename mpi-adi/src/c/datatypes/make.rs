@@ -8,6 +8,7 @@ use super::objects::{Known, Recipe, enter, known, leave, made};
 use crate::c::args;
 use crate::c::report::on_process;
 use crate::c::types::constants::*;
+use crate::mpi::coll::room;
 use crate::mpi::datatype::Basic;
 use crate::mpi::datatype::derived::{
     Block, Distribution, GridDimension, NumberClass, Order, Type, match_size,
@@ -29,15 +30,6 @@ fn copied<'a, T: Copy + 'a>(lists: impl Iterator<Item = &'a [T]> + Clone) -> Res
     for list in lists {
         all.extend_from_slice(list);
     }
-    Ok(all)
-}
-
-/// An empty list with room for `len`.
-pub(super) fn room<T>(len: usize) -> Result<Vec<T>, Error> {
-    let mut all = Vec::new();
-    let bytes = len.saturating_mul(size_of::<T>());
-    all.try_reserve_exact(len)
-        .map_err(|_| Error::NoRoom { bytes })?;
     Ok(all)
 }
 

@@ -1,7 +1,6 @@
 //! What a window carries beside its memory: attributes (section 6.7.3), its name (6.8), hints (11.2.7), its group
 //! (11.2.6) and its error handler (8.3.2).
 
-use alloc::vec::Vec;
 use core::ffi::{c_char, c_int, c_void};
 
 use super::objects::{Object, Window, on_win, with_object};
@@ -17,6 +16,7 @@ use crate::c::windows::objects::blame_of;
 use crate::device::rma::epochs::Reorder;
 use crate::mpi::attributes::Attributes;
 use crate::mpi::error::Error;
+use crate::mpi::group::exact;
 
 /// Windows carry attributes.
 pub(super) struct Windows;
@@ -124,10 +124,7 @@ pub unsafe extern "C" fn MPI_Win_set_name(win: c_int, win_name: *const c_char) -
     on_win("MPI_Win_set_name", win, |window| {
         // SAFETY: the standard's promise about `win_name`: a string.
         let name = unsafe { args::string(win_name, MPI_MAX_OBJECT_NAME, "win_name") }?;
-        let mut copy = Vec::new();
-        copy.try_reserve_exact(name.len())
-            .map_err(|_| Error::NoRoom { bytes: name.len() })?;
-        copy.extend_from_slice(name.as_bytes());
+        let copy = exact(name.as_bytes())?;
         window.with_object(|object| {
             object.name = copy;
             Ok(())

@@ -504,8 +504,6 @@ impl SimpleCommunicator {
                 what: "the group has a process that the communicator does not have",
             });
         }
-        let mut members = crate::mpi::coll::room(given.len())?;
-        members.extend_from_slice(given);
-        Ok(members)
+        crate::mpi::group::exact(given)
     }
 }
