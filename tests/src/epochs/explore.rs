@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt::{self, Write};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use midplane_cluster::random::{Random, Stream};
 use mpi_adi::device::rma::OneSided;
 use mpi_adi::device::rma::epochs::{Flaw, Reorder, Rules};
 use mpi_adi::envelope::Rank;
@@ -14,7 +15,6 @@ use super::memory::{Flat, WINDOWS};
 use super::random::Windows;
 use super::script::{Call, Script, WRONG_BYTES, windows};
 use crate::sim::job::Plenty;
-use midplane_cluster::random::{Random, Stream};
 
 /// The rules, of which one may be broken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{Builder, JoinHandle};
 
+use midplane_cluster::panic;
 use mpi_adi::matching::{Choice, Matching, WithEngine};
 
 use super::cases::{Row, Surprise};
 use super::search::{Explored, Unfinished};
-use midplane_cluster::panic;
 
 /// What has become of a row.
 #[derive(Clone, PartialEq, Eq, Debug)]

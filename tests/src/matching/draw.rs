@@ -1,12 +1,12 @@
 //! Draws a setting and a sequence of operations from a seed.
 #![forbid(unsafe_code)]
 
+use midplane_cluster::random::{Random, Stream};
 use mpi_adi::Context;
 use mpi_adi::envelope::{Envelope, Pattern, Rank};
 use mpi_adi::request::CHUNK_SLOTS;
 
 use super::op::{Op, Setting};
-use midplane_cluster::random::{Random, Stream};
 
 /// A sequence of operations and what they work on.
 #[derive(Clone, PartialEq, Eq, Debug)]

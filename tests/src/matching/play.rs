@@ -6,6 +6,7 @@ use std::fmt;
 use std::hash::Hasher;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use midplane_cluster::panic;
 use mpi_adi::Context;
 use mpi_adi::device::names::{BlockIndex, Slot};
 use mpi_adi::envelope::{Envelope, Pattern, Rank};
@@ -18,7 +19,6 @@ use rustc_hash::FxHasher;
 use super::draw::Sequence;
 use super::op::{Op, Setting};
 use super::oracle::Oracle;
-use midplane_cluster::panic;
 
 /// Where an engine and the oracle part.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -4,10 +4,10 @@
 
 use std::sync::Mutex;
 
+use midplane_cluster::{Cluster, Failure, Node};
 use mpi_adi::{Error, Mpi};
 
 use super::timed::Costs;
-use midplane_cluster::{Cluster, Failure, Node};
 
 /// Who comes first; the other comes [`LAG_NS`] later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -7,11 +7,11 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use midplane_cluster::{Cluster, Failure, Node, Watched};
 use mpi_adi::matching::Engine;
 use mpi_adi::{Communicator, Error, Mpi, Op};
 
 use super::timed::Costs;
-use midplane_cluster::{Cluster, Failure, Node, Watched};
 
 /// A program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

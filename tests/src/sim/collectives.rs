@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock};
 
+use midplane_cluster::random::{Random, Stream};
 use mpi_adi::coll::driven::{Among, What};
 use mpi_adi::envelope::{Context, Rank};
 
 use super::program::{Event, Op};
-use midplane_cluster::random::{Random, Stream};
 
 /// A communicator.
 #[derive(Clone, PartialEq, Eq, Debug)]

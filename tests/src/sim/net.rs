@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use midplane_cluster::random::Random;
 use mpi_adi::Adi;
 use mpi_adi::matching::Matching;
 use mpi_adi::protocol::Sound;
@@ -11,7 +12,6 @@ use msg_layer::{Class, Port};
 use net_torus::{Coord, Shape};
 
 use super::memory::Buffers;
-use midplane_cluster::random::Random;
 
 /// What is between the devices of a job.
 pub trait Carrier {

@@ -12,12 +12,12 @@
 //! [`match_in_order`] finds; the program says which message each of them must receive. Receives from any
 //! source leave it to the checker to say whether what they received is legal.
 
+use midplane_cluster::random::{Random, Stream};
 use mpi_adi::envelope::{Context, Envelope, Pattern, Rank, Tag};
 use mpi_adi::request::Mode;
 
 use super::collectives::{self, Collective};
 use crate::epochs::random::Windows;
-use midplane_cluster::random::{Random, Stream};
 
 /// A message, named by its place in [`Program::messages`].
 #[derive(Clone, PartialEq, Eq, Debug)]

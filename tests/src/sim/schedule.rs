@@ -1,13 +1,13 @@
 //! Who moves next: every choice is drawn from one seed.
 #![forbid(unsafe_code)]
 
+use midplane_cluster::random::{Random, Stream};
 use mpi_adi::matching::Matching;
 
 use super::check::Violation;
 use super::job::{Setup, Short};
 use super::net::Carrier;
 use super::process::{Process, Records};
-use midplane_cluster::random::{Random, Stream};
 
 /// How fast what goes, drawn anew now and then.
 struct Tempo {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use midplane_cluster::panic;
+use midplane_cluster::random::{Random, Stream};
 use mpi_adi::matching::{Engine, Matching};
 use mpi_adi::{DEFAULT_EAGER_LIMIT, GREATEST_EAGER_LIMIT};
 
@@ -10,8 +12,6 @@ use super::check::Violation;
 use super::job::{Job, Report, Setup};
 use super::net::{Capacity, Order};
 use super::program::{Plan, Program};
-use midplane_cluster::panic;
-use midplane_cluster::random::{Random, Stream};
 
 /// Request slots are bounded to a multiple of this, a multiple of what the pool grows by.
 const SLOTS: usize = 32;

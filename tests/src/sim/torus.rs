@@ -1,6 +1,8 @@
 //! Real routers between the devices, over bad links: the other network of a simulated job.
 #![forbid(unsafe_code)]
 
+use midplane_cluster::hands::Hands;
+use midplane_cluster::random::Random;
 use mpi_adi::Adi;
 use mpi_adi::matching::Matching;
 use mpi_adi::protocol::Sound;
@@ -11,8 +13,6 @@ use net_torus::{Chunk, Router, Shape, Sizes, Torus};
 
 use super::memory::Buffers;
 use super::net::Carrier;
-use midplane_cluster::hands::Hands;
-use midplane_cluster::random::Random;
 
 /// Times of the reliable links, in the machine's nanoseconds; a link that loses one frame in a hundred is
 /// never given up.

@@ -30,12 +30,12 @@ mod operations;
 mod rounds;
 mod unchecked;
 
+use midplane_cluster::random::{Random, Stream};
 use mpi_adi::device::rma::epochs::{Reorder, Sort};
 use mpi_adi::envelope::Rank;
 
 use super::memory::{ALL_WINDOWS, BUFFERS, HELD, LARGE, WINDOWS, part};
 use super::script::Call;
-use midplane_cluster::random::{Random, Stream};
 
 /// A random job.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,11 +1,11 @@
 //! Random transactions: each process adds to random others, each time under a lock of its own.
 
+use midplane_cluster::random::{Random, Stream};
 use mpi_adi::device::rma::epochs::Watch;
 
 use super::{Calls, Process, run};
 use crate::Failure;
 use crate::measure::timed::Costs;
-use midplane_cluster::random::{Random, Stream};
 
 /// What each process does.
 #[derive(Clone, Copy, PartialEq, Debug)]

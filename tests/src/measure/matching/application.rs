@@ -3,11 +3,11 @@
 //! are, how deep what is looked for stands, and how many send.
 #![forbid(unsafe_code)]
 
+use midplane_cluster::random::{Random, Stream};
 use mpi_adi::{Context, Tag};
 
 use super::collective::COLLECTIVE_CONTEXT;
 use super::traffic::{Step, Traffic};
-use midplane_cluster::random::{Random, Stream};
 
 /// An application's queues, at its busiest process.
 #[derive(Clone, Copy, PartialEq, Debug)]

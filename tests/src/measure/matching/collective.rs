@@ -1,10 +1,10 @@
 //! The messages of collectives at one process, as paper 002 measures them (section 5.2).
 #![forbid(unsafe_code)]
 
+use midplane_cluster::random::{Random, Stream};
 use mpi_adi::{Context, Tag};
 
 use super::traffic::{Step, Traffic};
-use midplane_cluster::random::{Random, Stream};
 
 /// A collective.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

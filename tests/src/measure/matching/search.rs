@@ -2,11 +2,11 @@
 //! each; a queue is filled and then emptied from its head or from its end.
 #![forbid(unsafe_code)]
 
+use midplane_cluster::random::{Random, Stream};
 use mpi_adi::Tag;
 use mpi_adi::request::MAX_SLOTS;
 
 use super::traffic::{Step, Traffic};
-use midplane_cluster::random::{Random, Stream};
 
 /// The queue that is long.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
