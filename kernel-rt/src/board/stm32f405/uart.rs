@@ -1,5 +1,5 @@
-//! The bell; and what a node prints and logs that no tool looks after, nor a serial console, which a debug probe reads out of RAM (SEGGER's
-//! RTT, of which `probe-rs run` and `probe-rs attach` show both): all USARTs are links.
+//! The bell; and what a node prints and logs that neither the tool looks after nor a serial console. A debug probe
+//! reads that out of RAM (SEGGER's RTT; `probe-rs run` and `probe-rs attach` show both channels): all USARTs are links.
 //!
 //! Channel 0, "Terminal", is the program's streams; channel 1, "defmt", the kernel's log. Without a reader they keep what
 //! came first and lose the rest; a reader may ask the node to wait for it instead.
