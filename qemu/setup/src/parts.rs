@@ -3,21 +3,18 @@
 //! The libraries' own tests are compiled without the features that others turn on, and rather fast than to be fast: they
 //! are small cases. All other tests run whole machines, for which `Cargo.toml` has the workspace optimised.
 
-/// The libraries below the kernel.
-const BELOW: [&str; 3] = ["net-torus", "msg-layer", "mpi-adi"];
-
-/// The libraries.
-pub const LIBRARIES: [&str; 4] = [BELOW[0], BELOW[1], BELOW[2], "kernel-rt"];
+/// The libraries, from below. The last is the kernel.
+pub const LIBRARIES: [&str; 4] = ["net-torus", "msg-layer", "mpi-adi", "kernel-rt"];
 
 /// The libraries below the kernel by themselves. The device's tests are many, and take ten times as long where it is not
 /// optimised at all.
 pub fn below_kernel() -> Vec<&'static str> {
-    by_themselves("profile.dev.package.mpi-adi.opt-level=1", &BELOW)
+    by_themselves("profile.dev.package.mpi-adi.opt-level=1", &LIBRARIES[..3])
 }
 
 /// The kernel by itself, whose tests want little of the device.
 pub fn kernel() -> Vec<&'static str> {
-    by_themselves(UNOPTIMISED, &LIBRARIES[BELOW.len()..])
+    by_themselves(UNOPTIMISED, &LIBRARIES[3..])
 }
 
 /// The libraries by themselves, with the device as [`kernel`] has it.

@@ -4,7 +4,7 @@ use crate::build::board::Board;
 use crate::build::image::Image;
 use crate::host::signals::Signals;
 use crate::host::stop::Stop;
-use crate::run::command::{self, Shown};
+use crate::run::command::{self, Shown, Watched};
 use crate::run::instance::{Backend, Plan};
 use crate::run::line::Port;
 use crate::show::file::ResultFile;
@@ -13,7 +13,6 @@ use kernel_rt::board::stm32f405::memory::{BAUD, RAM};
 use kernel_rt::mem::MPI_SHARE;
 use kernel_rt::personality::{BootArgs, decode};
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Options of `midplane attach`.
 #[derive(Args, Debug)]
@@ -31,21 +30,8 @@ pub struct AttachArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = BAUD)]
     baud: u32,
 
-    /// End after this many seconds and say where each rank was
-    #[arg(long, value_name = "SECONDS", value_parser = command::parse_timeout, allow_negative_numbers = true)]
-    timeout: Option<Duration>,
-
-    /// Write the report as JSON to this file
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
-
-    /// Do not print the table of the report
-    #[arg(short, long)]
-    quiet: bool,
-
-    /// Print a table of the links, too: packets and frames by direction and virtual channel
-    #[arg(long, conflicts_with = "quiet")]
-    links: bool,
+    #[command(flatten)]
+    watched: Watched,
 
     /// The ELF file of one of the boards, whichever: what `cargo midplane image` has written
     #[arg(value_name = "IMAGE")]
@@ -67,7 +53,7 @@ pub fn run(options: &AttachArgs) -> Result<u8, Stop> {
             "it was made without --console: its boards have no serial console",
         ));
     }
-    let report_file = ResultFile::open_if_given(options.report.as_ref())?;
+    let report_file = ResultFile::open_if_given(options.watched.report.as_ref())?;
     let port = Port::open(&options.serial, options.baud)?;
     let mpi_memory = args.mpi_memory.unwrap_or(RAM.len() / MPI_SHARE);
     let plan = Plan {
@@ -75,25 +61,21 @@ pub fn run(options: &AttachArgs) -> Result<u8, Stop> {
         mpi_borrow: args.mpi_borrow,
         ..Plan::of_machine(Backend::Attached(&port), &image, args.shape, RAM.len())
     };
-    // The first word is the program's name.
-    let words = args
-        .args
-        .iter()
-        .map(|word| decode(word).flatten().collect());
-    let words: Vec<Vec<u8>> = words.collect();
-    let words = words
-        .iter()
-        .map(|word| String::from_utf8_lossy(word).into_owned());
+    let word = |word| {
+        let bytes: Vec<u8> = decode(word).flatten().collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
     let shown = Shown {
-        quiet: options.quiet,
-        links: options.links,
+        quiet: options.watched.quiet,
+        links: options.watched.links,
         program: shown.to_string(),
-        arguments: words.skip(1).collect(),
+        // The first word is the program's name.
+        arguments: args.args.iter().skip(1).map(word).collect(),
     };
     let signals = Signals::catch()?;
     command::show(
         &plan,
-        (None, options.timeout),
+        (None, options.watched.timeout),
         &signals,
         (&shown, report_file),
         &mut |_| (),

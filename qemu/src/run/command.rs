@@ -36,6 +36,26 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// How long a job has, and what is shown of it.
+#[derive(Args, Debug)]
+pub struct Watched {
+    /// End after this many seconds and say where each rank was
+    #[arg(long, value_name = "SECONDS", value_parser = parse_timeout, allow_negative_numbers = true)]
+    pub timeout: Option<Duration>,
+
+    /// Write the report as JSON to this file
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+
+    /// Do not print the table of the report
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// Print a table of the links, too: packets and frames by direction and virtual channel
+    #[arg(long, conflicts_with = "quiet")]
+    pub links: bool,
+}
+
 /// Options of `midplane run`.
 #[derive(Args, Debug)]
 #[command(after_help = "Standard input goes to rank 0.\n\n\
@@ -140,21 +160,8 @@ pub struct Options {
     #[arg(long, value_name = "FOLDER")]
     files: Option<PathBuf>,
 
-    /// End the job after this many seconds and say where each rank was
-    #[arg(long, value_name = "SECONDS", value_parser = parse_timeout, allow_negative_numbers = true)]
-    timeout: Option<Duration>,
-
-    /// Write the report as JSON to this file
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
-
-    /// Do not print the table of the report
-    #[arg(short, long)]
-    quiet: bool,
-
-    /// Print a table of the links, too: packets and frames by direction and virtual channel
-    #[arg(long, conflicts_with = "quiet")]
-    links: bool,
+    #[command(flatten)]
+    watched: Watched,
 
     /// Show the kernels' logs on stderr
     #[arg(short, long, visible_alias = "log")]
@@ -326,7 +333,7 @@ fn parse_flags(text: &str) -> Result<Vec<String>, String> {
 }
 
 /// Reads seconds.
-pub fn parse_timeout(text: &str) -> Result<Duration, String> {
+fn parse_timeout(text: &str) -> Result<Duration, String> {
     text.parse::<f64>()
         .ok()
         .filter(|seconds| *seconds > 0.0)
@@ -348,7 +355,7 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
     let program = Program::classify(&options.program)?;
     program.check_flags(&options.given())?;
     let folder = { options.files.as_deref() }.map(Folder::open).transpose()?;
-    let report_file = ResultFile::open_if_given(options.report.as_ref())?;
+    let report_file = ResultFile::open_if_given(options.watched.report.as_ref())?;
     let division = match options.board {
         Board::Virt if options.debug.is_some() => None,
         Board::Virt => boxes::divide(shape, options.instances)?,
@@ -398,14 +405,14 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
     };
     let arguments = options.arguments.iter();
     let shown = Shown {
-        quiet: options.quiet,
-        links: options.links,
+        quiet: options.watched.quiet,
+        links: options.watched.links,
         program: program.path().display().to_string(),
         arguments: arguments
             .map(|a| a.to_string_lossy().into_owned())
             .collect(),
     };
-    let limits = (folder, options.timeout);
+    let limits = (folder, options.watched.timeout);
     show(&plan, limits, &signals, (&shown, report_file), look)
 }
 
