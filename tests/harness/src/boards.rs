@@ -6,18 +6,17 @@ use midplane_setup::Places;
 use midplane_setup::found::qemu;
 use midplane_setup::kit::{self, STM32F405};
 use midplane_setup::look::Look;
+use oorandom::Rand32;
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::FdFlags;
 use rustix::pty::OpenptFlags;
 use rustix::termios::OptionalActions;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle, sleep};
-use std::time::Duration;
+use std::thread::{self, JoinHandle};
 
 /// Serial ports of a board, in the order of directions: x+, x-, y+, y-, z+, z-.
 const PORTS: usize = 6;
@@ -103,7 +102,8 @@ const BAD: u32 = 2000;
 pub struct Adapter {
     /// What a tool opens.
     pub path: String,
-    is_unplugged: Arc<AtomicBool>,
+    /// The board's line, which ends where it is unplugged.
+    plug: TcpStream,
     worker: Option<JoinHandle<()>>,
 }
 
@@ -122,24 +122,23 @@ impl Adapter {
         let mut settings = rustix::termios::tcgetattr(&other).expect("settings");
         settings.make_raw();
         rustix::termios::tcsetattr(&other, OptionalActions::Now, &settings).expect("raw");
-        let is_unplugged = Arc::new(AtomicBool::new(false));
-        let ends = Arc::clone(&is_unplugged);
+        let plug = line.try_clone().expect("the line");
         line.set_nonblocking(true).expect("a line");
         rustix::fs::fcntl_setfl(&master, OFlags::NONBLOCK).expect("it does not block");
         let worker = thread::spawn(move || {
-            pass_on(&master, &line, is_good, &ends);
+            pass_on(&master, &line, is_good);
             drop(other);
         });
         Self {
             path,
-            is_unplugged,
+            plug,
             worker: Some(worker),
         }
     }
 
     /// Unplugs it.
     pub fn unplug(&mut self) {
-        self.is_unplugged.store(true, Ordering::Relaxed);
+        let _ = self.plug.shutdown(Shutdown::Both);
         if let Some(worker) = self.worker.take() {
             worker.join().expect("it has passed all on");
         }
@@ -148,52 +147,48 @@ impl Adapter {
 
 impl Drop for Adapter {
     fn drop(&mut self) {
-        self.is_unplugged.store(true, Ordering::Relaxed);
+        let _ = self.plug.shutdown(Shutdown::Both);
     }
 }
 
-fn pass_on(master: &OwnedFd, mut line: &TcpStream, is_good: bool, ends: &AtomicBool) {
-    let mut state = 88_172_645_463_325_252_u64;
-    let mut random = move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 20) as u32
-    };
+/// Seed of what a bad line does.
+const SEED: u64 = 1;
+
+/// Passes bytes on until the line ends.
+fn pass_on(master: &OwnedFd, mut line: &TcpStream, is_good: bool) {
+    let mut random = Rand32::new(SEED);
     if !is_good {
-        let garbage: Vec<u8> = (0..3000).map(|_| random() as u8).collect();
+        let garbage: Vec<u8> = (0..3000).map(|_| random.rand_u32() as u8).collect();
         let _ = line.write(&garbage);
         let _ = rustix::io::write(master, &garbage);
     }
     let mut spoil = |bytes: &[u8]| -> Vec<u8> {
         let mut spoilt = Vec::new();
         for byte in bytes {
-            match random() % BAD {
+            match random.rand_range(0..BAD) {
                 0 if !is_good => {}
-                1 if !is_good => spoilt.push(byte ^ 1 << (random() % 8)),
+                1 if !is_good => spoilt.push(byte ^ 1 << random.rand_range(0..8)),
                 _ => spoilt.push(*byte),
             }
         }
         spoilt
     };
     let mut bytes = [0; 4096];
-    while !ends.load(Ordering::Relaxed) {
-        let mut moved = false;
+    loop {
+        let ends = [
+            PollFd::new(&line, PollFlags::IN),
+            PollFd::new(master, PollFlags::IN),
+        ];
+        poll(&mut { ends }, None).expect("two ends");
         match line.read(&mut bytes) {
             Ok(0) => return,
-            Ok(count) => {
-                moved = true;
-                // What it has no room for is lost, as with an adapter.
-                let _ = rustix::io::write(master, &spoil(&bytes[..count]));
-            }
+            // What it has no room for is lost, as with an adapter.
+            Ok(count) => drop(rustix::io::write(master, &spoil(&bytes[..count]))),
             Err(why) => assert_eq!(why.kind(), ErrorKind::WouldBlock),
         }
         if let Ok(count @ 1..) = rustix::io::read(master, &mut bytes) {
-            moved = true;
+            // Likewise.
             let _ = line.write_all(&spoil(&bytes[..count]));
-        }
-        if !moved {
-            sleep(Duration::from_millis(1));
         }
     }
 }
