@@ -162,7 +162,7 @@ groups! {
     three_senders
     long_and_synchronous
     no_bcopy
-    light_among_others
+    bcopy_among_others
     cancelled_sends
     cancelled_receives
     narrow_horizons

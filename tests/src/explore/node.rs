@@ -391,7 +391,7 @@ impl<E: Matching> Node<E> {
         for id in &self.calls {
             id.map(|id| self.adi.is_done(id)).hash(&mut bytes);
         }
-        // An answer that names a message as a light one may make others enter the queue.
+        // An answer that names a message as a bcopy one may make others enter the queue.
         for &name in &self.names {
             let request = self.adi.requests().get(RequestId(name));
             request

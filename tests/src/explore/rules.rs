@@ -24,7 +24,7 @@ pub struct Rules {
     pub horizon_bits: u32,
     /// Bits of generation in names, at most.
     pub name_bits: u32,
-    /// Short messages may be light sends.
+    /// Short messages may be bcopy sends.
     pub bcopy: bool,
 }
 

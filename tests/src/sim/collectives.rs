@@ -241,7 +241,7 @@ impl Collective {
     pub fn part(&self, place: u32) -> Part {
         let e = self.elements;
         let [own, others] = self.group.sides(place);
-        let (seat, count) = ((place - own.start) as usize, others.len());
+        let (at, count) = ((place - own.start) as usize, others.len());
         // Whether this process is across from the root, or, in one group, whether or not it is the root.
         let faces = |root: u32| others.contains(&root);
         let rows = |places: Range<u32>, from: usize| {
@@ -257,15 +257,15 @@ impl Collective {
             }
             What::Scatter { root } if place == root => {
                 let own = if faces(root) { e } else { 0 };
-                (e * count, self.row(root, seat * e, own))
+                (e * count, self.row(root, at * e, own))
             }
             What::Gather { root } => (if faces(root) { e } else { 0 }, Vec::new()),
             What::Scatter { root } => {
                 let own = if faces(root) { e } else { 0 };
-                (0, self.row(root, seat * e, own))
+                (0, self.row(root, at * e, own))
             }
             What::Allgather => (e, rows(others, 0)),
-            What::Alltoall => (e * count, rows(others, seat * e)),
+            What::Alltoall => (e * count, rows(others, at * e)),
             What::Reduce { root } if place == root => {
                 let own = if faces(root) { e } else { 0 };
                 (own, self.combined(others, 0, e))
@@ -281,7 +281,7 @@ impl Collective {
                 } else {
                     e
                 };
-                (each * count, self.combined(others, seat * share, share))
+                (each * count, self.combined(others, at * share, share))
             }
         };
         let given = self.row(place, 0, give);

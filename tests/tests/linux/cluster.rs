@@ -81,7 +81,7 @@ fn waits(interrupts: &str, among: &[&str]) -> Vec<(String, u64)> {
 }
 
 /// A call takes 700 ns of the cost model each time that it enters the device, and to ask for the time takes as long. One
-/// that waits looks at its request, ends what interrupts have left, with all that was set aside for it, and looks again.
+/// that waits looks at its request, ends what interrupts have left, with all that was reserved for it, and looks again.
 #[test]
 fn collectives_go_on_while_all_processes_compute() {
     const CALL_NS: u64 = 700;

@@ -39,7 +39,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.start_recv(memory, pattern, span, 0)
     }
 
-    /// A receive for which something was set aside takes nothing of the heap.
+    /// A receive for which something was reserved takes nothing of the heap.
     pub fn is_reserved_for_receives(&self) -> bool {
         self.matching.has_reserved(self.requests.slots())
     }

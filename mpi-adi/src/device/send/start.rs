@@ -105,10 +105,10 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         u32::try_from(span.len()).expect("a message below 4 GiB")
     }
 
-    /// Sets aside what one message needs, whichever way it goes, for [`Adi::send_set_aside`] or
-    /// [`Adi::recv_set_aside`]; beside that so many slots are kept for others. Fails only when the program's heap has no
+    /// Reserves what one message needs, whichever way it goes, for [`Adi::send_reserved`] or
+    /// [`Adi::recv_reserved`]; beside that so many slots are kept for others. Fails only when the program's heap has no
     /// room for it.
-    pub fn set_aside(&mut self, keep: u32) -> Result<(), NoMemory> {
+    pub fn reserve_message(&mut self, keep: u32) -> Result<(), NoMemory> {
         let none = self.no_memory();
         self.requests.grow(1 + keep).map_err(|_| none)?;
         self.matching
@@ -120,14 +120,14 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         Ok(())
     }
 
-    /// What was set aside for one message is not needed.
-    pub fn put_back(&mut self) {
+    /// What was reserved for one message is not needed.
+    pub fn release_message(&mut self) {
         self.release_reserved(1);
     }
 
-    /// As [`Adi::set_aside`], of what is free already: takes nothing of the heap. False: there is not enough, and nothing
-    /// is set aside.
-    pub fn set_aside_free(&mut self) -> bool {
+    /// As [`Adi::reserve_message`], of what is free already: takes nothing of the heap. False: there is not enough, and nothing
+    /// is reserved.
+    pub fn reserve_free(&mut self) -> bool {
         let is_there = self.has_free(1);
         if is_there {
             self.requests.reserve_slots(1);
@@ -136,18 +136,18 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         is_there
     }
 
-    /// What so many messages need is free, beside what is set aside.
+    /// What so many messages need is free, beside what is reserved.
     fn has_free(&self, messages: u32) -> bool {
         self.requests.has_free(messages)
             && self.pending.has_room(messages as usize)
             && self.is_reserved_for_receives()
     }
 
-    /// As [`Adi::send_set_aside`], outside of calls: takes nothing of the heap. It is copied only where as much can be
-    /// [set aside again](Adi::set_aside_free), so that the one that sends does not run out of it.
+    /// As [`Adi::send_reserved`], outside of calls: takes nothing of the heap. It is copied only where as much can be
+    /// [reserved again](Adi::reserve_free), so that the one that sends does not run out of it.
     ///
     /// # Panics
-    /// As [`Adi::send_set_aside`].
+    /// As [`Adi::send_reserved`].
     pub fn send_meanwhile<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
@@ -155,7 +155,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         span: Span,
     ) -> Result<Option<RequestId>, NoMemory> {
         if self.has_free(1 + KEPT_SLOTS) || self.may_match_here(to.dest) {
-            return self.send_set_aside(memory, to, span);
+            return self.send_reserved(memory, to, span);
         }
         let length = self.check(&to, span);
         self.release_reserved(1);
@@ -163,11 +163,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.enqueue(to.dest, send, 0).map(Some)
     }
 
-    /// As [`Adi::send_within_call`], with what was set aside for one message.
+    /// As [`Adi::send_within_call`], with what was reserved for one message.
     ///
     /// # Panics
-    /// As [`Adi::isend`], and when nothing was set aside.
-    pub fn send_set_aside<M: UserMemory + ?Sized>(
+    /// As [`Adi::isend`], and when nothing was reserved.
+    pub fn send_reserved<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         to: SendTo,
@@ -177,11 +177,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.send_within_call(memory, to, span)
     }
 
-    /// As [`Adi::recv_within_call`], with what was set aside for one message.
+    /// As [`Adi::recv_within_call`], with what was reserved for one message.
     ///
     /// # Panics
-    /// When nothing was set aside.
-    pub fn recv_set_aside<M: UserMemory + ?Sized>(
+    /// When nothing was reserved.
+    pub fn recv_reserved<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         pattern: Pattern,

@@ -12,7 +12,7 @@ use crate::device::wire;
 use crate::device::wire::Fields;
 
 #[test]
-fn light_sends_that_come_together_share_an_answer() {
+fn bcopy_sends_that_come_together_share_an_answer() {
     let mut rig = Rig::new(2, 8);
     let count = i32::from(crate::SHARED_ANSWER) + 3;
     let receives: Vec<_> = (0..count).map(|tag| rig.post(pattern(tag), 4).0).collect();
@@ -78,7 +78,7 @@ fn an_answer_goes_with_a_message_the_other_way() {
 
 /// Whatever answers name bcopies, and in whatever number: those that are wrong are counted.
 #[test]
-fn wrong_answers_to_light_sends_move_nothing_or_end_them() {
+fn wrong_answers_to_bcopy_sends_move_nothing_or_end_them() {
     let mut state = 1_u32;
     let mut random = move |below: u32| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -22,7 +22,7 @@ fn a_cancelled_receive_matches_nothing_any_more() {
 }
 
 #[test]
-fn a_light_send_that_has_not_left_can_be_cancelled() {
+fn a_bcopy_send_that_has_not_left_can_be_cancelled() {
     let mut rig = Rig::new(2, 8);
     rig.limit(0, Class::Normal, 0);
     let sends = [1, 2, 3].map(|tag| rig.send(0, tag, 4, Mode::Standard));

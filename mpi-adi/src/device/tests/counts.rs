@@ -400,7 +400,7 @@ fn destinations_that_are_done_with_take_no_memory() {
 }
 
 #[test]
-fn a_short_message_to_one_is_light_whatever_stands_refused_by_another() {
+fn a_short_message_to_one_is_bcopy_whatever_stands_refused_by_another() {
     let mut rig = Rig::new(3, 0);
     rig.send(0, 1, 300, Mode::Standard);
     rig.settle();

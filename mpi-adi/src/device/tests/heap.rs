@@ -130,9 +130,9 @@ fn no_copy_is_made_in_what_is_kept_for_calls_that_block() {
     assert!(matches!(send(&mut rig), Ok(Some(_))), "a request");
 }
 
-/// A light send sets aside what it needs should it be refused; with less it goes by the queue.
+/// A bcopy send reserves what it needs should it be refused; with less it goes by the queue.
 #[test]
-fn a_light_send_has_a_slot_in_the_queue_whatever_is_used_up() {
+fn a_bcopy_send_has_a_slot_in_the_queue_whatever_is_used_up() {
     const SLOTS: u32 = 64;
     for free in 0..12 {
         let mut rig = Rig::new(2, 0);
@@ -233,43 +233,43 @@ fn destinations_that_are_expected_leave_less_room() {
     assert_eq!(room(pending), before);
 }
 
-/// Whatever has been set aside before.
+/// Whatever has been reserved before.
 #[test]
-fn what_is_kept_for_others_is_there_beside_what_is_set_aside() {
+fn what_is_kept_for_others_is_there_beside_what_is_reserved() {
     let mut rig = Rig::new(2, 0);
     let adi = &mut rig.adis[0];
     for _ in 0..100 {
-        assert!(adi.set_aside(KEPT_SLOTS).is_ok());
+        assert!(adi.reserve_message(KEPT_SLOTS).is_ok());
         assert!(adi.pending.has_room(KEPT_SLOTS as usize));
         assert!(adi.requests.has_free(KEPT_SLOTS));
     }
 }
 
 #[test]
-fn what_is_set_aside_is_free_for_nothing_else() {
+fn what_is_reserved_is_free_for_nothing_else() {
     const SLOTS: u32 = 64;
     let mut rig = Rig::new(2, 0);
     rig.limit_slots(SLOTS as usize);
     let Rig { adis, buffers, .. } = &mut rig;
     let adi = &mut adis[0];
-    assert!(adi.set_aside(SLOTS - 1).is_ok() && adi.set_aside(SLOTS - 1).is_err());
-    let more = (1..).take_while(|_| adi.set_aside_free()).count();
+    assert!(adi.reserve_message(SLOTS - 1).is_ok() && adi.reserve_message(SLOTS - 1).is_err());
+    let more = (1..).take_while(|_| adi.reserve_free()).count();
     assert_eq!(more, SLOTS as usize - 1);
-    adi.put_back();
-    assert!(adi.set_aside_free() && !adi.set_aside_free());
+    adi.release_message();
+    assert!(adi.reserve_free() && !adi.reserve_free());
     assert!(adi.irecv(buffers, pattern(1), Span::EMPTY).is_err());
     for _ in 0..SLOTS {
-        let receive = adi.recv_set_aside(buffers, pattern(1), Span::EMPTY);
-        assert!(receive.is_ok(), "set aside for it");
+        let receive = adi.recv_reserved(buffers, pattern(1), Span::EMPTY);
+        assert!(receive.is_ok(), "reserved for it");
     }
     let receive = adi.recv_within_call(buffers, pattern(1), Span::EMPTY);
     assert!(receive.is_err());
 }
 
-/// What goes on while the program computes sends with what was set aside: copied where as much is free again, else with
-/// the request that was set aside for it.
+/// What goes on while the program computes sends with what was reserved: copied where as much is free again, else with
+/// the request that was reserved for it.
 #[test]
-fn what_is_sent_meanwhile_is_copied_only_where_as_much_can_be_set_aside_again() {
+fn what_is_sent_meanwhile_is_copied_only_where_as_much_can_be_reserved_again() {
     const SLOTS: u32 = 64;
     let to = SendTo {
         dest: Rank::new(1),
@@ -292,9 +292,9 @@ fn what_is_sent_meanwhile_is_copied_only_where_as_much_can_be_set_aside_again() 
             let receive = adi.recv_within_call(buffers, pattern(9), Span::EMPTY);
             assert!(receive.is_ok());
         }
-        assert!(adi.set_aside(0).is_ok());
+        assert!(adi.reserve_message(0).is_ok());
         let sent = adi.send_meanwhile(buffers, to, span);
-        let request = sent.expect("set aside for it");
+        let request = sent.expect("reserved for it");
         assert_eq!(request.is_none(), is_copied, "{free} free");
         rig.step(0);
         let (receive, key) = rig.post(pattern(1), 4);

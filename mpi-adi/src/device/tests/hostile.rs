@@ -153,9 +153,9 @@ fn an_answer_to_what_was_not_offered_to_its_source_is_malformed() {
     }
 }
 
-/// Whatever else an answer says: only a CTS ends a light send, and only one that has its data.
+/// Whatever else an answer says: only a CTS ends a bcopy send, and only one that has its data.
 #[test]
-fn a_light_send_that_is_not_taken_with_its_data_is_kept() {
+fn a_bcopy_send_that_is_not_taken_with_its_data_is_kept() {
     for (handler, complete) in [(wire::NCTS, true), (wire::NCTSD, true), (wire::CTS, false)] {
         let mut rig = Rig::new(2, 8);
         rig.send(0, 1, 4, Mode::Standard);

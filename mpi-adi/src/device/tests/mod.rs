@@ -4,6 +4,7 @@
 mod answers;
 mod asked;
 mod barrier;
+mod bcopy;
 mod cancels;
 mod chains;
 mod contexts;
@@ -12,7 +13,6 @@ mod counts;
 mod eager;
 mod heap;
 mod hostile;
-mod inline;
 mod leaving;
 mod matched;
 mod names;

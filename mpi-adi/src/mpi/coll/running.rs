@@ -8,7 +8,7 @@
 //! # While the program computes
 //! The next steps are made by interrupts, too ([`Running::go_on_meanwhile`]), wherever in the program they have come, in
 //! `malloc` for example. So they take nothing of the heap and give nothing back: a step is made only if what its messages
-//! need of the device is set aside already, and comes back when they are over. To a call is left
+//! need of the device is reserved already, and comes back when they are over. To a call is left
 //!
 //! * the end: it frees the memory, and tells the program;
 //! * an error, as messages under way have to be waited for;
@@ -279,8 +279,8 @@ struct Flight {
     messages: Vec<Message>,
     /// One for each message: not written while that is under way.
     places: Vec<TypedSlot>,
-    /// For how many messages the device has set memory aside.
-    aside: u32,
+    /// For how many messages the device has reserved memory.
+    reserved: u32,
     has_begun: bool,
     left: Left,
 }
@@ -340,25 +340,25 @@ impl Flight {
             segments: LongSegments::new(segment, lanes.count)?,
             messages: room(messages)?,
             places,
-            aside: 0,
+            reserved: 0,
             has_begun: false,
             left: Left::Nothing,
         };
         // A process alone goes through all steps at once, without messages; but it can be its own neighbour.
         if comm.size() > 1 || at_once {
-            flight.set_all_aside(comm, messages)?;
+            flight.reserve_all(comm, messages)?;
         }
         Ok(flight)
     }
 
-    /// Sets aside what so many messages need, or nothing.
-    fn set_all_aside<E: Matching>(
+    /// Reserves what so many messages need, or nothing.
+    fn reserve_all<E: Matching>(
         &mut self,
         comm: Communicator<'_, E>,
         messages: usize,
     ) -> Result<(), Error> {
         for _ in 0..messages {
-            if let Err(error) = self.set_aside(comm, KEPT_SLOTS) {
+            if let Err(error) = self.reserve(comm, KEPT_SLOTS) {
                 self.end(comm);
                 return Err(error);
             }
@@ -366,23 +366,20 @@ impl Flight {
         Ok(())
     }
 
-    fn set_aside<E: Matching>(
-        &mut self,
-        comm: Communicator<'_, E>,
-        keep: u32,
-    ) -> Result<(), Error> {
+    fn reserve<E: Matching>(&mut self, comm: Communicator<'_, E>, keep: u32) -> Result<(), Error> {
         let mut result = Ok(());
-        comm.env().with(&mut |adi, _| result = adi.set_aside(keep));
+        comm.env()
+            .with(&mut |adi, _| result = adi.reserve_message(keep));
         result?;
-        self.aside += 1;
+        self.reserved += 1;
         Ok(())
     }
 
-    /// Gives back what is set aside for it.
+    /// Gives back what is reserved for it.
     fn end<E: Matching>(&mut self, comm: Communicator<'_, E>) {
-        let aside = core::mem::take(&mut self.aside);
+        let reserved = core::mem::take(&mut self.reserved);
         comm.env()
-            .with(&mut |adi, _| (0..aside).for_each(|_| adi.put_back()));
+            .with(&mut |adi, _| (0..reserved).for_each(|_| adi.release_message()));
     }
 
     /// A lane can go on, or all are at their end, or there is an error to be told.
@@ -520,7 +517,7 @@ impl Flight {
         let mut is_reserved = false;
         comm.env()
             .with(&mut |adi, _| is_reserved = adi.is_reserved_for_receives());
-        let enough = self.aside as usize >= self.lanes.messages && is_reserved;
+        let enough = self.reserved as usize >= self.lanes.messages && is_reserved;
         let may = **steps > 0 && enough && is_next && !work.is_for_calls();
         **steps -= u32::from(may);
         may
@@ -574,9 +571,9 @@ impl Flight {
                     result = Err(error);
                 }
                 // As much as has just become free. When others have taken it, this one takes what it can get later.
-                self.aside += u32::from(match turn.is_call() {
-                    true => adi.set_aside(0).is_ok(),
-                    false => adi.set_aside_free(),
+                self.reserved += u32::from(match turn.is_call() {
+                    true => adi.reserve_message(0).is_ok(),
+                    false => adi.reserve_free(),
                 });
                 false
             });
@@ -638,10 +635,10 @@ impl Flight {
         };
         let to = partners.send_to(span, dest, tag, mode)?;
         let note = partners.note(self.function, Some(dest), Some(tag));
-        let (is_aside, blocks) = (self.take_aside(), self.blocks);
-        let id = start(comm, (note, is_call), |adi, kernel| match is_aside {
+        let (has_reserved, blocks) = (self.take_reserved(), self.blocks);
+        let id = start(comm, (note, is_call), |adi, kernel| match has_reserved {
             true if !is_call => adi.send_meanwhile(kernel.memory(), to, span),
-            true => adi.send_set_aside(kernel.memory(), to, span),
+            true => adi.send_reserved(kernel.memory(), to, span),
             false if blocks => adi.send_within_call(kernel.memory(), to, span),
             false => adi.isend(kernel.memory(), to, span).map(Some),
         })?;
@@ -650,10 +647,10 @@ impl Flight {
         match id {
             Some(id) => self.messages.push(Message { id, lane, expected }),
             // It is complete already.
-            None if is_call => self.set_aside(comm, 0).unwrap_or_default(),
+            None if is_call => self.reserve(comm, 0).unwrap_or_default(),
             None => comm
                 .env()
-                .with(&mut |adi, _| self.aside += u32::from(adi.set_aside_free())),
+                .with(&mut |adi, _| self.reserved += u32::from(adi.reserve_free())),
         }
         Ok(())
     }
@@ -669,9 +666,9 @@ impl Flight {
         let partners = comm.partners().for_collectives();
         let pattern = partners.pattern(Some(source), Some(tag))?;
         let note = partners.note(self.function, Some(source), Some(tag));
-        let (is_aside, blocks) = (self.take_aside(), self.blocks);
-        let id = start(comm, (note, is_call), |adi, kernel| match is_aside {
-            true => adi.recv_set_aside(kernel.memory(), pattern, span),
+        let (has_reserved, blocks) = (self.take_reserved(), self.blocks);
+        let id = start(comm, (note, is_call), |adi, kernel| match has_reserved {
+            true => adi.recv_reserved(kernel.memory(), pattern, span),
             false if blocks => adi.recv_within_call(kernel.memory(), pattern, span),
             false => adi.irecv(kernel.memory(), pattern, span),
         })?;
@@ -681,11 +678,11 @@ impl Flight {
         Ok(())
     }
 
-    /// Takes what the device has set aside for a message; false when there is nothing.
-    fn take_aside(&mut self) -> bool {
-        let is_aside = self.aside > 0;
-        self.aside -= u32::from(is_aside);
-        is_aside
+    /// Takes what the device has reserved for a message; false when there is nothing.
+    fn take_reserved(&mut self) -> bool {
+        let has_reserved = self.reserved > 0;
+        self.reserved -= u32::from(has_reserved);
+        has_reserved
     }
 
     /// The buffer's bytes, for the next message of the lane.

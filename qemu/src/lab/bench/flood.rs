@@ -74,7 +74,7 @@ pub fn run(options: &FloodArgs) -> Result<u8, Stop> {
          {:>10.3}  posted receives, when a message arrives\n\
          {:>10.3}  both\n\
          by the protocol:\n\
-         {:>10.3}  posted receives, to name them in a resendAll\n\
+         {:>10.3}  posted receives, to name them in a restart\n\
          {:>10.3}  peers, to find one that waits\n\
          {:>10.3}  sends, to find what is asked for\n\
          {:>10.3}  all five\n\

@@ -25,18 +25,18 @@ pub fn two_senders_of_three_messages() -> Vec<Row> {
 }
 
 /// Takes many minutes and gigabytes. With one record there are some two thousand million states, more than a
-/// host is likely to hold; without light sends they are few enough.
+/// host is likely to hold; without bcopy they are few enough.
 pub fn three_senders_of_two_messages() -> Vec<Row> {
-    let light = [(TWO, 51_926_941), (NONE, 225_409_607)].map(|(memory, states)| {
+    let all = [(TWO, 51_926_941), (NONE, 225_409_607)].map(|(memory, states)| {
         let name = format!("3 x 2, {memory} bytes");
         reduced(name, many(3, 2, memory), states)
     });
     let no_bcopy = [(NONE, 8_466_124), (ONE, 65_732_818), (TWO, 2_967_472)];
     let no_bcopy = no_bcopy.map(|(memory, states)| {
-        let name = format!("3 x 2, none light, {memory} bytes");
+        let name = format!("3 x 2, no bcopy, {memory} bytes");
         reduced(name, under(NO_BCOPY, many(3, 2, memory)), states)
     });
-    light.into_iter().chain(no_bcopy).collect()
+    all.into_iter().chain(no_bcopy).collect()
 }
 
 /// The senders' calls come at any moment. Takes many minutes and gigabytes.
@@ -59,7 +59,7 @@ pub fn senders_at_any_moment() -> Vec<Row> {
             sent_early: false,
             ..under(NO_BCOPY, many(2, 3, memory))
         };
-        let name = format!("2 x 3 at any moment, none light, {memory} bytes");
+        let name = format!("2 x 3 at any moment, no bcopy, {memory} bytes");
         rows.push(unknown(name, case, true));
     }
     rows
@@ -71,7 +71,7 @@ pub fn two_senders_of_three_messages_in_all_orders() -> Vec<Row> {
         .into_iter()
         .map(|memory| {
             let case = under(NO_BCOPY, many(2, 3, memory));
-            let name = format!("2 x 3, none light, {memory} bytes, all orders");
+            let name = format!("2 x 3, no bcopy, {memory} bytes, all orders");
             Row::new(name, case, Expected::Unknown { reduced: false })
         })
         .collect()

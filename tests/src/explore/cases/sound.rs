@@ -187,7 +187,7 @@ pub fn long_and_synchronous() -> Vec<Row> {
     long.into_iter().chain(synchronous).collect()
 }
 
-/// Without light sends short messages go by the pending send queue from the start, and every answer is given
+/// Without bcopy short messages go by the pending send queue from the start, and every answer is given
 /// at once.
 pub fn no_bcopy() -> Vec<Row> {
     let counts = [
@@ -203,15 +203,15 @@ pub fn no_bcopy() -> Vec<Row> {
             ("2 x 2, 1 answer", answers(1, many(2, 2, memory))),
         ];
         for ((name, case), count) in cases.into_iter().zip(counts) {
-            let name = format!("{name}, none light, {memory} bytes");
+            let name = format!("{name}, no bcopy, {memory} bytes");
             rows.push(Row::holds(name, under(NO_BCOPY, case), count));
         }
     }
     rows
 }
 
-/// What cannot be light sends those before it into the queue, wherever they are by then.
-pub fn light_among_others() -> Vec<Row> {
+/// What cannot be bcopy sends those before it into the queue, wherever they are by then.
+pub fn bcopy_among_others() -> Vec<Row> {
     let counts = [
         (
             NONE,

@@ -3,7 +3,7 @@
 
 use core::ops::Range;
 
-use super::seats::{Collect, Seats};
+use super::party::{Collect, Party};
 use crate::device::memory::area::Area;
 use crate::mpi::coll::bcast::Bcast;
 use crate::mpi::coll::reduce::Reduce;
@@ -15,15 +15,15 @@ use crate::mpi::sides::Sides;
 /// The first process of a group, which talks for it to that of the other.
 const SPEAKER: CommRank = CommRank(0);
 
-/// The seats of this process's group, with the other one's speaker as the guest.
-fn with_speaker(sides: Sides<'_>) -> Seats {
+/// The party of this process's group with the other one's speaker as the guest.
+fn with_speaker(sides: Sides<'_>) -> Party {
     let speaker = CommRank(sides.remote_ranks().start);
-    Seats::member(sides.local_ranks(), speaker, sides.rank)
+    Party::member(sides.local_ranks(), speaker, sides.rank)
 }
 
 /// To the group's speaker, from there to the other one's in exchange for its own, and from there to the group.
 pub(in crate::mpi::coll) struct Allreduce {
-    seats: Seats,
+    party: Party,
     reduce: Reduce,
     result: Area,
     /// Through the result, as the speakers exchange it.
@@ -37,14 +37,14 @@ impl Allreduce {
         (data, result): (Area, Area),
         element: usize,
     ) -> Self {
-        let seats = with_speaker(sides);
-        let (members, guest) = (seats.members(), seats.guest_rank());
+        let party = with_speaker(sides);
+        let (members, guest) = (party.members(), party.guest_rank());
         Allreduce {
             reduce: Reduce::new(members, (data, Area::EMPTY), element, guest),
             result,
             walk: Walk::new(result.len(), element),
             bcast: Bcast::new(members, result, SPEAKER),
-            seats,
+            party,
         }
     }
 
@@ -52,7 +52,7 @@ impl Allreduce {
         let Some(step) = self.reduce.next() else {
             return self.bcast.next();
         };
-        let guest = self.seats.guest_rank();
+        let guest = self.party.guest_rank();
         match (step, self.walk.part(self.result)) {
             // The other speaker sends, too: neither waits for the other.
             (Step::Send { dest, tag, data }, Some(part)) if dest == guest => {
@@ -71,13 +71,13 @@ impl Allreduce {
 impl Schedule for Allreduce {
     fn next(&mut self) -> Option<Step> {
         let step = self.next_seated()?;
-        Some(self.seats.step(step))
+        Some(self.party.step(step))
     }
 }
 
 /// The speakers exchange what their groups have alike; then each tells its group.
 pub(in crate::mpi::coll) struct Swap {
-    seats: Seats,
+    party: Party,
     /// What the speaker gives and takes.
     exchange: Option<(Area, Area)>,
     bcast: Bcast,
@@ -85,12 +85,12 @@ pub(in crate::mpi::coll) struct Swap {
 
 impl Swap {
     pub(in crate::mpi::coll) fn new(sides: Sides<'_>, given: Area, taken: Area) -> Self {
-        let seats = with_speaker(sides);
-        let members = seats.members();
+        let party = with_speaker(sides);
+        let members = party.members();
         Swap {
             exchange: (members.own == SPEAKER.0).then_some((given, taken)),
             bcast: Bcast::new(members, taken, SPEAKER),
-            seats,
+            party,
         }
     }
 }
@@ -99,7 +99,7 @@ impl Schedule for Swap {
     fn next(&mut self) -> Option<Step> {
         let step = match self.exchange.take() {
             Some((given, taken)) => {
-                let guest = self.seats.guest_rank();
+                let guest = self.party.guest_rank();
                 Step::Exchange {
                     tag: ALLGATHER,
                     given: (Buffer::User(given), guest),
@@ -108,7 +108,7 @@ impl Schedule for Swap {
             }
             None => self.bcast.next()?,
         };
-        Some(self.seats.step(step))
+        Some(self.party.step(step))
     }
 }
 
@@ -175,10 +175,10 @@ pub(in crate::mpi::coll) struct ReduceScatter<P> {
     part: P,
     element: usize,
     /// The reduction under way, and the rank in the other group that the next one goes to.
-    giving: Option<(Seats, Reduce)>,
+    giving: Option<(Party, Reduce)>,
     next_guest: u32,
     /// What comes from the other group's reductions.
-    taking: (Seats, Collect),
+    taking: (Party, Collect),
     gives_first: bool,
 }
 
@@ -190,7 +190,7 @@ impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
         element: usize,
     ) -> Self {
         let remote = sides.remote_ranks();
-        let seats = Seats::guest(remote.clone(), sides.rank);
+        let party = Party::guest(remote.clone(), sides.rank);
         ReduceScatter {
             local: sides.local_ranks(),
             remote,
@@ -199,7 +199,7 @@ impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
             element,
             giving: None,
             next_guest: 0,
-            taking: (seats, Collect::new(result, element)),
+            taking: (party, Collect::new(result, element)),
             gives_first: sides.is_first(),
         }
     }
@@ -207,10 +207,10 @@ impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
     /// The next step of giving.
     fn give(&mut self) -> Option<Step> {
         loop {
-            if let Some((seats, reduce)) = &mut self.giving
+            if let Some((party, reduce)) = &mut self.giving
                 && let Some(step) = reduce.next()
             {
-                return Some(seats.step(step));
+                return Some(party.step(step));
             }
             let guest = CommRank(self.next_guest);
             if guest.0 >= self.remote.end - self.remote.start {
@@ -219,16 +219,16 @@ impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
             self.next_guest += 1;
             let areas = ((self.part)(guest), Area::EMPTY);
             let to = CommRank(self.remote.start + guest.0);
-            let seats = Seats::member(self.local.clone(), to, self.own);
-            let reduce = Reduce::new(seats.members(), areas, self.element, seats.guest_rank());
-            self.giving = Some((seats, reduce));
+            let party = Party::member(self.local.clone(), to, self.own);
+            let reduce = Reduce::new(party.members(), areas, self.element, party.guest_rank());
+            self.giving = Some((party, reduce));
         }
     }
 
     fn take(&mut self) -> Option<Step> {
-        let (seats, collect) = &mut self.taking;
+        let (party, collect) = &mut self.taking;
         let step = collect.next()?;
-        Some(seats.step(step))
+        Some(party.step(step))
     }
 }
 

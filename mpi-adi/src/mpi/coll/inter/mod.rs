@@ -13,7 +13,7 @@
 //! All of these are schedules, as those of one group are ([`super`]), and mostly the same ones. A schedule runs among
 //! the processes of both groups ([`Intercommunicator::everyone`]), in whose ranks its steps are: a local and a remote
 //! rank never meet. What is a tree or a star of one group and one process of the other is the schedule of an
-//! ordinary communicator whose last rank is that process, seated where its members are ([`seats`]).
+//! ordinary communicator whose last rank is that process, in a party with its members ([`party`]).
 //!
 //! Each function makes a plan, for calls that block and those that do not ([`crate::mpi::coll::running`]). `hold` is
 //! what has to stay until the collective is over, beside what its closures hold. An error names a process by its rank
@@ -23,7 +23,7 @@
 #![forbid(unsafe_code)]
 
 pub(super) mod across;
-pub(super) mod seats;
+pub(super) mod party;
 
 use alloc::vec::Vec;
 use core::ffi::c_int;
@@ -40,7 +40,7 @@ use crate::mpi::error::{Class, Error};
 use crate::mpi::sides::Sides;
 
 use across::{Allreduce, Pairs, ReduceScatter, Swap};
-use seats::{Collect, Seated, Seats};
+use party::{Collect, InParty, Party};
 
 /// What a process is in a collective with a root (section 5.2.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,13 +54,13 @@ pub(crate) enum Role {
 }
 
 /// Where the processes of a collective with a root sit, and this one among them; `None`: it is a bystander.
-fn seats(sides: Sides<'_>, role: Role) -> Option<Seats> {
+fn party(sides: Sides<'_>, role: Role) -> Option<Party> {
     match role {
         Role::Bystander => None,
-        Role::Root => Some(Seats::guest(sides.remote_ranks(), sides.rank)),
+        Role::Root => Some(Party::guest(sides.remote_ranks(), sides.rank)),
         Role::Member(root) => {
             let guest = CommRank(sides.remote_ranks().start + root.0);
-            Some(Seats::member(sides.local_ranks(), guest, sides.rank))
+            Some(Party::member(sides.local_ranks(), guest, sides.rank))
         }
     }
 }
@@ -120,9 +120,9 @@ pub(crate) fn bcast(
     role: Role,
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
-    let schedule = seats(sides, role).map(|seats| {
-        let bcast = Bcast::new(seats.all(), span, seats.guest_rank());
-        Seated::new(bcast, seats)
+    let schedule = party(sides, role).map(|party| {
+        let bcast = Bcast::new(party.all(), span, party.guest_rank());
+        InParty::new(bcast, party)
     });
     plan(sides, schedule, hold)
 }
@@ -135,14 +135,14 @@ pub(crate) fn gather(
     role: Role,
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
-    let schedule = seats(sides, role).map(|seats| {
+    let schedule = party(sides, role).map(|party| {
         // The root has nothing for itself.
-        let root = seats.guest_rank();
+        let root = party.guest_rank();
         let place = move |rank| match rank == root {
             true => Area::EMPTY,
             false => place(rank),
         };
-        Seated::new(Gather::new(seats.all(), data, place, root), seats)
+        InParty::new(Gather::new(party.all(), data, place, root), party)
     });
     plan(sides, schedule, hold)
 }
@@ -155,13 +155,13 @@ pub(crate) fn scatter(
     role: Role,
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
-    let schedule = seats(sides, role).map(|seats| {
-        let root = seats.guest_rank();
+    let schedule = party(sides, role).map(|party| {
+        let root = party.guest_rank();
         let part = move |rank| match rank == root {
             true => Area::EMPTY,
             false => part(rank),
         };
-        Seated::new(Scatter::new(seats.all(), part, result, root), seats)
+        InParty::new(Scatter::new(party.all(), part, result, root), party)
     });
     plan(sides, schedule, hold)
 }
@@ -175,15 +175,15 @@ pub(crate) fn reduce(
     role: Role,
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
-    let seats = seats(sides, role);
+    let party = party(sides, role);
     if role == Role::Root {
-        let schedule = seats.map(|seats| Seated::new(Collect::new(result, element), seats));
+        let schedule = party.map(|party| InParty::new(Collect::new(result, element), party));
         return plan(sides, schedule, hold);
     }
-    let schedule = seats.map(|seats| {
+    let schedule = party.map(|party| {
         let areas = (data, Area::EMPTY);
-        let reduce = Reduce::new(seats.members(), areas, element, seats.guest_rank());
-        Seated::new(reduce, seats)
+        let reduce = Reduce::new(party.members(), areas, element, party.guest_rank());
+        InParty::new(reduce, party)
     });
     reduction(sides, schedule, element, combine, hold)
 }

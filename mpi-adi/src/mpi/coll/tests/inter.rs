@@ -8,7 +8,7 @@ use crate::device::memory::area::Area;
 use crate::mpi::coll::bcast::Bcast;
 use crate::mpi::coll::gather::{Gather, Scatter};
 use crate::mpi::coll::inter::across::{Allreduce, Pairs, ReduceScatter, Swap};
-use crate::mpi::coll::inter::seats::{Collect, Seated, Seats};
+use crate::mpi::coll::inter::party::{Collect, InParty, Party};
 use crate::mpi::coll::reduce::Reduce;
 use crate::mpi::coll::schedule::{Ranks, Schedule, Step};
 use crate::mpi::comm::CommRank;
@@ -85,12 +85,12 @@ fn for_all_roots(mut check: impl FnMut(&[Rank], u32, u32)) {
 }
 
 /// Where the processes sit when `root` is the root; `None` in its group.
-fn seats(sides: Sides<'_>, root: u32) -> Option<Seats> {
+fn party(sides: Sides<'_>, root: u32) -> Option<Party> {
     let is_local = sides.local_ranks().contains(&root);
     if sides.rank == CommRank(root) {
-        return Some(Seats::guest(sides.remote_ranks(), sides.rank));
+        return Some(Party::guest(sides.remote_ranks(), sides.rank));
     }
-    (!is_local).then(|| Seats::member(sides.local_ranks(), CommRank(root), sides.rank))
+    (!is_local).then(|| Party::member(sides.local_ranks(), CommRank(root), sides.rank))
 }
 
 #[test]
@@ -99,10 +99,10 @@ fn the_other_group_gets_the_roots_data() {
         let size = list.len() as u32;
         let area = span(DATA, ELEMENT);
         let processes = run(size, fill(1), |ranks| {
-            let seats = seats(sides(list, first, ranks), root);
-            Any(seats.map(|seats| {
-                let bcast = Bcast::new(seats.all(), area, seats.guest_rank());
-                Box::new(Seated::new(bcast, seats)) as Box<dyn Schedule>
+            let party = party(sides(list, first, ranks), root);
+            Any(party.map(|party| {
+                let bcast = Bcast::new(party.all(), area, party.guest_rank());
+                Box::new(InParty::new(bcast, party)) as Box<dyn Schedule>
             }))
         });
         for (rank, mut process) in (0..).zip(processes) {
@@ -122,16 +122,16 @@ fn a_root_gathers_from_the_other_group_and_scatters_to_it() {
             true => span(RESULT + rank.0 as usize * ELEMENT, ELEMENT),
             false => Area::EMPTY,
         };
-        let is_root = |seats: &Seats| seats.all().own == seats.guest_rank().0;
+        let is_root = |party: &Party| party.all().own == party.guest_rank().0;
         let processes = run(size, fill(1), |ranks| {
-            let seats = seats(sides(list, first, ranks), root);
-            Any(seats.map(|seats| {
-                let data = match is_root(&seats) {
+            let party = party(sides(list, first, ranks), root);
+            Any(party.map(|party| {
+                let data = match is_root(&party) {
                     true => Area::EMPTY,
                     false => span(DATA, ELEMENT),
                 };
-                let gather = Gather::new(seats.all(), data, place, seats.guest_rank());
-                Box::new(Seated::new(gather, seats)) as Box<dyn Schedule>
+                let gather = Gather::new(party.all(), data, place, party.guest_rank());
+                Box::new(InParty::new(gather, party)) as Box<dyn Schedule>
             }))
         });
         for (rank, mut process) in (0..).zip(processes) {
@@ -149,14 +149,14 @@ fn a_root_gathers_from_the_other_group_and_scatters_to_it() {
             false => Area::EMPTY,
         };
         let processes = run(size, fill(size as usize), |ranks| {
-            let seats = seats(sides(list, first, ranks), root);
-            Any(seats.map(|seats| {
-                let result = match is_root(&seats) {
+            let party = party(sides(list, first, ranks), root);
+            Any(party.map(|party| {
+                let result = match is_root(&party) {
                     true => Area::EMPTY,
                     false => span(RESULT, ELEMENT),
                 };
-                let scatter = Scatter::new(seats.all(), part, result, seats.guest_rank());
-                Box::new(Seated::new(scatter, seats)) as Box<dyn Schedule>
+                let scatter = Scatter::new(party.all(), part, result, party.guest_rank());
+                Box::new(InParty::new(scatter, party)) as Box<dyn Schedule>
             }))
         });
         for (rank, mut process) in (0..).zip(processes) {
@@ -176,15 +176,15 @@ fn a_root_gets_what_the_other_groups_data_comes_to() {
             let size = list.len() as u32;
             let (data, result) = (span(DATA, count * ELEMENT), span(RESULT, count * ELEMENT));
             let processes = run(size, fill(count), |ranks| {
-                match seats(sides(list, first, ranks), root) {
+                match party(sides(list, first, ranks), root) {
                     None => Any(None),
-                    Some(seats) if ranks.own == root => {
-                        Any::of(Seated::new(Collect::new(result, ELEMENT), seats))
+                    Some(party) if ranks.own == root => {
+                        Any::of(InParty::new(Collect::new(result, ELEMENT), party))
                     }
-                    Some(seats) => {
-                        let (areas, guest) = ((data, Area::EMPTY), seats.guest_rank());
-                        let reduce = Reduce::new(seats.members(), areas, ELEMENT, guest);
-                        Any::of(Seated::new(reduce, seats))
+                    Some(party) => {
+                        let (areas, guest) = ((data, Area::EMPTY), party.guest_rank());
+                        let reduce = Reduce::new(party.members(), areas, ELEMENT, guest);
+                        Any::of(InParty::new(reduce, party))
                     }
                 }
             });

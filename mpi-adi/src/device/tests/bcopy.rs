@@ -49,7 +49,7 @@ fn what_is_not_bcopy_completes_with_its_answer() {
 
 /// The program has its buffers back long before the receiver takes the messages.
 #[test]
-fn light_sends_that_are_refused_or_recorded_without_data_are_kept() {
+fn bcopy_sends_that_are_refused_or_recorded_without_data_are_kept() {
     for blocks in [0, 1, 2] {
         let mut rig = Rig::new(2, blocks);
         for tag in 1..=4 {
@@ -76,7 +76,7 @@ fn light_sends_that_are_refused_or_recorded_without_data_are_kept() {
 }
 
 #[test]
-fn there_are_so_many_light_sends_and_the_next_one_waits_for_its_answer() {
+fn there_are_so_many_bcopy_sends_and_the_next_one_waits_for_its_answer() {
     let mut rig = Rig::new(2, 128);
     let sends: Vec<_> = (0..=bcopy::BCOPIES as i32)
         .map(|tag| rig.send(0, tag, 4, Mode::Standard))

@@ -1,7 +1,7 @@
 //! A schedule of one group and one process of the other, the guest.
 //!
-//! The schedule knows ranks 0 to n - 1, the group's, and n, the guest's. The seats say who of all processes of the
-//! intercommunicator each of them is.
+//! The schedule knows ranks 0 to n - 1, the group's, and n, the guest's. A party is the group and its guest; it says who
+//! of all processes of the intercommunicator each of them is.
 #![forbid(unsafe_code)]
 
 use core::ops::Range;
@@ -11,39 +11,31 @@ use crate::mpi::coll::schedule::{Buffer, REDUCE, Ranks, Schedule, Step};
 use crate::mpi::coll::segments::Walk;
 use crate::mpi::comm::CommRank;
 
-/// Who is who.
+/// A group and its guest: who is who.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(in crate::mpi::coll) struct Seats {
+pub(in crate::mpi::coll) struct Party {
     /// The group's ranks among all.
     group: Range<u32>,
     /// The guest's rank among all.
     guest: CommRank,
-    /// This process's seat.
+    /// This process's rank in the party.
     own: u32,
 }
 
-impl Seats {
+impl Party {
     /// This process is the guest of a group.
-    pub(in crate::mpi::coll) fn guest(group: Range<u32>, own: CommRank) -> Seats {
-        let seat = group.end - group.start;
-        Seats {
-            group,
-            guest: own,
-            own: seat,
-        }
+    pub(in crate::mpi::coll) fn guest(group: Range<u32>, guest: CommRank) -> Party {
+        let own = group.end - group.start;
+        Party { group, guest, own }
     }
 
     /// This process is in the group that has the guest.
-    pub(in crate::mpi::coll) fn member(group: Range<u32>, guest: CommRank, own: CommRank) -> Seats {
-        let seat = own.0 - group.start;
-        Seats {
-            group,
-            guest,
-            own: seat,
-        }
+    pub(in crate::mpi::coll) fn member(group: Range<u32>, guest: CommRank, own: CommRank) -> Party {
+        let own = own.0 - group.start;
+        Party { group, guest, own }
     }
 
-    /// The seats of the group and, as the last one, the guest's.
+    /// The ranks of the party: the group's and, as the last one, the guest's.
     pub(in crate::mpi::coll) fn all(&self) -> Ranks {
         Ranks {
             own: self.own,
@@ -52,7 +44,7 @@ impl Seats {
         }
     }
 
-    /// The seats of the group alone, in which this process is.
+    /// The ranks of the group alone, in which this process is.
     pub(in crate::mpi::coll) fn members(&self) -> Ranks {
         Ranks {
             own: self.own,
@@ -61,20 +53,20 @@ impl Seats {
         }
     }
 
-    /// The guest's seat.
+    /// The guest's rank in the party.
     pub(in crate::mpi::coll) fn guest_rank(&self) -> CommRank {
         CommRank(self.group.end - self.group.start)
     }
 
-    /// Who sits there, among all.
-    pub(in crate::mpi::coll) fn rank(&self, seat: CommRank) -> CommRank {
-        match seat == self.guest_rank() {
+    /// Who has that rank in the party, among all.
+    pub(in crate::mpi::coll) fn rank(&self, rank: CommRank) -> CommRank {
+        match rank == self.guest_rank() {
             true => self.guest,
-            false => CommRank(self.group.start + seat.0),
+            false => CommRank(self.group.start + rank.0),
         }
     }
 
-    /// A step among seats as one among all.
+    /// A step in the party as one among all.
     pub(in crate::mpi::coll) fn step(&self, step: Step) -> Step {
         match step {
             Step::Send { dest, tag, data } => Step::Send {
@@ -104,22 +96,22 @@ impl Seats {
     }
 }
 
-/// A schedule whose ranks are seats.
-pub(in crate::mpi::coll) struct Seated<S> {
+/// A schedule whose ranks are a party's.
+pub(in crate::mpi::coll) struct InParty<S> {
     schedule: S,
-    seats: Seats,
+    party: Party,
 }
 
-impl<S: Schedule> Seated<S> {
-    pub(in crate::mpi::coll) fn new(schedule: S, seats: Seats) -> Self {
-        Seated { schedule, seats }
+impl<S: Schedule> InParty<S> {
+    pub(in crate::mpi::coll) fn new(schedule: S, party: Party) -> Self {
+        InParty { schedule, party }
     }
 }
 
-impl<S: Schedule> Schedule for Seated<S> {
+impl<S: Schedule> Schedule for InParty<S> {
     fn next(&mut self) -> Option<Step> {
         let step = self.schedule.next()?;
-        Some(self.seats.step(step))
+        Some(self.party.step(step))
     }
 }
 
