@@ -1,4 +1,5 @@
-//! Tells the tests whether the reference implementation is on this machine, what of it works, and whether valgrind is.
+//! Tells the tests whether the reference implementation is on this machine, what of it works, and whether valgrind
+//! and a C++ compiler are.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,6 +11,7 @@ fn main() {
     println!("cargo::rustc-check-cfg=cfg(mpich)");
     println!("cargo::rustc-check-cfg=cfg(mpich_put)");
     println!("cargo::rustc-check-cfg=cfg(valgrind)");
+    println!("cargo::rustc-check-cfg=cfg(cpp)");
     let says = |program: &str, option: &str, word: &str| {
         Command::new(program)
             .arg(option)
@@ -18,6 +20,9 @@ fn main() {
     };
     if says("valgrind", "--version", "valgrind") {
         println!("cargo::rustc-cfg=valgrind");
+    }
+    if says("c++", "-v", "") {
+        println!("cargo::rustc-cfg=cpp");
     }
     // MPICH's launcher is called Hydra. Other implementations have other quirks than the programs know.
     if says("mpiexec", "--version", "HYDRA") && says("mpicc", "-show", "mpich") {

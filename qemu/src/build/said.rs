@@ -5,7 +5,7 @@ use crate::host::sys;
 use crate::show::say::complain;
 use mpi_adi::c::WARNING;
 use rustix::process::Signal;
-use std::io::IsTerminal;
+use std::io::{ErrorKind, IsTerminal};
 use std::process::{Command, Stdio};
 
 /// A line as it would be for a file: terminals' escape sequences (ESC, `[`, up to a letter) left out.
@@ -19,11 +19,13 @@ fn without_colors(line: &str) -> String {
     plain
 }
 
-/// The file and the line of a place as the linker names it: `/usr/bin/ld: folder/file.c:12: `, or a section's offset
-/// where there is no line, for which this is empty.
+/// The file and the line of a place as the linker names it: `/usr/bin/ld: folder/file.c:12: `, from binutils 2.44 on with
+/// a section's offset after it (`file.c:12:(.text+0x1a): `), or the offset alone where there is no line, for which this is
+/// empty.
 fn file_and_line(place: &str) -> &str {
     let place = place.trim_end().trim_end_matches(':');
     let place = place.rsplit_once(": ").map_or(place, |(_, place)| place);
+    let place = place.split_once(":(").map_or(place, |(place, _)| place);
     let has_line = place
         .rsplit_once(':')
         .is_some_and(|(_, line)| !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit()));
@@ -52,8 +54,14 @@ impl Said {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
-            .output()
-            .doing(format_args!("run {}", command.get_program().display()))?;
+            .output();
+        if matches!(&output, Err(error) if error.kind() == ErrorKind::NotFound) {
+            return Err(Stop::usage(format!(
+                "there is no {} on this machine, which compiles the program: install it (Debian: apt-get install gcc g++)",
+                command.get_program().display()
+            )));
+        }
+        let output = output.doing(format_args!("run {}", command.get_program().display()))?;
         Ok(Self {
             success: output.status.success(),
             words: String::from_utf8_lossy(&output.stderr).into_owned(),
@@ -163,6 +171,7 @@ mod tests {
              /usr/lib/ld: /home/me/b.c:3: undefined reference to `helper'\n\
              /usr/lib/ld: /tmp/0.o:(.text+0x1a): undefined reference to `fork'\n\
              /home/me/b.c:14: undefined reference to `helper'\n\
+             /home/me/b.c:15:(.text.startup.main+0x40): undefined reference to `area'\n\
              collect2: error: ld returned 1 exit status\n",
         );
         assert_eq!(
@@ -170,7 +179,8 @@ mod tests {
             [
                 ("MPI_Win_create", "my prog.c:12"),
                 ("helper", "b.c:3"),
-                ("fork", "")
+                ("fork", ""),
+                ("area", "b.c:15")
             ]
         );
         let warnings = said(

@@ -203,6 +203,7 @@ fn tempfile() -> File {
 }
 
 #[test]
+#[cfg_attr(not(cpp), ignore = "needs a C++ compiler: c++")]
 fn a_program_in_cpp_runs_its_constructors_and_destructors() {
     let folder =
         harness::command().with_file_name(format!("midplane-test-cpp-{}", std::process::id()));
