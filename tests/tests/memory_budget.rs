@@ -204,8 +204,12 @@ fn the_budget_is_taken() {
     ] {
         let shape = Shape::new(extents, [true; 3]).expect("a machine");
         let peers = shape.nodes() as usize;
-        let budget = Budget::of(mpi_memory, peers);
-        let allocate = || Memory::allocate(mpi_memory, peers).expect("memory");
+        let budget = Budget::of(mpi_memory, peers).with_values(&shape);
+        let allocate = || {
+            let memory = Memory::allocate(mpi_memory, peers);
+            let memory = memory.and_then(|memory| memory.with_values(&shape));
+            memory.expect("memory")
+        };
         assert_eq!(taken(allocate), budget.total(), "{extents:?}, {mpi_memory}");
         assert_eq!((budget.peers, budget.most_peers), bytes_of_peers(peers));
 

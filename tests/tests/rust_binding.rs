@@ -434,6 +434,86 @@ fn a_barrier_is_left_when_all_have_entered_it() {
     }
 }
 
+/// Short allreduces of all processes, by operations of this library's and of the program's own that commute, take no
+/// messages, and give all processes the same bits in every order in which they come.
+#[test]
+fn short_allreduces_of_all_processes_take_no_messages() {
+    let shapes = [
+        ([1, 1, 1], [true; 3]),
+        ([2, 2, 2], [false; 3]),
+        ([3, 2, 1], [true, false, true]),
+        ([2, 3, 4], [true; 3]),
+        ([5, 1, 3], [false, true, true]),
+        ([1, 9, 2], [true; 3]),
+    ];
+    for (shape, wraps) in shapes {
+        let nodes: usize = shape.iter().map(|extent| usize::from(*extent)).product();
+        let results = Mutex::new(Vec::new());
+        for seed in 0..4 {
+            let program = |node: &Node<'_, '_>, universe: &Universe| {
+                let world = universe.world();
+                let own = UserOperation::commutative(|x, y| {
+                    let x: &[f64] = x.downcast().expect("numbers");
+                    let y: &mut [f64] = y.downcast().expect("numbers");
+                    y.iter_mut().zip(x).for_each(|(y, x)| *y += x);
+                });
+                let mut bits = Vec::new();
+                for round in 0..6 {
+                    node.compute((node.rank() as usize * 7 + round * 5) % 11);
+                    let mine = f64::from(world.rank() + 1) / 3.0;
+                    let numbers = [mine, mine * 7.0, 1.0, -mine];
+                    let length = round % 4 + 1;
+                    let mut sums = [0.0; 4];
+                    match round % 2 {
+                        0 => world.all_reduce_into(&numbers[..length], &mut sums[..length], &own),
+                        _ => world.all_reduce_into(
+                            &numbers[..length],
+                            &mut sums[..length],
+                            SystemOperation::sum(),
+                        ),
+                    }
+                    let all = (nodes * (nodes + 1) / 2) as f64 / 3.0;
+                    assert!((sums[0] - all).abs() < 1e-9 * all, "{sums:?}");
+                    bits.extend(sums.map(f64::to_bits));
+                }
+                results.lock().expect("no panic").push(bits);
+                0
+            };
+            let cluster = Cluster::new(shape).wraps(wraps).seed(seed);
+            let (job, report) = cluster
+                .mpi_memory(32)
+                .run_and_report(|node| run(node, |universe| program(node, universe)));
+            assert_eq!(job, Ok(vec![0; nodes]), "{shape:?}");
+            let messages: u64 = report.iter().map(|node| node.stats.messages_sent).sum();
+            assert_eq!(messages, 0, "{shape:?}");
+        }
+        let results = results.into_inner().expect("no panic");
+        assert_eq!(results.len(), 4 * nodes);
+        assert!(results.iter().all(|bits| *bits == results[0]), "{shape:?}");
+    }
+}
+
+/// Processes whose counts differ are told so by the allreduce, whichever of them it is.
+#[test]
+fn an_allreduce_of_different_counts_fails_everywhere() {
+    for other in 0..6 {
+        let job = Cluster::new([3, 2, 1]).run(|node| {
+            run(node, |universe| {
+                let world = universe.world();
+                let count = if world.rank() == other { 3 } else { 1 };
+                let (mine, mut sums) = ([1.0; 3], [0.0; 3]);
+                let ended = world.try_all_reduce_into(
+                    &mine[..count],
+                    &mut sums[..count],
+                    SystemOperation::sum(),
+                );
+                i32::from(!matches!(ended, Err(Error::Wrong { .. })))
+            })
+        });
+        assert_eq!(job, Ok(vec![0; 6]), "rank {other}");
+    }
+}
+
 /// What a program keeps beyond its end does nothing any more.
 #[test]
 fn objects_that_outlive_their_process_are_harmless() {

@@ -57,6 +57,7 @@ pub fn boxed_device(who: &Personality, seed: u64) -> Result<alloc::boxed::Box<Ad
 fn parts(who: &Personality) -> Result<(Config, Memory), NoDevice> {
     let peers = who.shape.nodes();
     let memory = Memory::allocate(who.mpi_memory as usize, peers as usize)
+        .and_then(|memory| memory.with_values(&who.shape))
         .map_err(|_| NoDevice::Memory(who.mpi_memory))?;
     let config = Config {
         shape: who.shape,

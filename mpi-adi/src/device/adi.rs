@@ -7,6 +7,7 @@ use core::hash::{Hash, Hasher};
 use net_torus::coord::{Coord, Shape};
 
 use crate::device::barrier::state::Barrier;
+use crate::device::barrier::values::Values;
 use crate::device::config::{
     Config, DEFAULT_EAGER_LIMIT, DEFERRED_SOURCES, EAGER_SOURCES, FIRST_CONTEXTS,
     GREATEST_EAGER_LIMIT, Memory,
@@ -100,6 +101,8 @@ pub struct Adi<R = Sound, E = Engine> {
     /// The receive by which a matched probe fetches a refused message.
     pub(super) fetching: Option<RequestId>,
     pub(super) barrier: Barrier,
+    /// What the barrier carries.
+    pub(super) values: Values,
     /// The network can send along lines.
     pub(super) has_lines: bool,
     /// `None` until something goes on beside calls, so that programs without have neither its code nor its cost.
@@ -135,12 +138,13 @@ impl<R, E: Matching> Hash for Adi<R, E> {
         self.probes.hash(state);
         self.fetching.is_some().hash(state);
         self.barrier.hash(state);
+        self.values.hash(state);
     }
 }
 
 impl Adi {
     /// The device of process `config.rank`, over `memory`; `None` when there is no such process or the
-    /// memory is for another number of peers.
+    /// memory is for another machine.
     pub fn new(config: Config, memory: Memory) -> Option<Adi> {
         Adi::with_rules(config, memory, Sound)
     }
@@ -166,7 +170,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     fn place_of(config: &Config, memory: &Memory<E>) -> Option<Coord> {
         let here = config.shape.coord(config.rank.index())?;
-        (memory.peers.size() == config.shape.nodes() as usize).then_some(here)
+        let fits = memory.peers.size() == config.shape.nodes() as usize
+            && memory.values.fit(&config.shape);
+        fits.then_some(here)
     }
 
     // Not inlined, it is made where its caller wants it, without copies on the way.
@@ -196,6 +202,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             probes: Probes::default(),
             fetching: None,
             barrier: Barrier::default(),
+            values: memory.values,
             has_lines: false,
             beside: None,
             parts: Parts::new(),

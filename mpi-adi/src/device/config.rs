@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use bytemuck::allocation::try_zeroed_slice_box;
 use net_torus::coord::Shape;
 
+use crate::device::barrier::values::Values;
 use crate::device::envelope::{Context, Rank};
 use crate::device::matching::{Engine, Matching};
 use crate::device::memory::region::{self, BLOCK_BYTES, Block, Blocks};
@@ -61,6 +62,7 @@ pub struct Memory<E = Engine> {
     pub(super) engine: E,
     pub(super) reserve: Blocks,
     pub(super) peers: Peers,
+    pub(super) values: Values,
 }
 
 /// What [`Memory::allocate`] takes from the heap, term by term, in bytes. Nothing else that the device has
@@ -78,6 +80,8 @@ pub struct Budget {
     pub most_peers: usize,
     /// The matching engine's own memory: see [`crate::device::matching`].
     pub matching: usize,
+    /// Values that a barrier carries, where [`Memory::with_values`] is asked for them: see [`crate::device::barrier`].
+    pub values: usize,
 }
 
 impl Budget {
@@ -95,7 +99,20 @@ impl Budget {
             peers: Peers::bytes(peers),
             most_peers: Peers::most_bytes(peers),
             matching: E::fixed_bytes(blocks, peers),
+            values: 0,
         }
+    }
+
+    /// The budget with what [`Memory::with_values`] takes.
+    pub fn with_values(self, shape: &Shape) -> Budget {
+        let values = Values::bytes(shape);
+        Budget { values, ..self }
+    }
+
+    /// As [`Budget::with_values`], where nothing but the number of nodes is known: of that shape of so many which takes most.
+    pub fn with_values_of(self, nodes: usize) -> Budget {
+        let values = Values::most_bytes(nodes);
+        Budget { values, ..self }
     }
 
     const fn blocks(mpi_memory: usize) -> usize {
@@ -109,7 +126,7 @@ impl Budget {
 
     /// The sum of what is taken at the start.
     pub const fn total(&self) -> usize {
-        self.region + self.map + self.peers + self.matching
+        self.region + self.map + self.peers + self.matching + self.values
     }
 }
 
@@ -136,7 +153,17 @@ impl<E: Matching> Memory<E> {
                 boxed(0, Blocks::map_words(blocks)).ok_or(none)?,
             ),
             peers: Peers::allocate(peers).ok_or(none)?,
+            values: Values::default(),
         })
+    }
+
+    /// With room for the values of a barrier in a machine of this shape ([`Budget::values`]), taken from the heap: an
+    /// allreduce of up to [`VALUE_BYTES`](crate::device::barrier::VALUE_BYTES) by all processes then takes no messages.
+    /// All processes of a job have it, or none.
+    pub fn with_values(self, shape: &Shape) -> Result<Memory<E>, NoMemory> {
+        let bytes = Values::bytes(shape);
+        let values = Values::allocate(shape).ok_or(NoMemory::Start { bytes })?;
+        Ok(Memory { values, ..self })
     }
 }
 
@@ -194,6 +221,11 @@ mod tests {
                 ..
             } = budget;
             assert_eq!(budget.total(), region + map + peers + matching);
+            let shape = Shape::new([4, 2, 1], [true; 3]).expect("a machine");
+            let more = budget.with_values(&shape);
+            // Lines of four: one of the group and one of the other, for this barrier and the next; a pair.
+            assert_eq!(more.values, (2 * 2 + 1) * 33);
+            assert_eq!(more.total(), budget.total() + more.values);
         }
         // No more blocks than have names.
         assert_eq!(GREATEST_MPI_MEMORY, 256 << 20);

@@ -12,8 +12,9 @@
 //!              0..2 context   2..6 tag (-1: any)   6 not 0: from this source only
 //!   DATA     a long message's packet: place (receiver's handle, offset) and bytes
 //!   CANCEL     0..4 sender's request, 4 not 0: it was refused
-//!   ARRIVE, RELEASE, TELL   no data; the dimension is the header's argument, of TELL its two lowest bits:
-//!              then whether the barrier's number is odd, and whether it comes from another group of the line
+//!   ARRIVE, RELEASE, TELL   the value that the barrier carries, or nothing; the dimension is the header's argument,
+//!              of TELL its two lowest bits: then whether the barrier's number is odd, and whether it comes from another
+//!              group of the line; of all three the bit of 16: the processes' values differ in their lengths
 //!   EAGER    as DATA, but the place is the sender's request, since the answer has not come yet
 //! ```
 //! With the network's and the message layer's headers of 8 bytes each an RTS without data is one 32-byte
@@ -50,12 +51,12 @@ pub const NCTS: u8 = 3;
 pub const RESTART: u8 = 4;
 /// Handler number of CANCELLED (answer; as the other answers).
 pub const CANCELLED: u8 = Name::Cancels.handler();
-/// Handler number of the arrival of a pair's second node in the barrier (priority; no data, the argument is the
-/// dimension).
+/// Handler number of the arrival of a pair's second node in the barrier (priority; its value if it has one, the
+/// argument is the dimension).
 pub const ARRIVE: u8 = 5;
 /// Handler number of the barrier's release of the second node of a pair (priority; likewise).
 pub const RELEASE: u8 = 6;
-/// Handler number of what the nodes of a line tell each other in the barrier (priority; no data).
+/// Handler number of what the nodes of a line tell each other in the barrier (priority; likewise).
 pub const TELL: u8 = 9;
 
 /// Bytes of an RTS before its data, when it was not asked for.

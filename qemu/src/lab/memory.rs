@@ -72,7 +72,8 @@ impl WithEngine for Asked {
 
     fn run<E: Matching>(self) -> EngineBytes {
         EngineBytes {
-            budget: Budget::with_engine::<E>(self.mpi_memory, self.nodes),
+            budget: Budget::with_engine::<E>(self.mpi_memory, self.nodes)
+                .with_values_of(self.nodes),
             device: size_of::<Adi<Sound, E>>(),
             context: E::context_bytes(self.nodes),
             receive: E::receive_bytes(self.nodes),
@@ -153,6 +154,14 @@ fn terms_of_mpi(options: &MemoryArgs) -> Vec<Term> {
             format!(
                 "`{}`: its own, beside the links in requests and records",
                 options.matching
+            ),
+        ),
+        term(
+            "barrier's values",
+            budget.values,
+            format!(
+                "up to {} bytes of each process heard: short allreduces; at most, by the machine's shape",
+                mpi_adi::barrier::VALUE_BYTES
             ),
         ),
         term(

@@ -388,6 +388,7 @@ impl Cluster {
                     _ => self.mpi_memory,
                 };
                 let memory = Memory::with_engine(mpi_memory, shape.nodes() as usize)
+                    .and_then(|memory| memory.with_values(&shape))
                     .expect("the host's memory");
                 let mut adi =
                     Adi::with_rules(config, memory, Sound).expect("a rank of the machine");

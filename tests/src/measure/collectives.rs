@@ -1,7 +1,7 @@
 //! Collectives of all nodes on a whole machine in virtual time (`machine`), and what its wires allow.
 //!
 //! All processes begin at time 0; a collective is over when the last of them has done its part. The barrier is the one
-//! of all processes along the torus's lines, the others are what programs run, by
+//! of all processes along the torus's lines, and so are allreduces that it can carry; the others are what programs run, by
 //! [`mpi_adi::coll::driven`].
 //!
 //! # What the wires allow
@@ -22,6 +22,7 @@ use std::cell::RefCell;
 use std::fmt;
 
 use midplane_cluster::Costs;
+use mpi_adi::barrier::{AllreduceStep, VALUE_BYTES};
 use mpi_adi::coll::driven::{Among, Buffers, Driven, Operation, What};
 use mpi_adi::envelope::Rank;
 use net_torus::Shape;
@@ -235,6 +236,10 @@ impl Collective {
         }
     }
 
+    fn is_carried(&self) -> bool {
+        self.kind == Kind::Allreduce && (1..=VALUE_BYTES).contains(&self.bytes)
+    }
+
     fn is_right(&self, rank: usize, size: usize, buffers: &Buffers) -> bool {
         let taken = buffers.taken.as_ref().unwrap_or(&buffers.given);
         match self.kind {
@@ -264,6 +269,8 @@ impl Collective {
 enum State {
     Before,
     InBarrier,
+    /// In an allreduce that the barrier carries.
+    Carried,
     Under(Box<Driven>),
     Over,
 }
@@ -289,6 +296,9 @@ impl Run {
             context: CONTEXT,
         };
         let buffers = collective.buffers(rank, self.list.len());
+        if collective.is_carried() && node.adi.enter_allreduce(&buffers.given) {
+            return Ok(State::Carried);
+        }
         let operation = Operation {
             element: 8,
             combine: sum,
@@ -302,6 +312,29 @@ impl Run {
                 rank,
                 what: error.to_string(),
             })
+    }
+
+    /// Lets an allreduce go on that the barrier carries: whether it did, and whether it is over.
+    fn combine(&self, node: &mut Node<'_>, rank: usize) -> Result<(bool, bool), CollectiveError> {
+        match node.adi.allreduce_step() {
+            AllreduceStep::Wait => Ok((false, false)),
+            AllreduceStep::Combine(_) => {
+                node.adi.combine_values(sum);
+                Ok((true, false))
+            }
+            AllreduceStep::Over => {
+                let buffers = Buffers {
+                    part: self.collective.bytes,
+                    given: Vec::new(),
+                    taken: Some(node.adi.value(0).to_vec()),
+                };
+                match self.collective.is_right(rank, self.list.len(), &buffers) {
+                    true => Ok((true, true)),
+                    false => Err(CollectiveError::Wrong { rank }),
+                }
+            }
+            AllreduceStep::Differ => Err(CollectiveError::Wrong { rank }),
+        }
     }
 
     /// Lets one go on whose messages have come: whether it was one, and whether it is over.
@@ -344,6 +377,7 @@ impl Programs for Run {
                 let is_over = node.adi.leave_barrier();
                 (is_over, is_over)
             }
+            State::Carried => self.combine(node, rank)?,
             State::Under(driven) => self.go_on(node, rank, driven)?,
             State::Over => (false, false),
         };

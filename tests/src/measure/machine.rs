@@ -188,7 +188,9 @@ impl<'m> SimulatedMachine<'m> {
                 rank: Rank::new(rank),
                 request_slots: usize::MAX,
             };
-            let memory = Memory::with_engine(mpi_memory(rank), nodes).expect("the host's memory");
+            let memory = Memory::with_engine(mpi_memory(rank), nodes)
+                .and_then(|memory| memory.with_values(&shape))
+                .expect("the host's memory");
             Node {
                 adi: Adi::with_rules(config, memory, Sound).expect("a rank of the machine"),
                 torus: Torus::new(router, links).expect("links as the machine is wired"),

@@ -122,7 +122,8 @@ impl Needs {
     /// Of a node with so many links in a job of so many nodes.
     pub fn of(links: usize, mpi: u64, nodes: u32) -> Self {
         let mpi_bytes = usize::try_from(mpi).unwrap_or(usize::MAX);
-        let budget = mpi_adi::Budget::of(mpi_bytes, nodes as usize);
+        let nodes = nodes as usize;
+        let budget = mpi_adi::Budget::of(mpi_bytes, nodes).with_values_of(nodes);
         Self {
             links,
             mpi,

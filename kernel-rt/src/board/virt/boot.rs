@@ -114,7 +114,7 @@ fn arguments_of(
 
 fn divide_memory(memory: Bytes, who: &Personality, devices: &Transports) -> Plan {
     let mpi_bytes = usize::try_from(who.mpi_memory).unwrap_or(usize::MAX);
-    let budget = mpi_adi::Budget::of(mpi_bytes, who.shape.nodes() as usize);
+    let budget = mpi_adi::Budget::of(mpi_bytes, who.shape.nodes() as usize).with_values(&who.shape);
     let tables = ROUTER.bytes() + budget.total() - budget.region;
     let needs = Needs {
         links: devices.iter().flatten().count(),

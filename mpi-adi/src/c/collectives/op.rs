@@ -146,16 +146,13 @@ unsafe fn call(
     unsafe { function(left, right, &mut len, &mut datatype) }
 }
 
-/// Whether an operation that there is commutes.
-fn commutes(op: c_int) -> bool {
-    user_ops::get(op).is_none_or(|op| op.commutes)
-}
-
 /// The elements that an operation combines, both of which there are.
 pub(super) fn combined(op: c_int, elements: &Elements) -> coll::Elements {
+    let own = user_ops::get(op);
     coll::Elements {
         size: elements.size(),
-        commute: commutes(op),
+        commute: own.as_ref().is_none_or(|own| own.commutes),
+        predefined: own.is_none(),
     }
 }
 
@@ -167,7 +164,7 @@ pub unsafe extern "C" fn MPI_Op_commutative(op: c_int, commute: *mut c_int) -> c
         let commutes = match op {
             // One of the two operands is the result.
             args::MPI_REPLACE | args::MPI_NO_OP => false,
-            _ => args::operation(op).map(|_| commutes(op))?,
+            _ => args::operation(op).map(|_| user_ops::get(op).is_none_or(|op| op.commutes))?,
         };
         *commute = commutes.into();
         Ok(())

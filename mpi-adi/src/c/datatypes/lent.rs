@@ -278,6 +278,16 @@ impl Elements {
         if is_in_place(buffer) {
             return Err(Error::InPlace);
         }
+        // Elements without gaps, as most are, need no wide numbers.
+        let is_row = self.reach == (0, self.extent) && self.extent as usize == self.size;
+        if is_row && first == 0 {
+            let end = buffer.addr().checked_add(self.size * count);
+            let is_there = end.is_some_and(|end| end <= END_OF_ADDRESSES);
+            return match is_there && buffer.addr() >= MODEL_KEYS {
+                true => Ok(()),
+                false => Err(Error::NullBuffer),
+            };
+        }
         let wide = |number: isize| number as i128;
         let begin = buffer.addr() as i128 + wide(first) * wide(self.extent);
         let last = begin + (count as i128 - 1) * wide(self.extent);

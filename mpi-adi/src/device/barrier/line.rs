@@ -21,6 +21,14 @@ pub(in crate::device) enum Circle {
     Line,
 }
 
+/// Nodes of a group in a line of so many; the last one may have fewer.
+// One copy: it is asked for everywhere.
+#[inline(never)]
+fn group_nodes(extent: u16) -> u16 {
+    let fits = |nodes: &u16| u32::from(*nodes) * u32::from(*nodes) <= extent.into();
+    (2..).take_while(fits).last().unwrap_or(1)
+}
+
 /// A node's place on a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct LinePosition {
@@ -42,8 +50,7 @@ impl LinePosition {
 
     /// Nodes of a group; the last one may have fewer.
     fn group_nodes(&self) -> u16 {
-        let fits = |nodes: &u16| u32::from(*nodes) * u32::from(*nodes) <= self.extent.into();
-        (2..).take_while(fits).last().unwrap_or(1)
+        group_nodes(self.extent)
     }
 
     /// The first and the last node of the group.
@@ -82,6 +89,36 @@ impl LinePosition {
         ]
     }
 
+    /// As [`LinePosition::expected`], of the node that gets most in this dimension.
+    pub(super) fn most(shape: &Shape, dimension: usize, circle: Circle) -> usize {
+        let extent = shape.extents()[dimension];
+        let nodes = group_nodes(extent);
+        usize::from(match circle {
+            Circle::Group => nodes - 1,
+            Circle::Line => extent.div_ceil(nodes) - 1,
+        })
+    }
+
+    /// Packets of this circle that come from lower coordinates than this node's.
+    pub(super) fn lower(&self, circle: Circle) -> usize {
+        let (first, _) = self.group();
+        usize::from(match circle {
+            Circle::Group => self.at - first,
+            Circle::Line => self.at / self.group_nodes(),
+        })
+    }
+
+    /// Which packet of this circle, in the order of coordinates, comes from the node `from`, which it hears.
+    pub(super) fn index(&self, circle: Circle, from: u8) -> usize {
+        let from = u16::from(from);
+        let (first, _) = self.group();
+        let index = match circle {
+            Circle::Group => from - first,
+            Circle::Line => from / self.group_nodes(),
+        };
+        usize::from(index - u16::from(from > self.at))
+    }
+
     /// A packet of this circle can come from the node `from` of the same line.
     pub(super) fn hears(&self, circle: Circle, from: u8) -> bool {
         let (first, last) = self.group();
@@ -109,6 +146,7 @@ mod tests {
                 let shape = Shape::new([1, extent, 1], [is_ring; 3]).expect("a line");
                 for circle in [Circle::Group, Circle::Line] {
                     let mut heard = vec![0; usize::from(extent)];
+                    let mut indices = vec![Vec::new(); usize::from(extent)];
                     for (here, place) in places(&shape) {
                         for (direction, hops) in place.hops(circle) {
                             let mut at = here;
@@ -116,12 +154,21 @@ mod tests {
                                 at = shape.neighbour(at, direction).expect("a node there");
                                 let rank = shape.rank(at).expect("a node") as usize;
                                 heard[rank] += 1;
-                                assert!(LinePosition::new(&shape, at, 1).hears(circle, here.y));
+                                let there = LinePosition::new(&shape, at, 1);
+                                assert!(there.hears(circle, here.y));
+                                indices[rank].push(there.index(circle, here.y));
+                                let is_lower = there.index(circle, here.y) < there.lower(circle);
+                                assert_eq!(is_lower, here.y < at.y);
                             }
                         }
                     }
                     for ((_, place), heard) in places(&shape).zip(heard) {
                         assert_eq!(heard, place.expected(circle), "{place:?} {circle:?}");
+                        assert!(usize::from(heard) <= LinePosition::most(&shape, 1, circle));
+                    }
+                    for mut indices in indices {
+                        indices.sort_unstable();
+                        assert!(indices.iter().copied().eq(0..indices.len()));
                     }
                 }
             }

@@ -14,10 +14,21 @@
 //!
 //! Packets are of the priority class and change a constant amount of state, so the barrier needs no MPI
 //! memory and cannot be refused. A process can be told of the next barrier while it is in this one (`state`).
+//!
+//! # Values
+//! A barrier can carry a value of each process, up to [`VALUE_BYTES`], in the packets that it has anyway: an allreduce.
+//! Who tells others tells them the combination of all for which it speaks. When the values of a pair, a group or a
+//! line's groups have all come, the barrier rests until the program has combined them, in the order of coordinates, so
+//! that all get the same bits; the device knows no operation. The release of a pair's second node carries the result.
+//! Pairs come first whatever their dimension, so the order is not that of the ranks: the operation has to commute.
+//!
+//! Values whose lengths differ are a mistake of the program. Who finds it combines nothing any more and tells so in
+//! place of a value; each process still leaves the barrier, and those with values are told ([`AllreduceStep::Differ`]).
 #![forbid(unsafe_code)]
 
 mod line;
 pub(super) mod state;
+pub(super) mod values;
 
 use msg_layer::header::Header;
 use msg_layer::{Arrival, Malformed, Port};
@@ -25,15 +36,19 @@ use net_torus::{Coord, Direction};
 
 use crate::device::adi::Adi;
 use crate::device::barrier::line::{Circle, LinePosition};
-use crate::device::barrier::state::BarrierStage;
+use crate::device::barrier::state::{BarrierStage, Heard};
+use crate::device::barrier::values::{Origin, Value};
 use crate::device::matching::Matching;
 use crate::device::protocol::Rules;
 use crate::device::wire::{ARRIVE, RELEASE, TELL};
+
+pub use crate::device::barrier::values::VALUE_BYTES;
 
 /// The bits of a header's argument beside the dimension.
 const DIMENSION_BITS: u16 = 0b11;
 const IS_ODD: u16 = 1 << 2;
 const IS_LINE: u16 = 1 << 3;
+const DIFFER: u16 = 1 << 4;
 
 /// The same place but for one dimension, where it is the pair's first or second.
 fn of_pair(here: Coord, dimension: u8, is_second: bool) -> Coord {
@@ -50,14 +65,58 @@ fn pair_way(dimension: u8, is_second: bool) -> Direction {
     Direction::ALL[2 * usize::from(dimension) + usize::from(is_second)]
 }
 
+/// Combines each value with the next one, which becomes the combination.
+fn in_order(values: &mut [Value], combine: &mut impl FnMut(&Value, &mut Value)) {
+    for at in 1..values.len() {
+        let (left, right) = values.split_at_mut(at);
+        combine(&left[at - 1], &mut right[0]);
+    }
+}
+
+/// What an allreduce that the barrier carries wants of its caller.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AllreduceStep {
+    /// Nothing yet.
+    Wait,
+    /// To combine so many values: in place ([`Adi::combine_values`]), or one by one ([`Adi::value`]) outside of the device,
+    /// which is then given the result ([`Adi::set_value`]).
+    Combine(usize),
+    /// Nothing more: [`Adi::value`] 0 is the result, and the barrier is left.
+    Over,
+    /// Nothing more: the processes' values had different lengths, or some entered a barrier without, which is left.
+    Differ,
+}
+
 impl<R: Rules, E: Matching> Adi<R, E> {
     /// Enters the barrier of all processes. [`Adi::progress`] takes it from there.
     ///
     /// # Panics
     /// When this process is in it already.
     pub fn enter_barrier(&mut self) {
+        self.enter_with(&[]);
+    }
+
+    /// Enters the barrier with a value of 1 to [`VALUE_BYTES`] bytes; what is to be done says [`Adi::allreduce_step`].
+    /// False, and nothing done, where it is of another length or the barrier carries none ([`Memory::with_values`]).
+    ///
+    /// # Panics
+    /// As [`Adi::enter_barrier`].
+    ///
+    /// [`Memory::with_values`]: crate::Memory::with_values
+    pub fn enter_allreduce(&mut self, value: &[u8]) -> bool {
+        let can = (1..=VALUE_BYTES).contains(&value.len()) && self.values.are_there();
+        if can {
+            self.enter_with(value);
+        }
+        can
+    }
+
+    #[inline]
+    fn enter_with(&mut self, value: &[u8]) {
         assert!(self.barrier.stage == BarrierStage::Outside);
         self.barrier.is_odd = !self.barrier.is_odd;
+        self.barrier.value.set(value);
+        self.barrier.differ = false;
         self.barrier.stage = self.pair_from(0);
     }
 
@@ -70,9 +129,83 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         done
     }
 
-    /// Whether the network, as of the last [`Adi::progress`], has what the barrier needs.
+    /// [`Adi::allreduce_step`] has nothing for the caller yet.
+    #[inline]
+    pub fn allreduce_waits(&self) -> bool {
+        let stage = self.barrier.stage;
+        !matches!(stage, BarrierStage::Combining(_) | BarrierStage::Done)
+    }
+
+    /// How far the allreduce is that this process has entered; leaves the barrier, if it is over.
+    pub fn allreduce_step(&mut self) -> AllreduceStep {
+        if let BarrierStage::Combining(origin) = self.barrier.stage {
+            return AllreduceStep::Combine(self.expected(origin) + 1);
+        }
+        match (self.leave_barrier(), self.barrier.differ) {
+            (false, _) => AllreduceStep::Wait,
+            (true, true) => AllreduceStep::Differ,
+            (true, false) => AllreduceStep::Over,
+        }
+    }
+
+    /// The `index`th of the values that are to be combined, in the order of their processes' coordinates; where none are,
+    /// this process's. Empty: there are not so many.
+    pub fn value(&self, index: usize) -> &[u8] {
+        let own = self.barrier.value.bytes();
+        let BarrierStage::Combining(origin) = self.barrier.stage else {
+            return own;
+        };
+        let lower = self.lower(origin);
+        if index == lower {
+            return own;
+        }
+        let heard = self.heard_values(origin);
+        let value = heard.get(index - usize::from(index > lower));
+        value.map_or(&[], |value| value.bytes())
+    }
+
+    /// Combines the values that are to be combined, in place and in their order, by `combine`, which replaces its second
+    /// value by the combination of both; the barrier goes on. Nothing, when none are to be combined.
+    pub fn combine_values(&mut self, mut combine: impl FnMut(&[u8], &mut [u8])) {
+        let BarrierStage::Combining(origin) = self.barrier.stage else {
+            return;
+        };
+        let (lower, count) = (self.lower(origin), self.expected(origin));
+        let own = &mut self.barrier.value;
+        let heard = self.values.of_mut((self.barrier.is_odd, origin), count);
+        let (below, above) = heard.split_at_mut(lower.min(heard.len()));
+        let mut combine =
+            |left: &Value, right: &mut Value| combine(left.bytes(), right.bytes_mut());
+        in_order(below, &mut combine);
+        if let Some(last) = below.last() {
+            combine(last, own);
+        }
+        if let Some(first) = above.first_mut() {
+            combine(own, first);
+        }
+        in_order(above, &mut combine);
+        if let Some(last) = above.last() {
+            own.set(last.bytes());
+        }
+        self.barrier.stage = self.after(origin);
+    }
+
+    /// What the values that were to be combined have become, as long as they; the barrier goes on.
+    ///
+    /// # Panics
+    /// When none were to be combined, or the value is of another length.
+    pub fn set_value(&mut self, value: &[u8]) {
+        let BarrierStage::Combining(origin) = self.barrier.stage else {
+            panic!("no values to combine");
+        };
+        assert!(value.len() == self.barrier.value.bytes().len());
+        self.barrier.value.set(value);
+        self.barrier.stage = self.after(origin);
+    }
+
+    /// Whether the network, as of the last [`Adi::progress`], has what the barrier needs, and this process is in none.
     pub fn has_barrier(&self) -> bool {
-        self.has_lines
+        self.has_lines && self.barrier.stage == BarrierStage::Outside
     }
 
     /// Goes on with the barrier as far as there is room. Returns the steps made; a call may wait for any.
@@ -128,39 +261,106 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         }
     }
 
+    /// What comes next when this origin has been heard, and what it told been combined.
+    fn after(&self, origin: Origin) -> BarrierStage {
+        match origin {
+            Origin::Pair(dimension) => self.pair_from(dimension + 1),
+            Origin::Line(dimension, Circle::Group) => {
+                BarrierStage::Telling(dimension, Circle::Line, 0)
+            }
+            Origin::Line(dimension, Circle::Line) => self.line_from(dimension + 1),
+        }
+    }
+
+    /// Packets that come from this origin.
+    fn expected(&self, origin: Origin) -> usize {
+        match origin {
+            Origin::Pair(_) => 1,
+            Origin::Line(dimension, circle) => {
+                self.place_on_line(dimension).expected(circle).into()
+            }
+        }
+    }
+
+    /// Packets from this origin that are of lower coordinates than this node's.
+    fn lower(&self, origin: Origin) -> usize {
+        match origin {
+            Origin::Pair(_) => 0,
+            Origin::Line(dimension, circle) => self.place_on_line(dimension).lower(circle),
+        }
+    }
+
+    /// The values of this origin that this barrier's packets have brought, once all have come.
+    fn heard_values(&self, origin: Origin) -> &[Value] {
+        let of = (self.barrier.is_odd, origin);
+        self.values.of(of, self.expected(origin))
+    }
+
     /// It waits for packets of others.
     // A call, as most steps are in no barrier.
     #[inline(never)]
     fn waits_for_others(&self) -> bool {
-        match self.barrier.stage {
-            BarrierStage::Gathering(dimension) => !self.barrier.arrived[usize::from(dimension)],
+        let (origin, expected) = match self.barrier.stage {
+            BarrierStage::Gathering(dimension) => (Origin::Pair(dimension), 1),
             BarrierStage::Hearing(dimension, circle) => {
-                let mut barrier = self.barrier;
-                *barrier.heard(barrier.is_odd, dimension, circle)
-                    < self.place_on_line(dimension).expected(circle)
+                let origin = Origin::Line(dimension, circle);
+                (origin, self.expected(origin))
             }
-            _ => false,
+            _ => return false,
+        };
+        let heard = self.barrier.heard(self.barrier.is_odd, origin);
+        usize::from(heard.packets) < expected
+    }
+
+    /// What is next when so many packets of this origin have come; `None`: they have not.
+    #[inline]
+    fn hear(&mut self, origin: Origin, expected: usize) -> Option<BarrierStage> {
+        let heard = self.barrier.heard_mut(self.barrier.is_odd, origin);
+        if usize::from(heard.packets) < expected {
+            return None;
+        }
+        let heard = core::mem::take(heard);
+        let bytes = self.barrier.value.bytes().len();
+        Some(match heard.values > 0 || heard.differ || bytes > 0 {
+            true => self.hear_values(origin, heard),
+            false => self.after(origin),
+        })
+    }
+
+    /// As [`Adi::hear`], of a barrier with values.
+    #[inline(never)]
+    fn hear_values(&mut self, origin: Origin, heard: Heard) -> BarrierStage {
+        let bytes = self.barrier.value.bytes().len();
+        let fits = |value: &Value| value.bytes().len() == bytes;
+        let all_fit = match bytes {
+            0 => heard.values == 0,
+            _ => heard.values == heard.packets && self.heard_values(origin).iter().all(fits),
+        };
+        self.barrier.differ |= heard.differ || !all_fit;
+        match heard.values > 0 && !self.barrier.differ {
+            true => BarrierStage::Combining(origin),
+            false => self.after(origin),
         }
     }
 
     #[inline(never)]
     fn go_through<P: Port>(&mut self, port: &mut P) -> usize {
         let mut steps = 0;
-        while self.barrier.has_steps() && !self.waits_for_others() {
-            let Some(next) = self.make_step(port) else {
-                break;
-            };
+        while let Some(next) = self.make_step(port) {
             self.barrier.stage = next;
             steps += 1;
         }
         steps
     }
 
-    /// Makes a step, which waits for nothing but room; what comes next.
+    /// Makes a step; what comes next. `None`: there is none to make, now.
     #[inline(always)]
     fn make_step<P: Port>(&mut self, port: &mut P) -> Option<BarrierStage> {
         Some(match self.barrier.stage {
-            stage @ (BarrierStage::Outside | BarrierStage::Waiting | BarrierStage::Done) => stage,
+            BarrierStage::Outside
+            | BarrierStage::Waiting
+            | BarrierStage::Combining(_)
+            | BarrierStage::Done => return None,
             BarrierStage::Arriving(dimension) => {
                 self.tell(
                     port,
@@ -170,10 +370,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
                 )?;
                 BarrierStage::Waiting
             }
-            BarrierStage::Gathering(dimension) => {
-                self.barrier.arrived[usize::from(dimension)] = false;
-                self.pair_from(dimension + 1)
-            }
+            BarrierStage::Gathering(dimension) => self.hear(Origin::Pair(dimension), 1)?,
             BarrierStage::Telling(dimension, circle, 2) => BarrierStage::Hearing(dimension, circle),
             BarrierStage::Telling(dimension, circle, packet) => {
                 let way = self.place_on_line(dimension).hops(circle)[usize::from(packet)];
@@ -183,12 +380,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
                 BarrierStage::Telling(dimension, circle, packet + 1)
             }
             BarrierStage::Hearing(dimension, circle) => {
-                let is_odd = self.barrier.is_odd;
-                *self.barrier.heard(is_odd, dimension, circle) = 0;
-                match circle {
-                    Circle::Group => BarrierStage::Telling(dimension, Circle::Line, 0),
-                    Circle::Line => self.line_from(dimension + 1),
-                }
+                let origin = Origin::Line(dimension, circle);
+                self.hear(origin, self.expected(origin))?
             }
             BarrierStage::Releasing(0) => BarrierStage::Done,
             BarrierStage::Releasing(left) => {
@@ -206,7 +399,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         })
     }
 
-    /// Tells so many nodes in this direction; `None`: there is no room.
+    /// Tells so many nodes in this direction, with the value if there is one; `None`: there is no room.
     fn tell<P: Port>(
         &self,
         port: &mut P,
@@ -214,14 +407,22 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         handler: u8,
         argument: u16,
     ) -> Option<()> {
+        let (differ, value) = match self.barrier.differ {
+            true => (DIFFER, &[][..]),
+            false => (0, self.barrier.value.bytes()),
+        };
         let header = Header {
-            argument,
+            argument: argument | differ,
             ..self.header(handler)
         };
         let emit = |body: &mut [u8]| {
-            header.emit(body, 0);
+            let place = header.emit(body, value.len());
+            if !value.is_empty() {
+                place.copy_from_slice(value);
+            }
         };
-        let told = hops == 0 || port.inject_line(direction, hops, header.bytes(), emit);
+        let bytes = header.bytes() + value.len();
+        let told = hops == 0 || port.inject_line(direction, hops, bytes, emit);
         told.then_some(())
     }
 
@@ -230,16 +431,14 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         &mut self,
         arrival: &Arrival<'_>,
     ) -> Result<(), Malformed> {
-        let dimension = u8::try_from(arrival.argument).unwrap_or(u8::MAX);
+        let dimension = u8::try_from(arrival.argument & !DIFFER).unwrap_or(u8::MAX);
         let ours = dimension < self.firsts()
             && self.is_pair(dimension)
-            && arrival.source == of_pair(self.here, dimension, true)
-            && !self.barrier.arrived[usize::from(dimension)];
+            && arrival.source == of_pair(self.here, dimension, true);
         if !ours {
             return Err(Malformed);
         }
-        self.barrier.arrived[usize::from(dimension)] = true;
-        Ok(())
+        self.take_heard((false, Origin::Pair(dimension), 0), arrival)
     }
 
     /// A node of a line has arrived, with all for which it speaks.
@@ -253,7 +452,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         };
         let (at, from) = (self.here.axes(), arrival.source.axes());
         let is_on_line = (0..3).all(|other| other == along || at[other] == from[other]);
-        let ours = arrival.argument & !(DIMENSION_BITS | IS_ODD | IS_LINE) == 0
+        let ours = arrival.argument & !(DIMENSION_BITS | IS_ODD | IS_LINE | DIFFER) == 0
             && dimension < 3
             && is_on_line
             && self.firsts() == 3
@@ -262,12 +461,32 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         if !ours {
             return Err(Malformed);
         }
-        let expected = self.place_on_line(dimension).expected(circle);
-        let heard = self.barrier.heard(is_odd, dimension, circle);
-        if *heard >= expected {
+        let index = match arrival.bytes {
+            [] => 0,
+            _ => self.place_on_line(dimension).index(circle, from[along]),
+        };
+        self.take_heard((is_odd, Origin::Line(dimension, circle), index), arrival)
+    }
+
+    /// Counts a packet of this origin, and keeps its value, if it has one, as the `index`th.
+    fn take_heard(
+        &mut self,
+        (is_odd, origin, index): (bool, Origin, usize),
+        arrival: &Arrival<'_>,
+    ) -> Result<(), Malformed> {
+        let bytes = arrival.bytes;
+        let is_more =
+            usize::from(self.barrier.heard(is_odd, origin).packets) >= self.expected(origin);
+        if is_more || bytes.len() > VALUE_BYTES {
             return Err(Malformed);
         }
-        *heard += 1;
+        let has_value = !bytes.is_empty();
+        let place = (is_odd, origin, index);
+        let is_lost = has_value && !self.values.keep(place, bytes);
+        let heard = self.barrier.heard_mut(is_odd, origin);
+        heard.packets += 1;
+        heard.values += u16::from(has_value);
+        heard.differ |= is_lost || arrival.argument & DIFFER != 0;
         Ok(())
     }
 
@@ -277,11 +496,17 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         arrival: &Arrival<'_>,
     ) -> Result<(), Malformed> {
         let firsts = self.firsts();
-        let ours = arrival.argument == firsts.into()
+        let ours = arrival.argument & !DIFFER == firsts.into()
             && self.barrier.stage == BarrierStage::Waiting
-            && arrival.source == of_pair(self.here, firsts, false);
+            && arrival.source == of_pair(self.here, firsts, false)
+            && arrival.bytes.len() <= VALUE_BYTES;
         if !ours {
             return Err(Malformed);
+        }
+        let fits = arrival.bytes.len() == self.barrier.value.bytes().len();
+        match fits && arrival.argument & DIFFER == 0 {
+            true => self.barrier.value.set(arrival.bytes),
+            false => self.barrier.differ = true,
         }
         self.barrier.stage = BarrierStage::Releasing(firsts);
         Ok(())

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::device::barrier::line::Circle;
+use crate::device::barrier::values::{Origin, Value};
 
 /// How far this process is, in a register. The dimensions are by number.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
@@ -19,17 +20,23 @@ pub(in crate::device) enum BarrierStage {
     Telling(u8, Circle, u8),
     /// Has told them, and waits for the same from them.
     Hearing(u8, Circle),
+    /// The values of this origin have come: the program has to combine them with this process's own.
+    Combining(Origin),
     /// Has still to tell the second one of its pairs in so many of the first dimensions that all have arrived.
     Releasing(u8),
     /// Everybody has arrived.
     Done,
 }
 
-/// Packets of a barrier that have come, of one dimension.
+/// Packets of a barrier that have come from one origin.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
-struct Heard {
-    group: u16,
-    line: u16,
+pub(super) struct Heard {
+    /// All of them.
+    pub(super) packets: u16,
+    /// Those with a value.
+    pub(super) values: u16,
+    /// One says that the processes' values do not fit each other, or had no place.
+    pub(super) differ: bool,
 }
 
 /// This process's part in the barrier.
@@ -38,20 +45,35 @@ pub(in crate::device) struct Barrier {
     pub(super) stage: BarrierStage,
     /// The number of this barrier, or of the one before, is odd.
     pub(super) is_odd: bool,
-    /// By dimension: the second one of the pair has arrived.
-    pub(super) arrived: [bool; 3],
-    /// By the parity of the barrier's number, and by dimension. Another process can be a barrier ahead of this one, not two:
-    /// it leaves none that this one has not entered.
-    heard: [[Heard; 3]; 2],
+    /// By dimension: whether the second one of the pair has arrived.
+    arrived: [Heard; 3],
+    /// By the parity of the barrier's number, by dimension and circle. Another process can be a barrier ahead of this one,
+    /// not two: it leaves none that this one has not entered.
+    heard: [[[Heard; 2]; 3]; 2],
+    /// This process's value, with all that have been combined with it; empty where the barrier carries none.
+    pub(super) value: Value,
+    /// The processes' values do not fit each other: none is combined any more.
+    pub(super) differ: bool,
 }
 
 impl Barrier {
-    /// Packets of this circle that have come, in this dimension and in the barrier of this parity.
-    pub(super) fn heard(&mut self, is_odd: bool, dimension: u8, circle: Circle) -> &mut u16 {
-        let heard = &mut self.heard[usize::from(is_odd)][usize::from(dimension)];
-        match circle {
-            Circle::Group => &mut heard.group,
-            Circle::Line => &mut heard.line,
+    /// Packets of this origin that have come, in the barrier of this parity.
+    pub(super) fn heard(&self, is_odd: bool, origin: Origin) -> Heard {
+        match origin {
+            Origin::Pair(dimension) => self.arrived[usize::from(dimension)],
+            Origin::Line(dimension, circle) => {
+                self.heard[usize::from(is_odd)][usize::from(dimension)][circle as usize]
+            }
+        }
+    }
+
+    /// As [`Barrier::heard`], to be changed.
+    pub(super) fn heard_mut(&mut self, is_odd: bool, origin: Origin) -> &mut Heard {
+        match origin {
+            Origin::Pair(dimension) => &mut self.arrived[usize::from(dimension)],
+            Origin::Line(dimension, circle) => {
+                &mut self.heard[usize::from(is_odd)][usize::from(dimension)][circle as usize]
+            }
         }
     }
 
@@ -60,7 +82,10 @@ impl Barrier {
     pub(in crate::device) fn has_steps(&self) -> bool {
         !matches!(
             self.stage,
-            BarrierStage::Outside | BarrierStage::Waiting | BarrierStage::Done
+            BarrierStage::Outside
+                | BarrierStage::Waiting
+                | BarrierStage::Combining(_)
+                | BarrierStage::Done
         )
     }
 }

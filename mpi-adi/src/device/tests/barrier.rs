@@ -1,4 +1,5 @@
-//! The barrier: nobody leaves before the last one has come, on machines of every shape, whatever is deferred.
+//! The barrier: nobody leaves before the last one has come, on machines of every shape, whatever is deferred. What it
+//! carries reaches all, once each.
 
 use msg_layer::Class;
 use msg_layer::header::Header;
@@ -6,6 +7,7 @@ use net_torus::Shape;
 use oorandom::Rand32;
 
 use super::rig::Rig;
+use crate::device::barrier::{AllreduceStep, VALUE_BYTES};
 use crate::device::wire;
 
 fn machine(extents: [u16; 3], wraps: [bool; 3]) -> Rig {
@@ -31,8 +33,7 @@ fn move_one(rig: &mut Rig, random: &mut Rand32) -> Option<u8> {
 fn move_this(rig: &mut Rig, (from, at): (usize, usize)) -> u8 {
     let packet = rig.wires[from].sent_mut().remove(at);
     assert_eq!(packet.class, Class::Priority);
-    let (header, bytes) = Header::parse(&packet.body).expect("a packet");
-    assert!(bytes.is_empty());
+    let (header, _) = Header::parse(&packet.body).expect("a packet");
     let dest = rig.adis[0].shape.rank(packet.dest).expect("a node") as usize;
     rig.wires[dest].arrive(packet.class, &packet.body);
     rig.step(dest);
@@ -46,20 +47,22 @@ fn pairs(shape: Shape) -> usize {
     shape.nodes() as usize - firsts
 }
 
+const MACHINES: [[u16; 3]; 9] = [
+    [1, 1, 1],
+    [2, 1, 1],
+    [5, 1, 1],
+    [2, 2, 2],
+    [9, 2, 1],
+    [1, 4, 1],
+    [1, 1, 3],
+    [3, 4, 2],
+    [2, 3, 5],
+];
+
 #[test]
 fn nobody_leaves_before_the_last_one_has_come_and_then_everybody_does() {
     let mut random = Rand32::new(7);
-    for extents in [
-        [1, 1, 1],
-        [2, 1, 1],
-        [5, 1, 1],
-        [2, 2, 2],
-        [9, 2, 1],
-        [1, 4, 1],
-        [1, 1, 3],
-        [3, 4, 2],
-        [2, 3, 5],
-    ] {
+    for extents in MACHINES {
         for wraps in [[true; 3], [false; 3], [true, false, true]] {
             let mut rig = machine(extents, wraps);
             let nodes = rig.adis.len();
@@ -178,10 +181,188 @@ fn a_step_of_the_barrier_is_something_done() {
     assert!(!step(&mut rig) && rig.adis[0].has_barrier());
 }
 
+/// What a process gives: a bit of its own, whose sum over all tells each of them, and a number whose sum tells the order
+/// in which it was made. So many bytes of both, again and again.
+fn given(round: u32, node: usize, bytes: usize) -> Vec<u8> {
+    let number = f64::from(round + 1) / (node as f64 * 7.0 + 3.0);
+    let both = [(1_u64 << node).to_le_bytes(), number.to_le_bytes()].concat();
+    both.into_iter().cycle().take(bytes).collect()
+}
+
+/// The sums of words and numbers in turn.
+fn combined(left: &[u8], right: &[u8]) -> Vec<u8> {
+    let words = left.chunks(8).zip(right.chunks(8)).enumerate();
+    let sums = words.map(|(at, both)| {
+        let [left, right] = [both.0, both.1].map(|word| word.try_into().expect("eight bytes"));
+        match at % 2 {
+            0 => (u64::from_le_bytes(left) + u64::from_le_bytes(right)).to_le_bytes(),
+            _ => (f64::from_le_bytes(left) + f64::from_le_bytes(right)).to_le_bytes(),
+        }
+    });
+    sums.flatten().collect()
+}
+
+/// Does what the node's allreduce wants; its result, if it is over.
+fn advance(rig: &mut Rig, node: usize) -> Option<Result<Vec<u8>, ()>> {
+    let adi = &mut rig.adis[node];
+    match adi.allreduce_step() {
+        AllreduceStep::Wait => None,
+        // Some do it in the device.
+        AllreduceStep::Combine(_) if node % 3 == 1 => {
+            adi.combine_values(|left, right| right.copy_from_slice(&combined(left, right)));
+            rig.step(node);
+            None
+        }
+        AllreduceStep::Combine(count) => {
+            let values = (0..count).map(|index| adi.value(index).to_vec());
+            let value = values.reduce(|left, right| combined(&left, &right));
+            assert!(adi.value(count).is_empty());
+            adi.set_value(&value.expect("values"));
+            rig.step(node);
+            None
+        }
+        AllreduceStep::Over => Some(Ok(adi.value(0).to_vec())),
+        AllreduceStep::Differ => Some(Err(())),
+    }
+}
+
+/// How the allreduce ends at each node, all of which have entered it.
+fn all_end(rig: &mut Rig, random: &mut Rand32) -> Vec<Result<Vec<u8>, ()>> {
+    let mut ended = vec![None; rig.adis.len()];
+    for turn in 0.. {
+        if ended.iter().all(Option::is_some) {
+            break;
+        }
+        assert!(turn < 100_000, "it does not go on");
+        move_one(rig, random);
+        for (node, ended) in ended.iter_mut().enumerate() {
+            *ended = ended.take().or_else(|| advance(rig, node));
+        }
+    }
+    ended.into_iter().flatten().collect()
+}
+
+/// Allreduces of several lengths and barriers without values, one after the other, of nodes that come when they like.
+#[test]
+fn a_value_of_each_process_reaches_all_of_them_once() {
+    let mut random = Rand32::new(11);
+    const LENGTHS: [usize; 5] = [8, 0, 16, 32, 8];
+    for (extents, wraps) in MACHINES
+        .into_iter()
+        .zip([[true; 3], [false; 3]].into_iter().cycle())
+    {
+        let mut rig = machine(extents, wraps);
+        let nodes = rig.adis.len();
+        let mut entered = vec![0_usize; nodes];
+        let mut results = vec![Vec::new(); nodes];
+        for turn in 0.. {
+            if results.iter().all(|results| results.len() == LENGTHS.len()) {
+                break;
+            }
+            assert!(turn < 100_000, "it does not go on");
+            let node = random.rand_range(0..nodes as u32) as usize;
+            let round = entered[node];
+            if round == results[node].len() && round < LENGTHS.len() {
+                entered[node] += 1;
+                match LENGTHS[round] {
+                    0 => rig.adis[node].enter_barrier(),
+                    bytes => {
+                        let value = given(round as u32, node, bytes);
+                        assert!(rig.adis[node].enter_allreduce(&value));
+                    }
+                }
+                rig.step(node);
+            }
+            move_one(&mut rig, &mut random);
+            for node in 0..nodes {
+                if random.rand_range(0..2) == 0 && entered[node] > results[node].len() {
+                    results[node].extend(advance(&mut rig, node).map(|over| over.expect("equal")));
+                }
+            }
+        }
+        assert_eq!(
+            move_one(&mut rig, &mut random),
+            None,
+            "nothing is left over"
+        );
+        assert!(rig.adis.iter().all(|adi| adi.stats.layer.malformed == 0));
+        for (round, bytes) in LENGTHS.into_iter().enumerate() {
+            for node in 0..nodes {
+                let result = &results[node][round];
+                assert_eq!(result.len(), bytes);
+                assert_eq!(result, &results[0][round], "all have the same bits");
+                if bytes > 0 {
+                    let all = u64::from_le_bytes(result[..8].try_into().expect("eight bytes"));
+                    assert_eq!(all, (1 << nodes) - 1, "{extents:?}: each once");
+                }
+            }
+        }
+    }
+}
+
+/// One process is in a barrier without a value, or its value is longer: everybody leaves, and who gave a value is told.
+#[test]
+fn values_that_differ_in_length_are_told_to_all_who_gave_one() {
+    let mut random = Rand32::new(5);
+    for extents in [[2, 2, 1], [3, 1, 1], [4, 2, 1], [2, 3, 4]] {
+        let nodes = usize::from(extents.iter().product::<u16>());
+        for (other, bytes) in (0..nodes).flat_map(|node| [(node, 0), (node, 24)]) {
+            let mut rig = machine(extents, [true; 3]);
+            for node in 0..nodes {
+                match (node == other, bytes) {
+                    (true, 0) => rig.adis[node].enter_barrier(),
+                    (true, _) => assert!(rig.adis[node].enter_allreduce(&given(0, node, bytes))),
+                    (false, _) => assert!(rig.adis[node].enter_allreduce(&given(0, node, 8))),
+                }
+                rig.step(node);
+            }
+            let ended = all_end(&mut rig, &mut random);
+            for (node, ended) in ended.into_iter().enumerate() {
+                let told = Err(());
+                assert_eq!(
+                    ended, told,
+                    "{extents:?}: {node}, and {other} with {bytes} bytes"
+                );
+                assert!(rig.adis[node].has_barrier());
+            }
+            // The next one is as if nothing had been.
+            for node in 0..nodes {
+                assert!(rig.adis[node].enter_allreduce(&given(0, node, 8)));
+                rig.step(node);
+            }
+            let sum = ((1_u64 << nodes) - 1).to_le_bytes().to_vec();
+            assert_eq!(all_end(&mut rig, &mut random), vec![Ok(sum); nodes]);
+        }
+    }
+}
+
+#[test]
+fn a_value_has_a_length_that_the_barrier_can_carry() {
+    let mut rig = machine([3, 1, 1], [true; 3]);
+    assert!(!rig.adis[0].enter_allreduce(&[]));
+    assert!(!rig.adis[0].enter_allreduce(&[1; VALUE_BYTES + 1]));
+    rig.step(0);
+    assert!(rig.adis[0].has_barrier(), "it is in none");
+    // A packet with a longer one is none of this device's.
+    let header = Header {
+        handler: wire::TELL,
+        source: rig.adis[0].shape.coord(1).expect("a node"),
+        argument: 0b1000,
+        place: None,
+    };
+    let mut body = vec![0; header.bytes() + VALUE_BYTES + 1];
+    header.emit(&mut body, VALUE_BYTES + 1);
+    rig.wires[0].arrive(Class::Priority, &body);
+    rig.step(0);
+    assert_eq!(rig.adis[0].stats.layer.malformed, 1);
+}
+
 /// Whether the node `here`, in no barrier, is told something by `from` in the next one: the first of a pair by the second,
 /// the firsts of all pairs by those of their lines. Lines of three nodes have groups of one, those of four of two.
 fn is_due(shape: &Shape, (here, from): ([u8; 3], [u8; 3]), (handler, argument): (u8, u16)) -> bool {
     let extents = shape.extents();
+    // Each can say that values differ.
+    let argument = argument & !16;
     let dimension = match handler {
         wire::TELL => usize::from(argument & 3),
         _ => usize::from(argument),
@@ -211,7 +392,7 @@ fn a_packet_that_is_due_from_nobody_moves_nothing() {
     for here in 0..shape.nodes() {
         for from in 0..shape.nodes() {
             for handler in [wire::ARRIVE, wire::TELL, wire::RELEASE] {
-                for argument in 0..17 {
+                for argument in 0..33 {
                     let mut rig = Rig::of(shape, 1);
                     let nodes = (coords(here), coords(from));
                     let due = is_due(&shape, nodes, (handler, argument));

@@ -86,6 +86,7 @@ impl Rig {
                 1 << 16
             };
             let memory = Memory::allocate(bytes, nodes as usize).unwrap();
+            let memory = memory.with_values(&shape).unwrap();
             let config = Config {
                 shape,
                 rank: Rank::new(rank),

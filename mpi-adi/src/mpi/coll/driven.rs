@@ -273,8 +273,12 @@ fn within<E: Matching>(
             plans::reduce(comm, areas, element, combine, CommRank(root), ())
         }
         What::Allreduce => {
-            let size = element;
-            plans::allreduce(comm, areas, Elements { size, commute }, combine, ())
+            let elements = Elements {
+                size: element,
+                commute,
+                predefined: true,
+            };
+            plans::allreduce(comm, areas, elements, combine, ())
         }
         What::ReduceScatter => plans::reduce_scatter(comm, part, taken, element, combine, ()),
         What::Scan => plans::scan(comm, areas, element, combine, true, ()),

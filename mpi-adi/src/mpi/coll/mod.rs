@@ -5,7 +5,8 @@
 //! | barrier | of all processes: along the torus ([`crate::device::barrier`]) | none |
 //! | | of others: dissemination | log2 n, empty |
 //! | bcast | a box of the torus: along its lines, long ones by its trees; others: binomial tree | at most log2 n, or 4 for each piece |
-//! | allreduce | a box: halves of its lines, long ones round its rings; others: a reduce to rank 0, then a bcast | see `lines`, `rings` |
+//! | allreduce | of all processes, at most 32 bytes, of an operation that commutes: in the barrier's packets | none |
+//! | | a box: halves of its lines, long ones round its rings; others: a reduce to rank 0, then a bcast | see `lines`, `rings` |
 //! | reduce | binomial tree to rank 0, by segments; then to the root | log2 n a segment |
 //! | reduce_scatter | a reduce to each rank in turn | n log2 n a segment |
 //! | gather, scatter | one by one at the root | 1, and n - 1 at the root |
@@ -29,6 +30,7 @@
 //! agree                                      on the context of a communicator, without blocking
 //! slices                                     collectives over slices
 //! reduce  scan  gather  alltoall  barrier    what a call checks, and its schedule
+//! carried                                    what the packets of the network's barrier carry instead
 //! bcast  neighbours                          bcast: also the second half of an allreduce
 //! lines  trees  rings                        of boxes of the torus: short ones, long broadcasts, long allreduces
 //! running                                    keeps a schedule, and performs its steps when messages allow it
@@ -49,7 +51,8 @@
 //! Memory does not grow with the message: what a reduction computes with is two segments of
 //! [`SEGMENT_BYTES`] on the stack, or in the program's heap if it does not block, and as much for each lane of a schedule
 //! that has some (`schedule`). A reduction combines in the order of the ranks along the same tree or lines, whatever the
-//! root; a long allreduce of an operation that commutes, in a box, in an order that the box gives. So the result
+//! root; a long allreduce of an operation that commutes, in a box, in an order that the box gives, and a short one of
+//! all processes in the order of coordinates, dimension by dimension. So the result
 //! depends on the values and the communicator alone, not on timing (the advice to implementors of section 5.9.1).
 
 #[allow(unsafe_code)]
@@ -57,6 +60,7 @@ mod agree;
 mod alltoall;
 mod barrier;
 mod bcast;
+mod carried;
 #[allow(unsafe_code)]
 pub mod driven;
 mod gather;

@@ -4,6 +4,7 @@
 use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
 use crate::mpi::coll::bcast::Binomial;
+use crate::mpi::coll::carried;
 use crate::mpi::coll::lines::Halves;
 use crate::mpi::coll::rings::Rings;
 use crate::mpi::coll::run::{Combine, run_in_segments};
@@ -94,6 +95,9 @@ pub(crate) fn allreduce<E: Matching>(
     combine: &mut Combine<'_>,
 ) -> Result<(), Error> {
     same_length(data.len(), result.len())?;
+    if let Some(ended) = carried::allreduce(comm, function, (data, result), elements, combine) {
+        return ended;
+    }
     let mut schedule = Allreduce::new(Ranks::placed(comm), (data, result), elements);
     let sizes = (elements.size, data.len());
     run_side_by_side(comm, function, &mut schedule, sizes, combine)
@@ -106,6 +110,8 @@ pub(crate) struct Elements {
     pub(crate) size: usize,
     /// The operation commutes: they need not be combined in the order of the ranks.
     pub(crate) commute: bool,
+    /// The operation is no function of the program's: it can run within the device.
+    pub(crate) predefined: bool,
 }
 
 /// Combines all processes' data; each rank gets the result of its own `part`, into `result`, which may be the beginning
@@ -262,7 +268,7 @@ impl Allreduce {
     pub(super) fn new(
         ranks: Ranks,
         areas: (Area, Area),
-        Elements { size, commute }: Elements,
+        Elements { size, commute, .. }: Elements,
     ) -> Allreduce {
         let bytes = areas.0.len();
         match ranks.grid {

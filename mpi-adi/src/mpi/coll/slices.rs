@@ -17,6 +17,7 @@ fn commuting(size: usize) -> Elements {
     Elements {
         size,
         commute: true,
+        predefined: true,
     }
 }
 

@@ -188,7 +188,11 @@ pub trait CommunicatorCollectives: Communicator {
         let core = core_of(self)?;
         reduce((sendbuf, recvbuf), &op, |areas, size, combine| {
             let commute = op.is_commutative();
-            let elements = coll::Elements { size, commute };
+            let elements = coll::Elements {
+                size,
+                commute,
+                predefined: op.given().is_system(),
+            };
             coll::allreduce(core, "MPI_Allreduce", areas, elements, combine)
         })
     }

@@ -33,8 +33,8 @@ mod sealed {
 
 /// An operation of a reduction: a [`SystemOperation`] or a [`UserOperation`]. Sealed.
 pub trait Operation: sealed::Sealed {
-    /// Whether it commutes (MPI_Op_commutative, MPI-3.1 section 5.9.7). Long allreduces alone make use of it: all
-    /// others keep the order of the ranks.
+    /// Whether it commutes (MPI_Op_commutative, MPI-3.1 section 5.9.7). Long allreduces and those of few
+    /// bytes of all processes alone make use of it: all others keep the order of the ranks.
     fn is_commutative(&self) -> bool;
 
     /// What combines elements.

@@ -327,8 +327,12 @@ where
             let areas = (given.area(), taken.area());
             let plan = match reduction {
                 Reduction::ToAll => {
-                    let commute = op.is_commutative();
-                    plans::allreduce(core, areas, Elements { size, commute }, combine, ())
+                    let elements = Elements {
+                        size,
+                        commute: op.is_commutative(),
+                        predefined: meanwhile,
+                    };
+                    plans::allreduce(core, areas, elements, combine, ())
                 }
                 Reduction::Scan { inclusive } => {
                     plans::scan(core, areas, size, combine, inclusive, ())

@@ -1,0 +1,206 @@
+//! What goes along the lines of the torus in the packets of the network's own barrier ([`crate::device::barrier`]): the
+//! barrier of all processes, and their allreduces of few bytes.
+//!
+//! Neither is a schedule of messages, and neither needs any: their state is in the device, which tells without blocking
+//! how far they are.
+#![forbid(unsafe_code)]
+
+use crate::Adi;
+use crate::device::barrier::{AllreduceStep, VALUE_BYTES};
+use crate::device::kernel::{CallNote, Kernel};
+use crate::device::matching::Matching;
+use crate::device::memory::area::Area;
+use crate::device::protocol::Sound;
+use crate::mpi::call::block_on;
+use crate::mpi::coll::reduce::Elements;
+use crate::mpi::coll::run::Combine;
+use crate::mpi::coll::segments::Segment;
+use crate::mpi::comm::Communicator;
+use crate::mpi::error::{Class, Error};
+
+/// The barrier of all processes; false, and nothing done, when the communicator is not that of all, or the network does
+/// not offer it: to all of them or to none.
+pub(super) fn barrier<E: Matching>(comm: Communicator<'_, E>, function: &'static str) -> bool {
+    if !comm.is_world() {
+        return false;
+    }
+    let mut entered = false;
+    block_on(comm.env(), note(function), |adi, kernel| {
+        if !entered {
+            if !offers(adi, kernel) {
+                return Some(false);
+            }
+            adi.enter_barrier();
+            entered = true;
+        }
+        adi.leave_barrier().then_some(true)
+    })
+}
+
+/// An allreduce of all processes; `None`, and nothing done, when it is not of this kind: to none of them. `data` is as
+/// long as `result`. Fails with [`Error::Wrong`] when the processes' lengths differ.
+pub(super) fn allreduce<E: Matching>(
+    comm: Communicator<'_, E>,
+    function: &'static str,
+    (data, result): (Area, Area),
+    elements: Elements,
+    combine: &mut Combine<'_>,
+) -> Option<Result<(), Error>> {
+    let bytes = data.len();
+    let is_short = (1..=VALUE_BYTES).contains(&bytes);
+    if !(is_short && elements.commute && comm.is_world()) {
+        return None;
+    }
+    let mut call = Call {
+        areas: (data, result),
+        values: Values::new(bytes),
+        predefined: elements.predefined,
+        entered: false,
+    };
+    loop {
+        let turn = block_on(comm.env(), note(function), |adi, kernel| {
+            // Most looks find nothing to do.
+            match call.entered && adi.allreduce_waits() {
+                true => None,
+                false => call.go_on(adi, kernel, combine),
+            }
+        });
+        match turn {
+            Turn::NotOffered => return None,
+            Turn::Combine => call.values.combine(combine),
+            Turn::Over => return Some(Ok(())),
+            Turn::Differ => return Some(Err(DIFFER)),
+        }
+    }
+}
+
+/// An allreduce under way.
+struct Call {
+    areas: (Area, Area),
+    values: Values,
+    /// No function of the program's combines.
+    predefined: bool,
+    entered: bool,
+}
+
+impl Call {
+    /// As far as it can go on; `None`: it waits for others.
+    // On a stack frame of its own, which looks that find nothing to do can do without.
+    #[inline(never)]
+    fn go_on<E: Matching>(
+        &mut self,
+        adi: &mut Adi<Sound, E>,
+        kernel: &mut dyn Kernel<E>,
+        combine: &mut Combine<'_>,
+    ) -> Option<Turn> {
+        let (data, result) = self.areas;
+        if !self.entered {
+            let own = self.values.combined();
+            data.read(kernel.memory(), own);
+            if !(offers(adi, kernel) && adi.enter_allreduce(own)) {
+                return Some(Turn::NotOffered);
+            }
+            self.entered = true;
+        }
+        loop {
+            match adi.allreduce_step() {
+                AllreduceStep::Wait => return None,
+                AllreduceStep::Differ => return Some(Turn::Differ),
+                AllreduceStep::Combine(_) if self.predefined => adi.combine_values(&mut *combine),
+                // A function of the program's runs outside of the device.
+                AllreduceStep::Combine(count) => {
+                    if self.values.fetch(adi, count) {
+                        return Some(Turn::Combine);
+                    }
+                }
+                AllreduceStep::Over => {
+                    result.write(kernel.memory(), adi.value(0));
+                    return Some(Turn::Over);
+                }
+            }
+        }
+    }
+}
+
+/// How far a call is when it leaves the device.
+enum Turn {
+    NotOffered,
+    /// It has a value to combine with those before it.
+    Combine,
+    Over,
+    Differ,
+}
+
+/// Values of a pair or a circle, one after the other.
+struct Values {
+    bytes: usize,
+    /// Those that have been combined, and the one to combine them with: first the one, then the other.
+    both: [Segment<VALUE_BYTES>; 2],
+    combined: usize,
+    /// How many have been fetched.
+    fetched: usize,
+}
+
+impl Values {
+    fn new(bytes: usize) -> Values {
+        Values {
+            bytes,
+            both: [const { Segment::ZERO }; 2],
+            combined: 0,
+            fetched: 0,
+        }
+    }
+
+    fn combined(&mut self) -> &mut [u8] {
+        &mut self.both[self.combined].0[..self.bytes]
+    }
+
+    /// Fetches one of so many, to be combined with those before it. False: all are combined, and the device has the
+    /// result.
+    fn fetch<E: Matching>(&mut self, adi: &mut Adi<Sound, E>, count: usize) -> bool {
+        if self.fetched == 0 {
+            self.combined().copy_from_slice(adi.value(0));
+            self.fetched = 1;
+        }
+        if self.fetched == count {
+            adi.set_value(self.combined());
+            self.fetched = 0;
+            return false;
+        }
+        let next = &mut self.both[1 - self.combined].0[..self.bytes];
+        next.copy_from_slice(adi.value(self.fetched));
+        self.fetched += 1;
+        true
+    }
+
+    fn combine(&mut self, combine: &mut Combine<'_>) {
+        let [first, second] = &mut self.both;
+        let (left, right) = match self.combined {
+            0 => (first, second),
+            _ => (second, first),
+        };
+        combine(&left.0[..self.bytes], &mut right.0[..self.bytes]);
+        self.combined = 1 - self.combined;
+    }
+}
+
+const DIFFER: Error = Error::Wrong {
+    class: Class::Truncate,
+    what: "the processes gave different counts, or not all of them are in this collective (MPI-3.1 section 5.1)",
+};
+
+/// The network offers it; the first step of a job tells.
+fn offers<E: Matching>(adi: &mut Adi<Sound, E>, kernel: &mut dyn Kernel<E>) -> bool {
+    if !adi.has_barrier() {
+        kernel.poll(adi);
+    }
+    adi.has_barrier()
+}
+
+fn note(function: &'static str) -> CallNote {
+    CallNote {
+        function,
+        peer: None,
+        tag: None,
+    }
+}
