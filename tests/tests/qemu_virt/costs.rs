@@ -82,6 +82,8 @@ fn interrupts_cost_a_program_of_blocking_receives_next_to_nothing() {
         number_after(&ended.stdout, "blocking:")
     };
     let (with, without) = (count(&[]), count(&["--interrupts", "0"]));
+    // It is 1.0004 with QEMU 7.2, and 1.0023 with 10.0, which gives a node longer turns, so that more messages come while
+    // the others compute.
     assert!(
         with <= 1.003 * without,
         "{with} instructions, and {without} without interrupts"
