@@ -117,6 +117,129 @@ fn requests_in_a_scope_borrow_and_give_back() {
 }
 
 #[test]
+fn persistent_messages_go_round_as_often_as_they_are_started() {
+    everywhere(|universe| {
+        let world = universe.world();
+        let [right, left] = neighbours(&world);
+        let (rank, size) = (world.rank(), world.size());
+        for len in [0, 1, 40, 3000] {
+            let mut send = right.send_init_with_tag(vec![rank; len], 5);
+            let mut receive = left.receive_init_with_tag(vec![-1; len], 5);
+            for round in 1..=size {
+                mpi::request::scope(|scope| {
+                    // Left to the scope, or completed in it.
+                    let (got, gone) = (receive.start(scope), send.start(scope));
+                    if round % 2 == 0 {
+                        assert_eq!(got.wait().source_rank(), left.rank());
+                        drop(gone);
+                    }
+                });
+                let came_from = (rank - round).rem_euclid(size);
+                assert_eq!(receive.buffer(), vec![came_from; len]);
+                send.buffer_mut().copy_from_slice(receive.buffer());
+                receive.buffer_mut().fill(-1);
+            }
+            assert_eq!(send.buffer(), vec![rank; len]);
+        }
+    });
+}
+
+#[test]
+fn persistent_sends_have_all_modes_and_borrow_what_is_given() {
+    everywhere(|universe| {
+        let world = universe.world();
+        let [right, left] = neighbours(&world);
+        let mine = [world.rank() as u64; 3];
+        let mut sends = [
+            right.send_init_with_tag(&mine[..1], 0),
+            right.synchronous_send_init_with_tag(&mine[..2], 1),
+            right.ready_send_init_with_tag(&mine[..], 2),
+            world.null_process().send_init(&mine[..]),
+        ];
+        let mut got = [[u64::MAX; 3]; 4];
+        for _ in 0..3 {
+            let mut from: Vec<_> = got
+                .iter_mut()
+                .zip(0..)
+                .map(|(got, tag)| match tag {
+                    3 => world.null_process().receive_init(&mut got[..]),
+                    _ => left.receive_init_with_tag(&mut got[..], tag),
+                })
+                .collect();
+            let counts: Vec<_> = mpi::request::multiple_scope(8, |scope, all| {
+                all.start_all(scope, &mut from);
+                all.start_all(scope, &mut sends);
+                assert_eq!(all.incomplete(), 8);
+                let mut results = Vec::new();
+                all.wait_all(&mut results);
+                let received = results.iter().take(4);
+                received
+                    .map(|(_, status, _)| status.count(u64::equivalent_datatype()))
+                    .collect()
+            });
+            assert_eq!(counts, [1, 2, 3, 0]);
+            let theirs = left.rank() as u64;
+            for (got, len) in got.iter_mut().zip([1, 2, 3, 0]) {
+                assert_eq!(got[..len], vec![theirs; len]);
+                assert_eq!(got[len..], vec![u64::MAX; 3 - len]);
+                *got = [u64::MAX; 3];
+            }
+        }
+    });
+}
+
+#[test]
+fn a_persistent_receive_goes_on_after_an_error() {
+    everywhere(|universe| {
+        let world = universe.world();
+        let this = world.this_process();
+        let mut receive = world.any_process().receive_init(Box::new([0u16; 3]));
+        for (data, is_truncated) in [(&[9u16; 50][..], true), (&[8u16; 3], false)] {
+            mpi::request::scope(|scope| {
+                let request = receive.start(scope);
+                let send = this.immediate_send_with_tag(scope, data, 4);
+                let result = request.try_wait();
+                assert_eq!(
+                    matches!(result, Err(Error::Truncated { room: 6, .. })),
+                    is_truncated
+                );
+                assert_eq!(result.is_ok(), !is_truncated);
+                send.wait();
+            });
+            assert_eq!(receive.buffer()[..], data[..3]);
+        }
+        // Started and taken back.
+        mpi::request::scope(|scope| {
+            let request = receive.start(scope);
+            request.cancel();
+            assert!(request.wait().is_cancelled());
+        });
+    });
+}
+
+#[test]
+fn a_persistent_send_by_way_of_the_attached_buffer_is_complete_at_once() {
+    let cluster = Cluster::new([2, 1, 1]).mpi_memory(32);
+    let job: Statuses = cluster.run(|node| {
+        as_program(node, || {
+            let mut universe = mpi::initialize().expect("once");
+            universe.set_buffer_size(4096);
+            let world = universe.world();
+            let [right, left] = neighbours(&world);
+            let mut send = right.buffered_send_init(Box::new(0u32));
+            for round in 0..3 {
+                *send.buffer_mut() = round;
+                mpi::request::scope(|scope| assert!(send.start(scope).is_complete()));
+            }
+            let got = [(); 3].map(|()| left.receive::<u32>().0);
+            assert_eq!(got, [0, 1, 2]);
+            0
+        })
+    });
+    assert_eq!(job, Ok(vec![0; 2]));
+}
+
+#[test]
 fn a_receive_in_a_scope_can_be_taken_back() {
     everywhere(|universe| {
         let world = universe.world();
