@@ -9,9 +9,10 @@ use midplane_tests::rust::as_program;
 use midplane_tests::timed::Costs;
 use midplane_tests::{Cluster, Failure, Node, Statuses};
 use mpi::collective::{SystemOperation, UserOperation};
+use mpi::datatype::{Partition, PartitionMut};
 use mpi::environment::Universe;
 use mpi::point_to_point::send_receive_into_with_tags;
-use mpi::topology::Process;
+use mpi::topology::{IntoTopology, Process, Topology, dims_create};
 use mpi::traits::*;
 use mpi::{Error, Rank, Tag};
 
@@ -113,6 +114,129 @@ fn requests_in_a_scope_borrow_and_give_back() {
             assert!(rest.iter().all(|x| *x == 0));
         }
     });
+}
+
+#[test]
+fn persistent_messages_go_round_as_often_as_they_are_started() {
+    everywhere(|universe| {
+        let world = universe.world();
+        let [right, left] = neighbours(&world);
+        let (rank, size) = (world.rank(), world.size());
+        for len in [0, 1, 40, 3000] {
+            let mut send = right.send_init_with_tag(vec![rank; len], 5);
+            let mut receive = left.receive_init_with_tag(vec![-1; len], 5);
+            for round in 1..=size {
+                mpi::request::scope(|scope| {
+                    // Left to the scope, or completed in it.
+                    let (got, gone) = (receive.start(scope), send.start(scope));
+                    if round % 2 == 0 {
+                        assert_eq!(got.wait().source_rank(), left.rank());
+                        drop(gone);
+                    }
+                });
+                let came_from = (rank - round).rem_euclid(size);
+                assert_eq!(receive.buffer(), vec![came_from; len]);
+                send.buffer_mut().copy_from_slice(receive.buffer());
+                receive.buffer_mut().fill(-1);
+            }
+            assert_eq!(send.buffer(), vec![rank; len]);
+        }
+    });
+}
+
+#[test]
+fn persistent_sends_have_all_modes_and_borrow_what_is_given() {
+    everywhere(|universe| {
+        let world = universe.world();
+        let [right, left] = neighbours(&world);
+        let mine = [world.rank() as u64; 3];
+        let mut sends = [
+            right.send_init_with_tag(&mine[..1], 0),
+            right.synchronous_send_init_with_tag(&mine[..2], 1),
+            right.ready_send_init_with_tag(&mine[..], 2),
+            world.null_process().send_init(&mine[..]),
+        ];
+        let mut got = [[u64::MAX; 3]; 4];
+        for _ in 0..3 {
+            let mut from: Vec<_> = got
+                .iter_mut()
+                .zip(0..)
+                .map(|(got, tag)| match tag {
+                    3 => world.null_process().receive_init(&mut got[..]),
+                    _ => left.receive_init_with_tag(&mut got[..], tag),
+                })
+                .collect();
+            let counts: Vec<_> = mpi::request::multiple_scope(8, |scope, all| {
+                all.start_all(scope, &mut from);
+                all.start_all(scope, &mut sends);
+                assert_eq!(all.incomplete(), 8);
+                let mut results = Vec::new();
+                all.wait_all(&mut results);
+                let received = results.iter().take(4);
+                received
+                    .map(|(_, status, _)| status.count(u64::equivalent_datatype()))
+                    .collect()
+            });
+            assert_eq!(counts, [1, 2, 3, 0]);
+            let theirs = left.rank() as u64;
+            for (got, len) in got.iter_mut().zip([1, 2, 3, 0]) {
+                assert_eq!(got[..len], vec![theirs; len]);
+                assert_eq!(got[len..], vec![u64::MAX; 3 - len]);
+                *got = [u64::MAX; 3];
+            }
+        }
+    });
+}
+
+#[test]
+fn a_persistent_receive_goes_on_after_an_error() {
+    everywhere(|universe| {
+        let world = universe.world();
+        let this = world.this_process();
+        let mut receive = world.any_process().receive_init(Box::new([0u16; 3]));
+        for (data, is_truncated) in [(&[9u16; 50][..], true), (&[8u16; 3], false)] {
+            mpi::request::scope(|scope| {
+                let request = receive.start(scope);
+                let send = this.immediate_send_with_tag(scope, data, 4);
+                let result = request.try_wait();
+                assert_eq!(
+                    matches!(result, Err(Error::Truncated { room: 6, .. })),
+                    is_truncated
+                );
+                assert_eq!(result.is_ok(), !is_truncated);
+                send.wait();
+            });
+            assert_eq!(receive.buffer()[..], data[..3]);
+        }
+        // Started and taken back.
+        mpi::request::scope(|scope| {
+            let request = receive.start(scope);
+            request.cancel();
+            assert!(request.wait().is_cancelled());
+        });
+    });
+}
+
+#[test]
+fn a_persistent_send_by_way_of_the_attached_buffer_is_complete_at_once() {
+    let cluster = Cluster::new([2, 1, 1]).mpi_memory(32);
+    let job: Statuses = cluster.run(|node| {
+        as_program(node, || {
+            let mut universe = mpi::initialize().expect("once");
+            universe.set_buffer_size(4096);
+            let world = universe.world();
+            let [right, left] = neighbours(&world);
+            let mut send = right.buffered_send_init(Box::new(0u32));
+            for round in 0..3 {
+                *send.buffer_mut() = round;
+                mpi::request::scope(|scope| assert!(send.start(scope).is_complete()));
+            }
+            let got = [(); 3].map(|()| left.receive::<u32>().0);
+            assert_eq!(got, [0, 1, 2]);
+            0
+        })
+    });
+    assert_eq!(job, Ok(vec![0; 2]));
 }
 
 #[test]
@@ -333,6 +457,192 @@ fn collectives_agree_with_the_obvious_computation() {
             }
             assert_eq!(part, mine);
         }
+    });
+}
+
+/// What process `from` gives in part `part`, `len` values.
+fn given(from: Rank, part: usize, len: usize) -> Vec<u64> {
+    (0..len).map(|i| value(from, part * 100 + i)).collect()
+}
+
+/// Of the calls on neighbours those that block and those that do not, in equal and in unequal parts: what each of `from`
+/// gives to all, and, of its part with the second number, what it gives to this process.
+fn talk_with_neighbours(
+    comm: &impl NeighborCollectives,
+    destinations: usize,
+    from: &[Option<(Rank, usize)>],
+) {
+    let none = |len: usize| vec![7u64; len];
+    let expected = |part: &dyn Fn(usize) -> usize, len: usize| -> Vec<u64> {
+        let parts = from.iter().map(|source| match source {
+            Some((source, number)) => given(*source, part(*number), len),
+            None => none(len),
+        });
+        parts.collect::<Vec<_>>().concat()
+    };
+    for len in [0, 1, 40, 700] {
+        let mine = given(comm.rank(), 0, len);
+        let parts: Vec<u64> = (0..destinations)
+            .flat_map(|part| given(comm.rank(), part, len))
+            .collect();
+        let places = len * from.len();
+        let (mut all, mut each) = (none(places), none(places));
+        comm.neighbor_all_gather_into(&mine, &mut all);
+        comm.neighbor_all_to_all_into(&parts, &mut each);
+        assert_eq!(all, expected(&|_| 0, len));
+        assert_eq!(each, expected(&|part| part, len));
+        let (mut later, mut after) = (none(places), none(places));
+        mpi::request::scope(|scope| {
+            let second = comm.immediate_neighbor_all_to_all_into(scope, &parts, &mut after);
+            let first = comm.immediate_neighbor_all_gather_into(scope, &mine, &mut later);
+            second.wait();
+            drop(first);
+        });
+        assert_eq!((later, after), (all, each));
+
+        // In listed parts, one place apart, and the last one first.
+        let listed = |count: usize| {
+            let displs = (0..count).rev().map(|at| (at * (len + 1)) as i32);
+            (vec![len as i32; count], displs.collect::<Vec<_>>())
+        };
+        let spread = |parts: &[u64], count: usize| {
+            let mut spread = none(count * (len + 1));
+            for (at, begin) in listed(count).1.into_iter().enumerate() {
+                spread[begin as usize..][..len].copy_from_slice(&parts[at * len..][..len]);
+            }
+            spread
+        };
+        let (counts, begins) = listed(destinations);
+        let parts = spread(&parts, destinations);
+        let parts = Partition::new(&parts[..], counts, begins);
+        let [mut all, mut each, mut later, mut after] =
+            [(); 4].map(|()| none(from.len() * (len + 1)));
+        let into = |buffer| {
+            let (counts, displs) = listed(from.len());
+            PartitionMut::new(buffer, counts, displs)
+        };
+        comm.neighbor_all_gather_varcount_into(&mine, &mut into(&mut all[..]));
+        comm.neighbor_all_to_all_varcount_into(&parts, &mut into(&mut each[..]));
+        let (mut to_first, mut to_second) = (into(&mut later[..]), into(&mut after[..]));
+        mpi::request::scope(|scope| {
+            comm.immediate_neighbor_all_gather_varcount_into(scope, &mine, &mut to_first)
+                .wait();
+            comm.immediate_neighbor_all_to_all_varcount_into(scope, &parts, &mut to_second)
+                .wait();
+        });
+        assert_eq!(all, spread(&expected(&|_| 0, len), from.len()));
+        assert_eq!(each, spread(&expected(&|part| part, len), from.len()));
+        assert_eq!((later, after), (all, each));
+    }
+}
+
+#[test]
+fn neighbours_in_a_grid_get_what_is_theirs() {
+    everywhere(|universe| {
+        let world = universe.world();
+        let mut dims = [0; 2];
+        dims_create(world.size(), &mut dims).expect("extents");
+        for (periods, reorder) in [([true, false], false), ([true, true], true)] {
+            let grid = world.create_cartesian_communicator(&dims, &periods, reorder);
+            let grid = grid.expect("as many places as processes");
+            let neighbours = (0..2).flat_map(|dimension| {
+                let (below, above) = grid.shift(dimension, 1);
+                // What comes from below has been given upwards.
+                let part = 2 * dimension as usize;
+                [
+                    below.map(|rank| (rank, part + 1)),
+                    above.map(|rank| (rank, part)),
+                ]
+            });
+            talk_with_neighbours(&grid, 4, &neighbours.collect::<Vec<_>>());
+        }
+    });
+}
+
+#[test]
+fn neighbours_in_a_graph_are_those_that_were_given() {
+    everywhere(|universe| {
+        let world = universe.world();
+        let (rank, size) = (world.rank(), world.size());
+        // To the right, and to process 0, which gets from all.
+        let (right, left) = ((rank + 1) % size, (rank + size - 1) % size);
+        let mut sources = vec![left];
+        if rank == 0 {
+            sources.extend(0..size);
+        }
+        let graph = world.create_distributed_graph_adjacent(&sources, &[right, 0]);
+        assert!(graph.sources().eq(sources.iter().copied()));
+        assert!(graph.destinations().eq([right, 0]));
+        let numbered = |sources: &mut dyn Iterator<Item = Rank>| {
+            let mut seen = vec![0; size as usize];
+            // Of two edges from one process the one that it gave first comes first.
+            let mut next = |source: Rank| {
+                let both = (source + 1) % size == rank && rank == 0;
+                let is_first = seen[source as usize] == 0;
+                seen[source as usize] += 1;
+                match (both, rank) {
+                    (true, _) => usize::from(!is_first),
+                    (false, 0) => 1,
+                    (false, _) => 0,
+                }
+            };
+            sources
+                .map(|source| Some((source, next(source))))
+                .collect::<Vec<_>>()
+        };
+        talk_with_neighbours(&graph, 2, &numbered(&mut graph.sources()));
+
+        // The same edges, given by the processes at the left of those that they are from.
+        let beyond = (right + 1) % size;
+        let graph = world.create_distributed_graph(&[(right, beyond), (right, 0)]);
+        assert!(graph.destinations().eq([right, 0]));
+        let mut known: Vec<Rank> = graph.sources().collect();
+        known.sort();
+        sources.sort();
+        assert_eq!(known, sources);
+        talk_with_neighbours(&graph, 2, &numbered(&mut graph.sources()));
+
+        let twin = graph.duplicate();
+        assert_eq!(twin.topology(), Topology::DistributedGraph);
+        let IntoTopology::DistributedGraph(twin) = twin.into_topology() else {
+            panic!("a duplicate has the same topology");
+        };
+        assert!(twin.sources().eq(graph.sources()));
+        drop(graph);
+        talk_with_neighbours(&twin, 2, &numbered(&mut twin.sources()));
+    });
+}
+
+#[test]
+fn buffers_without_a_part_for_each_neighbour_are_refused() {
+    everywhere(|universe| {
+        let world = universe.world();
+        let alone = world.create_distributed_graph(&[]);
+        alone.neighbor_all_gather_into(&5u32, &mut [0u32; 0][..]);
+        alone.neighbor_all_to_all_into(&[0u32; 0][..], &mut [0u32; 0][..]);
+        let lengths = |expected, given| Err(Error::Lengths { expected, given });
+        let mut some = [1u32; 3];
+        let none = &mut [0u32; 0][..];
+        assert_eq!(
+            alone.try_neighbor_all_gather_into(&5u32, &mut some[..]),
+            lengths(0, 12)
+        );
+        assert_eq!(
+            alone.try_neighbor_all_to_all_into(&some[..], none),
+            lengths(0, 12)
+        );
+        let ring = world.create_cartesian_communicator(&[world.size()], &[true], false);
+        let ring = ring.expect("as many places as processes");
+        assert_eq!(
+            ring.try_neighbor_all_gather_into(&5u32, &mut some[..]),
+            lengths(16, 12)
+        );
+        assert_eq!(some, [1; 3]);
+        let shorter = ring.try_neighbor_all_gather_into(&[5u64; 2][..], &mut [0u64; 2][..]);
+        assert!(
+            matches!(shorter, Err(Error::CountsDiffer { expected: 8, .. })),
+            "{shorter:?}"
+        );
     });
 }
 

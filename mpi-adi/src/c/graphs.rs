@@ -305,14 +305,12 @@ fn make(
     parent: c_int,
     own: Result<Neighbourhood, Error>,
 ) -> Result<c_int, Error> {
-    let mut given = Some(own);
-    let mut own = None;
-    let made = comm.make_duplicate(function, &mut |context| {
-        own = given.take().transpose()?.or(own.take());
+    let mut ready = |context| {
         kept::reserve()?;
         prepare(context)
-    })?;
-    kept::attach(made.context(), own.map(Topology::Distributed));
+    };
+    let (made, topology) = comm.make_distributed(function, &mut ready, own)?;
+    kept::attach(made.context(), topology);
     enter(comm.env, made, parent)
 }
 

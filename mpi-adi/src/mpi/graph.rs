@@ -84,6 +84,16 @@ pub(crate) struct Neighbourhood {
 }
 
 impl Neighbourhood {
+    /// The ranks of those whose edges come here.
+    pub fn sources(&self) -> impl ExactSizeIterator<Item = i32> {
+        self.sources.iter().map(|[rank, _]| *rank)
+    }
+
+    /// The ranks of those to whom edges go.
+    pub fn destinations(&self) -> impl ExactSizeIterator<Item = i32> {
+        self.destinations.iter().map(|[rank, _]| *rank)
+    }
+
     /// A copy. Fails with [`Error::NoRoom`].
     pub fn copied(&self) -> Result<Neighbourhood, Error> {
         Ok(Neighbourhood {

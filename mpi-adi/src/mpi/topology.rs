@@ -8,10 +8,11 @@ use alloc::vec::Vec;
 
 use crate::device::envelope::Rank;
 use crate::device::matching::Matching;
+use crate::device::memory::area::Area;
 use crate::mpi::cart::Grid;
 use crate::mpi::coll::room;
 use crate::mpi::comm::{CommRank, Communicator, shape};
-use crate::mpi::error::Error;
+use crate::mpi::error::{Class, Error};
 use crate::mpi::graph::{Graph, Neighbourhood};
 use crate::mpi::placement::Placement;
 use crate::mpi::split::{Made, Ready};
@@ -32,6 +33,98 @@ impl Topology {
             Topology::Graph(graph) => Topology::Graph(graph.copied()?),
             Topology::Distributed(own) => Topology::Distributed(own.copied()?),
         })
+    }
+}
+
+/// The neighbours of a process in a topology, in the order of their blocks (section 7.6).
+pub(crate) struct Neighbours {
+    /// Whose blocks come here; `None`: none, and the place is left alone.
+    pub sources: Vec<Option<CommRank>>,
+    /// To whom blocks go.
+    pub destinations: Vec<Option<CommRank>>,
+    /// What goes down a dimension comes from above, also where one process is on both sides: of each pair of blocks
+    /// that come, the second one is matched before the first.
+    in_pairs: bool,
+}
+
+/// With whom, and where its bytes are.
+type Message = (CommRank, Area);
+
+impl Neighbours {
+    /// Those of the process with this rank in the topology of its communicator. Fails with [`Error::Wrong`] where that
+    /// has none, and with [`Error::NoRoom`].
+    pub fn of(rank: CommRank, topology: Option<&Topology>) -> Result<Neighbours, Error> {
+        match topology {
+            Some(Topology::Cartesian(grid)) => Neighbours::on_grid(grid, rank),
+            Some(Topology::Graph(graph)) => {
+                let list = graph.neighbours(rank).iter().copied();
+                Neighbours::listed(list.clone(), list)
+            }
+            Some(Topology::Distributed(own)) => {
+                Neighbours::listed(own.sources(), own.destinations())
+            }
+            None => Err(Error::Wrong {
+                class: Class::Topology,
+                what: "the communicator has no topology; MPI_Cart_create and MPI_Dist_graph_create make some that have",
+            }),
+        }
+    }
+
+    fn on_grid(grid: &Grid, rank: CommRank) -> Result<Neighbours, Error> {
+        let dimensions = grid.dimensions().len();
+        let (mut sources, mut destinations) = (room(2 * dimensions)?, room(2 * dimensions)?);
+        for dimension in 0..dimensions {
+            for steps in [-1, 1] {
+                let rank = grid.neighbour(rank.0, dimension, steps);
+                sources.push(rank.map(CommRank));
+                destinations.push(rank.map(CommRank));
+            }
+        }
+        Ok(Neighbours {
+            sources,
+            destinations,
+            in_pairs: true,
+        })
+    }
+
+    /// Those with these ranks, which there are.
+    fn listed(
+        sources: impl ExactSizeIterator<Item = i32>,
+        destinations: impl ExactSizeIterator<Item = i32>,
+    ) -> Result<Neighbours, Error> {
+        let some = |rank| Some(CommRank(rank as u32));
+        let mut from = room(sources.len())?;
+        from.extend(sources.map(some));
+        let mut to = room(destinations.len())?;
+        to.extend(destinations.map(some));
+        Ok(Neighbours {
+            sources: from,
+            destinations: to,
+            in_pairs: false,
+        })
+    }
+
+    /// What comes and what goes: `part` says what goes to each destination, `place` where what comes from each source
+    /// goes, both by their numbers in their lists. Fails with [`Error::NoRoom`].
+    pub fn messages(
+        &self,
+        part: impl Fn(CommRank) -> Area,
+        place: impl Fn(CommRank) -> Area,
+    ) -> Result<(Vec<Message>, Vec<Message>), Error> {
+        let mut from = room(self.sources.len())?;
+        for at in 0..self.sources.len() {
+            let at = if self.in_pairs { at ^ 1 } else { at };
+            if let Some(source) = self.sources[at] {
+                from.push((source, place(CommRank(at as u32))));
+            }
+        }
+        let mut to = room(self.destinations.len())?;
+        for (at, destination) in (0..).zip(&self.destinations) {
+            if let Some(destination) = *destination {
+                to.push((destination, part(CommRank(at))));
+            }
+        }
+        Ok((from, to))
     }
 }
 
@@ -100,6 +193,24 @@ impl<E: Matching> Communicator<'_, E> {
         let membership = self.membership();
         let at = |rank| Some(membership.to_world(CommRank(rank)));
         self.make_of(function, ready, collected(count, at))
+    }
+
+    /// The communicator of the same processes in which this one has these neighbours, with that topology. Blocks until
+    /// all processes have called it. Fails as [`Communicator::duplicate`]; where this process has been `given` an error,
+    /// with that one here, and at all others with one of theirs.
+    pub(crate) fn make_distributed(
+        self,
+        function: &'static str,
+        ready: Ready<'_>,
+        given: Result<Neighbourhood, Error>,
+    ) -> Result<(Made, Option<Topology>), Error> {
+        let mut given = Some(given);
+        let mut own = None;
+        let made = self.make_duplicate(function, &mut |context| {
+            own = given.take().transpose()?.or(own.take());
+            ready(context)
+        })?;
+        Ok((made, own.map(Topology::Distributed)))
     }
 
     /// The communicator of those with whom this process is in a part of the grid that the communicator's processes are

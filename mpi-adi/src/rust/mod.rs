@@ -30,7 +30,7 @@
 //!
 //! ```text
 //! collective     point_to_point     what communicators, processes and roots do
-//! topology                          communicators, groups, grids
+//! topology                          communicators, groups, grids, graphs
 //! window                            one-sided communication: windows, epochs, operations
 //! request                           scopes, requests, what is under way
 //! datatype                          buffers, datatypes, views

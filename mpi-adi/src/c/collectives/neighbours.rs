@@ -12,100 +12,16 @@ use crate::c::datatypes::Elements;
 use crate::c::inter_calls::{Given, GivenV};
 use crate::c::kept;
 use crate::device::memory::area::Area;
-use crate::mpi::cart::Grid;
-use crate::mpi::coll::{self, Plan, plans};
+use crate::mpi::coll::{Plan, plans};
 use crate::mpi::comm::{CommRank, Communicator};
-use crate::mpi::error::{Class, Error};
-use crate::mpi::topology::Topology;
+use crate::mpi::error::Error;
+use crate::mpi::topology::Neighbours;
 
-/// The neighbours of this process in the topology of its communicator, in the order of their blocks (section 7.6).
-struct Neighbours {
-    /// Whose blocks come here; `None`: none, and the place is left alone.
-    sources: Vec<Option<CommRank>>,
-    /// To whom blocks go.
-    destinations: Vec<Option<CommRank>>,
-    /// What goes down a dimension comes from above, also where one process is on both sides: of each pair of blocks
-    /// that come, the second one is matched before the first.
-    in_pairs: bool,
-}
-
-/// Fails with [`Error::Wrong`] or [`Error::NoRoom`].
+/// The neighbours of this process in the topology of its communicator. Fails with [`Error::Wrong`] or [`Error::NoRoom`].
 fn neighbours(comm: &Communicator<'_>) -> Result<Neighbours, Error> {
-    kept::with_topology(comm.membership().context, |topology| match topology {
-        Some(Topology::Cartesian(grid)) => on_grid(grid, comm.rank()),
-        Some(Topology::Graph(graph)) => {
-            let list = graph.neighbours(comm.own_rank());
-            Ok(Neighbours {
-                sources: ranks(list.iter())?,
-                destinations: ranks(list.iter())?,
-                in_pairs: false,
-            })
-        }
-        Some(Topology::Distributed(own)) => Ok(Neighbours {
-            sources: ranks(own.sources.iter().map(|[rank, _]| rank))?,
-            destinations: ranks(own.destinations.iter().map(|[rank, _]| rank))?,
-            in_pairs: false,
-        }),
-        None => Err(Error::Wrong {
-            class: Class::Topology,
-            what: "the communicator has no topology; MPI_Cart_create and MPI_Dist_graph_create make some that have",
-        }),
+    kept::with_topology(comm.membership().context, |topology| {
+        Neighbours::of(comm.own_rank(), topology)
     })
-}
-
-fn on_grid(grid: &Grid, rank: u32) -> Result<Neighbours, Error> {
-    let dimensions = grid.dimensions().len();
-    let (mut sources, mut destinations) =
-        (coll::room(2 * dimensions)?, coll::room(2 * dimensions)?);
-    for dimension in 0..dimensions {
-        for steps in [-1, 1] {
-            let rank = grid.neighbour(rank, dimension, steps);
-            sources.push(rank.map(CommRank));
-            destinations.push(rank.map(CommRank));
-        }
-    }
-    Ok(Neighbours {
-        sources,
-        destinations,
-        in_pairs: true,
-    })
-}
-
-/// A list of ranks that there are.
-fn ranks<'a>(
-    list: impl ExactSizeIterator<Item = &'a c_int>,
-) -> Result<Vec<Option<CommRank>>, Error> {
-    let mut ranks = coll::room(list.len())?;
-    ranks.extend(list.map(|rank| Some(CommRank(*rank as u32))));
-    Ok(ranks)
-}
-
-/// With whom, and where its bytes are.
-type Message = (CommRank, Area);
-
-impl Neighbours {
-    /// What comes and what goes: `part` says what goes to each destination, `place` where what comes from each source
-    /// goes, both by their numbers in their lists. Fails with [`Error::NoRoom`].
-    fn messages(
-        &self,
-        part: impl Fn(CommRank) -> Area,
-        place: impl Fn(CommRank) -> Area,
-    ) -> Result<(Vec<Message>, Vec<Message>), Error> {
-        let mut from = coll::room(self.sources.len())?;
-        for at in 0..self.sources.len() {
-            let at = if self.in_pairs { at ^ 1 } else { at };
-            if let Some(source) = self.sources[at] {
-                from.push((source, place(CommRank(at as u32))));
-            }
-        }
-        let mut to = coll::room(self.destinations.len())?;
-        for (at, destination) in (0..).zip(&self.destinations) {
-            if let Some(destination) = *destination {
-                to.push((destination, part(CommRank(at))));
-            }
-        }
-        Ok((from, to))
-    }
 }
 
 /// Blocks of datatypes of their own: address, counts, displacements in bytes and datatypes.

@@ -15,7 +15,7 @@ use crate::rust::request::{Request, Scope};
 use crate::rust::topology::{Communicator, SimpleCommunicator};
 
 #[track_caller]
-fn or_fatal<C: Communicator + ?Sized, R>(
+pub(super) fn or_fatal<C: Communicator + ?Sized, R>(
     of: &C,
     function: &'static str,
     result: Result<R, Error>,
@@ -379,7 +379,9 @@ pub trait CommunicatorCollectives: Communicator {
     }
 }
 
-fn record<C: Communicator + ?Sized>(of: &C) -> &alloc::rc::Rc<crate::rust::topology::Record> {
+pub(super) fn record<C: Communicator + ?Sized>(
+    of: &C,
+) -> &alloc::rc::Rc<crate::rust::topology::Record> {
     let SimpleCommunicator { record } = of.as_simple();
     record
 }

@@ -37,6 +37,7 @@
 //! [`Error::NoRoom`]: crate::Error::NoRoom
 
 mod communicator;
+mod neighbours;
 #[allow(unsafe_code)]
 mod operation;
 mod root;
@@ -44,6 +45,7 @@ mod root;
 mod started;
 
 pub use communicator::CommunicatorCollectives;
+pub use neighbours::NeighborCollectives;
 pub use operation::{Operation, SystemOperation, UserOperation, reduce_local_into};
 pub use root::Root;
 
@@ -52,13 +54,16 @@ use crate::mpi::error::Error;
 
 /// The traits of this module.
 pub mod traits {
-    pub use super::{CommunicatorCollectives, Operation, Root};
+    pub use super::{CommunicatorCollectives, NeighborCollectives, Operation, Root};
 }
 
 /// Bytes of each of so many equal parts of a buffer of so many bytes and elements. Fails with [`Error::Lengths`] when it
 /// does not have as many whole elements for each.
 fn each(bytes: usize, element: usize, ranks: usize) -> Result<usize, Error> {
     let elements = bytes / element.max(1);
+    if ranks == 0 {
+        return same_length(0, bytes).map(|()| 0);
+    }
     match elements.is_multiple_of(ranks) {
         true => Ok(bytes / ranks),
         false => Err(Error::Lengths {

@@ -18,10 +18,10 @@ use crate::rust::topology::Record;
 /// What a collective has: what this process gives, and where its result goes.
 pub(super) struct Loans(Loan, Loan);
 
-/// Starts a collective that `plan` makes, with what is lent to it, and whose request has the buffer `data`.
+/// As [`try_start`]; an error ends the job.
 ///
 /// # Safety
-/// The loans are of buffers that are borrowed for `'a`, and so is what the plan borrows.
+/// As there.
 unsafe fn start<'a, D: ?Sized, Sc: Scope<'a>>(
     record: &Rc<Record>,
     function: &'static str,
@@ -29,6 +29,22 @@ unsafe fn start<'a, D: ?Sized, Sc: Scope<'a>>(
     data: *const D,
     plan: impl FnOnce(Communicator<'_>) -> Result<(Plan, Loans), Error>,
 ) -> Request<'a, D, Sc> {
+    // SAFETY: the caller's promise.
+    let request = unsafe { try_start(record, function, scope, data, plan) };
+    record.here.or_fatal(function, request)
+}
+
+/// Starts a collective that `plan` makes, with what is lent to it, and whose request has the buffer `data`.
+///
+/// # Safety
+/// The loans are of buffers that are borrowed for `'a`, and so is what the plan borrows.
+unsafe fn try_start<'a, D: ?Sized, Sc: Scope<'a>>(
+    record: &Rc<Record>,
+    function: &'static str,
+    scope: Sc,
+    data: *const D,
+    plan: impl FnOnce(Communicator<'_>) -> Result<(Plan, Loans), Error>,
+) -> Result<Request<'a, D, Sc>, Error> {
     let start = || {
         let (plan, Loans(given, taken)) = plan(record.core()?)?;
         let place = under_way::start(record, function, plan)?;
@@ -38,8 +54,7 @@ unsafe fn start<'a, D: ?Sized, Sc: Scope<'a>>(
         })
     };
     // SAFETY: the caller's promise.
-    let request = unsafe { Request::start(scope, data, start) };
-    record.here.or_fatal(function, request)
+    unsafe { Request::start(scope, data, start) }
 }
 
 pub(super) fn barrier(record: &Rc<Record>) -> Request<'static, ()> {
@@ -124,54 +139,55 @@ where
     }
 }
 
-/// What each rank's part of the results is.
-type Places = (Loan, Vec<Area>);
+/// A buffer that is lent, and the parts of it.
+pub(super) type Places = (Loan, Vec<Area>);
 
 fn of(areas: Vec<Area>) -> impl Fn(CommRank) -> Area + Send + 'static {
     move |rank| areas[rank.0 as usize]
 }
 
-/// Equal parts of a buffer that is written.
+/// So many equal parts of a buffer that is written.
 ///
 /// # Safety
 /// As for [`Loan::writing`].
-unsafe fn equal_places<R: BufferMut + ?Sized>(
-    core: Communicator<'_>,
+pub(super) unsafe fn equal_places<R: BufferMut + ?Sized>(
+    many: usize,
     buffer: &mut R,
 ) -> Result<Places, Error> {
     let size = kind_of(&buffer.as_datatype()).size();
     // SAFETY: the caller's promise.
     let loan = unsafe { Loan::writing(buffer) }?;
-    let areas = equal(core, loan.area(), size)?;
+    let areas = equal(many, loan.area(), size)?;
     Ok((loan, areas))
 }
 
-fn equal(core: Communicator<'_>, whole: Area, element: usize) -> Result<Vec<Area>, Error> {
-    let bytes = each(whole.len(), element, core.size() as usize)?;
-    let mut areas = crate::mpi::coll::room(core.size() as usize)?;
-    areas.extend((0..core.size()).map(|rank| part(whole, rank, bytes)));
+fn equal(many: usize, whole: Area, element: usize) -> Result<Vec<Area>, Error> {
+    let bytes = each(whole.len(), element, many)?;
+    let mut areas = crate::mpi::coll::room(many)?;
+    areas.extend((0..many as u32).map(|number| part(whole, number, bytes)));
     Ok(areas)
 }
 
-/// What lends a buffer that is read, and one that is written.
-type Lend<S> = unsafe fn(Communicator<'_>, &S) -> Result<Places, Error>;
-type LendMut<R> = unsafe fn(Communicator<'_>, &mut R) -> Result<Places, Error>;
+/// What lends a buffer that is read, and one that is written, in so many parts.
+pub(super) type Lend<S> = unsafe fn(usize, &S) -> Result<Places, Error>;
+pub(super) type LendMut<R> = unsafe fn(usize, &mut R) -> Result<Places, Error>;
 
-/// Both a buffer that is given and one that is taken into; `plan` makes the plan of their areas and parts.
-fn exchange<'a, S: ?Sized, R: ?Sized, Sc: Scope<'a>>(
+/// Both a buffer that is given and one that is taken into, in so many parts; `plan` makes the plan of their areas and
+/// parts.
+pub(super) fn exchange<'a, S: ?Sized, R: ?Sized, Sc: Scope<'a>>(
     record: &Rc<Record>,
     function: &'static str,
     scope: Sc,
-    (sendbuf, lend): (&'a S, Lend<S>),
-    (recvbuf, lend_mut): (&'a mut R, LendMut<R>),
+    (sendbuf, lend, gives): (&'a S, Lend<S>, usize),
+    (recvbuf, lend_mut, takes): (&'a mut R, LendMut<R>, usize),
     plan: impl FnOnce(Communicator<'_>, (Area, Vec<Area>), (Area, Vec<Area>)) -> Result<Plan, Error>,
-) -> Request<'a, R, Sc> {
+) -> Result<Request<'a, R, Sc>, Error> {
     let data = core::ptr::from_mut(recvbuf);
     // SAFETY: both are borrowed for `'a`, the second exclusively.
     unsafe {
-        start(record, function, scope, data, |core| {
-            let (given, parts) = lend(core, sendbuf)?;
-            let (taken, places) = lend_mut(core, &mut *data)?;
+        try_start(record, function, scope, data, |core| {
+            let (given, parts) = lend(gives, sendbuf)?;
+            let (taken, places) = lend_mut(takes, &mut *data)?;
             let plan = plan(core, (given.area(), parts), (taken.area(), places))?;
             Ok((plan, Loans(given, taken)))
         })
@@ -182,7 +198,7 @@ fn exchange<'a, S: ?Sized, R: ?Sized, Sc: Scope<'a>>(
 ///
 /// # Safety
 /// As for [`Loan::reading`].
-unsafe fn whole<S: Buffer + ?Sized>(_: Communicator<'_>, buffer: &S) -> Result<Places, Error> {
+pub(super) unsafe fn whole<S: Buffer + ?Sized>(_: usize, buffer: &S) -> Result<Places, Error> {
     // SAFETY: the caller's promise.
     Ok((unsafe { Loan::reading(buffer) }?, Vec::new()))
 }
@@ -191,10 +207,7 @@ unsafe fn whole<S: Buffer + ?Sized>(_: Communicator<'_>, buffer: &S) -> Result<P
 ///
 /// # Safety
 /// As for [`Loan::writing`].
-unsafe fn whole_mut<R: BufferMut + ?Sized>(
-    _: Communicator<'_>,
-    buffer: &mut R,
-) -> Result<Places, Error> {
+unsafe fn whole_mut<R: BufferMut + ?Sized>(_: usize, buffer: &mut R) -> Result<Places, Error> {
     // SAFETY: the caller's promise.
     Ok((unsafe { Loan::writing(buffer) }?, Vec::new()))
 }
@@ -203,34 +216,34 @@ unsafe fn whole_mut<R: BufferMut + ?Sized>(
 ///
 /// # Safety
 /// As for [`Loan::reading`].
-unsafe fn equal_parts<S: Buffer + ?Sized>(
-    core: Communicator<'_>,
+pub(super) unsafe fn equal_parts<S: Buffer + ?Sized>(
+    many: usize,
     buffer: &S,
 ) -> Result<Places, Error> {
     // SAFETY: the caller's promise.
     let loan = unsafe { Loan::reading(buffer) }?;
-    let areas = equal(core, loan.area(), element(buffer))?;
+    let areas = equal(many, loan.area(), element(buffer))?;
     Ok((loan, areas))
 }
 
 /// # Safety
 /// As for [`Loan::reading`].
-unsafe fn listed_parts<S: PartitionedBuffer + ?Sized>(
-    core: Communicator<'_>,
+pub(super) unsafe fn listed_parts<S: PartitionedBuffer + ?Sized>(
+    many: usize,
     buffer: &S,
 ) -> Result<Places, Error> {
     // SAFETY: the caller's promise.
-    unsafe { Loan::reading_parts(buffer, core.size() as usize) }
+    unsafe { Loan::reading_parts(buffer, many) }
 }
 
 /// # Safety
 /// As for [`Loan::writing`].
-unsafe fn listed_places<R: PartitionedBufferMut + ?Sized>(
-    core: Communicator<'_>,
+pub(super) unsafe fn listed_places<R: PartitionedBufferMut + ?Sized>(
+    many: usize,
     buffer: &mut R,
 ) -> Result<Places, Error> {
     // SAFETY: the caller's promise.
-    unsafe { Loan::writing_parts(buffer, core.size() as usize) }
+    unsafe { Loan::writing_parts(buffer, many) }
 }
 
 macro_rules! exchanges {
@@ -253,14 +266,16 @@ macro_rules! exchanges {
             let plan = |$core: Communicator<'_>,
                         $given: (Area, Vec<Area>),
                         $taken: (Area, Vec<Area>)| $plan;
-            exchange(
+            let ranks = record.membership().size as usize;
+            let request = exchange(
                 record,
                 $function,
                 scope,
-                (sendbuf, $lend::<S>),
-                (recvbuf, $lend_mut::<R>),
+                (sendbuf, $lend::<S>, ranks),
+                (recvbuf, $lend_mut::<R>, ranks),
                 plan,
-            )
+            );
+            record.here.or_fatal($function, request)
         }
     )*};
 }

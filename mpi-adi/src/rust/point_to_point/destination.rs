@@ -1,7 +1,9 @@
 //! Where messages go to.
 
+use core::ops::Deref;
+
 use super::buffered;
-use super::{Peer, peer, simple};
+use super::{Peer, PersistentSend, peer, simple};
 use crate::device::memory::Span;
 use crate::device::request::Mode;
 use crate::mpi::comm::{CommRank, Partners};
@@ -57,7 +59,7 @@ fn or_fatal<D: Destination + ?Sized, R>(
     simple(to).record.here.or_fatal(function, result)
 }
 
-fn start<'a, D, Sc, B>(
+pub(super) fn start<'a, D, Sc, B>(
     to: &D,
     (function, mode): (&'static str, Option<Mode>),
     scope: Sc,
@@ -290,6 +292,83 @@ pub trait Destination: AsCommunicator {
         Sc: Scope<'a>,
     {
         self.immediate_ready_send_with_tag(scope, buf, Tag::default())
+    }
+
+    /// A send that can be [started](crate::rust::point_to_point::Persistent) again and again, each time as
+    /// [`immediate_send_with_tag`](Destination::immediate_send_with_tag) (MPI_Send_init, MPI-3.1 section 3.9). Does not
+    /// block, and cannot fail: a tag below 0 ends the job at the start.
+    fn send_init_with_tag<P>(&self, buf: P, tag: Tag) -> PersistentSend<Self, P>
+    where
+        Self: Copy,
+        P: Deref<Target: Buffer>,
+    {
+        PersistentSend::new(*self, Some(Mode::Standard), buf, tag)
+    }
+
+    /// As [`send_init_with_tag`](Destination::send_init_with_tag), with the tag 0.
+    fn send_init<P>(&self, buf: P) -> PersistentSend<Self, P>
+    where
+        Self: Copy,
+        P: Deref<Target: Buffer>,
+    {
+        self.send_init_with_tag(buf, Tag::default())
+    }
+
+    /// As [`send_init_with_tag`](Destination::send_init_with_tag), of
+    /// [`immediate_synchronous_send_with_tag`](Destination::immediate_synchronous_send_with_tag) (MPI_Ssend_init).
+    fn synchronous_send_init_with_tag<P>(&self, buf: P, tag: Tag) -> PersistentSend<Self, P>
+    where
+        Self: Copy,
+        P: Deref<Target: Buffer>,
+    {
+        PersistentSend::new(*self, Some(Mode::Synchronous), buf, tag)
+    }
+
+    /// As [`synchronous_send_init_with_tag`](Destination::synchronous_send_init_with_tag), with the tag 0.
+    fn synchronous_send_init<P>(&self, buf: P) -> PersistentSend<Self, P>
+    where
+        Self: Copy,
+        P: Deref<Target: Buffer>,
+    {
+        self.synchronous_send_init_with_tag(buf, Tag::default())
+    }
+
+    /// As [`send_init_with_tag`](Destination::send_init_with_tag), of
+    /// [`immediate_buffered_send_with_tag`](Destination::immediate_buffered_send_with_tag) (MPI_Bsend_init).
+    fn buffered_send_init_with_tag<P>(&self, buf: P, tag: Tag) -> PersistentSend<Self, P>
+    where
+        Self: Copy,
+        P: Deref<Target: Buffer>,
+    {
+        PersistentSend::new(*self, None, buf, tag)
+    }
+
+    /// As [`buffered_send_init_with_tag`](Destination::buffered_send_init_with_tag), with the tag 0.
+    fn buffered_send_init<P>(&self, buf: P) -> PersistentSend<Self, P>
+    where
+        Self: Copy,
+        P: Deref<Target: Buffer>,
+    {
+        self.buffered_send_init_with_tag(buf, Tag::default())
+    }
+
+    /// As [`send_init_with_tag`](Destination::send_init_with_tag), of
+    /// [`immediate_ready_send_with_tag`](Destination::immediate_ready_send_with_tag) (MPI_Rsend_init).
+    fn ready_send_init_with_tag<P>(&self, buf: P, tag: Tag) -> PersistentSend<Self, P>
+    where
+        Self: Copy,
+        P: Deref<Target: Buffer>,
+    {
+        PersistentSend::new(*self, Some(Mode::Standard), buf, tag)
+    }
+
+    /// As [`ready_send_init_with_tag`](Destination::ready_send_init_with_tag), with the tag 0.
+    fn ready_send_init<P>(&self, buf: P) -> PersistentSend<Self, P>
+    where
+        Self: Copy,
+        P: Deref<Target: Buffer>,
+    {
+        self.ready_send_init_with_tag(buf, Tag::default())
     }
 }
 

@@ -27,6 +27,7 @@ mod destination;
 mod exchange;
 #[allow(unsafe_code)]
 mod message;
+mod persistent;
 #[allow(unsafe_code)]
 mod source;
 
@@ -37,6 +38,7 @@ pub use exchange::{
     send_receive_replace_into_with_tags, send_receive_with_tags,
 };
 pub use message::{MatchedReceiveVec, Message};
+pub use persistent::{Persistent, PersistentReceive, PersistentSend};
 pub use source::Source;
 
 use core::fmt;
@@ -50,7 +52,7 @@ use crate::rust::{Count, Tag};
 
 /// The traits of this module.
 pub mod traits {
-    pub use super::{Destination, MatchedReceiveVec, Source};
+    pub use super::{Destination, MatchedReceiveVec, Persistent, Source};
 }
 
 /// MPI_PROC_NULL and MPI_ANY_SOURCE, as in `mpi.h`.

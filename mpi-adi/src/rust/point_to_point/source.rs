@@ -1,9 +1,10 @@
 //! Where messages come from.
 
 use alloc::vec::Vec;
+use core::ops::DerefMut;
 
 use super::message::{MatchedReceiveVec, Message};
-use super::{Status, not_empty, peer, simple};
+use super::{PersistentReceive, Status, not_empty, peer, simple};
 use crate::mpi::error::Error;
 use crate::rust::Tag;
 use crate::rust::datatype::lent::{Loan, lend_mut};
@@ -40,6 +41,7 @@ where
 /// Starts a receive into a span.
 fn begin<S: Source + ?Sized>(
     from: &S,
+    function: &'static str,
     span: crate::device::memory::Span,
     tag: Option<Tag>,
 ) -> Result<What, Error> {
@@ -48,14 +50,15 @@ fn begin<S: Source + ?Sized>(
     match peer(partners, from.source_rank())?.source() {
         None => Ok(What::Over(Status::OF_NULL)),
         Some(source) => {
-            let id = partners.start_recv("MPI_Irecv", span, source, tag)?;
+            let id = partners.start_recv(function, span, source, tag)?;
             Ok(What::Receive(record.clone(), id))
         }
     }
 }
 
-fn start<'a, S, Sc, B>(
+pub(super) fn start<'a, S, Sc, B>(
     from: &S,
+    function: &'static str,
     scope: Sc,
     buffer: &'a mut B,
     tag: Option<Tag>,
@@ -70,10 +73,10 @@ where
         let data = core::ptr::from_mut(buffer);
         Request::start(scope, data, || {
             let loan = Loan::writing(&mut *data)?;
-            Ok(Ticket::new(begin(from, loan.span(), tag)?, loan))
+            Ok(Ticket::new(begin(from, function, loan.span(), tag)?, loan))
         })
     };
-    or_fatal(from, "MPI_Irecv", request)
+    or_fatal(from, function, request)
 }
 
 fn receive_one<S: Source + ?Sized, Msg: Equivalence>(from: &S, tag: Option<Tag>) -> (Msg, Status) {
@@ -224,7 +227,7 @@ pub trait Source: AsCommunicator {
         Buf: 'a + BufferMut + ?Sized,
         Sc: Scope<'a>,
     {
-        start(self, scope, buf, Some(tag))
+        start(self, "MPI_Irecv", scope, buf, Some(tag))
     }
 
     /// As [`immediate_receive_into_with_tag`](Source::immediate_receive_into_with_tag), for any tag.
@@ -237,18 +240,18 @@ pub trait Source: AsCommunicator {
         Buf: 'a + BufferMut + ?Sized,
         Sc: Scope<'a>,
     {
-        start(self, scope, buf, None)
+        start(self, "MPI_Irecv", scope, buf, None)
     }
 
     /// Starts a receive of one value, which takes its place in the program's heap (MPI_Irecv). Does not block.
     fn immediate_receive_with_tag<Msg: Equivalence>(&self, tag: Tag) -> ReceiveFuture<Msg> {
-        let started = ReceiveFuture::new(|span| begin(self, span, Some(tag)));
+        let started = ReceiveFuture::new(|span| begin(self, "MPI_Irecv", span, Some(tag)));
         or_fatal(self, "MPI_Irecv", started)
     }
 
     /// As [`immediate_receive_with_tag`](Source::immediate_receive_with_tag), for any tag.
     fn immediate_receive<Msg: Equivalence>(&self) -> ReceiveFuture<Msg> {
-        let started = ReceiveFuture::new(|span| begin(self, span, None));
+        let started = ReceiveFuture::new(|span| begin(self, "MPI_Irecv", span, None));
         or_fatal(self, "MPI_Irecv", started)
     }
 
@@ -277,6 +280,26 @@ pub trait Source: AsCommunicator {
     /// As [`immediate_matched_probe_with_tag`](Source::immediate_matched_probe_with_tag), for any tag.
     fn immediate_matched_probe(&self) -> Option<(Message, Status)> {
         or_fatal(self, "MPI_Improbe", matched_probe(self, None, false))
+    }
+
+    /// A receive of a message with this tag that can be [started](crate::rust::point_to_point::Persistent) again and
+    /// again, each time as [`immediate_receive_into_with_tag`](Source::immediate_receive_into_with_tag) (MPI_Recv_init,
+    /// MPI-3.1 section 3.9). Does not block, and cannot fail: a tag below 0 ends the job at the start.
+    fn receive_init_with_tag<P>(&self, buf: P, tag: Tag) -> PersistentReceive<Self, P>
+    where
+        Self: Copy,
+        P: DerefMut<Target: BufferMut>,
+    {
+        PersistentReceive::new(*self, buf, Some(tag))
+    }
+
+    /// As [`receive_init_with_tag`](Source::receive_init_with_tag), of any tag.
+    fn receive_init<P>(&self, buf: P) -> PersistentReceive<Self, P>
+    where
+        Self: Copy,
+        P: DerefMut<Target: BufferMut>,
+    {
+        PersistentReceive::new(*self, buf, None)
     }
 }
 

@@ -200,7 +200,12 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     /// As [`Request::wait`], but an error is the result: [`Error::Truncated`], or what a collective fails with. The
     /// operation has ended then, too.
     pub fn try_wait(self) -> Result<Status, Error> {
-        self.into_parts().0.wait("MPI_Wait")
+        self.wait_within("MPI_Wait")
+    }
+
+    /// As [`Request::try_wait`], within a call of `function`, which blocks.
+    pub(crate) fn wait_within(self, function: &'static str) -> Result<Status, Error> {
+        self.into_parts().0.wait(function)
     }
 
     /// As [`Request::wait`], without a status.

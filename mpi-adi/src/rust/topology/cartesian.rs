@@ -1,18 +1,19 @@
 //! Cartesian grids (MPI-3.1 section 7.5).
 #![forbid(unsafe_code)]
 
+use alloc::rc::Rc;
 use alloc::vec::Vec;
 
 use super::{AsCommunicator, Communicator, Rank, SimpleCommunicator};
 use crate::mpi::cart::{self, Grid};
 use crate::mpi::comm;
 use crate::mpi::error::Error;
-use crate::mpi::split::ready;
-use crate::mpi::topology;
+use crate::mpi::split::{Made, ready};
+use crate::mpi::topology::{self, Topology};
 use crate::rust::{Count, fatal};
 
 /// A communicator whose processes are at places of a grid.
-pub struct CartesianCommunicator(SimpleCommunicator);
+pub struct CartesianCommunicator(pub(super) SimpleCommunicator);
 
 /// Extents and periods of a grid, and where this process is in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,41 +24,6 @@ pub struct CartesianLayout {
     pub periods: Vec<bool>,
     /// This process's place.
     pub coords: Vec<Count>,
-}
-
-/// Which topology a communicator has (MPI_Topo_test, MPI-3.1 section 7.5.5).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Topology {
-    /// A grid.
-    Cartesian,
-    /// None.
-    Undefined,
-}
-
-/// A communicator by its topology.
-pub enum IntoTopology {
-    /// With a grid.
-    Cartesian(CartesianCommunicator),
-    /// Without.
-    Undefined(SimpleCommunicator),
-}
-
-impl SimpleCommunicator {
-    /// Its topology (MPI_Topo_test, MPI-3.1 section 7.5.5).
-    pub fn topology(&self) -> Topology {
-        match self.record.grid {
-            Some(_) => Topology::Cartesian,
-            None => Topology::Undefined,
-        }
-    }
-
-    /// It with its topology.
-    pub fn into_topology(self) -> IntoTopology {
-        match self.topology() {
-            Topology::Cartesian => IntoTopology::Cartesian(CartesianCommunicator(self)),
-            Topology::Undefined => IntoTopology::Undefined(self),
-        }
-    }
 }
 
 /// Fills the zeros in `dims` so that their product is `nodes`, as balanced as the divisors allow (MPI_Dims_create,
@@ -93,7 +59,7 @@ pub(super) fn create(
     let grid = fatal(function, grid(comm, dims, periods));
     let make = |core: comm::Communicator<'_>| core.make_grid(function, &mut ready, &grid, reorder);
     let made = comm.run(function, make)?;
-    Some(CartesianCommunicator(comm.made(made, Some(grid))))
+    Some(CartesianCommunicator::of(comm, made, grid))
 }
 
 pub(super) fn map(comm: &SimpleCommunicator, dims: &[Count], periods: &[bool]) -> Option<Rank> {
@@ -104,8 +70,15 @@ pub(super) fn map(comm: &SimpleCommunicator, dims: &[Count], periods: &[bool]) -
 }
 
 impl CartesianCommunicator {
+    fn of(comm: &SimpleCommunicator, made: Made, grid: Grid) -> Self {
+        CartesianCommunicator(comm.made(made, Some(Rc::new(Topology::Cartesian(grid)))))
+    }
+
     fn grid(&self) -> &Grid {
-        self.0.record.grid.as_ref().expect("made with a grid")
+        match self.0.record.topology() {
+            Some(Topology::Cartesian(grid)) => grid,
+            _ => unreachable!("made with a grid"),
+        }
     }
 
     /// How many dimensions the grid has (MPI_Cartdim_get, MPI-3.1 section 7.5.5).
@@ -202,7 +175,7 @@ impl CartesianCommunicator {
         let make =
             |core: comm::Communicator<'_>| core.make_part(function, &mut ready, grid, retain);
         let made = self.0.run(function, make).expect("in its own part");
-        CartesianCommunicator(self.0.made(made, Some(grid.part(retain))))
+        CartesianCommunicator::of(&self.0, made, grid.part(retain))
     }
 }
 

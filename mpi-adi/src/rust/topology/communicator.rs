@@ -7,15 +7,17 @@ use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 
 use super::cartesian::{self, CartesianCommunicator};
+use super::graph::{self, DistributedGraphCommunicator};
+use super::kinds::Arranged;
 use super::{AnyProcess, Group, Process, Rank, UserGroup};
 use crate::device::envelope;
 use crate::mpi::call;
-use crate::mpi::cart::Grid;
 use crate::mpi::comm::{self, CommRank, Membership};
 use crate::mpi::environment as job;
 use crate::mpi::error::Error;
 use crate::mpi::group;
 use crate::mpi::split::{Made, ready};
+use crate::mpi::topology::{Neighbours, Topology};
 use crate::rust::datatype::lent::{lend, lend_mut};
 use crate::rust::datatype::user::kind_of;
 use crate::rust::datatype::{Buffer, BufferMut, Datatype};
@@ -29,7 +31,8 @@ pub(crate) struct Record {
     /// Nonblocking collectives that have been started.
     pub(crate) started: Cell<u32>,
     name: RefCell<String>,
-    pub(super) grid: Option<Grid>,
+    /// A duplicate has the same one.
+    topology: Option<Rc<dyn Arranged>>,
 }
 
 enum Members {
@@ -38,13 +41,13 @@ enum Members {
 }
 
 impl Record {
-    fn new(here: &Rc<Here>, members: Members, grid: Option<Grid>) -> Rc<Record> {
+    fn new(here: &Rc<Here>, members: Members, topology: Option<Rc<dyn Arranged>>) -> Rc<Record> {
         Rc::new(Record {
             here: here.clone(),
             members,
             started: Cell::new(0),
             name: RefCell::new(String::new()),
-            grid,
+            topology,
         })
     }
 
@@ -53,6 +56,15 @@ impl Record {
             Members::System(membership) => *membership,
             Members::Made(made) => made.membership(),
         }
+    }
+
+    /// This process's neighbours. Fails with [`Error::Wrong`] where there is no topology, and with [`Error::NoRoom`].
+    pub(crate) fn neighbours(&self) -> Result<Neighbours, Error> {
+        Neighbours::of(self.membership().rank, self.topology())
+    }
+
+    pub(super) fn topology(&self) -> Option<&Topology> {
+        Some(self.topology.as_deref()?.topology())
     }
 
     /// It with its device. Fails with [`Error::Order`] after the end of its process.
@@ -124,9 +136,13 @@ impl SimpleCommunicator {
         Self::system(&here, 1)
     }
 
-    pub(super) fn made(&self, made: Made, grid: Option<Grid>) -> SimpleCommunicator {
+    pub(super) fn made(
+        &self,
+        made: Made,
+        topology: Option<Rc<dyn Arranged>>,
+    ) -> SimpleCommunicator {
         SimpleCommunicator {
-            record: Record::new(&self.record.here, Members::Made(made), grid),
+            record: Record::new(&self.record.here, Members::Made(made), topology),
         }
     }
 
@@ -225,12 +241,7 @@ pub trait Communicator {
     /// When there is no such rank.
     #[track_caller]
     fn process_at_rank(&self, r: Rank) -> Process<'_> {
-        let size = self.size();
-        assert!(
-            (0..size).contains(&r),
-            "there is no rank {r}: the communicator has ranks 0 to {}",
-            size - 1
-        );
+        self.as_simple().check(r);
         Process::new(self.as_simple(), r)
     }
 
@@ -283,7 +294,7 @@ pub trait Communicator {
             .record
             .core()?
             .make_duplicate("MPI_Comm_dup", &mut ready)?;
-        Ok(this.made(made, this.record.grid.clone()))
+        Ok(this.made(made, this.record.topology.clone()))
     }
 
     /// Divides the processes by color into communicators of their own, in the order that they have here (MPI_Comm_split,
@@ -406,6 +417,34 @@ pub trait Communicator {
         cartesian::map(self.as_simple(), dims, periods)
     }
 
+    /// A communicator of the same processes, in which this one has these neighbours: blocks come from `sources` and go to
+    /// `destinations`, in the order given, as [`NeighborCollectives`](crate::rust::collective::NeighborCollectives) have
+    /// them (MPI_Dist_graph_create_adjacent, MPI-3.1 section 7.5.4). Where one process has another among its sources,
+    /// that one has it among its destinations as often. Ranks stay as they are.
+    ///
+    /// # Panics
+    /// When there is no such rank.
+    #[track_caller]
+    fn create_distributed_graph_adjacent(
+        &self,
+        sources: &[Rank],
+        destinations: &[Rank],
+    ) -> DistributedGraphCommunicator {
+        graph::create_adjacent(self.as_simple(), sources, destinations)
+    }
+
+    /// As [`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent), but each process gives
+    /// some edges of the graph, whomever they are from and to: each from the first of its two ranks to the second
+    /// (MPI_Dist_graph_create, MPI-3.1 section 7.5.4). A process's neighbours are in the order of the ranks that have
+    /// given the edges, and then as each has given them.
+    ///
+    /// # Panics
+    /// When there is no such rank.
+    #[track_caller]
+    fn create_distributed_graph(&self, edges: &[(Rank, Rank)]) -> DistributedGraphCommunicator {
+        graph::create(self.as_simple(), edges)
+    }
+
     /// Bytes that so many elements take packed (MPI_Pack_size, MPI-3.1 section 4.2).
     ///
     /// # Panics
@@ -485,6 +524,20 @@ impl Communicator for SimpleCommunicator {
 }
 
 impl SimpleCommunicator {
+    /// A rank that there is.
+    ///
+    /// # Panics
+    /// When there is no such rank.
+    #[track_caller]
+    pub(super) fn check(&self, rank: Rank) {
+        let size = self.size();
+        assert!(
+            (0..size).contains(&rank),
+            "there is no rank {rank}: the communicator has ranks 0 to {}",
+            size - 1
+        );
+    }
+
     /// This process's number in the job.
     fn own_number(&self) -> envelope::Rank {
         let membership = self.record.membership();

@@ -3,16 +3,20 @@
 
 mod cartesian;
 mod communicator;
+mod graph;
 mod group;
+mod kinds;
 mod process;
 
-pub use cartesian::{CartesianCommunicator, CartesianLayout, IntoTopology, Topology, dims_create};
+pub use cartesian::{CartesianCommunicator, CartesianLayout, dims_create};
 pub(crate) use communicator::Record;
 pub use communicator::{
     AsCommunicator, Color, Communicator, CommunicatorRelation, Key, SimpleCommunicator,
     SystemCommunicator, UserCommunicator,
 };
+pub use graph::DistributedGraphCommunicator;
 pub use group::{Group, GroupRelation, SystemGroup, UserGroup};
+pub use kinds::{IntoTopology, Topology};
 pub use process::{AnyProcess, Process};
 
 /// The traits of this module.

@@ -1,0 +1,185 @@
+//! Persistent requests: messages that are sent or received again and again with the same arguments (MPI-3.1 section 3.9).
+#![forbid(unsafe_code)]
+
+use core::ops::{Deref, DerefMut};
+
+use super::{Destination, Source, destination, source};
+use crate::device::request::Mode;
+use crate::rust::Tag;
+use crate::rust::datatype::{Buffer, BufferMut};
+use crate::rust::request::{LocalScope, Request, RequestCollection, Scope};
+
+/// A message that can be started again and again.
+///
+/// It has its buffer: whatever leads to one, a `Vec`, a `Box`, a borrow. Each start borrows both for as long as the scope
+/// of its request, so that the buffer is the program's between two scopes and only then:
+///
+/// ```
+/// # use mpi_adi::rust as mpi;
+/// use mpi::traits::*;
+///
+/// /// Numbers go round once, from each process to its right neighbour, and come back to where they began.
+/// fn go_round(world: &impl Communicator, mine: u64) -> u64 {
+///     let (rank, size) = (world.rank(), world.size());
+///     let mut send = world.process_at_rank((rank + 1) % size).send_init(Box::new(mine));
+///     let mut receive = world.process_at_rank((rank + size - 1) % size).receive_init(Box::new(0));
+///     for _ in 0..size {
+///         mpi::request::scope(|scope| {
+///             let got = receive.start(scope);
+///             send.start(scope).wait();
+///             got.wait();
+///         });
+///         *send.buffer_mut() = *receive.buffer();
+///     }
+///     *send.buffer()
+/// }
+/// ```
+///
+/// While it is under way, its buffer cannot be read,
+///
+/// ```compile_fail,E0502
+/// # use mpi_adi::rust as mpi;
+/// # use mpi::traits::*;
+/// # fn peek(world: &impl Communicator) {
+/// let mut receive = world.any_process().receive_init(Box::new(0u64));
+/// mpi::request::scope(|scope| {
+///     let request = receive.start(scope);
+///     assert_eq!(*receive.buffer(), 0);
+///     request.wait();
+/// });
+/// # }
+/// ```
+///
+/// nor can it be started another time,
+///
+/// ```compile_fail,E0499
+/// # use mpi_adi::rust as mpi;
+/// # use mpi::traits::*;
+/// # fn twice(world: &impl Communicator) {
+/// let mut send = world.process_at_rank(0).send_init(Box::new(5u64));
+/// mpi::request::scope(|scope| {
+///     let first = send.start(scope);
+///     let second = send.start(scope);
+///     first.wait();
+///     second.wait();
+/// });
+/// # }
+/// ```
+///
+/// nor dropped with its buffer:
+///
+/// ```compile_fail,E0505
+/// # use mpi_adi::rust as mpi;
+/// # use mpi::traits::*;
+/// # fn ends(world: &impl Communicator) {
+/// let mut send = world.process_at_rank(0).send_init(vec![5u64; 9]);
+/// mpi::request::scope(|scope| {
+///     let request = send.start(scope);
+///     drop(send);
+///     request.wait();
+/// });
+/// # }
+/// ```
+///
+/// Freeing it is dropping it (MPI_Request_free).
+pub trait Persistent {
+    /// What the buffer is.
+    type Data: ?Sized;
+
+    /// Starts it (MPI_Start, MPI-3.1 section 3.9): from now on it is as the send or receive of its kind that does not
+    /// block, and its request is completed in the same ways. Does not block. Ends the job as that does.
+    fn start<'s, Sc: Scope<'s>>(&'s mut self, scope: Sc) -> Request<'s, Self::Data, Sc>;
+}
+
+/// A send that is [`Persistent`]: of [`Destination::send_init`] and its like.
+#[derive(Debug)]
+pub struct PersistentSend<D, P> {
+    to: D,
+    /// `None`: by way of the attached buffer.
+    mode: Option<Mode>,
+    tag: Tag,
+    buffer: P,
+}
+
+impl<D, P: Deref> PersistentSend<D, P> {
+    pub(super) fn new(to: D, mode: Option<Mode>, buffer: P, tag: Tag) -> Self {
+        PersistentSend {
+            to,
+            mode,
+            tag,
+            buffer,
+        }
+    }
+
+    /// What is sent.
+    pub fn buffer(&self) -> &P::Target {
+        &self.buffer
+    }
+
+    /// What is sent, for the program to change.
+    pub fn buffer_mut(&mut self) -> &mut P::Target
+    where
+        P: DerefMut,
+    {
+        &mut self.buffer
+    }
+}
+
+impl<D: Destination, P: Deref<Target: Buffer>> Persistent for PersistentSend<D, P> {
+    type Data = P::Target;
+
+    fn start<'s, Sc: Scope<'s>>(&'s mut self, scope: Sc) -> Request<'s, P::Target, Sc> {
+        let what = ("MPI_Start", self.mode);
+        destination::start(&self.to, what, scope, &*self.buffer, self.tag)
+    }
+}
+
+/// A receive that is [`Persistent`]: of [`Source::receive_init`] and its like.
+#[derive(Debug)]
+pub struct PersistentReceive<S, P> {
+    from: S,
+    /// `None`: any.
+    tag: Option<Tag>,
+    buffer: P,
+}
+
+impl<S, P: DerefMut> PersistentReceive<S, P> {
+    pub(super) fn new(from: S, buffer: P, tag: Option<Tag>) -> Self {
+        PersistentReceive { from, tag, buffer }
+    }
+
+    /// What has been received.
+    pub fn buffer(&self) -> &P::Target {
+        &self.buffer
+    }
+
+    /// What has been received, for the program to change.
+    pub fn buffer_mut(&mut self) -> &mut P::Target {
+        &mut self.buffer
+    }
+}
+
+impl<S: Source, P: DerefMut<Target: BufferMut>> Persistent for PersistentReceive<S, P> {
+    type Data = P::Target;
+
+    fn start<'s, Sc: Scope<'s>>(&'s mut self, scope: Sc) -> Request<'s, P::Target, Sc> {
+        let buffer = &mut *self.buffer;
+        source::start(&self.from, "MPI_Start", scope, buffer, self.tag)
+    }
+}
+
+impl<'a, D: ?Sized> RequestCollection<'a, D> {
+    /// Starts all of these, and adds their requests in the same order (MPI_Startall, MPI-3.1 section 3.9). Does not block.
+    /// Ends the job as [`Persistent::start`], and when the heap has no room for a request.
+    pub fn start_all<R>(
+        &mut self,
+        scope: &LocalScope<'a>,
+        requests: impl IntoIterator<Item = &'a mut R>,
+    ) where
+        R: Persistent<Data = D> + 'a,
+    {
+        for request in requests {
+            self.add(request.start(scope));
+        }
+    }
+}
