@@ -183,7 +183,7 @@ pub unsafe extern "C" fn MPI_Op_create(
         let op = unsafe { args::out(op, "op") }?;
         *op = user_ops::add(UserOp {
             function,
-            // Long allreduces alone make use of it: all others keep the order of the ranks.
+            // Long allreduces, and short ones of all processes, make use of it: all others keep the order of the ranks.
             commutes: commute != 0,
         })?;
         Ok(())

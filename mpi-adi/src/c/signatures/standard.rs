@@ -183,7 +183,8 @@ pub const LIMITS: &[(&str, &str)] = &[
     ),
     (
         "MPI_Op_create",
-        "65,536 operations at one time; values are always combined in the order of the ranks",
+        "65,536 operations at one time; values are combined in the order of the ranks, \
+         but for allreduces by operations that commute",
     ),
     (
         "MPI_Comm_dup",
