@@ -3,8 +3,16 @@
 #define MIDPLANE_STDIO_H
 #pragma GCC system_header
 
-#include_next <stdio.h>
 #include <sys/types.h>
+
+/* Later versions declare these whatever the language is; a program of ISO C has functions of its own by these names. */
+#if !__POSIX_VISIBLE || __POSIX_VISIBLE < 200809
+#define getline __midplane_no_getline
+#define getdelim __midplane_no_getdelim
+#endif
+#include_next <stdio.h>
+#undef getline
+#undef getdelim
 
 /* Later versions have macros of these names, one with another number of arguments. */
 #undef getc_unlocked
