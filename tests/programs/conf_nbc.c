@@ -269,7 +269,8 @@ static void reductions(int round)
     }
     CHECK(part.first == 0 && part.last == n - 1 && part.wrong == 0);
     CHECK(block.first == 0 && block.last == n - 1 && block.wrong == 0);
-    CHECK(sum[0] == sum[1] && least == 1.0 / (n + 2));
+    /* The same numbers, but a call that blocks may combine them in another order (MPI-3.1, 5.12). */
+    CHECK(sum[0] - sum[1] <= 1e-14 * n && sum[1] - sum[0] <= 1e-14 * n && least == 1.0 / (n + 2));
     free(own), free(all), free(reduced), free(scan), free(exscan), free(blocks), free(counts);
 }
 

@@ -259,7 +259,8 @@ fn making_a_communicator_takes_few_messages() {
         harness::total(&report, "messages")
     };
     let duplicate = messages("duplicate");
-    assert_eq!(duplicate, 12 * 64);
+    // One of its two allreduces is that of all processes, in the barrier's packets.
+    assert_eq!(duplicate, 6 * 64);
     for way in ["grid", "placed", "smaller", "graph"] {
         assert_eq!(messages(way), duplicate, "{way}");
     }
