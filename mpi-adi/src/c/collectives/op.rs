@@ -146,12 +146,17 @@ unsafe fn call(
     unsafe { function(left, right, &mut len, &mut datatype) }
 }
 
+/// Whether an operation commutes that is predefined, or one of the program's own.
+fn commutes(own: Option<&UserOp>) -> bool {
+    own.is_none_or(|own| own.commutes)
+}
+
 /// The elements that an operation combines, both of which there are.
 pub(super) fn combined(op: c_int, elements: &Elements) -> coll::Elements {
     let own = user_ops::get(op);
     coll::Elements {
         size: elements.size(),
-        commute: own.as_ref().is_none_or(|own| own.commutes),
+        commute: commutes(own.as_ref()),
         predefined: own.is_none(),
     }
 }
@@ -164,7 +169,7 @@ pub unsafe extern "C" fn MPI_Op_commutative(op: c_int, commute: *mut c_int) -> c
         let commutes = match op {
             // One of the two operands is the result.
             args::MPI_REPLACE | args::MPI_NO_OP => false,
-            _ => args::operation(op).map(|_| user_ops::get(op).is_none_or(|op| op.commutes))?,
+            _ => args::operation(op).map(|_| commutes(user_ops::get(op).as_ref()))?,
         };
         *commute = commutes.into();
         Ok(())

@@ -29,6 +29,11 @@ fn group_nodes(extent: u16) -> u16 {
     (2..).take_while(fits).last().unwrap_or(1)
 }
 
+/// Groups of a line of so many beside a node's own.
+fn other_groups(extent: u16, group_nodes: u16) -> u16 {
+    extent.div_ceil(group_nodes) - 1
+}
+
 /// A node's place on a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct LinePosition {
@@ -65,7 +70,7 @@ impl LinePosition {
         let (first, last) = self.group();
         match circle {
             Circle::Group => last - first,
-            Circle::Line => self.extent.div_ceil(self.group_nodes()) - 1,
+            Circle::Line => other_groups(self.extent, self.group_nodes()),
         }
     }
 
@@ -95,28 +100,28 @@ impl LinePosition {
         let nodes = group_nodes(extent);
         usize::from(match circle {
             Circle::Group => nodes - 1,
-            Circle::Line => extent.div_ceil(nodes) - 1,
+            Circle::Line => other_groups(extent, nodes),
+        })
+    }
+
+    /// The number of the node `at`, which is in this circle or is this one, in the order of coordinates.
+    fn number(&self, circle: Circle, at: u16) -> usize {
+        let (first, _) = self.group();
+        usize::from(match circle {
+            Circle::Group => at - first,
+            Circle::Line => at / self.group_nodes(),
         })
     }
 
     /// Packets of this circle that come from lower coordinates than this node's.
     pub(super) fn lower(&self, circle: Circle) -> usize {
-        let (first, _) = self.group();
-        usize::from(match circle {
-            Circle::Group => self.at - first,
-            Circle::Line => self.at / self.group_nodes(),
-        })
+        self.number(circle, self.at)
     }
 
     /// Which packet of this circle, in the order of coordinates, comes from the node `from`, which it hears.
     pub(super) fn index(&self, circle: Circle, from: u8) -> usize {
         let from = u16::from(from);
-        let (first, _) = self.group();
-        let index = match circle {
-            Circle::Group => from - first,
-            Circle::Line => from / self.group_nodes(),
-        };
-        usize::from(index - u16::from(from > self.at))
+        self.number(circle, from) - usize::from(from > self.at)
     }
 
     /// A packet of this circle can come from the node `from` of the same line.

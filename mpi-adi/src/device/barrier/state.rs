@@ -39,17 +39,26 @@ pub(super) struct Heard {
     pub(super) differ: bool,
 }
 
+/// The place of what comes from an origin: those of pairs by their dimension, those of lines by the parity of the
+/// barrier's number, by dimension and circle.
+fn number(is_odd: bool, origin: Origin) -> usize {
+    match origin {
+        Origin::Pair(dimension) => dimension.into(),
+        Origin::Line(dimension, circle) => {
+            3 + 6 * usize::from(is_odd) + 2 * usize::from(dimension) + circle as usize
+        }
+    }
+}
+
 /// This process's part in the barrier.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub(in crate::device) struct Barrier {
     pub(super) stage: BarrierStage,
     /// The number of this barrier, or of the one before, is odd.
     pub(super) is_odd: bool,
-    /// By dimension: whether the second one of the pair has arrived.
-    arrived: [Heard; 3],
-    /// By the parity of the barrier's number, by dimension and circle. Another process can be a barrier ahead of this one,
-    /// not two: it leaves none that this one has not entered.
-    heard: [[[Heard; 2]; 3]; 2],
+    /// Packets that have come, by [`number`]. Another process can be a barrier ahead of this one, not two: it leaves none
+    /// that this one has not entered.
+    heard: [Heard; 3 + 2 * 3 * 2],
     /// This process's value, with all that have been combined with it; empty where the barrier carries none.
     pub(super) value: Value,
     /// The processes' values do not fit each other: none is combined any more.
@@ -59,22 +68,12 @@ pub(in crate::device) struct Barrier {
 impl Barrier {
     /// Packets of this origin that have come, in the barrier of this parity.
     pub(super) fn heard(&self, is_odd: bool, origin: Origin) -> Heard {
-        match origin {
-            Origin::Pair(dimension) => self.arrived[usize::from(dimension)],
-            Origin::Line(dimension, circle) => {
-                self.heard[usize::from(is_odd)][usize::from(dimension)][circle as usize]
-            }
-        }
+        self.heard[number(is_odd, origin)]
     }
 
     /// As [`Barrier::heard`], to be changed.
     pub(super) fn heard_mut(&mut self, is_odd: bool, origin: Origin) -> &mut Heard {
-        match origin {
-            Origin::Pair(dimension) => &mut self.arrived[usize::from(dimension)],
-            Origin::Line(dimension, circle) => {
-                &mut self.heard[usize::from(is_odd)][usize::from(dimension)][circle as usize]
-            }
-        }
+        &mut self.heard[number(is_odd, origin)]
     }
 
     /// There may be something to send for it, or to count.

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
+use core::ops::Range;
 
 use net_torus::Shape;
 
@@ -110,6 +111,12 @@ impl Values {
         (0..3).map(|dimension| of_dimension(shape, dimension)).sum()
     }
 
+    /// Where the first `count` values of this origin stand, where it has so many.
+    fn range(&self, (is_odd, origin): (bool, Origin), count: usize) -> Range<usize> {
+        let first = self.first(is_odd, origin);
+        first..first + count
+    }
+
     /// Where the first value of this origin stands.
     fn first(&self, is_odd: bool, origin: Origin) -> usize {
         let (Origin::Pair(dimension) | Origin::Line(dimension, _)) = origin;
@@ -134,21 +141,17 @@ impl Values {
     }
 
     /// The first `count` values of this origin, as many as it can have.
-    pub(super) fn of(&self, (is_odd, origin): (bool, Origin), count: usize) -> &[Value] {
-        let first = self.first(is_odd, origin);
+    pub(super) fn of(&self, from: (bool, Origin), count: usize) -> &[Value] {
+        let range = self.range(from, count);
         let places = self.places.as_deref().unwrap_or_default();
-        places.get(first..first + count).unwrap_or_default()
+        places.get(range).unwrap_or_default()
     }
 
     /// As [`Values::of`], to be changed.
-    pub(super) fn of_mut(
-        &mut self,
-        (is_odd, origin): (bool, Origin),
-        count: usize,
-    ) -> &mut [Value] {
-        let first = self.first(is_odd, origin);
+    pub(super) fn of_mut(&mut self, from: (bool, Origin), count: usize) -> &mut [Value] {
+        let range = self.range(from, count);
         let places = self.places.as_deref_mut().unwrap_or_default();
-        places.get_mut(first..first + count).unwrap_or_default()
+        places.get_mut(range).unwrap_or_default()
     }
 }
 

@@ -14,6 +14,7 @@ use crate::device::protocol::Sound;
 use crate::mpi::call::block_on;
 use crate::mpi::coll::reduce::Elements;
 use crate::mpi::coll::run::Combine;
+use crate::mpi::coll::schedule::Half;
 use crate::mpi::coll::segments::Segment;
 use crate::mpi::comm::Communicator;
 use crate::mpi::error::{Class, Error};
@@ -134,9 +135,9 @@ enum Turn {
 /// Values of a pair or a circle, one after the other.
 struct Values {
     bytes: usize,
-    /// Those that have been combined, and the one to combine them with: first the one, then the other.
+    /// Those that have been combined, and the one to combine them with.
     both: [Segment<VALUE_BYTES>; 2],
-    combined: usize,
+    combined: Half,
     /// How many have been fetched.
     fetched: usize,
 }
@@ -146,13 +147,13 @@ impl Values {
         Values {
             bytes,
             both: [const { Segment::ZERO }; 2],
-            combined: 0,
+            combined: Half::First,
             fetched: 0,
         }
     }
 
     fn combined(&mut self) -> &mut [u8] {
-        &mut self.both[self.combined].0[..self.bytes]
+        &mut self.both[self.combined as usize].0[..self.bytes]
     }
 
     /// Fetches one of so many, to be combined with those before it. False: all are combined, and the device has the
@@ -167,20 +168,16 @@ impl Values {
             self.fetched = 0;
             return false;
         }
-        let next = &mut self.both[1 - self.combined].0[..self.bytes];
+        let next = &mut self.both[self.combined.other() as usize].0[..self.bytes];
         next.copy_from_slice(adi.value(self.fetched));
         self.fetched += 1;
         true
     }
 
     fn combine(&mut self, combine: &mut Combine<'_>) {
-        let [first, second] = &mut self.both;
-        let (left, right) = match self.combined {
-            0 => (first, second),
-            _ => (second, first),
-        };
+        let (left, right) = self.combined.and_other(&mut self.both);
         combine(&left.0[..self.bytes], &mut right.0[..self.bytes]);
-        self.combined = 1 - self.combined;
+        self.combined = self.combined.other();
     }
 }
 

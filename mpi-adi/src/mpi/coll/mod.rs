@@ -52,8 +52,8 @@
 //! [`SEGMENT_BYTES`] on the stack, or in the program's heap if it does not block, and as much for each lane of a schedule
 //! that has some (`schedule`). A reduction combines in the order of the ranks along the same tree or lines, whatever the
 //! root; a long allreduce of an operation that commutes, in a box, in an order that the box gives, and a short one of
-//! all processes in the order of coordinates, dimension by dimension. So the result
-//! depends on the values and the communicator alone, not on timing (the advice to implementors of section 5.9.1).
+//! all processes in the order of coordinates, dimension by dimension. So the result depends on the values and the
+//! communicator alone, not on timing (the advice to implementors of section 5.9.1).
 
 #[allow(unsafe_code)]
 mod agree;

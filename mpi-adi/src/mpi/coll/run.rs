@@ -144,11 +144,7 @@ impl<'s, 'c> Workspace<'s, 'c> {
                 exactly(taken.len(), received)
             }
             Step::Combine { left, bytes } => {
-                let [first, second] = &mut self.segments;
-                let (left, right) = match left {
-                    Half::First => (first, second),
-                    Half::Second => (second, first),
-                };
+                let (left, right) = left.and_other(&mut self.segments);
                 (self.combine)(&left[..bytes], &mut right[..bytes]);
                 Ok(())
             }

@@ -218,6 +218,15 @@ impl Half {
             Half::Second => Half::First,
         }
     }
+
+    /// This one of both, and the other.
+    pub(super) fn and_other<T>(self, both: &mut [T; 2]) -> (&mut T, &mut T) {
+        let [first, second] = both;
+        match self {
+            Half::First => (first, second),
+            Half::Second => (second, first),
+        }
+    }
 }
 
 /// A process among those of a communicator.

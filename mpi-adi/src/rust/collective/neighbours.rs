@@ -2,11 +2,13 @@
 #![forbid(unsafe_code)]
 
 use alloc::rc::Rc;
+use alloc::vec::Vec;
 
 use super::communicator::{or_fatal, record};
 use super::started::{self, Lend, LendMut, exchange};
+use crate::device::memory::area::Area;
 use crate::mpi::coll::plans;
-use crate::mpi::comm::CommRank;
+use crate::mpi::comm::{self, CommRank};
 use crate::mpi::error::Error;
 use crate::rust::datatype::{Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};
 use crate::rust::request::{Request, Scope, scope};
@@ -14,47 +16,45 @@ use crate::rust::topology::{
     CartesianCommunicator, Communicator, DistributedGraphCommunicator, Record,
 };
 
-/// Starts an exchange in which all destinations get the same.
-fn all_gather<'a, S, R, Sc>(
-    record: &Rc<Record>,
-    function: &'static str,
-    scope: Sc,
-    sendbuf: &'a S,
-    (recvbuf, lend_mut): (&'a mut R, LendMut<R>),
-) -> Result<Request<'a, R, Sc>, Error>
-where
-    S: Buffer + ?Sized,
-    R: ?Sized,
-    Sc: Scope<'a>,
-{
-    let neighbours = record.neighbours()?;
-    let given = (
-        sendbuf,
-        started::whole as Lend<S>,
-        neighbours.destinations.len(),
-    );
-    let taken = (recvbuf, lend_mut, neighbours.sources.len());
-    exchange(
-        record,
-        function,
-        scope,
-        given,
-        taken,
-        |_, (data, _), (_, places)| {
-            let place = |at: CommRank| places[at.0 as usize];
-            let (from, to) = neighbours.messages(|_| data, place)?;
-            plans::neighbours(from, to, ())
-        },
-    )
+/// What a process gives: its buffer, how it is lent, and which part of it goes to the neighbour of this number.
+type Given<'a, S> = (&'a S, Lend<S>, Part);
+type Part = fn(&(Area, Vec<Area>), usize) -> Area;
+
+/// All destinations get the same.
+fn whole<S: Buffer + ?Sized>(buffer: &S) -> Given<'_, S> {
+    (buffer, started::whole, |(data, _), _| *data)
 }
 
-/// Starts an exchange in which each destination gets its own.
-fn all_to_all<'a, S, R, Sc>(
+/// Each destination gets its own, all of one length.
+fn equal_parts<S: Buffer + ?Sized>(buffer: &S) -> Given<'_, S> {
+    (buffer, started::equal_parts, |(_, parts), at| parts[at])
+}
+
+/// Each destination gets its own, as long as the buffer says.
+fn listed_parts<S: PartitionedBuffer + ?Sized>(buffer: &S) -> Given<'_, S> {
+    (buffer, started::listed_parts, |(_, parts), at| parts[at])
+}
+
+/// Where a process collects what it gets: its buffer, and how it is lent.
+type Taken<'a, R> = (&'a mut R, LendMut<R>);
+
+/// All sources give as much.
+fn equal_places<R: BufferMut + ?Sized>(buffer: &mut R) -> Taken<'_, R> {
+    (buffer, started::equal_places)
+}
+
+/// Each source gives as much as the buffer says.
+fn listed_places<R: PartitionedBufferMut + ?Sized>(buffer: &mut R) -> Taken<'_, R> {
+    (buffer, started::listed_places)
+}
+
+/// Starts an exchange with all neighbours.
+fn start<'a, S, R, Sc>(
     record: &Rc<Record>,
     function: &'static str,
     scope: Sc,
-    (sendbuf, lend): (&'a S, Lend<S>),
-    (recvbuf, lend_mut): (&'a mut R, LendMut<R>),
+    (sendbuf, lend, part): Given<'a, S>,
+    (recvbuf, lend_mut): Taken<'a, R>,
 ) -> Result<Request<'a, R, Sc>, Error>
 where
     S: ?Sized,
@@ -64,19 +64,27 @@ where
     let neighbours = record.neighbours()?;
     let given = (sendbuf, lend, neighbours.destinations.len());
     let taken = (recvbuf, lend_mut, neighbours.sources.len());
-    exchange(
-        record,
-        function,
-        scope,
-        given,
-        taken,
-        |_, (_, parts), (_, places)| {
-            let part = |at: CommRank| parts[at.0 as usize];
+    let plan =
+        |_: comm::Communicator<'_>, data: (Area, Vec<Area>), (_, places): (Area, Vec<Area>)| {
+            let part = |at: CommRank| part(&data, at.0 as usize);
             let place = |at: CommRank| places[at.0 as usize];
             let (from, to) = neighbours.messages(part, place)?;
             plans::neighbours(from, to, ())
-        },
-    )
+        };
+    exchange(record, function, scope, given, taken, plan)
+}
+
+/// As [`start`], and waits for its end.
+fn exchange_all<S: ?Sized, R: ?Sized>(
+    record: &Rc<Record>,
+    function: &'static str,
+    given: Given<'_, S>,
+    taken: Taken<'_, R>,
+) -> Result<(), Error> {
+    scope(|scope| {
+        let request = start(record, function, scope, given, taken)?;
+        request.wait_within(function).map(drop)
+    })
 }
 
 /// Collectives in which each process talks to its neighbours in the communicator's topology alone.
@@ -125,12 +133,8 @@ pub trait NeighborCollectives: Communicator {
         S: Buffer + ?Sized,
         R: BufferMut + ?Sized,
     {
-        let function = "MPI_Neighbor_allgather";
-        scope(|scope| {
-            let (given, taken) = (sendbuf, (recvbuf, started::equal_places as LendMut<R>));
-            let request = all_gather(record(self), function, scope, given, taken)?;
-            request.wait_within(function).map(drop)
-        })
+        let (given, taken) = (whole(sendbuf), equal_places(recvbuf));
+        exchange_all(record(self), "MPI_Neighbor_allgather", given, taken)
     }
 
     /// As [`neighbor_all_gather_into`](Self::neighbor_all_gather_into), of as many elements of each source as its part has
@@ -157,12 +161,8 @@ pub trait NeighborCollectives: Communicator {
         S: Buffer + ?Sized,
         R: PartitionedBufferMut + ?Sized,
     {
-        let function = "MPI_Neighbor_allgatherv";
-        scope(|scope| {
-            let (given, taken) = (sendbuf, (recvbuf, started::listed_places as LendMut<R>));
-            let request = all_gather(record(self), function, scope, given, taken)?;
-            request.wait_within(function).map(drop)
-        })
+        let (given, taken) = (whole(sendbuf), listed_places(recvbuf));
+        exchange_all(record(self), "MPI_Neighbor_allgatherv", given, taken)
     }
 
     /// Gives each destination its part of `sendbuf`, and collects what all sources give in the parts of `recvbuf`
@@ -185,15 +185,8 @@ pub trait NeighborCollectives: Communicator {
         S: Buffer + ?Sized,
         R: BufferMut + ?Sized,
     {
-        let function = "MPI_Neighbor_alltoall";
-        scope(|scope| {
-            let (given, taken) = (
-                (sendbuf, started::equal_parts as Lend<S>),
-                (recvbuf, started::equal_places as LendMut<R>),
-            );
-            let request = all_to_all(record(self), function, scope, given, taken)?;
-            request.wait_within(function).map(drop)
-        })
+        let (given, taken) = (equal_parts(sendbuf), equal_places(recvbuf));
+        exchange_all(record(self), "MPI_Neighbor_alltoall", given, taken)
     }
 
     /// As [`neighbor_all_to_all_into`](Self::neighbor_all_to_all_into), of as many elements as the parts have
@@ -220,18 +213,12 @@ pub trait NeighborCollectives: Communicator {
         S: PartitionedBuffer + ?Sized,
         R: PartitionedBufferMut + ?Sized,
     {
-        let function = "MPI_Neighbor_alltoallv";
-        scope(|scope| {
-            let (given, taken) = (
-                (sendbuf, started::listed_parts as Lend<S>),
-                (recvbuf, started::listed_places as LendMut<R>),
-            );
-            let request = all_to_all(record(self), function, scope, given, taken)?;
-            request.wait_within(function).map(drop)
-        })
+        let (given, taken) = (listed_parts(sendbuf), listed_places(recvbuf));
+        exchange_all(record(self), "MPI_Neighbor_alltoallv", given, taken)
     }
 
-    /// As [`neighbor_all_gather_into`](Self::neighbor_all_gather_into), without blocking (MPI_Ineighbor_allgather, MPI-3.1 section 7.7.1).
+    /// As [`neighbor_all_gather_into`](Self::neighbor_all_gather_into), without blocking
+    /// (MPI_Ineighbor_allgather, MPI-3.1 section 7.7.1).
     fn immediate_neighbor_all_gather_into<'a, Sc, S, R>(
         &self,
         scope: Sc,
@@ -243,12 +230,13 @@ pub trait NeighborCollectives: Communicator {
         R: 'a + BufferMut + ?Sized,
         Sc: Scope<'a>,
     {
-        let (given, taken) = (sendbuf, (recvbuf, started::equal_places as LendMut<R>));
-        let request = all_gather(record(self), "MPI_Ineighbor_allgather", scope, given, taken);
+        let (given, taken) = (whole(sendbuf), equal_places(recvbuf));
+        let request = start(record(self), "MPI_Ineighbor_allgather", scope, given, taken);
         or_fatal(self, "MPI_Ineighbor_allgather", request)
     }
 
-    /// As [`neighbor_all_gather_varcount_into`](Self::neighbor_all_gather_varcount_into), without blocking (MPI_Ineighbor_allgatherv, MPI-3.1 section 7.7.1).
+    /// As [`neighbor_all_gather_varcount_into`](Self::neighbor_all_gather_varcount_into), without blocking
+    /// (MPI_Ineighbor_allgatherv, MPI-3.1 section 7.7.1).
     fn immediate_neighbor_all_gather_varcount_into<'a, Sc, S, R>(
         &self,
         scope: Sc,
@@ -260,8 +248,8 @@ pub trait NeighborCollectives: Communicator {
         R: 'a + PartitionedBufferMut + ?Sized,
         Sc: Scope<'a>,
     {
-        let (given, taken) = (sendbuf, (recvbuf, started::listed_places as LendMut<R>));
-        let request = all_gather(
+        let (given, taken) = (whole(sendbuf), listed_places(recvbuf));
+        let request = start(
             record(self),
             "MPI_Ineighbor_allgatherv",
             scope,
@@ -271,7 +259,8 @@ pub trait NeighborCollectives: Communicator {
         or_fatal(self, "MPI_Ineighbor_allgatherv", request)
     }
 
-    /// As [`neighbor_all_to_all_into`](Self::neighbor_all_to_all_into), without blocking (MPI_Ineighbor_alltoall, MPI-3.1 section 7.7.2).
+    /// As [`neighbor_all_to_all_into`](Self::neighbor_all_to_all_into), without blocking
+    /// (MPI_Ineighbor_alltoall, MPI-3.1 section 7.7.2).
     fn immediate_neighbor_all_to_all_into<'a, Sc, S, R>(
         &self,
         scope: Sc,
@@ -283,15 +272,13 @@ pub trait NeighborCollectives: Communicator {
         R: 'a + BufferMut + ?Sized,
         Sc: Scope<'a>,
     {
-        let (given, taken) = (
-            (sendbuf, started::equal_parts as Lend<S>),
-            (recvbuf, started::equal_places as LendMut<R>),
-        );
-        let request = all_to_all(record(self), "MPI_Ineighbor_alltoall", scope, given, taken);
+        let (given, taken) = (equal_parts(sendbuf), equal_places(recvbuf));
+        let request = start(record(self), "MPI_Ineighbor_alltoall", scope, given, taken);
         or_fatal(self, "MPI_Ineighbor_alltoall", request)
     }
 
-    /// As [`neighbor_all_to_all_varcount_into`](Self::neighbor_all_to_all_varcount_into), without blocking (MPI_Ineighbor_alltoallv, MPI-3.1 section 7.7.2).
+    /// As [`neighbor_all_to_all_varcount_into`](Self::neighbor_all_to_all_varcount_into), without blocking
+    /// (MPI_Ineighbor_alltoallv, MPI-3.1 section 7.7.2).
     fn immediate_neighbor_all_to_all_varcount_into<'a, Sc, S, R>(
         &self,
         scope: Sc,
@@ -303,11 +290,8 @@ pub trait NeighborCollectives: Communicator {
         R: 'a + PartitionedBufferMut + ?Sized,
         Sc: Scope<'a>,
     {
-        let (given, taken) = (
-            (sendbuf, started::listed_parts as Lend<S>),
-            (recvbuf, started::listed_places as LendMut<R>),
-        );
-        let request = all_to_all(record(self), "MPI_Ineighbor_alltoallv", scope, given, taken);
+        let (given, taken) = (listed_parts(sendbuf), listed_places(recvbuf));
+        let request = start(record(self), "MPI_Ineighbor_alltoallv", scope, given, taken);
         or_fatal(self, "MPI_Ineighbor_alltoallv", request)
     }
 }
