@@ -66,6 +66,8 @@ fn parse_minutes(text: &str) -> Result<f64, String> {
 #[derive(Default)]
 struct Sums {
     jobs: u64,
+    /// Those that have windows.
+    with_windows: u64,
     failures: u64,
     /// Operations of the sequences for matching engines, each played with every engine.
     operations: u64,
@@ -96,10 +98,11 @@ impl fmt::Display for Sums {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} jobs, {} failures; {} ended for want of request slots; {} messages received, {} RTS, \
+            "{} jobs, {} with windows, {} failures; {} ended for want of request slots; {} messages received, {} RTS, \
              {} refused, {} recorded without a buffer, {} restarts; {:.1} million steps; {:.1} million \
              operations with each matching engine",
             self.jobs,
+            self.with_windows,
             self.failures,
             self.short,
             self.messages,
@@ -201,6 +204,7 @@ fn run_seed(seed: u64, matching: Choice, only: bool, sums: &mut Sums) -> Result<
     let before = sums.failures;
     let job = Seeded::draw(seed);
     sums.jobs += 1;
+    sums.with_windows += u64::from(job.program.windows.count > 0);
     match matching.with(Run(&job)) {
         Ok(report) => sums.add(&report),
         Err(failure) => {
