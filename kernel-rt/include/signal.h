@@ -1,7 +1,7 @@
 /* picolibc's, and names that programs expect besides. Handlers run by raise() and kill(getpid(), ..) only: no signal
  * comes to a node from outside.
  */
-#ifndef MIDPLANE_SIGNAL_H
+#if !defined(MIDPLANE_SIGNAL_H) && !defined(MIDPLANE_TIME_ALONE)
 #define MIDPLANE_SIGNAL_H
 #pragma GCC system_header
 

@@ -10,7 +10,18 @@
 #define getline __midplane_no_getline
 #define getdelim __midplane_no_getdelim
 #endif
+/* Nor has the language this one any longer, and these are GNU's. */
+#if __STDC_VERSION__ >= 201112L || __cplusplus >= 201402L
+#define gets __midplane_no_gets
+#endif
+#if !__GNU_VISIBLE
+#define asprintf __midplane_no_asprintf
+#define vasprintf __midplane_no_vasprintf
+#endif
 #include_next <stdio.h>
+#undef gets
+#undef asprintf
+#undef vasprintf
 #undef getline
 #undef getdelim
 

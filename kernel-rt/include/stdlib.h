@@ -3,7 +3,22 @@
 #define MIDPLANE_STDLIB_H
 #pragma GCC system_header
 
+/* Programs have functions of their own by these names, which Linux does not declare here. */
+#define itoa __midplane_no_itoa
+#define utoa __midplane_no_utoa
+#define atoff __midplane_no_atoff
+#define reallocf __midplane_no_reallocf
+#define cfree __midplane_no_cfree
+#if !__GNU_VISIBLE
+#define qsort_r __midplane_no_qsort_r
+#endif
 #include_next <stdlib.h>
+#undef itoa
+#undef utoa
+#undef atoff
+#undef reallocf
+#undef cfree
+#undef qsort_r
 
 #ifdef __cplusplus
 extern "C" {

@@ -3,7 +3,13 @@
 #define MIDPLANE_TIME_H
 #pragma GCC system_header
 
+#include <sys/features.h>
+
+/* Of signals it needs the name of a type alone. A program that does not include <signal.h> has names of its own. */
+struct sigevent;
+#define MIDPLANE_TIME_ALONE
 #include_next <time.h>
+#undef MIDPLANE_TIME_ALONE
 
 #ifdef __cplusplus
 extern "C" {

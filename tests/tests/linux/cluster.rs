@@ -206,6 +206,22 @@ fn functions_with_the_c_librarys_names_are_the_programs() {
     assert!(ended.stdout.ends_with(" functions, 0 wrong\n"), "{ended}");
 }
 
+#[test]
+fn random_calls_of_all_kinds_do_as_they_should() {
+    for (processes, memory, seed) in [
+        ("2", "32", "7"),
+        ("3", "96", "8"),
+        ("8", "32", "9"),
+        ("17", "64", "10"),
+        ("27", "32", "11"),
+        ("64", "4K", "12"),
+    ] {
+        let options = ["-n", processes, "--mpi-memory", memory];
+        let ended = run(&options, "random_calls.c", &["40", seed]).expect(0);
+        assert!(ended.stdout.contains(" checks, 0 failed"), "{ended}");
+    }
+}
+
 /// What a job says and reports, without the host's time and where its processes lie in memory.
 fn seen(options: &[&str], name: &str, arguments: &[&str]) -> (Ended, Value) {
     let options = [&["--on", "cluster", "--torus", "4x2x2"], options].concat();

@@ -262,3 +262,12 @@ fn functions_with_the_c_librarys_names_are_the_programs() {
     let ended = run(&["-n", "4"], "own_names.c", &[]).expect(0);
     assert!(ended.stdout.ends_with(" functions, 0 wrong\n"), "{ended}");
 }
+
+#[test]
+fn random_calls_of_all_kinds_do_as_they_should() {
+    for (processes, memory, seed) in [("5", "32", "4"), ("7", "4K", "5"), ("1", "32", "6")] {
+        let options = ["-n", processes, "--mpi-memory", memory];
+        let ended = run(&options, "random_calls.c", &["40", seed]).expect(0);
+        assert!(ended.stdout.contains(" checks, 0 failed"), "{ended}");
+    }
+}

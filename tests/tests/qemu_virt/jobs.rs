@@ -53,6 +53,23 @@ fn functions_with_the_c_librarys_names_are_the_programs() {
     assert!(ended.stdout.contains(" functions, 0 wrong"), "{ended}");
 }
 
+/// Each of these is in a header of this C library, and in none that Linux has for such a program.
+#[test]
+fn names_that_linux_does_not_declare_are_the_programs() {
+    let ended = run(&["-n", "2"], "own_declared.c", &[]).expect(0);
+    let line = "-42 7 TORUS torus 2 3 10 4 1e+300 2\n";
+    assert!(ended.stdout.ends_with(line), "{ended}");
+}
+
+#[test]
+fn random_calls_of_all_kinds_do_as_they_should() {
+    for (processes, memory, seed) in [("6", "32", "1"), ("9", "4K", "2"), ("12", "1M", "3")] {
+        let options = ["-n", processes, "--mpi-memory", memory];
+        let ended = run(&options, "random_calls.c", &["40", seed]).expect(0);
+        assert!(ended.stdout.contains(" checks, 0 failed"), "{ended}");
+    }
+}
+
 #[test]
 fn killer_on_sixteen_nodes() {
     let ended = run(&["--torus", "4x2x2"], "killer.c", &["5", "10240"]).expect(0);
