@@ -1,4 +1,4 @@
-/* picolibc's, and what it lacks of POSIX. */
+/* picolibc's, and what it lacks of C and POSIX. */
 #ifndef MIDPLANE_STDIO_H
 #define MIDPLANE_STDIO_H
 #pragma GCC system_header
@@ -33,6 +33,15 @@
 #undef feof_unlocked
 #undef ferror_unlocked
 #undef clearerr_unlocked
+
+/* Bytes of the longest name of a file, with its end; streams that can be open at one time, with the three standard ones
+ * (host/files.rs). */
+#ifndef FILENAME_MAX
+#define FILENAME_MAX 4096
+#endif
+#ifndef FOPEN_MAX
+#define FOPEN_MAX 67
+#endif
 
 #ifdef __cplusplus
 extern "C" {

@@ -11,6 +11,11 @@ struct sigevent;
 #include_next <time.h>
 #undef MIDPLANE_TIME_ALONE
 
+/* picolibc's number for it; the one thread's processor time is the process's. */
+#if __POSIX_VISIBLE >= 200112 && !defined CLOCK_THREAD_CPUTIME_ID
+#define CLOCK_THREAD_CPUTIME_ID ((clockid_t)3)
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif

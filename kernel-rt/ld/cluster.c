@@ -4,8 +4,6 @@
  * the next is here: streams, the numbers of chance, strtok, the environment, what is to be done at the end. And the time,
  * which is virtual. */
 
-/* Whatever standard the program's options ask for. */
-#undef _GNU_SOURCE
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>

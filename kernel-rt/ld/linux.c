@@ -2,7 +2,6 @@
  * constructor, and is told of its end after its last atexit function. (The runtime cannot do this by itself: a
  * library's constructors would run in every program that is linked with it, the tool and its tests among them.) */
 
-/* Whatever standard the program's options ask for. */
 #define _DEFAULT_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

@@ -21,6 +21,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <strings.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -164,6 +165,7 @@ static void streams(void)
     CHECK(no_file == NULL && (errno == EROFS || errno == ENOENT));
     CHECK(remove("/no such folder/file") == -1);
     CHECK(rename("/no such folder/file", "/no such folder/other") == -1);
+    CHECK(FILENAME_MAX >= PATH_MAX && FOPEN_MAX >= 8 && FOPEN_MAX <= sysconf(_SC_OPEN_MAX));
 }
 
 static void files(void)
@@ -229,6 +231,8 @@ static void mathematics(void)
     NEAR(creal(cexp(I * 3.14159265358979323846)), -1);
     NEAR(carg(I), 1.57079632679489661923);
     NEAR(creal(csqrt(-1 + 0 * I)), 0);
+    CHECK(creal(CMPLX(0, INFINITY)) == 0 && signbit(cimag(CMPLX(1, -0.0))) && cimagf(CMPLXF(1, 2)) == 2);
+    CHECK(creall(CMPLXL(1, 2)) == 1);
     NEAR(sqrt(2) * sqrt(2), 2);
     NEAR(pow(2, 10), 1024);
     NEAR(exp(log(3)), 3);
@@ -288,6 +292,7 @@ static void times_and_clocks(void)
     CHECK(clock_getres(CLOCK_MONOTONIC, &resolution) == 0 && resolution.tv_nsec > 0);
     CHECK(clock_gettime(CLOCK_REALTIME, &begin) == 0 && time(NULL) + 1 >= begin.tv_sec);
     CHECK(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin) == 0);
+    CHECK(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin) == 0 && begin.tv_sec >= 0);
     CHECK(clock() != (clock_t)-1 && times(&all) != (clock_t)-1);
     CHECK(gmtime(&day)->tm_mday == 2 && localtime(&day) != NULL);
     CHECK(strftime(text, sizeof text, "%Y-%m-%d", gmtime(&day)) == 10 && strcmp(text, "1970-01-02") == 0);
@@ -342,7 +347,8 @@ static void processes(void)
     char host[65], *own = NULL;
 
     CHECK(getpid() > 0 && getuid() == getuid());
-    CHECK(gethostname(host, sizeof host) == 0 && strlen(host) > 0);
+    CHECK(gethostname(host, sizeof host) == 0 && strlen(host) > 0 && strlen(host) <= HOST_NAME_MAX);
+    CHECK(HOST_NAME_MAX == sysconf(_SC_HOST_NAME_MAX) && SSIZE_MAX == (ssize_t)(SIZE_MAX / 2));
     CHECK(uname(&names) == 0 && strcmp(names.nodename, host) == 0 && strlen(names.sysname) > 0);
     CHECK(sysconf(_SC_PAGESIZE) == 4096 && sysconf(_SC_NPROCESSORS_ONLN) >= 1 && getpagesize() == 4096);
     CHECK(sched_yield() == 0);

@@ -504,6 +504,29 @@ fn counts_differ(
     )
 }
 
+/// The null handles, as `mpi.h` has them.
+const COMM_NULL: i32 = 0x0400_0000;
+const NULL_HANDLES: [(i32, &str); 6] = [
+    (COMM_NULL, "MPI_COMM_NULL"),
+    (0x0800_0000, "MPI_GROUP_NULL"),
+    (0x0c00_0000, "MPI_DATATYPE_NULL"),
+    (0x1800_0000, "MPI_OP_NULL"),
+    (0, "MPI_REQUEST_NULL"),
+    (-1, "MPI_MESSAGE_NULL"),
+];
+
+/// A handle of C's in words: a null one by its name, another by its number.
+struct Handle(i32);
+
+impl fmt::Display for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match NULL_HANDLES.iter().find(|(handle, _)| *handle == self.0) {
+            Some((_, name)) => f.write_str(name),
+            None => write!(f, "{:#010x}", self.0),
+        }
+    }
+}
+
 impl fmt::Display for Error {
     // A table: each error's words in one place, longer than a screen.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -564,22 +587,27 @@ impl fmt::Display for Error {
             Error::NullBuffer => f.write_str("a null pointer as the buffer of elements"),
             Error::NullArgument { name } => write!(f, "a null pointer as {name}"),
             Error::Datatype { handle } => {
-                write!(f, "{handle:#010x} is no datatype, or one that has been freed")
+                write!(f, "{} is no datatype, or one that has been freed", Handle(handle))
             }
             Error::Uncommitted { handle } => {
                 write!(f, "the datatype {handle:#010x} has not been committed; MPI_Type_commit comes first")
             }
             Error::Unsupported { what } => f.write_str(what),
+            Error::Communicator { handle: COMM_NULL } => f.write_str(
+                "MPI_COMM_NULL is no communicator: a process gets it that is not in the new one (MPI-3.1 section 6.4.2), \
+                 or frees its own",
+            ),
             Error::Communicator { handle } => {
-                write!(f, "{handle:#010x} is no communicator of this job")
+                write!(f, "{} is no communicator of this job", Handle(handle))
             }
             Error::Group { handle } => write!(
                 f,
-                "{handle:#010x} is no group, or not one of processes of this communicator"
+                "{} is no group, or not one of processes of this communicator",
+                Handle(handle)
             ),
-            Error::Operation { handle } => write!(f, "{handle:#010x} is no reduction operation"),
+            Error::Operation { handle } => write!(f, "{} is no reduction operation", Handle(handle)),
             Error::Request { handle } => {
-                write!(f, "{handle:#010x} is no request, or one that has completed already")
+                write!(f, "{} is no request, or one that has completed already", Handle(handle))
             }
             Error::Argument { what } | Error::Buffer { what } | Error::Dims { what } => f.write_str(what),
             Error::InPlace => f.write_str("MPI_IN_PLACE is not allowed here (MPI-3.1 section 5.2.1)"),
@@ -645,6 +673,28 @@ mod tests {
             assert!(error.to_string().contains(words), "{error}");
         }
         assert_eq!(size_of::<Error>(), 32, "copied with every result");
+    }
+
+    #[test]
+    fn null_handles_have_their_names() {
+        use crate::c::constants as c;
+        for (handle, name) in [
+            (c::MPI_COMM_NULL, "MPI_COMM_NULL"),
+            (c::MPI_GROUP_NULL, "MPI_GROUP_NULL"),
+            (c::MPI_DATATYPE_NULL, "MPI_DATATYPE_NULL"),
+            (c::MPI_OP_NULL, "MPI_OP_NULL"),
+            (c::MPI_REQUEST_NULL, "MPI_REQUEST_NULL"),
+            (c::MPI_MESSAGE_NULL, "MPI_MESSAGE_NULL"),
+            (0x5a5a, "0x00005a5a"),
+        ] {
+            assert_eq!(Handle(handle).to_string(), name);
+        }
+        let handle = c::MPI_COMM_NULL;
+        let text = Error::Communicator { handle }.to_string();
+        assert!(
+            text.contains("MPI_COMM_NULL") && text.contains("not in the new one"),
+            "{text}"
+        );
     }
 
     #[test]

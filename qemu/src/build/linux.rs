@@ -11,6 +11,7 @@ use crate::host::folders;
 use crate::host::setup::{in_path, own_cargo};
 use crate::host::stop::{Doing, Stop};
 use midplane_setup::fresh::Artifact;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -126,7 +127,8 @@ fn make(
         folders::root().join(carries.start()),
         scratch.0.join("start.o"),
     );
-    making.compile(compile(flags, &start.0), &start.0, &start.1)?;
+    // As it is: the program's words may give its names another meaning, or have headers read before its own.
+    making.compile(compile(&[], &start.0), &start.0, &start.1)?;
     link.arg(start.1);
     match program {
         Program::Rust(_) => {
@@ -134,7 +136,9 @@ fn make(
             link.arg("-Wl,--undefined=main").arg(library);
         }
         Program::C(paths) => {
-            making.add(&mut link, paths, scratch, |path| Ok(compile(flags, path)))?;
+            making.add(&mut link, paths, scratch, |path| {
+                Ok(compile(&flags.compile, path))
+            })?;
             link.args(&flags.link).arg(library);
         }
         Program::Image(_) => {}
@@ -188,13 +192,13 @@ fn compiler() -> Compiler {
     }
 }
 
-/// What compiles a source; the names of files are to follow.
-fn compile(flags: &Flags, source: &Path) -> Command {
+/// What compiles a source with these words; the names of files are to follow.
+fn compile(words: &[OsString], source: &Path) -> Command {
     let compiler = if Kind::is_cpp(source) { "c++" } else { "cc" };
     let mut compile = Command::new(compiler);
     compile
         .args(["-O2", "-g", "-fno-pie"])
-        .args(&flags.compile)
+        .args(words)
         .arg("-I")
         .arg(folders::root().join("mpi-adi/include"));
     compile

@@ -148,6 +148,13 @@ fn processes_that_all_wait_are_told_at_once() {
     ended.says(&["nothing moves any more", "4 in MPI_Recv", "rank 0"]);
 }
 
+/// Words for the program's own files: headers read first, and macros with names of the runtime's.
+#[test]
+fn the_programs_options_are_not_the_runtimes() {
+    let options = ["-n", "2", "--cflags=-std=c99 -include stdio.h -Dput=-"];
+    run(&options, "pi.c", &[]).expect(0);
+}
+
 #[test]
 fn what_a_cluster_cannot_run_is_refused() {
     for (options, name, words) in [
