@@ -72,6 +72,7 @@ programs! {
     immediate: "../programs/rsmpi/immediate.rs",
     immediate_collectives: "../programs/rsmpi/immediate_collectives.rs",
     immediate_multiple: "../programs/rsmpi/immediate_multiple.rs",
+    intercommunicator: "../programs/rsmpi/intercommunicator.rs",
     null_process: "../programs/rsmpi/null_process.rs",
     ready_send: "../programs/rsmpi/ready_send.rs",
     reduce: "../programs/rsmpi/reduce.rs",

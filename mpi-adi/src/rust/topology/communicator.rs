@@ -8,6 +8,7 @@ use core::cell::{Cell, RefCell};
 
 use super::cartesian::{self, CartesianCommunicator};
 use super::graph::{self, DistributedGraphCommunicator};
+use super::inter::{self, InterCommunicator};
 use super::kinds::Arranged;
 use super::{AnyProcess, Group, Process, Rank, UserGroup};
 use crate::device::envelope;
@@ -25,7 +26,8 @@ use crate::rust::process::Here;
 use crate::rust::{Count, Tag};
 
 /// What a communicator is, for its handles, processes and requests.
-pub(crate) struct Record {
+#[doc(hidden)]
+pub struct Record {
     pub(crate) here: Rc<Here>,
     members: Members,
     /// Nonblocking collectives that have been started.
@@ -41,6 +43,23 @@ enum Members {
 }
 
 impl Record {
+    /// Of what the program has made: a communicator, or the remote group of an intercommunicator, for messages alone.
+    pub(super) fn made(
+        here: &Rc<Here>,
+        made: Made,
+        topology: Option<Rc<dyn Arranged>>,
+    ) -> Rc<Record> {
+        Record::new(here, Members::Made(made), topology)
+    }
+
+    pub(super) fn set_name(&self, name: &str) {
+        *self.name.borrow_mut() = String::from(name);
+    }
+
+    pub(super) fn name(&self) -> String {
+        self.name.borrow().clone()
+    }
+
     fn new(here: &Rc<Here>, members: Members, topology: Option<Rc<dyn Arranged>>) -> Rc<Record> {
         Rc::new(Record {
             here: here.clone(),
@@ -102,7 +121,7 @@ impl SimpleCommunicator {
         let world = Membership::world(envelope::Rank::new(world.rank()), world.size());
         let records = [("MPI_COMM_WORLD", world), ("MPI_COMM_SELF", own)].map(|(name, members)| {
             let record = Record::new(here, Members::System(members), None);
-            *record.name.borrow_mut() = String::from(name);
+            record.set_name(name);
             record
         });
         *here.own.borrow_mut() = Some(records);
@@ -142,7 +161,7 @@ impl SimpleCommunicator {
         topology: Option<Rc<dyn Arranged>>,
     ) -> SimpleCommunicator {
         SimpleCommunicator {
-            record: Record::new(&self.record.here, Members::Made(made), topology),
+            record: Record::made(&self.record.here, made, topology),
         }
     }
 
@@ -159,10 +178,23 @@ impl SimpleCommunicator {
     }
 }
 
-/// Something of a communicator.
+/// What messages are sent in: a [`Communicator`] or an [`InterCommunicator`].
+pub trait Context {
+    /// What it is.
+    #[doc(hidden)]
+    fn record(&self) -> &Rc<Record>;
+}
+
+impl<C: Communicator + ?Sized> Context for C {
+    fn record(&self) -> &Rc<Record> {
+        &self.as_simple().record
+    }
+}
+
+/// Something of a communicator or an intercommunicator.
 pub trait AsCommunicator {
     /// The communicator's type.
-    type Out: Communicator;
+    type Out: Context;
     /// The communicator.
     fn as_communicator(&self) -> &Self::Out;
 }
@@ -176,7 +208,7 @@ impl AsCommunicator for SimpleCommunicator {
 
 /// What a process chooses in [`Communicator::split_by_color`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Color(Option<u32>);
+pub struct Color(pub(super) Option<u32>);
 
 impl Color {
     /// That of processes that are to be in no part (MPI_UNDEFINED).
@@ -383,12 +415,12 @@ pub trait Communicator {
 
     /// Names it (MPI_Comm_set_name, MPI-3.1 section 6.8).
     fn set_name(&self, name: &str) {
-        *self.as_simple().record.name.borrow_mut() = String::from(name);
+        self.as_simple().record.set_name(name);
     }
 
     /// Its name; empty, unless it has been given one (MPI_Comm_get_name).
     fn get_name(&self) -> String {
-        self.as_simple().record.name.borrow().clone()
+        self.as_simple().record.name()
     }
 
     /// A communicator whose processes are at places of a grid (MPI_Cart_create, MPI-3.1 section 7.5.1): as many as the
@@ -443,6 +475,55 @@ pub trait Communicator {
     #[track_caller]
     fn create_distributed_graph(&self, edges: &[(Rank, Rank)]) -> DistributedGraphCommunicator {
         graph::create(self.as_simple(), edges)
+    }
+
+    /// The intercommunicator of the processes of this communicator and of those of another one, which call this, too
+    /// (MPI_Intercomm_create, MPI-3.1 section 6.6.2). The two groups meet by their leaders: `local_leader` is this group's,
+    /// and `remote_leader` the other's, as the local leader sees it in a communicator that both leaders are in. The other
+    /// processes' `remote_leader` is not looked at and can be any, as [`null_process`](Communicator::null_process). The
+    /// groups have no process in common. The tag makes no difference, since calls do not overlap.
+    ///
+    /// Blocks until all processes of both groups have called it. Takes of the program's heap what a list of both groups
+    /// needs, and another one of the remote group. Ends the job where
+    /// [`try_create_intercommunicator`](Communicator::try_create_intercommunicator) fails.
+    fn create_intercommunicator<C: Context>(
+        &self,
+        local_leader: Rank,
+        remote_leader: &Process<'_, C>,
+        tag: Tag,
+    ) -> InterCommunicator
+    where
+        Self: Sized,
+    {
+        let this = self.as_simple();
+        let made = inter::create(this, local_leader, remote_leader, tag);
+        this.record.here.or_fatal(inter::CREATE, made)
+    }
+
+    /// As [`create_intercommunicator`](Communicator::create_intercommunicator). Fails with [`Error::Rank`] for a local
+    /// leader that there is not; at the leader with [`Error::Rank`] for the null process, and with [`Error::Tag`] for a tag
+    /// below 0, and then at its group's others with [`Error::Wrong`]; with [`Error::NoMemory`]; at all processes alike with
+    /// [`Error::Wrong`] for groups that have a process in common, and as
+    /// [`try_duplicate`](Communicator::try_duplicate).
+    fn try_create_intercommunicator<C: Context>(
+        &self,
+        local_leader: Rank,
+        remote_leader: &Process<'_, C>,
+        tag: Tag,
+    ) -> Result<InterCommunicator, Error>
+    where
+        Self: Sized,
+    {
+        inter::create(self.as_simple(), local_leader, remote_leader, tag)
+    }
+
+    /// Whether it is an intercommunicator (MPI_Comm_test_inter, MPI-3.1 section 6.6.1): no communicator is; an
+    /// [`InterCommunicator`] has this call, too.
+    fn test_inter(&self) -> bool
+    where
+        Self: Sized,
+    {
+        false
     }
 
     /// Bytes that so many elements take packed (MPI_Pack_size, MPI-3.1 section 4.2).
@@ -539,7 +620,7 @@ impl SimpleCommunicator {
     }
 
     /// This process's number in the job.
-    fn own_number(&self) -> envelope::Rank {
+    pub(super) fn own_number(&self) -> envelope::Rank {
         let membership = self.record.membership();
         membership.to_world(membership.rank)
     }
