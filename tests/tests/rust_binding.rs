@@ -2,6 +2,8 @@
 //! memory from one record to plenty.
 #![forbid(unsafe_code)]
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -18,6 +20,11 @@ use mpi::topology::{
 };
 use mpi::traits::*;
 use mpi::{Error, Rank, Tag};
+
+std::thread_local! {
+    /// What the attributes of the process that ran last on this thread have said.
+    static SAID: RefCell<Rc<RefCell<String>>> = RefCell::default();
+}
 
 const SHAPES: [[u16; 3]; 6] = [
     [1, 1, 1],
@@ -822,6 +829,61 @@ fn groups_that_cannot_meet_are_told_so() {
             );
             assert!(refused, "{shorter:?}");
         }
+    });
+}
+
+#[test]
+fn attributes_end_before_mpi_does() {
+    /// Says when it is dropped, in a communicator that is there still.
+    #[derive(Clone)]
+    struct AtEnd(Rc<SimpleCommunicator>, &'static str, Rc<RefCell<String>>);
+
+    impl CommAttribute for AtEnd {}
+
+    impl Drop for AtEnd {
+        fn drop(&mut self) {
+            self.0.barrier();
+            self.2.borrow_mut().push_str(self.1);
+        }
+    }
+
+    everywhere(|universe| {
+        let (world, said) = (universe.world(), Rc::new(RefCell::new(String::new())));
+        let twin = Rc::new(world.duplicate());
+        let at_end = |name| AtEnd(twin.clone(), name, said.clone());
+        world.set_attr(at_end("world"));
+        SimpleCommunicator::self_comm().set_attr(at_end("self "));
+        let part = world.duplicate();
+        part.set_attr(at_end("part "));
+        drop(part);
+        assert_eq!(*said.borrow(), "part ");
+        SAID.with(|all| *all.borrow_mut() = said);
+    });
+    SAID.with(|said| assert_eq!(*said.borrow().borrow(), "part self world"));
+}
+
+#[test]
+fn an_intercommunicator_has_attributes_too() {
+    #[derive(Clone)]
+    struct Name(&'static str);
+
+    impl CommAttribute for Name {
+        const CLONE_ON_DUP: bool = true;
+    }
+
+    everywhere(|universe| {
+        let world = universe.world();
+        if world.size() == 1 {
+            return;
+        }
+        let (both, _) = two_groups(&world, 1);
+        both.set_attr(Name("first"));
+        both.set_attr(Name("both"));
+        let twin = both.duplicate();
+        assert_eq!(twin.get_attr::<Name>().unwrap().0, "both");
+        assert!(twin.merge(MergeOrder::Low).get_attr::<Name>().is_none());
+        assert_eq!(both.delete_attr::<Name>().unwrap().0, "both");
+        assert!(both.get_attr::<Name>().is_none());
     });
 }
 

@@ -57,6 +57,7 @@ macro_rules! programs {
 programs! {
     all_gather: "../programs/rsmpi/all_gather.rs",
     all_to_all: "../programs/rsmpi/all_to_all.rs",
+    attributes: "../programs/rsmpi/attributes.rs",
     barrier: "../programs/rsmpi/barrier.rs",
     broadcast: "../programs/rsmpi/broadcast.rs",
     buffered: "../programs/rsmpi/buffered.rs",

@@ -67,11 +67,15 @@ impl Universe {
 }
 
 impl Drop for Universe {
-    /// MPI_Finalize (MPI-3.1 section 8.7): blocks until everything that this process has sent is out of its hands and
+    /// MPI_Finalize (MPI-3.1 section 8.7): drops the attributes of the communicator of this process alone, and those of that
+    /// of all, which may call MPI still; blocks until everything that this process has sent is out of its hands and
     /// all processes have come here. An error ends the job.
     fn drop(&mut self) {
-        self.detach_buffer();
         // While a panic ends the program there is no device.
+        if self.here.env().is_ok() {
+            SimpleCommunicator::drop_attributes(&self.here);
+        }
+        self.detach_buffer();
         if let Ok(env) = self.here.env() {
             self.here.or_fatal("MPI_Finalize", job::finalize(env));
             self.here.set_phase(Phase::After);

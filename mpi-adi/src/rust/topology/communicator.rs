@@ -14,11 +14,13 @@ use super::{AnyProcess, Group, Process, Rank, UserGroup};
 use crate::device::envelope;
 use crate::mpi::call;
 use crate::mpi::comm::{self, CommRank, Membership};
+use crate::mpi::context::WORLD_CONTEXT;
 use crate::mpi::environment as job;
 use crate::mpi::error::Error;
 use crate::mpi::group;
-use crate::mpi::split::{Made, ready};
+use crate::mpi::split::{Made, Ready, ready};
 use crate::mpi::topology::{Neighbours, Topology};
+use crate::rust::attribute::{Attributes, CommAttribute};
 use crate::rust::datatype::lent::{lend, lend_mut};
 use crate::rust::datatype::user::kind_of;
 use crate::rust::datatype::{Buffer, BufferMut, Datatype};
@@ -32,7 +34,9 @@ pub struct Record {
     members: Members,
     /// Nonblocking collectives that have been started.
     pub(crate) started: Cell<u32>,
-    name: RefCell<String>,
+    /// `None`: that which it has from the start.
+    name: RefCell<Option<String>>,
+    attributes: Attributes,
     /// A duplicate has the same one.
     topology: Option<Rc<dyn Arranged>>,
 }
@@ -48,24 +52,50 @@ impl Record {
         here: &Rc<Here>,
         made: Made,
         topology: Option<Rc<dyn Arranged>>,
+        attributes: Attributes,
     ) -> Rc<Record> {
-        Record::new(here, Members::Made(made), topology)
+        Record::new(here, Members::Made(made), topology, attributes)
     }
 
     pub(super) fn set_name(&self, name: &str) {
-        *self.name.borrow_mut() = String::from(name);
+        *self.name.borrow_mut() = Some(String::from(name));
     }
 
     pub(super) fn name(&self) -> String {
-        self.name.borrow().clone()
+        let given = self.name.borrow().clone();
+        given.unwrap_or_else(|| {
+            String::from(match &self.members {
+                Members::System(all) if all.context == WORLD_CONTEXT => "MPI_COMM_WORLD",
+                Members::System(_) => "MPI_COMM_SELF",
+                Members::Made(_) => "",
+            })
+        })
     }
 
-    fn new(here: &Rc<Here>, members: Members, topology: Option<Rc<dyn Arranged>>) -> Rc<Record> {
+    /// Runs `make`, which makes a duplicate, and calls what it is given as other calls that make a communicator do: either
+    /// all processes have room for the attributes of theirs, or none has one. What is made comes with the attributes. Fails
+    /// as `make` does.
+    pub(super) fn duplicated<M>(
+        &self,
+        make: impl FnOnce(Ready<'_>) -> Result<M, Error>,
+    ) -> Result<(M, Attributes), Error> {
+        let attributes = self.attributes.duplicated();
+        let made = make(&mut |_| attributes.as_ref().map(|_| ()).map_err(|error| *error))?;
+        Ok((made, attributes?))
+    }
+
+    fn new(
+        here: &Rc<Here>,
+        members: Members,
+        topology: Option<Rc<dyn Arranged>>,
+        attributes: Attributes,
+    ) -> Rc<Record> {
         Rc::new(Record {
             here: here.clone(),
             members,
             started: Cell::new(0),
-            name: RefCell::new(String::new()),
+            name: RefCell::new(None),
+            attributes,
             topology,
         })
     }
@@ -119,13 +149,18 @@ impl SimpleCommunicator {
         let world = comm::Communicator::world(env);
         let own = Membership::own(envelope::Rank::new(world.rank()));
         let world = Membership::world(envelope::Rank::new(world.rank()), world.size());
-        let records = [("MPI_COMM_WORLD", world), ("MPI_COMM_SELF", own)].map(|(name, members)| {
-            let record = Record::new(here, Members::System(members), None);
-            record.set_name(name);
-            record
-        });
+        let records = [world, own]
+            .map(|members| Record::new(here, Members::System(members), None, Attributes::new()));
         *here.own.borrow_mut() = Some(records);
         Ok(())
+    }
+
+    /// Drops the attributes of the two that are there from the start on, as the end of MPI does before anything else
+    /// (MPI-3.1 section 8.7.1).
+    pub(crate) fn drop_attributes(here: &Rc<Here>) {
+        for which in [1, 0] {
+            Self::system(here, which).record.attributes.clear();
+        }
     }
 
     /// One of the two that are there from the start on.
@@ -161,7 +196,7 @@ impl SimpleCommunicator {
         topology: Option<Rc<dyn Arranged>>,
     ) -> SimpleCommunicator {
         SimpleCommunicator {
-            record: Record::made(&self.record.here, made, topology),
+            record: Record::made(&self.record.here, made, topology, Attributes::new()),
         }
     }
 
@@ -183,6 +218,30 @@ pub trait Context {
     /// What it is.
     #[doc(hidden)]
     fn record(&self) -> &Rc<Record>;
+
+    /// Attaches a value to it, in place of the one of the same type that it may have, which is dropped (MPI_Comm_set_attr,
+    /// MPI-3.1 section 6.7.2). The value is dropped with the communicator, that of a communicator that is there from the
+    /// start on at the end of MPI, before anything else; of several, the one that was set last first. Takes of the
+    /// program's heap what the value needs, and a place in a list, and ends the job when there is no room. Does not block.
+    fn set_attr<A: CommAttribute>(&self, value: A) {
+        let result = self.try_set_attr(value);
+        self.record().here.or_fatal("MPI_Comm_set_attr", result);
+    }
+
+    /// As [`set_attr`](Context::set_attr). Fails with [`Error::NoRoom`] when the list has no room.
+    fn try_set_attr<A: CommAttribute>(&self, value: A) -> Result<(), Error> {
+        self.record().attributes.set(value)
+    }
+
+    /// The value of this type that is attached to it (MPI_Comm_get_attr, MPI-3.1 section 6.7.2). Does not block.
+    fn get_attr<A: CommAttribute>(&self) -> Option<Rc<A>> {
+        self.record().attributes.get()
+    }
+
+    /// Takes the value of this type away from it (MPI_Comm_delete_attr, MPI-3.1 section 6.7.2). Does not block.
+    fn delete_attr<A: CommAttribute>(&self) -> Option<Rc<A>> {
+        self.record().attributes.take()
+    }
 }
 
 impl<C: Communicator + ?Sized> Context for C {
@@ -310,7 +369,8 @@ pub trait Communicator {
         }
     }
 
-    /// Another communicator of the same processes (MPI_Comm_dup, MPI-3.1 section 6.4.2).
+    /// Another communicator of the same processes, with those [attributes](crate::rust::attribute) that are to be cloned
+    /// (MPI_Comm_dup, MPI-3.1 section 6.4.2).
     fn duplicate(&self) -> UserCommunicator {
         let this = self.as_simple();
         this.record
@@ -322,11 +382,13 @@ pub trait Communicator {
     /// processes alike with [`Error::Limit`] or, for lack of room, [`Error::NoRoom`] or [`Error::NoRoomElsewhere`].
     fn try_duplicate(&self) -> Result<UserCommunicator, Error> {
         let this = self.as_simple();
-        let made = this
-            .record
-            .core()?
-            .make_duplicate("MPI_Comm_dup", &mut ready)?;
-        Ok(this.made(made, this.record.topology.clone()))
+        let record = &this.record;
+        let core = record.core()?;
+        let duplicate = |ready: Ready<'_>| core.make_duplicate("MPI_Comm_dup", ready);
+        let (made, attributes) = record.duplicated(duplicate)?;
+        let topology = record.topology.clone();
+        let record = Record::made(&record.here, made, topology, attributes);
+        Ok(SimpleCommunicator { record })
     }
 
     /// Divides the processes by color into communicators of their own, in the order that they have here (MPI_Comm_split,

@@ -18,6 +18,7 @@ use crate::mpi::inter::{Bridge, MadeInter, connect};
 use crate::mpi::sides::Intercommunicator;
 use crate::mpi::split::{Ready, ready};
 use crate::rust::Tag;
+use crate::rust::attribute::Attributes;
 use crate::rust::point_to_point::PROC_NULL;
 use crate::rust::process::Here;
 
@@ -102,7 +103,7 @@ pub(super) fn create<C: Context>(
     let bridge = (local.own_rank() == leader).then(bridge);
     let here = &comm.record.here;
     let connect = |ready: Ready<'_>| connect(CREATE, local, leader, bridge, ready);
-    InterCommunicator::of(here, where_ready(here, connect)?)
+    InterCommunicator::of(here, where_ready(here, connect)?, Attributes::new())
 }
 
 /// What `make` makes, whose remote group is to have a list of its own: either all processes have room for theirs, or none
@@ -119,12 +120,16 @@ fn where_ready<M>(
 }
 
 impl InterCommunicator {
-    fn of(here: &Rc<Here>, made: MadeInter) -> Result<InterCommunicator, Error> {
+    fn of(
+        here: &Rc<Here>,
+        made: MadeInter,
+        attributes: Attributes,
+    ) -> Result<InterCommunicator, Error> {
         let env = here.env()?;
         let context = made.sides().context;
         let remote = made.remote();
         let remote = remote.inspect_err(|_| env.process().retire_context(context))?;
-        let remote = Record::made(here, remote, None);
+        let remote = Record::made(here, remote, None, attributes);
         Ok(InterCommunicator { made, remote })
     }
 
@@ -218,11 +223,12 @@ impl InterCommunicator {
     pub fn try_merge(&self, order: MergeOrder) -> Result<SimpleCommunicator, Error> {
         let is_high = order == MergeOrder::High;
         let made = self.core()?.make_merged(MERGE, &mut ready, is_high)?;
-        let record = Record::made(self.here(), made, None);
+        let record = Record::made(self.here(), made, None, Attributes::new());
         Ok(SimpleCommunicator { record })
     }
 
-    /// Another intercommunicator of the same groups (MPI_Comm_dup, MPI-3.1 section 6.4.2). Blocks until all processes of
+    /// Another intercommunicator of the same groups, with those [attributes](crate::rust::attribute) that are to be cloned
+    /// (MPI_Comm_dup, MPI-3.1 section 6.4.2). Blocks until all processes of
     /// both groups have called it. Ends the job where [`try_duplicate`](Self::try_duplicate) fails.
     pub fn duplicate(&self) -> InterCommunicator {
         self.or_fatal(DUPLICATE, self.try_duplicate())
@@ -231,8 +237,15 @@ impl InterCommunicator {
     /// As [`duplicate`](Self::duplicate). Fails as [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
     pub fn try_duplicate(&self) -> Result<InterCommunicator, Error> {
         let (here, core) = (self.here(), self.core()?);
-        let duplicate = |ready: Ready<'_>| core.make_duplicate(DUPLICATE, ready);
-        InterCommunicator::of(here, where_ready(here, duplicate)?)
+        let (made, attributes) = self.remote.duplicated(|attributes| {
+            where_ready(here, |room| {
+                core.make_duplicate(DUPLICATE, &mut |context| {
+                    room(context)?;
+                    attributes(context)
+                })
+            })
+        })?;
+        InterCommunicator::of(here, made, attributes)
     }
 
     /// Divides both groups by color: the processes of one color in one group meet those of the same color in the other
@@ -258,7 +271,7 @@ impl InterCommunicator {
         let (here, core) = (self.here(), self.core()?);
         let split = |ready: Ready<'_>| core.make_split(SPLIT, ready, color.0, key);
         let made = where_ready(here, split)?;
-        made.map(|made| InterCommunicator::of(here, made))
+        made.map(|made| InterCommunicator::of(here, made, Attributes::new()))
             .transpose()
     }
 
