@@ -15,8 +15,8 @@ use mpi::datatype::{Partition, PartitionMut};
 use mpi::environment::Universe;
 use mpi::point_to_point::send_receive_into_with_tags;
 use mpi::topology::{
-    Color, CommunicatorRelation, InterCommunicator, IntoTopology, MergeOrder, Process,
-    SimpleCommunicator, Topology, dims_create,
+    Color, CommunicatorRelation, DistributedGraphCommunicator, InterCommunicator, IntoTopology,
+    MergeOrder, Process, SimpleCommunicator, Topology, dims_create,
 };
 use mpi::traits::*;
 use mpi::{Error, Rank, Tag};
@@ -247,6 +247,34 @@ fn a_persistent_send_by_way_of_the_attached_buffer_is_complete_at_once() {
         })
     });
     assert_eq!(job, Ok(vec![0; 2]));
+}
+
+#[test]
+fn a_persistent_message_that_cannot_start_can_be_started_again() {
+    everywhere(|universe| {
+        let world = universe.world();
+        let [right, left] = neighbours(&world);
+        let mut wrong = right.send_init_with_tag(vec![1u8], -1);
+        let mut receive = left.receive_init_with_tag(vec![0u8], -1);
+        mpi::request::scope(|scope| {
+            let failed = Some(Error::Tag { tag: -1 });
+            assert_eq!(wrong.try_start(scope).err(), failed);
+            assert_eq!(receive.try_start(scope).err(), failed);
+        });
+        // No buffer is attached.
+        let mut buffered = right.buffered_send_init(vec![7u8; 100]);
+        let refused = mpi::request::scope(|scope| buffered.try_start(scope).err());
+        assert!(matches!(refused, Some(Error::Buffer { .. })), "{refused:?}");
+
+        let mut send = right.send_init_with_tag(vec![8u8], 1);
+        let mut receive = left.receive_init_with_tag(vec![0u8], 1);
+        mpi::request::scope(|scope| {
+            let (gone, got) = (send.try_start(scope), receive.try_start(scope));
+            assert_eq!(got.unwrap().wait().bytes(), 1);
+            gone.unwrap().wait();
+        });
+        assert_eq!(receive.buffer(), &[8]);
+    });
 }
 
 #[test]
@@ -961,6 +989,82 @@ fn neighbours_in_a_graph_are_those_that_were_given() {
         assert!(twin.sources().eq(graph.sources()));
         drop(graph);
         talk_with_neighbours(&twin, 2, &numbered(&mut twin.sources()));
+    });
+}
+
+#[test]
+fn edges_have_the_weights_that_were_given() {
+    everywhere(|universe| {
+        let world = universe.world();
+        let (rank, size) = (world.rank(), world.size());
+        let (right, left) = ((rank + 1) % size, (rank + size - 1) % size);
+        // An edge weighs what its end says; there are two of each.
+        let edges = |other: Rank, end: Rank| [(other, end), (other, end + 100)];
+        let graph = world
+            .create_weighted_distributed_graph_adjacent(&edges(left, rank), &edges(right, right));
+        let weights = |end: Rank| Some(vec![end, end + 100]);
+        let both = |graph: &DistributedGraphCommunicator| {
+            (
+                graph.source_weights().map(Vec::from_iter),
+                graph.destination_weights().map(Vec::from_iter),
+            )
+        };
+        assert_eq!(both(&graph), (weights(rank), weights(right)));
+        assert!(graph.sources().eq([left; 2]) && graph.destinations().eq([right; 2]));
+        talk_with_neighbours(&graph, 2, &[Some((left, 0)), Some((left, 1))]);
+
+        let beyond = (right + 1) % size;
+        let given = [(right, beyond, beyond), (right, beyond, beyond + 100)];
+        let graph = world.create_weighted_distributed_graph(&given);
+        assert_eq!(both(&graph), (weights(rank), weights(right)));
+        let IntoTopology::DistributedGraph(twin) = graph.duplicate().into_topology() else {
+            panic!("a duplicate has the same topology");
+        };
+        assert_eq!(both(&twin), both(&graph));
+        assert_eq!(both(&world.create_distributed_graph(&[])), (None, None));
+    });
+}
+
+#[test]
+fn all_processes_know_a_graph() {
+    everywhere(|universe| {
+        let world = universe.world();
+        let (rank, size) = (world.rank(), world.size());
+        // All but the last are around the first one, which has itself, too.
+        let nodes = (size - 1).max(1);
+        let first: Vec<Rank> = (0..nodes).collect();
+        let lists: Vec<Vec<Rank>> = (0..nodes)
+            .map(|node| if node == 0 { first.clone() } else { vec![0] })
+            .collect();
+        let lists: Vec<&[Rank]> = lists.iter().map(|list| &list[..]).collect();
+        let star = world.create_graph_communicator(&lists);
+        assert_eq!(star.is_some(), rank < nodes);
+        if let Some(star) = star {
+            assert_eq!((star.size(), star.rank()), (nodes, rank));
+            assert_eq!((star.num_nodes(), star.num_edges()), (nodes, 2 * nodes - 1));
+            for node in 0..nodes {
+                assert_eq!(star.neighbors(node), lists[node as usize]);
+            }
+            let own = lists[rank as usize];
+            let parts: Vec<_> = own
+                .iter()
+                .map(|from| Some((*from, rank as usize * usize::from(*from == 0))))
+                .collect();
+            talk_with_neighbours(&star, own.len(), &parts);
+            let twin = star.duplicate();
+            assert_eq!(twin.topology(), Topology::Graph);
+            drop(star);
+            let IntoTopology::Graph(twin) = twin.into_topology() else {
+                panic!("a duplicate has the same topology");
+            };
+            assert_eq!(twin.neighbors(0), first);
+        }
+        let nobody = world.try_create_graph_communicator(&[&[1]]).err();
+        assert!(matches!(nobody, Some(Error::Wrong { .. })), "{nobody:?}");
+        let lists = vec![&[][..]; size as usize + 1];
+        let more = world.try_create_graph_communicator(&lists).err();
+        assert!(matches!(more, Some(Error::Argument { .. })), "{more:?}");
+        assert!(world.create_graph_communicator(&[]).is_none());
     });
 }
 

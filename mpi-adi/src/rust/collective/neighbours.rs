@@ -13,7 +13,8 @@ use crate::mpi::error::Error;
 use crate::rust::datatype::{Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};
 use crate::rust::request::{Request, Scope, scope};
 use crate::rust::topology::{
-    CartesianCommunicator, Communicator, Context, DistributedGraphCommunicator, Record,
+    CartesianCommunicator, Communicator, Context, DistributedGraphCommunicator, GraphCommunicator,
+    Record,
 };
 
 /// What a process gives: its buffer, how it is lent, and which part of it goes to the neighbour of this number.
@@ -104,8 +105,9 @@ fn exchange_all<S: ?Sized, R: ?Sized>(
 ///
 /// On a grid the neighbours are, dimension by dimension, the one before and the one behind, as sources and as
 /// destinations; where a grid ends there is none, nothing goes there, and the part of the receive buffer stays as it is.
-/// In a distributed graph they are in the order in which they were given
-/// ([`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent)). A buffer has a part for each,
+/// In a graph they are in the order in which they were given
+/// ([`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent),
+/// [`create_graph_communicator`](Communicator::create_graph_communicator)). A buffer has a part for each,
 /// in that order; one that has none is empty.
 ///
 /// Every process calls the same ones in the same order. A blocking one blocks until this process has done its part. All
@@ -310,3 +312,4 @@ pub trait NeighborCollectives: Communicator {
 
 impl NeighborCollectives for CartesianCommunicator {}
 impl NeighborCollectives for DistributedGraphCommunicator {}
+impl NeighborCollectives for GraphCommunicator {}

@@ -61,11 +61,26 @@ fn or_fatal<D: Destination + ?Sized, R>(
 
 pub(super) fn start<'a, D, Sc, B>(
     to: &D,
-    (function, mode): (&'static str, Option<Mode>),
+    what: (&'static str, Option<Mode>),
     scope: Sc,
     buffer: &'a B,
     tag: Tag,
 ) -> Request<'a, B, Sc>
+where
+    D: Destination + ?Sized,
+    B: Buffer + ?Sized,
+    Sc: Scope<'a>,
+{
+    or_fatal(to, what.0, try_start(to, what, scope, buffer, tag))
+}
+
+pub(super) fn try_start<'a, D, Sc, B>(
+    to: &D,
+    (function, mode): (&'static str, Option<Mode>),
+    scope: Sc,
+    buffer: &'a B,
+    tag: Tag,
+) -> Result<Request<'a, B, Sc>, Error>
 where
     D: Destination + ?Sized,
     B: Buffer + ?Sized,
@@ -85,13 +100,12 @@ where
         Ok(What::Send(record.clone(), id))
     };
     // SAFETY: the request, and so the loan, borrows the buffer for `'a`; nothing writes it meanwhile.
-    let request = unsafe {
+    unsafe {
         Request::start(scope, buffer, || {
             let loan = Loan::reading(buffer)?;
             Ok(Ticket::new(begin(loan.span())?, loan))
         })
-    };
-    or_fatal(to, function, request)
+    }
 }
 
 /// What messages go to: a [`Process`].

@@ -68,15 +68,33 @@ where
     B: BufferMut + ?Sized,
     Sc: Scope<'a>,
 {
+    or_fatal(
+        from,
+        function,
+        try_start(from, function, scope, buffer, tag),
+    )
+}
+
+pub(super) fn try_start<'a, S, Sc, B>(
+    from: &S,
+    function: &'static str,
+    scope: Sc,
+    buffer: &'a mut B,
+    tag: Option<Tag>,
+) -> Result<Request<'a, B, Sc>, Error>
+where
+    S: Source + ?Sized,
+    B: BufferMut + ?Sized,
+    Sc: Scope<'a>,
+{
     // SAFETY: the request, and so the loan, borrows the buffer for `'a`, exclusively.
-    let request = unsafe {
+    unsafe {
         let data = core::ptr::from_mut(buffer);
         Request::start(scope, data, || {
             let loan = Loan::writing(&mut *data)?;
             Ok(Ticket::new(begin(from, function, loan.span(), tag)?, loan))
         })
-    };
-    or_fatal(from, function, request)
+    }
 }
 
 fn receive_one<S: Source + ?Sized, Msg: Equivalence>(from: &S, tag: Option<Tag>) -> (Msg, Status) {

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 
 use super::cartesian::{self, CartesianCommunicator};
-use super::graph::{self, DistributedGraphCommunicator};
+use super::graph::{self, DistributedGraphCommunicator, GraphCommunicator, Weight};
 use super::inter::{self, InterCommunicator};
 use super::kinds::Arranged;
 use super::{AnyProcess, Group, Process, Rank, UserGroup};
@@ -158,8 +158,9 @@ impl SimpleCommunicator {
     /// Drops the attributes of the two that are there from the start on, as the end of MPI does before anything else
     /// (MPI-3.1 section 8.7.1).
     pub(crate) fn drop_attributes(here: &Rc<Here>) {
-        for which in [1, 0] {
-            Self::system(here, which).record.attributes.clear();
+        if let Some([world, own]) = &*here.own.borrow() {
+            own.attributes.clear();
+            world.attributes.clear();
         }
     }
 
@@ -524,7 +525,22 @@ pub trait Communicator {
         sources: &[Rank],
         destinations: &[Rank],
     ) -> DistributedGraphCommunicator {
-        graph::create_adjacent(self.as_simple(), sources, destinations)
+        let of = graph::unweighted;
+        graph::create_adjacent(self.as_simple(), (sources, destinations), of, false)
+    }
+
+    /// As [`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent), of edges with weights,
+    /// which both of an edge's ends give alike.
+    ///
+    /// # Panics
+    /// When there is no such rank, or a weight is below 0.
+    #[track_caller]
+    fn create_weighted_distributed_graph_adjacent(
+        &self,
+        sources: &[(Rank, Weight)],
+        destinations: &[(Rank, Weight)],
+    ) -> DistributedGraphCommunicator {
+        graph::create_adjacent(self.as_simple(), (sources, destinations), |edge| edge, true)
     }
 
     /// As [`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent), but each process gives
@@ -536,7 +552,43 @@ pub trait Communicator {
     /// When there is no such rank.
     #[track_caller]
     fn create_distributed_graph(&self, edges: &[(Rank, Rank)]) -> DistributedGraphCommunicator {
-        graph::create(self.as_simple(), edges)
+        let of = graph::unweighted_between;
+        graph::create(self.as_simple(), edges, of, false)
+    }
+
+    /// As [`create_distributed_graph`](Communicator::create_distributed_graph), of edges with weights. Either all processes
+    /// give weights, or none does.
+    ///
+    /// # Panics
+    /// When there is no such rank, or a weight is below 0.
+    #[track_caller]
+    fn create_weighted_distributed_graph(
+        &self,
+        edges: &[(Rank, Rank, Weight)],
+    ) -> DistributedGraphCommunicator {
+        graph::create(self.as_simple(), edges, |edge| edge, true)
+    }
+
+    /// A communicator whose processes are the nodes of a graph that all of them give alike: `neighbors` has the neighbours of
+    /// each node, whose ranks are those of the first so many processes here; `None` at the others (MPI_Graph_create, MPI-3.1
+    /// section 7.5.3). For collectives of neighbours, one that has another among its neighbours is as often among that
+    /// one's. Takes 4 bytes of the program's heap for each node and for each of its neighbours at every process, where a
+    /// [distributed graph](Communicator::create_distributed_graph_adjacent) takes its own edges alone. Ends the job where
+    /// [`try_create_graph_communicator`](Communicator::try_create_graph_communicator) fails.
+    fn create_graph_communicator(&self, neighbors: &[&[Rank]]) -> Option<GraphCommunicator> {
+        let this = self.as_simple();
+        let made = graph::create_known(this, neighbors);
+        this.record.here.or_fatal(graph::CREATE_GRAPH, made)
+    }
+
+    /// As [`create_graph_communicator`](Communicator::create_graph_communicator). Fails with [`Error::Argument`] for more
+    /// nodes than there are processes, or more than 2147483647 edges, with [`Error::Wrong`] for a neighbour that is no node,
+    /// and as [`try_duplicate`](Communicator::try_duplicate).
+    fn try_create_graph_communicator(
+        &self,
+        neighbors: &[&[Rank]],
+    ) -> Result<Option<GraphCommunicator>, Error> {
+        graph::create_known(self.as_simple(), neighbors)
     }
 
     /// The intercommunicator of the processes of this communicator and of those of another one, which call this, too
@@ -682,7 +734,7 @@ impl SimpleCommunicator {
     }
 
     /// This process's number in the job.
-    pub(super) fn own_number(&self) -> envelope::Rank {
+    fn own_number(&self) -> envelope::Rank {
         let membership = self.record.membership();
         membership.to_world(membership.rank)
     }

@@ -15,7 +15,7 @@ pub use communicator::{
     AsCommunicator, Color, Communicator, CommunicatorRelation, Context, Key, SimpleCommunicator,
     SystemCommunicator, UserCommunicator,
 };
-pub use graph::DistributedGraphCommunicator;
+pub use graph::{DistributedGraphCommunicator, GraphCommunicator, Weight};
 pub use group::{Group, GroupRelation, SystemGroup, UserGroup};
 pub use inter::{InterCommunicator, MergeOrder};
 pub use kinds::{IntoTopology, Topology};
