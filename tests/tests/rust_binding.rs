@@ -2,6 +2,8 @@
 //! memory from one record to plenty.
 #![forbid(unsafe_code)]
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -12,9 +14,17 @@ use mpi::collective::{SystemOperation, UserOperation};
 use mpi::datatype::{Partition, PartitionMut};
 use mpi::environment::Universe;
 use mpi::point_to_point::send_receive_into_with_tags;
-use mpi::topology::{IntoTopology, Process, Topology, dims_create};
+use mpi::topology::{
+    Color, CommunicatorRelation, DistributedGraphCommunicator, InterCommunicator, IntoTopology,
+    MergeOrder, Process, SimpleCommunicator, Topology, dims_create,
+};
 use mpi::traits::*;
 use mpi::{Error, Rank, Tag};
+
+std::thread_local! {
+    /// What the attributes of the process that ran last on this thread have said.
+    static SAID: RefCell<Rc<RefCell<String>>> = RefCell::default();
+}
 
 const SHAPES: [[u16; 3]; 6] = [
     [1, 1, 1],
@@ -237,6 +247,34 @@ fn a_persistent_send_by_way_of_the_attached_buffer_is_complete_at_once() {
         })
     });
     assert_eq!(job, Ok(vec![0; 2]));
+}
+
+#[test]
+fn a_persistent_message_that_cannot_start_can_be_started_again() {
+    everywhere(|universe| {
+        let world = universe.world();
+        let [right, left] = neighbours(&world);
+        let mut wrong = right.send_init_with_tag(vec![1u8], -1);
+        let mut receive = left.receive_init_with_tag(vec![0u8], -1);
+        mpi::request::scope(|scope| {
+            let failed = Some(Error::Tag { tag: -1 });
+            assert_eq!(wrong.try_start(scope).err(), failed);
+            assert_eq!(receive.try_start(scope).err(), failed);
+        });
+        // No buffer is attached.
+        let mut buffered = right.buffered_send_init(vec![7u8; 100]);
+        let refused = mpi::request::scope(|scope| buffered.try_start(scope).err());
+        assert!(matches!(refused, Some(Error::Buffer { .. })), "{refused:?}");
+
+        let mut send = right.send_init_with_tag(vec![8u8], 1);
+        let mut receive = left.receive_init_with_tag(vec![0u8], 1);
+        mpi::request::scope(|scope| {
+            let (gone, got) = (send.try_start(scope), receive.try_start(scope));
+            assert_eq!(got.unwrap().wait().bytes(), 1);
+            gone.unwrap().wait();
+        });
+        assert_eq!(receive.buffer(), &[8]);
+    });
 }
 
 #[test]
@@ -536,6 +574,347 @@ fn talk_with_neighbours(
     }
 }
 
+/// Two groups, of the first and of the other ranks, and which of them this process is in.
+fn two_groups(world: &SimpleCommunicator, first: Rank) -> (InterCommunicator, bool) {
+    let is_first = world.rank() < first;
+    let half = world.split_by_color(Color::with_value(is_first.into()));
+    let half = half.expect("every process has a color");
+    // Each group's leader is its last process.
+    let (own, _) = of_both(first - 1, world.size() - first - 1, is_first);
+    let (_, other) = of_both(first - 1, world.size() - 1, is_first);
+    let other = match half.rank() == own {
+        true => world.process_at_rank(other),
+        false => world.null_process(),
+    };
+    (half.create_intercommunicator(own, &other, 3), is_first)
+}
+
+/// What is of the own group and what of the other, of what is of the first and of the second one.
+fn of_both<T>(first: T, second: T, is_first: bool) -> (T, T) {
+    match is_first {
+        true => (first, second),
+        false => (second, first),
+    }
+}
+
+/// What the processes of the other group have, who are in this order in the world.
+fn of_others<T>(
+    both: &InterCommunicator,
+    first: Rank,
+    is_first: bool,
+    has: impl Fn(Rank) -> T,
+) -> Vec<T> {
+    let begin = if is_first { first } else { 0 };
+    (begin..begin + both.remote_size()).map(has).collect()
+}
+
+#[test]
+fn two_groups_talk_to_each_other() {
+    everywhere(|universe| {
+        let world = universe.world();
+        let sizes: Vec<Rank> = [1, world.size() / 2]
+            .into_iter()
+            .filter(|first| *first > 0)
+            .collect();
+        for first in sizes {
+            if first == world.size() {
+                return;
+            }
+            let (both, is_first) = two_groups(&world, first);
+            let (own, remote) = (both.size(), both.remote_size());
+            assert_eq!(
+                (own, remote),
+                of_both(first, world.size() - first, is_first)
+            );
+            assert!(both.test_inter() && !world.test_inter());
+            let others = of_others(&both, first, is_first, |rank| rank);
+            let ranks: Vec<Rank> = (0..remote).collect();
+            let in_world = both.remote_group().translate_ranks(&ranks, &world.group());
+            assert_eq!(
+                in_world,
+                others.iter().map(|rank| Some(*rank)).collect::<Vec<_>>()
+            );
+            assert_eq!(
+                (both.group().rank(), both.remote_group().rank()),
+                (Some(both.rank()), None)
+            );
+
+            // To every process of the other group, from any; the lengths differ.
+            let mine: Vec<u64> = (0..40 * (world.rank() as usize + 1))
+                .map(|i| value(world.rank(), i))
+                .collect();
+            mpi::request::scope(|scope| {
+                for rank in 0..remote {
+                    drop(
+                        both.process_at_rank(rank)
+                            .immediate_send_with_tag(scope, &mine, 9),
+                    );
+                }
+                for _ in 0..remote {
+                    let (theirs, status) = both.any_process().receive_vec_with_tag::<u64>(9);
+                    let from = others[status.source_rank() as usize];
+                    assert_eq!(theirs.len(), 40 * (from as usize + 1));
+                    assert_eq!((theirs[0], theirs[39]), (value(from, 0), value(from, 39)));
+                }
+            });
+            let status = both.null_process().receive_into(&mut [0u8; 4]);
+            assert_eq!(status.source_rank(), -1);
+            both.null_process().send(&1u8);
+
+            // And by persistent messages, along a pair.
+            if both.rank() == 0 {
+                let other = both.process_at_rank(0);
+                let (mut send, mut receive) = (
+                    other.send_init(vec![world.rank(); 9]),
+                    other.receive_init(vec![-1; 9]),
+                );
+                mpi::request::scope(|scope| {
+                    let (gone, got) = (send.start(scope), receive.start(scope));
+                    assert_eq!(got.wait().source_rank(), 0);
+                    gone.wait();
+                });
+                assert_eq!(receive.buffer(), vec![others[0]; 9]);
+            }
+        }
+    });
+}
+
+#[test]
+fn collectives_give_to_one_group_what_the_other_one_has() {
+    everywhere(|universe| {
+        let world = universe.world();
+        let first = (world.size() + 1) / 2;
+        if first == world.size() {
+            return;
+        }
+        let (both, is_first) = two_groups(&world, first);
+        let remote = both.remote_size() as usize;
+        let me = world.rank();
+        let others =
+            |has: &dyn Fn(Rank) -> Vec<u64>| of_others(&both, first, is_first, has).concat();
+        for len in [0usize, 1, 40, 700] {
+            both.barrier();
+            let mine = given(me, 0, len);
+            let mut all = vec![0; len * remote];
+            both.all_gather_into(&mine, &mut all);
+            assert_eq!(all, others(&|rank| given(rank, 0, len)));
+
+            let parts: Vec<u64> = (0..remote).flat_map(|part| given(me, part, len)).collect();
+            let mut each = vec![0; len * remote];
+            both.all_to_all_into(&parts, &mut each);
+            assert_eq!(each, others(&|rank| given(rank, both.rank() as usize, len)));
+
+            let sum = |ranks: Vec<Vec<u64>>| {
+                (0..len)
+                    .map(|i| ranks.iter().map(|one| one[i]).sum())
+                    .collect::<Vec<u64>>()
+            };
+            let theirs = sum(of_others(&both, first, is_first, |rank| {
+                given(rank, 0, len)
+            }));
+            let mut total = vec![0; len];
+            both.all_reduce_into(&mine, &mut total, SystemOperation::sum());
+            assert_eq!(total, theirs);
+            // Each process is the root once; who is beside the root calls nothing.
+            for root in 0..world.size() {
+                let root_is_first = root < first;
+                let rank = if root_is_first { root } else { root - first };
+                if me == root {
+                    both.broadcast_root(&mine);
+                    let mut all = vec![0; len * remote];
+                    both.gather_root(&mut all);
+                    assert_eq!(all, others(&|rank| given(rank, 0, len)));
+                    both.scatter_root(&parts);
+                    let mut total = vec![0; len];
+                    both.reduce_root(&mut total);
+                    assert_eq!(total, theirs);
+                } else if root_is_first != is_first {
+                    let root_process = both.process_at_rank(rank);
+                    let mut got = vec![0; len];
+                    root_process.broadcast_into(&mut got);
+                    assert_eq!(got, given(root, 0, len));
+                    root_process.gather_into(&mine);
+                    root_process.scatter_into(&mut got);
+                    assert_eq!(got, given(root, both.rank() as usize, len));
+                    root_process.reduce_into(&mine, SystemOperation::sum());
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn an_intercommunicator_is_duplicated_split_and_merged() {
+    everywhere(|universe| {
+        let world = universe.world();
+        let first = world.size() / 2;
+        if first == 0 {
+            return;
+        }
+        let (both, is_first) = two_groups(&world, first);
+        both.set_name("both");
+        let twin = both.duplicate();
+        assert_eq!(
+            (both.get_name(), twin.get_name()),
+            ("both".into(), String::new())
+        );
+        assert_eq!(both.compare(&both), CommunicatorRelation::Identical);
+        assert_eq!(both.compare(&twin), CommunicatorRelation::Congruent);
+        // A message of the one is none of the other.
+        if both.rank() == 0 {
+            let other = both.process_at_rank(0);
+            other.send_with_tag(&1u8, 1);
+            twin.process_at_rank(0).send_with_tag(&2u8, 1);
+            let (from_twin, _) = twin.any_process().receive::<u8>();
+            let (from_both, _) = both.any_process().receive::<u8>();
+            assert_eq!((from_both, from_twin), (1, 2));
+        }
+        for high_is_first in [true, false] {
+            let order = match is_first == high_is_first {
+                true => MergeOrder::High,
+                false => MergeOrder::Low,
+            };
+            let merged = twin.merge(order);
+            let behind = is_first == high_is_first;
+            let before = if behind { both.remote_size() } else { 0 };
+            assert_eq!(
+                (merged.size(), merged.rank()),
+                (world.size(), before + both.rank())
+            );
+            let mut ranks = vec![-1; world.size() as usize];
+            merged.all_gather_into(&world.rank(), &mut ranks[..]);
+            assert_eq!(ranks[merged.rank() as usize], world.rank());
+        }
+        drop(twin);
+        // Even ranks meet even ones, the last one first; a color that the other group does not have is none.
+        let color = both.rank() % 2;
+        let part = both.split_by_color_with_key(Color::with_value(color), -both.rank());
+        let has_color = |size: Rank| (size + 1 - color) / 2;
+        assert_eq!(part.is_some(), has_color(both.remote_size()) > 0);
+        if let Some(part) = part {
+            assert_eq!(
+                (part.size(), part.remote_size()),
+                (has_color(both.size()), has_color(both.remote_size()))
+            );
+            let mut ranks = vec![-1; part.remote_size() as usize];
+            part.all_gather_into(&both.rank(), &mut ranks[..]);
+            assert!(ranks.iter().all(|rank| rank % 2 == color) && ranks.is_sorted_by(|a, b| a > b));
+        }
+        assert!(both.split_by_color(Color::undefined()).is_none());
+    });
+}
+
+#[test]
+fn groups_that_cannot_meet_are_told_so() {
+    everywhere(|universe| {
+        let world = universe.world();
+        if world.size() == 1 {
+            return;
+        }
+        let own = world.process_at_rank(0);
+        let wrong = world.try_create_intercommunicator(world.size(), &own, 0);
+        assert!(matches!(wrong, Err(Error::Rank { .. })));
+        // Both leaders are the same process: it is in both groups.
+        let other = world.process_at_rank(0);
+        let same = world.try_create_intercommunicator(0, &other, 0);
+        assert!(matches!(same, Err(Error::Wrong { .. })));
+        for (leader, tag) in [(world.null_process(), 0), (other, -1)] {
+            let failed = world.try_create_intercommunicator(0, &leader, tag).err();
+            match (world.rank(), tag) {
+                (0, 0) => assert!(matches!(failed, Some(Error::Rank { rank: -1, .. }))),
+                (0, tag) => assert_eq!(failed, Some(Error::Tag { tag })),
+                _ => assert!(matches!(failed, Some(Error::Wrong { .. }))),
+            }
+        }
+        let (both, is_first) = two_groups(&world, world.size() - 1);
+        let none = both.null_process().try_broadcast_into(&mut [0u8; 3]);
+        assert!(matches!(none, Err(Error::RemoteRank { rank: -1, .. })));
+        let longer = both.try_all_reduce_into(&[1u32; 3], &mut [0u32; 4], SystemOperation::sum());
+        assert_eq!(
+            longer,
+            Err(Error::Lengths {
+                expected: 12,
+                given: 16
+            })
+        );
+        let whole = vec![0u32; 2 * both.remote_size() as usize + 1];
+        if both.remote_size() > 1 {
+            let uneven = both.try_all_to_all_into(&whole, &mut whole.clone());
+            assert!(matches!(uneven, Err(Error::Lengths { .. })));
+        }
+        // The other group is one process, for which no other one waits.
+        if is_first && both.rank() == 0 {
+            assert_eq!(both.try_broadcast_root(&[1u32; 3]), Ok(()));
+        } else if !is_first {
+            let shorter = both.process_at_rank(0).try_broadcast_into(&mut [0u32; 2]);
+            let refused = matches!(
+                shorter,
+                Err(Error::RemoteDiffers {
+                    rank: 0,
+                    expected: 8,
+                    ..
+                } | Error::LocalDiffers { expected: 8, .. })
+            );
+            assert!(refused, "{shorter:?}");
+        }
+    });
+}
+
+#[test]
+fn attributes_end_before_mpi_does() {
+    /// Says when it is dropped, in a communicator that is there still.
+    #[derive(Clone)]
+    struct AtEnd(Rc<SimpleCommunicator>, &'static str, Rc<RefCell<String>>);
+
+    impl CommAttribute for AtEnd {}
+
+    impl Drop for AtEnd {
+        fn drop(&mut self) {
+            self.0.barrier();
+            self.2.borrow_mut().push_str(self.1);
+        }
+    }
+
+    everywhere(|universe| {
+        let (world, said) = (universe.world(), Rc::new(RefCell::new(String::new())));
+        let twin = Rc::new(world.duplicate());
+        let at_end = |name| AtEnd(twin.clone(), name, said.clone());
+        world.set_attr(at_end("world"));
+        SimpleCommunicator::self_comm().set_attr(at_end("self "));
+        let part = world.duplicate();
+        part.set_attr(at_end("part "));
+        drop(part);
+        assert_eq!(*said.borrow(), "part ");
+        SAID.with(|all| *all.borrow_mut() = said);
+    });
+    SAID.with(|said| assert_eq!(*said.borrow().borrow(), "part self world"));
+}
+
+#[test]
+fn an_intercommunicator_has_attributes_too() {
+    #[derive(Clone)]
+    struct Name(&'static str);
+
+    impl CommAttribute for Name {
+        const CLONE_ON_DUP: bool = true;
+    }
+
+    everywhere(|universe| {
+        let world = universe.world();
+        if world.size() == 1 {
+            return;
+        }
+        let (both, _) = two_groups(&world, 1);
+        both.set_attr(Name("first"));
+        both.set_attr(Name("both"));
+        let twin = both.duplicate();
+        assert_eq!(twin.get_attr::<Name>().unwrap().0, "both");
+        assert!(twin.merge(MergeOrder::Low).get_attr::<Name>().is_none());
+        assert_eq!(both.delete_attr::<Name>().unwrap().0, "both");
+        assert!(both.get_attr::<Name>().is_none());
+    });
+}
+
 #[test]
 fn neighbours_in_a_grid_get_what_is_theirs() {
     everywhere(|universe| {
@@ -610,6 +989,82 @@ fn neighbours_in_a_graph_are_those_that_were_given() {
         assert!(twin.sources().eq(graph.sources()));
         drop(graph);
         talk_with_neighbours(&twin, 2, &numbered(&mut twin.sources()));
+    });
+}
+
+#[test]
+fn edges_have_the_weights_that_were_given() {
+    everywhere(|universe| {
+        let world = universe.world();
+        let (rank, size) = (world.rank(), world.size());
+        let (right, left) = ((rank + 1) % size, (rank + size - 1) % size);
+        // An edge weighs what its end says; there are two of each.
+        let edges = |other: Rank, end: Rank| [(other, end), (other, end + 100)];
+        let graph = world
+            .create_weighted_distributed_graph_adjacent(&edges(left, rank), &edges(right, right));
+        let weights = |end: Rank| Some(vec![end, end + 100]);
+        let both = |graph: &DistributedGraphCommunicator| {
+            (
+                graph.source_weights().map(Vec::from_iter),
+                graph.destination_weights().map(Vec::from_iter),
+            )
+        };
+        assert_eq!(both(&graph), (weights(rank), weights(right)));
+        assert!(graph.sources().eq([left; 2]) && graph.destinations().eq([right; 2]));
+        talk_with_neighbours(&graph, 2, &[Some((left, 0)), Some((left, 1))]);
+
+        let beyond = (right + 1) % size;
+        let given = [(right, beyond, beyond), (right, beyond, beyond + 100)];
+        let graph = world.create_weighted_distributed_graph(&given);
+        assert_eq!(both(&graph), (weights(rank), weights(right)));
+        let IntoTopology::DistributedGraph(twin) = graph.duplicate().into_topology() else {
+            panic!("a duplicate has the same topology");
+        };
+        assert_eq!(both(&twin), both(&graph));
+        assert_eq!(both(&world.create_distributed_graph(&[])), (None, None));
+    });
+}
+
+#[test]
+fn all_processes_know_a_graph() {
+    everywhere(|universe| {
+        let world = universe.world();
+        let (rank, size) = (world.rank(), world.size());
+        // All but the last are around the first one, which has itself, too.
+        let nodes = (size - 1).max(1);
+        let first: Vec<Rank> = (0..nodes).collect();
+        let lists: Vec<Vec<Rank>> = (0..nodes)
+            .map(|node| if node == 0 { first.clone() } else { vec![0] })
+            .collect();
+        let lists: Vec<&[Rank]> = lists.iter().map(|list| &list[..]).collect();
+        let star = world.create_graph_communicator(&lists);
+        assert_eq!(star.is_some(), rank < nodes);
+        if let Some(star) = star {
+            assert_eq!((star.size(), star.rank()), (nodes, rank));
+            assert_eq!((star.num_nodes(), star.num_edges()), (nodes, 2 * nodes - 1));
+            for node in 0..nodes {
+                assert_eq!(star.neighbors(node), lists[node as usize]);
+            }
+            let own = lists[rank as usize];
+            let parts: Vec<_> = own
+                .iter()
+                .map(|from| Some((*from, rank as usize * usize::from(*from == 0))))
+                .collect();
+            talk_with_neighbours(&star, own.len(), &parts);
+            let twin = star.duplicate();
+            assert_eq!(twin.topology(), Topology::Graph);
+            drop(star);
+            let IntoTopology::Graph(twin) = twin.into_topology() else {
+                panic!("a duplicate has the same topology");
+            };
+            assert_eq!(twin.neighbors(0), first);
+        }
+        let nobody = world.try_create_graph_communicator(&[&[1]]).err();
+        assert!(matches!(nobody, Some(Error::Wrong { .. })), "{nobody:?}");
+        let lists = vec![&[][..]; size as usize + 1];
+        let more = world.try_create_graph_communicator(&lists).err();
+        assert!(matches!(more, Some(Error::Argument { .. })), "{more:?}");
+        assert!(world.create_graph_communicator(&[]).is_none());
     });
 }
 

@@ -57,6 +57,7 @@ macro_rules! programs {
 programs! {
     all_gather: "../programs/rsmpi/all_gather.rs",
     all_to_all: "../programs/rsmpi/all_to_all.rs",
+    attributes: "../programs/rsmpi/attributes.rs",
     barrier: "../programs/rsmpi/barrier.rs",
     broadcast: "../programs/rsmpi/broadcast.rs",
     buffered: "../programs/rsmpi/buffered.rs",
@@ -72,6 +73,7 @@ programs! {
     immediate: "../programs/rsmpi/immediate.rs",
     immediate_collectives: "../programs/rsmpi/immediate_collectives.rs",
     immediate_multiple: "../programs/rsmpi/immediate_multiple.rs",
+    intercommunicator: "../programs/rsmpi/intercommunicator.rs",
     null_process: "../programs/rsmpi/null_process.rs",
     ready_send: "../programs/rsmpi/ready_send.rs",
     reduce: "../programs/rsmpi/reduce.rs",

@@ -113,17 +113,14 @@ pub unsafe extern "C" fn MPI_Graph_create(
             )
         };
         *comm_graph = MPI_COMM_NULL;
-        let mut given = Some(graph);
-        let mut graph = None;
         let mut ready = |context| {
-            graph = given.take().transpose()?.or(graph.take());
             kept::reserve()?;
             prepare(context)
         };
         // Ranks stay as they are, which `reorder` leaves open.
-        let made = comm.make_first("MPI_Graph_create", &mut ready, nnodes as u32)?;
-        if let Some(made) = made {
-            kept::attach(made.context(), graph.map(Topology::Graph));
+        let made = comm.make_graph("MPI_Graph_create", &mut ready, nnodes as u32, graph)?;
+        if let Some((made, topology)) = made {
+            kept::attach(made.context(), topology);
             *comm_graph = enter(comm.env, made, comm_old)?;
         }
         Ok(())

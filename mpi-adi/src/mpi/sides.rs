@@ -63,6 +63,16 @@ impl<'e> Sides<'e> {
         &self.list[ranks.start as usize..ranks.end as usize]
     }
 
+    /// The processes of the local group, by their numbers in the job.
+    pub(crate) fn local_members(self) -> &'e [Rank] {
+        self.members(&self.local_ranks())
+    }
+
+    /// The processes of the remote group, by their numbers in the job.
+    pub(crate) fn remote_members(self) -> &'e [Rank] {
+        self.members(&self.remote_ranks())
+    }
+
     /// The error with a process's rank in its group in place of that among all, which the program does not know.
     pub(crate) fn explained(self, error: Error) -> Error {
         let Error::CountsDiffer {
@@ -103,7 +113,7 @@ impl<'e> Sides<'e> {
     pub(crate) fn local(self) -> Membership<'e> {
         let ranks = self.local_ranks();
         Membership {
-            map: RankMap::List(self.members(&ranks)),
+            map: RankMap::List(self.local_members()),
             context: self.context,
             rank: CommRank(self.rank.0 - ranks.start),
             size: ranks.end - ranks.start,
@@ -115,7 +125,7 @@ impl<'e> Sides<'e> {
     pub(crate) fn remote(self) -> Group<'e> {
         let ranks = self.remote_ranks();
         Group {
-            map: RankMap::Remote(self.members(&ranks)),
+            map: RankMap::Remote(self.remote_members()),
             context: self.context,
             size: ranks.end - ranks.start,
         }

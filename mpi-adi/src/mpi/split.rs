@@ -49,6 +49,26 @@ pub(crate) struct Made {
 }
 
 impl Made {
+    /// With these members.
+    pub(crate) fn listed(
+        list: Vec<Rank>,
+        context: Context,
+        rank: CommRank,
+        grid: Option<Grid>,
+    ) -> Made {
+        let membership = Membership {
+            map: RankMap::All,
+            context,
+            rank,
+            size: list.len() as u32,
+            grid,
+        };
+        Made {
+            membership,
+            list: Some(list.into_boxed_slice()),
+        }
+    }
+
     /// The membership, for as long as it is owned.
     pub(crate) fn membership(&self) -> Membership<'_> {
         match &self.list {
@@ -174,17 +194,9 @@ impl<'e, E: Matching> Communicator<'e, E> {
         let mut members = room(ranks.len()).inspect_err(|_| process.retire_context(context))?;
         let membership = self.membership();
         members.extend(ranks.iter().map(|rank| membership.to_world(*rank)));
-        let membership = Membership {
-            map: RankMap::All,
-            context,
-            rank: CommRank(rank as u32),
-            size: members.len() as u32,
-            grid: Grid::find(shape(self.env), &members),
-        };
-        Ok(Some(Made {
-            membership,
-            list: Some(members.into_boxed_slice()),
-        }))
+        let grid = Grid::find(shape(self.env), &members);
+        let rank = CommRank(rank as u32);
+        Ok(Some(Made::listed(members, context, rank, grid)))
     }
 
     /// Agrees on the context of a split's parts, which is taken, and hears what each process has chosen; with room for
@@ -226,17 +238,9 @@ impl<'e, E: Matching> Communicator<'e, E> {
             return Ok(None);
         };
         self.env.process().take_context(self.env, context);
-        let membership = Membership {
-            map: RankMap::All,
-            context,
-            rank: CommRank(rank as u32),
-            size: members.len() as u32,
-            grid: Grid::find(shape(self.env), &members),
-        };
-        Ok(Some(Made {
-            membership,
-            list: Some(members.into_boxed_slice()),
-        }))
+        let grid = Grid::find(shape(self.env), &members);
+        let rank = CommRank(rank as u32);
+        Ok(Some(Made::listed(members, context, rank, grid)))
     }
 
     /// As [`Communicator::make_of`], by these processes alone, all of which give the same list: the others of the
@@ -263,15 +267,7 @@ impl<'e, E: Matching> Communicator<'e, E> {
         let among_them = Communicator::at(self.env, among);
         let (context, list) = among_them.agree_on_context(function, ready, exact(&members))?;
         self.env.process().take_context(self.env, context);
-        let membership = Membership {
-            map: RankMap::All,
-            context,
-            ..among
-        };
-        Ok(Some(Made {
-            membership,
-            list: Some(list.into_boxed_slice()),
-        }))
+        Ok(Some(Made::listed(list, context, among.rank, among.grid)))
     }
 
     /// The lowest context that all the processes have free, not taken yet, and what this process has got ready for

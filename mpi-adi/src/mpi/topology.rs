@@ -213,6 +213,26 @@ impl<E: Matching> Communicator<'_, E> {
         Ok((made, own.map(Topology::Distributed)))
     }
 
+    /// The communicator of the first so many processes, which are the nodes of a graph, with that topology; `None` where
+    /// this one is not among them. All processes give the same graph, of no more nodes than there are processes. Blocks and
+    /// fails as [`Communicator::make_distributed`].
+    pub(crate) fn make_graph(
+        self,
+        function: &'static str,
+        ready: Ready<'_>,
+        nodes: u32,
+        given: Result<Graph, Error>,
+    ) -> Result<Option<(Made, Option<Topology>)>, Error> {
+        let mut given = Some(given);
+        let mut graph = None;
+        let mut ready = |context| {
+            graph = given.take().transpose()?.or(graph.take());
+            ready(context)
+        };
+        let made = self.make_first(function, &mut ready, nodes)?;
+        Ok(made.map(|made| (made, graph.map(Topology::Graph))))
+    }
+
     /// The communicator of those with whom this process is in a part of the grid that the communicator's processes are
     /// in, with the dimensions for which `keep` is true. Blocks until all processes have called it. Fails as
     /// [`Communicator::duplicate`].

@@ -11,6 +11,7 @@ use super::point_to_point::buffered::Attached;
 use super::process::{Here, Phase, ask, current, start};
 use super::topology::SimpleCommunicator;
 use crate::mpi::environment as job;
+use crate::mpi::process::Env;
 
 /// A program's part in its job, from [`initialize`] on. Dropping it ends the part (MPI_Finalize).
 pub struct Universe {
@@ -54,9 +55,8 @@ impl Universe {
 
     /// Takes the buffer for buffered sends away (MPI_Buffer_detach). Blocks until all messages have left it.
     pub fn detach_buffer(&mut self) {
-        let attached = self.here.attached.borrow_mut().take();
-        if let (Some(attached), Ok(env)) = (attached, self.here.env()) {
-            attached.wait_until_empty(env);
+        if let Ok(env) = self.here.env() {
+            detach(&self.here, env);
         }
     }
 
@@ -66,13 +66,22 @@ impl Universe {
     }
 }
 
+fn detach(here: &Here, env: &dyn Env) {
+    let attached = here.attached.borrow_mut().take();
+    if let Some(attached) = attached {
+        attached.wait_until_empty(env);
+    }
+}
+
 impl Drop for Universe {
-    /// MPI_Finalize (MPI-3.1 section 8.7): blocks until everything that this process has sent is out of its hands and
+    /// MPI_Finalize (MPI-3.1 section 8.7): drops the attributes of the communicator of this process alone, and those of that
+    /// of all, which may call MPI still; blocks until everything that this process has sent is out of its hands and
     /// all processes have come here. An error ends the job.
     fn drop(&mut self) {
-        self.detach_buffer();
         // While a panic ends the program there is no device.
         if let Ok(env) = self.here.env() {
+            SimpleCommunicator::drop_attributes(&self.here);
+            detach(&self.here, env);
             self.here.or_fatal("MPI_Finalize", job::finalize(env));
             self.here.set_phase(Phase::After);
         }

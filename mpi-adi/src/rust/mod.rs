@@ -34,6 +34,7 @@
 //! window                            one-sided communication: windows, epochs, operations
 //! request                           scopes, requests, what is under way
 //! datatype                          buffers, datatypes, views
+//! attribute                         values attached to a communicator
 //! environment    process            start and end; the process that asks
 //! ```
 //!
@@ -47,6 +48,7 @@
 //! # Memory
 //! A call that blocks takes nothing of the program's heap but where it says so. A request takes a place in its scope.
 
+pub mod attribute;
 pub mod collective;
 pub mod datatype;
 pub mod environment;
@@ -60,6 +62,7 @@ pub mod window;
 
 /// All traits: `use mpi::traits::*`.
 pub mod traits {
+    pub use super::attribute::traits::*;
     pub use super::collective::traits::*;
     pub use super::datatype::traits::*;
     pub use super::point_to_point::traits::*;

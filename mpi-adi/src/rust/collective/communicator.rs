@@ -12,7 +12,7 @@ use crate::rust::datatype::lent::{element, lend, lend_mut, lend_parts, lend_part
 use crate::rust::datatype::user::kind_of;
 use crate::rust::datatype::{Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};
 use crate::rust::request::{Request, Scope};
-use crate::rust::topology::{Communicator, SimpleCommunicator};
+use crate::rust::topology::{Communicator, Context};
 
 #[track_caller]
 pub(super) fn or_fatal<C: Communicator + ?Sized, R>(
@@ -242,7 +242,7 @@ pub trait CommunicatorCollectives: Communicator {
     /// Starts a barrier; the request is complete when every process has started it (MPI_Ibarrier, MPI-3.1 section 5.12.1).
     /// Does not block.
     fn immediate_barrier(&self) -> Request<'static, ()> {
-        started::barrier(record(self))
+        started::barrier(self.record())
     }
 
     /// As [`all_gather_into`](Self::all_gather_into), without blocking (MPI_Iallgather, MPI-3.1 section 5.12.5).
@@ -257,7 +257,7 @@ pub trait CommunicatorCollectives: Communicator {
         R: 'a + BufferMut + ?Sized,
         Sc: Scope<'a>,
     {
-        started::all_gather(record(self), scope, sendbuf, recvbuf)
+        started::all_gather(self.record(), scope, sendbuf, recvbuf)
     }
 
     /// As [`all_gather_varcount_into`](Self::all_gather_varcount_into), without blocking (MPI_Iallgatherv).
@@ -272,7 +272,7 @@ pub trait CommunicatorCollectives: Communicator {
         R: 'a + PartitionedBufferMut + ?Sized,
         Sc: Scope<'a>,
     {
-        started::all_gather_varcount(record(self), scope, sendbuf, recvbuf)
+        started::all_gather_varcount(self.record(), scope, sendbuf, recvbuf)
     }
 
     /// As [`all_to_all_into`](Self::all_to_all_into), without blocking (MPI_Ialltoall, MPI-3.1 section 5.12.6).
@@ -287,7 +287,7 @@ pub trait CommunicatorCollectives: Communicator {
         R: 'a + BufferMut + ?Sized,
         Sc: Scope<'a>,
     {
-        started::all_to_all(record(self), scope, sendbuf, recvbuf)
+        started::all_to_all(self.record(), scope, sendbuf, recvbuf)
     }
 
     /// As [`all_to_all_varcount_into`](Self::all_to_all_varcount_into), without blocking (MPI_Ialltoallv).
@@ -302,7 +302,7 @@ pub trait CommunicatorCollectives: Communicator {
         R: 'a + PartitionedBufferMut + ?Sized,
         Sc: Scope<'a>,
     {
-        started::all_to_all_varcount(record(self), scope, sendbuf, recvbuf)
+        started::all_to_all_varcount(self.record(), scope, sendbuf, recvbuf)
     }
 
     /// As [`all_reduce_into`](Self::all_reduce_into), without blocking (MPI_Iallreduce, MPI-3.1 section 5.12.8).
@@ -320,7 +320,7 @@ pub trait CommunicatorCollectives: Communicator {
         Sc: Scope<'a>,
     {
         let what = ("MPI_Iallreduce", Reduction::ToAll);
-        started::reduction(record(self), what, scope, (sendbuf, recvbuf), &op)
+        started::reduction(self.record(), what, scope, (sendbuf, recvbuf), &op)
     }
 
     /// As [`reduce_scatter_block_into`](Self::reduce_scatter_block_into), without blocking (MPI_Ireduce_scatter_block,
@@ -339,7 +339,7 @@ pub trait CommunicatorCollectives: Communicator {
         Sc: Scope<'a>,
     {
         let what = ("MPI_Ireduce_scatter_block", Reduction::Scatter);
-        started::reduction(record(self), what, scope, (sendbuf, recvbuf), &op)
+        started::reduction(self.record(), what, scope, (sendbuf, recvbuf), &op)
     }
 
     /// As [`scan_into`](Self::scan_into), without blocking (MPI_Iscan, MPI-3.1 section 5.12.11).
@@ -357,7 +357,7 @@ pub trait CommunicatorCollectives: Communicator {
         Sc: Scope<'a>,
     {
         let what = ("MPI_Iscan", Reduction::Scan { inclusive: true });
-        started::reduction(record(self), what, scope, (sendbuf, recvbuf), &op)
+        started::reduction(self.record(), what, scope, (sendbuf, recvbuf), &op)
     }
 
     /// As [`exclusive_scan_into`](Self::exclusive_scan_into), without blocking (MPI_Iexscan, MPI-3.1 section 5.12.12).
@@ -375,15 +375,8 @@ pub trait CommunicatorCollectives: Communicator {
         Sc: Scope<'a>,
     {
         let what = ("MPI_Iexscan", Reduction::Scan { inclusive: false });
-        started::reduction(record(self), what, scope, (sendbuf, recvbuf), &op)
+        started::reduction(self.record(), what, scope, (sendbuf, recvbuf), &op)
     }
-}
-
-pub(super) fn record<C: Communicator + ?Sized>(
-    of: &C,
-) -> &alloc::rc::Rc<crate::rust::topology::Record> {
-    let SimpleCommunicator { record } = of.as_simple();
-    record
 }
 
 fn scan<C, S, R, O>(

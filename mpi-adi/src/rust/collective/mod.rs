@@ -37,6 +37,7 @@
 //! [`Error::NoRoom`]: crate::Error::NoRoom
 
 mod communicator;
+mod inter;
 mod neighbours;
 #[allow(unsafe_code)]
 mod operation;

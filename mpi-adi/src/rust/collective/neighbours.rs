@@ -4,7 +4,7 @@
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 
-use super::communicator::{or_fatal, record};
+use super::communicator::or_fatal;
 use super::started::{self, Lend, LendMut, exchange};
 use crate::device::memory::area::Area;
 use crate::mpi::coll::plans;
@@ -13,7 +13,8 @@ use crate::mpi::error::Error;
 use crate::rust::datatype::{Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};
 use crate::rust::request::{Request, Scope, scope};
 use crate::rust::topology::{
-    CartesianCommunicator, Communicator, DistributedGraphCommunicator, Record,
+    CartesianCommunicator, Communicator, Context, DistributedGraphCommunicator, GraphCommunicator,
+    Record,
 };
 
 /// What a process gives: its buffer, how it is lent, and which part of it goes to the neighbour of this number.
@@ -104,8 +105,9 @@ fn exchange_all<S: ?Sized, R: ?Sized>(
 ///
 /// On a grid the neighbours are, dimension by dimension, the one before and the one behind, as sources and as
 /// destinations; where a grid ends there is none, nothing goes there, and the part of the receive buffer stays as it is.
-/// In a distributed graph they are in the order in which they were given
-/// ([`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent)). A buffer has a part for each,
+/// In a graph they are in the order in which they were given
+/// ([`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent),
+/// [`create_graph_communicator`](Communicator::create_graph_communicator)). A buffer has a part for each,
 /// in that order; one that has none is empty.
 ///
 /// Every process calls the same ones in the same order. A blocking one blocks until this process has done its part. All
@@ -134,7 +136,7 @@ pub trait NeighborCollectives: Communicator {
         R: BufferMut + ?Sized,
     {
         let (given, taken) = (whole(sendbuf), equal_places(recvbuf));
-        exchange_all(record(self), "MPI_Neighbor_allgather", given, taken)
+        exchange_all(self.record(), "MPI_Neighbor_allgather", given, taken)
     }
 
     /// As [`neighbor_all_gather_into`](Self::neighbor_all_gather_into), of as many elements of each source as its part has
@@ -162,7 +164,7 @@ pub trait NeighborCollectives: Communicator {
         R: PartitionedBufferMut + ?Sized,
     {
         let (given, taken) = (whole(sendbuf), listed_places(recvbuf));
-        exchange_all(record(self), "MPI_Neighbor_allgatherv", given, taken)
+        exchange_all(self.record(), "MPI_Neighbor_allgatherv", given, taken)
     }
 
     /// Gives each destination its part of `sendbuf`, and collects what all sources give in the parts of `recvbuf`
@@ -186,7 +188,7 @@ pub trait NeighborCollectives: Communicator {
         R: BufferMut + ?Sized,
     {
         let (given, taken) = (equal_parts(sendbuf), equal_places(recvbuf));
-        exchange_all(record(self), "MPI_Neighbor_alltoall", given, taken)
+        exchange_all(self.record(), "MPI_Neighbor_alltoall", given, taken)
     }
 
     /// As [`neighbor_all_to_all_into`](Self::neighbor_all_to_all_into), of as many elements as the parts have
@@ -214,7 +216,7 @@ pub trait NeighborCollectives: Communicator {
         R: PartitionedBufferMut + ?Sized,
     {
         let (given, taken) = (listed_parts(sendbuf), listed_places(recvbuf));
-        exchange_all(record(self), "MPI_Neighbor_alltoallv", given, taken)
+        exchange_all(self.record(), "MPI_Neighbor_alltoallv", given, taken)
     }
 
     /// As [`neighbor_all_gather_into`](Self::neighbor_all_gather_into), without blocking
@@ -231,7 +233,13 @@ pub trait NeighborCollectives: Communicator {
         Sc: Scope<'a>,
     {
         let (given, taken) = (whole(sendbuf), equal_places(recvbuf));
-        let request = start(record(self), "MPI_Ineighbor_allgather", scope, given, taken);
+        let request = start(
+            self.record(),
+            "MPI_Ineighbor_allgather",
+            scope,
+            given,
+            taken,
+        );
         or_fatal(self, "MPI_Ineighbor_allgather", request)
     }
 
@@ -250,7 +258,7 @@ pub trait NeighborCollectives: Communicator {
     {
         let (given, taken) = (whole(sendbuf), listed_places(recvbuf));
         let request = start(
-            record(self),
+            self.record(),
             "MPI_Ineighbor_allgatherv",
             scope,
             given,
@@ -273,7 +281,7 @@ pub trait NeighborCollectives: Communicator {
         Sc: Scope<'a>,
     {
         let (given, taken) = (equal_parts(sendbuf), equal_places(recvbuf));
-        let request = start(record(self), "MPI_Ineighbor_alltoall", scope, given, taken);
+        let request = start(self.record(), "MPI_Ineighbor_alltoall", scope, given, taken);
         or_fatal(self, "MPI_Ineighbor_alltoall", request)
     }
 
@@ -291,10 +299,17 @@ pub trait NeighborCollectives: Communicator {
         Sc: Scope<'a>,
     {
         let (given, taken) = (listed_parts(sendbuf), listed_places(recvbuf));
-        let request = start(record(self), "MPI_Ineighbor_alltoallv", scope, given, taken);
+        let request = start(
+            self.record(),
+            "MPI_Ineighbor_alltoallv",
+            scope,
+            given,
+            taken,
+        );
         or_fatal(self, "MPI_Ineighbor_alltoallv", request)
     }
 }
 
 impl NeighborCollectives for CartesianCommunicator {}
 impl NeighborCollectives for DistributedGraphCommunicator {}
+impl NeighborCollectives for GraphCommunicator {}

@@ -58,7 +58,7 @@ fn assert_root<R: Root + ?Sized>(of: &R, is_root: bool) {
 /// See the [module](super) for when they block and what they fail with.
 ///
 /// Those of the two forms panic in a process that is to call the other one.
-pub trait Root: AsCommunicator {
+pub trait Root: AsCommunicator<Out: Communicator> {
     /// The root's rank.
     fn root_rank(&self) -> Rank;
 

@@ -3,7 +3,7 @@
 use core::ops::Deref;
 
 use super::buffered;
-use super::{Peer, PersistentSend, peer, simple};
+use super::{Peer, PersistentSend, peer, record};
 use crate::device::memory::Span;
 use crate::device::request::Mode;
 use crate::mpi::comm::{CommRank, Partners};
@@ -12,7 +12,7 @@ use crate::rust::Tag;
 use crate::rust::datatype::Buffer;
 use crate::rust::datatype::lent::{Loan, lend};
 use crate::rust::request::{Request, Scope, Ticket, What};
-use crate::rust::topology::{AsCommunicator, Process, Rank};
+use crate::rust::topology::{AsCommunicator, Context, Process, Rank};
 
 use super::Status;
 
@@ -41,7 +41,7 @@ where
     D: Destination + ?Sized,
     B: Buffer + ?Sized,
 {
-    let partners = simple(to).record.core()?.partners();
+    let partners = record(to).core()?.partners();
     match destination(partners, to.destination_rank())? {
         None => Ok(()),
         Some(dest) => lend(buffer, |span| {
@@ -56,12 +56,12 @@ fn or_fatal<D: Destination + ?Sized, R>(
     function: &'static str,
     result: Result<R, Error>,
 ) -> R {
-    simple(to).record.here.or_fatal(function, result)
+    record(to).here.or_fatal(function, result)
 }
 
 pub(super) fn start<'a, D, Sc, B>(
     to: &D,
-    (function, mode): (&'static str, Option<Mode>),
+    what: (&'static str, Option<Mode>),
     scope: Sc,
     buffer: &'a B,
     tag: Tag,
@@ -71,7 +71,22 @@ where
     B: Buffer + ?Sized,
     Sc: Scope<'a>,
 {
-    let record = &simple(to).record;
+    or_fatal(to, what.0, try_start(to, what, scope, buffer, tag))
+}
+
+pub(super) fn try_start<'a, D, Sc, B>(
+    to: &D,
+    (function, mode): (&'static str, Option<Mode>),
+    scope: Sc,
+    buffer: &'a B,
+    tag: Tag,
+) -> Result<Request<'a, B, Sc>, Error>
+where
+    D: Destination + ?Sized,
+    B: Buffer + ?Sized,
+    Sc: Scope<'a>,
+{
+    let record = record(to);
     let begin = |span: Span| -> Result<What, Error> {
         let partners = record.core()?.partners();
         let Some(dest) = destination(partners, to.destination_rank())? else {
@@ -85,13 +100,12 @@ where
         Ok(What::Send(record.clone(), id))
     };
     // SAFETY: the request, and so the loan, borrows the buffer for `'a`; nothing writes it meanwhile.
-    let request = unsafe {
+    unsafe {
         Request::start(scope, buffer, || {
             let loan = Loan::reading(buffer)?;
             Ok(Ticket::new(begin(loan.span())?, loan))
         })
-    };
-    or_fatal(to, function, request)
+    }
 }
 
 /// What messages go to: a [`Process`].
@@ -134,7 +148,7 @@ pub trait Destination: AsCommunicator {
         buf: &Buf,
         tag: Tag,
     ) -> Result<(), Error> {
-        let record = &simple(self).record;
+        let record = record(self);
         let partners = record.core()?.partners();
         match destination(partners, self.destination_rank())? {
             None => Ok(()),
@@ -372,7 +386,7 @@ pub trait Destination: AsCommunicator {
     }
 }
 
-impl Destination for Process<'_> {
+impl<C: Context> Destination for Process<'_, C> {
     fn destination_rank(&self) -> Rank {
         self.rank()
     }

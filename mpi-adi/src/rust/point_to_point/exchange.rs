@@ -1,6 +1,6 @@
 //! Sending and receiving at once (MPI-3.1 section 3.10).
 
-use super::{Destination, Peer, Source, Status, peer, simple};
+use super::{Destination, Peer, Source, Status, peer, record};
 use crate::device::memory::Span;
 use crate::device::request::Mode;
 use crate::mpi::call;
@@ -18,7 +18,7 @@ fn exchange<D: Destination + ?Sized, S: Source + ?Sized>(
     (send, destination, send_tag): (Span, &D, Tag),
     (receive, source, receive_tag): (Span, &S, Option<Tag>),
 ) -> Result<Status, Error> {
-    let (to, from) = (&simple(destination).record, &simple(source).record);
+    let (to, from) = (record(destination), record(source));
     if to.membership().context != from.membership().context {
         return Err(Error::Wrong {
             class: Class::Comm,
@@ -63,7 +63,7 @@ where
             )
         })
     });
-    simple(source).record.here.or_fatal(FUNCTION, status)
+    record(source).here.or_fatal(FUNCTION, status)
 }
 
 /// Sends `msg` to `destination` and receives a value from `source` at once, so that a ring of such calls does not block
@@ -157,7 +157,7 @@ where
     S: Source,
 {
     let function = "MPI_Sendrecv_replace";
-    let here = &simple(source).record.here;
+    let here = &record(source).here;
     let status = lend_mut(buf, |span| {
         // What is sent leaves from a copy: what comes may be here before it has gone.
         let mut copy = room(span.len())?;

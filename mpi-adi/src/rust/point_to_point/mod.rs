@@ -41,13 +41,14 @@ pub use message::{MatchedReceiveVec, Message};
 pub use persistent::{Persistent, PersistentReceive, PersistentSend};
 pub use source::Source;
 
+use alloc::rc::Rc;
 use core::fmt;
 
 use crate::mpi::comm::{self, CommRank, Partners};
 use crate::mpi::error::Error;
 use crate::rust::datatype::Datatype;
 use crate::rust::datatype::user::kind_of;
-use crate::rust::topology::{AsCommunicator, Communicator, Rank, SimpleCommunicator};
+use crate::rust::topology::{AsCommunicator, Context, Rank, Record};
 use crate::rust::{Count, Tag};
 
 /// The traits of this module.
@@ -80,9 +81,9 @@ impl Peer {
     }
 }
 
-/// The communicator of an end of messages.
-fn simple<A: AsCommunicator + ?Sized>(of: &A) -> &SimpleCommunicator {
-    of.as_communicator().as_simple()
+/// What an end of messages is of.
+fn record<A: AsCommunicator + ?Sized>(of: &A) -> &Rc<Record> {
+    of.as_communicator().record()
 }
 
 /// The peer with a rank. Fails with [`Error::Rank`].

@@ -5,6 +5,7 @@ use core::ops::{Deref, DerefMut};
 
 use super::{Destination, Source, destination, source};
 use crate::device::request::Mode;
+use crate::mpi::error::Error;
 use crate::rust::Tag;
 use crate::rust::datatype::{Buffer, BufferMut};
 use crate::rust::request::{LocalScope, Request, RequestCollection, Scope};
@@ -89,6 +90,14 @@ pub trait Persistent {
     /// Starts it (MPI_Start, MPI-3.1 section 3.9): from now on it is as the send or receive of its kind that does not
     /// block, and its request is completed in the same ways. Does not block. Ends the job as that does.
     fn start<'s, Sc: Scope<'s>>(&'s mut self, scope: Sc) -> Request<'s, Self::Data, Sc>;
+
+    /// As [`start`](Persistent::start), with the error as its result: [`Error::Tag`], [`Error::TooLong`],
+    /// [`Error::NoMemory`], [`Error::NoRoom`]; of a buffered send, [`Error::BufferFull`] or [`Error::Buffer`], too. Then
+    /// nothing has been started, and it can be tried again.
+    fn try_start<'s, Sc: Scope<'s>>(
+        &'s mut self,
+        scope: Sc,
+    ) -> Result<Request<'s, Self::Data, Sc>, Error>;
 }
 
 /// A send that is [`Persistent`]: of [`Destination::send_init`] and its like.
@@ -132,6 +141,14 @@ impl<D: Destination, P: Deref<Target: Buffer>> Persistent for PersistentSend<D, 
         let what = ("MPI_Start", self.mode);
         destination::start(&self.to, what, scope, &*self.buffer, self.tag)
     }
+
+    fn try_start<'s, Sc: Scope<'s>>(
+        &'s mut self,
+        scope: Sc,
+    ) -> Result<Request<'s, P::Target, Sc>, Error> {
+        let what = ("MPI_Start", self.mode);
+        destination::try_start(&self.to, what, scope, &*self.buffer, self.tag)
+    }
 }
 
 /// A receive that is [`Persistent`]: of [`Source::receive_init`] and its like.
@@ -165,6 +182,14 @@ impl<S: Source, P: DerefMut<Target: BufferMut>> Persistent for PersistentReceive
     fn start<'s, Sc: Scope<'s>>(&'s mut self, scope: Sc) -> Request<'s, P::Target, Sc> {
         let buffer = &mut *self.buffer;
         source::start(&self.from, "MPI_Start", scope, buffer, self.tag)
+    }
+
+    fn try_start<'s, Sc: Scope<'s>>(
+        &'s mut self,
+        scope: Sc,
+    ) -> Result<Request<'s, P::Target, Sc>, Error> {
+        let buffer = &mut *self.buffer;
+        source::try_start(&self.from, "MPI_Start", scope, buffer, self.tag)
     }
 }
 

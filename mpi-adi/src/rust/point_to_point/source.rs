@@ -4,13 +4,13 @@ use alloc::vec::Vec;
 use core::ops::DerefMut;
 
 use super::message::{MatchedReceiveVec, Message};
-use super::{PersistentReceive, Status, not_empty, peer, simple};
+use super::{PersistentReceive, Status, not_empty, peer, record};
 use crate::mpi::error::Error;
 use crate::rust::Tag;
 use crate::rust::datatype::lent::{Loan, lend_mut};
 use crate::rust::datatype::{BufferMut, Equivalence};
 use crate::rust::request::{ReceiveFuture, Request, Scope, Ticket, What};
-use crate::rust::topology::{AnyProcess, AsCommunicator, Process, Rank};
+use crate::rust::topology::{AnyProcess, AsCommunicator, Context, Process, Rank};
 
 #[track_caller]
 fn or_fatal<S: Source + ?Sized, R>(
@@ -18,7 +18,7 @@ fn or_fatal<S: Source + ?Sized, R>(
     function: &'static str,
     result: Result<R, Error>,
 ) -> R {
-    simple(from).record.here.or_fatal(function, result)
+    record(from).here.or_fatal(function, result)
 }
 
 /// Receives; blocks until the message is there.
@@ -27,7 +27,7 @@ where
     S: Source + ?Sized,
     B: BufferMut + ?Sized,
 {
-    let partners = simple(from).record.core()?.partners();
+    let partners = record(from).core()?.partners();
     match peer(partners, from.source_rank())?.source() {
         None => Ok(Status::OF_NULL),
         Some(source) => lend_mut(buffer, |span| {
@@ -45,7 +45,7 @@ fn begin<S: Source + ?Sized>(
     span: crate::device::memory::Span,
     tag: Option<Tag>,
 ) -> Result<What, Error> {
-    let record = &simple(from).record;
+    let record = record(from);
     let partners = record.core()?.partners();
     match peer(partners, from.source_rank())?.source() {
         None => Ok(What::Over(Status::OF_NULL)),
@@ -68,15 +68,33 @@ where
     B: BufferMut + ?Sized,
     Sc: Scope<'a>,
 {
+    or_fatal(
+        from,
+        function,
+        try_start(from, function, scope, buffer, tag),
+    )
+}
+
+pub(super) fn try_start<'a, S, Sc, B>(
+    from: &S,
+    function: &'static str,
+    scope: Sc,
+    buffer: &'a mut B,
+    tag: Option<Tag>,
+) -> Result<Request<'a, B, Sc>, Error>
+where
+    S: Source + ?Sized,
+    B: BufferMut + ?Sized,
+    Sc: Scope<'a>,
+{
     // SAFETY: the request, and so the loan, borrows the buffer for `'a`, exclusively.
-    let request = unsafe {
+    unsafe {
         let data = core::ptr::from_mut(buffer);
         Request::start(scope, data, || {
             let loan = Loan::writing(&mut *data)?;
             Ok(Ticket::new(begin(from, function, loan.span(), tag)?, loan))
         })
-    };
-    or_fatal(from, function, request)
+    }
 }
 
 fn receive_one<S: Source + ?Sized, Msg: Equivalence>(from: &S, tag: Option<Tag>) -> (Msg, Status) {
@@ -87,7 +105,7 @@ fn receive_one<S: Source + ?Sized, Msg: Equivalence>(from: &S, tag: Option<Tag>)
 }
 
 fn probe<S: Source + ?Sized>(from: &S, tag: Option<Tag>) -> Result<Status, Error> {
-    let partners = simple(from).record.core()?.partners();
+    let partners = record(from).core()?.partners();
     match peer(partners, from.source_rank())?.source() {
         None => Ok(Status::OF_NULL),
         Some(source) => partners
@@ -100,7 +118,7 @@ fn immediate_probe<S: Source + ?Sized>(
     from: &S,
     tag: Option<Tag>,
 ) -> Result<Option<Status>, Error> {
-    let partners = simple(from).record.core()?.partners();
+    let partners = record(from).core()?.partners();
     match peer(partners, from.source_rank())?.source() {
         None => Ok(Some(Status::OF_NULL)),
         Some(source) => {
@@ -115,7 +133,7 @@ fn matched_probe<S: Source + ?Sized>(
     tag: Option<Tag>,
     blocks: bool,
 ) -> Result<Option<(Message, Status)>, Error> {
-    let record = &simple(from).record;
+    let record = record(from);
     let partners = record.core()?.partners();
     let Some(source) = peer(partners, from.source_rank())?.source() else {
         return Ok(Some((Message::no_proc(record), Status::OF_NULL)));
@@ -303,13 +321,13 @@ pub trait Source: AsCommunicator {
     }
 }
 
-impl Source for Process<'_> {
+impl<C: Context> Source for Process<'_, C> {
     fn source_rank(&self) -> Rank {
         self.rank()
     }
 }
 
-impl Source for AnyProcess<'_> {
+impl<C: Context> Source for AnyProcess<'_, C> {
     fn source_rank(&self) -> Rank {
         super::ANY_SOURCE
     }

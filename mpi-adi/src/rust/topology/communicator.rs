@@ -7,17 +7,20 @@ use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 
 use super::cartesian::{self, CartesianCommunicator};
-use super::graph::{self, DistributedGraphCommunicator};
+use super::graph::{self, DistributedGraphCommunicator, GraphCommunicator, Weight};
+use super::inter::{self, InterCommunicator};
 use super::kinds::Arranged;
 use super::{AnyProcess, Group, Process, Rank, UserGroup};
 use crate::device::envelope;
 use crate::mpi::call;
 use crate::mpi::comm::{self, CommRank, Membership};
+use crate::mpi::context::WORLD_CONTEXT;
 use crate::mpi::environment as job;
 use crate::mpi::error::Error;
 use crate::mpi::group;
-use crate::mpi::split::{Made, ready};
+use crate::mpi::split::{Made, Ready, ready};
 use crate::mpi::topology::{Neighbours, Topology};
+use crate::rust::attribute::{Attributes, CommAttribute};
 use crate::rust::datatype::lent::{lend, lend_mut};
 use crate::rust::datatype::user::kind_of;
 use crate::rust::datatype::{Buffer, BufferMut, Datatype};
@@ -25,12 +28,15 @@ use crate::rust::process::Here;
 use crate::rust::{Count, Tag};
 
 /// What a communicator is, for its handles, processes and requests.
-pub(crate) struct Record {
+#[doc(hidden)]
+pub struct Record {
     pub(crate) here: Rc<Here>,
     members: Members,
     /// Nonblocking collectives that have been started.
     pub(crate) started: Cell<u32>,
-    name: RefCell<String>,
+    /// `None`: that which it has from the start.
+    name: RefCell<Option<String>>,
+    attributes: Attributes,
     /// A duplicate has the same one.
     topology: Option<Rc<dyn Arranged>>,
 }
@@ -41,12 +47,55 @@ enum Members {
 }
 
 impl Record {
-    fn new(here: &Rc<Here>, members: Members, topology: Option<Rc<dyn Arranged>>) -> Rc<Record> {
+    /// Of what the program has made: a communicator, or the remote group of an intercommunicator, for messages alone.
+    pub(super) fn made(
+        here: &Rc<Here>,
+        made: Made,
+        topology: Option<Rc<dyn Arranged>>,
+        attributes: Attributes,
+    ) -> Rc<Record> {
+        Record::new(here, Members::Made(made), topology, attributes)
+    }
+
+    pub(super) fn set_name(&self, name: &str) {
+        *self.name.borrow_mut() = Some(String::from(name));
+    }
+
+    pub(super) fn name(&self) -> String {
+        let given = self.name.borrow().clone();
+        given.unwrap_or_else(|| {
+            String::from(match &self.members {
+                Members::System(all) if all.context == WORLD_CONTEXT => "MPI_COMM_WORLD",
+                Members::System(_) => "MPI_COMM_SELF",
+                Members::Made(_) => "",
+            })
+        })
+    }
+
+    /// Runs `make`, which makes a duplicate, and calls what it is given as other calls that make a communicator do: either
+    /// all processes have room for the attributes of theirs, or none has one. What is made comes with the attributes. Fails
+    /// as `make` does.
+    pub(super) fn duplicated<M>(
+        &self,
+        make: impl FnOnce(Ready<'_>) -> Result<M, Error>,
+    ) -> Result<(M, Attributes), Error> {
+        let attributes = self.attributes.duplicated();
+        let made = make(&mut |_| attributes.as_ref().map(|_| ()).map_err(|error| *error))?;
+        Ok((made, attributes?))
+    }
+
+    fn new(
+        here: &Rc<Here>,
+        members: Members,
+        topology: Option<Rc<dyn Arranged>>,
+        attributes: Attributes,
+    ) -> Rc<Record> {
         Rc::new(Record {
             here: here.clone(),
             members,
             started: Cell::new(0),
-            name: RefCell::new(String::new()),
+            name: RefCell::new(None),
+            attributes,
             topology,
         })
     }
@@ -100,13 +149,19 @@ impl SimpleCommunicator {
         let world = comm::Communicator::world(env);
         let own = Membership::own(envelope::Rank::new(world.rank()));
         let world = Membership::world(envelope::Rank::new(world.rank()), world.size());
-        let records = [("MPI_COMM_WORLD", world), ("MPI_COMM_SELF", own)].map(|(name, members)| {
-            let record = Record::new(here, Members::System(members), None);
-            *record.name.borrow_mut() = String::from(name);
-            record
-        });
+        let records = [world, own]
+            .map(|members| Record::new(here, Members::System(members), None, Attributes::new()));
         *here.own.borrow_mut() = Some(records);
         Ok(())
+    }
+
+    /// Drops the attributes of the two that are there from the start on, as the end of MPI does before anything else
+    /// (MPI-3.1 section 8.7.1).
+    pub(crate) fn drop_attributes(here: &Rc<Here>) {
+        if let Some([world, own]) = &*here.own.borrow() {
+            own.attributes.clear();
+            world.attributes.clear();
+        }
     }
 
     /// One of the two that are there from the start on.
@@ -142,7 +197,7 @@ impl SimpleCommunicator {
         topology: Option<Rc<dyn Arranged>>,
     ) -> SimpleCommunicator {
         SimpleCommunicator {
-            record: Record::new(&self.record.here, Members::Made(made), topology),
+            record: Record::made(&self.record.here, made, topology, Attributes::new()),
         }
     }
 
@@ -159,10 +214,47 @@ impl SimpleCommunicator {
     }
 }
 
-/// Something of a communicator.
+/// What messages are sent in: a [`Communicator`] or an [`InterCommunicator`].
+pub trait Context {
+    /// What it is.
+    #[doc(hidden)]
+    fn record(&self) -> &Rc<Record>;
+
+    /// Attaches a value to it, in place of the one of the same type that it may have, which is dropped (MPI_Comm_set_attr,
+    /// MPI-3.1 section 6.7.2). The value is dropped with the communicator, that of a communicator that is there from the
+    /// start on at the end of MPI, before anything else; of several, the one that was set last first. Takes of the
+    /// program's heap what the value needs, and a place in a list, and ends the job when there is no room. Does not block.
+    fn set_attr<A: CommAttribute>(&self, value: A) {
+        let result = self.try_set_attr(value);
+        self.record().here.or_fatal("MPI_Comm_set_attr", result);
+    }
+
+    /// As [`set_attr`](Context::set_attr). Fails with [`Error::NoRoom`] when the list has no room.
+    fn try_set_attr<A: CommAttribute>(&self, value: A) -> Result<(), Error> {
+        self.record().attributes.set(value)
+    }
+
+    /// The value of this type that is attached to it (MPI_Comm_get_attr, MPI-3.1 section 6.7.2). Does not block.
+    fn get_attr<A: CommAttribute>(&self) -> Option<Rc<A>> {
+        self.record().attributes.get()
+    }
+
+    /// Takes the value of this type away from it (MPI_Comm_delete_attr, MPI-3.1 section 6.7.2). Does not block.
+    fn delete_attr<A: CommAttribute>(&self) -> Option<Rc<A>> {
+        self.record().attributes.take()
+    }
+}
+
+impl<C: Communicator + ?Sized> Context for C {
+    fn record(&self) -> &Rc<Record> {
+        &self.as_simple().record
+    }
+}
+
+/// Something of a communicator or an intercommunicator.
 pub trait AsCommunicator {
     /// The communicator's type.
-    type Out: Communicator;
+    type Out: Context;
     /// The communicator.
     fn as_communicator(&self) -> &Self::Out;
 }
@@ -176,7 +268,7 @@ impl AsCommunicator for SimpleCommunicator {
 
 /// What a process chooses in [`Communicator::split_by_color`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Color(Option<u32>);
+pub struct Color(pub(super) Option<u32>);
 
 impl Color {
     /// That of processes that are to be in no part (MPI_UNDEFINED).
@@ -278,7 +370,8 @@ pub trait Communicator {
         }
     }
 
-    /// Another communicator of the same processes (MPI_Comm_dup, MPI-3.1 section 6.4.2).
+    /// Another communicator of the same processes, with those [attributes](crate::rust::attribute) that are to be cloned
+    /// (MPI_Comm_dup, MPI-3.1 section 6.4.2).
     fn duplicate(&self) -> UserCommunicator {
         let this = self.as_simple();
         this.record
@@ -290,11 +383,13 @@ pub trait Communicator {
     /// processes alike with [`Error::Limit`] or, for lack of room, [`Error::NoRoom`] or [`Error::NoRoomElsewhere`].
     fn try_duplicate(&self) -> Result<UserCommunicator, Error> {
         let this = self.as_simple();
-        let made = this
-            .record
-            .core()?
-            .make_duplicate("MPI_Comm_dup", &mut ready)?;
-        Ok(this.made(made, this.record.topology.clone()))
+        let record = &this.record;
+        let core = record.core()?;
+        let duplicate = |ready: Ready<'_>| core.make_duplicate("MPI_Comm_dup", ready);
+        let (made, attributes) = record.duplicated(duplicate)?;
+        let topology = record.topology.clone();
+        let record = Record::made(&record.here, made, topology, attributes);
+        Ok(SimpleCommunicator { record })
     }
 
     /// Divides the processes by color into communicators of their own, in the order that they have here (MPI_Comm_split,
@@ -383,12 +478,12 @@ pub trait Communicator {
 
     /// Names it (MPI_Comm_set_name, MPI-3.1 section 6.8).
     fn set_name(&self, name: &str) {
-        *self.as_simple().record.name.borrow_mut() = String::from(name);
+        self.as_simple().record.set_name(name);
     }
 
     /// Its name; empty, unless it has been given one (MPI_Comm_get_name).
     fn get_name(&self) -> String {
-        self.as_simple().record.name.borrow().clone()
+        self.as_simple().record.name()
     }
 
     /// A communicator whose processes are at places of a grid (MPI_Cart_create, MPI-3.1 section 7.5.1): as many as the
@@ -430,7 +525,22 @@ pub trait Communicator {
         sources: &[Rank],
         destinations: &[Rank],
     ) -> DistributedGraphCommunicator {
-        graph::create_adjacent(self.as_simple(), sources, destinations)
+        let of = graph::unweighted;
+        graph::create_adjacent(self.as_simple(), (sources, destinations), of, false)
+    }
+
+    /// As [`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent), of edges with weights,
+    /// which both of an edge's ends give alike.
+    ///
+    /// # Panics
+    /// When there is no such rank, or a weight is below 0.
+    #[track_caller]
+    fn create_weighted_distributed_graph_adjacent(
+        &self,
+        sources: &[(Rank, Weight)],
+        destinations: &[(Rank, Weight)],
+    ) -> DistributedGraphCommunicator {
+        graph::create_adjacent(self.as_simple(), (sources, destinations), |edge| edge, true)
     }
 
     /// As [`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent), but each process gives
@@ -442,7 +552,92 @@ pub trait Communicator {
     /// When there is no such rank.
     #[track_caller]
     fn create_distributed_graph(&self, edges: &[(Rank, Rank)]) -> DistributedGraphCommunicator {
-        graph::create(self.as_simple(), edges)
+        let of = graph::unweighted_between;
+        graph::create(self.as_simple(), edges, of, false)
+    }
+
+    /// As [`create_distributed_graph`](Communicator::create_distributed_graph), of edges with weights. Either all processes
+    /// give weights, or none does.
+    ///
+    /// # Panics
+    /// When there is no such rank, or a weight is below 0.
+    #[track_caller]
+    fn create_weighted_distributed_graph(
+        &self,
+        edges: &[(Rank, Rank, Weight)],
+    ) -> DistributedGraphCommunicator {
+        graph::create(self.as_simple(), edges, |edge| edge, true)
+    }
+
+    /// A communicator whose processes are the nodes of a graph that all of them give alike: `neighbors` has the neighbours of
+    /// each node, whose ranks are those of the first so many processes here; `None` at the others (MPI_Graph_create, MPI-3.1
+    /// section 7.5.3). For collectives of neighbours, one that has another among its neighbours is as often among that
+    /// one's. Takes 4 bytes of the program's heap for each node and for each of its neighbours at every process, where a
+    /// [distributed graph](Communicator::create_distributed_graph_adjacent) takes its own edges alone. Ends the job where
+    /// [`try_create_graph_communicator`](Communicator::try_create_graph_communicator) fails.
+    fn create_graph_communicator(&self, neighbors: &[&[Rank]]) -> Option<GraphCommunicator> {
+        let this = self.as_simple();
+        let made = graph::create_known(this, neighbors);
+        this.record.here.or_fatal(graph::CREATE_GRAPH, made)
+    }
+
+    /// As [`create_graph_communicator`](Communicator::create_graph_communicator). Fails with [`Error::Argument`] for more
+    /// nodes than there are processes, or more than 2147483647 edges, with [`Error::Wrong`] for a neighbour that is no node,
+    /// and as [`try_duplicate`](Communicator::try_duplicate).
+    fn try_create_graph_communicator(
+        &self,
+        neighbors: &[&[Rank]],
+    ) -> Result<Option<GraphCommunicator>, Error> {
+        graph::create_known(self.as_simple(), neighbors)
+    }
+
+    /// The intercommunicator of the processes of this communicator and of those of another one, which call this, too
+    /// (MPI_Intercomm_create, MPI-3.1 section 6.6.2). The two groups meet by their leaders: `local_leader` is this group's,
+    /// and `remote_leader` the other's, as the local leader sees it in a communicator that both leaders are in. The other
+    /// processes' `remote_leader` is not looked at and can be any, as [`null_process`](Communicator::null_process). The
+    /// groups have no process in common. The tag makes no difference, since calls do not overlap.
+    ///
+    /// Blocks until all processes of both groups have called it. Takes of the program's heap what a list of both groups
+    /// needs, and another one of the remote group. Ends the job where
+    /// [`try_create_intercommunicator`](Communicator::try_create_intercommunicator) fails.
+    fn create_intercommunicator<C: Context>(
+        &self,
+        local_leader: Rank,
+        remote_leader: &Process<'_, C>,
+        tag: Tag,
+    ) -> InterCommunicator
+    where
+        Self: Sized,
+    {
+        let this = self.as_simple();
+        let made = inter::create(this, local_leader, remote_leader, tag);
+        this.record.here.or_fatal(inter::CREATE, made)
+    }
+
+    /// As [`create_intercommunicator`](Communicator::create_intercommunicator). Fails with [`Error::Rank`] for a local
+    /// leader that there is not; at the leader with [`Error::Rank`] for the null process, and with [`Error::Tag`] for a tag
+    /// below 0, and then at its group's others with [`Error::Wrong`]; with [`Error::NoMemory`]; at all processes alike with
+    /// [`Error::Wrong`] for groups that have a process in common, and as
+    /// [`try_duplicate`](Communicator::try_duplicate).
+    fn try_create_intercommunicator<C: Context>(
+        &self,
+        local_leader: Rank,
+        remote_leader: &Process<'_, C>,
+        tag: Tag,
+    ) -> Result<InterCommunicator, Error>
+    where
+        Self: Sized,
+    {
+        inter::create(self.as_simple(), local_leader, remote_leader, tag)
+    }
+
+    /// Whether it is an intercommunicator (MPI_Comm_test_inter, MPI-3.1 section 6.6.1): no communicator is; an
+    /// [`InterCommunicator`] has this call, too.
+    fn test_inter(&self) -> bool
+    where
+        Self: Sized,
+    {
+        false
     }
 
     /// Bytes that so many elements take packed (MPI_Pack_size, MPI-3.1 section 4.2).

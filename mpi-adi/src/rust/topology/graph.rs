@@ -1,4 +1,5 @@
-//! Distributed graphs: each process knows its own neighbours (MPI-3.1 section 7.5.4).
+//! Graphs: distributed ones, of which each process knows its own neighbours (MPI-3.1 section 7.5.4), and those that all
+//! processes know (section 7.5.3).
 #![forbid(unsafe_code)]
 
 use alloc::rc::Rc;
@@ -7,64 +8,91 @@ use super::kinds::Arranged;
 use super::{AsCommunicator, Communicator, Rank, SimpleCommunicator};
 use crate::mpi::coll::room;
 use crate::mpi::comm::CommRank;
-use crate::mpi::error::Error;
-use crate::mpi::graph::{Arc, Neighbourhood};
+use crate::mpi::error::{Class, Error};
+use crate::mpi::graph::{Arc, Graph, Neighbourhood};
 use crate::mpi::split::ready;
 use crate::mpi::topology::Topology;
+use crate::rust::Count;
+
+/// An edge's weight: what it means is the program's affair, and it changes nothing here.
+pub type Weight = i32;
 
 /// A weight that the program has not given: none is ever told.
-const NO_WEIGHT: i32 = 1;
+const NO_WEIGHT: Weight = 1;
 
-/// A communicator whose processes are the nodes of a graph.
-///
-/// Edges have no weights: what they mean is the program's affair, which has them already.
+/// A communicator whose processes are the nodes of a graph, of which each knows its own neighbours.
 pub struct DistributedGraphCommunicator(pub(super) SimpleCommunicator);
 
 #[track_caller]
-pub(super) fn create_adjacent(
+fn check(comm: &SimpleCommunicator, (rank, weight): (Rank, Weight)) {
+    comm.check(rank);
+    assert!(
+        weight >= 0,
+        "an edge with rank {rank} has the weight {weight}, below 0"
+    );
+}
+
+#[track_caller]
+pub(super) fn create_adjacent<T: Copy>(
     comm: &SimpleCommunicator,
-    sources: &[Rank],
-    destinations: &[Rank],
+    (sources, destinations): (&[T], &[T]),
+    of: fn(T) -> (Rank, Weight),
+    is_weighted: bool,
 ) -> DistributedGraphCommunicator {
-    for rank in sources.iter().chain(destinations) {
-        comm.check(*rank);
+    for edge in sources.iter().chain(destinations) {
+        check(comm, of(*edge));
     }
-    let edges = |ranks: &[Rank]| {
-        let mut edges = room(ranks.len())?;
-        edges.extend(ranks.iter().map(|rank| [*rank, NO_WEIGHT]));
+    let edges = |given: &[T]| {
+        let mut edges = room(given.len())?;
+        edges.extend(given.iter().map(|edge| <[i32; 2]>::from(of(*edge))));
         Ok(edges)
     };
     let own = edges(sources).and_then(|sources| {
         Ok(Neighbourhood {
             sources,
             destinations: edges(destinations)?,
-            is_weighted: false,
+            is_weighted,
         })
     });
     make(comm, "MPI_Dist_graph_create_adjacent", own)
 }
 
+/// An edge of which no weight is given.
+pub(super) fn unweighted(rank: Rank) -> (Rank, Weight) {
+    (rank, NO_WEIGHT)
+}
+
 #[track_caller]
-pub(super) fn create(
+pub(super) fn create<T: Copy>(
     comm: &SimpleCommunicator,
-    edges: &[(Rank, Rank)],
+    edges: &[T],
+    of: fn(T) -> (Rank, Rank, Weight),
+    is_weighted: bool,
 ) -> DistributedGraphCommunicator {
     let function = "MPI_Dist_graph_create";
-    for (from, to) in edges {
-        comm.check(*from);
-        comm.check(*to);
+    for edge in edges {
+        let (from, to, weight) = of(*edge);
+        comm.check(from);
+        check(comm, (to, weight));
     }
     let arcs = room(edges.len()).map(|mut arcs| {
-        arcs.extend(edges.iter().map(|(from, to)| Arc {
-            from: CommRank(*from as u32),
-            to: CommRank(*to as u32),
-            weight: NO_WEIGHT,
+        arcs.extend(edges.iter().map(|edge| {
+            let (from, to, weight) = of(*edge);
+            let (from, to) = (CommRank(from as u32), CommRank(to as u32));
+            Arc { from, to, weight }
         }));
         arcs
     });
     let given = arcs.as_deref().map_err(|error| *error);
-    let own = comm.run(function, |core| core.neighbourhood(function, given, false));
+    let own = comm.run(function, |core| {
+        core.neighbourhood(function, given, is_weighted)
+    });
     make(comm, function, Ok(own))
+}
+
+/// As [`unweighted`], of an edge with both ends.
+pub(super) fn unweighted_between((from, to): (Rank, Rank)) -> (Rank, Rank, Weight) {
+    (from, to, NO_WEIGHT)
 }
 
 /// That there is no room for the neighbours of one all processes learn.
@@ -99,6 +127,21 @@ impl DistributedGraphCommunicator {
     pub fn destinations(&self) -> impl ExactSizeIterator<Item = Rank> {
         self.own().destinations()
     }
+
+    /// The weights of the edges from [`sources`](Self::sources), in the same order; `None`: the graph was made without
+    /// (MPI_Dist_graph_neighbors_count and MPI_Dist_graph_neighbors, MPI-3.1 section 7.5.5). Does not block.
+    pub fn source_weights(&self) -> Option<impl ExactSizeIterator<Item = Weight>> {
+        let own = self.own();
+        own.is_weighted
+            .then(|| own.sources.iter().map(|[_, weight]| *weight))
+    }
+
+    /// As [`source_weights`](Self::source_weights), of the edges to [`destinations`](Self::destinations).
+    pub fn destination_weights(&self) -> Option<impl ExactSizeIterator<Item = Weight>> {
+        let own = self.own();
+        own.is_weighted
+            .then(|| own.destinations.iter().map(|[_, weight]| *weight))
+    }
 }
 
 impl Communicator for DistributedGraphCommunicator {
@@ -116,6 +159,99 @@ impl AsCommunicator for DistributedGraphCommunicator {
 
 impl From<DistributedGraphCommunicator> for SimpleCommunicator {
     fn from(comm: DistributedGraphCommunicator) -> Self {
+        comm.0
+    }
+}
+
+pub(super) const CREATE_GRAPH: &str = "MPI_Graph_create";
+
+/// A communicator whose processes are the nodes of a graph that all of them know.
+pub struct GraphCommunicator(pub(super) SimpleCommunicator);
+
+/// See [`Communicator::try_create_graph_communicator`].
+pub(super) fn create_known(
+    comm: &SimpleCommunicator,
+    neighbors: &[&[Rank]],
+) -> Result<Option<GraphCommunicator>, Error> {
+    let nodes = neighbors.len() as u32;
+    if neighbors.len() > comm.size() as usize {
+        return Err(Error::Argument {
+            what: "a graph of more nodes than the communicator has ranks",
+        });
+    }
+    let given = match known(neighbors) {
+        Err(error) if error.class() != Class::NoMem => return Err(error),
+        given => given,
+    };
+    let core = comm.record.core()?;
+    let made = core.make_graph(CREATE_GRAPH, &mut ready, nodes, given)?;
+    Ok(made.map(|(made, topology)| {
+        let topology = topology.map(|topology| Rc::new(topology) as Rc<dyn Arranged>);
+        GraphCommunicator(comm.made(made, topology))
+    }))
+}
+
+/// The graph whose nodes have these neighbours. Fails with [`Error::Wrong`] for one that is no node, with
+/// [`Error::Argument`] for too many edges, and with [`Error::NoRoom`].
+fn known(neighbors: &[&[Rank]]) -> Result<Graph, Error> {
+    let total: usize = neighbors.iter().map(|list| list.len()).sum();
+    if i32::try_from(total).is_err() {
+        return Err(Error::Argument {
+            what: "a graph of more than 2147483647 edges",
+        });
+    }
+    let (mut index, mut edges) = (room(neighbors.len())?, room(total)?);
+    for list in neighbors {
+        edges.extend_from_slice(list);
+        index.push(edges.len() as i32);
+    }
+    Graph::new(&index, &edges)
+}
+
+impl GraphCommunicator {
+    fn graph(&self) -> &Graph {
+        match self.0.record.topology() {
+            Some(Topology::Graph(graph)) => graph,
+            _ => unreachable!("made with a graph"),
+        }
+    }
+
+    /// How many nodes the graph has (MPI_Graphdims_get, MPI-3.1 section 7.5.5). Does not block.
+    pub fn num_nodes(&self) -> Count {
+        self.graph().index().len() as Count
+    }
+
+    /// How many neighbours all nodes have together (MPI_Graphdims_get). Does not block.
+    pub fn num_edges(&self) -> Count {
+        self.graph().edges().len() as Count
+    }
+
+    /// The ranks of a node's neighbours, in the order given (MPI_Graph_neighbors, MPI-3.1 section 7.5.5). Does not block.
+    ///
+    /// # Panics
+    /// When there is no such rank.
+    #[track_caller]
+    pub fn neighbors(&self, rank: Rank) -> &[Rank] {
+        self.0.check(rank);
+        self.graph().neighbours(CommRank(rank as u32))
+    }
+}
+
+impl Communicator for GraphCommunicator {
+    fn as_simple(&self) -> &SimpleCommunicator {
+        &self.0
+    }
+}
+
+impl AsCommunicator for GraphCommunicator {
+    type Out = GraphCommunicator;
+    fn as_communicator(&self) -> &GraphCommunicator {
+        self
+    }
+}
+
+impl From<GraphCommunicator> for SimpleCommunicator {
+    fn from(comm: GraphCommunicator) -> Self {
         comm.0
     }
 }

@@ -1,7 +1,9 @@
 //! Which topology a communicator has (MPI-3.1 section 7.5.5).
 #![forbid(unsafe_code)]
 
-use super::{CartesianCommunicator, DistributedGraphCommunicator, SimpleCommunicator};
+use super::{
+    CartesianCommunicator, DistributedGraphCommunicator, GraphCommunicator, SimpleCommunicator,
+};
 use crate::mpi::topology;
 
 /// A topology, by a table of its functions: what drops one is only in the images of programs that make one.
@@ -20,6 +22,8 @@ impl Arranged for topology::Topology {
 pub enum Topology {
     /// A grid.
     Cartesian,
+    /// A graph that all processes know.
+    Graph,
     /// A graph of which each process knows its own neighbours.
     DistributedGraph,
     /// None.
@@ -30,6 +34,8 @@ pub enum Topology {
 pub enum IntoTopology {
     /// With a grid.
     Cartesian(CartesianCommunicator),
+    /// With a graph that all processes know.
+    Graph(GraphCommunicator),
     /// With a graph of which each process knows its own neighbours.
     DistributedGraph(DistributedGraphCommunicator),
     /// Without.
@@ -42,7 +48,8 @@ impl SimpleCommunicator {
         match self.record.topology() {
             Some(topology::Topology::Cartesian(_)) => Topology::Cartesian,
             Some(topology::Topology::Distributed(_)) => Topology::DistributedGraph,
-            Some(topology::Topology::Graph(_)) | None => Topology::Undefined,
+            Some(topology::Topology::Graph(_)) => Topology::Graph,
+            None => Topology::Undefined,
         }
     }
 
@@ -50,6 +57,7 @@ impl SimpleCommunicator {
     pub fn into_topology(self) -> IntoTopology {
         match self.topology() {
             Topology::Cartesian => IntoTopology::Cartesian(CartesianCommunicator(self)),
+            Topology::Graph => IntoTopology::Graph(GraphCommunicator(self)),
             Topology::DistributedGraph => {
                 IntoTopology::DistributedGraph(DistributedGraphCommunicator(self))
             }

@@ -5,23 +5,25 @@ mod cartesian;
 mod communicator;
 mod graph;
 mod group;
+mod inter;
 mod kinds;
 mod process;
 
 pub use cartesian::{CartesianCommunicator, CartesianLayout, dims_create};
 pub(crate) use communicator::Record;
 pub use communicator::{
-    AsCommunicator, Color, Communicator, CommunicatorRelation, Key, SimpleCommunicator,
+    AsCommunicator, Color, Communicator, CommunicatorRelation, Context, Key, SimpleCommunicator,
     SystemCommunicator, UserCommunicator,
 };
-pub use graph::DistributedGraphCommunicator;
+pub use graph::{DistributedGraphCommunicator, GraphCommunicator, Weight};
 pub use group::{Group, GroupRelation, SystemGroup, UserGroup};
+pub use inter::{InterCommunicator, MergeOrder};
 pub use kinds::{IntoTopology, Topology};
 pub use process::{AnyProcess, Process};
 
 /// The traits of this module.
 pub mod traits {
-    pub use super::{AsCommunicator, Communicator, Group};
+    pub use super::{AsCommunicator, Communicator, Context, Group};
 }
 
 /// A process's number in a communicator or a group.

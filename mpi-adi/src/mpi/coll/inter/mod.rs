@@ -16,13 +16,15 @@
 //! ordinary communicator whose last rank is that process, in a party with its members ([`party`]).
 //!
 //! Each function makes a plan, for calls that block and those that do not ([`crate::mpi::coll::running`]). `hold` is
-//! what has to stay until the collective is over, beside what its closures hold. An error names a process by its rank
+//! what has to stay until the collective is over, beside what its closures hold. A call that blocks can do without a
+//! plan, and so without the program's heap ([`blocking`]). An error names a process by its rank
 //! in its group, not by that among all.
 //!
 //! There is no scan across groups (section 5.11), and MPI_IN_PLACE has no meaning here (section 5.2.3).
 #![forbid(unsafe_code)]
 
 pub(super) mod across;
+mod blocking;
 pub(super) mod party;
 
 use alloc::vec::Vec;
@@ -120,11 +122,14 @@ pub(crate) fn bcast(
     role: Role,
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
-    let schedule = party(sides, role).map(|party| {
+    plan(sides, bcasting(sides, span, role), hold)
+}
+
+fn bcasting(sides: Sides<'_>, span: Area, role: Role) -> Option<InParty<Bcast>> {
+    party(sides, role).map(|party| {
         let bcast = Bcast::new(party.all(), span, party.guest_rank());
         InParty::new(bcast, party)
-    });
-    plan(sides, schedule, hold)
+    })
 }
 
 /// The `data` of every process of one group to the root in the other, where `place` says where each rank's goes.
@@ -135,7 +140,16 @@ pub(crate) fn gather(
     role: Role,
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
-    let schedule = party(sides, role).map(|party| {
+    plan(sides, gathering(sides, data, place, role), hold)
+}
+
+fn gathering<P: Fn(CommRank) -> Area>(
+    sides: Sides<'_>,
+    data: Area,
+    place: P,
+    role: Role,
+) -> Option<InParty<Gather<impl Fn(CommRank) -> Area + use<P>>>> {
+    party(sides, role).map(|party| {
         // The root has nothing for itself.
         let root = party.guest_rank();
         let place = move |rank| match rank == root {
@@ -143,8 +157,7 @@ pub(crate) fn gather(
             false => place(rank),
         };
         InParty::new(Gather::new(party.all(), data, place, root), party)
-    });
-    plan(sides, schedule, hold)
+    })
 }
 
 /// The root's parts, where `part` says what each rank of the other group gets, to their `result`.
@@ -155,15 +168,23 @@ pub(crate) fn scatter(
     role: Role,
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
-    let schedule = party(sides, role).map(|party| {
+    plan(sides, scattering(sides, part, result, role), hold)
+}
+
+fn scattering<P: Fn(CommRank) -> Area>(
+    sides: Sides<'_>,
+    part: P,
+    result: Area,
+    role: Role,
+) -> Option<InParty<Scatter<impl Fn(CommRank) -> Area + use<P>>>> {
+    party(sides, role).map(|party| {
         let root = party.guest_rank();
         let part = move |rank| match rank == root {
             true => Area::EMPTY,
             false => part(rank),
         };
         InParty::new(Scatter::new(party.all(), part, result, root), party)
-    });
-    plan(sides, schedule, hold)
+    })
 }
 
 /// Combines the `data` of all processes of one group into the `result` of the root in the other.
@@ -175,17 +196,25 @@ pub(crate) fn reduce(
     role: Role,
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
-    let party = party(sides, role);
     if role == Role::Root {
-        let schedule = party.map(|party| InParty::new(Collect::new(result, element), party));
-        return plan(sides, schedule, hold);
+        return plan(sides, collecting(sides, result, element), hold);
     }
-    let schedule = party.map(|party| {
+    let schedule = reducing(sides, data, element, role);
+    reduction(sides, schedule, element, combine, hold)
+}
+
+/// The root's part in a reduce.
+fn collecting(sides: Sides<'_>, result: Area, element: usize) -> Option<InParty<Collect>> {
+    party(sides, Role::Root).map(|party| InParty::new(Collect::new(result, element), party))
+}
+
+/// The part of the group that gives in a reduce.
+fn reducing(sides: Sides<'_>, data: Area, element: usize, role: Role) -> Option<InParty<Reduce>> {
+    party(sides, role).map(|party| {
         let areas = (data, Area::EMPTY);
         let reduce = Reduce::new(party.members(), areas, element, party.guest_rank());
         InParty::new(reduce, party)
-    });
-    reduction(sides, schedule, element, combine, hold)
+    })
 }
 
 /// Combines the `data` of each group into the `result`, which is as long, of all processes of the other.

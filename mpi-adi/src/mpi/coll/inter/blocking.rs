@@ -1,0 +1,115 @@
+//! Collectives of intercommunicators in calls that block: step by step, without the program's heap but for elements
+//! longer than a segment.
+//!
+//! They fail as their steps do, with [`Error::LocalDiffers`] and [`Error::RemoteDiffers`] in place of
+//! [`Error::CountsDiffer`]. A root in the other group exists.
+#![forbid(unsafe_code)]
+
+use super::across::{Allreduce, Pairs};
+use super::{Role, bcasting, collecting, gathering, reducing, scattering};
+use crate::device::matching::Matching;
+use crate::device::memory::area::Area;
+use crate::mpi::coll;
+use crate::mpi::coll::run::{Combine, run, run_in_segments};
+use crate::mpi::coll::schedule::Schedule;
+use crate::mpi::coll::segments::same_length;
+use crate::mpi::comm::CommRank;
+use crate::mpi::error::Error;
+use crate::mpi::sides::Intercommunicator;
+
+impl<E: Matching> Intercommunicator<'_, E> {
+    fn run(self, function: &'static str, schedule: &mut dyn Schedule) -> Result<(), Error> {
+        let done = run(self.everyone(), function, schedule);
+        done.map_err(|error| self.sides.explained(error))
+    }
+
+    /// As [`Intercommunicator::run`], of a schedule that combines elements of so many bytes out of so many bytes.
+    fn run_in_segments(
+        self,
+        function: &'static str,
+        schedule: &mut dyn Schedule,
+        sizes: (usize, usize),
+        combine: &mut Combine<'_>,
+    ) -> Result<(), Error> {
+        let done = run_in_segments(self.everyone(), function, schedule, sizes, combine);
+        done.map_err(|error| self.sides.explained(error))
+    }
+
+    /// Every process of both groups has called it before any leaves.
+    pub(crate) fn barrier(self, function: &'static str) -> Result<(), Error> {
+        coll::barrier(self.everyone(), function)
+    }
+
+    /// The root's span to those of all processes of the other group.
+    pub(crate) fn bcast(self, function: &'static str, span: Area, role: Role) -> Result<(), Error> {
+        self.run(function, &mut bcasting(self.sides, span, role))
+    }
+
+    /// As [`super::gather`].
+    pub(crate) fn gather(
+        self,
+        function: &'static str,
+        data: Area,
+        place: &dyn Fn(CommRank) -> Area,
+        role: Role,
+    ) -> Result<(), Error> {
+        self.run(function, &mut gathering(self.sides, data, place, role))
+    }
+
+    /// As [`super::scatter`].
+    pub(crate) fn scatter(
+        self,
+        function: &'static str,
+        part: &dyn Fn(CommRank) -> Area,
+        result: Area,
+        role: Role,
+    ) -> Result<(), Error> {
+        self.run(function, &mut scattering(self.sides, part, result, role))
+    }
+
+    /// The root's part in a reduce: the result comes from the other group.
+    pub(crate) fn collect(
+        self,
+        function: &'static str,
+        result: Area,
+        element: usize,
+    ) -> Result<(), Error> {
+        self.run(function, &mut collecting(self.sides, result, element))
+    }
+
+    /// Combines the `data` of all processes of this group for the root in the other one.
+    pub(crate) fn reduce(
+        self,
+        function: &'static str,
+        data: Area,
+        element: usize,
+        combine: &mut Combine<'_>,
+        role: Role,
+    ) -> Result<(), Error> {
+        let mut schedule = reducing(self.sides, data, element, role);
+        self.run_in_segments(function, &mut schedule, (element, data.len()), combine)
+    }
+
+    /// As [`super::allreduce`]; also fails with [`Error::Lengths`].
+    pub(crate) fn allreduce(
+        self,
+        function: &'static str,
+        (data, result): (Area, Area),
+        element: usize,
+        combine: &mut Combine<'_>,
+    ) -> Result<(), Error> {
+        same_length(data.len(), result.len())?;
+        let mut schedule = Allreduce::new(self.sides, (data, result), element);
+        self.run_in_segments(function, &mut schedule, (element, data.len()), combine)
+    }
+
+    /// As [`super::alltoall`].
+    pub(crate) fn alltoall(
+        self,
+        function: &'static str,
+        part: &dyn Fn(CommRank) -> Area,
+        place: &dyn Fn(CommRank) -> Area,
+    ) -> Result<(), Error> {
+        self.run(function, &mut Pairs::new(self.sides, part, place))
+    }
+}

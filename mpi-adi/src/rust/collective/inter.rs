@@ -1,0 +1,275 @@
+//! Collectives of two groups (MPI-3.1 sections 5.2.2 and 5.2.3): what one gives, the other one gets.
+#![forbid(unsafe_code)]
+
+use super::operation::{Operation, combiner};
+use super::{each, part};
+use crate::device::memory::area::Area;
+use crate::mpi::coll::Combine;
+use crate::mpi::coll::inter::Role;
+use crate::mpi::comm::CommRank;
+use crate::mpi::error::Error;
+use crate::mpi::sides::Intercommunicator;
+use crate::rust::datatype::lent::{element, lend, lend_mut};
+use crate::rust::datatype::user::kind_of;
+use crate::rust::datatype::{Buffer, BufferMut};
+use crate::rust::topology::{AsCommunicator, InterCommunicator, Process};
+
+/// Collectives of both groups. Every process of both calls the same ones in the same order, and each group's arguments fit
+/// the other's; with a root, the other processes of the root's group have no part in it, and call nothing.
+///
+/// A call blocks until this process has done its part. All end the job where two processes' counts differ, where buffers
+/// do not fit together, for an operation that the datatype does not have, and when the program's heap has no room; the
+/// forms with `try_` fail with [`Error::LocalDiffers`] and [`Error::RemoteDiffers`], [`Error::Lengths`],
+/// [`Error::Undefined`], [`Error::NoMemory`] and [`Error::NoRoom`]. After an error the other processes may wait for this
+/// one.
+impl InterCommunicator {
+    /// Blocks until every process of both groups has called it (MPI_Barrier, MPI-3.1 section 5.3).
+    pub fn barrier(&self) {
+        self.or_fatal("MPI_Barrier", self.try_barrier());
+    }
+
+    /// As [`barrier`](Self::barrier), with the error as its result.
+    pub fn try_barrier(&self) -> Result<(), Error> {
+        self.core()?.barrier("MPI_Barrier")
+    }
+
+    /// Gives `buffer` of this process, the root, to all processes of the remote group, which call
+    /// [`broadcast_into`](Process::broadcast_into) (MPI_Bcast with MPI_ROOT, MPI-3.1 section 5.4).
+    pub fn broadcast_root<B: Buffer + ?Sized>(&self, buffer: &B) {
+        self.or_fatal("MPI_Bcast", self.try_broadcast_root(buffer));
+    }
+
+    /// As [`broadcast_root`](Self::broadcast_root), with the error as its result.
+    pub fn try_broadcast_root<B: Buffer + ?Sized>(&self, buffer: &B) -> Result<(), Error> {
+        let core = self.core()?;
+        lend(buffer, |data| {
+            core.bcast("MPI_Bcast", data.into(), Role::Root)
+        })
+    }
+
+    /// Collects what all processes of the remote group give by [`gather_into`](Process::gather_into), in the order of
+    /// their ranks, in `recvbuf` of this process, the root (MPI_Gather with MPI_ROOT, MPI-3.1 section 5.5).
+    pub fn gather_root<R: BufferMut + ?Sized>(&self, recvbuf: &mut R) {
+        let result = self.try_gather_root(recvbuf);
+        self.or_fatal("MPI_Gather", result);
+    }
+
+    /// As [`gather_root`](Self::gather_root), with the error as its result.
+    pub fn try_gather_root<R: BufferMut + ?Sized>(&self, recvbuf: &mut R) -> Result<(), Error> {
+        let core = self.core()?;
+        let size = kind_of(&recvbuf.as_datatype()).size();
+        lend_mut(recvbuf, |all| {
+            let bytes = each(all.len(), size, self.remote_size() as usize)?;
+            let place = |rank: CommRank| part(all.into(), rank.0, bytes);
+            core.gather("MPI_Gather", Area::EMPTY, &place, Role::Root)
+        })
+    }
+
+    /// Gives each process of the remote group, which calls [`scatter_into`](Process::scatter_into), its part of `sendbuf` of
+    /// this process, the root (MPI_Scatter with MPI_ROOT, MPI-3.1 section 5.6).
+    pub fn scatter_root<S: Buffer + ?Sized>(&self, sendbuf: &S) {
+        self.or_fatal("MPI_Scatter", self.try_scatter_root(sendbuf));
+    }
+
+    /// As [`scatter_root`](Self::scatter_root), with the error as its result.
+    pub fn try_scatter_root<S: Buffer + ?Sized>(&self, sendbuf: &S) -> Result<(), Error> {
+        let core = self.core()?;
+        let size = element(sendbuf);
+        lend(sendbuf, |all| {
+            let bytes = each(all.len(), size, self.remote_size() as usize)?;
+            let of = |rank: CommRank| part(all.into(), rank.0, bytes);
+            core.scatter("MPI_Scatter", &of, Area::EMPTY, Role::Root)
+        })
+    }
+
+    /// Takes what all processes of the remote group give by [`reduce_into`](Process::reduce_into), combined, place by
+    /// place, into `recvbuf` of this process, the root (MPI_Reduce with MPI_ROOT, MPI-3.1 section 5.9.1).
+    pub fn reduce_root<R: BufferMut + ?Sized>(&self, recvbuf: &mut R) {
+        let result = self.try_reduce_root(recvbuf);
+        self.or_fatal("MPI_Reduce", result);
+    }
+
+    /// As [`reduce_root`](Self::reduce_root), with the error as its result.
+    pub fn try_reduce_root<R: BufferMut + ?Sized>(&self, recvbuf: &mut R) -> Result<(), Error> {
+        let core = self.core()?;
+        let size = kind_of(&recvbuf.as_datatype()).size();
+        lend_mut(recvbuf, |result| {
+            core.collect("MPI_Reduce", result.into(), size)
+        })
+    }
+
+    /// Collects `sendbuf` of all processes of the remote group, in the order of their ranks, in `recvbuf` (MPI_Allgather,
+    /// MPI-3.1 section 5.7).
+    pub fn all_gather_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+    {
+        let result = self.try_all_gather_into(sendbuf, recvbuf);
+        self.or_fatal("MPI_Allgather", result);
+    }
+
+    /// As [`all_gather_into`](Self::all_gather_into), with the error as its result.
+    pub fn try_all_gather_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R) -> Result<(), Error>
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+    {
+        let core = self.core()?;
+        let size = kind_of(&recvbuf.as_datatype()).size();
+        lend(sendbuf, |data| {
+            lend_mut(recvbuf, |all| {
+                let bytes = each(all.len(), size, self.remote_size() as usize)?;
+                let place = |rank: CommRank| part(all.into(), rank.0, bytes);
+                core.alltoall("MPI_Allgather", &|_| data.into(), &place)
+            })
+        })
+    }
+
+    /// Gives each process of the remote group its part of `sendbuf`, and collects the parts that they have for this one in
+    /// `recvbuf` (MPI_Alltoall, MPI-3.1 section 5.8).
+    pub fn all_to_all_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+    {
+        let result = self.try_all_to_all_into(sendbuf, recvbuf);
+        self.or_fatal("MPI_Alltoall", result);
+    }
+
+    /// As [`all_to_all_into`](Self::all_to_all_into), with the error as its result.
+    pub fn try_all_to_all_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R) -> Result<(), Error>
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+    {
+        let core = self.core()?;
+        let ranks = self.remote_size() as usize;
+        let sizes = [element(sendbuf), kind_of(&recvbuf.as_datatype()).size()];
+        lend(sendbuf, |data| {
+            lend_mut(recvbuf, |all| {
+                let given = each(data.len(), sizes[0], ranks)?;
+                let taken = each(all.len(), sizes[1], ranks)?;
+                let from = |rank: CommRank| part(data.into(), rank.0, given);
+                let to = |rank: CommRank| part(all.into(), rank.0, taken);
+                core.alltoall("MPI_Alltoall", &from, &to)
+            })
+        })
+    }
+
+    /// Combines `sendbuf` of all processes of the remote group, place by place, into `recvbuf`, which is as long as this
+    /// process's `sendbuf` (MPI_Allreduce, MPI-3.1 section 5.9.6).
+    pub fn all_reduce_into<S, R, O>(&self, sendbuf: &S, recvbuf: &mut R, op: O)
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+        O: Operation,
+    {
+        let result = self.try_all_reduce_into(sendbuf, recvbuf, op);
+        self.or_fatal("MPI_Allreduce", result);
+    }
+
+    /// As [`all_reduce_into`](Self::all_reduce_into), with the error as its result.
+    pub fn try_all_reduce_into<S, R, O>(
+        &self,
+        sendbuf: &S,
+        recvbuf: &mut R,
+        op: O,
+    ) -> Result<(), Error>
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+        O: Operation,
+    {
+        let core = self.core()?;
+        let size = element(sendbuf);
+        let mut combine = combiner(&op, sendbuf)?;
+        let combine: &mut Combine<'_> = &mut |left, right| combine.combine(left, right);
+        lend(sendbuf, |data| {
+            lend_mut(recvbuf, |result| {
+                let areas = (data.into(), result.into());
+                core.allreduce("MPI_Allreduce", areas, size, combine)
+            })
+        })
+    }
+}
+
+/// What processes call in a collective whose root is this one of the remote group. The calls block, fail and end the job as
+/// those of [`InterCommunicator`]; with [`Error::RemoteRank`], too, for the null process, which is no root.
+impl Process<'_, InterCommunicator> {
+    /// The intercommunicator, and what this process is in such a collective.
+    fn given(&self) -> Result<(Intercommunicator<'_>, Role), Error> {
+        let core = self.as_communicator().core()?;
+        let root = core.sides.remote().rank(self.rank().into())?;
+        Ok((core, Role::Member(root)))
+    }
+
+    /// Takes what the root gives by [`broadcast_root`](InterCommunicator::broadcast_root) (MPI_Bcast, MPI-3.1 section
+    /// 5.4).
+    pub fn broadcast_into<B: BufferMut + ?Sized>(&self, buffer: &mut B) {
+        let result = self.try_broadcast_into(buffer);
+        self.as_communicator().or_fatal("MPI_Bcast", result);
+    }
+
+    /// As [`broadcast_into`](Self::broadcast_into), with the error as its result.
+    pub fn try_broadcast_into<B: BufferMut + ?Sized>(&self, buffer: &mut B) -> Result<(), Error> {
+        let (core, role) = self.given()?;
+        lend_mut(buffer, |data| core.bcast("MPI_Bcast", data.into(), role))
+    }
+
+    /// Gives `sendbuf` to the root, which calls [`gather_root`](InterCommunicator::gather_root) (MPI_Gather, MPI-3.1
+    /// section 5.5).
+    pub fn gather_into<S: Buffer + ?Sized>(&self, sendbuf: &S) {
+        let result = self.try_gather_into(sendbuf);
+        self.as_communicator().or_fatal("MPI_Gather", result);
+    }
+
+    /// As [`gather_into`](Self::gather_into), with the error as its result.
+    pub fn try_gather_into<S: Buffer + ?Sized>(&self, sendbuf: &S) -> Result<(), Error> {
+        let (core, role) = self.given()?;
+        lend(sendbuf, |data| {
+            core.gather("MPI_Gather", data.into(), &|_| Area::EMPTY, role)
+        })
+    }
+
+    /// Takes this process's part of what the root gives by [`scatter_root`](InterCommunicator::scatter_root) (MPI_Scatter,
+    /// MPI-3.1 section 5.6).
+    pub fn scatter_into<R: BufferMut + ?Sized>(&self, recvbuf: &mut R) {
+        let result = self.try_scatter_into(recvbuf);
+        self.as_communicator().or_fatal("MPI_Scatter", result);
+    }
+
+    /// As [`scatter_into`](Self::scatter_into), with the error as its result.
+    pub fn try_scatter_into<R: BufferMut + ?Sized>(&self, recvbuf: &mut R) -> Result<(), Error> {
+        let (core, role) = self.given()?;
+        lend_mut(recvbuf, |result| {
+            core.scatter("MPI_Scatter", &|_| Area::EMPTY, result.into(), role)
+        })
+    }
+
+    /// Combines `sendbuf` of all processes of this group, place by place, at the root, which calls
+    /// [`reduce_root`](InterCommunicator::reduce_root) (MPI_Reduce, MPI-3.1 section 5.9.1).
+    pub fn reduce_into<S, O>(&self, sendbuf: &S, op: O)
+    where
+        S: Buffer + ?Sized,
+        O: Operation,
+    {
+        let result = self.try_reduce_into(sendbuf, op);
+        self.as_communicator().or_fatal("MPI_Reduce", result);
+    }
+
+    /// As [`reduce_into`](Self::reduce_into), with the error as its result.
+    pub fn try_reduce_into<S, O>(&self, sendbuf: &S, op: O) -> Result<(), Error>
+    where
+        S: Buffer + ?Sized,
+        O: Operation,
+    {
+        let (core, role) = self.given()?;
+        let size = element(sendbuf);
+        let mut combine = combiner(&op, sendbuf)?;
+        let combine: &mut Combine<'_> = &mut |left, right| combine.combine(left, right);
+        lend(sendbuf, |data| {
+            core.reduce("MPI_Reduce", data.into(), size, combine, role)
+        })
+    }
+}

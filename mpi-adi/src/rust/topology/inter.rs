@@ -1,0 +1,328 @@
+//! Intercommunicators: two groups that talk to each other (MPI-3.1 section 6.6).
+#![forbid(unsafe_code)]
+
+use alloc::rc::Rc;
+use alloc::string::String;
+
+use super::communicator::Record;
+use super::{
+    AnyProcess, AsCommunicator, Color, CommunicatorRelation, Context, Group, GroupRelation, Key,
+    Process, Rank, SimpleCommunicator, UserGroup,
+};
+use crate::device::envelope;
+use crate::mpi::coll::room;
+use crate::mpi::environment as job;
+use crate::mpi::error::Error;
+use crate::mpi::group::exact;
+use crate::mpi::inter::{Bridge, MadeInter, connect};
+use crate::mpi::sides::Intercommunicator;
+use crate::mpi::split::{Ready, ready};
+use crate::rust::Tag;
+use crate::rust::attribute::Attributes;
+use crate::rust::point_to_point::PROC_NULL;
+use crate::rust::process::Here;
+
+pub(super) const CREATE: &str = "MPI_Intercomm_create";
+const MERGE: &str = "MPI_Intercomm_merge";
+const DUPLICATE: &str = "MPI_Comm_dup";
+const SPLIT: &str = "MPI_Comm_split";
+
+/// Two groups without a common process, and a context for what they send each other (MPI-3.1 section 6.6). Its processes
+/// are those of the other group, the remote one: messages go there and come from there, and collectives give to one group
+/// what the other one has. Dropping it frees it, once its requests are complete.
+///
+/// ```
+/// # use mpi_adi::rust as mpi;
+/// use mpi::collective::SystemOperation;
+/// use mpi::topology::{Color, MergeOrder};
+/// use mpi::traits::*;
+///
+/// /// The even and the odd ranks of the world, of which there are two at least: the sum of what the others have.
+/// fn sum_of_the_others(world: &impl Communicator, mine: u64) -> u64 {
+///     let is_odd = world.rank() % 2;
+///     let half = world.split_by_color(Color::with_value(is_odd)).unwrap();
+///     let both = half.create_intercommunicator(0, &world.process_at_rank(1 - is_odd), 0);
+///     if both.rank() == 0 {
+///         // The other group's rank 0, and not one's own.
+///         both.process_at_rank(0).send(&mine);
+///         let (_theirs, _status) = both.process_at_rank(0).receive::<u64>();
+///     }
+///     let mut sum = 0;
+///     both.all_reduce_into(&mine, &mut sum, SystemOperation::sum());
+///     let order = if is_odd == 1 { MergeOrder::High } else { MergeOrder::Low };
+///     assert_eq!(both.merge(order).size(), world.size());
+///     sum
+/// }
+/// ```
+///
+/// It is no [`Communicator`](super::Communicator): collectives of one group have no meaning here, and the compiler refuses them. Calls of the
+/// same names are its own:
+///
+/// ```compile_fail,E0599
+/// # use mpi_adi::rust as mpi;
+/// # use mpi::collective::SystemOperation;
+/// # use mpi::topology::InterCommunicator;
+/// # use mpi::traits::*;
+/// # fn scans(both: &InterCommunicator) {
+/// let mut sum = 0;
+/// both.scan_into(&1u64, &mut sum, SystemOperation::sum());
+/// # }
+/// ```
+pub struct InterCommunicator {
+    made: MadeInter,
+    /// The remote group; it gives the context back.
+    remote: Rc<Record>,
+}
+
+/// Where a group's processes are in the communicator that an intercommunicator is merged to (MPI-3.1 section 6.6.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MergeOrder {
+    /// Before those of a group that says [`High`](MergeOrder::High).
+    Low,
+    /// Behind those of a group that says [`Low`](MergeOrder::Low).
+    High,
+}
+
+/// See [`Communicator::try_create_intercommunicator`](super::Communicator::try_create_intercommunicator).
+pub(super) fn create<C: Context>(
+    comm: &SimpleCommunicator,
+    local_leader: Rank,
+    remote_leader: &Process<'_, C>,
+    tag: Tag,
+) -> Result<InterCommunicator, Error> {
+    let local = comm.record.core()?;
+    let leader = local.partners().group().rank(local_leader.into())?;
+    let bridge = || {
+        if tag < 0 {
+            return Err(Error::Tag { tag });
+        }
+        let partners = remote_leader.as_communicator().record().core()?.partners();
+        let rank = partners.group().rank(remote_leader.rank().into())?;
+        Ok(Bridge::new(partners, rank))
+    };
+    let bridge = (local.own_rank() == leader).then(bridge);
+    let here = &comm.record.here;
+    let connect = |ready: Ready<'_>| connect(CREATE, local, leader, bridge, ready);
+    InterCommunicator::of(here, where_ready(here, connect)?, Attributes::new())
+}
+
+/// What `make` makes, whose remote group is to have a list of its own: either all processes have room for theirs, or none
+/// has anything made. Fails as `make` does.
+fn where_ready<M>(
+    here: &Here,
+    make: impl FnOnce(Ready<'_>) -> Result<M, Error>,
+) -> Result<M, Error> {
+    let mut size = 0;
+    here.env()?.with(&mut |adi, _| size = adi.size());
+    // The list is not as long.
+    let spare = room::<envelope::Rank>(size as usize);
+    make(&mut |_| spare.as_ref().map(|_| ()).map_err(|error| *error))
+}
+
+impl InterCommunicator {
+    fn of(
+        here: &Rc<Here>,
+        made: MadeInter,
+        attributes: Attributes,
+    ) -> Result<InterCommunicator, Error> {
+        let env = here.env()?;
+        let context = made.sides().context;
+        let remote = made.remote();
+        let remote = remote.inspect_err(|_| env.process().retire_context(context))?;
+        let remote = Record::made(here, remote, None, attributes);
+        Ok(InterCommunicator { made, remote })
+    }
+
+    fn here(&self) -> &Rc<Here> {
+        &self.remote.here
+    }
+
+    /// It with its device. Fails with [`Error::Order`] after the end of its process.
+    pub(crate) fn core(&self) -> Result<Intercommunicator<'_>, Error> {
+        let (env, sides) = (self.here().env()?, self.made.sides());
+        Ok(Intercommunicator { env, sides })
+    }
+
+    /// The result of a call on it; an error ends the job.
+    #[track_caller]
+    pub(crate) fn or_fatal<R>(&self, function: &'static str, result: Result<R, Error>) -> R {
+        self.here().or_fatal(function, result)
+    }
+
+    /// How many processes the local group has, in which the process is that asks (MPI_Comm_size). Does not block.
+    pub fn size(&self) -> Rank {
+        self.made.sides().local().size as Rank
+    }
+
+    /// The rank in the local group of the process that asks (MPI_Comm_rank). Does not block.
+    pub fn rank(&self) -> Rank {
+        self.made.sides().local().rank.0 as Rank
+    }
+
+    /// How many processes the remote group has (MPI_Comm_remote_size, MPI-3.1 section 6.6.1). Does not block.
+    pub fn remote_size(&self) -> Rank {
+        self.made.sides().remote().size as Rank
+    }
+
+    /// How many processes messages go to: those of the remote group.
+    pub fn target_size(&self) -> Rank {
+        self.remote_size()
+    }
+
+    /// The process of the remote group with this rank there.
+    ///
+    /// # Panics
+    /// When there is no such rank.
+    #[track_caller]
+    pub fn process_at_rank(&self, r: Rank) -> Process<'_, InterCommunicator> {
+        let size = self.remote_size();
+        assert!(
+            (0..size).contains(&r),
+            "there is no rank {r}: the remote group has ranks 0 to {}",
+            size - 1
+        );
+        Process::new(self, r)
+    }
+
+    /// Whichever process of the remote group a message comes from (MPI_ANY_SOURCE).
+    pub fn any_process(&self) -> AnyProcess<'_, InterCommunicator> {
+        AnyProcess(self)
+    }
+
+    /// No process, as [`Communicator::null_process`](super::Communicator::null_process) (MPI_PROC_NULL, MPI-3.1 section 3.11).
+    pub fn null_process(&self) -> Process<'_, InterCommunicator> {
+        Process::new(self, PROC_NULL)
+    }
+
+    /// The processes of the local group, in the program's heap (MPI_Comm_group, MPI-3.1 section 6.3.2). Does not block. Ends
+    /// the job when there is no room.
+    pub fn group(&self) -> UserGroup {
+        self.group_of("MPI_Comm_group", self.made.sides().local_members())
+    }
+
+    /// As [`group`](Self::group), of the remote group (MPI_Comm_remote_group, MPI-3.1 section 6.6.1).
+    pub fn remote_group(&self) -> UserGroup {
+        self.group_of("MPI_Comm_remote_group", self.made.sides().remote_members())
+    }
+
+    fn group_of(&self, function: &'static str, members: &[envelope::Rank]) -> UserGroup {
+        let local = self.made.sides().local();
+        let members = self.or_fatal(function, exact(members));
+        UserGroup(members, local.to_world(local.rank))
+    }
+
+    /// The communicator of all processes of both groups (MPI_Intercomm_merge, MPI-3.1 section 6.6.2); all processes of a
+    /// group give the same order. Where both groups give the same, which of them comes first is up to the library, for all
+    /// alike. Blocks until all processes of both groups have called it. Ends the job where [`try_merge`](Self::try_merge)
+    /// fails.
+    pub fn merge(&self, order: MergeOrder) -> SimpleCommunicator {
+        self.or_fatal(MERGE, self.try_merge(order))
+    }
+
+    /// As [`merge`](Self::merge). Fails as [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
+    pub fn try_merge(&self, order: MergeOrder) -> Result<SimpleCommunicator, Error> {
+        let is_high = order == MergeOrder::High;
+        let made = self.core()?.make_merged(MERGE, &mut ready, is_high)?;
+        let record = Record::made(self.here(), made, None, Attributes::new());
+        Ok(SimpleCommunicator { record })
+    }
+
+    /// Another intercommunicator of the same groups, with those [attributes](crate::rust::attribute) that are to be cloned
+    /// (MPI_Comm_dup, MPI-3.1 section 6.4.2). Blocks until all processes of
+    /// both groups have called it. Ends the job where [`try_duplicate`](Self::try_duplicate) fails.
+    pub fn duplicate(&self) -> InterCommunicator {
+        self.or_fatal(DUPLICATE, self.try_duplicate())
+    }
+
+    /// As [`duplicate`](Self::duplicate). Fails as [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
+    pub fn try_duplicate(&self) -> Result<InterCommunicator, Error> {
+        let (here, core) = (self.here(), self.core()?);
+        let (made, attributes) = self.remote.duplicated(|attributes| {
+            where_ready(here, |room| {
+                core.make_duplicate(DUPLICATE, &mut |context| {
+                    room(context)?;
+                    attributes(context)
+                })
+            })
+        })?;
+        InterCommunicator::of(here, made, attributes)
+    }
+
+    /// Divides both groups by color: the processes of one color in one group meet those of the same color in the other
+    /// (MPI_Comm_split, MPI-3.1 section 6.4.2), each in the order that they have here. `None`: this process is in none, or
+    /// no process of the other group has its color. Blocks until all processes of both groups have called it. Ends the job
+    /// where [`try_split_by_color_with_key`](Self::try_split_by_color_with_key) fails.
+    pub fn split_by_color(&self, color: Color) -> Option<InterCommunicator> {
+        self.split_by_color_with_key(color, 0)
+    }
+
+    /// As [`split_by_color`](Self::split_by_color), in the order of the keys and, where these are equal, in the order that
+    /// the processes have here.
+    pub fn split_by_color_with_key(&self, color: Color, key: Key) -> Option<InterCommunicator> {
+        self.or_fatal(SPLIT, self.try_split_by_color_with_key(color, key))
+    }
+
+    /// As [`split_by_color_with_key`](Self::split_by_color_with_key). Fails as [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
+    pub fn try_split_by_color_with_key(
+        &self,
+        color: Color,
+        key: Key,
+    ) -> Result<Option<InterCommunicator>, Error> {
+        let (here, core) = (self.here(), self.core()?);
+        let split = |ready: Ready<'_>| core.make_split(SPLIT, ready, color.0, key);
+        let made = where_ready(here, split)?;
+        made.map(|made| InterCommunicator::of(here, made, Attributes::new()))
+            .transpose()
+    }
+
+    /// How it compares with another one: by both groups, as that one that compares worse (MPI_Comm_compare, MPI-3.1 section
+    /// 6.4.1). Does not block.
+    pub fn compare(&self, other: &InterCommunicator) -> CommunicatorRelation {
+        let (a, b) = (self.made.sides(), other.made.sides());
+        if a.context == b.context {
+            return CommunicatorRelation::Identical;
+        }
+        let local = self.group().compare(&other.group());
+        let remote = self.remote_group().compare(&other.remote_group());
+        match (local, remote) {
+            (GroupRelation::Identical, GroupRelation::Identical) => CommunicatorRelation::Congruent,
+            (GroupRelation::Unequal, _) | (_, GroupRelation::Unequal) => {
+                CommunicatorRelation::Unequal
+            }
+            _ => CommunicatorRelation::Similar,
+        }
+    }
+
+    /// Whether it is an intercommunicator (MPI_Comm_test_inter, MPI-3.1 section 6.6.1): yes.
+    pub fn test_inter(&self) -> bool {
+        true
+    }
+
+    /// Ends the whole job at once with this status (MPI_Abort, MPI-3.1 section 8.7).
+    pub fn abort(&self, errorcode: i32) -> ! {
+        job::abort(self.or_fatal("MPI_Abort", self.here().env()), errorcode)
+    }
+
+    /// Names it (MPI_Comm_set_name, MPI-3.1 section 6.8).
+    pub fn set_name(&self, name: &str) {
+        self.remote.set_name(name);
+    }
+
+    /// Its name; empty, unless it has been given one (MPI_Comm_get_name).
+    pub fn get_name(&self) -> String {
+        self.remote.name()
+    }
+}
+
+impl Context for InterCommunicator {
+    fn record(&self) -> &Rc<Record> {
+        &self.remote
+    }
+}
+
+impl AsCommunicator for InterCommunicator {
+    type Out = InterCommunicator;
+    fn as_communicator(&self) -> &InterCommunicator {
+        self
+    }
+}
