@@ -29,6 +29,8 @@ pub(crate) use program;
 mod all_gather;
 #[path = "rsmpi/all_to_all.rs"]
 mod all_to_all;
+#[path = "rsmpi/attributes.rs"]
+mod attributes;
 #[path = "rsmpi/barrier.rs"]
 mod barrier;
 #[path = "rsmpi/broadcast.rs"]
@@ -61,6 +63,8 @@ mod immediate;
 mod immediate_collectives;
 #[path = "rsmpi/immediate_multiple.rs"]
 mod immediate_multiple;
+#[path = "rsmpi/intercommunicator.rs"]
+mod intercommunicator;
 #[path = "rsmpi/null_process.rs"]
 mod null_process;
 #[path = "rsmpi/ready_send.rs"]
@@ -98,6 +102,7 @@ fn choose() -> i32 {
     let programs: &[(&str, fn())] = by_name![
         all_gather,
         all_to_all,
+        attributes,
         barrier,
         broadcast,
         buffered,
@@ -114,6 +119,7 @@ fn choose() -> i32 {
         immediate,
         immediate_collectives,
         immediate_multiple,
+        intercommunicator,
         null_process,
         ready_send,
         reduce,
