@@ -22,7 +22,7 @@
 
 #include <stddef.h>
 
-enum { SLOTS = 4, MOST_OPS = 4, MOST_MESSAGES = 12, ARENA = 4 << 20, MOST_UNITS = 1500, DEPTH = 4, BESIDE = 4 };
+enum { SLOTS = 4, MOST_OPS = 4, MOST_MESSAGES = 12, ARENA = 16 << 20, MOST_UNITS = 1500, DEPTH = 4, BESIDE = 4 };
 
 /* Random numbers */
 
