@@ -69,8 +69,8 @@ int main(int argc, char **argv)
         printf("%s ", text);
     strlwr(text);
     if (rank == 0)
-        printf("%s %d %d %d%d %g %g %d\n", text, gets(1), fls(4), iszero(1e-12), iszero(1.0), signal[0] + signal[1], infinity,
-               raise);
+        printf("%s %d %d %d%d %g %g %d\n", text, gets(1), fls(4), iszero(1e-12), iszero(1.0), signal[0] + signal[1],
+               infinity, raise);
     MPI_Finalize();
     return 0;
 }

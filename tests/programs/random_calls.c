@@ -211,8 +211,10 @@ static Layout irregular(int units, int depth)
     int *lengths, *places, *counted;
     MPI_Aint *bytes;
 
-    if (copies > 40)
-        return child.is_derived || copies != units ? (drop(&child), regular(units, depth)) : regular(units, depth);
+    if (copies > 40) {
+        drop(&child);
+        return regular(units, depth);
+    }
     lengths = take(sizeof(int) * (size_t)(2 * copies + 2));
     places = take(sizeof(int) * (size_t)(2 * copies + 2));
     counted = take(sizeof(int) * (size_t)(2 * copies + 2));
@@ -463,8 +465,14 @@ static void put(Buffer *b, unsigned char *in, int index, unsigned value)
     signed char c = (signed char)bits;
     short s = (short)bits;
     int i = (int)bits;
-    const void *from = unit_bytes == 1 ? (void *)&c : unit_bytes == 2 ? (void *)&s : unit_bytes == 4 ? (void *)&i : (void *)&bits;
+    const void *from = &bits;
 
+    if (unit_bytes == 1)
+        from = &c;
+    else if (unit_bytes == 2)
+        from = &s;
+    else if (unit_bytes == 4)
+        from = &i;
     memcpy(in + (b->base - b->is) + (ptrdiff_t)place * unit_bytes, from, (size_t)unit_bytes);
 }
 
@@ -696,7 +704,8 @@ typedef struct {
 
 static unsigned sent_value(const Slot *s, int number, const Planned *m, int k)
 {
-    return mix((unsigned)(step_number * 64 + number), (unsigned)s->world[m->source], (unsigned)s->world[m->dest], (unsigned)k);
+    return mix((unsigned)(step_number * 64 + number), (unsigned)s->world[m->source], (unsigned)s->world[m->dest],
+               (unsigned)k);
 }
 
 static void check_status(const MPI_Status *status, const Planned *m, Layout l)
@@ -779,7 +788,8 @@ static void start_receives(const Slot *s, const Planned all[], int messages, Exc
         for (k = 0; k < m->units; k++)
             gets(b, k, sent_value(s, i, m, k));
         source = alike(all, messages, i, 0, 1) == 1 && own(2) ? MPI_ANY_SOURCE : m->source;
-        tagged = tag == 0 && source != MPI_ANY_SOURCE && alike(all, messages, i, 1, 0) == 1 && own(2) ? MPI_ANY_TAG : tag + m->tag;
+        tagged = tag == 0 && source != MPI_ANY_SOURCE && alike(all, messages, i, 1, 0) == 1 && own(2) ? MPI_ANY_TAG
+                                                                                                      : tag + m->tag;
         if (x->is_persistent && own(2)) {
             OK(MPI_Recv_init(b->base, count, b->layout.type, source, tagged, s->comm, r));
             OK(MPI_Start(r));
@@ -851,7 +861,8 @@ static int plan_messages(const Slot *s, Planned all[], int largest)
 
         if (s->size > 0) {
             /* A rank that is ahead sends nothing that this step's receives from any rank take. */
-            Planned m = {(int)(source % (unsigned)s->size), (int)(dest % (unsigned)s->size), 8 * step_number + (int)tag, units};
+            Planned m = {(int)(source % (unsigned)s->size), (int)(dest % (unsigned)s->size), 8 * step_number + (int)tag,
+                         units};
 
             all[i] = m;
         }
@@ -931,8 +942,8 @@ static void shifts(void)
         from = message(units, &taken_count);
         for (k = 0; k < units; k++)
             gets(&from, k, sent_value(s, 0, &in, k));
-        OK(MPI_Sendrecv(to.base, given, to.layout.type, out.dest, 1, from.base, taken_count, from.layout.type, in.source, 1,
-                        s->comm, &status));
+        OK(MPI_Sendrecv(to.base, given, to.layout.type, out.dest, 1, from.base, taken_count, from.layout.type,
+                        in.source, 1, s->comm, &status));
         check_status(&status, &in, from.layout);
         ends(&from);
     }
@@ -951,12 +962,12 @@ typedef struct {
 
 static unsigned part_value(const Slot *s, int number, int from, int to, int k)
 {
-    return mix((unsigned)(step_number * 64 + number) ^ 0x1234, (unsigned)s->world[from], (unsigned)(to < 0 ? 999 : s->world[to]),
-               (unsigned)k);
+    return mix((unsigned)(step_number * 64 + number) ^ 0x1234, (unsigned)s->world[from],
+               (unsigned)(to < 0 ? 999 : s->world[to]), (unsigned)k);
 }
 
-/* What each rank of the slot gives, in copies of a layout of so many units; and where it stands in the others' buffers, in
- * copies of theirs. */
+/* What each rank of the slot gives, in copies of a layout of so many units; and where it stands in the others' buffers,
+ * in copies of theirs. */
 typedef struct {
     int *count, *place, units, places;
 } Parts;
@@ -995,8 +1006,7 @@ static void own_part(Buffer *b, const Slot *s, int number, int from, int to, int
     }
 }
 
-#define EITHER(Name, name, later, ...) \
-    ((later) != NULL ? MPI_I##name(__VA_ARGS__, later) : MPI_##Name(__VA_ARGS__))
+#define EITHER(Name, name, later, ...) ((later) != NULL ? MPI_I##name(__VA_ARGS__, later) : MPI_##Name(__VA_ARGS__))
 
 /* Starts one that the plan draws, or does it where `request` is NULL. */
 static void collective(const Slot *s, int number, MPI_Request *request, Operation *o)
@@ -1037,8 +1047,8 @@ static void collective(const Slot *s, int number, MPI_Request *request, Operatio
                 for (r = 0; r < s->size; r++)
                     own_part(&o->taken, s, number, r, -1, r * count, units, in_place && r == root);
             }
-            OK(EITHER(Gather, gather, request, is_root && in_place ? MPI_IN_PLACE : (void *)o->given.base, i, o->given.layout.type,
-                      o->taken.base, count, l.type, root, s->comm));
+            OK(EITHER(Gather, gather, request, is_root && in_place ? MPI_IN_PLACE : (void *)o->given.base, i,
+                      o->given.layout.type, o->taken.base, count, l.type, root, s->comm));
         } else {
             if (is_root) {
                 int r;
@@ -1048,8 +1058,9 @@ static void collective(const Slot *s, int number, MPI_Request *request, Operatio
             }
             if (!(is_root && in_place))
                 own_part(&o->given, s, number, root, s->rank, 0, units, 0);
-            OK(EITHER(Scatter, scatter, request, o->taken.base, count, l.type, is_root && in_place ? MPI_IN_PLACE : (void *)o->given.base,
-                      i, o->given.layout.type, root, s->comm));
+            OK(EITHER(Scatter, scatter, request, o->taken.base, count, l.type,
+                      is_root && in_place ? MPI_IN_PLACE : (void *)o->given.base, i, o->given.layout.type, root,
+                      s->comm));
         }
         return;
     case 3:
@@ -1069,8 +1080,8 @@ static void collective(const Slot *s, int number, MPI_Request *request, Operatio
                 for (r = 0; r < s->size; r++)
                     own_part(&o->taken, s, number, r, -1, p.place[r], p.count[r] * each, in_place && r == root);
             }
-            OK(EITHER(Gatherv, gatherv, request, is_root && in_place ? MPI_IN_PLACE : (void *)o->given.base, i, o->given.layout.type,
-                      o->taken.base, p.count, p.place, l.type, root, s->comm));
+            OK(EITHER(Gatherv, gatherv, request, is_root && in_place ? MPI_IN_PLACE : (void *)o->given.base, i,
+                      o->given.layout.type, o->taken.base, p.count, p.place, l.type, root, s->comm));
         } else {
             if (is_root) {
                 int r;
@@ -1081,7 +1092,8 @@ static void collective(const Slot *s, int number, MPI_Request *request, Operatio
             if (!(is_root && in_place))
                 own_part(&o->given, s, number, root, s->rank, 0, p.count[s->rank] * each, 0);
             OK(EITHER(Scatterv, scatterv, request, o->taken.base, p.count, p.place, l.type,
-                      is_root && in_place ? MPI_IN_PLACE : (void *)o->given.base, i, o->given.layout.type, root, s->comm));
+                      is_root && in_place ? MPI_IN_PLACE : (void *)o->given.base, i, o->given.layout.type, root,
+                      s->comm));
         }
         return;
     case 5: {
@@ -1096,8 +1108,8 @@ static void collective(const Slot *s, int number, MPI_Request *request, Operatio
         own_part(&o->given, s, number, s->rank, -1, 0, units, 1);
         for (r = 0; r < s->size; r++)
             own_part(&o->taken, s, number, r, -1, r * count, units, in_place && r == s->rank);
-        OK(EITHER(Allgather, allgather, request, in_place ? MPI_IN_PLACE : (void *)o->given.base, i, o->given.layout.type, o->taken.base,
-                  count, l.type, s->comm));
+        OK(EITHER(Allgather, allgather, request, in_place ? MPI_IN_PLACE : (void *)o->given.base, i,
+                  o->given.layout.type, o->taken.base, count, l.type, s->comm));
         return;
     }
     case 6: {
@@ -1112,8 +1124,8 @@ static void collective(const Slot *s, int number, MPI_Request *request, Operatio
         own_part(&o->given, s, number, s->rank, -1, 0, p.count[s->rank] * each, 1);
         for (r = 0; r < s->size; r++)
             own_part(&o->taken, s, number, r, -1, p.place[r], p.count[r] * each, in_place && r == s->rank);
-        OK(EITHER(Allgatherv, allgatherv, request, in_place ? MPI_IN_PLACE : (void *)o->given.base, i, o->given.layout.type, o->taken.base,
-                  p.count, p.place, l.type, s->comm));
+        OK(EITHER(Allgatherv, allgatherv, request, in_place ? MPI_IN_PLACE : (void *)o->given.base, i,
+                  o->given.layout.type, o->taken.base, p.count, p.place, l.type, s->comm));
         return;
     }
     case 7: {
@@ -1140,7 +1152,8 @@ static void collective(const Slot *s, int number, MPI_Request *request, Operatio
             own_part(&o->given, s, number, s->rank, r, r * i, units, 1);
             own_part(&o->taken, s, number, r, s->rank, r * count, units, 0);
         }
-        OK(EITHER(Alltoall, alltoall, request, o->given.base, i, o->given.layout.type, o->taken.base, count, l.type, s->comm));
+        OK(EITHER(Alltoall, alltoall, request, o->given.base, i, o->given.layout.type, o->taken.base, count, l.type,
+                  s->comm));
         return;
     }
     case 8: {
@@ -1165,8 +1178,8 @@ static void collective(const Slot *s, int number, MPI_Request *request, Operatio
             own_part(&o->given, s, number, s->rank, r, places[0][r], counts[0][r] * each, 1);
             own_part(&o->taken, s, number, r, s->rank, places[1][r], counts[1][r] * each, 0);
         }
-        OK(EITHER(Alltoallv, alltoallv, request, o->given.base, counts[0], places[0], o->given.layout.type, o->taken.base, counts[1],
-                  places[1], o->taken.layout.type, s->comm));
+        OK(EITHER(Alltoallv, alltoallv, request, o->given.base, counts[0], places[0], o->given.layout.type,
+                  o->taken.base, counts[1], places[1], o->taken.layout.type, s->comm));
         return;
     }
     case 9: {
@@ -1191,7 +1204,8 @@ static void collective(const Slot *s, int number, MPI_Request *request, Operatio
                 types[side][r] = b->layout.type;
             }
         }
-        OK(EITHER(Alltoallw, alltoallw, request, arena, counts[0], places[0], types[0], arena, counts[1], places[1], types[1], s->comm));
+        OK(EITHER(Alltoallw, alltoallw, request, arena, counts[0], places[0], types[0], arena, counts[1], places[1],
+                  types[1], s->comm));
         return;
     }
     default:
@@ -1281,23 +1295,23 @@ typedef struct {
     int value, place;
 } Located;
 
-#define COMBINES(name, type, expression)            \
-    static void name(const void *left, void *right) \
-    {                                               \
-        type a, b;                                  \
-                                                    \
-        memcpy(&a, left, sizeof a);                 \
-        memcpy(&b, right, sizeof b);                \
-        b = expression;                             \
-        memcpy(right, &b, sizeof b);                \
+#define COMBINES(name, type, expression)                                                                               \
+    static void name(const void *left, void *right)                                                                    \
+    {                                                                                                                  \
+        type a, b;                                                                                                     \
+                                                                                                                       \
+        memcpy(&a, left, sizeof a);                                                                                    \
+        memcpy(&b, right, sizeof b);                                                                                   \
+        b = expression;                                                                                                \
+        memcpy(right, &b, sizeof b);                                                                                   \
     }
-#define VALUES(name, type, expression)                        \
-    static void name(void *to, unsigned random, int rank)     \
-    {                                                         \
-        type value = expression;                              \
-                                                              \
-        (void)rank;                                           \
-        memcpy(to, &value, sizeof value);                     \
+#define VALUES(name, type, expression)                                                                                 \
+    static void name(void *to, unsigned random, int rank)                                                              \
+    {                                                                                                                  \
+        type value = expression;                                                                                       \
+                                                                                                                       \
+        (void)rank;                                                                                                    \
+        memcpy(to, &value, sizeof value);                                                                              \
     }
 
 static Affine composed(Affine a, Affine b)
@@ -1563,8 +1577,9 @@ static void windows(void)
                     if (kind != 1)
                         has(&b, k, mix(w, (unsigned)k, 3, 3));
                     else
-                        gets(&b, k, mix((unsigned)step_number, (unsigned)s->world[target],
-                                        (unsigned)(at + (copies == 1 ? there.at[k] : k)), 8));
+                        gets(&b, k,
+                             mix((unsigned)step_number, (unsigned)s->world[target],
+                                 (unsigned)(at + (copies == 1 ? there.at[k] : k)), 8));
                 }
                 if (with == 1)
                     OK(MPI_Win_lock(own(2) ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, target, 0, win));
@@ -1641,9 +1656,11 @@ static void neighbours(void)
             if (beside[i] != MPI_PROC_NULL)
                 gets(&got, i * units + k, part_value(s, 0, beside[i], kind < 2 ? -1 : s->rank, k));
     if (kind == 0)
-        OK(EITHER(Neighbor_allgather, neighbor_allgather, later, given.base, many, given.layout.type, got.base, count, got.layout.type, grid));
+        OK(EITHER(Neighbor_allgather, neighbor_allgather, later, given.base, many, given.layout.type, got.base, count,
+                  got.layout.type, grid));
     else if (kind == 2)
-        OK(EITHER(Neighbor_alltoall, neighbor_alltoall, later, given.base, many, given.layout.type, got.base, count, got.layout.type, grid));
+        OK(EITHER(Neighbor_alltoall, neighbor_alltoall, later, given.base, many, given.layout.type, got.base, count,
+                  got.layout.type, grid));
     else {
         int counts[2][6], places[2][6];
 
@@ -1654,11 +1671,11 @@ static void neighbours(void)
             places[1][i] = i * count;
         }
         if (kind == 1)
-            OK(EITHER(Neighbor_allgatherv, neighbor_allgatherv, later, given.base, many, given.layout.type, got.base, counts[1], places[1],
-                      got.layout.type, grid));
+            OK(EITHER(Neighbor_allgatherv, neighbor_allgatherv, later, given.base, many, given.layout.type, got.base,
+                      counts[1], places[1], got.layout.type, grid));
         else
-            OK(EITHER(Neighbor_alltoallv, neighbor_alltoallv, later, given.base, counts[0], places[0], given.layout.type, got.base, counts[1],
-                      places[1], got.layout.type, grid));
+            OK(EITHER(Neighbor_alltoallv, neighbor_alltoallv, later, given.base, counts[0], places[0],
+                      given.layout.type, got.base, counts[1], places[1], got.layout.type, grid));
         if (is_immediate)
             wait_for(1, &request);
     }
@@ -1731,7 +1748,8 @@ static void two_groups(void)
             own_part(&given, s, 0, s->rank, -1, 0, units, 1);
             for (i = 0; i < remote; i++)
                 own_part(&got, s, 0, first + i, -1, i * count, units, 0);
-            OK(EITHER(Allgather, allgather, later, given.base, many, given.layout.type, got.base, count, got.layout.type, inter));
+            OK(EITHER(Allgather, allgather, later, given.base, many, given.layout.type, got.base, count,
+                      got.layout.type, inter));
         } else {
             many = units > 0 ? divisor(units) : 0;
             given = buffer_of(any_layout(many > 0 ? units / many : 2), (many > 0 ? many : 1) * remote);
@@ -1739,7 +1757,8 @@ static void two_groups(void)
                 own_part(&given, s, 0, s->rank, first + i, i * many, units, 1);
                 own_part(&got, s, 0, first + i, s->rank, i * count, units, 0);
             }
-            OK(EITHER(Alltoall, alltoall, later, given.base, many, given.layout.type, got.base, count, got.layout.type, inter));
+            OK(EITHER(Alltoall, alltoall, later, given.base, many, given.layout.type, got.base, count, got.layout.type,
+                      inter));
         }
         if (is_immediate)
             wait_for(1, &request);
@@ -1830,9 +1849,10 @@ int main(int argc, char **argv)
         name_ranks(&slots[i]);
     }
     for (step_number = 0; step_number < steps; step_number++) {
-        static void (*const kinds[])(void) = {messages,   messages,         messages,   shifts,  one_collective,
-                                              one_collective, some_collectives, some_collectives, reductions, reductions,
-                                              communicators, communicators, windows, neighbours, two_groups, packing};
+        static void (*const kinds[])(void) = {messages,       messages,       messages,         shifts,
+                                              one_collective, one_collective, some_collectives, some_collectives,
+                                              reductions,     reductions,     communicators,    communicators,
+                                              windows,        neighbours,     two_groups,       packing};
 
         kinds[plan(sizeof kinds / sizeof kinds[0])]();
         taken = 0;
