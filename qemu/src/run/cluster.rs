@@ -53,6 +53,7 @@ pub fn boot(plan: &Plan<'_>) -> Result<Fleet, Stop> {
         nodes: (0..nodes).map(node).collect::<Result<_, Stop>>()?,
         doorbells: None,
         debugger: None,
+        leaving: Vec::new(),
     })
 }
 

@@ -20,7 +20,7 @@ use kernel_rt::board::stm32f405::memory::WINDOW_BYTES;
 use kernel_rt::personality::{Auto, BootArgs, Boxed, Nodes, Output};
 use mpi_adi::matching::Choice;
 use net_torus::coord::{Coord, Direction, Shape};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::collections::HashMap;
 use std::fs::File;
@@ -208,13 +208,18 @@ impl Instance {
             return Vec::new();
         }
         let others = match self.ears.is_several {
-            true => used::children(self.child.id()),
+            true => self.children(),
             false => Vec::new(),
         };
-        let open = |pid: u32| pidfd_open(Pid::from_raw(pid as i32)?, PidfdFlags::empty()).ok();
-        let others = others.into_iter().filter_map(open).collect();
         self.signal(Signal::KILL);
         others
+    }
+
+    /// The processes that it has started.
+    fn children(&self) -> Vec<OwnedFd> {
+        let open = |pid: u32| pidfd_open(Pid::from_raw(pid as i32)?, PidfdFlags::empty()).ok();
+        let children = used::children(self.child.id());
+        children.into_iter().filter_map(open).collect()
     }
 }
 
@@ -228,7 +233,16 @@ pub struct Fleet {
     pub doorbells: Option<Doorbells>,
     /// The process that is the debugger, or carries the debugged rank within it.
     pub debugger: Option<usize>,
+    /// What the debugger had started when it was asked to end: its rank dies with it, a moment later.
+    pub leaving: Vec<OwnedFd>,
 }
+
+/// How long what leaves with the debugger is waited for. It has been killed by then; what a debugger has started besides
+/// is its own.
+const LEAVES_WITHIN: Timespec = Timespec {
+    tv_sec: 1,
+    tv_nsec: 0,
+};
 
 impl Fleet {
     /// Starts all nodes. `going_on` is called after each process; when it returns an error, everything is taken
@@ -252,6 +266,7 @@ impl Fleet {
             nodes: Vec::with_capacity(plan.shape.nodes() as usize),
             doorbells: None,
             debugger: None,
+            leaving: Vec::new(),
         };
         if let Backend::Boards(_) = plan.backend {
             fleet.boot_boards(plan, qemu, &image, &mut going_on)?;
@@ -277,6 +292,7 @@ impl Fleet {
             nodes: nodes.collect::<Result<_, Stop>>()?,
             doorbells: None,
             debugger: None,
+            leaving: Vec::new(),
         })
     }
 
@@ -472,8 +488,9 @@ impl Fleet {
     }
 
     /// Asks the debugger to end, which then leaves the terminal as it was.
-    pub fn end_debugger(&self) {
+    pub fn end_debugger(&mut self) {
         if let Some(at) = self.debugger {
+            self.leaving = self.instances[at].children();
             self.instances[at].signal(Signal::HUP);
         }
     }
@@ -488,6 +505,12 @@ impl Fleet {
         }
         for other in &others {
             let _ = poll(&mut [PollFd::new(other, PollFlags::IN)], None);
+        }
+        for other in self.leaving.drain(..) {
+            let _ = poll(
+                &mut [PollFd::new(&other, PollFlags::IN)],
+                Some(&LEAVES_WITHIN),
+            );
         }
     }
 

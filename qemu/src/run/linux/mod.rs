@@ -33,6 +33,7 @@ pub fn boot(
         nodes: Vec::with_capacity(nodes as usize),
         doorbells: None,
         debugger: plan.debug.map(|debug| debug.rank as usize),
+        leaving: Vec::new(),
     };
     for rank in 0..nodes {
         let who = (rank, instance::coord(&plan.shape, rank)?);
