@@ -1624,6 +1624,7 @@ static void neighbours(void)
     const Slot *s = &slots[plan(SLOTS)];
     unsigned around = plan(8), kind = plan(4);
     int is_immediate = (int)plan(2), units = ints_of(60), dims[3] = {0, 0, 0}, periods[3], beside[6], i, k, count, many;
+    int counts[2][6], places[2][6];
     MPI_Request request, *later = is_immediate ? &request : NULL;
     Buffer given, got;
     MPI_Comm grid;
@@ -1662,8 +1663,6 @@ static void neighbours(void)
         OK(EITHER(Neighbor_alltoall, neighbor_alltoall, later, given.base, many, given.layout.type, got.base, count,
                   got.layout.type, grid));
     else {
-        int counts[2][6], places[2][6];
-
         for (i = 0; i < 6; i++) {
             counts[0][i] = many;
             counts[1][i] = count;
@@ -1676,10 +1675,8 @@ static void neighbours(void)
         else
             OK(EITHER(Neighbor_alltoallv, neighbor_alltoallv, later, given.base, counts[0], places[0],
                       given.layout.type, got.base, counts[1], places[1], got.layout.type, grid));
-        if (is_immediate)
-            wait_for(1, &request);
     }
-    if (is_immediate && (kind == 0 || kind == 2))
+    if (is_immediate)
         wait_for(1, &request);
     ends(&given);
     ends(&got);
