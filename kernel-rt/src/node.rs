@@ -14,9 +14,13 @@
 #![forbid(unsafe_code)]
 
 use mpi_adi::Adi;
+use mpi_adi::at_once::{Received, Sent};
 use mpi_adi::device::{GoOn, Meanwhile};
+use mpi_adi::envelope::{Context, Pattern};
 use mpi_adi::kernel::{AbortReason, CallNote, Heap, Kernel};
-use mpi_adi::memory::UserMemory;
+use mpi_adi::memory::{Span, UserMemory};
+use mpi_adi::request::{RequestId, Whole};
+use mpi_adi::send::SendTo;
 use net_torus::Direction;
 use net_torus::link::Link;
 use net_torus::reliable::Reliable;
@@ -280,6 +284,66 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         }
     }
 
+    /// [`Env::send_at_once`](mpi_adi::Env::send_at_once).
+    #[inline]
+    pub fn send_at_once(&mut self, to: &SendTo, span: Span) -> Sent {
+        if self.is_limited() {
+            return Sent::Not;
+        }
+        let memory: &mut dyn UserMemory = self.carrier.platform.memory();
+        let sent = self.adi.send_at_once(memory, to, span);
+        self.go_on();
+        match sent {
+            Sent::Complete if !P::INTERRUPTS && !self.adi.have_copies_left() => Sent::Copied,
+            sent => sent,
+        }
+    }
+
+    /// [`Env::receive_at_once`](mpi_adi::Env::receive_at_once).
+    #[inline]
+    pub fn receive_at_once(&mut self, pattern: &Pattern, span: Span) -> Received {
+        if self.is_limited() {
+            return Received::Not;
+        }
+        let memory: &mut dyn UserMemory = self.carrier.platform.memory();
+        let received = self.adi.receive_at_once(memory, pattern, span);
+        self.go_on();
+        received
+    }
+
+    /// [`Env::start_receive_at_once`](mpi_adi::Env::start_receive_at_once).
+    #[inline]
+    pub fn start_receive_at_once(&mut self, pattern: &Pattern, span: Span) -> Option<RequestId> {
+        if self.is_limited() {
+            return None;
+        }
+        let memory: &mut dyn UserMemory = self.carrier.platform.memory();
+        let started = self.adi.irecv(memory, *pattern, span).ok();
+        self.go_on();
+        started
+    }
+
+    /// [`Env::conclude_at_once`](mpi_adi::Env::conclude_at_once).
+    #[inline]
+    pub fn conclude_at_once(&mut self, id: RequestId, context: Context) -> Option<Whole> {
+        self.adi.conclude_whole(id, context)
+    }
+
+    /// Interrupts have a share of the processor, with which each call is to reckon.
+    #[inline]
+    fn is_limited(&self) -> bool {
+        self.carrier.share < 100
+    }
+
+    /// What a call that has made no step has left to do is done. Between calls nothing was: so only what the call itself
+    /// has done to the device is asked for.
+    #[inline]
+    fn go_on(&mut self) {
+        if self.adi.has_to_send() {
+            self.carrier.go_on(&mut self.adi);
+        }
+    }
+
     /// Interrupts are not left out.
     pub fn is_interruptible(&self) -> bool {
         self.carrier.share > 0
@@ -412,6 +476,17 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             self.show_call();
             self.published_ns = now;
             self.figures = Figures::Published;
+        }
+    }
+
+    /// The device has something to send.
+    #[inline(never)]
+    fn go_on(&mut self, adi: &mut Adi) {
+        self.quiet = false;
+        self.settle(adi, P::INTERRUPTS);
+        if !P::INTERRUPTS {
+            // Nothing watches while the program computes.
+            self.watch = Watch::Open;
         }
     }
 

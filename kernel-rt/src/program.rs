@@ -76,29 +76,60 @@ macro_rules! steps {
         // A process of this machine has its node in the kernel.
         #[cfg(target_os = "none")]
         const _: () = {
+            use $crate::running;
+
             #[unsafe(no_mangle)]
-            fn midplane_with(work: &mut $crate::running::Work<'_>) {
-                $crate::running::with(work);
+            fn midplane_with(work: &mut running::Work<'_>) {
+                running::with(work);
+            }
+
+            #[unsafe(no_mangle)]
+            fn midplane_send_at_once(to: &running::SendTo, span: running::Span) -> running::Sent {
+                running::send_at_once(to, span)
+            }
+
+            #[unsafe(no_mangle)]
+            fn midplane_receive_at_once(
+                pattern: &running::Pattern,
+                span: running::Span,
+            ) -> running::Received {
+                running::receive_at_once(pattern, span)
+            }
+
+            #[unsafe(no_mangle)]
+            fn midplane_start_receive_at_once(
+                pattern: &running::Pattern,
+                span: running::Span,
+            ) -> ::core::option::Option<running::RequestId> {
+                running::start_receive_at_once(pattern, span)
+            }
+
+            #[unsafe(no_mangle)]
+            fn midplane_conclude_at_once(
+                id: running::RequestId,
+                context: running::Context,
+            ) -> ::core::option::Option<running::Whole> {
+                running::conclude_at_once(id, context)
             }
 
             #[unsafe(no_mangle)]
             fn midplane_interrupt() {
-                $crate::running::interrupt();
+                running::interrupt();
             }
 
             #[unsafe(no_mangle)]
             fn midplane_heap_freed() {
-                $crate::running::heap_freed();
+                running::heap_freed();
             }
 
             #[unsafe(no_mangle)]
             fn midplane_publish() {
-                $crate::running::publish();
+                running::publish();
             }
 
             #[unsafe(no_mangle)]
             fn midplane_forward() -> ! {
-                $crate::running::forward()
+                running::forward()
             }
         };
     };

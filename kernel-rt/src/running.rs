@@ -7,6 +7,11 @@ use core::cell::RefCell;
 
 use critical_section::Mutex;
 pub use mpi_adi::Work;
+pub use mpi_adi::at_once::{Received, Sent};
+pub use mpi_adi::envelope::{Context, Pattern};
+pub use mpi_adi::memory::Span;
+pub use mpi_adi::request::{RequestId, Whole};
+pub use mpi_adi::send::SendTo;
 use mpi_adi::{Env, Process};
 
 use crate::board::platform::{BoardNode, Held};
@@ -71,6 +76,55 @@ impl Env for NodeEnv {
         static PROCESS: Process = Process::new();
         &PROCESS
     }
+
+    fn send_at_once(&self, to: &SendTo, span: Span) -> Sent {
+        steps::send_at_once(to, span)
+    }
+
+    fn receive_at_once(&self, pattern: &Pattern, span: Span) -> Received {
+        steps::receive_at_once(pattern, span)
+    }
+
+    fn start_receive_at_once(&self, pattern: &Pattern, span: Span) -> Option<RequestId> {
+        steps::start_receive_at_once(pattern, span)
+    }
+
+    fn conclude_at_once(&self, id: RequestId, context: Context) -> Option<Whole> {
+        steps::conclude_at_once(id, context)
+    }
+}
+
+/// Runs `work` with the node.
+#[inline(always)]
+fn at_once<R>(work: impl FnOnce(&mut BoardNode) -> R) -> R {
+    critical_section::with(|cs| match NODE.borrow_ref_mut(cs).as_mut() {
+        Some(node) => work(node),
+        None => unreachable!("the program runs after the node is set up"),
+    })
+}
+
+/// [`BoardNode`]'s `send_at_once`.
+#[inline]
+pub fn send_at_once(to: &SendTo, span: Span) -> Sent {
+    at_once(|node| node.send_at_once(to, span))
+}
+
+/// [`BoardNode`]'s `receive_at_once`.
+#[inline]
+pub fn receive_at_once(pattern: &Pattern, span: Span) -> Received {
+    at_once(|node| node.receive_at_once(pattern, span))
+}
+
+/// [`BoardNode`]'s `start_receive_at_once`.
+#[inline]
+pub fn start_receive_at_once(pattern: &Pattern, span: Span) -> Option<RequestId> {
+    at_once(|node| node.start_receive_at_once(pattern, span))
+}
+
+/// [`BoardNode`]'s `conclude_at_once`.
+#[inline]
+pub fn conclude_at_once(id: RequestId, context: Context) -> Option<Whole> {
+    at_once(|node| node.conclude_at_once(id, context))
 }
 
 /// Runs `work` with the node's device; see [`BoardNode`]'s `with`.

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_char, c_int, c_void};
 
-use super::datatypes::{Elements, Lent, plain};
+use super::datatypes::{Elements, Lent, plain_bytes};
 use super::types::MPI_Status;
 use super::types::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL};
 use super::user_ops::{self, UserOp};
@@ -60,12 +60,12 @@ pub unsafe fn bytes(buffer: *const c_void, bytes: usize) -> Result<Span, Error> 
 /// As for [`bytes`], for every byte of the elements.
 #[inline]
 pub unsafe fn buffer(buffer: *const c_void, count: c_int, datatype: c_int) -> Result<Lent, Error> {
-    let Some(basic) = plain(datatype) else {
+    let Some(bytes_of_one) = plain_bytes(datatype) else {
         // SAFETY: the caller's promise.
         return unsafe { buffer_of_others(buffer, count, datatype) };
     };
     let length = self::count(count)?
-        .checked_mul(basic.extent())
+        .checked_mul(bytes_of_one)
         .ok_or(Error::TooLong { bytes: usize::MAX })?;
     // SAFETY: the caller's promise.
     unsafe { bytes(buffer, length) }.map(Lent::plain)

@@ -24,6 +24,8 @@ pub(super) struct Binding {
     pub(super) phase: AtomicU8,
     /// This process's number and the number of processes, from MPI_Init on.
     pub(super) place: [AtomicU32; 2],
+    /// The number of processes between MPI_Init and MPI_Finalize, and else 0, so that no process's number is below it.
+    pub(super) open_size: AtomicU32,
     /// The error handlers of MPI_COMM_WORLD and MPI_COMM_SELF.
     pub(super) handlers: [AtomicI32; 2],
     pub(super) thread_level: AtomicI32,
@@ -33,6 +35,7 @@ pub(super) static BINDING: Binding = Binding {
     env: spin::Once::new(),
     phase: AtomicU8::new(Phase::Before as u8),
     place: [const { AtomicU32::new(0) }; 2],
+    open_size: AtomicU32::new(0),
     handlers: [const { AtomicI32::new(MPI_ERRORS_ARE_FATAL) }; 2],
     thread_level: AtomicI32::new(constants::MPI_THREAD_SINGLE),
 };
@@ -53,6 +56,11 @@ pub fn phase() -> Phase {
 }
 
 pub(crate) fn set_phase(phase: Phase) {
+    let size = match phase {
+        Phase::Running => BINDING.place[1].load(Ordering::Relaxed),
+        Phase::Before | Phase::After => 0,
+    };
+    BINDING.open_size.store(size, Ordering::Relaxed);
     BINDING.phase.store(phase as u8, Ordering::Relaxed);
 }
 

@@ -11,13 +11,16 @@
 use core::ffi::c_int;
 
 use super::args;
+use super::at_once;
 use super::binding::env;
 use super::report::{end, end_under, on_process};
 use super::requests::{
     Completed, Named, Rest, free_persistent, give_up, named, note_of, peek, try_complete,
 };
 use super::types::MPI_Status;
-use super::types::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_REQUEST_NULL};
+use super::types::constants::{
+    MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_REQUEST_NULL, MPI_SUCCESS,
+};
 use crate::Adi;
 use crate::device::envelope::Rank;
 use crate::device::kernel::CallNote;
@@ -74,8 +77,30 @@ pub(super) fn end_one(
     }
 }
 
+/// Ends a call for one request that has finished; `None`: it has not, or the call is to go the whole way.
+///
+/// # Safety
+/// Each of the two is null, or as for [`args::out`] and [`args::status`].
+#[inline(always)]
+unsafe fn end_at_once(request: *mut c_int, status: *mut MPI_Status) -> Option<c_int> {
+    if status.is_null() {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    let request = unsafe { request.as_mut() }?;
+    let whole = at_once::conclude(*request)?;
+    *request = MPI_REQUEST_NULL;
+    // SAFETY: the caller's promise.
+    unsafe { at_once::tell(&whole, status) };
+    Some(MPI_SUCCESS)
+}
+
 #[unsafe(export_name = "PMPI_Wait")]
 pub unsafe extern "C" fn MPI_Wait(request: *mut c_int, status: *mut MPI_Status) -> c_int {
+    // SAFETY: the standard's promise about both.
+    if let Some(code) = unsafe { end_at_once(request, status) } {
+        return code;
+    }
     let result = env().and_then(|env| {
         // SAFETY: the standard's promise about both.
         let request = unsafe {

@@ -29,6 +29,7 @@
 //! arguments say, valid for as long as the standard says. Everything else is checked.
 
 mod args;
+mod at_once;
 mod attributes;
 mod binding;
 mod buffered;

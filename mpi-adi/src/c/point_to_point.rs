@@ -10,10 +10,12 @@
 use core::ffi::{c_int, c_void};
 
 use super::args::{self, Peer, Receive, Send, recv_args, send_args};
+use super::at_once::{self, Given};
 use super::datatypes::Lent;
 use super::report::{on_partners, on_process};
 use super::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, started};
 use super::types::MPI_Status;
+use super::types::constants::MPI_SUCCESS;
 use crate::device::memory::Span;
 use crate::device::request::Mode;
 use crate::mpi::call;
@@ -39,6 +41,7 @@ fn from_proc_null(status: Option<&mut MPI_Status>) -> Result<(), Error> {
 ///
 /// # Safety
 /// As for [`send_args`] until it returns (section 3.2.2).
+#[inline(never)]
 unsafe fn send(
     function: &'static str,
     mode: Mode,
@@ -64,8 +67,19 @@ pub unsafe extern "C" fn MPI_Send(
     tag: c_int,
     comm: c_int,
 ) -> c_int {
-    // SAFETY: the standard's promise, as the callee wants it.
+    let given = Given {
+        buffer: buf,
+        count,
+        datatype,
+        peer: dest,
+        tag,
+        comm,
+    };
+    // SAFETY: the standard's promise, as the callees want it.
     unsafe {
+        if let Some(code) = at_once::send("MPI_Send", given) {
+            return code;
+        }
         send(
             "MPI_Send",
             Mode::Standard,
@@ -120,6 +134,7 @@ pub unsafe extern "C" fn MPI_Rsend(
 ///
 /// # Safety
 /// As for [`send_args`] until the request has completed (section 3.7.2), and `request` as for [`args::out`].
+#[inline(never)]
 unsafe fn start_send(
     function: &'static str,
     mode: Mode,
@@ -157,8 +172,22 @@ pub unsafe extern "C" fn MPI_Isend(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard's promise, as the callee wants it.
+    let given = Given {
+        buffer: buf,
+        count,
+        datatype,
+        peer: dest,
+        tag,
+        comm,
+    };
+    // SAFETY: the standard's promise, as the callees want it.
     unsafe {
+        if let Some(place) = request.as_mut()
+            && let Some(handle) = at_once::start_send(given)
+        {
+            *place = handle;
+            return MPI_SUCCESS;
+        }
         start_send(
             "MPI_Isend",
             Mode::Standard,
@@ -224,8 +253,36 @@ pub unsafe extern "C" fn MPI_Recv(
     comm: c_int,
     status: *mut MPI_Status,
 ) -> c_int {
+    let given = Given {
+        buffer: buf,
+        count,
+        datatype,
+        peer: source,
+        tag,
+        comm,
+    };
+    // SAFETY: the standard's promise about `buf` (section 3.2.4) and `status`, as the callees want it.
+    unsafe {
+        match at_once::receive("MPI_Recv", given, status) {
+            Some(code) => code,
+            None => receive(buf, (count, datatype), (source, tag, comm), status),
+        }
+    }
+}
+
+/// A blocking receive, whatever it is of.
+///
+/// # Safety
+/// As for [`recv_args`] until it returns, and `status` as for [`args::status`].
+#[inline(never)]
+unsafe fn receive(
+    buf: *mut c_void,
+    (count, datatype): (c_int, c_int),
+    (source, tag, comm): (c_int, c_int, c_int),
+    status: *mut MPI_Status,
+) -> c_int {
     on_partners("MPI_Recv", comm, |comm| {
-        // SAFETY: the standard's promise about `buf` (section 3.2.4) and `status`.
+        // SAFETY: the caller's promise.
         let (receive, status) = unsafe {
             (
                 recv_args(&comm, buf, count, datatype, source, tag)?,
@@ -252,9 +309,39 @@ pub unsafe extern "C" fn MPI_Irecv(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let named = comm;
-    on_partners("MPI_Irecv", comm, |comm| {
-        // SAFETY: the standard's promise about `buf` (section 3.7.2) and `request`.
+    let given = Given {
+        buffer: buf,
+        count,
+        datatype,
+        peer: source,
+        tag,
+        comm,
+    };
+    // SAFETY: the standard's promise about `buf` (section 3.7.2) and `request`, as the callees want it.
+    unsafe {
+        if let Some(place) = request.as_mut()
+            && let Some(handle) = at_once::start_receive(given)
+        {
+            *place = handle;
+            return MPI_SUCCESS;
+        }
+        start_receive(buf, (count, datatype), (source, tag, comm), request)
+    }
+}
+
+/// A nonblocking receive, whatever it is of.
+///
+/// # Safety
+/// As for [`recv_args`] until the request has completed, and `request` as for [`args::out`].
+#[inline(never)]
+unsafe fn start_receive(
+    buf: *mut c_void,
+    (count, datatype): (c_int, c_int),
+    (source, tag, handle): (c_int, c_int, c_int),
+    request: *mut c_int,
+) -> c_int {
+    on_partners("MPI_Irecv", handle, |comm| {
+        // SAFETY: the caller's promise.
         let (receive, request) = unsafe {
             (
                 recv_args(&comm, buf, count, datatype, source, tag)?,
@@ -267,7 +354,7 @@ pub unsafe extern "C" fn MPI_Irecv(
                 let span = receive.data.span();
                 let id = comm.start_recv("MPI_Irecv", span, source, receive.tag)?;
                 receive.data.keep();
-                started(named, id)
+                started(handle, id)
             }
         };
         Ok(())

@@ -24,7 +24,7 @@ use crate::device::protocol::{Rules, Sound};
 use crate::device::recv::deferred::DeferredAck;
 use crate::device::recv::eager::Eager;
 use crate::device::recv::probe::Probes;
-use crate::device::request::{Concluded, KEPT_SLOTS, Outcome, RequestPool};
+use crate::device::request::{Concluded, KEPT_SLOTS, Outcome, RequestPool, Whole};
 use crate::device::rma::OneSided;
 use crate::device::rma::epochs::Watch;
 use crate::device::send::bcopy::Bcopies;
@@ -398,6 +398,13 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     #[inline]
     pub fn conclude(&mut self, id: RequestId) -> Option<Option<Concluded>> {
         self.requests.conclude_named(id)
+    }
+
+    /// As [`Adi::conclude`], if the request has finished with a whole message of this context into or out of a plain buffer.
+    /// `None`: it has not; nothing has changed.
+    #[inline]
+    pub fn conclude_whole(&mut self, id: RequestId, context: Context) -> Option<Whole> {
+        self.requests.conclude_whole(id, context)
     }
 
     /// As [`Adi::test`], but leaves the request as it is.

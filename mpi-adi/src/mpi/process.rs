@@ -4,10 +4,14 @@
 use spin::Mutex;
 
 use crate::Adi;
-use crate::device::envelope::Context;
+use crate::device::at_once::{Received, Sent};
+use crate::device::envelope::{Context, Pattern};
 use crate::device::kernel::Kernel;
 use crate::device::matching::{Engine, Matching};
+use crate::device::memory::Span;
 use crate::device::protocol::Sound;
+use crate::device::request::{RequestId, Whole};
+use crate::device::send::SendTo;
 use crate::mpi::context::{ContextMask, Contexts};
 
 /// What a call does with its process's device and the carrier.
@@ -22,6 +26,32 @@ pub trait Env<E = Engine> {
 
     /// What MPI keeps for this process; the carrier has one beside the device.
     fn process(&self) -> &Process;
+
+    /// [`Adi::send_at_once`], and what is to leave then leaves as far as the network takes it. Does not block. As the next
+    /// two, for what most calls ask for: a carrier may do it by a shorter way than [`Env::with`]. One that has none says
+    /// [`Sent::Not`].
+    fn send_at_once(&self, to: &SendTo, span: Span) -> Sent {
+        let _ = (to, span);
+        Sent::Not
+    }
+
+    /// [`Adi::receive_at_once`], and what is to leave then leaves. Does not block.
+    fn receive_at_once(&self, pattern: &Pattern, span: Span) -> Received {
+        let _ = (pattern, span);
+        Received::Not
+    }
+
+    /// [`Adi::irecv`], and what is to leave then leaves. Does not block. `None`: there is no memory for it, or no such way.
+    fn start_receive_at_once(&self, pattern: &Pattern, span: Span) -> Option<RequestId> {
+        let _ = (pattern, span);
+        None
+    }
+
+    /// [`Adi::conclude_whole`]. Does not block. `None`: nothing has changed.
+    fn conclude_at_once(&self, id: RequestId, context: Context) -> Option<Whole> {
+        let _ = (id, context);
+        None
+    }
 }
 
 /// What MPI keeps for a process above the device, for all bindings. It does not grow.

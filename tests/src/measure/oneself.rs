@@ -2,13 +2,16 @@
 //! receive to its completion.
 #![forbid(unsafe_code)]
 
-use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
+use mpi_adi::at_once::{Received, Sent};
 use mpi_adi::c::{self, measure};
-use mpi_adi::envelope::Rank;
+use mpi_adi::envelope::{Context, Pattern, Rank};
 use mpi_adi::kernel::{AbortReason, CallNote, Kernel};
-use mpi_adi::memory::{RawMemory, UserMemory};
+use mpi_adi::memory::{RawMemory, Span, UserMemory};
+use mpi_adi::request::{RequestId, Whole};
+use mpi_adi::send::SendTo;
 use mpi_adi::{Adi, Config, Env, Memory, Process, Work};
 use msg_layer::{Class, Port};
 use net_torus::{Coord, Shape};
@@ -24,12 +27,11 @@ pub struct Asked {
     pub packets: u64,
 }
 
-/// The one process of a job, whose device only the thread has that calls.
+/// The one process of a job.
 struct Alone(Process);
 
-thread_local! {
-    static ADI: RefCell<Option<Adi>> = const { RefCell::new(None) };
-}
+/// As a process of Linux has its node.
+static ADI: Mutex<Option<Adi>> = Mutex::new(None);
 
 static POLLS: AtomicU64 = AtomicU64::new(0);
 static PACKETS: AtomicU64 = AtomicU64::new(0);
@@ -88,16 +90,35 @@ impl Kernel for Carrier {
     }
 }
 
+/// Runs `work` with the one device.
+fn with_device<R>(work: impl FnOnce(&mut Adi) -> R) -> R {
+    let mut adi = ADI.lock().unwrap_or_else(PoisonError::into_inner);
+    work(adi.as_mut().expect("`run` has set it up"))
+}
+
 impl Env for Alone {
     fn with<'f>(&self, f: &'f mut Work<'f>) {
-        ADI.with_borrow_mut(|adi| {
-            let adi = adi.as_mut().expect("the thread that has called `run`");
-            f(adi, &mut Carrier { memory: RawMemory });
-        });
+        with_device(|adi| f(adi, &mut Carrier { memory: RawMemory }));
     }
 
     fn process(&self) -> &Process {
         &self.0
+    }
+
+    fn send_at_once(&self, to: &SendTo, span: Span) -> Sent {
+        with_device(|adi| adi.send_at_once(&mut RawMemory, to, span))
+    }
+
+    fn receive_at_once(&self, pattern: &Pattern, span: Span) -> Received {
+        with_device(|adi| adi.receive_at_once(&mut RawMemory, pattern, span))
+    }
+
+    fn start_receive_at_once(&self, pattern: &Pattern, span: Span) -> Option<RequestId> {
+        with_device(|adi| adi.irecv(&mut RawMemory, *pattern, span).ok())
+    }
+
+    fn conclude_at_once(&self, id: RequestId, context: Context) -> Option<Whole> {
+        with_device(|adi| adi.conclude_whole(id, context))
     }
 }
 
@@ -110,7 +131,7 @@ pub fn run(messages: u32) -> Option<Asked> {
         request_slots: usize::MAX,
     };
     let memory = Memory::allocate(MPI_MEMORY, 1).ok()?;
-    ADI.replace(Some(Adi::new(config, memory)?));
+    *ADI.lock().ok()? = Some(Adi::new(config, memory)?);
     c::install(Box::leak(Box::new(Alone(Process::new()))));
     let all_came = measure::start() && measure::send_to_oneself(messages);
     all_came.then(|| Asked {

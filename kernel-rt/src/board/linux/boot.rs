@@ -7,8 +7,13 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::{Mutex, PoisonError};
 use std::{env, ptr, thread};
 
+use mpi_adi::at_once::{Received, Sent};
+use mpi_adi::envelope::{Context, Pattern};
 use mpi_adi::kernel::Kernel;
 use mpi_adi::matching::{Engine, Matching};
+use mpi_adi::memory::Span;
+use mpi_adi::request::{RequestId, Whole};
+use mpi_adi::send::SendTo;
 use mpi_adi::{Adi, Env};
 use net_torus::coord::Direction;
 use net_torus::router::Router;
@@ -35,21 +40,44 @@ struct LinuxEnv;
 
 impl Env for LinuxEnv {
     fn with(&self, f: &mut dyn FnMut(&mut Adi, &mut dyn Kernel)) {
-        with_node(|node, word| {
-            if heap::is_free_wanted() {
-                node.heap_freed();
-            }
-            node.with(f);
-            // While the program computes no neighbour need wake us, unless the stand-in has it so.
-            word.disarm();
-            stand_in::call_ended(node.is_interruptible() && node.is_under_way());
-        });
+        in_call(|node| node.with(f));
     }
 
     fn process(&self) -> &mpi_adi::Process {
         static PROCESS: mpi_adi::Process = mpi_adi::Process::new();
         &PROCESS
     }
+
+    fn send_at_once(&self, to: &SendTo, span: Span) -> Sent {
+        in_call(|node| node.send_at_once(to, span))
+    }
+
+    fn receive_at_once(&self, pattern: &Pattern, span: Span) -> Received {
+        in_call(|node| node.receive_at_once(pattern, span))
+    }
+
+    fn start_receive_at_once(&self, pattern: &Pattern, span: Span) -> Option<RequestId> {
+        in_call(|node| node.start_receive_at_once(pattern, span))
+    }
+
+    fn conclude_at_once(&self, id: RequestId, context: Context) -> Option<Whole> {
+        in_call(|node| node.conclude_at_once(id, context))
+    }
+}
+
+/// What a call does with the node.
+#[inline]
+fn in_call<R>(work: impl FnOnce(&mut LinuxNode) -> R) -> R {
+    with_node(|node, word| {
+        if heap::is_free_wanted() {
+            node.heap_freed();
+        }
+        let result = work(node);
+        // While the program computes no neighbour need wake us, unless the stand-in has it so.
+        word.disarm();
+        stand_in::call_ended(node.is_interruptible() && node.is_under_way());
+        result
+    })
 }
 
 /// Runs `f` with the node, if no call has it.

@@ -151,6 +151,24 @@ pub fn plain(handle: c_int) -> Option<Basic> {
     BY_HANDLE[..PLAIN].get(place(handle)?).copied()
 }
 
+/// The bytes of an element of [`plain`] datatypes, by handle.
+const PLAIN_BYTES: [u8; PLAIN] = {
+    let mut bytes = [0; PLAIN];
+    let mut at = 0;
+    while at < PLAIN {
+        bytes[at] = BY_HANDLE[at].extent() as u8;
+        at += 1;
+    }
+    bytes
+};
+
+/// The bytes of an element of the [`plain`] datatype that `handle` names, if it names one.
+#[inline(always)]
+pub fn plain_bytes(handle: c_int) -> Option<usize> {
+    let at = handle.wrapping_sub(PREDEFINED + 1) as u32 as usize;
+    PLAIN_BYTES.get(at).map(|bytes| usize::from(*bytes))
+}
+
 fn predefined(handle: c_int) -> Option<Basic> {
     BY_HANDLE.get(place(handle)?).copied()
 }

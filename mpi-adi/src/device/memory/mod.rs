@@ -324,6 +324,11 @@ const WORDS_HERE: usize = 16;
 #[inline]
 unsafe fn copy_run(from: *const u8, to: *mut u8, bytes: usize) {
     const WORD: usize = size_of::<u32>();
+    const TWO: usize = size_of::<u64>();
+    if bytes == TWO && (from.addr() | to.addr()).is_multiple_of(TWO) {
+        // SAFETY: the caller's promise; aligned.
+        return unsafe { to.cast::<u64>().write(from.cast::<u64>().read()) };
+    }
     if bytes > WORDS_HERE || !(from.addr() | to.addr() | bytes).is_multiple_of(WORD) {
         return if from.addr().abs_diff(to.addr()) >= bytes {
             // SAFETY: the caller's promise; they do not overlap.
@@ -378,6 +383,7 @@ impl UserMemory for RawMemory {
         unsafe { copy_run(bytes.as_ptr(), to, bytes.len()) }
     }
 
+    #[inline]
     fn copy(&mut self, from: Span, to: Span, len: usize) {
         if from.is_typed() || to.is_typed() {
             return copy_in_chunks(self, from, to, len);

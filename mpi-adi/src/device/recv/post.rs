@@ -44,6 +44,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.matching.has_reserved(self.requests.slots())
     }
 
+    #[inline]
     pub(in crate::device) fn start_recv<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
@@ -51,30 +52,62 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         span: Span,
         keep: u32,
     ) -> Result<RequestId, NoMemory> {
-        let none = NoMemory::Requests {
-            live: self.requests.named(),
-        };
-        self.requests.grow(1 + keep).map_err(|_| none)?;
-        self.matching
-            .reserve(self.requests.slots())
-            .map_err(|_| none)?;
+        self.reserve_for_recv(keep)?;
+        let found = self.matching.probe(&mut self.region, &pattern);
+        self.start_recv_of(memory, &pattern, span, found)
+    }
+
+    /// Makes sure that one receive can be started, out of the heap; so many slots besides are kept for others.
+    #[inline]
+    pub(in crate::device) fn reserve_for_recv(&mut self, keep: u32) -> Result<(), NoMemory> {
+        let grown = self.requests.grow(1 + keep);
+        let is_there = grown.is_ok() && self.matching.reserve(self.requests.slots()).is_ok();
+        match is_there {
+            true => Ok(()),
+            false => Err(self.no_memory()),
+        }
+    }
+
+    /// Starts a receive, for which there is room and which has found this record.
+    #[inline]
+    pub(in crate::device) fn start_recv_of<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        pattern: &Pattern,
+        span: Span,
+        found: Option<BlockIndex>,
+    ) -> Result<RequestId, NoMemory> {
         let posted = Posted {
-            pattern,
+            pattern: *pattern,
             serial: self.posts,
             to_name: false,
         };
         let state = ReceiveState::Posted(posted);
         let receive = Request::Receive(Receive { span, state });
-        let id = self.requests.insert(receive).map_err(|_| none)?;
+        let Ok(id) = self.requests.insert(receive) else {
+            return Err(self.no_memory());
+        };
         self.posts += 1;
-        match self.matching.take(&mut self.region, &pattern) {
-            Some(record) => self.match_record(memory, id, record),
+        match found {
+            Some(record) => self.take_record(memory, id, record),
             None => {
-                self.probes.posted(&pattern);
-                self.post(id.slot(), &pattern);
+                self.probes.posted(pattern);
+                self.post(id.slot(), pattern);
             }
         }
         Ok(id)
+    }
+
+    /// A receive takes the unexpected message whose record begins at `at`.
+    #[inline(never)]
+    fn take_record<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        id: RequestId,
+        at: BlockIndex,
+    ) {
+        self.matching.unrecord(&mut self.region, at);
+        self.match_record(memory, id, at);
     }
 
     /// Posts a receive, and asks sources that wait for a message for it.
@@ -100,7 +133,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     #[inline]
     pub(in crate::device) fn unpost(&mut self, slot: Slot) {
         self.matching.unpost(&mut self.requests, slot);
-        if self.requests.set_to_name(slot, false) {
+        let all_are_named = self.exact_to_name.is_empty() && self.wildcards.is_empty();
+        if !all_are_named && self.requests.set_to_name(slot, false) {
             let list = if self.requests.posted(slot).pattern.source().is_some() {
                 &mut self.exact_to_name
             } else {

@@ -175,9 +175,10 @@ impl Probes {
     /// A message was matched or recorded: every probe that asks for it is disarmed. It may be the one
     /// noted; and where it is not, it may be the one that a restart was answered with, so that others that
     /// the probe asks for have still to be asked for, when the probe is repeated.
+    #[inline]
     pub fn taken(&mut self, envelope: &Envelope) {
         if !self.armed.is_empty() {
-            self.armed.retain(|armed| !armed.pattern.matches(envelope));
+            self.disarm(|armed| armed.pattern.matches(envelope));
         }
     }
 
@@ -192,15 +193,20 @@ impl Probes {
     }
 
     /// A receive was posted: no probe notes a message that it may match.
+    #[inline]
     pub fn posted(&mut self, pattern: &Pattern) {
         // Disarmed altogether, because other messages may have been refused while this one was noted.
         if !self.armed.is_empty() {
-            self.armed.retain(|armed| {
-                armed
-                    .noted
-                    .is_none_or(|noted| !pattern.matches(&noted.envelope))
+            self.disarm(|armed| {
+                let noted = armed.noted.as_ref();
+                noted.is_some_and(|noted| pattern.matches(&noted.envelope))
             });
         }
+    }
+
+    #[inline(never)]
+    fn disarm(&mut self, is_over: impl Fn(&Armed) -> bool) {
+        self.armed.retain(|armed| !is_over(armed));
     }
 }
 

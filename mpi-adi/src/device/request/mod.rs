@@ -16,7 +16,7 @@ mod slot;
 pub use crate::device::names::{MAX_SLOTS, RequestId};
 pub(crate) use chunks::Chunks;
 pub(crate) use keyed::{Buckets, Found, KINDS, KeyHash, NEIGHBOURS, kind, pattern_of};
-pub use outcome::{Concluded, Outcome};
+pub use outcome::{Concluded, Outcome, Whole};
 pub use pool::{CHUNK_SLOTS, Full, KEPT_SLOTS, Request, RequestPool};
 pub(crate) use pool::{KEYED, OFFERS, QUEUE, TO_NAME};
 pub use receive::{Coming, Matched, Posted, Receive, ReceiveState};

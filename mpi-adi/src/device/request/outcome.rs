@@ -19,6 +19,17 @@ pub struct Outcome {
     pub cancelled: bool,
 }
 
+/// A whole message of a request that has finished, with nothing else to tell: what fits two registers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Whole {
+    /// Receive: who sent it. Send: who gets it.
+    pub peer: Rank,
+    /// Its tag.
+    pub tag: Tag,
+    /// Its bytes.
+    pub bytes: u32,
+}
+
 /// A request that has finished and is gone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Concluded {

@@ -6,7 +6,7 @@ use core::hash::{Hash, Hasher};
 
 use super::chunks::Chunks;
 use super::keyed::Table;
-use super::outcome::{Concluded, Outcome};
+use super::outcome::{Concluded, Outcome, Whole};
 use super::receive::{Matched, Posted, Receive, ReceiveState};
 use super::send::{Copies, Data, PendingSend, Send, SendState};
 use super::slot::SlotEntry;
@@ -373,6 +373,18 @@ impl RequestPool {
         Some(Some(concluded))
     }
 
+    /// As [`RequestPool::conclude_named`], of a request that has finished with a [whole](SlotEntry::whole) message of this
+    /// context. `None`: nothing has changed.
+    #[inline]
+    pub(crate) fn conclude_whole(&mut self, id: RequestId, context: Context) -> Option<Whole> {
+        let (slot, next, bits) = (id.slot(), self.free, self.name_bits);
+        let entry = self.entry_mut(slot).filter(|entry| entry.is(id))?;
+        let whole = entry.whole(context)?;
+        entry.free(next, bits);
+        self.freed(slot);
+        Some(whole)
+    }
+
     /// As [`RequestPool::outcome`], with the request's context.
     ///
     /// # Panics
@@ -522,6 +534,13 @@ impl RequestPool {
     pub(crate) fn span(&self, slot: Slot) -> Span {
         let span = self.entry(slot).and_then(SlotEntry::span);
         span.expect(NO_RECEIVE)
+    }
+
+    /// As [`RequestPool::span`]; `None`: the receive [holds](RequestPool::holds) what it matches.
+    #[inline]
+    pub(crate) fn open_span(&self, slot: Slot) -> Option<Span> {
+        let entry = self.entry(slot).filter(|entry| !entry.holds())?;
+        entry.span()
     }
 
     /// Where the receive in `slot` stands from now on.

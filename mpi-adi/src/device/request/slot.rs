@@ -19,7 +19,7 @@
 
 use msg_layer::{Landing, Transfer};
 
-use super::outcome::Outcome;
+use super::outcome::{Outcome, Whole};
 use super::pool::Request;
 use super::receive::{Coming, Matched, Posted, Receive, ReceiveState};
 use super::send::{Asked, Data, Mode, PendingSend, Send, SendState, Withdrawal};
@@ -527,6 +527,20 @@ impl SlotEntry {
             }),
             _ => None,
         }
+    }
+
+    /// The message of the request that is here, if it has finished in this context, has all of it and was not taken back,
+    /// and its buffer is plain.
+    #[inline]
+    pub(super) fn whole(&self, context: Context) -> Option<Whole> {
+        let bytes = match self.state {
+            State::Received { length } if length <= self.data.len() => length,
+            State::Sent { cancelled: false } => self.data.len(),
+            _ => return None,
+        };
+        let is_plain = self.context == context && !self.data.span().is_typed();
+        let (peer, tag) = (self.peer.filter(|_| is_plain)?, self.tag);
+        Some(Whole { peer, tag, bytes })
     }
 
     /// The request that is here has finished.

@@ -12,7 +12,7 @@ pub mod bcopy;
 mod cancel;
 mod destinations;
 mod leave;
-mod oneself;
+pub(super) mod oneself;
 pub mod pending;
 mod start;
 pub(super) mod stream;

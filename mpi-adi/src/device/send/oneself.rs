@@ -62,7 +62,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     /// Starts a send to this process itself, for which the short way is open, out of the heap. So many slots besides are
     /// kept for others. A call that `blocks` takes no slot when it is complete at once.
-    #[inline(never)]
+    #[inline]
     pub(in crate::device) fn send_here<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
@@ -78,14 +78,32 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         };
         let posted = self.matching.arrive(&mut self.requests, &envelope);
         let matched = Matched { envelope, length };
-        let holds = posted.is_some_and(|receive| self.requests.holds(receive));
-        if let Some(receive) = posted.filter(|_| blocks && !holds && length as usize <= COPY_BYTES)
+        if blocks
+            && length as usize <= COPY_BYTES
+            && let Some(receive) = posted
+            && let Some(target) = self.requests.open_span(receive)
         {
             self.take_posted(receive, &envelope);
-            self.copy_here(memory, span, receive, matched);
+            memory.copy(span, target, matched.wanted(target) as usize);
+            self.received(receive, matched);
             self.stats.messages_sent += 1;
             return Ok(Here::Complete);
         }
+        self.start_here(memory, to, (span, matched), keep, posted)
+    }
+
+    /// As [`Adi::send_here`], with a request, for a message that this receive matches.
+    #[inline(never)]
+    fn start_here<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        to: &SendTo,
+        (span, matched): (Span, Matched),
+        keep: u32,
+        posted: Option<Slot>,
+    ) -> Result<Here, Full> {
+        let Matched { envelope, length } = matched;
+        let holds = posted.is_some_and(|receive| self.requests.holds(receive));
         self.requests.grow(1 + keep)?;
         let send = |state| Request::Send(to.send(span, length, state));
         let done = SendState::Done { cancelled: false };

@@ -206,14 +206,20 @@ impl Pending {
     }
 
     /// The destination has a queue.
+    #[inline]
     pub(crate) fn has(&mut self, requests: &RequestPool, dest: Rank) -> bool {
-        self.destinations() > 0
-            && self
-                .find(requests, dest)
-                .is_some_and(|at| Some(at) != self.idle)
+        self.destinations() > 0 && self.has_queue(requests, dest)
+    }
+
+    // Apart from what most calls ask, whether there is any.
+    #[inline(never)]
+    fn has_queue(&mut self, requests: &RequestPool, dest: Rank) -> bool {
+        self.find(requests, dest)
+            .is_some_and(|at| Some(at) != self.idle)
     }
 
     /// Destinations with pending messages, or whose restart has still to be carried out.
+    #[inline]
     pub fn destinations(&self) -> usize {
         self.destinations.len() - usize::from(self.idle.is_some())
     }

@@ -85,17 +85,31 @@ impl<R: Rules, E: Matching> Adi<R, E> {
                 Err(Full) => return Err(self.no_memory()),
             }
         }
-        // A copy is under way when the call is over: it takes nothing of what is kept for such calls.
-        if self.can_be_bcopy(&to, span) && self.reserve_for_bcopy(KEPT_SLOTS).is_ok() {
-            let SendTo {
-                dest, tag, context, ..
-            } = to;
-            let copy = self.bcopies.start_copied(dest, tag, context, span.len());
-            memory.read(span, 0, copy);
-            self.stats.messages_sent += 1;
+        if self.copy_for_call(memory, &to, span) {
             return Ok(None);
         }
         self.start_send(to, (span, length), 0).map(Some)
+    }
+
+    /// Copies a message of a call that blocks, which is over then. False: it does not go as a bcopy, and nothing has changed.
+    #[inline]
+    pub(in crate::device) fn copy_for_call<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        to: &SendTo,
+        span: Span,
+    ) -> bool {
+        // A copy is under way when the call is over: it takes nothing of what is kept for such calls.
+        if !self.can_be_bcopy(to, span) || self.reserve_for_bcopy(KEPT_SLOTS).is_err() {
+            return false;
+        }
+        let SendTo {
+            dest, tag, context, ..
+        } = *to;
+        let copy = self.bcopies.start_copied(dest, tag, context, span.len());
+        memory.read(span, 0, copy);
+        self.stats.messages_sent += 1;
+        true
     }
 
     /// The arguments are what the bindings have checked; the message's length.
@@ -191,7 +205,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.recv_within_call(memory, pattern, span)
     }
 
-    fn no_memory(&self) -> NoMemory {
+    #[cold]
+    pub(in crate::device) fn no_memory(&self) -> NoMemory {
         NoMemory::Requests {
             live: self.requests.named(),
         }
@@ -205,11 +220,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         (span, length): (Span, u32),
         keep: u32,
     ) -> Result<RequestId, NoMemory> {
-        let none = self.no_memory();
         let send = to.send(span, length, SendState::Bcopy);
         if self.can_be_bcopy(&to, span) && self.reserve_for_bcopy(1 + keep).is_ok() {
-            let send = Request::Send(send);
-            let id = self.requests.insert(send).map_err(|_| none)?;
+            let Ok(id) = self.requests.insert(Request::Send(send)) else {
+                return Err(self.no_memory());
+            };
             self.bcopies
                 .start(to.dest, to.tag, to.context, id.slot(), span);
             self.stats.messages_sent += 1;
@@ -221,13 +236,14 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// A send joins the pending send queue of its destination.
     #[inline]
     fn enqueue(&mut self, dest: Rank, send: Send, keep: u32) -> Result<RequestId, NoMemory> {
-        let none = self.no_memory();
         self.enter_bcopies(dest);
         let rules = self.rules();
-        let id = self
+        let pushed = self
             .pending
-            .push(&mut self.requests, dest, send, keep, rules)
-            .map_err(|_| none)?;
+            .push(&mut self.requests, dest, send, keep, rules);
+        let Ok(id) = pushed else {
+            return Err(self.no_memory());
+        };
         self.stats.messages_sent += 1;
         Ok(id)
     }

@@ -113,7 +113,7 @@ impl PostedQueue {
     }
 
     /// The first receive that matches `envelope`, of the list from the second on; `hops` have been looked at.
-    #[inline]
+    #[inline(never)]
     fn find_near(
         &mut self,
         requests: &mut RequestPool,
@@ -158,7 +158,8 @@ impl PostedQueue {
     }
 
     /// The first receive in the table that matches `envelope`.
-    #[inline]
+    // Apart from the list, in which most are found.
+    #[inline(never)]
     fn find_indexed(
         &self,
         requests: &RequestPool,

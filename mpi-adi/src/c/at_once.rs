@@ -1,0 +1,245 @@
+//! Messages of predefined datatypes within MPI_COMM_WORLD, for which the carrier may have a shorter way
+//! ([`crate::device::at_once`]).
+//!
+//! Here is looked no further than whether a call is of that kind. One that is not, or that has a wrong argument, goes the
+//! whole way, where that is found and told.
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::Ordering;
+
+use super::args;
+use super::binding::BINDING;
+use super::datatypes::plain_bytes;
+use super::report::end;
+use super::requests::{SEND_COMPLETE, handle_of, note_of};
+use super::types::MPI_Status;
+use super::types::constants::*;
+use crate::device::at_once::{Received, Sent};
+use crate::device::envelope::{Pattern, Rank};
+use crate::device::kernel::CallNote;
+use crate::device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span};
+use crate::device::request::{Mode, RequestId, Whole};
+use crate::device::send::SendTo;
+use crate::mpi::call::block_on;
+use crate::mpi::comm::wait;
+use crate::mpi::context::WORLD_CONTEXT;
+use crate::mpi::error::Error;
+use crate::mpi::process::Env;
+
+/// What a call has been given: a buffer of so many elements, the other process, the tag, the communicator.
+pub(super) struct Given {
+    pub buffer: *const c_void,
+    pub count: c_int,
+    pub datatype: c_int,
+    pub peer: c_int,
+    pub tag: c_int,
+    pub comm: c_int,
+}
+
+/// The device, between MPI_Init and MPI_Finalize, and the number of processes.
+#[inline(always)]
+fn open() -> Option<(&'static dyn Env, u32)> {
+    match BINDING.open_size.load(Ordering::Relaxed) {
+        0 => None,
+        size => Some((*BINDING.env.get()?, size)),
+    }
+}
+
+impl Given {
+    /// The buffer, of one byte at least.
+    ///
+    /// # Safety
+    /// As for [`args::buffer`].
+    #[inline(always)]
+    unsafe fn span(&self) -> Option<Span> {
+        let count = usize::try_from(self.count).ok()?;
+        let bytes = plain_bytes(self.datatype)?.checked_mul(count)?;
+        let is_one = (MODEL_KEYS..END_OF_ADDRESSES).contains(&self.buffer.addr())
+            && (1..=u32::MAX as usize).contains(&bytes)
+            && self.comm == MPI_COMM_WORLD;
+        // SAFETY: the caller's promise, and the address has been checked.
+        is_one.then(|| unsafe { Span::new(self.buffer.cast(), bytes) })
+    }
+
+    #[inline(always)]
+    fn to(&self, size: u32) -> Option<SendTo> {
+        let dest = self.peer as u32;
+        (dest < size && self.tag >= 0).then(|| SendTo {
+            dest: Rank::new(dest),
+            tag: self.tag,
+            context: WORLD_CONTEXT,
+            mode: Mode::Standard,
+        })
+    }
+
+    #[inline(always)]
+    fn pattern(&self, size: u32) -> Option<Pattern> {
+        let source = match self.peer {
+            MPI_ANY_SOURCE => None,
+            rank if (rank as u32) < size => Some(Rank::new(rank as u32)),
+            _ => return None,
+        };
+        let tag = match self.tag {
+            MPI_ANY_TAG => None,
+            tag if tag >= 0 => Some(tag),
+            _ => return None,
+        };
+        Some(Pattern::new(source, tag, WORLD_CONTEXT))
+    }
+
+    fn note(&self, function: &'static str) -> CallNote {
+        CallNote {
+            peer: Some(self.peer),
+            tag: Some(self.tag),
+            ..note_of(function)
+        }
+    }
+}
+
+/// The whole of a send that blocks; `None`: it is to go the whole way.
+///
+/// # Safety
+/// As for [`args::send_args`].
+#[inline(always)]
+pub(super) unsafe fn send(function: &'static str, given: Given) -> Option<c_int> {
+    let (env, size) = open()?;
+    // SAFETY: the caller's promise.
+    let (span, to) = (unsafe { given.span() }?, given.to(size)?);
+    match env.send_at_once(&to, span) {
+        Sent::Complete => Some(MPI_SUCCESS),
+        Sent::Not => None,
+        sent => Some(sent_later(function, env, sent, &given)),
+    }
+}
+
+#[inline(never)]
+fn sent_later(function: &'static str, env: &dyn Env, sent: Sent, given: &Given) -> c_int {
+    let note = given.note(function);
+    match sent {
+        Sent::Started(id) => {
+            wait(env, note, id);
+        }
+        _ => block_on(env, note, |adi, _| adi.have_copies_left().then_some(())),
+    }
+    MPI_SUCCESS
+}
+
+/// The handle of a send that does not block; `None`: it is to go the whole way.
+///
+/// # Safety
+/// As for [`args::send_args`], until the request has completed.
+#[inline(always)]
+pub(super) unsafe fn start_send(given: Given) -> Option<c_int> {
+    let (env, size) = open()?;
+    // SAFETY: the caller's promise.
+    let (span, to) = (unsafe { given.span() }?, given.to(size)?);
+    match env.send_at_once(&to, span) {
+        Sent::Complete | Sent::Copied => Some(SEND_COMPLETE),
+        Sent::Started(id) => Some(handle_of(id)),
+        Sent::Not => None,
+    }
+}
+
+/// The whole of a receive that blocks; `None`: it is to go the whole way.
+///
+/// # Safety
+/// As for [`args::recv_args`]; `status` as for [`args::status`].
+#[inline(always)]
+pub(super) unsafe fn receive(
+    function: &'static str,
+    given: Given,
+    status: *mut MPI_Status,
+) -> Option<c_int> {
+    if status.is_null() {
+        return None;
+    }
+    let (env, size) = open()?;
+    // SAFETY: the caller's promise.
+    let (span, pattern) = (unsafe { given.span() }?, given.pattern(size)?);
+    match env.receive_at_once(&pattern, span) {
+        Received::Complete(whole) => {
+            // SAFETY: the caller's promise.
+            unsafe { tell(&whole, status) };
+            Some(MPI_SUCCESS)
+        }
+        Received::Not => None,
+        // SAFETY: the caller's promise.
+        received => Some(unsafe { receive_later(function, env, received, &given, status) }),
+    }
+}
+
+/// # Safety
+/// As for [`receive`].
+#[inline(never)]
+unsafe fn receive_later(
+    function: &'static str,
+    env: &dyn Env,
+    received: Received,
+    given: &Given,
+    status: *mut MPI_Status,
+) -> c_int {
+    let (whole, truncated) = match received {
+        Received::Started(id) => {
+            let outcome = wait(env, given.note(function), id);
+            let whole = Whole {
+                peer: outcome.source,
+                tag: outcome.tag,
+                bytes: outcome.bytes as u32,
+            };
+            (whole, outcome.truncated)
+        }
+        Received::Truncated(whole) => (whole, true),
+        Received::Complete(whole) => (whole, false),
+        Received::Not => return MPI_SUCCESS,
+    };
+    // SAFETY: the caller's promise.
+    unsafe { tell(&whole, status) };
+    if !truncated {
+        return MPI_SUCCESS;
+    }
+    let error = Error::Truncated {
+        source: whole.peer.index(),
+        tag: whole.tag,
+        room: whole.bytes as usize,
+    };
+    end(function, MPI_COMM_WORLD, Err(error))
+}
+
+/// Tells the program of a message within MPI_COMM_WORLD.
+///
+/// # Safety
+/// `status` as for [`args::status`].
+#[inline(always)]
+pub(super) unsafe fn tell(whole: &Whole, status: *mut MPI_Status) {
+    // SAFETY: the caller's promise.
+    if let Ok(Some(status)) = unsafe { args::status(status) } {
+        status.set(MPI_Status {
+            MPI_SOURCE: whole.peer.index() as c_int,
+            MPI_TAG: whole.tag,
+            midplane_bytes: whole.bytes.into(),
+            ..MPI_Status::EMPTY
+        });
+    }
+}
+
+/// The handle of a receive that does not block; `None`: it is to go the whole way.
+///
+/// # Safety
+/// As for [`args::recv_args`], until the request has completed.
+#[inline(always)]
+pub(super) unsafe fn start_receive(given: Given) -> Option<c_int> {
+    let (env, size) = open()?;
+    // SAFETY: the caller's promise.
+    let (span, pattern) = (unsafe { given.span() }?, given.pattern(size)?);
+    env.start_receive_at_once(&pattern, span).map(handle_of)
+}
+
+/// Frees the request of this handle, if it is the device's and has finished with nothing more to it than a message.
+#[inline(always)]
+pub(super) fn conclude(handle: c_int) -> Option<Whole> {
+    if handle >= 0 {
+        return None;
+    }
+    let (env, _) = open()?;
+    env.conclude_at_once(RequestId(!handle as u32), WORLD_CONTEXT)
+}
