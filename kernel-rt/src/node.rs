@@ -15,8 +15,9 @@
 
 use mpi_adi::Adi;
 use mpi_adi::at_once::{Received, Sent};
+use mpi_adi::call;
 use mpi_adi::device::{GoOn, Meanwhile};
-use mpi_adi::envelope::{Context, Pattern};
+use mpi_adi::envelope::{Context, Pattern, Rank};
 use mpi_adi::kernel::{AbortReason, CallNote, Heap, Kernel};
 use mpi_adi::memory::{Span, UserMemory};
 use mpi_adi::request::{RequestId, Whole};
@@ -189,6 +190,8 @@ pub struct Node<L, P> {
 struct Carrier<L, P> {
     torus: Torus<'static, L>,
     platform: P,
+    /// Messages to this process wait for others, and the link that they go by will interrupt; nothing has moved since.
+    gathers_for: Option<Rank>,
     /// The last step moved nothing, and neither program nor interrupt has touched the device since.
     quiet: bool,
     watch: Watch,
@@ -243,6 +246,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         // Without interrupts what is held back waits for the program's next call.
         torus.set_gathers(P::INTERRUPTS);
         let carrier = Carrier {
+            gathers_for: None,
             quiet: false,
             watch: Watch::Open,
             beside: Meanwhile::Nothing,
@@ -275,45 +279,55 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// [`Node::interrupted`] does; but links that interrupt nothing are not asked to.
     pub fn with(&mut self, f: &mut dyn FnMut(&mut Adi, &mut dyn Kernel)) {
         f(&mut self.adi, &mut self.carrier);
-        self.carrier.settle(&mut self.adi, P::INTERRUPTS);
-        if !P::INTERRUPTS {
-            // Nothing watches while the program computes.
-            self.carrier.watch = Watch::Open;
-        } else if self.carrier.share < 100 {
+        self.carrier.end_call(&mut self.adi);
+        if P::INTERRUPTS && self.carrier.share < 100 {
             self.carrier.keep_for_the_program();
         }
     }
 
-    /// [`Env::send_at_once`](mpi_adi::Env::send_at_once).
+    /// [`Env::short_send`](mpi_adi::Env::short_send).
     #[inline]
-    pub fn send_at_once(&mut self, to: &SendTo, span: Span) -> Sent {
+    pub fn short_send(&mut self, to: &SendTo, span: Span) -> Sent {
         if self.is_limited() {
             return Sent::Not;
         }
         let memory: &mut dyn UserMemory = self.carrier.platform.memory();
         let sent = self.adi.send_at_once(memory, to, span);
-        self.go_on();
+        if self.carrier.gathers_for != Some(to.dest) || !self.adi.gathers_for(to.dest) {
+            self.go_on();
+        }
         match sent {
             Sent::Complete if !P::INTERRUPTS && !self.adi.have_copies_left() => Sent::Copied,
             sent => sent,
         }
     }
 
-    /// [`Env::receive_at_once`](mpi_adi::Env::receive_at_once).
+    /// [`Env::short_receive`](mpi_adi::Env::short_receive).
     #[inline]
-    pub fn receive_at_once(&mut self, pattern: &Pattern, span: Span) -> Received {
+    pub fn short_receive(
+        &mut self,
+        function: &'static str,
+        pattern: &Pattern,
+        span: Span,
+    ) -> Received {
         if self.is_limited() {
             return Received::Not;
         }
         let memory: &mut dyn UserMemory = self.carrier.platform.memory();
         let received = self.adi.receive_at_once(memory, pattern, span);
-        self.go_on();
-        received
+        let Received::Started(id) = received else {
+            self.go_on();
+            return received;
+        };
+        match self.finish(function, id, pattern.context()) {
+            Some(whole) => Received::Complete(whole),
+            None => received,
+        }
     }
 
-    /// [`Env::start_receive_at_once`](mpi_adi::Env::start_receive_at_once).
+    /// [`Env::short_start_receive`](mpi_adi::Env::short_start_receive).
     #[inline]
-    pub fn start_receive_at_once(&mut self, pattern: &Pattern, span: Span) -> Option<RequestId> {
+    pub fn short_start_receive(&mut self, pattern: &Pattern, span: Span) -> Option<RequestId> {
         if self.is_limited() {
             return None;
         }
@@ -323,10 +337,27 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         started
     }
 
-    /// [`Env::conclude_at_once`](mpi_adi::Env::conclude_at_once).
+    /// [`Env::short_wait`](mpi_adi::Env::short_wait).
     #[inline]
-    pub fn conclude_at_once(&mut self, id: RequestId, context: Context) -> Option<Whole> {
-        self.adi.conclude_whole(id, context)
+    pub fn short_wait(
+        &mut self,
+        function: &'static str,
+        id: RequestId,
+        context: Context,
+    ) -> Option<Whole> {
+        let whole = self.adi.conclude_whole(id, context);
+        if whole.is_some() || self.is_limited() {
+            return whole;
+        }
+        self.finish(function, id, context)
+    }
+
+    /// Waits for a request within a call.
+    #[inline(never)]
+    fn finish(&mut self, function: &'static str, id: RequestId, context: Context) -> Option<Whole> {
+        let whole = call::finish(&mut self.adi, &mut self.carrier, function, id, context);
+        self.carrier.end_call(&mut self.adi);
+        whole
     }
 
     /// Interrupts have a share of the processor, with which each call is to reckon.
@@ -433,6 +464,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     }
 
     fn step(&mut self, adi: &mut Adi) -> bool {
+        self.gathers_for = None;
         if self.watch != Watch::Held {
             self.watch = Watch::Held;
             self.torus.each_link(L::hold_interrupts);
@@ -479,10 +511,37 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         }
     }
 
-    /// The device has something to send.
+    /// The device has been given something to send, and nothing has moved otherwise.
     #[inline(never)]
     fn go_on(&mut self, adi: &mut Adi) {
         self.quiet = false;
+        if self.watch == Watch::Armed && !self.torus.holds() {
+            self.give(adi);
+        }
+        self.end_call(adi);
+        self.gathers_for = match P::INTERRUPTS && self.watch == Watch::Armed && self.torus.holds() {
+            true => adi.gathered_for(),
+            false => None,
+        };
+    }
+
+    /// The half of a step that sends: nothing that has come is looked at, since the links interrupt for it.
+    fn give(&mut self, adi: &mut Adi) {
+        adi.leave(self.torus.router_mut(), self.platform.memory());
+        let now = self.now_ns();
+        if self.torus.give_frames(now) && self.figures == Figures::Published {
+            self.figures = Figures::Old;
+        }
+        // They may have gone along.
+        self.deferred_ns = self.deferred_ns.filter(|_| adi.has_deferred());
+        if self.torus.holds() {
+            // The links do not know yet that they are to interrupt when they have room.
+            self.watch = Watch::Open;
+        }
+    }
+
+    /// The call is over, but for what it has left to do.
+    fn end_call(&mut self, adi: &mut Adi) {
         self.settle(adi, P::INTERRUPTS);
         if !P::INTERRUPTS {
             // Nothing watches while the program computes.
@@ -492,7 +551,18 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
 
     /// Goes on until there is nothing to do before a link says so, by an interrupt when it is `asked` to; if that takes
     /// long, the timer will continue.
+    #[inline]
     fn settle(&mut self, adi: &mut Adi, asked: bool) {
+        let is_over = (self.quiet || self.is_at_rest(adi)) && adi.meanwhile().is_none();
+        match is_over && (!asked || self.watch == Watch::Armed) {
+            true => self.settled(adi),
+            false => self.settle_by_steps(adi, asked),
+        }
+    }
+
+    /// As [`Carrier::settle`], where there is something to do, or somebody to be asked.
+    #[inline(never)]
+    fn settle_by_steps(&mut self, adi: &mut Adi, asked: bool) {
         // A link that had something when it was asked may have more: from then on the step that finds nothing is made.
         let mut asks_early = true;
         for _ in 0..STEPS_PER_INTERRUPT {
@@ -505,17 +575,22 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
                 continue;
             }
             if is_over && (!asked || self.is_watched()) {
-                if self.figures == Figures::Old {
-                    let now = self.now_ns();
-                    self.publish_if_due(adi, now);
-                    return self.set_timer(now);
-                }
-                return self.set_timer(0);
+                return self.settled(adi);
             }
             asks_early &= !is_over;
             self.step(adi);
         }
         self.platform.wake_in(PROGRAM_SLICE_NS);
+    }
+
+    /// There is nothing to do before a link says so, or the timer.
+    fn settled(&mut self, adi: &Adi) {
+        if self.figures == Figures::Old {
+            let now = self.now_ns();
+            self.publish_if_due(adi, now);
+            return self.set_timer(now);
+        }
+        self.set_timer(0);
     }
 
     /// What goes on beside calls does so, if it can: true.

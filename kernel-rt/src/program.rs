@@ -84,32 +84,34 @@ macro_rules! steps {
             }
 
             #[unsafe(no_mangle)]
-            fn midplane_send_at_once(to: &running::SendTo, span: running::Span) -> running::Sent {
-                running::send_at_once(to, span)
+            fn midplane_short_send(to: &running::SendTo, span: running::Span) -> running::Sent {
+                running::short_send(to, span)
             }
 
             #[unsafe(no_mangle)]
-            fn midplane_receive_at_once(
+            fn midplane_short_receive(
+                function: &'static str,
                 pattern: &running::Pattern,
                 span: running::Span,
             ) -> running::Received {
-                running::receive_at_once(pattern, span)
+                running::short_receive(function, pattern, span)
             }
 
             #[unsafe(no_mangle)]
-            fn midplane_start_receive_at_once(
+            fn midplane_short_start_receive(
                 pattern: &running::Pattern,
                 span: running::Span,
             ) -> ::core::option::Option<running::RequestId> {
-                running::start_receive_at_once(pattern, span)
+                running::short_start_receive(pattern, span)
             }
 
             #[unsafe(no_mangle)]
-            fn midplane_conclude_at_once(
+            fn midplane_short_wait(
+                function: &'static str,
                 id: running::RequestId,
                 context: running::Context,
             ) -> ::core::option::Option<running::Whole> {
-                running::conclude_at_once(id, context)
+                running::short_wait(function, id, context)
             }
 
             #[unsafe(no_mangle)]

@@ -77,54 +77,56 @@ impl Env for NodeEnv {
         &PROCESS
     }
 
-    fn send_at_once(&self, to: &SendTo, span: Span) -> Sent {
-        steps::send_at_once(to, span)
+    fn short_send(&self, to: &SendTo, span: Span) -> Sent {
+        steps::short_send(to, span)
     }
 
-    fn receive_at_once(&self, pattern: &Pattern, span: Span) -> Received {
-        steps::receive_at_once(pattern, span)
+    fn short_receive(&self, function: &'static str, pattern: &Pattern, span: Span) -> Received {
+        steps::short_receive(function, pattern, span)
     }
 
-    fn start_receive_at_once(&self, pattern: &Pattern, span: Span) -> Option<RequestId> {
-        steps::start_receive_at_once(pattern, span)
+    fn short_start_receive(&self, pattern: &Pattern, span: Span) -> Option<RequestId> {
+        steps::short_start_receive(pattern, span)
     }
 
-    fn conclude_at_once(&self, id: RequestId, context: Context) -> Option<Whole> {
-        steps::conclude_at_once(id, context)
+    fn short_wait(&self, function: &'static str, id: RequestId, context: Context) -> Option<Whole> {
+        steps::short_wait(function, id, context)
     }
 }
 
 /// Runs `work` with the node.
 #[inline(always)]
-fn at_once<R>(work: impl FnOnce(&mut BoardNode) -> R) -> R {
+fn in_short<R>(work: impl FnOnce(&mut BoardNode) -> R) -> R {
     critical_section::with(|cs| match NODE.borrow_ref_mut(cs).as_mut() {
         Some(node) => work(node),
         None => unreachable!("the program runs after the node is set up"),
     })
 }
 
-/// [`BoardNode`]'s `send_at_once`.
+/// [`BoardNode`]'s `short_send`.
 #[inline]
-pub fn send_at_once(to: &SendTo, span: Span) -> Sent {
-    at_once(|node| node.send_at_once(to, span))
+pub fn short_send(to: &SendTo, span: Span) -> Sent {
+    in_short(|node| node.short_send(to, span))
 }
 
-/// [`BoardNode`]'s `receive_at_once`.
+/// [`BoardNode`]'s `short_receive`.
 #[inline]
-pub fn receive_at_once(pattern: &Pattern, span: Span) -> Received {
-    at_once(|node| node.receive_at_once(pattern, span))
+pub fn short_receive(function: &'static str, pattern: &Pattern, span: Span) -> Received {
+    console::flush();
+    in_short(|node| node.short_receive(function, pattern, span))
 }
 
-/// [`BoardNode`]'s `start_receive_at_once`.
+/// [`BoardNode`]'s `short_start_receive`.
 #[inline]
-pub fn start_receive_at_once(pattern: &Pattern, span: Span) -> Option<RequestId> {
-    at_once(|node| node.start_receive_at_once(pattern, span))
+pub fn short_start_receive(pattern: &Pattern, span: Span) -> Option<RequestId> {
+    in_short(|node| node.short_start_receive(pattern, span))
 }
 
-/// [`BoardNode`]'s `conclude_at_once`.
+/// [`BoardNode`]'s `short_wait`.
 #[inline]
-pub fn conclude_at_once(id: RequestId, context: Context) -> Option<Whole> {
-    at_once(|node| node.conclude_at_once(id, context))
+pub fn short_wait(function: &'static str, id: RequestId, context: Context) -> Option<Whole> {
+    console::flush();
+    in_short(|node| node.short_wait(function, id, context))
 }
 
 /// Runs `work` with the node's device; see [`BoardNode`]'s `with`.

@@ -17,18 +17,22 @@ unsafe extern "Rust" {
     /// [`running::with`](crate::running::with).
     #[link_name = "midplane_with"]
     pub safe fn with(work: &mut Work<'_>);
-    /// [`running::send_at_once`](crate::running::send_at_once).
-    #[link_name = "midplane_send_at_once"]
-    pub safe fn send_at_once(to: &SendTo, span: Span) -> Sent;
-    /// [`running::receive_at_once`](crate::running::receive_at_once).
-    #[link_name = "midplane_receive_at_once"]
-    pub safe fn receive_at_once(pattern: &Pattern, span: Span) -> Received;
-    /// [`running::start_receive_at_once`](crate::running::start_receive_at_once).
-    #[link_name = "midplane_start_receive_at_once"]
-    pub safe fn start_receive_at_once(pattern: &Pattern, span: Span) -> Option<RequestId>;
-    /// [`running::conclude_at_once`](crate::running::conclude_at_once).
-    #[link_name = "midplane_conclude_at_once"]
-    pub safe fn conclude_at_once(id: RequestId, context: Context) -> Option<Whole>;
+    /// [`running::short_send`](crate::running::short_send).
+    #[link_name = "midplane_short_send"]
+    pub safe fn short_send(to: &SendTo, span: Span) -> Sent;
+    /// [`running::short_receive`](crate::running::short_receive).
+    #[link_name = "midplane_short_receive"]
+    pub safe fn short_receive(function: &'static str, pattern: &Pattern, span: Span) -> Received;
+    /// [`running::short_start_receive`](crate::running::short_start_receive).
+    #[link_name = "midplane_short_start_receive"]
+    pub safe fn short_start_receive(pattern: &Pattern, span: Span) -> Option<RequestId>;
+    /// [`running::short_wait`](crate::running::short_wait).
+    #[link_name = "midplane_short_wait"]
+    pub safe fn short_wait(
+        function: &'static str,
+        id: RequestId,
+        context: Context,
+    ) -> Option<Whole>;
     /// [`running::heap_freed`](crate::running::heap_freed).
     #[link_name = "midplane_heap_freed"]
     pub safe fn heap_freed();

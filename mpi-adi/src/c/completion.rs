@@ -11,35 +11,26 @@
 use core::ffi::c_int;
 
 use super::args;
-use super::at_once;
 use super::binding::env;
 use super::report::{end, end_under, on_process};
 use super::requests::{
     Completed, Named, Rest, free_persistent, give_up, named, note_of, peek, try_complete,
 };
+use super::short;
 use super::types::MPI_Status;
-use super::types::constants::{
-    MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_REQUEST_NULL, MPI_SUCCESS,
-};
+use super::types::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL, MPI_SUCCESS};
 use crate::Adi;
-use crate::device::envelope::Rank;
 use crate::device::kernel::CallNote;
-use crate::mpi::call::{look, wait_until};
+use crate::mpi::call::{look, note_of_request, wait_until};
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
 
 /// The note of a call that waits for the request of this handle.
 fn note(adi: &Adi, function: &'static str, handle: c_int) -> CallNote {
-    let mut note = note_of(function);
-    if let Ok(Named::Live(id)) = named(adi, handle)
-        && let Some(request) = adi.requests().get(id)
-    {
-        let pattern = request.pattern();
-        let rank = |rank: Rank| rank.index() as i32;
-        note.peer = Some(pattern.source().map_or(MPI_ANY_SOURCE, rank));
-        note.tag = Some(pattern.tag().unwrap_or(MPI_ANY_TAG));
+    match named(adi, handle) {
+        Ok(Named::Live(id)) => note_of_request(adi, function, id),
+        _ => note_of(function),
     }
-    note
 }
 
 pub(super) fn wait_one(
@@ -77,28 +68,32 @@ pub(super) fn end_one(
     }
 }
 
-/// Ends a call for one request that has finished; `None`: it has not, or the call is to go the whole way.
+/// Waits for one request; `None`: the call is to go the whole way.
 ///
 /// # Safety
 /// Each of the two is null, or as for [`args::out`] and [`args::status`].
 #[inline(always)]
-unsafe fn end_at_once(request: *mut c_int, status: *mut MPI_Status) -> Option<c_int> {
+unsafe fn end_short(
+    function: &'static str,
+    request: *mut c_int,
+    status: *mut MPI_Status,
+) -> Option<c_int> {
     if status.is_null() {
         return None;
     }
     // SAFETY: the caller's promise.
     let request = unsafe { request.as_mut() }?;
-    let whole = at_once::conclude(*request)?;
+    let whole = short::wait(function, *request)?;
     *request = MPI_REQUEST_NULL;
     // SAFETY: the caller's promise.
-    unsafe { at_once::tell(&whole, status) };
+    unsafe { short::tell(&whole, status) };
     Some(MPI_SUCCESS)
 }
 
 #[unsafe(export_name = "PMPI_Wait")]
 pub unsafe extern "C" fn MPI_Wait(request: *mut c_int, status: *mut MPI_Status) -> c_int {
     // SAFETY: the standard's promise about both.
-    if let Some(code) = unsafe { end_at_once(request, status) } {
+    if let Some(code) = unsafe { end_short("MPI_Wait", request, status) } {
         return code;
     }
     let result = env().and_then(|env| {

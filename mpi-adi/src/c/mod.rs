@@ -29,7 +29,6 @@
 //! arguments say, valid for as long as the standard says. Everything else is checked.
 
 mod args;
-mod at_once;
 mod attributes;
 mod binding;
 mod buffered;
@@ -61,6 +60,7 @@ mod point_to_point;
 mod report;
 mod requests;
 mod several;
+mod short;
 pub mod signatures;
 mod tools;
 mod topologies;

@@ -10,10 +10,10 @@
 use core::ffi::{c_int, c_void};
 
 use super::args::{self, Peer, Receive, Send, recv_args, send_args};
-use super::at_once::{self, Given};
 use super::datatypes::Lent;
 use super::report::{on_partners, on_process};
 use super::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, started};
+use super::short::{self, Given};
 use super::types::MPI_Status;
 use super::types::constants::MPI_SUCCESS;
 use crate::device::memory::Span;
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn MPI_Send(
     };
     // SAFETY: the standard's promise, as the callees want it.
     unsafe {
-        if let Some(code) = at_once::send("MPI_Send", given) {
+        if let Some(code) = short::send("MPI_Send", given) {
             return code;
         }
         send(
@@ -183,7 +183,7 @@ pub unsafe extern "C" fn MPI_Isend(
     // SAFETY: the standard's promise, as the callees want it.
     unsafe {
         if let Some(place) = request.as_mut()
-            && let Some(handle) = at_once::start_send(given)
+            && let Some(handle) = short::start_send(given)
         {
             *place = handle;
             return MPI_SUCCESS;
@@ -263,7 +263,7 @@ pub unsafe extern "C" fn MPI_Recv(
     };
     // SAFETY: the standard's promise about `buf` (section 3.2.4) and `status`, as the callees want it.
     unsafe {
-        match at_once::receive("MPI_Recv", given, status) {
+        match short::receive("MPI_Recv", given, status) {
             Some(code) => code,
             None => receive(buf, (count, datatype), (source, tag, comm), status),
         }
@@ -320,7 +320,7 @@ pub unsafe extern "C" fn MPI_Irecv(
     // SAFETY: the standard's promise about `buf` (section 3.7.2) and `request`, as the callees want it.
     unsafe {
         if let Some(place) = request.as_mut()
-            && let Some(handle) = at_once::start_receive(given)
+            && let Some(handle) = short::start_receive(given)
         {
             *place = handle;
             return MPI_SUCCESS;

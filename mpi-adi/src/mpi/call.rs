@@ -13,11 +13,17 @@
 #![forbid(unsafe_code)]
 
 use crate::Adi;
+use crate::device::envelope::{Context, Pattern};
 use crate::device::kernel::{CallNote, Kernel};
 use crate::device::matching::Matching;
 use crate::device::memory::Span;
 use crate::device::protocol::Sound;
+use crate::device::request::{RequestId, Whole};
 use crate::mpi::process::Env;
+
+/// MPI_ANY_SOURCE and MPI_ANY_TAG as call notes show them.
+pub(crate) const ANY_SOURCE_NOTE: i32 = -2;
+pub(crate) const ANY_TAG_NOTE: i32 = -1;
 
 /// Requests that a call looks at between two steps of progress.
 pub const SLICE_REQUESTS: usize = 256;
@@ -83,6 +89,47 @@ pub fn wait_until<R, E: Matching>(
             Some(value) => return value,
             None => leave_for(beside),
         }
+    }
+}
+
+/// Waits within a call of `function` for a request: its message, if it finishes with a [whole](Adi::conclude_whole) one of
+/// this context. `None`: the call is to go on by itself, since the request ends otherwise, or there is none, or something is
+/// ready beside the call. For carriers, which have the device already. Blocks for as long as it takes.
+pub fn finish<E: Matching>(
+    adi: &mut Adi<Sound, E>,
+    kernel: &mut dyn Kernel<E>,
+    function: &'static str,
+    id: RequestId,
+    context: Context,
+) -> Option<Whole> {
+    let mut whole = adi.conclude_whole(id, context);
+    if whole.is_some() || adi.is_done(id) {
+        return whole;
+    }
+    kernel.note(Some(note_of_request(adi, function, id)));
+    while whole.is_none() && !adi.is_done(id) && step_or_sleep(adi, kernel).is_none() {
+        whole = adi.conclude_whole(id, context);
+    }
+    kernel.note(None);
+    whole
+}
+
+/// The note of a call of `function` that waits for this request, whose peer is told by its number in the job.
+pub(crate) fn note_of_request<E: Matching>(
+    adi: &Adi<Sound, E>,
+    function: &'static str,
+    id: RequestId,
+) -> CallNote {
+    let pattern = adi.requests().get(id).map(|request| request.pattern());
+    let peer = |pattern: Pattern| {
+        pattern
+            .source()
+            .map_or(ANY_SOURCE_NOTE, |rank| rank.index() as i32)
+    };
+    CallNote {
+        function,
+        peer: pattern.map(peer),
+        tag: pattern.map(|pattern| pattern.tag().unwrap_or(ANY_TAG_NOTE)),
     }
 }
 

@@ -16,15 +16,11 @@ use crate::device::protocol::Sound;
 use crate::device::recv::Probed;
 use crate::device::request::{Mode, RequestId};
 use crate::device::send::SendTo;
-use crate::mpi::call::{block_on, immediate, look, wait_until};
+use crate::mpi::call::{ANY_SOURCE_NOTE, ANY_TAG_NOTE, block_on, immediate, look, wait_until};
 use crate::mpi::context::{COLLECTIVE, SELF_CONTEXT, WORLD_CONTEXT};
 use crate::mpi::error::Error;
 use crate::mpi::grid::Grid;
 use crate::mpi::process::Env;
-
-/// MPI_ANY_SOURCE and MPI_ANY_TAG as call notes show them.
-const ANY_SOURCE_NOTE: i32 = -2;
-const ANY_TAG_NOTE: i32 = -1;
 
 /// A process's rank in a communicator. Its number in the job is a [`Rank`]; only a membership turns one into the
 /// other.

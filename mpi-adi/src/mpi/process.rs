@@ -28,28 +28,29 @@ pub trait Env<E = Engine> {
     fn process(&self) -> &Process;
 
     /// [`Adi::send_at_once`], and what is to leave then leaves as far as the network takes it. Does not block. As the next
-    /// two, for what most calls ask for: a carrier may do it by a shorter way than [`Env::with`]. One that has none says
+    /// three, for what most calls ask for: a carrier may do it by a shorter way than [`Env::with`]. One that has none says
     /// [`Sent::Not`].
-    fn send_at_once(&self, to: &SendTo, span: Span) -> Sent {
+    fn short_send(&self, to: &SendTo, span: Span) -> Sent {
         let _ = (to, span);
         Sent::Not
     }
 
-    /// [`Adi::receive_at_once`], and what is to leave then leaves. Does not block.
-    fn receive_at_once(&self, pattern: &Pattern, span: Span) -> Received {
-        let _ = (pattern, span);
+    /// [`Adi::receive_at_once`]; waits for a receive that has been started as [`call::finish`](crate::mpi::call::finish)
+    /// does, within a call of `function`.
+    fn short_receive(&self, function: &'static str, pattern: &Pattern, span: Span) -> Received {
+        let _ = (function, pattern, span);
         Received::Not
     }
 
     /// [`Adi::irecv`], and what is to leave then leaves. Does not block. `None`: there is no memory for it, or no such way.
-    fn start_receive_at_once(&self, pattern: &Pattern, span: Span) -> Option<RequestId> {
+    fn short_start_receive(&self, pattern: &Pattern, span: Span) -> Option<RequestId> {
         let _ = (pattern, span);
         None
     }
 
-    /// [`Adi::conclude_whole`]. Does not block. `None`: nothing has changed.
-    fn conclude_at_once(&self, id: RequestId, context: Context) -> Option<Whole> {
-        let _ = (id, context);
+    /// [`call::finish`](crate::mpi::call::finish). `None`: the call is to go on by itself.
+    fn short_wait(&self, function: &'static str, id: RequestId, context: Context) -> Option<Whole> {
+        let _ = (function, id, context);
         None
     }
 }

@@ -105,19 +105,19 @@ impl Env for Alone {
         &self.0
     }
 
-    fn send_at_once(&self, to: &SendTo, span: Span) -> Sent {
+    fn short_send(&self, to: &SendTo, span: Span) -> Sent {
         with_device(|adi| adi.send_at_once(&mut RawMemory, to, span))
     }
 
-    fn receive_at_once(&self, pattern: &Pattern, span: Span) -> Received {
+    fn short_receive(&self, _: &'static str, pattern: &Pattern, span: Span) -> Received {
         with_device(|adi| adi.receive_at_once(&mut RawMemory, pattern, span))
     }
 
-    fn start_receive_at_once(&self, pattern: &Pattern, span: Span) -> Option<RequestId> {
+    fn short_start_receive(&self, pattern: &Pattern, span: Span) -> Option<RequestId> {
         with_device(|adi| adi.irecv(&mut RawMemory, *pattern, span).ok())
     }
 
-    fn conclude_at_once(&self, id: RequestId, context: Context) -> Option<Whole> {
+    fn short_wait(&self, _: &'static str, id: RequestId, context: Context) -> Option<Whole> {
         with_device(|adi| adi.conclude_whole(id, context))
     }
 }

@@ -48,20 +48,20 @@ impl Env for LinuxEnv {
         &PROCESS
     }
 
-    fn send_at_once(&self, to: &SendTo, span: Span) -> Sent {
-        in_call(|node| node.send_at_once(to, span))
+    fn short_send(&self, to: &SendTo, span: Span) -> Sent {
+        in_call(|node| node.short_send(to, span))
     }
 
-    fn receive_at_once(&self, pattern: &Pattern, span: Span) -> Received {
-        in_call(|node| node.receive_at_once(pattern, span))
+    fn short_receive(&self, function: &'static str, pattern: &Pattern, span: Span) -> Received {
+        in_call(|node| node.short_receive(function, pattern, span))
     }
 
-    fn start_receive_at_once(&self, pattern: &Pattern, span: Span) -> Option<RequestId> {
-        in_call(|node| node.start_receive_at_once(pattern, span))
+    fn short_start_receive(&self, pattern: &Pattern, span: Span) -> Option<RequestId> {
+        in_call(|node| node.short_start_receive(pattern, span))
     }
 
-    fn conclude_at_once(&self, id: RequestId, context: Context) -> Option<Whole> {
-        in_call(|node| node.conclude_at_once(id, context))
+    fn short_wait(&self, function: &'static str, id: RequestId, context: Context) -> Option<Whole> {
+        in_call(|node| node.short_wait(function, id, context))
     }
 }
 

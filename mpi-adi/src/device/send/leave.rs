@@ -200,6 +200,27 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.has_others_to_send() || self.have_copies_to_leave() && !gathered()
     }
 
+    /// The process for which a few messages wait for each other, and nothing else is to leave.
+    #[inline]
+    pub fn gathered_for(&self) -> Option<Rank> {
+        match self.has_others_to_send() {
+            true => None,
+            false => self.bcopies.gathered_for(),
+        }
+    }
+
+    /// A message has just been copied, for the process for which others [wait](Adi::gathered_for), and may wait, too.
+    #[inline]
+    pub fn gathers_for(&self, dest: Rank) -> bool {
+        self.bcopies.gathered_for() == Some(dest)
+    }
+
+    /// Offers and data leave as far as the network has room: the part of a [step of progress](Adi::progress) that needs
+    /// nothing to have come. Does not block and does not allocate.
+    pub fn leave<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &mut M) {
+        self.send_pending(port, memory);
+    }
+
     /// The place of a process.
     #[inline]
     pub fn place(&self, rank: Rank) -> Coord {

@@ -1,5 +1,5 @@
 //! Messages of predefined datatypes within MPI_COMM_WORLD, for which the carrier may have a shorter way
-//! ([`crate::device::at_once`]).
+//! ([`Env::short_send`] and its like).
 //!
 //! Here is looked no further than whether a call is of that kind. One that is not, or that has a wrong argument, goes the
 //! whole way, where that is found and told.
@@ -21,7 +21,7 @@ use crate::device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span};
 use crate::device::request::{Mode, RequestId, Whole};
 use crate::device::send::SendTo;
 use crate::mpi::call::block_on;
-use crate::mpi::comm::wait;
+use crate::mpi::comm;
 use crate::mpi::context::WORLD_CONTEXT;
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
@@ -105,7 +105,7 @@ pub(super) unsafe fn send(function: &'static str, given: Given) -> Option<c_int>
     let (env, size) = open()?;
     // SAFETY: the caller's promise.
     let (span, to) = (unsafe { given.span() }?, given.to(size)?);
-    match env.send_at_once(&to, span) {
+    match env.short_send(&to, span) {
         Sent::Complete => Some(MPI_SUCCESS),
         Sent::Not => None,
         sent => Some(sent_later(function, env, sent, &given)),
@@ -117,7 +117,7 @@ fn sent_later(function: &'static str, env: &dyn Env, sent: Sent, given: &Given) 
     let note = given.note(function);
     match sent {
         Sent::Started(id) => {
-            wait(env, note, id);
+            comm::wait(env, note, id);
         }
         _ => block_on(env, note, |adi, _| adi.have_copies_left().then_some(())),
     }
@@ -133,7 +133,7 @@ pub(super) unsafe fn start_send(given: Given) -> Option<c_int> {
     let (env, size) = open()?;
     // SAFETY: the caller's promise.
     let (span, to) = (unsafe { given.span() }?, given.to(size)?);
-    match env.send_at_once(&to, span) {
+    match env.short_send(&to, span) {
         Sent::Complete | Sent::Copied => Some(SEND_COMPLETE),
         Sent::Started(id) => Some(handle_of(id)),
         Sent::Not => None,
@@ -156,7 +156,7 @@ pub(super) unsafe fn receive(
     let (env, size) = open()?;
     // SAFETY: the caller's promise.
     let (span, pattern) = (unsafe { given.span() }?, given.pattern(size)?);
-    match env.receive_at_once(&pattern, span) {
+    match env.short_receive(function, &pattern, span) {
         Received::Complete(whole) => {
             // SAFETY: the caller's promise.
             unsafe { tell(&whole, status) };
@@ -180,7 +180,7 @@ unsafe fn receive_later(
 ) -> c_int {
     let (whole, truncated) = match received {
         Received::Started(id) => {
-            let outcome = wait(env, given.note(function), id);
+            let outcome = comm::wait(env, given.note(function), id);
             let whole = Whole {
                 peer: outcome.source,
                 tag: outcome.tag,
@@ -231,15 +231,15 @@ pub(super) unsafe fn start_receive(given: Given) -> Option<c_int> {
     let (env, size) = open()?;
     // SAFETY: the caller's promise.
     let (span, pattern) = (unsafe { given.span() }?, given.pattern(size)?);
-    env.start_receive_at_once(&pattern, span).map(handle_of)
+    env.short_start_receive(&pattern, span).map(handle_of)
 }
 
-/// Frees the request of this handle, if it is the device's and has finished with nothing more to it than a message.
+/// Waits for the request of this handle, if it is the device's; `None`: the call is to go the whole way.
 #[inline(always)]
-pub(super) fn conclude(handle: c_int) -> Option<Whole> {
+pub(super) fn wait(function: &'static str, handle: c_int) -> Option<Whole> {
     if handle >= 0 {
         return None;
     }
     let (env, _) = open()?;
-    env.conclude_at_once(RequestId(!handle as u32), WORLD_CONTEXT)
+    env.short_wait(function, RequestId(!handle as u32), WORLD_CONTEXT)
 }
