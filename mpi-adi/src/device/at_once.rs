@@ -16,7 +16,6 @@
 use crate::device::adi::Adi;
 use crate::device::envelope::Pattern;
 use crate::device::matching::Matching;
-use crate::device::memory::region::Holding;
 use crate::device::memory::{Span, UserMemory};
 use crate::device::names::{BlockIndex, RequestId};
 use crate::device::protocol::Rules;
@@ -111,26 +110,18 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         at: BlockIndex,
         span: Span,
     ) -> Option<Received> {
-        let record = self.region.record(at)?;
-        let received = record.length;
-        if record.holding != (Holding::Buffer { received }) {
-            return None;
-        }
+        let (envelope, length) = self.region.whole(at)?;
         self.matching.unrecord(&mut self.region, at);
-        let matched = Matched {
-            envelope: record.envelope,
-            length: record.length,
-        };
-        let wanted = matched.wanted(span);
+        let wanted = Matched { envelope, length }.wanted(span);
         memory.write(span, 0, self.region.read_buffer(at, wanted));
         self.stats.messages_received += 1;
-        self.release(memory, at);
+        self.release_whole(memory, at, length);
         let whole = Whole {
-            peer: record.envelope.source,
-            tag: record.envelope.tag,
+            peer: envelope.source,
+            tag: envelope.tag,
             bytes: wanted,
         };
-        Some(match wanted < record.length {
+        Some(match wanted < length {
             false => Received::Complete(whole),
             true => Received::Truncated(whole),
         })

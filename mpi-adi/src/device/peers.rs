@@ -502,7 +502,14 @@ impl Peers {
     }
 
     /// Restarts up to `count` sources that wait, by turns.
+    #[inline]
     pub fn restart_next(&mut self, count: u32, rules: impl Rules) {
+        if self.waiting() > 0 {
+            self.restart_some(count, rules);
+        }
+    }
+
+    fn restart_some(&mut self, count: u32, rules: impl Rules) {
         for _ in 0..count.min(self.waiting()) {
             self.restart_one(Set::Waiting, rules);
         }

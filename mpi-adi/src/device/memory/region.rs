@@ -118,6 +118,8 @@ const KIND_BOUND: u8 = 3;
 
 /// Bytes of a field that is a word.
 const WORD: usize = size_of::<u32>();
+/// Words of a block.
+const WORDS: usize = BLOCK_BYTES / WORD;
 
 /// Reads a word, at once where it is aligned, as blocks are but in a model's memory.
 #[inline]
@@ -142,6 +144,23 @@ fn put(block: &mut Block, at: usize, value: u32) {
     match bytemuck::try_from_bytes_mut(bytes) {
         Ok(word) => *word = value.to_le(),
         Err(_) => put_by_bytes(&mut block[at..at + WORD], value),
+    }
+}
+
+/// A block's words, if it is aligned.
+#[inline]
+fn words(block: &Block) -> Option<&[u32; WORDS]> {
+    bytemuck::try_from_bytes(block).ok()
+}
+
+/// Writes all of a block.
+#[inline]
+fn put_all(block: &mut Block, words: [u32; WORDS]) {
+    match bytemuck::try_from_bytes_mut::<[u32; WORDS]>(block) {
+        Ok(all) => *all = words.map(u32::to_le),
+        Err(_) => {
+            { words.into_iter().enumerate() }.for_each(|(at, word)| put(block, at * WORD, word))
+        }
     }
 }
 
@@ -338,13 +357,19 @@ impl Region {
         start.map(|start| block(at, start))
     }
 
+    #[inline]
     fn free_run<M: UserMemory + ?Sized>(&mut self, memory: &mut M, first: BlockIndex, count: u32) {
         self.used -= count;
         self.free += count;
-        let Some(at) = first.index().checked_sub(MAX_BLOCKS as u32) else {
-            self.reserve.free_run(first.index(), count);
-            return;
-        };
+        match first.index().checked_sub(MAX_BLOCKS as u32) {
+            None => self.reserve.free_run(first.index(), count),
+            Some(at) => self.free_lent(memory, at, count),
+        }
+    }
+
+    /// Frees lent blocks, of which the first is `at` of all that can be lent.
+    #[cold]
+    fn free_lent<M: UserMemory + ?Sized>(&mut self, memory: &mut M, at: u32, count: u32) {
         let slot = &mut self.loans[(at / MAX_LOAN_BLOCKS) as usize];
         let loan = slot.as_mut().expect("a taken block's loan");
         loan.free_run(at % MAX_LOAN_BLOCKS, count);
@@ -454,19 +479,51 @@ impl Region {
     }
 
     fn write_record(&mut self, at: BlockIndex, record: Record) {
-        let generation = Generation::from_byte(self.block(at)[field::GENERATION]);
-        let generation = generation.next(self.name_bits);
+        let name_bits = self.name_bits;
         let block = self.block_mut(at);
-        *block = [0; BLOCK_BYTES];
-        block[field::GENERATION] = generation.to_byte();
-        put(block, field::SOURCE, record.envelope.source.index());
-        put(block, field::TAG, record.envelope.tag as u32);
-        block[field::CONTEXT..field::CONTEXT + 2]
-            .copy_from_slice(&record.envelope.context.to_le_bytes());
-        put(block, field::LENGTH, record.length);
-        write_holding(block, record.holding);
+        let generation = Generation::from_byte(block[field::GENERATION]).next(name_bits);
+        let (kind, word, receive) = held(record.holding);
+        let [low, high] = record.envelope.context.to_le_bytes();
+        let mut words = [0; WORDS];
+        words[field::SOURCE / WORD] = record.envelope.source.index();
+        words[field::TAG / WORD] = record.envelope.tag as u32;
+        words[field::CONTEXT / WORD] = u32::from_le_bytes([low, high, kind, generation.to_byte()]);
+        words[field::LENGTH / WORD] = record.length;
+        words[field::SENDER_OR_RECEIVED / WORD] = word;
+        words[field::PREV_OR_RECEIVE / WORD] = receive.unwrap_or(0);
+        put_all(block, words);
         self.records += 1;
         self.peak_records = self.peak_records.max(self.records);
+    }
+
+    /// Envelope and length of the record that begins at `at`, if all of its message is in its buffer.
+    #[inline]
+    pub fn whole(&self, at: BlockIndex) -> Option<(Envelope, u32)> {
+        let block = self.block(at);
+        let Some(words) = words(block) else {
+            return self.whole_by_bytes(at);
+        };
+        let word = |at: usize| u32::from_le(words[at / WORD]);
+        let [low, high, kind, _] = word(field::CONTEXT).to_le_bytes();
+        let length = word(field::LENGTH);
+        let envelope = Envelope {
+            source: Rank::new(word(field::SOURCE)),
+            tag: word(field::TAG) as i32,
+            context: u16::from_le_bytes([low, high]),
+        };
+        let is_whole = kind == KIND_BUFFER && word(field::SENDER_OR_RECEIVED) == length;
+        is_whole.then_some((envelope, length))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn whole_by_bytes(&self, at: BlockIndex) -> Option<(Envelope, u32)> {
+        let Record {
+            envelope,
+            length,
+            holding,
+        } = self.record(at)?;
+        (holding == Holding::Buffer { received: length }).then_some((envelope, length))
     }
 
     /// The record that begins at `at`; `None` when none is there.
@@ -511,13 +568,26 @@ impl Region {
         let Some(record) = self.record(at) else {
             return;
         };
-        self.block_mut(at)[field::KIND] = KIND_FREE;
-        self.records -= 1;
         let buffer = match record.holding {
-            Holding::Buffer { .. } | Holding::Bound { .. } => buffer_blocks(record.length),
+            Holding::Buffer { .. } | Holding::Bound { .. } => record.length,
             Holding::Nothing { .. } => 0,
         };
-        self.free_run(memory, at, 1 + buffer);
+        self.free_record(memory, at, buffer);
+    }
+
+    /// Frees the record at `at`, which is there, and its buffer of so many bytes; how many blocks that were.
+    #[inline]
+    pub(in crate::device) fn free_record<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        at: BlockIndex,
+        buffer: u32,
+    ) -> u32 {
+        let count = 1 + buffer_blocks(buffer);
+        self.block_mut(at)[field::KIND] = KIND_FREE;
+        self.records -= 1;
+        self.free_run(memory, at, count);
+        count
     }
 
     /// Copies `bytes` into the buffer of the record at `at`, at `offset`.
@@ -569,21 +639,21 @@ fn envelope(block: &Block) -> Envelope {
     }
 }
 
-fn write_holding(block: &mut Block, holding: Holding) {
+/// How a record says where its data is: its kind, a word, and one that only some have.
+fn held(holding: Holding) -> (u8, u32, Option<u32>) {
     match holding {
-        Holding::Nothing { sender } => {
-            block[field::KIND] = KIND_NOTHING;
-            put(block, field::SENDER_OR_RECEIVED, sender);
-        }
-        Holding::Buffer { received } => {
-            block[field::KIND] = KIND_BUFFER;
-            put(block, field::SENDER_OR_RECEIVED, received);
-        }
-        Holding::Bound { received, receive } => {
-            block[field::KIND] = KIND_BOUND;
-            put(block, field::SENDER_OR_RECEIVED, received);
-            put(block, field::PREV_OR_RECEIVE, receive.0);
-        }
+        Holding::Nothing { sender } => (KIND_NOTHING, sender, None),
+        Holding::Buffer { received } => (KIND_BUFFER, received, None),
+        Holding::Bound { received, receive } => (KIND_BOUND, received, Some(receive.0)),
+    }
+}
+
+fn write_holding(block: &mut Block, holding: Holding) {
+    let (kind, word, receive) = held(holding);
+    block[field::KIND] = kind;
+    put(block, field::SENDER_OR_RECEIVED, word);
+    if let Some(receive) = receive {
+        put(block, field::PREV_OR_RECEIVE, receive);
     }
 }
 

@@ -224,6 +224,21 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         }
     }
 
+    /// As [`Adi::release`], of a record that has so many bytes of data.
+    #[inline]
+    pub(in crate::device) fn release_whole<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        at: BlockIndex,
+        length: u32,
+    ) {
+        let freed = self.region.free_record(memory, at, length);
+        let rules = self.rules();
+        if rules.matched_releases() {
+            self.peers.restart_next(freed, rules);
+        }
+    }
+
     /// Looks for an unexpected message. When there is none, the probe stays armed, so that a message it
     /// asks for is seen even if the MPI memory has no room for its record; repeated probes therefore find
     /// every message that was sent (MPI-3.1 section 3.8.1; see [`crate::device::recv::probe`]), each pattern in turn when there are
