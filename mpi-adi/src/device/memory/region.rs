@@ -447,14 +447,33 @@ impl Region {
         // One run holds both, the record first.
         let at = self.take_run(memory, 1 + buffer_blocks(length))?;
         let holding = Holding::Buffer { received: 0 };
-        self.write_record(
-            at,
-            Record {
-                envelope,
-                length,
-                holding,
-            },
-        );
+        let record = Record {
+            envelope,
+            length,
+            holding,
+        };
+        self.write_record(at, record);
+        Some(at)
+    }
+
+    /// As [`Region::record_with_buffer`], of a message all of which is here.
+    #[inline]
+    pub fn record_whole<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        envelope: Envelope,
+        data: &[u8],
+    ) -> Option<BlockIndex> {
+        let length = data.len() as u32;
+        let at = self.take_run(memory, 1 + buffer_blocks(length))?;
+        let holding = Holding::Buffer { received: length };
+        let record = Record {
+            envelope,
+            length,
+            holding,
+        };
+        self.write_record(at, record);
+        self.write_buffer(at, 0, data);
         Some(at)
     }
 

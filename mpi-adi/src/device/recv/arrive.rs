@@ -18,9 +18,9 @@ use crate::device::wire::{self, Fields, Rts};
 use msg_layer::Answer;
 
 impl<R: Rules, E: Matching> Adi<R, E> {
-    /// Takes an offer whose data has come along into the posted receive that it matches, where nothing of
-    /// any source stands refused: the first row of [`decide`]'s table, with nothing else to look at. `None`:
-    /// this is not such an offer. Otherwise as [`Adi::take_rts`].
+    /// Takes an offer whose data has come along into the posted receive that it matches, or records it with its data,
+    /// where nothing of any source stands refused: the first two rows of [`decide`]'s table, with nothing else to look at.
+    /// `None`: this is not such an offer, or there is no room. Otherwise as [`Adi::take_rts`].
     #[inline]
     pub(in crate::device) fn take_at_once<M: UserMemory + ?Sized>(
         &mut self,
@@ -34,15 +34,40 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             return None;
         }
         let envelope = rts.envelope(source);
-        let slot = self.matching.arrive(&mut self.requests, &envelope)?;
-        if self.requests.holds(slot) {
-            return None;
-        }
-        self.unpost(slot);
+        let fields = match self.matching.arrive(&mut self.requests, &envelope) {
+            Some(slot) if self.requests.holds(slot) => return None,
+            Some(slot) => {
+                self.unpost(slot);
+                self.accept(memory, slot, &envelope, rts, data)
+            }
+            None => self.record_at_once(memory, &envelope, rts, data)?,
+        };
         self.probes.taken(&envelope);
         self.stats.cts_sent += 1;
-        let fields = self.accept(memory, slot, &envelope, rts, data);
         Some(self.answer(memory, source, rts, wire::CTS, fields))
+    }
+
+    /// Records a message that no receive matches, with its data, which is here; `None`: it is not to be, or there is no
+    /// room.
+    #[inline]
+    fn record_at_once<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        envelope: &Envelope,
+        rts: &Rts,
+        data: &[u8],
+    ) -> Option<Fields> {
+        let recordable = rts.in_order || !self.rules().records_in_order();
+        if rts.synchronous || !recordable {
+            return None;
+        }
+        let at = self.region.record_whole(memory, *envelope, data)?;
+        self.matching.record(&mut self.region, at);
+        Some(Fields {
+            request: rts.request,
+            complete: true,
+            ..Fields::default()
+        })
     }
 
     /// Decides upon an offer. `None`: the answer is deferred.
