@@ -42,15 +42,15 @@ fn at_most(counted: &impl Fn(&str) -> u64, limits: &[(&str, u64)]) {
 #[test]
 fn messages_between_two_nodes_take_no_more_than_they_did() {
     let limits = [
-        ("half", 6_270),
-        ("stream", 5_080),
+        ("half", 6_250),
+        ("stream", 5_075),
         ("long", 332_000),
         ("self", 2_440),
     ];
     let counted = counted("2x1x1");
     at_most(&counted, &limits);
     // A put is a packet as a message is, and needs no receive; a fetch and its flush are one round trip.
-    at_most(&counted, &[("put", 5_150), ("fetch", 14_190)]);
+    at_most(&counted, &[("put", 4_930), ("fetch", 13_840)]);
     let (put, message) = (counted("put"), counted("stream"));
     // Another compiler moves the program's own part by less than that.
     assert!(
