@@ -100,7 +100,8 @@ enum Sub {
     /// `run` and `test` would do first: which commands, which packages, where to. They install by rustup, and
     /// by apt-get as root or by sudo without a password where nothing is removed or downgraded; the rest they
     /// unpack in $XDG_CACHE_HOME/midplane or ~/.cache/midplane. MIDPLANE_RUST=installed, rustup or debian
-    /// chooses the Rust compiler for the nodes.
+    /// chooses the Rust compiler for the nodes: with the library that is installed for their target, or with
+    /// its sources, which rustup adds, or Debian's.
     Doctor,
     /// What a debugger starts a rank's process by (`run --debug`)
     #[command(hide = true)]

@@ -133,6 +133,30 @@ static void copying(void)
     CHECK(wrong == 0);
 }
 
+/* memset of every size and from every alignment, by several values: what was asked for and nothing beside it. */
+static void filling(void)
+{
+    enum { MOST = 150, ROOM = MOST + 32 };
+    static const int values[] = {0, 1, 0x7f, 0x80, 0xa5, 0x1ff, -2};
+    static unsigned char to[ROOM];
+    void *(*volatile fill)(void *, int, size_t) = memset;
+    int size, start, i, at, wrong = 0;
+
+    for (size = 0; size <= MOST; size++)
+        for (start = 8; start < 16; start++)
+            for (i = 0; i < (int)(sizeof values / sizeof *values); i++) {
+                for (at = 0; at < ROOM; at++)
+                    to[at] = 0x3c;
+                wrong += fill(to + start, values[i], (size_t)size) != to + start;
+                for (at = 0; at < ROOM; at++) {
+                    int is_in = at >= start && at < start + size;
+
+                    wrong += to[at] != (is_in ? (unsigned char)values[i] : 0x3c);
+                }
+            }
+    CHECK(wrong == 0);
+}
+
 static void streams(void)
 {
     char *line = NULL, *text = NULL, buffer[8];
@@ -452,6 +476,7 @@ int main(int argc, char **argv)
     sorting();
     strings();
     copying();
+    filling();
     streams();
     files();
     memory();

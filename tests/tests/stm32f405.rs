@@ -257,8 +257,18 @@ fn a_crate_of_ones_own_is_flashed_by_cargo_run() {
     stand_in(&tool, &format!("echo $@ > {said}"));
     let path = format!("{}:{}", folder.0.display(), std::env::var("PATH").unwrap());
     // Where what is the same for all programs has been compiled, in the profile that the nodes' images have.
-    let target = harness::root().join("target/midplane/installed");
-    let ended = std::process::Command::new(env!("CARGO"))
+    let doctor = midplane(&["doctor"]).expect(0);
+    let is_along = doctor
+        .stdout
+        .contains("built for riscv64gc-unknown-none-elf from source");
+    let folder_of_all = if is_along { "sources" } else { "installed" };
+    let target = harness::root().join("target/midplane").join(folder_of_all);
+    let mut cargo = std::process::Command::new(env!("CARGO"));
+    if is_along {
+        let along = harness::root().join(".cargo/along.toml");
+        cargo.arg("--config").arg(along).env("RUSTC_BOOTSTRAP", "1");
+    }
+    let ended = cargo
         .args(["run", "--profile", "node-small", "--target-dir"])
         .arg(&target)
         .current_dir(&own)

@@ -54,8 +54,9 @@ fn table(found: &Found) -> String {
     let mut text = String::new();
     let target = kit().target;
     let rust = state(&found.rust, |(rust, version)| match rust {
+        Rust::Sources => format!("{version}, core library built for {target} from source"),
         Rust::Installed => format!("{version}, target {target} installed"),
-        Rust::BuildStd(debian) => format!(
+        Rust::Debian(debian) => format!(
             "{version}, {}, core library built for {target} from source",
             debian.rustc.path.display()
         ),

@@ -4,6 +4,7 @@
 //! $XDG_CACHE_HOME/midplane, else ~/.cache/midplane, else target/midplane/packages
 //!     qemu/  gcc/  picolibc/  rust/    one per need, those of other boards with their processor's name, each with the file `packages`, written last
 //!     apt/                             package lists, where the system's cannot be brought up to date
+//!     no-sources                       for which Rust compiler the sources of its library could not be had
 //! ```
 //!
 //! It belongs to the user and not to the checkout, so that `cargo clean` and a second clone do not fetch
@@ -16,6 +17,8 @@ use std::path::{Path, PathBuf};
 
 /// File in the folder of a need that names its packages. Where it is, all of them are unpacked.
 pub const PACKAGES: &str = "packages";
+/// File that names the Rust compiler whose library cannot be built along, so that it is not tried each time.
+pub const NO_SOURCES: &str = "no-sources";
 
 /// The folders that are looked at, in this order. The first that can be created is unpacked to.
 pub fn candidates(places: &Places) -> Vec<PathBuf> {
@@ -43,6 +46,13 @@ pub fn of(places: &Places, need: Need) -> Option<PathBuf> {
         .into_iter()
         .map(|folder| folder.join(need.folder()))
         .find(|folder| folder.join(PACKAGES).exists())
+}
+
+/// What the file [`NO_SOURCES`] says, if there is one.
+pub fn no_sources(places: &Places) -> Option<String> {
+    let folders = candidates(places);
+    let mut files = folders.iter().map(|folder| folder.join(NO_SOURCES));
+    files.find_map(|file| std::fs::read_to_string(file).ok())
 }
 
 /// The folders of a root file system with libraries in them, for `LD_LIBRARY_PATH`: `lib` and `usr/lib`,

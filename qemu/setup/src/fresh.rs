@@ -5,6 +5,7 @@
 //! besides files, and which file came out. While no input is as young as the stamp, there is nothing to do.
 //! When in doubt, cargo is asked.
 
+use crate::rust::ALONG;
 use std::fmt::Write;
 use std::fs::{self, File};
 use std::io;
@@ -129,6 +130,7 @@ impl Artifact {
         inputs.extend([
             self.root.join("Cargo.lock"),
             self.root.join(".cargo/config.toml"),
+            self.root.join(ALONG),
         ]);
         // A package's manifest stands somewhere between a source and the workspace.
         let mut folders: Vec<&Path> = sources
@@ -192,7 +194,13 @@ mod tests {
                 with: "rustc 1".into(),
             };
             let built = Self { folder, artifact };
-            for file in ["Cargo.toml", "Cargo.lock", ".cargo/config.toml", "beside"] {
+            for file in [
+                "Cargo.toml",
+                "Cargo.lock",
+                ".cargo/config.toml",
+                ALONG,
+                "beside",
+            ] {
                 built.write(file, -10);
             }
             built.write("pack age/Cargo.toml", -10);
@@ -242,6 +250,7 @@ mod tests {
             "Cargo.toml",
             "Cargo.lock",
             ".cargo/config.toml",
+            ALONG,
             "beside",
         ] {
             built.build();

@@ -4,6 +4,7 @@ use crate::RUST_LEAST;
 use crate::ask::version_in;
 use crate::kit::kit;
 use crate::look::QEMU_LEAST;
+use crate::rust::ADD_SOURCES;
 use std::fmt;
 
 /// Debian's packages of Rust with the sources of the core library, in the order in which they are tried:
@@ -21,9 +22,9 @@ const RUST_PACKAGES: [[&str; 4]; 2] = [
 /// One thing that is not there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Need {
-    /// The target, by the compiler that was asked for.
+    /// The library for the target, of the compiler that was asked for.
     Target,
-    /// A Rust compiler for the nodes.
+    /// A Rust compiler with its library for the nodes.
     Rust,
     /// The emulator.
     Qemu,
@@ -172,7 +173,7 @@ impl Missing {
         ];
         lines.extend(self.0.iter().map(|need| match need {
             Need::Target | Need::Rust => {
-                format!("  the Rust target: rustup target add {}", kit.target)
+                format!("  the sources of Rust's own library: {ADD_SOURCES}")
             }
             Need::Qemu => format!(
                 "  QEMU for {} ({}), often called {}",

@@ -5,9 +5,8 @@
 
 use crate::apt::{self, Installer, Lists, Simulation};
 use crate::ask::{in_path, line};
-use crate::kit::kit;
 use crate::need::{Missing, Need, NoPackage};
-use crate::rust::Choice;
+use crate::rust::{ADD_SOURCES, Choice};
 use crate::{Places, Refusal, folder};
 use std::collections::HashMap;
 use std::fmt;
@@ -16,7 +15,7 @@ use std::path::PathBuf;
 /// What has been tried already, so that nothing is tried twice.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Tried {
-    /// rustup has been asked for the target.
+    /// rustup has been asked for the sources of the library.
     pub rustup: bool,
     /// The package lists have been brought up to date.
     pub update: bool,
@@ -27,7 +26,7 @@ pub struct Tried {
 /// One step.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// rustup adds the target.
+    /// rustup adds the sources of the compiler's own library.
     Rustup,
     /// The system's package lists are brought up to date.
     Update(Installer),
@@ -112,12 +111,10 @@ pub fn plan(
         return Ok(done(steps));
     }
     if needs.contains(&Need::Target) {
-        let what = format!(
-            "install the target with: rustup target add {}",
-            kit().target
-        );
         return match machine.has_apt() || needs == [Need::Target] {
-            true => refuse(&what),
+            true => refuse(&format!(
+                "install the library's sources with: {ADD_SOURCES}"
+            )),
             false => refuse(&Missing(needs).by_hand()),
         };
     }
@@ -158,8 +155,7 @@ fn is_rust(need: &Need) -> bool {
 fn without_package(need: Need, why: &NoPackage) -> String {
     match need {
         Need::Rust => format!(
-            "{why}; with rustup (https://rustup.rs) install the target with: rustup target add {}",
-            kit().target
+            "{why}; with rustup (https://rustup.rs) install the library's sources with: {ADD_SOURCES}"
         ),
         need => format!("{}: {why}", Missing(vec![need])),
     }
@@ -293,7 +289,7 @@ impl Plan {
 impl Step {
     fn describe(&self, folder: &std::path::Path) -> String {
         match self {
-            Self::Rustup => format!("rustup target add {}", kit().target),
+            Self::Rustup => ADD_SOURCES.into(),
             Self::Update(by) => line(&by.apt_get(&["update".into()])),
             Self::UpdateOwn => format!("fetch package lists into {}", folder.join("apt").display()),
             Self::Install { by, packages, .. } => line(&by.apt_get(&apt::install(packages))),
@@ -456,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn on_a_clean_machine_rustup_adds_the_target_and_apt_the_rest() {
+    fn on_a_clean_machine_rustup_adds_the_sources_and_apt_the_rest() {
         let install = Step::Install {
             by: Installer::Root,
             needs: ALL[1..].to_vec(),
@@ -555,7 +551,7 @@ mod tests {
         };
         assert_eq!(steps(&no_rustup, &[Need::Rust], &none), Ok(vec![update]));
         let refusal = steps(&no_rustup, &[Need::Rust], &updated).unwrap_err();
-        for word in ["rustc-web is 1.85.0", "1.95 or later", "rustup target add"] {
+        for word in ["rustc-web is 1.85.0", "1.95 or later", ADD_SOURCES] {
             assert!(refusal.contains(word), "{refusal}");
         }
     }
@@ -579,20 +575,20 @@ mod tests {
             ..CLEAN
         };
         let refusal = steps(&unknown, &ALL, &Tried::default()).unwrap_err();
-        for word in ["not known here", "rustup target add", "qemu-system-riscv64"] {
+        for word in ["not known here", ADD_SOURCES, "qemu-system-riscv64"] {
             assert!(refusal.contains(word), "{refusal}");
         }
     }
 
     #[test]
-    fn only_rustup_is_asked_for_a_target_that_rustup_was_chosen_for() {
+    fn only_rustup_is_asked_for_sources_that_rustup_was_chosen_for() {
         let only = |rustup| {
             let machine = Fake { rustup, ..CLEAN };
             let missing = Missing(vec![Need::Target]);
             plan(&missing, Choice::Rustup, &Tried::default(), &machine)
         };
         assert_eq!(only(true).unwrap().steps, [Step::Rustup]);
-        assert!(only(false).unwrap_err().0.contains("rustup target add"));
+        assert!(only(false).unwrap_err().0.contains(ADD_SOURCES));
     }
 
     #[test]
@@ -609,7 +605,7 @@ mod tests {
         )
         .unwrap();
         let lines = plan.describe(std::path::Path::new("/c"));
-        assert_eq!(lines[0], "rustup target add riscv64gc-unknown-none-elf");
+        assert_eq!(lines[0], "rustup component add rust-src");
         assert!(
             lines[1].starts_with("apt-get ") && lines[1].contains(C[0]),
             "{lines:?}"

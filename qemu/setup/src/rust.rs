@@ -14,14 +14,20 @@ const DEBIAN_CARGO: &str = "usr/bin/cargo";
 /// Chooses the Rust compiler for the nodes instead of the order of [`Rust`]: `installed`, `rustup` or
 /// `debian`.
 pub const RUST_CHOICE: &str = "MIDPLANE_RUST";
+/// What cargo is told where the library is built along, from the workspace on.
+pub const ALONG: &str = ".cargo/along.toml";
+/// What adds the sources of its library to rustup's compiler.
+pub const ADD_SOURCES: &str = "rustup component add rust-src";
 
 /// How Rust code for the nodes is compiled.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Rust {
-    /// By the compiler at hand, which has the target installed.
+    /// By the compiler at hand, with its own library built along from the sources.
+    Sources,
+    /// By the compiler at hand, with the library that is installed for the target.
     Installed,
-    /// By Debian's compiler, with the core library built from its sources.
-    BuildStd(Debian),
+    /// By Debian's compiler, with its library built along.
+    Debian(Debian),
 }
 
 /// Debian's Rust: of the system, or unpacked into our folder.
@@ -37,14 +43,17 @@ impl Rust {
     /// A cargo command that compiles for the nodes; more arguments are to follow `build` or `rustc`.
     pub fn cargo(&self, subcommand: &str) -> Command {
         let mut command = match self {
-            Self::Installed => Command::new(own_cargo()),
-            Self::BuildStd(debian) => debian.cargo.command(),
+            Self::Sources | Self::Installed => Command::new(own_cargo()),
+            Self::Debian(debian) => debian.cargo.command(),
         };
         command.arg(subcommand).args(["--target", kit().target]);
-        if let Self::BuildStd(debian) = self {
+        if *self != Self::Installed {
             command
-                .arg("-Zbuild-std=core,alloc")
-                .env("RUSTC_BOOTSTRAP", "1")
+                .args(["--config", ALONG])
+                .env("RUSTC_BOOTSTRAP", "1");
+        }
+        if let Self::Debian(debian) = self {
+            command
                 .env("RUSTC", &debian.rustc.path)
                 .env_remove("RUSTUP_TOOLCHAIN");
         }
@@ -58,8 +67,9 @@ impl Rust {
     /// A name for the folder of what it builds: results of different compilers do not mix.
     pub fn folder(&self) -> &'static str {
         match self {
+            Self::Sources => "sources",
             Self::Installed => "installed",
-            Self::BuildStd(_) => "debian",
+            Self::Debian(_) => "debian",
         }
     }
 }
@@ -101,11 +111,11 @@ fn check_version(said: &str) -> Result<(), Refusal> {
 /// Which compilers may be used for the nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Choice {
-    /// An installed target, else rustup's, else Debian's.
+    /// The compiler at hand, for which rustup may add the sources of its library; else Debian's.
     Any,
-    /// Only the compiler at hand.
+    /// Only the compiler at hand, with the library that is installed for the target.
     Installed,
-    /// Only the compiler at hand; rustup may add the target.
+    /// Only the compiler at hand; rustup may add the sources.
     Rustup,
     /// Only Debian's.
     Debian,
@@ -128,7 +138,7 @@ impl Choice {
         }
     }
 
-    /// Whether rustup may add the target.
+    /// Whether rustup may add the sources of the library.
     pub fn rustup(self) -> bool {
         matches!(self, Self::Any | Self::Rustup)
     }
@@ -141,34 +151,35 @@ impl Choice {
 
 /// Looks for the compiler for the nodes: how it is used, and what it says its version is.
 pub fn look(choice: Choice, places: &Places) -> Look<(Rust, String)> {
-    let installed = match choice {
+    let at_hand = match choice {
         Choice::Debian => Look::Missing,
-        _ => installed(&places.root),
+        _ => at_hand(choice, places),
     };
     let debian = || {
         let own = || debian_in(&folder::of(places, Need::Rust)?);
         debian_in(Path::new("/")).or_else(own)
     };
-    choose(installed, || choice.debian().then(debian).flatten())
+    choose(at_hand, || choice.debian().then(debian).flatten())
 }
 
-/// An installed target comes first. A compiler that does not work is no reason to install another.
+/// The compiler at hand comes first. One that does not work is no reason to install another.
 fn choose(
-    installed: Look<String>,
+    at_hand: Look<(Rust, String)>,
     debian: impl FnOnce() -> Option<(Debian, String)>,
 ) -> Look<(Rust, String)> {
-    match installed {
-        Look::There(version) => Look::There((Rust::Installed, version)),
+    match at_hand {
+        Look::There(found) => Look::There(found),
         other => match (debian(), other) {
-            (Some((debian, version)), _) => Look::There((Rust::BuildStd(debian), version)),
+            (Some((debian, version)), _) => Look::There((Rust::Debian(debian), version)),
             (None, Look::Broken(error)) => Look::Broken(error),
             (None, _) => Look::Missing,
         },
     }
 }
 
-/// The version of the compiler at hand, if it has the target.
-fn installed(root: &Path) -> Look<String> {
+/// The compiler at hand and its version, if it has the library for the nodes.
+fn at_hand(choice: Choice, places: &Places) -> Look<(Rust, String)> {
+    let root = &places.root;
     let chosen = std::env::var_os("RUSTC");
     if chosen.is_none() && in_path("rustc").is_none() {
         return Look::Missing;
@@ -178,8 +189,75 @@ fn installed(root: &Path) -> Look<String> {
         Ok(version) => version,
         Err(error) => return Look::Broken(format!("`rustc --version` says: {error}")),
     };
+    let library = Library {
+        sources: choice != Choice::Installed && has_sources(own_rustc(root)),
+        in_vain: folder::no_sources(places).is_some_and(|of| of == version),
+        rustup: choice.rustup() && in_path("rustup").is_some(),
+        target: has_target(root),
+    };
+    match library.best() {
+        Some(rust) => Look::There((rust, version)),
+        None => Look::Missing,
+    }
+}
+
+/// What there is of the library of the compiler at hand.
+#[derive(Clone, Copy)]
+struct Library {
+    /// Its sources.
+    sources: bool,
+    /// This machine could not have them, or what else they are built with.
+    in_vain: bool,
+    /// rustup may add them.
+    rustup: bool,
+    /// What is installed for the nodes' target.
+    target: bool,
+}
+
+impl Library {
+    /// The sources come first: what is built along is for the nodes' very processor. What is installed is used where they
+    /// cannot be had.
+    fn best(self) -> Option<Rust> {
+        match self {
+            Self {
+                in_vain: false,
+                sources: true,
+                ..
+            } => Some(Rust::Sources),
+            Self {
+                in_vain: false,
+                rustup: true,
+                ..
+            } => None,
+            Self { target, .. } => target.then_some(Rust::Installed),
+        }
+    }
+}
+
+/// The version of the compiler at hand, as it says it.
+pub fn own_version(places: &Places) -> Option<String> {
+    output(own_rustc(&places.root).arg("--version"))
+}
+
+/// Whether the compiler at hand has the sources of its library.
+pub fn has_own_sources(places: &Places) -> bool {
+    has_sources(own_rustc(&places.root))
+}
+
+/// Whether a compiler has the sources of its library.
+fn has_sources(mut rustc: Command) -> bool {
+    let sysroot = output(rustc.args(["--print", "sysroot"]));
+    sysroot.is_some_and(|sysroot| {
+        Path::new(&sysroot)
+            .join("lib/rustlib/src/rust/library/core/src/lib.rs")
+            .exists()
+    })
+}
+
+/// Whether the compiler at hand has the library for the nodes' target.
+fn has_target(root: &Path) -> bool {
     let arguments = ["--print", "target-libdir", "--target", kit().target];
-    let has_core = output(own_rustc(root).args(arguments)).is_some_and(|folder| {
+    output(own_rustc(root).args(arguments)).is_some_and(|folder| {
         std::fs::read_dir(folder).is_ok_and(|mut entries| {
             entries.any(|entry| {
                 entry.is_ok_and(|entry| {
@@ -190,11 +268,7 @@ fn installed(root: &Path) -> Look<String> {
                 })
             })
         })
-    });
-    match has_core {
-        true => Look::There(version),
-        false => Look::Missing,
-    }
+    })
 }
 
 /// Debian's compiler in a file system, if it is recent enough and the library's sources are there.
@@ -209,15 +283,14 @@ fn debian_in(root: &Path) -> Option<(Debian, String)> {
         libraries: libraries.clone(),
     };
     let (rustc, cargo) = (tool(DEBIAN_RUSTC), tool(DEBIAN_CARGO));
-    let ask = |arguments: &[&str]| {
+    let command = || {
         let mut command = rustc.command();
-        output(command.env_remove("RUSTUP_TOOLCHAIN").args(arguments))
+        command.env_remove("RUSTUP_TOOLCHAIN");
+        command
     };
-    let version = ask(&["--version"])?;
+    let version = output(command().arg("--version"))?;
     let recent = version_in(&version)? >= RUST_LEAST;
-    let sysroot = ask(&["--print", "sysroot"])?;
-    let sources = Path::new(&sysroot).join("lib/rustlib/src/rust/library/core/src/lib.rs");
-    (recent && sources.exists() && cargo.path.exists())
+    (recent && has_sources(command()) && cargo.path.exists())
         .then_some((Debian { rustc, cargo }, version))
 }
 
@@ -226,25 +299,52 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_installed_target_comes_first_and_a_broken_compiler_is_no_missing_one() {
+    fn the_compiler_at_hand_comes_first_and_a_broken_one_is_no_missing_one() {
         let debian = || {
             let tool = |path: &str| Tool::of_the_system(path.into());
             let (rustc, cargo) = (tool("/usr/bin/rustc"), tool("/usr/bin/cargo"));
             Some((Debian { rustc, cargo }, "b".to_string()))
         };
-        let build_std = || debian().map(|(debian, version)| (Rust::BuildStd(debian), version));
-        let there = || Look::There("a".to_string());
+        let second = || debian().map(|(debian, version)| (Rust::Debian(debian), version));
+        let a = || Look::There((Rust::Sources, "a".to_string()));
         let broken = || Look::Broken("no default".to_string());
-        let a = Look::There((Rust::Installed, "a".to_string()));
-        assert_eq!(choose(there(), debian), a);
-        assert_eq!(choose(there(), || None), a);
+        assert_eq!(choose(a(), debian), a());
+        assert_eq!(choose(a(), || None), a());
         assert_eq!(
             Some(choose(Look::Missing, debian)),
-            build_std().map(Look::There)
+            second().map(Look::There)
         );
-        assert_eq!(Some(choose(broken(), debian)), build_std().map(Look::There));
+        assert_eq!(Some(choose(broken(), debian)), second().map(Look::There));
         assert_eq!(choose(broken(), || None), Look::Broken("no default".into()));
         assert_eq!(choose(Look::Missing, || None), Look::Missing);
+    }
+
+    #[test]
+    fn the_library_is_built_along_unless_its_sources_cannot_be_had() {
+        let library = |[sources, in_vain, rustup, target]: [bool; 4]| {
+            let library = Library {
+                sources,
+                in_vain,
+                rustup,
+                target,
+            };
+            library.best()
+        };
+        for target in [false, true] {
+            let installed = target.then_some(Rust::Installed);
+            for rustup in [false, true] {
+                assert_eq!(library([true, false, rustup, target]), Some(Rust::Sources));
+                // Both have been tried before.
+                assert_eq!(library([true, true, rustup, target]), installed);
+                assert_eq!(library([false, true, rustup, target]), installed);
+            }
+            assert_eq!(
+                library([false, false, true, target]),
+                None,
+                "rustup is asked"
+            );
+            assert_eq!(library([false, false, false, target]), installed);
+        }
     }
 
     #[test]

@@ -670,9 +670,10 @@ pub(super) fn run_cargo(mut cargo: Command, artifact: &Artifact) -> Result<bool,
         .spawn()
         .doing(format_args!("run {}", cargo.get_program().display()))?;
     if let Some(stderr) = child.stderr.take() {
+        let mut hearing = Hearing::default();
         for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
             let line = String::from_utf8_lossy(&line);
-            if !line.contains("Finished") {
+            if hearing.is_news(&line) {
                 complain(line);
             }
         }
@@ -683,6 +684,27 @@ pub(super) fn run_cargo(mut cargo: Command, artifact: &Artifact) -> Result<bool,
         let _ = artifact.succeeded(begun);
     }
     Ok(status.success())
+}
+
+/// Listens to cargo.
+#[derive(Default)]
+struct Hearing {
+    /// Amid a warning that is no news.
+    is_amid: bool,
+}
+
+impl Hearing {
+    /// Whether a line tells the user anything. That there was nothing to do does not, nor does what the compiler says of
+    /// each package: that it does not promise to know for ever what `.cargo/along.toml` says of the processor.
+    fn is_news(&mut self, line: &str) -> bool {
+        if self.is_amid {
+            self.is_amid = !line.is_empty();
+            return false;
+        }
+        self.is_amid = line.contains("unstable feature specified for `-Ctarget-feature`");
+        let counts = line.contains("(lib) generated ") && line.contains(" warning");
+        !self.is_amid && !counts && !line.contains("Finished")
+    }
 }
 
 /// The name of the package around the program in `folder`: a Rust identifier.
@@ -781,6 +803,19 @@ impl Drop for Scratch {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_cargo_says_is_passed_on_where_it_is_news() {
+        let said = "   Compiling a v0.1.0\n\
+            warning: unstable feature specified for `-Ctarget-feature`: `relax`\n  |\n  = note: this\n\n\
+            warning: `a` (lib) generated 2 warnings (1 duplicate)\n\
+            warning: unused variable: `x`\n --> src/main.rs:1:1\n\n    Finished `node` profile";
+        let mut hearing = Hearing::default();
+        let news: Vec<&str> = said.lines().filter(|line| hearing.is_news(line)).collect();
+        let unused = ["warning: unused variable: `x`", " --> src/main.rs:1:1", ""];
+        assert_eq!(news[0].trim(), "Compiling a v0.1.0");
+        assert_eq!(news[1..], unused);
+    }
 
     #[test]
     fn a_program_is_known_by_its_name_or_content() {

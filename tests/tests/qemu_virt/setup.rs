@@ -35,7 +35,7 @@ impl OtherMachine {
         machine
     }
 
-    /// Debian 12 with a Rust that has the target. QEMU is too old and picolibc is missing. apt-get
+    /// Debian 12 with a Rust that has the sources of its library. QEMU is too old and picolibc is missing. apt-get
     /// simulates what is given, and notes everything else that it is asked for.
     fn debian(simulation: &str) -> Self {
         let apt_cache = "shift; for p in $*; do echo \"$p:\"; case $p in qemu-system-riscv) \
@@ -67,9 +67,7 @@ impl OtherMachine {
             ),
         ]);
         fs::write(machine.0.join("status"), "").unwrap();
-        // Rust's own library.
-        fs::create_dir_all(machine.0.join("rustc-lib")).unwrap();
-        fs::write(machine.0.join("rustc-lib/libcore-0.rlib"), "").unwrap();
+        machine.has("lib/rustlib/src/rust/library/core/src/lib.rs");
         machine
     }
 
@@ -78,6 +76,13 @@ impl OtherMachine {
         let file = self.0.join(name);
         fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+
+    /// Its Rust has a file, empty, in its folder and in that of its library.
+    fn has(&self, file: &str) {
+        let file = self.0.join("rustc-lib").join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, "").unwrap();
     }
 
     /// What apt-get was asked for besides simulations.
@@ -123,7 +128,7 @@ fn on_a_system_that_is_not_known_what_to_install_is_listed() {
     let machine = OtherMachine::with(&[]);
     let wanted = [
         "package manager is not known",
-        "rustup target add riscv64gc-unknown-none-elf",
+        "rustup component add rust-src",
         "qemu-system-riscv64",
         "riscv64-unknown-elf-gcc",
         "picolibc",
@@ -155,7 +160,23 @@ fn what_is_missing_is_fetched_by_commands_that_are_printed() {
     machine
         .midplane(&["run", &program("killer.c")])
         .expect(2)
-        .says(&["+ rustup target add riscv64gc-unknown-none-elf"]);
+        .says(&["+ rustup component add rust-src", "no-sources"]);
+}
+
+/// It is asked once: rustup here fails each time.
+#[test]
+fn an_installed_library_is_used_where_the_sources_cannot_be_had() {
+    let machine = OtherMachine::debian(HARMLESS);
+    fs::remove_dir_all(machine.0.join("rustc-lib")).unwrap();
+    machine.has("libcore-0.rlib");
+    let asked = "+ rustup component add rust-src";
+    let first = machine.midplane(&["run", &program("killer.c")]).expect(2);
+    let first = first.says(&[asked, "doing without"]);
+    let second = machine.midplane(&["run", &program("killer.c")]).expect(2);
+    assert!(!second.stderr.contains("rustup"), "{first}{second}");
+    let doctor = machine.midplane(&["doctor"]).expect(1);
+    let installed = "rustc 1.95.0, target riscv64gc-unknown-none-elf installed";
+    assert!(doctor.stdout.contains(installed), "{doctor}");
 }
 
 #[test]

@@ -8,7 +8,7 @@
 //! cause     what `scause` says (pure)
 //! cpu       interrupts, sleep, clock, the critical section
 //! layout    where the image's parts stand
-//! memory    `memcpy`
+//! memory    `memcpy`, `memset`
 //! errno     C's `errno`
 //! va_list   C's variadic arguments, `long double`
 //! ```

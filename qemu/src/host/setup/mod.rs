@@ -7,17 +7,16 @@
 mod shown;
 mod unpack;
 
-use crate::host::stop::Stop;
+use crate::host::stop::{Doing, Stop};
 use midplane_setup::apt::{self, Lists};
 pub use midplane_setup::ask::{Tool, in_path};
 pub use midplane_setup::found::Tools;
 use midplane_setup::found::{Found, qemu};
-use midplane_setup::kit::kit;
 use midplane_setup::look::Look;
 use midplane_setup::need::Need;
 use midplane_setup::plan::{Step, ThisMachine, Tried, plan};
-use midplane_setup::rust::Choice;
 pub use midplane_setup::rust::own_cargo;
+use midplane_setup::rust::{self, ADD_SOURCES, Choice, Rust};
 use midplane_setup::{Places, Refusal, doctor as examination, folder};
 use shown::{run_shown, run_whole, say};
 use std::io::{Write, stdout};
@@ -65,7 +64,10 @@ pub fn ensure() -> Result<Tools, Stop> {
     loop {
         let found = Found::look(choice, &fetching.places);
         if let Some(tools) = found.tools() {
-            return Ok(tools);
+            if fetching.has_crates_of(&tools.rust)? {
+                return Ok(tools);
+            }
+            continue;
         }
         let missing = found.missing(choice)?;
         let machine = ThisMachine::with(fetching.lists.clone());
@@ -98,14 +100,13 @@ impl Fetching {
         match step {
             Step::Rustup => {
                 self.tried.rustup = true;
-                let mut rustup = Command::new("rustup");
-                rustup.args(["target", "add", kit().target]);
+                let mut words = ADD_SOURCES.split(' ');
+                let mut rustup = Command::new(words.next().unwrap_or_default());
+                rustup.args(words);
                 match run_shown(rustup) {
-                    Err(stop) if !stop.message.is_empty() => {
-                        say("rustup cannot add the target; trying the system's packages");
-                        Ok(())
-                    }
-                    done => done,
+                    Err(stop) if stop.message.is_empty() => Err(stop),
+                    Ok(()) if rust::has_own_sources(&self.places) => Ok(()),
+                    _ => self.do_without_sources("rustup cannot add the sources of Rust's library"),
                 }
             }
             Step::Update(by) => {
@@ -128,6 +129,38 @@ impl Fetching {
                 self.or_update(unpacked, &[*need], Step::UpdateOwn)
             }
         }
+    }
+
+    /// Whether there is what the compiler's own library is built of beside its sources: cargo fetches crates of all of it,
+    /// before the first build. Without them, for example without a network, it is not built along.
+    fn has_crates_of(&self, rust: &Rust) -> Result<bool, Stop> {
+        let built = self.places.target.join("midplane").join(rust.folder());
+        if *rust != Rust::Sources || built.exists() {
+            return Ok(true);
+        }
+        let mut fetch = rust.cargo("fetch");
+        fetch.args(["--quiet", "--manifest-path", "kernel-rt/Cargo.toml"]);
+        fetch.current_dir(&self.places.root);
+        match run_shown(fetch) {
+            Ok(()) => Ok(true),
+            Err(stop) if stop.message.is_empty() => Err(stop),
+            Err(_) => {
+                self.do_without_sources("cargo cannot fetch what Rust's library is built of")?;
+                Ok(false)
+            }
+        }
+    }
+
+    /// Whatever else there is will do: an installed target, or Debian's compiler.
+    fn do_without_sources(&self, why: &str) -> Result<(), Stop> {
+        let note = self.folder()?.join(folder::NO_SOURCES);
+        let version = rust::own_version(&self.places).unwrap_or_default();
+        std::fs::write(&note, version).doing(format_args!("write {}", note.display()))?;
+        say(&format!(
+            "{why}; doing without, as long as there is {}",
+            note.display()
+        ));
+        Ok(())
     }
 
     /// Package lists may name versions that the server no longer has: they are brought up to date, once, and
