@@ -45,6 +45,23 @@ pub trait NodeLink: Link {
     /// False when there is something to do already.
     fn prepare_sleep(&mut self) -> bool;
 
+    /// [`NodeLink::hold_interrupts`] of all links of a node. Those of one kind may need less than one by one.
+    fn hold_all(links: &mut [Option<Self>])
+    where
+        Self: Sized,
+    {
+        links.iter_mut().flatten().for_each(Self::hold_interrupts);
+    }
+
+    /// [`NodeLink::prepare_sleep`] of all links of a node; false when one has something to do already.
+    fn prepare_all(links: &mut [Option<Self>]) -> bool
+    where
+        Self: Sized,
+    {
+        let all = links.iter_mut().flatten();
+        all.fold(true, |quiet, link| quiet & link.prepare_sleep())
+    }
+
     /// What the device did that it must not do; such frames are lost.
     fn defects(&self) -> u64;
 
@@ -361,7 +378,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             return false;
         }
         self.watch = Watch::Held;
-        self.torus.each_link(L::hold_interrupts);
+        L::hold_all(self.torus.present_links());
         if self.share > 0 {
             self.platform.wake_in(ahead_ns);
         }
@@ -371,7 +388,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     fn step(&mut self, adi: &mut Adi) -> bool {
         if self.watch != Watch::Held {
             self.watch = Watch::Held;
-            self.torus.each_link(L::hold_interrupts);
+            L::hold_all(self.torus.present_links());
         }
         let now = self.now_ns();
         let mut moved = self.torus.take_frames(now);
@@ -392,8 +409,8 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         }
         moved |= self.torus.give_frames(now);
         moved |= L::relay(self.torus.links_mut(), |link| link);
-        if let Some(direction) = self.torus.dead_links().iter().next() {
-            self.platform.link_lost(direction);
+        if !self.torus.dead_links().is_empty() {
+            self.end_for_links();
         }
         self.beats += 1;
         self.quiet = !moved;
@@ -404,6 +421,15 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             self.publish_if_due(adi, now);
         }
         moved
+    }
+
+    /// Ends the node for the links that have given up.
+    #[cold]
+    #[inline(never)]
+    fn end_for_links(&mut self) {
+        if let Some(direction) = self.torus.dead_links().iter().next() {
+            self.platform.link_lost(direction);
+        }
     }
 
     fn publish_if_due(&mut self, adi: &Adi, now: u64) {
@@ -478,8 +504,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
 
     /// Makes sure that the links interrupt when there is something to do. False when there is already.
     fn prepare_sleep(&mut self) -> bool {
-        let mut quiet = true;
-        self.torus.each_link(|link| quiet &= link.prepare_sleep());
+        let quiet = L::prepare_all(self.torus.present_links());
         self.watch = if quiet { Watch::Armed } else { Watch::Open };
         quiet
     }
@@ -574,13 +599,13 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
 
 impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
     fn poll(&mut self, adi: &mut Adi) -> bool {
-        let has_nothing = self.is_at_rest(adi)
+        // Where it is open a link has interrupted, or is likely to have something.
+        let has_nothing = self.watch != Watch::Open
+            && self.is_at_rest(adi)
             && match self.watch {
-                Watch::Armed => !self.platform.is_interrupted(),
+                Watch::Armed | Watch::Open => !self.platform.is_interrupted(),
                 // A step has just been made.
                 Watch::Held => self.prepare_sleep(),
-                // A link has interrupted, or is likely to have something.
-                Watch::Open => false,
             };
         let moved = !has_nothing && self.step(adi);
         if !moved {

@@ -15,12 +15,15 @@ const WORTH_A_FRAME: usize = 32;
 pub struct Torus<'m, L> {
     router: Router<'m>,
     links: [Option<L>; 6],
-    /// The directions in which there is a link, and how many: each step goes through them twice.
-    sides: [Direction; 6],
-    count: usize,
+    /// Behind the last link that is there.
+    end: usize,
     gathers: bool,
     /// The directions in which the last frames could not go, or had better wait, for the link's sake.
     held: Directions,
+    /// Those whose links have taken or given frames in this round.
+    touched: Directions,
+    /// Those whose links have given up.
+    dead: Directions,
 }
 
 impl<'m, L: Link> Torus<'m, L> {
@@ -45,18 +48,18 @@ impl<'m, L: Link> Torus<'m, L> {
             .filter(|(_, link)| link.as_ref().is_some_and(L::is_exact))
             .fold(Directions::NONE, |set, (d, _)| set.with(d));
         router.set_exact(exact);
-        let (mut sides, mut count) = ([Direction::XPlus; 6], 0);
-        for side in present.iter() {
-            sides[count] = side;
-            count += 1;
-        }
+        let end = links
+            .iter()
+            .rposition(Option::is_some)
+            .map_or(0, |at| at + 1);
         Ok(Self {
             router,
             links,
-            sides,
-            count,
+            end,
             gathers: false,
             held: Directions::NONE,
+            touched: Directions::NONE,
+            dead: Directions::NONE,
         })
     }
 
@@ -80,29 +83,65 @@ impl<'m, L: Link> Torus<'m, L> {
     /// whatever is to leave with these frames' answers injected in between.
     pub fn take_frames(&mut self, now_ns: u64) -> bool {
         let mut moved = false;
-        for &side in &self.sides[..self.count] {
-            let Some(link) = &mut self.links[side as usize] else {
+        for at in 0..self.end {
+            let Some(link) = &mut self.links[at] else {
                 continue;
             };
-            link.poll(now_ns);
-            let router = &mut self.router;
-            let mut taken = 0;
-            while taken < FRAMES_PER_STEP && link.receive(|frame| router.receive_frame(side, frame))
-            {
-                taken += 1;
+            if L::KEEPS_TIME {
+                link.poll(now_ns);
             }
-            moved |= taken > 0;
+            if link.has_news() {
+                moved |= self.take_from(Direction::ALL[at]);
+            }
         }
         moved
     }
 
+    /// Takes frames from one link.
+    #[inline(never)]
+    fn take_from(&mut self, side: Direction) -> bool {
+        let Some(link) = &mut self.links[side as usize] else {
+            return false;
+        };
+        let router = &mut self.router;
+        let mut taken = 0;
+        while taken < FRAMES_PER_STEP && link.receive(|frame| router.receive_frame(side, frame)) {
+            taken += 1;
+        }
+        if taken > 0 {
+            self.touched = self.touched.with(side);
+        }
+        if link.is_dead() {
+            self.dead = self.dead.with(side);
+        }
+        taken > 0
+    }
+
     /// The second half of a step: frames to the links. True if there were any.
     pub fn give_frames(&mut self, now_ns: u64) -> bool {
-        if !self.router.outputs().is_empty() {
-            return self.send(now_ns);
+        let moved = !self.router.outputs().is_empty() && self.send();
+        self.end_round(now_ns);
+        moved
+    }
+
+    /// The links are polled.
+    #[inline]
+    fn end_round(&mut self, now_ns: u64) {
+        let mut touched = match L::KEEPS_TIME {
+            true => self.router.links().bits(),
+            false => self.touched.bits(),
+        };
+        self.touched = Directions::NONE;
+        while touched != 0 {
+            let at = touched.trailing_zeros() as usize;
+            touched &= touched - 1;
+            if let Some(Some(link)) = self.links.get_mut(at) {
+                link.poll(now_ns);
+                if link.is_dead() {
+                    self.dead = self.dead.with(Direction::ALL[at]);
+                }
+            }
         }
-        self.each_link(|link| link.poll(now_ns));
-        false
     }
 
     /// Whether nothing will move before a packet is injected, a frame comes or a link takes one again. Right after a
@@ -132,24 +171,16 @@ impl<'m, L: Link> Torus<'m, L> {
         self.router.last_way(dest).is_some_and(|d| self.held.has(d))
     }
 
-    /// Runs `f` on each link, for the board's own business (interrupts).
-    #[inline(always)]
-    pub fn each_link(&mut self, mut f: impl FnMut(&mut L)) {
-        for &side in &self.sides[..self.count] {
-            if let Some(link) = &mut self.links[side as usize] {
-                f(link);
-            }
-        }
-    }
-
     /// On its own, so that an idle step does not save its registers.
     #[inline(never)]
-    fn send(&mut self, now_ns: u64) -> bool {
+    fn send(&mut self) -> bool {
         let Self {
             router,
             links,
             held,
             gathers,
+            touched,
+            dead,
             ..
         } = self;
         *held = Directions::NONE;
@@ -169,12 +200,15 @@ impl<'m, L: Link> Torus<'m, L> {
                 let waits = *gathers && link.is_behind() && !router.has_chunks(d, WORTH_A_FRAME);
                 if waits || !link.transmit(|buffer| router.fill_frame(d, buffer)) {
                     *held = held.with(d);
+                    if link.is_dead() {
+                        *dead = dead.with(d);
+                    }
                     break;
                 }
+                *touched = touched.with(d);
                 moved = true;
             }
         }
-        self.each_link(|link| link.poll(now_ns));
         moved
     }
 
@@ -186,12 +220,9 @@ impl<'m, L: Link> Torus<'m, L> {
 
     /// Directions whose links have given up. Packets that must go there never will: the job is to be
     /// ended with a message that names this node and these directions.
+    #[inline]
     pub fn dead_links(&self) -> Directions {
-        Direction::ALL
-            .into_iter()
-            .zip(&self.links)
-            .filter(|(_, link)| link.as_ref().is_some_and(L::is_dead))
-            .fold(Directions::NONE, |set, (d, _)| set.with(d))
+        self.dead
     }
 
     /// The router, to look at.
@@ -206,7 +237,12 @@ impl<'m, L: Link> Torus<'m, L> {
     pub fn links(&self) -> &[Option<L>; 6] {
         &self.links
     }
-    /// The links, for the board's own business (interrupts).
+    /// The links up to the last one that is there, for the board's own business (interrupts).
+    #[inline]
+    pub fn present_links(&mut self) -> &mut [Option<L>] {
+        &mut self.links[..self.end]
+    }
+    /// The links, by direction number, to be changed.
     pub fn links_mut(&mut self) -> &mut [Option<L>; 6] {
         &mut self.links
     }
