@@ -9,6 +9,7 @@
 //! argument; integers are little-endian.
 
 use net_torus::coord::Coord;
+use net_torus::wire::{put_word, word_of};
 
 use crate::port::BODY_BYTES;
 
@@ -154,24 +155,6 @@ impl First {
 
 /// Bytes of a word of a header.
 const WORD: usize = size_of::<u64>();
-
-/// Reads a word, at once where it is aligned, as it is in the networks' buffers.
-#[inline]
-fn word_of(bytes: &[u8; WORD]) -> u64 {
-    match bytemuck::try_from_bytes::<u64>(bytes) {
-        Ok(word) => u64::from_le(*word),
-        Err(_) => u64::from_le_bytes(*bytes),
-    }
-}
-
-/// Writes a word, as [`word_of`] reads it.
-#[inline]
-fn put_word(bytes: &mut [u8; WORD], word: u64) {
-    match bytemuck::try_from_bytes_mut::<u64>(bytes) {
-        Ok(place) => *place = word.to_le(),
-        Err(_) => *bytes = word.to_le_bytes(),
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,7 @@ use crate::chunk::{CHUNK_BYTES, PACKET_CHUNKS};
 use crate::queue;
 use crate::route;
 use crate::router::{LOCAL, RECEPTION, Router, alike, next_after};
-use crate::wire::{self, Fifo, HEADER_BYTES};
+use crate::wire::{Fifo, HEADER_BYTES, Word};
 
 impl Router<'_> {
     /// Body of the oldest packet in a reception FIFO, exactly as long as it was injected, or what is carried of it.
@@ -66,8 +66,8 @@ impl Router<'_> {
     /// Where the oldest packet in a reception FIFO starts, its chunks, and the bytes of its body.
     fn reception_front(&self, fifo: Fifo) -> Option<(usize, usize, usize)> {
         let start = self.queues[RECEPTION + fifo as usize].front()?;
-        let (chunks, body) = wire::size(self.memory[start].first_chunk()?);
-        Some((start, chunks, body))
+        let word = Word::read(self.memory[start].first_chunk()?);
+        Some((start, word.chunks(), word.body()))
     }
 
     fn reserve_reception(&mut self, fifo: Fifo, chunks: usize) -> Option<usize> {
@@ -97,7 +97,7 @@ impl Router<'_> {
             && let Some(head) = self.heads[source]
             && let Some(from) = self.queues[source].front()
         {
-            let chunks = head.repr.chunks();
+            let chunks = head.word.chunks();
             // No smaller packet goes before it: a great one would wait forever.
             let Some(to) = self.reserve_reception(fifo, chunks) else {
                 return;
@@ -110,7 +110,7 @@ impl Router<'_> {
                 Some(d) => {
                     self.stats.deposits += 1;
                     self.leave(source, 1 << output);
-                    self.enter(source, head.repr, head.left, 1 << d as u8);
+                    self.enter(source, head.word, head.left, 1 << d as u8);
                 }
                 None => self.remove(source, &head, 1),
             }

@@ -17,7 +17,7 @@ use crate::coord::{Coord, Direction};
 use crate::inject::InjectError;
 use crate::router::Router;
 use crate::vc::Vc;
-use crate::wire::{Directions, Fifo, HEADER_BYTES, Repr};
+use crate::wire::{Directions, Fifo, HEADER_BYTES, Word};
 use core::cmp::Reverse;
 use core::ops::Range;
 use oorandom::Rand32;
@@ -548,8 +548,9 @@ impl<'m> Part<'m> {
             node: router.coord(),
         };
         let header = arrival.head.first_chunk().ok_or(wrong)?;
-        let repr = Repr::parse_unsummed(header).map_err(|_| wrong)?;
-        let accepted = router.accept(side, repr, &arrival.head);
+        let word = Word::read(header);
+        word.check().map_err(|_| wrong)?;
+        let accepted = router.accept(side, word, &arrival.head);
         let chunks = accepted.map_err(|_| wrong)?;
         self.collect(node)?;
         self.return_tokens(node, chunks as u64 + 1, false);
