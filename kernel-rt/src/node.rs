@@ -306,7 +306,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// no link has taken yet, or what goes on beside calls and had no more steps.
     pub fn is_under_way(&self) -> bool {
         self.adi.is_under_way()
-            || self.carrier.torus.router().has_to_leave()
+            || self.carrier.torus.has_to_leave()
             || self.carrier.beside != Meanwhile::Nothing
     }
 
@@ -399,7 +399,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         if has_received || adi.has_to_send() || owes_answers || is_first {
             // What leaves for one neighbour is no reason to answer another.
             adi.let_answers_wait(P::INTERRUPTS && !owes_answers);
-            moved |= adi.progress(self.torus.router_mut(), self.platform.memory());
+            moved |= adi.progress(&mut self.torus, self.platform.memory());
             if self.platform.lends() {
                 self.platform.report_frees(adi.starves_others());
             }

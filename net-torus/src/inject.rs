@@ -94,10 +94,21 @@ impl Router<'_> {
         dest: Coord,
         count: usize,
         routing: Routing,
-        mut fill: impl FnMut(&mut [u8]),
+        fill: impl FnMut(&mut [u8]),
     ) -> Result<usize, InjectError> {
         let word = self.word(Fifo::Normal, dest, BODY_BYTES, routing)?;
-        let source = self.injection_fifo(word, self.way.first);
+        self.enqueue_run(word, self.way.first, count, fill)
+    }
+
+    /// As [`Router::inject_run`], of packets with this header, whose first output in dimension order is `first`.
+    pub(crate) fn enqueue_run(
+        &mut self,
+        word: Word,
+        first: u8,
+        count: usize,
+        mut fill: impl FnMut(&mut [u8]),
+    ) -> Result<usize, InjectError> {
+        let source = self.injection_fifo(word, first);
         let ways = word.hints().bits();
         let has_choice = word.is_dynamic() && ways & ways.wrapping_sub(1) != 0;
         let queue = &mut self.queues[source];
@@ -128,7 +139,7 @@ impl Router<'_> {
 
     /// The header of a packet for `dest`, to which the [way](Router::way) then leads.
     #[inline]
-    fn word(
+    pub(crate) fn word(
         &mut self,
         fifo: Fifo,
         dest: Coord,
@@ -167,20 +178,42 @@ impl Router<'_> {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), InjectError> {
+        let word = self.line_word(fifo, d, hops, len)?;
+        self.enqueue(word, d as u8, fill)
+    }
+
+    /// The header of such a packet.
+    #[inline]
+    pub(crate) fn line_word(
+        &mut self,
+        fifo: Fifo,
+        d: Direction,
+        hops: u16,
+        len: usize,
+    ) -> Result<Word, InjectError> {
         if len > BODY_BYTES {
             return Err(InjectError::TooLong);
         }
+        let known = self.lines[d as usize];
+        let word = match known.0 == hops && hops != 0 {
+            true => known.1,
+            false => self.find_line(d, hops)?,
+        };
+        Ok(word.of(len, bubble_channel(fifo), fifo, false))
+    }
+
+    /// What the headers of packets along so many nodes have in common.
+    #[inline(never)]
+    fn find_line(&mut self, d: Direction, hops: u16) -> Result<Word, InjectError> {
         let extent = self.shape.extents()[d.dimension()];
         if hops == 0 || hops >= extent {
             return Err(InjectError::OutsideTorus);
         }
         let dest = (0..hops).try_fold(self.here, |at, _| self.shape.neighbour(at, d));
-        let Some(dest) = dest else {
-            return Err(InjectError::OutsideTorus);
-        };
+        let dest = dest.ok_or(InjectError::OutsideTorus)?;
         let word = Word::to(dest, Directions::NONE.with(d), true);
-        let word = word.of(len, bubble_channel(fifo), fifo, false);
-        self.enqueue(word, d as u8, fill)
+        self.lines[d as usize] = (hops, word);
+        Ok(word)
     }
 
     /// Injects a packet with this header, whose first output in dimension order is `first`.
@@ -192,36 +225,45 @@ impl Router<'_> {
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), InjectError> {
         let source = self.injection_fifo(word, first);
+        let packet = self.reserve(word, source).ok_or(InjectError::Full)?;
+        word.fill(packet, fill);
+        self.enqueued(word, first, source);
+        Ok(())
+    }
+
+    /// Appends such a packet to an injection FIFO: where its body is to be written, if there is room. Then
+    /// [`Router::enqueued`] follows.
+    pub(crate) fn reserve(&mut self, word: Word, source: usize) -> Option<&mut [u8]> {
         let (queue, chunks) = (&mut self.queues[source], word.chunks());
         let fifo = &mut self.stats.fifos[word.fifo() as usize];
         if queue.free() < chunks as u16 {
             fifo.refused += 1;
-            return Err(InjectError::Full);
+            return None;
         }
-        let is_first = queue.is_empty();
         let start = queue.push(chunks as u16);
         fifo.injected.add(chunks);
         fifo.injection_high_water = fifo.injection_high_water.max(queue.high());
-        let carried = self.carried(chunks);
-        let packet = queue::bytes_mut(self.memory, start, carried);
-        // The checksum follows when the packet leaves by a link that needs it.
-        word.put(packet);
-        let packet = &mut packet[HEADER_BYTES..];
-        let (body, padding) = packet.split_at_mut(packet.len().min(word.body()));
-        fill(body);
-        // Not what an earlier packet left there: it was for its own receiver only.
-        padding.fill(0);
         self.note_room(source);
-        if is_first {
-            let outputs = match usize::from(first) {
-                LOCAL => 1 << (LOCAL + word.fifo() as usize),
-                _ if word.is_dynamic() => word.hints().bits(),
-                first => 1 << first,
-            };
-            self.enter(source, word, word.hints(), outputs);
-            self.deliver(word.fifo());
+        let carried = self.carried(chunks);
+        // The checksum follows when the packet leaves by a link that needs it.
+        let packet = queue::bytes_mut(self.memory, start, carried);
+        word.put(packet);
+        Some(packet)
+    }
+
+    /// The packet has been written.
+    pub(crate) fn enqueued(&mut self, word: Word, first: u8, source: usize) {
+        if self.queues[source].used() != word.chunks() as u16 {
+            // Others are before it.
+            return;
         }
-        Ok(())
+        let outputs = match usize::from(first) {
+            LOCAL => 1 << (LOCAL + word.fifo() as usize),
+            _ if word.is_dynamic() => word.hints().bits(),
+            first => 1 << first,
+        };
+        self.enter(source, word, word.hints(), outputs);
+        self.deliver(word.fifo());
     }
 
     /// The injection FIFO for a packet: that of its first direction in dimension order; for a dynamic

@@ -25,6 +25,22 @@ pub trait Link {
     /// not called, try again later.
     fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool;
 
+    /// Whether the link has [`Link::unsent`]. Such links are [exact](Link::is_exact).
+    fn keeps_unsent(&self) -> bool {
+        false
+    }
+
+    /// The buffer in which [`Link::transmit`] will have the next frame written; what is written there before stays. `None`
+    /// when the link is full.
+    fn unsent(&mut self) -> Option<&mut [u8]> {
+        None
+    }
+
+    /// Sends so many bytes of [`Link::unsent`], which had room for them, as a frame.
+    fn send_unsent(&mut self, bytes: usize) {
+        let _ = bytes;
+    }
+
     /// Whether the neighbour has yet to take frames that were sent before. What is sent meanwhile does not come
     /// sooner than what waits and shares a frame; when it is no longer so, it is as when a full link has room again.
     fn is_behind(&mut self) -> bool {

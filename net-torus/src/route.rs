@@ -130,8 +130,7 @@ pub(crate) fn productive(here: Word, packet: Word) -> Directions {
 
 /// The direction of dimension order (X, then Y, then Z) out of `productive`.
 pub fn dimension_order(productive: Directions) -> Option<Direction> {
-    let bits = productive.bits();
-    (bits != 0).then(|| Direction::ALL[bits.trailing_zeros() as usize])
+    productive.first()
 }
 
 /// Checks a packet that came in over the link in direction `side` of the node at the place that is `here`'s destination,

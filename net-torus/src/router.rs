@@ -240,6 +240,8 @@ pub struct Router<'m> {
     pub(crate) place: Word,
     /// Where the last packet went that was injected; the next is likely to go there too.
     pub(crate) way: Way,
+    /// By direction: how far the last packet along a line went, and what its header had in common with others'.
+    pub(crate) lines: [(u16, Word); 6],
     /// The injection FIFOs without room for a packet of the greatest size, one bit each.
     pub(crate) tight: u8,
     /// The outputs that a source wants, one bit each.
@@ -255,7 +257,7 @@ pub struct Router<'m> {
     pub(crate) last: [u8; OUTPUTS],
     /// Most of [`Router::through_burst`].
     through_most: u8,
-    /// See [`Router::links_in_turn`].
+    /// See [`Router::turns`].
     turn: u8,
     /// Sides where tokens were given free since [`Router::take_released`].
     #[cfg(any(test, feature = "sim"))]
@@ -283,6 +285,31 @@ pub struct Router<'m> {
     #[cfg(test)]
     pub(crate) looks: core::cell::Cell<u64>,
     pub(crate) stats: Stats,
+}
+
+/// Which directions have had their turn.
+pub(crate) struct Turns {
+    first: u8,
+    /// So many of them.
+    begun: u8,
+}
+
+impl Turns {
+    /// The next one in turn that is of `these`; those between have had theirs.
+    #[inline]
+    pub fn next_of(&mut self, these: Directions) -> Option<Direction> {
+        const ALL: u8 = Direction::ALL.len() as u8;
+        let (bits, first) = (u16::from(these.bits()), self.first);
+        let in_turn = (bits >> first | bits << (ALL - first)) & ((1 << ALL) - 1);
+        let left = in_turn >> self.begun << self.begun;
+        if left == 0 {
+            return None;
+        }
+        let place = left.trailing_zeros() as u8;
+        self.begun = place + 1;
+        let d = first + place;
+        Some(Direction::ALL[usize::from(if d < ALL { d } else { d - ALL })])
+    }
 }
 
 /// The way to a node.
@@ -390,6 +417,7 @@ impl<'m> Router<'m> {
             links: shape.links(here),
             place: Word::to(here, Directions::NONE, false),
             way: Way::new(here, Directions::NONE),
+            lines: [(0, Word::to(here, Directions::NONE, false)); 6],
             tight: 0,
             exact: Directions::NONE,
             memory,
@@ -701,7 +729,7 @@ impl<'m> Router<'m> {
     }
 
     /// Something has changed on which it depends what can go where.
-    fn look_again(&mut self) {
+    pub(crate) fn look_again(&mut self) {
         self.blocked = Directions::NONE;
         self.chosen = None;
     }
@@ -808,10 +836,12 @@ impl<'m> Router<'m> {
     /// The directions in the order in which their links are to be served: where several ways are equally
     /// good for an adaptive packet, the link that asks first has it, and that should not always be the
     /// same.
-    pub fn links_in_turn(&self) -> impl Iterator<Item = Direction> + use<> {
-        let first = self.turn as usize;
-        let all = Direction::ALL;
-        (first..first + all.len()).map(move |d| all[if d < all.len() { d } else { d - all.len() }])
+    #[inline]
+    pub(crate) fn turns(&self) -> Turns {
+        Turns {
+            first: self.turn,
+            begun: 0,
+        }
     }
 
     fn is_grant_due(&self, d: Direction) -> bool {
@@ -840,8 +870,20 @@ impl<'m> Router<'m> {
         #[cfg(test)]
         self.looks.update(|looks| looks + 1);
         let head = self.heads[source].as_ref()?;
-        let (tokens, chunks) = (&self.tokens[d as usize], head.word.chunks());
-        if head.word.is_dynamic() {
+        self.channel_of(head.word, head.left, source, d)
+    }
+
+    /// As [`Router::channel`], of a packet of `source` with this header, which still has to travel in these directions.
+    #[inline]
+    pub(crate) fn channel_of(
+        &self,
+        word: Word,
+        left: Directions,
+        source: usize,
+        d: Direction,
+    ) -> Option<Vc> {
+        let (tokens, chunks) = (&self.tokens[d as usize], word.chunks());
+        if word.is_dynamic() {
             let (d0, d1) = (&tokens[Vc::D0 as usize], &tokens[Vc::D1 as usize]);
             let vc = if d0.available() >= d1.available() {
                 Vc::D0
@@ -857,7 +899,6 @@ impl<'m> Router<'m> {
             if !self.rules.escape {
                 return None;
             }
-            let left = head.left;
             // The escape keeps dimension order, so that its rings depend on each other in one sense only.
             // And it is for packets that are blocked: who can go on in another direction waits for that.
             if route::dimension_order(left) != Some(d)
@@ -866,8 +907,8 @@ impl<'m> Router<'m> {
                 return None;
             }
         }
-        let vc = bubble_channel(head.word.fifo());
-        let straight = source == straight_source(d, head.word.fifo());
+        let vc = bubble_channel(word.fifo());
+        let straight = source == straight_source(d, word.fifo());
         #[cfg(test)]
         let straight = straight || !self.rules.bubble;
         (tokens[vc as usize].available() >= vc.needed(chunks, straight)).then_some(vc)
@@ -890,16 +931,7 @@ impl<'m> Router<'m> {
         let (d_, f) = (d as usize, fifo as usize);
         self.straight_burst[d_][f] >= STRAIGHT_BURST
             && self.held[d_][f] < HOLD
-            && self.others_wait(d, fifo)
-    }
-
-    /// Whether a source other than the straight one wants link `d` for a packet of this FIFO.
-    fn others_wait(&self, d: Direction, fifo: Fifo) -> bool {
-        let of_fifo = match fifo {
-            Fifo::Normal => !PRIORITY_SOURCES,
-            Fifo::Priority => PRIORITY_SOURCES,
-        };
-        self.want[d as usize] & of_fifo & !(1 << straight_source(d, fifo)) != 0
+            && others_wait(self.want[d as usize], d, fifo)
     }
 
     /// Whether a packet could go straight on link `d` and is held back.
@@ -1034,9 +1066,27 @@ impl<'m> Router<'m> {
                 word.put(packet);
             }
         }
+        self.account(head.word, d, choice, count, self.want[d as usize]);
+        self.remove(source, &head, count);
+        self.deliver(head.word.fifo());
+        Some(all * CHUNK_BYTES)
+    }
+
+    /// Accounts for `count` packets with this header that leave in direction `d`, which these sources want.
+    #[inline]
+    pub(crate) fn account(
+        &mut self,
+        word: Word,
+        d: Direction,
+        choice: Choice,
+        count: usize,
+        want: u32,
+    ) {
+        let (Choice { source, vc }, chunks) = (choice, word.chunks());
+        let all = count * chunks;
         self.tokens[d as usize][vc as usize].spend(count as u16 * vc.charge(chunks));
         self.last[d as usize] = source as u8;
-        self.count_bursts(d, choice, count);
+        self.count_bursts(d, choice, count, want);
         if self.counts() {
             let channel = &mut self.stats.channels[d as usize][vc as usize];
             channel.sent.add_all(count, all);
@@ -1044,23 +1094,20 @@ impl<'m> Router<'m> {
                 channel.forwarded.add_all(count, all);
             }
         }
-        if head.word.is_dynamic() {
+        if word.is_dynamic() {
             self.turn = (self.turn + 1) % Direction::ALL.len() as u8;
             // Not a sum with what is mostly zero: the counter is far from all else, and few packets escape.
             if vc == Vc::Bn {
                 self.stats.escapes += count as u64;
             }
         }
-        self.remove(source, &head, count);
-        self.deliver(head.word.fifo());
-        Some(all * CHUNK_BYTES)
     }
 
     /// How many of a source's oldest packets, `most` at most, leave in direction `d` together, one copy and one account
     /// for all: greatest packets like the first, one behind the other, which want nothing but this link and which
     /// nothing else wants. The first has been chosen; where it escapes, the others do, as no tokens come meanwhile.
     fn run(&self, d: Direction, choice: Choice, head: &Head, most: usize) -> usize {
-        let Choice { source, vc } = choice;
+        let source = choice.source;
         let queue = &self.queues[source];
         if most < 2
             || queue.used() < 2 * PACKET_CHUNKS as u16
@@ -1069,15 +1116,7 @@ impl<'m> Router<'m> {
         {
             return 1;
         }
-        let tokens = &self.tokens[d as usize][vc as usize];
-        let needed = match vc.is_bubble() {
-            true => vc.needed(
-                PACKET_CHUNKS,
-                source == straight_source(d, head.word.fifo()),
-            ),
-            false => self.needed(source, d, PACKET_CHUNKS, tokens),
-        };
-        let more = tokens.available().saturating_sub(needed) as usize / PACKET_CHUNKS;
+        let more = self.tokens_for_more(head.word, d, choice);
         let most = most.min(queue.run()).min(1 + more);
         let start = queue.front().unwrap_or_default();
         alike(
@@ -1086,25 +1125,50 @@ impl<'m> Router<'m> {
         )
     }
 
+    /// For how many greatest packets like this one, which leaves so, there are tokens beside it.
+    #[inline]
+    pub(crate) fn tokens_for_more(&self, word: Word, d: Direction, choice: Choice) -> usize {
+        let Choice { source, vc } = choice;
+        let tokens = &self.tokens[d as usize][vc as usize];
+        let needed = match vc.is_bubble() {
+            true => vc.needed(PACKET_CHUNKS, source == straight_source(d, word.fifo())),
+            false => self.needed(source, d, PACKET_CHUNKS, tokens),
+        };
+        tokens.available().saturating_sub(needed) as usize / PACKET_CHUNKS
+    }
+
+    /// Whether no packet wants to leave in direction `d`.
+    #[inline]
+    pub(crate) fn is_unwanted(&self, d: Direction) -> bool {
+        self.want[d as usize] == 0
+    }
+
     /// Whether the packets of a source have checksums.
     fn is_summed(&self, source: usize) -> bool {
         source < INJECT && !self.exact.has(Direction::ALL[source / Vc::COUNT])
     }
 
-    /// Notes who waited while `count` packets were sent on link `d`; if that is not one, nothing did.
-    fn count_bursts(&mut self, d: Direction, Choice { source, vc }: Choice, count: usize) {
+    /// Notes who of those that `want` waited while `count` packets were sent on link `d`; if that is not one, nothing did.
+    #[inline]
+    fn count_bursts(
+        &mut self,
+        d: Direction,
+        Choice { source, vc }: Choice,
+        count: usize,
+        want: u32,
+    ) {
         if vc.is_bubble() {
             let fifo = if vc == Vc::Bn {
                 Fifo::Normal
             } else {
                 Fifo::Priority
             };
-            let straight = source == straight_source(d, fifo) && self.others_wait(d, fifo);
+            let straight = source == straight_source(d, fifo) && others_wait(want, d, fifo);
             let burst = &mut self.straight_burst[d as usize][fifo as usize];
             *burst = if straight { burst.saturating_add(1) } else { 0 };
             self.held[d as usize][fifo as usize] = 0;
         }
-        let normal_waits = self.want[d as usize] & !PRIORITY_SOURCES;
+        let normal_waits = want & !PRIORITY_SOURCES;
         let injected_wait = normal_waits & !THROUGH_SOURCES;
         let (priority, through) = (
             &mut self.priority_burst[d as usize],
@@ -1133,25 +1197,46 @@ impl<'m> Router<'m> {
     /// [`MIN_MTU`](crate::wire::MIN_MTU) bytes), with as many packets as fit; its size, or 0 when there is
     /// nothing to send.
     pub fn fill_frame(&mut self, d: Direction, buffer: &mut [u8]) -> usize {
+        self.fill_frame_from(d, buffer, 0)
+    }
+
+    /// As [`Router::fill_frame`], of a frame in which so many bytes of packets stand already.
+    pub(crate) fn fill_frame_from(
+        &mut self,
+        d: Direction,
+        buffer: &mut [u8],
+        begun: usize,
+    ) -> usize {
         if !self.links.has(d) {
             return 0;
         }
-        let Some((header, mut rest)) = buffer.split_first_chunk_mut::<FRAME_HEADER_BYTES>() else {
+        let Some((_, mut rest)) = buffer.split_first_chunk_mut::<FRAME_HEADER_BYTES>() else {
             return 0;
         };
         // The frame's size field, in chunks, is 16 bits.
         let most = rest.len().min(u16::MAX as usize * CHUNK_BYTES);
         rest = &mut rest[..most];
-        let mut bytes = 0;
+        let mut bytes = begun;
         while let Some(taken) = self.take(d, &mut rest[bytes..]) {
             bytes += taken;
         }
-        if bytes == 0 && !self.is_grant_due(d) {
-            return 0;
+        match bytes == 0 && !self.is_grant_due(d) {
+            true => 0,
+            false => self.end_frame(d, buffer, bytes),
         }
+    }
+
+    /// Writes the header of a frame in which so many bytes of packets stand; the frame's size.
+    #[inline]
+    pub(crate) fn end_frame(&mut self, d: Direction, buffer: &mut [u8], bytes: usize) -> usize {
+        let Some(header) = buffer.first_chunk_mut::<FRAME_HEADER_BYTES>() else {
+            return 0;
+        };
         let link = &mut self.stats.links[d as usize];
         link.frames_sent += 1;
-        link.token_frames_sent += (bytes == 0) as u64;
+        if bytes == 0 {
+            link.token_frames_sent += 1;
+        }
         let (chunks, granted) = ((bytes / CHUNK_BYTES) as u16, self.tell_grants(d));
         match self.exact.has(d) {
             true => FrameRepr::put_unsummed(header, chunks, vc::packed(granted)),
@@ -1165,6 +1250,15 @@ impl<'m> Router<'m> {
         self.untold &= !(1 << d as u8);
         self.grants[d as usize].tell()
     }
+}
+
+/// Whether one of those that `want` link `d` for a packet of this FIFO is another source than the straight one.
+fn others_wait(want: u32, d: Direction, fifo: Fifo) -> bool {
+    let of_fifo = match fifo {
+        Fifo::Normal => !PRIORITY_SOURCES,
+        Fifo::Priority => PRIORITY_SOURCES,
+    };
+    want & of_fifo & !(1 << straight_source(d, fifo)) != 0
 }
 
 /// The source whose packets go straight on over link `d` on the bubble channel of `fifo`.

@@ -1,29 +1,35 @@
 //! A node's face to the torus: the router and its six links.
 
+use crate::chunk::CHUNK_BYTES;
 use crate::coord::{Coord, Direction};
 use crate::link::Link;
+use crate::passage::Begun;
 use crate::router::{ConfigError, Router};
-use crate::wire::{Directions, MIN_MTU};
+use crate::wire::{Directions, FRAME_HEADER_BYTES, MIN_MTU};
 
 /// Frames taken from, and given to, each link in one [`Torus::step`].
 pub const FRAMES_PER_STEP: usize = 8;
 
 /// Chunks of packets that are worth a frame of their own, although the neighbour has yet to take earlier ones.
-const WORTH_A_FRAME: usize = 32;
+pub(crate) const WORTH_A_FRAME: usize = 32;
 
 /// A router with its links.
 pub struct Torus<'m, L> {
-    router: Router<'m>,
-    links: [Option<L>; 6],
+    pub(crate) router: Router<'m>,
+    pub(crate) links: [Option<L>; 6],
     /// Behind the last link that is there.
     end: usize,
-    gathers: bool,
+    pub(crate) gathers: bool,
     /// The directions in which the last frames could not go, or had better wait, for the link's sake.
-    held: Directions,
+    pub(crate) held: Directions,
     /// Those whose links have taken or given frames in this round.
-    touched: Directions,
+    pub(crate) touched: Directions,
     /// Those whose links have given up.
     dead: Directions,
+    /// Those whose links have [`Link::unsent`], and the bytes that packets have there.
+    pub(crate) keeps: Directions,
+    pub(crate) room: usize,
+    pub(crate) begun: Begun,
 }
 
 impl<'m, L: Link> Torus<'m, L> {
@@ -42,12 +48,16 @@ impl<'m, L: Link> Torus<'m, L> {
         if links.iter().flatten().any(|link| link.mtu() < MIN_MTU) {
             return Err(ConfigError::Mtu);
         }
-        let exact = Direction::ALL
-            .into_iter()
-            .zip(&links)
-            .filter(|(_, link)| link.as_ref().is_some_and(L::is_exact))
-            .fold(Directions::NONE, |set, (d, _)| set.with(d));
+        let those = |is: fn(&L) -> bool| {
+            let all = Direction::ALL.into_iter().zip(&links);
+            all.filter(|(_, link)| link.as_ref().is_some_and(is))
+                .fold(Directions::NONE, |set, (d, _)| set.with(d))
+        };
+        let exact = those(L::is_exact);
         router.set_exact(exact);
+        let keeps = exact.and(those(L::keeps_unsent));
+        let least = links.iter().flatten().map(L::mtu).min();
+        let room = least.map_or(0, |mtu| mtu.min(u16::MAX.into()) - FRAME_HEADER_BYTES);
         let end = links
             .iter()
             .rposition(Option::is_some)
@@ -60,6 +70,9 @@ impl<'m, L: Link> Torus<'m, L> {
             held: Directions::NONE,
             touched: Directions::NONE,
             dead: Directions::NONE,
+            keeps,
+            room,
+            begun: Begun::default(),
         })
     }
 
@@ -82,23 +95,30 @@ impl<'m, L: Link> Torus<'m, L> {
     /// The first half of a step: frames from the links. True if there were any. [`Torus::give_frames`] follows, with
     /// whatever is to leave with these frames' answers injected in between.
     pub fn take_frames(&mut self, now_ns: u64) -> bool {
+        // By bits: in most steps most links have nothing.
+        let (mut news, mut bit) = (0, 1);
+        for link in &mut self.links[..self.end] {
+            if let Some(link) = link {
+                if L::KEEPS_TIME {
+                    link.poll(now_ns);
+                }
+                if link.has_news() {
+                    news |= bit;
+                }
+            }
+            bit <<= 1;
+        }
+        let mut news = Directions::from_bits(news);
         let mut moved = false;
-        for at in 0..self.end {
-            let Some(link) = &mut self.links[at] else {
-                continue;
-            };
-            if L::KEEPS_TIME {
-                link.poll(now_ns);
-            }
-            if link.has_news() {
-                moved |= self.take_from(Direction::ALL[at]);
-            }
+        while let Some(side) = news.first() {
+            news = news.without(side);
+            moved |= self.take_from(side);
         }
         moved
     }
 
     /// Takes frames from one link.
-    #[inline(never)]
+    #[inline]
     fn take_from(&mut self, side: Direction) -> bool {
         let Some(link) = &mut self.links[side as usize] else {
             return false;
@@ -119,9 +139,24 @@ impl<'m, L: Link> Torus<'m, L> {
 
     /// The second half of a step: frames to the links. True if there were any.
     pub fn give_frames(&mut self, now_ns: u64) -> bool {
-        let moved = !self.router.outputs().is_empty() && self.send();
+        let moved = match self.router.outputs().is_empty() {
+            true => !self.begun.directions().is_empty() && self.send_begun(),
+            false => self.send(),
+        };
         self.end_round(now_ns);
         moved
+    }
+
+    /// The directions in which frames may leave.
+    #[inline]
+    fn to_send(&self) -> Directions {
+        self.router.outputs().or(self.begun.directions())
+    }
+
+    /// Whether a packet is still to leave by a link.
+    #[inline]
+    pub fn has_to_leave(&self) -> bool {
+        self.router.has_to_leave() || !self.begun.directions().is_empty()
     }
 
     /// The links are polled.
@@ -155,7 +190,7 @@ impl<'m, L: Link> Torus<'m, L> {
     /// in front of something for a link that had had its turn.
     #[inline]
     pub fn is_given(&self) -> bool {
-        self.router.outputs().is_within(self.held)
+        self.to_send().is_within(self.held)
     }
 
     /// Whether a link is behind or full, for whose sake something waits. Right after a step.
@@ -181,32 +216,37 @@ impl<'m, L: Link> Torus<'m, L> {
             gathers,
             touched,
             dead,
+            begun,
             ..
         } = self;
         *held = Directions::NONE;
         let mut moved = false;
-        for d in router.links_in_turn() {
-            // Looked at anew for each: what has left may have been in front of something for another link.
-            if !router.outputs().has(d) {
-                continue;
-            }
+        let mut turns = router.turns();
+        // Looked at anew for each: what has left may have been in front of something for another link.
+        while let Some(d) = turns.next_of(router.outputs().or(begun.directions())) {
             let Some(link) = &mut links[d as usize] else {
                 continue;
             };
             for _ in 0..FRAMES_PER_STEP {
-                if !router.has_output(d) {
+                let bytes = begun.bytes(d);
+                if bytes == 0 && !router.has_output(d) {
                     break;
                 }
-                let waits = *gathers && link.is_behind() && !router.has_chunks(d, WORTH_A_FRAME);
-                if waits || !link.transmit(|buffer| router.fill_frame(d, buffer)) {
+                let more = WORTH_A_FRAME.saturating_sub(bytes / CHUNK_BYTES);
+                let waits = *gathers && link.is_behind() && !router.has_chunks(d, more);
+                if waits || !link.transmit(|buffer| router.fill_frame_from(d, buffer, bytes)) {
                     *held = held.with(d);
                     if link.is_dead() {
                         *dead = dead.with(d);
                     }
                     break;
                 }
+                begun.take(d);
                 *touched = touched.with(d);
                 moved = true;
+                if !router.outputs().has(d) {
+                    break;
+                }
             }
         }
         moved

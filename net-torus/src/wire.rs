@@ -153,6 +153,16 @@ impl Directions {
     pub const fn with(self, d: Direction) -> Self {
         Self(self.0 | 1 << d as u8)
     }
+    /// The set without `d` in it.
+    #[must_use]
+    pub const fn without(self, d: Direction) -> Self {
+        Self(self.0 & !(1 << d as u8))
+    }
+    /// The directions that are in one of the sets.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
     /// Whether `d` is in the set.
     pub const fn has(self, d: Direction) -> bool {
         self.0 & 1 << d as u8 != 0
@@ -169,6 +179,11 @@ impl Directions {
     /// Whether no direction is in the set.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
+    }
+    /// The first of the directions.
+    #[inline]
+    pub fn first(self) -> Option<Direction> {
+        (self.0 != 0).then(|| Direction::ALL[self.0.trailing_zeros() as usize])
     }
     /// The directions, in order.
     pub fn iter(self) -> impl Iterator<Item = Direction> {
@@ -287,6 +302,21 @@ impl Word {
         if let Some(header) = packet.first_chunk_mut() {
             put_word(header, self.0);
         }
+    }
+
+    /// Has `fill` write the body of a packet whose header is there. Of a place that is shorter, its beginning.
+    #[inline(always)]
+    pub fn fill(self, packet: &mut [u8], fill: impl FnOnce(&mut [u8])) {
+        let packet = &mut packet[HEADER_BYTES..];
+        let bytes = self.body();
+        // What of the last chunk the body leaves is not what an earlier packet left there, which was for its own receiver
+        // only. By words, and before the body is there: few take less than a call for the right number of bytes.
+        let (words, _) = packet.as_chunks_mut();
+        for word in words.iter_mut().skip(bytes / HEADER_BYTES) {
+            put_word(word, 0);
+        }
+        let bytes = packet.len().min(bytes);
+        fill(&mut packet[..bytes]);
     }
 
     /// Fails with [`Defect::Reserved`], [`Defect::Padding`] or [`Defect::Channel`].
@@ -417,6 +447,7 @@ impl<'a> Packet<'a> {
     /// The packet at the start of `bytes`. Fails with [`Defect::Size`] when `bytes` ends too early, else
     /// as [`Repr::parse`]; then the second value is the size in chunks, if it can be believed, so that
     /// the reader can go on behind the packet.
+    #[inline(never)]
     pub fn new_checked(bytes: &'a [u8]) -> Result<Self, (Defect, Option<usize>)> {
         Self::new(bytes, |word, sum| match word.sum() == sum {
             true => word.check(),
@@ -536,6 +567,7 @@ impl FrameRepr {
     }
 
     /// Fails with [`Defect::FrameHeader`] when the header's checksum is wrong.
+    #[inline(never)]
     pub(crate) fn check_sum(frame: &[u8]) -> Result<(), Defect> {
         let parts = frame.split_first_chunk::<12>();
         match parts.map(|(header, rest)| (header, rest.as_chunks::<4>().0)) {
@@ -574,6 +606,7 @@ impl FrameRepr {
     }
 
     /// Writes the header.
+    #[inline(never)]
     pub fn emit(&self) -> [u8; FRAME_HEADER_BYTES] {
         let mut header = self.emit_unsummed();
         let crc = CRC32.checksum(&header[..12]);

@@ -561,8 +561,8 @@ impl<'m> Part<'m> {
     fn run_node(&mut self, node: usize) -> Result<(), SimError> {
         self.inject(node);
         let idle = Directions::from_bits(self.idle[node]);
-        let in_turn = self.routers[node].links_in_turn();
-        for direction in in_turn.filter(|&d| idle.has(d)) {
+        let mut turns = self.routers[node].turns();
+        while let Some(direction) = turns.next_of(idle) {
             let d = direction as usize;
             let mut head = Chunk::default();
             let Some(size) = self.routers[node].take(direction, &mut head) else {

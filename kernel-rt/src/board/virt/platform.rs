@@ -88,6 +88,20 @@ impl Link for BoardLink {
         either!(self, link => link.transmit(f))
     }
 
+    fn keeps_unsent(&self) -> bool {
+        either!(self, link => link.keeps_unsent())
+    }
+
+    #[inline]
+    fn unsent(&mut self) -> Option<&mut [u8]> {
+        either!(self, link => link.unsent())
+    }
+
+    #[inline]
+    fn send_unsent(&mut self, bytes: usize) {
+        either!(self, link => link.send_unsent(bytes));
+    }
+
     #[inline]
     fn is_behind(&mut self) -> bool {
         either!(self, link => link.is_behind())

@@ -300,6 +300,15 @@ impl<'m, B: Bell> RingLink<'m, B> {
         }
     }
 
+    /// Makes the next slot, which is written, the neighbour's.
+    #[inline]
+    fn publish(&mut self) {
+        self.head = self.head.wrapping_add(1);
+        // Releases the slot, written.
+        self.outgoing.head.0.store(self.head, Ordering::Release);
+        self.state |= PUBLISHED;
+    }
+
     /// From when on this end waits for room: with fewer than so many frames under way; 0: it does not.
     #[inline]
     fn wait_for(&mut self, full_at: u32) {
@@ -399,12 +408,32 @@ impl<B: Bell> Link for RingLink<'_, B> {
             frame.bytes
         });
         if bytes != 0 {
-            self.head = self.head.wrapping_add(1);
-            // Releases the slot, written.
-            self.outgoing.head.0.store(self.head, Ordering::Release);
-            self.state |= PUBLISHED;
+            self.publish();
         }
         true
+    }
+
+    fn keeps_unsent(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn unsent(&mut self) -> Option<&mut [u8]> {
+        if !self.has_room(SLOTS as u32) {
+            return None;
+        }
+        let frame = self.outgoing.slots[self.head as usize & (SLOTS - 1)].with_mut(|frame| frame);
+        // SAFETY: as in `transmit`; nothing else of this end refers to the slot while `self` is borrowed.
+        Some(unsafe { &mut (*frame).data })
+    }
+
+    #[inline]
+    fn send_unsent(&mut self, bytes: usize) {
+        self.wait_for(0);
+        let slot = &self.outgoing.slots[self.head as usize & (SLOTS - 1)];
+        // SAFETY: as in `transmit`; `unsent` has seen that the slot is this end's.
+        slot.with_mut(|frame| unsafe { (*frame).bytes = bytes.min(FRAME_BYTES) as u32 });
+        self.publish();
     }
 
     fn is_behind(&mut self) -> bool {
