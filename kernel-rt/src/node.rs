@@ -391,7 +391,25 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             L::hold_all(self.torus.present_links());
         }
         let now = self.now_ns();
-        let mut moved = self.torus.take_frames(now);
+        let moved = self.torus.take_frames(now);
+        self.go_on(adi, now, moved)
+    }
+
+    /// A step while the links watch, of which none has anything: what the device has to send leaves.
+    fn leave(&mut self, adi: &mut Adi) -> bool {
+        let held = self.torus.holds();
+        let now = self.now_ns();
+        let moved = self.go_on(adi, now, false);
+        if held || self.torus.holds() {
+            // The links have yet to know that something waits for them, or no longer does.
+            self.watch = Watch::Held;
+        }
+        moved
+    }
+
+    /// A step with the frames that have come, if any `moved`: the device's, and what leaves.
+    #[inline(never)]
+    fn go_on(&mut self, adi: &mut Adi, now: u64, mut moved: bool) -> bool {
         // By its first step the device knows what the network has.
         let is_first = self.beats == 0;
         let has_received = self.torus.router().has_received();
@@ -599,15 +617,20 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
 
 impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
     fn poll(&mut self, adi: &mut Adi) -> bool {
-        // Where it is open a link has interrupted, or is likely to have something.
-        let has_nothing = self.watch != Watch::Open
-            && self.is_at_rest(adi)
-            && match self.watch {
-                Watch::Armed | Watch::Open => !self.platform.is_interrupted(),
-                // A step has just been made.
-                Watch::Held => self.prepare_sleep(),
-            };
-        let moved = !has_nothing && self.step(adi);
+        let watch = self.watch;
+        let is_at_rest = watch != Watch::Open && self.is_at_rest(adi);
+        let moved = match watch {
+            Watch::Armed if !self.platform.is_interrupted() => match is_at_rest {
+                true => false,
+                // What keeps time is to know it.
+                false if L::KEEPS_TIME => self.step(adi),
+                false => self.leave(adi),
+            },
+            // A step has just been made.
+            Watch::Held if is_at_rest && self.prepare_sleep() => false,
+            // A link has interrupted, or is likely to have something.
+            _ => self.step(adi),
+        };
         if !moved {
             self.platform.looked_in_vain();
         }
