@@ -50,6 +50,23 @@ pub trait NodeLink: Link {
     /// False when there is something to do already.
     fn prepare_sleep(&mut self) -> bool;
 
+    /// [`NodeLink::hold_interrupts`] of all links of a node. Those of one kind may need less than one by one.
+    fn hold_all(links: &mut [Option<Self>])
+    where
+        Self: Sized,
+    {
+        links.iter_mut().flatten().for_each(Self::hold_interrupts);
+    }
+
+    /// [`NodeLink::prepare_sleep`] of all links of a node; false when one has something to do already.
+    fn prepare_all(links: &mut [Option<Self>]) -> bool
+    where
+        Self: Sized,
+    {
+        let all = links.iter_mut().flatten();
+        all.fold(true, |quiet, link| quiet & link.prepare_sleep())
+    }
+
     /// What the device did that it must not do; such frames are lost.
     fn defects(&self) -> u64;
 
@@ -371,7 +388,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     #[inline]
     fn go_on(&mut self) {
         if self.adi.has_to_send() {
-            self.carrier.go_on(&mut self.adi);
+            self.carrier.send_on(&mut self.adi);
         }
     }
 
@@ -384,7 +401,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// no link has taken yet, or what goes on beside calls and had no more steps.
     pub fn is_under_way(&self) -> bool {
         self.adi.is_under_way()
-            || self.carrier.torus.router().has_to_leave()
+            || self.carrier.torus.has_to_leave()
             || self.carrier.beside != Meanwhile::Nothing
     }
 
@@ -456,7 +473,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             return false;
         }
         self.watch = Watch::Held;
-        self.torus.each_link(L::hold_interrupts);
+        L::hold_all(self.torus.present_links());
         if self.share > 0 {
             self.platform.wake_in(ahead_ns);
         }
@@ -464,13 +481,31 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     }
 
     fn step(&mut self, adi: &mut Adi) -> bool {
-        self.gathers_for = None;
         if self.watch != Watch::Held {
             self.watch = Watch::Held;
-            self.torus.each_link(L::hold_interrupts);
+            L::hold_all(self.torus.present_links());
         }
         let now = self.now_ns();
-        let mut moved = self.torus.take_frames(now);
+        let moved = self.torus.take_frames(now);
+        self.go_on(adi, now, moved)
+    }
+
+    /// A step while the links watch, of which none has anything: what the device has to send leaves.
+    fn leave(&mut self, adi: &mut Adi) -> bool {
+        let held = self.torus.holds();
+        let now = self.now_ns();
+        let moved = self.go_on(adi, now, false);
+        if held || self.torus.holds() {
+            // The links have yet to know that something waits for them, or no longer does.
+            self.watch = Watch::Held;
+        }
+        moved
+    }
+
+    /// A step with the frames that have come, if any `moved`: the device's, and what leaves.
+    #[inline(never)]
+    fn go_on(&mut self, adi: &mut Adi, now: u64, mut moved: bool) -> bool {
+        self.gathers_for = None;
         // By its first step the device knows what the network has.
         let is_first = self.beats == 0;
         let has_received = self.torus.router().has_received();
@@ -478,7 +513,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         if has_received || adi.has_to_send() || owes_answers || is_first {
             // What leaves for one neighbour is no reason to answer another.
             adi.let_answers_wait(P::INTERRUPTS && !owes_answers);
-            moved |= adi.progress(self.torus.router_mut(), self.platform.memory());
+            moved |= adi.progress(&mut self.torus, self.platform.memory());
             if self.platform.lends() {
                 self.platform.report_frees(adi.starves_others());
             }
@@ -488,8 +523,8 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         }
         moved |= self.torus.give_frames(now);
         moved |= L::relay(self.torus.links_mut(), |link| link);
-        if let Some(direction) = self.torus.dead_links().iter().next() {
-            self.platform.link_lost(direction);
+        if !self.torus.dead_links().is_empty() {
+            self.end_for_links();
         }
         self.beats += 1;
         self.quiet = !moved;
@@ -500,6 +535,15 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             self.publish_if_due(adi, now);
         }
         moved
+    }
+
+    /// Ends the node for the links that have given up.
+    #[cold]
+    #[inline(never)]
+    fn end_for_links(&mut self) {
+        if let Some(direction) = self.torus.dead_links().iter().next() {
+            self.platform.link_lost(direction);
+        }
     }
 
     fn publish_if_due(&mut self, adi: &Adi, now: u64) {
@@ -513,7 +557,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
 
     /// The device has been given something to send, and nothing has moved otherwise.
     #[inline(never)]
-    fn go_on(&mut self, adi: &mut Adi) {
+    fn send_on(&mut self, adi: &mut Adi) {
         self.quiet = false;
         if self.watch == Watch::Armed && !self.torus.holds() {
             self.give(adi);
@@ -527,7 +571,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
 
     /// The half of a step that sends: nothing that has come is looked at, since the links interrupt for it.
     fn give(&mut self, adi: &mut Adi) {
-        adi.leave(self.torus.router_mut(), self.platform.memory());
+        adi.leave(&mut self.torus, self.platform.memory());
         let now = self.now_ns();
         if self.torus.give_frames(now) && self.figures == Figures::Published {
             self.figures = Figures::Old;
@@ -628,8 +672,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
 
     /// Makes sure that the links interrupt when there is something to do. False when there is already.
     fn prepare_sleep(&mut self) -> bool {
-        let mut quiet = true;
-        self.torus.each_link(|link| quiet &= link.prepare_sleep());
+        let quiet = L::prepare_all(self.torus.present_links());
         self.watch = if quiet { Watch::Armed } else { Watch::Open };
         quiet
     }
@@ -724,15 +767,20 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
 
 impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
     fn poll(&mut self, adi: &mut Adi) -> bool {
-        let has_nothing = self.is_at_rest(adi)
-            && match self.watch {
-                Watch::Armed => !self.platform.is_interrupted(),
-                // A step has just been made.
-                Watch::Held => self.prepare_sleep(),
-                // A link has interrupted, or is likely to have something.
-                Watch::Open => false,
-            };
-        let moved = !has_nothing && self.step(adi);
+        let watch = self.watch;
+        let is_at_rest = watch != Watch::Open && self.is_at_rest(adi);
+        let moved = match watch {
+            Watch::Armed if !self.platform.is_interrupted() => match is_at_rest {
+                true => false,
+                // What keeps time is to know it.
+                false if L::KEEPS_TIME => self.step(adi),
+                false => self.leave(adi),
+            },
+            // A step has just been made.
+            Watch::Held if is_at_rest && self.prepare_sleep() => false,
+            // A link has interrupted, or is likely to have something.
+            _ => self.step(adi),
+        };
         if !moved {
             self.platform.looked_in_vain();
         }

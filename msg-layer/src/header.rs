@@ -9,6 +9,7 @@
 //! argument; integers are little-endian.
 
 use net_torus::coord::Coord;
+use net_torus::wire::{put_word, word_of};
 
 use crate::port::BODY_BYTES;
 
@@ -27,12 +28,19 @@ const KIND_SHORT: u8 = 0;
 const KIND_LONG: u8 = 1;
 
 /// Where the bytes of a long message's packet belong.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Place {
     /// The receiver's own name for the destination, given out by the receiver beforehand.
     pub target: u32,
     /// Offset of the packet's first byte in the message, in bytes.
     pub offset: u32,
+}
+
+impl Place {
+    #[inline]
+    fn word(self) -> u64 {
+        u64::from(self.target) | u64::from(self.offset) << 32
+    }
 }
 
 /// A software header that can be on the wire: illegal ones cannot be written.
@@ -77,6 +85,16 @@ impl Header {
     pub fn emit<'b>(&self, body: &'b mut [u8], len: usize) -> &'b mut [u8] {
         let (head, rest) = body.split_at_mut(self.bytes());
         let (words, _) = head.as_chunks_mut::<WORD>();
+        put_word(&mut words[0], self.first(len));
+        if let Some(place) = self.place {
+            put_word(&mut words[1], place.word());
+        }
+        &mut rest[..len]
+    }
+
+    /// The first word for a payload of `len` bytes.
+    #[inline]
+    fn first(&self, len: usize) -> u64 {
         let Coord { x, y, z } = self.source;
         let len_byte = u8::try_from(len).expect("one packet's payload");
         let kind = match self.place {
@@ -84,14 +102,25 @@ impl Header {
             None => KIND_SHORT,
         };
         let [a0, a1] = self.argument.to_le_bytes();
-        put_word(
-            &mut words[0],
-            u64::from_le_bytes([self.handler, len_byte, x, y, z, kind, a0, a1]),
-        );
-        if let Some(Place { target, offset }) = self.place {
-            put_word(&mut words[1], u64::from(target) | u64::from(offset) << 32);
+        u64::from_le_bytes([self.handler, len_byte, x, y, z, kind, a0, a1])
+    }
+
+    /// As [`Header::emit`], of the packets of a long message that are as long as can be: each is written, with its place,
+    /// where its payload goes to.
+    #[inline]
+    pub(crate) fn emit_all(&self) -> impl Fn(&mut [u8], Place) -> &mut [u8] + use<> {
+        let first = Header {
+            place: Some(Place::default()),
+            ..*self
         }
-        &mut rest[..len]
+        .first(LONG_BYTES);
+        move |body, place| {
+            let (head, rest) = body.split_at_mut(LONG_HEADER);
+            let (words, _) = head.as_chunks_mut::<WORD>();
+            put_word(&mut words[0], first);
+            put_word(&mut words[1], place.word());
+            &mut rest[..LONG_BYTES]
+        }
     }
 
     /// Whether the packet with this body is one of a long message.
@@ -154,24 +183,6 @@ impl First {
 
 /// Bytes of a word of a header.
 const WORD: usize = size_of::<u64>();
-
-/// Reads a word, at once where it is aligned, as it is in the networks' buffers.
-#[inline]
-fn word_of(bytes: &[u8; WORD]) -> u64 {
-    match bytemuck::try_from_bytes::<u64>(bytes) {
-        Ok(word) => u64::from_le(*word),
-        Err(_) => u64::from_le_bytes(*bytes),
-    }
-}
-
-/// Writes a word, as [`word_of`] reads it.
-#[inline]
-fn put_word(bytes: &mut [u8; WORD], word: u64) {
-    match bytemuck::try_from_bytes_mut::<u64>(bytes) {
-        Ok(place) => *place = word.to_le(),
-        Err(_) => *bytes = word.to_le_bytes(),
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,6 @@
 //! The port: all that the message layer needs from the network below it.
 
-use net_torus::{Coord, Direction, Fifo, InjectError, Router, Routing};
+use net_torus::{Coord, Direction, Fifo, InjectError, Link, Router, Routing, Torus};
 
 /// Which injection FIFO a packet leaves by and which reception FIFO it arrives in.
 ///
@@ -129,6 +129,29 @@ fn injected(result: Result<(), InjectError>, len: usize, dest: Coord) -> bool {
     }
 }
 
+fn line_injected(result: Result<(), InjectError>, len: usize, hops: u16) -> bool {
+    match result {
+        Ok(()) => true,
+        Err(InjectError::Full) => false,
+        Err(wrong) => panic!("{len} bytes along {hops} nodes: {wrong}"),
+    }
+}
+
+fn run_injected(result: Result<usize, InjectError>, count: usize, dest: Coord) -> usize {
+    match result {
+        Ok(count) => count,
+        Err(InjectError::Full) => 0,
+        Err(wrong) => panic!("{count} packets to {dest:?}: {wrong}"),
+    }
+}
+
+fn routing(is_ordered: bool) -> Routing {
+    match is_ordered {
+        true => Routing::Deterministic,
+        false => Routing::Adaptive,
+    }
+}
+
 impl Port for Router<'_> {
     const LINES: bool = true;
 
@@ -139,11 +162,8 @@ impl Port for Router<'_> {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> bool {
-        match Router::inject_line(self, Fifo::Priority, direction, hops, len, fill) {
-            Ok(()) => true,
-            Err(InjectError::Full) => false,
-            Err(wrong) => panic!("{len} bytes along {hops} nodes: {wrong}"),
-        }
+        let result = Router::inject_line(self, Fifo::Priority, direction, hops, len, fill);
+        line_injected(result, len, hops)
     }
 
     fn can_inject(&self, class: Class) -> bool {
@@ -184,15 +204,8 @@ impl Port for Router<'_> {
         count: usize,
         fill: impl FnMut(&mut [u8]),
     ) -> usize {
-        let routing = match is_ordered {
-            true => Routing::Deterministic,
-            false => Routing::Adaptive,
-        };
-        match Router::inject_run(self, dest, count, routing, fill) {
-            Ok(count) => count,
-            Err(InjectError::Full) => 0,
-            Err(wrong) => panic!("{count} packets to {dest:?}: {wrong}"),
-        }
+        let result = Router::inject_run(self, dest, count, routing(is_ordered), fill);
+        run_injected(result, count, dest)
     }
 
     fn head(&self, class: Class) -> Option<&[u8]> {
@@ -205,5 +218,76 @@ impl Port for Router<'_> {
 
     fn take_run(&mut self, most: usize, take: impl FnMut(&Self, &[u8]) -> bool) -> usize {
         Router::take_run(self, Fifo::Normal, most, take)
+    }
+}
+
+/// As the router's, but what can leave at once is written where it leaves from.
+impl<L: Link> Port for Torus<'_, L> {
+    const LINES: bool = true;
+
+    fn inject_line(
+        &mut self,
+        direction: Direction,
+        hops: u16,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> bool {
+        let result = Torus::inject_line(self, Fifo::Priority, direction, hops, len, fill);
+        line_injected(result, len, hops)
+    }
+
+    fn can_inject(&self, class: Class) -> bool {
+        self.router().can_inject(class.into())
+    }
+
+    fn rank(&self, node: Coord) -> Option<u32> {
+        self.router().shape().rank(node)
+    }
+
+    fn inject(
+        &mut self,
+        class: Class,
+        dest: Coord,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> bool {
+        let routing = Routing::Deterministic;
+        injected(
+            Torus::inject(self, class.into(), dest, len, routing, fill),
+            len,
+            dest,
+        )
+    }
+
+    fn inject_unordered(&mut self, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+        let (fifo, routing) = (Fifo::Normal, Routing::Adaptive);
+        injected(
+            Torus::inject(self, fifo, dest, len, routing, fill),
+            len,
+            dest,
+        )
+    }
+
+    fn inject_run(
+        &mut self,
+        is_ordered: bool,
+        dest: Coord,
+        count: usize,
+        fill: impl FnMut(&mut [u8]),
+    ) -> usize {
+        let result = Torus::inject_run(self, dest, count, routing(is_ordered), fill);
+        run_injected(result, count, dest)
+    }
+
+    fn head(&self, class: Class) -> Option<&[u8]> {
+        self.router().head(class.into())
+    }
+
+    fn pop(&mut self, class: Class) {
+        self.router_mut().pop(class.into());
+    }
+
+    fn take_run(&mut self, most: usize, take: impl FnMut(&Self, &[u8]) -> bool) -> usize {
+        Torus::take_run(self, Fifo::Normal, most, take)
     }
 }

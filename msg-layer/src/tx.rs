@@ -64,8 +64,9 @@ impl Transfer {
             };
             let full = (packets - sent).min(left / LONG_BYTES);
             let injected = if full > 0 {
+                let (emit, target) = (header(0).emit_all(), self.target);
                 port.inject_run(self.in_order, dest, full, |body| {
-                    read(offset, header(offset).emit(body, LONG_BYTES));
+                    read(offset, emit(body, Place { target, offset }));
                     offset += LONG_BYTES as u32;
                 })
             } else {

@@ -1,14 +1,45 @@
 //! The way out: reception FIFOs.
 
-use crate::chunk::{CHUNK_BYTES, PACKET_CHUNKS};
+use crate::chunk::PACKET_CHUNKS;
 use crate::queue;
 use crate::route;
 use crate::router::{LOCAL, RECEPTION, Router, alike, next_after};
-use crate::wire::{self, Fifo, HEADER_BYTES};
+use crate::wire::{Fifo, HEADER_BYTES, Word};
+
+/// Packets in a reception FIFO that are alike and lie one behind the other.
+pub(crate) struct Run {
+    fifo: Fifo,
+    start: usize,
+    chunks: usize,
+    body: usize,
+    count: usize,
+}
+
+impl Run {
+    /// Calls `take` with the number of each until it returns false; of how many.
+    #[inline]
+    pub fn hand_out(&self, take: impl FnMut(usize) -> bool) -> usize {
+        let taken = (0..self.count)
+            .map(take)
+            .take_while(|goes_on| *goes_on)
+            .count();
+        (taken + 1).min(self.count)
+    }
+}
 
 impl Router<'_> {
     /// Body of the oldest packet in a reception FIFO, exactly as long as it was injected, or what is carried of it.
+    #[inline]
     pub fn head(&self, fifo: Fifo) -> Option<&[u8]> {
+        // Mostly there is none, when it is looked for more.
+        match self.queues[RECEPTION + fifo as usize].is_empty() {
+            true => None,
+            false => self.body_at_head(fifo),
+        }
+    }
+
+    #[inline(never)]
+    fn body_at_head(&self, fifo: Fifo) -> Option<&[u8]> {
         let (start, chunks, body) = self.reception_front(fifo)?;
         let bytes = queue::bytes(self.memory, start, self.carried(chunks));
         bytes.get(HEADER_BYTES..bytes.len().min(HEADER_BYTES + body))
@@ -39,35 +70,52 @@ impl Router<'_> {
         most: usize,
         mut take: impl FnMut(&Self, &[u8]) -> bool,
     ) -> usize {
-        let Some((start, chunks, body)) = self.reception_front(fifo).filter(|_| most > 0) else {
+        let Some(run) = self.received_run(fifo, most) else {
             return 0;
         };
-        let queue = RECEPTION + fifo as usize;
+        let taken = run.hand_out(|at| take(self, self.received(&run, at)));
+        self.free_run(&run, taken);
+        taken
+    }
+
+    /// The oldest packets in a reception FIFO, `most` at most, that [`Router::take_run`] has.
+    pub(crate) fn received_run(&self, fifo: Fifo, most: usize) -> Option<Run> {
+        let (start, chunks, body) = self.reception_front(fifo).filter(|_| most > 0)?;
         let count = match chunks {
             PACKET_CHUNKS => {
-                let run = self.queues[queue].run() * PACKET_CHUNKS;
+                let run = self.queues[RECEPTION + fifo as usize].run() * PACKET_CHUNKS;
                 alike(queue::bytes(self.memory, start, run), most)
             }
             _ => 1,
         };
-        let mut taken = 0;
-        let packets = queue::bytes(self.memory, start, count * chunks);
-        for packet in packets.chunks_exact(chunks * CHUNK_BYTES) {
-            taken += 1;
-            if !take(self, &packet[HEADER_BYTES..HEADER_BYTES + body]) {
-                break;
-            }
-        }
-        self.queues[queue].pop((taken * chunks) as u16);
-        self.deliver(fifo);
-        taken
+        Some(Run {
+            fifo,
+            start,
+            chunks,
+            body,
+            count,
+        })
+    }
+
+    /// The body of a packet of a run.
+    #[inline]
+    pub(crate) fn received(&self, run: &Run, at: usize) -> &[u8] {
+        let start = run.start + at * run.chunks;
+        let packet = queue::bytes(self.memory, start, run.chunks);
+        &packet[HEADER_BYTES..HEADER_BYTES + run.body]
+    }
+
+    /// Frees the first packets of a run.
+    pub(crate) fn free_run(&mut self, run: &Run, taken: usize) {
+        self.queues[RECEPTION + run.fifo as usize].pop((taken * run.chunks) as u16);
+        self.deliver(run.fifo);
     }
 
     /// Where the oldest packet in a reception FIFO starts, its chunks, and the bytes of its body.
     fn reception_front(&self, fifo: Fifo) -> Option<(usize, usize, usize)> {
         let start = self.queues[RECEPTION + fifo as usize].front()?;
-        let (chunks, body) = wire::size(self.memory[start].first_chunk()?);
-        Some((start, chunks, body))
+        let word = Word::read(self.memory[start].first_chunk()?);
+        Some((start, word.chunks(), word.body()))
     }
 
     fn reserve_reception(&mut self, fifo: Fifo, chunks: usize) -> Option<usize> {
@@ -97,7 +145,7 @@ impl Router<'_> {
             && let Some(head) = self.heads[source]
             && let Some(from) = self.queues[source].front()
         {
-            let chunks = head.repr.chunks();
+            let chunks = head.word.chunks();
             // No smaller packet goes before it: a great one would wait forever.
             let Some(to) = self.reserve_reception(fifo, chunks) else {
                 return;
@@ -110,7 +158,7 @@ impl Router<'_> {
                 Some(d) => {
                     self.stats.deposits += 1;
                     self.leave(source, 1 << output);
-                    self.enter(source, head.repr, head.left, 1 << d as u8);
+                    self.enter(source, head.word, head.left, 1 << d as u8);
                 }
                 None => self.remove(source, &head, 1),
             }

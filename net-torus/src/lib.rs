@@ -37,6 +37,7 @@ pub mod detour;
 pub mod discover;
 pub mod inject;
 pub mod link;
+mod passage;
 mod queue;
 pub mod reliable;
 pub mod route;

@@ -5,8 +5,17 @@
 /// Neither call blocks. A link that is reliable keeps every frame and applies back-pressure to the
 /// sender; one that is not goes under the reliable layer.
 pub trait Link {
+    /// Whether the link keeps time: then [`Link::poll`] is called before and after each round, else only after rounds in
+    /// which the link took or gave a frame.
+    const KEEPS_TIME: bool = true;
+
     /// Greatest frame in bytes that the link carries.
     fn mtu(&self) -> usize;
+
+    /// Whether [`Link::receive`] is worth a call; most links know no cheaper way to tell.
+    fn has_news(&mut self) -> bool {
+        true
+    }
 
     /// Hands the oldest received frame to `f` and then frees it. False when there is none.
     fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool;
@@ -15,6 +24,22 @@ pub trait Link {
     /// the number of bytes that `f` returns (0: nothing is sent). False when the link is full: `f` was
     /// not called, try again later.
     fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool;
+
+    /// Whether the link has [`Link::unsent`]. Such links are [exact](Link::is_exact).
+    fn keeps_unsent(&self) -> bool {
+        false
+    }
+
+    /// The buffer in which [`Link::transmit`] will have the next frame written; what is written there before stays. `None`
+    /// when the link is full.
+    fn unsent(&mut self) -> Option<&mut [u8]> {
+        None
+    }
+
+    /// Sends so many bytes of [`Link::unsent`], which had room for them, as a frame.
+    fn send_unsent(&mut self, bytes: usize) {
+        let _ = bytes;
+    }
 
     /// Whether the neighbour has yet to take frames that were sent before. What is sent meanwhile does not come
     /// sooner than what waits and shares a frame; when it is no longer so, it is as when a full link has room again.
@@ -30,8 +55,8 @@ pub trait Link {
     }
 
     /// Called with the node's clock (nanoseconds, any start, never going back) before each round of
-    /// `receive` and `transmit` and once after it. Links that keep time, such as retransmitting ones, act
-    /// on it.
+    /// `receive` and `transmit` and once after it, as [`Link::KEEPS_TIME`] says. Links that keep time, such as
+    /// retransmitting ones, act on it; others tell the neighbour of the round.
     fn poll(&mut self, now_ns: u64) {
         let _ = now_ns;
     }
@@ -52,7 +77,8 @@ pub trait Link {
         let _ = timeouts;
     }
 
-    /// Whether the link has given up: the neighbour does not answer. It then sends nothing any more.
+    /// Whether the link has given up: the neighbour does not answer. It then sends nothing any more. Asked for when the
+    /// link has been polled, has had [news](Link::has_news), or has not taken a frame.
     fn is_dead(&self) -> bool {
         false
     }

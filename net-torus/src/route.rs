@@ -4,7 +4,7 @@
 //! bits; mesh and torus differ in nothing else ("Blue Gene/L torus, hint bits and cut-off registers").
 
 use crate::coord::{Coord, Direction, Shape};
-use crate::wire::{Defect, Directions, Repr};
+use crate::wire::{Defect, Directions, Word};
 
 impl Direction {
     /// The dimension: 0 for X, 1 for Y, 2 for Z.
@@ -115,11 +115,13 @@ pub fn hints(shape: &Shape, from: Coord, to: Coord) -> Directions {
     hints
 }
 
-/// Directions in which a packet at `here` still has to travel; empty at its destination.
-pub fn productive(here: Coord, packet: &Repr) -> Directions {
-    let mut left = packet.hints.bits();
-    for (dim, (a, b)) in here.axes().into_iter().zip(packet.dest.axes()).enumerate() {
-        if a == b {
+/// Directions in which a packet still has to travel from the place that is `here`'s destination; empty at its own.
+#[inline]
+pub(crate) fn productive(here: Word, packet: Word) -> Directions {
+    let away = packet.away(here);
+    let mut left = packet.hints().bits();
+    for dim in 0..3 {
+        if away >> (u8::BITS * dim) & 0xff == 0 {
             left &= !(0b11 << (2 * dim));
         }
     }
@@ -128,35 +130,46 @@ pub fn productive(here: Coord, packet: &Repr) -> Directions {
 
 /// The direction of dimension order (X, then Y, then Z) out of `productive`.
 pub fn dimension_order(productive: Directions) -> Option<Direction> {
-    let bits = productive.bits();
-    (bits != 0).then(|| Direction::ALL[bits.trailing_zeros() as usize])
+    productive.first()
 }
 
-/// Checks a packet that came in over the link in direction `side` of the node at `here` which has
-/// `links`: whether its hint bits lead to its destination. Fails with [`Defect::Destination`] or
+/// Checks a packet that came in over the link in direction `side` of the node at the place that is `here`'s destination,
+/// which has `links`: whether its hint bits lead to its destination. Fails with [`Defect::Destination`] or
 /// [`Defect::Hints`].
-pub fn check(
+#[inline]
+pub(crate) fn check(
     shape: &Shape,
-    here: Coord,
+    here: Word,
     links: Directions,
     side: Direction,
-    packet: &Repr,
+    packet: Word,
 ) -> Result<(), Defect> {
-    let arrival = packet.hints.has(side.opposite());
-    if packet.dest == here {
-        // Nothing is left to travel, so of all that follows there is only this.
-        return if arrival && !(packet.deposit && packet.dynamic) {
-            Ok(())
-        } else {
-            Err(Defect::Hints)
-        };
+    if packet.away(here) != 0 {
+        return check_on_the_way(shape, here, links, side, packet);
     }
-    if shape.rank(packet.dest).is_none() {
+    // Nothing is left to travel, so there is only this.
+    let arrival = packet.hints().has(side.opposite());
+    match arrival && !(packet.is_deposit() && packet.is_dynamic()) {
+        true => Ok(()),
+        false => Err(Defect::Hints),
+    }
+}
+
+/// As [`check`], of a packet that goes on.
+fn check_on_the_way(
+    shape: &Shape,
+    here: Word,
+    links: Directions,
+    side: Direction,
+    packet: Word,
+) -> Result<(), Defect> {
+    let (at, dest) = (here.dest().axes(), packet.dest());
+    if shape.rank(dest).is_none() {
         return Err(Defect::Destination);
     }
     let left = productive(here, packet).bits();
     let mut unfinished = 0;
-    for (dim, (a, b)) in here.axes().into_iter().zip(packet.dest.axes()).enumerate() {
+    for (dim, (a, b)) in at.into_iter().zip(dest.axes()).enumerate() {
         let bits = left >> (2 * dim) & 0b11;
         if a != b {
             unfinished += 1;
@@ -165,18 +178,16 @@ pub fn check(
             }
         }
     }
+    let arrival = packet.hints().has(side.opposite());
     let turns_back = left & 1 << side as u8 != 0;
-    let deposit_turns = packet.deposit
-        && (unfinished > 1 || left & !(1 << side.opposite() as u8) != 0 || packet.dynamic);
+    let deposit_turns = packet.is_deposit()
+        && (unfinished > 1 || left & !(1 << side.opposite() as u8) != 0 || packet.is_dynamic());
     if turns_back || !arrival || left & !links.bits() != 0 || deposit_turns {
         return Err(Defect::Hints);
     }
     // On a mesh, a hint away from the destination would end at the edge: refused here, not there.
     for d in Directions::from_bits(left).iter() {
-        let (a, b) = (
-            here.axes()[d.dimension()],
-            packet.dest.axes()[d.dimension()],
-        );
+        let (a, b) = (at[d.dimension()], dest.axes()[d.dimension()]);
         if !shape.wraps()[d.dimension()] && (b > a) != d.is_plus() {
             return Err(Defect::Hints);
         }
@@ -187,6 +198,11 @@ pub fn check(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::Repr;
+
+    fn word_at(here: Coord) -> Word {
+        Word::to(here, Directions::NONE, false)
+    }
 
     #[test]
     fn hints_follow_the_shortest_way_everywhere() {
@@ -207,12 +223,14 @@ mod tests {
                             dest: to,
                         };
                         let mut hops = 0;
-                        while let Some(d) = dimension_order(productive(at, &repr)) {
+                        while let Some(d) = dimension_order(productive(word_at(at), repr.word())) {
                             at = shape.neighbour(at, d).expect("a link");
                             hops += 1;
                             assert!(hops <= distance);
                             let links = shape.links(at);
-                            assert_eq!(check(&shape, at, links, d.opposite(), &repr), Ok(()));
+                            let checked =
+                                check(&shape, word_at(at), links, d.opposite(), repr.word());
+                            assert_eq!(checked, Ok(()));
                         }
                         assert_eq!((at, hops), (to, distance));
                     }
@@ -236,7 +254,7 @@ mod tests {
                 body: 0,
                 dest: Coord::from_axes(dest),
             };
-            check(&shape, here, links, Direction::XMinus, &repr)
+            check(&shape, word_at(here), links, Direction::XMinus, repr.word())
         };
         use Direction::*;
         assert_eq!(check(&[XPlus], [3, 1, 0], false), Ok(()));

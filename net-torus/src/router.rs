@@ -20,14 +20,16 @@
 #[cfg(any(test, feature = "sim"))]
 mod ahead;
 
+use core::num::NonZero;
+
 use crate::chunk::{CHUNK_BYTES, Chunk, MAX_QUEUE_PACKETS, PACKET_BYTES, PACKET_CHUNKS};
 use crate::coord::{Coord, Direction, Rank, Shape};
 use crate::queue::{self, Queue, chunks_for};
 use crate::route;
 use crate::stats::Stats;
-use crate::vc::{Grant, Granted, Tokens, Vc, needed_to_inject};
+use crate::vc::{self, Granted, Grants, Tokens, Vc, needed_to_inject};
 use crate::wire::{
-    Defect, Directions, FRAME_HEADER_BYTES, Fifo, FrameRepr, HEADER_BYTES, Packet, Repr,
+    Defect, Directions, FRAME_HEADER_BYTES, Fifo, FrameRepr, HEADER_BYTES, Packet, Word,
 };
 
 /// Smallest buffer of a bubble channel in packets: the bubble rule asks for two.
@@ -213,11 +215,11 @@ impl core::error::Error for ConfigError {}
 /// What is known of a source's oldest packet, so that arbitration reads no packet memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
-    pub repr: Repr,
+    pub word: Word,
     /// Directions in which the packet still has to travel.
     pub left: Directions,
     /// Outputs in whose `want` the source is.
-    outputs: u8,
+    outputs: NonZero<u8>,
 }
 
 /// One node's router. See the [module](self). What is read at each look stands together, between what is read of the
@@ -234,8 +236,14 @@ pub struct Router<'m> {
     pub(crate) shape: Shape,
     pub(crate) here: Coord,
     links: Directions,
-    /// Where the last packet went that was injected, and by which hints; the next is likely to go there too.
-    pub(crate) way: (Coord, Directions),
+    /// As [`Word::to`] has this node as a destination.
+    pub(crate) place: Word,
+    /// Where the last packet went that was injected; the next is likely to go there too.
+    pub(crate) way: Way,
+    /// By direction: how far the last packet along a line went, and what its header had in common with others'.
+    pub(crate) lines: [(u16, Word); 6],
+    /// The injection FIFOs without room for a packet of the greatest size, one bit each.
+    pub(crate) tight: u8,
     /// The outputs that a source wants, one bit each.
     wanted: u8,
     /// The sides whose neighbours may have to be told of tokens; those that are not here need not be.
@@ -249,7 +257,7 @@ pub struct Router<'m> {
     pub(crate) last: [u8; OUTPUTS],
     /// Most of [`Router::through_burst`].
     through_most: u8,
-    /// See [`Router::links_in_turn`].
+    /// See [`Router::turns`].
     turn: u8,
     /// Sides where tokens were given free since [`Router::take_released`].
     #[cfg(any(test, feature = "sim"))]
@@ -268,13 +276,60 @@ pub struct Router<'m> {
     /// By direction and bubble channel: attempts for which straight packets have been held back.
     held: [[u8; 2]; 6],
     pub(crate) tokens: [[Tokens; Vc::COUNT]; 6],
-    grants: [[Grant; Vc::COUNT]; 6],
+    /// By side: the neighbour's counters in its last frame.
+    seen: [u64; 6],
+    grants: [Grants; 6],
     #[cfg(test)]
     pub(crate) rules: Rules,
     /// How often a source or the tokens of a channel were looked at.
     #[cfg(test)]
     pub(crate) looks: core::cell::Cell<u64>,
     pub(crate) stats: Stats,
+}
+
+/// Which directions have had their turn.
+pub(crate) struct Turns {
+    first: u8,
+    /// So many of them.
+    begun: u8,
+}
+
+impl Turns {
+    /// The next one in turn that is of `these`; those between have had theirs.
+    #[inline]
+    pub fn next_of(&mut self, these: Directions) -> Option<Direction> {
+        const ALL: u8 = Direction::ALL.len() as u8;
+        let (bits, first) = (u16::from(these.bits()), self.first);
+        let in_turn = (bits >> first | bits << (ALL - first)) & ((1 << ALL) - 1);
+        let left = in_turn >> self.begun << self.begun;
+        if left == 0 {
+            return None;
+        }
+        let place = left.trailing_zeros() as u8;
+        self.begun = place + 1;
+        let d = first + place;
+        Some(Direction::ALL[usize::from(if d < ALL { d } else { d - ALL })])
+    }
+}
+
+/// The way to a node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    pub dest: Coord,
+    /// The number of the first output in dimension order.
+    pub first: u8,
+    /// What the headers of packets that go there have in common.
+    pub word: Word,
+}
+
+impl Way {
+    pub fn new(dest: Coord, hints: Directions) -> Self {
+        Self {
+            dest,
+            first: route::dimension_order(hints).map_or(LOCAL, |d| d as usize) as u8,
+            word: Word::to(dest, hints, false),
+        }
+    }
 }
 
 /// What arbitration decided: this source's oldest packet goes out on this channel.
@@ -350,15 +405,20 @@ impl<'m> Router<'m> {
             return Err(ConfigError::Outside);
         }
         let mut at = 0;
-        let queues = core::array::from_fn(|i| queue(sizes.packets(i), &mut at));
+        let queues: [Queue; QUEUES] = core::array::from_fn(|i| queue(sizes.packets(i), &mut at));
         let grants = core::array::from_fn(|side| {
-            core::array::from_fn(|vc| Grant::new(queues[side * Vc::COUNT + vc].capacity()))
+            Grants::new(core::array::from_fn(|vc| {
+                queues[side * Vc::COUNT + vc].capacity()
+            }))
         });
         Ok(Self {
             shape,
             here,
             links: shape.links(here),
-            way: (here, Directions::NONE),
+            place: Word::to(here, Directions::NONE, false),
+            way: Way::new(here, Directions::NONE),
+            lines: [(0, Word::to(here, Directions::NONE, false)); 6],
+            tight: 0,
             exact: Directions::NONE,
             memory,
             queues,
@@ -377,6 +437,7 @@ impl<'m> Router<'m> {
             straight_burst: [[0; 2]; 6],
             held: [[0; 2]; 6],
             tokens: Default::default(),
+            seen: [0; 6],
             grants,
             turn: 0,
             #[cfg(any(test, feature = "sim"))]
@@ -459,7 +520,7 @@ impl<'m> Router<'m> {
             assert!(queue.used() <= queue.capacity(), "source {source}");
             assert_eq!(queue.is_empty(), head.is_none(), "source {source}");
             for (output, want) in self.want.iter().enumerate() {
-                let entered = head.is_some_and(|h| h.outputs & 1 << output != 0);
+                let entered = head.is_some_and(|h| h.outputs.get() & 1 << output != 0);
                 assert_eq!(want & 1 << source != 0, entered, "source {source}");
             }
         }
@@ -480,6 +541,10 @@ impl<'m> Router<'m> {
                 assert_eq!(self.select(d), Some(choice), "{d:?}");
             }
         }
+        for (bit, queue) in self.queues[INJECT..SOURCES].iter().enumerate() {
+            let is_tight = queue.free() < PACKET_CHUNKS as u16;
+            assert_eq!(self.tight & 1 << bit != 0, is_tight, "injection FIFO {bit}");
+        }
         for tokens in self.tokens.iter().flatten() {
             assert!(tokens.available() as usize <= crate::chunk::MAX_QUEUE_CHUNKS);
         }
@@ -495,26 +560,25 @@ impl<'m> Router<'m> {
     pub fn receive_frame(&mut self, side: Direction, frame: &[u8]) {
         self.stats.links[side as usize].frames_received += 1;
         let exact = self.exact.has(side);
-        let parsed = match exact {
-            true => FrameRepr::parse_unsummed(frame),
-            false => FrameRepr::parse(frame),
-        };
-        let (header, mut packets) = match parsed {
+        if !exact && let Err(defect) = FrameRepr::check_sum(frame) {
+            return self.defect(defect);
+        }
+        let (granted, mut packets) = match FrameRepr::parse_granted(frame) {
             Ok(parts) => parts,
             Err(defect) => return self.defect(defect),
         };
-        self.take_grants(side, header.granted);
+        self.take_granted(side, granted);
         while !packets.is_empty() {
             let packet = match exact {
                 true => Packet::new_unsummed(packets),
                 false => Packet::new_checked(packets),
             };
             let chunks = match packet {
-                Ok(packet) => match self.accept(side, packet.repr(), packets) {
+                Ok(packet) => match self.accept(side, packet.word(), packets) {
                     Ok(chunks) => chunks,
                     Err(defect) => {
                         self.defect(defect);
-                        packet.repr().chunks()
+                        packet.word().chunks()
                     }
                 },
                 Err((defect, chunks)) => {
@@ -531,37 +595,59 @@ impl<'m> Router<'m> {
     }
 
     /// Takes over the neighbour's grant counters.
+    #[cfg(any(test, feature = "sim"))]
     pub(crate) fn take_grants(&mut self, side: Direction, granted: [u16; Vc::COUNT]) {
-        for (vc, granted) in granted.into_iter().enumerate() {
-            match self.tokens[side as usize][vc].grant(granted) {
+        self.take_granted(side, vc::packed(granted));
+    }
+
+    /// Takes over the neighbour's grant counters, as [`vc::packed`] has them.
+    #[inline]
+    fn take_granted(&mut self, side: Direction, granted: u64) {
+        let news = granted ^ self.seen[side as usize];
+        if news == 0 {
+            return;
+        }
+        self.seen[side as usize] = granted;
+        for vc in 0..Vc::COUNT {
+            let of = |counters: u64| (counters >> (u16::BITS as usize * vc)) as u16;
+            if of(news) == 0 {
+                continue;
+            }
+            match self.tokens[side as usize][vc].grant(of(granted)) {
                 Granted::Nothing => {}
                 Granted::More => self.look_again(),
-                Granted::TooMuch => self.defect(Defect::Grant),
+                Granted::TooMuch => {
+                    self.defect(Defect::Grant);
+                    // As if it had not come.
+                    let lane = u64::from(u16::MAX) << (u16::BITS as usize * vc);
+                    self.seen[side as usize] ^= news & lane;
+                }
             }
         }
     }
 
-    /// Takes from the link in direction `side` the packet with which `packets` begin, whose header is `repr`, and as many of those behind it
+    /// Takes from the link in direction `side` the packet with which `packets` begin, whose header is `word`, and as many of those behind it
     /// as are like it and go where it goes in one piece; their chunks.
+    #[inline]
     pub(crate) fn accept(
         &mut self,
         side: Direction,
-        repr: Repr,
+        word: Word,
         packets: &[u8],
     ) -> Result<usize, Defect> {
-        let chunks = repr.chunks();
-        route::check(&self.shape, self.here, self.links, side, &repr)?;
-        let (s, v) = (side as usize, repr.vc as usize);
+        let (chunks, vc, fifo) = (word.chunks(), word.vc(), word.fifo() as usize);
+        route::check(&self.shape, self.place, self.links, side, word)?;
+        let (s, v) = (side as usize, vc as usize);
         let source = s * Vc::COUNT + v;
-        let charge = repr.vc.charge(chunks);
+        let charge = vc.charge(chunks);
         if self.queues[source].free() < charge {
             return Err(Defect::Overrun);
         }
         // At its destination and no packet waits before it: straight into the reception FIFO, a copy less.
-        let reception = RECEPTION + repr.fifo as usize;
-        let is_here = repr.dest == self.here
+        let reception = RECEPTION + fifo;
+        let is_here = word.away(self.place) == 0
             && self.queues[source].is_empty()
-            && self.want[LOCAL + repr.fifo as usize] == 0
+            && self.want[LOCAL + fifo] == 0
             && self.queues[reception].free() >= chunks as u16;
         let count = match chunks {
             PACKET_CHUNKS => {
@@ -577,10 +663,10 @@ impl<'m> Router<'m> {
         if self.counts() {
             self.stats.channels[s][v].received.add_all(count, all);
         }
-        self.grants[s][v].receive(charge);
+        self.grants[s].receive(v, charge);
         if is_here {
             let start = self.queues[reception].push(all as u16);
-            let stats = &mut self.stats.fifos[repr.fifo as usize];
+            let stats = &mut self.stats.fifos[fifo];
             stats.delivered.add_all(count, all);
             stats.reception_high_water = self.queues[reception].high();
             queue::copy(queue::bytes_mut(self.memory, start, carried), bytes);
@@ -596,45 +682,30 @@ impl<'m> Router<'m> {
         }
         queue::copy(queue::bytes_mut(self.memory, start, carried), bytes);
         if first {
-            self.open(source, repr);
+            self.open(source, word);
         }
         Ok(all)
     }
 
-    /// Reads the header of a source's oldest packet and enters the source at the outputs by which that
-    /// packet may leave.
-    pub(crate) fn refresh(&mut self, source: usize) {
-        self.heads[source] = None;
-        let Some(header) = self.header(source) else {
-            return;
-        };
-        // Checked when it came in; a header that no longer parses would be a defect of this program.
-        let repr = Repr::parse_unsummed(&header).ok();
-        let Some(repr) = repr else {
-            debug_assert!(false, "a packet in a buffer has a good header");
-            return;
-        };
-        self.open(source, repr);
-    }
-
     /// Enters a source, whose oldest packet has this header, at the outputs by which that packet may leave.
-    pub(crate) fn open(&mut self, source: usize, repr: Repr) {
-        let left = route::productive(self.here, &repr);
-        let deposits_here = repr.deposit && source < INJECT;
+    pub(crate) fn open(&mut self, source: usize, word: Word) {
+        let left = route::productive(self.place, word);
+        let deposits_here = word.is_deposit() && source < INJECT;
         let outputs = if left.is_empty() || deposits_here {
-            1 << (LOCAL + repr.fifo as usize)
-        } else if repr.dynamic {
+            1 << (LOCAL + word.fifo() as usize)
+        } else if word.is_dynamic() {
             left.bits()
         } else {
             route::dimension_order(left).map_or(0, |d| 1 << d as u8)
         };
-        self.enter(source, repr, left, outputs);
+        self.enter(source, word, left, outputs);
     }
 
     /// Enters `source` at `outputs` and at no other.
-    pub(crate) fn enter(&mut self, source: usize, repr: Repr, left: Directions, outputs: u8) {
-        self.heads[source] = Some(Head {
-            repr,
+    #[inline]
+    pub(crate) fn enter(&mut self, source: usize, word: Word, left: Directions, outputs: u8) {
+        self.heads[source] = NonZero::new(outputs).map(|outputs| Head {
+            word,
             left,
             outputs,
         });
@@ -646,6 +717,7 @@ impl<'m> Router<'m> {
     }
 
     /// Takes `source` out of `outputs`.
+    #[inline]
     pub(crate) fn leave(&mut self, source: usize, outputs: u8) {
         for output in ones(outputs) {
             self.want[output] &= !(1 << source);
@@ -657,15 +729,14 @@ impl<'m> Router<'m> {
     }
 
     /// Something has changed on which it depends what can go where.
-    fn look_again(&mut self) {
+    pub(crate) fn look_again(&mut self) {
         self.blocked = Directions::NONE;
         self.chosen = None;
     }
 
     /// Removes a source's oldest packet, or so many that are alike, and gives their tokens free.
     pub(crate) fn remove(&mut self, source: usize, head: &Head, count: usize) {
-        let chunks = head.repr.chunks();
-        let before = self.header(source);
+        let chunks = head.word.chunks();
         if source < INJECT {
             let (side, vc) = (source / Vc::COUNT, source % Vc::COUNT);
             let charge = count as u16 * Vc::ALL[vc].charge(chunks);
@@ -673,27 +744,38 @@ impl<'m> Router<'m> {
             self.release(side, vc, charge);
         } else {
             self.queues[source].pop((count * chunks) as u16);
+            self.note_room(source);
         }
-        if let Some(next) = self.header(source)
-            && before.is_some_and(|before| says(before) == says(next))
-            && !head.repr.deposit
-        {
+        let next = self.header(source);
+        if next == Some(head.word) && !head.word.is_deposit() {
             // One more of a stream: it wants what the one before wanted.
             return self.look_again();
         }
-        self.leave(source, head.outputs);
-        self.refresh(source);
+        self.leave(source, head.outputs.get());
+        match next {
+            Some(next) => self.open(source, next),
+            None => self.heads[source] = None,
+        }
     }
 
     /// The header of a source's oldest packet.
-    fn header(&self, source: usize) -> Option<[u8; HEADER_BYTES]> {
-        self.memory[self.queues[source].front()?]
-            .first_chunk()
-            .copied()
+    fn header(&self, source: usize) -> Option<Word> {
+        let header = self.memory[self.queues[source].front()?].first_chunk()?;
+        Some(Word::read(header))
+    }
+
+    /// Notes whether an injection FIFO, which has changed, has room for a packet of the greatest size.
+    #[inline]
+    pub(crate) fn note_room(&mut self, source: usize) {
+        let bit = 1 << (source - INJECT);
+        match self.queues[source].free() < PACKET_CHUNKS as u16 {
+            true => self.tight |= bit,
+            false => self.tight &= !bit,
+        }
     }
 
     fn release(&mut self, side: usize, vc: usize, charge: u16) {
-        self.grants[side][vc].release(charge);
+        self.grants[side].release(vc, charge);
         self.owe(side, vc);
         #[cfg(any(test, feature = "sim"))]
         {
@@ -754,10 +836,12 @@ impl<'m> Router<'m> {
     /// The directions in the order in which their links are to be served: where several ways are equally
     /// good for an adaptive packet, the link that asks first has it, and that should not always be the
     /// same.
-    pub fn links_in_turn(&self) -> impl Iterator<Item = Direction> + use<> {
-        let first = self.turn as usize;
-        let all = Direction::ALL;
-        (first..first + all.len()).map(move |d| all[if d < all.len() { d } else { d - all.len() }])
+    #[inline]
+    pub(crate) fn turns(&self) -> Turns {
+        Turns {
+            first: self.turn,
+            begun: 0,
+        }
     }
 
     fn is_grant_due(&self, d: Direction) -> bool {
@@ -773,7 +857,7 @@ impl<'m> Router<'m> {
         #[cfg(test)]
         self.looks.update(|looks| looks + 1);
         let capacity = self.queues[side * Vc::COUNT + vc].capacity();
-        self.grants[side][vc].is_due(Vc::ALL[vc], capacity)
+        self.grants[side].is_due(Vc::ALL[vc], capacity)
     }
 
     /// Notes it if the tokens of a channel, which have changed, are now owed to the neighbour.
@@ -786,8 +870,20 @@ impl<'m> Router<'m> {
         #[cfg(test)]
         self.looks.update(|looks| looks + 1);
         let head = self.heads[source].as_ref()?;
-        let (tokens, chunks) = (&self.tokens[d as usize], head.repr.chunks());
-        if head.repr.dynamic {
+        self.channel_of(head.word, head.left, source, d)
+    }
+
+    /// As [`Router::channel`], of a packet of `source` with this header, which still has to travel in these directions.
+    #[inline]
+    pub(crate) fn channel_of(
+        &self,
+        word: Word,
+        left: Directions,
+        source: usize,
+        d: Direction,
+    ) -> Option<Vc> {
+        let (tokens, chunks) = (&self.tokens[d as usize], word.chunks());
+        if word.is_dynamic() {
             let (d0, d1) = (&tokens[Vc::D0 as usize], &tokens[Vc::D1 as usize]);
             let vc = if d0.available() >= d1.available() {
                 Vc::D0
@@ -803,7 +899,6 @@ impl<'m> Router<'m> {
             if !self.rules.escape {
                 return None;
             }
-            let left = head.left;
             // The escape keeps dimension order, so that its rings depend on each other in one sense only.
             // And it is for packets that are blocked: who can go on in another direction waits for that.
             if route::dimension_order(left) != Some(d)
@@ -812,8 +907,8 @@ impl<'m> Router<'m> {
                 return None;
             }
         }
-        let vc = bubble_channel(head.repr.fifo);
-        let straight = source == straight_source(d, head.repr.fifo);
+        let vc = bubble_channel(word.fifo());
+        let straight = source == straight_source(d, word.fifo());
         #[cfg(test)]
         let straight = straight || !self.rules.bubble;
         (tokens[vc as usize].available() >= vc.needed(chunks, straight)).then_some(vc)
@@ -836,16 +931,7 @@ impl<'m> Router<'m> {
         let (d_, f) = (d as usize, fifo as usize);
         self.straight_burst[d_][f] >= STRAIGHT_BURST
             && self.held[d_][f] < HOLD
-            && self.others_wait(d, fifo)
-    }
-
-    /// Whether a source other than the straight one wants link `d` for a packet of this FIFO.
-    fn others_wait(&self, d: Direction, fifo: Fifo) -> bool {
-        let of_fifo = match fifo {
-            Fifo::Normal => !PRIORITY_SOURCES,
-            Fifo::Priority => PRIORITY_SOURCES,
-        };
-        self.want[d as usize] & of_fifo & !(1 << straight_source(d, fifo)) != 0
+            && others_wait(self.want[d as usize], d, fifo)
     }
 
     /// Whether a packet could go straight on link `d` and is held back.
@@ -915,7 +1001,10 @@ impl<'m> Router<'m> {
 
     /// Whether the dynamic channels of another direction have more room for this dynamic packet.
     fn has_freer_way(&self, source: usize, d: Direction) -> bool {
-        let Some(head) = self.heads[source].as_ref().filter(|head| head.repr.dynamic) else {
+        let Some(head) = self.heads[source]
+            .as_ref()
+            .filter(|head| head.word.is_dynamic())
+        else {
             return false;
         };
         if head.left == Directions::NONE.with(d) {
@@ -958,18 +1047,8 @@ impl<'m> Router<'m> {
     /// Moves the chosen packet into `out`; its size in bytes, or `None` when it does not fit.
     pub(crate) fn send(&mut self, d: Direction, choice: Choice, out: &mut [u8]) -> Option<usize> {
         let Choice { source, vc } = choice;
-        // Part by part: moved as a whole it is a call of `memcpy`.
-        let &Head {
-            repr,
-            left,
-            outputs,
-        } = self.heads[source].as_ref()?;
-        let head = Head {
-            repr,
-            left,
-            outputs,
-        };
-        let chunks = head.repr.chunks();
+        let head = self.heads[source]?;
+        let chunks = head.word.chunks();
         let start = self.queues[source].front()?;
         let count = match chunks {
             PACKET_CHUNKS => self.run(d, choice, &head, out.len() / PACKET_BYTES),
@@ -979,23 +1058,35 @@ impl<'m> Router<'m> {
         let carried = self.carried(all);
         let out = out.get_mut(..carried * CHUNK_BYTES)?;
         queue::copy(out, queue::bytes(self.memory, start, carried));
-        let repr = Repr { vc, ..head.repr };
-        let header = if !self.exact.has(d) && (head.repr.vc != vc || !self.is_summed(source)) {
-            Some(u64::from_le_bytes(repr.emit()))
-        } else if head.repr.vc != vc {
-            Some(repr.word())
-        } else {
-            None
-        };
-        if let Some(header) = header {
-            put_header(out, header);
+        let (word, is_summed) = (head.word.with_vc(vc), !self.exact.has(d));
+        if word != head.word || is_summed && !self.is_summed(source) {
+            let word = if is_summed { word.summed() } else { word };
+            word.put(out);
             for packet in out.chunks_exact_mut(PACKET_BYTES).skip(1) {
-                put_header(packet, header);
+                word.put(packet);
             }
         }
+        self.account(head.word, d, choice, count, self.want[d as usize]);
+        self.remove(source, &head, count);
+        self.deliver(head.word.fifo());
+        Some(all * CHUNK_BYTES)
+    }
+
+    /// Accounts for `count` packets with this header that leave in direction `d`, which these sources want.
+    #[inline]
+    pub(crate) fn account(
+        &mut self,
+        word: Word,
+        d: Direction,
+        choice: Choice,
+        count: usize,
+        want: u32,
+    ) {
+        let (Choice { source, vc }, chunks) = (choice, word.chunks());
+        let all = count * chunks;
         self.tokens[d as usize][vc as usize].spend(count as u16 * vc.charge(chunks));
         self.last[d as usize] = source as u8;
-        self.count_bursts(d, choice, count);
+        self.count_bursts(d, choice, count, want);
         if self.counts() {
             let channel = &mut self.stats.channels[d as usize][vc as usize];
             channel.sent.add_all(count, all);
@@ -1003,37 +1094,29 @@ impl<'m> Router<'m> {
                 channel.forwarded.add_all(count, all);
             }
         }
-        if head.repr.dynamic {
+        if word.is_dynamic() {
             self.turn = (self.turn + 1) % Direction::ALL.len() as u8;
             // Not a sum with what is mostly zero: the counter is far from all else, and few packets escape.
             if vc == Vc::Bn {
                 self.stats.escapes += count as u64;
             }
         }
-        self.remove(source, &head, count);
-        self.deliver(head.repr.fifo);
-        Some(all * CHUNK_BYTES)
     }
 
     /// How many of a source's oldest packets, `most` at most, leave in direction `d` together, one copy and one account
     /// for all: greatest packets like the first, one behind the other, which want nothing but this link and which
     /// nothing else wants. The first has been chosen; where it escapes, the others do, as no tokens come meanwhile.
     fn run(&self, d: Direction, choice: Choice, head: &Head, most: usize) -> usize {
-        let Choice { source, vc } = choice;
+        let source = choice.source;
         let queue = &self.queues[source];
         if most < 2
             || queue.used() < 2 * PACKET_CHUNKS as u16
             || self.want[d as usize] != 1 << source
-            || head.outputs != 1 << d as u8
+            || head.outputs.get() != 1 << d as u8
         {
             return 1;
         }
-        let tokens = &self.tokens[d as usize][vc as usize];
-        let needed = match vc.is_bubble() {
-            true => vc.needed(PACKET_CHUNKS, source == straight_source(d, head.repr.fifo)),
-            false => self.needed(source, d, PACKET_CHUNKS, tokens),
-        };
-        let more = tokens.available().saturating_sub(needed) as usize / PACKET_CHUNKS;
+        let more = self.tokens_for_more(head.word, d, choice);
         let most = most.min(queue.run()).min(1 + more);
         let start = queue.front().unwrap_or_default();
         alike(
@@ -1042,25 +1125,50 @@ impl<'m> Router<'m> {
         )
     }
 
+    /// For how many greatest packets like this one, which leaves so, there are tokens beside it.
+    #[inline]
+    pub(crate) fn tokens_for_more(&self, word: Word, d: Direction, choice: Choice) -> usize {
+        let Choice { source, vc } = choice;
+        let tokens = &self.tokens[d as usize][vc as usize];
+        let needed = match vc.is_bubble() {
+            true => vc.needed(PACKET_CHUNKS, source == straight_source(d, word.fifo())),
+            false => self.needed(source, d, PACKET_CHUNKS, tokens),
+        };
+        tokens.available().saturating_sub(needed) as usize / PACKET_CHUNKS
+    }
+
+    /// Whether no packet wants to leave in direction `d`.
+    #[inline]
+    pub(crate) fn is_unwanted(&self, d: Direction) -> bool {
+        self.want[d as usize] == 0
+    }
+
     /// Whether the packets of a source have checksums.
     fn is_summed(&self, source: usize) -> bool {
         source < INJECT && !self.exact.has(Direction::ALL[source / Vc::COUNT])
     }
 
-    /// Notes who waited while `count` packets were sent on link `d`; if that is not one, nothing did.
-    fn count_bursts(&mut self, d: Direction, Choice { source, vc }: Choice, count: usize) {
+    /// Notes who of those that `want` waited while `count` packets were sent on link `d`; if that is not one, nothing did.
+    #[inline]
+    fn count_bursts(
+        &mut self,
+        d: Direction,
+        Choice { source, vc }: Choice,
+        count: usize,
+        want: u32,
+    ) {
         if vc.is_bubble() {
             let fifo = if vc == Vc::Bn {
                 Fifo::Normal
             } else {
                 Fifo::Priority
             };
-            let straight = source == straight_source(d, fifo) && self.others_wait(d, fifo);
+            let straight = source == straight_source(d, fifo) && others_wait(want, d, fifo);
             let burst = &mut self.straight_burst[d as usize][fifo as usize];
             *burst = if straight { burst.saturating_add(1) } else { 0 };
             self.held[d as usize][fifo as usize] = 0;
         }
-        let normal_waits = self.want[d as usize] & !PRIORITY_SOURCES;
+        let normal_waits = want & !PRIORITY_SOURCES;
         let injected_wait = normal_waits & !THROUGH_SOURCES;
         let (priority, through) = (
             &mut self.priority_burst[d as usize],
@@ -1089,33 +1197,50 @@ impl<'m> Router<'m> {
     /// [`MIN_MTU`](crate::wire::MIN_MTU) bytes), with as many packets as fit; its size, or 0 when there is
     /// nothing to send.
     pub fn fill_frame(&mut self, d: Direction, buffer: &mut [u8]) -> usize {
+        self.fill_frame_from(d, buffer, 0)
+    }
+
+    /// As [`Router::fill_frame`], of a frame in which so many bytes of packets stand already.
+    pub(crate) fn fill_frame_from(
+        &mut self,
+        d: Direction,
+        buffer: &mut [u8],
+        begun: usize,
+    ) -> usize {
         if !self.links.has(d) {
             return 0;
         }
-        let Some((header, mut rest)) = buffer.split_first_chunk_mut::<FRAME_HEADER_BYTES>() else {
+        let Some((_, mut rest)) = buffer.split_first_chunk_mut::<FRAME_HEADER_BYTES>() else {
             return 0;
         };
         // The frame's size field, in chunks, is 16 bits.
         let most = rest.len().min(u16::MAX as usize * CHUNK_BYTES);
         rest = &mut rest[..most];
-        let mut bytes = 0;
+        let mut bytes = begun;
         while let Some(taken) = self.take(d, &mut rest[bytes..]) {
             bytes += taken;
         }
-        if bytes == 0 && !self.is_grant_due(d) {
-            return 0;
+        match bytes == 0 && !self.is_grant_due(d) {
+            true => 0,
+            false => self.end_frame(d, buffer, bytes),
         }
+    }
+
+    /// Writes the header of a frame in which so many bytes of packets stand; the frame's size.
+    #[inline]
+    pub(crate) fn end_frame(&mut self, d: Direction, buffer: &mut [u8], bytes: usize) -> usize {
+        let Some(header) = buffer.first_chunk_mut::<FRAME_HEADER_BYTES>() else {
+            return 0;
+        };
         let link = &mut self.stats.links[d as usize];
         link.frames_sent += 1;
-        link.token_frames_sent += (bytes == 0) as u64;
-        let granted = self.tell_grants(d);
-        let repr = FrameRepr {
-            chunks: (bytes / CHUNK_BYTES) as u16,
-            granted,
-        };
+        if bytes == 0 {
+            link.token_frames_sent += 1;
+        }
+        let (chunks, granted) = ((bytes / CHUNK_BYTES) as u16, self.tell_grants(d));
         match self.exact.has(d) {
-            true => repr.put_unsummed(header),
-            false => *header = repr.emit(),
+            true => FrameRepr::put_unsummed(header, chunks, vc::packed(granted)),
+            false => *header = FrameRepr { chunks, granted }.emit(),
         }
         FRAME_HEADER_BYTES + bytes
     }
@@ -1123,8 +1248,17 @@ impl<'m> Router<'m> {
     /// The grant counters for the neighbour in direction `d`, who must get them.
     pub(crate) fn tell_grants(&mut self, d: Direction) -> [u16; Vc::COUNT] {
         self.untold &= !(1 << d as u8);
-        self.grants[d as usize].each_mut().map(Grant::tell)
+        self.grants[d as usize].tell()
     }
+}
+
+/// Whether one of those that `want` link `d` for a packet of this FIFO is another source than the straight one.
+fn others_wait(want: u32, d: Direction, fifo: Fifo) -> bool {
+    let of_fifo = match fifo {
+        Fifo::Normal => !PRIORITY_SOURCES,
+        Fifo::Priority => PRIORITY_SOURCES,
+    };
+    want & of_fifo & !(1 << straight_source(d, fifo)) != 0
 }
 
 /// The source whose packets go straight on over link `d` on the bubble channel of `fifo`.
@@ -1153,26 +1287,12 @@ pub(crate) fn alike(packets: &[u8], most: usize) -> usize {
     }
 }
 
-/// Writes the header of a packet, by the word where that is aligned.
-pub(crate) fn put_header(packet: &mut [u8], header: u64) {
-    let bytes = &mut packet[..HEADER_BYTES];
-    match bytemuck::try_from_bytes_mut::<u64>(bytes) {
-        Ok(word) => *word = header.to_le(),
-        Err(_) => bytes.copy_from_slice(&header.to_le_bytes()),
-    }
-}
-
 /// How many items, 1 at least, there are until one is not as the first.
 fn as_first<T: PartialEq>(mut items: impl Iterator<Item = T>) -> usize {
     let first = items.next();
     1 + items
         .take_while(|item| Some(item) == first.as_ref())
         .count()
-}
-
-/// What a packet's header says beside its checksum.
-fn says(header: [u8; HEADER_BYTES]) -> u64 {
-    u64::from_le_bytes(header) >> u8::BITS
 }
 
 /// The first bit of `mask` after bit `last`, going round.

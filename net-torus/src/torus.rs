@@ -1,26 +1,35 @@
 //! A node's face to the torus: the router and its six links.
 
+use crate::chunk::CHUNK_BYTES;
 use crate::coord::{Coord, Direction};
 use crate::link::Link;
+use crate::passage::Begun;
 use crate::router::{ConfigError, Router};
-use crate::wire::{Directions, MIN_MTU};
+use crate::wire::{Directions, FRAME_HEADER_BYTES, MIN_MTU};
 
 /// Frames taken from, and given to, each link in one [`Torus::step`].
 pub const FRAMES_PER_STEP: usize = 8;
 
 /// Chunks of packets that are worth a frame of their own, although the neighbour has yet to take earlier ones.
-const WORTH_A_FRAME: usize = 32;
+pub(crate) const WORTH_A_FRAME: usize = 32;
 
 /// A router with its links.
 pub struct Torus<'m, L> {
-    router: Router<'m>,
-    links: [Option<L>; 6],
-    /// The directions in which there is a link, and how many: each step goes through them twice.
-    sides: [Direction; 6],
-    count: usize,
-    gathers: bool,
+    pub(crate) router: Router<'m>,
+    pub(crate) links: [Option<L>; 6],
+    /// Behind the last link that is there.
+    end: usize,
+    pub(crate) gathers: bool,
     /// The directions in which the last frames could not go, or had better wait, for the link's sake.
-    held: Directions,
+    pub(crate) held: Directions,
+    /// Those whose links have taken or given frames in this round.
+    pub(crate) touched: Directions,
+    /// Those whose links have given up.
+    dead: Directions,
+    /// Those whose links have [`Link::unsent`], and the bytes that packets have there.
+    pub(crate) keeps: Directions,
+    pub(crate) room: usize,
+    pub(crate) begun: Begun,
 }
 
 impl<'m, L: Link> Torus<'m, L> {
@@ -39,24 +48,31 @@ impl<'m, L: Link> Torus<'m, L> {
         if links.iter().flatten().any(|link| link.mtu() < MIN_MTU) {
             return Err(ConfigError::Mtu);
         }
-        let exact = Direction::ALL
-            .into_iter()
-            .zip(&links)
-            .filter(|(_, link)| link.as_ref().is_some_and(L::is_exact))
-            .fold(Directions::NONE, |set, (d, _)| set.with(d));
+        let those = |is: fn(&L) -> bool| {
+            let all = Direction::ALL.into_iter().zip(&links);
+            all.filter(|(_, link)| link.as_ref().is_some_and(is))
+                .fold(Directions::NONE, |set, (d, _)| set.with(d))
+        };
+        let exact = those(L::is_exact);
         router.set_exact(exact);
-        let (mut sides, mut count) = ([Direction::XPlus; 6], 0);
-        for side in present.iter() {
-            sides[count] = side;
-            count += 1;
-        }
+        let keeps = exact.and(those(L::keeps_unsent));
+        let least = links.iter().flatten().map(L::mtu).min();
+        let room = least.map_or(0, |mtu| mtu.min(u16::MAX.into()) - FRAME_HEADER_BYTES);
+        let end = links
+            .iter()
+            .rposition(Option::is_some)
+            .map_or(0, |at| at + 1);
         Ok(Self {
             router,
             links,
-            sides,
-            count,
+            end,
             gathers: false,
             held: Directions::NONE,
+            touched: Directions::NONE,
+            dead: Directions::NONE,
+            keeps,
+            room,
+            begun: Begun::default(),
         })
     }
 
@@ -79,30 +95,88 @@ impl<'m, L: Link> Torus<'m, L> {
     /// The first half of a step: frames from the links. True if there were any. [`Torus::give_frames`] follows, with
     /// whatever is to leave with these frames' answers injected in between.
     pub fn take_frames(&mut self, now_ns: u64) -> bool {
-        let mut moved = false;
-        for &side in &self.sides[..self.count] {
-            let Some(link) = &mut self.links[side as usize] else {
-                continue;
-            };
-            link.poll(now_ns);
-            let router = &mut self.router;
-            let mut taken = 0;
-            while taken < FRAMES_PER_STEP && link.receive(|frame| router.receive_frame(side, frame))
-            {
-                taken += 1;
+        // By bits: in most steps most links have nothing.
+        let (mut news, mut bit) = (0, 1);
+        for link in &mut self.links[..self.end] {
+            if let Some(link) = link {
+                if L::KEEPS_TIME {
+                    link.poll(now_ns);
+                }
+                if link.has_news() {
+                    news |= bit;
+                }
             }
-            moved |= taken > 0;
+            bit <<= 1;
+        }
+        let mut news = Directions::from_bits(news);
+        let mut moved = false;
+        while let Some(side) = news.first() {
+            news = news.without(side);
+            moved |= self.take_from(side);
         }
         moved
     }
 
+    /// Takes frames from one link.
+    #[inline]
+    fn take_from(&mut self, side: Direction) -> bool {
+        let Some(link) = &mut self.links[side as usize] else {
+            return false;
+        };
+        let router = &mut self.router;
+        let mut taken = 0;
+        while taken < FRAMES_PER_STEP && link.receive(|frame| router.receive_frame(side, frame)) {
+            taken += 1;
+        }
+        if taken > 0 {
+            self.touched = self.touched.with(side);
+        }
+        if link.is_dead() {
+            self.dead = self.dead.with(side);
+        }
+        taken > 0
+    }
+
     /// The second half of a step: frames to the links. True if there were any.
     pub fn give_frames(&mut self, now_ns: u64) -> bool {
-        if !self.router.outputs().is_empty() {
-            return self.send(now_ns);
+        let moved = match self.router.outputs().is_empty() {
+            true => !self.begun.directions().is_empty() && self.send_begun(),
+            false => self.send(),
+        };
+        self.end_round(now_ns);
+        moved
+    }
+
+    /// The directions in which frames may leave.
+    #[inline]
+    fn to_send(&self) -> Directions {
+        self.router.outputs().or(self.begun.directions())
+    }
+
+    /// Whether a packet is still to leave by a link.
+    #[inline]
+    pub fn has_to_leave(&self) -> bool {
+        self.router.has_to_leave() || !self.begun.directions().is_empty()
+    }
+
+    /// The links are polled.
+    #[inline]
+    fn end_round(&mut self, now_ns: u64) {
+        let mut touched = match L::KEEPS_TIME {
+            true => self.router.links().bits(),
+            false => self.touched.bits(),
+        };
+        self.touched = Directions::NONE;
+        while touched != 0 {
+            let at = touched.trailing_zeros() as usize;
+            touched &= touched - 1;
+            if let Some(Some(link)) = self.links.get_mut(at) {
+                link.poll(now_ns);
+                if link.is_dead() {
+                    self.dead = self.dead.with(Direction::ALL[at]);
+                }
+            }
         }
-        self.each_link(|link| link.poll(now_ns));
-        false
     }
 
     /// Whether nothing will move before a packet is injected, a frame comes or a link takes one again. Right after a
@@ -116,7 +190,7 @@ impl<'m, L: Link> Torus<'m, L> {
     /// in front of something for a link that had had its turn.
     #[inline]
     pub fn is_given(&self) -> bool {
-        self.router.outputs().is_within(self.held)
+        self.to_send().is_within(self.held)
     }
 
     /// Whether a link is behind or full, for whose sake something waits. Right after a step.
@@ -132,49 +206,49 @@ impl<'m, L: Link> Torus<'m, L> {
         self.router.last_way(dest).is_some_and(|d| self.held.has(d))
     }
 
-    /// Runs `f` on each link, for the board's own business (interrupts).
-    #[inline(always)]
-    pub fn each_link(&mut self, mut f: impl FnMut(&mut L)) {
-        for &side in &self.sides[..self.count] {
-            if let Some(link) = &mut self.links[side as usize] {
-                f(link);
-            }
-        }
-    }
-
     /// On its own, so that an idle step does not save its registers.
     #[inline(never)]
-    fn send(&mut self, now_ns: u64) -> bool {
+    fn send(&mut self) -> bool {
         let Self {
             router,
             links,
             held,
             gathers,
+            touched,
+            dead,
+            begun,
             ..
         } = self;
         *held = Directions::NONE;
         let mut moved = false;
-        for d in router.links_in_turn() {
-            // Looked at anew for each: what has left may have been in front of something for another link.
-            if !router.outputs().has(d) {
-                continue;
-            }
+        let mut turns = router.turns();
+        // Looked at anew for each: what has left may have been in front of something for another link.
+        while let Some(d) = turns.next_of(router.outputs().or(begun.directions())) {
             let Some(link) = &mut links[d as usize] else {
                 continue;
             };
             for _ in 0..FRAMES_PER_STEP {
-                if !router.has_output(d) {
+                let bytes = begun.bytes(d);
+                if bytes == 0 && !router.has_output(d) {
                     break;
                 }
-                let waits = *gathers && link.is_behind() && !router.has_chunks(d, WORTH_A_FRAME);
-                if waits || !link.transmit(|buffer| router.fill_frame(d, buffer)) {
+                let more = WORTH_A_FRAME.saturating_sub(bytes / CHUNK_BYTES);
+                let waits = *gathers && link.is_behind() && !router.has_chunks(d, more);
+                if waits || !link.transmit(|buffer| router.fill_frame_from(d, buffer, bytes)) {
                     *held = held.with(d);
+                    if link.is_dead() {
+                        *dead = dead.with(d);
+                    }
                     break;
                 }
+                begun.take(d);
+                *touched = touched.with(d);
                 moved = true;
+                if !router.outputs().has(d) {
+                    break;
+                }
             }
         }
-        self.each_link(|link| link.poll(now_ns));
         moved
     }
 
@@ -186,12 +260,9 @@ impl<'m, L: Link> Torus<'m, L> {
 
     /// Directions whose links have given up. Packets that must go there never will: the job is to be
     /// ended with a message that names this node and these directions.
+    #[inline]
     pub fn dead_links(&self) -> Directions {
-        Direction::ALL
-            .into_iter()
-            .zip(&self.links)
-            .filter(|(_, link)| link.as_ref().is_some_and(L::is_dead))
-            .fold(Directions::NONE, |set, (d, _)| set.with(d))
+        self.dead
     }
 
     /// The router, to look at.
@@ -206,7 +277,12 @@ impl<'m, L: Link> Torus<'m, L> {
     pub fn links(&self) -> &[Option<L>; 6] {
         &self.links
     }
-    /// The links, for the board's own business (interrupts).
+    /// The links up to the last one that is there, for the board's own business (interrupts).
+    #[inline]
+    pub fn present_links(&mut self) -> &mut [Option<L>] {
+        &mut self.links[..self.end]
+    }
+    /// The links, by direction number, to be changed.
     pub fn links_mut(&mut self) -> &mut [Option<L>; 6] {
         &mut self.links
     }

@@ -78,6 +78,22 @@ pub(crate) const fn needed_to_inject(chunks: usize, capacity: u16) -> u16 {
     if needed < capacity { needed } else { capacity }
 }
 
+/// The counters of a link's channels as one word, the first channel's lowest.
+#[inline]
+pub(crate) const fn packed([a, b, c, d]: [u16; Vc::COUNT]) -> u64 {
+    a as u64 | (b as u64) << 16 | (c as u64) << 32 | (d as u64) << 48
+}
+
+/// The counters of [`packed`].
+pub(crate) const fn unpacked(word: u64) -> [u16; Vc::COUNT] {
+    [
+        word as u16,
+        (word >> 16) as u16,
+        (word >> 32) as u16,
+        (word >> 48) as u16,
+    ]
+}
+
 /// The sender's view of one channel's buffer behind a link.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Tokens {
@@ -90,6 +106,7 @@ pub(crate) struct Tokens {
 }
 
 impl Tokens {
+    #[inline]
     pub fn available(&self) -> u16 {
         self.granted.wrapping_sub(self.spent)
     }
@@ -127,36 +144,41 @@ pub(crate) enum Granted {
     TooMuch,
 }
 
-/// The receiver's account of one channel's buffer behind a link.
+/// The receiver's account of the channels' buffers behind a link, by [`Vc`].
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Grant {
+#[repr(align(8))]
+pub(crate) struct Grants {
     /// Chunks given free so far, the empty buffer at the start included, modulo 65,536.
-    free: u16,
+    free: [u16; Vc::COUNT],
     /// What the sender has been told of it.
-    told: u16,
+    told: [u16; Vc::COUNT],
     /// Chunks received so far, modulo 65,536.
-    received: u16,
+    received: [u16; Vc::COUNT],
 }
 
-impl Grant {
-    pub fn new(capacity: u16) -> Self {
+impl Grants {
+    pub fn new(capacities: [u16; Vc::COUNT]) -> Self {
         Self {
-            free: capacity,
+            free: capacities,
             ..Self::default()
         }
     }
-    pub fn receive(&mut self, chunks: u16) {
-        self.received = self.received.wrapping_add(chunks);
+    #[inline]
+    pub fn receive(&mut self, vc: usize, chunks: u16) {
+        self.received[vc] = self.received[vc].wrapping_add(chunks);
     }
-    pub fn release(&mut self, chunks: u16) {
-        self.free = self.free.wrapping_add(chunks);
+    #[inline]
+    pub fn release(&mut self, vc: usize, chunks: u16) {
+        self.free[vc] = self.free[vc].wrapping_add(chunks);
     }
     /// Chunks given free that the sender has not been told of.
-    pub fn untold(&self) -> u16 {
-        self.free.wrapping_sub(self.told)
+    #[inline]
+    pub fn untold(&self, vc: usize) -> u16 {
+        self.free[vc].wrapping_sub(self.told[vc])
     }
-    /// The counter to put into a frame, which must then be sent.
-    pub fn tell(&mut self) -> u16 {
+    /// The counters to put into a frame, which must then be sent.
+    #[inline]
+    pub fn tell(&mut self) -> [u16; Vc::COUNT] {
         self.told = self.free;
         self.told
     }
@@ -164,14 +186,16 @@ impl Grant {
     /// waiting, that is, when what it knows of leaves it fewer tokens than it can need on this channel with
     /// a buffer of `capacity`. Otherwise only when half the buffer has been freed since, because a frame
     /// costs far more than the packets in it.
+    #[inline]
     pub fn is_due(&self, vc: Vc, capacity: u16) -> bool {
-        let untold = self.untold();
+        let untold = self.untold(vc as usize);
         let needed = if vc.is_bubble() {
             vc.needed(PACKET_CHUNKS, false)
         } else {
             needed_to_inject(PACKET_CHUNKS, capacity)
         };
-        untold > 0 && (self.told.wrapping_sub(self.received) < needed || untold >= capacity / 2)
+        let known = self.told[vc as usize].wrapping_sub(self.received[vc as usize]);
+        untold > 0 && (known < needed || untold >= capacity / 2)
     }
 }
 
@@ -192,15 +216,16 @@ mod tests {
     #[test]
     fn grants_count_the_whole_history_and_wrap() {
         let mut tokens = Tokens::default();
-        let mut grant = Grant::new(64);
+        let mut grants = Grants::new([64; Vc::COUNT]);
         for _ in 0..10_000 {
-            assert_ne!(tokens.grant(grant.tell()), Granted::TooMuch);
+            assert_ne!(tokens.grant(grants.tell()[1]), Granted::TooMuch);
             assert_eq!(tokens.available(), 64);
             tokens.spend(24);
-            grant.receive(24);
-            grant.release(24);
+            grants.receive(1, 24);
+            grants.release(1, 24);
         }
-        let old = grant.tell();
+        let [other, old, ..] = grants.tell();
+        assert_eq!(other, 64, "another channel");
         assert_eq!(tokens.grant(old), Granted::More);
         assert_eq!(tokens.grant(old), Granted::Nothing);
         assert_eq!(
@@ -219,36 +244,36 @@ mod tests {
 
     #[test]
     fn credit_is_due_when_the_sender_may_wait() {
-        let mut grant = Grant::new(64);
-        assert!(grant.is_due(Vc::Bn, 64), "the first grant");
-        grant.tell();
+        let mut grants = Grants::new([64; Vc::COUNT]);
+        assert!(grants.is_due(Vc::Bn, 64), "the first grant");
+        grants.tell();
         for _ in 0..6 {
-            grant.receive(8);
+            grants.receive(Vc::Bn as usize, 8);
         }
-        grant.release(8);
+        grants.release(Vc::Bn as usize, 8);
         assert!(
-            !grant.is_due(Vc::Bn, 64),
+            !grants.is_due(Vc::Bn, 64),
             "the sender still sees room for two"
         );
-        grant.receive(8);
-        assert!(grant.is_due(Vc::Bn, 64), "the sender sees room for one");
-        grant.tell();
-        grant.release(32);
-        assert!(grant.is_due(Vc::Bn, 64), "half of the buffer");
+        grants.receive(Vc::Bn as usize, 8);
+        assert!(grants.is_due(Vc::Bn, 64), "the sender sees room for one");
+        grants.tell();
+        grants.release(Vc::Bn as usize, 32);
+        assert!(grants.is_due(Vc::Bn, 64), "half of the buffer");
     }
 
     #[test]
     fn credit_is_due_when_an_injected_packet_may_wait_for_most_of_a_buffer() {
         for capacity in [8, 16, 32, 128] {
-            let mut grant = Grant::new(capacity);
-            grant.tell();
+            let mut grants = Grants::new([capacity; Vc::COUNT]);
+            grants.tell();
             let needed = needed_to_inject(PACKET_CHUNKS, capacity);
             assert!(needed <= capacity);
-            while grant.told.wrapping_sub(grant.received) >= needed {
-                grant.receive(8);
+            while grants.told[0].wrapping_sub(grants.received[0]) >= needed {
+                grants.receive(Vc::D0 as usize, 8);
             }
-            grant.release(1);
-            assert!(grant.is_due(Vc::D0, capacity), "{capacity}");
+            grants.release(Vc::D0 as usize, 1);
+            assert!(grants.is_due(Vc::D0, capacity), "{capacity}");
         }
     }
 }

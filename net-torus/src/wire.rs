@@ -30,7 +30,7 @@
 
 use crate::chunk::{CHUNK_BYTES, PACKET_BYTES};
 use crate::coord::{Coord, Direction};
-use crate::vc::Vc;
+use crate::vc::{self, Vc};
 use crc::{CRC_8_SMBUS, CRC_32_ISO_HDLC, Crc, Table};
 
 /// Bytes of a packet's header ("Blue Gene/L torus, packet header").
@@ -153,6 +153,16 @@ impl Directions {
     pub const fn with(self, d: Direction) -> Self {
         Self(self.0 | 1 << d as u8)
     }
+    /// The set without `d` in it.
+    #[must_use]
+    pub const fn without(self, d: Direction) -> Self {
+        Self(self.0 & !(1 << d as u8))
+    }
+    /// The directions that are in one of the sets.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
     /// Whether `d` is in the set.
     pub const fn has(self, d: Direction) -> bool {
         self.0 & 1 << d as u8 != 0
@@ -169,6 +179,11 @@ impl Directions {
     /// Whether no direction is in the set.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
+    }
+    /// The first of the directions.
+    #[inline]
+    pub fn first(self) -> Option<Direction> {
+        (self.0 != 0).then(|| Direction::ALL[self.0.trailing_zeros() as usize])
     }
     /// The directions, in order.
     pub fn iter(self) -> impl Iterator<Item = Direction> {
@@ -213,76 +228,218 @@ impl Repr {
 
     /// As [`Repr::parse`] for bytes that cannot have been damaged: the checksum is not looked at.
     pub fn parse_unsummed(header: &[u8; HEADER_BYTES]) -> Result<Self, Defect> {
-        let [_, flags, kind, x, y, z, pad, zero] = *header;
-        if zero != 0 || kind & 0xc0 != 0 {
-            return Err(Defect::Reserved);
-        }
-        let size = ((kind & 7) as usize + 1) * CHUNK_BYTES;
-        let body = match size.checked_sub(HEADER_BYTES + pad as usize) {
-            Some(body) if (pad as usize) < CHUNK_BYTES => body as u8,
-            _ => return Err(Defect::Padding),
-        };
-        let vc = Vc::ALL[(kind >> 3 & 3) as usize];
-        let (fifo, dynamic) = (kind & 1 << 5 != 0, flags & 1 << 7 != 0);
-        let fits = match vc {
-            Vc::D0 | Vc::D1 => dynamic && !fifo,
-            Vc::Bn => !fifo,
-            Vc::Bp => fifo && !dynamic,
-        };
-        if !fits {
-            return Err(Defect::Channel);
-        }
-        Ok(Self {
-            hints: Directions::from_bits(flags),
-            deposit: flags & 1 << 6 != 0,
-            dynamic,
-            vc,
-            fifo: if fifo { Fifo::Priority } else { Fifo::Normal },
-            body,
-            dest: Coord { x, y, z },
-        })
+        let word = Word::read(header);
+        word.check()?;
+        Ok(word.repr())
     }
 
     /// Writes the header.
     pub fn emit(&self) -> [u8; HEADER_BYTES] {
-        let mut header = self.emit_unsummed();
-        header[0] = CRC8.checksum(&header[1..]);
-        header
+        self.word().summed().0.to_le_bytes()
     }
 
     /// As [`Repr::emit`], without the checksum.
     pub fn emit_unsummed(&self) -> [u8; HEADER_BYTES] {
-        self.word().to_le_bytes()
+        self.word().0.to_le_bytes()
     }
 
-    /// The bytes of the header without the checksum, the first one lowest.
+    /// The header as one word.
     #[inline]
-    pub(crate) fn word(&self) -> u64 {
-        let chunks = self.chunks();
-        let flags = self.hints.bits() | (self.deposit as u8) << 6 | (self.dynamic as u8) << 7;
-        let kind = (chunks as u8 - 1) | (self.vc as u8) << 3 | (self.fifo as u8) << 5;
-        let unused = (chunks * CHUNK_BYTES - HEADER_BYTES) as u8 - self.body;
-        let Coord { x, y, z } = self.dest;
-        (flags as u64) << 8
-            | (kind as u64) << 16
-            | (x as u64) << 24
-            | (y as u64) << 32
-            | (z as u64) << 40
-            | (unused as u64) << 48
+    pub(crate) fn word(&self) -> Word {
+        let way = Word::to(self.dest, self.hints, self.deposit);
+        way.of(self.body.into(), self.vc, self.fifo, self.dynamic)
     }
 }
 
-/// Size of a packet in chunks, and of its body in bytes, by a header that [`Repr`] has accepted.
-pub(crate) fn size(header: &[u8; HEADER_BYTES]) -> (usize, usize) {
-    let chunks = (header[2] & 7) as usize + 1;
-    let body = (chunks * CHUNK_BYTES - HEADER_BYTES).saturating_sub(header[6] as usize);
-    (chunks, body)
+/// A packet's header as one word, the first byte lowest, with nothing in the place of the checksum: so routers keep and
+/// compare it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Word(u64);
+
+/// Bits of the first byte, the checksum.
+const SUM_BITS: u32 = u8::BITS;
+/// Where in a [`Word`] what stands.
+const HINTS_AT: u32 = 8;
+const DEPOSIT: u64 = 1 << 14;
+const DYNAMIC: u64 = 1 << 15;
+const SIZE_AT: u32 = 16;
+const VC_AT: u32 = 19;
+const FIFO_AT: u32 = 21;
+const DEST_AT: u32 = 24;
+const UNUSED_AT: u32 = 48;
+/// What must be zero.
+const RESERVED: u64 = 0xff << 56 | 0xc0 << 16;
+/// The destination.
+const DEST: u64 = 0xff_ffff << DEST_AT;
+
+impl Word {
+    /// The header of a packet for `dest`, to be completed by [`Word::of`].
+    pub fn to(dest: Coord, hints: Directions, deposit: bool) -> Self {
+        let [x, y, z] = [dest.x, dest.y, dest.z].map(u64::from);
+        let dest = (x | y << 8 | z << 16) << DEST_AT;
+        Self(dest | u64::from(hints.bits()) << HINTS_AT | if deposit { DEPOSIT } else { 0 })
+    }
+
+    /// The header of a packet on this way with a body of so many bytes.
+    #[inline]
+    pub fn of(self, body: usize, vc: Vc, fifo: Fifo, dynamic: bool) -> Self {
+        let bytes = HEADER_BYTES + body;
+        let chunks = bytes.div_ceil(CHUNK_BYTES);
+        let unused = (chunks * CHUNK_BYTES - bytes) as u64;
+        let kind = (chunks as u64 - 1) << SIZE_AT | (vc as u64) << VC_AT | (fifo as u64) << FIFO_AT;
+        Self(self.0 | kind | unused << UNUSED_AT | if dynamic { DYNAMIC } else { 0 })
+    }
+
+    /// Reads a header. Whether it makes sense says [`Word::check`].
+    #[inline]
+    pub fn read(header: &[u8; HEADER_BYTES]) -> Self {
+        Self(word_of(header) >> SUM_BITS << SUM_BITS)
+    }
+
+    /// Writes the header at the start of a packet.
+    #[inline]
+    pub fn put(self, packet: &mut [u8]) {
+        if let Some(header) = packet.first_chunk_mut() {
+            put_word(header, self.0);
+        }
+    }
+
+    /// Has `fill` write the body of a packet whose header is there. Of a place that is shorter, its beginning.
+    #[inline(always)]
+    pub fn fill(self, packet: &mut [u8], fill: impl FnOnce(&mut [u8])) {
+        let packet = &mut packet[HEADER_BYTES..];
+        let bytes = self.body();
+        // What of the last chunk the body leaves is not what an earlier packet left there, which was for its own receiver
+        // only. By words, and before the body is there: few take less than a call for the right number of bytes.
+        let (words, _) = packet.as_chunks_mut();
+        for word in words.iter_mut().skip(bytes / HEADER_BYTES) {
+            put_word(word, 0);
+        }
+        let bytes = packet.len().min(bytes);
+        fill(&mut packet[..bytes]);
+    }
+
+    /// Fails with [`Defect::Reserved`], [`Defect::Padding`] or [`Defect::Channel`].
+    #[inline]
+    pub fn check(self) -> Result<(), Defect> {
+        /// By dynamic bit, FIFO and channel, a bit each: whether they fit each other.
+        const FITS: u16 = {
+            let (normal, priority, dynamic) = (0, 1 << 2, 1 << 3);
+            1 << (dynamic | normal | Vc::D0 as u16)
+                | 1 << (dynamic | normal | Vc::D1 as u16)
+                | 1 << (dynamic | normal | Vc::Bn as u16)
+                | 1 << (normal | Vc::Bn as u16)
+                | 1 << (priority | Vc::Bp as u16)
+        };
+        if self.0 & RESERVED != 0 {
+            return Err(Defect::Reserved);
+        }
+        let unused = self.unused();
+        // What is unused lies in the last chunk, behind the header.
+        let most = if self.chunks() == 1 {
+            CHUNK_BYTES - HEADER_BYTES
+        } else {
+            CHUNK_BYTES - 1
+        };
+        if unused > most {
+            return Err(Defect::Padding);
+        }
+        let channel = self.0 >> VC_AT & 0b111 | if self.is_dynamic() { 1 << 3 } else { 0 };
+        match FITS >> channel & 1 {
+            0 => Err(Defect::Channel),
+            _ => Ok(()),
+        }
+    }
+
+    /// Its meaning, once checked.
+    pub fn repr(self) -> Repr {
+        Repr {
+            hints: self.hints(),
+            deposit: self.is_deposit(),
+            dynamic: self.is_dynamic(),
+            vc: self.vc(),
+            fifo: self.fifo(),
+            body: self.body() as u8,
+            dest: self.dest(),
+        }
+    }
+
+    /// Size of the whole packet in chunks, 1..=8.
+    #[inline]
+    pub fn chunks(self) -> usize {
+        (self.0 >> SIZE_AT & 7) as usize + 1
+    }
+
+    fn unused(self) -> usize {
+        (self.0 >> UNUSED_AT & 0xff) as usize
+    }
+
+    /// Bytes of the body, once checked.
+    #[inline]
+    pub fn body(self) -> usize {
+        (self.chunks() * CHUNK_BYTES - HEADER_BYTES).saturating_sub(self.unused())
+    }
+
+    #[inline]
+    pub fn hints(self) -> Directions {
+        Directions::from_bits((self.0 >> HINTS_AT) as u8)
+    }
+
+    #[inline]
+    pub fn is_deposit(self) -> bool {
+        self.0 & DEPOSIT != 0
+    }
+
+    #[inline]
+    pub fn is_dynamic(self) -> bool {
+        self.0 & DYNAMIC != 0
+    }
+
+    #[inline]
+    pub fn vc(self) -> Vc {
+        Vc::ALL[(self.0 >> VC_AT & 3) as usize]
+    }
+
+    /// The same packet on another channel.
+    #[inline]
+    pub fn with_vc(self, vc: Vc) -> Self {
+        Self(self.0 & !(3 << VC_AT) | (vc as u64) << VC_AT)
+    }
+
+    #[inline]
+    pub fn fifo(self) -> Fifo {
+        match self.0 >> FIFO_AT & 1 {
+            0 => Fifo::Normal,
+            _ => Fifo::Priority,
+        }
+    }
+
+    pub fn dest(self) -> Coord {
+        let [_, _, _, x, y, z, _, _] = self.0.to_le_bytes();
+        Coord { x, y, z }
+    }
+
+    /// In which coordinates its destination differs from the other's, 8 bits each.
+    #[inline]
+    pub fn away(self, other: Word) -> u32 {
+        ((self.0 ^ other.0) >> DEST_AT) as u32 & (DEST >> DEST_AT) as u32
+    }
+
+    /// The header with its checksum, to be [put](Word::put).
+    pub fn summed(self) -> Self {
+        Self(self.0 | u64::from(self.sum()))
+    }
+
+    fn sum(self) -> u8 {
+        let [_, bytes @ ..] = self.0.to_le_bytes();
+        CRC8.checksum(&bytes)
+    }
 }
 
 /// A checked view of a packet: the buffer holds it whole and its header makes sense.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
-    repr: Repr,
+    word: Word,
     bytes: &'a [u8],
 }
 
@@ -290,29 +447,35 @@ impl<'a> Packet<'a> {
     /// The packet at the start of `bytes`. Fails with [`Defect::Size`] when `bytes` ends too early, else
     /// as [`Repr::parse`]; then the second value is the size in chunks, if it can be believed, so that
     /// the reader can go on behind the packet.
+    #[inline(never)]
     pub fn new_checked(bytes: &'a [u8]) -> Result<Self, (Defect, Option<usize>)> {
-        Self::new(bytes, Repr::parse)
+        Self::new(bytes, |word, sum| match word.sum() == sum {
+            true => word.check(),
+            false => Err(Defect::Checksum),
+        })
     }
 
     /// As [`Packet::new_checked`] for bytes from an exact link: the checksum is not looked at.
     pub fn new_unsummed(bytes: &'a [u8]) -> Result<Self, (Defect, Option<usize>)> {
-        Self::new(bytes, Repr::parse_unsummed)
+        Self::new(bytes, |word, _| word.check())
     }
 
+    #[inline]
     fn new(
         bytes: &'a [u8],
-        parse: impl FnOnce(&[u8; HEADER_BYTES]) -> Result<Repr, Defect>,
+        check: impl FnOnce(Word, u8) -> Result<(), Defect>,
     ) -> Result<Self, (Defect, Option<usize>)> {
         let Some(header) = bytes.first_chunk() else {
             return Err((Defect::Size, None));
         };
-        let chunks = (header[2] & 7) as usize + 1;
-        match parse(header) {
+        let word = Word::read(header);
+        let chunks = word.chunks();
+        match check(word, header[0]) {
             Err(Defect::Checksum) => Err((Defect::Checksum, None)),
             _ if bytes.len() < chunks * CHUNK_BYTES => Err((Defect::Size, None)),
             Err(defect) => Err((defect, Some(chunks))),
-            Ok(repr) => Ok(Self {
-                repr,
+            Ok(()) => Ok(Self {
+                word,
                 bytes: &bytes[..chunks * CHUNK_BYTES],
             }),
         }
@@ -320,11 +483,16 @@ impl<'a> Packet<'a> {
 
     /// The header's meaning.
     pub fn repr(&self) -> Repr {
-        self.repr
+        self.word.repr()
+    }
+    /// The header.
+    #[inline]
+    pub(crate) fn word(&self) -> Word {
+        self.word
     }
     /// The body.
     pub fn body(&self) -> &'a [u8] {
-        &self.bytes[HEADER_BYTES..HEADER_BYTES + self.repr.body as usize]
+        &self.bytes[HEADER_BYTES..HEADER_BYTES + self.word.body()]
     }
     /// Header, body and padding.
     pub fn bytes(&self) -> &'a [u8] {
@@ -332,29 +500,52 @@ impl<'a> Packet<'a> {
     }
 }
 
-type FrameHeader = [u8; FRAME_HEADER_BYTES];
-
-/// The words of a frame's header, each read at once where that is aligned, as it is in memory.
+/// Reads a word of a header, at once where it is aligned, as it is in queues and in links that are memory.
 #[inline]
-fn words(header: &FrameHeader) -> [u64; 2] {
-    match bytemuck::try_from_bytes::<[u64; 2]>(header) {
-        Ok(words) => words.map(u64::from_le),
-        Err(_) => {
-            let [a, b, c, d, e, f, g, h, rest @ ..] = *header;
-            let first = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
-            [first, u64::from_le_bytes(rest)]
-        }
+pub fn word_of(bytes: &[u8; HEADER_BYTES]) -> u64 {
+    match bytemuck::try_from_bytes::<u64>(bytes) {
+        Ok(word) => u64::from_le(*word),
+        Err(_) => word_by_bytes(bytes),
     }
 }
 
-/// Writes the words of a frame's header, as [`words`] reads them.
+/// Writes a word, as [`word_of`] reads it.
 #[inline]
-fn put_words(header: &mut FrameHeader, words: [u64; 2]) {
-    let words = words.map(u64::to_le);
-    match bytemuck::try_from_bytes_mut::<[u64; 2]>(header) {
-        Ok(place) => *place = words,
-        Err(_) => header.copy_from_slice(bytemuck::bytes_of(&words)),
+pub fn put_word(bytes: &mut [u8; HEADER_BYTES], word: u64) {
+    match bytemuck::try_from_bytes_mut::<u64>(bytes) {
+        Ok(place) => *place = word.to_le(),
+        Err(_) => put_by_bytes(bytes, word),
     }
+}
+
+// Calls, the one that reads of a slice: of two ways that do the same the compiler would make one, by bytes.
+#[cold]
+#[inline(never)]
+fn word_by_bytes(bytes: &[u8]) -> u64 {
+    { bytes.iter().rev() }.fold(0, |word, byte| word << u8::BITS | u64::from(*byte))
+}
+
+#[cold]
+#[inline(never)]
+fn put_by_bytes(bytes: &mut [u8; HEADER_BYTES], word: u64) {
+    *bytes = word.to_le_bytes();
+}
+
+type FrameHeader = [u8; FRAME_HEADER_BYTES];
+
+/// The words of a frame's header.
+#[inline]
+fn words(header: &FrameHeader) -> [u64; 2] {
+    let (words, _) = header.as_chunks();
+    [word_of(&words[0]), word_of(&words[1])]
+}
+
+/// Writes the words of a frame's header.
+#[inline]
+fn put_words(header: &mut FrameHeader, [first, second]: [u64; 2]) {
+    let (words, _) = header.as_chunks_mut();
+    put_word(&mut words[0], first);
+    put_word(&mut words[1], second);
 }
 
 /// Meaning of a frame's header.
@@ -371,18 +562,35 @@ impl FrameRepr {
     /// Reads a frame's header and returns the packets' bytes with it. Fails with
     /// [`Defect::FrameTruncated`] or [`Defect::FrameHeader`].
     pub fn parse(frame: &[u8]) -> Result<(Self, &[u8]), Defect> {
-        if let Some((header, [crc, ..])) = frame
-            .split_first_chunk::<12>()
-            .map(|(header, rest)| (header, rest.as_chunks::<4>().0))
-            && CRC32.checksum(header) != u32::from_le_bytes(*crc)
-        {
-            return Err(Defect::FrameHeader);
-        }
+        Self::check_sum(frame)?;
         Self::parse_unsummed(frame)
+    }
+
+    /// Fails with [`Defect::FrameHeader`] when the header's checksum is wrong.
+    #[inline(never)]
+    pub(crate) fn check_sum(frame: &[u8]) -> Result<(), Defect> {
+        let parts = frame.split_first_chunk::<12>();
+        match parts.map(|(header, rest)| (header, rest.as_chunks::<4>().0)) {
+            Some((header, [crc, ..])) if CRC32.checksum(header) != u32::from_le_bytes(*crc) => {
+                Err(Defect::FrameHeader)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// As [`FrameRepr::parse`] for a frame from an exact link: the checksum is not looked at.
     pub fn parse_unsummed(frame: &[u8]) -> Result<(Self, &[u8]), Defect> {
+        let (granted, packets) = Self::parse_granted(frame)?;
+        let repr = Self {
+            chunks: (packets.len() / CHUNK_BYTES) as u16,
+            granted: vc::unpacked(granted),
+        };
+        Ok((repr, packets))
+    }
+
+    /// As [`FrameRepr::parse_unsummed`]: the counters as [`vc::packed`] has them, and the packets' bytes.
+    #[inline]
+    pub(crate) fn parse_granted(frame: &[u8]) -> Result<(u64, &[u8]), Defect> {
         let Some((header, rest)) = frame.split_first_chunk::<FRAME_HEADER_BYTES>() else {
             return Err(Defect::FrameTruncated);
         };
@@ -390,23 +598,15 @@ impl FrameRepr {
         if first as u16 != MARK {
             return Err(Defect::FrameHeader);
         }
-        let half = |word: u64, i: u32| (word >> (i * u16::BITS)) as u16;
-        let repr = Self {
-            chunks: half(first, 1),
-            granted: [
-                half(first, 2),
-                half(first, 3),
-                half(second, 0),
-                half(second, 1),
-            ],
-        };
-        match rest.get(..repr.chunks as usize * CHUNK_BYTES) {
-            Some(packets) => Ok((repr, packets)),
+        let chunks = (first >> 16) as u16;
+        match rest.get(..chunks as usize * CHUNK_BYTES) {
+            Some(packets) => Ok((first >> 32 | second << 32, packets)),
             None => Err(Defect::FrameTruncated),
         }
     }
 
     /// Writes the header.
+    #[inline(never)]
     pub fn emit(&self) -> [u8; FRAME_HEADER_BYTES] {
         let mut header = self.emit_unsummed();
         let crc = CRC32.checksum(&header[..12]);
@@ -417,16 +617,15 @@ impl FrameRepr {
     /// As [`FrameRepr::emit`], without the checksum.
     pub fn emit_unsummed(&self) -> [u8; FRAME_HEADER_BYTES] {
         let mut header = [0; FRAME_HEADER_BYTES];
-        self.put_unsummed(&mut header);
+        Self::put_unsummed(&mut header, self.chunks, vc::packed(self.granted));
         header
     }
 
-    /// As [`FrameRepr::emit_unsummed`], into a frame.
+    /// As [`FrameRepr::emit_unsummed`], into a frame, with counters as [`vc::packed`] has them.
     #[inline]
-    pub(crate) fn put_unsummed(&self, header: &mut [u8; FRAME_HEADER_BYTES]) {
-        let [a, b, c, d] = self.granted.map(u64::from);
-        let first = u64::from(MARK) | u64::from(self.chunks) << 16 | a << 32 | b << 48;
-        put_words(header, [first, c | d << 16]);
+    pub(crate) fn put_unsummed(header: &mut FrameHeader, chunks: u16, granted: u64) {
+        let first = u64::from(MARK) | u64::from(chunks) << 16 | granted << 32;
+        put_words(header, [first, granted >> 32]);
     }
 }
 

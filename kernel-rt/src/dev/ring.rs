@@ -9,7 +9,7 @@
 
 pub mod link;
 
-pub use link::{Asleep, Bell, RingLink, RingPair};
+pub use link::{Asleep, Bell, RingLink, RingPair, prepare_all};
 
 /// Slots of one direction: frames that may be under way. A power of two, so that the indices may wrap.
 pub const SLOTS: usize = 16;

@@ -191,6 +191,8 @@ impl NetLink {
 }
 
 impl Link for NetLink {
+    const KEEPS_TIME: bool = false;
+
     fn mtu(&self) -> usize {
         FRAME_BYTES as usize - HEADER_BYTES
     }

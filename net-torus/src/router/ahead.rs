@@ -21,7 +21,7 @@ impl Router<'_> {
     /// What a packet on channel `vc` from direction `side` changes.
     pub(crate) fn ahead_of_packet(&self, side: Direction, vc: usize) -> u64 {
         let source = side as usize * Vc::COUNT + vc;
-        let read = self.queues[source].used() ^ self.grants[side as usize][vc].untold();
+        let read = self.queues[source].used() ^ self.grants[side as usize].untold(vc);
         u64::from(read) + u64::from(self.heads[source].is_some()) + u64::from(self.here.x)
     }
 

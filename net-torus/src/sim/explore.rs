@@ -62,7 +62,7 @@ fn hop(shape: &Shape, routers: &mut [Router<'_>], node: usize, d: Direction, cho
     let there = &mut routers[shape.rank(there).unwrap() as usize];
     let packet = Packet::new_checked(&bytes[..size]).unwrap();
     there
-        .accept(d.opposite(), packet.repr(), packet.bytes())
+        .accept(d.opposite(), packet.word(), packet.bytes())
         .unwrap();
     while there.head(Fifo::Normal).is_some() {
         there.pop(Fifo::Normal);
@@ -129,7 +129,7 @@ impl Explorer {
             let mut bytes = [0; PACKET_BYTES];
             bytes[..8].copy_from_slice(header);
             let packet = Packet::new_checked(&bytes).unwrap();
-            router.accept(side, packet.repr(), packet.bytes()).unwrap();
+            router.accept(side, packet.word(), packet.bytes()).unwrap();
             let there = shape.neighbour(router.coord(), side).unwrap();
             let there = &mut routers[shape.rank(there).unwrap() as usize];
             there.tokens[side.opposite() as usize][vc as usize].spend(vc.charge(PACKET_CHUNKS));
@@ -201,10 +201,12 @@ impl Explorer {
             }
             for (node, injections) in injections.iter().enumerate() {
                 for repr in injections {
+                    let word = repr.word();
+                    let first = repr.hints.bits().trailing_zeros() as u8;
                     for d in repr.hints.iter() {
                         found.extend(self.with(&state, |shape, routers| {
-                            let source = routers[node].injection_fifo(repr);
-                            routers[node].enqueue(*repr, |_| {}).unwrap();
+                            let source = routers[node].injection_fifo(word, first);
+                            routers[node].enqueue(word, first, |_| {}).unwrap();
                             let choice = choice(&routers[node], source, d)?;
                             hop(shape, routers, node, d, choice);
                             Some(state_of(routers))

@@ -213,7 +213,8 @@ fn check_output(router: &Router<'_>, d: Direction, frame: &[u8], exact: bool) {
         let repr = packet.repr();
         let good = there.is_some_and(|there| {
             let links = router.shape().links(there);
-            crate::route::check(router.shape(), there, links, d.opposite(), &repr).is_ok()
+            let place = crate::wire::Word::to(there, Directions::NONE, false);
+            crate::route::check(router.shape(), place, links, d.opposite(), repr.word()).is_ok()
         });
         assert!(good, "sent {repr:?} where it cannot go on");
         packets = &packets[repr.chunks() * CHUNK_BYTES..];

@@ -17,7 +17,7 @@ use crate::coord::{Coord, Direction};
 use crate::inject::InjectError;
 use crate::router::Router;
 use crate::vc::Vc;
-use crate::wire::{Directions, Fifo, HEADER_BYTES, Repr};
+use crate::wire::{Directions, Fifo, HEADER_BYTES, Word};
 use core::cmp::Reverse;
 use core::ops::Range;
 use oorandom::Rand32;
@@ -548,8 +548,9 @@ impl<'m> Part<'m> {
             node: router.coord(),
         };
         let header = arrival.head.first_chunk().ok_or(wrong)?;
-        let repr = Repr::parse_unsummed(header).map_err(|_| wrong)?;
-        let accepted = router.accept(side, repr, &arrival.head);
+        let word = Word::read(header);
+        word.check().map_err(|_| wrong)?;
+        let accepted = router.accept(side, word, &arrival.head);
         let chunks = accepted.map_err(|_| wrong)?;
         self.collect(node)?;
         self.return_tokens(node, chunks as u64 + 1, false);
@@ -560,8 +561,8 @@ impl<'m> Part<'m> {
     fn run_node(&mut self, node: usize) -> Result<(), SimError> {
         self.inject(node);
         let idle = Directions::from_bits(self.idle[node]);
-        let in_turn = self.routers[node].links_in_turn();
-        for direction in in_turn.filter(|&d| idle.has(d)) {
+        let mut turns = self.routers[node].turns();
+        while let Some(direction) = turns.next_of(idle) {
             let d = direction as usize;
             let mut head = Chunk::default();
             let Some(size) = self.routers[node].take(direction, &mut head) else {

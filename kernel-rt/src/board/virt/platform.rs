@@ -7,7 +7,7 @@ use net_torus::link::Link;
 use super::neighbours::Register;
 use super::{plic, timer};
 use crate::board::start::aborted;
-use crate::dev::ring::RingLink;
+use crate::dev::ring::{self, RingLink};
 use crate::dev::virtio_net::NetLink;
 use crate::host::blackboard::Blackboard;
 use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS};
@@ -48,6 +48,14 @@ impl BoardLink {
             BoardLink::Ring(_) => None,
         }
     }
+
+    /// The ring, if it is one.
+    fn ring(&mut self) -> Option<&mut RingLink<'static, Register>> {
+        match self {
+            BoardLink::Net(_) => None,
+            BoardLink::Ring(link) => Some(link),
+        }
+    }
 }
 
 /// The same of either link.
@@ -61,6 +69,13 @@ macro_rules! either {
 }
 
 impl Link for BoardLink {
+    const KEEPS_TIME: bool = false;
+
+    #[inline]
+    fn has_news(&mut self) -> bool {
+        either!(self, link => link.has_news())
+    }
+
     fn mtu(&self) -> usize {
         either!(self, link => link.mtu())
     }
@@ -71,6 +86,20 @@ impl Link for BoardLink {
 
     fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
         either!(self, link => link.transmit(f))
+    }
+
+    fn keeps_unsent(&self) -> bool {
+        either!(self, link => link.keeps_unsent())
+    }
+
+    #[inline]
+    fn unsent(&mut self) -> Option<&mut [u8]> {
+        either!(self, link => link.unsent())
+    }
+
+    #[inline]
+    fn send_unsent(&mut self, bytes: usize) {
+        either!(self, link => link.send_unsent(bytes));
     }
 
     #[inline]
@@ -113,6 +142,30 @@ impl NodeLink for BoardLink {
     #[inline]
     fn prepare_sleep(&mut self) -> bool {
         either!(self, link => link.prepare_sleep())
+    }
+
+    #[inline]
+    fn hold_all(links: &mut [Option<Self>]) {
+        for link in links.iter_mut().flatten() {
+            link.hold_interrupts();
+            if matches!(link, BoardLink::Ring(_)) {
+                // The others have the same word.
+                return;
+            }
+        }
+    }
+
+    #[inline]
+    fn prepare_all(links: &mut [Option<Self>]) -> bool {
+        match links.iter().flatten().next() {
+            Some(BoardLink::Ring(_)) => {
+                ring::prepare_all(links.iter_mut().flatten().filter_map(Self::ring))
+            }
+            _ => {
+                let all = links.iter_mut().flatten();
+                all.fold(true, |quiet, link| quiet & link.prepare_sleep())
+            }
+        }
     }
 
     #[inline]

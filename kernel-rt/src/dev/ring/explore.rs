@@ -139,7 +139,8 @@ macro_rules! link_with {
             /// Steps and sleeps until all has been sent and taken.
             fn run(node: &Node, ports: &mut [Port], flaw: Option<Flaw>) {
                 loop {
-                    for port in ports.iter_mut() {
+                    if let Some(port) = ports.first_mut() {
+                        // The others have the same word.
                         port.link.hold_interrupts();
                     }
                     let mut moved = false;
@@ -173,13 +174,11 @@ macro_rules! link_with {
                     if moved {
                         continue;
                     }
-                    let mut quiet = true;
-                    for port in ports.iter_mut() {
-                        quiet &= match flaw {
-                            Some(Flaw::LateWord) => link::tests::prepare_late(&mut port.link),
-                            _ => port.link.prepare_sleep(),
-                        };
-                    }
+                    let mut links = ports.iter_mut().map(|port| &mut port.link);
+                    let quiet = match flaw {
+                        Some(Flaw::LateWord) => links.all(link::tests::prepare_late),
+                        _ => link::prepare_all(links),
+                    };
                     if quiet {
                         node.sleep();
                     }
@@ -255,7 +254,11 @@ macro_rules! link_with {
 }
 
 link_with!(sound, fence: loom::sync::atomic::fence, store: |order| order);
-link_with!(without_fence, fence: |_| (), store: |order| order);
+link_with!(
+    without_fence,
+    fence: |order| if order != Ordering::SeqCst { loom::sync::atomic::fence(order) },
+    store: |order| order
+);
 link_with!(relaxed, fence: loom::sync::atomic::fence, store: |_| loom::sync::atomic::Ordering::Relaxed);
 
 /// How a sleeper is woken.

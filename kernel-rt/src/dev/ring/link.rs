@@ -85,6 +85,7 @@ impl Asleep {
     }
 
     /// From now on neighbours ring. False when one has rung already. To be called before the last look.
+    #[inline]
     fn arm(&self) -> bool {
         // Neighbours change the word to RUNG, and never from AWAKE: that is what this node has left there.
         match self.0.load(Ordering::Relaxed) {
@@ -100,6 +101,7 @@ impl Asleep {
     }
 
     /// The node is awake, or will not hear a bell: neighbours need not ring.
+    #[inline]
     pub fn disarm(&self) {
         if self.0.load(Ordering::Relaxed) != AWAKE {
             // A store would do, as the ring that it overwrites is an exchange; loom does not see that.
@@ -183,20 +185,25 @@ pub struct RingLink<'m, B> {
     /// This end's own indices; what stands in the ring is for the neighbour.
     head: u32,
     tail: u32,
-    /// The neighbour's indices, as last seen.
-    seen_head: u32,
+    /// The neighbour's index, as last seen.
     seen_tail: u32,
-    /// Frames were published, slots were freed, and the neighbour was not told.
-    published: bool,
-    freed: bool,
     /// [`Link::transmit`] or [`Link::is_behind`] found so many frames under way that this end waits for fewer; or 0.
     full_at: u32,
-    /// The neighbour knows that this end waits for room.
-    waits: bool,
-    /// The neighbour's index is impossible: nothing it says means anything any more.
-    broken: bool,
+    /// What is out of the ordinary, a bit each: the look before sleep is at one word.
+    state: u8,
     defects: u64,
 }
+
+/// In [`RingLink::state`]: frames were published, and the neighbour was not told.
+const PUBLISHED: u8 = 1 << 0;
+/// Slots were freed, and the neighbour was not told.
+const FREED: u8 = 1 << 1;
+/// `full_at` is not 0.
+const FULL: u8 = 1 << 2;
+/// The neighbour knows that this end waits for room.
+const WAITS: u8 = 1 << 3;
+/// The neighbour's index is impossible: nothing it says means anything any more.
+const BROKEN: u8 = 1 << 4;
 
 impl<'m, B: Bell> RingLink<'m, B> {
     /// The end of `pair` whose neighbour is in this `direction`; the other end is the neighbour's, in the opposite
@@ -223,86 +230,149 @@ impl<'m, B: Bell> RingLink<'m, B> {
             bell,
             head: 0,
             tail: 0,
-            seen_head: 0,
             seen_tail: 0,
-            published: false,
-            freed: false,
             full_at: 0,
-            waits: false,
-            broken: false,
+            state: 0,
             defects: 0,
         }
     }
 
+    #[inline]
+    fn is(&self, state: u8) -> bool {
+        self.state & state != 0
+    }
+
+    /// Whether the producer's index is not where this end stands: a frame is there, or the link is broken.
+    #[inline]
+    fn is_ahead(&self) -> bool {
+        self.incoming.head.0.load(Ordering::Relaxed) != self.tail
+    }
+
     /// Whether a frame is there.
+    #[inline]
     fn has_frame(&mut self) -> bool {
-        if self.seen_head == self.tail && !self.broken {
-            // Acquires what the producer wrote before: the slots.
-            let head = self.incoming.head.0.load(Ordering::Acquire);
-            if head == self.tail {
-                return false;
-            }
-            self.seen_head = head;
-            self.check(head.wrapping_sub(self.tail));
+        let head = self.incoming.head.0.load(Ordering::Relaxed);
+        if head == self.tail {
+            return false;
         }
-        self.seen_head != self.tail && !self.broken
+        // Acquires what the producer wrote before: the slots.
+        fence(Ordering::Acquire);
+        self.check(head.wrapping_sub(self.tail))
     }
 
     /// Whether fewer than `most` frames are under way.
+    #[inline]
     fn has_room(&mut self, most: u32) -> bool {
-        if self.head.wrapping_sub(self.seen_tail) >= most && !self.broken {
-            // Acquires that the consumer has done with the slots.
-            self.seen_tail = self.outgoing.tail.0.load(Ordering::Acquire);
-            self.check(self.head.wrapping_sub(self.seen_tail));
+        let under_way = self.head.wrapping_sub(self.seen_tail);
+        if under_way < most {
+            return !self.is(BROKEN);
         }
-        self.head.wrapping_sub(self.seen_tail) < most && !self.broken
+        // Acquires that the consumer has done with the slots.
+        self.seen_tail = self.outgoing.tail.0.load(Ordering::Acquire);
+        let under_way = self.head.wrapping_sub(self.seen_tail);
+        self.check(under_way) && under_way < most
     }
 
-    /// Ends the link when that many frames cannot be under way.
-    fn check(&mut self, under_way: u32) {
-        if under_way > SLOTS as u32 {
-            self.broken = true;
+    /// Whether that many frames can be under way, and could ever since; else the link ends.
+    #[inline]
+    fn check(&mut self, under_way: u32) -> bool {
+        if under_way > SLOTS as u32 && !self.is(BROKEN) {
+            self.state |= BROKEN;
             self.defects += 1;
         }
+        !self.is(BROKEN)
     }
 
     /// Rings the neighbour if it sleeps and there is something new for it.
+    #[inline]
     fn announce(&mut self) {
-        if !self.published && !self.freed {
+        let news = self.state & (PUBLISHED | FREED);
+        if news == 0 {
             return;
         }
+        self.state &= !news;
         // What was published and freed, against what the neighbour says before its last look: see `Asleep::arm`
-        // and `prepare_sleep`. At least one of the two sees the other's.
+        // and `prepare_all`. At least one of the two sees the other's.
         fence(Ordering::SeqCst);
-        let wanted = self.published || self.incoming.full.0.load(Ordering::Relaxed) != 0;
+        let wanted = news & PUBLISHED != 0 || self.incoming.full.0.load(Ordering::Relaxed) != 0;
         if wanted && self.there.is_to_be_rung() {
             self.bell.ring();
         }
-        self.published = false;
-        self.freed = false;
     }
 
-    /// Whether there is nothing to do: no frame, and no room for one that waits. The last look before sleep.
+    /// Makes the next slot, which is written, the neighbour's.
+    #[inline]
+    fn publish(&mut self) {
+        self.head = self.head.wrapping_add(1);
+        // Releases the slot, written.
+        self.outgoing.head.0.store(self.head, Ordering::Release);
+        self.state |= PUBLISHED;
+    }
+
+    /// From when on this end waits for room: with fewer than so many frames under way; 0: it does not.
+    #[inline]
+    fn wait_for(&mut self, full_at: u32) {
+        self.full_at = full_at;
+        match full_at {
+            0 => self.state &= !FULL,
+            _ => self.state |= FULL,
+        }
+    }
+
+    /// The last look before sleep, behind [`Asleep::arm`]: whether there is nothing to do, no frame, and no room for one
+    /// that waits.
+    #[inline]
     fn is_quiet(&mut self) -> bool {
-        !(self.has_frame() || self.full_at != 0 && self.has_room(self.full_at))
+        let is_calm = self.state == 0 || self.is_settled();
+        is_calm && !(self.is_ahead() && self.has_frame())
     }
 
-    /// Says that this end waits for room, or no longer.
-    fn set_waits(&mut self, waits: bool) {
-        if self.waits != waits {
-            self.waits = waits;
+    /// Tells the neighbour what it has to know while this end sleeps; false when there is room for what waits.
+    // Most links have nothing to tell.
+    #[inline(never)]
+    fn is_settled(&mut self) -> bool {
+        self.announce();
+        let waits = self.is(FULL);
+        if self.is(WAITS) != waits {
+            self.state ^= WAITS;
             self.outgoing.full.0.store(waits as u32, Ordering::Relaxed);
             if waits {
-                // As in `Asleep::arm`, which another link of this node may have called before.
+                // As in `Asleep::arm`, which was called before.
                 fence(Ordering::SeqCst);
             }
         }
+        !(waits && self.has_room(self.full_at))
     }
 }
 
+/// [`NodeLink::prepare_sleep`] of all links of one node, which have its word in common.
+#[inline]
+pub fn prepare_all<'l, 'm: 'l, B: Bell + 'l>(
+    links: impl Iterator<Item = &'l mut RingLink<'m, B>>,
+) -> bool {
+    let mut is_armed = false;
+    for link in links {
+        if !is_armed && !link.here.arm() {
+            return false;
+        }
+        is_armed = true;
+        if !link.is_quiet() {
+            return false;
+        }
+    }
+    true
+}
+
 impl<B: Bell> Link for RingLink<'_, B> {
+    const KEEPS_TIME: bool = false;
+
     fn mtu(&self) -> usize {
         FRAME_BYTES
+    }
+
+    #[inline]
+    fn has_news(&mut self) -> bool {
+        self.is_ahead()
     }
 
     fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool {
@@ -320,16 +390,16 @@ impl<B: Bell> Link for RingLink<'_, B> {
         self.tail = self.tail.wrapping_add(1);
         // Releases the slot: `f` is done with it.
         self.incoming.tail.0.store(self.tail, Ordering::Release);
-        self.freed = true;
+        self.state |= FREED;
         true
     }
 
     fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
         if !self.has_room(SLOTS as u32) {
-            self.full_at = SLOTS as u32;
+            self.wait_for(SLOTS as u32);
             return false;
         }
-        self.full_at = 0;
+        self.wait_for(0);
         let bytes = self.outgoing.slots[self.head as usize & (SLOTS - 1)].with_mut(|frame| {
             // SAFETY: `tail` has passed the slot, so the consumer is done with it until `head` does. Bytes have no
             // invalid values.
@@ -338,17 +408,37 @@ impl<B: Bell> Link for RingLink<'_, B> {
             frame.bytes
         });
         if bytes != 0 {
-            self.head = self.head.wrapping_add(1);
-            // Releases the slot, written.
-            self.outgoing.head.0.store(self.head, Ordering::Release);
-            self.published = true;
+            self.publish();
         }
         true
     }
 
+    fn keeps_unsent(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn unsent(&mut self) -> Option<&mut [u8]> {
+        if !self.has_room(SLOTS as u32) {
+            return None;
+        }
+        let frame = self.outgoing.slots[self.head as usize & (SLOTS - 1)].with_mut(|frame| frame);
+        // SAFETY: as in `transmit`; nothing else of this end refers to the slot while `self` is borrowed.
+        Some(unsafe { &mut (*frame).data })
+    }
+
+    #[inline]
+    fn send_unsent(&mut self, bytes: usize) {
+        self.wait_for(0);
+        let slot = &self.outgoing.slots[self.head as usize & (SLOTS - 1)];
+        // SAFETY: as in `transmit`; `unsent` has seen that the slot is this end's.
+        slot.with_mut(|frame| unsafe { (*frame).bytes = bytes.min(FRAME_BYTES) as u32 });
+        self.publish();
+    }
+
     fn is_behind(&mut self) -> bool {
         let is_behind = !self.has_room(BEHIND);
-        self.full_at = if is_behind { BEHIND } else { 0 };
+        self.wait_for(if is_behind { BEHIND } else { 0 });
         is_behind
     }
 
@@ -368,22 +458,33 @@ impl<B: Bell> Link for RingLink<'_, B> {
 
     /// The neighbour has written what cannot be where the indices are.
     fn is_dead(&self) -> bool {
-        self.broken
+        self.is(BROKEN)
     }
 }
 
 impl<B: Bell> NodeLink for RingLink<'_, B> {
+    /// The neighbour may go on to believe that this end waits for room: it rings only who sleeps.
+    #[inline]
     fn hold_interrupts(&mut self) {
         self.here.disarm();
-        self.set_waits(false);
     }
 
     /// Between two calls that are to be followed by sleep, [`NodeLink::hold_interrupts`] is called.
     fn prepare_sleep(&mut self) -> bool {
-        self.announce();
-        let armed = self.here.arm();
-        self.set_waits(self.full_at != 0);
-        armed && self.is_quiet()
+        prepare_all(core::iter::once(self))
+    }
+
+    #[inline]
+    fn hold_all(links: &mut [Option<Self>]) {
+        // All have the same word.
+        if let Some(link) = links.iter_mut().flatten().next() {
+            link.hold_interrupts();
+        }
+    }
+
+    #[inline]
+    fn prepare_all(links: &mut [Option<Self>]) -> bool {
+        prepare_all(links.iter_mut().flatten())
     }
 
     fn defects(&self) -> u64 {
@@ -403,7 +504,7 @@ pub mod tests {
             ring.tail.0.store(start, Ordering::Relaxed);
         }
         (link.head, link.tail) = (start, start);
-        (link.seen_head, link.seen_tail) = (start, start);
+        link.seen_tail = start;
     }
 
     /// The sender writes another length.
@@ -441,10 +542,7 @@ pub mod tests {
 
     /// The last look, and only then the word: the wrong way round.
     pub fn prepare_late<B: Bell>(link: &mut RingLink<'_, B>) -> bool {
-        link.announce();
         let quiet = link.is_quiet();
-        let armed = link.here.arm();
-        link.set_waits(link.full_at != 0);
-        armed && quiet
+        link.here.arm() && quiet
     }
 }

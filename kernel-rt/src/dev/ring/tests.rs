@@ -118,6 +118,59 @@ fn nothing_written_is_nothing_sent() {
 }
 
 #[test]
+fn what_is_unsent_stays_until_it_is_sent() {
+    let wire = Wire::default();
+    let [mut low, mut high] = wire.ends();
+    assert!(low.keeps_unsent());
+    for number in 0..SLOTS as u8 {
+        low.unsent().expect("a slot")[0] = number;
+        low.unsent().expect("the same")[1] = 0xff - number;
+        assert!(number > 0 || take(&mut high).is_none(), "it is not sent");
+        low.send_unsent(2);
+    }
+    assert!(low.unsent().is_none(), "the ring is full");
+    assert!(!send(&mut low, &[0]));
+    for number in 0..SLOTS as u8 {
+        assert_eq!(take(&mut high), Some(vec![number, 0xff - number]));
+    }
+    // It waited for room, and no longer does.
+    low.unsent().expect("a slot")[0] = 1;
+    low.send_unsent(1);
+    assert!(low.prepare_sleep());
+    assert_eq!(take(&mut high), Some(vec![1]));
+    high.poll(0);
+    assert_eq!(wire.bells[0].rung(), 0);
+}
+
+#[test]
+fn all_links_of_a_node_are_prepared_and_held_at_once() {
+    let (here, there) = (Asleep::default(), [(); 2].map(|()| Asleep::default()));
+    let pairs = [(); 2].map(|()| Box::<RingPair>::default());
+    let bell = Count::default();
+    let end = |k: usize| RingLink::new(&pairs[k], Direction::XPlus, &here, &there[k], &bell);
+    let other = |k: usize| RingLink::new(&pairs[k], Direction::XMinus, &there[k], &here, &bell);
+    let mut links = [Some(end(0)), None, Some(end(1))];
+    let mut others = [other(0), other(1)];
+    for k in [0, 1] {
+        assert!(RingLink::prepare_all(&mut links));
+        assert!(send(&mut others[k], &[k as u8]));
+        others[k].poll(0);
+        assert_eq!(bell.rung(), 1);
+        assert!(!RingLink::prepare_all(&mut links), "it has been rung");
+        RingLink::hold_all(&mut links);
+        assert!(!RingLink::prepare_all(&mut links), "a frame is there");
+        RingLink::hold_all(&mut links);
+        let link = links[2 * k].as_mut().expect("a link");
+        assert!(link.has_news());
+        assert_eq!(take(link), Some(vec![k as u8]));
+        assert!(!link.has_news());
+    }
+    assert!(send(&mut others[0], &[1]));
+    others[0].poll(0);
+    assert_eq!(bell.rung(), 0, "awake");
+}
+
+#[test]
 fn only_a_sleeper_is_rung_and_once() {
     let wire = Wire::default();
     let [mut low, mut high] = wire.ends();

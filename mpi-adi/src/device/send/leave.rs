@@ -197,7 +197,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     #[inline(always)]
     pub fn has_to_send_now(&self, is_held: impl FnOnce(Rank) -> bool) -> bool {
         let gathered = || self.bcopies.gathered_for().is_some_and(is_held);
-        self.has_others_to_send() || self.have_copies_to_leave() && !gathered()
+        self.have_copies_to_leave() && !gathered() || self.has_others_to_send()
     }
 
     /// The process for which a few messages wait for each other, and nothing else is to leave.

@@ -2,6 +2,7 @@
 
 mod cost;
 mod exchange;
+mod passage;
 mod runs;
 
 use super::*;

@@ -1,0 +1,242 @@
+//! The short way out: a packet that nothing else waits for is written into the frame that it leaves in.
+//!
+//! What [`Router::inject`] does and the next half step ([`Torus::give_frames`]) would do with it is done at once, where
+//! both are sure to come out the same: no packet waits for the link or in the packet's injection FIFO, the packet has one
+//! way only and tokens for it, and the link is memory that keeps what has not been sent yet ([`Link::keeps_unsent`]). A
+//! frame that is begun so takes what else leaves in the same step, and is sent at its end.
+
+use crate::chunk::{CHUNK_BYTES, PACKET_BYTES, PACKET_CHUNKS};
+use crate::coord::{Coord, Direction};
+use crate::inject::{InjectError, Routing};
+use crate::link::Link;
+use crate::router::{Choice, Router};
+use crate::torus::{Torus, WORTH_A_FRAME};
+use crate::vc::Vc;
+use crate::wire::{BODY_BYTES, Directions, FRAME_HEADER_BYTES, Fifo, HEADER_BYTES, Word};
+
+/// The frames that have been begun.
+#[derive(Default)]
+pub(crate) struct Begun {
+    /// By direction: the bytes of packets in it.
+    bytes: [u16; 6],
+    /// The directions in which there is one.
+    directions: Directions,
+}
+
+impl Begun {
+    #[inline]
+    pub fn bytes(&self, d: Direction) -> usize {
+        self.bytes[d as usize].into()
+    }
+
+    #[inline]
+    pub fn directions(&self) -> Directions {
+        self.directions
+    }
+
+    #[inline]
+    fn set(&mut self, d: Direction, bytes: usize) {
+        self.bytes[d as usize] = bytes as u16;
+        self.directions = self.directions.with(d);
+    }
+
+    /// The frame in this direction is sent: its bytes.
+    #[inline]
+    pub fn take(&mut self, d: Direction) -> usize {
+        self.directions = self.directions.without(d);
+        core::mem::take(&mut self.bytes[d as usize]).into()
+    }
+}
+
+impl<L: Link> Torus<'_, L> {
+    /// As [`Router::inject`].
+    #[inline]
+    pub fn inject(
+        &mut self,
+        fifo: Fifo,
+        dest: Coord,
+        len: usize,
+        routing: Routing,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), InjectError> {
+        let word = self.router.word(fifo, dest, len, routing)?;
+        let first = self.router.way.first;
+        self.inject_word(word, first, fill)
+    }
+
+    /// As [`Router::inject_line`].
+    #[inline]
+    pub fn inject_line(
+        &mut self,
+        fifo: Fifo,
+        d: Direction,
+        hops: u16,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), InjectError> {
+        let word = self.router.line_word(fifo, d, hops, len)?;
+        self.inject_word(word, d as u8, fill)
+    }
+
+    /// As [`Router::inject_run`].
+    #[inline]
+    pub fn inject_run(
+        &mut self,
+        dest: Coord,
+        count: usize,
+        routing: Routing,
+        mut fill: impl FnMut(&mut [u8]),
+    ) -> Result<usize, InjectError> {
+        let word = self.router.word(Fifo::Normal, dest, BODY_BYTES, routing)?;
+        let first = self.router.way.first;
+        let Some(packets) = self.pass(word, first, count) else {
+            return self.router.enqueue_run(word, first, count, fill);
+        };
+        let (packets, _) = packets.as_chunks_mut::<PACKET_BYTES>();
+        for packet in &mut *packets {
+            fill(&mut packet[HEADER_BYTES..]);
+        }
+        Ok(packets.len())
+    }
+
+    /// As [`Router::take_run`].
+    pub fn take_run(
+        &mut self,
+        fifo: Fifo,
+        most: usize,
+        mut take: impl FnMut(&Self, &[u8]) -> bool,
+    ) -> usize {
+        let Some(run) = self.router.received_run(fifo, most) else {
+            return 0;
+        };
+        let taken = run.hand_out(|at| take(self, self.router.received(&run, at)));
+        self.router.free_run(&run, taken);
+        taken
+    }
+
+    #[inline]
+    fn inject_word(
+        &mut self,
+        word: Word,
+        first: u8,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), InjectError> {
+        // One place where `fill` is called: it is compiled into it.
+        let (packet, waits) = match self.pass(word, first, 1) {
+            Some(packet) => (packet, None),
+            None => {
+                let source = self.router.injection_fifo(word, first);
+                let packet = self.router.reserve(word, source);
+                (packet.ok_or(InjectError::Full)?, Some(source))
+            }
+        };
+        word.fill(packet, fill);
+        if let Some(source) = waits {
+            self.router.enqueued(word, first, source);
+        }
+        Ok(())
+    }
+
+    /// Has up to `count` packets with this header leave in the frame that is under way in their direction, if they can:
+    /// where they are to be written, their headers being there.
+    #[inline(never)]
+    fn pass(&mut self, word: Word, first: u8, count: usize) -> Option<&mut [u8]> {
+        let d = *Direction::ALL.get(usize::from(first))?;
+        if !self.keeps.has(d) {
+            return None;
+        }
+        let (vc, source) = self.router.passage(word, d)?;
+        let bytes = word.chunks() * CHUNK_BYTES;
+        let mut at = self.begun.bytes(d);
+        if at + bytes > self.room {
+            self.end_full(d);
+            at = 0;
+        }
+        let frame = self.links[d as usize].as_mut()?.unsent()?;
+        let (choice, start) = (Choice { source, vc }, FRAME_HEADER_BYTES + at);
+        if word.chunks() < PACKET_CHUNKS {
+            let packet = frame.get_mut(start..start + bytes)?;
+            self.begun.set(d, at + bytes);
+            self.router.pass(word, d, choice, 1);
+            word.with_vc(vc).put(packet);
+            return Some(packet);
+        }
+        let tokens = 1 + self.router.tokens_for_more(word, d, choice);
+        let count = count.min(tokens).min((self.room - at) / PACKET_BYTES);
+        let packets = frame.get_mut(start..start + count * PACKET_BYTES)?;
+        self.begun.set(d, at + packets.len());
+        self.router.pass(word, d, choice, count);
+        for packet in packets.as_chunks_mut::<PACKET_BYTES>().0 {
+            word.with_vc(vc).put(packet);
+        }
+        Some(packets)
+    }
+
+    /// Sends the frames that have been begun, where nothing else can leave; true if there were any that had not better
+    /// wait.
+    #[inline(never)]
+    pub(crate) fn send_begun(&mut self) -> bool {
+        self.held = Directions::NONE;
+        let mut left = self.begun.directions();
+        let mut moved = false;
+        while let Some(d) = left.first() {
+            left = left.without(d);
+            let is_worth = self.begun.bytes(d) >= WORTH_A_FRAME * CHUNK_BYTES;
+            let link = &mut self.links[d as usize];
+            if !is_worth && self.gathers && link.as_mut().is_some_and(L::is_behind) {
+                self.held = self.held.with(d);
+            } else {
+                self.end_begun(d);
+                moved = true;
+            }
+        }
+        moved
+    }
+
+    /// Sends the frame that has been begun in this direction, which is full.
+    // A call, as most frames are not.
+    #[inline(never)]
+    fn end_full(&mut self, d: Direction) {
+        self.end_begun(d);
+    }
+
+    /// Sends the frame that has been begun in this direction, with nothing else.
+    #[inline]
+    fn end_begun(&mut self, d: Direction) {
+        let bytes = self.begun.take(d);
+        // Its link had room when it was begun; one that has ended since takes nothing any more.
+        if let Some(link) = &mut self.links[d as usize]
+            && let Some(frame) = link.unsent()
+        {
+            let bytes = self.router.end_frame(d, frame, bytes);
+            link.send_unsent(bytes);
+            self.touched = self.touched.with(d);
+        }
+    }
+}
+
+impl Router<'_> {
+    /// By which channel packets with this header leave in direction `d` at once, without waiting, and the injection FIFO in
+    /// which they would have waited; `None`: they do not.
+    #[inline]
+    fn passage(&self, word: Word, d: Direction) -> Option<(Vc, usize)> {
+        let source = self.injection_fifo(word, d as u8);
+        let is_free = self.is_unwanted(d)
+            && self.queues[source].is_empty()
+            && (!word.is_dynamic() || word.hints() == Directions::NONE.with(d));
+        if !is_free {
+            return None;
+        }
+        let vc = self.channel_of(word, word.hints(), source, d)?;
+        Some((vc, source))
+    }
+
+    /// Accounts for `count` packets that leave so.
+    #[inline]
+    fn pass(&mut self, word: Word, d: Direction, choice: Choice, count: usize) {
+        let injected = &mut self.stats.fifos[word.fifo() as usize].injected;
+        injected.add_all(count, count * word.chunks());
+        self.account(word, d, choice, count, 0);
+        self.look_again();
+    }
+}
