@@ -83,6 +83,8 @@ struct Hop {
     source: CommRank,
     /// What is combined with it; `None`: nothing is, it goes straight into its place.
     own: Option<Area>,
+    /// Bytes of a message.
+    most: usize,
 }
 
 impl Rings {
@@ -156,6 +158,14 @@ impl Lane {
     }
 }
 
+/// Bytes of a message of shares of so many elements at most: as few messages as can be, of the same length but for the
+/// last one. Everybody on a line comes to the same, as all have the same run there.
+fn message(longest: usize, element: usize) -> usize {
+    let fitting = whole(RING_BYTES, element) / element.max(1);
+    let messages = longest.div_ceil(fitting.max(1)).max(1);
+    longest.div_ceil(messages) * element
+}
+
 /// A part of an area: `most` bytes from `at` on, as far as there are some.
 fn piece(area: Area, at: usize, most: usize) -> Area {
     match area.len().saturating_sub(at) {
@@ -189,10 +199,8 @@ impl Rings {
                 0 => (share(lane.hop), share(lane.hop + 1)),
                 _ => (share(lane.hop + extent - 1), share(lane.hop)),
             };
-            let most = match is_reduction {
-                true => whole(RING_BYTES, self.element),
-                false => RING_BYTES,
-            };
+            let longest = lane.runs[turn].len.div_ceil(usize::from(extent));
+            let most = message(longest, self.element);
             let from = match is_reduction && lane.hop == 0 && self.is_first(turn, lane) {
                 true => self.data,
                 false => self.result,
@@ -225,6 +233,7 @@ impl Rings {
                 taken,
                 source,
                 own,
+                most,
             });
         }
     }
@@ -234,11 +243,7 @@ impl Rings {
         (0..turn).all(|before| self.grid.extents[lane.dim(before)] == 1)
     }
 
-    fn advance(&mut self, number: usize, is_reduction: bool) {
-        let most = match is_reduction {
-            true => whole(RING_BYTES, self.element),
-            false => RING_BYTES,
-        };
+    fn advance(&mut self, number: usize, most: usize) {
         let lane = &mut self.lanes[number];
         (lane.at, lane.stage) = (lane.at + most, Stage::Messages);
     }
@@ -269,6 +274,7 @@ impl Schedule for Rings {
             taken,
             source,
             own,
+            most,
         } = self.hop(number)?;
         let bytes = taken.len();
         let stage = self.lanes[number].stage;
@@ -277,7 +283,7 @@ impl Schedule for Rings {
                 let tag = LANES + number as i32;
                 match own {
                     Some(_) if bytes > 0 => self.lanes[number].stage = Stage::Load,
-                    _ => self.advance(number, own.is_some()),
+                    _ => self.advance(number, most),
                 }
                 let data = match own {
                     Some(_) => Buffer::Segment(COME, bytes),
@@ -306,11 +312,31 @@ impl Schedule for Rings {
                 Some(Step::Combine { left: COME, bytes })
             }
             _ => {
-                self.advance(number, true);
+                self.advance(number, most);
                 Some(Step::Store {
                     from: OWN,
                     to: taken,
                 })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_of_a_share_are_as_few_as_can_be_and_about_as_long_as_each_other() {
+        for element in [1, 3, 8, 16, 696, 1000] {
+            for longest in 1..1000 {
+                let bytes = longest * element;
+                let most = message(longest, element);
+                let count = bytes.div_ceil(most);
+                assert!(most <= RING_BYTES.max(element) && most.is_multiple_of(element));
+                assert_eq!(count, bytes.div_ceil(whole(RING_BYTES, element)));
+                // No message could be an element shorter, and the share still go in as many.
+                assert!((most - element) * count < bytes);
             }
         }
     }
