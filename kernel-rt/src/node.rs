@@ -13,6 +13,8 @@
 //! Portable: a board supplies the links and the [`Platform`], and the tests do so on the host.
 #![forbid(unsafe_code)]
 
+use core::hint;
+
 use mpi_adi::Adi;
 use mpi_adi::at_once::{Received, Sent};
 use mpi_adi::call;
@@ -154,6 +156,12 @@ pub trait Platform<L> {
 
     /// Blocks until an interrupt is pending. It is taken by [`Platform::acknowledge`].
     fn wait(&mut self);
+
+    /// How often a node that is about to sleep looks at its links before. Where it has a processor to itself, what is seen
+    /// so needs no bell, and no word that says who sleeps. Links that [keep time](Link::KEEPS_TIME) are not looked at.
+    fn looks(&self) -> u32 {
+        0
+    }
 
     /// A call has looked for something to do, and there was nothing. Where nodes share a processor, this one may leave it
     /// to the others for a while.
@@ -697,7 +705,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     }
 
     fn sleep(&mut self) {
-        if !self.is_watched() {
+        if self.sees_news() || !self.is_watched() {
             return;
         }
         self.show_call();
@@ -706,6 +714,23 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         self.platform.wait();
         self.idle_ticks += self.platform.ticks() - before;
         self.acknowledge();
+    }
+
+    /// Looks at the links for a while; true when one has something.
+    #[inline]
+    fn sees_news(&mut self) -> bool {
+        let looks = match self.watch == Watch::Held && !L::KEEPS_TIME {
+            true => self.platform.looks(),
+            false => 0,
+        };
+        for _ in 0..looks {
+            if self.torus.has_news() {
+                self.watch = Watch::Open;
+                return true;
+            }
+            hint::spin_loop();
+        }
+        false
     }
 
     fn acknowledge(&mut self) {

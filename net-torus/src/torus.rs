@@ -117,6 +117,13 @@ impl<'m, L: Link> Torus<'m, L> {
         moved
     }
 
+    /// Whether a link may have a frame: [`Link::has_news`].
+    #[inline]
+    pub fn has_news(&mut self) -> bool {
+        let mut links = self.links[..self.end].iter_mut().flatten();
+        links.any(L::has_news)
+    }
+
     /// Takes frames from one link.
     #[inline]
     fn take_from(&mut self, side: Direction) -> bool {

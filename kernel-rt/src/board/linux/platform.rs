@@ -132,6 +132,10 @@ impl Platform<Wire> for Linux {
         futex_wait(self.word.word(), Asleep::ARMED, limit);
     }
 
+    fn looks(&self) -> u32 {
+        if self.watches { LOOKS } else { 0 }
+    }
+
     fn looked_in_vain(&mut self) {
         if self.watches {
             return;
