@@ -606,17 +606,16 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     #[inline]
     fn settle(&mut self, adi: &mut Adi, asked: bool) {
         let is_over = (self.quiet || self.is_at_rest(adi)) && adi.meanwhile().is_none();
-        match is_over && (!asked || self.watch == Watch::Armed) {
+        match is_over && (!asked || self.is_watched()) {
             true => self.settled(adi),
-            false => self.settle_by_steps(adi, asked),
+            false => self.settle_by_steps(adi, asked, !is_over),
         }
     }
 
-    /// As [`Carrier::settle`], where there is something to do, or somebody to be asked.
+    /// As [`Carrier::settle`], where there is something to do. A link that had something when it was asked may have more:
+    /// from then on the step that finds nothing is made, and until then the node `asks_early`.
     #[inline(never)]
-    fn settle_by_steps(&mut self, adi: &mut Adi, asked: bool) {
-        // A link that had something when it was asked may have more: from then on the step that finds nothing is made.
-        let mut asks_early = true;
+    fn settle_by_steps(&mut self, adi: &mut Adi, asked: bool, mut asks_early: bool) {
         for _ in 0..STEPS_PER_INTERRUPT {
             let is_over = self.quiet || asks_early && self.is_at_rest(adi);
             if is_over
@@ -1054,6 +1053,69 @@ mod tests {
             let links = node.carrier.torus.links().iter().flatten();
             assert!({ links }.all(|link| link.interrupts));
         }
+    }
+
+    const TO_THE_OTHER: SendTo = SendTo {
+        dest: Rank::new(1),
+        tag: 1,
+        context: 0,
+        mode: Mode::Standard,
+    };
+
+    /// Two nodes that have told each other of their tokens.
+    fn acquainted() -> Vec<TestNode> {
+        let mut nodes = nodes([2, 1, 1]);
+        for _ in 0..2 {
+            nodes.iter_mut().for_each(TestNode::interrupted);
+        }
+        nodes
+    }
+
+    #[test]
+    fn a_short_message_leaves_without_a_look_at_the_links() {
+        let mut nodes = acquainted();
+        let node = &mut nodes[0];
+        let holds = |node: &TestNode| -> usize {
+            let links = node.carrier.torus.links().iter().flatten();
+            links.map(|link| link.holds).sum()
+        };
+        let before = (node.carrier.beats, holds(node));
+        assert_eq!(node.short_send(&TO_THE_OTHER, Span::EMPTY), Sent::Complete);
+        assert!(node.adi.have_copies_left());
+        assert_eq!((node.carrier.beats, holds(node)), before);
+        assert_eq!(node.carrier.watch, Watch::Armed);
+        // It is posted, and the message comes by an interrupt.
+        let any = Pattern::new(None, None, 0);
+        let posted = nodes[1].short_start_receive(&any, Span::EMPTY);
+        let posted = posted.expect("room for a request");
+        nodes[1].interrupted();
+        assert!(nodes[1].adi.is_done(posted));
+        let whole = nodes[1].short_wait("a test", posted, 0);
+        assert_eq!(whole.map(|whole| whole.peer), Some(Rank::new(0)));
+    }
+
+    #[test]
+    fn short_messages_wait_for_each_other_where_a_link_is_behind() {
+        let mut node = acquainted().remove(0);
+        for link in node.carrier.torus.links_mut().iter_mut().flatten() {
+            link.behind = true;
+        }
+        // The first one goes as far as the link, which says that it is behind.
+        for waiting in 0..16 {
+            assert_eq!(node.short_send(&TO_THE_OTHER, Span::EMPTY), Sent::Complete);
+            assert_eq!(node.adi.have_copies_left(), waiting == 0, "{waiting}");
+        }
+        node.short_send(&TO_THE_OTHER, Span::EMPTY);
+        assert!(node.adi.have_copies_left(), "worth a frame");
+        // With a share of the processor to keep to, nothing goes the short way.
+        let mut node = nodes([2, 1, 1]).remove(0).limit_interrupts(50);
+        let any = Pattern::new(None, None, 0);
+        assert_eq!(node.short_send(&TO_THE_OTHER, Span::EMPTY), Sent::Not);
+        assert_eq!(
+            node.short_receive("a test", &any, Span::EMPTY),
+            Received::Not
+        );
+        assert_eq!(node.short_start_receive(&any, Span::EMPTY), None);
     }
 
     #[test]

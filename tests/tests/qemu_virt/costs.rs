@@ -42,28 +42,24 @@ fn at_most(counted: &impl Fn(&str) -> u64, limits: &[(&str, u64)]) {
 #[test]
 fn messages_between_two_nodes_take_no_more_than_they_did() {
     let limits = [
-        ("half", 5_880),
-        ("stream", 5_150),
-        ("long", 322_000),
-        ("self", 2_620),
+        ("half", 4_450),
+        ("stream", 3_000),
+        // It moves with the nodes' turns.
+        ("long", 312_000),
+        ("self", 1_000),
     ];
     let counted = counted("2x1x1");
     at_most(&counted, &limits);
-    // A put is a packet as a message is, and needs no receive; a fetch and its flush are one round trip.
-    at_most(&counted, &[("put", 5_180), ("fetch", 13_830)]);
-    let (put, message) = (counted("put"), counted("stream"));
-    // Another compiler moves the program's own part by less than that.
-    assert!(
-        100 * put <= 101 * message,
-        "a put: {put}, a message: {message}"
-    );
+    // A fetch and its flush are one round trip. Neither goes the short way that a message takes, which a put once cost no
+    // more than: that message is recorded and received for less than its put now.
+    at_most(&counted, &[("put", 4_690), ("fetch", 12_400)]);
 }
 
 #[test]
 fn collectives_of_eight_nodes_take_no_more_than_they_did() {
     at_most(
         &counted("2x2x2"),
-        &[("barrier", 44_800), ("allreduce", 60_400)],
+        &[("barrier", 41_500), ("allreduce", 55_800)],
     );
 }
 
@@ -188,7 +184,7 @@ fn an_image_has_what_its_program_calls_and_no_more() {
         .expect("a sum");
     let loaded = text + constants + data;
     assert!(
-        loaded <= here(208_400),
+        loaded <= here(222_500),
         "{loaded} bytes of killer.c's image"
     );
     // With the words of the runtime's panics they are 37,000.

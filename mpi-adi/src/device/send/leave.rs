@@ -43,9 +43,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         while sent < STEP_PACKETS && port.can_inject(Class::Priority) {
             if let Some((source, age)) = self.peers.take_due_restart() {
                 let restart = self.make_restart(memory, source, age);
-                let (class, bytes) = (Class::Priority, restart.bytes());
+                let mut bytes = [0; SHORT_BYTES];
+                let bytes = &mut bytes[..restart.bytes()];
+                restart.emit(bytes);
                 let header = self.header(wire::RESTART);
-                self.send_now(port, class, source, header, bytes, |out| restart.emit(out));
+                self.send_bytes(port, Class::Priority, source, header, bytes);
                 self.stats.restarts_sent += 1;
             } else if let Some((dest, fields)) = self.next_due_cts() {
                 self.send_cts(port, dest, &fields);
@@ -76,9 +78,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     pub(in crate::device) fn send_cts<P: Port>(&self, port: &mut P, dest: Rank, fields: &Fields) {
         let cts = fields.emit(wire::CTS).bytes;
         let header = self.header(wire::CTS);
-        self.send_now(port, Class::Priority, dest, header, cts.len(), |out| {
-            out.copy_from_slice(&cts)
-        });
+        self.send_bytes(port, Class::Priority, dest, header, &cts);
     }
 
     #[inline]
@@ -256,7 +256,20 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     }
 
     /// Offers and data, by turns, while the injection FIFO has room. Returns the packets sent.
+    #[inline]
     pub(in crate::device) fn send_pending<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &mut M,
+    ) -> usize {
+        match self.has_to_leave() {
+            true => self.send_pending_now(port, memory),
+            false => 0,
+        }
+    }
+
+    #[inline(never)]
+    fn send_pending_now<P: Port, M: UserMemory + ?Sized>(
         &mut self,
         port: &mut P,
         memory: &mut M,
