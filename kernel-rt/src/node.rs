@@ -567,7 +567,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     #[inline(never)]
     fn send_on(&mut self, adi: &mut Adi) {
         self.quiet = false;
-        if self.watch == Watch::Armed && !self.torus.holds() {
+        if self.watch == Watch::Armed && !L::KEEPS_TIME && !self.torus.holds() {
             self.give(adi);
         }
         self.end_call(adi);
@@ -577,7 +577,8 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         };
     }
 
-    /// The half of a step that sends: nothing that has come is looked at, since the links interrupt for it.
+    /// [`Carrier::leave`] after a short call, which has only to send: no link dies or has frames of another, as those keep no
+    /// time, nothing is owed, and the figures are written when the call settles.
     fn give(&mut self, adi: &mut Adi) {
         adi.leave(&mut self.torus, self.platform.memory());
         let now = self.now_ns();
@@ -874,7 +875,7 @@ mod tests {
     use net_torus::{Chunk, Coord, Shape};
 
     /// A link in memory that records what the node asks of its device.
-    struct TestLink {
+    struct TestLink<const KEEPS_TIME: bool = false> {
         link: SimLink,
         /// The neighbour sends nonsense without end.
         babbles: bool,
@@ -885,7 +886,9 @@ mod tests {
         holds: usize,
     }
 
-    impl Link for TestLink {
+    impl<const KEEPS_TIME: bool> Link for TestLink<KEEPS_TIME> {
+        const KEEPS_TIME: bool = KEEPS_TIME;
+
         fn mtu(&self) -> usize {
             self.link.mtu()
         }
@@ -907,7 +910,7 @@ mod tests {
         }
     }
 
-    impl NodeLink for TestLink {
+    impl<const KEEPS_TIME: bool> NodeLink for TestLink<KEEPS_TIME> {
         fn hold_interrupts(&mut self) {
             self.interrupts = false;
             self.holds += 1;
@@ -939,7 +942,7 @@ mod tests {
         looks: std::cell::Cell<u64>,
     }
 
-    impl Platform<TestLink> for TestPlatform {
+    impl<L> Platform<L> for TestPlatform {
         type Memory = RawMemory;
 
         fn ticks(&self) -> u64 {
@@ -963,7 +966,7 @@ mod tests {
             !self.undisturbed
         }
 
-        fn acknowledge(&mut self, _: &mut [Option<TestLink>; 6]) {}
+        fn acknowledge(&mut self, _: &mut [Option<L>; 6]) {}
 
         fn memory(&mut self) -> &mut RawMemory {
             &mut self.memory
@@ -994,9 +997,13 @@ mod tests {
         }
     }
 
-    type TestNode = Node<TestLink, TestPlatform>;
+    type TestNode<const KEEPS_TIME: bool = false> = Node<TestLink<KEEPS_TIME>, TestPlatform>;
 
     fn nodes(extents: [u16; 3]) -> Vec<TestNode> {
+        nodes_by_links(extents)
+    }
+
+    fn nodes_by_links<const T: bool>(extents: [u16; 3]) -> Vec<TestNode<T>> {
         const SIZES: Sizes = Sizes::BLUE_GENE;
         let shape = Shape::new(extents, [true; 3]).unwrap();
         let links = wire_torus(&shape).into_iter();
@@ -1063,17 +1070,17 @@ mod tests {
     };
 
     /// Two nodes that have told each other of their tokens.
-    fn acquainted() -> Vec<TestNode> {
-        let mut nodes = nodes([2, 1, 1]);
+    fn acquainted<const T: bool>() -> Vec<TestNode<T>> {
+        let mut nodes = nodes_by_links([2, 1, 1]);
         for _ in 0..2 {
-            nodes.iter_mut().for_each(TestNode::interrupted);
+            nodes.iter_mut().for_each(Node::interrupted);
         }
         nodes
     }
 
     #[test]
     fn a_short_message_leaves_without_a_look_at_the_links() {
-        let mut nodes = acquainted();
+        let mut nodes = acquainted::<false>();
         let node = &mut nodes[0];
         let holds = |node: &TestNode| -> usize {
             let links = node.carrier.torus.links().iter().flatten();
@@ -1095,8 +1102,17 @@ mod tests {
     }
 
     #[test]
+    fn a_short_message_is_a_step_where_links_keep_time() {
+        let node = &mut acquainted::<true>()[0];
+        let before = node.carrier.beats;
+        assert_eq!(node.short_send(&TO_THE_OTHER, Span::EMPTY), Sent::Complete);
+        assert!(node.carrier.beats > before);
+        assert_eq!(node.carrier.watch, Watch::Armed);
+    }
+
+    #[test]
     fn short_messages_wait_for_each_other_where_a_link_is_behind() {
-        let mut node = acquainted().remove(0);
+        let mut node = acquainted::<false>().remove(0);
         for link in node.carrier.torus.links_mut().iter_mut().flatten() {
             link.behind = true;
         }
