@@ -16,6 +16,7 @@
 use crate::device::adi::Adi;
 use crate::device::envelope::Pattern;
 use crate::device::matching::Matching;
+use crate::device::memory::region::Holding;
 use crate::device::memory::{Span, UserMemory};
 use crate::device::names::{BlockIndex, RequestId};
 use crate::device::protocol::Rules;
@@ -110,12 +111,17 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         at: BlockIndex,
         span: Span,
     ) -> Option<Received> {
-        let (envelope, length) = self.region.whole(at)?;
+        let record = self.region.record(at)?;
+        let (envelope, length) = (record.envelope, record.length);
+        if record.holding != (Holding::Buffer { received: length }) {
+            return None;
+        }
         self.matching.unrecord(&mut self.region, at);
         let wanted = Matched { envelope, length }.wanted(span);
         memory.write(span, 0, self.region.read_buffer(at, wanted));
         self.stats.messages_received += 1;
-        self.release_whole(memory, at, length);
+        let freed = self.region.free_record(memory, at, &record);
+        self.restart_for(freed);
         let whole = Whole {
             peer: envelope.source,
             tag: envelope.tag,

@@ -94,6 +94,47 @@ pub struct Record {
     pub holding: Holding,
 }
 
+impl Record {
+    /// Blocks that the record and its buffer take.
+    #[inline]
+    fn blocks(&self) -> u32 {
+        1 + match self.holding {
+            Holding::Buffer { .. } | Holding::Bound { .. } => buffer_blocks(self.length),
+            Holding::Nothing { .. } => 0,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn read_by_bytes(block: &Block) -> Option<Self> {
+        Self::read(|at| get(block, at))
+    }
+
+    /// The record in a block whose words are these, if it has one.
+    #[inline]
+    fn read(word: impl Fn(usize) -> u32) -> Option<Self> {
+        let [low, high, kind, _] = word(field::CONTEXT).to_le_bytes();
+        let data = word(field::SENDER_OR_RECEIVED);
+        Some(Self {
+            envelope: Envelope {
+                source: Rank::new(word(field::SOURCE)),
+                tag: word(field::TAG) as i32,
+                context: u16::from_le_bytes([low, high]),
+            },
+            length: word(field::LENGTH),
+            holding: match kind {
+                KIND_NOTHING => Holding::Nothing { sender: data },
+                KIND_BUFFER => Holding::Buffer { received: data },
+                KIND_BOUND => Holding::Bound {
+                    received: data,
+                    receive: RequestId(word(field::PREV_OR_RECEIVE)),
+                },
+                _ => return None,
+            },
+        })
+    }
+}
+
 /// A record's fields in its block, in bytes: source 0..4, tag 4..8, context 8..10, kind 10, generation 11,
 /// length 12..16, sender or received 16..20, the matching engine's word 20..24, next 24..28, previous or receive
 /// 28..32. The buffer follows the record. The sender's name is needed only until a buffer is granted, and
@@ -444,16 +485,7 @@ impl Region {
         envelope: Envelope,
         length: u32,
     ) -> Option<BlockIndex> {
-        // One run holds both, the record first.
-        let at = self.take_run(memory, 1 + buffer_blocks(length))?;
-        let holding = Holding::Buffer { received: 0 };
-        let record = Record {
-            envelope,
-            length,
-            holding,
-        };
-        self.write_record(at, record);
-        Some(at)
+        self.make(memory, envelope, length, Holding::Buffer { received: 0 })
     }
 
     /// As [`Region::record_with_buffer`], of a message all of which is here.
@@ -464,15 +496,8 @@ impl Region {
         envelope: Envelope,
         data: &[u8],
     ) -> Option<BlockIndex> {
-        let length = data.len() as u32;
-        let at = self.take_run(memory, 1 + buffer_blocks(length))?;
-        let holding = Holding::Buffer { received: length };
-        let record = Record {
-            envelope,
-            length,
-            holding,
-        };
-        self.write_record(at, record);
+        let received = data.len() as u32;
+        let at = self.make(memory, envelope, received, Holding::Buffer { received })?;
         self.write_buffer(at, 0, data);
         Some(at)
     }
@@ -485,15 +510,25 @@ impl Region {
         length: u32,
         sender: u32,
     ) -> Option<BlockIndex> {
-        let at = self.take_run(memory, 1)?;
-        self.write_record(
-            at,
-            Record {
-                envelope,
-                length,
-                holding: Holding::Nothing { sender },
-            },
-        );
+        self.make(memory, envelope, length, Holding::Nothing { sender })
+    }
+
+    #[inline]
+    fn make<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        envelope: Envelope,
+        length: u32,
+        holding: Holding,
+    ) -> Option<BlockIndex> {
+        let record = Record {
+            envelope,
+            length,
+            holding,
+        };
+        // One run holds both, the record first.
+        let at = self.take_run(memory, record.blocks())?;
+        self.write_record(at, record);
         Some(at)
     }
 
@@ -515,54 +550,13 @@ impl Region {
         self.peak_records = self.peak_records.max(self.records);
     }
 
-    /// Envelope and length of the record that begins at `at`, if all of its message is in its buffer.
-    #[inline]
-    pub fn whole(&self, at: BlockIndex) -> Option<(Envelope, u32)> {
-        let block = self.block(at);
-        let Some(words) = words(block) else {
-            return self.whole_by_bytes(at);
-        };
-        let word = |at: usize| u32::from_le(words[at / WORD]);
-        let [low, high, kind, _] = word(field::CONTEXT).to_le_bytes();
-        let length = word(field::LENGTH);
-        let envelope = Envelope {
-            source: Rank::new(word(field::SOURCE)),
-            tag: word(field::TAG) as i32,
-            context: u16::from_le_bytes([low, high]),
-        };
-        let is_whole = kind == KIND_BUFFER && word(field::SENDER_OR_RECEIVED) == length;
-        is_whole.then_some((envelope, length))
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn whole_by_bytes(&self, at: BlockIndex) -> Option<(Envelope, u32)> {
-        let Record {
-            envelope,
-            length,
-            holding,
-        } = self.record(at)?;
-        (holding == Holding::Buffer { received: length }).then_some((envelope, length))
-    }
-
     /// The record that begins at `at`; `None` when none is there.
     pub fn record(&self, at: BlockIndex) -> Option<Record> {
         let block = self.block(at);
-        let word = get(block, field::SENDER_OR_RECEIVED);
-        let holding = match block[field::KIND] {
-            KIND_NOTHING => Holding::Nothing { sender: word },
-            KIND_BUFFER => Holding::Buffer { received: word },
-            KIND_BOUND => Holding::Bound {
-                received: word,
-                receive: RequestId(get(block, field::PREV_OR_RECEIVE)),
-            },
-            _ => return None,
-        };
-        Some(Record {
-            envelope: envelope(block),
-            length: get(block, field::LENGTH),
-            holding,
-        })
+        match words(block) {
+            Some(words) => Record::read(|at| u32::from_le(words[at / WORD])),
+            None => Record::read_by_bytes(block),
+        }
     }
 
     /// Changes where the data of the record at `at` is.
@@ -582,27 +576,23 @@ impl Region {
         (blocks.blocks[at][field::KIND] != KIND_FREE && self.id(block) == id).then_some(block)
     }
 
-    /// Frees the record at `at` and its buffer.
-    pub fn release<M: UserMemory + ?Sized>(&mut self, memory: &mut M, at: BlockIndex) {
-        let Some(record) = self.record(at) else {
-            return;
-        };
-        let buffer = match record.holding {
-            Holding::Buffer { .. } | Holding::Bound { .. } => record.length,
-            Holding::Nothing { .. } => 0,
-        };
-        self.free_record(memory, at, buffer);
+    /// Frees the record at `at`, if one is there, and its buffer; how many blocks that were.
+    pub fn release<M: UserMemory + ?Sized>(&mut self, memory: &mut M, at: BlockIndex) -> u32 {
+        match self.record(at) {
+            Some(record) => self.free_record(memory, at, &record),
+            None => 0,
+        }
     }
 
-    /// Frees the record at `at`, which is there, and its buffer of so many bytes; how many blocks that were.
+    /// As [`Region::release`], of what [`Region::record`] has just said to be there.
     #[inline]
     pub(in crate::device) fn free_record<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         at: BlockIndex,
-        buffer: u32,
+        record: &Record,
     ) -> u32 {
-        let count = 1 + buffer_blocks(buffer);
+        let count = record.blocks();
         self.block_mut(at)[field::KIND] = KIND_FREE;
         self.records -= 1;
         self.free_run(memory, at, count);

@@ -5,7 +5,7 @@ use crate::device::adi::Adi;
 use crate::device::config::NoMemory;
 use crate::device::envelope::{Pattern, Rank};
 use crate::device::matching::Matching;
-use crate::device::memory::region::{BLOCK_BYTES, Holding};
+use crate::device::memory::region::Holding;
 use crate::device::memory::{Span, UserMemory};
 use crate::device::names::{BlockIndex, RequestId, Slot};
 use crate::device::protocol::Rules;
@@ -215,24 +215,13 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         memory: &mut M,
         at: BlockIndex,
     ) {
-        let before = self.region.used_bytes();
-        self.region.release(memory, at);
-        let rules = self.rules();
-        if rules.matched_releases() {
-            let freed = (before - self.region.used_bytes()) / BLOCK_BYTES;
-            self.peers.restart_next(freed as u32, rules);
-        }
+        let freed = self.region.release(memory, at);
+        self.restart_for(freed);
     }
 
-    /// As [`Adi::release`], of a record that has so many bytes of data.
+    /// So many blocks have become free.
     #[inline]
-    pub(in crate::device) fn release_whole<M: UserMemory + ?Sized>(
-        &mut self,
-        memory: &mut M,
-        at: BlockIndex,
-        length: u32,
-    ) {
-        let freed = self.region.free_record(memory, at, length);
+    pub(in crate::device) fn restart_for(&mut self, freed: u32) {
         let rules = self.rules();
         if rules.matched_releases() {
             self.peers.restart_next(freed, rules);
