@@ -78,18 +78,32 @@ pub fn wait_until<R, E: Matching>(
             if result.is_some() {
                 return;
             }
-            kernel.note(Some(note(adi)));
-            while result.is_none() && beside.is_none() {
-                beside = step_or_sleep(adi, kernel);
-                result = attempt(adi, kernel);
-            }
-            kernel.note(None);
+            let note = note(adi);
+            (result, beside) = drive(adi, kernel, note, &mut attempt);
         });
         match result {
             Some(value) => return value,
             None => leave_for(beside),
         }
     }
+}
+
+/// Steps within a call, each followed by an attempt, until one gives a value, or something is ready beside the call.
+#[inline]
+fn drive<R, E: Matching>(
+    adi: &mut Adi<Sound, E>,
+    kernel: &mut dyn Kernel<E>,
+    note: CallNote,
+    mut attempt: impl FnMut(&mut Adi<Sound, E>, &mut dyn Kernel<E>) -> Option<R>,
+) -> (Option<R>, Option<fn()>) {
+    kernel.note(Some(note));
+    let (mut result, mut beside) = (None, None);
+    while result.is_none() && beside.is_none() {
+        beside = step_or_sleep(adi, kernel);
+        result = attempt(adi, kernel);
+    }
+    kernel.note(None);
+    (result, beside)
 }
 
 /// Waits within a call of `function` for a request: its message, if it finishes with a [whole](Adi::conclude_whole) one of
@@ -102,16 +116,15 @@ pub fn finish<E: Matching>(
     id: RequestId,
     context: Context,
 ) -> Option<Whole> {
-    let mut whole = adi.conclude_whole(id, context);
-    if whole.is_some() || adi.is_done(id) {
-        return whole;
+    let conclude = |adi: &mut Adi<Sound, E>| match adi.conclude_whole(id, context) {
+        None if !adi.is_done(id) => None,
+        over => Some(over),
+    };
+    if let Some(over) = conclude(adi) {
+        return over;
     }
-    kernel.note(Some(note_of_request(adi, function, id)));
-    while whole.is_none() && !adi.is_done(id) && step_or_sleep(adi, kernel).is_none() {
-        whole = adi.conclude_whole(id, context);
-    }
-    kernel.note(None);
-    whole
+    let note = note_of_request(adi, function, id);
+    drive(adi, kernel, note, |adi, _| conclude(adi)).0.flatten()
 }
 
 /// The note of a call of `function` that waits for this request, whose peer is told by its number in the job.
