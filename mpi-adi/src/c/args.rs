@@ -35,6 +35,12 @@ pub fn is_in_place(buffer: *const c_void) -> bool {
     buffer.addr() == IN_PLACE
 }
 
+/// Something may lie at this address: nothing does at null, or at a member of what a null pointer points to.
+#[inline]
+pub fn is_address(buffer: *const c_void) -> bool {
+    (MODEL_KEYS..END_OF_ADDRESSES).contains(&buffer.addr())
+}
+
 /// The program's buffer of `bytes` bytes.
 ///
 /// # Safety
@@ -46,8 +52,7 @@ pub unsafe fn bytes(buffer: *const c_void, bytes: usize) -> Result<Span, Error> 
     if is_in_place(buffer) {
         return Err(Error::InPlace);
     }
-    // Nothing lies at such addresses: null, or a member of what a null pointer points to.
-    if !(MODEL_KEYS..END_OF_ADDRESSES).contains(&buffer.addr()) {
+    if !is_address(buffer) {
         return Err(Error::NullBuffer);
     }
     // SAFETY: the caller's promise, and the address has been checked.
@@ -118,6 +123,7 @@ pub fn root(comm: &Communicator<'_>, root: c_int) -> Result<CommRank, Error> {
 }
 
 /// The tag of a send.
+#[inline]
 pub fn tag(tag: c_int) -> Result<Tag, Error> {
     if tag < 0 {
         Err(Error::Tag { tag })
@@ -127,6 +133,7 @@ pub fn tag(tag: c_int) -> Result<Tag, Error> {
 }
 
 /// The tag of a receive; `None` is MPI_ANY_TAG.
+#[inline]
 pub fn any_tag(given: c_int) -> Result<Option<Tag>, Error> {
     if given == MPI_ANY_TAG {
         Ok(None)
@@ -226,6 +233,7 @@ impl MPI_Status {
     };
 
     /// The status of a message, or of the part of it that fitted.
+    #[inline]
     pub fn of(result: &Result<Status, Error>) -> MPI_Status {
         let (source, tag, bytes) = match *result {
             Ok(Status { source, tag, bytes }) => (source, tag, bytes),

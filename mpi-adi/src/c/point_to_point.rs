@@ -23,7 +23,10 @@ use crate::mpi::comm::{Partners, Status};
 use crate::mpi::error::Error;
 
 /// Gives a blocking receive's result to the program.
-fn deliver(result: Result<Status, Error>, status: Option<&mut MPI_Status>) -> Result<(), Error> {
+pub(super) fn deliver(
+    result: Result<Status, Error>,
+    status: Option<&mut MPI_Status>,
+) -> Result<(), Error> {
     if let Some(status) = status {
         status.set(MPI_Status::of(&result));
     }
@@ -42,15 +45,10 @@ fn from_proc_null(status: Option<&mut MPI_Status>) -> Result<(), Error> {
 /// # Safety
 /// As for [`send_args`] until it returns (section 3.2.2).
 #[inline(never)]
-unsafe fn send(
-    function: &'static str,
-    mode: Mode,
-    (buf, count, datatype): (*const c_void, c_int, c_int),
-    (dest, tag, comm): (c_int, c_int, c_int),
-) -> c_int {
-    on_partners(function, comm, |comm| {
+unsafe fn send(function: &'static str, mode: Mode, given: &Given) -> c_int {
+    on_partners(function, given.comm, |comm| {
         // SAFETY: the caller's promise.
-        let send = unsafe { send_args(&comm, buf, count, datatype, dest, tag) }?;
+        let send = unsafe { given.send(&comm) }?;
         match send.dest {
             Peer::ProcNull => Ok(()),
             Peer::Rank(dest) => comm.send_span(function, send.data.span(), dest, send.tag, mode),
@@ -67,25 +65,13 @@ pub unsafe extern "C" fn MPI_Send(
     tag: c_int,
     comm: c_int,
 ) -> c_int {
-    let given = Given {
-        buffer: buf,
-        count,
-        datatype,
-        peer: dest,
-        tag,
-        comm,
-    };
+    let given = &Given::new((buf, count, datatype), (dest, tag, comm));
     // SAFETY: the standard's promise, as the callees want it.
     unsafe {
         if let Some(code) = short::send("MPI_Send", given) {
             return code;
         }
-        send(
-            "MPI_Send",
-            Mode::Standard,
-            (buf, count, datatype),
-            (dest, tag, comm),
-        )
+        send("MPI_Send", Mode::Standard, given)
     }
 }
 
@@ -98,15 +84,9 @@ pub unsafe extern "C" fn MPI_Ssend(
     tag: c_int,
     comm: c_int,
 ) -> c_int {
+    let given = &Given::new((buf, count, datatype), (dest, tag, comm));
     // SAFETY: the standard's promise, as the callee wants it.
-    unsafe {
-        send(
-            "MPI_Ssend",
-            Mode::Synchronous,
-            (buf, count, datatype),
-            (dest, tag, comm),
-        )
-    }
+    unsafe { send("MPI_Ssend", Mode::Synchronous, given) }
 }
 
 // It may do what a standard send does (section 3.4).
@@ -119,15 +99,9 @@ pub unsafe extern "C" fn MPI_Rsend(
     tag: c_int,
     comm: c_int,
 ) -> c_int {
+    let given = &Given::new((buf, count, datatype), (dest, tag, comm));
     // SAFETY: the standard's promise, as the callee wants it.
-    unsafe {
-        send(
-            "MPI_Rsend",
-            Mode::Standard,
-            (buf, count, datatype),
-            (dest, tag, comm),
-        )
-    }
+    unsafe { send("MPI_Rsend", Mode::Standard, given) }
 }
 
 /// A nonblocking send.
@@ -138,24 +112,18 @@ pub unsafe extern "C" fn MPI_Rsend(
 unsafe fn start_send(
     function: &'static str,
     mode: Mode,
-    (buf, count, datatype): (*const c_void, c_int, c_int),
-    (dest, tag, handle): (c_int, c_int, c_int),
+    given: &Given,
     request: *mut c_int,
 ) -> c_int {
-    on_partners(function, handle, |comm| {
+    on_partners(function, given.comm, |comm| {
         // SAFETY: the caller's promise.
-        let (send, request) = unsafe {
-            (
-                send_args(&comm, buf, count, datatype, dest, tag)?,
-                args::out(request, "request")?,
-            )
-        };
+        let (send, request) = unsafe { (given.send(&comm)?, args::out(request, "request")?) };
         *request = match send.dest {
             Peer::ProcNull => SEND_COMPLETE,
             Peer::Rank(dest) => {
                 let id = comm.start_send(function, send.data.span(), dest, send.tag, mode)?;
                 send.data.keep();
-                started(handle, id)
+                started(given.comm, id)
             }
         };
         Ok(())
@@ -172,14 +140,7 @@ pub unsafe extern "C" fn MPI_Isend(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let given = Given {
-        buffer: buf,
-        count,
-        datatype,
-        peer: dest,
-        tag,
-        comm,
-    };
+    let given = &Given::new((buf, count, datatype), (dest, tag, comm));
     // SAFETY: the standard's promise, as the callees want it.
     unsafe {
         if let Some(place) = request.as_mut()
@@ -188,13 +149,7 @@ pub unsafe extern "C" fn MPI_Isend(
             *place = handle;
             return MPI_SUCCESS;
         }
-        start_send(
-            "MPI_Isend",
-            Mode::Standard,
-            (buf, count, datatype),
-            (dest, tag, comm),
-            request,
-        )
+        start_send("MPI_Isend", Mode::Standard, given, request)
     }
 }
 
@@ -208,16 +163,9 @@ pub unsafe extern "C" fn MPI_Issend(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
+    let given = &Given::new((buf, count, datatype), (dest, tag, comm));
     // SAFETY: the standard's promise, as the callee wants it.
-    unsafe {
-        start_send(
-            "MPI_Issend",
-            Mode::Synchronous,
-            (buf, count, datatype),
-            (dest, tag, comm),
-            request,
-        )
-    }
+    unsafe { start_send("MPI_Issend", Mode::Synchronous, given, request) }
 }
 
 // It may do what a standard send does (section 3.4).
@@ -231,16 +179,9 @@ pub unsafe extern "C" fn MPI_Irsend(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
+    let given = &Given::new((buf, count, datatype), (dest, tag, comm));
     // SAFETY: the standard's promise, as the callee wants it.
-    unsafe {
-        start_send(
-            "MPI_Irsend",
-            Mode::Standard,
-            (buf, count, datatype),
-            (dest, tag, comm),
-            request,
-        )
-    }
+    unsafe { start_send("MPI_Irsend", Mode::Standard, given, request) }
 }
 
 #[unsafe(export_name = "PMPI_Recv")]
@@ -253,19 +194,12 @@ pub unsafe extern "C" fn MPI_Recv(
     comm: c_int,
     status: *mut MPI_Status,
 ) -> c_int {
-    let given = Given {
-        buffer: buf,
-        count,
-        datatype,
-        peer: source,
-        tag,
-        comm,
-    };
+    let given = &Given::new((buf, count, datatype), (source, tag, comm));
     // SAFETY: the standard's promise about `buf` (section 3.2.4) and `status`, as the callees want it.
     unsafe {
         match short::receive("MPI_Recv", given, status) {
             Some(code) => code,
-            None => receive(buf, (count, datatype), (source, tag, comm), status),
+            None => receive(given, status),
         }
     }
 }
@@ -275,20 +209,10 @@ pub unsafe extern "C" fn MPI_Recv(
 /// # Safety
 /// As for [`recv_args`] until it returns, and `status` as for [`args::status`].
 #[inline(never)]
-unsafe fn receive(
-    buf: *mut c_void,
-    (count, datatype): (c_int, c_int),
-    (source, tag, comm): (c_int, c_int, c_int),
-    status: *mut MPI_Status,
-) -> c_int {
-    on_partners("MPI_Recv", comm, |comm| {
+unsafe fn receive(given: &Given, status: *mut MPI_Status) -> c_int {
+    on_partners("MPI_Recv", given.comm, |comm| {
         // SAFETY: the caller's promise.
-        let (receive, status) = unsafe {
-            (
-                recv_args(&comm, buf, count, datatype, source, tag)?,
-                args::status(status)?,
-            )
-        };
+        let (receive, status) = unsafe { (given.receive(&comm)?, args::status(status)?) };
         match receive.source {
             Peer::ProcNull => from_proc_null(status),
             Peer::Rank(source) => deliver(
@@ -309,14 +233,7 @@ pub unsafe extern "C" fn MPI_Irecv(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let given = Given {
-        buffer: buf,
-        count,
-        datatype,
-        peer: source,
-        tag,
-        comm,
-    };
+    let given = &Given::new((buf, count, datatype), (source, tag, comm));
     // SAFETY: the standard's promise about `buf` (section 3.7.2) and `request`, as the callees want it.
     unsafe {
         if let Some(place) = request.as_mut()
@@ -325,7 +242,7 @@ pub unsafe extern "C" fn MPI_Irecv(
             *place = handle;
             return MPI_SUCCESS;
         }
-        start_receive(buf, (count, datatype), (source, tag, comm), request)
+        start_receive(given, request)
     }
 }
 
@@ -334,27 +251,17 @@ pub unsafe extern "C" fn MPI_Irecv(
 /// # Safety
 /// As for [`recv_args`] until the request has completed, and `request` as for [`args::out`].
 #[inline(never)]
-unsafe fn start_receive(
-    buf: *mut c_void,
-    (count, datatype): (c_int, c_int),
-    (source, tag, handle): (c_int, c_int, c_int),
-    request: *mut c_int,
-) -> c_int {
-    on_partners("MPI_Irecv", handle, |comm| {
+unsafe fn start_receive(given: &Given, request: *mut c_int) -> c_int {
+    on_partners("MPI_Irecv", given.comm, |comm| {
         // SAFETY: the caller's promise.
-        let (receive, request) = unsafe {
-            (
-                recv_args(&comm, buf, count, datatype, source, tag)?,
-                args::out(request, "request")?,
-            )
-        };
+        let (receive, request) = unsafe { (given.receive(&comm)?, args::out(request, "request")?) };
         *request = match receive.source {
             Peer::ProcNull => RECEIVED_FROM_PROC_NULL,
             Peer::Rank(source) => {
                 let span = receive.data.span();
                 let id = comm.start_recv("MPI_Irecv", span, source, receive.tag)?;
                 receive.data.keep();
-                started(handle, id)
+                started(given.comm, id)
             }
         };
         Ok(())

@@ -7,21 +7,22 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering;
 
-use super::args;
+use super::args::{self, Receive, Send, recv_args, send_args};
 use super::binding::BINDING;
 use super::datatypes::plain_bytes;
-use super::report::end;
+use super::point_to_point::deliver;
+use super::report::on_partners;
 use super::requests::{SEND_COMPLETE, handle_of, note_of};
 use super::types::MPI_Status;
 use super::types::constants::*;
 use crate::device::at_once::{Received, Sent};
 use crate::device::envelope::{Pattern, Rank};
 use crate::device::kernel::CallNote;
-use crate::device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span};
+use crate::device::memory::Span;
 use crate::device::request::{Mode, RequestId, Whole};
 use crate::device::send::SendTo;
 use crate::mpi::call::block_on;
-use crate::mpi::comm;
+use crate::mpi::comm::{self, Partners, Status};
 use crate::mpi::context::WORLD_CONTEXT;
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
@@ -46,6 +47,49 @@ fn open() -> Option<(&'static dyn Env, u32)> {
 }
 
 impl Given {
+    #[inline(always)]
+    pub fn new(
+        (buffer, count, datatype): (*const c_void, c_int, c_int),
+        (peer, tag, comm): (c_int, c_int, c_int),
+    ) -> Self {
+        Self {
+            buffer,
+            count,
+            datatype,
+            peer,
+            tag,
+            comm,
+        }
+    }
+
+    /// The arguments of a send that goes the whole way.
+    ///
+    /// # Safety
+    /// As for [`send_args`].
+    pub unsafe fn send(&self, comm: &Partners<'_>) -> Result<Send, Error> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            send_args(
+                comm,
+                self.buffer,
+                self.count,
+                self.datatype,
+                self.peer,
+                self.tag,
+            )
+        }
+    }
+
+    /// The arguments of a receive that goes the whole way.
+    ///
+    /// # Safety
+    /// As for [`recv_args`].
+    pub unsafe fn receive(&self, comm: &Partners<'_>) -> Result<Receive, Error> {
+        let buffer = self.buffer.cast_mut();
+        // SAFETY: the caller's promise.
+        unsafe { recv_args(comm, buffer, self.count, self.datatype, self.peer, self.tag) }
+    }
+
     /// The buffer, of one byte at least.
     ///
     /// # Safety
@@ -54,7 +98,7 @@ impl Given {
     unsafe fn span(&self) -> Option<Span> {
         let count = usize::try_from(self.count).ok()?;
         let bytes = plain_bytes(self.datatype)?.checked_mul(count)?;
-        let is_one = (MODEL_KEYS..END_OF_ADDRESSES).contains(&self.buffer.addr())
+        let is_one = args::is_address(self.buffer)
             && (1..=u32::MAX as usize).contains(&bytes)
             && self.comm == MPI_COMM_WORLD;
         // SAFETY: the caller's promise, and the address has been checked.
@@ -79,11 +123,7 @@ impl Given {
             rank if (rank as u32) < size => Some(Rank::new(rank as u32)),
             _ => return None,
         };
-        let tag = match self.tag {
-            MPI_ANY_TAG => None,
-            tag if tag >= 0 => Some(tag),
-            _ => return None,
-        };
+        let tag = args::any_tag(self.tag).ok()?;
         Some(Pattern::new(source, tag, WORLD_CONTEXT))
     }
 
@@ -99,16 +139,16 @@ impl Given {
 /// The whole of a send that blocks; `None`: it is to go the whole way.
 ///
 /// # Safety
-/// As for [`args::send_args`].
+/// As for [`send_args`].
 #[inline(always)]
-pub(super) unsafe fn send(function: &'static str, given: Given) -> Option<c_int> {
+pub(super) unsafe fn send(function: &'static str, given: &Given) -> Option<c_int> {
     let (env, size) = open()?;
     // SAFETY: the caller's promise.
     let (span, to) = (unsafe { given.span() }?, given.to(size)?);
     match env.short_send(&to, span) {
         Sent::Complete => Some(MPI_SUCCESS),
         Sent::Not => None,
-        sent => Some(sent_later(function, env, sent, &given)),
+        sent => Some(sent_later(function, env, sent, given)),
     }
 }
 
@@ -127,9 +167,9 @@ fn sent_later(function: &'static str, env: &dyn Env, sent: Sent, given: &Given) 
 /// The handle of a send that does not block; `None`: it is to go the whole way.
 ///
 /// # Safety
-/// As for [`args::send_args`], until the request has completed.
+/// As for [`send_args`], until the request has completed.
 #[inline(always)]
-pub(super) unsafe fn start_send(given: Given) -> Option<c_int> {
+pub(super) unsafe fn start_send(given: &Given) -> Option<c_int> {
     let (env, size) = open()?;
     // SAFETY: the caller's promise.
     let (span, to) = (unsafe { given.span() }?, given.to(size)?);
@@ -143,11 +183,11 @@ pub(super) unsafe fn start_send(given: Given) -> Option<c_int> {
 /// The whole of a receive that blocks; `None`: it is to go the whole way.
 ///
 /// # Safety
-/// As for [`args::recv_args`]; `status` as for [`args::status`].
+/// As for [`recv_args`]; `status` as for [`args::status`].
 #[inline(always)]
 pub(super) unsafe fn receive(
     function: &'static str,
-    given: Given,
+    given: &Given,
     status: *mut MPI_Status,
 ) -> Option<c_int> {
     if status.is_null() {
@@ -164,7 +204,7 @@ pub(super) unsafe fn receive(
         }
         Received::Not => None,
         // SAFETY: the caller's promise.
-        received => Some(unsafe { receive_later(function, env, received, &given, status) }),
+        received => Some(unsafe { receive_later(function, received, given, status) }),
     }
 }
 
@@ -173,36 +213,26 @@ pub(super) unsafe fn receive(
 #[inline(never)]
 unsafe fn receive_later(
     function: &'static str,
-    env: &dyn Env,
     received: Received,
     given: &Given,
     status: *mut MPI_Status,
 ) -> c_int {
-    let (whole, truncated) = match received {
-        Received::Started(id) => {
-            let outcome = comm::wait(env, given.note(function), id);
-            let whole = Whole {
-                peer: outcome.source,
-                tag: outcome.tag,
-                bytes: outcome.bytes as u32,
-            };
-            (whole, outcome.truncated)
-        }
-        Received::Truncated(whole) => (whole, true),
-        Received::Complete(whole) => (whole, false),
-        Received::Not => return MPI_SUCCESS,
-    };
-    // SAFETY: the caller's promise.
-    unsafe { tell(&whole, status) };
-    if !truncated {
-        return MPI_SUCCESS;
-    }
-    let error = Error::Truncated {
-        source: whole.peer.index(),
-        tag: whole.tag,
-        room: whole.bytes as usize,
-    };
-    end(function, MPI_COMM_WORLD, Err(error))
+    on_partners(function, given.comm, |comm| {
+        let result = match received {
+            Received::Started(id) => comm.received(comm::wait(comm.env, given.note(function), id)),
+            Received::Truncated(whole) => {
+                let Status { source, tag, bytes } = Status::in_world(&whole);
+                Err(Error::Truncated {
+                    source,
+                    tag,
+                    room: bytes,
+                })
+            }
+            Received::Complete(_) | Received::Not => return Ok(()),
+        };
+        // SAFETY: the caller's promise.
+        deliver(result, unsafe { args::status(status) }?)
+    })
 }
 
 /// Tells the program of a message within MPI_COMM_WORLD.
@@ -213,21 +243,16 @@ unsafe fn receive_later(
 pub(super) unsafe fn tell(whole: &Whole, status: *mut MPI_Status) {
     // SAFETY: the caller's promise.
     if let Ok(Some(status)) = unsafe { args::status(status) } {
-        status.set(MPI_Status {
-            MPI_SOURCE: whole.peer.index() as c_int,
-            MPI_TAG: whole.tag,
-            midplane_bytes: whole.bytes.into(),
-            ..MPI_Status::EMPTY
-        });
+        status.set(MPI_Status::of(&Ok(Status::in_world(whole))));
     }
 }
 
 /// The handle of a receive that does not block; `None`: it is to go the whole way.
 ///
 /// # Safety
-/// As for [`args::recv_args`], until the request has completed.
+/// As for [`recv_args`], until the request has completed.
 #[inline(always)]
-pub(super) unsafe fn start_receive(given: Given) -> Option<c_int> {
+pub(super) unsafe fn start_receive(given: &Given) -> Option<c_int> {
     let (env, size) = open()?;
     // SAFETY: the caller's promise.
     let (span, pattern) = (unsafe { given.span() }?, given.pattern(size)?);

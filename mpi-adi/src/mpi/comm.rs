@@ -14,7 +14,7 @@ use crate::device::matching::{Engine, Matching};
 use crate::device::memory::Span;
 use crate::device::protocol::Sound;
 use crate::device::recv::Probed;
-use crate::device::request::{Mode, RequestId};
+use crate::device::request::{Mode, RequestId, Whole};
 use crate::device::send::SendTo;
 use crate::mpi::call::{ANY_SOURCE_NOTE, ANY_TAG_NOTE, block_on, immediate, look, wait_until};
 use crate::mpi::context::{COLLECTIVE, SELF_CONTEXT, WORLD_CONTEXT};
@@ -36,6 +36,18 @@ pub struct Status {
     pub tag: Tag,
     /// Its length in bytes; of a truncated message, what was received.
     pub bytes: usize,
+}
+
+impl Status {
+    /// Of a message within MPI_COMM_WORLD, whose ranks are the processes' numbers.
+    #[inline]
+    pub(crate) fn in_world(whole: &Whole) -> Self {
+        Self {
+            source: whole.peer.index(),
+            tag: whole.tag,
+            bytes: whole.bytes as usize,
+        }
+    }
 }
 
 /// A group of processes that can talk to each other, and a context that keeps their messages apart from

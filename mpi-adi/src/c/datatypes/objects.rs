@@ -165,8 +165,9 @@ const PLAIN_BYTES: [u8; PLAIN] = {
 /// The bytes of an element of the [`plain`] datatype that `handle` names, if it names one.
 #[inline(always)]
 pub fn plain_bytes(handle: c_int) -> Option<usize> {
-    let at = handle.wrapping_sub(PREDEFINED + 1) as u32 as usize;
-    PLAIN_BYTES.get(at).map(|bytes| usize::from(*bytes))
+    PLAIN_BYTES
+        .get(place(handle)?)
+        .map(|bytes| usize::from(*bytes))
 }
 
 fn predefined(handle: c_int) -> Option<Basic> {

@@ -124,10 +124,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// room for it.
     pub fn reserve_message(&mut self, keep: u32) -> Result<(), NoMemory> {
         let none = self.no_memory();
-        self.requests.grow(1 + keep).map_err(|_| none)?;
-        self.matching
-            .reserve(self.requests.slots())
-            .map_err(|_| none)?;
+        self.reserve_for_recv(keep)?;
         self.pending.reserve(1 + keep as usize).map_err(|_| none)?;
         self.requests.reserve_slots(1);
         self.pending.expect(1);
