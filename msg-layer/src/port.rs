@@ -152,19 +152,62 @@ fn routing(is_ordered: bool) -> Routing {
     }
 }
 
-impl Port for Router<'_> {
-    const LINES: bool = true;
+/// What goes by the network's own functions, which have the same names but for `$inject`.
+macro_rules! by_own_functions {
+    ($inject:ident) => {
+        const LINES: bool = true;
 
-    fn inject_line(
-        &mut self,
-        direction: Direction,
-        hops: u16,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> bool {
-        let result = Router::inject_line(self, Fifo::Priority, direction, hops, len, fill);
-        line_injected(result, len, hops)
-    }
+        fn inject_line(
+            &mut self,
+            direction: Direction,
+            hops: u16,
+            len: usize,
+            fill: impl FnOnce(&mut [u8]),
+        ) -> bool {
+            let result = Self::inject_line(self, Fifo::Priority, direction, hops, len, fill);
+            line_injected(result, len, hops)
+        }
+
+        fn inject(
+            &mut self,
+            class: Class,
+            dest: Coord,
+            len: usize,
+            fill: impl FnOnce(&mut [u8]),
+        ) -> bool {
+            let result = Self::$inject(self, class.into(), dest, len, routing(true), fill);
+            injected(result, len, dest)
+        }
+
+        fn inject_unordered(
+            &mut self,
+            dest: Coord,
+            len: usize,
+            fill: impl FnOnce(&mut [u8]),
+        ) -> bool {
+            let result = Self::$inject(self, Fifo::Normal, dest, len, routing(false), fill);
+            injected(result, len, dest)
+        }
+
+        fn inject_run(
+            &mut self,
+            is_ordered: bool,
+            dest: Coord,
+            count: usize,
+            fill: impl FnMut(&mut [u8]),
+        ) -> usize {
+            let result = Self::inject_run(self, dest, count, routing(is_ordered), fill);
+            run_injected(result, count, dest)
+        }
+
+        fn take_run(&mut self, most: usize, take: impl FnMut(&Self, &[u8]) -> bool) -> usize {
+            Self::take_run(self, Fifo::Normal, most, take)
+        }
+    };
+}
+
+impl Port for Router<'_> {
+    by_own_functions!(inject_with);
 
     fn can_inject(&self, class: Class) -> bool {
         Router::can_inject(self, class.into())
@@ -174,40 +217,6 @@ impl Port for Router<'_> {
         self.shape().rank(node)
     }
 
-    fn inject(
-        &mut self,
-        class: Class,
-        dest: Coord,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> bool {
-        injected(
-            Router::inject(self, class.into(), dest, len, fill),
-            len,
-            dest,
-        )
-    }
-
-    fn inject_unordered(&mut self, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
-        let (fifo, routing) = (Fifo::Normal, Routing::Adaptive);
-        injected(
-            Router::inject_with(self, fifo, dest, len, routing, fill),
-            len,
-            dest,
-        )
-    }
-
-    fn inject_run(
-        &mut self,
-        is_ordered: bool,
-        dest: Coord,
-        count: usize,
-        fill: impl FnMut(&mut [u8]),
-    ) -> usize {
-        let result = Router::inject_run(self, dest, count, routing(is_ordered), fill);
-        run_injected(result, count, dest)
-    }
-
     fn head(&self, class: Class) -> Option<&[u8]> {
         Router::head(self, class.into())
     }
@@ -215,26 +224,11 @@ impl Port for Router<'_> {
     fn pop(&mut self, class: Class) {
         Router::pop(self, class.into());
     }
-
-    fn take_run(&mut self, most: usize, take: impl FnMut(&Self, &[u8]) -> bool) -> usize {
-        Router::take_run(self, Fifo::Normal, most, take)
-    }
 }
 
 /// As the router's, but what can leave at once is written where it leaves from.
 impl<L: Link> Port for Torus<'_, L> {
-    const LINES: bool = true;
-
-    fn inject_line(
-        &mut self,
-        direction: Direction,
-        hops: u16,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> bool {
-        let result = Torus::inject_line(self, Fifo::Priority, direction, hops, len, fill);
-        line_injected(result, len, hops)
-    }
+    by_own_functions!(inject);
 
     fn can_inject(&self, class: Class) -> bool {
         self.router().can_inject(class.into())
@@ -244,50 +238,11 @@ impl<L: Link> Port for Torus<'_, L> {
         self.router().shape().rank(node)
     }
 
-    fn inject(
-        &mut self,
-        class: Class,
-        dest: Coord,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> bool {
-        let routing = Routing::Deterministic;
-        injected(
-            Torus::inject(self, class.into(), dest, len, routing, fill),
-            len,
-            dest,
-        )
-    }
-
-    fn inject_unordered(&mut self, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
-        let (fifo, routing) = (Fifo::Normal, Routing::Adaptive);
-        injected(
-            Torus::inject(self, fifo, dest, len, routing, fill),
-            len,
-            dest,
-        )
-    }
-
-    fn inject_run(
-        &mut self,
-        is_ordered: bool,
-        dest: Coord,
-        count: usize,
-        fill: impl FnMut(&mut [u8]),
-    ) -> usize {
-        let result = Torus::inject_run(self, dest, count, routing(is_ordered), fill);
-        run_injected(result, count, dest)
-    }
-
     fn head(&self, class: Class) -> Option<&[u8]> {
         self.router().head(class.into())
     }
 
     fn pop(&mut self, class: Class) {
         self.router_mut().pop(class.into());
-    }
-
-    fn take_run(&mut self, most: usize, take: impl FnMut(&Self, &[u8]) -> bool) -> usize {
-        Torus::take_run(self, Fifo::Normal, most, take)
     }
 }
