@@ -244,7 +244,9 @@ impl<E: Matching> Both<E> {
                 self.region.set_holding(at, holding);
                 self.taken.push(at);
             }
-            _ => self.region.release(&mut self.memory, at),
+            _ => {
+                self.region.release(&mut self.memory, at);
+            }
         }
         Ok(())
     }
