@@ -4,6 +4,9 @@
 //! both are sure to come out the same: no packet waits for the link or in the packet's injection FIFO, the packet has one
 //! way only and tokens for it, and the link is memory that keeps what has not been sent yet ([`Link::keeps_unsent`]). A
 //! frame that is begun so takes what else leaves in the same step, and is sent at its end.
+//!
+//! A run of greatest packets ([`Torus::inject_run`]) for which tokens alone are missing waits with its sender, not in the
+//! injection FIFO: once a packet of a long message waits there, all that follow it would.
 
 use crate::chunk::{CHUNK_BYTES, PACKET_BYTES, PACKET_CHUNKS};
 use crate::coord::{Coord, Direction};
@@ -78,7 +81,7 @@ impl<L: Link> Torus<'_, L> {
         self.inject_word(word, d as u8, fill)
     }
 
-    /// As [`Router::inject_run`].
+    /// As [`Router::inject_run`]. Full is also a link for which nothing else waits, when it has no tokens.
     #[inline]
     pub fn inject_run(
         &mut self,
@@ -90,6 +93,9 @@ impl<L: Link> Torus<'_, L> {
         let word = self.router.word(Fifo::Normal, dest, BODY_BYTES, routing)?;
         let first = self.router.way.first;
         let Some(packets) = self.pass(word, first, count) else {
+            if self.lacks_tokens(word, first) {
+                return Err(InjectError::Full);
+            }
             return self.router.enqueue_run(word, first, count, fill);
         };
         let (packets, _) = packets.as_chunks_mut::<PACKET_BYTES>();
@@ -112,6 +118,20 @@ impl<L: Link> Torus<'_, L> {
         let taken = run.hand_out(|at| take(self, self.router.received(&run, at)));
         self.router.free_run(&run, taken);
         taken
+    }
+
+    /// Whether such packets would leave at once if there were tokens for them. The next ones come with a frame, and so with
+    /// a step: until then a run is as well off where it is, from where it is copied once and not twice.
+    #[inline(never)]
+    fn lacks_tokens(&self, word: Word, first: u8) -> bool {
+        let d = Direction::ALL.get(usize::from(first));
+        d.is_some_and(|&d| {
+            let router = &self.router;
+            let source = router.injection_fifo(word, first);
+            self.keeps.has(d)
+                && router.is_alone(word, d, source)
+                && router.channel_of(word, word.hints(), source, d).is_none()
+        })
     }
 
     #[inline]
@@ -221,14 +241,20 @@ impl Router<'_> {
     #[inline]
     fn passage(&self, word: Word, d: Direction) -> Option<(Vc, usize)> {
         let source = self.injection_fifo(word, d as u8);
-        let is_free = self.is_unwanted(d)
-            && self.queues[source].is_empty()
-            && (!word.is_dynamic() || word.hints() == Directions::NONE.with(d));
-        if !is_free {
+        if !self.is_alone(word, d, source) {
             return None;
         }
         let vc = self.channel_of(word, word.hints(), source, d)?;
         Some((vc, source))
+    }
+
+    /// Whether packets with this header, which wait in injection FIFO `source`, have no way but direction `d`, and nothing
+    /// waits for that or before them.
+    #[inline]
+    fn is_alone(&self, word: Word, d: Direction, source: usize) -> bool {
+        self.is_unwanted(d)
+            && self.queues[source].is_empty()
+            && (!word.is_dynamic() || word.hints() == Directions::NONE.with(d))
     }
 
     /// Accounts for `count` packets that leave so.

@@ -874,7 +874,8 @@ impl<'m> Router<'m> {
     }
 
     /// As [`Router::channel`], of a packet of `source` with this header, which still has to travel in these directions.
-    #[inline]
+    // Always: from here and for each packet that leaves at once.
+    #[inline(always)]
     pub(crate) fn channel_of(
         &self,
         word: Word,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::*;
 use crate::coord::Coord;
-use crate::inject::Routing;
+use crate::inject::{InjectError, Routing};
 use crate::stats::Count;
 use crate::wire::BODY_BYTES;
 
@@ -79,8 +79,8 @@ fn keeping(extents: [u16; 3], sizes: Sizes) -> Vec<Torus<'static, Keeping>> {
 }
 
 /// Two neighbours that have told each other their tokens.
-fn neighbours() -> Vec<Torus<'static, Keeping>> {
-    let mut nodes = keeping([2, 1, 1], LARGE);
+fn neighbours(sizes: Sizes) -> Vec<Torus<'static, Keeping>> {
+    let mut nodes = keeping([2, 1, 1], sizes);
     while nodes.iter_mut().fold(false, |moved, n| n.step(0) | moved) {}
     nodes
 }
@@ -108,7 +108,7 @@ fn arrived(node: &mut Torus<'_, Keeping>) -> Vec<u8> {
 
 #[test]
 fn packets_of_a_step_leave_in_one_frame_and_wait_nowhere() {
-    let mut nodes = neighbours();
+    let mut nodes = neighbours(LARGE);
     let before = frames(&nodes[0]);
     (0..5).for_each(|number| send(&mut nodes[0], number));
     assert!(nodes[0].router().is_empty(), "they are in the frame");
@@ -132,16 +132,9 @@ fn packets_of_a_step_leave_in_one_frame_and_wait_nowhere() {
 
 #[test]
 fn a_frame_that_is_full_is_sent_and_another_begun() {
-    let mut nodes = neighbours();
+    let mut nodes = neighbours(LARGE);
     let before = frames(&nodes[0]);
-    let run = |node: &mut Torus<'_, Keeping>| {
-        let mut number = 0;
-        let fill = |body: &mut [u8]| {
-            body.fill(number);
-            number += 1;
-        };
-        node.inject_run(THERE, 9, Routing::Adaptive, fill).unwrap()
-    };
+    let run = |node: &mut Torus<'_, Keeping>| send_run(node, &mut 0).unwrap();
     let in_frame = run(&mut nodes[0]);
     assert!((2..9).contains(&in_frame), "{in_frame} in a frame");
     assert_eq!(frames(&nodes[0]), before);
@@ -151,10 +144,56 @@ fn a_frame_that_is_full_is_sent_and_another_begun() {
     assert_eq!(frames(&nodes[0]) - before, 2);
 }
 
+/// Greatest packets, whose bodies count on from `number`; how many.
+fn send_run(node: &mut Torus<'_, Keeping>, number: &mut u8) -> Result<usize, InjectError> {
+    let fill = |body: &mut [u8]| {
+        body.fill(*number);
+        *number += 1;
+    };
+    node.inject_run(THERE, 9, Routing::Adaptive, fill)
+}
+
+#[test]
+fn a_run_without_tokens_waits_outside_unless_others_wait() {
+    let mut nodes = neighbours(Sizes::BLUE_GENE);
+    let mut number = 0;
+    // As much as goes without anybody taking it.
+    let fill_up = |nodes: &mut [Torus<'static, Keeping>], number: &mut u8| {
+        while nodes.iter_mut().fold(false, |moved, n| n.step(0) | moved)
+            | send_run(&mut nodes[0], number).is_ok()
+        {}
+    };
+    fill_up(&mut nodes, &mut number);
+    assert!(number > 0);
+    assert!(nodes[0].router().is_empty(), "the injection FIFO too");
+    assert!(nodes[0].router().can_inject(Fifo::Normal), "has room");
+    let sent = number;
+    assert_eq!(send_run(&mut nodes[0], &mut number), Err(InjectError::Full));
+    assert_eq!(number, sent);
+    // What is taken is tokens for more.
+    let mut all = arrived(&mut nodes[1]);
+    fill_up(&mut nodes, &mut number);
+    assert!(number > sent && nodes[0].router().is_empty());
+    // Behind a packet that waits in the FIFO a run waits there, too.
+    send(&mut nodes[0], number);
+    number += 1;
+    assert!(send_run(&mut nodes[0], &mut number).unwrap() > 0);
+    loop {
+        let got = arrived(&mut nodes[1]);
+        let moved = nodes.iter_mut().fold(false, |moved, n| n.step(0) | moved);
+        if got.is_empty() && !moved {
+            break;
+        }
+        all.extend(got);
+    }
+    all.sort();
+    assert_eq!(all, Vec::from_iter(0..number));
+}
+
 #[test]
 fn a_frame_that_is_worth_little_waits_for_a_neighbour_that_is_behind() {
     for gathers in [false, true] {
-        let mut nodes = neighbours();
+        let mut nodes = neighbours(LARGE);
         let node = &mut nodes[0];
         node.set_gathers(gathers);
         let before = frames(node);
@@ -177,7 +216,7 @@ fn a_frame_that_is_worth_little_waits_for_a_neighbour_that_is_behind() {
 
 #[test]
 fn a_packet_goes_behind_those_that_wait() {
-    let mut nodes = neighbours();
+    let mut nodes = neighbours(LARGE);
     let router = nodes[0].router_mut();
     let fill = |body: &mut [u8]| body.fill(0);
     router.inject(Fifo::Normal, THERE, 8, fill).unwrap();
@@ -212,20 +251,26 @@ fn outcome(extents: [u16; 3], sizes: Sizes, routing: Routing, passes: bool) -> O
                 let dest = random.rand_range(0..count);
                 let fifo = Fifo::ALL[random.rand_range(0..2) as usize];
                 let len = random.rand_range(8..BODY_BYTES as u32 + 1) as usize;
-                let number = left[node];
-                let fill = |body: &mut [u8]| {
+                let mut number = left[node];
+                let mut fill = |body: &mut [u8]| {
                     body.fill(number as u8);
                     body[..4].copy_from_slice(&(node as u32).to_le_bytes());
+                    number -= 1;
                 };
                 let to = shape.coord(dest).unwrap();
-                let result = match passes {
-                    true => torus.inject(fifo, to, len, routing, fill),
-                    false => torus.router_mut().inject_with(fifo, to, len, routing, fill),
+                let is_run = fifo == Fifo::Normal && random.rand_range(0..3) == 0;
+                let most = left[node].min(5).into();
+                let router = &mut torus.router;
+                let result = match (is_run, passes) {
+                    (true, false) => router.inject_run(to, most, routing, fill).map(drop),
+                    (true, true) => torus.inject_run(to, most, routing, fill).map(drop),
+                    (false, false) => router.inject_with(fifo, to, len, routing, &mut fill),
+                    (false, true) => torus.inject(fifo, to, len, routing, &mut fill),
                 };
                 if result.is_err() {
                     break;
                 }
-                left[node] -= 1;
+                left[node] = number;
                 moved = true;
                 have_passed |= torus.has_to_leave() && !torus.router().has_to_leave();
             }
