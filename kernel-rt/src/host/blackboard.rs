@@ -174,8 +174,7 @@ impl Blackboard {
     }
 
     fn set(&self, at: usize, word: u32) {
-        // Little-endian by definition; the same thing on every machine that a node is made of.
-        self.words[at].store(word.to_le(), Ordering::Relaxed);
+        put(&self.words[at], word);
     }
 
     fn get(&self, at: usize) -> u32 {
@@ -192,11 +191,14 @@ impl Blackboard {
         for (i, word) in words.iter().enumerate() {
             self.set(at + i, u32::from_le_bytes(*word));
         }
-        if !rest.is_empty() {
-            let last = rest.iter().rev();
-            let word = last.fold(0, |word, &byte| word << 8 | u32::from(byte));
-            self.set(at + words.len(), word);
-        }
+        // Without a loop, as many a call's name has a rest.
+        let last = match *rest {
+            [a, b, c] => [a, b, c, 0],
+            [a, b] => [a, b, 0, 0],
+            [a] => [a, 0, 0, 0],
+            _ => return,
+        };
+        self.set(at + words.len(), u32::from_le_bytes(last));
     }
 
     fn set_state(&self, state: State) {
@@ -331,18 +333,32 @@ impl Blackboard {
 
     /// Sets all counters of the link in direction `d`.
     pub fn set_link(&self, d: Direction, counters: &LinkCounters) {
-        let values = counters
-            .frames
-            .iter()
-            .chain(counters.channels.as_flattened());
-        for (i, value) in values.enumerate() {
-            self.set_long(AT_LINKS + 2 * (d as usize * LINK_VALUES + i), *value);
-        }
+        // All at once, without a look at the bounds for each: a busy node does this every millisecond.
+        let (links, _) = self.words[AT_LINKS..].as_chunks::<{ 2 * LINK_VALUES }>();
+        let (longs, _) = links[d as usize].as_chunks::<2>();
+        let (frames, channels) = longs.split_at(LinkCounter::COUNT);
+        set_longs(frames, &counters.frames);
+        set_longs(channels, counters.channels.as_flattened());
+    }
+}
+
+fn put(at: &AtomicU32, word: u32) {
+    // Little-endian by definition; the same thing on every machine that a node is made of.
+    at.store(word.to_le(), Ordering::Relaxed);
+}
+
+fn set_longs(longs: &[[AtomicU32; 2]], values: &[u64]) {
+    for ([low, high], &value) in longs.iter().zip(values) {
+        put(low, value as u32);
+        put(high, (value >> 32) as u32);
     }
 }
 
 /// `text`, at most `bytes` long, cut between two characters.
 pub(crate) fn cut(text: &str, bytes: usize) -> &str {
+    if text.len() <= bytes {
+        return text;
+    }
     // Always there; `get` spares the image the words for when it is not.
     text.get(..text.floor_char_boundary(bytes)).unwrap_or("")
 }
