@@ -151,6 +151,18 @@ pub trait Platform<L> {
     /// Nanoseconds that `ticks` of the clock take.
     fn ns(&self, ticks: u64) -> u64;
 
+    /// The clock in nanoseconds, which may be some milliseconds behind where that takes less. For what has time. Does not
+    /// block.
+    fn about_ns(&self) -> u64 {
+        self.ns(self.ticks())
+    }
+
+    /// Whether answers for which their senders do not wait may wait for something to go with, when a call has ended. Without
+    /// [`Platform::INTERRUPTS`] the board sees to it that the node goes on in a while, where the program makes no calls.
+    fn lets_answers_wait(&self) -> bool {
+        Self::INTERRUPTS
+    }
+
     /// Asks for an interrupt `ns` nanoseconds from now, or earlier.
     fn wake_in(&mut self, ns: u64);
 
@@ -224,6 +236,8 @@ struct Carrier<L, P> {
     beside: Meanwhile,
     /// Since when the device has owed answers that may go with what the program sends next: [`PUBLISH_NS`] at most.
     deferred_ns: Option<u64>,
+    /// They wait no longer.
+    answers_due: bool,
     /// The call that the program is in.
     call: Option<CallNote>,
     /// The blackboard names a call.
@@ -276,6 +290,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
             watch: Watch::Open,
             beside: Meanwhile::Nothing,
             deferred_ns: None,
+            answers_due: false,
             call: None,
             call_is_up: false,
             figures: Figures::Old,
@@ -405,10 +420,11 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         self.carrier.share > 0
     }
 
-    /// Something is left that can go on while the program computes: of the program's what others go on with, packets that
-    /// no link has taken yet, or what goes on beside calls and had no more steps.
+    /// Something is left that can go on while the program computes: of the program's what others go on with, answers that
+    /// wait, packets that no link has taken yet, or what goes on beside calls and had no more steps.
     pub fn is_under_way(&self) -> bool {
         self.adi.is_under_way()
+            || self.adi.has_deferred()
             || self.carrier.torus.has_to_leave()
             || self.carrier.beside != Meanwhile::Nothing
     }
@@ -471,6 +487,15 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         self.platform.ns(self.platform.ticks())
     }
 
+    /// The time for what has a millisecond of it, and for links that [keep it](Link::KEEPS_TIME).
+    #[inline]
+    fn step_ns(&self) -> u64 {
+        match L::KEEPS_TIME {
+            true => self.now_ns(),
+            false => self.platform.about_ns(),
+        }
+    }
+
     /// No link interrupts before the program has had its share; false: it has.
     #[cold]
     #[inline(never)]
@@ -493,7 +518,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             self.watch = Watch::Held;
             L::hold_all(self.torus.present_links());
         }
-        let now = self.now_ns();
+        let now = self.step_ns();
         let moved = self.torus.take_frames(now);
         self.go_on(adi, now, moved)
     }
@@ -501,7 +526,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     /// A step while the links watch, of which none has anything: what the device has to send leaves.
     fn leave(&mut self, adi: &mut Adi) -> bool {
         let held = self.torus.holds();
-        let now = self.now_ns();
+        let now = self.step_ns();
         let moved = self.go_on(adi, now, false);
         if held || self.torus.holds() {
             // The links have yet to know that something waits for them, or no longer does.
@@ -520,7 +545,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         let owes_answers = self.owes_answers(adi, now);
         if has_received || adi.has_to_send() || owes_answers || is_first {
             // What leaves for one neighbour is no reason to answer another.
-            adi.let_answers_wait(P::INTERRUPTS && !owes_answers);
+            adi.let_answers_wait(!owes_answers);
             moved |= adi.progress(&mut self.torus, self.platform.memory());
             if self.platform.lends() {
                 self.platform.report_frees(adi.starves_others());
@@ -528,6 +553,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         }
         if adi.has_deferred() != self.deferred_ns.is_some() {
             self.deferred_ns = adi.has_deferred().then_some(now);
+            self.answers_due = false;
         }
         moved |= self.torus.give_frames(now);
         moved |= L::relay(self.torus.links_mut(), |link| link);
@@ -567,7 +593,8 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     #[inline(never)]
     fn send_on(&mut self, adi: &mut Adi) {
         self.quiet = false;
-        if self.watch == Watch::Armed && !L::KEEPS_TIME && !self.torus.holds() {
+        let is_calm = self.watch == Watch::Armed || !P::INTERRUPTS && !self.torus.has_news();
+        if is_calm && !L::KEEPS_TIME && !self.torus.holds() {
             self.give(adi);
         }
         self.end_call(adi);
@@ -581,7 +608,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     /// time, nothing is owed, and the figures are written when the call settles.
     fn give(&mut self, adi: &mut Adi) {
         adi.leave(&mut self.torus, self.platform.memory());
-        let now = self.now_ns();
+        let now = self.step_ns();
         if self.torus.give_frames(now) && self.figures == Figures::Published {
             self.figures = Figures::Old;
         }
@@ -638,7 +665,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     /// There is nothing to do before a link says so, or the timer.
     fn settled(&mut self, adi: &Adi) {
         if self.figures == Figures::Old {
-            let now = self.now_ns();
+            let now = self.step_ns();
             self.publish_if_due(adi, now);
             return self.set_timer(now);
         }
@@ -663,13 +690,16 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             |dest| P::INTERRUPTS && self.torus.holds() && self.torus.is_held(adi.place(dest));
         self.torus.is_at_rest()
             && !adi.has_to_send_now(is_held)
-            && !(adi.has_deferred() && self.owes_answers(adi, self.now_ns()))
+            && !(adi.has_deferred() && self.owes_answers(adi, self.step_ns()))
     }
 
     /// The device owes answers that have waited long enough for something to go with, or must not wait.
     fn owes_answers(&self, adi: &Adi, now: u64) -> bool {
         let waited = |since| now.saturating_sub(since) >= PUBLISH_NS;
-        adi.has_deferred() && (!P::INTERRUPTS || self.deferred_ns.is_some_and(waited))
+        adi.has_deferred()
+            && (!self.platform.lets_answers_wait()
+                || self.answers_due
+                || self.deferred_ns.is_some_and(waited))
     }
 
     /// Whether the links interrupt when there is something to do; it is seen to that they do. False when there is
@@ -705,7 +735,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     }
 
     fn sleep(&mut self) {
-        if self.sees_news() || !self.is_watched() {
+        if self.sees_news() || self.answers_first() || !self.is_watched() {
             return;
         }
         self.show_call();
@@ -714,6 +744,14 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         self.platform.wait();
         self.idle_ticks += self.platform.ticks() - before;
         self.acknowledge();
+    }
+
+    /// Answers that wait do not wait any more, where no timer would end the sleep; true if there were any.
+    #[inline]
+    fn answers_first(&mut self) -> bool {
+        let wait = !P::INTERRUPTS && self.deferred_ns.is_some() && !self.answers_due;
+        self.answers_due |= wait;
+        wait
     }
 
     /// Looks at the links for a while; true when one has something.
@@ -928,7 +966,7 @@ mod tests {
 
     /// A machine without devices, which records what the node asks for.
     #[derive(Default)]
-    struct TestPlatform {
+    struct TestPlatform<const INTERRUPTS: bool = true> {
         memory: RawMemory,
         blackboard: Blackboard,
         wakes: Vec<u64>,
@@ -942,7 +980,9 @@ mod tests {
         looks: std::cell::Cell<u64>,
     }
 
-    impl<L> Platform<L> for TestPlatform {
+    impl<L, const INTERRUPTS: bool> Platform<L> for TestPlatform<INTERRUPTS> {
+        const INTERRUPTS: bool = INTERRUPTS;
+
         type Memory = RawMemory;
 
         fn ticks(&self) -> u64 {
@@ -952,6 +992,10 @@ mod tests {
 
         fn ns(&self, ticks: u64) -> u64 {
             100 * ticks
+        }
+
+        fn lets_answers_wait(&self) -> bool {
+            true
         }
 
         fn wake_in(&mut self, ns: u64) {
@@ -997,13 +1041,14 @@ mod tests {
         }
     }
 
-    type TestNode<const KEEPS_TIME: bool = false> = Node<TestLink<KEEPS_TIME>, TestPlatform>;
+    type TestNode<const KEEPS_TIME: bool = false, const INTERRUPTS: bool = true> =
+        Node<TestLink<KEEPS_TIME>, TestPlatform<INTERRUPTS>>;
 
     fn nodes(extents: [u16; 3]) -> Vec<TestNode> {
-        nodes_by_links(extents)
+        nodes_of(extents)
     }
 
-    fn nodes_by_links<const T: bool>(extents: [u16; 3]) -> Vec<TestNode<T>> {
+    fn nodes_of<const T: bool, const I: bool>(extents: [u16; 3]) -> Vec<TestNode<T, I>> {
         const SIZES: Sizes = Sizes::BLUE_GENE;
         let shape = Shape::new(extents, [true; 3]).unwrap();
         let links = wire_torus(&shape).into_iter();
@@ -1070,8 +1115,8 @@ mod tests {
     };
 
     /// Two nodes that have told each other of their tokens.
-    fn acquainted<const T: bool>() -> Vec<TestNode<T>> {
-        let mut nodes = nodes_by_links([2, 1, 1]);
+    fn acquainted<const T: bool, const I: bool>() -> Vec<TestNode<T, I>> {
+        let mut nodes = nodes_of([2, 1, 1]);
         for _ in 0..2 {
             nodes.iter_mut().for_each(Node::interrupted);
         }
@@ -1080,7 +1125,7 @@ mod tests {
 
     #[test]
     fn a_short_message_leaves_without_a_look_at_the_links() {
-        let mut nodes = acquainted::<false>();
+        let mut nodes = acquainted::<false, true>();
         let node = &mut nodes[0];
         let holds = |node: &TestNode| -> usize {
             let links = node.carrier.torus.links().iter().flatten();
@@ -1103,7 +1148,7 @@ mod tests {
 
     #[test]
     fn a_short_message_is_a_step_where_links_keep_time() {
-        let node = &mut acquainted::<true>()[0];
+        let node = &mut acquainted::<true, true>()[0];
         let before = node.carrier.beats;
         assert_eq!(node.short_send(&TO_THE_OTHER, Span::EMPTY), Sent::Complete);
         assert!(node.carrier.beats > before);
@@ -1112,7 +1157,7 @@ mod tests {
 
     #[test]
     fn short_messages_wait_for_each_other_where_a_link_is_behind() {
-        let mut node = acquainted::<false>().remove(0);
+        let mut node = acquainted::<false, true>().remove(0);
         for link in node.carrier.torus.links_mut().iter_mut().flatten() {
             link.behind = true;
         }
@@ -1359,6 +1404,62 @@ mod tests {
         assert!(!nodes[1].adi.has_deferred(), "sent");
         nodes[0].interrupted();
         assert!(nodes[0].adi.is_quiet(), "and taken");
+    }
+
+    /// Where nothing interrupts the node, an answer waits from call to call, and is sent before a sleep.
+    #[test]
+    fn an_answer_waits_for_the_next_call_but_not_for_the_end_of_a_sleep() {
+        let any = Pattern::new(None, None, 0);
+        let received = |nodes: &mut [TestNode<false, false>]| {
+            let posted = nodes[1].short_start_receive(&any, Span::EMPTY);
+            nodes[0].short_send(&TO_THE_OTHER, Span::EMPTY);
+            let whole = nodes[1].short_wait("a test", posted.expect("room"), 0);
+            assert!(whole.is_some() && nodes[1].adi.has_deferred());
+        };
+        let mut nodes = acquainted::<false, false>();
+        received(&mut nodes);
+        assert!(nodes[1].is_under_way(), "for who stands in");
+        let back = SendTo {
+            dest: Rank::new(0),
+            ..TO_THE_OTHER
+        };
+        nodes[1].short_send(&back, Span::EMPTY);
+        assert!(!nodes[1].adi.has_deferred());
+        assert_eq!(nodes[1].adi.stats().cts_merged, 1);
+        // In a call that waits, and nothing comes.
+        received(&mut nodes);
+        let waits = nodes[1].carrier.platform.waits;
+        nodes[1].with(&mut |adi, kernel| {
+            kernel.idle();
+            assert!(adi.has_deferred());
+            kernel.poll(adi);
+            assert!(!adi.has_deferred());
+            kernel.poll(adi);
+            kernel.idle();
+        });
+        assert_eq!(nodes[1].carrier.platform.waits, waits + 1);
+        // Or by who stands in for the program.
+        received(&mut nodes);
+        nodes[1].interrupted();
+        assert!(nodes[1].adi.has_deferred(), "too early");
+        nodes[1].carrier.platform.ticks += PUBLISH_NS / 100;
+        nodes[1].interrupted();
+        assert!(!nodes[1].adi.has_deferred());
+    }
+
+    #[test]
+    fn a_short_message_leaves_without_a_step_where_nothing_has_come() {
+        let mut nodes = acquainted::<false, false>();
+        let beats = nodes[0].carrier.beats;
+        nodes[0].short_send(&TO_THE_OTHER, Span::EMPTY);
+        assert!(nodes[0].adi.have_copies_left());
+        assert_eq!(nodes[0].carrier.beats, beats);
+        nodes[0].carrier.torus.links_mut()[0]
+            .as_mut()
+            .unwrap()
+            .babbles = true;
+        nodes[0].short_send(&TO_THE_OTHER, Span::EMPTY);
+        assert!(nodes[0].carrier.beats > beats);
     }
 
     /// What is sent to another process does not make an answer a packet of its own; what goes to its source takes it along.

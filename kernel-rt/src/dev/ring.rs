@@ -14,7 +14,7 @@ pub use link::{Asleep, Bell, RingLink, RingPair, prepare_all};
 /// Slots of one direction: frames that may be under way. A power of two, so that the indices may wrap.
 pub const SLOTS: usize = 16;
 /// Greatest frame in bytes: seven of the greatest packets and more.
-pub const FRAME_BYTES: usize = 2048 - size_of::<u64>();
+pub const FRAME_BYTES: usize = 2048 - 16;
 
 const _: () = assert!(SLOTS.is_power_of_two());
 const _: () = assert!(FRAME_BYTES >= net_torus::wire::MIN_MTU);

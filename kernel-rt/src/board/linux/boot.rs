@@ -222,6 +222,7 @@ fn node(
         word,
         blackboard: &account.blackboard,
         watches: who.shape.nodes() as usize <= processors,
+        stands_in: who.interrupts > 0,
         vain_looks: 0,
         wake_at: None,
     };

@@ -12,8 +12,8 @@
 //! The program is compiled by the host's compiler, and linked with this and `ld/linux.c`, which calls it. Streams,
 //! files, malloc and threads are the host's own.
 //!
-//! There are no interrupts. While a request or a window is there, a thread stands in for them when the program computes
-//! or sleeps. Else messages make progress in the program's calls of MPI, in MPI_Finalize and after its end: a rank that
+//! There are no interrupts. While a request, a window or an answer that waits is there, a thread stands in for them when the
+//! program computes or sleeps. Else messages make progress in the program's calls of MPI, in MPI_Finalize and after its end: a rank that
 //! computes for long without a call, and has nothing under way itself, holds up those whose messages pass its node.
 
 mod boot;

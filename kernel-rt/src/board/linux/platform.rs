@@ -70,12 +70,17 @@ pub fn futex_wait(word: &AtomicU32, value: u32, limit_ns: Option<u64>) {
 
 /// Nanoseconds by the clock that never goes back.
 pub fn now_ns() -> u64 {
+    ns_of(libc::CLOCK_MONOTONIC)
+}
+
+/// Nanoseconds by one of the clocks that are always there.
+fn ns_of(clock: libc::clockid_t) -> u64 {
     let mut now = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: writes the time there; this clock is always there.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    // SAFETY: writes the time there.
+    unsafe { libc::clock_gettime(clock, &mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
@@ -89,6 +94,8 @@ pub struct Linux {
     pub blackboard: &'static Blackboard,
     /// The node has a processor to itself.
     pub watches: bool,
+    /// Something goes on while the program computes ([`super::stand_in`]).
+    pub stands_in: bool,
     /// Looks in vain since the processor was left to others.
     pub vain_looks: u32,
     /// When the next sleep ends at the latest, where links send again what is lost.
@@ -106,6 +113,16 @@ impl Platform<Wire> for Linux {
 
     fn ns(&self, ticks: u64) -> u64 {
         ticks
+    }
+
+    /// As of the kernel's last tick: a look at the exact clock takes as long as a message's way through the library.
+    fn about_ns(&self) -> u64 {
+        ns_of(libc::CLOCK_MONOTONIC_COARSE)
+    }
+
+    /// The stand-in goes on, which is no burden where processes have processors to themselves.
+    fn lets_answers_wait(&self) -> bool {
+        self.watches && self.stands_in
     }
 
     /// There is no interrupt: the node goes on in the program's next call. Only where links lose frames does a sleep end

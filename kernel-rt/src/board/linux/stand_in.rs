@@ -5,8 +5,9 @@
 //! program has the node to itself by no call. It has a stack of its own and the lock that calls have, all signals go to
 //! the program, and what it does needs no memory: it does not matter where in `malloc` the program is.
 //!
-//! The thread is there for what needs it: it is started by the first call that leaves a request, a window, or packets for
-//! which a link has no room. A program that blocks in every receive, and sends short messages, has none. It looks each
+//! The thread is there for what needs it: it is started by the first call that leaves a request, a window, packets for
+//! which a link has no room or, where the process has a processor to itself, an answer that waits for something to go with. A
+//! program that shares its processor, blocks in every receive and sends short messages has none. It looks each
 //! millisecond whether a call has ended since, less often while the program is in calls; where none has, it serves, and
 //! waits for the links as a call does that sleeps. When nothing needs it for a while it sleeps until something does.
 

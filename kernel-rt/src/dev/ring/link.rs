@@ -130,11 +130,13 @@ impl Asleep {
 #[repr(C, align(64))]
 struct Word(AtomicU32);
 
-/// One frame. Its data begins at a multiple of 16 bytes, and with it each packet's: so they are copied by the word.
+/// One frame. Its length stands before its data, so that a short frame is all in one place of the processor's caches. The
+/// data begins at a multiple of 16 bytes, and with it each packet's: so they are copied by the word.
 #[repr(C, align(16))]
 struct Frame {
-    data: [u8; FRAME_BYTES],
     bytes: u32,
+    _aligned: [u32; 3],
+    data: [u8; FRAME_BYTES],
 }
 
 /// One direction.
@@ -167,8 +169,9 @@ impl Default for RingPair {
             full: word(),
             slots: core::array::from_fn(|_| {
                 UnsafeCell::new(Frame {
-                    data: [0; FRAME_BYTES],
                     bytes: 0,
+                    _aligned: [0; 3],
+                    data: [0; FRAME_BYTES],
                 })
             }),
         }))
