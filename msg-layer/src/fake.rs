@@ -30,7 +30,7 @@ use core::cell::Cell;
 use net_torus::chunk::CHUNK_BYTES;
 use net_torus::{Coord, Direction, Shape};
 
-use crate::port::{BODY_BYTES, Class, Port};
+use crate::port::{BODY_BYTES, Class, Port, inject_one};
 
 /// What follows an arrived body in its last chunk, and what a body holds before it is written.
 const GARBAGE: u8 = 0xA5;
@@ -174,12 +174,12 @@ impl Port for Queues {
 
 /// One node's port of a network that the test moves by hand. See the [module](self).
 #[derive(Clone, Debug)]
-pub struct Fake(Strict<Queues>);
+pub struct Fake(Strict<Queues>, Option<Coord>);
 
 impl Fake {
     /// The port of the node at `here` in a machine of this shape, with room for any number of packets.
     pub fn new(shape: Shape, here: Coord) -> Fake {
-        Fake(Strict::new(Queues {
+        let queues = Queues {
             shape,
             here,
             sent: Vec::new(),
@@ -188,7 +188,13 @@ impl Fake {
             looked: Cell::new(false),
             owes_answer: false,
             lines: 0,
-        }))
+        };
+        Fake(Strict::new(queues), None)
+    }
+
+    /// From now on runs that need no order find no room if they are for this place, as on a link without tokens.
+    pub fn refuse_runs(&mut self, to: Option<Coord>) {
+        self.1 = to;
     }
 
     /// From now on the injection FIFO of `class` has this room.
@@ -260,6 +266,19 @@ impl Port for Fake {
 
     fn inject_unordered(&mut self, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
         self.0.inject_unordered(dest, len, fill)
+    }
+
+    fn inject_run(
+        &mut self,
+        is_ordered: bool,
+        dest: Coord,
+        count: usize,
+        fill: impl FnMut(&mut [u8]),
+    ) -> usize {
+        match !is_ordered && self.1 == Some(dest) {
+            true => 0,
+            false => inject_one(self, is_ordered, dest, count, fill),
+        }
     }
 
     fn inject_line(

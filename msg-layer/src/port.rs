@@ -50,7 +50,7 @@ pub trait Port {
 
     /// Injects packets with bodies of [`BODY_BYTES`], `count` at most: one, or more where that costs less. As
     /// [`Port::inject`] with [`Class::Normal`] if `is_ordered`, else as [`Port::inject_unordered`]. `fill` writes the
-    /// body of one after the other. How many were injected; 0: there is no room.
+    /// body of one after the other. How many were injected; 0: there is no room, or none for such a run.
     ///
     /// # Panics
     /// As [`Port::inject`].
@@ -59,15 +59,9 @@ pub trait Port {
         is_ordered: bool,
         dest: Coord,
         count: usize,
-        mut fill: impl FnMut(&mut [u8]),
+        fill: impl FnMut(&mut [u8]),
     ) -> usize {
-        let fill = |body: &mut [u8]| fill(body);
-        let injected = count > 0
-            && match is_ordered {
-                true => self.inject(Class::Normal, dest, BODY_BYTES, fill),
-                false => self.inject_unordered(dest, BODY_BYTES, fill),
-            };
-        injected.into()
+        inject_one(self, is_ordered, dest, count, fill)
     }
 
     /// Whether the network has [`Port::inject_line`].
@@ -119,6 +113,23 @@ impl From<Class> for Fifo {
             Class::Priority => Fifo::Priority,
         }
     }
+}
+
+/// [`Port::inject_run`] of a network to which one packet after the other costs as much as several.
+pub(crate) fn inject_one<P: Port + ?Sized>(
+    port: &mut P,
+    is_ordered: bool,
+    dest: Coord,
+    count: usize,
+    mut fill: impl FnMut(&mut [u8]),
+) -> usize {
+    let fill = |body: &mut [u8]| fill(body);
+    let injected = count > 0
+        && match is_ordered {
+            true => port.inject(Class::Normal, dest, BODY_BYTES, fill),
+            false => port.inject_unordered(dest, BODY_BYTES, fill),
+        };
+    injected.into()
 }
 
 fn injected(result: Result<(), InjectError>, len: usize, dest: Coord) -> bool {

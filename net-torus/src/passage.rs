@@ -6,7 +6,8 @@
 //! frame that is begun so takes what else leaves in the same step, and is sent at its end.
 //!
 //! A run of greatest packets ([`Torus::inject_run`]) for which tokens alone are missing waits with its sender, not in the
-//! injection FIFO: once a packet of a long message waits there, all that follow it would.
+//! injection FIFO: once a packet of a long message waits there, all that follow it would. Where packets are to keep their
+//! order they go into the FIFO, as their sender has others to send behind them.
 
 use crate::chunk::{CHUNK_BYTES, PACKET_BYTES, PACKET_CHUNKS};
 use crate::coord::{Coord, Direction};
@@ -81,7 +82,8 @@ impl<L: Link> Torus<'_, L> {
         self.inject_word(word, d as u8, fill)
     }
 
-    /// As [`Router::inject_run`]. Full is also a link for which nothing else waits, when it has no tokens.
+    /// As [`Router::inject_run`]. With [`Routing::Adaptive`], full is also a link for which nothing else waits, when it has no
+    /// tokens.
     #[inline]
     pub fn inject_run(
         &mut self,
@@ -93,7 +95,7 @@ impl<L: Link> Torus<'_, L> {
         let word = self.router.word(Fifo::Normal, dest, BODY_BYTES, routing)?;
         let first = self.router.way.first;
         let Some(packets) = self.pass(word, first, count) else {
-            if self.lacks_tokens(word, first) {
+            if word.is_dynamic() && self.lacks_tokens(word, first) {
                 return Err(InjectError::Full);
             }
             return self.router.enqueue_run(word, first, count, fill);

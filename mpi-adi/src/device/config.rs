@@ -38,6 +38,8 @@ pub const EAGER_SOURCES: usize = 16;
 pub const FIRST_CONTEXTS: [Context; 2] = [0, 2];
 /// Data packets that one transfer sends before the next one has its turn.
 pub(crate) const TURN_PACKETS: usize = 8;
+/// Ways out of a node: so many transfers are asked in a step before none is found that can go on.
+pub(crate) const WAYS: usize = net_torus::Direction::ALL.len();
 
 /// Memory is used up: what for, and how much there was.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

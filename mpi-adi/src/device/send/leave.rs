@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::device::adi::Adi;
-use crate::device::config::{STEP_PACKETS, TURN_PACKETS};
+use crate::device::config::{STEP_PACKETS, TURN_PACKETS, WAYS};
 use crate::device::envelope::Rank;
 use crate::device::matching::Matching;
 use crate::device::memory::UserMemory;
@@ -284,7 +284,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
                 sent += usize::from(self.offer_next(port, memory));
             }
             if !self.transfers.is_empty() {
-                sent += self.push_next_transfer(port, memory);
+                sent += self.push_transfers(port, memory);
             }
             if sent == before {
                 break;
@@ -503,10 +503,28 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.stats.done_sent += 1;
     }
 
-    /// Goes on with a long message that is asked for.
+    /// Goes on with a long message that is asked for: the next one that the network takes packets of, among as many as there
+    /// are ways out of a node.
     // A call, as most steps send nothing long.
     #[inline(never)]
-    pub(in crate::device) fn push_next_transfer<P: Port, M: UserMemory + ?Sized>(
+    fn push_transfers<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &mut M,
+    ) -> usize {
+        for _ in 0..WAYS {
+            let head = self.transfers.head();
+            let sent = self.push_next_transfer(port, memory);
+            if sent > 0 || self.transfers.head() == head {
+                return sent;
+            }
+        }
+        0
+    }
+
+    /// Goes on with the next long message, and has the others take their turns.
+    #[inline]
+    fn push_next_transfer<P: Port, M: UserMemory + ?Sized>(
         &mut self,
         port: &mut P,
         memory: &mut M,
@@ -539,9 +557,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         } else {
             self.requests
                 .set_send_state(slot, SendState::Sending(transfer));
-            if sent > 0 {
-                self.transfers.rotate(&mut self.requests);
-            }
+            self.transfers.rotate(&mut self.requests);
         }
         sent
     }

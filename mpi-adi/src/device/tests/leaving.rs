@@ -63,6 +63,33 @@ fn a_device_has_to_send_each_thing_that_is_due() {
     assert!(!has(&rig, 0));
 }
 
+/// A long message whose way is blocked holds up none that goes another way.
+#[test]
+fn transfers_go_on_by_the_ways_that_are_free() {
+    let mut rig = Rig::new(3, 8);
+    let to = |dest| SendTo {
+        dest: Rank::new(dest),
+        ..TO_LAST
+    };
+    for (dest, at) in [(1, 1), (2, 2)] {
+        rig.post_at(at, pattern(1), 1000);
+        rig.send_to(0, to(dest), 1000);
+        rig.moved(0);
+    }
+    // Both are asked for.
+    let [blocked, free] = [1, 2].map(|rank| rig.adis[0].place(Rank::new(rank)));
+    rig.wires[0].refuse_runs(Some(blocked));
+    rig.moved(1);
+    rig.moved(2);
+    rig.step(0);
+    assert!(!rig.wires[0].sent().is_empty());
+    assert!(rig.wires[0].sent().iter().all(|packet| packet.dest == free));
+    rig.wires[0].refuse_runs(None);
+    rig.step(0);
+    rig.settle();
+    assert!(rig.adis[0].is_quiet());
+}
+
 #[test]
 fn a_device_owes_answers_until_they_leave() {
     let mut rig = Rig::new(2, 8);
