@@ -47,6 +47,9 @@ pub trait Link {
         false
     }
 
+    /// What had waited for room, or for the neighbour, waits no more: it has gone another way.
+    fn wait_no_more(&mut self) {}
+
     /// Whether every frame arrives exactly as it was sent, because the link is memory that both ends share. Its
     /// frames then carry no checksums, and those of packets are neither made nor compared; what the headers say is
     /// checked all the same. Both ends of a link must say the same, always.

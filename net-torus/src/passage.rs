@@ -198,7 +198,7 @@ impl<L: Link> Torus<'_, L> {
     /// wait.
     #[inline(never)]
     pub(crate) fn send_begun(&mut self) -> bool {
-        self.held = Directions::NONE;
+        let before = core::mem::take(&mut self.held);
         let mut left = self.begun.directions();
         let mut moved = false;
         while let Some(d) = left.first() {
@@ -212,6 +212,7 @@ impl<L: Link> Torus<'_, L> {
                 moved = true;
             }
         }
+        self.end_waits(before);
         moved
     }
 

@@ -226,7 +226,7 @@ impl<'m, L: Link> Torus<'m, L> {
             begun,
             ..
         } = self;
-        *held = Directions::NONE;
+        let before = core::mem::take(held);
         let mut moved = false;
         let mut turns = router.turns();
         // Looked at anew for each: what has left may have been in front of something for another link.
@@ -256,7 +256,29 @@ impl<'m, L: Link> Torus<'m, L> {
                 }
             }
         }
+        self.end_waits(before);
         moved
+    }
+
+    /// Links for which something waited, `before` or in this step, hear of it when nothing does any more: a packet with
+    /// a choice of ways may have left by another.
+    #[inline]
+    pub(crate) fn end_waits(&mut self, before: Directions) {
+        let waited = before.or(self.held);
+        if !waited.is_empty() {
+            self.end_waits_of(waited);
+        }
+    }
+
+    #[inline(never)]
+    fn end_waits_of(&mut self, waited: Directions) {
+        let wanted = self.to_send();
+        self.held = self.held.and(wanted);
+        for d in waited.iter().filter(|d| !wanted.has(*d)) {
+            if let Some(link) = &mut self.links[d as usize] {
+                link.wait_no_more();
+            }
+        }
     }
 
     /// When [`Torus::step`] is to be called even if no link has anything: the earliest [`Link::poll_at`].

@@ -240,6 +240,10 @@ impl Link for NetLink {
         }
         true
     }
+
+    fn wait_no_more(&mut self) {
+        self.full = false;
+    }
 }
 
 impl NodeLink for NetLink {

@@ -107,6 +107,10 @@ impl Link for BoardLink {
         either!(self, link => link.is_behind())
     }
 
+    fn wait_no_more(&mut self) {
+        either!(self, link => link.wait_no_more());
+    }
+
     #[inline]
     fn is_exact(&self) -> bool {
         either!(self, link => link.is_exact())

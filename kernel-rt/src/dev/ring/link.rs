@@ -445,6 +445,10 @@ impl<B: Bell> Link for RingLink<'_, B> {
         is_behind
     }
 
+    fn wait_no_more(&mut self) {
+        self.wait_for(0);
+    }
+
     fn is_untaken(&mut self) -> bool {
         !self.has_room(1)
     }

@@ -13,6 +13,8 @@ struct Keeping {
     link: SimLink,
     frame: Vec<u8>,
     behind: bool,
+    /// It was found behind, and is to say when it no longer is.
+    is_waited_for: bool,
 }
 
 impl Keeping {
@@ -22,6 +24,7 @@ impl Keeping {
             link,
             frame,
             behind: false,
+            is_waited_for: false,
         }
     }
 }
@@ -64,7 +67,12 @@ impl Link for Keeping {
     }
 
     fn is_behind(&mut self) -> bool {
+        self.is_waited_for = self.behind;
         self.behind
+    }
+
+    fn wait_no_more(&mut self) {
+        self.is_waited_for = false;
     }
 
     fn is_exact(&self) -> bool {
@@ -211,6 +219,29 @@ fn a_frame_that_is_worth_little_waits_for_a_neighbour_that_is_behind() {
         assert_eq!(frames(node) - before, if gathers { 1 } else { 2 });
         nodes[1].step(0);
         assert_eq!(arrived(&mut nodes[1]), [0, 1]);
+    }
+}
+
+/// A link for which nothing waits any more has nothing to say: a node that believed otherwise would not sleep.
+#[test]
+fn a_packet_that_leaves_by_another_link_waits_for_none() {
+    for way in [0, 2] {
+        let mut nodes = keeping([3, 3, 1], LARGE);
+        while nodes.iter_mut().fold(false, |moved, n| n.step(0) | moved) {}
+        let node = &mut nodes[0];
+        node.set_gathers(true);
+        node.links_mut()[way].as_mut().unwrap().behind = true;
+        for _ in 0..6 {
+            let dest = Coord { x: 1, y: 1, z: 0 };
+            let fill = |body: &mut [u8]| body.fill(0);
+            let routing = Routing::Adaptive;
+            node.inject(Fifo::Normal, dest, 8, routing, fill).unwrap();
+            assert!(node.step(0));
+            assert!(node.router().is_empty(), "it has left");
+            assert!(!node.holds() && node.is_at_rest());
+            let links = node.links().iter().flatten();
+            assert!({ links }.all(|link| !link.is_waited_for));
+        }
     }
 }
 
