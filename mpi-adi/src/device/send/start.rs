@@ -36,7 +36,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
                 Err(Full) => return Err(self.no_memory()),
             }
         }
-        self.start_send(to, (span, length))
+        self.start_send(to, (span, length), KEPT_SLOTS)
     }
 
     /// A call that sends and blocks had better wait before it starts: all bcopies are in use, and so many of them are on
@@ -88,9 +88,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         if self.copy_for_call(memory, &to, span) {
             return Ok(None);
         }
-        // Nor a bcopy with a request, whose slot would be in use when it has left and the call is over.
-        let send = to.send(span, length, SendState::Bcopy);
-        self.enqueue(to.dest, send, 0).map(Some)
+        self.start_send(to, (span, length), 0).map(Some)
     }
 
     /// Copies a message of a call that blocks, which is over then. False: it does not go as a bcopy, and nothing has changed.
@@ -211,14 +209,16 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         }
     }
 
-    /// Starts a send by the network for a call that does not block.
+    /// Starts a send by the network.
     #[inline]
     fn start_send(
         &mut self,
         to: SendTo,
         (span, length): (Span, u32),
+        keep: u32,
     ) -> Result<RequestId, NoMemory> {
         let send = to.send(span, length, SendState::Bcopy);
+        // Its slot is in use when it has left and a call that waits for it is over, as a copy's is.
         if self.can_be_bcopy(&to, span) && self.reserve_for_bcopy(1 + KEPT_SLOTS).is_ok() {
             let Ok(id) = self.requests.insert(Request::Send(send)) else {
                 return Err(self.no_memory());
@@ -228,7 +228,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             self.stats.messages_sent += 1;
             return Ok(id);
         }
-        self.enqueue(to.dest, send, KEPT_SLOTS)
+        self.enqueue(to.dest, send, keep)
     }
 
     /// A send joins the pending send queue of its destination.
