@@ -22,7 +22,11 @@
 
 #include <stddef.h>
 
-enum { SLOTS = 4, MOST_OPS = 4, MOST_MESSAGES = 12, ARENA = 16 << 20, MOST_UNITS = 1500, DEPTH = 4, BESIDE = 4 };
+enum { SLOTS = 4, MOST_OPS = 4, MOST_MESSAGES = 12, ARENA = 16 << 20, MOST_UNITS = 1500, DEPTH = 4 };
+
+/* Each step has tags of its own: a rank that is ahead sends nothing that an earlier step's receives from any rank take.
+ * Messages have the first three, those beside collectives as many from BESIDE on. */
+enum { TAGS = 8, SHIFTED = 3, BESIDE = 4, LEADERS = 7 };
 
 /* Random numbers */
 
@@ -584,7 +588,7 @@ static MPI_Comm inter_of(const Slot *s, unsigned drawn, int *is_low, MPI_Comm *l
 
     *is_low = s->rank < cut;
     OK(MPI_Comm_split(s->comm, *is_low, s->rank, local));
-    OK(MPI_Intercomm_create(*local, 0, s->comm, *is_low ? cut : 0, 17, &inter));
+    OK(MPI_Intercomm_create(*local, 0, s->comm, *is_low ? cut : 0, TAGS * step_number + LEADERS, &inter));
     return inter;
 }
 
@@ -860,9 +864,8 @@ static int plan_messages(const Slot *s, Planned all[], int largest)
         int units = ints_of(largest);
 
         if (s->size > 0) {
-            /* A rank that is ahead sends nothing that this step's receives from any rank take. */
-            Planned m = {(int)(source % (unsigned)s->size), (int)(dest % (unsigned)s->size), 8 * step_number + (int)tag,
-                         units};
+            Planned m = {(int)(source % (unsigned)s->size), (int)(dest % (unsigned)s->size),
+                         TAGS * step_number + (int)tag, units};
 
             all[i] = m;
         }
@@ -928,7 +931,7 @@ static void shifts(void)
     out.source = in.dest = s->rank;
     out.dest = (int)(((unsigned)s->rank + by) % (unsigned)s->size);
     in.source = (int)(((unsigned)s->rank + (unsigned)s->size - by % (unsigned)s->size) % (unsigned)s->size);
-    out.tag = in.tag = 1;
+    out.tag = in.tag = TAGS * step_number + SHIFTED;
     out.units = in.units = units;
     to = message(units, &given);
     for (k = 0; k < units; k++)
@@ -936,14 +939,15 @@ static void shifts(void)
     if (in_place) {
         for (k = 0; k < units; k++)
             gets(&to, k, sent_value(s, 0, &in, k));
-        OK(MPI_Sendrecv_replace(to.base, given, to.layout.type, out.dest, 1, in.source, 1, s->comm, &status));
+        OK(MPI_Sendrecv_replace(to.base, given, to.layout.type, out.dest, out.tag, in.source, in.tag, s->comm,
+                                &status));
         check_status(&status, &in, to.layout);
     } else {
         from = message(units, &taken_count);
         for (k = 0; k < units; k++)
             gets(&from, k, sent_value(s, 0, &in, k));
-        OK(MPI_Sendrecv(to.base, given, to.layout.type, out.dest, 1, from.base, taken_count, from.layout.type,
-                        in.source, 1, s->comm, &status));
+        OK(MPI_Sendrecv(to.base, given, to.layout.type, out.dest, out.tag, from.base, taken_count, from.layout.type,
+                        in.source, in.tag, s->comm, &status));
         check_status(&status, &in, from.layout);
         ends(&from);
     }

@@ -218,7 +218,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         keep: u32,
     ) -> Result<RequestId, NoMemory> {
         let send = to.send(span, length, SendState::Bcopy);
-        if self.can_be_bcopy(&to, span) && self.reserve_for_bcopy(1 + keep).is_ok() {
+        // Its slot is in use when it has left and a call that waits for it is over, as a copy's is.
+        if self.can_be_bcopy(&to, span) && self.reserve_for_bcopy(1 + KEPT_SLOTS).is_ok() {
             let Ok(id) = self.requests.insert(Request::Send(send)) else {
                 return Err(self.no_memory());
             };
