@@ -480,8 +480,6 @@ impl RequestPool {
         }
     }
 
-    #[cold]
-    #[inline(never)]
     fn free_forgotten(&mut self, slot: Slot) {
         self.forgotten -= 1;
         self.free_request(slot);
