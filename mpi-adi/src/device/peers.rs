@@ -523,6 +523,7 @@ impl Peers {
         }
     }
 
+    #[inline(never)]
     fn restart_one(&mut self, set: Set, rules: impl Rules) {
         if let Some(source) = self.find(set, self.turn) {
             self.turn = self.after(source);

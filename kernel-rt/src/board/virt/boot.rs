@@ -7,7 +7,7 @@ use core::ptr;
 
 use mpi_adi::Adi;
 use mpi_adi::matching::{Engine, Matching};
-use net_torus::router::Router;
+use net_torus::router::{ConfigError, Router};
 use net_torus::torus::Torus;
 use virtio_drivers::transport::DeviceType;
 use virtio_drivers::transport::mmio::MmioTransport;
@@ -127,17 +127,17 @@ fn divide_memory(memory: Bytes, who: &Personality, devices: &Transports) -> Plan
 /// The node: router, torus and MPI device over `links`; `random` is a seed for its tables.
 ///
 /// The stack has room for a copy of each part, but the image should not copy their fields one by one: hence a function
-/// for each, that is not inlined.
+/// for each, that is not inlined. That of the router returns what its caller unwraps, for the same reason.
 fn node(who: &Personality, random: u64, links: Links<Wire>) -> BoardNode {
-    let torus = torus(router(who), links);
+    let torus = torus(or_fail(router(who)), links);
     // Where the machine has no random bits, the time of day is what nobody who writes a program knows.
     joined(adi(who, random ^ clock::wall_clock_ns()), torus, who)
 }
 
 #[inline(never)]
-fn router(who: &Personality) -> Router<'static> {
+fn router(who: &Personality) -> Result<Router<'static>, ConfigError> {
     let chunks = leak(ROUTER.chunks(), [0; net_torus::chunk::CHUNK_BYTES]);
-    or_fail(Router::new(who.shape, who.coord, ROUTER, chunks))
+    Router::new(who.shape, who.coord, ROUTER, chunks)
 }
 
 #[inline(never)]

@@ -264,10 +264,15 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     }
 
     /// The bcopies to `dest` enter its pending send queue, as if they had been there from the start.
+    #[inline]
     pub(in crate::device) fn enter_bcopies(&mut self, dest: Rank) {
-        if self.bcopies.is_empty() {
-            return;
+        if !self.bcopies.is_empty() {
+            self.enter_bcopies_to(dest);
         }
+    }
+
+    #[inline(never)]
+    fn enter_bcopies_to(&mut self, dest: Rank) {
         let rules = self.rules();
         for bcopy in self.bcopies.to(dest) {
             let slot = match self.bcopies.at(bcopy).state {
