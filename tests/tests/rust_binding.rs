@@ -11,7 +11,7 @@ use midplane_tests::rust::as_program;
 use midplane_tests::timed::Costs;
 use midplane_tests::{Cluster, Failure, Node, Statuses};
 use mpi::collective::{SystemOperation, UserOperation};
-use mpi::datatype::{Partition, PartitionMut};
+use mpi::datatype::{AnyBuffer, AnyBufferMut, Partition, PartitionMut, UserDatatype, View};
 use mpi::environment::Universe;
 use mpi::point_to_point::send_receive_into_with_tags;
 use mpi::topology::{
@@ -571,6 +571,86 @@ fn talk_with_neighbours(
         assert_eq!(all, spread(&expected(&|_| 0, len), from.len()));
         assert_eq!(each, spread(&expected(&|part| part, len), from.len()));
         assert_eq!((later, after), (all, each));
+        talk_in_many_types(comm, destinations, from, len);
+    }
+}
+
+/// As [`talk_with_neighbours`], each part of a datatype of its own: numbers, the even places of a row of short ones that the
+/// receiver has without holes, and bytes that are truths there.
+fn talk_in_many_types(
+    comm: &impl NeighborCollectives,
+    destinations: usize,
+    from: &[Option<(Rank, usize)>],
+    len: usize,
+) {
+    let short = |values: &[u64]| values.iter().map(|value| *value as u16).collect::<Vec<_>>();
+    let bytes = |values: &[u64]| {
+        values
+            .iter()
+            .map(|value| *value as u8 & 6)
+            .collect::<Vec<_>>()
+    };
+    let numbers: Vec<Vec<u64>> = (0..destinations)
+        .map(|part| given(comm.rank(), part, len))
+        .collect();
+    let spread: Vec<Vec<u16>> = (numbers.iter())
+        .map(|values| {
+            short(values)
+                .into_iter()
+                .flat_map(|value| [value, 77])
+                .collect()
+        })
+        .collect();
+    let octets: Vec<Vec<u8>> = numbers.iter().map(|values| bytes(values)).collect();
+    let even = UserDatatype::vector(len as i32, 1, 2, &u16::equivalent_datatype());
+    let views: Vec<_> = (spread.iter())
+        .map(|row| View::with_count_and_datatype(row, 1, &even))
+        .collect();
+    let sendbufs: Vec<AnyBuffer<'_>> = (0..destinations)
+        .map(|part| match part % 3 {
+            0 => AnyBuffer::new(&numbers[part]),
+            1 => AnyBuffer::new(&views[part]),
+            _ => AnyBuffer::new(&octets[part]),
+        })
+        .collect();
+    type Row = (Vec<u64>, Vec<u16>, Vec<bool>);
+    let kind = |at: usize| from[at].map_or(0, |(_, part)| part % 3);
+    let mut rows: [Vec<Row>; 2] =
+        [(); 2].map(|()| vec![(vec![7; len], vec![7; len], vec![true; len]); from.len()]);
+    let each = |rows: &mut [Row], call: &mut dyn FnMut(&mut [AnyBufferMut<'_>])| {
+        let recvbufs = rows.iter_mut().enumerate().map(|(at, row)| match kind(at) {
+            0 => AnyBufferMut::new(&mut row.0),
+            1 => AnyBufferMut::new(&mut row.1),
+            _ => AnyBufferMut::new(&mut row.2),
+        });
+        call(&mut recvbufs.collect::<Vec<_>>());
+    };
+    let [blocking, later] = &mut rows;
+    each(blocking, &mut |recvbufs| {
+        // The same buffers twice: what has come is right after each.
+        comm.neighbor_all_to_all_vartype_into(&sendbufs, recvbufs);
+        comm.neighbor_all_to_all_vartype_into(&sendbufs, recvbufs);
+    });
+    each(later, &mut |recvbufs| {
+        mpi::request::scope(|scope| {
+            comm.immediate_neighbor_all_to_all_vartype_into(scope, &sendbufs, recvbufs)
+                .wait();
+        });
+    });
+    for row in rows {
+        for (at, (numbers, shorts, truths)) in row.into_iter().enumerate() {
+            let expected = from[at].map(|(source, part)| given(source, part, len));
+            let (mut left, expected) = ((vec![7; len], vec![7; len], vec![true; len]), expected);
+            match (kind(at), expected) {
+                (0, Some(values)) => left.0 = values,
+                (1, Some(values)) => left.1 = short(&values),
+                (_, Some(values)) => {
+                    left.2 = bytes(&values).iter().map(|byte| *byte != 0).collect()
+                }
+                (_, None) => {}
+            }
+            assert_eq!((numbers, shorts, truths), left, "{at}");
+        }
     }
 }
 
@@ -1097,6 +1177,91 @@ fn buffers_without_a_part_for_each_neighbour_are_refused() {
         assert!(
             matches!(shorter, Err(Error::CountsDiffer { expected: 8, .. })),
             "{shorter:?}"
+        );
+    });
+}
+
+#[test]
+fn every_process_gives_every_other_a_datatype_of_its_own() {
+    everywhere(|universe| {
+        let world = universe.world();
+        let (me, size) = (world.rank(), world.size() as usize);
+        for len in [0, 1, 40, 700] {
+            let truths = |rank: Rank| (0..len).map(move |i| value(rank, i).is_multiple_of(2));
+            let numbers: Vec<Vec<u64>> = (0..size).map(|part| given(me, part, len)).collect();
+            let own: Vec<bool> = truths(me).collect();
+            // Numbers go to the processes in front, truths to those behind and to oneself.
+            let sendbufs: Vec<AnyBuffer<'_>> = (0..size)
+                .map(|to| match to < me as usize {
+                    true => AnyBuffer::new(&numbers[to]),
+                    false => AnyBuffer::new(&own),
+                })
+                .collect();
+            let mut rows = [(); 2].map(|()| vec![(vec![0u64; len], vec![false; len]); size]);
+            let [blocking, later] = &mut rows;
+            let take = |rows: &mut [(Vec<u64>, Vec<bool>)],
+                        call: &mut dyn FnMut(&mut [AnyBufferMut<'_>])| {
+                let each = rows.iter_mut().enumerate();
+                let recvbufs = each.map(|(from, row)| match from > me as usize {
+                    true => AnyBufferMut::new(&mut row.0),
+                    false => AnyBufferMut::new(&mut row.1),
+                });
+                call(&mut recvbufs.collect::<Vec<_>>());
+            };
+            take(blocking, &mut |recvbufs| {
+                world.all_to_all_vartype_into(&sendbufs, recvbufs);
+            });
+            take(later, &mut |recvbufs| {
+                mpi::request::scope(|scope| {
+                    world
+                        .immediate_all_to_all_vartype_into(scope, &sendbufs, recvbufs)
+                        .wait();
+                });
+            });
+            for row in rows {
+                for (from, (numbers, got)) in row.into_iter().enumerate() {
+                    let expected = match from > me as usize {
+                        true => (given(from as Rank, me as usize, len), vec![false; len]),
+                        false => (vec![0; len], truths(from as Rank).collect()),
+                    };
+                    assert_eq!((numbers, got), expected, "from {from}");
+                }
+            }
+        }
+        let few = world.try_all_to_all_vartype_into(&[], &mut []);
+        assert!(matches!(few, Err(Error::Argument { .. })), "{few:?}");
+    });
+}
+
+#[test]
+fn a_list_of_buffers_has_one_for_each_neighbour() {
+    everywhere(|universe| {
+        let world = universe.world();
+        let ring = world.create_cartesian_communicator(&[world.size()], &[true], false);
+        let ring = ring.expect("as many places as processes");
+        let mine = 5u32;
+        let given = [(); 3].map(|()| AnyBuffer::new(&mine));
+        let mut theirs = [7u32; 3];
+        let mut taken = theirs.each_mut().map(AnyBufferMut::new);
+        for (gives, takes) in [(1, 2), (3, 2), (2, 1), (2, 3), (0, 0)] {
+            let refused =
+                ring.try_neighbor_all_to_all_vartype_into(&given[..gives], &mut taken[..takes]);
+            assert!(
+                matches!(refused, Err(Error::Argument { .. })),
+                "{gives}, {takes}: {refused:?}"
+            );
+        }
+        assert_eq!(
+            ring.try_neighbor_all_to_all_vartype_into(&given[..2], &mut taken[..2]),
+            Ok(())
+        );
+        assert_eq!(theirs, [5, 5, 7]);
+        let mut longer = [0u64; 2];
+        let mut taken = longer.each_mut().map(AnyBufferMut::new);
+        let differ = ring.try_neighbor_all_to_all_vartype_into(&given[..2], &mut taken);
+        assert!(
+            matches!(differ, Err(Error::CountsDiffer { expected: 8, .. })),
+            "{differ:?}"
         );
     });
 }

@@ -1,4 +1,4 @@
-//! Something else for each, in equal and in varying parts.
+//! Something else for each, in equal and in varying parts, and of varying types.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -8,7 +8,7 @@ extern crate alloc;
 use alloc::vec;
 use alloc::vec::Vec;
 use mpi::Count;
-use mpi::datatype::{Partition, PartitionMut};
+use mpi::datatype::{AnyBuffer, AnyBufferMut, Partition, PartitionMut};
 use mpi::traits::*;
 
 kernel_rt::program!(main);
@@ -43,4 +43,30 @@ fn main() {
     }
     let expected = (0..size).flat_map(|from| (0..rank).map(move |i| from * 100 + i));
     assert!(taken.iter().copied().eq(expected));
+
+    // Ranks in front get numbers, the others truths.
+    let (number, truth) = (f64::from(rank), rank % 2 == 0);
+    let given: Vec<AnyBuffer<'_>> = (0..size)
+        .map(|to| match to < rank {
+            true => AnyBuffer::new(&number),
+            false => AnyBuffer::new(&truth),
+        })
+        .collect();
+    let (mut numbers, mut truths) = (vec![-1.0; size as usize], vec![false; size as usize]);
+    let places = numbers.iter_mut().zip(&mut truths);
+    let mut taken: Vec<AnyBufferMut<'_>> = (0..size)
+        .zip(places)
+        .map(|(from, (number, truth))| match rank < from {
+            true => AnyBufferMut::new(number),
+            false => AnyBufferMut::new(truth),
+        })
+        .collect();
+    world.all_to_all_vartype_into(&given, &mut taken);
+    for (from, (number, truth)) in (0..size).zip(numbers.into_iter().zip(truths)) {
+        let expected = match rank < from {
+            true => (f64::from(from), false),
+            false => (-1.0, from % 2 == 0),
+        };
+        assert_eq!((number, truth), expected);
+    }
 }

@@ -10,8 +10,10 @@ use crate::mpi::comm;
 use crate::mpi::error::Error;
 use crate::rust::datatype::lent::{element, lend, lend_mut, lend_parts, lend_parts_mut};
 use crate::rust::datatype::user::kind_of;
-use crate::rust::datatype::{Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};
-use crate::rust::request::{Request, Scope};
+use crate::rust::datatype::{
+    AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut,
+};
+use crate::rust::request::{Request, Scope, scope};
 use crate::rust::topology::{Communicator, Context};
 
 #[track_caller]
@@ -164,6 +166,49 @@ pub trait CommunicatorCollectives: Communicator {
         or_fatal(self, "MPI_Alltoallv", exchanged);
     }
 
+    /// Gives each process a buffer of its own, and collects what the processes give in one for each, of whatever datatypes
+    /// (MPI_Alltoallw). Takes the lists of the buffers and what does not block in the program's heap.
+    ///
+    /// ```
+    /// # use mpi_adi::rust as mpi;
+    /// use mpi::datatype::{AnyBuffer, AnyBufferMut};
+    /// use mpi::traits::*;
+    ///
+    /// /// Of two processes the first gives numbers and gets a truth; each gives itself nothing.
+    /// fn asks(world: &impl Communicator, numbers: &[f64; 3]) -> bool {
+    ///     let (nothing, mut answer) = ([0u8; 0], false);
+    ///     let mut own = nothing;
+    ///     world.all_to_all_vartype_into(
+    ///         &[AnyBuffer::new(&nothing), AnyBuffer::new(numbers)],
+    ///         &mut [AnyBufferMut::new(&mut own), AnyBufferMut::new(&mut answer)],
+    ///     );
+    ///     answer
+    /// }
+    /// ```
+    fn all_to_all_vartype_into(
+        &self,
+        sendbufs: &[AnyBuffer<'_>],
+        recvbufs: &mut [AnyBufferMut<'_>],
+    ) {
+        let result = self.try_all_to_all_vartype_into(sendbufs, recvbufs);
+        or_fatal(self, "MPI_Alltoallw", result);
+    }
+
+    /// As [`all_to_all_vartype_into`](Self::all_to_all_vartype_into), with the error as its result. Fails with
+    /// [`Error::Argument`], too, where there is not a buffer for each process.
+    fn try_all_to_all_vartype_into(
+        &self,
+        sendbufs: &[AnyBuffer<'_>],
+        recvbufs: &mut [AnyBufferMut<'_>],
+    ) -> Result<(), Error> {
+        let function = "MPI_Alltoallw";
+        scope(|scope| {
+            let record = self.record();
+            let request = started::all_to_all_vartype(record, function, scope, sendbufs, recvbufs)?;
+            request.wait_within(function).map(drop)
+        })
+    }
+
     /// Combines all processes' `sendbuf`, place by place, into every `recvbuf` (MPI_Allreduce, MPI-3.1 section 5.9.6).
     fn all_reduce_into<S, R, O>(&self, sendbuf: &S, recvbuf: &mut R, op: O)
     where
@@ -303,6 +348,21 @@ pub trait CommunicatorCollectives: Communicator {
         Sc: Scope<'a>,
     {
         started::all_to_all_varcount(self.record(), scope, sendbuf, recvbuf)
+    }
+
+    /// As [`all_to_all_vartype_into`](Self::all_to_all_vartype_into), without blocking (MPI_Ialltoallw).
+    fn immediate_all_to_all_vartype_into<'a, 's, 'r, Sc>(
+        &self,
+        scope: Sc,
+        sendbufs: &'a [AnyBuffer<'s>],
+        recvbufs: &'a mut [AnyBufferMut<'r>],
+    ) -> Request<'a, [AnyBufferMut<'r>], Sc>
+    where
+        Sc: Scope<'a>,
+    {
+        let (record, function) = (self.record(), "MPI_Ialltoallw");
+        let request = started::all_to_all_vartype(record, function, scope, sendbufs, recvbufs);
+        or_fatal(self, function, request)
     }
 
     /// As [`all_reduce_into`](Self::all_reduce_into), without blocking (MPI_Iallreduce, MPI-3.1 section 5.12.8).

@@ -10,7 +10,9 @@ use crate::device::memory::area::Area;
 use crate::mpi::coll::plans;
 use crate::mpi::comm::{self, CommRank};
 use crate::mpi::error::Error;
-use crate::rust::datatype::{Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};
+use crate::rust::datatype::{
+    AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut, any,
+};
 use crate::rust::request::{Request, Scope, scope};
 use crate::rust::topology::{
     CartesianCommunicator, Communicator, Context, DistributedGraphCommunicator, GraphCommunicator,
@@ -36,6 +38,11 @@ fn listed_parts<S: PartitionedBuffer + ?Sized>(buffer: &S) -> Given<'_, S> {
     (buffer, started::listed_parts, |(_, parts), at| parts[at])
 }
 
+/// Each destination gets a buffer of its own, of whatever datatype.
+fn any_parts<'a, 'b>(buffers: &'a [AnyBuffer<'b>]) -> Given<'a, [AnyBuffer<'b>]> {
+    (buffers, any::lend_all, |(_, parts), at| parts[at])
+}
+
 /// Where a process collects what it gets: its buffer, and how it is lent.
 type Taken<'a, R> = (&'a mut R, LendMut<R>);
 
@@ -47,6 +54,11 @@ fn equal_places<R: BufferMut + ?Sized>(buffer: &mut R) -> Taken<'_, R> {
 /// Each source gives as much as the buffer says.
 fn listed_places<R: PartitionedBufferMut + ?Sized>(buffer: &mut R) -> Taken<'_, R> {
     (buffer, started::listed_places)
+}
+
+/// Each source gives into a buffer of its own, of whatever datatype.
+fn any_places<'a, 'b>(buffers: &'a mut [AnyBufferMut<'b>]) -> Taken<'a, [AnyBufferMut<'b>]> {
+    (buffers, any::lend_all_mut)
 }
 
 /// Starts an exchange with all neighbours.
@@ -219,6 +231,46 @@ pub trait NeighborCollectives: Communicator {
         exchange_all(self.record(), "MPI_Neighbor_alltoallv", given, taken)
     }
 
+    /// Gives each destination a buffer of its own, and collects what the sources give in one for each, of whatever datatypes
+    /// (MPI_Neighbor_alltoallw, MPI-3.1 section 7.6.2).
+    ///
+    /// ```
+    /// # use mpi_adi::rust as mpi;
+    /// use mpi::datatype::{AnyBuffer, AnyBufferMut};
+    /// use mpi::topology::CartesianCommunicator;
+    /// use mpi::traits::*;
+    ///
+    /// /// In a ring numbers go forwards and letters go back: those of the process before and of the one behind.
+    /// fn both_ways(ring: &CartesianCommunicator, numbers: &[f64; 3], letter: u8) -> ([f64; 3], u8) {
+    ///     let (mut before, mut behind) = ([0.0; 3], 0);
+    ///     let given = [AnyBuffer::new(&letter), AnyBuffer::new(numbers)];
+    ///     let mut taken = [AnyBufferMut::new(&mut before), AnyBufferMut::new(&mut behind)];
+    ///     ring.neighbor_all_to_all_vartype_into(&given, &mut taken);
+    ///     (before, behind)
+    /// }
+    /// ```
+    fn neighbor_all_to_all_vartype_into(
+        &self,
+        sendbufs: &[AnyBuffer<'_>],
+        recvbufs: &mut [AnyBufferMut<'_>],
+    ) {
+        or_fatal(
+            self,
+            "MPI_Neighbor_alltoallw",
+            self.try_neighbor_all_to_all_vartype_into(sendbufs, recvbufs),
+        );
+    }
+
+    /// As [`neighbor_all_to_all_vartype_into`](Self::neighbor_all_to_all_vartype_into), with the error as its result.
+    fn try_neighbor_all_to_all_vartype_into(
+        &self,
+        sendbufs: &[AnyBuffer<'_>],
+        recvbufs: &mut [AnyBufferMut<'_>],
+    ) -> Result<(), Error> {
+        let (given, taken) = (any_parts(sendbufs), any_places(recvbufs));
+        exchange_all(self.record(), "MPI_Neighbor_alltoallw", given, taken)
+    }
+
     /// As [`neighbor_all_gather_into`](Self::neighbor_all_gather_into), without blocking
     /// (MPI_Ineighbor_allgather, MPI-3.1 section 7.7.1).
     fn immediate_neighbor_all_gather_into<'a, Sc, S, R>(
@@ -307,6 +359,28 @@ pub trait NeighborCollectives: Communicator {
             taken,
         );
         or_fatal(self, "MPI_Ineighbor_alltoallv", request)
+    }
+
+    /// As [`neighbor_all_to_all_vartype_into`](Self::neighbor_all_to_all_vartype_into), without blocking
+    /// (MPI_Ineighbor_alltoallw, MPI-3.1 section 7.7.2).
+    fn immediate_neighbor_all_to_all_vartype_into<'a, 's, 'r, Sc>(
+        &self,
+        scope: Sc,
+        sendbufs: &'a [AnyBuffer<'s>],
+        recvbufs: &'a mut [AnyBufferMut<'r>],
+    ) -> Request<'a, [AnyBufferMut<'r>], Sc>
+    where
+        Sc: Scope<'a>,
+    {
+        let (given, taken) = (any_parts(sendbufs), any_places(recvbufs));
+        let request = start(
+            self.record(),
+            "MPI_Ineighbor_alltoallw",
+            scope,
+            given,
+            taken,
+        );
+        or_fatal(self, "MPI_Ineighbor_alltoallw", request)
     }
 }
 

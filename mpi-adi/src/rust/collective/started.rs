@@ -11,7 +11,9 @@ use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::error::Error;
 use crate::rust::datatype::lent::{Loan, element};
 use crate::rust::datatype::user::{Kind, kind_of};
-use crate::rust::datatype::{Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};
+use crate::rust::datatype::{
+    AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut, any,
+};
 use crate::rust::request::{Request, Scope, Ticket, What, under_way};
 use crate::rust::topology::Record;
 
@@ -297,6 +299,24 @@ exchanges! {
         |core, (_, parts), (_, places)| plans::alltoall(core, of(parts), of(places));
     all_to_all_varcount: "MPI_Ialltoallv", PartitionedBuffer by listed_parts, PartitionedBufferMut by listed_places,
         |core, (_, parts), (_, places)| plans::alltoall(core, of(parts), of(places));
+}
+
+/// A buffer for each process and one from each, of whatever datatypes.
+pub(super) fn all_to_all_vartype<'a, 's, 'r, Sc: Scope<'a>>(
+    record: &Rc<Record>,
+    function: &'static str,
+    scope: Sc,
+    sendbufs: &'a [AnyBuffer<'s>],
+    recvbufs: &'a mut [AnyBufferMut<'r>],
+) -> Result<Request<'a, [AnyBufferMut<'r>], Sc>, Error> {
+    let plan =
+        |core: Communicator<'_>, (_, parts): (Area, Vec<Area>), (_, places): (Area, Vec<Area>)| {
+            plans::alltoall(core, of(parts), of(places))
+        };
+    let ranks = record.membership().size as usize;
+    let given = (sendbufs, any::lend_all as Lend<_>, ranks);
+    let taken = (recvbufs, any::lend_all_mut as LendMut<_>, ranks);
+    exchange(record, function, scope, given, taken, plan)
 }
 
 /// Which reduction.

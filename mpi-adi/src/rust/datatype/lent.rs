@@ -235,6 +235,14 @@ impl Loan {
         settling: None,
     };
 
+    /// No bytes of its own, and what is to be done when it is given back.
+    pub(super) const fn settling(settling: Settling) -> Loan {
+        Loan {
+            settling: Some(settling),
+            ..Loan::EMPTY
+        }
+    }
+
     /// # Safety
     /// As for [`Span::new`], until the loan is given back.
     unsafe fn of(elements: Elements<'_>, settling: Option<Settling>) -> Result<Loan, Error> {
@@ -355,6 +363,15 @@ impl Loan {
     /// # Safety
     /// Every request on the area has finished, and the buffer is borrowed still.
     pub(crate) unsafe fn give_back(self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.settle() }
+    }
+
+    /// As [`Loan::give_back`], of a buffer that is lent again.
+    ///
+    /// # Safety
+    /// As there.
+    pub(super) unsafe fn settle(&self) {
         if let Some(settling) = self.settling {
             // SAFETY: the caller's promise.
             unsafe { settling.settle() }

@@ -21,6 +21,8 @@
 //! a negative count, ends the job with a message, as MPI's do under MPI_ERRORS_ARE_FATAL.
 
 #[allow(unsafe_code)]
+pub(crate) mod any;
+#[allow(unsafe_code)]
 pub(crate) mod buffer;
 #[allow(unsafe_code)]
 pub(crate) mod dynamic;
@@ -34,6 +36,7 @@ pub(crate) mod user;
 #[allow(unsafe_code)]
 pub(crate) mod view;
 
+pub use any::{AnyBuffer, AnyBufferMut};
 pub use buffer::{AsDatatype, Buffer, BufferMut, Collection, Pointer, PointerMut, address_of};
 pub use dynamic::{DynBuffer, DynBufferMut};
 pub use equivalence::Equivalence;
