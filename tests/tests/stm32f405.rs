@@ -64,6 +64,33 @@ fn what_a_cut_line_carried_goes_another_way() {
     assert_eq!(report["cut_links"].as_array().map(Vec::len), Some(1));
 }
 
+/// What boards print and report, by the console that flashed ones have.
+#[test]
+fn boards_are_shown_by_their_serial_console() {
+    let console = |at: &str, rest: &[&str]| {
+        let options = [&BOARD[..], &["--torus", "2x2x1", "--console", at], rest].concat();
+        harness::run(&options, "killer.c", &["5", "64"])
+    };
+    killer(&["--torus", "2x2x1", "--console", "1,0,0:z-"], 4);
+    console("x+", &[])
+        .expect(2)
+        .says(&["--console 0,0,0:X+: the machine has a link there"]);
+    console("z+", &["--log"])
+        .expect(2)
+        .says(&["cannot be used with"]);
+    midplane(&["run", "--console", "z+", &harness::program("killer.c")])
+        .expect(2)
+        .says(&["--console does nothing without --board stm32f405"]);
+    let fails = ["--torus", "2x1x1", "--console", "z+"];
+    let ended = run(&fails, "fail_null.c", &[]).expect(1);
+    ended
+        .says(&[
+            "rank 1 at (1,0,0): null pointer: store to 0x0",
+            "fail_null.c:",
+        ])
+        .prints("[1] about to write through a null pointer\n");
+}
+
 #[test]
 fn images_for_one_node_hold_its_personality() {
     let folder = Folder::new("image");

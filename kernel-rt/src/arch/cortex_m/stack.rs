@@ -1,4 +1,4 @@
-//! From the boot's stack to the program's.
+//! From the boot's stack to the program's, and from any to that of a node that has failed.
 
 use core::arch::asm;
 
@@ -27,6 +27,29 @@ pub unsafe fn run_on_program_stack(next: extern "C" fn() -> !) -> ! {
             "bx r2",
             in("r0") super::layout::stack().end as u32,
             in("r4") super::layout::trap_stack().start as u32,
+            in("r1") super::layout::trap_stack().end as u32,
+            in("r2") next,
+            options(noreturn)
+        );
+    }
+}
+
+/// Goes on with `next` on the stack of interrupts from its top, whichever is in use: where a node has failed that may be
+/// full.
+///
+/// # Safety
+/// With interrupts off; nothing that lies on either stack is used any more.
+pub unsafe fn run_on_trap_stack(next: extern "C" fn() -> !) -> ! {
+    // SAFETY: the caller's promise. A handler has the main stack in any case, and its write to CONTROL.SPSEL is ignored
+    // (B1.4.4).
+    unsafe {
+        asm!(
+            "mrs r3, CONTROL",
+            "bic r3, r3, #2",
+            "msr CONTROL, r3",
+            "isb",
+            "msr MSP, r1",
+            "bx r2",
             in("r1") super::layout::trap_stack().end as u32,
             in("r2") next,
             options(noreturn)

@@ -79,7 +79,7 @@ extern "C" fn boot() -> ! {
     }
     #[cfg(feature = "console")]
     if let Some(console) = args.console {
-        super::attach::open(&who, console);
+        super::attach::open((who.shape, who.coord), console);
     }
     start_node(&who, &args);
     let argv = strings(args.args.iter().map(personality::decode), 1);
