@@ -113,7 +113,7 @@ fn killer_on_four_boards(is_good: bool) -> Ended {
     assert_eq!(report["ranks"].as_array().map(Vec::len), Some(4));
     assert_eq!(report["arguments"][1], "64", "{report}");
     let peak = report["ranks"][3]["stack"]["peak_bytes"].as_u64();
-    assert!(peak > Some(500) && peak < Some(10_000), "{report}");
+    assert!(peak > Some(500) && peak < Some(5_000), "{report}");
     ended.says_in_order(&["rank  (x,y,z)", "(1,1,0)", "most bytes of stack in use: "]);
     ended
 }
@@ -149,7 +149,7 @@ fn a_rank_without_the_console_fails() {
         .prints("[1] about to call MPI_Abort with 7\n");
     on_pair("attach-status", &["fail_status.c", "3"]).expect(3);
     let ended = on_pair("attach-stack", &["fail_stack.c"]).expect(1);
-    ended.says(&["stack overflow: the program's stack of 20 KiB"]);
+    ended.says(&["stack overflow: the program's stack of 10 KiB"]);
 }
 
 /// A stack may end where the node is about to say something by its console.
@@ -159,7 +159,7 @@ fn a_rank_fails_while_it_prints() {
     let ended = machine
         .attach(&["--quiet"])
         .expect(1)
-        .says(&["rank 1 at (1,0,0): stack overflow: the program's stack of 20 KiB"]);
+        .says(&["rank 1 at (1,0,0): stack overflow: the program's stack of 10 KiB"]);
     assert!(ended.stdout.contains("[1] depth 10\n"), "{ended}");
 }
 
