@@ -125,7 +125,8 @@ fn with<R>(f: impl FnOnce(&mut Held) -> R) -> Option<R> {
 /// The same on a node that has failed, also in the middle of this: as when its stack ends here.
 fn with_last<R>(f: impl FnOnce(&mut Held) -> R) -> Option<R> {
     critical_section::with(|cs| {
-        // SAFETY: interrupts are off for good, and who else has borrowed it is not gone back to. What was left there half
+        // SAFETY: the node's interrupt is off for good, those of the lines do not use it, and who else has borrowed it is not
+        // gone back to. What was left there half
         // done is plain data: at worst a record comes twice, or with bytes of another.
         match unsafe { &mut *CHAIN.borrow(cs).as_ptr() } {
             Slot::Empty => None,
@@ -219,14 +220,15 @@ pub fn show() {
 /// where the machine has no console.
 pub fn finish() {
     cortex_m::interrupt::disable();
+    // SAFETY: never released, so that the node's interrupt does not come any more.
+    let _ = unsafe { critical_section::acquire() };
     if with_last(Held::show).is_some() {
         // SAFETY: interrupts are off, and what has called this is not gone back to.
         unsafe { arch::run_on_trap_stack(pass_on) }
     }
 }
 
-/// The links listen no more, so each line has a collector here. There is nothing to sleep by: where a fault is handled no
-/// interrupt ends a sleep.
+/// The links listen no more, so each line has a collector here. Lines and clock have their interrupts, the node does not.
 extern "C" fn pass_on() -> ! {
     let mut collectors = [const { Collector::new() }; 6];
     // A frame that the node was sending ends here.
@@ -236,9 +238,9 @@ extern "C" fn pass_on() -> ! {
         }
     });
     loop {
+        arch::acknowledge_call();
         with_last(|held| {
             for at in held.used() {
-                lines::serve_now(at);
                 let mut line = UsartLine::of(at);
                 while let Some(size) = collectors[at].next_frame(&mut line) {
                     let frame = collectors[at].frame(size);
@@ -246,7 +248,9 @@ extern "C" fn pass_on() -> ! {
                 }
             }
             held.chain.go_on(clock::now_ns(), &mut Here);
+            arch::wake_by(clock::ticks_of(held.chain.next_ns()));
         });
+        arch::wait_for_interrupt();
     }
 }
 
