@@ -82,7 +82,7 @@ pub const STACK_BYTES: u64 = 10240;
 
 /// Greatest size of the node's part of the chain to a serial console: three records, and what comes in. It is static data
 /// of the images that have one, beside the sum below.
-pub const CHAIN_BYTES: usize = 1408;
+pub const CHAIN_BYTES: usize = 1472;
 
 /// Memory of a link's window in bytes.
 pub const WINDOW_MEMORY: usize = (WINDOW + MAIL) * MTU;
