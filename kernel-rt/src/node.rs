@@ -219,12 +219,14 @@ pub trait Platform<L> {
 
 /// A node.
 pub struct Node<L, P> {
-    adi: Adi,
-    carrier: Carrier<L, P>,
+    /// For a board that puts a node together where it is to lie.
+    pub(crate) adi: Adi,
+    /// Likewise.
+    pub(crate) carrier: Carrier<L, P>,
 }
 
 /// What carries the device on this node.
-struct Carrier<L, P> {
+pub(crate) struct Carrier<L, P> {
     torus: Torus<'static, L>,
     platform: P,
     /// Messages to this process wait for others, and the link that they go by will interrupt; nothing has moved since.
@@ -281,29 +283,8 @@ enum Figures {
 
 impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// Joins the parts.
-    pub fn new(adi: Adi, mut torus: Torus<'static, L>, platform: P) -> Self {
-        // Without interrupts what is held back waits for the program's next call.
-        torus.set_gathers(P::INTERRUPTS);
-        let carrier = Carrier {
-            gathers_for: None,
-            quiet: false,
-            watch: Watch::Open,
-            beside: Meanwhile::Nothing,
-            deferred_ns: None,
-            answers_due: false,
-            call: None,
-            call_is_up: false,
-            figures: Figures::Old,
-            published_ns: platform.ns(platform.ticks()),
-            beats: 0,
-            idle_ticks: 0,
-            share: 100,
-            interrupt_ticks: 0,
-            paid_at: 0,
-            started: platform.ticks(),
-            torus,
-            platform,
-        };
+    pub fn new(adi: Adi, torus: Torus<'static, L>, platform: P) -> Self {
+        let carrier = Carrier::new(torus, platform);
         Self { adi, carrier }
     }
 
@@ -311,7 +292,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// followed by as much for the program as the share asks for, but for [`INTERRUPT_GRACE_NS`]. With 0 there are none,
     /// and the node goes on in the program's next call only, for others, too.
     pub fn limit_interrupts(mut self, percent: u8) -> Self {
-        self.carrier.share = percent.min(100);
+        self.carrier.limit_interrupts(percent);
         self
     }
 
@@ -483,6 +464,38 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
 }
 
 impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
+    /// Of a device over this torus.
+    #[inline]
+    pub(crate) fn new(mut torus: Torus<'static, L>, platform: P) -> Self {
+        // Without interrupts what is held back waits for the program's next call.
+        torus.set_gathers(P::INTERRUPTS);
+        Self {
+            gathers_for: None,
+            quiet: false,
+            watch: Watch::Open,
+            beside: Meanwhile::Nothing,
+            deferred_ns: None,
+            answers_due: false,
+            call: None,
+            call_is_up: false,
+            figures: Figures::Old,
+            published_ns: platform.ns(platform.ticks()),
+            beats: 0,
+            idle_ticks: 0,
+            share: 100,
+            interrupt_ticks: 0,
+            paid_at: 0,
+            started: platform.ticks(),
+            torus,
+            platform,
+        }
+    }
+
+    /// See [`Node::limit_interrupts`].
+    pub(crate) fn limit_interrupts(&mut self, percent: u8) {
+        self.share = percent.min(100);
+    }
+
     fn now_ns(&self) -> u64 {
         self.platform.ns(self.platform.ticks())
     }

@@ -13,6 +13,9 @@
 //! while and all neighbours have the same accounts, these are all there are ([`Discovery::is_over`]), and
 //! [`wiring`](crate::wiring) makes extents and places of them, the same at each node.
 //!
+//! What reads the machine's console says so on its line ([`console_frame`]), in a frame of a number that is no node's. The
+//! node there hears it as it hears a neighbour, so that all learn at which node and link the console is.
+//!
 //! Pure: frames and time come in, frames go out. Time is in nanoseconds, by any clock.
 
 use crate::coord::{Coord, Direction, Shape};
@@ -23,6 +26,9 @@ pub const FRAME_BYTES: usize = ACCOUNT_AT + 6 + 6 * HEARD_BYTES;
 const ACCOUNT_AT: usize = 10;
 const HEARD_BYTES: usize = 5;
 const MARK: u8 = b'D';
+
+/// The number of what reads the console.
+const CONSOLE: u32 = u32::MAX;
 
 /// From a frame that comes to the next that leaves, on a link whose ends have different accounts. So no more is under
 /// way than comes through.
@@ -90,6 +96,9 @@ impl<'m> Discovery<'m> {
             own.version = own.version.wrapping_add(1);
             self.put(own, now_ns);
         }
+        if end.node == CONSOLE {
+            return;
+        }
         if account.node != self.own {
             self.put(account, now_ns);
         } else if account != own && !is_newer(own.version, account.version) {
@@ -139,10 +148,28 @@ impl<'m> Discovery<'m> {
         Map::new(&mut self.nodes[..self.count]).solve(self.own)
     }
 
+    /// The node, and its link, at which the console is: the first of several.
+    pub fn console(&self) -> Option<End> {
+        let known = self.nodes[..self.count].iter();
+        let mut ends = known.flat_map(|Entry { account, .. }| {
+            let heard = Direction::ALL.into_iter().zip(account.heard);
+            heard.map(|(link, heard)| (account.node, link, heard))
+        });
+        let is_console = |heard: Option<End>| heard.is_some_and(|end| end.node == CONSOLE);
+        let (node, link, _) = ends.find(|(.., heard)| is_console(*heard))?;
+        Some(End { node, link })
+    }
+
+    /// The place of a node, in a machine that is right.
+    pub fn place(&mut self, node: u32) -> Option<Coord> {
+        let solved = Map::new(&mut self.nodes[..self.count]).solve(node);
+        solved.ok().map(|(_, coord)| coord)
+    }
+
     fn is_closed(&self) -> bool {
         let known = &self.nodes[..self.count];
         let mut ends = known.iter().flat_map(|e| e.account.heard).flatten();
-        ends.all(|end| self.find(end.node).is_ok())
+        ends.all(|end| end.node == CONSOLE || self.find(end.node).is_ok())
     }
 
     fn find(&self, node: u32) -> Result<usize, usize> {
@@ -194,6 +221,25 @@ impl<'m> Discovery<'m> {
         let known = self.nodes[..self.count].iter();
         known.map(one).fold(0, u32::wrapping_add)
     }
+}
+
+/// What says that its sender reads the console.
+pub fn console_frame() -> [u8; FRAME_BYTES] {
+    let account = Account {
+        node: CONSOLE,
+        version: 0,
+        heard: [None; 6],
+    };
+    let end = End {
+        node: CONSOLE,
+        link: Direction::XPlus,
+    };
+    emit(end, 0, &account)
+}
+
+/// Whether a frame is of this kind.
+pub fn is_of_discovery(frame: &[u8]) -> bool {
+    parse(frame).is_some()
 }
 
 /// Whether a version comes after another.
@@ -348,6 +394,42 @@ mod tests {
             frame[at] = byte;
             assert_eq!(parse(&frame), None, "{at}");
         }
+    }
+
+    /// A console is heard, at a link where the machine has none, and is no node; where it is, all nodes learn.
+    #[test]
+    fn nodes_find_out_where_the_console_is() {
+        let shape = Shape::new([3, 1, 1], [false, true, true]).unwrap();
+        let mut rooms = [[EMPTY; 3]; 3];
+        let mut all: Vec<Discovery<'_>> = (10..)
+            .zip(&mut rooms)
+            .map(|(number, room)| Discovery::new(number, room, 0).unwrap())
+            .collect();
+        for ms in 0..3000u64 {
+            let now = ms * 1_000_000;
+            if ms == 500 {
+                all[2].hear(Direction::YMinus, &console_frame(), now);
+            }
+            for (rank, link) in (0..3).flat_map(|rank| Direction::ALL.map(|link| (rank, link))) {
+                let here = shape.coord(rank).unwrap();
+                let frame = all[rank as usize].due(link, now);
+                if let (Some(frame), Some(there)) = (frame, shape.neighbour(here, link)) {
+                    let to = shape.rank(there).unwrap() as usize;
+                    all[to].hear(link.opposite(), &frame, now);
+                }
+            }
+            assert!(ms < 500 || !all[0].is_over(now, QUIET_NS) || ms >= 1500);
+        }
+        for (rank, node) in all.iter_mut().enumerate() {
+            assert!(node.is_over(3 * QUIET_NS, QUIET_NS));
+            assert_eq!(node.count(), 3);
+            let (found, here) = node.solve().unwrap();
+            assert_eq!((found.extents(), here.x), ([3, 1, 1], rank as u8));
+            let console = node.console().unwrap();
+            assert_eq!(console.link, Direction::YMinus);
+            assert_eq!(node.place(console.node).map(|at| at.x), Some(2));
+        }
+        assert!(is_of_discovery(&console_frame()) && !is_of_discovery(b"D"));
     }
 
     /// What a node said before it was reset does not count; more nodes than there is room for are noticed.

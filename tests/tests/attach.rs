@@ -2,7 +2,10 @@
 //! pseudo-terminal. No tool looks after the boards. Needs what `--board stm32f405` needs.
 
 use midplane_harness::boards::{self, Adapter, Boards, Wire};
-use midplane_harness::{self as harness, Ended, Folder, Job, check_killer, midplane, total};
+use midplane_harness::{
+    self as harness, Ended, Folder, Job, check_killer, midplane, run_with_report, total,
+};
+use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
 
@@ -18,6 +21,9 @@ const Z_PLUS: usize = 4;
 
 /// The wires of 2x1x1.
 const PAIR: [Wire; 2] = [[(0, X_PLUS), (1, X_MINUS)], [(1, X_PLUS), (0, X_MINUS)]];
+
+/// The wires of 3x1x1, which do not close a ring.
+const ROW: [Wire; 2] = [[(0, X_PLUS), (1, X_MINUS)], [(1, X_PLUS), (2, X_MINUS)]];
 
 /// The wires of 2x2x1: the boards by their ranks.
 const SQUARE: [Wire; 8] = [
@@ -48,6 +54,7 @@ impl Machine {
         let shape = format!("{x}x{y}x{z}");
         let wires: &[Wire] = match torus {
             [2, 1, 1] => &PAIR,
+            [3, 1, 1] => &ROW,
             [2, 2, 1] => &SQUARE,
             _ => panic!("no wires for {torus:?}"),
         };
@@ -59,6 +66,8 @@ impl Machine {
                 "image",
                 "--torus",
                 &shape,
+                "--mesh",
+                if x == 3 { "x" } else { "" },
                 "--node",
                 &place,
                 "--console",
@@ -104,7 +113,7 @@ fn killer_on_four_boards(is_good: bool) -> Ended {
     assert_eq!(report["ranks"].as_array().map(Vec::len), Some(4));
     assert_eq!(report["arguments"][1], "64", "{report}");
     let peak = report["ranks"][3]["stack"]["peak_bytes"].as_u64();
-    assert!(peak > Some(500) && peak < Some(10_000), "{report}");
+    assert!(peak > Some(500) && peak < Some(5_000), "{report}");
     ended.says_in_order(&["rank  (x,y,z)", "(1,1,0)", "most bytes of stack in use: "]);
     ended
 }
@@ -140,7 +149,61 @@ fn a_rank_without_the_console_fails() {
         .prints("[1] about to call MPI_Abort with 7\n");
     on_pair("attach-status", &["fail_status.c", "3"]).expect(3);
     let ended = on_pair("attach-stack", &["fail_stack.c"]).expect(1);
-    ended.says(&["stack overflow: the program's stack of 20 KiB"]);
+    ended.says(&["stack overflow: the program's stack of 10 KiB"]);
+}
+
+/// A stack may end where the node is about to say something by its console.
+#[test]
+fn a_rank_fails_while_it_prints() {
+    let machine = Machine::boot("attach-talk", [2, 1, 1], &["fail_talk.c"], true);
+    let ended = machine
+        .attach(&["--quiet"])
+        .expect(1)
+        .says(&["rank 1 at (1,0,0): stack overflow: the program's stack of 10 KiB"]);
+    assert!(ended.stdout.contains("[1] depth 10\n"), "{ended}");
+}
+
+/// What a rank has printed before another one fails is shown, where it has to go by that one, too.
+#[test]
+fn a_rank_that_fails_passes_on_what_others_say() {
+    let machine = Machine::boot("attach-between", [3, 1, 1], &["fail_between.c"], true);
+    let ended = machine.attach(&["--quiet"]).expect(5);
+    let ended = ended.says(&["rank 1 at (1,0,0): MPI_Abort was called with status 5"]);
+    let expected =
+        (0..40).map(|line| format!("[2] line {line} of what rank 2 has to say before\n"));
+    ended.prints(&expected.collect::<String>());
+}
+
+/// A command that is started when a part of the machine has ended, and has said so to another one.
+#[test]
+fn the_end_is_seen_by_who_comes_later() {
+    let machine = Machine::boot("attach-second", [2, 1, 1], &["ends_late.c", "8"], true);
+    let mut first = machine.start(&["--timeout", LIMIT]);
+    first.wait_for("[1] second 3");
+    first.signal(Signal::INT);
+    first.end().expect(130).says(&[
+        "rank 0 at (0,0,0): ended with status 0",
+        "rank 1 at (1,0,0): computing",
+    ]);
+    let file = machine.folder.path("report");
+    let second = machine.attach(&["--report", &file]).expect(0);
+    assert!(second.stdout.contains("[1] second 7\n"), "{second}");
+    let report: Value = serde_json::from_slice(&fs::read(file).expect("a report")).expect("JSON");
+    let peak = report["ranks"][0]["stack"]["peak_bytes"].as_u64();
+    assert!(peak > Some(500), "{report}");
+}
+
+/// So is a failure, with its place.
+#[test]
+fn a_failure_is_seen_by_who_comes_later() {
+    let machine = Machine::boot("attach-failed", [2, 1, 1], &["fail_null.c"], true);
+    for _ in 0..2 {
+        let ended = machine.attach(&["--quiet"]).expect(1);
+        ended.says(&[
+            "rank 1 at (1,0,0): null pointer: store to 0x0",
+            "fail_null.c:",
+        ]);
+    }
 }
 
 /// Who hangs is told when the time is up; a port is one command's; and a board may lose its adapter.
@@ -168,6 +231,54 @@ fn a_job_whose_time_is_up() {
     ]);
 }
 
+/// Boards that find their places out find out where they are read, too: here at the last of a row.
+#[test]
+fn boards_find_out_where_their_console_is() {
+    let options = [
+        &["--board", "stm32f405", "--auto", "--console", "2,0,0:x+"][..],
+        &["--torus", "3x1x1", "--mesh", "x"],
+    ];
+    let (ended, report) = run_with_report(&options.concat(), "killer.c", &["5", "64"]);
+    check_killer(&ended.expect(0), 3, "5", "64");
+    assert_eq!(total(&report, "messages"), 10);
+}
+
+/// A board greets nobody before it is read, and one that is wired wrongly says so where it is.
+#[test]
+fn a_board_that_finds_its_place_out_is_attached_to() {
+    let folder = Folder::new("attach-auto");
+    let (stem, killer) = (folder.path("node"), harness::program("killer.c"));
+    let make = ["image", "--auto", "--console", "auto", "-o", &stem, &killer];
+    midplane(&[&make[..], &["--", "5", "64"]].concat()).expect(0);
+    // An emulated board has no unique number.
+    let image = format!("{stem}.elf");
+    let elf = fs::read(&image).expect("an image");
+    let (word, number) = (b"midplane.mpi_memory=16384", b"midplane.number=000000007");
+    let mut places = elf.windows(word.len());
+    let at = places.position(|words| words == word).expect("a word");
+    fs::write(
+        &image,
+        [&elf[..at], number, &elf[at + word.len()..]].concat(),
+    )
+    .expect("a file");
+    let attach = |wires: &[Wire], more: &[&str]| {
+        let (_boards, console) = Boards::boot(std::slice::from_ref(&image), wires, Z_PLUS);
+        let adapter = Adapter::plug(console, true);
+        let port = ["attach", "--serial", &adapter.path];
+        midplane(&[&port[..], more, &[&image]].concat())
+    };
+    let alone = ["--torus", "1x1x1", "--timeout", LIMIT];
+    attach(&[], &[])
+        .expect(2)
+        .says(&["say the machine's extents by --torus"]);
+    check_killer(&attach(&[], &alone).expect(0), 1, "5", "64");
+    let looped = [[(0, X_PLUS), (0, X_MINUS)]];
+    attach(&looped, &alone).expect(1).says(&[
+        "cannot start: the wire at X+ of ",
+        "leads to X- of the same node",
+    ]);
+}
+
 /// Before anything is opened or waited for.
 #[test]
 fn what_cannot_be_attached_to_is_refused() {
@@ -192,6 +303,11 @@ fn what_cannot_be_attached_to_is_refused() {
     image(&["--console", "up"])
         .expect(2)
         .says(&["`up` is not a line of a node"]);
+    image(&["--console", "auto"])
+        .expect(2)
+        .says(&["is for images with --auto"]);
+    let auto = ["image", "--auto", "--console", "z+", &killer];
+    midplane(&auto).expect(2).says(&["give --console auto"]);
     let elf = format!("{stem}.elf");
     let attach = |port: &str| midplane(&["attach", "--serial", port, &elf]);
     image(&[]).expect(0);

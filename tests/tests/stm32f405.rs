@@ -64,6 +64,33 @@ fn what_a_cut_line_carried_goes_another_way() {
     assert_eq!(report["cut_links"].as_array().map(Vec::len), Some(1));
 }
 
+/// What boards print and report, by the console that flashed ones have.
+#[test]
+fn boards_are_shown_by_their_serial_console() {
+    let console = |at: &str, rest: &[&str]| {
+        let options = [&BOARD[..], &["--torus", "2x2x1", "--console", at], rest].concat();
+        harness::run(&options, "killer.c", &["5", "64"])
+    };
+    killer(&["--torus", "2x2x1", "--console", "1,0,0:z-"], 4);
+    console("x+", &[])
+        .expect(2)
+        .says(&["--console 0,0,0:X+: the machine has a link there"]);
+    console("z+", &["--log"])
+        .expect(2)
+        .says(&["cannot be used with"]);
+    midplane(&["run", "--console", "z+", &harness::program("killer.c")])
+        .expect(2)
+        .says(&["--console does nothing without --board stm32f405"]);
+    let fails = ["--torus", "2x1x1", "--console", "z+"];
+    let ended = run(&fails, "fail_null.c", &[]).expect(1);
+    ended
+        .says(&[
+            "rank 1 at (1,0,0): null pointer: store to 0x0",
+            "fail_null.c:",
+        ])
+        .prints("[1] about to write through a null pointer\n");
+}
+
 #[test]
 fn images_for_one_node_hold_its_personality() {
     let folder = Folder::new("image");
@@ -340,9 +367,11 @@ fn halo_and_collectives_on_eight_boards_over_bad_lines_with_the_least_mpi_memory
     }
 }
 
+/// Its arrays, 12,000 bytes, lie on the stack.
 #[test]
 fn a_rust_program_on_four_boards() {
-    run(&["--torus", "2x2x1"], "ring.rs", &[]).expect(0);
+    let options = ["--torus", "2x2x1", "--stack", "18K"];
+    run(&options, "ring.rs", &[]).expect(0);
 }
 
 /// Nothing is said of the machine but how many nodes it has; the numbers by which the nodes tell each other apart are the
@@ -400,7 +429,7 @@ fn a_null_pointer_and_a_full_stack_are_told() {
     let ended = run(&["--torus", "2x1x1"], "fail_null.c", &[]).expect(1);
     ended.says(&["null pointer: store to 0x0", "fail_null.c:"]);
     let ended = run(&["--torus", "2x1x1"], "fail_stack.c", &[]).expect(1);
-    ended.says(&["stack overflow: the program's stack of 20 KiB"]);
+    ended.says(&["stack overflow: the program's stack of 10 KiB"]);
 }
 
 /// The program's alone: what the boot has used is not counted.
@@ -411,16 +440,16 @@ fn the_most_that_was_used_of_the_stacks_is_reported() {
     let line = "most bytes of stack in use: ";
     ended
         .expect(0)
-        .says(&[line, " of 20480, of that of interrupts ", " of 6144"]);
+        .says(&[line, " of 10240, of that of interrupts ", " of 4096"]);
     let peak = |stack: &str| report["ranks"][0][stack]["peak_bytes"].as_u64();
-    assert!(peak("stack") < Some(10_000), "{report}");
+    assert!(peak("stack") < Some(5_000), "{report}");
     let (ended, report) = run_with_report(&options, "fail_stack.c", &[]);
     ended.expect(1);
     let ranks = report["ranks"].as_array().expect("ranks").iter();
     let peaks: Vec<_> = ranks
         .filter_map(|rank| rank["stack"]["peak_bytes"].as_u64())
         .collect();
-    assert!(peaks.iter().any(|peak| *peak > 20_000), "{peaks:?}");
+    assert!(peaks.iter().any(|peak| *peak > 10_000), "{peaks:?}");
 }
 
 #[test]

@@ -54,6 +54,8 @@ pub fn boxed_device(who: &Personality, seed: u64) -> Result<alloc::boxed::Box<Ad
     Ok(adi)
 }
 
+// Not inlined, so that it gives its stack back.
+#[inline(never)]
 fn parts(who: &Personality) -> Result<(Config, Memory), NoDevice> {
     let peers = who.shape.nodes();
     let memory = Memory::allocate(who.mpi_memory as usize, peers as usize)

@@ -49,6 +49,8 @@ const DOUBLINGS: u32 = 6;
 const ACCOUNTS_SHARE: u64 = 5;
 /// Accounts are no more frequent than this.
 const LEAST_INTERVAL_NS: u64 = 1_000_000_000;
+/// Accounts that have not changed are so much less frequent.
+const UNCHANGED_INTERVALS: u64 = 4;
 
 /// Whether a frame of a line is the chain's.
 pub fn is_of_chain(frame: &[u8]) -> bool {
@@ -190,6 +192,8 @@ pub struct Chain {
     repeats: u32,
     sent_ns: u64,
     own_is_next: bool,
+    /// Of its own, memory: a program may print without end.
+    memory_is_next: bool,
     /// By line: the number that was heard last.
     heard: [Option<u8>; 6],
     /// By line: the number of a record that found no room.
@@ -202,10 +206,12 @@ pub struct Chain {
     parts: Vec<Part, PARTS>,
     /// The node's account of itself.
     account: Part,
-    /// It has changed since it was sent.
+    /// What was shown last, and is shown again: the account, and before it what explains the node's state.
+    shown: Vec<Part, PARTS>,
+    /// When that was.
+    shown_ns: u64,
+    /// The account has changed since.
     is_stale: bool,
-    /// When it is sent next.
-    account_ns: u64,
     interval_ns: u64,
 }
 
@@ -226,14 +232,16 @@ impl Chain {
             repeats: 0,
             sent_ns: 0,
             own_is_next: true,
+            memory_is_next: false,
             heard: [None; 6],
             refused: [None; 6],
             asked: 0,
             has_place: false,
             parts: Vec::new(),
             account,
+            shown: Vec::new(),
+            shown_ns: 0,
             is_stale: false,
-            account_ns: 0,
             interval_ns: (ACCOUNTS_SHARE * all_ns).max(LEAST_INTERVAL_NS),
         }
     }
@@ -262,14 +270,31 @@ impl Chain {
         self.is_stale = true;
     }
 
-    /// These parts go up now, in this order, instead of what was on its way; the account behind them.
+    /// These parts go up now, in this order, instead of what was on its way; the account behind them. From now on they go
+    /// up again and again: what reads the console may have been started after them.
     pub fn show(&mut self, parts: &[Part], now_ns: u64) {
-        self.parts.clear();
+        self.shown.clear();
         for part in parts.iter().take(PARTS - 1).chain([&self.account]) {
-            let _ = self.parts.push(*part);
+            let _ = self.shown.push(*part);
         }
+        self.show_again(now_ns);
+    }
+
+    fn show_again(&mut self, now_ns: u64) {
+        self.parts.clone_from(&self.shown);
+        self.shown_ns = now_ns;
         self.is_stale = false;
-        self.account_ns = now_ns.saturating_add(self.interval_ns);
+    }
+
+    /// When what was shown is shown again.
+    fn again_ns(&self) -> u64 {
+        let intervals = if self.is_stale {
+            1
+        } else {
+            UNCHANGED_INTERVALS
+        };
+        let wait = self.interval_ns.saturating_mul(intervals);
+        self.shown_ns.saturating_add(wait)
     }
 
     /// Whether all has been sent and answered.
@@ -346,10 +371,10 @@ impl Chain {
     }
 
     /// When [`Chain::go_on`] has something to do even if nothing happens before.
-    pub fn next_ns(&self) -> Option<u64> {
+    pub fn next_ns(&self) -> u64 {
         match self.is_under_way {
-            true => Some(self.repeat_ns()),
-            false => self.is_stale.then_some(self.account_ns),
+            true => self.repeat_ns(),
+            false => self.again_ns(),
         }
     }
 
@@ -360,8 +385,8 @@ impl Chain {
 
     /// Chooses what is sent next; false: nothing.
     fn choose(&mut self, now_ns: u64, ground: &mut impl Ground) -> bool {
-        if self.is_stale && self.parts.is_empty() && now_ns >= self.account_ns {
-            self.show(&[], now_ns);
+        if self.parts.is_empty() && now_ns >= self.again_ns() {
+            self.show_again(now_ns);
         }
         let has_own = self.own.length > 0 || !self.parts.is_empty();
         if self.through.length > 0 && !(has_own && self.own_is_next) {
@@ -370,9 +395,15 @@ impl Chain {
             self.has_place = true;
         } else if has_own {
             self.own_is_next = false;
-            match self.own.length {
-                0 => self.take_memory(ground),
-                _ => self.out.take(&mut self.own),
+            let is_memory = match (self.own.length, self.parts.is_empty()) {
+                (0, _) => true,
+                (_, true) => false,
+                _ => self.memory_is_next,
+            };
+            self.memory_is_next = !is_memory;
+            match is_memory {
+                true => self.take_memory(ground),
+                false => self.out.take(&mut self.own),
             }
         } else {
             return false;

@@ -19,7 +19,7 @@
 //! | `midplane.env=WORD` | a variable of the program's environment, NAME=VALUE, encoded as argv's words | none |
 //! | `midplane.auto=N` | N nodes, or with 0 any number, find extents and places out from their wires; only images built for it know it | as said |
 //! | `midplane.number=N` | with that, the node's number, which no other node has | the chip's |
-//! | `midplane.console=x,y,z:DIRECTION` | the serial line in this direction of the node at this place, which has no link there, is the machine's console; only images built for it know it | there is none |
+//! | `midplane.console=x,y,z:DIRECTION` | the serial line in this direction of the node at this place, which has no link there, is the machine's console; with `midplane.auto` it is `auto`: where a console is heard; only images built for it know it | there is none |
 //! | `midplane.faults=WORD` | the links have the faults that this word orders ([`faults`](super::faults)); only images built for it know it | they have none |
 //! | `midplane.output=rings` | output goes through the outbox, for the tool | it goes to the UART |
 //! | `midplane.log=yes` | with it the kernel's log | there is none |
@@ -87,7 +87,12 @@ pub struct Auto {
     pub nodes: u32,
     /// This node's number, if it is not the chip's.
     pub number: Option<u32>,
+    /// The machine has a serial console, which is found out, too.
+    pub has_console: bool,
 }
+
+/// In place of a console's line: it is found out.
+const FOUND: &str = "auto";
 
 /// The serial console of a machine of boards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -300,7 +305,7 @@ pub enum ParseError<'a> {
     Faults(&'a str),
     /// Not a number of nodes, or not a node's number.
     Auto(&'a str),
-    /// Not `x,y,z:DIRECTION`, or the machine has a link there, or no such place.
+    /// Not `x,y,z:DIRECTION`, or the machine has a link there, or no such place. With `midplane.auto`: not `auto`.
     #[cfg(any(feature = "console", not(target_os = "none")))]
     Console(&'a str),
     /// `midplane.output` is something other than `rings`.
@@ -416,7 +421,8 @@ impl Default for BootArgs<'_> {
     }
 }
 
-fn single() -> Shape {
+/// A machine of one node.
+pub(crate) fn single() -> Shape {
     match Shape::new([1; 3], [false; 3]) {
         Some(shape) => shape,
         // Extents of 1 are within 1..=256 by the contract of `Shape::new`.
@@ -525,10 +531,25 @@ impl<'a> Settings<'a> {
         let Some(word) = self.console else {
             return Ok(None);
         };
-        let console = Console::parse(word).filter(|console| console.fits(&shape));
         // A node that finds its place out does not know the console's, either.
-        let console = console.filter(|_| self.auto.is_none());
+        if self.auto.is_some() {
+            return (word == FOUND)
+                .then_some(None)
+                .ok_or(ParseError::Console(word));
+        }
+        let console = Console::parse(word).filter(|console| console.fits(&shape));
         console.map(Some).ok_or(ParseError::Console(word))
+    }
+
+    /// Whether there is one.
+    #[cfg(any(feature = "console", not(target_os = "none")))]
+    fn has_console(&self) -> bool {
+        self.console.is_some()
+    }
+
+    #[cfg(not(any(feature = "console", not(target_os = "none"))))]
+    fn has_console(&self) -> bool {
+        false
     }
 
     #[cfg(not(any(feature = "console", not(target_os = "none"))))]
@@ -638,6 +659,7 @@ impl<'a> BootArgs<'a> {
             auto: settings.auto.map(|nodes| Auto {
                 nodes,
                 number: settings.number,
+                has_console: settings.has_console(),
             }),
             console: settings.console(shape)?,
             output: settings.output()?,
@@ -693,10 +715,17 @@ impl<'a> BootArgs<'a> {
         out: &mut impl fmt::Write,
     ) -> fmt::Result {
         match self.auto {
-            Some(Auto { nodes, number }) => {
+            Some(Auto {
+                nodes,
+                number,
+                has_console,
+            }) => {
                 write!(out, "midplane.auto={nodes}")?;
                 if let Some(number) = number {
                     write!(out, " midplane.number={number}")?;
+                }
+                if has_console {
+                    write!(out, " midplane.console={FOUND}")?;
                 }
             }
             None => self.encode_place(out)?,
@@ -898,7 +927,11 @@ mod tests {
 
     #[test]
     fn a_place_that_is_to_be_found_out_is_written_and_read_back() {
-        for text in ["midplane.auto=8 midplane.number=3 --", "midplane.auto=0 --"] {
+        for text in [
+            "midplane.auto=8 midplane.number=3 --",
+            "midplane.auto=0 --",
+            "midplane.auto=0 midplane.console=auto --",
+        ] {
             let read = BootArgs::parse(text).expect("sound");
             assert!(read.auto.is_some() && read.exit == Exit::Stay, "{read:?}");
             let mut written = String::new();
@@ -932,6 +965,8 @@ mod tests {
         assert!(on("midplane.torus=2x2x2 midplane.wrap=yz", "0,1,1:x+").is_err());
         // Where places are found out, so is which node is the console's.
         assert!(on("midplane.auto=2", "0,0,0:z+").is_err());
+        assert_eq!(on("midplane.auto=2", "auto"), Ok(false));
+        assert!(on(ring, "auto").is_err());
     }
 
     #[test]

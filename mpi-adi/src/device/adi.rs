@@ -15,8 +15,8 @@ use crate::device::config::{
 use crate::device::envelope::{Context, Rank};
 use crate::device::list::List;
 use crate::device::matching::{Engine, Matching, Measures};
-use crate::device::memory::UserMemory;
 use crate::device::memory::region::Region;
+use crate::device::memory::{UserMemory, boxed_with};
 use crate::device::names::{MAX_SLOTS, RequestId, Serial, Slot};
 use crate::device::parts::Parts;
 use crate::device::peers::{Ages, Peers};
@@ -152,9 +152,15 @@ impl Adi {
     /// As [`Adi::new`], in the heap, which must have room, for a stack that has none for several copies.
     pub fn boxed(config: Config, memory: Memory) -> Option<Box<Adi>> {
         let here = Self::place_of(&config, &memory)?;
-        let mut adi = Box::new(Adi::idle(config, here, memory, Sound));
+        let mut adi = Self::idle_boxed(config, here, memory)?;
         adi.begin();
         Some(adi)
+    }
+
+    // Not inlined, so that what it takes of the stack is given back before the device begins.
+    #[inline(never)]
+    fn idle_boxed(config: Config, here: Coord, memory: Memory) -> Option<Box<Adi>> {
+        boxed_with(|| Self::idle_here(config, here, memory, Sound))
     }
 }
 
@@ -178,6 +184,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     // Not inlined, it is made where its caller wants it, without copies on the way.
     #[inline(never)]
     fn idle(config: Config, here: Coord, memory: Memory<E>, rules: R) -> Self {
+        Self::idle_here(config, here, memory, rules)
+    }
+
+    #[inline(always)]
+    fn idle_here(config: Config, here: Coord, memory: Memory<E>, rules: R) -> Self {
         Adi {
             shape: config.shape,
             here,

@@ -11,14 +11,13 @@ use crate::host::setup::{self, Tools};
 use crate::host::size;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
+use crate::run::line::{check_console, parse_console};
 use crate::run::{limits, topology};
 use crate::show::say::say;
 use clap::Args;
 use kernel_rt::board::stm32f405::memory::{FLASH, PERSONALITY, RAM};
 use kernel_rt::mem::MPI_SHARE;
-use kernel_rt::personality::{
-    Auto, BootArgs, Console, Exit, Nodes, Output, direction, parse_coord,
-};
+use kernel_rt::personality::{Auto, BootArgs, Console, Exit, Nodes, Output, parse_coord};
 use mpi_adi::matching::Choice;
 use net_torus::coord::{Coord, Shape};
 use object::Endianness;
@@ -56,9 +55,10 @@ pub struct What {
     auto: bool,
 
     /// The machine has a serial console, by which `cargo midplane attach` collects what all boards say: the line in this
-    /// direction of the node at 0,0,0, or of another; that node has no link there. Its images are all made with this option
-    #[arg(long, value_name = "[X,Y,Z:]DIRECTION", conflicts_with = "auto", value_parser = parse_console)]
-    console: Option<Console>,
+    /// direction of the node at 0,0,0, or of another; that node has no link there. Its images are all made with this option.
+    /// With --auto it is `auto`: the boards wait until they hear on one of their lines that it is read
+    #[arg(long, value_name = "[X,Y,Z:]DIRECTION", value_parser = parse_where)]
+    console: Option<Where>,
 
     /// Region for everything that grows with incoming messages, for example 4K [default: 16K]
     #[arg(long, value_name = "SIZE", value_parser = limits::parse_mpi_memory)]
@@ -68,7 +68,7 @@ pub struct What {
     #[arg(long)]
     mpi_borrow: bool,
 
-    /// Stack of the program, a multiple of 8 [default: 16K]
+    /// Stack of the program, a multiple of 8 [default: 10K]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     stack: Option<u64>,
 
@@ -166,8 +166,17 @@ impl What {
                 "--node {x},{y},{z} is outside the torus"
             )));
         }
-        if let Some(console) = self.console {
-            check_console(console, &shape)?;
+        match (self.console, self.auto) {
+            (None, _) | (Some(Where::Found), true) => {}
+            (Some(Where::At(console)), false) => check_console(console, &shape)?,
+            (Some(Where::At(_)), true) => {
+                return Err(Stop::usage(
+                    "--console: boards that find their places out find their console out, too; give --console auto",
+                ));
+            }
+            (Some(Where::Found), false) => {
+                return Err(Stop::usage("--console auto is for images with --auto"));
+            }
         }
         self.stack.map_or(Ok(()), program::check_stack)?;
         let program = Program::classify(&self.program)?;
@@ -213,8 +222,14 @@ impl What {
         let settings = BootArgs {
             shape,
             nodes: Nodes::One(self.node),
-            auto: self.auto.then(Auto::default),
-            console: self.console,
+            auto: self.auto.then(|| Auto {
+                has_console: self.console.is_some(),
+                ..Auto::default()
+            }),
+            console: match self.console {
+                Some(Where::At(console)) => Some(console),
+                Some(Where::Found) | None => None,
+            },
             mpi_memory: Some(self.mpi_bytes()),
             mpi_borrow: self.mpi_borrow,
             matching: Some(self.matching.unwrap_or_default().name()),
@@ -242,28 +257,20 @@ fn parse_place(text: &str) -> Result<Coord, String> {
     parse_coord(text).ok_or_else(|| format!("`{text}` is not a place; write it as 1,0,0"))
 }
 
-fn parse_console(text: &str) -> Result<Console, String> {
-    let of_first = || {
-        let at = Coord::default();
-        direction(text).map(|direction| Console { at, direction })
-    };
-    let console = Console::parse(text).or_else(of_first);
-    console.ok_or_else(|| format!("`{text}` is not a line of a node; write it as z+, or 0,0,0:z+"))
+/// Where the console of a machine is.
+#[derive(Clone, Copy, Debug)]
+enum Where {
+    /// There.
+    At(Console),
+    /// The boards find it out, as their own places.
+    Found,
 }
 
-/// The console's line is there, and no link of the machine.
-fn check_console(console: Console, shape: &Shape) -> Result<(), Stop> {
-    if console.fits(shape) {
-        return Ok(());
+fn parse_where(text: &str) -> Result<Where, String> {
+    match text {
+        "auto" => Ok(Where::Found),
+        _ => parse_console(text).map(Where::At),
     }
-    let (Coord { x, y, z }, name) = (console.at, console.direction.name());
-    let why = match shape.rank(console.at) {
-        None => "there is no such node",
-        Some(_) => {
-            "the machine has a link there; give a direction in which its extent is 1, or one that a mesh (--mesh) ends in"
-        }
-    };
-    Err(Stop::usage(format!("--console {x},{y},{z}:{name}: {why}")))
 }
 
 /// An object whose one section is the personality.

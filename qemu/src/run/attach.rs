@@ -7,11 +7,13 @@ use crate::host::stop::Stop;
 use crate::run::command::{self, Shown, Watched};
 use crate::run::instance::{Backend, Plan};
 use crate::run::line::Port;
+use crate::run::topology;
 use crate::show::file::ResultFile;
 use clap::Args;
 use kernel_rt::board::stm32f405::memory::{BAUD, RAM};
 use kernel_rt::mem::MPI_SHARE;
 use kernel_rt::personality::{BootArgs, decode};
+use net_torus::coord::Shape;
 use std::path::PathBuf;
 
 /// Options of `midplane attach`.
@@ -29,6 +31,14 @@ pub struct AttachArgs {
     /// Bits per second of the console, which are those of the boards' links
     #[arg(long, value_name = "NUMBER", default_value_t = BAUD)]
     baud: u32,
+
+    /// Extents of the machine, where its boards find their places out (images made with --auto)
+    #[arg(long, value_name = "XxYxZ", value_parser = topology::parse_extents)]
+    torus: Option<[u16; 3]>,
+
+    /// Dimensions of such a machine that do not wrap around, for example z or xyz
+    #[arg(long, value_name = "DIMENSIONS", requires = "torus", default_value = "", value_parser = topology::parse_mesh)]
+    mesh: [bool; 3],
 
     #[command(flatten)]
     watched: Watched,
@@ -48,18 +58,29 @@ pub fn run(options: &AttachArgs) -> Result<u8, Stop> {
         refused("it holds no node's personality; `cargo midplane image` makes one that does")
     })?;
     let args = BootArgs::parse(&text).map_err(|why| refused(&why.to_string()))?;
-    if args.console.is_none() {
+    if args.console.is_none() && !args.auto.is_some_and(|auto| auto.has_console) {
         return Err(refused(
             "it was made without --console: its boards have no serial console",
         ));
     }
+    let shape = match (args.auto, options.torus) {
+        (None, None) => args.shape,
+        (Some(_), Some(extents)) => Shape::new(extents, options.mesh.map(|mesh| !mesh))
+            .ok_or_else(|| Stop::usage("--torus: extents are 1 to 256"))?,
+        (None, Some(_)) => return Err(refused("it says the machine's extents; leave --torus out")),
+        (Some(_), None) => {
+            return Err(refused(
+                "its boards find their places out; say the machine's extents by --torus, and --mesh",
+            ));
+        }
+    };
     let report_file = ResultFile::open_if_given(options.watched.report.as_ref())?;
-    let port = Port::open(&options.serial, options.baud)?;
+    let port = Port::open(&options.serial, options.baud)?.greeting(args.auto.is_some());
     let mpi_memory = args.mpi_memory.unwrap_or(RAM.len() / MPI_SHARE);
     let plan = Plan {
         mpi_memory,
         mpi_borrow: args.mpi_borrow,
-        ..Plan::of_machine(Backend::Attached(&port), &image, args.shape, RAM.len())
+        ..Plan::of_machine(Backend::Attached(&port), &image, shape, RAM.len())
     };
     let word = |word| {
         let bytes: Vec<u8> = decode(word).flatten().collect();

@@ -52,6 +52,7 @@ pub fn boot(plan: &Plan<'_>) -> Result<Fleet, Stop> {
         instances: vec![instance],
         nodes: (0..nodes).map(node).collect::<Result<_, Stop>>()?,
         doorbells: None,
+        console: None,
         debugger: None,
         leaving: Vec::new(),
     })

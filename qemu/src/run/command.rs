@@ -15,6 +15,7 @@ use crate::run::faults::FaultOptions;
 use crate::run::files::Folder;
 use crate::run::instance::{Backend, Plan};
 use crate::run::job::{self, JobEnd};
+use crate::run::line::{check_console, parse_console};
 use crate::run::output::Sink;
 use crate::run::report::{self, JobFacts};
 use crate::run::verdict::Outcome;
@@ -23,6 +24,7 @@ use crate::show::file::ResultFile;
 use crate::show::say;
 use clap::{Args, ValueEnum};
 use kernel_rt::mem::{MPI_SHARE, Needs};
+use kernel_rt::personality::Console;
 use midplane_setup::kit;
 use mpi_adi::LEAST_MPI_MEMORY;
 use mpi_adi::matching::Choice;
@@ -104,6 +106,11 @@ pub struct Options {
     /// The boards find their places out from the wires, as they do with `flash --auto`; only --board stm32f405
     #[arg(long)]
     auto: bool,
+
+    /// What the boards print and report comes by one serial console, as with `flash --console` and `attach`: the line in
+    /// this direction of the node at 0,0,0, or of another, which has no link there; only --board stm32f405
+    #[arg(long, value_name = "[X,Y,Z:]DIRECTION", conflicts_with_all = ["files", "verbose"], value_parser = parse_console)]
+    console: Option<Console>,
 
     /// RAM of a node: image, stack, heap and MPI memory, for example 8M; what is not touched takes nothing of this
     /// machine's [default: 64M, and --mpi-memory besides when that is more than 1M]
@@ -244,7 +251,7 @@ impl Options {
             matching: self.matching.unwrap_or_default(),
             faults: self.faults.given().is_some(),
             auto: self.auto,
-            console: false,
+            console: self.console.is_some(),
         }
     }
 
@@ -289,6 +296,7 @@ impl Options {
             (self.stack.is_some(), Heeded::Link("--stack")),
             (self.matching.is_some(), Heeded::Link("--matching")),
             (self.auto, Heeded::Link("--auto")),
+            (self.console.is_some(), Heeded::Link("--console")),
         ]
         .into_iter()
         .filter_map(|(given, option)| given.then_some(option))
@@ -392,6 +400,7 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
         matching: program.matching(&flags),
         faults: faults.as_deref(),
         auto: options.auto,
+        console: options.console,
         environment: &environment,
         argv: &argv,
         log: options.verbose,
@@ -453,6 +462,9 @@ fn checked(options: &Options) -> Result<Shape, Stop> {
         .ok_or_else(|| Stop::usage("--torus: extents are 1 to 256"))?;
     kit::choose(options.board.kit());
     check_board(options)?;
+    if let Some(console) = options.console {
+        check_console(console, &shape)?;
+    }
     let node_memory = options.node_memory();
     check_memory(node_memory, options.mpi_memory_of(node_memory))?;
     options.stack.map_or(Ok(()), program::check_stack)?;
@@ -575,11 +587,15 @@ fn build_for_nodes(
 /// Refuses what a board does not have.
 fn check_board(options: &Options) -> Result<(), Stop> {
     if options.board == Board::Virt {
-        return match options.auto {
-            true => Err(Stop::usage(
-                "--auto does nothing without --board stm32f405: other nodes have no wires",
-            )),
-            false => Ok(()),
+        let only_boards = [
+            (options.auto, "--auto", "wires"),
+            (options.console.is_some(), "--console", "serial lines"),
+        ];
+        return match only_boards.iter().find(|(given, ..)| *given) {
+            Some((_, option, what)) => Err(Stop::usage(format!(
+                "{option} does nothing without --board stm32f405: other nodes have no {what}"
+            ))),
+            None => Ok(()),
         };
     }
     if options.on != On::Qemu {

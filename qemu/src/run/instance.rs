@@ -17,10 +17,11 @@ use crate::run::stm32f405;
 use crate::run::topology::{self, End};
 use crate::run::wiring::{Carries, Wiring};
 use kernel_rt::board::stm32f405::memory::WINDOW_BYTES;
-use kernel_rt::personality::{Auto, BootArgs, Boxed, Nodes, Output};
+use kernel_rt::personality::{Auto, BootArgs, Boxed, Console, Nodes, Output};
 use mpi_adi::matching::Choice;
 use net_torus::coord::{Coord, Direction, Shape};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::collections::HashMap;
 use std::fs::File;
@@ -68,6 +69,8 @@ pub struct Plan<'a> {
     pub faults: Option<&'a str>,
     /// Whether the nodes find their places out from the wires.
     pub auto: bool,
+    /// Where the nodes, which are boards, have their serial console, if that is what is shown of them.
+    pub console: Option<Console>,
     /// The program's environment, NAME=VALUE each.
     pub environment: &'a [Vec<u8>],
     /// The program's argv.
@@ -121,6 +124,7 @@ impl<'a> Plan<'a> {
             matching: None,
             faults: None,
             auto: false,
+            console: None,
             environment: &[],
             argv: &[],
             log: false,
@@ -231,6 +235,8 @@ pub struct Fleet {
     pub nodes: Vec<Node>,
     /// The bells between instances that carry boxes.
     pub doorbells: Option<Doorbells>,
+    /// The other end of the boards' serial console.
+    pub console: Option<OwnedFd>,
     /// The process that is the debugger, or carries the debugged rank within it.
     pub debugger: Option<usize>,
     /// What the debugger had started when it was asked to end: its rank dies with it, a moment later.
@@ -265,6 +271,7 @@ impl Fleet {
             instances: Vec::new(),
             nodes: Vec::with_capacity(plan.shape.nodes() as usize),
             doorbells: None,
+            console: None,
             debugger: None,
             leaving: Vec::new(),
         };
@@ -291,6 +298,7 @@ impl Fleet {
             instances: Vec::new(),
             nodes: nodes.collect::<Result<_, Stop>>()?,
             doorbells: None,
+            console: None,
             debugger: None,
             leaving: Vec::new(),
         })
@@ -365,12 +373,15 @@ impl Fleet {
         for rank in 0..plan.shape.nodes() {
             let coord = coord(&plan.shape, rank)?;
             let window = Rc::new(Shared::new("midplane-window", WINDOW_BYTES)?);
-            let instance = self.start_board(
-                (plan, qemu),
-                (rank, coord),
-                (image, &window),
-                sockets.of(rank)?,
-            )?;
+            let mut lines = sockets.of(rank)?;
+            if let Some(console) = plan.console.filter(|console| console.at == coord) {
+                let (ours, theirs) = serial_line()?;
+                rustix::fs::fcntl_setfl(&ours, OFlags::NONBLOCK).doing("set up the console")?;
+                lines.push((console.direction, theirs));
+                self.console = Some(ours);
+            }
+            let instance =
+                self.start_board((plan, qemu), (rank, coord), (image, &window), lines)?;
             let who = (rank, coord);
             let place = node::OwnMemory::Whole;
             self.nodes
@@ -574,6 +585,7 @@ pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
         Nodes::One(coord) if plan.auto => Some(Auto {
             nodes: plan.shape.nodes(),
             number: plan.shape.rank(coord).map(|rank| rank + 1),
+            has_console: plan.console.is_some(),
         }),
         _ => None,
     };
@@ -581,7 +593,7 @@ pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
         shape: plan.shape,
         nodes,
         auto,
-        console: None,
+        console: plan.console.filter(|_| !plan.auto),
         mpi_memory: Some(plan.mpi_memory),
         mpi_borrow: plan.mpi_borrow,
         eager: plan.eager,
@@ -589,6 +601,8 @@ pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
         matching: plan.matching.map(Choice::name),
         faults: plan.faults,
         output: match plan.backend {
+            // As without a tool.
+            Backend::Boards(_) if plan.console.is_some() => Output::Uart,
             Backend::Qemu(_) | Backend::Boards(_) => Output::Rings { log: plan.log },
             // The process has streams of its own.
             Backend::Linux | Backend::Cluster | Backend::Attached(_) => Output::default(),

@@ -9,7 +9,7 @@ use crate::run::doorbell::Doorbells;
 use crate::run::files::{Answer, Files, Folder};
 use crate::run::input::Input;
 use crate::run::instance::{Backend, Fleet, Plan};
-use crate::run::line::Attached;
+use crate::run::line::{Attached, Port};
 use crate::run::linux;
 use crate::run::output::Sink;
 use crate::run::report;
@@ -38,6 +38,9 @@ const BOOT_SECONDS: u64 = 60;
 const BOOT_SECONDS_PER_NODE: u64 = 1;
 /// A debugger whose job is over has this long to end, where no person looks at it.
 const DEBUGGER_ENDS_WITHIN: Duration = Duration::from_secs(5);
+/// After a board has failed, others have this long to print more, and this long in all.
+const QUIET: Duration = Duration::from_millis(1000);
+const LAST_WORDS: Duration = Duration::from_secs(5);
 /// With more nodes than this, boot progress is shown.
 const QUIET_BOOT: usize = 16;
 /// What is kept of QEMU's own messages, in bytes from the end, for explaining why it ended.
@@ -83,10 +86,13 @@ pub fn run<'a>(
         err.lines.note(&format!("midplane: starting {nodes} nodes"));
         err.write();
     }
-    let fleet = Fleet::boot(plan, || match signals.pending() {
+    let mut fleet = Fleet::boot(plan, || match signals.pending() {
         Some(stop) => Err(stop),
         None => Ok(()),
     })?;
+    // Boards that are emulated as they are, without a tool that looks after them.
+    let emulated = fleet.console.take();
+    let emulated = emulated.map(|fd| Port::of_emulated(fd).greeting(plan.auto));
     let mut job = Job {
         decoders: fleet.nodes.iter().map(|_| dictionary.decoder()).collect(),
         complaints: fleet.instances.iter().map(|_| VecDeque::new()).collect(),
@@ -108,8 +114,9 @@ pub fn run<'a>(
         files: Files::new(nodes, folder)?,
         attached: match plan.backend {
             Backend::Attached(port) => Some(Attached::new(port)),
-            _ => None,
+            _ => emulated.as_ref().map(Attached::new),
         },
+        failed: None,
         buffer: vec![0; CHUNK],
     };
     let (mut end, lost) = job.until_end(plan, timeout, signals);
@@ -184,6 +191,8 @@ struct Job<'a, 'b, 'd> {
     files: Files,
     /// Where the nodes are boards with a serial console.
     attached: Option<Attached<'d>>,
+    /// Of these: what was said of the job's end first, and when.
+    failed: Option<(Cause, Instant)>,
     buffer: Vec<u8>,
 }
 
@@ -222,10 +231,11 @@ impl Job<'_, '_, '_> {
             self.stirred = false;
             let up = self.glances.iter().filter(|node| node.is_up()).count();
             self.show_progress(up);
-            if let Some(cause) = self.cause(plan, now) {
+            let is_late = deadline.is_some_and(|deadline| now >= deadline);
+            if let Some(cause) = self.cause(plan, now, is_late) {
                 return self.explain(plan, cause, self.look());
             }
-            if deadline.is_some_and(|deadline| now >= deadline) {
+            if is_late {
                 let limit = timeout.unwrap_or_default().as_secs_f64();
                 return self.late(
                     &format!("the job did not end within {limit} s (--timeout); where it was:"),
@@ -236,7 +246,7 @@ impl Job<'_, '_, '_> {
                 return end;
             }
             // Whoever debugs, or attaches to boards, may start them at leisure.
-            let is_hurried = plan.debug.is_none() && self.attached.is_none();
+            let is_hurried = plan.debug.is_none() && !matches!(plan.backend, Backend::Attached(_));
             if is_hurried && up < self.glances.len() && now >= boot_deadline {
                 return self.late(
                     &format!("not all nodes came up within {boot} s; where they were:"),
@@ -249,6 +259,7 @@ impl Job<'_, '_, '_> {
     /// The job's end, if the serial line to the boards has gone.
     fn look_at_line(&mut self, now: Instant) -> Option<Ending> {
         let attached = self.attached.as_mut()?;
+        attached.greet();
         if let Some(what) = attached.silence(now) {
             self.err.lines.note(&format!("midplane: {what}"));
         }
@@ -261,8 +272,15 @@ impl Job<'_, '_, '_> {
 
     /// Why the job is over. With a debugger it is over when that has ended, which a job that has ended well asks it to;
     /// where something went wrong, that is said, and can be looked at.
-    fn cause(&mut self, plan: &Plan<'_>, now: Instant) -> Option<Cause> {
+    /// Where boards fail, what others have printed before may still be on its way.
+    fn cause(&mut self, plan: &Plan<'_>, now: Instant, is_late: bool) -> Option<Cause> {
         let cause = verdict::cause(&self.glances);
+        if let (Some(attached), Some(Cause::Failed(_))) = (&self.attached, cause) {
+            let (first, since) = *self.failed.get_or_insert((cause?, now));
+            let printed = attached.printed().map_or(since, |at| at.max(since));
+            let is_over = is_late || now >= printed + QUIET || now >= since + LAST_WORDS;
+            return is_over.then_some(first);
+        }
         let Some(debug) = plan.debug else {
             return cause;
         };
@@ -418,7 +436,7 @@ impl Job<'_, '_, '_> {
             }
             true
         };
-        attached.serve(|stream| room[usize::from(stream != Stream::Out)], take);
+        attached.serve(now, |stream| room[usize::from(stream != Stream::Out)], take);
         self.stirred = true;
     }
 

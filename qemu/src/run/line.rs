@@ -5,13 +5,16 @@ use crate::host::stop::{Doing, Stop};
 use kernel_rt::dev::chain::{self, Record, Said};
 use kernel_rt::dev::serial::{self, Collector, LINE_BYTES, Line};
 use kernel_rt::host::outbox::Stream;
+use kernel_rt::personality::{Console, direction};
+use net_torus::coord::{Coord, Shape};
+use net_torus::discover;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::termios::{OptionalActions, SpecialCodeIndex};
 use std::collections::VecDeque;
 use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// After so long without a record it is said what may be the matter.
@@ -22,8 +25,12 @@ const CHUNK: usize = 4096;
 /// A serial port that is open, its bytes as they are.
 pub struct Port {
     fd: OwnedFd,
-    path: PathBuf,
-    baud: u32,
+    /// What it is called.
+    name: String,
+    /// Of a port of this machine.
+    baud: Option<u32>,
+    /// Who reads the console says so, to boards that find out where that is.
+    greets: bool,
 }
 
 impl Port {
@@ -55,9 +62,53 @@ impl Port {
             .set_speed(baud)
             .and_then(|()| rustix::termios::tcsetattr(&fd, OptionalActions::Now, &settings))
             .map_err(|_| refused(&format!("it has no rate of {baud} bits per second")))?;
-        let path = path.into();
-        Ok(Self { fd, path, baud })
+        Ok(Self {
+            fd,
+            name: shown.to_string(),
+            baud: Some(baud),
+            greets: false,
+        })
     }
+
+    /// The line of a board that is emulated, which does not block.
+    pub fn of_emulated(fd: OwnedFd) -> Self {
+        Self {
+            fd,
+            name: "the console".into(),
+            baud: None,
+            greets: false,
+        }
+    }
+
+    /// The same, which greets boards that find out where their console is, or does not.
+    pub fn greeting(self, greets: bool) -> Self {
+        Self { greets, ..self }
+    }
+}
+
+/// Reads where a machine's console is: a line of the node at 0,0,0, or of another.
+pub fn parse_console(text: &str) -> Result<Console, String> {
+    let of_first = || {
+        let at = Coord::default();
+        direction(text).map(|direction| Console { at, direction })
+    };
+    let console = Console::parse(text).or_else(of_first);
+    console.ok_or_else(|| format!("`{text}` is not a line of a node; write it as z+, or 0,0,0:z+"))
+}
+
+/// The console's line is there, and no link of the machine.
+pub fn check_console(console: Console, shape: &Shape) -> Result<(), Stop> {
+    if console.fits(shape) {
+        return Ok(());
+    }
+    let (Coord { x, y, z }, name) = (console.at, console.direction.name());
+    let why = match shape.rank(console.at) {
+        None => "there is no such node",
+        Some(_) => {
+            "the machine has a link there; give a direction in which its extent is 1, or one that a mesh (--mesh) ends in"
+        }
+    };
+    Err(Stop::usage(format!("--console {x},{y},{z}:{name}: {why}")))
 }
 
 /// Bytes on their way.
@@ -96,6 +147,8 @@ pub struct Attached<'p> {
     /// Good frames that are no records of this machine.
     strange: u64,
     gone: Option<String>,
+    /// When something printed came last.
+    printed: Option<Instant>,
     begun: Instant,
     has_warned: bool,
 }
@@ -110,6 +163,7 @@ impl<'p> Attached<'p> {
             heard: None,
             strange: 0,
             gone: None,
+            printed: None,
             begun: Instant::now(),
             has_warned: false,
         }
@@ -125,27 +179,52 @@ impl<'p> Attached<'p> {
         self.gone.as_deref()
     }
 
+    /// When something that was printed came last.
+    pub fn printed(&self) -> Option<Instant> {
+        self.printed
+    }
+
+    /// Says that the console is read, as long as it has not been heard that the boards know.
+    pub fn greet(&mut self) {
+        if self.port.greets && self.heard.is_none() {
+            self.send(&discover::console_frame());
+        }
+    }
+
+    fn send(&mut self, frame: &[u8]) {
+        serial::send(&mut self.bytes, |out| {
+            out[..frame.len()].copy_from_slice(frame);
+            frame.len()
+        });
+        // What does not go out is asked for again.
+        let _ = rustix::io::write(&self.port.fd, &self.bytes.goes);
+        self.bytes.goes.clear();
+    }
+
     /// What may be the matter, once, when nothing has come for long.
     pub fn silence(&mut self, now: Instant) -> Option<String> {
         let is_silent = self.heard.is_none() && now >= self.begun + SILENCE;
         if !is_silent || std::mem::replace(&mut self.has_warned, true) {
             return None;
         }
-        let Port { path, baud, .. } = self.port;
+        let Port { name, baud, .. } = self.port;
         let came = match self.collector.damaged {
             0 => "nothing has come yet",
             _ => "what has come makes no sense",
         };
-        Some(format!(
-            "{}: {came}; the boards must be on, made with --console, and send {baud} bits per second",
-            path.display()
-        ))
+        Some(match baud {
+            Some(baud) => format!(
+                "{name}: {came}; the boards must be on, made with --console, and send {baud} bits per second"
+            ),
+            None => format!("{name}: {came}"),
+        })
     }
 
     /// Takes what has come. Records for whose stream `has_room` is not true are left to come again; false from `take`:
     /// the record is none of this machine's.
     pub fn serve(
         &mut self,
+        now: Instant,
         has_room: impl Fn(Stream) -> bool,
         mut take: impl FnMut(u16, Said<'_>) -> bool,
     ) {
@@ -153,24 +232,21 @@ impl<'p> Attached<'p> {
         while let Some(size) = self.collector.next_frame(&mut self.bytes) {
             let frame = self.collector.frame(size);
             let Some(record) = Record::read(frame) else {
-                self.strange += 1;
+                self.strange += u64::from(!discover::is_of_discovery(frame));
                 continue;
             };
             if self.heard != Some(record.number) {
-                if let Said::Printed(stream, _) = record.said
-                    && !has_room(stream)
-                {
-                    continue;
+                if let Said::Printed(stream, _) = record.said {
+                    if !has_room(stream) {
+                        continue;
+                    }
+                    self.printed = Some(now);
                 }
                 self.heard = Some(record.number);
                 self.strange += u64::from(!take(record.rank, record.said));
             }
-            let answer = chain::answer(record.number);
-            serial::send(&mut self.bytes, |out| {
-                out[..answer.len()].copy_from_slice(&answer);
-                answer.len()
-            });
-            self.answer();
+            let number = record.number;
+            self.send(&chain::answer(number));
         }
     }
 
@@ -183,35 +259,26 @@ impl<'p> Attached<'p> {
             Ok(_) | Err(Errno::IO) => "it has gone, as when an adapter is unplugged".into(),
             Err(error) => std::io::Error::from(error).to_string(),
         };
-        self.gone = Some(format!("{}: {why}", self.port.path.display()));
-    }
-
-    /// Sends the answer; one that does not go out is asked for again.
-    fn answer(&mut self) {
-        let _ = rustix::io::write(&self.port.fd, &self.bytes.goes);
-        self.bytes.goes.clear();
+        self.gone = Some(format!("{}: {why}", self.port.name));
     }
 }
 
 /// What was wrong with the line, if anything was.
 impl fmt::Display for Attached<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (damaged, strange, path) = (
-            self.collector.damaged,
-            self.strange,
-            self.port.path.display(),
-        );
+        let (damaged, strange) = (self.collector.damaged, self.strange);
+        let Port { name, .. } = self.port;
         if damaged > 0 {
             writeln!(
                 f,
-                "{path}: {damaged} pieces were damaged; what they were part of has come again, if it was a record"
+                "{name}: {damaged} pieces were damaged; what they were part of has come again, if it was a record"
             )?;
         }
         match strange {
             0 => Ok(()),
             _ => writeln!(
                 f,
-                "{path}: {strange} frames were no records of this machine, and are left out"
+                "{name}: {strange} frames were no records of this machine, and are left out"
             ),
         }
     }

@@ -13,7 +13,7 @@ mod input;
 mod instance;
 pub mod job;
 pub mod limits;
-mod line;
+pub mod line;
 mod linux;
 mod node;
 mod output;

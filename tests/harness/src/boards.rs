@@ -105,6 +105,8 @@ pub struct Adapter {
     /// The board's line, which ends where it is unplugged.
     plug: TcpStream,
     worker: Option<JoinHandle<()>>,
+    /// While it is open nothing is echoed, and no other pseudo-terminal has its name, also when this is unplugged.
+    _other: OwnedFd,
 }
 
 impl Adapter {
@@ -116,7 +118,6 @@ impl Adapter {
         rustix::pty::unlockpt(&master).expect("it opens");
         let path = rustix::pty::ptsname(&master, Vec::new()).expect("a name");
         let path = path.into_string().expect("a name");
-        // While this has it open it stays as it is, and nothing is echoed.
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
         let other = rustix::fs::open(&*path, flags, Mode::empty()).expect("its other side");
         let mut settings = rustix::termios::tcgetattr(&other).expect("settings");
@@ -125,14 +126,12 @@ impl Adapter {
         let plug = line.try_clone().expect("the line");
         line.set_nonblocking(true).expect("a line");
         rustix::fs::fcntl_setfl(&master, OFlags::NONBLOCK).expect("it does not block");
-        let worker = thread::spawn(move || {
-            pass_on(&master, &line, is_good);
-            drop(other);
-        });
+        let worker = thread::spawn(move || pass_on(&master, &line, is_good));
         Self {
             path,
             plug,
             worker: Some(worker),
+            _other: other,
         }
     }
 
@@ -182,6 +181,8 @@ fn pass_on(master: &OwnedFd, mut line: &TcpStream, is_good: bool) {
         poll(&mut { ends }, None).expect("two ends");
         match line.read(&mut bytes) {
             Ok(0) => return,
+            // A board that is gone, or cut off, may have had more to say.
+            Err(why) if why.kind() == ErrorKind::ConnectionReset => return,
             // What it has no room for is lost, as with an adapter.
             Ok(count) => drop(rustix::io::write(master, &spoil(&bytes[..count]))),
             Err(why) => assert_eq!(why.kind(), ErrorKind::WouldBlock),

@@ -4,7 +4,7 @@
 use core::cell::RefCell;
 
 use critical_section::Mutex;
-use net_torus::Direction;
+use net_torus::{Coord, Direction, Shape};
 
 use super::lines::{self, UsartLine};
 use super::memory::{BAUD, CHAIN_BYTES, RAM};
@@ -13,7 +13,7 @@ use crate::dev::chain::{self, Chain, Ground, Part};
 use crate::dev::serial::{self, Collector, Line};
 use crate::host::blackboard::{self, State};
 use crate::host::outbox::Stream;
-use crate::host::personality::{Console, Personality};
+use crate::host::personality::Console;
 use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS, MIDPLANE_FAILED_MALLOC};
 use crate::host::{callers, failed_malloc};
 use crate::mem::Bytes;
@@ -85,9 +85,32 @@ impl Held {
             self.listen();
         }
         self.chain.go_on(clock::now_ns(), &mut Here);
-        if let Some(at) = self.chain.next_ns() {
-            arch::wake_by(clock::ticks_of(at));
+        arch::wake_by(clock::ticks_of(self.chain.next_ns()));
+    }
+
+    /// Has the chain show the node's account, at once if it is in another state, with what explains that.
+    fn show(&mut self) {
+        let state = MIDPLANE_BLACKBOARD.state();
+        if self.shown == state {
+            return self.chain.changed();
         }
+        self.shown = state;
+        let (stack, trap_stack) = (used(arch::stack()), used(arch::trap_stack()));
+        let callers = part((&raw const MIDPLANE_CALLERS).addr(), callers::BYTES);
+        let failed = (&raw const MIDPLANE_FAILED_MALLOC).addr();
+        let failed = part(failed, failed_malloc::BYTES);
+        let now = clock::now_ns();
+        match state {
+            Some(State::Failed) => self.chain.show(&[stack, trap_stack, callers, failed], now),
+            Some(State::Done) => self.chain.show(&[stack, trap_stack].map(first_word), now),
+            _ => self.chain.show(&[], now),
+        }
+    }
+
+    /// The lines that are used.
+    fn used(&self) -> impl Iterator<Item = usize> + use<> {
+        let lines = self.lines;
+        (0..lines.len()).filter(move |at| lines[*at])
     }
 }
 
@@ -99,16 +122,30 @@ fn with<R>(f: impl FnOnce(&mut Held) -> R) -> Option<R> {
     })
 }
 
+/// The same on a node that has failed, also in the middle of this: as when its stack ends here.
+fn with_last<R>(f: impl FnOnce(&mut Held) -> R) -> Option<R> {
+    critical_section::with(|cs| {
+        // SAFETY: the node's interrupt is off for good, those of the lines do not use it, and who else has borrowed it is not
+        // gone back to. What was left there half
+        // done is plain data: at worst a record comes twice, or with bytes of another.
+        match unsafe { &mut *CHAIN.borrow(cs).as_ptr() } {
+            Slot::Empty => None,
+            Slot::Held(held) => Some(f(held)),
+        }
+    })
+}
+
 /// From now on the node is part of the chain to this console.
-pub fn open(who: &Personality, console: Console) {
-    let up = chain::up(&who.shape, who.coord, console.at);
+pub fn open((shape, coord): (Shape, Coord), console: Console) {
+    let up = chain::up(&shape, coord, console.at);
     let line_up = up.unwrap_or(console.direction) as usize;
-    let Ok(rank) = u16::try_from(who.rank) else {
+    let rank = shape.rank(coord).and_then(|rank| u16::try_from(rank).ok());
+    let Some(rank) = rank else {
         boot_failed(format_args!("a console is for 65,536 nodes at most"));
     };
-    let has_link = |d| who.shape.neighbour(who.coord, d).is_some();
+    let has_link = |d| shape.neighbour(coord, d).is_some();
     let account = part((&raw const MIDPLANE_BLACKBOARD).addr(), blackboard::BYTES);
-    let chain = Chain::new(rank, line_up, account, (who.shape.nodes(), BAUD));
+    let chain = Chain::new(rank, line_up, account, (shape.nodes(), BAUD));
     let mut held = Slot::Held(Held {
         chain,
         collector: Collector::new(),
@@ -174,46 +211,47 @@ fn wait() {
 /// The blackboard has changed. That the node is in another state goes up at once, with what explains it.
 pub fn show() {
     with(|held| {
-        let state = MIDPLANE_BLACKBOARD.state();
-        if held.shown == state {
-            held.chain.changed();
-        } else {
-            held.shown = state;
-            let (stack, trap_stack) = (used(arch::stack()), used(arch::trap_stack()));
-            let callers = part((&raw const MIDPLANE_CALLERS).addr(), callers::BYTES);
-            let failed = (&raw const MIDPLANE_FAILED_MALLOC).addr();
-            let failed = part(failed, failed_malloc::BYTES);
-            let now = clock::now_ns();
-            match state {
-                Some(State::Failed) => held.chain.show(&[stack, trap_stack, callers, failed], now),
-                Some(State::Done) => held.chain.show(&[stack, trap_stack].map(first_word), now),
-                _ => held.chain.show(&[], now),
-            }
-        }
+        held.show();
         held.go_on();
     });
 }
 
-/// The last words of a node that has failed. Comes back when they have been answered, at once without a console.
+/// What a node does that has failed: it gets its last words out, and passes on what others say. Comes back at once
+/// where the machine has no console.
 pub fn finish() {
     cortex_m::interrupt::disable();
+    // SAFETY: never released, so that the node's interrupt does not come any more.
+    let _ = unsafe { critical_section::acquire() };
+    if with_last(Held::show).is_some() {
+        // SAFETY: interrupts are off, and what has called this is not gone back to.
+        unsafe { arch::run_on_trap_stack(pass_on) }
+    }
+}
+
+/// The links listen no more, so each line has a collector here. Lines and clock have their interrupts, the node does not.
+extern "C" fn pass_on() -> ! {
+    let mut collectors = [const { Collector::new() }; 6];
     // A frame that the node was sending ends here.
-    with(|held| UsartLine::of(held.chain.line_up()).put(&[0]));
-    let goes_on = || {
-        with(|held| {
-            // What the others bring is lost, and stops none of the neighbours: an emulator's would wait.
-            for at in (0..)
-                .zip(held.lines)
-                .filter_map(|(at, is_used)| is_used.then_some(at))
-            {
-                lines::serve_now(at);
+    with_last(|held| {
+        for at in held.used() {
+            UsartLine::of(at).put(&[0]);
+        }
+    });
+    loop {
+        arch::acknowledge_call();
+        with_last(|held| {
+            for at in held.used() {
+                let mut line = UsartLine::of(at);
+                while let Some(size) = collectors[at].next_frame(&mut line) {
+                    let frame = collectors[at].frame(size);
+                    held.chain.hear(at, frame, clock::now_ns(), &mut Here);
+                }
             }
-            held.listen();
-            held.go_on();
-            !held.chain.is_done()
-        })
-    };
-    while goes_on() == Some(true) {}
+            held.chain.go_on(clock::now_ns(), &mut Here);
+            arch::wake_by(clock::ticks_of(held.chain.next_ns()));
+        });
+        arch::wait_for_interrupt();
+    }
 }
 
 /// So many bytes of RAM from an address on.

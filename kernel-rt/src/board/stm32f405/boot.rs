@@ -8,6 +8,7 @@
 
 use core::cell::Cell;
 use core::ffi::c_char;
+use core::mem::MaybeUninit;
 
 use alloc::boxed::Box;
 // Reset and the vector table.
@@ -36,6 +37,7 @@ use crate::host::personality::{self, BootArgs, MAX_BYTES, Nodes, Output, ParseEr
 use crate::host::records::{MIDPLANE_BLACKBOARD, set_personality};
 use crate::lend::NodeMemory;
 use crate::mem::MPI_SHARE;
+use crate::node::Carrier;
 use crate::running::{self, NodeEnv};
 use crate::{arch, clock, console, heap, libc, log};
 
@@ -79,7 +81,7 @@ extern "C" fn boot() -> ! {
     }
     #[cfg(feature = "console")]
     if let Some(console) = args.console {
-        super::attach::open(&who, console);
+        super::attach::open((who.shape, who.coord), console);
     }
     start_node(&who, &args);
     let argv = strings(args.args.iter().map(personality::decode), 1);
@@ -188,6 +190,7 @@ fn start_node(who: &Personality, args: &BootArgs<'_>) {
     end::publish_with(steps::publish);
 }
 
+/// Router and links are boxed on the way, so that no stack frame has two of anything.
 #[inline(never)]
 fn torus(who: &Personality, args: &BootArgs<'_>) -> Box<Torus<'static, BoardLink>> {
     let lines = greeted(start_links(who));
@@ -203,30 +206,42 @@ fn torus(who: &Personality, args: &BootArgs<'_>) -> Box<Torus<'static, BoardLink
 }
 
 #[inline(never)]
-fn joined(router: Router<'static>, links: Wires) -> Box<Torus<'static, BoardLink>> {
-    Box::new(or_fail(Torus::new(router, links)))
+fn joined(router: Box<Router<'static>>, links: Box<Wires>) -> Box<Torus<'static, BoardLink>> {
+    let place = Box::new_uninit();
+    Box::write(place, or_fail(Torus::new(*router, *links)))
 }
 
 #[inline(never)]
-fn router(who: &Personality) -> Router<'static> {
+fn router(who: &Personality) -> Box<Router<'static>> {
     let chunks = leak(ROUTER.chunks(), [0; net_torus::chunk::CHUNK_BYTES]);
-    or_fail(Router::new(who.shape, who.coord, ROUTER, chunks))
+    let place = Box::new_uninit();
+    Box::write(
+        place,
+        or_fail(Router::new(who.shape, who.coord, ROUTER, chunks)),
+    )
 }
 
 #[cfg(not(feature = "faults"))]
 #[inline(never)]
-fn wires(lines: SerialLinks, retry: Retry, _: (&Personality, &BootArgs<'_>)) -> Wires {
-    lines.map(|line| {
-        let line = *line?;
-        let window = leak(WINDOW_MEMORY, 0);
-        Some(or_fail(Reliable::with_frames(line, retry, window)))
-    })
+fn wires(lines: SerialLinks, retry: Retry, _: (&Personality, &BootArgs<'_>)) -> Box<Wires> {
+    let mut links: Box<Wires> = Box::new([const { None }; 6]);
+    for (link, line) in links.iter_mut().zip(lines) {
+        if let Some(line) = line {
+            let window = leak(WINDOW_MEMORY, 0);
+            *link = Some(or_fail(Reliable::with_frames(*line, retry, window)));
+        }
+    }
+    links
 }
 
 /// The links with the faults that the personality orders.
 #[cfg(feature = "faults")]
 #[inline(never)]
-fn wires(lines: SerialLinks, retry: Retry, (who, args): (&Personality, &BootArgs<'_>)) -> Wires {
+fn wires(
+    lines: SerialLinks,
+    retry: Retry,
+    (who, args): (&Personality, &BootArgs<'_>),
+) -> Box<Wires> {
     use crate::dev::faults::{self, RETRIES};
     let faults = faults::ordered(args);
     let retry = Retry {
@@ -234,19 +249,16 @@ fn wires(lines: SerialLinks, retry: Retry, (who, args): (&Personality, &BootArgs
         timeout_ns: retry.timeout_ns / 5,
         retries: RETRIES,
     };
-    let mut directions = Direction::ALL.into_iter();
-    lines.map(|line| {
-        let direction = directions.next()?;
-        let line = line?;
-        let memory = leak(faults::memory(serial::MTU, memory::WINDOW), 0);
-        let place = (&who.shape, who.coord, direction);
-        Some(or_fail(faults::mended(
-            line,
-            (&faults, retry),
-            place,
-            memory,
-        )))
-    })
+    let mut links: Box<Wires> = Box::new([const { None }; 6]);
+    for ((direction, line), link) in Direction::ALL.into_iter().zip(lines).zip(links.iter_mut()) {
+        if let Some(line) = line {
+            let memory = leak(faults::memory(serial::MTU, memory::WINDOW), 0);
+            let place = (&who.shape, who.coord, direction);
+            let mended = faults::mended(line, (&faults, retry), place, memory);
+            *link = Some(or_fail(mended));
+        }
+    }
+    links
 }
 
 #[inline(never)]
@@ -262,8 +274,19 @@ fn install(adi: Box<Adi>, torus: Box<Torus<'static, BoardLink>>, who: &Personali
     let memory = NodeMemory {
         lends: who.mpi_borrow,
     };
-    let node = BoardNode::new(*adi, *torus, Stm32 { memory });
-    running::set(Box::new(node.limit_interrupts(who.interrupts)));
+    let mut node = Box::<BoardNode>::new_uninit();
+    let place = node.as_mut_ptr();
+    let adi = Box::into_raw(adi);
+    // SAFETY: both parts of the place are written, once each. The device moves there from its own, which then holds
+    // nothing and goes back to the heap.
+    let mut node = unsafe {
+        (&raw mut (*place).adi).copy_from_nonoverlapping(adi, 1);
+        drop(Box::from_raw(adi.cast::<MaybeUninit<Adi>>()));
+        (&raw mut (*place).carrier).write(Carrier::new(*torus, Stm32 { memory }));
+        node.assume_init()
+    };
+    node.carrier.limit_interrupts(who.interrupts);
+    running::set(node);
 }
 
 type Wires = [Option<BoardLink>; 6];

@@ -131,14 +131,6 @@ extern "C" fn serve<const AT: usize>() {
     }
 }
 
-/// Does what the interrupt of direction `at` would do, where no interrupts come.
-#[cfg(feature = "console")]
-pub fn serve_now(at: usize) {
-    if let Some(serve) = INTERRUPTS.get(at).and_then(|n| __INTERRUPTS[*n as usize]) {
-        serve();
-    }
-}
-
 /// The line in one direction.
 pub struct UsartLine {
     at: usize,

@@ -76,13 +76,13 @@ pub const NODE_BYTES: usize = if cfg!(feature = "faults") { 14 } else { 11 } * 1
 pub const MIN_HEAP: u64 = 12 * 1024;
 /// The stack of interrupts and faults: one bounded poll of the node, the urgent interrupts on top of it, and what a
 /// failing node says.
-pub const TRAP_STACK_BYTES: u64 = 6144;
-/// The program's stack, if it is not said otherwise. The kernel boots on it.
-pub const STACK_BYTES: u64 = 20480;
+pub const TRAP_STACK_BYTES: u64 = 4096;
+/// The program's stack, if it is not said otherwise. The kernel boots on both, which takes 8.5 KiB.
+pub const STACK_BYTES: u64 = 10240;
 
 /// Greatest size of the node's part of the chain to a serial console: three records, and what comes in. It is static data
 /// of the images that have one, beside the sum below.
-pub const CHAIN_BYTES: usize = 1408;
+pub const CHAIN_BYTES: usize = 1472;
 
 /// Memory of a link's window in bytes.
 pub const WINDOW_MEMORY: usize = (WINDOW + MAIL) * MTU;

@@ -4,14 +4,14 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use net_torus::discover::Discovery;
-use net_torus::wiring::{Account, Entry};
+use net_torus::wiring::{Account, End, Entry};
 use net_torus::{Coord, Direction, Link, Shape};
 
 use super::memory::{Needs, RAM};
 use super::{boot, lines};
 use crate::board::start::{boot_failed, or_fail};
 use crate::dev::serial::SerialLink;
-use crate::host::personality::{Auto, BootArgs, Nodes};
+use crate::host::personality::{Auto, BootArgs, Console, Nodes};
 use crate::mem::MPI_SHARE;
 use crate::{arch, clock};
 
@@ -32,15 +32,16 @@ pub fn found(args: BootArgs<'static>) -> BootArgs<'static> {
     };
     let mpi = args.mpi_memory.unwrap_or(RAM.len() / MPI_SHARE);
     boot::start_heap(Needs::of(Direction::ALL.len(), mpi, auto.nodes.max(1)));
-    let (shape, coord) = discover(auto);
+    let (shape, coord, console) = discover(auto);
     BootArgs {
         shape,
         nodes: Nodes::One(coord),
+        console,
         ..args
     }
 }
 
-fn discover(auto: Auto) -> (Shape, Coord) {
+fn discover(auto: Auto) -> (Shape, Coord, Option<Console>) {
     let expected = auto.nodes as usize;
     // It lies in what is guarded because a stack would run into it.
     let number = { auto.number }.unwrap_or_else(|| arch::unguarded(unique_number));
@@ -71,11 +72,13 @@ fn discover(auto: Auto) -> (Shape, Coord) {
             }
         }
         if discovery.is_full() {
+            speak(number, &discovery);
             boot_failed(format_args!("more than {most} nodes are wired together"));
         }
         let is_short = discovery.count() < expected;
         let quiet = if is_short { PATIENCE_NS } else { QUIET_NS };
-        if discovery.is_over(now, quiet) {
+        let is_heard = discovery.console().is_some() || !auto.has_console;
+        if is_heard && discovery.is_over(now, quiet) {
             break;
         }
         arch::wake_by(clock::ticks_of(discovery.next_ns()));
@@ -83,13 +86,37 @@ fn discover(auto: Auto) -> (Shape, Coord) {
         arch::acknowledge_call();
     }
     let count = discovery.count();
-    let found = or_fail(discovery.solve());
+    let found = discovery.solve();
+    if found.is_err() || count < expected {
+        speak(number, &discovery);
+    }
+    let (shape, coord) = or_fail(found);
     if count < expected {
         boot_failed(format_args!(
             "{count} of {expected} nodes are wired together"
         ));
     }
-    found
+    let console = discovery.console().filter(|_| auto.has_console);
+    let console = console.and_then(|End { node, link }| {
+        let at = discovery.place(node)?;
+        Some(Console {
+            at,
+            direction: link,
+        })
+    });
+    (shape, coord, console)
+}
+
+/// A machine that is wrong has no places. Its console's node speaks as if it were alone.
+fn speak(number: u32, discovery: &Discovery<'_>) {
+    #[cfg(feature = "console")]
+    if let Some(End { link, .. }) = discovery.console().filter(|end| end.node == number) {
+        use crate::host::personality::single;
+        let at = Coord::default();
+        let direction = link;
+        super::attach::open((single(), at), Console { at, direction });
+    }
+    let _ = (number, discovery);
 }
 
 /// A number made of the chip's, which is not another chip's (of 512, two have the same with a chance of 1 in 30,000).

@@ -6,7 +6,7 @@ use super::tool;
 /// Leaves the emulator with an exit status; without one the node stays where it is.
 pub fn exit(status: u8) -> ! {
     tool::exit(status);
-    crate::arch::park()
+    stay()
 }
 
 /// The node has failed, and stays where it is.

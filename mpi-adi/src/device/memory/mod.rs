@@ -297,9 +297,15 @@ fn walk(span: Span, offset: usize, len: usize, run: &mut dyn FnMut(usize, usize,
 
 /// A value in the program's heap; `None` when that has no room.
 pub(crate) fn boxed<T>(value: T) -> Option<Box<T>> {
+    boxed_with(|| value)
+}
+
+/// The value that `make` makes once there is room for it, so that one copy of it at most takes room on the stack.
+#[inline(always)]
+pub(crate) fn boxed_with<T>(make: impl FnOnce() -> T) -> Option<Box<T>> {
     let mut room = Vec::new();
     room.try_reserve_exact(1).ok()?;
-    room.push(value);
+    room.push(make());
     let one = Box::into_raw(room.into_boxed_slice()).cast::<T>();
     // SAFETY: a slice of one has the layout of the one, and has just been given up as a box.
     Some(unsafe { Box::from_raw(one) })

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::state::{Extent, Home, Window, no_window, wrong};
-use crate::device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span, boxed, runs};
+use crate::device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span, boxed, boxed_with, runs};
 use crate::device::rma::{self, OneSided, Peer};
 use crate::mpi::comm::{Communicator, Membership};
 use crate::mpi::error::{Class, Error};
@@ -43,12 +43,19 @@ pub(crate) fn make_room<T>(value: T) -> Result<Box<T>, Error> {
     boxed(value).ok_or(no_room::<T>(1))
 }
 
+// Not inlined: it takes kilobytes of the stack, and gives them back before the call goes on.
+#[inline(never)]
+fn one_sided(here: crate::device::envelope::Rank) -> Result<Box<OneSided>, Error> {
+    let made = boxed_with(|| OneSided::new(here, combine, runs));
+    made.ok_or(no_room::<OneSided>(1))
+}
+
 /// Makes sure that the device can have another window. Fails with [`Error::NoRoom`].
 fn prepare_device(env: &dyn Env, here: crate::device::envelope::Rank) -> Result<(), Error> {
     let mut is_there = false;
     env.with(&mut |adi, _| is_there = adi.with_one_sided(|_| ()).is_some());
     if !is_there {
-        let mut made = Some(make_room(OneSided::new(here, combine, runs))?);
+        let mut made = Some(one_sided(here)?);
         env.with(&mut |adi, _| {
             if let Some(made) = made.take() {
                 adi.set_one_sided(made);

@@ -32,6 +32,7 @@ pub fn boot(
         instances: Vec::with_capacity(nodes as usize),
         nodes: Vec::with_capacity(nodes as usize),
         doorbells: None,
+        console: None,
         debugger: plan.debug.map(|debug| debug.rank as usize),
         leaving: Vec::new(),
     };
