@@ -149,7 +149,7 @@ fn a_rank_without_the_console_fails() {
         .prints("[1] about to call MPI_Abort with 7\n");
     on_pair("attach-status", &["fail_status.c", "3"]).expect(3);
     let ended = on_pair("attach-stack", &["fail_stack.c"]).expect(1);
-    ended.says(&["stack overflow: the program's stack of 10 KiB"]);
+    ended.says(&["stack overflow: the program's stack of 20 KiB"]);
 }
 
 /// A stack may end where the node is about to say something by its console.
@@ -159,7 +159,7 @@ fn a_rank_fails_while_it_prints() {
     let ended = machine
         .attach(&["--quiet"])
         .expect(1)
-        .says(&["rank 1 at (1,0,0): stack overflow: the program's stack of 10 KiB"]);
+        .says(&["rank 1 at (1,0,0): stack overflow: the program's stack of 20 KiB"]);
     assert!(ended.stdout.contains("[1] depth 10\n"), "{ended}");
 }
 

@@ -68,7 +68,7 @@ pub struct What {
     #[arg(long)]
     mpi_borrow: bool,
 
-    /// Stack of the program, a multiple of 8 [default: 10K]
+    /// Stack of the program, a multiple of 8 [default: 20K]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     stack: Option<u64>,
 

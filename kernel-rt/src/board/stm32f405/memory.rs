@@ -78,7 +78,7 @@ pub const MIN_HEAP: u64 = 12 * 1024;
 /// failing node says.
 pub const TRAP_STACK_BYTES: u64 = 4096;
 /// The program's stack, if it is not said otherwise. The kernel boots on both, which takes 8.5 KiB.
-pub const STACK_BYTES: u64 = 10240;
+pub const STACK_BYTES: u64 = 20480;
 
 /// Greatest size of the node's part of the chain to a serial console: three records, and what comes in. It is static data
 /// of the images that have one, beside the sum below.
