@@ -198,7 +198,7 @@ impl<L: Link> Torus<'_, L> {
     /// wait.
     #[inline(never)]
     pub(crate) fn send_begun(&mut self) -> bool {
-        let before = core::mem::take(&mut self.held);
+        let mut held = Directions::NONE;
         let mut left = self.begun.directions();
         let mut moved = false;
         while let Some(d) = left.first() {
@@ -206,12 +206,13 @@ impl<L: Link> Torus<'_, L> {
             let is_worth = self.begun.bytes(d) >= WORTH_A_FRAME * CHUNK_BYTES;
             let link = &mut self.links[d as usize];
             if !is_worth && self.gathers && link.as_mut().is_some_and(L::is_behind) {
-                self.held = self.held.with(d);
+                held = held.with(d);
             } else {
                 self.end_begun(d);
                 moved = true;
             }
         }
+        let before = core::mem::replace(&mut self.held, held);
         self.end_waits(before);
         moved
     }

@@ -523,6 +523,7 @@ impl Peers {
         }
     }
 
+    // Rare, and asked for in several places: once in the image.
     #[inline(never)]
     fn restart_one(&mut self, set: Set, rules: impl Rules) {
         if let Some(source) = self.find(set, self.turn) {

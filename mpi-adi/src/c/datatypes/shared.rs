@@ -92,6 +92,7 @@ impl<T> Drop for Shared<T> {
 ///
 /// # Safety
 /// The holder is not used any more.
+// Rare, and asked for in many places: once in the image.
 #[inline(never)]
 unsafe fn give_up<T>(held: NonNull<Held<T>>) -> Option<T> {
     // SAFETY: there as long as it has a holder.

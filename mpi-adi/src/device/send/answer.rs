@@ -221,6 +221,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         }
     }
 
+    // Once in the image: for answers, and for messages to oneself.
     #[inline(never)]
     pub(in crate::device) fn begin_transfer(&mut self, slot: Slot, fields: &Fields) {
         if fields.wanted == 0 {

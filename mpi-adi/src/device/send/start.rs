@@ -271,6 +271,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         }
     }
 
+    // Rare, and asked for in several places: once in the image.
     #[inline(never)]
     fn enter_bcopies_to(&mut self, dest: Rank) {
         let rules = self.rules();

@@ -92,6 +92,7 @@ impl Bounds {
     }
 
     /// Without one that the program has set, the extent is a multiple of the alignment (section 4.1.6).
+    // Once in the image, as every constructor asks for it.
     #[inline(never)]
     fn ub(&self) -> isize {
         if let Some(ub) = self.ub {
