@@ -173,6 +173,12 @@ impl<I: Copy> List<I> {
         self.len -= 1;
     }
 
+    /// How many there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+
     /// Moves the first member to the end.
     pub fn rotate(&mut self, links: &mut impl Links<I>) {
         if let Some(head) = self.head().filter(|_| self.len > 1) {

@@ -512,10 +512,10 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         port: &mut P,
         memory: &mut M,
     ) -> usize {
-        for _ in 0..WAYS {
-            let head = self.transfers.head();
+        // Once around at most: where none can go on their order stays.
+        for _ in 0..self.transfers.len().min(WAYS) {
             let sent = self.push_next_transfer(port, memory);
-            if sent > 0 || self.transfers.head() == head {
+            if sent > 0 {
                 return sent;
             }
         }
