@@ -19,12 +19,13 @@
 //! [`State::Failed`] also sees why.
 
 use super::counters::{
-    ChannelCounter, Counter, LINKS, LinkCounter, LinkCounters, LinkFigures, Sources,
+    ChannelCounter, Counter, LINKS, LinkCounter, LinkCounters, LinkFigures, LinkSources, Sources,
 };
 use super::window::Window;
 use core::fmt;
 use core::sync::atomic::{AtomicU32, Ordering, fence};
-use net_torus::{Direction, Vc};
+use net_torus::stats::ChannelStats;
+use net_torus::{Direction, Stats, Vc};
 
 /// The image's symbol at which the blackboard stands.
 pub const SYMBOL: &str = "MIDPLANE_BLACKBOARD";
@@ -327,18 +328,27 @@ impl Blackboard {
         self.set_beats(sources.own.beats);
         Counter::read(sources, |counter, value| self.set_counter(counter, value));
         for (d, figures) in links {
-            self.set_link(d, &LinkCounters::of(sources.torus, d, figures));
+            self.set_link(sources.torus, d, figures);
         }
     }
 
-    /// Sets all counters of the link in direction `d`.
-    pub fn set_link(&self, d: Direction, counters: &LinkCounters) {
-        // All at once, without a look at the bounds for each: a busy node does this every millisecond.
+    /// Sets all counters of the link in direction `d`: what the router has counted, and the link itself.
+    pub fn set_link(&self, stats: &Stats, d: Direction, own: LinkFigures) {
+        // In place, and without a look at the bounds for each: a busy node does this every millisecond.
         let (links, _) = self.words[AT_LINKS..].as_chunks::<{ 2 * LINK_VALUES }>();
         let (longs, _) = links[d as usize].as_chunks::<2>();
         let (frames, channels) = longs.split_at(LinkCounter::COUNT);
-        set_longs(frames, &counters.frames);
-        set_longs(channels, counters.channels.as_flattened());
+        let (channels, _) = channels.as_chunks::<{ ChannelCounter::COUNT }>();
+        let sources = LinkSources {
+            stats: &stats.links[d as usize],
+            own,
+        };
+        LinkCounter::read(sources, |counter, value| {
+            put_long(&frames[counter as usize], value);
+        });
+        for (longs, channel) in channels.iter().zip(&stats.channels[d as usize]) {
+            put_channel(longs, channel);
+        }
     }
 }
 
@@ -347,11 +357,17 @@ fn put(at: &AtomicU32, word: u32) {
     at.store(word.to_le(), Ordering::Relaxed);
 }
 
-fn set_longs(longs: &[[AtomicU32; 2]], values: &[u64]) {
-    for ([low, high], &value) in longs.iter().zip(values) {
-        put(low, value as u32);
-        put(high, (value >> 32) as u32);
-    }
+// Once in the image, for all channels.
+#[inline(never)]
+fn put_channel(longs: &[[AtomicU32; 2]; ChannelCounter::COUNT], channel: &ChannelStats) {
+    ChannelCounter::read(channel, |counter, value| {
+        put_long(&longs[counter as usize], value);
+    });
+}
+
+fn put_long([low, high]: &[AtomicU32; 2], value: u64) {
+    put(low, value as u32);
+    put(high, (value >> 32) as u32);
 }
 
 /// `text`, at most `bytes` long, cut between two characters.
@@ -553,7 +569,6 @@ mod tests {
     use super::*;
     use crate::host::window::tests::Alone;
     use core::sync::atomic::AtomicU8;
-    use net_torus::Stats;
 
     fn read(board: &Blackboard) -> Snapshot {
         Snapshot::read(&board.bytes()).expect("a blackboard")
@@ -633,22 +648,27 @@ mod tests {
     fn every_link_has_its_own_counters() {
         let board = Blackboard::new();
         board.begin();
-        let counters = |d: Direction| {
+        for d in Direction::ALL {
             let mut stats = Stats::default();
             stats.links[d as usize].frames_received = u64::MAX - d as u64;
             stats.channels[d as usize][Vc::Bn as usize].sent.chunks = 100 + d as u64;
             stats.channels[d as usize][Vc::Bp as usize].high_water = 7;
-            LinkCounters::of(&stats, d, LinkFigures::default())
-        };
-        for d in Direction::ALL {
-            board.set_link(d, &counters(d));
+            let own = LinkFigures {
+                retries: 0,
+                detours: 3,
+            };
+            board.set_link(&stats, d, own);
         }
         let seen = read(&board);
         for d in Direction::ALL {
-            assert_eq!(seen.links[d as usize], counters(d));
-            let link = &seen.links[d as usize];
-            assert_eq!(link.get(LinkCounter::FramesReceived), u64::MAX - d as u64);
-            assert_eq!(link.of_channel(Vc::Bp, ChannelCounter::PeakChunks), 7);
+            let mut expected = LinkCounters::default();
+            expected.frames[LinkCounter::FramesReceived as usize] = u64::MAX - d as u64;
+            expected.frames[LinkCounter::Detours as usize] = 3;
+            let chunks = ChannelCounter::ChunksSent as usize;
+            expected.channels[Vc::Bn as usize][chunks] = 100 + d as u64;
+            let peak = ChannelCounter::PeakChunks as usize;
+            expected.channels[Vc::Bp as usize][peak] = 7;
+            assert_eq!(seen.links[d as usize], expected);
         }
         assert_eq!(seen.counters, [0; Counter::COUNT]);
     }

@@ -297,23 +297,6 @@ pub struct LinkCounters {
 }
 
 impl LinkCounters {
-    /// What a router has counted for the link in direction `d`, and the link itself.
-    pub fn of(stats: &Stats, d: Direction, own: LinkFigures) -> Self {
-        let mut counters = Self::default();
-        let sources = LinkSources {
-            stats: &stats.links[d as usize],
-            own,
-        };
-        LinkCounter::read(sources, |counter, value| {
-            counters.frames[counter as usize] = value;
-        });
-        let channels = stats.channels[d as usize].iter();
-        for (channel, values) in channels.zip(&mut counters.channels) {
-            ChannelCounter::read(channel, |counter, value| values[counter as usize] = value);
-        }
-        counters
-    }
-
     /// A counter of the link.
     pub fn get(&self, counter: LinkCounter) -> u64 {
         self.frames[counter as usize]
