@@ -1,4 +1,5 @@
-/* The last rank goes on for some seconds when the others have ended.
+/* The last rank goes on for some seconds when the others have ended. In each it prints more than waits on a board for
+ * who reads the console: so that who reads what it prints has had an account of each board before.
  *
  *     ends_late SECONDS
  */
@@ -19,7 +20,7 @@ int main(int argc, char **argv)
     MPI_Finalize();
     if (rank == size - 1) {
         for (second = 0; second < seconds; second++) {
-            printf("second %d\n", second);
+            printf("%1200s\nsecond %d\n", "...", second);
             while (MPI_Wtime() - begun < second + 1)
                 ;
         }

@@ -179,6 +179,7 @@ fn a_rank_that_fails_passes_on_what_others_say() {
 fn the_end_is_seen_by_who_comes_later() {
     let machine = Machine::boot("attach-second", [2, 1, 1], &["ends_late.c", "8"], true);
     let mut first = machine.start(&["--timeout", LIMIT]);
+    // By then both have been heard of, however late the command has begun.
     first.wait_for("[1] second 3");
     first.signal(Signal::INT);
     first.end().expect(130).says(&[
