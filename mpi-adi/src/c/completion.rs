@@ -26,7 +26,7 @@ use crate::mpi::error::Error;
 use crate::mpi::process::Env;
 
 /// The note of a call that waits for the request of this handle.
-fn note(adi: &Adi, function: &'static str, handle: c_int) -> CallNote {
+pub(super) fn note(adi: &Adi, function: &'static str, handle: c_int) -> CallNote {
     match named(adi, handle) {
         Ok(Named::Live(id)) => note_of_request(adi, function, id),
         _ => note_of(function),
