@@ -23,7 +23,8 @@ use crate::device::envelope::Context;
 use crate::device::kernel::CallNote;
 use crate::device::memory::Span;
 use crate::device::request::{Data, Mode, Outcome, Request, RequestId};
-use crate::mpi::comm::Group;
+use crate::mpi::comm::{Group, Status};
+use crate::mpi::context::WORLD_CONTEXT;
 use crate::mpi::error::{Class, Error};
 
 /// The request of a send to MPI_PROC_NULL, or of a buffered one: complete from the start.
@@ -246,9 +247,22 @@ pub(super) fn reset(handle: &mut c_int) {
 pub(super) fn try_complete(adi: &mut Adi, handle: &mut c_int) -> Result<Option<Completed>, Error> {
     // Most are the device's own, and nothing else has handles below 0.
     if *handle >= 0 {
-        return try_complete_other(adi, handle);
+        return match *handle {
+            SEND_COMPLETE => {
+                *handle = MPI_REQUEST_NULL;
+                Ok(Some(with_status(MPI_Status::EMPTY)))
+            }
+            _ => try_complete_other(adi, handle),
+        };
     }
-    let completed = conclude_live(adi, RequestId(!*handle as u32));
+    let id = RequestId(!*handle as u32);
+    // Of those most are whole messages within MPI_COMM_WORLD, of which nothing else is told.
+    if let Some(whole) = adi.conclude_whole(id, WORLD_CONTEXT) {
+        *handle = MPI_REQUEST_NULL;
+        let status = MPI_Status::of(&Ok(Status::in_world(&whole)));
+        return Ok(Some(with_status(status)));
+    }
+    let completed = conclude_live(adi, id);
     let completed = completed.ok_or(Error::Request { handle: *handle })?;
     if completed.is_some() {
         *handle = MPI_REQUEST_NULL;
