@@ -30,6 +30,7 @@
 #![cfg_attr(not(any(test, feature = "sim")), no_std)]
 #![forbid(unsafe_code)]
 
+mod begun;
 pub mod chunk;
 pub mod coord;
 mod deliver;

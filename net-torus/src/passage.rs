@@ -9,48 +9,15 @@
 //! injection FIFO: once a packet of a long message waits there, all that follow it would. Where packets are to keep their
 //! order they go into the FIFO, as their sender has others to send behind them.
 
+use crate::begun::WORTH_A_FRAME;
 use crate::chunk::{CHUNK_BYTES, PACKET_BYTES, PACKET_CHUNKS};
 use crate::coord::{Coord, Direction};
 use crate::inject::{InjectError, Routing};
 use crate::link::Link;
 use crate::router::{Choice, Router};
-use crate::torus::{Torus, WORTH_A_FRAME};
+use crate::torus::Torus;
 use crate::vc::Vc;
 use crate::wire::{BODY_BYTES, Directions, FRAME_HEADER_BYTES, Fifo, HEADER_BYTES, Word};
-
-/// The frames that have been begun.
-#[derive(Default)]
-pub(crate) struct Begun {
-    /// By direction: the bytes of packets in it.
-    bytes: [u16; 6],
-    /// The directions in which there is one.
-    directions: Directions,
-}
-
-impl Begun {
-    #[inline]
-    pub fn bytes(&self, d: Direction) -> usize {
-        self.bytes[d as usize].into()
-    }
-
-    #[inline]
-    pub fn directions(&self) -> Directions {
-        self.directions
-    }
-
-    #[inline]
-    fn set(&mut self, d: Direction, bytes: usize) {
-        self.bytes[d as usize] = bytes as u16;
-        self.directions = self.directions.with(d);
-    }
-
-    /// The frame in this direction is sent: its bytes.
-    #[inline]
-    pub fn take(&mut self, d: Direction) -> usize {
-        self.directions = self.directions.without(d);
-        core::mem::take(&mut self.bytes[d as usize]).into()
-    }
-}
 
 impl<L: Link> Torus<'_, L> {
     /// As [`Router::inject`].

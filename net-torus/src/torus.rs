@@ -1,17 +1,14 @@
 //! A node's face to the torus: the router and its six links.
 
+use crate::begun::{Begun, WORTH_A_FRAME};
 use crate::chunk::CHUNK_BYTES;
 use crate::coord::{Coord, Direction};
 use crate::link::Link;
-use crate::passage::Begun;
 use crate::router::{ConfigError, Router};
 use crate::wire::{Directions, FRAME_HEADER_BYTES, MIN_MTU};
 
 /// Frames taken from, and given to, each link in one [`Torus::step`].
 pub const FRAMES_PER_STEP: usize = 8;
-
-/// Chunks of packets that are worth a frame of their own, although the neighbour has yet to take earlier ones.
-pub(crate) const WORTH_A_FRAME: usize = 32;
 
 /// A router with its links.
 pub struct Torus<'m, L> {

@@ -5,7 +5,8 @@
 //! [`Case::bound`] allows ([`SimError::Late`]), and when a packet is lost, arrives twice, somewhere else,
 //! damaged or out of a promised order ([`SimError::Wrong`]).
 
-use super::network::{Config, Network, SimError};
+use super::experiment::{Config, SimError};
+use super::network::Network;
 use super::traffic::Traffic;
 use crate::chunk::PACKET_CHUNKS;
 use crate::coord::Shape;

@@ -4,6 +4,7 @@
 //! Simple Fast Space-Efficient Statistically Good Algorithms for Random Number Generation", 2014), from the
 //! crate oorandom; a test compares them with those of the reference implementation.
 
+mod experiment;
 #[cfg(test)]
 mod explore;
 mod faulty;
@@ -15,9 +16,10 @@ mod part;
 mod threads;
 mod traffic;
 
+pub use experiment::{Config, Latencies, SimError, Totals};
 pub use faulty::{Faults, Faulty};
 pub use link::{IN_FLIGHT, MTU, SimLink, pair, wire_torus};
-pub use network::{Config, Latencies, Network, SimError, Totals};
+pub use network::Network;
 pub use traffic::{Bound, HOT_FRACTION, Limit, Traffic};
 
 #[cfg(test)]

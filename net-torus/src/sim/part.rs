@@ -11,7 +11,7 @@
 //! Nodes are gone through by blocks, and what is to happen is kept by blocks, too: so in each tick a router is in the
 //! host's caches once for all that happens to it, and nothing has to be sorted.
 
-use super::network::{Config, Latencies, SimError, Totals};
+use super::experiment::{Config, Latencies, SimError, Totals};
 use crate::chunk::Chunk;
 use crate::coord::{Coord, Direction};
 use crate::inject::InjectError;

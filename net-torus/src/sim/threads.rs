@@ -1,6 +1,6 @@
 //! Parts of a machine, a thread each, tick by tick.
 
-use super::network::SimError;
+use super::experiment::SimError;
 use super::part::{Mail, Part};
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Mutex;
