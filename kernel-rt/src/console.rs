@@ -11,9 +11,9 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use critical_section::Mutex;
 
+use crate::board::records::MIDPLANE_OUTBOX;
 use crate::board::{timer, uart};
 use crate::host::outbox::Pen;
-use crate::host::records::MIDPLANE_OUTBOX;
 use crate::{arch, clock};
 
 pub use crate::host::outbox::Stream;

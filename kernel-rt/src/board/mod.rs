@@ -8,7 +8,7 @@ pub mod linux;
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
 mod virt;
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
-pub use virt::{platform, system, timer, uart};
+pub use virt::{platform, records, system, timer, uart};
 
 #[cfg(target_os = "none")]
 mod start;
@@ -16,4 +16,4 @@ mod start;
 pub mod steps;
 pub mod stm32f405;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
-pub use stm32f405::{platform, system, timer, uart};
+pub use stm32f405::{platform, records, system, timer, uart};

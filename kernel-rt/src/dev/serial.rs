@@ -57,10 +57,11 @@ pub trait Line {
     /// Sends `bytes`, of which there are at most [`Line::room`]; others are lost.
     fn put(&mut self, bytes: &[u8]);
 
-    /// A frame has come that is of the consoles' chain ([`chain`](super::chain)), not of the link.
-    #[cfg(feature = "console")]
-    fn chained(&mut self, frame: &[u8]) {
+    /// Takes a frame that has come, if it is not the link's: of the consoles' chain, which shares the line. False: it is the
+    /// link's.
+    fn takes(&mut self, frame: &[u8]) -> bool {
         let _ = frame;
+        false
     }
 }
 
@@ -347,21 +348,10 @@ impl<L: Line> SerialLink<L> {
     /// The next frame of the link; its size.
     fn next_frame(&mut self) -> Option<usize> {
         let mut size = self.collector.next_frame(&mut self.line)?;
-        while self.is_chained(size) {
+        while self.line.takes(self.collector.frame(size)) {
             size = self.collector.next_frame(&mut self.line)?;
         }
         Some(size)
-    }
-
-    /// Whether the frame that was found last is the consoles' chain's, which then has it.
-    fn is_chained(&mut self, size: usize) -> bool {
-        #[cfg(feature = "console")]
-        if super::chain::is_of_chain(self.collector.frame(size)) {
-            self.line.chained(self.collector.frame(size));
-            return true;
-        }
-        let _ = size;
-        false
     }
 
     /// Hears a greeting while the link is up.

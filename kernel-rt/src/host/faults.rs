@@ -12,7 +12,7 @@ use core::str::FromStr;
 use heapless::Vec;
 use net_torus::coord::{Coord, Direction, Shape};
 
-use super::personality::{direction, number, parse_coord};
+use super::notation::{direction, number, parse_coord};
 
 /// What rates are parts of.
 pub const MILLION: u32 = 1_000_000;

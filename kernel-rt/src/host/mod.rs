@@ -9,6 +9,7 @@
 //! faults        faults that links are to have, for tests
 //! files         calls on files: the node asks, the tool does them
 //! inbox         standard input: the tool writes, the node takes
+//! notation      how numbers, places and directions are written
 //! outbox        what the program prints and the kernel logs: the node writes, the tool takes
 //! remote        outbox, inbox and files of a node whose memory the tool does not see
 //! personality   the boot arguments, and who the node is by them
@@ -16,7 +17,7 @@
 //! variables     what programs may ask of the counters
 //! window        a node's memory as the tool sees it
 //! word          words of 64 bits on any processor
-//! records       the one blackboard, inbox, outbox and personality of a node's image
+//! records       the one blackboard and personality of a node's image
 //! ```
 
 pub mod blackboard;
@@ -27,6 +28,7 @@ pub mod faults;
 pub mod files;
 pub mod inbox;
 pub mod layout;
+pub mod notation;
 pub mod outbox;
 pub mod personality;
 #[cfg(target_os = "none")]

@@ -38,6 +38,7 @@ use net_torus::coord::{Coord, Direction, Rank, Shape};
 #[cfg(any(feature = "faults", not(target_os = "none")))]
 use super::faults::Faults;
 use super::layout::{Division, LARGE_PAGE, MAX_NODES, NodeBox};
+use super::notation::{direction, number, parse_coord, three};
 
 /// Greatest length in bytes of all boot arguments. It bounds the copy of the device tree that the
 /// kernel keeps.
@@ -117,12 +118,6 @@ impl Console {
     pub fn fits(&self, shape: &Shape) -> bool {
         shape.rank(self.at).is_some() && shape.neighbour(self.at, self.direction).is_none()
     }
-}
-
-/// The direction with this name: x+, x- and so on.
-pub fn direction(name: &str) -> Option<Direction> {
-    let named = |d: &Direction| d.name().eq_ignore_ascii_case(name);
-    Direction::ALL.into_iter().find(named)
 }
 
 /// A box of nodes.
@@ -812,18 +807,6 @@ fn percent(word: &str) -> Option<u8> {
     (percent <= 100).then_some(percent)
 }
 
-/// A decimal number without sign, which the library's parsers would let pass.
-pub(super) fn number<N: core::str::FromStr>(text: &str) -> Option<N> {
-    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    digits.then(|| text.parse().ok())?
-}
-
-fn three<N: core::str::FromStr>(text: &str, separator: char) -> Option<[N; 3]> {
-    let mut parts = text.split(separator).map(number);
-    let three = [parts.next()??, parts.next()??, parts.next()??];
-    parts.next().is_none().then_some(three)
-}
-
 fn parse_extents(text: &str) -> Option<[u16; 3]> {
     let extents = three(text, 'x')?;
     Shape::new(extents, [false; 3]).map(|_| extents)
@@ -838,12 +821,6 @@ fn parse_wraps(text: &str) -> Option<[bool; 3]> {
         }
     }
     Some(wraps)
-}
-
-/// A place, written as x,y,z; `None` for anything else.
-pub fn parse_coord(text: &str) -> Option<Coord> {
-    let [x, y, z] = three(text, ',')?;
-    Some(Coord { x, y, z })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! This image's blackboard, callers, files, inbox, outbox and personality.
+//! This image's blackboard, callers and personality. Its files, inbox and outbox are the board's.
 
 use core::cell::Cell;
 
@@ -19,29 +19,6 @@ pub static MIDPLANE_CALLERS: Callers = Callers::new();
 /// Found by its symbol, as the blackboard is.
 #[unsafe(no_mangle)]
 pub static MIDPLANE_FAILED_MALLOC: FailedMalloc = FailedMalloc::new();
-#[cfg(target_arch = "riscv64")]
-pub use shared::*;
-
-/// On boards whose memory the tool sees.
-#[cfg(target_arch = "riscv64")]
-mod shared {
-    use crate::host::files::Desk;
-    use crate::host::inbox::Inbox;
-    use crate::host::outbox::Outbox;
-
-    /// Found by its symbol, as the blackboard is.
-    #[unsafe(no_mangle)]
-    pub static MIDPLANE_FILES: Desk = Desk::new();
-    /// Found by its symbol, as the blackboard is.
-    #[unsafe(no_mangle)]
-    pub static MIDPLANE_INBOX: Inbox = Inbox::new();
-    /// Found by its symbol, as the blackboard is.
-    #[unsafe(no_mangle)]
-    pub static MIDPLANE_OUTBOX: Outbox = Outbox::new();
-}
-
-#[cfg(target_arch = "arm")]
-pub use crate::board::stm32f405::records::*;
 
 static PERSONALITY: Mutex<Cell<Option<Personality>>> = Mutex::new(Cell::new(None));
 

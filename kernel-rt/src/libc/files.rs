@@ -13,13 +13,14 @@ use super::stdio::input;
 use super::time::Timespec;
 use super::{Offset, wide};
 use crate::arch::set_errno;
+use crate::board::records::MIDPLANE_FILES;
 use crate::console::{self, Stream};
 use crate::host::blackboard;
 use crate::host::files::{
     self, Answer, BYTES, Call, MAX_PATH, OPEN_APPEND, OPEN_CREATE, OPEN_EXCLUSIVE, OPEN_FOLDER,
     OPEN_NO_LINK, OPEN_READ, OPEN_TRUNCATE, OPEN_WRITE,
 };
-use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_FILES};
+use crate::host::records::MIDPLANE_BLACKBOARD;
 use crate::running::sleep;
 
 define!(

@@ -8,9 +8,9 @@ use super::files::{ask, file, path};
 use super::lists::{Compare, qsort, strcoll};
 use super::stdio::realloc;
 use crate::arch::{errno, set_errno};
+use crate::board::records::MIDPLANE_FILES;
 use crate::heap;
 use crate::host::files::{Call, OPEN_FOLDER, OPEN_READ};
-use crate::host::records::MIDPLANE_FILES;
 
 define!(
     opendir, fdopendir, readdir, closedir, rewinddir, telldir, seekdir, dirfd, scandir, alphasort,

@@ -8,11 +8,12 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use super::errno::{EINVAL, ENOMEM, ENOSYS, fail};
 use super::process;
 use crate::arch::set_errno;
+use crate::board::records::MIDPLANE_INBOX;
 use crate::console::{self, Stream};
 use crate::host::blackboard::Call;
 use crate::host::files::MAX_OPEN;
 use crate::host::inbox::Taken;
-use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_INBOX, personality};
+use crate::host::records::{MIDPLANE_BLACKBOARD, personality};
 use crate::running::sleep;
 
 define!(fflush, getdelim, getline, popen, pclose);

@@ -3,8 +3,7 @@
 use crate::host::stop::Stop;
 use clap::Args;
 use kernel_rt::host::faults::{Cut, Faults, MAX_CUTS, MILLION, MOST};
-use kernel_rt::host::personality::direction;
-use kernel_rt::personality::parse_coord;
+use kernel_rt::host::notation::{direction, parse_coord};
 use net_torus::coord::Shape;
 
 /// Options that order faults.

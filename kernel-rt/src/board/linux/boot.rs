@@ -4,7 +4,6 @@ use core::ffi::{c_int, c_void};
 use std::fmt::Display;
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd};
-use std::sync::{Mutex, PoisonError};
 use std::{env, ptr, thread};
 
 use mpi_adi::at_once::{Received, Sent};
@@ -19,9 +18,10 @@ use net_torus::coord::Direction;
 use net_torus::router::Router;
 use net_torus::torus::Torus;
 
+use super::held::{self, with_node};
 use super::platform::{Futex, Link, Linux, LinuxNode, Wire, now_ns};
 use super::share::{Account, Layout};
-use super::{PROCESS, Process, VARIABLE, caller, end, heap, note_forks, process, stand_in};
+use super::{PROCESS, Process, VARIABLE, end, heap, note_forks, process, stand_in};
 use crate::board::device::device;
 use crate::dev::ring::{Asleep, RingLink, RingPair};
 use crate::fault::NodeName;
@@ -32,8 +32,6 @@ use crate::mem::{MPI_SHARE, ROUTER};
 
 /// Memory that a process counts as its node's when it was not started by the tool, in bytes.
 const MEMORY: u64 = 64 << 20;
-
-static NODE: Mutex<Option<LinuxNode>> = Mutex::new(None);
 
 /// This node's device, for the bindings.
 struct LinuxEnv;
@@ -78,23 +76,6 @@ fn in_call<R>(work: impl FnOnce(&mut LinuxNode) -> R) -> R {
         stand_in::call_ended(node.is_interruptible() && node.is_under_way());
         result
     })
-}
-
-/// Runs `f` with the node, if no call has it.
-pub(super) fn try_node<R>(f: impl FnOnce(&mut LinuxNode, &'static Asleep) -> R) -> Option<R> {
-    let mut node = NODE.try_lock().ok()?;
-    Some(f(node.as_mut()?, caller()?.word))
-}
-
-fn with_node<R>(f: impl FnOnce(&mut LinuxNode, &Asleep) -> R) -> R {
-    // Whoever panicked with it has ended the process.
-    let mut node = NODE.lock().unwrap_or_else(PoisonError::into_inner);
-    match (&mut *node, caller()) {
-        (Some(node), Some(process)) => f(node, process.word),
-        _ => unreachable!(
-            "set up before the program starts, and no call comes from the child of a fork"
-        ),
-    }
 }
 
 /// The process cannot become a node.
@@ -170,7 +151,7 @@ extern "C" fn midplane_boot() {
     });
     let torus = or_fail(Torus::new(router, links));
     let node = node(&who, torus, account, word(who.rank));
-    *NODE.lock().unwrap_or_else(PoisonError::into_inner) = Some(node);
+    held::set(node);
     mpi_adi::c::install(&LinuxEnv);
     account.blackboard.running();
 }

@@ -4,6 +4,7 @@
 //! boot        from the process's start to the program, and the program's end
 //! carried     nodes that are several to a process, for the cluster
 //! end         a node that fails: by a call, a panic, a signal
+//! held        the node, which one thread has at a time
 //! platform    clock, sleep and heap, as a node asks for them
 //! heap        what the process's own heap could lend
 //! share       the file in memory that the processes and the tool share
@@ -20,6 +21,7 @@ mod boot;
 pub mod carried;
 mod end;
 pub mod heap;
+mod held;
 mod platform;
 pub mod share;
 mod stand_in;

@@ -14,7 +14,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{mem, ptr, thread};
 
-use super::boot::try_node;
+use super::held::try_node;
 use super::platform::{LinuxNode, futex_wait, futex_wake};
 use crate::dev::ring::Asleep;
 

@@ -160,12 +160,21 @@ pub fn open((shape, coord): (Shape, Coord), console: Console) {
     show();
 }
 
-/// A frame of the chain has come by a link's line.
-pub fn hear(line: usize, frame: &[u8]) {
-    with(|held| {
-        held.chain.hear(line, frame, clock::now_ns(), &mut Here);
-        held.go_on();
-    });
+/// The line in this direction, for a link: the chain hears what is its own.
+pub fn start(direction: Direction) -> UsartLine {
+    lines::start(direction).shared_with(hear)
+}
+
+/// A frame has come by a link's line; false: it is not of the chain.
+fn hear(line: usize, frame: &[u8]) -> bool {
+    let is_of_chain = chain::is_of_chain(frame);
+    if is_of_chain {
+        with(|held| {
+            held.chain.hear(line, frame, clock::now_ns(), &mut Here);
+            held.go_on();
+        });
+    }
+    is_of_chain
 }
 
 /// Goes on after an interrupt.

@@ -75,7 +75,7 @@ extern "C" fn boot() -> ! {
     or_fail(args.check_matching(Engine::NAME));
     let needs = Needs::of(links_of(&who).count(), who.mpi_memory, who.shape.nodes());
     match args.auto {
-        None => start_heap(needs),
+        None => super::heap::start(needs),
         // There is one already.
         Some(_) => drop(or_fail(memory::heap(arch::image_end() as u64, needs))),
     }
@@ -158,16 +158,6 @@ fn identify(args: &BootArgs<'_>) -> Personality {
 fn links_of(who: &Personality) -> impl Iterator<Item = Direction> {
     let neighbour = |d: &Direction| who.shape.neighbour(who.coord, *d).is_some();
     Direction::ALL.into_iter().filter(neighbour)
-}
-
-pub(super) fn start_heap(needs: Needs) {
-    let bytes = or_fail(memory::heap(arch::image_end() as u64, needs));
-    let start = core::ptr::with_exposed_provenance_mut::<u8>(bytes.start as usize);
-    // SAFETY: RAM behind the image, without another user; zero from here on, which it need not be after a reset.
-    unsafe {
-        start.write_bytes(0, bytes.len() as usize);
-        heap::init(bytes);
-    }
 }
 
 /// The parts of the node come together in the heap, one after the other: the stack has no room for more. The boot runs
@@ -295,7 +285,7 @@ type SerialLinks = [Option<Box<SerialLink<lines::UsartLine>>>; 6];
 fn start_links(who: &Personality) -> SerialLinks {
     let mut links = [const { None }; 6];
     for direction in links_of(who) {
-        let link = SerialLink::new(lines::start(direction));
+        let link = SerialLink::new(super::start_line(direction));
         links[direction as usize] = Some(Box::new(link));
     }
     links

@@ -131,16 +131,31 @@ extern "C" fn serve<const AT: usize>() {
     }
 }
 
+/// Takes a frame that has come by the line of direction `at`, if it is not the link's; false: it is.
+#[cfg(feature = "console")]
+pub type Takes = fn(at: usize, frame: &[u8]) -> bool;
+
 /// The line in one direction.
 pub struct UsartLine {
     at: usize,
+    #[cfg(feature = "console")]
+    takes: Takes,
 }
 
-#[cfg(feature = "console")]
 impl UsartLine {
     /// The line of direction `at`, which a link may have, too: whole frames are put within a critical section.
     pub fn of(at: usize) -> Self {
-        Self { at }
+        Self {
+            at,
+            #[cfg(feature = "console")]
+            takes: |_, _| false,
+        }
+    }
+
+    /// The line, of whose frames this takes those that are not the link's.
+    #[cfg(feature = "console")]
+    pub fn shared_with(self, takes: Takes) -> Self {
+        Self { takes, ..self }
     }
 }
 
@@ -170,8 +185,8 @@ impl Line for UsartLine {
     }
 
     #[cfg(feature = "console")]
-    fn chained(&mut self, frame: &[u8]) {
-        super::attach::hear(self.at, frame);
+    fn takes(&mut self, frame: &[u8]) -> bool {
+        (self.takes)(self.at, frame)
     }
 }
 
@@ -194,7 +209,7 @@ pub fn start(direction: Direction) -> UsartLine {
             .set_priority(interrupt, arch::URGENT);
         NVIC::unmask(interrupt);
     }
-    UsartLine { at }
+    UsartLine::of(at)
 }
 
 /// Gives the line its pins, the receiver's pulled up so that a line without a neighbour is idle.

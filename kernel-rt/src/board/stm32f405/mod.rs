@@ -9,6 +9,7 @@
 //! lines       the six USARTs by interrupt
 //! clocks      oscillator and buses
 //! traps       interrupts and faults, as the processor's code hands them over
+//! heap        the start of the heap
 //! memory      what stands where, and the sum of it (portable)
 //! tool        the tool, through semihosting
 //! records     what of it the tool's memory has
@@ -25,6 +26,8 @@ mod attach;
 mod boot;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 mod clocks;
+#[cfg(all(target_arch = "arm", target_os = "none"))]
+mod heap;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 mod lines;
 #[cfg(all(target_arch = "arm", target_os = "none", feature = "auto"))]
@@ -43,3 +46,9 @@ mod tool;
 mod traps;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 pub mod uart;
+
+/// Starts the line in a direction, for a link.
+#[cfg(all(target_arch = "arm", target_os = "none", feature = "console"))]
+use attach::start as start_line;
+#[cfg(all(target_arch = "arm", target_os = "none", not(feature = "console")))]
+use lines::start as start_line;

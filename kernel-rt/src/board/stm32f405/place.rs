@@ -8,7 +8,7 @@ use net_torus::wiring::{Account, End, Entry};
 use net_torus::{Coord, Direction, Link, Shape};
 
 use super::memory::{Needs, RAM};
-use super::{boot, lines};
+use super::{heap, start_line};
 use crate::board::start::{boot_failed, or_fail};
 use crate::dev::serial::SerialLink;
 use crate::host::personality::{Auto, BootArgs, Console, Nodes};
@@ -31,7 +31,7 @@ pub fn found(args: BootArgs<'static>) -> BootArgs<'static> {
         return args;
     };
     let mpi = args.mpi_memory.unwrap_or(RAM.len() / MPI_SHARE);
-    boot::start_heap(Needs::of(Direction::ALL.len(), mpi, auto.nodes.max(1)));
+    heap::start(Needs::of(Direction::ALL.len(), mpi, auto.nodes.max(1)));
     let (shape, coord, console) = discover(auto);
     BootArgs {
         shape,
@@ -56,7 +56,7 @@ fn discover(auto: Auto) -> (Shape, Coord, Option<Console>) {
         heard: [None; 6],
     };
     room.resize(most, Entry::new(nobody));
-    let mut links = Direction::ALL.map(|link| Box::new(SerialLink::new(lines::start(link))));
+    let mut links = Direction::ALL.map(|link| Box::new(SerialLink::new(start_line(link))));
     let Some(mut discovery) = Discovery::new(number, &mut room, clock::now_ns()) else {
         boot_failed(format_args!("no room for nodes"));
     };

@@ -7,6 +7,7 @@
 //! boot        from a node's first instruction to the program
 //! traps       interrupts and faults, as the processor's code hands them over
 //! platform    clock, timer, sleep and heap, as a node asks for them
+//! records     what of it the tool sees in the node's memory
 //! plic, timer, uart, system, registers    the few devices that have no driver of their own
 //! ```
 //! What differs between instances (memory, slots, clock) is in the device tree.
@@ -18,6 +19,7 @@ mod machine;
 mod neighbours;
 pub mod platform;
 mod plic;
+pub mod records;
 mod registers;
 pub mod system;
 pub mod timer;
