@@ -39,9 +39,10 @@ pub mod rust;
 pub mod slices;
 
 pub use device::bare;
+pub use device::boxed::boxed;
 pub use device::config::{
     Budget, Config, DEFAULT_EAGER_LIMIT, DEFERRED_SOURCES, EAGER_SOURCES, GREATEST_EAGER_LIMIT,
-    GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY, Memory, NoMemory, SHARED_ANSWER, STEP_PACKETS, boxed,
+    GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY, Memory, NoMemory, SHARED_ANSWER, STEP_PACKETS,
 };
 pub use device::envelope::{Context, Tag};
 pub use device::memory::region;

@@ -1,13 +1,11 @@
 //! What a device is made of: its limits, who it is, and the memory that is handed in.
 #![forbid(unsafe_code)]
 
-use alloc::boxed::Box;
-use alloc::vec::Vec;
-
 use bytemuck::allocation::try_zeroed_slice_box;
 use net_torus::coord::Shape;
 
 use crate::device::barrier::values::Values;
+use crate::device::boxed::boxed;
 use crate::device::envelope::{Context, Rank};
 use crate::device::matching::{Engine, Matching};
 use crate::device::memory::region::{self, BLOCK_BYTES, Block, Blocks};
@@ -167,14 +165,6 @@ impl<E: Matching> Memory<E> {
         let values = Values::allocate(shape).ok_or(NoMemory::Start { bytes })?;
         Ok(Memory { values, ..self })
     }
-}
-
-/// `count` values from the heap; `None` when it has no room.
-pub fn boxed<T: Clone>(value: T, count: usize) -> Option<Box<[T]>> {
-    let mut items = Vec::new();
-    items.try_reserve_exact(count).ok()?;
-    items.resize(count, value);
-    Some(items.into_boxed_slice())
 }
 
 /// Who the device is.

@@ -15,6 +15,7 @@ mod adi;
 pub mod at_once;
 pub mod bare;
 pub mod barrier;
+pub mod boxed;
 pub mod config;
 pub mod envelope;
 mod few;

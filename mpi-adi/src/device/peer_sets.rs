@@ -7,7 +7,7 @@
 
 use alloc::boxed::Box;
 
-use crate::device::config::boxed;
+use crate::device::boxed::boxed;
 
 /// A set of peers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

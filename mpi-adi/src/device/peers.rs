@@ -23,7 +23,7 @@
 use alloc::boxed::Box;
 use core::hash::{Hash, Hasher};
 
-use crate::device::config::boxed;
+use crate::device::boxed::boxed;
 use crate::device::envelope::Rank;
 use crate::device::peer_sets::{GroupSets, Set};
 use crate::device::protocol::{Age, Rules};

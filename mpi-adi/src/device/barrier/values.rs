@@ -10,7 +10,7 @@ use core::ops::Range;
 use net_torus::Shape;
 
 use crate::device::barrier::line::{Circle, LinePosition};
-use crate::device::config::boxed;
+use crate::device::boxed::boxed;
 
 /// Greatest value in bytes: with both headers a packet of two 32-byte chunks, and of one up to 16 bytes.
 pub const VALUE_BYTES: usize = 32;

@@ -24,7 +24,7 @@ use alloc::boxed::Box;
 
 use super::engine::NoRoom;
 use super::ranked::{ByRank, Heads, Ranked};
-use crate::device::config::boxed;
+use crate::device::boxed::boxed;
 use crate::device::envelope::{Context, Rank};
 
 /// The array engine: a pair of queues per context and rank.

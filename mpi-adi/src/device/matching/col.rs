@@ -58,7 +58,7 @@ use core::num::NonZeroU16;
 use super::engine::{Kind, OPERATIONS};
 use super::queues::{ByKind, Element, One, Queues, Search, most_queues};
 use super::split::{Design, Split};
-use crate::device::config::boxed;
+use crate::device::boxed::boxed;
 use crate::device::envelope::{Context, Pattern, Rank};
 use crate::device::list::Ends;
 use crate::device::names::Serial;

@@ -59,7 +59,7 @@ use core::num::NonZeroU32;
 
 use super::queues::{Element, Queues, Search, most_queues};
 use super::split::{Design, Split};
-use crate::device::config::boxed;
+use crate::device::boxed::boxed;
 use crate::device::envelope::{Pattern, Rank};
 use crate::device::list::{Ends, Links};
 use crate::device::names::Serial;

@@ -4,7 +4,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::pool::Full;
+use super::any::Full;
 
 /// Chunks, and a list of them that doubles: no more than two words a chunk.
 #[derive(Clone, PartialEq, Eq, Debug)]

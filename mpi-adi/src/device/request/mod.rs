@@ -5,6 +5,7 @@
 //! ([`RequestPool::grow`]); progress, which may run from an interrupt, only uses and frees what is there.
 #![forbid(unsafe_code)]
 
+mod any;
 mod chunks;
 mod keyed;
 mod outcome;
@@ -12,13 +13,16 @@ mod pool;
 mod receive;
 mod send;
 mod slot;
+mod table;
 
 pub use crate::device::names::{MAX_SLOTS, RequestId};
+pub use any::{Full, Request};
+pub(crate) use any::{KEYED, OFFERS, QUEUE, TO_NAME};
 pub(crate) use chunks::Chunks;
-pub(crate) use keyed::{Buckets, Found, KINDS, KeyHash, NEIGHBOURS, kind, pattern_of};
+pub(crate) use keyed::Found;
 pub use outcome::{Concluded, Outcome, Whole};
-pub use pool::{CHUNK_SLOTS, Full, KEPT_SLOTS, Request, RequestPool};
-pub(crate) use pool::{KEYED, OFFERS, QUEUE, TO_NAME};
+pub use pool::{CHUNK_SLOTS, KEPT_SLOTS, RequestPool};
 pub use receive::{Coming, Matched, Posted, Receive, ReceiveState};
 pub(crate) use send::Copies;
 pub use send::{Asked, Data, Mode, PendingSend, Send, SendState, Withdrawal};
+pub(crate) use table::{Buckets, KINDS, KeyHash, NEIGHBOURS, kind, pattern_of};

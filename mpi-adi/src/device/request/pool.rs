@@ -4,12 +4,13 @@
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
+use super::any::{Full, QUEUE, Request};
 use super::chunks::Chunks;
-use super::keyed::Table;
 use super::outcome::{Concluded, Outcome, Whole};
 use super::receive::{Matched, Posted, Receive, ReceiveState};
 use super::send::{Copies, Data, PendingSend, Send, SendState};
 use super::slot::SlotEntry;
+use super::table::Table;
 use crate::device::envelope::{Context, Envelope, Pattern, Rank, Tag};
 use crate::device::list::Links;
 use crate::device::memory::Span;
@@ -23,35 +24,6 @@ pub const CHUNK_SLOTS: usize = 32;
 /// a time; the greediest sends and receives.
 pub const KEPT_SLOTS: u32 = 2;
 
-/// A request.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Request {
-    /// A send.
-    Send(Send),
-    /// A receive.
-    Receive(Receive),
-}
-
-impl Request {
-    /// Whom and what it is for: a send's destination, tag and context; what a receive asks for, or from when it
-    /// has matched what it has.
-    pub fn pattern(&self) -> Pattern {
-        match self {
-            Request::Send(send) => Pattern::new(Some(send.dest), Some(send.tag), send.context),
-            Request::Receive(receive) => receive.pattern(),
-        }
-    }
-}
-
-/// Which of a slot's lists a link belongs to: the queue it stands in.
-pub(crate) const QUEUE: usize = 0;
-/// What is found by its key: posted receives in one bucket of the table; messages to one destination with the
-/// same context and tag.
-pub(crate) const KEYED: usize = 1;
-/// Sends: messages to be offered.
-pub(crate) const OFFERS: usize = 2;
-/// Receives: those that no restart has named yet.
-pub(crate) const TO_NAME: usize = 2;
 /// Buckets that come with a chunk: three for four slots, so that a request and its share of the chunks' list stay
 /// within 64 bytes.
 const CHUNK_BUCKETS: usize = 24;
@@ -67,10 +39,6 @@ struct Chunk {
 const LISTED: usize = 2 * size_of::<usize>();
 
 const _: () = assert!(size_of::<Chunk>() + LISTED <= CHUNK_SLOTS * 64);
-
-/// The pool has no free slot: grow it, or tell the program that its memory is used up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Full;
 
 /// The pool.
 #[derive(Clone, PartialEq, Eq, Debug)]

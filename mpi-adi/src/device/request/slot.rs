@@ -19,8 +19,8 @@
 
 use msg_layer::{Landing, Transfer};
 
+use super::any::Request;
 use super::outcome::{Outcome, Whole};
-use super::pool::Request;
 use super::receive::{Coming, Matched, Posted, Receive, ReceiveState};
 use super::send::{Asked, Data, Mode, PendingSend, Send, SendState, Withdrawal};
 use crate::device::envelope::{Context, Envelope, Pattern, Rank, Tag};

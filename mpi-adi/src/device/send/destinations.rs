@@ -25,7 +25,7 @@
 
 use core::ops::{Index, IndexMut};
 
-use super::pending::{RestartState, WINDOW};
+use super::carried_out::{RestartState, WINDOW};
 use crate::device::envelope::Rank;
 use crate::device::list::{Ends, Links};
 use crate::device::names::{DestinationId, Horizon, Packed, Serial, Slot};

@@ -10,6 +10,7 @@
 mod answer;
 pub mod bcopy;
 mod cancel;
+mod carried_out;
 mod destinations;
 mod leave;
 pub(super) mod oneself;

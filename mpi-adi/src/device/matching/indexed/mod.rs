@@ -76,7 +76,8 @@ use posted::PostedQueue;
 use unexpected::UnexpectedQueue;
 use wild::Wild;
 
-pub use unexpected::{BUCKET_BLOCKS, BUCKET_BYTES, BUCKETS, LEAST_BLOCKS};
+pub use table::{BUCKET_BLOCKS, BUCKETS, LEAST_BLOCKS};
+pub use unexpected::BUCKET_BYTES;
 pub use wild::WILD_ENTRIES;
 
 /// Records up to which a search does not find out whether they rise.
@@ -100,7 +101,7 @@ impl Matching for Indexed {
     const NAME: &'static str = "default";
 
     fn fixed_bytes(blocks: usize, _: usize) -> usize {
-        unexpected::buckets(blocks) as usize * BUCKET_BYTES
+        table::buckets(blocks) as usize * BUCKET_BYTES
     }
 
     fn wildcard_bytes(blocks: usize) -> usize {

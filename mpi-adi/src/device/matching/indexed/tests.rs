@@ -3,7 +3,7 @@
 mod counts;
 
 use super::{Indexed, Matching};
-use crate::device::config::boxed;
+use crate::device::boxed::boxed;
 use crate::device::envelope::{Envelope, Pattern, Rank};
 use crate::device::matching::Lists;
 use crate::device::memory::region::{BLOCK_BYTES, Blocks, Region};

@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 use super::rise::LateRise;
-use super::table::Table;
+use super::table::{Table, after, bucket, buckets, grown_buckets};
 use super::wild::{WILD_ENTRIES, Wild};
 use super::{NEAR_RECORDS, SHORT};
 use crate::device::envelope::Pattern;
@@ -17,42 +17,6 @@ use crate::device::request::{KINDS, KeyHash, NEIGHBOURS, kind};
 
 /// Bytes of a bucket.
 pub const BUCKET_BYTES: usize = size_of::<Bucket>();
-/// Blocks of MPI memory for which there are [`BUCKETS`] buckets: 1.5 bytes a block. A message with data takes two
-/// blocks or more, so that a bucket has 1.33 of the smallest such messages when all memory is used.
-pub const BUCKET_BLOCKS: usize = 8;
-/// See [`BUCKET_BLOCKS`].
-pub const BUCKETS: usize = 3;
-/// Blocks of MPI memory below which there are no buckets: so few are walked.
-pub const LEAST_BLOCKS: usize = 32;
-
-/// Buckets for so many blocks.
-pub(super) const fn buckets(blocks: usize) -> u32 {
-    if blocks < LEAST_BLOCKS {
-        return 0;
-    }
-    (blocks / BUCKET_BLOCKS * BUCKETS) as u32
-}
-
-/// Records for each bucket, above which loans have made the table too small: more than MPI memory alone has room for.
-pub(super) const CROWDED: u32 = 4;
-
-/// Buckets for so many records, when the table has become too small: it fits until there are six times as many.
-pub(super) const fn grown_buckets(records: u32) -> usize {
-    buckets(4 * records as usize) as usize
-}
-
-/// The bucket of `count` that this hash falls into: whole groups of [`NEIGHBOURS`] as far as there are, so that
-/// neighbouring sources stay neighbours.
-#[inline]
-pub(super) fn bucket(hash: u32, count: u32) -> usize {
-    let groups = count / NEIGHBOURS;
-    if groups == 0 {
-        return ((u64::from(hash) * u64::from(count)) >> 32) as usize;
-    }
-    let group = (u64::from(hash / NEIGHBOURS) * u64::from(count / NEIGHBOURS * NEIGHBOURS)) >> 32;
-    (group as u32 * NEIGHBOURS + hash % NEIGHBOURS) as usize
-}
-
 /// Searches through the chains, without a look at the head or beside the last match that would have found the same, after
 /// which both are passed over, until a chain has one of them again.
 const MISSES: u8 = 4;
@@ -468,19 +432,6 @@ impl UnexpectedQueue {
             }
         }
         region.set_word(at, 0);
-    }
-}
-
-/// The record that comes after the one at `at`, or the first one.
-#[inline]
-pub(super) fn after(
-    region: &Region,
-    list: &Ends<BlockIndex>,
-    at: Option<BlockIndex>,
-) -> Option<BlockIndex> {
-    match at {
-        Some(at) => Links::next(region, at),
-        None => list.head(),
     }
 }
 

@@ -11,9 +11,8 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::table::Table;
-use super::unexpected::{after, bucket, grown_buckets};
-use crate::device::config::boxed;
+use super::table::{Table, after, bucket, grown_buckets};
+use crate::device::boxed::boxed;
 use crate::device::envelope::{Envelope, Pattern};
 use crate::device::list::{Ends, Links};
 use crate::device::memory::region::{MAX_LOANS, Region};

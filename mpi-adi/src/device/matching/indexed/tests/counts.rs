@@ -2,7 +2,8 @@
 
 use super::{Heap, Queues};
 use crate::device::envelope::{Envelope, Pattern, Rank};
-use crate::device::matching::indexed::unexpected::{BUCKET_BYTES, bucket, grown_buckets};
+use crate::device::matching::indexed::table::{bucket, grown_buckets};
+use crate::device::matching::indexed::unexpected::BUCKET_BYTES;
 use crate::device::matching::indexed::{Indexed, Matching, NEAR, SHORT, WILD_ENTRIES};
 use crate::device::memory::region::Region;
 use crate::device::names::{BlockIndex, RequestId};
