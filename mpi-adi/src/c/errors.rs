@@ -18,7 +18,7 @@ use core::sync::atomic::Ordering;
 use super::args::{self, put_text};
 use super::codes;
 use super::comm_objects::{self, in_use, set_handler};
-use super::files;
+use super::file_handler;
 use super::report::{
     ErrorFunction, FUNCTIONS, GIVEN, HANDLERS, HOLD, LAST, USER_HANDLERS, blame, early,
     note_errors, on_any, on_process, raise, user_index,
@@ -28,7 +28,7 @@ use crate::mpi::error::{Class, Error};
 
 /// Whether a communicator or the files have this error handler.
 fn has(handler: c_int) -> bool {
-    in_use(handler) || files::have(handler)
+    in_use(handler) || file_handler::have(handler)
 }
 
 /// Gives the places of handlers back that neither the program has a handle of nor anything else has.

@@ -1,35 +1,17 @@
-//! Section 8.3.3: the error handler of files. There are none, but MPI_FILE_NULL carries the default one (section 13.7),
-//! which the calls of chapter 13 go by.
+//! Section 8.3.3: the error handler of files, which MPI_FILE_NULL carries: there are no others.
 // The functions are documented by the standard and in `mpi.h`, their safety in the module above.
 #![allow(missing_docs, non_snake_case, clippy::missing_safety_doc)]
 
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicI32, Ordering};
+use core::sync::atomic::Ordering;
 
 use super::args;
 use super::codes;
-use super::comm_objects::Blame;
 use super::errors;
-use super::report::{ErrorFunction, end_under, note_errors, on_process, raise};
-use super::types::constants::{MPI_ERRORS_RETURN, MPI_FILE_NULL};
+use super::file_handler::{HANDLER, blame};
+use super::report::{ErrorFunction, end_under, on_process, raise};
+use super::types::constants::MPI_FILE_NULL;
 use crate::mpi::error::{Class, Error};
-
-static HANDLER: AtomicI32 = AtomicI32::new(MPI_ERRORS_RETURN);
-
-/// The default error handler of files, with what its function is given as the file.
-pub(super) fn blame() -> Blame {
-    // It returns errors from the start.
-    note_errors();
-    Blame {
-        comm: MPI_FILE_NULL,
-        handler: HANDLER.load(Ordering::Relaxed),
-    }
-}
-
-/// Whether files have this error handler.
-pub(super) fn have(handler: c_int) -> bool {
-    HANDLER.load(Ordering::Relaxed) == handler
-}
 
 /// Fails unless `file` is the only file that there is.
 fn check(file: c_int) -> Result<(), Error> {

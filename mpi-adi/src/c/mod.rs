@@ -41,6 +41,7 @@ mod conversions;
 mod datatypes;
 mod environment;
 mod errors;
+mod file_handler;
 mod files;
 mod generalized;
 mod graphs;

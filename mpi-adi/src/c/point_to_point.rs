@@ -11,7 +11,7 @@ use core::ffi::{c_int, c_void};
 
 use super::args::{self, Peer, Receive, Send, recv_args, send_args};
 use super::datatypes::Lent;
-use super::report::{on_partners, on_process};
+use super::report::{deliver, on_partners, on_process};
 use super::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, started};
 use super::short::{self, Given};
 use super::types::MPI_Status;
@@ -19,19 +19,8 @@ use super::types::constants::MPI_SUCCESS;
 use crate::device::memory::Span;
 use crate::device::request::Mode;
 use crate::mpi::call;
-use crate::mpi::comm::{Partners, Status};
+use crate::mpi::comm::Partners;
 use crate::mpi::error::Error;
-
-/// Gives a blocking receive's result to the program.
-pub(super) fn deliver(
-    result: Result<Status, Error>,
-    status: Option<&mut MPI_Status>,
-) -> Result<(), Error> {
-    if let Some(status) = status {
-        status.set(MPI_Status::of(&result));
-    }
-    result.map(|_| ())
-}
 
 fn from_proc_null(status: Option<&mut MPI_Status>) -> Result<(), Error> {
     if let Some(status) = status {

@@ -9,9 +9,10 @@ use spin::Mutex;
 use super::binding::{Phase, any_env, env, phase};
 use super::codes;
 use super::comm_objects::{self, Blame, Views};
+use super::types::MPI_Status;
 use super::types::constants::*;
 use crate::device::kernel::{AbortReason, Heap};
-use crate::mpi::comm::{Communicator, Partners};
+use crate::mpi::comm::{Communicator, Partners, Status};
 use crate::mpi::error::{CLASSES, Class, Error};
 use crate::mpi::process::Env;
 use crate::mpi::sides::Intercommunicator;
@@ -260,4 +261,15 @@ pub(super) fn on_process(
 /// An error's code as calls return it: its class.
 pub(super) fn code(class: Class) -> c_int {
     class as c_int
+}
+
+/// Gives a blocking receive's result to the program.
+pub(super) fn deliver(
+    result: Result<Status, Error>,
+    status: Option<&mut MPI_Status>,
+) -> Result<(), Error> {
+    if let Some(status) = status {
+        status.set(MPI_Status::of(&result));
+    }
+    result.map(|_| ())
 }

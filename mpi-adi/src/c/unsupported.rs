@@ -20,7 +20,7 @@
 use core::ffi::c_int;
 
 use super::comm_objects::Blame;
-use super::files;
+use super::file_handler;
 use super::report::{blame, raise};
 use super::signatures::{Signature, profiled, rust, spelling};
 use super::types::constants::MPI_COMM_WORLD;
@@ -89,87 +89,87 @@ unsupported! {
     "10.4.4" blame(MPI_COMM_WORLD), MPI_Lookup_name(service_name: ConstText, info: Info, port_name: Text);
     "10.5.5" blame(MPI_COMM_WORLD), MPI_Comm_join(fd: Int, intercomm: CommOut);
 
-    "13.2.1" files::blame(), MPI_File_open(comm: Comm, filename: ConstText, amode: Int, info: Info, fh: FileOut);
-    "13.2.2" files::blame(), MPI_File_close(fh: FileOut);
-    "13.2.3" files::blame(), MPI_File_delete(filename: ConstText, info: Info);
-    "13.2.4" files::blame(), MPI_File_set_size(fh: File, size: Offset);
-    "13.2.5" files::blame(), MPI_File_preallocate(fh: File, size: Offset);
-    "13.2.6" files::blame(), MPI_File_get_size(fh: File, size: OffsetOut);
-    "13.2.7" files::blame(), MPI_File_get_group(fh: File, group: GroupOut);
-    "13.2.7" files::blame(), MPI_File_get_amode(fh: File, amode: IntOut);
-    "13.2.8" files::blame(), MPI_File_set_info(fh: File, info: Info);
-    "13.2.8" files::blame(), MPI_File_get_info(fh: File, info_used: InfoOut);
-    "13.3" files::blame(), MPI_File_set_view(fh: File, disp: Offset, etype: Datatype, filetype: Datatype,
+    "13.2.1" file_handler::blame(), MPI_File_open(comm: Comm, filename: ConstText, amode: Int, info: Info, fh: FileOut);
+    "13.2.2" file_handler::blame(), MPI_File_close(fh: FileOut);
+    "13.2.3" file_handler::blame(), MPI_File_delete(filename: ConstText, info: Info);
+    "13.2.4" file_handler::blame(), MPI_File_set_size(fh: File, size: Offset);
+    "13.2.5" file_handler::blame(), MPI_File_preallocate(fh: File, size: Offset);
+    "13.2.6" file_handler::blame(), MPI_File_get_size(fh: File, size: OffsetOut);
+    "13.2.7" file_handler::blame(), MPI_File_get_group(fh: File, group: GroupOut);
+    "13.2.7" file_handler::blame(), MPI_File_get_amode(fh: File, amode: IntOut);
+    "13.2.8" file_handler::blame(), MPI_File_set_info(fh: File, info: Info);
+    "13.2.8" file_handler::blame(), MPI_File_get_info(fh: File, info_used: InfoOut);
+    "13.3" file_handler::blame(), MPI_File_set_view(fh: File, disp: Offset, etype: Datatype, filetype: Datatype,
         datarep: ConstText, info: Info);
-    "13.3" files::blame(), MPI_File_get_view(fh: File, disp: OffsetOut, etype: DatatypeOut, filetype: DatatypeOut,
+    "13.3" file_handler::blame(), MPI_File_get_view(fh: File, disp: OffsetOut, etype: DatatypeOut, filetype: DatatypeOut,
         datarep: Text);
-    "13.4.2" files::blame(), MPI_File_read_at(fh: File, offset: Offset, buf: Buffer, count: Int,
+    "13.4.2" file_handler::blame(), MPI_File_read_at(fh: File, offset: Offset, buf: Buffer, count: Int,
         datatype: Datatype, status: StatusOut);
-    "13.4.2" files::blame(), MPI_File_read_at_all(fh: File, offset: Offset, buf: Buffer, count: Int,
+    "13.4.2" file_handler::blame(), MPI_File_read_at_all(fh: File, offset: Offset, buf: Buffer, count: Int,
         datatype: Datatype, status: StatusOut);
-    "13.4.2" files::blame(), MPI_File_write_at(fh: File, offset: Offset, buf: ConstBuffer, count: Int,
+    "13.4.2" file_handler::blame(), MPI_File_write_at(fh: File, offset: Offset, buf: ConstBuffer, count: Int,
         datatype: Datatype, status: StatusOut);
-    "13.4.2" files::blame(), MPI_File_write_at_all(fh: File, offset: Offset, buf: ConstBuffer, count: Int,
+    "13.4.2" file_handler::blame(), MPI_File_write_at_all(fh: File, offset: Offset, buf: ConstBuffer, count: Int,
         datatype: Datatype, status: StatusOut);
-    "13.4.2" files::blame(), MPI_File_iread_at(fh: File, offset: Offset, buf: Buffer, count: Int,
+    "13.4.2" file_handler::blame(), MPI_File_iread_at(fh: File, offset: Offset, buf: Buffer, count: Int,
         datatype: Datatype, request: RequestOut);
-    "13.4.2" files::blame(), MPI_File_iread_at_all(fh: File, offset: Offset, buf: Buffer, count: Int,
+    "13.4.2" file_handler::blame(), MPI_File_iread_at_all(fh: File, offset: Offset, buf: Buffer, count: Int,
         datatype: Datatype, request: RequestOut);
-    "13.4.2" files::blame(), MPI_File_iwrite_at(fh: File, offset: Offset, buf: ConstBuffer, count: Int,
+    "13.4.2" file_handler::blame(), MPI_File_iwrite_at(fh: File, offset: Offset, buf: ConstBuffer, count: Int,
         datatype: Datatype, request: RequestOut);
-    "13.4.2" files::blame(), MPI_File_iwrite_at_all(fh: File, offset: Offset, buf: ConstBuffer, count: Int,
+    "13.4.2" file_handler::blame(), MPI_File_iwrite_at_all(fh: File, offset: Offset, buf: ConstBuffer, count: Int,
         datatype: Datatype, request: RequestOut);
-    "13.4.3" files::blame(), MPI_File_read(fh: File, buf: Buffer, count: Int, datatype: Datatype, status: StatusOut);
-    "13.4.3" files::blame(), MPI_File_read_all(fh: File, buf: Buffer, count: Int, datatype: Datatype,
+    "13.4.3" file_handler::blame(), MPI_File_read(fh: File, buf: Buffer, count: Int, datatype: Datatype, status: StatusOut);
+    "13.4.3" file_handler::blame(), MPI_File_read_all(fh: File, buf: Buffer, count: Int, datatype: Datatype,
         status: StatusOut);
-    "13.4.3" files::blame(), MPI_File_write(fh: File, buf: ConstBuffer, count: Int, datatype: Datatype,
+    "13.4.3" file_handler::blame(), MPI_File_write(fh: File, buf: ConstBuffer, count: Int, datatype: Datatype,
         status: StatusOut);
-    "13.4.3" files::blame(), MPI_File_write_all(fh: File, buf: ConstBuffer, count: Int, datatype: Datatype,
+    "13.4.3" file_handler::blame(), MPI_File_write_all(fh: File, buf: ConstBuffer, count: Int, datatype: Datatype,
         status: StatusOut);
-    "13.4.3" files::blame(), MPI_File_iread(fh: File, buf: Buffer, count: Int, datatype: Datatype,
+    "13.4.3" file_handler::blame(), MPI_File_iread(fh: File, buf: Buffer, count: Int, datatype: Datatype,
         request: RequestOut);
-    "13.4.3" files::blame(), MPI_File_iread_all(fh: File, buf: Buffer, count: Int, datatype: Datatype,
+    "13.4.3" file_handler::blame(), MPI_File_iread_all(fh: File, buf: Buffer, count: Int, datatype: Datatype,
         request: RequestOut);
-    "13.4.3" files::blame(), MPI_File_iwrite(fh: File, buf: ConstBuffer, count: Int, datatype: Datatype,
+    "13.4.3" file_handler::blame(), MPI_File_iwrite(fh: File, buf: ConstBuffer, count: Int, datatype: Datatype,
         request: RequestOut);
-    "13.4.3" files::blame(), MPI_File_iwrite_all(fh: File, buf: ConstBuffer, count: Int, datatype: Datatype,
+    "13.4.3" file_handler::blame(), MPI_File_iwrite_all(fh: File, buf: ConstBuffer, count: Int, datatype: Datatype,
         request: RequestOut);
-    "13.4.3" files::blame(), MPI_File_seek(fh: File, offset: Offset, whence: Int);
-    "13.4.3" files::blame(), MPI_File_get_position(fh: File, offset: OffsetOut);
-    "13.4.3" files::blame(), MPI_File_get_byte_offset(fh: File, offset: Offset, disp: OffsetOut);
-    "13.4.4" files::blame(), MPI_File_read_shared(fh: File, buf: Buffer, count: Int, datatype: Datatype,
+    "13.4.3" file_handler::blame(), MPI_File_seek(fh: File, offset: Offset, whence: Int);
+    "13.4.3" file_handler::blame(), MPI_File_get_position(fh: File, offset: OffsetOut);
+    "13.4.3" file_handler::blame(), MPI_File_get_byte_offset(fh: File, offset: Offset, disp: OffsetOut);
+    "13.4.4" file_handler::blame(), MPI_File_read_shared(fh: File, buf: Buffer, count: Int, datatype: Datatype,
         status: StatusOut);
-    "13.4.4" files::blame(), MPI_File_write_shared(fh: File, buf: ConstBuffer, count: Int, datatype: Datatype,
+    "13.4.4" file_handler::blame(), MPI_File_write_shared(fh: File, buf: ConstBuffer, count: Int, datatype: Datatype,
         status: StatusOut);
-    "13.4.4" files::blame(), MPI_File_iread_shared(fh: File, buf: Buffer, count: Int, datatype: Datatype,
+    "13.4.4" file_handler::blame(), MPI_File_iread_shared(fh: File, buf: Buffer, count: Int, datatype: Datatype,
         request: RequestOut);
-    "13.4.4" files::blame(), MPI_File_iwrite_shared(fh: File, buf: ConstBuffer, count: Int, datatype: Datatype,
+    "13.4.4" file_handler::blame(), MPI_File_iwrite_shared(fh: File, buf: ConstBuffer, count: Int, datatype: Datatype,
         request: RequestOut);
-    "13.4.4" files::blame(), MPI_File_read_ordered(fh: File, buf: Buffer, count: Int, datatype: Datatype,
+    "13.4.4" file_handler::blame(), MPI_File_read_ordered(fh: File, buf: Buffer, count: Int, datatype: Datatype,
         status: StatusOut);
-    "13.4.4" files::blame(), MPI_File_write_ordered(fh: File, buf: ConstBuffer, count: Int, datatype: Datatype,
+    "13.4.4" file_handler::blame(), MPI_File_write_ordered(fh: File, buf: ConstBuffer, count: Int, datatype: Datatype,
         status: StatusOut);
-    "13.4.4" files::blame(), MPI_File_seek_shared(fh: File, offset: Offset, whence: Int);
-    "13.4.4" files::blame(), MPI_File_get_position_shared(fh: File, offset: OffsetOut);
-    "13.4.5" files::blame(), MPI_File_read_at_all_begin(fh: File, offset: Offset, buf: Buffer, count: Int,
+    "13.4.4" file_handler::blame(), MPI_File_seek_shared(fh: File, offset: Offset, whence: Int);
+    "13.4.4" file_handler::blame(), MPI_File_get_position_shared(fh: File, offset: OffsetOut);
+    "13.4.5" file_handler::blame(), MPI_File_read_at_all_begin(fh: File, offset: Offset, buf: Buffer, count: Int,
         datatype: Datatype);
-    "13.4.5" files::blame(), MPI_File_read_at_all_end(fh: File, buf: Buffer, status: StatusOut);
-    "13.4.5" files::blame(), MPI_File_write_at_all_begin(fh: File, offset: Offset, buf: ConstBuffer, count: Int,
+    "13.4.5" file_handler::blame(), MPI_File_read_at_all_end(fh: File, buf: Buffer, status: StatusOut);
+    "13.4.5" file_handler::blame(), MPI_File_write_at_all_begin(fh: File, offset: Offset, buf: ConstBuffer, count: Int,
         datatype: Datatype);
-    "13.4.5" files::blame(), MPI_File_write_at_all_end(fh: File, buf: ConstBuffer, status: StatusOut);
-    "13.4.5" files::blame(), MPI_File_read_all_begin(fh: File, buf: Buffer, count: Int, datatype: Datatype);
-    "13.4.5" files::blame(), MPI_File_read_all_end(fh: File, buf: Buffer, status: StatusOut);
-    "13.4.5" files::blame(), MPI_File_write_all_begin(fh: File, buf: ConstBuffer, count: Int, datatype: Datatype);
-    "13.4.5" files::blame(), MPI_File_write_all_end(fh: File, buf: ConstBuffer, status: StatusOut);
-    "13.4.5" files::blame(), MPI_File_read_ordered_begin(fh: File, buf: Buffer, count: Int, datatype: Datatype);
-    "13.4.5" files::blame(), MPI_File_read_ordered_end(fh: File, buf: Buffer, status: StatusOut);
-    "13.4.5" files::blame(), MPI_File_write_ordered_begin(fh: File, buf: ConstBuffer, count: Int,
+    "13.4.5" file_handler::blame(), MPI_File_write_at_all_end(fh: File, buf: ConstBuffer, status: StatusOut);
+    "13.4.5" file_handler::blame(), MPI_File_read_all_begin(fh: File, buf: Buffer, count: Int, datatype: Datatype);
+    "13.4.5" file_handler::blame(), MPI_File_read_all_end(fh: File, buf: Buffer, status: StatusOut);
+    "13.4.5" file_handler::blame(), MPI_File_write_all_begin(fh: File, buf: ConstBuffer, count: Int, datatype: Datatype);
+    "13.4.5" file_handler::blame(), MPI_File_write_all_end(fh: File, buf: ConstBuffer, status: StatusOut);
+    "13.4.5" file_handler::blame(), MPI_File_read_ordered_begin(fh: File, buf: Buffer, count: Int, datatype: Datatype);
+    "13.4.5" file_handler::blame(), MPI_File_read_ordered_end(fh: File, buf: Buffer, status: StatusOut);
+    "13.4.5" file_handler::blame(), MPI_File_write_ordered_begin(fh: File, buf: ConstBuffer, count: Int,
         datatype: Datatype);
-    "13.4.5" files::blame(), MPI_File_write_ordered_end(fh: File, buf: ConstBuffer, status: StatusOut);
-    "13.5.1" files::blame(), MPI_File_get_type_extent(fh: File, datatype: Datatype, extent: AintOut);
-    "13.5.3" files::blame(), MPI_Register_datarep(datarep: ConstText, read_conversion_fn: ConversionFn,
+    "13.4.5" file_handler::blame(), MPI_File_write_ordered_end(fh: File, buf: ConstBuffer, status: StatusOut);
+    "13.5.1" file_handler::blame(), MPI_File_get_type_extent(fh: File, datatype: Datatype, extent: AintOut);
+    "13.5.3" file_handler::blame(), MPI_Register_datarep(datarep: ConstText, read_conversion_fn: ConversionFn,
         write_conversion_fn: ConversionFn, dtype_file_extent_fn: ExtentFn, extra_state: Buffer);
-    "13.6.1" files::blame(), MPI_File_set_atomicity(fh: File, flag: Int);
-    "13.6.1" files::blame(), MPI_File_get_atomicity(fh: File, flag: IntOut);
-    "13.6.1" files::blame(), MPI_File_sync(fh: File);
+    "13.6.1" file_handler::blame(), MPI_File_set_atomicity(fh: File, flag: Int);
+    "13.6.1" file_handler::blame(), MPI_File_get_atomicity(fh: File, flag: IntOut);
+    "13.6.1" file_handler::blame(), MPI_File_sync(fh: File);
 }

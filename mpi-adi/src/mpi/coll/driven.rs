@@ -14,7 +14,7 @@ use crate::device::protocol::Sound;
 use crate::mpi::coll::in_hand::InHand;
 use crate::mpi::coll::inter::{self, Role};
 use crate::mpi::coll::plans;
-use crate::mpi::coll::reduce::Elements;
+use crate::mpi::coll::run::Elements;
 use crate::mpi::coll::running::{Plan, Running};
 use crate::mpi::comm::{CommRank, Communicator, Membership, RankMap, shape};
 use crate::mpi::error::Error;

@@ -7,7 +7,7 @@ use crate::mpi::coll::bcast::Binomial;
 use crate::mpi::coll::carried;
 use crate::mpi::coll::lines::Halves;
 use crate::mpi::coll::rings::Rings;
-use crate::mpi::coll::run::{Combine, run_in_segments};
+use crate::mpi::coll::run::{Combine, Elements, run_in_segments};
 use crate::mpi::coll::running::run_side_by_side;
 use crate::mpi::coll::schedule::{Buffer, Chosen, Half, REDUCE, Ranks, Schedule, Step};
 use crate::mpi::coll::segments::{
@@ -101,17 +101,6 @@ pub(crate) fn allreduce<E: Matching>(
     let mut schedule = Allreduce::new(Ranks::placed(comm), (data, result), elements);
     let sizes = (elements.size, data.len());
     run_side_by_side(comm, function, &mut schedule, sizes, combine)
-}
-
-/// What a reduction combines.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Elements {
-    /// Bytes of one.
-    pub(crate) size: usize,
-    /// The operation commutes: they need not be combined in the order of the ranks.
-    pub(crate) commute: bool,
-    /// The operation is no function of the program's: it can run within the device.
-    pub(crate) predefined: bool,
 }
 
 /// Combines all processes' data; each rank gets the result of its own `part`, into `result`, which may be the beginning

@@ -15,6 +15,17 @@ use crate::mpi::lend::writing;
 /// Combines elements: `right[i] = left[i] op right[i]`.
 pub(crate) type Combine<'a> = dyn FnMut(&[u8], &mut [u8]) + 'a;
 
+/// What a reduction combines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Elements {
+    /// Bytes of one.
+    pub(crate) size: usize,
+    /// The operation commutes: they need not be combined in the order of the ranks.
+    pub(crate) commute: bool,
+    /// The operation is no function of the program's: it can run within the device.
+    pub(crate) predefined: bool,
+}
+
 /// Runs a schedule that has no segments. Blocks until its last step is done. Fails with the first error of a
 /// step.
 pub(super) fn run<E: Matching>(
