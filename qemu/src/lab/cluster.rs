@@ -6,7 +6,7 @@ use crate::host::size;
 use crate::host::stop::Stop;
 use crate::host::used::Used;
 use crate::run::command::{self, Options};
-use crate::run::job::JobEnd;
+use crate::run::ended::JobEnd;
 use crate::run::{limits, report, topology};
 use crate::show::file::ResultFile;
 use crate::show::plot::{self, Axis, Chart, Mark, Series, Shape};

@@ -4,9 +4,10 @@
 use crate::host::shared::Shared;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
-use crate::run::instance::{self, Ears, Fleet, Instance, Plan};
+use crate::run::instance::{Ears, Fleet, Instance};
 use crate::run::linux::{give_streams, process};
 use crate::run::node::Node;
+use crate::run::plan::{Plan, coord};
 use kernel_rt::board::linux::carried::PROCESSORS;
 use kernel_rt::board::linux::share::{Layout, NO_RANK, PRINT_MARK};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -18,7 +19,7 @@ use std::rc::Rc;
 /// Bytes of a program's stack where it is not said: as on nodes.
 const STACK_BYTES: u64 = 512 << 10;
 
-/// Starts all nodes; see [`Fleet::boot`].
+/// Starts all nodes; see [`boot`](super::boot::boot).
 pub fn boot(plan: &Plan<'_>) -> Result<Fleet, Stop> {
     let nodes = plan.shape.nodes();
     // Of all that processes share they need the accounts, which come first.
@@ -27,7 +28,7 @@ pub fn boot(plan: &Plan<'_>) -> Result<Fleet, Stop> {
     let (stdout, its_stdout) = messages()?;
     let (stderr, its_stderr) = messages()?;
     let inherited = shared.file().try_clone().doing("share the job's memory")?;
-    let first = instance::coord(&plan.shape, 0)?;
+    let first = coord(&plan.shape, 0)?;
     let told = (inherited.as_raw_fd(), plan.stack.unwrap_or(STACK_BYTES));
     let mut command = process(plan, first, told, plan.under)?;
     give_streams(&mut command, [its_stdout, its_stderr], true);
@@ -44,18 +45,14 @@ pub fn boot(plan: &Plan<'_>) -> Result<Fleet, Stop> {
         ..Ears::default()
     };
     let instance = Instance::new((0..nodes).collect(), ears, child)?;
-    let node = |rank| {
-        let who = (rank, instance::coord(&plan.shape, rank)?);
-        Ok(Node::of_process(who, 0, &shared, layout.account(rank)))
-    };
-    Ok(Fleet {
-        instances: vec![instance],
-        nodes: (0..nodes).map(node).collect::<Result<_, Stop>>()?,
-        doorbells: None,
-        console: None,
-        debugger: None,
-        leaving: Vec::new(),
-    })
+    let mut fleet = Fleet::new(&plan.shape);
+    fleet.instances.push(instance);
+    for rank in 0..nodes {
+        let who = (rank, coord(&plan.shape, rank)?);
+        let account = layout.account(rank);
+        fleet.nodes.push(Node::of_process(who, 0, &shared, account));
+    }
+    Ok(fleet)
 }
 
 /// A socket that keeps messages apart: our end, which does not block, and the other.

@@ -5,7 +5,6 @@
 use crate::build::image::Image;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
-use crate::run::instance::Plan;
 use clap::Args;
 use midplane_setup::ask::in_path;
 use rustix::process::{Resource, Signal, set_parent_process_death_signal};
@@ -64,13 +63,13 @@ impl Debug {
 
     /// What starts the debugger with the rank's process in it, for the words that follow: the program and its
     /// arguments. The process writes to these descriptors, which are still to be inherited, has no input, and ends with
-    /// the debugger.
+    /// the debugger. Its stack and its data have these limits in bytes, if any.
     ///
     /// # Errors
     /// Our own program cannot be found, which the debugger starts the process by.
     pub fn under(
         &self,
-        plan: &Plan<'_>,
+        [stack, data]: [Option<u64>; 2],
         [stdout, stderr]: [RawFd; 2],
     ) -> Result<Vec<String>, Stop> {
         let us = std::env::current_exe().doing("find this command's own file")?;
@@ -78,11 +77,11 @@ impl Debug {
             "set exec-wrapper {} {DEBUGGED} --stdout {stdout} --stderr {stderr}",
             shell_words::quote(&us.to_string_lossy())
         );
-        if let Some(bytes) = plan.stack {
+        if let Some(bytes) = stack {
             wrapper += &format!(" --stack {bytes}");
         }
-        if plan.limits_memory {
-            wrapper += &format!(" --data {}", plan.node_memory);
+        if let Some(bytes) = data {
+            wrapper += &format!(" --data {bytes}");
         }
         wrapper += " --";
         let mut words = self.command.clone();

@@ -3,15 +3,18 @@
 use crate::host::signals::Signals;
 use crate::host::stop::{self, Stop};
 use crate::host::used::Used;
+use crate::run::boot::boot;
 use crate::run::cluster;
 use crate::run::decode::{Decoder, Dictionary};
 use crate::run::doorbell::Doorbells;
+use crate::run::ended::JobEnd;
 use crate::run::files::{Answer, Files, Folder};
 use crate::run::input::Input;
-use crate::run::instance::{Backend, Fleet, Plan};
+use crate::run::instance::Fleet;
 use crate::run::line::{Attached, Port};
 use crate::run::linux;
 use crate::run::output::Sink;
+use crate::run::plan::{Backend, Plan};
 use crate::run::report;
 use crate::run::verdict::{self, Cause, Glance, Outcome, Seen, Stands};
 use crate::show::say;
@@ -51,24 +54,6 @@ const _: () = assert!(CHUNK >= kernel_rt::host::outbox::CAPACITY as usize);
 /// So many numbers of nodes the bell tells apart.
 const BELLS: usize = 256;
 
-/// How a job ended.
-pub struct JobEnd {
-    /// Exit status for the command.
-    pub status: u8,
-    /// The same in a word, for the report.
-    pub outcome: Outcome,
-    /// What to tell the user, when it did not end well.
-    pub message: Option<String>,
-    /// The nodes as they were last seen.
-    pub nodes: Vec<Seen>,
-    /// From the start of the first node to the end.
-    pub elapsed: Duration,
-    /// The same in virtual time, where nodes have that.
-    pub virtual_time: Option<Duration>,
-    /// What the process has used that carries all nodes, where there is one.
-    pub used: Option<Used>,
-}
-
 /// Boots, waits for the end, takes everything down. Must be called from the main thread. The nodes may work with the
 /// files in `folder`.
 pub fn run<'a>(
@@ -86,7 +71,7 @@ pub fn run<'a>(
         err.lines.note(&format!("midplane: starting {nodes} nodes"));
         err.write();
     }
-    let mut fleet = Fleet::boot(plan, || match signals.pending() {
+    let mut fleet = boot(plan, || match signals.pending() {
         Some(stop) => Err(stop),
         None => Ok(()),
     })?;

@@ -1,12 +1,14 @@
 //! A job on a torus of QEMU instances.
 
 pub mod attach;
+mod boot;
 mod boxes;
 mod cluster;
 pub mod command;
 pub mod debug;
 mod decode;
 mod doorbell;
+pub mod ended;
 mod faults;
 mod files;
 mod input;
@@ -15,10 +17,12 @@ pub mod job;
 pub mod limits;
 pub mod line;
 mod linux;
+mod machines;
 mod node;
 mod output;
+mod plan;
 pub mod report;
-
+mod sockets;
 mod stm32f405;
 pub mod topology;
 mod verdict;

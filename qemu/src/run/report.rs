@@ -1,7 +1,7 @@
 //! The report at the end of a job: a table by rank, and the same as JSON.
 
 use crate::host::stop::{Doing, Stop};
-use crate::run::job::JobEnd;
+use crate::run::ended::JobEnd;
 use crate::run::node::{StackUse, StacksUse};
 use crate::run::verdict::{Outcome, Seen};
 use crate::show::file::ResultFile;

@@ -5,8 +5,9 @@ use crate::host::shared::Shared;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
 use crate::run::debug;
-use crate::run::instance::{self, Ears, Fleet, Instance, Plan};
+use crate::run::instance::{Ears, Fleet, Instance, stream};
 use crate::run::node::Node;
+use crate::run::plan::{Plan, boot_arguments, coord};
 use crate::run::verdict::Stands;
 use kernel_rt::board::linux::VARIABLE;
 use kernel_rt::board::linux::share::{AT_TRACE, FRAMES, Layout, Trace};
@@ -20,7 +21,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::rc::Rc;
 
-/// Starts all nodes; see [`Fleet::boot`].
+/// Starts all nodes; see [`boot`](super::boot::boot).
 pub fn boot(
     plan: &Plan<'_>,
     mut going_on: impl FnMut() -> Result<(), Stop>,
@@ -28,16 +29,10 @@ pub fn boot(
     let nodes = plan.shape.nodes();
     let layout = Layout::new(nodes);
     let shared = Rc::new(Shared::new("midplane-job", layout.total())?);
-    let mut fleet = Fleet {
-        instances: Vec::with_capacity(nodes as usize),
-        nodes: Vec::with_capacity(nodes as usize),
-        doorbells: None,
-        console: None,
-        debugger: plan.debug.map(|debug| debug.rank as usize),
-        leaving: Vec::new(),
-    };
+    let mut fleet = Fleet::new(&plan.shape);
+    fleet.debugger = plan.debug.map(|debug| debug.rank as usize);
     for rank in 0..nodes {
-        let who = (rank, instance::coord(&plan.shape, rank)?);
+        let who = (rank, coord(&plan.shape, rank)?);
         fleet.nodes.push(Node::of_process(
             who,
             fleet.instances.len(),
@@ -51,15 +46,16 @@ pub fn boot(
 }
 
 fn start(plan: &Plan<'_>, (rank, coord): (u32, Coord), shared: &Shared) -> Result<Instance, Stop> {
-    let (stdout, node_stdout) = instance::stream()?;
-    let (stderr, node_stderr) = instance::stream()?;
+    let (stdout, node_stdout) = stream()?;
+    let (stderr, node_stderr) = stream()?;
     let inherited = shared.file().try_clone().doing("share the job's memory")?;
     let told = (inherited.as_raw_fd(), plan.node_memory);
     let mut inherited: Vec<OwnedFd> = vec![inherited.into()];
     let prints: [OwnedFd; 2] = [node_stdout.into(), node_stderr.into()];
+    let limits = [plan.stack, plan.limits_memory.then_some(plan.node_memory)];
     let mut command = match plan.debug.filter(|debug| debug.rank == rank) {
         Some(debug) => {
-            let under = debug.under(plan, [&prints[0], &prints[1]].map(AsRawFd::as_raw_fd))?;
+            let under = debug.under(limits, [&prints[0], &prints[1]].map(AsRawFd::as_raw_fd))?;
             inherited.extend(prints);
             let mut command = process(plan, coord, told, &under)?;
             debug::heed_terminal(&mut command, true);
@@ -68,11 +64,10 @@ fn start(plan: &Plan<'_>, (rank, coord): (u32, Coord), shared: &Shared) -> Resul
         None => {
             let mut command = process(plan, coord, told, plan.under)?;
             give_streams(&mut command, prints, rank == 0 && plan.debug.is_none());
-            if let Some(bytes) = plan.stack {
-                sys::limit(&mut command, Resource::Stack, bytes);
-            }
-            if plan.limits_memory {
-                sys::limit(&mut command, Resource::Data, plan.node_memory);
+            for (resource, limit) in [Resource::Stack, Resource::Data].into_iter().zip(limits) {
+                if let Some(bytes) = limit {
+                    sys::limit(&mut command, resource, bytes);
+                }
             }
             command
         }
@@ -98,7 +93,7 @@ pub fn process(
     (descriptor, bytes): (RawFd, u64),
     under: &[String],
 ) -> Result<Command, Stop> {
-    let bootargs = instance::boot_arguments(plan, Nodes::One(coord))?;
+    let bootargs = boot_arguments(plan, Nodes::One(coord))?;
     let settings = bootargs.split(" -- ").next().unwrap_or_default();
     let (program, arguments) = plan
         .argv

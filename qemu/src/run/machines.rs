@@ -1,0 +1,297 @@
+//! Emulated machines: boots them, each node in an instance of its own, or several in one.
+
+use crate::host::setup::Tool;
+use crate::host::shared::{Shared, memory_file};
+use crate::host::stop::{Doing, Stop};
+use crate::host::sys;
+use crate::run::boxes::Boxes;
+use crate::run::doorbell::{self, Doorbells};
+use crate::run::instance::{Ears, Fleet, Instance, stream};
+use crate::run::node::{self, Node};
+use crate::run::plan::{Backend, Plan, boot_arguments, coord};
+use crate::run::sockets::{Sockets, frame_link, serial_line};
+use crate::run::stm32f405;
+use crate::run::wiring::{Carries, Wiring};
+use kernel_rt::board::stm32f405::memory::WINDOW_BYTES;
+use kernel_rt::personality::{Boxed, Nodes};
+use net_torus::coord::{Coord, Direction};
+use rustix::fs::OFlags;
+use rustix::process::Signal;
+use std::fs::File;
+use std::io::Write;
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Stdio};
+use std::rc::Rc;
+
+/// Starts all nodes of the plan, by this emulator; see [`boot`](super::boot::boot).
+pub fn boot(
+    plan: &Plan<'_>,
+    qemu: &Tool,
+    going_on: &mut impl FnMut() -> Result<(), Stop>,
+) -> Result<Fleet, Stop> {
+    let image = memory_file("midplane-image")?;
+    (&image)
+        .write_all(&plan.image.bytes)
+        .doing("copy the image into memory")?;
+    let mut fleet = Fleet::new(&plan.shape);
+    match (plan.backend, &plan.boxes) {
+        (Backend::Boards(_), _) => fleet.boot_boards(plan, qemu, &image, going_on)?,
+        (_, None) => fleet.boot_singly(plan, qemu, &image, going_on)?,
+        (_, Some(boxes)) => fleet.boot_boxes(plan, qemu, (boxes, &image), going_on)?,
+    }
+    Ok(fleet)
+}
+
+impl Fleet {
+    fn boot_singly(
+        &mut self,
+        plan: &Plan<'_>,
+        qemu: &Tool,
+        image: &File,
+        going_on: &mut impl FnMut() -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let mut sockets = Sockets::new(&plan.shape, frame_link);
+        // Where a machine waits for its debugger.
+        let mut waiting = None;
+        for rank in 0..plan.shape.nodes() {
+            let coord = coord(&plan.shape, rank)?;
+            let ram = Rc::new(Shared::new("midplane-ram", plan.node_memory)?);
+            let links = sockets.of(rank)?;
+            let numbers: Vec<(Direction, i32)> = links
+                .iter()
+                .map(|(direction, socket)| (*direction, socket.as_raw_fd()))
+                .collect();
+            let mut inherited: Vec<OwnedFd> = links.into_iter().map(|(_, socket)| socket).collect();
+            let mut debugger = None;
+            if plan.debug.is_some_and(|debug| debug.rank == rank) {
+                let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+                    .doing("create a socket for the debugger (TCP on 127.0.0.1)")?;
+                waiting = Some(listener.local_addr().doing("name the debugger's socket")?);
+                debugger = Some(listener.as_raw_fd());
+                inherited.push(listener.into());
+            }
+            let carries = Carries::One {
+                links: &numbers,
+                debugger,
+            };
+            let instance = self.start(
+                (plan, qemu),
+                Nodes::One(coord),
+                (image, &ram),
+                carries,
+                inherited,
+                vec![rank],
+            )?;
+            let who = (rank, coord);
+            self.nodes.push(Node::new(
+                who,
+                plan.image,
+                instance,
+                &ram,
+                node::OwnMemory::Whole,
+            ));
+            going_on()?;
+        }
+        if let (Some(debug), Some(at)) = (plan.debug, waiting) {
+            let child = debug.attach(plan.image, at)?;
+            self.debugger = Some(self.instances.len());
+            self.instances
+                .push(Instance::new(Vec::new(), Ears::default(), child)?);
+        }
+        Ok(())
+    }
+
+    fn boot_boards(
+        &mut self,
+        plan: &Plan<'_>,
+        qemu: &Tool,
+        image: &File,
+        going_on: &mut impl FnMut() -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let mut sockets = Sockets::new(&plan.shape, serial_line);
+        for rank in 0..plan.shape.nodes() {
+            let coord = coord(&plan.shape, rank)?;
+            let window = Rc::new(Shared::new("midplane-window", WINDOW_BYTES)?);
+            let mut lines = sockets.of(rank)?;
+            if let Some(console) = plan.console.filter(|console| console.at == coord) {
+                let (ours, theirs) = serial_line()?;
+                rustix::fs::fcntl_setfl(&ours, OFlags::NONBLOCK).doing("set up the console")?;
+                lines.push((console.direction, theirs));
+                self.console = Some(ours);
+            }
+            let instance =
+                self.start_board((plan, qemu), (rank, coord), (image, &window), lines)?;
+            let who = (rank, coord);
+            let place = node::OwnMemory::Whole;
+            self.nodes
+                .push(Node::new(who, plan.image, instance, &window, place));
+            going_on()?;
+        }
+        Ok(())
+    }
+
+    /// Starts the board of a node; its number.
+    fn start_board(
+        &mut self,
+        (plan, qemu): (&Plan<'_>, &Tool),
+        (rank, coord): (u32, Coord),
+        (image, window): (&File, &Shared),
+        links: Vec<(Direction, OwnedFd)>,
+    ) -> Result<usize, Stop> {
+        let personality = memory_file("midplane-personality")?;
+        // Ended by a zero, as strings are.
+        let text = boot_arguments(plan, Nodes::One(coord))? + "\0";
+        (&personality)
+            .write_all(text.as_bytes())
+            .doing("copy a personality into memory")?;
+        let (bell, node_bell) = stream()?;
+        let (complaints, node_complaints) = stream()?;
+        let image = image.try_clone().doing("share the image")?;
+        let window = window.file().try_clone().doing("share a node's window")?;
+        let numbers: Vec<(Direction, i32)> = links
+            .iter()
+            .map(|(direction, socket)| (*direction, socket.as_raw_fd()))
+            .collect();
+        let arguments = stm32f405::Wiring {
+            image: image.as_raw_fd(),
+            personality: personality.as_raw_fd(),
+            window: window.as_raw_fd(),
+            links: &numbers,
+            bell: node_bell.as_raw_fd(),
+            sandbox: plan.sandbox,
+        }
+        .arguments();
+        let mut inherited: Vec<OwnedFd> = vec![
+            image.into(),
+            personality.into(),
+            window.into(),
+            node_bell.into(),
+        ];
+        inherited.extend(links.into_iter().map(|(_, socket)| socket));
+        let child = spawn(qemu, arguments, inherited, node_complaints.into(), rank)?;
+        let ears = Ears {
+            bell: Some(bell),
+            complaints: Some(complaints),
+            ..Ears::default()
+        };
+        self.instances.push(Instance::new(vec![rank], ears, child)?);
+        Ok(self.instances.len() - 1)
+    }
+
+    fn boot_boxes(
+        &mut self,
+        plan: &Plan<'_>,
+        qemu: &Tool,
+        (boxes, image): (&Boxes, &File),
+        going_on: &mut impl FnMut() -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let division = boxes.division;
+        if division.instances() > 1 {
+            self.doorbells = Some(Doorbells::new(&division)?);
+        }
+        for number in 0..division.instances() {
+            let layout = boxes.layout(number)?;
+            let nodes = Boxed {
+                division,
+                instance: number,
+                node_memory: layout.node_memory,
+            };
+            let within = nodes.nodes();
+            let coords: Vec<Coord> = (0..layout.nodes).filter_map(|k| within.coord(k)).collect();
+            let ranks: Vec<u32> = coords.iter().filter_map(|c| plan.shape.rank(*c)).collect();
+            let ram = Rc::new(Shared::new("midplane-ram", layout.total())?);
+            let socket = self
+                .doorbells
+                .as_mut()
+                .map(Doorbells::connect)
+                .transpose()?;
+            let carries = Carries::Box {
+                nodes: layout.nodes,
+                doorbell: { socket.as_ref() }
+                    .map(|socket| (socket.as_raw_fd(), doorbell::vectors(&division))),
+            };
+            let sockets = socket.into_iter().map(OwnedFd::from).collect();
+            let files = (image, &*ram);
+            let nodes = Nodes::Box(nodes);
+            let instance =
+                self.start((plan, qemu), nodes, files, carries, sockets, ranks.clone())?;
+            for (index, who) in (0..).zip(ranks.into_iter().zip(coords)) {
+                let code = plan.image.code;
+                let place = node::OwnMemory::InBox {
+                    layout,
+                    index,
+                    code,
+                };
+                self.nodes
+                    .push(Node::new(who, plan.image, instance, &ram, place));
+            }
+            going_on()?;
+        }
+        self.nodes.sort_by_key(|node| node.rank);
+        Ok(())
+    }
+
+    /// Starts a process that carries `nodes`, which have these `ranks`; its number. It inherits `sockets`, too.
+    fn start(
+        &mut self,
+        (plan, qemu): (&Plan<'_>, &Tool),
+        nodes: Nodes,
+        (image, ram): (&File, &Shared),
+        carries: Carries<'_>,
+        sockets: Vec<OwnedFd>,
+        ranks: Vec<u32>,
+    ) -> Result<usize, Stop> {
+        let bootargs = boot_arguments(plan, nodes)?;
+        let (bell, node_bell) = stream()?;
+        let (complaints, node_complaints) = stream()?;
+        let image = image.try_clone().doing("share the image")?;
+        let memory = ram.file().try_clone().doing("share an instance's memory")?;
+        let arguments = Wiring {
+            memory: ram.bytes(),
+            ram: memory.as_raw_fd(),
+            image: image.as_raw_fd(),
+            bootargs: &bootargs,
+            carries,
+            bell: node_bell.as_raw_fd(),
+            sandbox: plan.sandbox,
+            counted: plan.counted,
+        }
+        .arguments();
+        let mut inherited: Vec<OwnedFd> = vec![image.into(), memory.into(), node_bell.into()];
+        inherited.extend(sockets);
+        let first = ranks.first().copied().unwrap_or(0);
+        let child = spawn(qemu, arguments, inherited, node_complaints.into(), first)?;
+        let ears = Ears {
+            bell: Some(bell),
+            complaints: Some(complaints),
+            ..Ears::default()
+        };
+        self.instances.push(Instance::new(ranks, ears, child)?);
+        Ok(self.instances.len() - 1)
+    }
+}
+
+/// Starts QEMU, which inherits these descriptors and complains to that one.
+fn spawn(
+    qemu: &Tool,
+    arguments: Vec<String>,
+    inherited: Vec<OwnedFd>,
+    complaints: OwnedFd,
+    rank: u32,
+) -> Result<Child, Stop> {
+    let mut command = qemu.command();
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(complaints)
+        // Signals from the terminal are for us alone: we end the nodes in good order.
+        .process_group(0);
+    sys::bind_to_us(&mut command, Signal::KILL, inherited);
+    command.spawn().doing(format_args!(
+        "start {} for rank {rank}",
+        qemu.path.display()
+    ))
+}

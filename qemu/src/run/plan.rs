@@ -1,0 +1,184 @@
+//! What is to be booted, and what each instance of it is told.
+
+use crate::build::image::Image;
+use crate::host::setup::Tool;
+use crate::host::stop::{Doing, Stop};
+use crate::run::boxes::Boxes;
+use crate::run::debug::Debug;
+use crate::run::line::Port;
+use kernel_rt::personality::{Auto, BootArgs, Console, Exit, Nodes, Output};
+use mpi_adi::matching::Choice;
+use net_torus::coord::{Coord, Shape};
+
+/// What to boot.
+pub struct Plan<'a> {
+    /// What the nodes are.
+    pub backend: Backend<'a>,
+    /// What every node runs.
+    pub image: &'a Image,
+    /// The machine.
+    pub shape: Shape,
+    /// How nodes share instances; without it each has one to itself.
+    pub boxes: Option<Boxes>,
+    /// RAM of a node in bytes.
+    pub node_memory: u64,
+    /// Whether the user said how much memory a node has: a process is given more otherwise.
+    pub limits_memory: bool,
+    /// Stack of the program in bytes, when said; images have theirs built in.
+    pub stack: Option<u64>,
+    /// Processes that are to have the nodes of a cluster.
+    pub processors: usize,
+    /// What starts each node's process; empty: nothing. For processes of this machine only.
+    pub under: &'a [String],
+    /// The rank that has a debugger. In QEMU each node is then an instance of its own.
+    pub debug: Option<&'a Debug>,
+    /// Region for incoming MPI traffic in bytes.
+    pub mpi_memory: u64,
+    /// Greatest message in bytes that is sent eagerly, when said.
+    pub eager: Option<u64>,
+    /// How many percent of a processor interrupts take at most while the program computes, when said.
+    pub interrupts: Option<u8>,
+    /// Whether the program's heap lends to MPI what it can spare.
+    pub mpi_borrow: bool,
+    /// The matching engine that the image was built for, when it is known: the nodes check it.
+    pub matching: Option<Choice>,
+    /// The word that orders faults of the links, when they are to have some.
+    pub faults: Option<&'a str>,
+    /// Whether the nodes find their places out from the wires.
+    pub auto: bool,
+    /// Where the nodes, which are boards, have their serial console, if that is what is shown of them.
+    pub console: Option<Console>,
+    /// The program's environment, NAME=VALUE each.
+    pub environment: &'a [Vec<u8>],
+    /// The program's argv.
+    pub argv: &'a [Vec<u8>],
+    /// Whether the kernels' logs are wanted.
+    pub log: bool,
+    /// Whether the processors' counters of instructions are exact.
+    pub counted: bool,
+    /// Whether the emulator can lock itself in.
+    pub sandbox: bool,
+}
+
+/// What the nodes of a job are.
+#[derive(Clone, Copy)]
+pub enum Backend<'a> {
+    /// Machines that this emulator emulates.
+    Qemu(&'a Tool),
+    /// Boards that this emulator emulates, each an STM32F405.
+    Boards(&'a Tool),
+    /// Processes of this machine.
+    Linux,
+    /// Coroutines in one process of this machine, in virtual time.
+    Cluster,
+    /// Boards that have been started already, whose console this port is at.
+    Attached(&'a Port),
+}
+
+impl<'a> Plan<'a> {
+    /// For a machine of this shape, of nodes with so much RAM; all else is as little as can be.
+    pub fn of_machine(
+        backend: Backend<'a>,
+        image: &'a Image,
+        shape: Shape,
+        node_memory: u64,
+    ) -> Self {
+        Self {
+            backend,
+            image,
+            shape,
+            boxes: None,
+            node_memory,
+            limits_memory: false,
+            stack: None,
+            processors: 1,
+            under: &[],
+            debug: None,
+            mpi_memory: 0,
+            eager: None,
+            interrupts: None,
+            mpi_borrow: false,
+            matching: None,
+            faults: None,
+            auto: false,
+            console: None,
+            environment: &[],
+            argv: &[],
+            log: false,
+            counted: false,
+            sandbox: false,
+        }
+    }
+}
+
+impl Backend<'_> {
+    /// What a process that carries nodes is called.
+    pub fn process(self) -> &'static str {
+        match self {
+            Backend::Qemu(_) | Backend::Boards(_) => "QEMU process",
+            Backend::Linux | Backend::Cluster => "process",
+            Backend::Attached(_) => "board",
+        }
+    }
+}
+
+/// The place of a rank.
+pub fn coord(shape: &Shape, rank: u32) -> Result<Coord, Stop> {
+    let coord = shape.coord(rank);
+    coord.ok_or_else(|| Stop::failure(format!("no rank {rank} in the machine")))
+}
+
+/// The boot arguments of an instance with these nodes.
+pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
+    let mut text = String::new();
+    // Numbers are such that the places are those that the tool knows: the least is where rings begin.
+    let auto = match nodes {
+        Nodes::One(coord) if plan.auto => Some(Auto {
+            nodes: plan.shape.nodes(),
+            number: plan.shape.rank(coord).map(|rank| rank + 1),
+            has_console: plan.console.is_some(),
+        }),
+        _ => None,
+    };
+    let settings = BootArgs {
+        shape: plan.shape,
+        nodes,
+        auto,
+        console: plan.console.filter(|_| !plan.auto),
+        mpi_memory: Some(plan.mpi_memory),
+        mpi_borrow: plan.mpi_borrow,
+        eager: plan.eager,
+        interrupts: plan.interrupts,
+        matching: plan.matching.map(Choice::name),
+        faults: plan.faults,
+        output: match plan.backend {
+            // As without a tool.
+            Backend::Boards(_) if plan.console.is_some() => Output::Uart,
+            Backend::Qemu(_) | Backend::Boards(_) => Output::Rings { log: plan.log },
+            // The process has streams of its own.
+            Backend::Linux | Backend::Cluster | Backend::Attached(_) => Output::default(),
+        },
+        exit: Exit::Stay,
+        environment: Default::default(),
+        args: Default::default(),
+    };
+    // A process has an environment of its own.
+    let environment = match plan.backend {
+        Backend::Qemu(_) | Backend::Boards(_) => plan.environment,
+        Backend::Linux | Backend::Cluster | Backend::Attached(_) => &[],
+    };
+    settings
+        .encode(
+            environment.iter().map(Vec::as_slice),
+            plan.argv.iter().map(Vec::as_slice),
+            &mut text,
+        )
+        .doing("write boot arguments")?;
+    // The node reads with the same code and the same limits: better refused here than there.
+    match BootArgs::parse(&text) {
+        Ok(_) => Ok(text),
+        Err(error) => Err(Stop::usage(format!(
+            "the program's arguments or environment: {error}"
+        ))),
+    }
+}
