@@ -4,8 +4,10 @@ use crate::RUST_LEAST;
 use crate::ask::version_in;
 use crate::kit::kit;
 use crate::look::QEMU_LEAST;
-use crate::rust::ADD_SOURCES;
 use std::fmt;
+
+/// What adds the sources of its library to rustup's compiler.
+pub const ADD_SOURCES: &str = "rustup component add rust-src";
 
 /// Debian's packages of Rust with the sources of the core library, in the order in which they are tried:
 /// first those that Debian keeps recent for the sake of browsers. The first of each tells the version.

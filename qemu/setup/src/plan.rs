@@ -5,8 +5,9 @@
 
 use crate::apt::{self, Installer, Lists, Simulation};
 use crate::ask::{in_path, line};
+use crate::need::ADD_SOURCES;
 use crate::need::{Missing, Need, NoPackage};
-use crate::rust::{ADD_SOURCES, Choice};
+use crate::rust::Choice;
 use crate::{Places, Refusal, folder};
 use std::collections::HashMap;
 use std::fmt;

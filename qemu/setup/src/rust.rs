@@ -16,8 +16,6 @@ const DEBIAN_CARGO: &str = "usr/bin/cargo";
 pub const RUST_CHOICE: &str = "MIDPLANE_RUST";
 /// What cargo is told where the library is built along, from the workspace on.
 pub const ALONG: &str = ".cargo/along.toml";
-/// What adds the sources of its library to rustup's compiler.
-pub const ADD_SOURCES: &str = "rustup component add rust-src";
 
 /// How Rust code for the nodes is compiled.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -10,10 +10,10 @@
 //! The exit status and all words on stdout and stderr are the compiler's. It is the nodes' C compiler, or with
 //! `--on linux` in front, or `MIDPLANE_ON=linux` in the environment, the host's, `cc`, for programs that are processes.
 
+use crate::build::compiler::{self, OPENMP, run_compiler, without_openmp};
+use crate::build::given::{Kind, Runtime};
 use crate::build::linux;
-use crate::build::program::{
-    self, Kind, OPENMP, Runtime, kernel_library, run_compiler, without_openmp,
-};
+use crate::build::program::kernel_library;
 use crate::build::said::Said;
 use crate::host::folders;
 use crate::host::setup;
@@ -156,7 +156,7 @@ impl Line {
         let show = rest.iter().find_map(|word| Show::of(word));
         let words: Vec<OsString> = { rest.iter() }
             .filter(|word| Show::of(word).is_none())
-            .filter(|word| on_linux && *word != "-pie" || program::is_for_nodes(word))
+            .filter(|word| on_linux && *word != "-pie" || compiler::is_for_nodes(word))
             .cloned()
             .collect();
         let inputs = inputs(&words);
@@ -262,26 +262,26 @@ fn for_nodes(line: &Line) -> Result<Command, Stop> {
         ));
     }
     if line.step == Step::Link && line.show.is_none() && line.words.iter().any(|w| w == OPENMP) {
-        program::say_that_openmp_is_left_out();
+        compiler::say_that_openmp_is_left_out();
     }
     let tools = setup::ensure()?;
     let [compiles, links, words] = parts(line);
     let mut command = tools.gcc.command();
     if compiles {
-        program::begin_compile(&mut command);
+        compiler::begin_compile(&mut command);
     }
     if links {
-        program::begin_link(&mut command);
+        compiler::begin_link(&mut command);
     }
     if words {
         command.args(without_openmp(&line.words));
     }
     if compiles {
-        program::end_compile(&mut command);
+        compiler::end_compile(&mut command);
     }
     if links {
         end_languages(line, &mut command);
-        program::end_link(&mut command, &kernel_library(&tools, Runtime::default())?);
+        compiler::end_link(&mut command, &kernel_library(&tools, Runtime::default())?);
         command.arg("-lm");
     }
     Ok(command)

@@ -2,11 +2,11 @@
 //! same runtime as a static library, the program's objects by the host's compiler, the link; or a Rust program's own
 //! library.
 
+use crate::build::compiler::{OPENMP, Scratch};
+use crate::build::given::{Flags, Kind, Program, Runtime};
 use crate::build::image::Image;
 use crate::build::making::Making;
-use crate::build::program::{
-    Compiler, Flags, Kind, Links, OPENMP, Program, Runtime, Scratch, runtime_library,
-};
+use crate::build::program::{Compiler, Links, runtime_library};
 use crate::host::folders;
 use crate::host::setup::{in_path, own_cargo};
 use crate::host::stop::{Doing, Stop};
@@ -144,7 +144,7 @@ fn make(
         Program::Image(_) => {}
     }
     link.args(LIBRARIES);
-    making.link(link, &scratch.0.join("program"), program)
+    making.link(link, &scratch.0.join("program"), program.path())
 }
 
 /// Refuses what ranks that share a process cannot be.

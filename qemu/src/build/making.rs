@@ -5,7 +5,8 @@
 //! last making of it had something to say, so that a warning is said each time. Libraries that the user's options
 //! name are not followed: with them, too, it is made each time.
 
-use crate::build::program::{Flags, Kind, Program, Scratch, absolute, run_compiler};
+use crate::build::compiler::{Scratch, absolute, run_compiler, run_linker};
+use crate::build::given::{Flags, Kind, Program};
 use crate::host::folders;
 use crate::host::stop::{Doing, Stop};
 use midplane_setup::fresh::{Artifact, Begun};
@@ -120,10 +121,10 @@ impl Making {
         mut self,
         mut link: Command,
         linked: &Path,
-        program: &Program,
+        program: &Path,
     ) -> Result<(), Stop> {
         link.arg("-o").arg(linked);
-        if program.link(link, linked)? {
+        if run_linker(link, linked, program)? {
             self.begun = None;
         }
         let file = &self.artifact.file;

@@ -2,6 +2,8 @@
 
 pub mod board;
 pub mod cc;
+pub mod compiler;
+pub mod given;
 pub mod image;
 pub mod linux;
 mod making;

@@ -1,264 +1,29 @@
 //! From a program's source to an image: the kernel as a static library, the program's object, the link.
 
 use crate::build::board::Board;
+use crate::build::compiler::{
+    OPENMP, Scratch, absolute, begin_link, compile_c, end_link, is_for_nodes, refused,
+    say_that_openmp_is_left_out,
+};
+use crate::build::given::{Flags, Program, Runtime};
 use crate::build::image::Image;
 use crate::build::making::Making;
-use crate::build::said::Said;
-use crate::build::unsupported;
 use crate::host::setup::Tools;
-use crate::host::size;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
 use crate::show::say::complain;
 use midplane_setup::fresh::Artifact;
 use midplane_setup::kit::kit;
-use mpi_adi::matching::Choice;
 use rustix::process::Signal;
 use std::collections::hash_map::DefaultHasher;
-use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::hash::{Hash, Hasher};
-use std::io::{BufRead, BufReader, IsTerminal, Read};
+use std::io::{BufRead, BufReader, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::slice;
-use std::sync::atomic::{AtomicU32, Ordering};
-
-/// What the user gave as a program.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Program {
-    /// C source files (.c, .s, .S), objects (.o) and libraries (.a), at least one.
-    C(Vec<PathBuf>),
-    /// A Rust source file with `kernel_rt::program!`.
-    Rust(PathBuf),
-    /// An image that has been linked already.
-    Image(PathBuf),
-}
-
-/// How the user wants it built.
-#[derive(Clone, Default, Debug)]
-pub struct Flags {
-    /// More arguments for the C compiler, when it compiles.
-    pub compile: Vec<OsString>,
-    /// More arguments for it when it links.
-    pub link: Vec<OsString>,
-    /// Bytes of stack; the linker script's default when not given.
-    pub stack: Option<u64>,
-    /// The matching engine of the runtime.
-    pub matching: Choice,
-    /// Whether its links can be ordered to have faults.
-    pub faults: bool,
-    /// Whether its nodes can find their places out from the wires.
-    pub auto: bool,
-    /// Whether its machine can have a serial console.
-    pub console: bool,
-}
-
-/// What the runtime is built with.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Runtime {
-    /// The matching engine.
-    pub(super) matching: Choice,
-    /// Whether its links can be ordered to have faults.
-    pub(super) faults: bool,
-    /// Whether its nodes can find their places out from the wires.
-    pub(super) auto: bool,
-    /// Whether its machine can have a serial console.
-    pub(super) console: bool,
-}
-
-impl Runtime {
-    /// The features of its crate.
-    pub(super) fn features(self) -> Vec<&'static str> {
-        let more = [
-            (self.faults, "faults"),
-            (self.auto, "auto"),
-            (self.console, "console"),
-        ];
-        let more = more
-            .into_iter()
-            .filter_map(|(has, name)| has.then_some(name));
-        self.matching.feature().into_iter().chain(more).collect()
-    }
-}
-
-impl Flags {
-    /// The runtime that is asked for.
-    pub(super) fn runtime(&self) -> Runtime {
-        Runtime {
-            matching: self.matching,
-            faults: self.faults,
-            auto: self.auto,
-            console: self.console,
-        }
-    }
-}
-
-/// An option, by the step of building that heeds it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Heeded {
-    /// Compiling C.
-    Compile(&'static str),
-    /// Linking a C program.
-    LinkC(&'static str),
-    /// Linking any program.
-    Link(&'static str),
-}
-
-/// What one file is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
-    Source,
-    Object,
-    Rust,
-    Image,
-}
-
-impl Kind {
-    /// Whether a source is C++ by its name.
-    pub(super) fn is_cpp(path: &Path) -> bool {
-        matches!(
-            path.extension().and_then(|e| e.to_str()),
-            Some("cc" | "cpp" | "cxx" | "c++" | "C" | "CPP" | "cp")
-        )
-    }
-
-    /// Whether the compiler reads headers for a source.
-    pub(super) fn reads_headers(path: &Path) -> bool {
-        path.extension().is_none_or(|extension| extension != "s")
-    }
-
-    /// Tells by name and content.
-    pub(super) fn of(path: &Path) -> Result<Self, Stop> {
-        let shown = path.display();
-        let mut file = fs::File::open(path)
-            .map_err(|error| Stop::usage(format!("cannot read the program {shown}: {error}")))?;
-        if file.metadata().is_ok_and(|m| m.is_dir()) {
-            return Err(Stop::usage(format!("{shown} is a folder, not a program")));
-        }
-        match path.extension().and_then(|e| e.to_str()) {
-            _ if Self::is_cpp(path) => return Ok(Self::Source),
-            Some("c" | "s" | "S") => return Ok(Self::Source),
-            Some("o" | "a") => return Ok(Self::Object),
-            Some("rs") => return Ok(Self::Rust),
-            Some(extension) => {
-                if let Some(language) = other_language(extension) {
-                    return Err(Stop::usage(format!(
-                        "{shown} is {language}, for which there is no library: programs are C (.c, .s, .S, .o, .a), \
-                         Rust (.rs) or, with --on linux, C++ (.cpp); rewrite what calls MPI in C"
-                    )));
-                }
-            }
-            None => {}
-        }
-        let mut magic = [0; 4];
-        match file.read_exact(&mut magic) {
-            Ok(()) if magic == *b"\x7fELF" => Ok(Self::Image),
-            _ => Err(Stop::usage(format!(
-                "{shown} is neither C (.c, .s, .S, .o, .a), nor a Rust file (.rs), nor a linked image"
-            ))),
-        }
-    }
-}
-
-/// The language of files with this extension, where it is one that MPI programs are written in but nodes do not
-/// run.
-fn other_language(extension: &str) -> Option<&'static str> {
-    match extension {
-        "f" | "for" | "ftn" | "f77" | "f90" | "f95" | "f03" | "f08" | "F" | "FOR" | "F77"
-        | "F90" | "F95" | "F03" | "F08" => Some("Fortran"),
-        "cu" => Some("CUDA"),
-        "py" => Some("Python"),
-        _ => None,
-    }
-}
 
 impl Program {
-    /// Tells what the files make up.
-    pub fn classify(paths: &[PathBuf]) -> Result<Self, Stop> {
-        let Some((first, others)) = paths.split_first() else {
-            return Err(Stop::usage("give a program"));
-        };
-        let kind = Kind::of(first)?;
-        if let Some(missing) = others.iter().find(|path| !path.exists()) {
-            return Err(Stop::usage(format!(
-                "cannot read {}: there is no such file; the program's own arguments follow `--`",
-                missing.display()
-            )));
-        }
-        let kinds = others
-            .iter()
-            .map(|path| Kind::of(path))
-            .collect::<Result<Vec<_>, _>>()?;
-        let is_c = |kind: Kind| matches!(kind, Kind::Source | Kind::Object);
-        if is_c(kind) && kinds.iter().all(|kind| is_c(*kind)) {
-            return Ok(Self::C(paths.to_vec()));
-        }
-        match (kind, others) {
-            (Kind::Rust, []) => Ok(Self::Rust(first.clone())),
-            (Kind::Image, []) => Ok(Self::Image(first.clone())),
-            _ => Err(Stop::usage(
-                "several files make up one program only if all are C (.c, .o, .a); the program's own \
-                 arguments follow `--`",
-            )),
-        }
-    }
-
-    /// Refuses options that this program would not heed.
-    ///
-    /// # Errors
-    /// A usage error that names the option and why it does nothing.
-    pub fn check_flags(&self, given: &[Heeded]) -> Result<(), Stop> {
-        let has_source = |paths: &[PathBuf]| {
-            paths
-                .iter()
-                .any(|path| matches!(Kind::of(path), Ok(Kind::Source)))
-        };
-        for option in given {
-            let (option, why) = match (option, self) {
-                (Heeded::Compile(option), Self::C(paths)) if !has_source(paths) => {
-                    (option, "has been compiled already")
-                }
-                (Heeded::Compile(option) | Heeded::LinkC(option), Self::Rust(_)) => (
-                    option,
-                    "is a Rust program, and this option is for C programs",
-                ),
-                (
-                    Heeded::Compile(option) | Heeded::LinkC(option) | Heeded::Link(option),
-                    Self::Image(_),
-                ) => (option, "has been linked already"),
-                _ => continue,
-            };
-            return Err(Stop::usage(format!(
-                "{option} does nothing here: {} {why}; leave it out",
-                self.path().display()
-            )));
-        }
-        Ok(())
-    }
-
-    /// The file that the user gave first.
-    pub fn path(&self) -> &Path {
-        match self {
-            Self::C(paths) => &paths[0],
-            Self::Rust(path) | Self::Image(path) => path,
-        }
-    }
-
-    /// The program's name: its first file's without extension.
-    pub fn name(&self) -> String {
-        self.path()
-            .file_stem()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned()
-    }
-
-    /// The matching engine of its image, unless that was linked before.
-    pub fn matching(&self, flags: &Flags) -> Option<Choice> {
-        (!matches!(self, Self::Image(_))).then_some(flags.matching)
-    }
-
     /// Builds the image.
     pub fn build(&self, tools: &Tools, flags: &Flags) -> Result<Image, Stop> {
         if let Self::Image(path) = self {
@@ -321,47 +86,7 @@ impl Program {
             }
         }
         link.arg("-lm");
-        making.link(link, &scratch.0.join("image"), self)
-    }
-
-    /// Runs the linker, whose output `linked` is; what is missing, and what is there but not supported, is told in our
-    /// words. Returns whether there was anything to tell.
-    pub(super) fn link(&self, mut command: Command, linked: &Path) -> Result<bool, Stop> {
-        let said = Said::by(&mut command)?;
-        if said.success {
-            said.pass_on_the_rest();
-            let tells = unsupported::tell(&said, linked);
-            return Ok(tells || !said.is_silent());
-        }
-        // The linker looks for lines with the addresses that instructions have after relaxation, in tables from
-        // before it: behind a call that became shorter it names an earlier line.
-        let said = Said::by(command.arg("-Wl,--no-relax"))?;
-        let undefined = said.undefined();
-        let (mpi, others): (Vec<_>, Vec<_>) = undefined
-            .into_iter()
-            .partition(|(name, _)| name.starts_with("MPI_") || name.starts_with("PMPI_"));
-        if !others.is_empty() || mpi.is_empty() {
-            said.pass_on();
-        }
-        let list = |names: &[(&str, &str)]| {
-            let each = names.iter().map(|(name, place)| match *place {
-                "" => (*name).to_string(),
-                place => format!("{name} ({place})"),
-            });
-            each.collect::<Vec<_>>().join(", ")
-        };
-        Err(match (&mpi[..], &others[..]) {
-            ([], []) => refused(self.path(), "link"),
-            ([], others) => Stop::usage(format!(
-                "{} does not link: neither the files given nor the nodes' C library have {}",
-                self.path().display(),
-                list(others)
-            )),
-            (mpi, _) => Stop::usage(format!(
-                "the program calls {}, which Midplane does not have yet",
-                list(mpi)
-            )),
-        })
+        making.link(link, &scratch.0.join("image"), self.path())
     }
 
     /// Where this program's image and what leads to it are kept.
@@ -381,144 +106,6 @@ impl Program {
         fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
         Ok(folder)
     }
-}
-
-/// What compiles a source for nodes; the names of files are to follow.
-fn compile_c(tools: &Tools, flags: &Flags, source: &Path) -> Result<Command, Stop> {
-    if Kind::is_cpp(source) {
-        return Err(Stop::usage(format!(
-            "{} is C++, which the nodes do not have yet; it runs with --on linux",
-            source.display()
-        )));
-    }
-    let mut compile = tools.gcc.command();
-    begin_compile(&mut compile);
-    let options = without_openmp(&flags.compile).filter(|word| is_for_nodes(word));
-    compile.arg("-O2").args(options);
-    end_compile(&mut compile);
-    Ok(compile)
-}
-
-/// Words for the compiler that a node needs nothing for: threads and the like are in its C library, no image is shared or
-/// moved, and it is compiled for no other processor than the node's own.
-const LEFT_OUT: [&str; 15] = [
-    "-pthread",
-    "-lpthread",
-    "-lrt",
-    "-ldl",
-    "-lutil",
-    "-lgomp",
-    "-rdynamic",
-    "-pie",
-    "-lmpi",
-    "-lmpich",
-    "-lmpi_mt",
-    "-march=native",
-    "-mtune=native",
-    "-mcpu=native",
-    "-m64",
-];
-
-/// Whether the nodes' compiler is to see this word.
-pub(super) fn is_for_nodes(word: &OsStr) -> bool {
-    !LEFT_OUT.iter().any(|out| word == *out)
-}
-
-/// The compiler's option for OpenMP. It is left out for nodes, whose programs have one thread: without it directives are
-/// comments, and OpenMP's functions are those of the nodes' C library.
-pub(super) const OPENMP: &str = "-fopenmp";
-
-/// The compiler's words with another in its place, by which directives are comments without a warning.
-pub(super) fn without_openmp(words: &[OsString]) -> impl Iterator<Item = &OsStr> {
-    words.iter().map(|word| match word == OPENMP {
-        true => OsStr::new("-Wno-unknown-pragmas"),
-        false => word,
-    })
-}
-
-pub(super) fn say_that_openmp_is_left_out() {
-    complain(format_args!(
-        "midplane: {OPENMP}: a node has one thread; OpenMP's directives are not compiled, and its functions say that \
-         there is one thread"
-    ));
-}
-
-/// What compiling C begins with, in front of the user's options.
-pub fn begin_compile(compile: &mut Command) {
-    compile
-        .args(Board::chosen().machine_flags())
-        // What picolibc's time.h hides, because it has neither, the kernel supplies.
-        .args([
-            "-D_POSIX_TIMERS=200809L",
-            "-D_POSIX_MONOTONIC_CLOCK=200809L",
-            "-D_POSIX_CPUTIME=200809L",
-        ])
-        .args(["-g", "-ffunction-sections", "-fdata-sections"]);
-}
-
-/// What is behind them: the folders of headers.
-pub(super) fn end_compile(compile: &mut Command) {
-    let root = crate::host::folders::root();
-    compile.arg("-I").arg(root.join("mpi-adi/include"));
-    // What picolibc lacks.
-    compile.arg("-I").arg(root.join("kernel-rt/include"));
-}
-
-/// What linking begins with.
-pub(super) fn begin_link(link: &mut Command) {
-    let board = Board::chosen();
-    link.args(board.machine_flags())
-        .args(["-nostartfiles", "-static", "-T"])
-        .arg(crate::host::folders::root().join(board.script()))
-        .args(board.link_flags());
-}
-
-/// What is behind a C program's objects and libraries.
-pub(super) fn end_link(link: &mut Command, kernel: &Path) {
-    // The compiler's own helpers first: Rust's library holds some of them too (complex multiplication among them),
-    // built for another floating-point ABI.
-    link.arg("-lgcc").arg(kernel);
-}
-
-/// Runs the compiler for one source. Returns whether it had anything to say.
-pub fn run_compiler(mut compile: Command, source: &Path) -> Result<bool, Stop> {
-    let said = Said::by(&mut compile)?;
-    said.pass_on();
-    match (said.success, said.unknown_to_the_compiler()) {
-        (true, _) => Ok(!said.is_silent()),
-        (false, missing) if missing.is_empty() => Err(refused(source, "compile")),
-        (false, missing) => Err(Stop::usage(format!(
-            "{} uses {}, which Midplane does not have yet; what the compiler says is above",
-            source.display(),
-            missing.join(", ")
-        ))),
-    }
-}
-
-pub(super) fn absolute(path: &Path) -> Result<PathBuf, Stop> {
-    path.canonicalize()
-        .doing(format_args!("find {}", path.display()))
-}
-
-pub(super) fn refused(path: &Path, verb: &str) -> Stop {
-    Stop::usage(format!(
-        "{} does not {verb}; what the compiler says is above",
-        path.display()
-    ))
-}
-
-/// Checks a stack size given by the user.
-pub fn check_stack(bytes: u64) -> Result<(), Stop> {
-    let (least, unit) = Board::chosen().least_stack();
-    if bytes >= least && bytes.is_multiple_of(unit) {
-        return Ok(());
-    }
-    Err(Stop::usage(format!(
-        "--stack {} must be a multiple of {} and at least {}",
-        size::exact(bytes),
-        size::exact(unit),
-        size::exact(least)
-    )))
 }
 
 /// The kernel and all of the runtime as a static library for C programs on nodes.
@@ -780,29 +367,10 @@ fn write_if_changed(path: &Path, content: &str) -> Result<(), Stop> {
     fs::write(path, content).doing(format_args!("write {}", path.display()))
 }
 
-/// A folder of this process alone, removed when done.
-pub(super) struct Scratch(pub(super) PathBuf);
-
-impl Scratch {
-    pub(super) fn new(parent: &Path) -> Result<Self, Stop> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder = parent.join(format!("build-{}-{number}", std::process::id()));
-        fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
-        Ok(Self(folder))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // What cannot be removed is in the build folder, where it does no harm.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mpi_adi::matching::Choice;
 
     #[test]
     fn what_cargo_says_is_passed_on_where_it_is_news() {
@@ -815,93 +383,6 @@ mod tests {
         let unused = ["warning: unused variable: `x`", " --> src/main.rs:1:1", ""];
         assert_eq!(news[0].trim(), "Compiling a v0.1.0");
         assert_eq!(news[1..], unused);
-    }
-
-    #[test]
-    fn a_program_is_known_by_its_name_or_content() {
-        let folder = Scratch::new(&std::env::temp_dir()).unwrap();
-        let file = |name: &str, content: &[u8]| {
-            let path = folder.0.join(name);
-            fs::write(&path, content).unwrap();
-            path
-        };
-        let is = |path: &PathBuf| Program::classify(slice::from_ref(path));
-        let c = file("a.c", b"");
-        assert_eq!(is(&c), Ok(Program::C(vec![c.clone()])));
-        let several = [c.clone(), file("b.o", b""), file("c.S", b"")];
-        assert_eq!(
-            Program::classify(&several),
-            Ok(Program::C(several.to_vec()))
-        );
-        let rust = file("a.rs", b"");
-        assert_eq!(is(&rust), Ok(Program::Rust(rust.clone())));
-        let image = file("a", b"\x7fELF....");
-        assert_eq!(is(&image), Ok(Program::Image(image.clone())));
-        let none = folder.0.join("none.c");
-        for paths in [
-            vec![file("a.txt", b"hello")],
-            vec![file("b", b"")],
-            vec![none.clone()],
-            vec![folder.0.clone()],
-            vec![c.clone(), rust.clone()],
-            vec![rust, c.clone()],
-            vec![image, c.clone()],
-            vec![c, none],
-            vec![],
-        ] {
-            let error = Program::classify(&paths).unwrap_err();
-            assert_eq!(error.status, crate::host::stop::USAGE, "{error}");
-            assert!(!error.message.contains('\n'), "{error}");
-        }
-    }
-
-    #[test]
-    fn other_languages_are_named_with_what_is_supported() {
-        let folder = Scratch::new(&std::env::temp_dir()).unwrap();
-        for (name, language) in [("a.f90", "Fortran"), ("a.F", "Fortran"), ("a.cu", "CUDA")] {
-            let path = folder.0.join(name);
-            fs::write(&path, "").unwrap();
-            let error = Program::classify(slice::from_ref(&path)).unwrap_err();
-            for word in [
-                &format!("{name} is {language},"),
-                "C (.c",
-                "Rust (.rs)",
-                "C++ (.cpp)",
-            ] {
-                assert!(error.message.contains(word), "{error}");
-            }
-            assert_eq!(error.status, crate::host::stop::USAGE);
-        }
-    }
-
-    #[test]
-    fn options_that_a_program_does_not_heed_are_refused() {
-        let folder = Scratch::new(&std::env::temp_dir()).unwrap();
-        let file = |name: &str| {
-            let path = folder.0.join(name);
-            fs::write(&path, "").unwrap();
-            path
-        };
-        let compile = Heeded::Compile("-D");
-        let (link_c, link) = (Heeded::LinkC("-l"), Heeded::Link("--stack"));
-        let (source, object) = (file("a.c"), file("b.o"));
-        for (program, heeded, not) in [
-            (
-                Program::C(vec![object.clone(), source]),
-                &[compile, link_c, link][..],
-                &[][..],
-            ),
-            (Program::C(vec![object]), &[link_c, link], &[compile]),
-            (Program::Rust("a.rs".into()), &[link], &[compile, link_c]),
-            (Program::Image("a".into()), &[], &[compile, link_c, link]),
-        ] {
-            assert_eq!(program.check_flags(heeded), Ok(()), "{program:?}");
-            for &option in not {
-                let stop = program.check_flags(&[option]).unwrap_err();
-                assert_eq!(stop.status, crate::host::stop::USAGE);
-                assert!(stop.message.contains("does nothing here"), "{stop}");
-            }
-        }
     }
 
     #[test]
@@ -950,12 +431,5 @@ mod tests {
                 .map(|feature| format!("[\"{feature}\", \"faults\", \"auto\", \"console\"] }}"));
             assert_eq!(said, expected.as_deref().into_iter().collect::<Vec<_>>());
         }
-    }
-
-    #[test]
-    fn stacks_have_a_least_size_and_whole_pages() {
-        assert!(check_stack(16 << 10).is_ok());
-        assert!(check_stack(12 << 10).is_err());
-        assert!(check_stack((16 << 10) + 1).is_err());
     }
 }

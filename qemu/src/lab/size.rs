@@ -4,8 +4,8 @@
 //! their name. What has no name (constants, gaps, tables of addresses) is shown under its section.
 
 use crate::build::board::Board;
+use crate::build::given::{Flags, Program};
 use crate::build::image::Image;
-use crate::build::program::{Flags, Program};
 use crate::host::setup;
 use crate::host::stop::Stop;
 use crate::run::limits;

@@ -4,8 +4,9 @@
 //! the files hold is what a debug probe or a boot loader writes.
 
 use crate::build::board::Board;
+use crate::build::compiler;
+use crate::build::given::{self, Flags, Program};
 use crate::build::image::Image;
-use crate::build::program::{self, Flags, Program};
 use crate::host::folders;
 use crate::host::setup::{self, Tools};
 use crate::host::size;
@@ -179,7 +180,7 @@ impl What {
                 return Err(Stop::usage("--console auto is for images with --auto"));
             }
         }
-        self.stack.map_or(Ok(()), program::check_stack)?;
+        self.stack.map_or(Ok(()), given::check_stack)?;
         let program = Program::classify(&self.program)?;
         if let Program::Image(path) = &program {
             return Err(Stop::usage(format!(
@@ -299,9 +300,9 @@ fn assembled(tools: &Tools, text: &str) -> Result<PathBuf, Stop> {
     fs::write(&source, code).doing(format_args!("write {}", source.display()))?;
     let object = folder.join("personality.o");
     let mut compile = tools.gcc.command();
-    program::begin_compile(&mut compile);
+    compiler::begin_compile(&mut compile);
     compile.arg("-c").arg(&source).arg("-o").arg(&object);
-    program::run_compiler(compile, &source)?;
+    compiler::run_compiler(compile, &source)?;
     Ok(object)
 }
 

@@ -1,9 +1,9 @@
 //! `midplane run`: from the command line to the exit status.
 
 use crate::build::board::Board;
+use crate::build::given::{self, Flags, Heeded, Program};
 use crate::build::image::Image;
 use crate::build::linux::{self, Carries};
-use crate::build::program::{self, Flags, Heeded, Program};
 use crate::host::capacity::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY, Machine, Memory};
 use crate::host::setup::{self, Tool, Tools};
 use crate::host::signals::Signals;
@@ -468,7 +468,7 @@ fn checked(options: &Options) -> Result<Shape, Stop> {
     }
     let node_memory = options.node_memory();
     check_memory(node_memory, options.mpi_memory_of(node_memory))?;
-    options.stack.map_or(Ok(()), program::check_stack)?;
+    options.stack.map_or(Ok(()), given::check_stack)?;
     check_place(options)?;
     Ok(shape)
 }

@@ -1,0 +1,202 @@
+//! The compiler and the linker: their words, and what they say.
+
+use crate::build::board::Board;
+use crate::build::given::{Flags, Kind};
+use crate::build::said::Said;
+use crate::build::unsupported;
+use crate::host::setup::Tools;
+use crate::host::stop::{Doing, Stop};
+use crate::show::say::complain;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// What compiles a source for nodes; the names of files are to follow.
+pub(super) fn compile_c(tools: &Tools, flags: &Flags, source: &Path) -> Result<Command, Stop> {
+    if Kind::is_cpp(source) {
+        return Err(Stop::usage(format!(
+            "{} is C++, which the nodes do not have yet; it runs with --on linux",
+            source.display()
+        )));
+    }
+    let mut compile = tools.gcc.command();
+    begin_compile(&mut compile);
+    let options = without_openmp(&flags.compile).filter(|word| is_for_nodes(word));
+    compile.arg("-O2").args(options);
+    end_compile(&mut compile);
+    Ok(compile)
+}
+
+/// Words for the compiler that a node needs nothing for: threads and the like are in its C library, no image is shared or
+/// moved, and it is compiled for no other processor than the node's own.
+const LEFT_OUT: [&str; 15] = [
+    "-pthread",
+    "-lpthread",
+    "-lrt",
+    "-ldl",
+    "-lutil",
+    "-lgomp",
+    "-rdynamic",
+    "-pie",
+    "-lmpi",
+    "-lmpich",
+    "-lmpi_mt",
+    "-march=native",
+    "-mtune=native",
+    "-mcpu=native",
+    "-m64",
+];
+
+/// Whether the nodes' compiler is to see this word.
+pub(super) fn is_for_nodes(word: &OsStr) -> bool {
+    !LEFT_OUT.iter().any(|out| word == *out)
+}
+
+/// The compiler's option for OpenMP. It is left out for nodes, whose programs have one thread: without it directives are
+/// comments, and OpenMP's functions are those of the nodes' C library.
+pub(super) const OPENMP: &str = "-fopenmp";
+
+/// The compiler's words with another in its place, by which directives are comments without a warning.
+pub(super) fn without_openmp(words: &[OsString]) -> impl Iterator<Item = &OsStr> {
+    words.iter().map(|word| match word == OPENMP {
+        true => OsStr::new("-Wno-unknown-pragmas"),
+        false => word,
+    })
+}
+
+pub(super) fn say_that_openmp_is_left_out() {
+    complain(format_args!(
+        "midplane: {OPENMP}: a node has one thread; OpenMP's directives are not compiled, and its functions say that \
+         there is one thread"
+    ));
+}
+
+/// What compiling C begins with, in front of the user's options.
+pub fn begin_compile(compile: &mut Command) {
+    compile
+        .args(Board::chosen().machine_flags())
+        // What picolibc's time.h hides, because it has neither, the kernel supplies.
+        .args([
+            "-D_POSIX_TIMERS=200809L",
+            "-D_POSIX_MONOTONIC_CLOCK=200809L",
+            "-D_POSIX_CPUTIME=200809L",
+        ])
+        .args(["-g", "-ffunction-sections", "-fdata-sections"]);
+}
+
+/// What is behind them: the folders of headers.
+pub(super) fn end_compile(compile: &mut Command) {
+    let root = crate::host::folders::root();
+    compile.arg("-I").arg(root.join("mpi-adi/include"));
+    // What picolibc lacks.
+    compile.arg("-I").arg(root.join("kernel-rt/include"));
+}
+
+/// What linking begins with.
+pub(super) fn begin_link(link: &mut Command) {
+    let board = Board::chosen();
+    link.args(board.machine_flags())
+        .args(["-nostartfiles", "-static", "-T"])
+        .arg(crate::host::folders::root().join(board.script()))
+        .args(board.link_flags());
+}
+
+/// What is behind a C program's objects and libraries.
+pub(super) fn end_link(link: &mut Command, kernel: &Path) {
+    // The compiler's own helpers first: Rust's library holds some of them too (complex multiplication among them),
+    // built for another floating-point ABI.
+    link.arg("-lgcc").arg(kernel);
+}
+
+/// Runs the compiler for one source. Returns whether it had anything to say.
+pub fn run_compiler(mut compile: Command, source: &Path) -> Result<bool, Stop> {
+    let said = Said::by(&mut compile)?;
+    said.pass_on();
+    match (said.success, said.unknown_to_the_compiler()) {
+        (true, _) => Ok(!said.is_silent()),
+        (false, missing) if missing.is_empty() => Err(refused(source, "compile")),
+        (false, missing) => Err(Stop::usage(format!(
+            "{} uses {}, which Midplane does not have yet; what the compiler says is above",
+            source.display(),
+            missing.join(", ")
+        ))),
+    }
+}
+
+pub(super) fn absolute(path: &Path) -> Result<PathBuf, Stop> {
+    path.canonicalize()
+        .doing(format_args!("find {}", path.display()))
+}
+
+pub(super) fn refused(path: &Path, verb: &str) -> Stop {
+    Stop::usage(format!(
+        "{} does not {verb}; what the compiler says is above",
+        path.display()
+    ))
+}
+
+/// Runs the linker for this program, whose output `linked` is; what is missing, and what is there but not supported, is told in our
+/// words. Returns whether there was anything to tell.
+pub(super) fn run_linker(
+    mut command: Command,
+    linked: &Path,
+    program: &Path,
+) -> Result<bool, Stop> {
+    let said = Said::by(&mut command)?;
+    if said.success {
+        said.pass_on_the_rest();
+        let tells = unsupported::tell(&said, linked);
+        return Ok(tells || !said.is_silent());
+    }
+    // The linker looks for lines with the addresses that instructions have after relaxation, in tables from
+    // before it: behind a call that became shorter it names an earlier line.
+    let said = Said::by(command.arg("-Wl,--no-relax"))?;
+    let undefined = said.undefined();
+    let (mpi, others): (Vec<_>, Vec<_>) = undefined
+        .into_iter()
+        .partition(|(name, _)| name.starts_with("MPI_") || name.starts_with("PMPI_"));
+    if !others.is_empty() || mpi.is_empty() {
+        said.pass_on();
+    }
+    let list = |names: &[(&str, &str)]| {
+        let each = names.iter().map(|(name, place)| match *place {
+            "" => (*name).to_string(),
+            place => format!("{name} ({place})"),
+        });
+        each.collect::<Vec<_>>().join(", ")
+    };
+    Err(match (&mpi[..], &others[..]) {
+        ([], []) => refused(program, "link"),
+        ([], others) => Stop::usage(format!(
+            "{} does not link: neither the files given nor the nodes' C library have {}",
+            program.display(),
+            list(others)
+        )),
+        (mpi, _) => Stop::usage(format!(
+            "the program calls {}, which Midplane does not have yet",
+            list(mpi)
+        )),
+    })
+}
+
+/// A folder of this process alone, removed when done.
+pub(super) struct Scratch(pub(super) PathBuf);
+
+impl Scratch {
+    pub(super) fn new(parent: &Path) -> Result<Self, Stop> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = parent.join(format!("build-{}-{number}", std::process::id()));
+        fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What cannot be removed is in the build folder, where it does no harm.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,361 @@
+//! What the user gave to be built: files and options.
+
+use crate::build::board::Board;
+use crate::host::size;
+use crate::host::stop::Stop;
+use mpi_adi::matching::Choice;
+use std::ffi::OsString;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// What the user gave as a program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Program {
+    /// C source files (.c, .s, .S), objects (.o) and libraries (.a), at least one.
+    C(Vec<PathBuf>),
+    /// A Rust source file with `kernel_rt::program!`.
+    Rust(PathBuf),
+    /// An image that has been linked already.
+    Image(PathBuf),
+}
+
+/// How the user wants it built.
+#[derive(Clone, Default, Debug)]
+pub struct Flags {
+    /// More arguments for the C compiler, when it compiles.
+    pub compile: Vec<OsString>,
+    /// More arguments for it when it links.
+    pub link: Vec<OsString>,
+    /// Bytes of stack; the linker script's default when not given.
+    pub stack: Option<u64>,
+    /// The matching engine of the runtime.
+    pub matching: Choice,
+    /// Whether its links can be ordered to have faults.
+    pub faults: bool,
+    /// Whether its nodes can find their places out from the wires.
+    pub auto: bool,
+    /// Whether its machine can have a serial console.
+    pub console: bool,
+}
+
+/// What the runtime is built with.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Runtime {
+    /// The matching engine.
+    pub(super) matching: Choice,
+    /// Whether its links can be ordered to have faults.
+    pub(super) faults: bool,
+    /// Whether its nodes can find their places out from the wires.
+    pub(super) auto: bool,
+    /// Whether its machine can have a serial console.
+    pub(super) console: bool,
+}
+
+impl Runtime {
+    /// The features of its crate.
+    pub(super) fn features(self) -> Vec<&'static str> {
+        let more = [
+            (self.faults, "faults"),
+            (self.auto, "auto"),
+            (self.console, "console"),
+        ];
+        let more = more
+            .into_iter()
+            .filter_map(|(has, name)| has.then_some(name));
+        self.matching.feature().into_iter().chain(more).collect()
+    }
+}
+
+impl Flags {
+    /// The runtime that is asked for.
+    pub(super) fn runtime(&self) -> Runtime {
+        Runtime {
+            matching: self.matching,
+            faults: self.faults,
+            auto: self.auto,
+            console: self.console,
+        }
+    }
+}
+
+/// An option, by the step of building that heeds it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Heeded {
+    /// Compiling C.
+    Compile(&'static str),
+    /// Linking a C program.
+    LinkC(&'static str),
+    /// Linking any program.
+    Link(&'static str),
+}
+
+/// What one file is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Source,
+    Object,
+    Rust,
+    Image,
+}
+
+impl Kind {
+    /// Whether a source is C++ by its name.
+    pub(super) fn is_cpp(path: &Path) -> bool {
+        matches!(
+            path.extension().and_then(|e| e.to_str()),
+            Some("cc" | "cpp" | "cxx" | "c++" | "C" | "CPP" | "cp")
+        )
+    }
+
+    /// Whether the compiler reads headers for a source.
+    pub(super) fn reads_headers(path: &Path) -> bool {
+        path.extension().is_none_or(|extension| extension != "s")
+    }
+
+    /// Tells by name and content.
+    pub(super) fn of(path: &Path) -> Result<Self, Stop> {
+        let shown = path.display();
+        let mut file = fs::File::open(path)
+            .map_err(|error| Stop::usage(format!("cannot read the program {shown}: {error}")))?;
+        if file.metadata().is_ok_and(|m| m.is_dir()) {
+            return Err(Stop::usage(format!("{shown} is a folder, not a program")));
+        }
+        match path.extension().and_then(|e| e.to_str()) {
+            _ if Self::is_cpp(path) => return Ok(Self::Source),
+            Some("c" | "s" | "S") => return Ok(Self::Source),
+            Some("o" | "a") => return Ok(Self::Object),
+            Some("rs") => return Ok(Self::Rust),
+            Some(extension) => {
+                if let Some(language) = other_language(extension) {
+                    return Err(Stop::usage(format!(
+                        "{shown} is {language}, for which there is no library: programs are C (.c, .s, .S, .o, .a), \
+                         Rust (.rs) or, with --on linux, C++ (.cpp); rewrite what calls MPI in C"
+                    )));
+                }
+            }
+            None => {}
+        }
+        let mut magic = [0; 4];
+        match file.read_exact(&mut magic) {
+            Ok(()) if magic == *b"\x7fELF" => Ok(Self::Image),
+            _ => Err(Stop::usage(format!(
+                "{shown} is neither C (.c, .s, .S, .o, .a), nor a Rust file (.rs), nor a linked image"
+            ))),
+        }
+    }
+}
+
+/// The language of files with this extension, where it is one that MPI programs are written in but nodes do not
+/// run.
+fn other_language(extension: &str) -> Option<&'static str> {
+    match extension {
+        "f" | "for" | "ftn" | "f77" | "f90" | "f95" | "f03" | "f08" | "F" | "FOR" | "F77"
+        | "F90" | "F95" | "F03" | "F08" => Some("Fortran"),
+        "cu" => Some("CUDA"),
+        "py" => Some("Python"),
+        _ => None,
+    }
+}
+
+impl Program {
+    /// Tells what the files make up.
+    pub fn classify(paths: &[PathBuf]) -> Result<Self, Stop> {
+        let Some((first, others)) = paths.split_first() else {
+            return Err(Stop::usage("give a program"));
+        };
+        let kind = Kind::of(first)?;
+        if let Some(missing) = others.iter().find(|path| !path.exists()) {
+            return Err(Stop::usage(format!(
+                "cannot read {}: there is no such file; the program's own arguments follow `--`",
+                missing.display()
+            )));
+        }
+        let kinds = others
+            .iter()
+            .map(|path| Kind::of(path))
+            .collect::<Result<Vec<_>, _>>()?;
+        let is_c = |kind: Kind| matches!(kind, Kind::Source | Kind::Object);
+        if is_c(kind) && kinds.iter().all(|kind| is_c(*kind)) {
+            return Ok(Self::C(paths.to_vec()));
+        }
+        match (kind, others) {
+            (Kind::Rust, []) => Ok(Self::Rust(first.clone())),
+            (Kind::Image, []) => Ok(Self::Image(first.clone())),
+            _ => Err(Stop::usage(
+                "several files make up one program only if all are C (.c, .o, .a); the program's own \
+                 arguments follow `--`",
+            )),
+        }
+    }
+
+    /// Refuses options that this program would not heed.
+    ///
+    /// # Errors
+    /// A usage error that names the option and why it does nothing.
+    pub fn check_flags(&self, given: &[Heeded]) -> Result<(), Stop> {
+        let has_source = |paths: &[PathBuf]| {
+            paths
+                .iter()
+                .any(|path| matches!(Kind::of(path), Ok(Kind::Source)))
+        };
+        for option in given {
+            let (option, why) = match (option, self) {
+                (Heeded::Compile(option), Self::C(paths)) if !has_source(paths) => {
+                    (option, "has been compiled already")
+                }
+                (Heeded::Compile(option) | Heeded::LinkC(option), Self::Rust(_)) => (
+                    option,
+                    "is a Rust program, and this option is for C programs",
+                ),
+                (
+                    Heeded::Compile(option) | Heeded::LinkC(option) | Heeded::Link(option),
+                    Self::Image(_),
+                ) => (option, "has been linked already"),
+                _ => continue,
+            };
+            return Err(Stop::usage(format!(
+                "{option} does nothing here: {} {why}; leave it out",
+                self.path().display()
+            )));
+        }
+        Ok(())
+    }
+
+    /// The file that the user gave first.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::C(paths) => &paths[0],
+            Self::Rust(path) | Self::Image(path) => path,
+        }
+    }
+
+    /// The program's name: its first file's without extension.
+    pub fn name(&self) -> String {
+        self.path()
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned()
+    }
+
+    /// The matching engine of its image, unless that was linked before.
+    pub fn matching(&self, flags: &Flags) -> Option<Choice> {
+        (!matches!(self, Self::Image(_))).then_some(flags.matching)
+    }
+}
+
+/// Checks a stack size given by the user.
+pub fn check_stack(bytes: u64) -> Result<(), Stop> {
+    let (least, unit) = Board::chosen().least_stack();
+    if bytes >= least && bytes.is_multiple_of(unit) {
+        return Ok(());
+    }
+    Err(Stop::usage(format!(
+        "--stack {} must be a multiple of {} and at least {}",
+        size::exact(bytes),
+        size::exact(unit),
+        size::exact(least)
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::build::compiler::Scratch;
+    use std::slice;
+
+    #[test]
+    fn a_program_is_known_by_its_name_or_content() {
+        let folder = Scratch::new(&std::env::temp_dir()).unwrap();
+        let file = |name: &str, content: &[u8]| {
+            let path = folder.0.join(name);
+            fs::write(&path, content).unwrap();
+            path
+        };
+        let is = |path: &PathBuf| Program::classify(slice::from_ref(path));
+        let c = file("a.c", b"");
+        assert_eq!(is(&c), Ok(Program::C(vec![c.clone()])));
+        let several = [c.clone(), file("b.o", b""), file("c.S", b"")];
+        assert_eq!(
+            Program::classify(&several),
+            Ok(Program::C(several.to_vec()))
+        );
+        let rust = file("a.rs", b"");
+        assert_eq!(is(&rust), Ok(Program::Rust(rust.clone())));
+        let image = file("a", b"\x7fELF....");
+        assert_eq!(is(&image), Ok(Program::Image(image.clone())));
+        let none = folder.0.join("none.c");
+        for paths in [
+            vec![file("a.txt", b"hello")],
+            vec![file("b", b"")],
+            vec![none.clone()],
+            vec![folder.0.clone()],
+            vec![c.clone(), rust.clone()],
+            vec![rust, c.clone()],
+            vec![image, c.clone()],
+            vec![c, none],
+            vec![],
+        ] {
+            let error = Program::classify(&paths).unwrap_err();
+            assert_eq!(error.status, crate::host::stop::USAGE, "{error}");
+            assert!(!error.message.contains('\n'), "{error}");
+        }
+    }
+
+    #[test]
+    fn other_languages_are_named_with_what_is_supported() {
+        let folder = Scratch::new(&std::env::temp_dir()).unwrap();
+        for (name, language) in [("a.f90", "Fortran"), ("a.F", "Fortran"), ("a.cu", "CUDA")] {
+            let path = folder.0.join(name);
+            fs::write(&path, "").unwrap();
+            let error = Program::classify(slice::from_ref(&path)).unwrap_err();
+            for word in [
+                &format!("{name} is {language},"),
+                "C (.c",
+                "Rust (.rs)",
+                "C++ (.cpp)",
+            ] {
+                assert!(error.message.contains(word), "{error}");
+            }
+            assert_eq!(error.status, crate::host::stop::USAGE);
+        }
+    }
+
+    #[test]
+    fn options_that_a_program_does_not_heed_are_refused() {
+        let folder = Scratch::new(&std::env::temp_dir()).unwrap();
+        let file = |name: &str| {
+            let path = folder.0.join(name);
+            fs::write(&path, "").unwrap();
+            path
+        };
+        let compile = Heeded::Compile("-D");
+        let (link_c, link) = (Heeded::LinkC("-l"), Heeded::Link("--stack"));
+        let (source, object) = (file("a.c"), file("b.o"));
+        for (program, heeded, not) in [
+            (
+                Program::C(vec![object.clone(), source]),
+                &[compile, link_c, link][..],
+                &[][..],
+            ),
+            (Program::C(vec![object]), &[link_c, link], &[compile]),
+            (Program::Rust("a.rs".into()), &[link], &[compile, link_c]),
+            (Program::Image("a".into()), &[], &[compile, link_c, link]),
+        ] {
+            assert_eq!(program.check_flags(heeded), Ok(()), "{program:?}");
+            for &option in not {
+                let stop = program.check_flags(&[option]).unwrap_err();
+                assert_eq!(stop.status, crate::host::stop::USAGE);
+                assert!(stop.message.contains("does nothing here"), "{stop}");
+            }
+        }
+    }
+
+    #[test]
+    fn stacks_have_a_least_size_and_whole_pages() {
+        assert!(check_stack(16 << 10).is_ok());
+        assert!(check_stack(12 << 10).is_err());
+        assert!(check_stack((16 << 10) + 1).is_err());
+    }
+}
