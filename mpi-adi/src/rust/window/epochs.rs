@@ -581,3 +581,31 @@ fn open_lock_all<'w>(
     let serial = record.call(function)?.lock_all(true, None, defers)?;
     Ok(Epoch::new(record, LockAll(()), serial))
 }
+
+impl<K: Passive> Target<'_, K> {
+    /// Blocks until all that this process has done here under the lock is done (MPI_Win_flush, MPI-3.1 section 11.5.4).
+    /// Fails with class RmaRange: an operation was beyond the target's part, of a dynamic window.
+    pub fn flush(&self) -> Result<(), Error> {
+        let call = self.record.call("MPI_Win_flush")?;
+        call.flush_and_wait(Some(self.rank), false)
+    }
+
+    /// Blocks until the buffers of what this process has done here under the lock are the program's again
+    /// (MPI_Win_flush_local).
+    pub fn flush_local(&self) -> Result<(), Error> {
+        let call = self.record.call("MPI_Win_flush_local")?;
+        call.flush_and_wait(Some(self.rank), true)
+    }
+
+    /// As [`flush`](Target::flush), without blocking (MPI_Win_iflush). Its error ends the job.
+    #[track_caller]
+    pub fn immediate_flush(&self) -> Request<'static, ()> {
+        flush(self.record, "MPI_Win_iflush", Some(self.rank), false)
+    }
+
+    /// As [`flush_local`](Target::flush_local), without blocking (MPI_Win_iflush_local). Its error ends the job.
+    #[track_caller]
+    pub fn immediate_flush_local(&self) -> Request<'static, ()> {
+        flush(self.record, "MPI_Win_iflush_local", Some(self.rank), true)
+    }
+}

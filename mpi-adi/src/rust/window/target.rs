@@ -3,7 +3,6 @@
 use alloc::rc::Rc;
 use core::marker::PhantomData;
 
-use super::epochs::{Passive, flush};
 use super::record::{Call, Record, Watched};
 use crate::device::envelope;
 use crate::device::memory::Span;
@@ -103,8 +102,8 @@ impl<'d> At<'d> {
 /// that the datatype does not have, [`Error::Lengths`] where what is sent does not fit, [`Error::NoRoom`]. Calls with
 /// `try_` have them as their result.
 pub struct Target<'e, K> {
-    record: &'e Rc<Record>,
-    rank: envelope::Rank,
+    pub(super) record: &'e Rc<Record>,
+    pub(super) rank: envelope::Rank,
     epoch: PhantomData<K>,
 }
 
@@ -649,33 +648,5 @@ impl<'e, K> Target<'e, K> {
         // SAFETY: as above.
         let request = unsafe { Request::start(scope, data.cast_const(), start) };
         self.or_fatal("MPI_Compare_and_swap", request)
-    }
-}
-
-impl<K: Passive> Target<'_, K> {
-    /// Blocks until all that this process has done here under the lock is done (MPI_Win_flush, MPI-3.1 section 11.5.4).
-    /// Fails with class RmaRange: an operation was beyond the target's part, of a dynamic window.
-    pub fn flush(&self) -> Result<(), Error> {
-        let call = self.record.call("MPI_Win_flush")?;
-        call.flush_and_wait(Some(self.rank), false)
-    }
-
-    /// Blocks until the buffers of what this process has done here under the lock are the program's again
-    /// (MPI_Win_flush_local).
-    pub fn flush_local(&self) -> Result<(), Error> {
-        let call = self.record.call("MPI_Win_flush_local")?;
-        call.flush_and_wait(Some(self.rank), true)
-    }
-
-    /// As [`flush`](Target::flush), without blocking (MPI_Win_iflush). Its error ends the job.
-    #[track_caller]
-    pub fn immediate_flush(&self) -> Request<'static, ()> {
-        flush(self.record, "MPI_Win_iflush", Some(self.rank), false)
-    }
-
-    /// As [`flush_local`](Target::flush_local), without blocking (MPI_Win_iflush_local). Its error ends the job.
-    #[track_caller]
-    pub fn immediate_flush_local(&self) -> Request<'static, ()> {
-        flush(self.record, "MPI_Win_iflush_local", Some(self.rank), true)
     }
 }
