@@ -1,11 +1,13 @@
 //! The link: slots in shared memory, written and read in place, and the words that say who sleeps.
 //!
 //! ```text
-//! producer   fills slot head % SLOTS, publishes head + 1      full when head - tail = SLOTS
-//! consumer   reads slot tail % SLOTS, publishes tail + 1      empty when head = tail
+//! producer   fills slot head % SLOTS, then names it       full when head - tail = SLOTS
+//! consumer   reads slot tail % SLOTS, publishes tail + 1  empty when the slot is not named so
 //! both       at the end of a round: one fence, then a look at the other node's word; only a sleeper is rung
 //! ```
-//! What the neighbour writes is not believed: an index that cannot be ends the link, a length that cannot be
+//! A slot's name is the number of its frame. The consumer waits for it, and finds the frame in the same line of its cache.
+//!
+//! What the neighbour writes is not believed: a tail that cannot be ends the link, a length that cannot be
 //! loses the frame; both are counted.
 
 use net_torus::coord::Direction;
@@ -130,30 +132,41 @@ impl Asleep {
 #[repr(C, align(64))]
 struct Word(AtomicU32);
 
-/// One frame. Its length stands before its data, so that a short frame is all in one place of the processor's caches. The
-/// data begins at a multiple of 16 bytes, and with it each packet's: so they are copied by the word.
+/// A frame's name: how many frames there are with it, modulo 2^32. A slot that was never filled has 0.
+#[inline]
+const fn name(before: u32) -> u32 {
+    before.wrapping_add(1)
+}
+
+/// Room for a frame. Its name and its length stand before its data, so that a short frame is all in one place of the
+/// processor's caches. The data begins at a multiple of 16 bytes, and with it each packet's: so they are copied by the word.
 #[repr(C, align(16))]
+struct Slot {
+    /// Which frame is there. The producer's.
+    name: AtomicU32,
+    frame: UnsafeCell<Frame>,
+}
+
+#[repr(C)]
 struct Frame {
     bytes: u32,
-    _aligned: [u32; 3],
+    _aligned: [u32; 2],
     data: [u8; FRAME_BYTES],
 }
 
 /// One direction.
 #[repr(C)]
 struct Ring {
-    /// Frames published so far, modulo 2^32. The producer's.
-    head: Word,
     /// Frames freed so far, modulo 2^32. The consumer's.
     tail: Word,
     /// 1: the producer waits for room. The producer's.
     full: Word,
-    slots: [UnsafeCell<Frame>; SLOTS],
+    slots: [Slot; SLOTS],
 }
 
-// SAFETY: a slot belongs to the producer until `head` passes it and to the consumer until `tail` does; each
-// end is one `RingLink`.
-unsafe impl Sync for Ring {}
+// SAFETY: a slot belongs to the producer until it has the next frame's name and to the consumer until `tail` passes it;
+// each end is one `RingLink`.
+unsafe impl Sync for Slot {}
 
 /// Both directions of one link, in memory that its two ends share. All zeros: nothing under way.
 #[repr(C, align(4096))]
@@ -164,15 +177,15 @@ impl Default for RingPair {
     fn default() -> Self {
         let word = || Word(AtomicU32::new(0));
         Self([(); 2].map(|()| Ring {
-            head: word(),
             tail: word(),
             full: word(),
-            slots: core::array::from_fn(|_| {
-                UnsafeCell::new(Frame {
+            slots: core::array::from_fn(|_| Slot {
+                name: AtomicU32::new(0),
+                frame: UnsafeCell::new(Frame {
                     bytes: 0,
-                    _aligned: [0; 3],
+                    _aligned: [0; 2],
                     data: [0; FRAME_BYTES],
-                })
+                }),
             }),
         }))
     }
@@ -187,7 +200,9 @@ pub struct RingLink<'m, B> {
     bell: B,
     /// This end's own indices; what stands in the ring is for the neighbour.
     head: u32,
-    tail: u32,
+    /// The name of the next frame that comes, and where it comes.
+    awaited: u32,
+    slot_in: &'m Slot,
     /// The neighbour's index, as last seen.
     seen_tail: u32,
     /// [`Link::transmit`] or [`Link::is_behind`] found so many frames under way that this end waits for fewer; or 0.
@@ -232,7 +247,8 @@ impl<'m, B: Bell> RingLink<'m, B> {
             there,
             bell,
             head: 0,
-            tail: 0,
+            awaited: name(0),
+            slot_in: &incoming.slots[0],
             seen_tail: 0,
             full_at: 0,
             state: 0,
@@ -245,22 +261,16 @@ impl<'m, B: Bell> RingLink<'m, B> {
         self.state & state != 0
     }
 
-    /// Whether the producer's index is not where this end stands: a frame is there, or the link is broken.
-    #[inline]
-    fn is_ahead(&self) -> bool {
-        self.incoming.head.0.load(Ordering::Relaxed) != self.tail
-    }
-
     /// Whether a frame is there.
     #[inline]
-    fn has_frame(&mut self) -> bool {
-        let head = self.incoming.head.0.load(Ordering::Relaxed);
-        if head == self.tail {
-            return false;
-        }
-        // Acquires what the producer wrote before: the slots.
-        fence(Ordering::Acquire);
-        self.check(head.wrapping_sub(self.tail))
+    fn has_frame(&self) -> bool {
+        self.slot_in.name.load(Ordering::Relaxed) == self.awaited
+    }
+
+    /// The next slot that this end fills.
+    #[inline]
+    fn slot_out(&self) -> &'m Slot {
+        &self.outgoing.slots[self.head as usize & (SLOTS - 1)]
     }
 
     /// Whether fewer than `most` frames are under way.
@@ -306,9 +316,10 @@ impl<'m, B: Bell> RingLink<'m, B> {
     /// Makes the next slot, which is written, the neighbour's.
     #[inline]
     fn publish(&mut self) {
+        // Releases the frame, written.
+        let name = name(self.head);
+        self.slot_out().name.store(name, Ordering::Release);
         self.head = self.head.wrapping_add(1);
-        // Releases the slot, written.
-        self.outgoing.head.0.store(self.head, Ordering::Release);
         self.state |= PUBLISHED;
     }
 
@@ -327,7 +338,7 @@ impl<'m, B: Bell> RingLink<'m, B> {
     #[inline]
     fn is_quiet(&mut self) -> bool {
         let is_calm = self.state == 0 || self.is_settled();
-        is_calm && !(self.is_ahead() && self.has_frame())
+        is_calm && (!self.has_frame() || self.is(BROKEN))
     }
 
     /// Tells the neighbour what it has to know while this end sleeps; false when there is room for what waits.
@@ -375,24 +386,27 @@ impl<B: Bell> Link for RingLink<'_, B> {
 
     #[inline]
     fn has_news(&mut self) -> bool {
-        self.is_ahead()
+        self.has_frame()
     }
 
     fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool {
-        if !self.has_frame() {
+        if !self.has_frame() || self.is(BROKEN) {
             return false;
         }
-        let good = self.incoming.slots[self.tail as usize & (SLOTS - 1)].with(|frame| {
-            // SAFETY: `head` has passed the slot, so the producer is done with it until `tail` does. Bytes have no
+        // Acquires what the producer wrote before: the frame.
+        fence(Ordering::Acquire);
+        let good = self.slot_in.frame.with(|frame| {
+            // SAFETY: the slot has the frame's name, so the producer is done with it until `tail` passes it. Bytes have no
             // invalid values. A neighbour that does not keep to it changes bytes that the torus checks.
             let frame = unsafe { &*frame };
             let data = frame.data.get(..frame.bytes as usize);
             data.map(f).is_some()
         });
         self.defects += !good as u64;
-        self.tail = self.tail.wrapping_add(1);
         // Releases the slot: `f` is done with it.
-        self.incoming.tail.0.store(self.tail, Ordering::Release);
+        self.incoming.tail.0.store(self.awaited, Ordering::Release);
+        self.slot_in = &self.incoming.slots[self.awaited as usize & (SLOTS - 1)];
+        self.awaited = name(self.awaited);
         self.state |= FREED;
         true
     }
@@ -403,8 +417,8 @@ impl<B: Bell> Link for RingLink<'_, B> {
             return false;
         }
         self.wait_for(0);
-        let bytes = self.outgoing.slots[self.head as usize & (SLOTS - 1)].with_mut(|frame| {
-            // SAFETY: `tail` has passed the slot, so the consumer is done with it until `head` does. Bytes have no
+        let bytes = self.slot_out().frame.with_mut(|frame| {
+            // SAFETY: `tail` has passed the slot, so the consumer is done with it until it has a name. Bytes have no
             // invalid values.
             let frame = unsafe { &mut *frame };
             frame.bytes = f(&mut frame.data).min(FRAME_BYTES) as u32;
@@ -425,7 +439,7 @@ impl<B: Bell> Link for RingLink<'_, B> {
         if !self.has_room(SLOTS as u32) {
             return None;
         }
-        let frame = self.outgoing.slots[self.head as usize & (SLOTS - 1)].with_mut(|frame| frame);
+        let frame = self.slot_out().frame.with_mut(|frame| frame);
         // SAFETY: as in `transmit`; nothing else of this end refers to the slot while `self` is borrowed.
         Some(unsafe { &mut (*frame).data })
     }
@@ -433,9 +447,10 @@ impl<B: Bell> Link for RingLink<'_, B> {
     #[inline]
     fn send_unsent(&mut self, bytes: usize) {
         self.wait_for(0);
-        let slot = &self.outgoing.slots[self.head as usize & (SLOTS - 1)];
+        let slot = self.slot_out();
         // SAFETY: as in `transmit`; `unsent` has seen that the slot is this end's.
-        slot.with_mut(|frame| unsafe { (*frame).bytes = bytes.min(FRAME_BYTES) as u32 });
+        slot.frame
+            .with_mut(|frame| unsafe { (*frame).bytes = bytes.min(FRAME_BYTES) as u32 });
         self.publish();
     }
 
@@ -507,24 +522,23 @@ pub mod tests {
     /// As if `start` frames had gone each way before.
     pub fn start_at<B>(link: &mut RingLink<'_, B>, start: u32) {
         for ring in [link.outgoing, link.incoming] {
-            ring.head.0.store(start, Ordering::Relaxed);
             ring.tail.0.store(start, Ordering::Relaxed);
+            for more in 1..=SLOTS as u32 {
+                let before = start.wrapping_sub(more);
+                let slot = &ring.slots[before as usize & (SLOTS - 1)];
+                slot.name.store(name(before), Ordering::Relaxed);
+            }
         }
-        (link.head, link.tail) = (start, start);
-        link.seen_tail = start;
+        (link.head, link.seen_tail, link.awaited) = (start, start, name(start));
+        link.slot_in = &link.incoming.slots[start as usize & (SLOTS - 1)];
     }
 
     /// The sender writes another length.
     pub fn set_bytes<B>(link: &RingLink<'_, B>, slot: usize, bytes: u32) {
-        link.outgoing.slots[slot].with_mut(|frame| {
+        link.outgoing.slots[slot].frame.with_mut(|frame| {
             // SAFETY: the other end is not reading.
             unsafe { (*frame).bytes = bytes }
         });
-    }
-
-    /// The sender writes another head.
-    pub fn set_head<B>(link: &RingLink<'_, B>, head: u32) {
-        link.outgoing.head.0.store(head, Ordering::Relaxed);
     }
 
     /// The receiver writes another tail.
@@ -535,14 +549,17 @@ pub mod tests {
     /// Some of the words become what `random` says.
     pub fn scribble(pair: &RingPair, mut random: impl FnMut() -> u32) {
         for ring in &pair.0 {
-            for word in [&ring.head, &ring.tail, &ring.full] {
+            for word in [&ring.tail, &ring.full] {
                 if random().is_multiple_of(8) {
                     word.0.store(random() >> (random() % 32), Ordering::Relaxed);
                 }
             }
             for slot in &ring.slots {
+                let name = random() >> (random() % 32);
+                slot.name.store(name, Ordering::Relaxed);
                 // SAFETY: neither end is at work.
-                slot.with_mut(|frame| unsafe { (*frame).bytes = random() >> (random() % 32) });
+                slot.frame
+                    .with_mut(|frame| unsafe { (*frame).bytes = random() >> (random() % 32) });
             }
         }
     }

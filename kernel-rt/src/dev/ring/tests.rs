@@ -272,27 +272,19 @@ fn a_length_that_cannot_be_loses_the_frame_and_is_counted() {
 
 #[test]
 fn an_index_that_cannot_be_ends_the_link_and_is_counted() {
-    for head in [SLOTS as u32 + 1, u32::MAX, 1 << 31] {
-        let wire = Wire::default();
-        let [low, mut high] = wire.ends();
-        link::tests::set_head(&low, head);
-        assert_eq!(take(&mut high), None);
-        assert!(high.is_dead());
-        assert_eq!(take(&mut high), None);
-        assert!(!send(&mut high, &[1]));
-        assert!(high.prepare_sleep(), "a dead link keeps no node awake");
-        assert_eq!(high.defects(), 1);
-        assert!(!low.is_dead());
-
+    for tail in [SLOTS as u32 + 1, u32::MAX, 1 << 31] {
         let wire = Wire::default();
         let [mut low, mut high] = wire.ends();
         while send(&mut low, &[1]) {}
-        link::tests::set_tail(&high, head);
+        link::tests::set_tail(&high, tail);
         assert!(low.is_dead() || !send(&mut low, &[1]));
         assert!(low.is_dead());
         assert!(low.prepare_sleep());
         assert_eq!(low.defects(), 1);
         assert_eq!(take(&mut high), Some(vec![1]));
+        assert!(send(&mut high, &[1]));
+        assert_eq!(take(&mut low), None);
+        assert!(low.prepare_sleep(), "a dead link keeps no node awake");
     }
 }
 
@@ -303,7 +295,7 @@ fn nonsense_in_the_shared_memory_stays_in_the_ring() {
         let mut random = oorandom::Rand32::new(seed);
         let wire = Wire::default();
         let [mut low, mut high] = wire.ends();
-        for _ in 0..50 {
+        for _ in 0..500 {
             link::tests::scribble(&wire.pair, || random.rand_u32());
             for end in [&mut low, &mut high] {
                 end.hold_interrupts();
