@@ -293,8 +293,9 @@ impl<E: Matching> Intercommunicator<'_, E> {
         let process = self.env.process();
         let (context, (choices, mut members, spare)) =
             everyone.choose(function, ready, color, key)?;
-        let (local, remote) = (sides.local_ranks(), sides.remote_ranks());
-        let (before, behind) = match sides.is_first() {
+        let halves = sides.halves();
+        let (local, remote) = (halves.local_ranks(), halves.remote_ranks());
+        let (before, behind) = match halves.is_first() {
             true => (local, remote),
             false => (remote, local),
         };
@@ -331,7 +332,11 @@ impl<E: Matching> Intercommunicator<'_, E> {
         let (everyone, sides) = (self.everyone(), self.sides);
         let bit = |is_first: bool| if is_first { 1 } else { 2 };
         // A bit for each group, which a process clears for its own alone.
-        let mut high = [if high { !0 } else { !bit(sides.is_first()) }];
+        let mut high = [if high {
+            !0
+        } else {
+            !bit(sides.halves().is_first())
+        }];
         everyone.and_masks(function, &mut high)?;
         let is_high = |is_first: bool| high[0] & bit(is_first) != 0;
         let (before, behind) = sides.list.split_at(sides.first as usize);
