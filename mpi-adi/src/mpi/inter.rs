@@ -48,13 +48,6 @@ impl MadeInter {
         }
     }
 
-    /// The remote group with a list of its own, for messages alone: this process has no rank in it. Fails with
-    /// [`Error::NoRoom`].
-    pub(crate) fn remote(&self) -> Result<Made, Error> {
-        let list = exact(self.sides().remote_members())?;
-        Ok(Made::listed(list, self.context, CommRank(0), None))
-    }
-
     /// The two groups for ever: their list is not freed.
     pub(crate) fn leak(self) -> Sides<'static> {
         Sides {

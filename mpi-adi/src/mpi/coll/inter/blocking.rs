@@ -5,7 +5,7 @@
 //! [`Error::CountsDiffer`]. A root in the other group exists.
 #![forbid(unsafe_code)]
 
-use super::across::{Allreduce, Pairs};
+use super::across::{Allreduce, Pairs, ReduceScatter};
 use super::{Role, bcasting, collecting, gathering, reducing, scattering};
 use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
@@ -110,6 +110,22 @@ impl<E: Matching> Intercommunicator<'_, E> {
         same_length(data.len(), result.len())?;
         let mut schedule = Allreduce::new(self.sides.halves(), (data, result), element);
         self.run_in_segments(function, &mut schedule, (element, data.len()), combine)
+    }
+
+    /// As [`super::reduce_scatter`].
+    pub(crate) fn reduce_scatter(
+        self,
+        function: &'static str,
+        part: impl Fn(CommRank) -> Area,
+        result: Area,
+        element: usize,
+        combine: &mut Combine<'_>,
+    ) -> Result<(), Error> {
+        let halves = self.sides.halves();
+        let parts = (0..halves.remote_size() as u32).map(|rank| part(CommRank(rank)).len());
+        let most = parts.max().unwrap_or(0);
+        let mut schedule = ReduceScatter::new(halves, part, result, element);
+        self.run_in_segments(function, &mut schedule, (element, most), combine)
     }
 
     /// As [`super::alltoall`].

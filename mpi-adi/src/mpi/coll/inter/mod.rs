@@ -37,6 +37,7 @@ use crate::mpi::coll::plans::{Combining, Kept, Part};
 use crate::mpi::coll::reduce::Reduce;
 use crate::mpi::coll::running::{Plan, Work};
 use crate::mpi::coll::schedule::{Schedule, Step};
+use crate::mpi::coll::segments::same_length;
 use crate::mpi::comm::CommRank;
 use crate::mpi::error::{Class, Error};
 use crate::mpi::sides::Halves;
@@ -197,13 +198,23 @@ pub(crate) fn reduce(
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
     if role == Role::Root {
-        return plan(halves, collecting(halves, result, element), hold);
+        return collect(halves, result, element, hold);
     }
     let schedule = reducing(halves, data, element, role);
     reduction(halves, schedule, element, combine, hold)
 }
 
-/// The root's part in a reduce.
+/// The root's part in a reduce: the result comes from the other group.
+pub(crate) fn collect(
+    halves: Halves,
+    result: Area,
+    element: usize,
+    hold: impl Send + 'static,
+) -> Result<Plan, Error> {
+    plan(halves, collecting(halves, result, element), hold)
+}
+
+/// The schedule of [`collect`].
 fn collecting(halves: Halves, result: Area, element: usize) -> Option<InParty<Collect>> {
     party(halves, Role::Root).map(|party| InParty::new(Collect::new(result, element), party))
 }
@@ -225,6 +236,7 @@ pub(crate) fn allreduce(
     combine: impl Combining,
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
+    same_length(areas.0.len(), areas.1.len())?;
     let schedule = Allreduce::new(halves, areas, element);
     reduction(halves, schedule, element, combine, hold)
 }
