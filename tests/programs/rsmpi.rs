@@ -61,6 +61,8 @@ mod group;
 mod immediate;
 #[path = "rsmpi/immediate_collectives.rs"]
 mod immediate_collectives;
+#[path = "rsmpi/immediate_intercommunicator.rs"]
+mod immediate_intercommunicator;
 #[path = "rsmpi/immediate_multiple.rs"]
 mod immediate_multiple;
 #[path = "rsmpi/intercommunicator.rs"]
@@ -118,6 +120,7 @@ fn choose() -> i32 {
         group,
         immediate,
         immediate_collectives,
+        immediate_intercommunicator,
         immediate_multiple,
         intercommunicator,
         null_process,

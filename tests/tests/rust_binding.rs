@@ -824,6 +824,38 @@ fn collectives_give_to_one_group_what_the_other_one_has() {
 }
 
 #[test]
+fn what_two_groups_cannot_divide_is_an_error_at_all_before_anything_is_sent() {
+    let cluster = Cluster::new([3, 1, 1]).mpi_memory(32);
+    let job: Statuses = cluster.run(|node| {
+        run(node, |universe| {
+            let (both, is_first) = two_groups(&universe.world(), 1);
+            // Three elements, of which the first group's one process is to have all, and the other two the half each.
+            let mut result = vec![0u64; if is_first { 3 } else { 1 }];
+            let sum = SystemOperation::sum();
+            let expected = if is_first { 4 * 8 } else { 2 * 8 };
+            assert_eq!(
+                both.try_reduce_scatter_block_into(&[1u64; 3], &mut result, sum),
+                Err(Error::Lengths {
+                    expected,
+                    given: 3 * 8
+                })
+            );
+            let number = [7u64];
+            let given: Vec<_> = (0..=both.remote_size())
+                .map(|_| AnyBuffer::new(&number))
+                .collect();
+            let mut taken = [(); 2].map(|()| 0u64);
+            let mut taken: Vec<_> = taken.iter_mut().map(AnyBufferMut::new).collect();
+            let result = both.try_all_to_all_vartype_into(&given, &mut taken);
+            assert!(matches!(result, Err(Error::Argument { .. })), "{result:?}");
+            both.barrier();
+            0
+        })
+    });
+    assert_eq!(job, Ok(vec![0; 3]));
+}
+
+#[test]
 fn an_intercommunicator_is_duplicated_split_and_merged() {
     everywhere(|universe| {
         let world = universe.world();

@@ -72,6 +72,7 @@ programs! {
     group: "../programs/rsmpi/group.rs",
     immediate: "../programs/rsmpi/immediate.rs",
     immediate_collectives: "../programs/rsmpi/immediate_collectives.rs",
+    immediate_intercommunicator: "../programs/rsmpi/immediate_intercommunicator.rs",
     immediate_multiple: "../programs/rsmpi/immediate_multiple.rs",
     intercommunicator: "../programs/rsmpi/intercommunicator.rs",
     null_process: "../programs/rsmpi/null_process.rs",

@@ -14,10 +14,8 @@ use crate::device::envelope::Context;
 use crate::mpi::coll::Plan;
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
-use crate::mpi::sides::Sides;
+use crate::mpi::sides::{Halves, Sides};
 
-/// The groups of the intercommunicator.
-type Across = Sides<'static>;
 type Planned = Result<Plan, Error>;
 
 /// Elements in a buffer: address, count and datatype.
@@ -34,24 +32,24 @@ pub(super) type Operation = (c_int, c_int);
 pub(super) struct Calls {
     pub duplicate: fn(&'static str, c_int) -> Result<c_int, Error>,
     /// The duplicate, of a communicator with this handle, in a context that its processes have agreed on.
-    pub duplicate_in: fn(&'static dyn Env, Across, Context, c_int) -> Result<c_int, Error>,
+    pub duplicate_in: fn(&'static dyn Env, Sides<'static>, Context, c_int) -> Result<c_int, Error>,
     /// By color and key; MPI_COMM_NULL for a process that is in no part.
     pub split: fn(&'static str, c_int, Option<u32>, i32) -> Result<c_int, Error>,
     /// A call of this function on this communicator that runs the plan that is made.
-    pub block: fn(&'static str, c_int, &mut dyn FnMut(Across) -> Planned) -> c_int,
-    pub bcast: unsafe fn(Across, Given, c_int) -> Planned,
-    pub gather: unsafe fn(Across, Given, Given, c_int) -> Planned,
-    pub gatherv: unsafe fn(Across, Given, GivenV, c_int) -> Planned,
-    pub scatter: unsafe fn(Across, Given, Given, c_int) -> Planned,
-    pub scatterv: unsafe fn(Across, GivenV, Given, c_int) -> Planned,
-    pub allgather: unsafe fn(Across, Given, Given) -> Planned,
-    pub allgatherv: unsafe fn(Across, Given, GivenV) -> Planned,
-    pub alltoall: unsafe fn(Across, Given, Given) -> Planned,
-    pub alltoallv: unsafe fn(Across, GivenV, GivenV) -> Planned,
-    pub alltoallw: unsafe fn(Across, GivenW, GivenW) -> Planned,
+    pub block: fn(&'static str, c_int, &mut dyn FnMut(Halves) -> Planned) -> c_int,
+    pub bcast: unsafe fn(Halves, Given, c_int) -> Planned,
+    pub gather: unsafe fn(Halves, Given, Given, c_int) -> Planned,
+    pub gatherv: unsafe fn(Halves, Given, GivenV, c_int) -> Planned,
+    pub scatter: unsafe fn(Halves, Given, Given, c_int) -> Planned,
+    pub scatterv: unsafe fn(Halves, GivenV, Given, c_int) -> Planned,
+    pub allgather: unsafe fn(Halves, Given, Given) -> Planned,
+    pub allgatherv: unsafe fn(Halves, Given, GivenV) -> Planned,
+    pub alltoall: unsafe fn(Halves, Given, Given) -> Planned,
+    pub alltoallv: unsafe fn(Halves, GivenV, GivenV) -> Planned,
+    pub alltoallw: unsafe fn(Halves, GivenW, GivenW) -> Planned,
     /// Of so many elements from one buffer to the other.
-    pub reduce: unsafe fn(Across, [*const c_void; 2], c_int, Operation, c_int) -> Planned,
-    pub allreduce: unsafe fn(Across, [*const c_void; 2], c_int, Operation) -> Planned,
-    pub reduce_scatter: unsafe fn(Across, [*const c_void; 2], *const c_int, Operation) -> Planned,
-    pub reduce_scatter_block: unsafe fn(Across, [*const c_void; 2], c_int, Operation) -> Planned,
+    pub reduce: unsafe fn(Halves, [*const c_void; 2], c_int, Operation, c_int) -> Planned,
+    pub allreduce: unsafe fn(Halves, [*const c_void; 2], c_int, Operation) -> Planned,
+    pub reduce_scatter: unsafe fn(Halves, [*const c_void; 2], *const c_int, Operation) -> Planned,
+    pub reduce_scatter_block: unsafe fn(Halves, [*const c_void; 2], c_int, Operation) -> Planned,
 }

@@ -48,13 +48,6 @@ impl MadeInter {
         }
     }
 
-    /// The remote group with a list of its own, for messages alone: this process has no rank in it. Fails with
-    /// [`Error::NoRoom`].
-    pub(crate) fn remote(&self) -> Result<Made, Error> {
-        let list = exact(self.sides().remote_members())?;
-        Ok(Made::listed(list, self.context, CommRank(0), None))
-    }
-
     /// The two groups for ever: their list is not freed.
     pub(crate) fn leak(self) -> Sides<'static> {
         Sides {
@@ -293,8 +286,9 @@ impl<E: Matching> Intercommunicator<'_, E> {
         let process = self.env.process();
         let (context, (choices, mut members, spare)) =
             everyone.choose(function, ready, color, key)?;
-        let (local, remote) = (sides.local_ranks(), sides.remote_ranks());
-        let (before, behind) = match sides.is_first() {
+        let halves = sides.halves();
+        let (local, remote) = (halves.local_ranks(), halves.remote_ranks());
+        let (before, behind) = match halves.is_first() {
             true => (local, remote),
             false => (remote, local),
         };
@@ -331,7 +325,11 @@ impl<E: Matching> Intercommunicator<'_, E> {
         let (everyone, sides) = (self.everyone(), self.sides);
         let bit = |is_first: bool| if is_first { 1 } else { 2 };
         // A bit for each group, which a process clears for its own alone.
-        let mut high = [if high { !0 } else { !bit(sides.is_first()) }];
+        let mut high = [if high {
+            !0
+        } else {
+            !bit(sides.halves().is_first())
+        }];
         everyone.and_masks(function, &mut high)?;
         let is_high = |is_first: bool| high[0] & bit(is_first) != 0;
         let (before, behind) = sides.list.split_at(sides.first as usize);

@@ -36,7 +36,17 @@ pub(crate) struct Sides<'e> {
     pub(crate) context: Context,
 }
 
-impl<'e> Sides<'e> {
+/// Which ranks among all each group has, and this process: all that a collective has to know, without the list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Halves {
+    /// How many ranks are the first group's.
+    pub(crate) first: u32,
+    pub(crate) all: u32,
+    /// This process's rank among all.
+    pub(crate) rank: CommRank,
+}
+
+impl Halves {
     /// This process is in the first group.
     pub(crate) fn is_first(self) -> bool {
         self.rank.0 < self.first
@@ -52,25 +62,16 @@ impl<'e> Sides<'e> {
         self.ranks_of(!self.is_first())
     }
 
+    /// How many processes the remote group has.
+    pub(crate) fn remote_size(self) -> usize {
+        self.remote_ranks().len()
+    }
+
     fn ranks_of(self, first: bool) -> Range<u32> {
         match first {
             true => 0..self.first,
-            false => self.first..self.list.len() as u32,
+            false => self.first..self.all,
         }
-    }
-
-    fn members(self, ranks: &Range<u32>) -> &'e [Rank] {
-        &self.list[ranks.start as usize..ranks.end as usize]
-    }
-
-    /// The processes of the local group, by their numbers in the job.
-    pub(crate) fn local_members(self) -> &'e [Rank] {
-        self.members(&self.local_ranks())
-    }
-
-    /// The processes of the remote group, by their numbers in the job.
-    pub(crate) fn remote_members(self) -> &'e [Rank] {
-        self.members(&self.remote_ranks())
     }
 
     /// The error with a process's rank in its group in place of that among all, which the program does not know.
@@ -96,6 +97,39 @@ impl<'e> Sides<'e> {
                 given,
             },
         }
+    }
+}
+
+impl<'e> Sides<'e> {
+    /// It without the list.
+    pub(crate) fn halves(self) -> Halves {
+        Halves {
+            first: self.first,
+            all: self.list.len() as u32,
+            rank: self.rank,
+        }
+    }
+
+    fn local_ranks(self) -> Range<u32> {
+        self.halves().local_ranks()
+    }
+
+    fn remote_ranks(self) -> Range<u32> {
+        self.halves().remote_ranks()
+    }
+
+    fn members(self, ranks: &Range<u32>) -> &'e [Rank] {
+        &self.list[ranks.start as usize..ranks.end as usize]
+    }
+
+    /// The processes of the local group, by their numbers in the job.
+    pub(crate) fn local_members(self) -> &'e [Rank] {
+        self.members(&self.local_ranks())
+    }
+
+    /// The processes of the remote group, by their numbers in the job.
+    pub(crate) fn remote_members(self) -> &'e [Rank] {
+        self.members(&self.remote_ranks())
     }
 
     /// The processes of both groups.

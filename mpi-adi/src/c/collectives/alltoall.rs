@@ -21,9 +21,9 @@ pub unsafe extern "C" fn MPI_Alltoall(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        let mut plan = |sides| unsafe {
+        let mut plan = |halves| unsafe {
             (calls.alltoall)(
-                sides,
+                halves,
                 (sendbuf, sendcount, sendtype),
                 (recvbuf, recvcount, recvtype),
             )
@@ -58,9 +58,9 @@ pub unsafe extern "C" fn MPI_Alltoallv(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        let mut plan = |sides| unsafe {
+        let mut plan = |halves| unsafe {
             (calls.alltoallv)(
-                sides,
+                halves,
                 (sendbuf, sendcounts, sdispls, sendtype),
                 (recvbuf, recvcounts, rdispls, recvtype),
             )

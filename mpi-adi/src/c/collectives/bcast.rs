@@ -17,7 +17,7 @@ pub unsafe extern "C" fn MPI_Bcast(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        let mut plan = |sides| unsafe { (calls.bcast)(sides, (buffer, count, datatype), root) };
+        let mut plan = |halves| unsafe { (calls.bcast)(halves, (buffer, count, datatype), root) };
         return (calls.block)("MPI_Bcast", comm, &mut plan);
     }
     on_comm("MPI_Bcast", comm, |comm| {

@@ -23,9 +23,9 @@ pub unsafe extern "C" fn MPI_Gather(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        let mut plan = |sides| unsafe {
+        let mut plan = |halves| unsafe {
             (calls.gather)(
-                sides,
+                halves,
                 (sendbuf, sendcount, sendtype),
                 (recvbuf, recvcount, recvtype),
                 root,
@@ -76,9 +76,9 @@ pub unsafe extern "C" fn MPI_Gatherv(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        let mut plan = |sides| unsafe {
+        let mut plan = |halves| unsafe {
             (calls.gatherv)(
-                sides,
+                halves,
                 (sendbuf, sendcount, sendtype),
                 (recvbuf, recvcounts, displs, recvtype),
                 root,
@@ -128,9 +128,9 @@ pub unsafe extern "C" fn MPI_Scatter(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        let mut plan = |sides| unsafe {
+        let mut plan = |halves| unsafe {
             (calls.scatter)(
-                sides,
+                halves,
                 (sendbuf, sendcount, sendtype),
                 (recvbuf, recvcount, recvtype),
                 root,
@@ -181,9 +181,9 @@ pub unsafe extern "C" fn MPI_Scatterv(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        let mut plan = |sides| unsafe {
+        let mut plan = |halves| unsafe {
             (calls.scatterv)(
-                sides,
+                halves,
                 (sendbuf, sendcounts, displs, sendtype),
                 (recvbuf, recvcount, recvtype),
                 root,
@@ -232,9 +232,9 @@ pub unsafe extern "C" fn MPI_Allgather(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        let mut plan = |sides| unsafe {
+        let mut plan = |halves| unsafe {
             (calls.allgather)(
-                sides,
+                halves,
                 (sendbuf, sendcount, sendtype),
                 (recvbuf, recvcount, recvtype),
             )
@@ -267,9 +267,9 @@ pub unsafe extern "C" fn MPI_Allgatherv(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        let mut plan = |sides| unsafe {
+        let mut plan = |halves| unsafe {
             (calls.allgatherv)(
-                sides,
+                halves,
                 (sendbuf, sendcount, sendtype),
                 (recvbuf, recvcounts, displs, recvtype),
             )

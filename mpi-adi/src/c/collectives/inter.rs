@@ -20,25 +20,22 @@ use crate::mpi::coll::{Plan, room};
 use crate::mpi::comm::CommRank;
 use crate::mpi::error::Error;
 use crate::mpi::group::exact;
-use crate::mpi::sides::Sides;
-
-/// The groups of the intercommunicator.
-type Across = Sides<'static>;
+use crate::mpi::sides::Halves;
 
 /// Runs the plan that `plan` makes in a call of `function`.
 pub(in crate::c) fn block(
     function: &'static str,
     comm: c_int,
-    plan: &mut dyn FnMut(Across) -> Result<Plan, Error>,
+    plan: &mut dyn FnMut(Halves) -> Result<Plan, Error>,
 ) -> c_int {
     on_inter(function, comm, |inter| {
-        plan(inter.sides)?.run(inter.everyone(), function)
+        plan(inter.sides.halves())?.run(inter.everyone(), function)
     })
 }
 
 /// What the root that is given makes of this process. Fails with [`Error::RemoteRoot`].
-fn role(sides: Across, root: c_int) -> Result<Role, Error> {
-    let size = sides.remote().size;
+fn role(halves: Halves, root: c_int) -> Result<Role, Error> {
+    let size = halves.remote_size() as u32;
     match root {
         MPI_ROOT => Ok(Role::Root),
         MPI_PROC_NULL => Ok(Role::Bystander),
@@ -52,10 +49,6 @@ fn role(sides: Across, root: c_int) -> Result<Role, Error> {
     }
 }
 
-fn remote_size(sides: Across) -> usize {
-    sides.remote().size as usize
-}
-
 /// Fails with [`Error::InPlace`] also where no element is looked at.
 fn not_in_place(buffers: [*const c_void; 2]) -> Result<(), Error> {
     match buffers.into_iter().any(args::is_in_place) {
@@ -67,17 +60,17 @@ fn not_in_place(buffers: [*const c_void; 2]) -> Result<(), Error> {
 /// # Safety
 /// As for [`args::buffer`], unless the process is a bystander.
 pub(in crate::c) unsafe fn bcast(
-    sides: Across,
+    halves: Halves,
     (buffer, count, datatype): Given,
     root: c_int,
 ) -> Result<Plan, Error> {
-    let role = role(sides, root)?;
+    let role = role(halves, root)?;
     if role == Role::Bystander {
-        return coll::nothing(sides);
+        return coll::nothing(halves);
     }
     // SAFETY: the caller's promise.
     let data = unsafe { args::buffer(buffer, count, datatype) }?;
-    coll::bcast(sides, data.span().into(), role, data)
+    coll::bcast(halves, data.span().into(), role, data)
 }
 
 /// A gather whose root has these places.
@@ -85,25 +78,25 @@ pub(in crate::c) unsafe fn bcast(
 /// # Safety
 /// As for [`args::buffer`], where the process gives something, and as `places` wants it at the root.
 unsafe fn gather_to<P: Send + 'static>(
-    sides: Across,
+    halves: Halves,
     (sendbuf, sendcount, sendtype): Given,
     places: impl FnOnce(usize) -> Result<P, Error>,
     of: fn(&P, CommRank) -> Area,
     root: c_int,
 ) -> Result<Plan, Error> {
-    let role = role(sides, root)?;
+    let role = role(halves, root)?;
     match role {
-        Role::Bystander => coll::nothing(sides),
+        Role::Bystander => coll::nothing(halves),
         Role::Root => {
-            let places = places(remote_size(sides))?;
+            let places = places(halves.remote_size())?;
             let place = move |rank| of(&places, rank);
-            coll::gather(sides, Area::EMPTY, place, role, ())
+            coll::gather(halves, Area::EMPTY, place, role, ())
         }
         Role::Member(_) => {
             // SAFETY: the caller's promise.
             let data = unsafe { args::buffer(sendbuf, sendcount, sendtype) }?;
             let area = data.span().into();
-            coll::gather(sides, area, |_| Area::EMPTY, role, data)
+            coll::gather(halves, area, |_| Area::EMPTY, role, data)
         }
     }
 }
@@ -111,7 +104,7 @@ unsafe fn gather_to<P: Send + 'static>(
 /// # Safety
 /// As for [`gather_to`], with places as for [`Blocks::many`].
 pub(in crate::c) unsafe fn gather(
-    sides: Across,
+    halves: Halves,
     given: Given,
     (recvbuf, recvcount, recvtype): Given,
     root: c_int,
@@ -119,13 +112,13 @@ pub(in crate::c) unsafe fn gather(
     // SAFETY: the caller's promise.
     let places = |size| unsafe { Blocks::many(size, recvbuf, recvcount, &Elements::of(recvtype)?) };
     // SAFETY: the caller's promise.
-    unsafe { gather_to(sides, given, places, Blocks::of, root) }
+    unsafe { gather_to(halves, given, places, Blocks::of, root) }
 }
 
 /// # Safety
 /// As for [`gather_to`], with places as for [`VBlocks::many`].
 pub(in crate::c) unsafe fn gatherv(
-    sides: Across,
+    halves: Halves,
     given: Given,
     taken: GivenV,
     root: c_int,
@@ -133,7 +126,7 @@ pub(in crate::c) unsafe fn gatherv(
     // SAFETY: the caller's promise.
     let places = |size| unsafe { v_blocks(size, taken) };
     // SAFETY: the caller's promise.
-    unsafe { gather_to(sides, given, places, VBlocks::of, root) }
+    unsafe { gather_to(halves, given, places, VBlocks::of, root) }
 }
 
 /// # Safety
@@ -158,25 +151,25 @@ unsafe fn w_blocks(size: usize, (buffer, counts, displs, types): GivenW) -> Resu
 /// # Safety
 /// As for [`args::buffer`], where the process gets something, and as `parts` wants it at the root.
 unsafe fn scatter_from<P: Send + 'static>(
-    sides: Across,
+    halves: Halves,
     parts: impl FnOnce(usize) -> Result<P, Error>,
     of: fn(&P, CommRank) -> Area,
     (recvbuf, recvcount, recvtype): Given,
     root: c_int,
 ) -> Result<Plan, Error> {
-    let role = role(sides, root)?;
+    let role = role(halves, root)?;
     match role {
-        Role::Bystander => coll::nothing(sides),
+        Role::Bystander => coll::nothing(halves),
         Role::Root => {
-            let parts = parts(remote_size(sides))?;
+            let parts = parts(halves.remote_size())?;
             let part = move |rank| of(&parts, rank);
-            coll::scatter(sides, part, Area::EMPTY, role, ())
+            coll::scatter(halves, part, Area::EMPTY, role, ())
         }
         Role::Member(_) => {
             // SAFETY: the caller's promise.
             let result = unsafe { args::buffer(recvbuf, recvcount, recvtype) }?;
             let area = result.span().into();
-            coll::scatter(sides, |_| Area::EMPTY, area, role, result)
+            coll::scatter(halves, |_| Area::EMPTY, area, role, result)
         }
     }
 }
@@ -184,7 +177,7 @@ unsafe fn scatter_from<P: Send + 'static>(
 /// # Safety
 /// As for [`scatter_from`], with parts as for [`Blocks::many`].
 pub(in crate::c) unsafe fn scatter(
-    sides: Across,
+    halves: Halves,
     (sendbuf, sendcount, sendtype): Given,
     taken: Given,
     root: c_int,
@@ -192,13 +185,13 @@ pub(in crate::c) unsafe fn scatter(
     // SAFETY: the caller's promise.
     let parts = |size| unsafe { Blocks::many(size, sendbuf, sendcount, &Elements::of(sendtype)?) };
     // SAFETY: the caller's promise.
-    unsafe { scatter_from(sides, parts, Blocks::of, taken, root) }
+    unsafe { scatter_from(halves, parts, Blocks::of, taken, root) }
 }
 
 /// # Safety
 /// As for [`scatter_from`], with parts as for [`VBlocks::many`].
 pub(in crate::c) unsafe fn scatterv(
-    sides: Across,
+    halves: Halves,
     given: GivenV,
     taken: Given,
     root: c_int,
@@ -206,13 +199,13 @@ pub(in crate::c) unsafe fn scatterv(
     // SAFETY: the caller's promise.
     let parts = |size| unsafe { v_blocks(size, given) };
     // SAFETY: the caller's promise.
-    unsafe { scatter_from(sides, parts, VBlocks::of, taken, root) }
+    unsafe { scatter_from(halves, parts, VBlocks::of, taken, root) }
 }
 
 /// # Safety
 /// As for [`args::buffer`], both, for as many times what is taken as the other group has processes.
 pub(in crate::c) unsafe fn allgather(
-    sides: Across,
+    halves: Halves,
     (sendbuf, sendcount, sendtype): Given,
     (recvbuf, recvcount, recvtype): Given,
 ) -> Result<Plan, Error> {
@@ -222,17 +215,17 @@ pub(in crate::c) unsafe fn allgather(
         let elements = Elements::of(recvtype)?;
         (
             args::buffer(sendbuf, sendcount, sendtype)?,
-            Blocks::many(remote_size(sides), recvbuf, recvcount, &elements)?,
+            Blocks::many(halves.remote_size(), recvbuf, recvcount, &elements)?,
         )
     };
     let area = Area::from(data.span());
-    coll::alltoall(sides, move |_| area, move |rank| places.of(rank), data)
+    coll::alltoall(halves, move |_| area, move |rank| places.of(rank), data)
 }
 
 /// # Safety
 /// As for [`args::buffer`] and [`VBlocks::many`], of as many blocks as the other group has processes.
 pub(in crate::c) unsafe fn allgatherv(
-    sides: Across,
+    halves: Halves,
     (sendbuf, sendcount, sendtype): Given,
     taken: GivenV,
 ) -> Result<Plan, Error> {
@@ -241,22 +234,22 @@ pub(in crate::c) unsafe fn allgatherv(
     let (data, places) = unsafe {
         (
             args::buffer(sendbuf, sendcount, sendtype)?,
-            v_blocks(remote_size(sides), taken)?,
+            v_blocks(halves.remote_size(), taken)?,
         )
     };
     let area = Area::from(data.span());
-    coll::alltoall(sides, move |_| area, move |rank| places.of(rank), data)
+    coll::alltoall(halves, move |_| area, move |rank| places.of(rank), data)
 }
 
 /// # Safety
 /// As for [`Blocks::many`], both, of as many blocks as the other group has processes.
 pub(in crate::c) unsafe fn alltoall(
-    sides: Across,
+    halves: Halves,
     (sendbuf, sendcount, sendtype): Given,
     (recvbuf, recvcount, recvtype): Given,
 ) -> Result<Plan, Error> {
     not_in_place([sendbuf, recvbuf])?;
-    let size = remote_size(sides);
+    let size = halves.remote_size();
     // SAFETY: the caller's promise.
     let (parts, places) = unsafe {
         (
@@ -265,51 +258,51 @@ pub(in crate::c) unsafe fn alltoall(
         )
     };
     let (part, place) = (move |rank| parts.of(rank), move |rank| places.of(rank));
-    coll::alltoall(sides, part, place, ())
+    coll::alltoall(halves, part, place, ())
 }
 
 /// # Safety
 /// As for [`VBlocks::many`], both, of as many blocks as the other group has processes.
 pub(in crate::c) unsafe fn alltoallv(
-    sides: Across,
+    halves: Halves,
     given: GivenV,
     taken: GivenV,
 ) -> Result<Plan, Error> {
     not_in_place([given.0, taken.0])?;
-    let size = remote_size(sides);
+    let size = halves.remote_size();
     // SAFETY: the caller's promise.
     let (parts, places) = unsafe { (v_blocks(size, given)?, v_blocks(size, taken)?) };
     let (part, place) = (move |rank| parts.of(rank), move |rank| places.of(rank));
-    coll::alltoall(sides, part, place, ())
+    coll::alltoall(halves, part, place, ())
 }
 
 /// # Safety
 /// As for [`WBlocks::in_bytes`], both, of as many blocks as the other group has processes.
 pub(in crate::c) unsafe fn alltoallw(
-    sides: Across,
+    halves: Halves,
     given: GivenW,
     taken: GivenW,
 ) -> Result<Plan, Error> {
     not_in_place([given.0, taken.0])?;
-    let size = remote_size(sides);
+    let size = halves.remote_size();
     // SAFETY: the caller's promise.
     let (parts, places) = unsafe { (w_blocks(size, given)?, w_blocks(size, taken)?) };
     let (part, place) = (move |rank| parts.of(rank), move |rank| places.of(rank));
-    coll::alltoall(sides, part, place, ())
+    coll::alltoall(halves, part, place, ())
 }
 
 /// # Safety
 /// As for [`args::buffer`]: the second buffer at the root, the first one elsewhere, unless the process is a bystander.
 pub(in crate::c) unsafe fn reduce(
-    sides: Across,
+    halves: Halves,
     [sendbuf, recvbuf]: [*const c_void; 2],
     count: c_int,
     (datatype, op): Operation,
     root: c_int,
 ) -> Result<Plan, Error> {
-    let role = role(sides, root)?;
+    let role = role(halves, root)?;
     if role == Role::Bystander {
-        return coll::nothing(sides);
+        return coll::nothing(halves);
     }
     let count = args::count(count)?;
     let (elements, mut combiner) = operation(op, datatype)?;
@@ -323,14 +316,14 @@ pub(in crate::c) unsafe fn reduce(
         false => (area, Area::EMPTY),
     };
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
-    let plan = coll::reduce(sides, areas, elements.size(), combine, role, data)?;
+    let plan = coll::reduce(halves, areas, elements.size(), combine, role, data)?;
     Ok(plan.goes_on_meanwhile(meanwhile))
 }
 
 /// # Safety
 /// As for [`args::buffer`], both.
 pub(in crate::c) unsafe fn allreduce(
-    sides: Across,
+    halves: Halves,
     [sendbuf, recvbuf]: [*const c_void; 2],
     count: c_int,
     (datatype, op): Operation,
@@ -343,13 +336,13 @@ pub(in crate::c) unsafe fn allreduce(
     let (data, result) = unsafe { (elements.at(sendbuf, count)?, elements.at(recvbuf, count)?) };
     let areas = (data.span().into(), result.span().into());
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
-    let plan = coll::allreduce(sides, areas, elements.size(), combine, (data, result))?;
+    let plan = coll::allreduce(halves, areas, elements.size(), combine, (data, result))?;
     Ok(plan.goes_on_meanwhile(meanwhile))
 }
 
 /// This group's counts, and room for those of the other's processes, who all have the same ones.
-fn counts_of_both(sides: Across, counts: &[c_int]) -> Result<Counts, Error> {
-    let (size, bytes) = (remote_size(sides), size_of::<c_int>());
+fn counts_of_both(halves: Halves, counts: &[c_int]) -> Result<Counts, Error> {
+    let (size, bytes) = (halves.remote_size(), size_of::<c_int>());
     let mut theirs = room(size)?;
     theirs.resize(size, 0);
     // SAFETY: both arrays stay where they are until the collective is over, `counts` by the caller's doing.
@@ -371,26 +364,29 @@ fn counts_of_both(sides: Across, counts: &[c_int]) -> Result<Counts, Error> {
 /// `recvcounts` is as for [`args::array`], one item a rank of the local group; the buffers are as for
 /// [`args::buffer`], for as many elements as the items add up to, and this process's.
 pub(in crate::c) unsafe fn reduce_scatter(
-    sides: Across,
+    halves: Halves,
     [sendbuf, recvbuf]: [*const c_void; 2],
     recvcounts: *const c_int,
     (datatype, op): Operation,
 ) -> Result<Plan, Error> {
     not_in_place([sendbuf, recvbuf])?;
-    let local = sides.local();
+    let local = halves.local_ranks();
     // SAFETY: the caller's promise.
-    let counts = unsafe { args::array(recvcounts, local.size as usize, "recvcounts") }?;
+    let counts = unsafe { args::array(recvcounts, local.len(), "recvcounts") }?;
     for count in counts {
         args::count(*count)?;
     }
     let total = coll::added(counts);
     let (elements, mut combiner) = operation(op, datatype)?;
     let meanwhile = combiner.is_predefined();
-    let (own, size) = (counts[local.rank.0 as usize] as usize, elements.size());
+    let (own, size) = (
+        counts[(halves.rank.0 - local.start) as usize] as usize,
+        elements.size(),
+    );
     // SAFETY: the caller's promise.
     let (data, result) = unsafe { (elements.at(sendbuf, total)?, elements.at(recvbuf, own)?) };
     let ours = exact(counts)?;
-    let counts = counts_of_both(sides, &ours)?;
+    let counts = counts_of_both(halves, &ours)?;
     let parts = move |theirs: Vec<c_int>| {
         let row = Row::over(data, theirs, size);
         move |rank| row.of(rank)
@@ -398,22 +394,22 @@ pub(in crate::c) unsafe fn reduce_scatter(
     let area = result.span().into();
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
     let hold = (ours, result);
-    let plan = coll::reduce_scatter_by_counts(sides, counts, parts, area, size, combine, hold)?;
+    let plan = coll::reduce_scatter_by_counts(halves, counts, parts, area, size, combine, hold)?;
     Ok(plan.goes_on_meanwhile(meanwhile))
 }
 
 /// # Safety
 /// As for [`args::buffer`], for `recvcount` elements for each process of the local group, and `recvcount`.
 pub(in crate::c) unsafe fn reduce_scatter_block(
-    sides: Across,
+    halves: Halves,
     [sendbuf, recvbuf]: [*const c_void; 2],
     recvcount: c_int,
     (datatype, op): Operation,
 ) -> Result<Plan, Error> {
     not_in_place([sendbuf, recvbuf])?;
     let own = args::count(recvcount)?;
-    let total = own.saturating_mul(sides.local().size as usize);
-    let size = remote_size(sides);
+    let total = own.saturating_mul(halves.local_ranks().len());
+    let size = halves.remote_size();
     let each = total / size;
     if each * size != total {
         return Err(TOTALS_DIFFER);
@@ -430,6 +426,6 @@ pub(in crate::c) unsafe fn reduce_scatter_block(
     };
     let (part, area) = (move |rank| parts.of(rank), result.span().into());
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
-    let plan = coll::reduce_scatter(sides, part, area, elements.size(), combine, result)?;
+    let plan = coll::reduce_scatter(halves, part, area, elements.size(), combine, result)?;
     Ok(plan.goes_on_meanwhile(meanwhile))
 }

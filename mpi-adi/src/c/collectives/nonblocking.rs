@@ -36,7 +36,7 @@ pub unsafe extern "C" fn MPI_Ibcast(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        let plan = |sides| unsafe { (calls.bcast)(sides, (buffer, count, datatype), root) };
+        let plan = |halves| unsafe { (calls.bcast)(halves, (buffer, count, datatype), root) };
         // SAFETY: the standard's promise about `request`.
         return unsafe { start_across("MPI_Ibcast", comm, request, plan) };
     }
@@ -89,9 +89,9 @@ pub unsafe extern "C" fn MPI_Igather(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        let plan = |sides| unsafe {
+        let plan = |halves| unsafe {
             (calls.gather)(
-                sides,
+                halves,
                 (sendbuf, sendcount, sendtype),
                 (recvbuf, recvcount, recvtype),
                 root,
@@ -130,9 +130,9 @@ pub unsafe extern "C" fn MPI_Igatherv(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        let plan = |sides| unsafe {
+        let plan = |halves| unsafe {
             (calls.gatherv)(
-                sides,
+                halves,
                 (sendbuf, sendcount, sendtype),
                 (recvbuf, recvcounts, displs, recvtype),
                 root,
@@ -196,9 +196,9 @@ pub unsafe extern "C" fn MPI_Iscatter(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        let plan = |sides| unsafe {
+        let plan = |halves| unsafe {
             (calls.scatter)(
-                sides,
+                halves,
                 (sendbuf, sendcount, sendtype),
                 (recvbuf, recvcount, recvtype),
                 root,
@@ -237,9 +237,9 @@ pub unsafe extern "C" fn MPI_Iscatterv(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        let plan = |sides| unsafe {
+        let plan = |halves| unsafe {
             (calls.scatterv)(
-                sides,
+                halves,
                 (sendbuf, sendcounts, displs, sendtype),
                 (recvbuf, recvcount, recvtype),
                 root,
@@ -293,9 +293,9 @@ pub unsafe extern "C" fn MPI_Iallgather(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        let plan = |sides| unsafe {
+        let plan = |halves| unsafe {
             (calls.allgather)(
-                sides,
+                halves,
                 (sendbuf, sendcount, sendtype),
                 (recvbuf, recvcount, recvtype),
             )
@@ -326,9 +326,9 @@ pub unsafe extern "C" fn MPI_Iallgatherv(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        let plan = |sides| unsafe {
+        let plan = |halves| unsafe {
             (calls.allgatherv)(
-                sides,
+                halves,
                 (sendbuf, sendcount, sendtype),
                 (recvbuf, recvcounts, displs, recvtype),
             )
@@ -384,9 +384,9 @@ pub unsafe extern "C" fn MPI_Ialltoall(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        let plan = |sides| unsafe {
+        let plan = |halves| unsafe {
             (calls.alltoall)(
-                sides,
+                halves,
                 (sendbuf, sendcount, sendtype),
                 (recvbuf, recvcount, recvtype),
             )
@@ -421,9 +421,9 @@ pub unsafe extern "C" fn MPI_Ialltoallv(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        let plan = |sides| unsafe {
+        let plan = |halves| unsafe {
             (calls.alltoallv)(
-                sides,
+                halves,
                 (sendbuf, sendcounts, sdispls, sendtype),
                 (recvbuf, recvcounts, rdispls, recvtype),
             )
@@ -459,9 +459,9 @@ pub unsafe extern "C" fn MPI_Ialltoallw(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        let plan = |sides| unsafe {
+        let plan = |halves| unsafe {
             (calls.alltoallw)(
-                sides,
+                halves,
                 (sendbuf, sendcounts, sdispls, sendtypes),
                 (recvbuf, recvcounts, rdispls, recvtypes),
             )
@@ -496,9 +496,9 @@ pub unsafe extern "C" fn MPI_Alltoallw(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        let mut plan = |sides| unsafe {
+        let mut plan = |halves| unsafe {
             (calls.alltoallw)(
-                sides,
+                halves,
                 (sendbuf, sendcounts, sdispls, sendtypes),
                 (recvbuf, recvcounts, rdispls, recvtypes),
             )
@@ -533,8 +533,8 @@ pub unsafe extern "C" fn MPI_Ireduce(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        let plan = |sides| unsafe {
-            (calls.reduce)(sides, [sendbuf, recvbuf], count, (datatype, op), root)
+        let plan = |halves| unsafe {
+            (calls.reduce)(halves, [sendbuf, recvbuf], count, (datatype, op), root)
         };
         // SAFETY: the standard's promise about `request`.
         return unsafe { start_across("MPI_Ireduce", comm, request, plan) };
@@ -576,8 +576,9 @@ pub unsafe extern "C" fn MPI_Iallreduce(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        let plan =
-            |sides| unsafe { (calls.allreduce)(sides, [sendbuf, recvbuf], count, (datatype, op)) };
+        let plan = |halves| unsafe {
+            (calls.allreduce)(halves, [sendbuf, recvbuf], count, (datatype, op))
+        };
         // SAFETY: the standard's promise about `request`.
         return unsafe { start_across("MPI_Iallreduce", comm, request, plan) };
     }
@@ -632,8 +633,8 @@ pub unsafe extern "C" fn MPI_Ireduce_scatter(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        let plan = |sides| unsafe {
-            (calls.reduce_scatter)(sides, [sendbuf, recvbuf], recvcounts, (datatype, op))
+        let plan = |halves| unsafe {
+            (calls.reduce_scatter)(halves, [sendbuf, recvbuf], recvcounts, (datatype, op))
         };
         // SAFETY: the standard's promise about `request`.
         return unsafe { start_across("MPI_Ireduce_scatter", comm, request, plan) };
@@ -663,8 +664,8 @@ pub unsafe extern "C" fn MPI_Ireduce_scatter_block(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        let plan = |sides| unsafe {
-            (calls.reduce_scatter_block)(sides, [sendbuf, recvbuf], recvcount, (datatype, op))
+        let plan = |halves| unsafe {
+            (calls.reduce_scatter_block)(halves, [sendbuf, recvbuf], recvcount, (datatype, op))
         };
         // SAFETY: the standard's promise about `request`.
         return unsafe { start_across("MPI_Ireduce_scatter_block", comm, request, plan) };

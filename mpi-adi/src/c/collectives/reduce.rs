@@ -68,8 +68,8 @@ pub unsafe extern "C" fn MPI_Reduce(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        let mut plan = |sides| unsafe {
-            (calls.reduce)(sides, [sendbuf, recvbuf], count, (datatype, op), root)
+        let mut plan = |halves| unsafe {
+            (calls.reduce)(halves, [sendbuf, recvbuf], count, (datatype, op), root)
         };
         return (calls.block)("MPI_Reduce", comm, &mut plan);
     }
@@ -110,8 +110,9 @@ pub unsafe extern "C" fn MPI_Allreduce(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        let mut plan =
-            |sides| unsafe { (calls.allreduce)(sides, [sendbuf, recvbuf], count, (datatype, op)) };
+        let mut plan = |halves| unsafe {
+            (calls.allreduce)(halves, [sendbuf, recvbuf], count, (datatype, op))
+        };
         return (calls.block)("MPI_Allreduce", comm, &mut plan);
     }
     on_comm("MPI_Allreduce", comm, |comm| {
@@ -172,8 +173,8 @@ pub unsafe extern "C" fn MPI_Reduce_scatter(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        let mut plan = |sides| unsafe {
-            (calls.reduce_scatter)(sides, [sendbuf, recvbuf], recvcounts, (datatype, op))
+        let mut plan = |halves| unsafe {
+            (calls.reduce_scatter)(halves, [sendbuf, recvbuf], recvcounts, (datatype, op))
         };
         return (calls.block)("MPI_Reduce_scatter", comm, &mut plan);
     }
@@ -209,8 +210,8 @@ pub unsafe extern "C" fn MPI_Reduce_scatter_block(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: the caller's promise.
-        let mut plan = |sides| unsafe {
-            (calls.reduce_scatter_block)(sides, [sendbuf, recvbuf], recvcount, (datatype, op))
+        let mut plan = |halves| unsafe {
+            (calls.reduce_scatter_block)(halves, [sendbuf, recvbuf], recvcount, (datatype, op))
         };
         return (calls.block)("MPI_Reduce_scatter_block", comm, &mut plan);
     }

@@ -22,7 +22,7 @@ use crate::mpi::coll::{Plan, Running};
 use crate::mpi::comm::{Communicator, Membership};
 use crate::mpi::error::{Class, Error};
 use crate::mpi::process::Env;
-use crate::mpi::sides::Sides;
+use crate::mpi::sides::Halves;
 
 const KIND: Kind = Kind {
     name: "collectives that have been started and not completed",
@@ -122,11 +122,18 @@ pub(super) unsafe fn start_across(
     function: &'static str,
     comm: c_int,
     request: *mut c_int,
-    plan: impl FnOnce(Sides<'static>) -> Result<Plan, Error>,
+    plan: impl FnOnce(Halves) -> Result<Plan, Error>,
 ) -> c_int {
     on_inter(function, comm, |inter| {
         // SAFETY: the caller's promise.
-        unsafe { begin(inter.everyone(), function, request, plan(inter.sides)) }
+        unsafe {
+            begin(
+                inter.everyone(),
+                function,
+                request,
+                plan(inter.sides.halves()),
+            )
+        }
     })
 }
 

@@ -21,7 +21,7 @@ use crate::mpi::error::Error;
 use crate::mpi::grid::Grid;
 use crate::mpi::lend::writing;
 use crate::mpi::process::{Env, Process};
-use crate::mpi::sides::Sides;
+use crate::mpi::sides::Halves;
 
 /// What one process knows of a communicator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,12 +38,11 @@ pub struct Among {
 }
 
 impl Among {
-    fn sides(self) -> Option<Sides<'static>> {
-        Some(Sides {
-            list: self.list,
+    fn halves(self) -> Option<Halves> {
+        Some(Halves {
             first: self.first?,
+            all: self.list.len() as u32,
             rank: CommRank(self.place),
-            context: self.context,
         })
     }
 
@@ -174,9 +173,9 @@ impl Driven {
     ) -> Result<Driven, Error> {
         let grid = Grid::find(shape(env), among.list);
         let (comm, areas) = (among.communicator(env, grid), buffers.areas());
-        let plan = match among.sides() {
+        let plan = match among.halves() {
             // A barrier is one of all processes of both groups.
-            Some(sides) if what != What::Barrier => across(sides, what, areas, operation)?,
+            Some(halves) if what != What::Barrier => across(halves, what, areas, operation)?,
             _ => within(comm, what, areas, operation)?,
         };
         // What combines here is none of a program's functions. An exchange of counts takes memory on its way, and is not
@@ -287,7 +286,7 @@ fn within<E: Matching>(
 
 /// The plan of a collective of two groups.
 fn across(
-    sides: Sides<'static>,
+    halves: Halves,
     what: What,
     areas: Areas,
     Operation {
@@ -296,22 +295,22 @@ fn across(
 ) -> Result<Plan, Error> {
     let Areas { given, taken, .. } = areas;
     let (part, place) = (areas.parts(given), areas.parts(taken));
-    let role = |root: u32| match (sides.remote_ranks(), sides.rank.0 == root) {
+    let role = |root: u32| match (halves.remote_ranks(), halves.rank.0 == root) {
         (_, true) => Role::Root,
         (remote, _) if remote.contains(&root) => Role::Member(CommRank(root - remote.start)),
         _ => Role::Bystander,
     };
     match what {
-        What::Bcast { root } => inter::bcast(sides, given, role(root), ()),
-        What::Gather { root } => inter::gather(sides, given, place, role(root), ()),
-        What::Scatter { root } => inter::scatter(sides, part, taken, role(root), ()),
-        What::Allgather => inter::alltoall(sides, move |_| given, place, ()),
-        What::Alltoall => inter::alltoall(sides, part, place, ()),
+        What::Bcast { root } => inter::bcast(halves, given, role(root), ()),
+        What::Gather { root } => inter::gather(halves, given, place, role(root), ()),
+        What::Scatter { root } => inter::scatter(halves, part, taken, role(root), ()),
+        What::Allgather => inter::alltoall(halves, move |_| given, place, ()),
+        What::Alltoall => inter::alltoall(halves, part, place, ()),
         What::Reduce { root } => {
-            inter::reduce(sides, (given, taken), element, combine, role(root), ())
+            inter::reduce(halves, (given, taken), element, combine, role(root), ())
         }
-        What::Allreduce => inter::allreduce(sides, (given, taken), element, combine, ()),
-        What::ReduceScatter => inter::reduce_scatter(sides, part, taken, element, combine, ()),
+        What::Allreduce => inter::allreduce(halves, (given, taken), element, combine, ()),
+        What::ReduceScatter => inter::reduce_scatter(halves, part, taken, element, combine, ()),
         What::Barrier | What::Scan => panic!("no collective across groups: {what:?}"),
     }
 }

@@ -1,8 +1,11 @@
 //! Collectives without a root.
 #![forbid(unsafe_code)]
 
-use super::operation::{Operation, combiner};
-use super::started::{self, Reduction};
+use alloc::rc::Rc;
+
+use super::operation::{Combiner, Operation, combiner};
+use super::planner::{Planner, combining};
+use super::started;
 use super::{each, part, same_length};
 use crate::device::memory::area::Area;
 use crate::mpi::coll;
@@ -14,7 +17,7 @@ use crate::rust::datatype::{
     AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut,
 };
 use crate::rust::request::{Request, Scope, scope};
-use crate::rust::topology::{Communicator, Context};
+use crate::rust::topology::{Communicator, Context, Record};
 
 #[track_caller]
 pub(super) fn or_fatal<C: Communicator + ?Sized, R>(
@@ -379,8 +382,15 @@ pub trait CommunicatorCollectives: Communicator {
         O: 'a + Operation,
         Sc: Scope<'a>,
     {
-        let what = ("MPI_Iallreduce", Reduction::ToAll);
-        started::reduction(self.record(), what, scope, (sendbuf, recvbuf), &op)
+        let (of, buffers) = (self.record(), (sendbuf, recvbuf));
+        started::reduction(
+            of,
+            "MPI_Iallreduce",
+            scope,
+            buffers,
+            &op,
+            Planner::allreduce,
+        )
     }
 
     /// As [`reduce_scatter_block_into`](Self::reduce_scatter_block_into), without blocking (MPI_Ireduce_scatter_block,
@@ -398,8 +408,9 @@ pub trait CommunicatorCollectives: Communicator {
         O: 'a + Operation,
         Sc: Scope<'a>,
     {
-        let what = ("MPI_Ireduce_scatter_block", Reduction::Scatter);
-        started::reduction(self.record(), what, scope, (sendbuf, recvbuf), &op)
+        let (of, function) = (self.record(), "MPI_Ireduce_scatter_block");
+        let buffers = (sendbuf, recvbuf);
+        started::reduction(of, function, scope, buffers, &op, Planner::reduce_scatter)
     }
 
     /// As [`scan_into`](Self::scan_into), without blocking (MPI_Iscan, MPI-3.1 section 5.12.11).
@@ -416,8 +427,8 @@ pub trait CommunicatorCollectives: Communicator {
         O: 'a + Operation,
         Sc: Scope<'a>,
     {
-        let what = ("MPI_Iscan", Reduction::Scan { inclusive: true });
-        started::reduction(self.record(), what, scope, (sendbuf, recvbuf), &op)
+        let (of, buffers) = (self.record(), (sendbuf, recvbuf));
+        started::reduction(of, "MPI_Iscan", scope, buffers, &op, scan_plan::<true>)
     }
 
     /// As [`exclusive_scan_into`](Self::exclusive_scan_into), without blocking (MPI_Iexscan, MPI-3.1 section 5.12.12).
@@ -434,8 +445,8 @@ pub trait CommunicatorCollectives: Communicator {
         O: 'a + Operation,
         Sc: Scope<'a>,
     {
-        let what = ("MPI_Iexscan", Reduction::Scan { inclusive: false });
-        started::reduction(self.record(), what, scope, (sendbuf, recvbuf), &op)
+        let (of, buffers) = (self.record(), (sendbuf, recvbuf));
+        started::reduction(of, "MPI_Iexscan", scope, buffers, &op, scan_plan::<false>)
     }
 }
 
@@ -456,6 +467,16 @@ where
     reduce(buffers, op, |areas, size, combine| {
         coll::scan(core, function, areas, size, combine, inclusive)
     })
+}
+
+fn scan_plan<const INCLUSIVE: bool>(
+    of: &Rc<Record>,
+    areas: (Area, Area),
+    elements: coll::Elements,
+    combiner: Combiner<'static>,
+) -> Result<coll::Plan, Error> {
+    let (core, combine) = (of.core()?, combining(combiner));
+    coll::plans::scan(core, areas, elements.size, combine, INCLUSIVE, ())
 }
 
 impl<C: Communicator + ?Sized> CommunicatorCollectives for C {}

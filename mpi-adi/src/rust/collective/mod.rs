@@ -41,6 +41,7 @@ mod inter;
 mod neighbours;
 #[allow(unsafe_code)]
 mod operation;
+mod planner;
 mod root;
 #[allow(unsafe_code)]
 mod started;

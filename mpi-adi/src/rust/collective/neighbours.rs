@@ -8,7 +8,7 @@ use super::communicator::or_fatal;
 use super::started::{self, Lend, LendMut, exchange};
 use crate::device::memory::area::Area;
 use crate::mpi::coll::plans;
-use crate::mpi::comm::{self, CommRank};
+use crate::mpi::comm::CommRank;
 use crate::mpi::error::Error;
 use crate::rust::datatype::{
     AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut, any,
@@ -77,13 +77,12 @@ where
     let neighbours = record.neighbours()?;
     let given = (sendbuf, lend, neighbours.destinations.len());
     let taken = (recvbuf, lend_mut, neighbours.sources.len());
-    let plan =
-        |_: comm::Communicator<'_>, data: (Area, Vec<Area>), (_, places): (Area, Vec<Area>)| {
-            let part = |at: CommRank| part(&data, at.0 as usize);
-            let place = |at: CommRank| places[at.0 as usize];
-            let (from, to) = neighbours.messages(part, place)?;
-            plans::neighbours(from, to, ())
-        };
+    let plan = |data: (Area, Vec<Area>), (_, places): (Area, Vec<Area>)| {
+        let part = |at: CommRank| part(&data, at.0 as usize);
+        let place = |at: CommRank| places[at.0 as usize];
+        let (from, to) = neighbours.messages(part, place)?;
+        plans::neighbours(from, to, ())
+    };
     exchange(record, function, scope, given, taken, plan)
 }
 

@@ -2,7 +2,8 @@
 #![forbid(unsafe_code)]
 
 use super::operation::{Operation, combiner};
-use super::started::{self, Reduction};
+use super::planner::Planner;
+use super::started;
 use super::{each, part};
 use crate::device::memory::area::Area;
 use crate::mpi::coll;
@@ -377,8 +378,15 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         Sc: Scope<'a>,
     {
         assert_root(self, true);
-        let what = ("MPI_Ireduce", Reduction::To(root(self)));
-        started::reduction(record(self), what, scope, (sendbuf, recvbuf), &op)
+        let (of, root, buffers) = (record(self), root(self), (sendbuf, recvbuf));
+        started::reduction(
+            of,
+            "MPI_Ireduce",
+            scope,
+            buffers,
+            &op,
+            |of, areas, elements, combiner| of.reduce(areas, elements, combiner, root),
+        )
     }
 }
 

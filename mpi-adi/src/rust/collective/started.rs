@@ -3,52 +3,37 @@
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 
-use super::operation::{Combiner, Given, Operation};
-use super::{each, part, same_length};
+use super::operation::{Combiner, Operation};
+use super::planner::Planner;
+use super::{each, part};
 use crate::device::memory::area::Area;
 use crate::mpi::coll::{Elements, Plan, plans};
-use crate::mpi::comm::{CommRank, Communicator};
+use crate::mpi::comm::CommRank;
 use crate::mpi::error::Error;
 use crate::rust::datatype::lent::{Loan, element};
-use crate::rust::datatype::user::{Kind, kind_of};
+use crate::rust::datatype::user::kind_of;
 use crate::rust::datatype::{
     AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut, any,
 };
-use crate::rust::request::{Request, Scope, Ticket, What, under_way};
+use crate::rust::request::{Request, Scope, StaticScope, Ticket, What, under_way};
 use crate::rust::topology::Record;
 
 /// What a collective has: what this process gives, and where its result goes.
 pub(super) struct Loans(Loan, Loan);
 
-/// As [`try_start`]; an error ends the job.
+/// Starts a collective that `plan` makes, with what is lent to it, and whose request has the buffer `data`.
 ///
 /// # Safety
-/// As there.
+/// The loans are of buffers that are borrowed for `'a`, and so is what the plan borrows.
 unsafe fn start<'a, D: ?Sized, Sc: Scope<'a>>(
     record: &Rc<Record>,
     function: &'static str,
     scope: Sc,
     data: *const D,
-    plan: impl FnOnce(Communicator<'_>) -> Result<(Plan, Loans), Error>,
-) -> Request<'a, D, Sc> {
-    // SAFETY: the caller's promise.
-    let request = unsafe { try_start(record, function, scope, data, plan) };
-    record.here.or_fatal(function, request)
-}
-
-/// Starts a collective that `plan` makes, with what is lent to it, and whose request has the buffer `data`.
-///
-/// # Safety
-/// The loans are of buffers that are borrowed for `'a`, and so is what the plan borrows.
-unsafe fn try_start<'a, D: ?Sized, Sc: Scope<'a>>(
-    record: &Rc<Record>,
-    function: &'static str,
-    scope: Sc,
-    data: *const D,
-    plan: impl FnOnce(Communicator<'_>) -> Result<(Plan, Loans), Error>,
+    plan: impl FnOnce() -> Result<(Plan, Loans), Error>,
 ) -> Result<Request<'a, D, Sc>, Error> {
     let start = || {
-        let (plan, Loans(given, taken)) = plan(record.core()?)?;
+        let (plan, Loans(given, taken)) = plan()?;
         let place = under_way::start(record, function, plan)?;
         Ok(Ticket {
             what: What::Collective(record.clone(), place),
@@ -59,92 +44,117 @@ unsafe fn try_start<'a, D: ?Sized, Sc: Scope<'a>>(
     unsafe { Request::start(scope, data, start) }
 }
 
+/// Of all processes that the record has. An error ends the job.
 pub(super) fn barrier(record: &Rc<Record>) -> Request<'static, ()> {
-    let plan =
-        |core: Communicator<'_>| Ok((plans::barrier(core)?, Loans(Loan::EMPTY, Loan::EMPTY)));
+    let function = "MPI_Ibarrier";
+    let plan = || {
+        let plan = plans::barrier(record.core()?)?;
+        Ok((plan, Loans(Loan::EMPTY, Loan::EMPTY)))
+    };
     let none: &'static () = &();
     // SAFETY: nothing is lent.
-    unsafe {
-        start(
-            record,
-            "MPI_Ibarrier",
-            crate::rust::request::StaticScope,
-            none,
-            plan,
-        )
-    }
+    let request = unsafe { start(record, function, StaticScope, none, plan) };
+    record.here.or_fatal(function, request)
 }
 
-pub(super) fn broadcast<'a, B, Sc>(
-    record: &Rc<Record>,
-    root: CommRank,
+/// Of a process that only gives; `plan` makes the plan of the buffer's area and parts. An error ends the job.
+pub(super) fn gives<'a, P: Planner, S: ?Sized, Sc: Scope<'a>>(
+    of: P,
+    function: &'static str,
+    scope: Sc,
+    (sendbuf, lend): (&'a S, Lend<S>),
+    plan: impl FnOnce(Area, Vec<Area>) -> Result<Plan, Error>,
+) -> Request<'a, S, Sc> {
+    let record = of.record();
+    // SAFETY: borrowed for `'a`.
+    let request = unsafe {
+        start(record, function, scope, sendbuf, || {
+            let (given, parts) = lend(of.partners(), sendbuf)?;
+            Ok((plan(given.area(), parts)?, Loans(given, Loan::EMPTY)))
+        })
+    };
+    record.here.or_fatal(function, request)
+}
+
+/// As [`gives`], of a process that only takes.
+pub(super) fn takes<'a, P: Planner, R: ?Sized, Sc: Scope<'a>>(
+    of: P,
+    function: &'static str,
+    scope: Sc,
+    (recvbuf, lend_mut): (&'a mut R, LendMut<R>),
+    plan: impl FnOnce(Area, Vec<Area>) -> Result<Plan, Error>,
+) -> Request<'a, R, Sc> {
+    let (record, data) = (of.record(), core::ptr::from_mut(recvbuf));
+    // SAFETY: borrowed for `'a`, exclusively.
+    let request = unsafe {
+        start(record, function, scope, data, || {
+            let (taken, places) = lend_mut(of.partners(), &mut *data)?;
+            Ok((plan(taken.area(), places)?, Loans(Loan::EMPTY, taken)))
+        })
+    };
+    record.here.or_fatal(function, request)
+}
+
+/// Of a process that takes what the root has.
+pub(super) fn broadcast<'a, P, B, Sc>(
+    of: P,
+    root: P::Root,
     scope: Sc,
     buffer: &'a mut B,
 ) -> Request<'a, B, Sc>
 where
+    P: Planner,
     B: BufferMut + ?Sized,
     Sc: Scope<'a>,
 {
-    let data = core::ptr::from_mut(buffer);
-    // SAFETY: borrowed for `'a`, exclusively.
-    unsafe {
-        start(record, "MPI_Ibcast", scope, data, |core| {
-            let loan = Loan::writing(&mut *data)?;
-            let plan = plans::bcast(core, loan.area(), root, ())?;
-            Ok((plan, Loans(Loan::EMPTY, loan)))
-        })
-    }
+    let taken = (buffer, whole_mut::<B> as LendMut<B>);
+    takes(of, "MPI_Ibcast", scope, taken, |span, _| {
+        of.bcast(span, root)
+    })
 }
 
-/// Of a process that only gives.
-pub(super) fn giving<'a, S, Sc>(
-    record: &Rc<Record>,
+/// Of a process that gives the root what it has.
+pub(super) fn giving<'a, P, S, Sc>(
+    of: P,
     function: &'static str,
-    root: CommRank,
+    root: P::Root,
     scope: Sc,
     buffer: &'a S,
 ) -> Request<'a, S, Sc>
 where
+    P: Planner,
     S: Buffer + ?Sized,
     Sc: Scope<'a>,
 {
-    // SAFETY: borrowed for `'a`.
-    unsafe {
-        start(record, function, scope, buffer, |core| {
-            let loan = Loan::reading(buffer)?;
-            let plan = plans::gather(core, loan.area(), |_| Area::EMPTY, root, ())?;
-            Ok((plan, Loans(loan, Loan::EMPTY)))
-        })
-    }
+    let given = (buffer, whole::<S> as Lend<S>);
+    gives(of, function, scope, given, |data, _| {
+        of.gather(data, |_| Area::EMPTY, root)
+    })
 }
 
-/// Of a process that only takes.
-pub(super) fn taking<'a, R, Sc>(
-    record: &Rc<Record>,
+/// Of a process that takes its part of what the root has.
+pub(super) fn taking<'a, P, R, Sc>(
+    of: P,
     function: &'static str,
-    root: CommRank,
+    root: P::Root,
     scope: Sc,
     buffer: &'a mut R,
 ) -> Request<'a, R, Sc>
 where
+    P: Planner,
     R: BufferMut + ?Sized,
     Sc: Scope<'a>,
 {
-    let data = core::ptr::from_mut(buffer);
-    // SAFETY: borrowed for `'a`, exclusively.
-    unsafe {
-        start(record, function, scope, data, |core| {
-            let loan = Loan::writing(&mut *data)?;
-            let plan = plans::scatter(core, |_| Area::EMPTY, loan.area(), root, ())?;
-            Ok((plan, Loans(Loan::EMPTY, loan)))
-        })
-    }
+    let taken = (buffer, whole_mut::<R> as LendMut<R>);
+    takes(of, function, scope, taken, |result, _| {
+        of.scatter(|_| Area::EMPTY, result, root)
+    })
 }
 
 /// A buffer that is lent, and the parts of it.
 pub(super) type Places = (Loan, Vec<Area>);
 
-fn of(areas: Vec<Area>) -> impl Fn(CommRank) -> Area + Send + 'static {
+pub(super) fn of(areas: Vec<Area>) -> impl Fn(CommRank) -> Area + Send + 'static {
     move |rank| areas[rank.0 as usize]
 }
 
@@ -182,15 +192,15 @@ pub(super) fn exchange<'a, S: ?Sized, R: ?Sized, Sc: Scope<'a>>(
     scope: Sc,
     (sendbuf, lend, gives): (&'a S, Lend<S>, usize),
     (recvbuf, lend_mut, takes): (&'a mut R, LendMut<R>, usize),
-    plan: impl FnOnce(Communicator<'_>, (Area, Vec<Area>), (Area, Vec<Area>)) -> Result<Plan, Error>,
+    plan: impl FnOnce((Area, Vec<Area>), (Area, Vec<Area>)) -> Result<Plan, Error>,
 ) -> Result<Request<'a, R, Sc>, Error> {
     let data = core::ptr::from_mut(recvbuf);
     // SAFETY: both are borrowed for `'a`, the second exclusively.
     unsafe {
-        try_start(record, function, scope, data, |core| {
+        start(record, function, scope, data, || {
             let (given, parts) = lend(gives, sendbuf)?;
             let (taken, places) = lend_mut(takes, &mut *data)?;
-            let plan = plan(core, (given.area(), parts), (taken.area(), places))?;
+            let plan = plan((given.area(), parts), (taken.area(), places))?;
             Ok((plan, Loans(given, taken)))
         })
     }
@@ -209,7 +219,10 @@ pub(super) unsafe fn whole<S: Buffer + ?Sized>(_: usize, buffer: &S) -> Result<P
 ///
 /// # Safety
 /// As for [`Loan::writing`].
-unsafe fn whole_mut<R: BufferMut + ?Sized>(_: usize, buffer: &mut R) -> Result<Places, Error> {
+pub(super) unsafe fn whole_mut<R: BufferMut + ?Sized>(
+    _: usize,
+    buffer: &mut R,
+) -> Result<Places, Error> {
     // SAFETY: the caller's promise.
     Ok((unsafe { Loan::writing(buffer) }?, Vec::new()))
 }
@@ -251,31 +264,29 @@ pub(super) unsafe fn listed_places<R: PartitionedBufferMut + ?Sized>(
 macro_rules! exchanges {
     ($(
         $name:ident: $function:literal, $s:ident by $lend:ident, $r:ident by $lend_mut:ident,
-        $($root:ident)? |$core:ident, $given:pat_param, $taken:pat_param| $plan:expr;
+        |$of:ident $(, $root:ident)?| $given:pat_param, $taken:pat_param => $plan:expr;
     )*) => {$(
-        pub(super) fn $name<'a, S, R, Sc>(
-            record: &Rc<Record>,
-            $($root: CommRank,)?
+        pub(super) fn $name<'a, P, S, R, Sc>(
+            $of: P,
+            $($root: P::Root,)?
             scope: Sc,
             sendbuf: &'a S,
             recvbuf: &'a mut R,
         ) -> Request<'a, R, Sc>
         where
+            P: Planner,
             S: $s + ?Sized,
             R: $r + ?Sized,
             Sc: Scope<'a>,
         {
-            let plan = |$core: Communicator<'_>,
-                        $given: (Area, Vec<Area>),
-                        $taken: (Area, Vec<Area>)| $plan;
-            let ranks = record.membership().size as usize;
+            let (record, partners) = ($of.record(), $of.partners());
             let request = exchange(
                 record,
                 $function,
                 scope,
-                (sendbuf, $lend::<S>, ranks),
-                (recvbuf, $lend_mut::<R>, ranks),
-                plan,
+                (sendbuf, $lend::<S>, partners),
+                (recvbuf, $lend_mut::<R>, partners),
+                |$given, $taken| $plan,
             );
             record.here.or_fatal($function, request)
         }
@@ -284,133 +295,119 @@ macro_rules! exchanges {
 
 exchanges! {
     gather_root: "MPI_Igather", Buffer by whole, BufferMut by equal_places,
-        root |core, (data, _), (_, places)| plans::gather(core, data, of(places), root, ());
+        |comm, root| (data, _), (_, places) => comm.gather(data, of(places), root);
     gather_varcount_root: "MPI_Igatherv", Buffer by whole, PartitionedBufferMut by listed_places,
-        root |core, (data, _), (_, places)| plans::gather(core, data, of(places), root, ());
+        |comm, root| (data, _), (_, places) => comm.gather(data, of(places), root);
     scatter_root: "MPI_Iscatter", Buffer by equal_parts, BufferMut by whole_mut,
-        root |core, (_, parts), (result, _)| plans::scatter(core, of(parts), result, root, ());
+        |comm, root| (_, parts), (result, _) => comm.scatter(of(parts), result, root);
     scatter_varcount_root: "MPI_Iscatterv", PartitionedBuffer by listed_parts, BufferMut by whole_mut,
-        root |core, (_, parts), (result, _)| plans::scatter(core, of(parts), result, root, ());
+        |comm, root| (_, parts), (result, _) => comm.scatter(of(parts), result, root);
     all_gather: "MPI_Iallgather", Buffer by whole, BufferMut by equal_places,
-        |core, (data, _), (_, places)| plans::allgather(core, data, of(places), ());
+        |comm| (data, _), (_, places) => comm.allgather(data, of(places));
     all_gather_varcount: "MPI_Iallgatherv", Buffer by whole, PartitionedBufferMut by listed_places,
-        |core, (data, _), (_, places)| plans::allgather(core, data, of(places), ());
+        |comm| (data, _), (_, places) => comm.allgather(data, of(places));
     all_to_all: "MPI_Ialltoall", Buffer by equal_parts, BufferMut by equal_places,
-        |core, (_, parts), (_, places)| plans::alltoall(core, of(parts), of(places));
+        |comm| (_, parts), (_, places) => comm.alltoall(of(parts), of(places));
     all_to_all_varcount: "MPI_Ialltoallv", PartitionedBuffer by listed_parts, PartitionedBufferMut by listed_places,
-        |core, (_, parts), (_, places)| plans::alltoall(core, of(parts), of(places));
+        |comm| (_, parts), (_, places) => comm.alltoall(of(parts), of(places));
 }
 
 /// A buffer for each process and one from each, of whatever datatypes.
-pub(super) fn all_to_all_vartype<'a, 's, 'r, Sc: Scope<'a>>(
-    record: &Rc<Record>,
+pub(super) fn all_to_all_vartype<'a, 's, 'r, P: Planner, Sc: Scope<'a>>(
+    comm: P,
     function: &'static str,
     scope: Sc,
     sendbufs: &'a [AnyBuffer<'s>],
     recvbufs: &'a mut [AnyBufferMut<'r>],
 ) -> Result<Request<'a, [AnyBufferMut<'r>], Sc>, Error> {
-    let plan =
-        |core: Communicator<'_>, (_, parts): (Area, Vec<Area>), (_, places): (Area, Vec<Area>)| {
-            plans::alltoall(core, of(parts), of(places))
-        };
-    let ranks = record.membership().size as usize;
-    let given = (sendbufs, any::lend_all as Lend<_>, ranks);
-    let taken = (recvbufs, any::lend_all_mut as LendMut<_>, ranks);
-    exchange(record, function, scope, given, taken, plan)
+    let given = (sendbufs, any::lend_all as Lend<_>, comm.partners());
+    let taken = (recvbufs, any::lend_all_mut as LendMut<_>, comm.partners());
+    let record = comm.record();
+    exchange(
+        record,
+        function,
+        scope,
+        given,
+        taken,
+        |(_, parts), (_, places)| comm.alltoall(of(parts), of(places)),
+    )
 }
 
-/// Which reduction.
-#[derive(Clone, Copy)]
-pub(super) enum Reduction {
-    ToAll,
-    Scan { inclusive: bool },
-    Scatter,
-    To(CommRank),
+/// The elements of a buffer, and what combines them for as long as a request is under way.
+///
+/// # Safety
+/// What the operation borrows is borrowed for as long.
+unsafe fn combined<S, O>(sendbuf: &S, op: &O) -> Result<(Elements, Combiner<'static>), Error>
+where
+    S: Buffer + ?Sized,
+    O: Operation,
+{
+    // SAFETY: the caller's promise.
+    let operation = unsafe { op.given().for_ever() };
+    let elements = Elements {
+        size: element(sendbuf),
+        commute: op.is_commutative(),
+        predefined: operation.is_system(),
+    };
+    let combiner = Combiner::new(operation, kind_of(&sendbuf.as_datatype()))?;
+    Ok((elements, combiner))
 }
 
-/// What combines elements of a datatype, for as long as a request is under way.
-fn combining(
-    given: Given<'static>,
-    kind: Kind<'_>,
-) -> Result<impl FnMut(&[u8], &mut [u8]) + Send + use<>, Error> {
-    let mut combiner = Combiner::new(given, kind)?;
-    Ok(move |left: &[u8], right: &mut [u8]| combiner.combine(left, right))
-}
-
-pub(super) fn reduction<'a, S, R, O, Sc>(
-    record: &Rc<Record>,
-    (function, reduction): (&'static str, Reduction),
+/// `plan` makes the plan of the areas of both buffers. An error ends the job.
+pub(super) fn reduction<'a, P, S, R, O, Sc>(
+    of: P,
+    function: &'static str,
     scope: Sc,
     (sendbuf, recvbuf): (&'a S, &'a mut R),
     op: &O,
+    plan: impl FnOnce(P, (Area, Area), Elements, Combiner<'static>) -> Result<Plan, Error>,
 ) -> Request<'a, R, Sc>
 where
+    P: Planner,
     S: Buffer + ?Sized,
     R: BufferMut + ?Sized,
     O: Operation + 'a,
     Sc: Scope<'a>,
 {
-    let data = core::ptr::from_mut(recvbuf);
-    let size = element(sendbuf);
+    let (record, data) = (of.record(), core::ptr::from_mut(recvbuf));
     // SAFETY: the buffers, and what the operation borrows, are borrowed for `'a`, the second buffer exclusively.
-    unsafe {
-        start(record, function, scope, data, |core| {
-            let operation = op.given().for_ever();
-            let meanwhile = operation.is_system();
-            let combine = combining(operation, kind_of(&sendbuf.as_datatype()))?;
+    let request = unsafe {
+        start(record, function, scope, data, || {
+            let (elements, combiner) = combined(sendbuf, op)?;
             let (given, taken) = (Loan::reading(sendbuf)?, Loan::writing(&mut *data)?);
-            let areas = (given.area(), taken.area());
-            let plan = match reduction {
-                Reduction::ToAll => {
-                    let elements = Elements {
-                        size,
-                        commute: op.is_commutative(),
-                        predefined: meanwhile,
-                    };
-                    plans::allreduce(core, areas, elements, combine, ())
-                }
-                Reduction::Scan { inclusive } => {
-                    plans::scan(core, areas, size, combine, inclusive, ())
-                }
-                Reduction::To(root) => plans::reduce(core, areas, size, combine, root, ()),
-                Reduction::Scatter => {
-                    let (whole, result) = areas;
-                    same_length(result.len() * core.size() as usize, whole.len())?;
-                    let bytes = result.len();
-                    let part = move |rank: CommRank| part(whole, rank.0, bytes);
-                    plans::reduce_scatter(core, part, result, size, combine, ())
-                }
-            };
-            Ok((plan?.goes_on_meanwhile(meanwhile), Loans(given, taken)))
+            let plan = plan(of, (given.area(), taken.area()), elements, combiner)?;
+            let plan = plan.goes_on_meanwhile(elements.predefined);
+            Ok((plan, Loans(given, taken)))
         })
-    }
+    };
+    record.here.or_fatal(function, request)
 }
 
 /// Of a process that is not the root.
-pub(super) fn reduce_to<'a, S, O, Sc>(
-    record: &Rc<Record>,
-    root: CommRank,
+pub(super) fn reduce_to<'a, P, S, O, Sc>(
+    of: P,
+    root: P::Root,
     scope: Sc,
     sendbuf: &'a S,
     op: &O,
 ) -> Request<'a, S, Sc>
 where
+    P: Planner,
     S: Buffer + ?Sized,
     O: Operation + 'a,
     Sc: Scope<'a>,
 {
-    let size = element(sendbuf);
+    let (record, function) = (of.record(), "MPI_Ireduce");
     // SAFETY: the buffer, and what the operation borrows, is borrowed for `'a`.
-    unsafe {
-        start(record, "MPI_Ireduce", scope, sendbuf, |core| {
-            let operation = op.given().for_ever();
-            let meanwhile = operation.is_system();
-            let combine = combining(operation, kind_of(&sendbuf.as_datatype()))?;
+    let request = unsafe {
+        start(record, function, scope, sendbuf, || {
+            let (elements, combiner) = combined(sendbuf, op)?;
             let given = Loan::reading(sendbuf)?;
             let areas = (given.area(), Area::EMPTY);
-            let plan = plans::reduce(core, areas, size, combine, root, ())?;
-            let plan = plan.goes_on_meanwhile(meanwhile);
+            let plan = of.reduce(areas, elements, combiner, root)?;
+            let plan = plan.goes_on_meanwhile(elements.predefined);
             Ok((plan, Loans(given, Loan::EMPTY)))
         })
-    }
+    };
+    record.here.or_fatal(function, request)
 }

@@ -58,7 +58,7 @@ pub(crate) fn send(
             what: "no buffer is attached; give one with Universe::set_buffer_size",
         });
     };
-    let partners = record.core()?.partners();
+    let partners = record.partners()?;
     room.prepare()?;
     let len = data.len();
     let mut place = room.at_the_end(len);

@@ -41,7 +41,7 @@ where
     D: Destination + ?Sized,
     B: Buffer + ?Sized,
 {
-    let partners = record(to).core()?.partners();
+    let partners = record(to).partners()?;
     match destination(partners, to.destination_rank())? {
         None => Ok(()),
         Some(dest) => lend(buffer, |span| {
@@ -88,7 +88,7 @@ where
 {
     let record = record(to);
     let begin = |span: Span| -> Result<What, Error> {
-        let partners = record.core()?.partners();
+        let partners = record.partners()?;
         let Some(dest) = destination(partners, to.destination_rank())? else {
             return Ok(What::Over(Status::EMPTY));
         };
@@ -149,7 +149,7 @@ pub trait Destination: AsCommunicator {
         tag: Tag,
     ) -> Result<(), Error> {
         let record = record(self);
-        let partners = record.core()?.partners();
+        let partners = record.partners()?;
         match destination(partners, self.destination_rank())? {
             None => Ok(()),
             Some(dest) => lend(buf, |span| {

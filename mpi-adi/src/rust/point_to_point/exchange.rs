@@ -25,7 +25,7 @@ fn exchange<D: Destination + ?Sized, S: Source + ?Sized>(
             what: "source and destination are of two communicators",
         });
     }
-    let partners = from.core()?.partners();
+    let partners = from.partners()?;
     let dest = peer(partners, destination.destination_rank())?;
     let source = peer(partners, source.source_rank())?.source();
     let status = match (dest, source) {

@@ -70,9 +70,9 @@ impl Message {
         let Some(id) = self.start(span)? else {
             return Ok(Status::OF_NULL);
         };
-        let core = self.record.core()?;
-        let outcome = wait(core.env(), note_of(FUNCTION), id);
-        core.partners().received(outcome).map(Status::from)
+        let partners = self.record.partners()?;
+        let outcome = wait(partners.env, note_of(FUNCTION), id);
+        partners.received(outcome).map(Status::from)
     }
 
     /// Receives it as one value; blocks until it is there (MPI_Mrecv, MPI-3.1 section 3.8.3). Ends the job when it is

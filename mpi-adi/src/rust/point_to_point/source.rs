@@ -27,7 +27,7 @@ where
     S: Source + ?Sized,
     B: BufferMut + ?Sized,
 {
-    let partners = record(from).core()?.partners();
+    let partners = record(from).partners()?;
     match peer(partners, from.source_rank())?.source() {
         None => Ok(Status::OF_NULL),
         Some(source) => lend_mut(buffer, |span| {
@@ -46,7 +46,7 @@ fn begin<S: Source + ?Sized>(
     tag: Option<Tag>,
 ) -> Result<What, Error> {
     let record = record(from);
-    let partners = record.core()?.partners();
+    let partners = record.partners()?;
     match peer(partners, from.source_rank())?.source() {
         None => Ok(What::Over(Status::OF_NULL)),
         Some(source) => {
@@ -105,7 +105,7 @@ fn receive_one<S: Source + ?Sized, Msg: Equivalence>(from: &S, tag: Option<Tag>)
 }
 
 fn probe<S: Source + ?Sized>(from: &S, tag: Option<Tag>) -> Result<Status, Error> {
-    let partners = record(from).core()?.partners();
+    let partners = record(from).partners()?;
     match peer(partners, from.source_rank())?.source() {
         None => Ok(Status::OF_NULL),
         Some(source) => partners
@@ -118,7 +118,7 @@ fn immediate_probe<S: Source + ?Sized>(
     from: &S,
     tag: Option<Tag>,
 ) -> Result<Option<Status>, Error> {
-    let partners = record(from).core()?.partners();
+    let partners = record(from).partners()?;
     match peer(partners, from.source_rank())?.source() {
         None => Ok(Some(Status::OF_NULL)),
         Some(source) => {
@@ -134,7 +134,7 @@ fn matched_probe<S: Source + ?Sized>(
     blocks: bool,
 ) -> Result<Option<(Message, Status)>, Error> {
     let record = record(from);
-    let partners = record.core()?.partners();
+    let partners = record.partners()?;
     let Some(source) = peer(partners, from.source_rank())?.source() else {
         return Ok(Some((Message::no_proc(record), Status::OF_NULL)));
     };

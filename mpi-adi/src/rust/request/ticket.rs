@@ -102,11 +102,11 @@ impl Ticket {
                 let outcome = wait(env, note_of(function), *id);
                 Status::of_send(outcome.cancelled)
             }),
-            What::Receive(record, id) => record.core().and_then(|core| {
-                let outcome = wait(core.env(), note_of(function), *id);
+            What::Receive(record, id) => record.partners().and_then(|partners| {
+                let outcome = wait(partners.env, note_of(function), *id);
                 match outcome.cancelled {
                     true => Ok(Status::of_send(true)),
-                    false => core.partners().received(outcome).map(Status::from),
+                    false => partners.received(outcome).map(Status::from),
                 }
             }),
             What::Collective(record, place) => {

@@ -13,11 +13,12 @@ use super::kinds::Arranged;
 use super::{AnyProcess, Group, Process, Rank, UserGroup};
 use crate::device::envelope;
 use crate::mpi::call;
-use crate::mpi::comm::{self, CommRank, Membership};
+use crate::mpi::comm::{self, CommRank, Membership, Partners};
 use crate::mpi::context::WORLD_CONTEXT;
 use crate::mpi::environment as job;
 use crate::mpi::error::Error;
 use crate::mpi::group;
+use crate::mpi::inter::MadeInter;
 use crate::mpi::split::{Made, Ready, ready};
 use crate::mpi::topology::{Neighbours, Topology};
 use crate::rust::attribute::{Attributes, CommAttribute};
@@ -44,10 +45,12 @@ pub struct Record {
 enum Members {
     System(Membership<'static>),
     Made(Made),
+    /// Both groups of an intercommunicator.
+    Both(Rc<MadeInter>),
 }
 
 impl Record {
-    /// Of what the program has made: a communicator, or the remote group of an intercommunicator, for messages alone.
+    /// Of a communicator that the program has made.
     pub(super) fn made(
         here: &Rc<Here>,
         made: Made,
@@ -55,6 +58,15 @@ impl Record {
         attributes: Attributes,
     ) -> Rc<Record> {
         Record::new(here, Members::Made(made), topology, attributes)
+    }
+
+    /// Of an intercommunicator: messages are of the remote group, collectives of both groups.
+    pub(super) fn made_inter(
+        here: &Rc<Here>,
+        made: Rc<MadeInter>,
+        attributes: Attributes,
+    ) -> Rc<Record> {
+        Record::new(here, Members::Both(made), None, attributes)
     }
 
     pub(super) fn set_name(&self, name: &str) {
@@ -67,7 +79,7 @@ impl Record {
             String::from(match &self.members {
                 Members::System(all) if all.context == WORLD_CONTEXT => "MPI_COMM_WORLD",
                 Members::System(_) => "MPI_COMM_SELF",
-                Members::Made(_) => "",
+                Members::Made(_) | Members::Both(_) => "",
             })
         })
     }
@@ -104,7 +116,17 @@ impl Record {
         match &self.members {
             Members::System(membership) => *membership,
             Members::Made(made) => made.membership(),
+            Members::Both(made) => made.sides().all(),
         }
+    }
+
+    /// Those whom messages go to and come from. Fails as [`Record::core`].
+    pub(crate) fn partners(&self) -> Result<Partners<'_>, Error> {
+        let group = match &self.members {
+            Members::Both(made) => made.sides().remote(),
+            Members::System(_) | Members::Made(_) => self.membership().group(),
+        };
+        Ok(Partners::at(self.here.env()?, group))
     }
 
     /// This process's neighbours. Fails with [`Error::Wrong`] where there is no topology, and with [`Error::NoRoom`].
@@ -116,7 +138,7 @@ impl Record {
         Some(self.topology.as_deref()?.topology())
     }
 
-    /// It with its device. Fails with [`Error::Order`] after the end of its process.
+    /// It, for collectives, with its device. Fails with [`Error::Order`] after the end of its process.
     pub(crate) fn core(&self) -> Result<comm::Communicator<'_>, Error> {
         Ok(comm::Communicator::at(self.here.env()?, self.membership()))
     }
@@ -125,8 +147,8 @@ impl Record {
 impl Drop for Record {
     /// MPI_Comm_free (MPI-3.1 section 6.4.3): every request on it has a hold on it, and so is complete.
     fn drop(&mut self) {
-        if let (Members::Made(made), Ok(env)) = (&self.members, self.here.env()) {
-            env.process().retire_context(made.context());
+        if let (Members::Made(_) | Members::Both(_), Ok(env)) = (&self.members, self.here.env()) {
+            env.process().retire_context(self.membership().context);
         }
     }
 }

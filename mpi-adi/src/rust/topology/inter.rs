@@ -10,7 +10,6 @@ use super::{
     Process, Rank, SimpleCommunicator, UserGroup,
 };
 use crate::device::envelope;
-use crate::mpi::coll::room;
 use crate::mpi::environment as job;
 use crate::mpi::error::Error;
 use crate::mpi::group::exact;
@@ -69,9 +68,9 @@ const SPLIT: &str = "MPI_Comm_split";
 /// # }
 /// ```
 pub struct InterCommunicator {
-    made: MadeInter,
-    /// The remote group; it gives the context back.
-    remote: Rc<Record>,
+    made: Rc<MadeInter>,
+    /// It gives the context back.
+    record: Rc<Record>,
 }
 
 /// Where a group's processes are in the communicator that an intercommunicator is merged to (MPI-3.1 section 6.6.2).
@@ -96,45 +95,25 @@ pub(super) fn create<C: Context>(
         if tag < 0 {
             return Err(Error::Tag { tag });
         }
-        let partners = remote_leader.as_communicator().record().core()?.partners();
+        let partners = remote_leader.as_communicator().record().partners()?;
         let rank = partners.group().rank(remote_leader.rank().into())?;
         Ok(Bridge::new(partners, rank))
     };
     let bridge = (local.own_rank() == leader).then(bridge);
+    let made = connect(CREATE, local, leader, bridge, &mut ready)?;
     let here = &comm.record.here;
-    let connect = |ready: Ready<'_>| connect(CREATE, local, leader, bridge, ready);
-    InterCommunicator::of(here, where_ready(here, connect)?, Attributes::new())
-}
-
-/// What `make` makes, whose remote group is to have a list of its own: either all processes have room for theirs, or none
-/// has anything made. Fails as `make` does.
-fn where_ready<M>(
-    here: &Here,
-    make: impl FnOnce(Ready<'_>) -> Result<M, Error>,
-) -> Result<M, Error> {
-    let mut size = 0;
-    here.env()?.with(&mut |adi, _| size = adi.size());
-    // The list is not as long.
-    let spare = room::<envelope::Rank>(size as usize);
-    make(&mut |_| spare.as_ref().map(|_| ()).map_err(|error| *error))
+    Ok(InterCommunicator::of(here, made, Attributes::new()))
 }
 
 impl InterCommunicator {
-    fn of(
-        here: &Rc<Here>,
-        made: MadeInter,
-        attributes: Attributes,
-    ) -> Result<InterCommunicator, Error> {
-        let env = here.env()?;
-        let context = made.sides().context;
-        let remote = made.remote();
-        let remote = remote.inspect_err(|_| env.process().retire_context(context))?;
-        let remote = Record::made(here, remote, None, attributes);
-        Ok(InterCommunicator { made, remote })
+    fn of(here: &Rc<Here>, made: MadeInter, attributes: Attributes) -> InterCommunicator {
+        let made = Rc::new(made);
+        let record = Record::made_inter(here, made.clone(), attributes);
+        InterCommunicator { made, record }
     }
 
     fn here(&self) -> &Rc<Here> {
-        &self.remote.here
+        &self.record.here
     }
 
     /// It with its device. Fails with [`Error::Order`] after the end of its process.
@@ -236,16 +215,9 @@ impl InterCommunicator {
 
     /// As [`duplicate`](Self::duplicate). Fails as [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
     pub fn try_duplicate(&self) -> Result<InterCommunicator, Error> {
-        let (here, core) = (self.here(), self.core()?);
-        let (made, attributes) = self.remote.duplicated(|attributes| {
-            where_ready(here, |room| {
-                core.make_duplicate(DUPLICATE, &mut |context| {
-                    room(context)?;
-                    attributes(context)
-                })
-            })
-        })?;
-        InterCommunicator::of(here, made, attributes)
+        let make = |ready: Ready<'_>| self.core()?.make_duplicate(DUPLICATE, ready);
+        let (made, attributes) = self.record.duplicated(make)?;
+        Ok(InterCommunicator::of(self.here(), made, attributes))
     }
 
     /// Divides both groups by color: the processes of one color in one group meet those of the same color in the other
@@ -268,11 +240,8 @@ impl InterCommunicator {
         color: Color,
         key: Key,
     ) -> Result<Option<InterCommunicator>, Error> {
-        let (here, core) = (self.here(), self.core()?);
-        let split = |ready: Ready<'_>| core.make_split(SPLIT, ready, color.0, key);
-        let made = where_ready(here, split)?;
-        made.map(|made| InterCommunicator::of(here, made, Attributes::new()))
-            .transpose()
+        let made = self.core()?.make_split(SPLIT, &mut ready, color.0, key)?;
+        Ok(made.map(|made| InterCommunicator::of(self.here(), made, Attributes::new())))
     }
 
     /// How it compares with another one: by both groups, as that one that compares worse (MPI_Comm_compare, MPI-3.1 section
@@ -305,18 +274,18 @@ impl InterCommunicator {
 
     /// Names it (MPI_Comm_set_name, MPI-3.1 section 6.8).
     pub fn set_name(&self, name: &str) {
-        self.remote.set_name(name);
+        self.record.set_name(name);
     }
 
     /// Its name; empty, unless it has been given one (MPI_Comm_get_name).
     pub fn get_name(&self) -> String {
-        self.remote.name()
+        self.record.name()
     }
 }
 
 impl Context for InterCommunicator {
     fn record(&self) -> &Rc<Record> {
-        &self.remote
+        &self.record
     }
 }
 

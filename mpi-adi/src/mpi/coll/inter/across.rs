@@ -10,15 +10,15 @@ use crate::mpi::coll::reduce::Reduce;
 use crate::mpi::coll::schedule::{ALLGATHER, ALLTOALL, Buffer, Schedule, Step};
 use crate::mpi::coll::segments::Walk;
 use crate::mpi::comm::CommRank;
-use crate::mpi::sides::Sides;
+use crate::mpi::sides::Halves;
 
 /// The first process of a group, which talks for it to that of the other.
 const SPEAKER: CommRank = CommRank(0);
 
 /// The party of this process's group with the other one's speaker as the guest.
-fn with_speaker(sides: Sides<'_>) -> Party {
-    let speaker = CommRank(sides.remote_ranks().start);
-    Party::member(sides.local_ranks(), speaker, sides.rank)
+fn with_speaker(halves: Halves) -> Party {
+    let speaker = CommRank(halves.remote_ranks().start);
+    Party::member(halves.local_ranks(), speaker, halves.rank)
 }
 
 /// To the group's speaker, from there to the other one's in exchange for its own, and from there to the group.
@@ -33,11 +33,11 @@ pub(in crate::mpi::coll) struct Allreduce {
 
 impl Allreduce {
     pub(in crate::mpi::coll) fn new(
-        sides: Sides<'_>,
+        halves: Halves,
         (data, result): (Area, Area),
         element: usize,
     ) -> Self {
-        let party = with_speaker(sides);
+        let party = with_speaker(halves);
         let (members, guest) = (party.members(), party.guest_rank());
         Allreduce {
             reduce: Reduce::new(members, (data, Area::EMPTY), element, guest),
@@ -84,8 +84,8 @@ pub(in crate::mpi::coll) struct Swap {
 }
 
 impl Swap {
-    pub(in crate::mpi::coll) fn new(sides: Sides<'_>, given: Area, taken: Area) -> Self {
-        let party = with_speaker(sides);
+    pub(in crate::mpi::coll) fn new(halves: Halves, given: Area, taken: Area) -> Self {
+        let party = with_speaker(halves);
         let members = party.members();
         Swap {
             exchange: (members.own == SPEAKER.0).then_some((given, taken)),
@@ -124,12 +124,12 @@ pub(in crate::mpi::coll) struct Pairs<P, Q> {
 }
 
 impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Pairs<P, Q> {
-    pub(in crate::mpi::coll) fn new(sides: Sides<'_>, part: P, place: Q) -> Self {
-        let (local, remote) = (sides.local(), sides.remote());
+    pub(in crate::mpi::coll) fn new(halves: Halves, part: P, place: Q) -> Self {
+        let (local, remote) = (halves.local_ranks(), halves.remote_ranks());
         Pairs {
-            own: local.rank.0,
-            remote: sides.remote_ranks(),
-            places: local.size.max(remote.size),
+            own: halves.rank.0 - local.start,
+            places: local.len().max(remote.len()) as u32,
+            remote,
             part,
             place,
             distance: 0,
@@ -183,24 +183,19 @@ pub(in crate::mpi::coll) struct ReduceScatter<P> {
 }
 
 impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
-    pub(in crate::mpi::coll) fn new(
-        sides: Sides<'_>,
-        part: P,
-        result: Area,
-        element: usize,
-    ) -> Self {
-        let remote = sides.remote_ranks();
-        let party = Party::guest(remote.clone(), sides.rank);
+    pub(in crate::mpi::coll) fn new(halves: Halves, part: P, result: Area, element: usize) -> Self {
+        let remote = halves.remote_ranks();
+        let party = Party::guest(remote.clone(), halves.rank);
         ReduceScatter {
-            local: sides.local_ranks(),
+            local: halves.local_ranks(),
             remote,
-            own: sides.rank,
+            own: halves.rank,
             part,
             element,
             giving: None,
             next_guest: 0,
             taking: (party, Collect::new(result, element)),
-            gives_first: sides.is_first(),
+            gives_first: halves.is_first(),
         }
     }
 

@@ -5,7 +5,7 @@
 //! [`Error::CountsDiffer`]. A root in the other group exists.
 #![forbid(unsafe_code)]
 
-use super::across::{Allreduce, Pairs};
+use super::across::{Allreduce, Pairs, ReduceScatter};
 use super::{Role, bcasting, collecting, gathering, reducing, scattering};
 use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
@@ -20,7 +20,7 @@ use crate::mpi::sides::Intercommunicator;
 impl<E: Matching> Intercommunicator<'_, E> {
     fn run(self, function: &'static str, schedule: &mut dyn Schedule) -> Result<(), Error> {
         let done = run(self.everyone(), function, schedule);
-        done.map_err(|error| self.sides.explained(error))
+        done.map_err(|error| self.sides.halves().explained(error))
     }
 
     /// As [`Intercommunicator::run`], of a schedule that combines elements of so many bytes out of so many bytes.
@@ -32,7 +32,7 @@ impl<E: Matching> Intercommunicator<'_, E> {
         combine: &mut Combine<'_>,
     ) -> Result<(), Error> {
         let done = run_in_segments(self.everyone(), function, schedule, sizes, combine);
-        done.map_err(|error| self.sides.explained(error))
+        done.map_err(|error| self.sides.halves().explained(error))
     }
 
     /// Every process of both groups has called it before any leaves.
@@ -42,7 +42,7 @@ impl<E: Matching> Intercommunicator<'_, E> {
 
     /// The root's span to those of all processes of the other group.
     pub(crate) fn bcast(self, function: &'static str, span: Area, role: Role) -> Result<(), Error> {
-        self.run(function, &mut bcasting(self.sides, span, role))
+        self.run(function, &mut bcasting(self.sides.halves(), span, role))
     }
 
     /// As [`super::gather`].
@@ -53,7 +53,10 @@ impl<E: Matching> Intercommunicator<'_, E> {
         place: &dyn Fn(CommRank) -> Area,
         role: Role,
     ) -> Result<(), Error> {
-        self.run(function, &mut gathering(self.sides, data, place, role))
+        self.run(
+            function,
+            &mut gathering(self.sides.halves(), data, place, role),
+        )
     }
 
     /// As [`super::scatter`].
@@ -64,7 +67,10 @@ impl<E: Matching> Intercommunicator<'_, E> {
         result: Area,
         role: Role,
     ) -> Result<(), Error> {
-        self.run(function, &mut scattering(self.sides, part, result, role))
+        self.run(
+            function,
+            &mut scattering(self.sides.halves(), part, result, role),
+        )
     }
 
     /// The root's part in a reduce: the result comes from the other group.
@@ -74,7 +80,10 @@ impl<E: Matching> Intercommunicator<'_, E> {
         result: Area,
         element: usize,
     ) -> Result<(), Error> {
-        self.run(function, &mut collecting(self.sides, result, element))
+        self.run(
+            function,
+            &mut collecting(self.sides.halves(), result, element),
+        )
     }
 
     /// Combines the `data` of all processes of this group for the root in the other one.
@@ -86,7 +95,7 @@ impl<E: Matching> Intercommunicator<'_, E> {
         combine: &mut Combine<'_>,
         role: Role,
     ) -> Result<(), Error> {
-        let mut schedule = reducing(self.sides, data, element, role);
+        let mut schedule = reducing(self.sides.halves(), data, element, role);
         self.run_in_segments(function, &mut schedule, (element, data.len()), combine)
     }
 
@@ -99,8 +108,24 @@ impl<E: Matching> Intercommunicator<'_, E> {
         combine: &mut Combine<'_>,
     ) -> Result<(), Error> {
         same_length(data.len(), result.len())?;
-        let mut schedule = Allreduce::new(self.sides, (data, result), element);
+        let mut schedule = Allreduce::new(self.sides.halves(), (data, result), element);
         self.run_in_segments(function, &mut schedule, (element, data.len()), combine)
+    }
+
+    /// As [`super::reduce_scatter`].
+    pub(crate) fn reduce_scatter(
+        self,
+        function: &'static str,
+        part: impl Fn(CommRank) -> Area,
+        result: Area,
+        element: usize,
+        combine: &mut Combine<'_>,
+    ) -> Result<(), Error> {
+        let halves = self.sides.halves();
+        let parts = (0..halves.remote_size() as u32).map(|rank| part(CommRank(rank)).len());
+        let most = parts.max().unwrap_or(0);
+        let mut schedule = ReduceScatter::new(halves, part, result, element);
+        self.run_in_segments(function, &mut schedule, (element, most), combine)
     }
 
     /// As [`super::alltoall`].
@@ -110,6 +135,6 @@ impl<E: Matching> Intercommunicator<'_, E> {
         part: &dyn Fn(CommRank) -> Area,
         place: &dyn Fn(CommRank) -> Area,
     ) -> Result<(), Error> {
-        self.run(function, &mut Pairs::new(self.sides, part, place))
+        self.run(function, &mut Pairs::new(self.sides.halves(), part, place))
     }
 }

@@ -37,9 +37,10 @@ use crate::mpi::coll::plans::{Combining, Kept, Part};
 use crate::mpi::coll::reduce::Reduce;
 use crate::mpi::coll::running::{Plan, Work};
 use crate::mpi::coll::schedule::{Schedule, Step};
+use crate::mpi::coll::segments::same_length;
 use crate::mpi::comm::CommRank;
 use crate::mpi::error::{Class, Error};
-use crate::mpi::sides::Sides;
+use crate::mpi::sides::Halves;
 
 use across::{Allreduce, Pairs, ReduceScatter, Swap};
 use party::{Collect, InParty, Party};
@@ -56,13 +57,13 @@ pub(crate) enum Role {
 }
 
 /// Where the processes of a collective with a root sit, and this one among them; `None`: it is a bystander.
-fn party(sides: Sides<'_>, role: Role) -> Option<Party> {
+fn party(halves: Halves, role: Role) -> Option<Party> {
     match role {
         Role::Bystander => None,
-        Role::Root => Some(Party::guest(sides.remote_ranks(), sides.rank)),
+        Role::Root => Some(Party::guest(halves.remote_ranks(), halves.rank)),
         Role::Member(root) => {
-            let guest = CommRank(sides.remote_ranks().start + root.0);
-            Some(Party::member(sides.local_ranks(), guest, sides.rank))
+            let guest = CommRank(halves.remote_ranks().start + root.0);
+            Some(Party::member(halves.local_ranks(), guest, halves.rank))
         }
     }
 }
@@ -70,7 +71,7 @@ fn party(sides: Sides<'_>, role: Role) -> Option<Party> {
 /// Work among all processes.
 struct Across<W> {
     work: W,
-    sides: Sides<'static>,
+    halves: Halves,
 }
 
 impl<W: Work> Work for Across<W> {
@@ -83,50 +84,50 @@ impl<W: Work> Work for Across<W> {
     }
 
     fn explained(&self, error: Error) -> Error {
-        self.sides.explained(error)
+        self.halves.explained(error)
     }
 }
 
 /// The plan of a schedule that does not combine anything.
 fn plan(
-    sides: Sides<'static>,
+    halves: Halves,
     schedule: impl Schedule + Send + 'static,
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
     let work = Kept::new(schedule, |_: &[u8], _: &mut [u8]| (), hold);
-    Ok(Plan::by_steps(Across { work, sides }, None)?.goes_on_meanwhile(true))
+    Ok(Plan::by_steps(Across { work, halves }, None)?.goes_on_meanwhile(true))
 }
 
 /// The plan of a schedule that combines elements, as [`plans::reduction`](crate::mpi::coll::plans) makes it: interrupts
 /// make its steps only if it is said that they may.
 fn reduction(
-    sides: Sides<'static>,
+    halves: Halves,
     schedule: impl Schedule + Send + 'static,
     element: usize,
     combine: impl Combining,
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
     let work = Kept::new(schedule, combine, hold);
-    Plan::by_steps(Across { work, sides }, Some(element))
+    Plan::by_steps(Across { work, halves }, Some(element))
 }
 
 /// Nothing is to be done by this process.
-pub(crate) fn nothing(sides: Sides<'static>) -> Result<Plan, Error> {
-    plan(sides, None::<Swap>, ())
+pub(crate) fn nothing(halves: Halves) -> Result<Plan, Error> {
+    plan(halves, None::<Swap>, ())
 }
 
 /// The root's span to those of all processes of the other group.
 pub(crate) fn bcast(
-    sides: Sides<'static>,
+    halves: Halves,
     span: Area,
     role: Role,
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
-    plan(sides, bcasting(sides, span, role), hold)
+    plan(halves, bcasting(halves, span, role), hold)
 }
 
-fn bcasting(sides: Sides<'_>, span: Area, role: Role) -> Option<InParty<Bcast>> {
-    party(sides, role).map(|party| {
+fn bcasting(halves: Halves, span: Area, role: Role) -> Option<InParty<Bcast>> {
+    party(halves, role).map(|party| {
         let bcast = Bcast::new(party.all(), span, party.guest_rank());
         InParty::new(bcast, party)
     })
@@ -134,22 +135,22 @@ fn bcasting(sides: Sides<'_>, span: Area, role: Role) -> Option<InParty<Bcast>> 
 
 /// The `data` of every process of one group to the root in the other, where `place` says where each rank's goes.
 pub(crate) fn gather(
-    sides: Sides<'static>,
+    halves: Halves,
     data: Area,
     place: impl Part,
     role: Role,
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
-    plan(sides, gathering(sides, data, place, role), hold)
+    plan(halves, gathering(halves, data, place, role), hold)
 }
 
 fn gathering<P: Fn(CommRank) -> Area>(
-    sides: Sides<'_>,
+    halves: Halves,
     data: Area,
     place: P,
     role: Role,
 ) -> Option<InParty<Gather<impl Fn(CommRank) -> Area + use<P>>>> {
-    party(sides, role).map(|party| {
+    party(halves, role).map(|party| {
         // The root has nothing for itself.
         let root = party.guest_rank();
         let place = move |rank| match rank == root {
@@ -162,22 +163,22 @@ fn gathering<P: Fn(CommRank) -> Area>(
 
 /// The root's parts, where `part` says what each rank of the other group gets, to their `result`.
 pub(crate) fn scatter(
-    sides: Sides<'static>,
+    halves: Halves,
     part: impl Part,
     result: Area,
     role: Role,
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
-    plan(sides, scattering(sides, part, result, role), hold)
+    plan(halves, scattering(halves, part, result, role), hold)
 }
 
 fn scattering<P: Fn(CommRank) -> Area>(
-    sides: Sides<'_>,
+    halves: Halves,
     part: P,
     result: Area,
     role: Role,
 ) -> Option<InParty<Scatter<impl Fn(CommRank) -> Area + use<P>>>> {
-    party(sides, role).map(|party| {
+    party(halves, role).map(|party| {
         let root = party.guest_rank();
         let part = move |rank| match rank == root {
             true => Area::EMPTY,
@@ -189,7 +190,7 @@ fn scattering<P: Fn(CommRank) -> Area>(
 
 /// Combines the `data` of all processes of one group into the `result` of the root in the other.
 pub(crate) fn reduce(
-    sides: Sides<'static>,
+    halves: Halves,
     (data, result): (Area, Area),
     element: usize,
     combine: impl Combining,
@@ -197,20 +198,30 @@ pub(crate) fn reduce(
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
     if role == Role::Root {
-        return plan(sides, collecting(sides, result, element), hold);
+        return collect(halves, result, element, hold);
     }
-    let schedule = reducing(sides, data, element, role);
-    reduction(sides, schedule, element, combine, hold)
+    let schedule = reducing(halves, data, element, role);
+    reduction(halves, schedule, element, combine, hold)
 }
 
-/// The root's part in a reduce.
-fn collecting(sides: Sides<'_>, result: Area, element: usize) -> Option<InParty<Collect>> {
-    party(sides, Role::Root).map(|party| InParty::new(Collect::new(result, element), party))
+/// The root's part in a reduce: the result comes from the other group.
+pub(crate) fn collect(
+    halves: Halves,
+    result: Area,
+    element: usize,
+    hold: impl Send + 'static,
+) -> Result<Plan, Error> {
+    plan(halves, collecting(halves, result, element), hold)
+}
+
+/// The schedule of [`collect`].
+fn collecting(halves: Halves, result: Area, element: usize) -> Option<InParty<Collect>> {
+    party(halves, Role::Root).map(|party| InParty::new(Collect::new(result, element), party))
 }
 
 /// The part of the group that gives in a reduce.
-fn reducing(sides: Sides<'_>, data: Area, element: usize, role: Role) -> Option<InParty<Reduce>> {
-    party(sides, role).map(|party| {
+fn reducing(halves: Halves, data: Area, element: usize, role: Role) -> Option<InParty<Reduce>> {
+    party(halves, role).map(|party| {
         let areas = (data, Area::EMPTY);
         let reduce = Reduce::new(party.members(), areas, element, party.guest_rank());
         InParty::new(reduce, party)
@@ -219,39 +230,40 @@ fn reducing(sides: Sides<'_>, data: Area, element: usize, role: Role) -> Option<
 
 /// Combines the `data` of each group into the `result`, which is as long, of all processes of the other.
 pub(crate) fn allreduce(
-    sides: Sides<'static>,
+    halves: Halves,
     areas: (Area, Area),
     element: usize,
     combine: impl Combining,
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
-    let schedule = Allreduce::new(sides, areas, element);
-    reduction(sides, schedule, element, combine, hold)
+    same_length(areas.0.len(), areas.1.len())?;
+    let schedule = Allreduce::new(halves, areas, element);
+    reduction(halves, schedule, element, combine, hold)
 }
 
 /// Every process's part for each of the other group: `part` says what goes to a rank there, `place` where what
 /// comes from it goes. An allgather is one with the same part for all.
 pub(crate) fn alltoall(
-    sides: Sides<'static>,
+    halves: Halves,
     part: impl Part,
     place: impl Part,
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
-    plan(sides, Pairs::new(sides, part, place), hold)
+    plan(halves, Pairs::new(halves, part, place), hold)
 }
 
 /// Combines the data of each group; each rank of the other one gets the result of its own part, into `result`.
 /// `part` says which part of this process's data is for which rank there.
 pub(crate) fn reduce_scatter(
-    sides: Sides<'static>,
+    halves: Halves,
     part: impl Part,
     result: Area,
     element: usize,
     combine: impl Combining,
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
-    let schedule = ReduceScatter::new(sides, part, result, element);
-    reduction(sides, schedule, element, combine, hold)
+    let schedule = ReduceScatter::new(halves, part, result, element);
+    reduction(halves, schedule, element, combine, hold)
 }
 
 /// Counts that all processes of a group have alike, for those of the other one.
@@ -274,7 +286,7 @@ pub(crate) const TOTALS_DIFFER: Error = Error::Wrong {
 /// As [`reduce_scatter`], when each group has first told the other by which counts it divides: `parts` makes parts of
 /// these. It takes nothing of the heap, and gives nothing back.
 pub(crate) fn reduce_scatter_by_counts<P: Part>(
-    sides: Sides<'static>,
+    halves: Halves,
     counts: Counts,
     parts: impl FnOnce(Vec<c_int>) -> P + Send + 'static,
     result: Area,
@@ -283,8 +295,8 @@ pub(crate) fn reduce_scatter_by_counts<P: Part>(
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
     let work = ByCounts {
-        sides,
-        swap: Swap::new(sides, counts.given, counts.taken),
+        halves,
+        swap: Swap::new(halves, counts.given, counts.taken),
         total: counts.total,
         made: Some((parts, counts.theirs)),
         reduce: None,
@@ -293,7 +305,7 @@ pub(crate) fn reduce_scatter_by_counts<P: Part>(
         combine,
         _hold: hold,
     };
-    Plan::by_steps(Across { work, sides }, Some(element))
+    Plan::by_steps(Across { work, halves }, Some(element))
 }
 
 /// What counts, none of which is negative, add up to.
@@ -304,7 +316,7 @@ pub(crate) fn added(counts: &[c_int]) -> usize {
 
 /// A swap of counts, and the reductions that are made of what has come.
 struct ByCounts<F, P, C, H> {
-    sides: Sides<'static>,
+    halves: Halves,
     swap: Swap,
     total: usize,
     /// Until the reductions begin: what makes the parts, of which counts. For ever, if these are wrong: no interrupt drops
@@ -335,7 +347,7 @@ where
         }
         if let Some((parts, theirs)) = self.made.take() {
             let part = parts(theirs);
-            let reduce = ReduceScatter::new(self.sides, part, self.result, self.element);
+            let reduce = ReduceScatter::new(self.halves, part, self.result, self.element);
             self.reduce = Some(reduce);
         }
         Ok(self.reduce.next())

@@ -3,7 +3,6 @@
 use std::boxed::Box;
 
 use super::interpreter::{ELEMENT, Process, UNTOUCHED, combined, element, run, span};
-use crate::device::envelope::Rank;
 use crate::device::memory::area::Area;
 use crate::mpi::coll::bcast::Bcast;
 use crate::mpi::coll::gather::{Gather, Scatter};
@@ -12,7 +11,7 @@ use crate::mpi::coll::inter::party::{Collect, InParty, Party};
 use crate::mpi::coll::reduce::Reduce;
 use crate::mpi::coll::schedule::{Ranks, Schedule, Step};
 use crate::mpi::comm::CommRank;
-use crate::mpi::sides::Sides;
+use crate::mpi::sides::Halves;
 
 /// Sizes of the groups.
 const GROUPS: [(u32, u32); 6] = [(1, 1), (1, 4), (3, 1), (3, 5), (4, 4), (7, 2)];
@@ -37,16 +36,11 @@ impl Schedule for Any<'_> {
     }
 }
 
-fn list(size: u32) -> Vec<Rank> {
-    (0..size).map(Rank::new).collect()
-}
-
-fn sides(list: &[Rank], first: u32, ranks: Ranks) -> Sides<'_> {
-    Sides {
-        list,
+fn halves(first: u32, ranks: Ranks) -> Halves {
+    Halves {
         first,
+        all: ranks.size,
         rank: CommRank(ranks.own),
-        context: 4,
     }
 }
 
@@ -75,31 +69,29 @@ fn others(first: u32, size: u32, rank: u32) -> (u32, u32) {
 }
 
 /// Runs `check` for every size of groups and every rank among all as the root.
-fn for_all_roots(mut check: impl FnMut(&[Rank], u32, u32)) {
+fn for_all_roots(mut check: impl FnMut(u32, u32, u32)) {
     for (first, second) in GROUPS {
-        let list = list(first + second);
         for root in 0..first + second {
-            check(&list, first, root);
+            check(first + second, first, root);
         }
     }
 }
 
 /// Where the processes sit when `root` is the root; `None` in its group.
-fn party(sides: Sides<'_>, root: u32) -> Option<Party> {
-    let is_local = sides.local_ranks().contains(&root);
-    if sides.rank == CommRank(root) {
-        return Some(Party::guest(sides.remote_ranks(), sides.rank));
+fn party(halves: Halves, root: u32) -> Option<Party> {
+    let is_local = halves.local_ranks().contains(&root);
+    if halves.rank == CommRank(root) {
+        return Some(Party::guest(halves.remote_ranks(), halves.rank));
     }
-    (!is_local).then(|| Party::member(sides.local_ranks(), CommRank(root), sides.rank))
+    (!is_local).then(|| Party::member(halves.local_ranks(), CommRank(root), halves.rank))
 }
 
 #[test]
 fn the_other_group_gets_the_roots_data() {
-    for_all_roots(|list, first, root| {
-        let size = list.len() as u32;
+    for_all_roots(|size, first, root| {
         let area = span(DATA, ELEMENT);
         let processes = run(size, fill(1), |ranks| {
-            let party = party(sides(list, first, ranks), root);
+            let party = party(halves(first, ranks), root);
             Any(party.map(|party| {
                 let bcast = Bcast::new(party.all(), area, party.guest_rank());
                 Box::new(InParty::new(bcast, party)) as Box<dyn Schedule>
@@ -115,8 +107,7 @@ fn the_other_group_gets_the_roots_data() {
 
 #[test]
 fn a_root_gathers_from_the_other_group_and_scatters_to_it() {
-    for_all_roots(|list, first, root| {
-        let size = list.len() as u32;
+    for_all_roots(|size, first, root| {
         let (start, end) = others(first, size, root);
         let place = |rank: CommRank| match rank.0 <= end - start {
             true => span(RESULT + rank.0 as usize * ELEMENT, ELEMENT),
@@ -124,7 +115,7 @@ fn a_root_gathers_from_the_other_group_and_scatters_to_it() {
         };
         let is_root = |party: &Party| party.all().own == party.guest_rank().0;
         let processes = run(size, fill(1), |ranks| {
-            let party = party(sides(list, first, ranks), root);
+            let party = party(halves(first, ranks), root);
             Any(party.map(|party| {
                 let data = match is_root(&party) {
                     true => Area::EMPTY,
@@ -149,7 +140,7 @@ fn a_root_gathers_from_the_other_group_and_scatters_to_it() {
             false => Area::EMPTY,
         };
         let processes = run(size, fill(size as usize), |ranks| {
-            let party = party(sides(list, first, ranks), root);
+            let party = party(halves(first, ranks), root);
             Any(party.map(|party| {
                 let result = match is_root(&party) {
                     true => Area::EMPTY,
@@ -172,11 +163,10 @@ fn a_root_gathers_from_the_other_group_and_scatters_to_it() {
 #[test]
 fn a_root_gets_what_the_other_groups_data_comes_to() {
     for count in COUNTS {
-        for_all_roots(|list, first, root| {
-            let size = list.len() as u32;
+        for_all_roots(|size, first, root| {
             let (data, result) = (span(DATA, count * ELEMENT), span(RESULT, count * ELEMENT));
             let processes = run(size, fill(count), |ranks| {
-                match party(sides(list, first, ranks), root) {
+                match party(halves(first, ranks), root) {
                     None => Any(None),
                     Some(party) if ranks.own == root => {
                         Any::of(InParty::new(Collect::new(result, ELEMENT), party))
@@ -202,11 +192,11 @@ fn a_root_gets_what_the_other_groups_data_comes_to() {
 #[test]
 fn each_group_gets_what_the_others_data_comes_to() {
     for (first, second) in GROUPS {
-        let (size, list) = (first + second, list(first + second));
+        let size = first + second;
         for count in COUNTS {
             let (data, result) = (span(DATA, count * ELEMENT), span(RESULT, count * ELEMENT));
             let processes = run(size, fill(count), |ranks| {
-                Allreduce::new(sides(&list, first, ranks), (data, result), ELEMENT)
+                Allreduce::new(halves(first, ranks), (data, result), ELEMENT)
             });
             for (rank, mut process) in (0..).zip(processes) {
                 let (start, end) = others(first, size, rank);
@@ -219,15 +209,15 @@ fn each_group_gets_what_the_others_data_comes_to() {
 #[test]
 fn the_ranks_of_the_other_group_divide_what_the_data_comes_to() {
     for (first, second) in GROUPS {
-        let (size, list) = (first + second, list(first + second));
+        let size = first + second;
         // As many elements as both groups can divide, the same number for each rank.
         let total = (first * second * 100) as usize;
         let processes = run(size, fill(total), |ranks| {
-            let sides = sides(&list, first, ranks);
-            let given = total / sides.remote().size as usize * ELEMENT;
-            let taken = total / sides.local().size as usize * ELEMENT;
+            let halves = halves(first, ranks);
+            let given = total / halves.remote_ranks().len() * ELEMENT;
+            let taken = total / halves.local_ranks().len() * ELEMENT;
             let part = move |rank: CommRank| span(DATA + rank.0 as usize * given, given);
-            ReduceScatter::new(sides, part, span(RESULT, taken), ELEMENT)
+            ReduceScatter::new(halves, part, span(RESULT, taken), ELEMENT)
         });
         for (rank, mut process) in (0..).zip(processes) {
             let (start, end) = others(first, size, rank);
@@ -247,11 +237,11 @@ fn the_ranks_of_the_other_group_divide_what_the_data_comes_to() {
 #[test]
 fn pairs_take_every_part_to_its_place() {
     for (first, second) in GROUPS {
-        let (size, list) = (first + second, list(first + second));
+        let size = first + second;
         let part = |rank: CommRank| span(DATA + rank.0 as usize * ELEMENT, ELEMENT);
         let place = |rank: CommRank| span(RESULT + rank.0 as usize * ELEMENT, ELEMENT);
         let processes = run(size, fill(size as usize), |ranks| {
-            Pairs::new(sides(&list, first, ranks), part, place)
+            Pairs::new(halves(first, ranks), part, place)
         });
         for (rank, mut process) in (0..).zip(processes) {
             let (start, end) = others(first, size, rank);
@@ -268,7 +258,7 @@ fn pairs_take_every_part_to_its_place() {
 #[test]
 fn groups_swap_what_their_processes_have_alike() {
     for (first, second) in GROUPS {
-        let (size, list) = (first + second, list(first + second));
+        let size = first + second;
         let processes = run(
             size,
             |rank, process| {
@@ -278,7 +268,7 @@ fn groups_swap_what_their_processes_have_alike() {
             },
             |ranks| {
                 let (given, taken) = (span(DATA, 5 * ELEMENT), span(RESULT, 5 * ELEMENT));
-                Swap::new(sides(&list, first, ranks), given, taken)
+                Swap::new(halves(first, ranks), given, taken)
             },
         );
         for (rank, mut process) in (0..).zip(processes) {

@@ -1,17 +1,20 @@
-//! Collectives of two groups (MPI-3.1 sections 5.2.2 and 5.2.3): what one gives, the other one gets.
+//! Those that block.
 #![forbid(unsafe_code)]
 
-use super::operation::{Operation, combiner};
-use super::{each, part};
+use super::super::operation::{Operation, combiner};
+use super::super::planner::parts_across;
+use super::super::{each, part, started};
 use crate::device::memory::area::Area;
 use crate::mpi::coll::Combine;
 use crate::mpi::coll::inter::Role;
 use crate::mpi::comm::CommRank;
 use crate::mpi::error::Error;
-use crate::mpi::sides::Intercommunicator;
-use crate::rust::datatype::lent::{element, lend, lend_mut};
+use crate::rust::datatype::lent::{element, lend, lend_mut, lend_parts, lend_parts_mut};
 use crate::rust::datatype::user::kind_of;
-use crate::rust::datatype::{Buffer, BufferMut};
+use crate::rust::datatype::{
+    AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut,
+};
+use crate::rust::request::scope;
 use crate::rust::topology::{AsCommunicator, InterCommunicator, Process};
 
 /// Collectives of both groups. Every process of both calls the same ones in the same order, and each group's arguments fit
@@ -65,6 +68,25 @@ impl InterCommunicator {
         })
     }
 
+    /// As [`gather_root`](Self::gather_root), into parts, of what all give by
+    /// [`gather_varcount_into`](Process::gather_varcount_into) (MPI_Gatherv). Takes their list in the program's heap.
+    pub fn gather_varcount_root<R: PartitionedBufferMut + ?Sized>(&self, recvbuf: &mut R) {
+        let result = self.try_gather_varcount_root(recvbuf);
+        self.or_fatal("MPI_Gatherv", result);
+    }
+
+    /// As [`gather_varcount_root`](Self::gather_varcount_root), with the error as its result.
+    pub fn try_gather_varcount_root<R>(&self, recvbuf: &mut R) -> Result<(), Error>
+    where
+        R: PartitionedBufferMut + ?Sized,
+    {
+        let core = self.core()?;
+        lend_parts_mut(recvbuf, self.remote_size() as usize, |places| {
+            let place = |rank: CommRank| places[rank.0 as usize];
+            core.gather("MPI_Gatherv", Area::EMPTY, &place, Role::Root)
+        })
+    }
+
     /// Gives each process of the remote group, which calls [`scatter_into`](Process::scatter_into), its part of `sendbuf` of
     /// this process, the root (MPI_Scatter with MPI_ROOT, MPI-3.1 section 5.6).
     pub fn scatter_root<S: Buffer + ?Sized>(&self, sendbuf: &S) {
@@ -79,6 +101,24 @@ impl InterCommunicator {
             let bytes = each(all.len(), size, self.remote_size() as usize)?;
             let of = |rank: CommRank| part(all.into(), rank.0, bytes);
             core.scatter("MPI_Scatter", &of, Area::EMPTY, Role::Root)
+        })
+    }
+
+    /// As [`scatter_root`](Self::scatter_root), of parts, to processes that call
+    /// [`scatter_varcount_into`](Process::scatter_varcount_into) (MPI_Scatterv). Takes their list in the program's heap.
+    pub fn scatter_varcount_root<S: PartitionedBuffer + ?Sized>(&self, sendbuf: &S) {
+        self.or_fatal("MPI_Scatterv", self.try_scatter_varcount_root(sendbuf));
+    }
+
+    /// As [`scatter_varcount_root`](Self::scatter_varcount_root), with the error as its result.
+    pub fn try_scatter_varcount_root<S>(&self, sendbuf: &S) -> Result<(), Error>
+    where
+        S: PartitionedBuffer + ?Sized,
+    {
+        let core = self.core()?;
+        lend_parts(sendbuf, self.remote_size() as usize, |parts| {
+            let of = |rank: CommRank| parts[rank.0 as usize];
+            core.scatter("MPI_Scatterv", &of, Area::EMPTY, Role::Root)
         })
     }
 
@@ -126,6 +166,36 @@ impl InterCommunicator {
         })
     }
 
+    /// As [`all_gather_into`](Self::all_gather_into), of as many elements of each process as its part has
+    /// (MPI_Allgatherv). Takes the list of the parts in the program's heap.
+    pub fn all_gather_varcount_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
+    where
+        S: Buffer + ?Sized,
+        R: PartitionedBufferMut + ?Sized,
+    {
+        let result = self.try_all_gather_varcount_into(sendbuf, recvbuf);
+        self.or_fatal("MPI_Allgatherv", result);
+    }
+
+    /// As [`all_gather_varcount_into`](Self::all_gather_varcount_into), with the error as its result.
+    pub fn try_all_gather_varcount_into<S, R>(
+        &self,
+        sendbuf: &S,
+        recvbuf: &mut R,
+    ) -> Result<(), Error>
+    where
+        S: Buffer + ?Sized,
+        R: PartitionedBufferMut + ?Sized,
+    {
+        let core = self.core()?;
+        lend(sendbuf, |data| {
+            lend_parts_mut(recvbuf, self.remote_size() as usize, |places| {
+                let place = |rank: CommRank| places[rank.0 as usize];
+                core.alltoall("MPI_Allgatherv", &|_| data.into(), &place)
+            })
+        })
+    }
+
     /// Gives each process of the remote group its part of `sendbuf`, and collects the parts that they have for this one in
     /// `recvbuf` (MPI_Alltoall, MPI-3.1 section 5.8).
     pub fn all_to_all_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
@@ -154,6 +224,63 @@ impl InterCommunicator {
                 let to = |rank: CommRank| part(all.into(), rank.0, taken);
                 core.alltoall("MPI_Alltoall", &from, &to)
             })
+        })
+    }
+
+    /// As [`all_to_all_into`](Self::all_to_all_into), of as many elements as the parts have (MPI_Alltoallv). Takes the
+    /// lists of the parts in the program's heap.
+    pub fn all_to_all_varcount_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
+    where
+        S: PartitionedBuffer + ?Sized,
+        R: PartitionedBufferMut + ?Sized,
+    {
+        let result = self.try_all_to_all_varcount_into(sendbuf, recvbuf);
+        self.or_fatal("MPI_Alltoallv", result);
+    }
+
+    /// As [`all_to_all_varcount_into`](Self::all_to_all_varcount_into), with the error as its result.
+    pub fn try_all_to_all_varcount_into<S, R>(
+        &self,
+        sendbuf: &S,
+        recvbuf: &mut R,
+    ) -> Result<(), Error>
+    where
+        S: PartitionedBuffer + ?Sized,
+        R: PartitionedBufferMut + ?Sized,
+    {
+        let core = self.core()?;
+        let ranks = self.remote_size() as usize;
+        lend_parts(sendbuf, ranks, |parts| {
+            lend_parts_mut(recvbuf, ranks, |places| {
+                let from = |rank: CommRank| parts[rank.0 as usize];
+                let to = |rank: CommRank| places[rank.0 as usize];
+                core.alltoall("MPI_Alltoallv", &from, &to)
+            })
+        })
+    }
+
+    /// Gives each process of the remote group a buffer of its own, and collects what these processes give in one for each,
+    /// of whatever datatypes (MPI_Alltoallw). Takes the lists of the buffers and what does not block in the program's heap.
+    pub fn all_to_all_vartype_into(
+        &self,
+        sendbufs: &[AnyBuffer<'_>],
+        recvbufs: &mut [AnyBufferMut<'_>],
+    ) {
+        let result = self.try_all_to_all_vartype_into(sendbufs, recvbufs);
+        self.or_fatal("MPI_Alltoallw", result);
+    }
+
+    /// As [`all_to_all_vartype_into`](Self::all_to_all_vartype_into), with the error as its result. Fails with
+    /// [`Error::Argument`], too, where there is not a buffer for each process of the remote group.
+    pub fn try_all_to_all_vartype_into(
+        &self,
+        sendbufs: &[AnyBuffer<'_>],
+        recvbufs: &mut [AnyBufferMut<'_>],
+    ) -> Result<(), Error> {
+        let function = "MPI_Alltoallw";
+        scope(|scope| {
+            let request = started::all_to_all_vartype(self, function, scope, sendbufs, recvbufs)?;
+            request.wait_within(function).map(drop)
         })
     }
 
@@ -192,18 +319,49 @@ impl InterCommunicator {
             })
         })
     }
+
+    /// Combines `sendbuf` of all processes of the remote group, place by place, and takes this process's part of that, the
+    /// one behind those of lower ranks of this group, into `recvbuf` (MPI_Reduce_scatter_block, MPI-3.1 section 5.10.1).
+    /// A process's `sendbuf` has as many elements as the results of its own group together, and so both groups' results
+    /// have the same number.
+    pub fn reduce_scatter_block_into<S, R, O>(&self, sendbuf: &S, recvbuf: &mut R, op: O)
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+        O: Operation,
+    {
+        let result = self.try_reduce_scatter_block_into(sendbuf, recvbuf, op);
+        self.or_fatal("MPI_Reduce_scatter_block", result);
+    }
+
+    /// As [`reduce_scatter_block_into`](Self::reduce_scatter_block_into), with the error as its result.
+    pub fn try_reduce_scatter_block_into<S, R, O>(
+        &self,
+        sendbuf: &S,
+        recvbuf: &mut R,
+        op: O,
+    ) -> Result<(), Error>
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+        O: Operation,
+    {
+        let (core, function) = (self.core()?, "MPI_Reduce_scatter_block");
+        let size = element(sendbuf);
+        let mut combine = combiner(&op, sendbuf)?;
+        let combine: &mut Combine<'_> = &mut |left, right| combine.combine(left, right);
+        lend(sendbuf, |data| {
+            lend_mut(recvbuf, |result| {
+                let part = parts_across(core.sides.halves(), data.into(), result.len(), size)?;
+                core.reduce_scatter(function, part, result.into(), size, combine)
+            })
+        })
+    }
 }
 
 /// What processes call in a collective whose root is this one of the remote group. The calls block, fail and end the job as
 /// those of [`InterCommunicator`]; with [`Error::RemoteRank`], too, for the null process, which is no root.
 impl Process<'_, InterCommunicator> {
-    /// The intercommunicator, and what this process is in such a collective.
-    fn given(&self) -> Result<(Intercommunicator<'_>, Role), Error> {
-        let core = self.as_communicator().core()?;
-        let root = core.sides.remote().rank(self.rank().into())?;
-        Ok((core, Role::Member(root)))
-    }
-
     /// Takes what the root gives by [`broadcast_root`](InterCommunicator::broadcast_root) (MPI_Bcast, MPI-3.1 section
     /// 5.4).
     pub fn broadcast_into<B: BufferMut + ?Sized>(&self, buffer: &mut B) {
@@ -226,9 +384,25 @@ impl Process<'_, InterCommunicator> {
 
     /// As [`gather_into`](Self::gather_into), with the error as its result.
     pub fn try_gather_into<S: Buffer + ?Sized>(&self, sendbuf: &S) -> Result<(), Error> {
+        self.give("MPI_Gather", sendbuf)
+    }
+
+    /// As [`gather_into`](Self::gather_into), of as many elements as the root's part for this process has, to a root that
+    /// calls [`gather_varcount_root`](InterCommunicator::gather_varcount_root) (MPI_Gatherv).
+    pub fn gather_varcount_into<S: Buffer + ?Sized>(&self, sendbuf: &S) {
+        let result = self.give("MPI_Gatherv", sendbuf);
+        self.as_communicator().or_fatal("MPI_Gatherv", result);
+    }
+
+    /// As [`gather_varcount_into`](Self::gather_varcount_into), with the error as its result.
+    pub fn try_gather_varcount_into<S: Buffer + ?Sized>(&self, sendbuf: &S) -> Result<(), Error> {
+        self.give("MPI_Gatherv", sendbuf)
+    }
+
+    fn give<S: Buffer + ?Sized>(&self, function: &'static str, sendbuf: &S) -> Result<(), Error> {
         let (core, role) = self.given()?;
         lend(sendbuf, |data| {
-            core.gather("MPI_Gather", data.into(), &|_| Area::EMPTY, role)
+            core.gather(function, data.into(), &|_| Area::EMPTY, role)
         })
     }
 
@@ -241,9 +415,31 @@ impl Process<'_, InterCommunicator> {
 
     /// As [`scatter_into`](Self::scatter_into), with the error as its result.
     pub fn try_scatter_into<R: BufferMut + ?Sized>(&self, recvbuf: &mut R) -> Result<(), Error> {
+        self.take("MPI_Scatter", recvbuf)
+    }
+
+    /// As [`scatter_into`](Self::scatter_into), of as many elements as the root's part for this process has, from a root
+    /// that calls [`scatter_varcount_root`](InterCommunicator::scatter_varcount_root) (MPI_Scatterv).
+    pub fn scatter_varcount_into<R: BufferMut + ?Sized>(&self, recvbuf: &mut R) {
+        let result = self.take("MPI_Scatterv", recvbuf);
+        self.as_communicator().or_fatal("MPI_Scatterv", result);
+    }
+
+    /// As [`scatter_varcount_into`](Self::scatter_varcount_into), with the error as its result.
+    pub fn try_scatter_varcount_into<R>(&self, recvbuf: &mut R) -> Result<(), Error>
+    where
+        R: BufferMut + ?Sized,
+    {
+        self.take("MPI_Scatterv", recvbuf)
+    }
+
+    fn take<R>(&self, function: &'static str, recvbuf: &mut R) -> Result<(), Error>
+    where
+        R: BufferMut + ?Sized,
+    {
         let (core, role) = self.given()?;
         lend_mut(recvbuf, |result| {
-            core.scatter("MPI_Scatter", &|_| Area::EMPTY, result.into(), role)
+            core.scatter(function, &|_| Area::EMPTY, result.into(), role)
         })
     }
 
