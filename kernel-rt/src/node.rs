@@ -1562,11 +1562,7 @@ mod tests {
 
     #[test]
     fn a_call_is_named_when_it_sleeps_or_goes_on_for_a_millisecond() {
-        const NOTE: CallNote = CallNote {
-            function: "MPI_Test",
-            peer: None,
-            tag: None,
-        };
+        const NOTE: CallNote = CallNote::of("MPI_Test");
         let mut nodes = nodes([2, 1, 1]);
         let node = &mut nodes[0];
         node.carrier.platform.blackboard.begin();

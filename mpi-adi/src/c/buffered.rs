@@ -184,11 +184,7 @@ pub unsafe extern "C" fn MPI_Buffer_attach(buffer: *mut c_void, size: c_int) -> 
 
 /// Blocks until every message has left the attached buffer, if there is one, and takes it away.
 fn detach(env: &dyn Env, function: &'static str) -> Option<(*mut c_void, c_int)> {
-    let note = CallNote {
-        function,
-        peer: None,
-        tag: None,
-    };
+    let note = CallNote::of(function);
     let mut attached = ATTACHED.lock().take()?;
     attached.room.wait_until_empty(env, note);
     Some((attached.address, attached.size))

@@ -11,6 +11,7 @@
     clippy::too_many_arguments
 )]
 
+use crate::device::kernel::CallNote;
 use alloc::boxed::Box;
 use alloc::string::String;
 use core::ffi::{c_char, c_int};
@@ -21,7 +22,6 @@ use super::binding::env;
 use super::comm_objects::{communicator, enter, give_up, inter_calls, own, prepare, views, world};
 use super::infos::check_hints;
 use super::report::{on_any, on_process};
-use super::requests::note_of;
 use super::types::constants::*;
 use super::{kept, keyvals};
 use crate::device::envelope::{Context, Rank};
@@ -163,7 +163,7 @@ unsafe fn free(function: &'static str, comm: *mut c_int, waits: bool) -> c_int {
         }
         if waits {
             let context = views.context();
-            call::block_on(env, note_of(function), |adi, _| {
+            call::block_on(env, CallNote::of(function), |adi, _| {
                 adi.context_is_idle(context).then_some(())
             });
         }

@@ -14,7 +14,7 @@ use super::args;
 use super::binding::env;
 use super::report::{end, end_under, on_process};
 use super::requests::{
-    Completed, Named, Rest, free_persistent, give_up, named, note_of, peek, try_complete,
+    Completed, Named, Rest, free_persistent, give_up, named, peek, try_complete,
 };
 use super::short;
 use super::types::MPI_Status;
@@ -29,7 +29,7 @@ use crate::mpi::process::Env;
 pub(super) fn note(adi: &Adi, function: &'static str, handle: c_int) -> CallNote {
     match named(adi, handle) {
         Ok(Named::Live(id)) => note_of_request(adi, function, id),
-        _ => note_of(function),
+        _ => CallNote::of(function),
     }
 }
 
@@ -119,7 +119,7 @@ pub unsafe extern "C" fn MPI_Test(
             args::status(status)?;
             (args::out(request, "request")?, args::out(flag, "flag")?)
         };
-        let completed = look(env, note_of("MPI_Test"), |adi, _| {
+        let completed = look(env, CallNote::of("MPI_Test"), |adi, _| {
             try_complete(adi, request)
         })?;
         *flag = completed.is_some().into();
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn MPI_Request_get_status(
     on_process("MPI_Request_get_status", |env| {
         // SAFETY: the standard's promise about `flag` and `status`.
         let (flag, status) = unsafe { (args::out(flag, "flag")?, args::status(status)?) };
-        let completed = look(env, note_of("MPI_Request_get_status"), |adi, _| {
+        let completed = look(env, CallNote::of("MPI_Request_get_status"), |adi, _| {
             peek(adi, request)
         })?;
         *flag = completed.is_some().into();
@@ -194,7 +194,7 @@ pub unsafe extern "C" fn MPI_Cancel(request: *mut c_int) -> c_int {
     on_process("MPI_Cancel", |env| {
         // SAFETY: the standard's promise about `request`.
         let handle = *unsafe { args::out(request, "request") }?;
-        let other = look(env, note_of("MPI_Cancel"), |adi, _| {
+        let other = look(env, CallNote::of("MPI_Cancel"), |adi, _| {
             match named(adi, handle)? {
                 Named::Live(id) => {
                     adi.cancel(id);

@@ -10,6 +10,7 @@
     clippy::too_many_arguments
 )]
 
+use crate::device::kernel::CallNote;
 use core::ffi::{c_int, c_void};
 
 use super::args::{self, Peer};
@@ -18,7 +19,7 @@ use super::comm_objects::{self, Blame, blame_in};
 use super::completion::{end_one, wait_one};
 use super::datatypes::Lent;
 use super::report::{blame, end_under, on_partners};
-use super::requests::{RECEIVED_FROM_PROC_NULL, handle_of, note_of};
+use super::requests::{RECEIVED_FROM_PROC_NULL, handle_of};
 use super::types::MPI_Status;
 use super::types::constants::*;
 use crate::device::request::RequestId;
@@ -112,7 +113,7 @@ unsafe fn start(
 ) -> Result<c_int, (Blame, Error)> {
     let id = RequestId(*message as u32);
     let is_no_proc = *message == MPI_MESSAGE_NO_PROC;
-    let note = note_of(function);
+    let note = CallNote::of(function);
     // Whose message it is, if it is one.
     let context = call::immediate(
         env,

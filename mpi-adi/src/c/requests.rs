@@ -20,7 +20,6 @@ use super::types::MPI_Status;
 use super::types::constants::MPI_REQUEST_NULL;
 use crate::Adi;
 use crate::device::envelope::Context;
-use crate::device::kernel::CallNote;
 use crate::device::memory::Span;
 use crate::device::request::{Data, Mode, Outcome, Request, RequestId};
 use crate::mpi::comm::{Group, Status};
@@ -383,15 +382,6 @@ fn completed(context: Context, outcome: &Outcome) -> Completed {
         completed.rest = Some(Rest::Failed(comm_objects::blame_in(context), error));
     }
     completed
-}
-
-/// The note of a call that names no peer.
-pub(super) const fn note_of(function: &'static str) -> CallNote {
-    CallNote {
-        function,
-        peer: None,
-        tag: None,
-    }
 }
 
 const KIND: Kind = Kind {

@@ -11,6 +11,7 @@
     clippy::too_many_arguments
 )]
 
+use crate::device::kernel::CallNote;
 use core::cell::Cell;
 use core::ffi::c_int;
 
@@ -19,9 +20,7 @@ use super::binding::env;
 use super::comm_objects::Blame;
 use super::completion::{end_one, note};
 use super::report::{end, end_under};
-use super::requests::{
-    Completed, Named, Rest, conclude_if_due, named, note_of, try_complete, with_status,
-};
+use super::requests::{Completed, Named, Rest, conclude_if_due, named, try_complete, with_status};
 use super::types::MPI_Status;
 use super::types::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL, MPI_UNDEFINED};
 use crate::Adi;
@@ -224,7 +223,7 @@ fn test_all(
     requests: &mut [c_int],
     statuses: Statuses<'_>,
 ) -> Result<Option<Several>, Error> {
-    let note = note_of("MPI_Testall");
+    let note = CallNote::of("MPI_Testall");
     match look_through(env, note, requests, &mut AreAllComplete) {
         Some(Ok(true)) | None => {}
         Some(Ok(false)) => return Ok(None),
@@ -328,14 +327,14 @@ impl Pass<c_int, Result<Any, Error>> for CompleteAny {
 }
 
 fn wait_any(env: &dyn Env, requests: &mut [c_int]) -> Result<Any, Error> {
-    let note = note_of("MPI_Waitany");
+    let note = CallNote::of("MPI_Waitany");
     let any = block_on_array(env, note, requests, &mut CompleteAny::default())?;
     Ok(any.concluded(requests))
 }
 
 /// `None`: some are active, none is complete.
 fn test_any(env: &dyn Env, requests: &mut [c_int]) -> Result<Option<Any>, Error> {
-    let note = note_of("MPI_Testany");
+    let note = CallNote::of("MPI_Testany");
     let any = look_through(env, note, requests, &mut CompleteAny::default()).transpose()?;
     Ok(any.map(|any| any.concluded(requests)))
 }
@@ -505,7 +504,7 @@ pub unsafe extern "C" fn MPI_Waitsome(
     statuses: *mut MPI_Status,
 ) -> c_int {
     let run = |env: &dyn Env, requests: &mut [c_int], pass: &mut CompleteSome<'_>| {
-        block_on_array(env, note_of("MPI_Waitsome"), requests, pass)
+        block_on_array(env, CallNote::of("MPI_Waitsome"), requests, pass)
     };
     // SAFETY: the standard's promise about the arrays and `outcount`.
     unsafe {
@@ -529,7 +528,7 @@ pub unsafe extern "C" fn MPI_Testsome(
     statuses: *mut MPI_Status,
 ) -> c_int {
     let run = |env: &dyn Env, requests: &mut [c_int], pass: &mut CompleteSome<'_>| {
-        look_through(env, note_of("MPI_Testsome"), requests, pass).unwrap_or(Ok(0))
+        look_through(env, CallNote::of("MPI_Testsome"), requests, pass).unwrap_or(Ok(0))
     };
     // SAFETY: the standard's promise about the arrays and `outcount`.
     unsafe {
@@ -596,7 +595,7 @@ mod tests {
             active: false,
             done: 0,
         };
-        let note = note_of("MPI_Testsome");
+        let note = CallNote::of("MPI_Testsome");
         let done = look_through(&env, note, &mut complete(), &mut pass);
         assert_eq!(done, Some(Ok(REQUESTS as c_int)));
         assert_eq!((env.polls(), indices[REQUESTS - 1]), (SLICES, 99_999));

@@ -11,7 +11,7 @@ use super::args::{self, Receive, Send, recv_args, send_args};
 use super::binding::BINDING;
 use super::datatypes::plain_bytes;
 use super::report::{deliver, on_partners};
-use super::requests::{SEND_COMPLETE, handle_of, note_of};
+use super::requests::{SEND_COMPLETE, handle_of};
 use super::types::MPI_Status;
 use super::types::constants::*;
 use crate::device::at_once::{Received, Sent};
@@ -130,7 +130,7 @@ impl Given {
         CallNote {
             peer: Some(self.peer),
             tag: Some(self.tag),
-            ..note_of(function)
+            ..CallNote::of(function)
         }
     }
 }

@@ -93,6 +93,17 @@ pub struct CallNote {
     pub tag: Option<i32>,
 }
 
+impl CallNote {
+    /// Of a call that names no peer.
+    pub const fn of(function: &'static str) -> Self {
+        Self {
+            function,
+            peer: None,
+            tag: None,
+        }
+    }
+}
+
 /// Why a program ends the job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AbortReason<'a> {

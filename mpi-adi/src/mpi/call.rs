@@ -288,11 +288,7 @@ mod tests {
     use crate::mpi::fake::FakeEnv;
 
     const REQUESTS: usize = 100_000;
-    const NOTE: CallNote = CallNote {
-        function: "a test",
-        peer: None,
-        tag: None,
-    };
+    const NOTE: CallNote = CallNote::of("a test");
 
     /// Counts what it is shown, in passes that end without a value until `passes` are over.
     struct Count<'a> {

@@ -53,11 +53,7 @@ pub(crate) fn abort<E: Matching>(env: &dyn Env<E>, status: i32) -> ! {
 pub(crate) fn finalize<E: Matching>(env: &dyn Env<E>) -> Result<(), Error> {
     const NAME: &str = "MPI_Finalize";
     coll::barrier(Communicator::world(env), NAME)?;
-    let note = CallNote {
-        function: NAME,
-        peer: None,
-        tag: None,
-    };
+    let note = CallNote::of(NAME);
     block_on(env, note, |adi, _| adi.is_quiet().then_some(()));
     Ok(())
 }

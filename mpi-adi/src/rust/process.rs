@@ -14,7 +14,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use crate::c;
-use crate::device::kernel::{AbortReason, CallNote};
+use crate::device::kernel::AbortReason;
 use crate::mpi::error::Error;
 use crate::mpi::process::{Env, Process};
 use crate::rust::point_to_point::buffered::Attached;
@@ -122,15 +122,6 @@ impl Here {
             kernel.abort(AbortReason::MpiError(&text), 1)
         });
         unreachable!("the job has ended")
-    }
-}
-
-/// The note of a call that is about no other process in particular.
-pub(crate) fn note_of(function: &'static str) -> CallNote {
-    CallNote {
-        function,
-        peer: None,
-        tag: None,
     }
 }
 

@@ -94,11 +94,7 @@ impl<'e, E: Matching> Mpi<'e, E> {
     /// come here too (MPI_Finalize). Fails with [`Error::NoMemory`].
     pub fn finalize(self) -> Result<(), Error> {
         coll::barrier(self.world(), "MPI_Finalize")?;
-        let note = CallNote {
-            function: "MPI_Finalize",
-            peer: None,
-            tag: None,
-        };
+        let note = CallNote::of("MPI_Finalize");
         block_on(self.env, note, |adi, _| adi.is_quiet().then_some(()));
         Ok(())
     }

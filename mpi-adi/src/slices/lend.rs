@@ -121,11 +121,7 @@ impl Open {
     }
 }
 
-const SCOPE_END: CallNote = CallNote {
-    function: "MPI_Waitall",
-    peer: None,
-    tag: None,
-};
+const SCOPE_END: CallNote = CallNote::of("MPI_Waitall");
 
 impl<'scope, 'env, E: Matching> Scope<'scope, 'env, E> {
     /// Starts a send (MPI_Isend). Does not block, and never waits for another process. Fails with
@@ -225,11 +221,7 @@ impl<'scope, 'env, E: Matching> Scope<'scope, 'env, E> {
     }
 
     fn is_done(&self, function: &'static str, id: RequestId) -> bool {
-        let note = CallNote {
-            function,
-            peer: None,
-            tag: None,
-        };
+        let note = CallNote::of(function);
         look(self.comm.env, note, |adi, _| adi.is_done(id))
     }
 }
@@ -245,15 +237,7 @@ pub struct SendRequest<'scope, 'env: 'scope, E = Engine> {
 impl<E: Matching> SendRequest<'_, '_, E> {
     /// Blocks until the data may be changed again (MPI_Wait). Cannot fail.
     pub fn wait(self) {
-        wait(
-            self.scope.comm.env,
-            CallNote {
-                function: "MPI_Wait",
-                peer: None,
-                tag: None,
-            },
-            self.id,
-        );
+        wait(self.scope.comm.env, CallNote::of("MPI_Wait"), self.id);
         self.scope.open.borrow_mut().remove(self.at);
     }
 
@@ -261,11 +245,7 @@ impl<E: Matching> SendRequest<'_, '_, E> {
     /// was taken back. Blocks until that is known or, if it is too late, until the data may be changed
     /// again; neither takes a call of the receiver's.
     pub fn cancel(self) -> bool {
-        let note = CallNote {
-            function: "MPI_Cancel",
-            peer: None,
-            tag: None,
-        };
+        let note = CallNote::of("MPI_Cancel");
         let outcome = wait_cancelled(self.scope.comm.env, note, self.id);
         self.scope.open.borrow_mut().remove(self.at);
         outcome.cancelled
@@ -292,11 +272,7 @@ impl<'scope, T: Datatype, E: Matching> RecvRequest<'scope, '_, T, E> {
     /// Blocks until the message is there (MPI_Wait), and gives the buffer back with what came. Fails with
     /// [`Error::Truncated`].
     pub fn wait(self) -> Result<(Status, &'scope mut [T]), Error> {
-        let note = CallNote {
-            function: "MPI_Wait",
-            peer: None,
-            tag: None,
-        };
+        let note = CallNote::of("MPI_Wait");
         let outcome = wait(self.scope.comm.env, note, self.id);
         let received = self.scope.comm.partners().received(outcome);
         self.give_back(received)
@@ -305,11 +281,7 @@ impl<'scope, T: Datatype, E: Matching> RecvRequest<'scope, '_, T, E> {
     /// Takes the receive back if no message has matched it (MPI_Cancel); otherwise blocks until that
     /// message is there, as [`RecvRequest::wait`] does. `None` in place of the status: cancelled.
     pub fn cancel(self) -> Result<(Option<Status>, &'scope mut [T]), Error> {
-        let note = CallNote {
-            function: "MPI_Cancel",
-            peer: None,
-            tag: None,
-        };
+        let note = CallNote::of("MPI_Cancel");
         let outcome = wait_cancelled(self.scope.comm.env, note, self.id);
         if outcome.cancelled {
             let (_, buffer) = self.give_back(Ok(()))?;

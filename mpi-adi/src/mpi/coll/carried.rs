@@ -195,9 +195,5 @@ fn offers<E: Matching>(adi: &mut Adi<Sound, E>, kernel: &mut dyn Kernel<E>) -> b
 }
 
 fn note(function: &'static str) -> CallNote {
-    CallNote {
-        function,
-        peer: None,
-        tag: None,
-    }
+    CallNote::of(function)
 }

@@ -1,5 +1,6 @@
 //! Buffered sends (MPI-3.1 sections 3.4 and 3.6).
 
+use crate::device::kernel::CallNote;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 
@@ -11,7 +12,6 @@ use crate::mpi::call;
 use crate::mpi::comm::CommRank;
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
-use crate::rust::process::note_of;
 use crate::rust::topology::Record;
 
 /// The buffer for buffered sends.
@@ -39,7 +39,7 @@ impl Attached {
     /// Blocks until all messages have left it.
     pub(crate) fn wait_until_empty(mut self, env: &dyn Env) {
         self.room
-            .wait_until_empty(env, note_of("MPI_Buffer_detach"));
+            .wait_until_empty(env, CallNote::of("MPI_Buffer_detach"));
     }
 }
 

@@ -1,5 +1,6 @@
 //! Messages that a matched probe has taken (MPI-3.1 section 3.8.2).
 
+use crate::device::kernel::CallNote;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 
@@ -11,7 +12,6 @@ use crate::mpi::comm::wait;
 use crate::mpi::error::Error;
 use crate::rust::datatype::lent::{Loan, lend_mut};
 use crate::rust::datatype::{BufferMut, Equivalence};
-use crate::rust::process::note_of;
 use crate::rust::request::{Request, Scope, Ticket, What, zeroed};
 use crate::rust::topology::Record;
 
@@ -58,7 +58,7 @@ impl Message {
         if let Some(id) = self.id {
             call::immediate(
                 env,
-                || note_of(FUNCTION),
+                || CallNote::of(FUNCTION),
                 |adi, kernel| adi.mrecv(kernel.memory(), id, span),
             );
         }
@@ -71,7 +71,7 @@ impl Message {
             return Ok(Status::OF_NULL);
         };
         let partners = self.record.partners()?;
-        let outcome = wait(partners.env, note_of(FUNCTION), id);
+        let outcome = wait(partners.env, CallNote::of(FUNCTION), id);
         partners.received(outcome).map(Status::from)
     }
 

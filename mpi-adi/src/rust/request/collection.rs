@@ -1,5 +1,6 @@
 //! Several requests at a time (MPI-3.1 section 3.7.5).
 
+use crate::device::kernel::CallNote;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
@@ -8,7 +9,7 @@ use crate::mpi::call::look;
 use crate::mpi::coll::room;
 use crate::rust::fatal;
 use crate::rust::point_to_point::Status;
-use crate::rust::process::{current, note_of};
+use crate::rust::process::current;
 
 /// Blocks until one of the requests is complete, and takes it out of the list: its place, and its status (MPI_Waitany,
 /// MPI-3.1 section 3.7.5). `None`: there are none. Its error ends the job.
@@ -23,7 +24,7 @@ pub fn wait_any<'a, D: ?Sized, S: Scope<'a>>(
         let is_done = |request: &Request<'a, D, S>, adi: &crate::Adi| {
             request.look(|ticket| ticket.is_done(adi))
         };
-        crate::mpi::call::block_on(env, note_of("MPI_Waitany"), |adi, _| {
+        crate::mpi::call::block_on(env, CallNote::of("MPI_Waitany"), |adi, _| {
             requests
                 .iter()
                 .any(|request| is_done(request, adi))
@@ -89,8 +90,8 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
         if let Some(current) = current() {
             let env = fatal(function, current.env());
             // Collectives go on behind the first look.
-            look(env, note_of(function), |_, _| ());
-            look(env, note_of(function), |adi, _| {
+            look(env, CallNote::of(function), |_, _| ());
+            look(env, CallNote::of(function), |adi, _| {
                 let is_done = self.open().filter(|(_, ticket)| ticket.is_done(adi));
                 done.extend(is_done.map(|(place, _)| place));
             });

@@ -1,5 +1,6 @@
 //! An operation under way, without the types of its buffers.
 
+use crate::device::kernel::CallNote;
 use alloc::rc::Rc;
 
 use crate::Adi;
@@ -9,7 +10,7 @@ use crate::mpi::comm::wait;
 use crate::mpi::error::{Class, Error};
 use crate::rust::datatype::lent::Loan;
 use crate::rust::point_to_point::Status;
-use crate::rust::process::{Here, note_of};
+use crate::rust::process::Here;
 use crate::rust::topology::Record;
 use crate::rust::window::{self, Watched};
 
@@ -76,10 +77,10 @@ impl Ticket {
             return true;
         };
         let env = here.or_fatal(function, here.env());
-        look(env, note_of(function), |adi, _| self.is_done(adi))
+        look(env, CallNote::of(function), |adi, _| self.is_done(adi))
             // What has just become ready may have gone on since.
             || matches!(&self.what, What::Collective(..))
-                && look(env, note_of(function), |adi, _| self.is_done(adi))
+                && look(env, CallNote::of(function), |adi, _| self.is_done(adi))
     }
 
     pub(super) fn cancel(&self) {
@@ -87,7 +88,7 @@ impl Ticket {
         match &self.what {
             What::Send(_, id) | What::Receive(_, id) => {
                 let env = here.or_fatal("MPI_Cancel", here.env());
-                look(env, note_of("MPI_Cancel"), |adi, _| adi.cancel(*id));
+                look(env, CallNote::of("MPI_Cancel"), |adi, _| adi.cancel(*id));
             }
             What::Collective(..) | What::OneSided(..) => here.fatal("MPI_Cancel", NOT_ALLOWED),
             What::Over(_) => {}
@@ -99,11 +100,11 @@ impl Ticket {
     pub(super) fn wait(self, function: &'static str) -> Result<Status, Error> {
         let result = match &self.what {
             What::Send(record, id) => record.here.env().map(|env| {
-                let outcome = wait(env, note_of(function), *id);
+                let outcome = wait(env, CallNote::of(function), *id);
                 Status::of_send(outcome.cancelled)
             }),
             What::Receive(record, id) => record.partners().and_then(|partners| {
-                let outcome = wait(partners.env, note_of(function), *id);
+                let outcome = wait(partners.env, CallNote::of(function), *id);
                 match outcome.cancelled {
                     true => Ok(Status::of_send(true)),
                     false => partners.received(outcome).map(Status::from),
@@ -146,7 +147,7 @@ impl Ticket {
             return Some(first);
         };
         let env = here.or_fatal(function, here.env());
-        Some(block_on(env, note_of(function), |adi, _| {
+        Some(block_on(env, CallNote::of(function), |adi, _| {
             let mut done = tickets.clone().filter(|(_, ticket)| ticket.is_done(adi));
             done.next().map(|(place, _)| place)
         }))

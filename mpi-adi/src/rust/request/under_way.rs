@@ -4,6 +4,7 @@
 //! while it waits, makes steps or gives memory back, and that an interrupt only tries. All else that the binding keeps
 //! ([`Here`]) is the program's thread's alone.
 
+use crate::device::kernel::CallNote;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 
@@ -18,7 +19,7 @@ use crate::mpi::coll::{Plan, Running};
 use crate::mpi::comm::{Communicator, Membership};
 use crate::mpi::error::Error;
 use crate::mpi::process::{Env, Process};
-use crate::rust::process::{Here, current, interrupted, note_of};
+use crate::rust::process::{Here, current, interrupted};
 use crate::rust::topology::Record;
 
 /// The collectives that the program has started and not completed, each at its place.
@@ -168,7 +169,7 @@ pub(super) fn is_over(here: &Here, place: usize) -> bool {
 /// Blocks until the collective at this place is over, and forgets it. Fails as it has.
 pub(super) fn wait(here: &Here, function: &'static str, place: usize) -> Result<(), Error> {
     let env = here.env()?;
-    block_on(env, note_of(function), |_, _| {
+    block_on(env, CallNote::of(function), |_, _| {
         is_over(here, place).then_some(())
     });
     match here.under_way.remove(place) {

@@ -44,11 +44,7 @@ const WINDOW: Context = 6;
 const WINDOW_BYTES: usize = 1024;
 /// Bytes of an element of an accumulate.
 const ELEMENT: usize = 8;
-const NOTE: CallNote = CallNote {
-    function: "a call of a window's",
-    peer: None,
-    tag: None,
-};
+const NOTE: CallNote = CallNote::of("a call of a window's");
 
 /// All packets go to the same place.
 fn walk(span: Span, _: usize, len: usize, run: &mut dyn FnMut(usize, usize, usize)) {
