@@ -33,7 +33,7 @@
 //! topology                          communicators, groups, grids, graphs
 //! window                            one-sided communication: windows, epochs, operations
 //! request                           scopes, requests, what is under way
-//! datatype                          buffers, datatypes, views
+//! datatype    status                buffers, datatypes, views; what is known of a message
 //! attribute                         values attached to a communicator
 //! environment    process            start and end; the process that asks
 //! ```
@@ -57,6 +57,7 @@ pub mod point_to_point;
 pub mod process;
 #[allow(unsafe_code)]
 pub mod request;
+mod status;
 pub mod topology;
 pub mod window;
 

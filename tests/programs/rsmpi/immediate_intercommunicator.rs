@@ -47,7 +47,7 @@ impl Groups {
     }
 
     /// What the remote group gives this process, in the order of its ranks: of each `count` of its elements.
-    fn from_all(&self, to: Rank, count: impl Fn(Rank) -> usize) -> Vec<u64> {
+    fn parts_of_all(&self, to: Rank, count: impl Fn(Rank) -> usize) -> Vec<u64> {
         let ranks = 0..self.both.remote_size();
         let of = |rank| values(1 - self.group, rank, to, count(rank));
         ranks.flat_map(of).collect()
@@ -99,8 +99,8 @@ impl Groups {
             });
         }
         let check = |gathered: &[u64], listed: &[u64], sum: &[u64]| {
-            assert_eq!(gathered, self.from_all(0, |_| LONG));
-            assert_eq!(listed, self.from_all(0, |rank| 1 + rank as usize));
+            assert_eq!(gathered, self.parts_of_all(0, |_| LONG));
+            assert_eq!(listed, self.parts_of_all(0, |rank| 1 + rank as usize));
             assert_eq!(sum, self.sums(0, LONG));
         };
         check(&gathered, &listed, &sum);
@@ -188,8 +188,8 @@ impl Groups {
         let check = |all: &[u64], listed: &[u64], taken: &[u64], varied: &[u64]| {
             assert_eq!(all, theirs(|_| LONG));
             assert_eq!(listed, theirs(growing_of));
-            assert_eq!(taken, self.from_all(rank, |_| LONG));
-            assert_eq!(varied, self.from_all(rank, |_| growing_of(rank)));
+            assert_eq!(taken, self.parts_of_all(rank, |_| LONG));
+            assert_eq!(varied, self.parts_of_all(rank, |_| growing_of(rank)));
         };
         let check_reduced = |most: &[u64], shared: &[u64]| {
             assert_eq!(most, values(1 - self.group, others - 1, others - 1, LONG));

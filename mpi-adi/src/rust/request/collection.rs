@@ -8,8 +8,8 @@ use super::{LocalScope, Request, Scope, Ticket};
 use crate::mpi::call::look;
 use crate::mpi::coll::room;
 use crate::rust::fatal;
-use crate::rust::point_to_point::Status;
 use crate::rust::process::current;
+use crate::rust::status::Status;
 
 /// Blocks until one of the requests is complete, and takes it out of the list: its place, and its status (MPI_Waitany,
 /// MPI-3.1 section 3.7.5). `None`: there are none. Its error ends the job.

@@ -7,7 +7,7 @@ use super::{Ticket, What};
 use crate::mpi::error::Error;
 use crate::rust::datatype::Equivalence;
 use crate::rust::datatype::lent::Loan;
-use crate::rust::point_to_point::Status;
+use crate::rust::status::Status;
 
 /// A receive under way into a value of its own, in the program's heap. When it is dropped, the receive is taken back.
 #[must_use = "get what it receives, or drop it to take the receive back"]
@@ -57,7 +57,7 @@ impl<T: Equivalence> ReceiveFuture<T> {
         let status = ticket.wait_or_end("MPI_Wait");
         // SAFETY: from a box, whose receive is over.
         let value = unsafe { Box::from_raw(this.value) };
-        super::super::point_to_point::not_empty(&status);
+        crate::rust::status::not_empty(&status);
         (*value, status)
     }
 

@@ -123,7 +123,7 @@ pub use scopes::{LocalScope, Scope, StaticScope, scope};
 pub(crate) use ticket::{Ticket, What};
 
 use super::datatype::lent::Loan;
-use super::point_to_point::Status;
+use super::status::Status;
 use super::window::{Record as Window, Watched};
 use crate::mpi::error::Error;
 use scopes::Held;

@@ -9,8 +9,8 @@ use crate::mpi::call::{block_on, look};
 use crate::mpi::comm::wait;
 use crate::mpi::error::{Class, Error};
 use crate::rust::datatype::lent::Loan;
-use crate::rust::point_to_point::Status;
 use crate::rust::process::Here;
+use crate::rust::status::Status;
 use crate::rust::topology::Record;
 use crate::rust::window::{self, Watched};
 

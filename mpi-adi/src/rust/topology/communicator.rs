@@ -4,154 +4,26 @@
 use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::cell::{Cell, RefCell};
 
 use super::cartesian::{self, CartesianCommunicator};
 use super::graph::{self, DistributedGraphCommunicator, GraphCommunicator, Weight};
 use super::inter::{self, InterCommunicator};
 use super::kinds::Arranged;
+use super::record::{Members, Record};
 use super::{AnyProcess, Group, Process, Rank, UserGroup};
 use crate::device::envelope;
 use crate::mpi::call;
-use crate::mpi::comm::{self, CommRank, Membership, Partners};
-use crate::mpi::context::WORLD_CONTEXT;
+use crate::mpi::comm::{self, CommRank, Membership};
 use crate::mpi::environment as job;
 use crate::mpi::error::Error;
 use crate::mpi::group;
-use crate::mpi::inter::MadeInter;
 use crate::mpi::split::{Made, Ready, ready};
-use crate::mpi::topology::{Neighbours, Topology};
 use crate::rust::attribute::{Attributes, CommAttribute};
 use crate::rust::datatype::lent::{lend, lend_mut};
 use crate::rust::datatype::user::kind_of;
 use crate::rust::datatype::{Buffer, BufferMut, Datatype};
 use crate::rust::process::Here;
 use crate::rust::{Count, Tag};
-
-/// What a communicator is, for its handles, processes and requests.
-#[doc(hidden)]
-pub struct Record {
-    pub(crate) here: Rc<Here>,
-    members: Members,
-    /// Nonblocking collectives that have been started.
-    pub(crate) started: Cell<u32>,
-    /// `None`: that which it has from the start.
-    name: RefCell<Option<String>>,
-    attributes: Attributes,
-    /// A duplicate has the same one.
-    topology: Option<Rc<dyn Arranged>>,
-}
-
-enum Members {
-    System(Membership<'static>),
-    Made(Made),
-    /// Both groups of an intercommunicator.
-    Both(Rc<MadeInter>),
-}
-
-impl Record {
-    /// Of a communicator that the program has made.
-    pub(super) fn made(
-        here: &Rc<Here>,
-        made: Made,
-        topology: Option<Rc<dyn Arranged>>,
-        attributes: Attributes,
-    ) -> Rc<Record> {
-        Record::new(here, Members::Made(made), topology, attributes)
-    }
-
-    /// Of an intercommunicator: messages are of the remote group, collectives of both groups.
-    pub(super) fn made_inter(
-        here: &Rc<Here>,
-        made: Rc<MadeInter>,
-        attributes: Attributes,
-    ) -> Rc<Record> {
-        Record::new(here, Members::Both(made), None, attributes)
-    }
-
-    pub(super) fn set_name(&self, name: &str) {
-        *self.name.borrow_mut() = Some(String::from(name));
-    }
-
-    pub(super) fn name(&self) -> String {
-        let given = self.name.borrow().clone();
-        given.unwrap_or_else(|| {
-            String::from(match &self.members {
-                Members::System(all) if all.context == WORLD_CONTEXT => "MPI_COMM_WORLD",
-                Members::System(_) => "MPI_COMM_SELF",
-                Members::Made(_) | Members::Both(_) => "",
-            })
-        })
-    }
-
-    /// Runs `make`, which makes a duplicate, and calls what it is given as other calls that make a communicator do: either
-    /// all processes have room for the attributes of theirs, or none has one. What is made comes with the attributes. Fails
-    /// as `make` does.
-    pub(super) fn duplicated<M>(
-        &self,
-        make: impl FnOnce(Ready<'_>) -> Result<M, Error>,
-    ) -> Result<(M, Attributes), Error> {
-        let attributes = self.attributes.duplicated();
-        let made = make(&mut |_| attributes.as_ref().map(|_| ()).map_err(|error| *error))?;
-        Ok((made, attributes?))
-    }
-
-    fn new(
-        here: &Rc<Here>,
-        members: Members,
-        topology: Option<Rc<dyn Arranged>>,
-        attributes: Attributes,
-    ) -> Rc<Record> {
-        Rc::new(Record {
-            here: here.clone(),
-            members,
-            started: Cell::new(0),
-            name: RefCell::new(None),
-            attributes,
-            topology,
-        })
-    }
-
-    pub(crate) fn membership(&self) -> Membership<'_> {
-        match &self.members {
-            Members::System(membership) => *membership,
-            Members::Made(made) => made.membership(),
-            Members::Both(made) => made.sides().all(),
-        }
-    }
-
-    /// Those whom messages go to and come from. Fails as [`Record::core`].
-    pub(crate) fn partners(&self) -> Result<Partners<'_>, Error> {
-        let group = match &self.members {
-            Members::Both(made) => made.sides().remote(),
-            Members::System(_) | Members::Made(_) => self.membership().group(),
-        };
-        Ok(Partners::at(self.here.env()?, group))
-    }
-
-    /// This process's neighbours. Fails with [`Error::Wrong`] where there is no topology, and with [`Error::NoRoom`].
-    pub(crate) fn neighbours(&self) -> Result<Neighbours, Error> {
-        Neighbours::of(self.membership().rank, self.topology())
-    }
-
-    pub(super) fn topology(&self) -> Option<&Topology> {
-        Some(self.topology.as_deref()?.topology())
-    }
-
-    /// It, for collectives, with its device. Fails with [`Error::Order`] after the end of its process.
-    pub(crate) fn core(&self) -> Result<comm::Communicator<'_>, Error> {
-        Ok(comm::Communicator::at(self.here.env()?, self.membership()))
-    }
-}
-
-impl Drop for Record {
-    /// MPI_Comm_free (MPI-3.1 section 6.4.3): every request on it has a hold on it, and so is complete.
-    fn drop(&mut self) {
-        if let (Members::Made(_) | Members::Both(_), Ok(env)) = (&self.members, self.here.env()) {
-            env.process().retire_context(self.membership().context);
-        }
-    }
-}
 
 /// A communicator (MPI-3.1 section 6.4): that of all processes, or one that the program has made. Dropping it frees
 /// one that the program has made, once its requests are complete.

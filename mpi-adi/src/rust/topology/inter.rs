@@ -4,7 +4,7 @@
 use alloc::rc::Rc;
 use alloc::string::String;
 
-use super::communicator::Record;
+use super::record::Record;
 use super::{
     AnyProcess, AsCommunicator, Color, CommunicatorRelation, Context, Group, GroupRelation, Key,
     Process, Rank, SimpleCommunicator, UserGroup,

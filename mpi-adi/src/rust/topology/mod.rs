@@ -8,9 +8,9 @@ mod group;
 mod inter;
 mod kinds;
 mod process;
+mod record;
 
 pub use cartesian::{CartesianCommunicator, CartesianLayout, dims_create};
-pub(crate) use communicator::Record;
 pub use communicator::{
     AsCommunicator, Color, Communicator, CommunicatorRelation, Context, Key, SimpleCommunicator,
     SystemCommunicator, UserCommunicator,
@@ -20,6 +20,7 @@ pub use group::{Group, GroupRelation, SystemGroup, UserGroup};
 pub use inter::{InterCommunicator, MergeOrder};
 pub use kinds::{IntoTopology, Topology};
 pub use process::{AnyProcess, Process};
+pub(crate) use record::Record;
 
 /// The traits of this module.
 pub mod traits {

@@ -1,0 +1,108 @@
+//! What is known of a message, or of a request that is complete.
+#![forbid(unsafe_code)]
+
+use core::fmt;
+
+use crate::mpi::comm;
+use crate::rust::datatype::Datatype;
+use crate::rust::datatype::user::kind_of;
+use crate::rust::topology::Rank;
+use crate::rust::{Count, Tag};
+
+/// MPI_PROC_NULL and MPI_ANY_SOURCE, as in `mpi.h`.
+pub(crate) const PROC_NULL: Rank = -1;
+pub(crate) const ANY_SOURCE: Rank = -2;
+/// MPI_UNDEFINED.
+const UNDEFINED: Count = -32766;
+
+/// What is known of a message that was received or probed, or of a request that is complete (MPI-3.1 section 3.2.5).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Status {
+    source: Rank,
+    tag: Tag,
+    bytes: usize,
+    cancelled: bool,
+}
+
+impl Status {
+    /// Of no message.
+    pub(crate) const EMPTY: Status = Status {
+        source: ANY_SOURCE,
+        tag: -1,
+        bytes: 0,
+        cancelled: false,
+    };
+    /// Of a message from MPI_PROC_NULL.
+    pub(crate) const OF_NULL: Status = Status {
+        source: PROC_NULL,
+        ..Status::EMPTY
+    };
+
+    pub(crate) fn of_send(cancelled: bool) -> Status {
+        Status {
+            cancelled,
+            ..Status::EMPTY
+        }
+    }
+
+    /// Who sent it.
+    pub fn source_rank(&self) -> Rank {
+        self.source
+    }
+
+    /// Its tag.
+    pub fn tag(&self) -> Tag {
+        self.tag
+    }
+
+    /// How many elements of `d` it has (MPI_Get_count); -32766 (MPI_UNDEFINED), when they are not a whole number.
+    pub fn count<D: Datatype>(&self, d: D) -> Count {
+        let size = kind_of(&d).size();
+        match size {
+            0 => 0,
+            size if self.bytes.is_multiple_of(size) => {
+                Count::try_from(self.bytes / size).unwrap_or(UNDEFINED)
+            }
+            _ => UNDEFINED,
+        }
+    }
+
+    /// Its length in bytes; of a message that was longer than its buffer, the buffer's.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// It was taken back before it was matched (MPI_Test_cancelled, MPI-3.1 section 3.8.4).
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled
+    }
+}
+
+impl From<comm::Status> for Status {
+    fn from(status: comm::Status) -> Status {
+        Status {
+            source: status.source as Rank,
+            tag: status.tag,
+            bytes: status.bytes,
+            cancelled: false,
+        }
+    }
+}
+
+impl fmt::Debug for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Status")
+            .field("source_rank", &self.source)
+            .field("tag", &self.tag)
+            .finish()
+    }
+}
+
+/// Panics when a value was to be received and nothing came.
+#[track_caller]
+pub(crate) fn not_empty(status: &Status) {
+    assert!(
+        status.bytes > 0 && !status.cancelled,
+        "an empty message where a value was to be received"
+    );
+}
