@@ -10,6 +10,7 @@ macro_rules! self_checking_programs {
             environment: "conf_env";
             blocking_point_to_point: "conf_p2p";
             requests: "conf_requests";
+            point_to_point_at_its_edges: "conf_edges";
             persistent_and_cancelled_requests: "conf_persistent";
             buffered_sends: "conf_buffered";
             probes: "conf_probe";

@@ -47,14 +47,14 @@ impl Groups {
     }
 
     /// What the remote group gives this process, in the order of its ranks: of each `count` of its elements.
-    fn parts_of_all(&self, to: Rank, count: impl Fn(Rank) -> usize) -> Vec<u64> {
+    fn gathered(&self, to: Rank, count: impl Fn(Rank) -> usize) -> Vec<u64> {
         let ranks = 0..self.both.remote_size();
         let of = |rank| values(1 - self.group, rank, to, count(rank));
         ranks.flat_map(of).collect()
     }
 
     /// What this process gives the remote group, in the order of its ranks.
-    fn to_all(&self, count: impl Fn(Rank) -> usize) -> Vec<u64> {
+    fn scattered(&self, count: impl Fn(Rank) -> usize) -> Vec<u64> {
         let ranks = 0..self.both.remote_size();
         let of = |to| values(self.group, self.both.rank(), to, count(to));
         ranks.flat_map(of).collect()
@@ -77,8 +77,8 @@ impl Groups {
             return;
         }
         let (counts, displs) = growing(others);
-        let (own, each) = (values(self.group, size - 1, 0, LONG), self.to_all(|_| LONG));
-        let unequal = self.to_all(|to| 1 + to as usize);
+        let (own, each) = (values(self.group, size - 1, 0, LONG), self.scattered(|_| LONG));
+        let unequal = self.scattered(|to| 1 + to as usize);
         let parts = Partition::new(&unequal, &counts[..], &displs[..]);
         let mut gathered = vec![0; others as usize * LONG];
         let mut listed = vec![0; unequal.len()];
@@ -99,8 +99,8 @@ impl Groups {
             });
         }
         let check = |gathered: &[u64], listed: &[u64], sum: &[u64]| {
-            assert_eq!(gathered, self.parts_of_all(0, |_| LONG));
-            assert_eq!(listed, self.parts_of_all(0, |rank| 1 + rank as usize));
+            assert_eq!(gathered, self.gathered(0, |_| LONG));
+            assert_eq!(listed, self.gathered(0, |rank| 1 + rank as usize));
             assert_eq!(sum, self.sums(0, LONG));
         };
         check(&gathered, &listed, &sum);
@@ -169,8 +169,8 @@ impl Groups {
         };
         let growing_of = |rank: Rank| 1 + rank as usize;
         let few = &own[..growing_of(rank)];
-        let each = self.to_all(|_| LONG);
-        let unequal = self.to_all(growing_of);
+        let each = self.scattered(|_| LONG);
+        let unequal = self.scattered(growing_of);
         let (counts, displs) = growing(others);
         let parts = Partition::new(&unequal, &counts[..], &displs[..]);
         // Each of the others gives as many as this one's rank says.
@@ -188,8 +188,8 @@ impl Groups {
         let check = |all: &[u64], listed: &[u64], taken: &[u64], varied: &[u64]| {
             assert_eq!(all, theirs(|_| LONG));
             assert_eq!(listed, theirs(growing_of));
-            assert_eq!(taken, self.parts_of_all(rank, |_| LONG));
-            assert_eq!(varied, self.parts_of_all(rank, |_| growing_of(rank)));
+            assert_eq!(taken, self.gathered(rank, |_| LONG));
+            assert_eq!(varied, self.gathered(rank, |_| growing_of(rank)));
         };
         let check_reduced = |most: &[u64], shared: &[u64]| {
             assert_eq!(most, values(1 - self.group, others - 1, others - 1, LONG));

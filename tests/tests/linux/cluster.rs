@@ -229,6 +229,20 @@ fn random_calls_of_all_kinds_do_as_they_should() {
     }
 }
 
+#[test]
+fn short_messages_at_random_do_as_they_should() {
+    for (processes, memory, seed) in [
+        ("1", "32", "7"),
+        ("3", "96", "8"),
+        ("8", "32", "9"),
+        ("27", "4K", "10"),
+    ] {
+        let options = ["-n", processes, "--mpi-memory", memory];
+        let ended = run(&options, "random_short.c", &["40", seed]).expect(0);
+        assert!(ended.stdout.contains(" checks, 0 failed"), "{ended}");
+    }
+}
+
 /// What a job says and reports, without the host's time and where its processes lie in memory.
 fn seen(options: &[&str], name: &str, arguments: &[&str]) -> (Ended, Value) {
     let options = [&["--on", "cluster", "--torus", "4x2x2"], options].concat();

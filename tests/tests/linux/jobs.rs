@@ -271,3 +271,12 @@ fn random_calls_of_all_kinds_do_as_they_should() {
         assert!(ended.stdout.contains(" checks, 0 failed"), "{ended}");
     }
 }
+
+#[test]
+fn short_messages_at_random_do_as_they_should() {
+    for (processes, memory, seed) in [("2", "32", "4"), ("5", "4K", "5"), ("1", "32", "6")] {
+        let options = ["-n", processes, "--mpi-memory", memory];
+        let ended = run(&options, "random_short.c", &["40", seed]).expect(0);
+        assert!(ended.stdout.contains(" checks, 0 failed"), "{ended}");
+    }
+}

@@ -71,6 +71,15 @@ fn random_calls_of_all_kinds_do_as_they_should() {
 }
 
 #[test]
+fn short_messages_at_random_do_as_they_should() {
+    for (processes, memory, seed) in [("2", "32", "1"), ("6", "4K", "2"), ("9", "1M", "3")] {
+        let options = ["-n", processes, "--mpi-memory", memory];
+        let ended = run(&options, "random_short.c", &["40", seed]).expect(0);
+        assert!(ended.stdout.contains(" checks, 0 failed"), "{ended}");
+    }
+}
+
+#[test]
 fn killer_on_sixteen_nodes() {
     let ended = run(&["--torus", "4x2x2"], "killer.c", &["5", "10240"]).expect(0);
     check_killer(&ended, 16, "5", "10240");
