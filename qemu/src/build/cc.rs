@@ -136,6 +136,9 @@ impl Line {
                     on = Some(place);
                     rest
                 }
+                [word] if word == "--on" => {
+                    return Err(Stop::usage("--on: say where, qemu or linux"));
+                }
                 [word, rest @ ..] if word == "--c++" => {
                     is_cpp = true;
                     rest
@@ -208,6 +211,12 @@ pub fn run(words: &[OsString]) -> Result<u8, Stop> {
     if words == ["--path"] {
         let path = write_wrappers()?;
         return show(&path.display().to_string());
+    }
+    // A compiler takes it for a word of its own, and then says that it finds no file of the next word's name.
+    if words.iter().any(|word| word == "--path") {
+        return Err(Stop::usage(format!(
+            "--path stands alone: the files that it writes heed {ON}, and --on as their own first words"
+        )));
     }
     let on = std::env::var_os(ON);
     let line = Line::read(words, on.as_deref())?;

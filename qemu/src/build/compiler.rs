@@ -161,9 +161,10 @@ pub(super) fn run_linker(
         said.pass_on();
     }
     let list = |names: &[(&str, &str)]| {
-        let each = names.iter().map(|(name, place)| match *place {
-            "" => (*name).to_string(),
-            place => format!("{name} ({place})"),
+        let each = names.iter().map(|(name, place)| match (*name, *place) {
+            // What calls `main` is no line of the program's.
+            (name, "") | (name @ "main", _) => name.to_string(),
+            (name, place) => format!("{name} ({place})"),
         });
         each.collect::<Vec<_>>().join(", ")
     };

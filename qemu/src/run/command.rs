@@ -509,6 +509,14 @@ fn debugger(options: &Options, shape: &Shape) -> Result<Option<Debug>, Stop> {
     Debug::find(rank, &options.debugger.concat(), options.on == On::Linux).map(Some)
 }
 
+/// Where an option of QEMU's nodes does nothing.
+const fn without_qemu(on: On) -> &'static str {
+    match on {
+        On::Cluster => "in a cluster",
+        On::Linux | On::Qemu => "for processes",
+    }
+}
+
 /// Refuses what means nothing where the ranks are.
 fn check_place(options: &Options) -> Result<(), Stop> {
     if !options.under.is_empty() && options.on == On::Qemu {
@@ -524,7 +532,8 @@ fn check_place(options: &Options) -> Result<(), Stop> {
         ];
         if let Some((_, option)) = only_in_qemu.iter().find(|(given, _)| *given) {
             return Err(Stop::usage(format!(
-                "{option} does nothing for processes; leave it out, or give --on qemu"
+                "{option} does nothing {}; leave it out, or give --on qemu",
+                without_qemu(options.on)
             )));
         }
     }
@@ -600,9 +609,10 @@ fn check_board(options: &Options) -> Result<(), Stop> {
         };
     }
     if options.on != On::Qemu {
-        return Err(Stop::usage(
-            "--board does nothing for processes; leave it out, or give --on qemu",
-        ));
+        return Err(Stop::usage(format!(
+            "--board does nothing {}; leave it out, or give --on qemu",
+            without_qemu(options.on)
+        )));
     }
     let only_virt = [
         (

@@ -170,6 +170,16 @@ fn what_a_cluster_cannot_run_is_refused() {
             "pi.c",
             "--link-loss does nothing in a cluster",
         ),
+        (
+            &["--files", "."],
+            "pi.c",
+            "--files does nothing in a cluster",
+        ),
+        (
+            &["--board", "stm32f405"],
+            "pi.c",
+            "--board does nothing in a cluster",
+        ),
     ] {
         run(options, name, &[]).expect(2).says(&[words]);
     }

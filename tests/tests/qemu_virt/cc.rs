@@ -191,6 +191,12 @@ fn questions_are_the_compilers_and_commands_are_shown() {
     midplane(&["cc", "--on", "moon", "a.c"])
         .expect(2)
         .says(&["qemu or linux, not `moon`"]);
+    midplane(&["cc", "--on"])
+        .expect(2)
+        .says(&["--on: say where"]);
+    midplane(&["cc", "--path", "--on", "linux"])
+        .expect(2)
+        .says(&["--path stands alone"]);
     midplane(&["cc", "-shared", "a.o"])
         .expect(2)
         .says(&["no shared libraries"]);

@@ -175,6 +175,10 @@ fn a_program_of_several_files_takes_the_compilers_options() {
     midplane(&["run", "-I", &include, "-D", "TIMES=3", &main])
         .expect(2)
         .says(&["does not link", "area (main.c:"]);
+    // Nothing of the program's calls `main`, and no line of the runtime's is shown as if it did.
+    let without_main = midplane(&["run", "-I", &include, &area]).expect(2);
+    let last = without_main.stderr.lines().last().unwrap_or_default();
+    assert!(last.ends_with(" have main"), "{without_main}");
 }
 
 #[test]
