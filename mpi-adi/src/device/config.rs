@@ -23,8 +23,8 @@ pub const STEP_PACKETS: usize = 32;
 pub const DEFAULT_EAGER_LIMIT: usize = 8192;
 /// The highest such limit: a message that leaves eagerly holds up the offers behind it.
 pub const GREATEST_EAGER_LIMIT: usize = 64 << 10;
-/// Sources to which an answer may be deferred at the same time.
-pub const DEFERRED_SOURCES: usize = 4;
+/// Sources to which an answer may be deferred at the same time: in a long broadcast, all neighbours.
+pub const DEFERRED_SOURCES: usize = WAYS;
 /// Messages of one source that share an answer, at most; fewer than there are bcopies, so that the sender
 /// need not wait for an answer that is deferred.
 pub const SHARED_ANSWER: u8 = 16;

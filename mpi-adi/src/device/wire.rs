@@ -106,7 +106,7 @@ pub struct Rts {
     pub more: bool,
     /// Another offer to the same receiver comes next.
     pub follows: bool,
-    /// The sender has completed the message and does not wait for its answer.
+    /// The sender has completed the message and does not wait for its answer, or the answer to a later one serves for it.
     pub patient: bool,
     /// A restart asked for it: that restart's horizon, as it came.
     pub asked: Option<Horizon>,

@@ -122,6 +122,8 @@ pub(super) struct Node<'m> {
     pub(super) packets: u64,
     /// When it was last looked at.
     looked: Option<u64>,
+    /// Since when it owes answers that wait for something to go with.
+    deferred: Option<u64>,
 }
 
 /// The program of all nodes.
@@ -140,6 +142,9 @@ pub(super) trait Programs {
 /// Looks in a row at routers in which nothing moves, before it is taken for granted that nothing will: more than a router
 /// holds packets back for.
 const LOOKS: u32 = 256;
+
+/// Nanoseconds for which a node lets answers wait for something to go with (`kernel-rt/src/node.rs`).
+const ANSWERS_WAIT_NS: u64 = 1_000_000;
 
 /// The routers' buffers.
 const SIZES: Sizes = Sizes::BLUE_GENE;
@@ -202,6 +207,7 @@ impl<'m> SimulatedMachine<'m> {
                 busy_ns: 0,
                 packets: 0,
                 looked: None,
+                deferred: None,
             }
         };
         let chunks = chunks.chunks_exact_mut(SIZES.chunks());
@@ -265,6 +271,8 @@ fn look<P: Programs>(
         return Ok(Some(node.busy_until));
     }
     let before = (node.adi.searched(), node.memory.copied);
+    let due = node.deferred.map(|since| since + ANSWERS_WAIT_NS);
+    node.adi.let_answers_wait(due.is_none_or(|due| now < due));
     let mut ns = programs.turn(node, rank, now)?;
     ns += ((node.memory.copied - before.1) as f64 * costs.copy_ns_per_byte) as u64;
     if ns == 0 {
@@ -281,8 +289,11 @@ fn look<P: Programs>(
     }
     ns += (node.adi.searched() - before.0) * costs.search_ns;
     node.torus.step(now);
+    // What still waits at its time was noted since.
+    let since = node.deferred.filter(|since| now < since + ANSWERS_WAIT_NS);
+    node.deferred = node.adi.has_deferred().then(|| since.unwrap_or(now));
     if ns == 0 {
-        return Ok(None);
+        return Ok(node.deferred.map(|since| since + ANSWERS_WAIT_NS));
     }
     node.busy_until = now + ns;
     node.busy_ns += ns;

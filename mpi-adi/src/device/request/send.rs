@@ -15,6 +15,8 @@ use crate::device::protocol::Offer;
 pub enum Mode {
     /// As soon as the receiver has recorded it or the data has left.
     Standard,
+    /// As standard, and another message to the same receiver follows whose answer is not put off, and serves for this one.
+    Followed,
     /// Only once a receive has matched it.
     Synchronous,
 }
@@ -112,6 +114,8 @@ pub struct PendingSend {
     pub eager: bool,
     /// It is taken back as soon as the answer under way says that the receiver has not taken it.
     pub cancelled: bool,
+    /// Its answer may wait for that to a later one: [`Mode::Followed`].
+    pub patient: bool,
 }
 
 impl PendingSend {
@@ -124,6 +128,7 @@ impl PendingSend {
             in_order: offer == Offer::Unanswered,
             eager: false,
             cancelled: false,
+            patient: false,
         }
     }
 }
@@ -133,7 +138,8 @@ impl PendingSend {
 impl Hash for PendingSend {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let in_order = self.in_order && self.offer == Offer::Unanswered;
-        (self.offer, self.asked, in_order, self.eager, self.cancelled).hash(state);
+        (self.offer, self.asked, in_order, self.eager).hash(state);
+        (self.cancelled, self.patient).hash(state);
     }
 }
 

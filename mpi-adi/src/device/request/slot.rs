@@ -141,13 +141,15 @@ impl OfferMarks {
     const ANY_TAG: u8 = 1 << 4;
     const EXACT: u8 = 1 << 5;
     const TOLD: u8 = 1 << 6;
+    const PATIENT: u8 = 1 << 7;
 
     #[inline]
     fn of(send: &PendingSend) -> OfferMarks {
         let mark = |is, mark: u8| if is { mark } else { 0 };
         let how = mark(send.in_order, Self::IN_ORDER)
             | mark(send.eager, Self::EAGER)
-            | mark(send.cancelled, Self::CANCELLED);
+            | mark(send.cancelled, Self::CANCELLED)
+            | mark(send.patient, Self::PATIENT);
         OfferMarks(send.asked.map_or(how, |asked| {
             how | Self::ASKED
                 | mark(asked.any_tag, Self::ANY_TAG)
@@ -180,6 +182,7 @@ fn pending_send(offer: Offer, how: OfferMarks, serial: Packed<Serial>) -> Pendin
         in_order: how.has(OfferMarks::IN_ORDER),
         eager: how.has(OfferMarks::EAGER),
         cancelled: how.has(OfferMarks::CANCELLED),
+        patient: how.has(OfferMarks::PATIENT),
     }
 }
 
@@ -289,7 +292,7 @@ impl SlotEntry {
         (self.peer, self.tag, self.context) = (Some(send.dest), send.tag, send.context);
         let is_synchronous = match send.mode {
             Mode::Synchronous => Marks::SYNCHRONOUS,
-            Mode::Standard => 0,
+            Mode::Standard | Mode::Followed => 0,
         };
         self.marks.0 |= is_bcopy | is_synchronous;
         self.set_send_state(send.state);

@@ -339,7 +339,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             unreachable!("what is offered is pending")
         };
         let length = send.length as usize;
-        let is_standard = send.mode == Mode::Standard;
+        let is_standard = send.mode != Mode::Synchronous;
         // A posted receive that takes no other source's messages is sure to take what it has asked for; and
         // two trips have been spent already.
         let limit = match pending.asked {
@@ -363,7 +363,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             in_order: flags.in_order,
             more: flags.more,
             follows: flags.follows,
-            patient: matches!(data, Data::Bcopy(_)),
+            patient: matches!(data, Data::Bcopy(_)) || pending.patient,
             asked: flags.asked,
         };
         let bytes = if rts.inline { length } else { 0 };

@@ -28,7 +28,8 @@ use crate::device::list::{Links, List};
 use crate::device::names::{DestinationId, Horizon, RequestId, Slot};
 use crate::device::protocol::{Offer, Rules, may_offer};
 use crate::device::request::{
-    Asked, Copies, Full, KEYED, OFFERS, PendingSend, QUEUE, Request, RequestPool, Send, SendState,
+    Asked, Copies, Full, KEYED, Mode, OFFERS, PendingSend, QUEUE, Request, RequestPool, Send,
+    SendState,
 };
 use crate::device::wire::{Entry, Restart};
 use alloc::vec::Vec;
@@ -241,6 +242,7 @@ impl Pending {
         let at = self.queue_of(requests, dest);
         send.state = SendState::Pending(PendingSend {
             serial: self.destinations[at].serial(),
+            patient: send.mode == Mode::Followed,
             ..PendingSend::new(Offer::Unsent)
         });
         let id = requests

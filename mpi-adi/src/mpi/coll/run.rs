@@ -138,8 +138,10 @@ impl<'s, 'c> Workspace<'s, 'c> {
                 );
                 exactly(taken.len(), received)
             }
+            // One lane after the other: there is no answer but its own.
             Step::Pass {
                 tag,
+                followed: _,
                 given: (given, dests),
                 taken,
             } => {

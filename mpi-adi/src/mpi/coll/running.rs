@@ -591,14 +591,15 @@ impl Flight {
     ) -> Result<(), Error> {
         let at = (lane, turn.is_call());
         match step {
-            Step::Send { dest, tag, data } => self.send(comm, at, (dest, tag), data),
+            Step::Send { dest, tag, data } => self.send(comm, at, (dest, tag, false), data),
             Step::Receive { source, tag, data } => self.receive(comm, at, (source, tag), data),
             Step::Exchange { tag, given, taken } => {
                 self.receive(comm, at, (taken.1, tag), taken.0)?;
-                self.send(comm, at, (given.1, tag), given.0)
+                self.send(comm, at, (given.1, tag, false), given.0)
             }
             Step::Pass {
                 tag,
+                followed,
                 given: (given, dests),
                 taken,
             } => {
@@ -607,7 +608,7 @@ impl Flight {
                 }
                 let data = Buffer::User(given);
                 let mut dests = dests.iter();
-                dests.try_for_each(|dest| self.send(comm, at, (dest, tag), data))
+                dests.try_for_each(|dest| self.send(comm, at, (dest, tag, followed), data))
             }
             here => {
                 let mut workspace = Workspace {
@@ -623,15 +624,16 @@ impl Flight {
         &mut self,
         comm: Communicator<'_, E>,
         (lane, is_call): (usize, bool),
-        (dest, tag): (CommRank, Tag),
+        (dest, tag, followed): (CommRank, Tag, bool),
         data: Buffer,
     ) -> Result<(), Error> {
         let (tag, span) = (tag + self.tags, self.span(lane, data));
         let partners = comm.partners().for_collectives();
         // Eager data keeps to the order of the offers, and so to one way; what waits for its receive goes all ways.
-        let mode = match self.lanes.cross && span.len() > INLINE_BYTES {
-            true => Mode::Synchronous,
-            false => Mode::Standard,
+        let mode = match span.len() > INLINE_BYTES {
+            true if self.lanes.cross => Mode::Synchronous,
+            false if followed => Mode::Followed,
+            _ => Mode::Standard,
         };
         let to = partners.send_to(span, dest, tag, mode)?;
         let note = partners.note(self.function, Some(dest), Some(tag));

@@ -34,12 +34,12 @@ pub(super) const NEIGHBOURS: Tag = 9;
 /// That of a schedule's first lane, where its lanes have tags of their own; those of the next lanes follow.
 pub(super) const LANES: Tag = 16;
 /// Lanes that a schedule has at most.
-pub(super) const MOST_LANES: usize = 16;
+pub(super) const MOST_LANES: usize = 24;
 
 /// How far the tags of a collective that does not block are from those of the next one on its communicator.
-const NUMBERED: Tag = 32;
+const NUMBERED: Tag = 64;
 /// Numbers before the first one is used again: far more than there can be collectives under way.
-const NUMBERS: u32 = 1 << 25;
+const NUMBERS: u32 = 1 << 24;
 const _: () = assert!(NEIGHBOURS < LANES && LANES + MOST_LANES as Tag <= NUMBERED);
 const _: () = assert!((Tag::MAX / NUMBERED) as u32 > NUMBERS);
 
@@ -151,6 +151,8 @@ pub(super) enum Step {
     /// Sends the same bytes to some, and receives others in the meantime.
     Pass {
         tag: Tag,
+        /// More follows to the same ones in another lane, which waits for this one nowhere: its answers serve for these.
+        followed: bool,
         given: (Area, Dests),
         taken: Option<(Area, CommRank)>,
     },

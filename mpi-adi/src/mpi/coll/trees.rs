@@ -13,11 +13,14 @@
 //! tells its first one by all of the line's links the other way, so that these carry twice as much.
 //!
 //! A part goes in pieces, each straight into its place and from there on to the next, at most three; while a process
-//! passes one on, it receives the next one. Each tree has two lanes for it, so that a link does not wait for
+//! passes one on, it receives the next one. Each tree has lanes for it, so that a link does not wait for
 //! answers. Nothing is stored anywhere but in the program's own buffers.
+//!
+//! Of short pieces only those in a tree's last lane are answered at once; the answers to the others wait for these, or go
+//! with a piece the other way. A process goes on in the last lane whatever becomes of the others, as its pieces, its
+//! answers and its receives are in need of no other lane; when it has sent the last piece in it, the others are answered at
+//! once, too.
 #![forbid(unsafe_code)]
-
-use msg_layer::header::LONG_BYTES;
 
 use crate::device::memory::area::Area;
 use crate::device::wire::INLINE_BYTES;
@@ -28,17 +31,16 @@ use crate::mpi::grid::{At, Grid};
 
 /// Trees at most.
 const TREES: usize = 6;
-/// Lanes of a tree.
-const LANES_EACH: usize = 2;
-const _: () = assert!(TREES * LANES_EACH <= MOST_LANES);
+/// Lanes of a tree at most.
+const MOST_EACH: usize = 4;
+const _: () = assert!(TREES * MOST_EACH <= MOST_LANES);
 
-/// Pieces of a tree's part of so many bytes at most: the longer the pieces, the fewer answers, and the longer the pipe takes
-/// to fill.
-const PIECES: [(usize, usize); 3] = [
-    (4 << 10, INLINE_BYTES),
-    (64 << 10, 2 * LONG_BYTES),
-    (usize::MAX, RING_BYTES),
-];
+/// Up to so many bytes a tree's part goes in pieces that fit their offers.
+const SHORT_PART: usize = 64 << 10;
+/// Bytes of such a piece, and lanes of a tree: an answer to each fourth.
+const SHORT: (usize, usize) = (INLINE_BYTES, MOST_EACH);
+/// Of other pieces: the longer they are, the fewer packets, and the longer the pipe takes to fill.
+const LONG: (usize, usize) = (RING_BYTES, 2);
 
 /// This process's place in a tree.
 #[derive(Clone, Copy, Default)]
@@ -51,10 +53,12 @@ struct Tree {
 pub(super) struct Trees {
     span: Area,
     piece: usize,
+    /// Lanes of a tree.
+    each: usize,
     count: usize,
     trees: [Tree; TREES],
     /// By lane: steps that have been taken.
-    taken: [u32; TREES * LANES_EACH],
+    taken: [u32; TREES * MOST_EACH],
 }
 
 impl Trees {
@@ -69,14 +73,17 @@ impl Trees {
             }
         }
         let part = span.len() / count.max(1);
-        let fitting = PIECES.iter().find(|(most, _)| part <= *most);
-        let (_, piece) = *fitting.unwrap_or(&PIECES[0]);
+        let (piece, each) = match part <= SHORT_PART {
+            true => SHORT,
+            false => LONG,
+        };
         Trees {
             span,
             piece,
+            each,
             count,
             trees,
-            taken: [0; TREES * LANES_EACH],
+            taken: [0; TREES * MOST_EACH],
         }
     }
 
@@ -89,6 +96,18 @@ impl Trees {
         let (from, to) = (bound(tree), bound(tree + 1));
         let at = from + number * self.piece;
         (at < to).then(|| self.span.part(at, self.piece.min(to - at)))
+    }
+
+    /// This process has yet to give a piece in a tree's last lane.
+    fn goes_on_in_last(&self, tree: usize) -> bool {
+        let last = self.each - 1;
+        let steps = self.taken[tree * self.each + last] as usize;
+        // In its first step a process other than the root gives nothing.
+        let given = match self.trees[tree].parent {
+            None => steps,
+            Some(_) => steps.saturating_sub(1),
+        };
+        self.piece(tree, last + given * self.each).is_some()
     }
 }
 
@@ -144,21 +163,23 @@ impl Schedule for Trees {
 
     fn lanes(&mut self) -> Lanes {
         Lanes {
-            count: self.count * LANES_EACH,
+            count: self.count * self.each,
             messages: Dests::MOST + 1,
             cross: false,
         }
     }
 
     fn next_in(&mut self, lane: usize) -> Option<Step> {
-        let (at, first) = (lane / LANES_EACH, lane % LANES_EACH);
+        let (at, first) = (lane / self.each, lane % self.each);
         let Tree { parent, children } = self.trees[at];
         let number = self.taken[lane] as usize;
-        let place = |number: usize| self.piece(at, first + number * LANES_EACH);
+        let place = |number: usize| self.piece(at, first + number * self.each);
         let tag = LANES + lane as i32;
+        let followed = first + 1 < self.each && self.goes_on_in_last(at);
         let step = match parent {
             None => Step::Pass {
                 tag,
+                followed,
                 given: (place(number)?, children),
                 taken: None,
             },
@@ -171,7 +192,12 @@ impl Schedule for Trees {
                 if taken.is_none() && given.1.is_empty() {
                     return None;
                 }
-                Step::Pass { tag, given, taken }
+                Step::Pass {
+                    tag,
+                    followed,
+                    given,
+                    taken,
+                }
             }
         };
         self.taken[lane] += 1;

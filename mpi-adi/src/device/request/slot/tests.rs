@@ -30,7 +30,7 @@ fn send(state: SendState) -> Send {
 fn pending_sends() -> Vec<PendingSend> {
     let mut all = Vec::new();
     for offer in [Offer::Unsent, Offer::Unanswered, Offer::Refused] {
-        for bits in 0..64_u32 {
+        for bits in 0..128_u32 {
             let is = |bit: u32| bits >> bit & 1 != 0;
             let asked = Asked {
                 any_tag: is(0),
@@ -45,6 +45,7 @@ fn pending_sends() -> Vec<PendingSend> {
                     in_order: is(3),
                     eager: is(4),
                     cancelled: is(5),
+                    patient: is(6),
                 });
             }
         }

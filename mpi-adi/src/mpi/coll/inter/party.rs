@@ -84,8 +84,14 @@ impl Party {
                 given: (given.0, self.rank(given.1)),
                 taken: (taken.0, self.rank(taken.1)),
             },
-            Step::Pass { tag, given, taken } => Step::Pass {
+            Step::Pass {
                 tag,
+                followed,
+                given,
+                taken,
+            } => Step::Pass {
+                tag,
+                followed,
                 given: (given.0, given.1.map(|dest| self.rank(dest))),
                 taken: taken.map(|(area, source)| (area, self.rank(source))),
             },

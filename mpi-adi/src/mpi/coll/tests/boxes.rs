@@ -82,6 +82,7 @@ impl Process {
             }
             Step::Pass {
                 tag,
+                followed: _,
                 given: (given, dests),
                 taken,
             } => {
