@@ -35,8 +35,9 @@ const TREES: usize = 6;
 const MOST_EACH: usize = 4;
 const _: () = assert!(TREES * MOST_EACH <= MOST_LANES);
 
-/// Up to so many bytes a tree's part goes in pieces that fit their offers.
-const SHORT_PART: usize = 64 << 10;
+/// Up to so many bytes for each node of the machine's three lines a tree's part goes in pieces that fit their offers: the
+/// longer the way, the more a long piece takes to fill it. Where it is short, fewer messages are worth more.
+const SHORT_A_NODE: usize = 1536;
 /// Bytes of such a piece, and lanes of a tree: an answer to each fourth.
 const SHORT: (usize, usize) = (INLINE_BYTES, MOST_EACH);
 /// Of other pieces: the longer they are, the fewer packets, and the longer the pipe takes to fill.
@@ -73,7 +74,8 @@ impl Trees {
             }
         }
         let part = span.len() / count.max(1);
-        let (piece, each) = match part <= SHORT_PART {
+        let nodes: usize = grid.extents.iter().copied().map(usize::from).sum();
+        let (piece, each) = match part <= SHORT_A_NODE * nodes {
             true => SHORT,
             false => LONG,
         };
