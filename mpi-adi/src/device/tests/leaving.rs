@@ -105,6 +105,33 @@ fn a_device_owes_answers_until_they_leave() {
     assert_eq!(rig.replies(1, wire::CTS).len(), 1);
 }
 
+/// The answer to a message that another one follows waits for that one's, which serves for both.
+#[test]
+fn an_answer_serves_for_a_message_that_was_followed() {
+    let mut rig = Rig::new(2, 8);
+    rig.adis[1].let_answers_wait(true);
+    // Longer than what is copied, and so waited for.
+    let sends = [Mode::Followed, Mode::Standard].map(|mode| {
+        rig.post(pattern(1), 200);
+        let send = rig.send(0, 1, 200, mode);
+        rig.moved(0);
+        assert_eq!(rig.adis[1].has_deferred(), mode == Mode::Followed);
+        send
+    });
+    assert_eq!(rig.replies(1, wire::CTS).len(), 1);
+    rig.moved(1);
+    assert!(sends.iter().all(|send| rig.outcome(0, *send).is_some()));
+    // Alone it waits, until the receiver lets it wait no more.
+    rig.post(pattern(1), 200);
+    let alone = rig.send(0, 1, 200, Mode::Followed);
+    rig.moved(0);
+    assert!(rig.adis[1].has_deferred() && rig.outcome(0, alone).is_none());
+    rig.adis[1].let_answers_wait(false);
+    rig.step(1);
+    rig.settle();
+    assert!(rig.outcome(0, alone).is_some());
+}
+
 /// Only those wait for a restart that are refused.
 #[test]
 fn an_answer_waits_though_other_sources_are_refused() {
