@@ -59,10 +59,7 @@ impl Fleet {
             let coord = coord(&plan.shape, rank)?;
             let ram = Rc::new(Shared::new("midplane-ram", plan.node_memory)?);
             let links = sockets.of(rank)?;
-            let numbers: Vec<(Direction, i32)> = links
-                .iter()
-                .map(|(direction, socket)| (*direction, socket.as_raw_fd()))
-                .collect();
+            let numbers = numbers(&links);
             let mut inherited: Vec<OwnedFd> = links.into_iter().map(|(_, socket)| socket).collect();
             let mut debugger = None;
             if plan.debug.is_some_and(|debug| debug.rank == rank) {
@@ -150,10 +147,7 @@ impl Fleet {
         let (complaints, node_complaints) = stream()?;
         let image = image.try_clone().doing("share the image")?;
         let window = window.file().try_clone().doing("share a node's window")?;
-        let numbers: Vec<(Direction, i32)> = links
-            .iter()
-            .map(|(direction, socket)| (*direction, socket.as_raw_fd()))
-            .collect();
+        let numbers = numbers(&links);
         let arguments = stm32f405::Wiring {
             image: image.as_raw_fd(),
             personality: personality.as_raw_fd(),
@@ -271,6 +265,12 @@ impl Fleet {
         self.instances.push(Instance::new(ranks, ears, child)?);
         Ok(self.instances.len() - 1)
     }
+}
+
+/// The links' descriptors, which the process inherits.
+fn numbers(links: &[(Direction, OwnedFd)]) -> Vec<(Direction, i32)> {
+    let number = |(direction, socket): &(Direction, OwnedFd)| (*direction, socket.as_raw_fd());
+    links.iter().map(number).collect()
 }
 
 /// Starts QEMU, which inherits these descriptors and complains to that one.

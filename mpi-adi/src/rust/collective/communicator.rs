@@ -6,7 +6,7 @@ use alloc::rc::Rc;
 use super::operation::{Combiner, Operation, combiner};
 use super::planner::{Planner, combining};
 use super::started;
-use super::{each, part, same_length};
+use super::{divided, listed, part, same_length};
 use crate::device::memory::area::Area;
 use crate::mpi::coll;
 use crate::mpi::comm;
@@ -33,7 +33,7 @@ fn core_of<C: Communicator + ?Sized>(of: &C) -> Result<comm::Communicator<'_>, E
 }
 
 /// Runs a reduction with the areas of its two buffers.
-fn reduce<S, R, O>(
+pub(super) fn reduce<S, R, O>(
     (sendbuf, recvbuf): (&S, &mut R),
     op: &O,
     run: impl FnOnce((Area, Area), usize, &mut coll::Combine<'_>) -> Result<(), Error>,
@@ -91,8 +91,7 @@ pub trait CommunicatorCollectives: Communicator {
         let size = kind_of(&recvbuf.as_datatype()).size();
         lend(sendbuf, |data| {
             lend_mut(recvbuf, |all| {
-                let bytes = each(all.len(), size, core.size() as usize)?;
-                let place = |rank: comm::CommRank| part(all.into(), rank.0, bytes);
+                let place = divided(all.into(), size, core.size() as usize)?;
                 coll::allgather(core, "MPI_Allgather", data.into(), &place)
             })
         })
@@ -108,7 +107,7 @@ pub trait CommunicatorCollectives: Communicator {
         let gathered = core_of(self).and_then(|core| {
             lend(sendbuf, |data| {
                 lend_parts_mut(recvbuf, core.size() as usize, |places| {
-                    let place = |rank: comm::CommRank| places[rank.0 as usize];
+                    let place = listed(places);
                     coll::allgather(core, "MPI_Allgatherv", data.into(), &place)
                 })
             })
@@ -140,10 +139,8 @@ pub trait CommunicatorCollectives: Communicator {
         let sizes = [element(sendbuf), kind_of(&recvbuf.as_datatype()).size()];
         lend(sendbuf, |data| {
             lend_mut(recvbuf, |all| {
-                let given = each(data.len(), sizes[0], ranks)?;
-                let taken = each(all.len(), sizes[1], ranks)?;
-                let from = |rank: comm::CommRank| part(data.into(), rank.0, given);
-                let to = |rank: comm::CommRank| part(all.into(), rank.0, taken);
+                let from = divided(data.into(), sizes[0], ranks)?;
+                let to = divided(all.into(), sizes[1], ranks)?;
                 coll::alltoall(core, "MPI_Alltoall", &from, &to)
             })
         })
@@ -160,8 +157,8 @@ pub trait CommunicatorCollectives: Communicator {
             let ranks = core.size() as usize;
             lend_parts(sendbuf, ranks, |parts| {
                 lend_parts_mut(recvbuf, ranks, |places| {
-                    let from = |rank: comm::CommRank| parts[rank.0 as usize];
-                    let to = |rank: comm::CommRank| places[rank.0 as usize];
+                    let from = listed(parts);
+                    let to = listed(places);
                     coll::alltoall(core, "MPI_Alltoallv", &from, &to)
                 })
             })

@@ -52,6 +52,7 @@ pub use operation::{Operation, SystemOperation, UserOperation, reduce_local_into
 pub use root::Root;
 
 use crate::device::memory::area::Area;
+use crate::mpi::comm::CommRank;
 use crate::mpi::error::Error;
 
 /// The traits of this module.
@@ -81,6 +82,17 @@ fn part(whole: Area, index: u32, bytes: usize) -> Area {
         0 => Area::EMPTY,
         bytes => whole.part(index as usize * bytes, bytes),
     }
+}
+
+/// Which of so many equal parts of a buffer of elements is a rank's. Fails as [`each`].
+fn divided(whole: Area, element: usize, ranks: usize) -> Result<impl Fn(CommRank) -> Area, Error> {
+    let bytes = each(whole.len(), element, ranks)?;
+    Ok(move |rank: CommRank| part(whole, rank.0, bytes))
+}
+
+/// Which of the parts in a list is a rank's.
+fn listed(parts: &[Area]) -> impl Fn(CommRank) -> Area {
+    |rank| parts[rank.0 as usize]
 }
 
 fn same_length(expected: usize, given: usize) -> Result<(), Error> {

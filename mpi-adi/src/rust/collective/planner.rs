@@ -4,7 +4,7 @@
 use alloc::rc::Rc;
 
 use super::operation::Combiner;
-use super::{each, part, same_length};
+use super::{divided, part, same_length};
 use crate::device::memory::area::Area;
 use crate::mpi::coll::inter::{self, Role};
 use crate::mpi::coll::plans::{Combining, Part};
@@ -133,8 +133,7 @@ pub(super) fn parts_across(
     element: usize,
 ) -> Result<impl Fn(CommRank) -> Area, Error> {
     same_length(result * halves.local_ranks().len(), whole.len())?;
-    let bytes = each(whole.len(), element, halves.remote_size())?;
-    Ok(move |rank: CommRank| part(whole, rank.0, bytes))
+    divided(whole, element, halves.remote_size())
 }
 
 impl InterCommunicator {

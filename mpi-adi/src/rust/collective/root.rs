@@ -4,7 +4,7 @@
 use super::operation::{Operation, combiner};
 use super::planner::Planner;
 use super::started;
-use super::{each, part};
+use super::{divided, listed};
 use crate::device::memory::area::Area;
 use crate::mpi::coll;
 use crate::mpi::comm::{self, CommRank};
@@ -97,8 +97,7 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         run(self, "MPI_Gather", |core, root| {
             lend(sendbuf, |data| {
                 lend_mut(recvbuf, |all| {
-                    let bytes = each(all.len(), size, core.size() as usize)?;
-                    let place = |rank: CommRank| part(all.into(), rank.0, bytes);
+                    let place = divided(all.into(), size, core.size() as usize)?;
                     coll::gather(core, "MPI_Gather", data.into(), &place, root)
                 })
             })
@@ -123,7 +122,7 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         run(self, "MPI_Gatherv", |core, root| {
             lend(sendbuf, |data| {
                 lend_parts_mut(recvbuf, core.size() as usize, |places| {
-                    let place = |rank: CommRank| places[rank.0 as usize];
+                    let place = listed(places);
                     coll::gather(core, "MPI_Gatherv", data.into(), &place, root)
                 })
             })
@@ -149,8 +148,7 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         run(self, "MPI_Scatter", |core, root| {
             lend(sendbuf, |all| {
                 lend_mut(recvbuf, |result| {
-                    let bytes = each(all.len(), size, core.size() as usize)?;
-                    let of = |rank: CommRank| part(all.into(), rank.0, bytes);
+                    let of = divided(all.into(), size, core.size() as usize)?;
                     coll::scatter(core, "MPI_Scatter", &of, result.into(), root)
                 })
             })
@@ -176,7 +174,7 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         run(self, "MPI_Scatterv", |core, root| {
             lend_parts(sendbuf, core.size() as usize, |parts| {
                 lend_mut(recvbuf, |result| {
-                    let of = |rank: CommRank| parts[rank.0 as usize];
+                    let of = listed(parts);
                     coll::scatter(core, "MPI_Scatterv", &of, result.into(), root)
                 })
             })

@@ -1,13 +1,13 @@
 //! Those that block.
 #![forbid(unsafe_code)]
 
+use super::super::communicator::reduce;
 use super::super::operation::{Operation, combiner};
 use super::super::planner::parts_across;
-use super::super::{each, part, started};
+use super::super::{divided, listed, started};
 use crate::device::memory::area::Area;
 use crate::mpi::coll::Combine;
 use crate::mpi::coll::inter::Role;
-use crate::mpi::comm::CommRank;
 use crate::mpi::error::Error;
 use crate::rust::datatype::lent::{element, lend, lend_mut, lend_parts, lend_parts_mut};
 use crate::rust::datatype::user::kind_of;
@@ -62,8 +62,7 @@ impl InterCommunicator {
         let core = self.core()?;
         let size = kind_of(&recvbuf.as_datatype()).size();
         lend_mut(recvbuf, |all| {
-            let bytes = each(all.len(), size, self.remote_size() as usize)?;
-            let place = |rank: CommRank| part(all.into(), rank.0, bytes);
+            let place = divided(all.into(), size, self.remote_size() as usize)?;
             core.gather("MPI_Gather", Area::EMPTY, &place, Role::Root)
         })
     }
@@ -82,7 +81,7 @@ impl InterCommunicator {
     {
         let core = self.core()?;
         lend_parts_mut(recvbuf, self.remote_size() as usize, |places| {
-            let place = |rank: CommRank| places[rank.0 as usize];
+            let place = listed(places);
             core.gather("MPI_Gatherv", Area::EMPTY, &place, Role::Root)
         })
     }
@@ -98,8 +97,7 @@ impl InterCommunicator {
         let core = self.core()?;
         let size = element(sendbuf);
         lend(sendbuf, |all| {
-            let bytes = each(all.len(), size, self.remote_size() as usize)?;
-            let of = |rank: CommRank| part(all.into(), rank.0, bytes);
+            let of = divided(all.into(), size, self.remote_size() as usize)?;
             core.scatter("MPI_Scatter", &of, Area::EMPTY, Role::Root)
         })
     }
@@ -117,7 +115,7 @@ impl InterCommunicator {
     {
         let core = self.core()?;
         lend_parts(sendbuf, self.remote_size() as usize, |parts| {
-            let of = |rank: CommRank| parts[rank.0 as usize];
+            let of = listed(parts);
             core.scatter("MPI_Scatterv", &of, Area::EMPTY, Role::Root)
         })
     }
@@ -159,8 +157,7 @@ impl InterCommunicator {
         let size = kind_of(&recvbuf.as_datatype()).size();
         lend(sendbuf, |data| {
             lend_mut(recvbuf, |all| {
-                let bytes = each(all.len(), size, self.remote_size() as usize)?;
-                let place = |rank: CommRank| part(all.into(), rank.0, bytes);
+                let place = divided(all.into(), size, self.remote_size() as usize)?;
                 core.alltoall("MPI_Allgather", &|_| data.into(), &place)
             })
         })
@@ -190,7 +187,7 @@ impl InterCommunicator {
         let core = self.core()?;
         lend(sendbuf, |data| {
             lend_parts_mut(recvbuf, self.remote_size() as usize, |places| {
-                let place = |rank: CommRank| places[rank.0 as usize];
+                let place = listed(places);
                 core.alltoall("MPI_Allgatherv", &|_| data.into(), &place)
             })
         })
@@ -218,10 +215,8 @@ impl InterCommunicator {
         let sizes = [element(sendbuf), kind_of(&recvbuf.as_datatype()).size()];
         lend(sendbuf, |data| {
             lend_mut(recvbuf, |all| {
-                let given = each(data.len(), sizes[0], ranks)?;
-                let taken = each(all.len(), sizes[1], ranks)?;
-                let from = |rank: CommRank| part(data.into(), rank.0, given);
-                let to = |rank: CommRank| part(all.into(), rank.0, taken);
+                let from = divided(data.into(), sizes[0], ranks)?;
+                let to = divided(all.into(), sizes[1], ranks)?;
                 core.alltoall("MPI_Alltoall", &from, &to)
             })
         })
@@ -252,8 +247,8 @@ impl InterCommunicator {
         let ranks = self.remote_size() as usize;
         lend_parts(sendbuf, ranks, |parts| {
             lend_parts_mut(recvbuf, ranks, |places| {
-                let from = |rank: CommRank| parts[rank.0 as usize];
-                let to = |rank: CommRank| places[rank.0 as usize];
+                let from = listed(parts);
+                let to = listed(places);
                 core.alltoall("MPI_Alltoallv", &from, &to)
             })
         })
@@ -309,14 +304,8 @@ impl InterCommunicator {
         O: Operation,
     {
         let core = self.core()?;
-        let size = element(sendbuf);
-        let mut combine = combiner(&op, sendbuf)?;
-        let combine: &mut Combine<'_> = &mut |left, right| combine.combine(left, right);
-        lend(sendbuf, |data| {
-            lend_mut(recvbuf, |result| {
-                let areas = (data.into(), result.into());
-                core.allreduce("MPI_Allreduce", areas, size, combine)
-            })
+        reduce((sendbuf, recvbuf), &op, |areas, size, combine| {
+            core.allreduce("MPI_Allreduce", areas, size, combine)
         })
     }
 
@@ -347,14 +336,9 @@ impl InterCommunicator {
         O: Operation,
     {
         let (core, function) = (self.core()?, "MPI_Reduce_scatter_block");
-        let size = element(sendbuf);
-        let mut combine = combiner(&op, sendbuf)?;
-        let combine: &mut Combine<'_> = &mut |left, right| combine.combine(left, right);
-        lend(sendbuf, |data| {
-            lend_mut(recvbuf, |result| {
-                let part = parts_across(core.sides.halves(), data.into(), result.len(), size)?;
-                core.reduce_scatter(function, part, result.into(), size, combine)
-            })
+        reduce((sendbuf, recvbuf), &op, |(data, result), size, combine| {
+            let part = parts_across(core.sides.halves(), data, result.len(), size)?;
+            core.reduce_scatter(function, part, result, size, combine)
         })
     }
 }
