@@ -19,6 +19,7 @@
  * Any number of processes from 1. Two runs with the same arguments do the same, but for timing.
  */
 #include "check.h"
+#include "draw.h"
 
 #include <stddef.h>
 
@@ -28,29 +29,8 @@ enum { SLOTS = 4, MOST_OPS = 4, MOST_MESSAGES = 12, ARENA = 16 << 20, MOST_UNITS
  * Messages have the first three, those beside collectives as many from BESIDE on. */
 enum { TAGS = 8, SHIFTED = 3, BESIDE = 4, LEADERS = 7 };
 
-/* Random numbers */
-
-static unsigned long long plan_state, own_state;
 /* What draws datatypes. */
 static unsigned long long *layout_state = &own_state;
-
-static unsigned word(unsigned long long *state)
-{
-    *state = *state * 6364136223846793005ull + 1442695040888963407ull;
-    return (unsigned)(*state >> 33) ^ (unsigned)(*state >> 55);
-}
-
-/* The same at all ranks. */
-static unsigned plan(unsigned bound)
-{
-    return word(&plan_state) % bound;
-}
-
-/* Each rank's own. */
-static unsigned own(unsigned bound)
-{
-    return word(&own_state) % bound;
-}
 
 static unsigned shape(unsigned bound)
 {

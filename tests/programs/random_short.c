@@ -10,32 +10,11 @@
  * At most 64 processes. Two runs with the same arguments do the same, but for timing.
  */
 #include "check.h"
+#include "draw.h"
 
 #include <stddef.h>
 
 enum { MOST = 40, TAGS = 3, COMMS = 3, MOST_RANKS = 64, MAGIC = 0x5a5a5a, FILLED = 0xee };
-
-/* Random numbers */
-
-static unsigned long long plan_state, own_state;
-
-static unsigned word(unsigned long long *s)
-{
-    *s = *s * 6364136223846793005ull + 1442695040888963407ull;
-    return (unsigned)(*s >> 33) ^ (unsigned)(*s >> 55);
-}
-
-/* The same at all ranks. */
-static unsigned plan(unsigned n)
-{
-    return word(&plan_state) % n;
-}
-
-/* Each rank's own. */
-static unsigned own(unsigned n)
-{
-    return word(&own_state) % n;
-}
 
 /* Elements, and where their bytes are: of a long double the ten that every one has. */
 
