@@ -121,6 +121,42 @@ const fn members(set: Set) -> &'static [Standing] {
     }
 }
 
+/// By a peer's bits: the sets that it is in, a bit each.
+const SETS_OF: [u8; 1 << PEER_BITS] = {
+    let mut sets_of = [0; 1 << PEER_BITS];
+    let mut nibble = 0;
+    while nibble < sets_of.len() as u8 {
+        let mut set = 0;
+        while set < Set::ALL.len() {
+            sets_of[nibble as usize] |= (is_in(nibble, Set::ALL[set]) as u8) << set;
+            set += 1;
+        }
+        nibble += 1;
+    }
+    sets_of
+};
+
+/// Whether a peer of these bits is in a set.
+const fn is_in(nibble: u8, set: Set) -> bool {
+    if matches!(set, Set::DoneDue) {
+        return nibble & DONE != 0;
+    }
+    let mut members = members(set);
+    while let [first, rest @ ..] = members {
+        if *first as u8 == nibble & STANDING {
+            return true;
+        }
+        members = rest;
+    }
+    false
+}
+
+/// The sets of these bits.
+fn sets_in(bits: u8) -> impl Iterator<Item = Set> {
+    let is_there = move |&set: &Set| bits & 1 << set as u8 != 0;
+    Set::ALL.into_iter().filter(is_there)
+}
+
 /// The bits of a group: four a peer.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 struct Bits(u64);
@@ -377,15 +413,17 @@ impl Peers {
     fn set_nibble(&mut self, peer: Rank, nibble: u8) {
         let (group, at) = Self::place(peer);
         let bits = self.bits_mut(group);
-        let before = *bits;
+        let before = SETS_OF[bits.nibble(at) as usize];
         bits.set_nibble(at, nibble);
-        let now = *bits;
-        for set in Set::ALL {
-            match (before.marks(set) != 0, now.marks(set) != 0) {
-                (false, true) => self.sets.insert(set, group),
-                (true, false) => self.sets.remove(set, group),
-                _ => {}
+        let (bits, now) = (*bits, SETS_OF[nibble as usize]);
+        // A group is in a set from its first member to its last.
+        for set in sets_in(before & !now) {
+            if bits.marks(set) == 0 {
+                self.sets.remove(set, group);
             }
+        }
+        for set in sets_in(now & !before) {
+            self.sets.insert(set, group);
         }
     }
 
