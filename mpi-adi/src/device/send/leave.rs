@@ -6,6 +6,7 @@ use crate::device::config::{STEP_PACKETS, TURN_PACKETS, WAYS};
 use crate::device::envelope::Rank;
 use crate::device::matching::Matching;
 use crate::device::memory::UserMemory;
+use crate::device::memory::blocks::BLOCK_BYTES;
 use crate::device::names::Slot;
 use crate::device::parts::Step;
 use crate::device::protocol::Rules;
@@ -344,7 +345,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         // two trips have been spent already.
         let limit = match pending.asked {
             Some(Asked { exact: true, .. }) => 2 * eager_limit,
-            _ if flags.eager && is_standard => eager_limit,
+            _ if flags.eager && is_standard && self.may_fit(memory, flags.unanswered, length) => {
+                eager_limit
+            }
             _ => 0,
         };
         let eager = length > INLINE_BYTES && length <= limit;
@@ -380,6 +383,13 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             self.stream = Some(Stream { slot, transfer });
             self.stats.eager_sent += 1;
         }
+    }
+
+    /// Whether a receiver whose memory is that of this node could hold so many messages of so many bytes that nobody has
+    /// asked for. What it cannot hold would come in vain. One is tried, as its receive may be posted.
+    fn may_fit<M: UserMemory + ?Sized>(&self, memory: &M, unanswered: u32, length: usize) -> bool {
+        let room = self.region.bytes() + memory.spare_blocks() as usize * BLOCK_BYTES;
+        unanswered <= 1 || u64::from(unanswered) * length as u64 <= room as u64
     }
 
     /// The next bcopy leaves, and its request, if it has one, is complete.

@@ -70,8 +70,10 @@ pub struct OfferFlags {
     pub more: bool,
     /// Another message is to be offered.
     pub follows: bool,
-    /// Its data may follow without waiting for the answer, as far as the receiver's memory goes.
+    /// Its data may follow without waiting for the answer, as far as the receiver's memory is known.
     pub eager: bool,
+    /// Offers to the destination that have no answer yet, this one among them.
+    pub unanswered: u32,
     /// A restart asks for it: that restart's horizon.
     pub asked: Option<Horizon>,
 }
@@ -650,6 +652,7 @@ impl Pending {
             return (rank, Next::Done { more });
         };
         destination.unanswered += 1;
+        let unanswered = destination.unanswered;
         destination.finger = destination.finger.filter(|&finger| finger != slot);
         let (prev, next) = requests.neighbours(slot);
         let follows = if destination.fresh == Some(slot) {
@@ -678,6 +681,7 @@ impl Pending {
             more,
             follows,
             eager: in_order && !more && !throttled,
+            unanswered,
             asked: asked.map(|_| destination.horizon()),
         };
         self.ready.rotate(&mut self.destinations);

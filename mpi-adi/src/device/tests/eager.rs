@@ -79,6 +79,33 @@ fn eager_data_that_has_no_place_is_dropped_and_sent_again_when_it_has() {
     }
 }
 
+/// Data that comes in vain costs its trip twice. Messages that nobody may have asked for go with theirs as far as a memory
+/// like the sender's own would hold them.
+#[test]
+fn no_more_goes_eagerly_before_an_answer_than_the_senders_own_memory_would_hold() {
+    for (blocks, eager) in [(0, 1), (1, 1), (31, 1), (32, 2), (46, 2), (47, 3)] {
+        let mut rig = Rig::eager(2, blocks, 500);
+        rig.limit_blocks(blocks);
+        let sends = [7, 8, 9].map(|tag| rig.send(0, tag, 500, Mode::Standard));
+        let moved = rig.moved(0);
+        let expected = (7..).zip(0..3).flat_map(|(tag, before)| {
+            let packets = if before < eager { 4 } else { 1 };
+            eager_500(tag).into_iter().take(packets)
+        });
+        assert_eq!(moved, expected.collect::<Vec<_>>(), "{blocks} blocks");
+        assert_eq!(rig.adis[0].stats.eager_sent, eager);
+        let receives = [9, 8, 7].map(|tag| rig.post(pattern(tag), 500));
+        rig.settle();
+        for (receive, key) in receives {
+            let outcome = rig.outcome(1, receive).expect("it has come");
+            let tag = outcome.tag as u8;
+            assert_eq!(rig.buffers.0[key], [tag; 500]);
+        }
+        assert!(sends.into_iter().all(|send| rig.outcome(0, send).is_some()));
+        rig.assert_clean();
+    }
+}
+
 #[test]
 fn the_answer_may_overtake_the_rest_of_an_eager_message() {
     for (blocks, rest) in [(32, true), (1, false), (0, false)] {

@@ -115,8 +115,19 @@ impl Rig {
 
     /// Gives node 0 so many request slots at most.
     pub(super) fn limit_slots(&mut self, slots: usize) {
+        self.limit_sender(1 << 16, slots);
+    }
+
+    /// Gives node 0 so many blocks of MPI memory.
+    pub(super) fn limit_blocks(&mut self, blocks: usize) {
+        let eager = self.adis[0].eager_limit();
+        self.limit_sender(blocks * BLOCK_BYTES, 1 << 12);
+        self.adis[0].set_eager_limit(eager);
+    }
+
+    fn limit_sender(&mut self, bytes: usize, slots: usize) {
         let shape = self.adis[0].shape;
-        let memory = Memory::allocate(1 << 16, shape.nodes() as usize).unwrap();
+        let memory = Memory::allocate(bytes, shape.nodes() as usize).unwrap();
         let config = Config {
             shape,
             rank: Rank::new(0),

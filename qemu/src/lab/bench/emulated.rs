@@ -19,11 +19,43 @@ const MESSAGES: u32 = 5;
 /// Seconds after which a job in QEMU is given up.
 const PATIENCE: &str = "120";
 
+/// By what the times go.
+#[derive(Clone, Copy)]
+pub enum Clock<'a> {
+    /// The count of instructions of all nodes together, one a nanosecond: the same in each run.
+    Instructions,
+    /// The host's clock: the medians of so many runs.
+    Host {
+        runs: u32,
+        /// In so many instances, when said; a divisor of all machines' nodes.
+        instances: Option<&'a str>,
+    },
+}
+
+impl<'a> Clock<'a> {
+    fn runs(self) -> u32 {
+        match self {
+            Self::Instructions => 1,
+            Self::Host { runs, .. } => runs,
+        }
+    }
+
+    /// The options of `midplane run`.
+    fn options(self) -> Vec<&'a str> {
+        match self {
+            Self::Instructions => vec!["--count-instructions"],
+            Self::Host { instances, .. } => {
+                let number = instances.into_iter();
+                number.flat_map(|n| ["--instances", n]).collect()
+            }
+        }
+    }
+}
+
 /// How jobs in QEMU are run.
 struct Boots<'a> {
     matching: Choice,
-    /// In so many instances, when said; a divisor of all machines' nodes.
-    instances: Option<&'a str>,
+    clock: Clock<'a>,
     /// The file for their reports.
     report: &'a Path,
     signals: &'a Signals,
@@ -36,11 +68,10 @@ struct Run {
     restarts: f64,
 }
 
-/// Runs each setting so many times.
+/// Runs each setting.
 pub fn run(
-    runs: u32,
+    clock: Clock<'_>,
     matching: Choice,
-    instances: Option<&str>,
     signals: &Signals,
     rows: &mut Vec<Row>,
 ) -> Result<(), Stop> {
@@ -52,7 +83,7 @@ pub fn run(
     let report = folders::target().join(format!("bench-report-{}.json", std::process::id()));
     let boots = Boots {
         matching,
-        instances,
+        clock,
         report: &report,
         signals,
     };
@@ -61,7 +92,7 @@ pub fn run(
         .flat_map(|m| SIZES.map(|bytes| (m, bytes)));
     let mut done = Ok(());
     for (extents, bytes) in each {
-        done = setting(extents, bytes, runs, &boots, rows);
+        done = setting(extents, bytes, &boots, rows);
         if done.is_err() {
             break;
         }
@@ -74,7 +105,6 @@ pub fn run(
 fn setting(
     extents: [u16; 3],
     bytes: usize,
-    runs: u32,
     boots: &Boots<'_>,
     rows: &mut Vec<Row>,
 ) -> Result<(), Stop> {
@@ -82,7 +112,7 @@ fn setting(
     let amounts = [Memory::Ample, Memory::Least, Memory::LeastAndAFifth];
     let mut taken: [Vec<Run>; 3] = Default::default();
     // In turn, so that what else the host does weighs on all alike.
-    for _ in 0..runs {
+    for _ in 0..boots.clock.runs() {
         for (memory, taken) in amounts.iter().zip(&mut taken) {
             let mpi_memory = memory.bytes(MESSAGES, nodes, bytes);
             taken.push(boots.boot(extents, bytes, mpi_memory)?);
@@ -121,7 +151,7 @@ impl Boots<'_> {
         let mut options = vec!["--timeout", PATIENCE, "--matching", self.matching.name()];
         let (torus, memory) = (format!("{x}x{y}x{z}"), mpi_memory.to_string());
         options.extend(["--torus", &torus, "--mpi-memory", &memory]);
-        options.extend(self.instances.iter().flat_map(|n| ["--instances", n]));
+        options.extend(self.clock.options());
         let report = self.report.display().to_string();
         options.extend(["--report", &report]);
         let (messages, bytes) = (MESSAGES.to_string(), bytes.to_string());

@@ -2,6 +2,7 @@
 
 use crate::host::signals::Signals;
 use crate::host::stop::Stop;
+use crate::lab::bench::emulated::Clock;
 use crate::lab::bench::row::{Memory, Row, RunIn, TABLE, median, tell};
 use crate::lab::bench::{drawing, emulated};
 use crate::run::limits;
@@ -18,19 +19,25 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 pub struct KillerArgs {
     /// Leave out the part in QEMU
-    #[arg(long, conflicts_with = "runs")]
+    #[arg(long, conflicts_with_all = ["wall", "runs"])]
     no_qemu: bool,
 
-    /// Runs in QEMU of each setting; the medians count
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// In QEMU, times by the host's clock: the emulator's translation of code and the wake-ups of its threads
+    /// included. Without, by the count of instructions of all nodes together, one a nanosecond, which is the
+    /// same in each run
+    #[arg(long)]
+    wall: bool,
+
+    /// Runs of each setting by the host's clock; the medians count
+    #[arg(long, requires = "wall", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
 
     /// Matching engine of the nodes in QEMU; the simulated machine has plain lists, as the paper's [default: default]
     #[arg(long, value_name = "NAME", conflicts_with = "no_qemu", value_parser = limits::matching())]
     matching: Option<Choice>,
 
-    /// QEMU processes of each job [default: as few as can be]
-    #[arg(long, value_name = "NUMBER", conflicts_with = "no_qemu", value_parser = ["1", "2", "4", "8"])]
+    /// QEMU processes of each job by the host's clock [default: as few as can be]
+    #[arg(long, value_name = "NUMBER", requires = "wall", value_parser = ["1", "2", "4", "8"])]
     instances: Option<String>,
 
     /// Write a line per setting to this file
@@ -84,8 +91,14 @@ pub fn run(options: &KillerArgs) -> Result<u8, Stop> {
     if !options.no_qemu {
         let simulated = rows.len();
         let matching = options.matching.unwrap_or_default();
-        let instances = options.instances.as_deref();
-        emulated::run(options.runs, matching, instances, &signals, &mut rows)?;
+        let clock = match options.wall {
+            true => Clock::Host {
+                runs: options.runs,
+                instances: options.instances.as_deref(),
+            },
+            false => Clock::Instructions,
+        };
+        emulated::run(clock, matching, &signals, &mut rows)?;
         sum_up("QEMU", &rows[simulated..])?;
     }
     if let Some(file) = csv_file {
