@@ -29,6 +29,9 @@ pub enum Call {
     SendToItself(Tag),
 }
 
+/// Bytes of a sender's MPI memory where nothing else is said: room for all that it sends.
+const SENDER_MEMORY: usize = 1 << 10;
+
 /// What is explored.
 #[derive(Clone, Debug)]
 pub struct Case {
@@ -44,6 +47,8 @@ pub struct Case {
     pub synchronous: Option<usize>,
     /// Bytes of the receiver's MPI memory.
     pub mpi_memory: usize,
+    /// Bytes of each sender's. It receives nothing, and takes the receiver's for as large.
+    pub sender_memory: usize,
     /// Answers of one node that can be under way at once, at least 1.
     pub answers: usize,
     /// The senders' calls are made before everything else. Fewer states; what new messages do during a
@@ -73,6 +78,7 @@ impl Case {
             mode: Mode::Standard,
             synchronous: None,
             mpi_memory,
+            sender_memory: SENDER_MEMORY,
             answers: usize::MAX,
             sent_early: false,
             cancel: None,

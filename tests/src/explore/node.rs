@@ -157,7 +157,10 @@ pub struct Node<E> {
 impl<E: Matching> Node<E> {
     /// Before its first step.
     pub fn new(case: &Case, rank: u8) -> Node<E> {
-        let bytes = if rank == 0 { case.mpi_memory } else { 0 };
+        let bytes = match rank {
+            0 => case.mpi_memory,
+            _ => case.sender_memory,
+        };
         let memory = Memory::with_engine(bytes, case.nodes()).expect("the host's memory");
         let config = Config {
             shape: case.shape(),

@@ -177,6 +177,20 @@ pub fn long_and_synchronous() -> Vec<Row> {
         };
         Row::holds(format!("1 x 3 of 300 bytes, {memory} bytes"), case, count)
     });
+    let scarce = [
+        (NONE, [7_335, 2_910]),
+        (ONE, [22_955, 9_068]),
+        (352, [5_108, 2_257]),
+    ]
+    .map(|(memory, count)| {
+        let case = Case {
+            len: 300,
+            sender_memory: NONE,
+            ..same(3, memory)
+        };
+        let name = format!("1 x 3 of 300 bytes, {memory} bytes, none at the sender");
+        Row::holds(name, case, count)
+    });
     let synchronous = [(ONE, [3_106, 1_266]), (TWO, [1_314, 551])].map(|(memory, count)| {
         let case = Case {
             mode: Mode::Synchronous,
@@ -184,7 +198,8 @@ pub fn long_and_synchronous() -> Vec<Row> {
         };
         Row::holds(format!("1 x 3 synchronous, {memory} bytes"), case, count)
     });
-    long.into_iter().chain(synchronous).collect()
+    let rows = long.into_iter().chain(scarce);
+    rows.chain(synchronous).collect()
 }
 
 /// Without bcopy short messages go by the pending send queue from the start, and every answer is given
