@@ -396,6 +396,12 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         }
     }
 
+    /// What the board has given the node beside its links.
+    #[inline]
+    pub fn platform(&self) -> &P {
+        &self.carrier.platform
+    }
+
     /// Interrupts are not left out.
     pub fn is_interruptible(&self) -> bool {
         self.carrier.share > 0
@@ -637,7 +643,10 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     fn end_call(&mut self, adi: &mut Adi) {
         self.settle(adi, P::INTERRUPTS);
         if !P::INTERRUPTS {
-            // Nothing watches while the program computes.
+            // Nothing watches while the program computes, and no neighbour need wake it.
+            if self.watch != Watch::Held {
+                L::hold_all(self.torus.present_links());
+            }
             self.watch = Watch::Open;
         }
     }

@@ -66,14 +66,12 @@ impl Env for LinuxEnv {
 /// What a call does with the node.
 #[inline]
 fn in_call<R>(work: impl FnOnce(&mut LinuxNode) -> R) -> R {
-    with_node(|node, word| {
+    with_node(|node| {
         if heap::is_free_wanted() {
             node.heap_freed();
         }
         let result = work(node);
-        // While the program computes no neighbour need wake us, unless the stand-in has it so.
-        word.disarm();
-        stand_in::call_ended(node.is_interruptible() && node.is_under_way());
+        stand_in::call_ended(node);
         result
     })
 }
@@ -126,7 +124,6 @@ extern "C" fn midplane_boot() {
         is_tended: told.is_some(),
         number: std::process::id(),
         account,
-        word: word(who.rank),
         stack: end::look_at_stack(),
     });
     note_forks();
@@ -195,6 +192,8 @@ fn node(
     word: &'static Asleep,
 ) -> LinuxNode {
     let adi = or_fail(device(who, random()));
+    // Who cannot take the node between two calls cannot stand in for them.
+    let share = if held::can_be_taken() { who.interrupts } else { 0 };
     let processors = thread::available_parallelism().map_or(1, |n| n.get());
     let platform = Linux {
         memory: NodeMemory {
@@ -203,11 +202,11 @@ fn node(
         word,
         blackboard: &account.blackboard,
         watches: who.shape.nodes() as usize <= processors,
-        stands_in: who.interrupts > 0,
+        stands_in: share > 0,
         vain_looks: 0,
         wake_at: None,
     };
-    LinuxNode::new(adi, torus, platform).limit_interrupts(who.interrupts)
+    LinuxNode::new(adi, torus, platform).limit_interrupts(share)
 }
 
 /// What no program knows before.
@@ -297,7 +296,7 @@ extern "C" fn midplane_exit(status: c_int, _: *mut c_void) {
         );
     }
     heap::note_peak();
-    with_node(|node, _| {
+    with_node(|node| {
         node.publish();
         process.account.blackboard.call(None);
         process.account.blackboard.done(status);
