@@ -627,8 +627,8 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     /// time, nothing is owed, and the figures are written when the call settles.
     fn give(&mut self, adi: &mut Adi) {
         adi.leave(&mut self.torus, self.platform.memory());
-        let now = self.step_ns();
-        if self.torus.give_frames(now) && self.figures == Figures::Published {
+        // Links that keep time are not given frames here.
+        if self.torus.give_frames(0) && self.figures == Figures::Published {
             self.figures = Figures::Old;
         }
         // They may have gone along.
@@ -728,6 +728,16 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     /// something to do already.
     fn is_watched(&mut self) -> bool {
         self.watch == Watch::Armed || self.prepare_sleep()
+    }
+
+    /// Behind a step: nothing has come since, and no link has room again for what waits. Where the node looks at its links
+    /// before it [sleeps](Platform::looks), they need not interrupt yet.
+    #[inline]
+    fn has_nothing(&mut self) -> bool {
+        match !L::KEEPS_TIME && self.platform.looks() > 0 && !self.torus.holds() {
+            true => !self.torus.has_news(),
+            false => self.prepare_sleep(),
+        }
     }
 
     /// Makes sure that the links interrupt when there is something to do. False when there is already.
@@ -862,7 +872,7 @@ impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
                 false => self.leave(adi),
             },
             // A step has just been made.
-            Watch::Held if is_at_rest && self.prepare_sleep() => false,
+            Watch::Held if is_at_rest && self.has_nothing() => false,
             // A link has interrupted, or is likely to have something.
             _ => self.step(adi),
         };
