@@ -314,6 +314,10 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         }
         let memory: &mut dyn UserMemory = self.carrier.platform.memory();
         let sent = self.adi.send_at_once(memory, to, span);
+        if sent == Sent::Complete && to.dest == self.adi.rank() {
+            // It has been received.
+            return sent;
+        }
         if self.carrier.gathers_for != Some(to.dest) || !self.adi.gathers_for(to.dest) {
             self.go_on();
         }
@@ -353,9 +357,11 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
             return None;
         }
         let memory: &mut dyn UserMemory = self.carrier.platform.memory();
-        let started = self.adi.irecv(memory, *pattern, span).ok();
-        self.go_on();
-        started
+        let (id, may_send) = self.adi.start_at_once(memory, pattern, span).ok()?;
+        if may_send {
+            self.go_on();
+        }
+        Some(id)
     }
 
     /// [`Env::short_wait`](mpi_adi::Env::short_wait).

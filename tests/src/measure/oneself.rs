@@ -114,7 +114,10 @@ impl Env for Alone {
     }
 
     fn short_start_receive(&self, pattern: &Pattern, span: Span) -> Option<RequestId> {
-        with_device(|adi| adi.irecv(&mut RawMemory, *pattern, span).ok())
+        with_device(|adi| {
+            let started = adi.start_at_once(&mut RawMemory, pattern, span);
+            started.ok().map(|(id, _)| id)
+        })
     }
 
     fn short_wait(&self, _: &'static str, id: RequestId, context: Context) -> Option<Whole> {

@@ -193,6 +193,18 @@ pub trait Matching: Clone + fmt::Debug + Send {
     /// The first posted receive that matches `envelope`; it stays posted.
     fn arrive(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot>;
 
+    /// The posted receive that every message is held against before all others; `None`: the engine does not know at once.
+    fn first_posted(&self) -> Option<Slot> {
+        None
+    }
+
+    /// A message has been held against [that receive](Matching::first_posted), which asks for it and is posted no more; what
+    /// was linked behind it is `next`. As [`arrive`](Matching::arrive) and [`unpost`](Matching::unpost).
+    fn take_first(&mut self, requests: &mut RequestPool, next: Option<Slot>) {
+        let _ = (requests, next);
+        unreachable!("an engine that knows of no first receive")
+    }
+
     /// A message has been recorded, at `at`.
     fn record(&mut self, region: &mut Region, at: BlockIndex);
 

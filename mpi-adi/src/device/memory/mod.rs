@@ -248,6 +248,8 @@ pub trait UserMemory {
 }
 
 /// Copies by way of the stack.
+// Out of the way of plain spans.
+#[inline(never)]
 fn copy_in_chunks<M: UserMemory + ?Sized>(memory: &mut M, from: Span, to: Span, len: usize) {
     let mut chunk = [0; COPY_CHUNK];
     for offset in (0..len).step_by(COPY_CHUNK) {

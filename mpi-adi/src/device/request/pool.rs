@@ -432,6 +432,20 @@ impl RequestPool {
         self.end_receive(slot, ReceiveState::Done(matched));
     }
 
+    /// The posted receive in `slot` has finished with this message, if it asks for it and that is all there is to it (it
+    /// neither [holds](RequestPool::holds) what it matches, nor has a restart to name it, nor has the program given it up):
+    /// its buffer, and the slot behind it in its queue. `None`: nothing has changed.
+    #[inline]
+    pub(crate) fn finish_posted(
+        &mut self,
+        slot: Slot,
+        matched: &Matched,
+    ) -> Option<(Span, Option<Slot>)> {
+        let entry = self.listed_mut(slot);
+        let span = entry.finish_posted(matched)?;
+        Some((span, entry.next[QUEUE]))
+    }
+
     /// The posted receive in `slot` is cancelled; frees it if the program has given it up.
     pub fn cancel_receive(&mut self, slot: Slot) {
         let pattern = self.posted(slot).pattern;

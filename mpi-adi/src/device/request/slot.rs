@@ -584,6 +584,19 @@ impl SlotEntry {
         self.state = State::of_receive(state);
     }
 
+    /// The posted receive that is here has finished with this message, if it asks for it and there is nothing else to it: its
+    /// buffer. `None`: nothing has changed.
+    #[inline]
+    pub(super) fn finish_posted(&mut self, matched: &Matched) -> Option<Span> {
+        let is_plain = matches!(self.state, State::Posted { to_name: false, .. })
+            && !self.marks.has(Marks::FORGOTTEN | Marks::HOLDS);
+        if !is_plain || !self.pattern().matches(&matched.envelope) {
+            return None;
+        }
+        self.set_receive_state(ReceiveState::Done(*matched));
+        Some(self.data.span())
+    }
+
     /// Counts `len` bytes at `offset` of the message that comes into the buffer of the receive that is here: that buffer,
     /// and the message once it is whole. `None`: no such message comes, or it has no such bytes.
     #[inline]
