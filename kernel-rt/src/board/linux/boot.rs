@@ -47,7 +47,10 @@ impl Env for LinuxEnv {
     }
 
     fn short_send(&self, to: &SendTo, span: Span) -> Sent {
-        in_call(|node| node.short_send(to, span))
+        with_node(|node| match node.send_to_hand(to, span) {
+            true => Sent::Complete,
+            false => within(node, |node| node.short_send(to, span)),
+        })
     }
 
     fn short_receive(&self, function: &'static str, pattern: &Pattern, span: Span) -> Received {
@@ -55,25 +58,35 @@ impl Env for LinuxEnv {
     }
 
     fn short_start_receive(&self, pattern: &Pattern, span: Span) -> Option<RequestId> {
-        in_call(|node| node.short_start_receive(pattern, span))
+        with_node(|node| match node.keep_at_hand(pattern, span) {
+            None => within(node, |node| node.short_start_receive(pattern, span)),
+            kept => kept,
+        })
     }
 
     fn short_wait(&self, function: &'static str, id: RequestId, context: Context) -> Option<Whole> {
-        in_call(|node| node.short_wait(function, id, context))
+        with_node(|node| match node.conclude_at_hand(id, context) {
+            None => within(node, |node| node.short_wait(function, id, context)),
+            whole => whole,
+        })
     }
+}
+
+/// What a call does that takes the node.
+#[inline]
+fn in_call<R>(work: impl FnOnce(&mut LinuxNode) -> R) -> R {
+    with_node(|node| within(node, work))
 }
 
 /// What a call does with the node.
 #[inline]
-fn in_call<R>(work: impl FnOnce(&mut LinuxNode) -> R) -> R {
-    with_node(|node| {
-        if heap::is_free_wanted() {
-            node.heap_freed();
-        }
-        let result = work(node);
-        stand_in::call_ended(node);
-        result
-    })
+fn within<R>(node: &mut LinuxNode, work: impl FnOnce(&mut LinuxNode) -> R) -> R {
+    if heap::is_free_wanted() {
+        node.heap_freed();
+    }
+    let result = work(node);
+    stand_in::call_ended(node);
+    result
 }
 
 /// The process cannot become a node.
@@ -193,7 +206,11 @@ fn node(
 ) -> LinuxNode {
     let adi = or_fail(device(who, random()));
     // Who cannot take the node between two calls cannot stand in for them.
-    let share = if held::can_be_taken() { who.interrupts } else { 0 };
+    let share = if held::can_be_taken() {
+        who.interrupts
+    } else {
+        0
+    };
     let processors = thread::available_parallelism().map_or(1, |n| n.get());
     let platform = Linux {
         memory: NodeMemory {

@@ -122,7 +122,9 @@ fn wait_for_node(before: u32) {
             seen => {
                 let order = Ordering::Relaxed;
                 let waits = seen == WAITED_FOR
-                    || TAKEN.compare_exchange(seen, WAITED_FOR, order, order).is_ok();
+                    || TAKEN
+                        .compare_exchange(seen, WAITED_FOR, order, order)
+                        .is_ok();
                 if waits {
                     futex_wait(&TAKEN, WAITED_FOR, None);
                 }

@@ -238,6 +238,12 @@ pub trait Matching: Clone + fmt::Debug + Send {
     /// on nothing else, and on the posted receives, which are hashed with the pool.
     fn hash<H: Hasher>(&self, region: &Region, state: &mut H);
 
+    /// [`measures`](Matching::measures), for what does not go by the queues and is counted as if it did; `None`: all is to go
+    /// by the queues.
+    fn counts(&mut self) -> Option<&mut Measures> {
+        None
+    }
+
     /// How full the queues are, and what searching them has cost.
     fn measures(&self) -> Measures;
 

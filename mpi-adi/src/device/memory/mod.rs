@@ -268,6 +268,7 @@ impl RawMemory {
     ///
     /// # Panics
     /// When they are not within the span, or the span is a model's.
+    #[inline(always)]
     fn address(span: Span, offset: usize, len: usize) -> usize {
         assert!(offset <= span.len && len <= span.len - offset);
         assert!(len == 0 || span.address >= MODEL_KEYS);

@@ -258,6 +258,12 @@ impl SlotEntry {
     #[inline]
     pub(super) fn free(&mut self, next: Option<Slot>, name_bits: GenerationBits) {
         self.state = State::Free { next };
+        self.pass_name(name_bits);
+    }
+
+    /// What is here next has another name.
+    #[inline]
+    pub(super) fn pass_name(&mut self, name_bits: GenerationBits) {
         self.marks = Marks(self.generation().next(name_bits).to_bits());
     }
 

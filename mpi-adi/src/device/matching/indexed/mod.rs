@@ -216,6 +216,11 @@ impl Matching for Indexed {
         }
     }
 
+    #[inline]
+    fn counts(&mut self) -> Option<&mut Measures> {
+        Some(&mut self.measures)
+    }
+
     fn measures(&self) -> Measures {
         self.measures
     }
