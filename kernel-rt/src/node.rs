@@ -1021,6 +1021,10 @@ mod tests {
         fn is_behind(&mut self) -> bool {
             self.behind
         }
+
+        fn has_news(&mut self) -> bool {
+            self.babbles || self.link.has_input()
+        }
     }
 
     impl<const KEEPS_TIME: bool> NodeLink for TestLink<KEEPS_TIME> {
@@ -1053,6 +1057,8 @@ mod tests {
         /// What each look at the clock takes, and how many there were.
         look: u64,
         looks: std::cell::Cell<u64>,
+        /// How often the links are looked at before a sleep.
+        link_looks: u32,
     }
 
     impl<L, const INTERRUPTS: bool> Platform<L> for TestPlatform<INTERRUPTS> {
@@ -1079,6 +1085,10 @@ mod tests {
 
         fn wait(&mut self) {
             self.waits += 1;
+        }
+
+        fn looks(&self) -> u32 {
+            self.link_looks
         }
 
         fn is_interrupted(&self) -> bool {
@@ -1252,6 +1262,29 @@ mod tests {
             Received::Not
         );
         assert_eq!(node.short_start_receive(&any, Span::EMPTY), None);
+    }
+
+    /// A link that interrupts costs its neighbour a bell: where links are looked at before the node sleeps, they are asked
+    /// to when the looks were in vain.
+    #[test]
+    fn links_that_are_looked_at_are_asked_to_interrupt_before_sleep_only() {
+        let mut nodes = nodes_of::<false, false>([2, 1, 1]);
+        let node = &mut nodes[0];
+        node.carrier.platform.link_looks = 2;
+        while node.carrier.step(&mut node.adi) {}
+        let asked = |node: &mut TestNode<false, false>| {
+            let links = node.carrier.torus.links_mut().iter().flatten();
+            links.filter(|link| link.interrupts).count()
+        };
+        assert!(!node.carrier.poll(&mut node.adi), "nothing has come");
+        assert_eq!(asked(node), 0);
+        node.carrier.idle();
+        assert_eq!((asked(node), node.carrier.platform.waits), (2, 1));
+        // Where they are not looked at, behind the step.
+        node.carrier.step(&mut node.adi);
+        node.carrier.platform.link_looks = 0;
+        assert!(!node.carrier.poll(&mut node.adi));
+        assert_eq!(asked(node), 2);
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl Env for LinuxEnv {
     fn short_send(&self, to: &SendTo, span: Span) -> Sent {
         with_node(|node| match node.send_to_hand(to, span) {
             true => Sent::Complete,
-            false => within(node, |node| node.short_send(to, span)),
+            false => sent(node, to, span),
         })
     }
 
@@ -59,17 +59,39 @@ impl Env for LinuxEnv {
 
     fn short_start_receive(&self, pattern: &Pattern, span: Span) -> Option<RequestId> {
         with_node(|node| match node.keep_at_hand(pattern, span) {
-            None => within(node, |node| node.short_start_receive(pattern, span)),
+            None => started(node, pattern, span),
             kept => kept,
         })
     }
 
     fn short_wait(&self, function: &'static str, id: RequestId, context: Context) -> Option<Whole> {
         with_node(|node| match node.conclude_at_hand(id, context) {
-            None => within(node, |node| node.short_wait(function, id, context)),
+            None => waited(node, function, id, context),
             whole => whole,
         })
     }
+}
+
+// What is not at hand: calls, so that what is at hand need not save their registers.
+
+#[inline(never)]
+fn sent(node: &mut LinuxNode, to: &SendTo, span: Span) -> Sent {
+    within(node, |node| node.short_send(to, span))
+}
+
+#[inline(never)]
+fn started(node: &mut LinuxNode, pattern: &Pattern, span: Span) -> Option<RequestId> {
+    within(node, |node| node.short_start_receive(pattern, span))
+}
+
+#[inline(never)]
+fn waited(
+    node: &mut LinuxNode,
+    function: &'static str,
+    id: RequestId,
+    context: Context,
+) -> Option<Whole> {
+    within(node, |node| node.short_wait(function, id, context))
 }
 
 /// What a call does that takes the node.
