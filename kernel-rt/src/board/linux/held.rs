@@ -9,9 +9,9 @@
 //!               C2  TAKEN is 0? it has the node                 T3  CALLS is even? it has the node
 //!               C3  CALLS := even                               T4  TAKEN := 0
 //! ```
-//! C1 before C2 may reach memory in either order; but T2 comes between a thread's C1 and C2, or before both, or behind
-//! both. A call that T2 finds behind its C1 is seen at T3, and one that it finds before sees T1 at C2. So never both have
-//! the node, and a call pays for no locked instruction.
+//! Without a fence a processor may look at C2 before others see its C1. But T2 finds each thread before its C1 or behind it:
+//! one that it finds before sees T1 at C2, and of one that it finds behind T3 sees C1. So never both have the node, and a call
+//! pays for no locked instruction.
 
 use std::cell::UnsafeCell;
 use std::hint;
@@ -41,8 +41,13 @@ const LOOKS: u32 = 100;
 
 struct Node(UnsafeCell<MaybeUninit<LinuxNode>>);
 
-// SAFETY: one thread at a time has what is in it: see the module.
+// SAFETY: one thread at a time has what is in it, which may go from one to another: see the module, and below.
 unsafe impl Sync for Node {}
+
+const _: () = {
+    const fn may_change_threads<T: Send>() {}
+    may_change_threads::<LinuxNode>();
+};
 
 static NODE: Node = Node(UnsafeCell::new(MaybeUninit::uninit()));
 
