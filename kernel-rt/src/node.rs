@@ -299,6 +299,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// Runs `f` with the device and its carrier, then goes on with what it left to do, as
     /// [`Node::interrupted`] does; but links that interrupt nothing are not asked to.
     pub fn with(&mut self, f: &mut dyn FnMut(&mut Adi, &mut dyn Kernel)) {
+        self.put_away();
         f(&mut self.adi, &mut self.carrier);
         self.carrier.end_call(&mut self.adi);
         if P::INTERRUPTS && self.carrier.share < 100 {
@@ -312,8 +313,13 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         if self.is_limited() {
             return Sent::Not;
         }
+        self.put_away();
         let memory: &mut dyn UserMemory = self.carrier.platform.memory();
         let sent = self.adi.send_at_once(memory, to, span);
+        if sent == Sent::Complete && to.dest == self.adi.rank() {
+            // It has been received.
+            return sent;
+        }
         if self.carrier.gathers_for != Some(to.dest) || !self.adi.gathers_for(to.dest) {
             self.go_on();
         }
@@ -334,6 +340,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         if self.is_limited() {
             return Received::Not;
         }
+        self.put_away();
         let memory: &mut dyn UserMemory = self.carrier.platform.memory();
         let received = self.adi.receive_at_once(memory, pattern, span);
         let Received::Started(id) = received else {
@@ -352,10 +359,13 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         if self.is_limited() {
             return None;
         }
+        self.put_away();
         let memory: &mut dyn UserMemory = self.carrier.platform.memory();
-        let started = self.adi.irecv(memory, *pattern, span).ok();
-        self.go_on();
-        started
+        let (id, may_send) = self.adi.start_at_once(memory, pattern, span).ok()?;
+        if may_send {
+            self.go_on();
+        }
+        Some(id)
     }
 
     /// [`Env::short_wait`](mpi_adi::Env::short_wait).
@@ -366,11 +376,41 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         id: RequestId,
         context: Context,
     ) -> Option<Whole> {
+        self.put_away();
         let whole = self.adi.conclude_whole(id, context);
         if whole.is_some() || self.is_limited() {
             return whole;
         }
         self.finish(function, id, context)
+    }
+
+    /// [`Adi::keep_at_hand`], for a board without [interrupts](Platform::INTERRUPTS). It and the next two leave nothing to do.
+    #[inline]
+    pub fn keep_at_hand(&mut self, pattern: &Pattern, span: Span) -> Option<RequestId> {
+        const { assert!(!P::INTERRUPTS) };
+        self.adi.keep_at_hand(pattern, span)
+    }
+
+    /// [`Adi::send_to_hand`].
+    #[inline]
+    pub fn send_to_hand(&mut self, to: &SendTo, span: Span) -> bool {
+        self.adi
+            .send_to_hand(self.carrier.platform.memory(), to, span)
+    }
+
+    /// [`Adi::conclude_at_hand`].
+    #[inline]
+    pub fn conclude_at_hand(&mut self, id: RequestId, context: Context) -> Option<Whole> {
+        self.adi.conclude_at_hand(id, context)
+    }
+
+    /// Whatever else comes to the device finds what is at hand among its requests. An interrupt would, too: so nodes with
+    /// interrupts have nothing at hand.
+    #[inline]
+    fn put_away(&mut self) {
+        if !P::INTERRUPTS {
+            self.adi.put_away();
+        }
     }
 
     /// Waits for a request within a call.
@@ -396,6 +436,12 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         }
     }
 
+    /// What the board has given the node beside its links.
+    #[inline]
+    pub fn platform(&self) -> &P {
+        &self.carrier.platform
+    }
+
     /// Interrupts are not left out.
     pub fn is_interruptible(&self) -> bool {
         self.carrier.share > 0
@@ -419,6 +465,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// steps, then the program has [`PROGRAM_SLICE_NS`] before it goes on; and more if the share of interrupts asks for
     /// that. Does not allocate.
     pub fn interrupted(&mut self) {
+        self.put_away();
         let carrier = &mut self.carrier;
         let began = carrier.platform.ticks();
         if carrier.share < 100 && carrier.keep_for_the_program() {
@@ -441,6 +488,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
 
     /// The heap has got memory back that the device may be waiting for.
     pub fn heap_freed(&mut self) {
+        self.put_away();
         self.adi.heap_freed(self.carrier.platform.memory());
         self.interrupted();
     }
@@ -452,6 +500,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
 
     /// One step on behalf of others, or sleep until there is one to make.
     pub fn forward(&mut self) {
+        self.put_away();
         if !self.carrier.step(&mut self.adi) {
             self.carrier.sleep();
         }
@@ -621,8 +670,8 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     /// time, nothing is owed, and the figures are written when the call settles.
     fn give(&mut self, adi: &mut Adi) {
         adi.leave(&mut self.torus, self.platform.memory());
-        let now = self.step_ns();
-        if self.torus.give_frames(now) && self.figures == Figures::Published {
+        // Links that keep time are not given frames here.
+        if self.torus.give_frames(0) && self.figures == Figures::Published {
             self.figures = Figures::Old;
         }
         // They may have gone along.
@@ -637,7 +686,10 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     fn end_call(&mut self, adi: &mut Adi) {
         self.settle(adi, P::INTERRUPTS);
         if !P::INTERRUPTS {
-            // Nothing watches while the program computes.
+            // Nothing watches while the program computes, and no neighbour need wake it.
+            if self.watch != Watch::Held {
+                L::hold_all(self.torus.present_links());
+            }
             self.watch = Watch::Open;
         }
     }
@@ -719,6 +771,16 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     /// something to do already.
     fn is_watched(&mut self) -> bool {
         self.watch == Watch::Armed || self.prepare_sleep()
+    }
+
+    /// Behind a step: nothing has come since, and no link has room again for what waits. Where the node looks at its links
+    /// before it [sleeps](Platform::looks), they need not interrupt yet.
+    #[inline]
+    fn has_nothing(&mut self) -> bool {
+        match !L::KEEPS_TIME && self.platform.looks() > 0 && !self.torus.holds() {
+            true => !self.torus.has_news(),
+            false => self.prepare_sleep(),
+        }
     }
 
     /// Makes sure that the links interrupt when there is something to do. False when there is already.
@@ -853,7 +915,7 @@ impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
                 false => self.leave(adi),
             },
             // A step has just been made.
-            Watch::Held if is_at_rest && self.prepare_sleep() => false,
+            Watch::Held if is_at_rest && self.has_nothing() => false,
             // A link has interrupted, or is likely to have something.
             _ => self.step(adi),
         };
@@ -959,6 +1021,10 @@ mod tests {
         fn is_behind(&mut self) -> bool {
             self.behind
         }
+
+        fn has_news(&mut self) -> bool {
+            self.babbles || self.link.has_input()
+        }
     }
 
     impl<const KEEPS_TIME: bool> NodeLink for TestLink<KEEPS_TIME> {
@@ -991,6 +1057,8 @@ mod tests {
         /// What each look at the clock takes, and how many there were.
         look: u64,
         looks: std::cell::Cell<u64>,
+        /// How often the links are looked at before a sleep.
+        link_looks: u32,
     }
 
     impl<L, const INTERRUPTS: bool> Platform<L> for TestPlatform<INTERRUPTS> {
@@ -1017,6 +1085,10 @@ mod tests {
 
         fn wait(&mut self) {
             self.waits += 1;
+        }
+
+        fn looks(&self) -> u32 {
+            self.link_looks
         }
 
         fn is_interrupted(&self) -> bool {
@@ -1190,6 +1262,29 @@ mod tests {
             Received::Not
         );
         assert_eq!(node.short_start_receive(&any, Span::EMPTY), None);
+    }
+
+    /// A link that interrupts costs its neighbour a bell: where links are looked at before the node sleeps, they are asked
+    /// to when the looks were in vain.
+    #[test]
+    fn links_that_are_looked_at_are_asked_to_interrupt_before_sleep_only() {
+        let mut nodes = nodes_of::<false, false>([2, 1, 1]);
+        let node = &mut nodes[0];
+        node.carrier.platform.link_looks = 2;
+        while node.carrier.step(&mut node.adi) {}
+        let asked = |node: &mut TestNode<false, false>| {
+            let links = node.carrier.torus.links_mut().iter().flatten();
+            links.filter(|link| link.interrupts).count()
+        };
+        assert!(!node.carrier.poll(&mut node.adi), "nothing has come");
+        assert_eq!(asked(node), 0);
+        node.carrier.idle();
+        assert_eq!((asked(node), node.carrier.platform.waits), (2, 1));
+        // Where they are not looked at, behind the step.
+        node.carrier.step(&mut node.adi);
+        node.carrier.platform.link_looks = 0;
+        assert!(!node.carrier.poll(&mut node.adi));
+        assert_eq!(asked(node), 2);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use core::hash::{Hash, Hasher};
 
 use net_torus::coord::{Coord, Shape};
 
+use crate::device::at_hand::AtHand;
 use crate::device::barrier::state::Barrier;
 use crate::device::barrier::values::Values;
 use crate::device::config::{
@@ -110,6 +111,7 @@ pub struct Adi<R = Sound, E = Engine> {
     pub(super) parts: Parts<Self>,
     /// `None` until the first window.
     pub(super) one_sided: Option<Box<OneSided>>,
+    pub(super) at_hand: AtHand,
     pub(super) stats: Stats,
     pub(super) rules: R,
 }
@@ -218,6 +220,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             beside: None,
             parts: Parts::new(),
             one_sided: None,
+            at_hand: AtHand::NOTHING,
             stats: Stats::default(),
             rules,
         }

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 use crate::device::adi::Adi;
+use crate::device::config::NoMemory;
 use crate::device::envelope::Pattern;
 use crate::device::matching::Matching;
 use crate::device::memory::region::Holding;
@@ -78,6 +79,22 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             Ok(Here::Started(id)) => Sent::Started(id),
             Ok(Here::NoRecord) | Err(_) => Sent::Not,
         }
+    }
+
+    /// [`Adi::irecv`]; beside the request, whether the device may have something to send for it.
+    #[inline]
+    pub fn start_at_once<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        pattern: &Pattern,
+        span: Span,
+    ) -> Result<(RequestId, bool), NoMemory> {
+        self.reserve_for_recv(KEPT_SLOTS)?;
+        let found = self.matching.probe(&mut self.region, pattern);
+        let id = self.start_recv_of(memory, pattern, span, found)?;
+        // Else it is posted, and no source waits to hear of it.
+        let may_send = found.is_some() || !self.peers.are_all_clear();
+        Ok((id, may_send))
     }
 
     /// Receives into `span` for a call that blocks: takes a message that is here, or starts a receive. Does not block.

@@ -98,7 +98,10 @@ fn with_device<R>(work: impl FnOnce(&mut Adi) -> R) -> R {
 
 impl Env for Alone {
     fn with<'f>(&self, f: &'f mut Work<'f>) {
-        with_device(|adi| f(adi, &mut Carrier { memory: RawMemory }));
+        with_device(|adi| {
+            adi.put_away();
+            f(adi, &mut Carrier { memory: RawMemory });
+        });
     }
 
     fn process(&self) -> &Process {
@@ -106,19 +109,39 @@ impl Env for Alone {
     }
 
     fn short_send(&self, to: &SendTo, span: Span) -> Sent {
-        with_device(|adi| adi.send_at_once(&mut RawMemory, to, span))
+        with_device(|adi| {
+            if adi.send_to_hand(&mut RawMemory, to, span) {
+                return Sent::Complete;
+            }
+            adi.put_away();
+            adi.send_at_once(&mut RawMemory, to, span)
+        })
     }
 
     fn short_receive(&self, _: &'static str, pattern: &Pattern, span: Span) -> Received {
-        with_device(|adi| adi.receive_at_once(&mut RawMemory, pattern, span))
+        with_device(|adi| {
+            adi.put_away();
+            adi.receive_at_once(&mut RawMemory, pattern, span)
+        })
     }
 
     fn short_start_receive(&self, pattern: &Pattern, span: Span) -> Option<RequestId> {
-        with_device(|adi| adi.irecv(&mut RawMemory, *pattern, span).ok())
+        with_device(|adi| {
+            let kept = adi.keep_at_hand(pattern, span);
+            kept.or_else(|| {
+                adi.put_away();
+                adi.irecv(&mut RawMemory, *pattern, span).ok()
+            })
+        })
     }
 
     fn short_wait(&self, _: &'static str, id: RequestId, context: Context) -> Option<Whole> {
-        with_device(|adi| adi.conclude_whole(id, context))
+        with_device(|adi| {
+            adi.conclude_at_hand(id, context).or_else(|| {
+                adi.put_away();
+                adi.conclude_whole(id, context)
+            })
+        })
     }
 }
 

@@ -4,6 +4,7 @@
 mod checked;
 mod cluster;
 mod conformance;
+mod costs;
 mod debug;
 mod faults;
 mod jobs;

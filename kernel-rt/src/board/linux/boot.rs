@@ -47,7 +47,10 @@ impl Env for LinuxEnv {
     }
 
     fn short_send(&self, to: &SendTo, span: Span) -> Sent {
-        in_call(|node| node.short_send(to, span))
+        with_node(|node| match node.send_to_hand(to, span) {
+            true => Sent::Complete,
+            false => sent(node, to, span),
+        })
     }
 
     fn short_receive(&self, function: &'static str, pattern: &Pattern, span: Span) -> Received {
@@ -55,27 +58,57 @@ impl Env for LinuxEnv {
     }
 
     fn short_start_receive(&self, pattern: &Pattern, span: Span) -> Option<RequestId> {
-        in_call(|node| node.short_start_receive(pattern, span))
+        with_node(|node| match node.keep_at_hand(pattern, span) {
+            None => started(node, pattern, span),
+            kept => kept,
+        })
     }
 
     fn short_wait(&self, function: &'static str, id: RequestId, context: Context) -> Option<Whole> {
-        in_call(|node| node.short_wait(function, id, context))
+        with_node(|node| match node.conclude_at_hand(id, context) {
+            None => waited(node, function, id, context),
+            whole => whole,
+        })
     }
+}
+
+// What is not at hand: calls, so that what is at hand need not save their registers.
+
+#[inline(never)]
+fn sent(node: &mut LinuxNode, to: &SendTo, span: Span) -> Sent {
+    within(node, |node| node.short_send(to, span))
+}
+
+#[inline(never)]
+fn started(node: &mut LinuxNode, pattern: &Pattern, span: Span) -> Option<RequestId> {
+    within(node, |node| node.short_start_receive(pattern, span))
+}
+
+#[inline(never)]
+fn waited(
+    node: &mut LinuxNode,
+    function: &'static str,
+    id: RequestId,
+    context: Context,
+) -> Option<Whole> {
+    within(node, |node| node.short_wait(function, id, context))
+}
+
+/// What a call does that takes the node.
+#[inline]
+fn in_call<R>(work: impl FnOnce(&mut LinuxNode) -> R) -> R {
+    with_node(|node| within(node, work))
 }
 
 /// What a call does with the node.
 #[inline]
-fn in_call<R>(work: impl FnOnce(&mut LinuxNode) -> R) -> R {
-    with_node(|node, word| {
-        if heap::is_free_wanted() {
-            node.heap_freed();
-        }
-        let result = work(node);
-        // While the program computes no neighbour need wake us, unless the stand-in has it so.
-        word.disarm();
-        stand_in::call_ended(node.is_interruptible() && node.is_under_way());
-        result
-    })
+fn within<R>(node: &mut LinuxNode, work: impl FnOnce(&mut LinuxNode) -> R) -> R {
+    if heap::is_free_wanted() {
+        node.heap_freed();
+    }
+    let result = work(node);
+    stand_in::call_ended(node);
+    result
 }
 
 /// The process cannot become a node.
@@ -126,7 +159,6 @@ extern "C" fn midplane_boot() {
         is_tended: told.is_some(),
         number: std::process::id(),
         account,
-        word: word(who.rank),
         stack: end::look_at_stack(),
     });
     note_forks();
@@ -195,6 +227,12 @@ fn node(
     word: &'static Asleep,
 ) -> LinuxNode {
     let adi = or_fail(device(who, random()));
+    // Who cannot take the node between two calls cannot stand in for them.
+    let share = if held::can_be_taken() {
+        who.interrupts
+    } else {
+        0
+    };
     let processors = thread::available_parallelism().map_or(1, |n| n.get());
     let platform = Linux {
         memory: NodeMemory {
@@ -203,11 +241,11 @@ fn node(
         word,
         blackboard: &account.blackboard,
         watches: who.shape.nodes() as usize <= processors,
-        stands_in: who.interrupts > 0,
+        stands_in: share > 0,
         vain_looks: 0,
         wake_at: None,
     };
-    LinuxNode::new(adi, torus, platform).limit_interrupts(who.interrupts)
+    LinuxNode::new(adi, torus, platform).limit_interrupts(share)
 }
 
 /// What no program knows before.
@@ -297,7 +335,7 @@ extern "C" fn midplane_exit(status: c_int, _: *mut c_void) {
         );
     }
     heap::note_peak();
-    with_node(|node, _| {
+    with_node(|node| {
         node.publish();
         process.account.blackboard.call(None);
         process.account.blackboard.done(status);

@@ -19,7 +19,6 @@ use super::boot::map;
 pub use super::end::before_end;
 use super::share::Account;
 use super::{PROCESS, Process, VARIABLE, end};
-use crate::dev::ring::Asleep;
 use crate::fault::NodeName;
 use crate::host::blackboard::{Call, End};
 use crate::host::counters::{LinkFigures, NodeFigures, Sources};
@@ -33,8 +32,6 @@ pub const PROCESSORS: &str = "MIDPLANE_PROCESSORS";
 pub struct Accounts {
     all: &'static [Account; 0],
     shape: Shape,
-    /// None of them sleeps but by the cluster.
-    word: &'static Asleep,
     /// This process's programs that have not ended.
     running: AtomicU32,
 }
@@ -90,7 +87,6 @@ impl Told {
         Accounts {
             all,
             shape,
-            word: Box::leak(Box::default()),
             running: AtomicU32::new(here),
         }
     }
@@ -119,7 +115,6 @@ impl Accounts {
             is_tended: true,
             number: std::process::id(),
             account,
-            word: self.word,
             stack,
         };
         if PROCESS.set(process).is_err() {

@@ -27,9 +27,7 @@ pub mod share;
 mod stand_in;
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::dev::ring::Asleep;
 use crate::host::personality::Personality;
 use crate::mem::Bytes;
 
@@ -46,7 +44,6 @@ struct Process {
     /// Children of a fork are no nodes.
     number: u32,
     account: &'static share::Account,
-    word: &'static Asleep,
     stack: Bytes,
 }
 
@@ -57,22 +54,12 @@ fn process() -> Option<&'static Process> {
     PROCESS.get().filter(|p| p.number == std::process::id())
 }
 
-/// This process is the child of a fork.
-static IS_CHILD: AtomicBool = AtomicBool::new(false);
-
 /// From now on forks are noted.
 fn note_forks() {
     extern "C" fn forked() {
-        IS_CHILD.store(true, Ordering::Relaxed);
+        held::leave();
     }
     // SAFETY: the function only stores a word. Where there is no memory to note it, a child that calls MPI harms the job,
-    // as it may under any MPI.
+    // as it may under any MPI. So do children that share our memory until they run another program (vfork).
     unsafe { libc::pthread_atfork(None, None, Some(forked)) };
-}
-
-/// As [`process`], for what each call of MPI asks: without a call of the system. Children that share our memory until they
-/// run another program (vfork) make no such calls.
-#[inline]
-fn caller() -> Option<&'static Process> {
-    PROCESS.get().filter(|_| !IS_CHILD.load(Ordering::Relaxed))
 }

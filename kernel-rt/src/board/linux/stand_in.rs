@@ -14,7 +14,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{mem, ptr, thread};
 
-use super::held::try_node;
+use super::held::{self, try_node};
 use super::platform::{LinuxNode, futex_wait, futex_wake};
 use crate::dev::ring::Asleep;
 
@@ -30,21 +30,16 @@ const SLICE_NS: u64 = 50_000;
 const IDLE_LOOKS: u32 = 16;
 const STACK_BYTES: usize = 256 << 10;
 
-/// Calls that have ended.
-static CALLS: AtomicU32 = AtomicU32::new(0);
 /// What the thread does.
 static STATE: AtomicU32 = AtomicU32::new(ABSENT);
 const ABSENT: u32 = 0;
 const AT_WORK: u32 = 1;
 const ASLEEP: u32 = 2;
 
-/// A call has ended, and what it leaves needs the thread, or does not. The caller has the node.
+/// A call is about to end, which has the node: what it leaves may need the thread.
 #[inline]
-pub fn call_ended(is_needed: bool) {
-    // One thread at a time writes it.
-    let calls = CALLS.load(Ordering::Relaxed);
-    CALLS.store(calls.wrapping_add(1), Ordering::Relaxed);
-    if is_needed && STATE.load(Ordering::Relaxed) != AT_WORK {
+pub fn call_ended(node: &LinuxNode) {
+    if STATE.load(Ordering::Relaxed) != AT_WORK && node.is_interruptible() && node.is_under_way() {
         to_work();
     }
 }
@@ -76,15 +71,15 @@ enum Look {
 }
 
 fn run() {
-    let (mut seen, mut pause, mut idle) = (CALLS.load(Ordering::Relaxed), PAUSE_NS, 0);
+    let (mut seen, mut pause, mut idle) = (held::calls(), PAUSE_NS, 0);
     loop {
         sleep(pause);
-        match try_node(|node, word| look(node, word, &mut seen)).unwrap_or(Look::Calls) {
+        match try_node(|node| look(node, &mut seen)).unwrap_or(Look::Calls) {
             Look::Calls => pause = (2 * pause).clamp(PAUSE_NS, MOST_PAUSE_NS),
             Look::Idle if idle < IDLE_LOOKS => (idle, pause) = (idle + 1, MOST_PAUSE_NS),
             Look::Idle => {
                 // Under the lock, so that no call's need is missed.
-                try_node(|node, _| {
+                try_node(|node| {
                     if !node.is_under_way() {
                         STATE.store(ASLEEP, Ordering::Relaxed);
                     }
@@ -105,8 +100,8 @@ fn run() {
     }
 }
 
-fn look(node: &mut LinuxNode, word: &'static Asleep, seen: &mut u32) -> Look {
-    let calls = CALLS.load(Ordering::Relaxed);
+fn look(node: &mut LinuxNode, seen: &mut u32) -> Look {
+    let calls = held::calls();
     if mem::replace(seen, calls) != calls {
         return Look::Calls;
     }
@@ -114,7 +109,7 @@ fn look(node: &mut LinuxNode, word: &'static Asleep, seen: &mut u32) -> Look {
         return Look::Idle;
     }
     node.interrupted();
-    Look::Served(word)
+    Look::Served(node.platform().word)
 }
 
 fn sleep(ns: u64) {

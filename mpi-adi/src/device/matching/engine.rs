@@ -193,6 +193,18 @@ pub trait Matching: Clone + fmt::Debug + Send {
     /// The first posted receive that matches `envelope`; it stays posted.
     fn arrive(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot>;
 
+    /// The posted receive that every message is held against before all others; `None`: the engine does not know at once.
+    fn first_posted(&self) -> Option<Slot> {
+        None
+    }
+
+    /// A message has been held against [that receive](Matching::first_posted), which asks for it and is posted no more; what
+    /// was linked behind it is `next`. As [`arrive`](Matching::arrive) and [`unpost`](Matching::unpost).
+    fn take_first(&mut self, requests: &mut RequestPool, next: Option<Slot>) {
+        let _ = (requests, next);
+        unreachable!("an engine that knows of no first receive")
+    }
+
     /// A message has been recorded, at `at`.
     fn record(&mut self, region: &mut Region, at: BlockIndex);
 
@@ -225,6 +237,12 @@ pub trait Matching: Clone + fmt::Debug + Send {
     /// Hashes the records in their order of arrival, for a model checker. What the queues do from now on depends
     /// on nothing else, and on the posted receives, which are hashed with the pool.
     fn hash<H: Hasher>(&self, region: &Region, state: &mut H);
+
+    /// [`measures`](Matching::measures), for what does not go by the queues and is counted as if it did; `None`: all is to go
+    /// by the queues.
+    fn counts(&mut self) -> Option<&mut Measures> {
+        None
+    }
 
     /// How full the queues are, and what searching them has cost.
     fn measures(&self) -> Measures;

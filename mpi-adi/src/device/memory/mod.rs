@@ -248,6 +248,8 @@ pub trait UserMemory {
 }
 
 /// Copies by way of the stack.
+// Out of the way of plain spans.
+#[inline(never)]
 fn copy_in_chunks<M: UserMemory + ?Sized>(memory: &mut M, from: Span, to: Span, len: usize) {
     let mut chunk = [0; COPY_CHUNK];
     for offset in (0..len).step_by(COPY_CHUNK) {
@@ -266,6 +268,7 @@ impl RawMemory {
     ///
     /// # Panics
     /// When they are not within the span, or the span is a model's.
+    #[inline(always)]
     fn address(span: Span, offset: usize, len: usize) -> usize {
         assert!(offset <= span.len && len <= span.len - offset);
         assert!(len == 0 || span.address >= MODEL_KEYS);

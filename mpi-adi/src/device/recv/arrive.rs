@@ -33,18 +33,42 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         if !plain || self.peers.ages(source).from != rts.age {
             return None;
         }
-        let envelope = rts.envelope(source);
-        let fields = match self.matching.arrive(&mut self.requests, &envelope) {
+        let matched = Matched {
+            envelope: rts.envelope(source),
+            length: rts.length,
+        };
+        match self.finish_first(&matched) {
+            Some(span) => memory.write(span, 0, &data[..matched.wanted(span) as usize]),
+            None => self.match_at_once(memory, &matched.envelope, rts, data)?,
+        }
+        self.stats.cts_sent += 1;
+        let fields = Fields {
+            request: rts.request,
+            complete: true,
+            ..Fields::default()
+        };
+        Some(self.answer(memory, source, rts, wire::CTS, fields))
+    }
+
+    /// As [`Adi::take_at_once`], of a message that may match any receive, or none.
+    #[inline]
+    fn match_at_once<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        envelope: &Envelope,
+        rts: &Rts,
+        data: &[u8],
+    ) -> Option<()> {
+        match self.matching.arrive(&mut self.requests, envelope) {
             Some(slot) if self.requests.holds(slot) => return None,
             Some(slot) => {
                 self.unpost(slot);
-                self.accept(memory, slot, &envelope, rts, data)
+                self.accept(memory, slot, envelope, rts, data);
             }
-            None => self.record_at_once(memory, &envelope, rts, data)?,
-        };
-        self.probes.taken(&envelope);
-        self.stats.cts_sent += 1;
-        Some(self.answer(memory, source, rts, wire::CTS, fields))
+            None => self.record_at_once(memory, envelope, rts, data)?,
+        }
+        self.probes.taken(envelope);
+        Some(())
     }
 
     /// Records a message that no receive matches, with its data, which is here; `None`: it is not to be, or there is no
@@ -56,18 +80,14 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         envelope: &Envelope,
         rts: &Rts,
         data: &[u8],
-    ) -> Option<Fields> {
+    ) -> Option<()> {
         let recordable = rts.in_order || !self.rules().records_in_order();
         if rts.synchronous || !recordable {
             return None;
         }
         let at = self.region.record_whole(memory, *envelope, data)?;
         self.matching.record(&mut self.region, at);
-        Some(Fields {
-            request: rts.request,
-            complete: true,
-            ..Fields::default()
-        })
+        Some(())
     }
 
     /// Decides upon an offer. `None`: the answer is deferred.

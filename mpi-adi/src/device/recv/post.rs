@@ -203,6 +203,24 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.release(memory, at);
     }
 
+    /// The receive that messages are held against before all others has finished with this one, which is here, if it asks
+    /// for it and there is nothing else to it: where the message goes. `None`: nothing has changed, and it is to be matched.
+    #[inline(always)]
+    pub(in crate::device) fn finish_first(&mut self, matched: &Matched) -> Option<Span> {
+        let slot = self.matching.first_posted()?;
+        self.finish_plain(slot, matched)
+    }
+
+    // A call, as a message may find none.
+    #[inline(never)]
+    fn finish_plain(&mut self, slot: Slot, matched: &Matched) -> Option<Span> {
+        let (span, next) = self.requests.finish_posted(slot, matched)?;
+        self.matching.take_first(&mut self.requests, next);
+        self.probes.taken(&matched.envelope);
+        self.stats.messages_received += 1;
+        Some(span)
+    }
+
     #[inline]
     pub(in crate::device) fn received(&mut self, slot: Slot, matched: Matched) {
         self.stats.messages_received += 1;

@@ -93,6 +93,11 @@ impl Default for Probes {
 }
 
 impl Probes {
+    /// None is armed.
+    pub fn is_empty(&self) -> bool {
+        self.armed.is_empty()
+    }
+
     /// The refused message noted that `pattern` asks for, if its note answers that.
     pub fn noted(&mut self, pattern: &Pattern) -> Option<Probed> {
         let turned_away = self.turned_away;

@@ -263,6 +263,21 @@ impl RequestPool {
         Ok(RequestId::new(slot, generation))
     }
 
+    /// One more request has been live than there are.
+    #[inline]
+    pub(crate) fn count_one_more(&mut self) {
+        self.fewest_free = self.fewest_free.min(self.free_slots.saturating_sub(1));
+    }
+
+    /// The next request will have another name than it would have had: that.
+    #[inline]
+    pub(crate) fn pass_name(&mut self) -> Option<RequestId> {
+        let (slot, bits) = (self.free?, self.name_bits);
+        let entry = self.entry_mut(slot)?;
+        entry.pass_name(bits);
+        Some(RequestId::new(slot, entry.generation()))
+    }
+
     /// The name that the next request will have; `None` when no slot is free.
     pub(crate) fn next_id(&self) -> Option<RequestId> {
         Some(self.id(self.free?))
@@ -430,6 +445,20 @@ impl RequestPool {
     #[inline]
     pub(crate) fn finish_receive(&mut self, slot: Slot, matched: Matched) {
         self.end_receive(slot, ReceiveState::Done(matched));
+    }
+
+    /// The posted receive in `slot` has finished with this message, if it asks for it and that is all there is to it (it
+    /// neither [holds](RequestPool::holds) what it matches, nor has a restart to name it, nor has the program given it up):
+    /// its buffer, and the slot behind it in its queue. `None`: nothing has changed.
+    #[inline]
+    pub(crate) fn finish_posted(
+        &mut self,
+        slot: Slot,
+        matched: &Matched,
+    ) -> Option<(Span, Option<Slot>)> {
+        let entry = self.listed_mut(slot);
+        let span = entry.finish_posted(matched)?;
+        Some((span, entry.next[QUEUE]))
     }
 
     /// The posted receive in `slot` is cancelled; frees it if the program has given it up.

@@ -258,6 +258,12 @@ impl SlotEntry {
     #[inline]
     pub(super) fn free(&mut self, next: Option<Slot>, name_bits: GenerationBits) {
         self.state = State::Free { next };
+        self.pass_name(name_bits);
+    }
+
+    /// What is here next has another name.
+    #[inline]
+    pub(super) fn pass_name(&mut self, name_bits: GenerationBits) {
         self.marks = Marks(self.generation().next(name_bits).to_bits());
     }
 
@@ -582,6 +588,19 @@ impl SlotEntry {
             }
         };
         self.state = State::of_receive(state);
+    }
+
+    /// The posted receive that is here has finished with this message, if it asks for it and there is nothing else to it: its
+    /// buffer. `None`: nothing has changed.
+    #[inline]
+    pub(super) fn finish_posted(&mut self, matched: &Matched) -> Option<Span> {
+        let is_plain = matches!(self.state, State::Posted { to_name: false, .. })
+            && !self.marks.has(Marks::FORGOTTEN | Marks::HOLDS);
+        if !is_plain || !self.pattern().matches(&matched.envelope) {
+            return None;
+        }
+        self.set_receive_state(ReceiveState::Done(*matched));
+        Some(self.data.span())
     }
 
     /// Counts `len` bytes at `offset` of the message that comes into the buffer of the receive that is here: that buffer,

@@ -76,8 +76,30 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             tag: to.tag,
             context: to.context,
         };
-        let posted = self.matching.arrive(&mut self.requests, &envelope);
         let matched = Matched { envelope, length };
+        if blocks
+            && length as usize <= COPY_BYTES
+            && let Some(target) = self.finish_first(&matched)
+        {
+            memory.copy(span, target, matched.wanted(target) as usize);
+            self.stats.messages_sent += 1;
+            return Ok(Here::Complete);
+        }
+        self.match_here(memory, to, (span, matched), keep, blocks)
+    }
+
+    /// As [`Adi::send_here`], for a message that may match any receive.
+    #[inline(never)]
+    fn match_here<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        to: &SendTo,
+        (span, matched): (Span, Matched),
+        keep: u32,
+        blocks: bool,
+    ) -> Result<Here, Full> {
+        let Matched { envelope, length } = matched;
+        let posted = self.matching.arrive(&mut self.requests, &envelope);
         if blocks
             && length as usize <= COPY_BYTES
             && let Some(receive) = posted

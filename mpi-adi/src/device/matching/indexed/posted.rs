@@ -43,25 +43,40 @@ impl PostedQueue {
     /// Posts a receive when there are `posted` others.
     #[inline]
     pub(super) fn post(&mut self, requests: &mut RequestPool, slot: Slot, posted: u32) {
-        if posted == 0 {
-            self.rise = Rise::NEW;
-        }
         let pattern = requests.link_posted(slot, self.list.tail());
         self.list.pushed(slot);
-        self.rise.add(&pattern);
+        match posted {
+            0 => self.rise = Rise::of(&pattern),
+            _ => self.rise.add(&pattern),
+        }
     }
 
     #[inline]
     pub(super) fn unpost(&mut self, requests: &mut RequestPool, slot: Slot) {
         if self.list.head() == Some(slot) {
-            self.beside = None;
             let next = requests.next(slot);
-            return self.list.cut(requests, next);
+            return self.take_first(requests, next);
         }
         if self.all_indexed > 0 && requests.posted(slot).serial < self.indexed_to {
             return self.unpost_indexed(requests, slot);
         }
         self.beside = self.list.unlink(requests, slot);
+    }
+
+    /// The first receive of the list, if none is indexed.
+    #[inline]
+    pub(super) fn first(&self) -> Option<Slot> {
+        match self.all_indexed {
+            0 => self.list.head(),
+            _ => None,
+        }
+    }
+
+    /// [That receive](PostedQueue::first) is posted no more; behind it is `next`.
+    #[inline]
+    pub(super) fn take_first(&mut self, requests: &mut RequestPool, next: Option<Slot>) {
+        self.beside = None;
+        self.list.cut(requests, next);
     }
 
     fn unpost_indexed(&mut self, requests: &mut RequestPool, slot: Slot) {

@@ -22,6 +22,17 @@ impl Rise {
         is_broken: false,
     };
 
+    /// Of a queue with this first entry.
+    #[inline]
+    pub(super) fn of(pattern: &Pattern) -> Rise {
+        let (source, tag) = pattern.words();
+        Rise {
+            context: pattern.context(),
+            highest: u64::from(source) << 32 | u64::from(tag),
+            is_broken: source == 0 || (tag as i32) < 0,
+        }
+    }
+
     /// An entry with this key has come.
     #[inline]
     pub(super) fn add(&mut self, pattern: &Pattern) {

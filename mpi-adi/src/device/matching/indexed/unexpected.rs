@@ -183,10 +183,23 @@ impl UnexpectedQueue {
         pattern: &Pattern,
         recorded: u32,
     ) -> (Option<BlockIndex>, u32) {
+        match self.list.is_empty() && !self.has_index {
+            true => (None, 0),
+            false => self.find_recorded(region, pattern, recorded),
+        }
+    }
+
+    /// As [`UnexpectedQueue::find`].
+    // Apart from what most receives that are posted find: nothing, in a queue that has had no index.
+    #[inline(never)]
+    fn find_recorded(
+        &mut self,
+        region: &mut Region,
+        pattern: &Pattern,
+        recorded: u32,
+    ) -> (Option<BlockIndex>, u32) {
         let Some(head) = self.list.head() else {
-            if self.has_index {
-                self.fit_all(region);
-            }
+            self.fit_all(region);
             return (None, 0);
         };
         if self.misses == MISSES && self.indexed_to.is_some() && kind(pattern) == 0 {

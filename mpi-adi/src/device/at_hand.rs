@@ -1,0 +1,193 @@
+//! The receive at hand: of a message that this process is about to send to itself.
+//!
+//! ```text
+//!              keep_at_hand            send_to_hand                 conclude_at_hand
+//!   Named  ------------------> Waits -----------------> Arrived --------------------> Named
+//!     ^                          |                         |
+//!     | begin_at_hand            +-----> put_away <--------+
+//!   Nothing                        a request of the pool, posted or finished; then Nothing
+//! ```
+//! A receive that only this process itself can send to, and the only one that is posted, is likely to be followed by that
+//! send, and by the call that waits for it. For as long as nothing else is asked for it has no slot in the pool and no place
+//! in a queue: just the name that the pool's next request has. Whatever else is to be done with the device,
+//! [`Adi::put_away`] comes first, and makes it the request that it would have been from the start. So what has been seen
+//! when a receive was first kept at hand (no message is recorded, none waits to be sent here, no probe is armed, no source
+//! stands refused, the pool has room) is still so when the next one is, and is not looked at again.
+//!
+//! For carriers whose device nothing comes to between calls without their knowing. What is counted is what a request counts.
+#![forbid(unsafe_code)]
+
+use crate::device::adi::Adi;
+use crate::device::envelope::{Context, Envelope, Pattern, Tag};
+use crate::device::matching::Matching;
+use crate::device::memory::{Span, UserMemory};
+use crate::device::names::RequestId;
+use crate::device::protocol::Rules;
+use crate::device::request::{KEPT_SLOTS, Matched, Posted, Receive, ReceiveState, Request, Whole};
+use crate::device::send::SendTo;
+use crate::device::send::oneself::COPY_BYTES;
+
+/// The receive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct AtHand {
+    state: State,
+    tag: Tag,
+    context: Context,
+    span: Span,
+    id: RequestId,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// There is none.
+    Nothing,
+    /// There is none, but for the next one's name.
+    Named,
+    /// For a message that has not been sent.
+    Waits,
+    /// It has a message of so many bytes.
+    Arrived(u32),
+}
+
+impl AtHand {
+    pub(super) const NOTHING: AtHand = AtHand {
+        state: State::Nothing,
+        tag: 0,
+        context: 0,
+        span: Span::EMPTY,
+        id: RequestId(0),
+    };
+}
+
+impl<R: Rules, E: Matching> Adi<R, E> {
+    /// [`Adi::irecv`], if the receive can be at hand. `None`: it cannot.
+    #[inline]
+    pub fn keep_at_hand(&mut self, pattern: &Pattern, span: Span) -> Option<RequestId> {
+        let is_own = pattern.source() == Some(self.rank);
+        let tag = pattern.tag().filter(|_| is_own)?;
+        if self.at_hand.state != State::Named && !self.begin_at_hand() {
+            return None;
+        }
+        if let Some(counts) = self.matching.counts() {
+            // For a message, of which there is none.
+            counts.searched(0);
+        }
+        let id = self.at_hand.id;
+        self.at_hand = AtHand {
+            state: State::Waits,
+            tag,
+            context: pattern.context(),
+            span,
+            id,
+        };
+        Some(id)
+    }
+
+    /// Looks whether receives can be at hand, and has a name for the first of them.
+    #[inline(never)]
+    fn begin_at_hand(&mut self) -> bool {
+        self.put_away();
+        let is_calm = self.peers.are_all_clear()
+            && self.probes.is_empty()
+            && self.may_match_here(self.rank)
+            && self.reserve_for_recv(KEPT_SLOTS).is_ok();
+        let (Some(counts), Some(id)) = (self.matching.counts(), self.requests.next_id()) else {
+            return false;
+        };
+        if !is_calm || counts.posted > 0 || counts.unexpected > 0 {
+            return false;
+        }
+        counts.posted();
+        counts.unposted();
+        self.requests.count_one_more();
+        self.at_hand.id = id;
+        self.at_hand.state = State::Named;
+        true
+    }
+
+    /// Sends the bytes of `span` to this process itself, into the receive at hand: true. False: nothing has changed.
+    #[inline]
+    pub fn send_to_hand<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        to: &SendTo,
+        span: Span,
+    ) -> bool {
+        let hand = &self.at_hand;
+        let is_it = hand.state == State::Waits
+            && to.dest == self.rank
+            && (to.tag, to.context) == (hand.tag, hand.context)
+            && span.len() <= COPY_BYTES;
+        if !is_it {
+            return false;
+        }
+        let (target, length) = (hand.span, span.len() as u32);
+        memory.copy(span, target, span.len().min(target.len()));
+        self.at_hand.state = State::Arrived(length);
+        if let Some(counts) = self.matching.counts() {
+            counts.searched(1);
+        }
+        self.stats.messages_sent += 1;
+        self.stats.messages_received += 1;
+        true
+    }
+
+    /// [`Adi::conclude_whole`], of the receive at hand. `None`: nothing has changed.
+    #[inline]
+    pub fn conclude_at_hand(&mut self, id: RequestId, context: Context) -> Option<Whole> {
+        let hand = &self.at_hand;
+        let State::Arrived(bytes) = hand.state else {
+            return None;
+        };
+        let is_whole = bytes as usize <= hand.span.len() && !hand.span.is_typed();
+        if hand.id != id || hand.context != context || !is_whole {
+            return None;
+        }
+        let (peer, tag) = (self.rank, hand.tag);
+        self.at_hand.state = State::Nothing;
+        if let Some(next) = self.requests.pass_name() {
+            self.at_hand.id = next;
+            self.at_hand.state = State::Named;
+        }
+        Some(Whole { peer, tag, bytes })
+    }
+
+    /// What is at hand becomes a request of the pool. To be called before anything is asked of the device but what is here.
+    #[inline]
+    pub fn put_away(&mut self) {
+        if self.at_hand.state != State::Nothing {
+            self.put_away_all();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn put_away_all(&mut self) {
+        let hand = core::mem::replace(&mut self.at_hand, AtHand::NOTHING);
+        let (source, tag, context) = (self.rank, hand.tag, hand.context);
+        let envelope = Envelope {
+            source,
+            tag,
+            context,
+        };
+        let state = match hand.state {
+            State::Nothing | State::Named => return,
+            State::Waits => ReceiveState::Posted(Posted {
+                pattern: envelope.pattern(),
+                serial: self.posts,
+                to_name: false,
+            }),
+            State::Arrived(length) => ReceiveState::Done(Matched { envelope, length }),
+        };
+        let span = hand.span;
+        let kept = self
+            .requests
+            .insert(Request::Receive(Receive { span, state }));
+        let id = kept.expect("there is room, as nothing has been asked of the device since");
+        debug_assert_eq!(id, hand.id);
+        self.posts += 1;
+        if hand.state == State::Waits {
+            self.post(id.slot(), &envelope.pattern());
+        }
+    }
+}
