@@ -22,32 +22,25 @@ const PATIENCE: &str = "120";
 /// By what the times go.
 #[derive(Clone, Copy)]
 pub enum Clock<'a> {
-    /// The count of instructions of all nodes together, one a nanosecond: the same in each run.
+    /// The count of instructions of all nodes together, one a nanosecond.
     Instructions,
-    /// The host's clock: the medians of so many runs.
-    Host {
-        runs: u32,
-        /// In so many instances, when said; a divisor of all machines' nodes.
-        instances: Option<&'a str>,
-    },
+    /// The host's clock; in so many instances, when said, a divisor of all machines' nodes.
+    Host(Option<&'a str>),
 }
 
-impl<'a> Clock<'a> {
-    fn runs(self) -> u32 {
+impl Clock<'_> {
+    /// The options of `midplane run` for one of the runs.
+    fn options(self, run: u32) -> Vec<String> {
         match self {
-            Self::Instructions => 1,
-            Self::Host { runs, .. } => runs,
-        }
-    }
-
-    /// The options of `midplane run`.
-    fn options(self) -> Vec<&'a str> {
-        match self {
-            Self::Instructions => vec!["--count-instructions"],
-            Self::Host { instances, .. } => {
-                let number = instances.into_iter();
-                number.flat_map(|n| ["--instances", n]).collect()
-            }
+            // Counts are the same in each run that is the same. What nodes do at one moment is another as soon as their
+            // boot takes an instruction more.
+            Self::Instructions => vec![
+                "--count-instructions".into(),
+                "--env".into(),
+                format!("RUN={run}"),
+            ],
+            Self::Host(None) => vec![],
+            Self::Host(Some(instances)) => vec!["--instances".into(), instances.into()],
         }
     }
 }
@@ -68,8 +61,9 @@ struct Run {
     restarts: f64,
 }
 
-/// Runs each setting.
+/// Runs each setting so many times.
 pub fn run(
+    runs: u32,
     clock: Clock<'_>,
     matching: Choice,
     signals: &Signals,
@@ -92,7 +86,7 @@ pub fn run(
         .flat_map(|m| SIZES.map(|bytes| (m, bytes)));
     let mut done = Ok(());
     for (extents, bytes) in each {
-        done = setting(extents, bytes, &boots, rows);
+        done = setting(extents, bytes, runs, &boots, rows);
         if done.is_err() {
             break;
         }
@@ -105,6 +99,7 @@ pub fn run(
 fn setting(
     extents: [u16; 3],
     bytes: usize,
+    runs: u32,
     boots: &Boots<'_>,
     rows: &mut Vec<Row>,
 ) -> Result<(), Stop> {
@@ -112,10 +107,10 @@ fn setting(
     let amounts = [Memory::Ample, Memory::Least, Memory::LeastAndAFifth];
     let mut taken: [Vec<Run>; 3] = Default::default();
     // In turn, so that what else the host does weighs on all alike.
-    for _ in 0..boots.clock.runs() {
+    for run in 0..runs {
         for (memory, taken) in amounts.iter().zip(&mut taken) {
             let mpi_memory = memory.bytes(MESSAGES, nodes, bytes);
-            taken.push(boots.boot(extents, bytes, mpi_memory)?);
+            taken.push(boots.boot(extents, bytes, mpi_memory, run)?);
         }
     }
     let received = f64::from((nodes - 1) * MESSAGES);
@@ -146,12 +141,19 @@ fn setting(
 
 impl Boots<'_> {
     /// Runs `tests/programs/killer.c` by `midplane run` and reads what it says and its report.
-    fn boot(&self, extents: [u16; 3], bytes: usize, mpi_memory: usize) -> Result<Run, Stop> {
+    fn boot(
+        &self,
+        extents: [u16; 3],
+        bytes: usize,
+        mpi_memory: usize,
+        run: u32,
+    ) -> Result<Run, Stop> {
         let [x, y, z] = extents;
         let mut options = vec!["--timeout", PATIENCE, "--matching", self.matching.name()];
         let (torus, memory) = (format!("{x}x{y}x{z}"), mpi_memory.to_string());
         options.extend(["--torus", &torus, "--mpi-memory", &memory]);
-        options.extend(self.clock.options());
+        let clock = self.clock.options(run);
+        options.extend(clock.iter().map(String::as_str));
         let report = self.report.display().to_string();
         options.extend(["--report", &report]);
         let (messages, bytes) = (MESSAGES.to_string(), bytes.to_string());
