@@ -54,6 +54,29 @@ where
     })
 }
 
+/// As [`reduce`], of a first buffer in so many parts.
+pub(super) fn reduce_parts<S, R, O>(
+    (sendbuf, recvbuf): (&S, &mut R),
+    parts: usize,
+    op: &O,
+    run: impl FnOnce(&[Area], Area, usize, &mut coll::Combine<'_>) -> Result<(), Error>,
+) -> Result<(), Error>
+where
+    S: PartitionedBuffer + ?Sized,
+    R: BufferMut + ?Sized,
+    O: Operation,
+{
+    let mut combine = combiner(op, sendbuf)?;
+    let size = element(sendbuf);
+    lend_parts(sendbuf, parts, |parts| {
+        lend_mut(recvbuf, |result| {
+            run(parts, result.into(), size, &mut |left, right| {
+                combine.combine(left, right)
+            })
+        })
+    })
+}
+
 /// Collectives of all processes of a communicator alike; see the [module](super) for when they block and what they fail
 /// with.
 pub trait CommunicatorCollectives: Communicator {
@@ -261,6 +284,56 @@ pub trait CommunicatorCollectives: Communicator {
         or_fatal(self, function, scattered);
     }
 
+    /// Combines as [`all_reduce_into`](Self::all_reduce_into), and gives each process the result of its part, as long as its
+    /// `recvbuf` (MPI_Reduce_scatter, MPI-3.1 section 5.10.2). The parts are as long at all processes; in its buffer each
+    /// process has them where it likes. Takes the list of the parts in the program's heap.
+    ///
+    /// ```
+    /// # use mpi_adi::rust as mpi;
+    /// use mpi::collective::SystemOperation;
+    /// use mpi::datatype::Partition;
+    /// use mpi::traits::*;
+    ///
+    /// /// Of two processes the first gets the sum of all first numbers, the other one the sums of all others.
+    /// fn sums(world: &impl Communicator, mine: &[f64; 3]) -> Vec<f64> {
+    ///     let mut sums = vec![0.0; [1, 2][world.rank() as usize]];
+    ///     let parts = Partition::new(mine, [1, 2], [0, 1]);
+    ///     world.reduce_scatter_varcount_into(&parts, &mut sums, SystemOperation::sum());
+    ///     sums
+    /// }
+    /// ```
+    fn reduce_scatter_varcount_into<S, R, O>(&self, sendbuf: &S, recvbuf: &mut R, op: O)
+    where
+        S: PartitionedBuffer + ?Sized,
+        R: BufferMut + ?Sized,
+        O: Operation,
+    {
+        let scattered = self.try_reduce_scatter_varcount_into(sendbuf, recvbuf, op);
+        or_fatal(self, "MPI_Reduce_scatter", scattered);
+    }
+
+    /// As [`reduce_scatter_varcount_into`](Self::reduce_scatter_varcount_into), with the error as its result: with
+    /// [`Error::Lengths`], too, where `recvbuf` is not as long as this process's part, and with [`Error::Argument`] where
+    /// there is not a part for each process.
+    fn try_reduce_scatter_varcount_into<S, R, O>(
+        &self,
+        sendbuf: &S,
+        recvbuf: &mut R,
+        op: O,
+    ) -> Result<(), Error>
+    where
+        S: PartitionedBuffer + ?Sized,
+        R: BufferMut + ?Sized,
+        O: Operation,
+    {
+        let core = core_of(self)?;
+        let (buffers, ranks) = ((sendbuf, recvbuf), core.size() as usize);
+        reduce_parts(buffers, ranks, &op, |parts, result, size, combine| {
+            let function = "MPI_Reduce_scatter";
+            coll::reduce_scatter(core, function, &listed(parts), result, size, combine)
+        })
+    }
+
     /// Combines `sendbuf` of the ranks up to this one into `recvbuf` (MPI_Scan, MPI-3.1 section 5.11.1).
     fn scan_into<S, R, O>(&self, sendbuf: &S, recvbuf: &mut R, op: O)
     where
@@ -408,6 +481,24 @@ pub trait CommunicatorCollectives: Communicator {
         let (of, function) = (self.record(), "MPI_Ireduce_scatter_block");
         let buffers = (sendbuf, recvbuf);
         started::reduction(of, function, scope, buffers, &op, Planner::reduce_scatter)
+    }
+
+    /// As [`reduce_scatter_varcount_into`](Self::reduce_scatter_varcount_into), without blocking (MPI_Ireduce_scatter,
+    /// MPI-3.1 section 5.12.10).
+    fn immediate_reduce_scatter_varcount_into<'a, Sc, S, R, O>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+        op: O,
+    ) -> Request<'a, R, Sc>
+    where
+        S: 'a + PartitionedBuffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
+        started::reduce_scatter_varcount(self.record(), scope, (sendbuf, recvbuf), &op)
     }
 
     /// As [`scan_into`](Self::scan_into), without blocking (MPI_Iscan, MPI-3.1 section 5.12.11).

@@ -13,7 +13,8 @@ use crate::mpi::error::Error;
 use crate::rust::datatype::lent::{Loan, element};
 use crate::rust::datatype::user::kind_of;
 use crate::rust::datatype::{
-    AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut, any,
+    AnyBuffer, AnyBufferMut, AsDatatype, Buffer, BufferMut, PartitionedBuffer,
+    PartitionedBufferMut, any,
 };
 use crate::rust::request::{Request, Scope, StaticScope, Ticket, What, under_way};
 use crate::rust::topology::Record;
@@ -339,7 +340,7 @@ pub(super) fn all_to_all_vartype<'a, 's, 'r, P: Planner, Sc: Scope<'a>>(
 /// What the operation borrows is borrowed for as long.
 unsafe fn combined<S, O>(sendbuf: &S, op: &O) -> Result<(Elements, Combiner<'static>), Error>
 where
-    S: Buffer + ?Sized,
+    S: AsDatatype + ?Sized,
     O: Operation,
 {
     // SAFETY: the caller's promise.
@@ -369,13 +370,73 @@ where
     O: Operation + 'a,
     Sc: Scope<'a>,
 {
+    let given = (sendbuf, whole::<S> as Lend<S>, 0);
+    reduction_of(
+        of,
+        function,
+        scope,
+        given,
+        recvbuf,
+        op,
+        |(data, _), result, elements, combiner| plan(of, (data, result), elements, combiner),
+    )
+}
+
+/// Of parts, one for each process that gets a result. An error ends the job.
+pub(super) fn reduce_scatter_varcount<'a, P, S, R, O, Sc>(
+    of: P,
+    scope: Sc,
+    (sendbuf, recvbuf): (&'a S, &'a mut R),
+    op: &O,
+) -> Request<'a, R, Sc>
+where
+    P: Planner,
+    S: PartitionedBuffer + ?Sized,
+    R: BufferMut + ?Sized,
+    O: Operation + 'a,
+    Sc: Scope<'a>,
+{
+    let given = (sendbuf, listed_parts::<S> as Lend<S>, of.partners());
+    let function = "MPI_Ireduce_scatter";
+    reduction_of(
+        of,
+        function,
+        scope,
+        given,
+        recvbuf,
+        op,
+        |(_, parts), result, elements, combiner| {
+            of.reduce_scatter_parts(self::of(parts), result, elements, combiner)
+        },
+    )
+}
+
+/// `plan` makes the plan of the area and the parts of the first buffer, and of the area of the second one. An error ends
+/// the job.
+fn reduction_of<'a, P, S, R, O, Sc>(
+    of: P,
+    function: &'static str,
+    scope: Sc,
+    (sendbuf, lend, gives): (&'a S, Lend<S>, usize),
+    recvbuf: &'a mut R,
+    op: &O,
+    plan: impl FnOnce((Area, Vec<Area>), Area, Elements, Combiner<'static>) -> Result<Plan, Error>,
+) -> Request<'a, R, Sc>
+where
+    P: Planner,
+    S: AsDatatype + ?Sized,
+    R: BufferMut + ?Sized,
+    O: Operation + 'a,
+    Sc: Scope<'a>,
+{
     let (record, data) = (of.record(), core::ptr::from_mut(recvbuf));
     // SAFETY: the buffers, and what the operation borrows, are borrowed for `'a`, the second buffer exclusively.
     let request = unsafe {
         start(record, function, scope, data, || {
             let (elements, combiner) = combined(sendbuf, op)?;
-            let (given, taken) = (Loan::reading(sendbuf)?, Loan::writing(&mut *data)?);
-            let plan = plan(of, (given.area(), taken.area()), elements, combiner)?;
+            let (given, parts) = lend(gives, sendbuf)?;
+            let taken = Loan::writing(&mut *data)?;
+            let plan = plan((given.area(), parts), taken.area(), elements, combiner)?;
             let plan = plan.goes_on_meanwhile(elements.predefined);
             Ok((plan, Loans(given, taken)))
         })

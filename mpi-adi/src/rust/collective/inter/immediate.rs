@@ -301,6 +301,24 @@ impl InterCommunicator {
         let (function, buffers) = ("MPI_Ireduce_scatter_block", (sendbuf, recvbuf));
         started::reduction(self, function, scope, buffers, &op, Planner::reduce_scatter)
     }
+
+    /// As [`reduce_scatter_varcount_into`](Self::reduce_scatter_varcount_into), without blocking (MPI_Ireduce_scatter,
+    /// MPI-3.1 section 5.12.10).
+    pub fn immediate_reduce_scatter_varcount_into<'a, Sc, S, R, O>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+        op: O,
+    ) -> Request<'a, R, Sc>
+    where
+        S: 'a + PartitionedBuffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
+        started::reduce_scatter_varcount(self, scope, (sendbuf, recvbuf), &op)
+    }
 }
 
 /// What processes start in a collective without blocking whose root is this one of the remote group; as those of
