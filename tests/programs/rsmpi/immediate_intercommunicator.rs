@@ -77,7 +77,10 @@ impl Groups {
             return;
         }
         let (counts, displs) = growing(others);
-        let (own, each) = (values(self.group, size - 1, 0, LONG), self.scattered(|_| LONG));
+        let (own, each) = (
+            values(self.group, size - 1, 0, LONG),
+            self.scattered(|_| LONG),
+        );
         let unequal = self.scattered(|to| 1 + to as usize);
         let parts = Partition::new(&unequal, &counts[..], &displs[..]);
         let mut gathered = vec![0; others as usize * LONG];
@@ -109,7 +112,11 @@ impl Groups {
         sum.fill(0);
         both.broadcast_root(&own);
         both.gather_root(&mut gathered);
-        both.gather_varcount_root(&mut PartitionMut::new(&mut listed, &counts[..], &displs[..]));
+        both.gather_varcount_root(&mut PartitionMut::new(
+            &mut listed,
+            &counts[..],
+            &displs[..],
+        ));
         both.scatter_root(&each);
         both.scatter_varcount_root(&parts);
         both.reduce_root(&mut sum);

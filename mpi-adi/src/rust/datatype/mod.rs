@@ -28,6 +28,7 @@ pub(crate) mod buffer;
 pub(crate) mod dynamic;
 #[allow(unsafe_code)]
 pub(crate) mod equivalence;
+mod external;
 #[allow(unsafe_code)]
 pub(crate) mod lent;
 #[allow(unsafe_code)]
@@ -42,6 +43,10 @@ pub use dynamic::{DynBuffer, DynBufferMut};
 pub use equivalence::Equivalence;
 #[doc(hidden)]
 pub use equivalence::{Field, Lazy, of_fields};
+pub use external::{
+    pack_external, pack_external_into, pack_external_size, try_pack_external_into,
+    try_unpack_external_into, unpack_external_into,
+};
 pub use partition::{
     Partition, PartitionMut, Partitioned, PartitionedBuffer, PartitionedBufferMut,
 };
@@ -50,6 +55,8 @@ pub use user::{
     UncommittedUserDatatype, UserDatatype,
 };
 pub use view::{MutView, View};
+
+pub use crate::mpi::datatype::derived::{Distribution, GridDimension, Order};
 
 /// The traits of this module.
 pub mod traits {

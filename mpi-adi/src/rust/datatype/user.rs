@@ -7,7 +7,7 @@ use super::super::fatal;
 use super::super::{Address, Count};
 use crate::mpi::coll::room;
 use crate::mpi::datatype::Basic;
-use crate::mpi::datatype::derived::{Block, Type};
+use crate::mpi::datatype::derived::{Block, Distribution, GridDimension, Order, Type};
 use crate::mpi::error::Error;
 
 /// A datatype, as calls need it.
@@ -23,6 +23,22 @@ impl Kind<'_> {
         match self {
             Kind::Basic(basic) => basic.size(),
             Kind::Made(made) => made.size(),
+        }
+    }
+
+    /// How many basic elements so many bytes are; `None`: the last of them is not whole.
+    pub(crate) fn elements_in(self, bytes: usize) -> Option<usize> {
+        match self {
+            Kind::Basic(basic) => basic.elements_in(bytes),
+            Kind::Made(made) => made.layout().items_in(bytes),
+        }
+    }
+
+    /// How many bytes so many basic elements are; `None`: more than `usize` holds.
+    pub(crate) fn bytes_of(self, elements: usize) -> Option<usize> {
+        match self {
+            Kind::Basic(basic) => basic.bytes_of(elements),
+            Kind::Made(made) => made.layout().bytes_of(elements),
         }
     }
 
@@ -64,6 +80,37 @@ pub trait UncommittedDatatype: Described {
     /// A duplicate (MPI_Type_dup, MPI-3.1 section 4.1.10), in heap of its own. Does not block; ends the job when the
     /// heap has no room.
     fn dup(&self) -> Self::DuplicatedDatatype;
+
+    /// Bytes of data in an element (MPI_Type_size, MPI-3.1 section 4.1.5). Does not block.
+    fn size(&self) -> usize {
+        kind_of(self).size()
+    }
+
+    /// Bytes from one element to the next (MPI_Type_get_extent, MPI-3.1 section 4.1.7). Does not block.
+    fn extent(&self) -> Address {
+        match kind_of(self) {
+            Kind::Basic(basic) => basic.extent() as Address,
+            Kind::Made(made) => made.extent(),
+        }
+    }
+
+    /// Bytes from where an element is said to be to where it begins (MPI_Type_get_extent, MPI-3.1 section 4.1.7). Does not
+    /// block.
+    fn lower_bound(&self) -> Address {
+        match kind_of(self) {
+            Kind::Basic(_) => 0,
+            Kind::Made(made) => made.lb(),
+        }
+    }
+
+    /// Where the data of an element begins, and the bytes from there to its end, whatever bounds have been set
+    /// (MPI_Type_get_true_extent, MPI-3.1 section 4.1.8). Does not block.
+    fn true_extent(&self) -> (Address, Address) {
+        match kind_of(self) {
+            Kind::Basic(basic) => (0, basic.true_extent() as Address),
+            Kind::Made(made) => made.true_extent(),
+        }
+    }
 }
 
 /// A datatype that messages can have: a committed one (MPI-3.1 section 4.1.9). Sealed.
@@ -212,6 +259,28 @@ fn elements(displacements: &[Count]) -> impl ExactSizeIterator<Item = isize> {
         .map(|displacement| *displacement as isize)
 }
 
+/// Fails with [`Error::Argument`] unless each element of the dimension has a process, which there is.
+fn check_dimension(dimension: &GridDimension) -> Result<(), Error> {
+    let GridDimension {
+        elements,
+        distribution,
+        processes,
+        own,
+    } = *dimension;
+    let has_all = match distribution {
+        Distribution::Block(None) => true,
+        Distribution::Block(Some(block)) => block.saturating_mul(processes) >= elements,
+        Distribution::Cyclic(block) => block > 0,
+        Distribution::None => processes == 1,
+    };
+    match has_all && elements > 0 && own < processes {
+        true => Ok(()),
+        false => Err(Error::Argument {
+            what: "a dimension without elements, blocks that are too short or empty, or a process outside of the grid",
+        }),
+    }
+}
+
 impl UncommittedUserDatatype {
     /// `count` copies, one behind the other (MPI_Type_contiguous, MPI-3.1 section 4.1.2).
     pub fn contiguous<D: UncommittedDatatype>(count: Count, oldtype: &D) -> Self {
@@ -354,6 +423,61 @@ impl UncommittedUserDatatype {
         UncommittedUserDatatype(fatal("MPI_Type_create_resized", resized))
     }
 
+    /// A part of an array of several dimensions (MPI_Type_create_subarray, MPI-3.1 section 4.1.3): of each dimension
+    /// `subsizes[i]` elements of `sizes[i]`, from element `starts[i]` on. The element behind it is that of the next array.
+    ///
+    /// ```
+    /// # use mpi_adi::rust as mpi;
+    /// use mpi::datatype::{Order, UserDatatype, View};
+    /// use mpi::traits::*;
+    ///
+    /// /// Sends the inner elements of a field with a border.
+    /// fn send_inner(field: &[f64; 36], to: &impl Destination) {
+    ///     let double = f64::equivalent_datatype();
+    ///     let inner = UserDatatype::subarray(&[6, 6], &[4, 4], &[1, 1], Order::C, &double);
+    ///     to.send(&View::with_count_and_datatype(&field[..], 1, &inner));
+    /// }
+    /// ```
+    pub fn subarray<D: UncommittedDatatype>(
+        sizes: &[Count],
+        subsizes: &[Count],
+        starts: &[Count],
+        order: Order,
+        oldtype: &D,
+    ) -> Self {
+        let made = kind_of(oldtype).with_type(|old| {
+            same_number(sizes.len(), subsizes.len())?;
+            same_number(sizes.len(), starts.len())?;
+            let mut dimensions = room(sizes.len())?;
+            for ((&size, &part), &start) in sizes.iter().zip(subsizes).zip(starts) {
+                let (size, part, start) = (number(size)?, number(part)?, number(start)?);
+                if part < 1 || part > size || start > size - part {
+                    return Err(Error::Argument {
+                        what: "a part that is empty or not within the array",
+                    });
+                }
+                dimensions.push((size, part, start));
+            }
+            old.subarray(order, &dimensions)
+        });
+        UncommittedUserDatatype(fatal("MPI_Type_create_subarray", made))
+    }
+
+    /// The part of one process of an array that is distributed over a grid of them (MPI_Type_create_darray, MPI-3.1 section
+    /// 4.1.4). Where the process is in the grid is said with each dimension; in a Cartesian communicator its coordinates say
+    /// so.
+    pub fn distributed_array<D: UncommittedDatatype>(
+        dimensions: &[GridDimension],
+        order: Order,
+        oldtype: &D,
+    ) -> Self {
+        let made = kind_of(oldtype).with_type(|old| {
+            dimensions.iter().try_for_each(check_dimension)?;
+            old.darray(order, dimensions)
+        });
+        UncommittedUserDatatype(fatal("MPI_Type_create_darray", made))
+    }
+
     /// Commits it (MPI_Type_commit, MPI-3.1 section 4.1.9). Nothing is left to be done: every datatype is ready.
     pub fn commit(self) -> UserDatatype {
         UserDatatype(self.0)
@@ -391,6 +515,10 @@ committed! {
     heterogeneous_indexed_block(blocklength: Count, displacements: &[Address], oldtype: &D),
     structured(blocklengths: &[Count], displacements: &[Address], types: &[D]),
     resized(lb: Address, extent: Address, oldtype: &D),
+    subarray(
+        sizes: &[Count], subsizes: &[Count], starts: &[Count], order: Order, oldtype: &D
+    ),
+    distributed_array(dimensions: &[GridDimension], order: Order, oldtype: &D),
 }
 
 impl UserDatatype {
@@ -398,16 +526,6 @@ impl UserDatatype {
     #[allow(clippy::should_implement_trait)] // The name is rsmpi's.
     pub fn as_ref(&self) -> DatatypeRef<'_> {
         self.into()
-    }
-
-    /// Bytes of data in an element (MPI_Type_size, MPI-3.1 section 4.1.5).
-    pub fn size(&self) -> usize {
-        self.0.size()
-    }
-
-    /// Bytes from one element to the next (MPI_Type_get_extent, MPI-3.1 section 4.1.7).
-    pub fn extent(&self) -> isize {
-        self.0.extent()
     }
 }
 
