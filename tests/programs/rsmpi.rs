@@ -65,6 +65,8 @@ mod immediate_collectives;
 mod immediate_intercommunicator;
 #[path = "rsmpi/immediate_multiple.rs"]
 mod immediate_multiple;
+#[path = "rsmpi/info.rs"]
+mod info;
 #[path = "rsmpi/intercommunicator.rs"]
 mod intercommunicator;
 #[path = "rsmpi/null_process.rs"]
@@ -122,6 +124,7 @@ fn choose() -> i32 {
         immediate_collectives,
         immediate_intercommunicator,
         immediate_multiple,
+        info,
         intercommunicator,
         null_process,
         ready_send,

@@ -35,6 +35,7 @@
 //! request                           scopes, requests, what is under way
 //! datatype    status                buffers, datatypes, views; what is known of a message
 //! attribute                         values attached to a communicator
+//! info                              what a program says to MPI by keys and values
 //! environment    process            start and end; the process that asks
 //! ```
 //!
@@ -52,6 +53,7 @@ pub mod attribute;
 pub mod collective;
 pub mod datatype;
 pub mod environment;
+pub mod info;
 pub mod point_to_point;
 #[allow(unsafe_code)]
 pub mod process;

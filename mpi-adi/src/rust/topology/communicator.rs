@@ -22,6 +22,7 @@ use crate::rust::attribute::{Attributes, CommAttribute};
 use crate::rust::datatype::lent::{lend, lend_mut};
 use crate::rust::datatype::user::kind_of;
 use crate::rust::datatype::{Buffer, BufferMut, Datatype};
+use crate::rust::info::Info;
 use crate::rust::process::Here;
 use crate::rust::{Count, Tag};
 
@@ -136,6 +137,17 @@ pub trait Context {
     /// Takes the value of this type away from it (MPI_Comm_delete_attr, MPI-3.1 section 6.7.2). Does not block.
     fn delete_attr<A: CommAttribute>(&self) -> Option<Rc<A>> {
         self.record().attributes.take()
+    }
+
+    /// Gives it hints (MPI_Comm_set_info, MPI-3.1 section 6.4.4). None means anything to a communicator of this library;
+    /// what C gives where it makes a graph is said by this afterwards. Does not block.
+    fn set_info(&self, info: &Info) {
+        let _ = info;
+    }
+
+    /// The hints that are in use (MPI_Comm_get_info, MPI-3.1 section 6.4.4): none. Does not block.
+    fn get_info(&self) -> Info {
+        Info::new()
     }
 }
 
@@ -286,6 +298,24 @@ pub trait Communicator {
         Ok(SimpleCommunicator { record })
     }
 
+    /// As [`duplicate`](Communicator::duplicate), with hints for the duplicate, as [`set_info`](Context::set_info) has them
+    /// (MPI_Comm_dup_with_info, MPI-3.1 section 6.4.2).
+    fn duplicate_with_info(&self, info: &Info) -> UserCommunicator {
+        let this = self.as_simple();
+        let duplicate = self.try_duplicate_with_info(info);
+        this.record
+            .here
+            .or_fatal("MPI_Comm_dup_with_info", duplicate)
+    }
+
+    /// As [`duplicate_with_info`](Communicator::duplicate_with_info). Fails as
+    /// [`try_duplicate`](Communicator::try_duplicate).
+    fn try_duplicate_with_info(&self, info: &Info) -> Result<UserCommunicator, Error> {
+        let duplicate = self.try_duplicate()?;
+        duplicate.set_info(info);
+        Ok(duplicate)
+    }
+
     /// Divides the processes by color into communicators of their own, in the order that they have here (MPI_Comm_split,
     /// MPI-3.1 section 6.4.2). `None`: this process is in none.
     fn split_by_color(&self, color: Color) -> Option<UserCommunicator> {
@@ -308,6 +338,14 @@ pub trait Communicator {
         let color = Color::with_value(self.rank());
         let own = self.split_by_color_with_key(color, key);
         own.expect("a color has a communicator")
+    }
+
+    /// As [`split_shared`](Communicator::split_shared), with hints for what is made, as [`set_info`](Context::set_info) has
+    /// them.
+    fn split_shared_with_info(&self, key: Key, info: &Info) -> UserCommunicator {
+        let own = self.split_shared(key);
+        own.set_info(info);
+        own
     }
 
     /// A communicator of the processes of a group; processes can give different groups that have no process in common

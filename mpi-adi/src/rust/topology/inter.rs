@@ -18,6 +18,7 @@ use crate::mpi::sides::Intercommunicator;
 use crate::mpi::split::{Ready, ready};
 use crate::rust::Tag;
 use crate::rust::attribute::Attributes;
+use crate::rust::info::Info;
 use crate::rust::point_to_point::PROC_NULL;
 use crate::rust::process::Here;
 
@@ -218,6 +219,20 @@ impl InterCommunicator {
         let make = |ready: Ready<'_>| self.core()?.make_duplicate(DUPLICATE, ready);
         let (made, attributes) = self.record.duplicated(make)?;
         Ok(InterCommunicator::of(self.here(), made, attributes))
+    }
+
+    /// As [`duplicate`](Self::duplicate), with hints for the duplicate, as [`set_info`](Context::set_info) has them
+    /// (MPI_Comm_dup_with_info, MPI-3.1 section 6.4.2).
+    pub fn duplicate_with_info(&self, info: &Info) -> InterCommunicator {
+        self.or_fatal("MPI_Comm_dup_with_info", self.try_duplicate_with_info(info))
+    }
+
+    /// As [`duplicate_with_info`](Self::duplicate_with_info). Fails as
+    /// [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
+    pub fn try_duplicate_with_info(&self, info: &Info) -> Result<InterCommunicator, Error> {
+        let duplicate = self.try_duplicate()?;
+        duplicate.set_info(info);
+        Ok(duplicate)
     }
 
     /// Divides both groups by color: the processes of one color in one group meet those of the same color in the other
