@@ -55,6 +55,8 @@ mod fail_panic;
 mod gather;
 #[path = "rsmpi/gather_varcount.rs"]
 mod gather_varcount;
+#[path = "rsmpi/generalized.rs"]
+mod generalized;
 #[path = "rsmpi/group.rs"]
 mod group;
 #[path = "rsmpi/immediate.rs"]
@@ -119,6 +121,7 @@ fn choose() -> i32 {
         fail_panic,
         gather,
         gather_varcount,
+        generalized,
         group,
         immediate,
         immediate_collectives,
