@@ -67,6 +67,8 @@ mod immediate_collectives;
 mod immediate_intercommunicator;
 #[path = "rsmpi/immediate_multiple.rs"]
 mod immediate_multiple;
+#[path = "rsmpi/in_place.rs"]
+mod in_place;
 #[path = "rsmpi/info.rs"]
 mod info;
 #[path = "rsmpi/intercommunicator.rs"]
@@ -127,6 +129,7 @@ fn choose() -> i32 {
         immediate_collectives,
         immediate_intercommunicator,
         immediate_multiple,
+        in_place,
         info,
         intercommunicator,
         null_process,

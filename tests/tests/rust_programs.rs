@@ -75,6 +75,7 @@ programs! {
     immediate_collectives: "../programs/rsmpi/immediate_collectives.rs",
     immediate_intercommunicator: "../programs/rsmpi/immediate_intercommunicator.rs",
     immediate_multiple: "../programs/rsmpi/immediate_multiple.rs",
+    in_place: "../programs/rsmpi/in_place.rs",
     info: "../programs/rsmpi/info.rs",
     intercommunicator: "../programs/rsmpi/intercommunicator.rs",
     null_process: "../programs/rsmpi/null_process.rs",

@@ -28,7 +28,7 @@ pub(super) fn or_fatal<C: Communicator + ?Sized, R>(
     of.as_simple().record.here.or_fatal(function, result)
 }
 
-fn core_of<C: Communicator + ?Sized>(of: &C) -> Result<comm::Communicator<'_>, Error> {
+pub(super) fn core_of<C: Communicator + ?Sized>(of: &C) -> Result<comm::Communicator<'_>, Error> {
     of.as_simple().record.core()
 }
 
@@ -127,15 +127,23 @@ pub trait CommunicatorCollectives: Communicator {
         S: Buffer + ?Sized,
         R: PartitionedBufferMut + ?Sized,
     {
-        let gathered = core_of(self).and_then(|core| {
-            lend(sendbuf, |data| {
-                lend_parts_mut(recvbuf, core.size() as usize, |places| {
-                    let place = listed(places);
-                    coll::allgather(core, "MPI_Allgatherv", data.into(), &place)
-                })
-            })
-        });
+        let gathered = self.try_all_gather_varcount_into(sendbuf, recvbuf);
         or_fatal(self, "MPI_Allgatherv", gathered);
+    }
+
+    /// As [`all_gather_varcount_into`](Self::all_gather_varcount_into), with the error as its result.
+    fn try_all_gather_varcount_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R) -> Result<(), Error>
+    where
+        S: Buffer + ?Sized,
+        R: PartitionedBufferMut + ?Sized,
+    {
+        let core = core_of(self)?;
+        lend(sendbuf, |data| {
+            lend_parts_mut(recvbuf, core.size() as usize, |places| {
+                let place = listed(places);
+                coll::allgather(core, "MPI_Allgatherv", data.into(), &place)
+            })
+        })
     }
 
     /// Gives each process its part of every `sendbuf` (MPI_Alltoall, MPI-3.1 section 5.8).
@@ -176,17 +184,25 @@ pub trait CommunicatorCollectives: Communicator {
         S: PartitionedBuffer + ?Sized,
         R: PartitionedBufferMut + ?Sized,
     {
-        let exchanged = core_of(self).and_then(|core| {
-            let ranks = core.size() as usize;
-            lend_parts(sendbuf, ranks, |parts| {
-                lend_parts_mut(recvbuf, ranks, |places| {
-                    let from = listed(parts);
-                    let to = listed(places);
-                    coll::alltoall(core, "MPI_Alltoallv", &from, &to)
-                })
-            })
-        });
+        let exchanged = self.try_all_to_all_varcount_into(sendbuf, recvbuf);
         or_fatal(self, "MPI_Alltoallv", exchanged);
+    }
+
+    /// As [`all_to_all_varcount_into`](Self::all_to_all_varcount_into), with the error as its result.
+    fn try_all_to_all_varcount_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R) -> Result<(), Error>
+    where
+        S: PartitionedBuffer + ?Sized,
+        R: PartitionedBufferMut + ?Sized,
+    {
+        let core = core_of(self)?;
+        let ranks = core.size() as usize;
+        lend_parts(sendbuf, ranks, |parts| {
+            lend_parts_mut(recvbuf, ranks, |places| {
+                let from = listed(parts);
+                let to = listed(places);
+                coll::alltoall(core, "MPI_Alltoallv", &from, &to)
+            })
+        })
     }
 
     /// Gives each process a buffer of its own, and collects what the processes give in one for each, of whatever datatypes
@@ -273,15 +289,28 @@ pub trait CommunicatorCollectives: Communicator {
         R: BufferMut + ?Sized,
         O: Operation,
     {
-        let function = "MPI_Reduce_scatter_block";
-        let scattered = core_of(self).and_then(|core| {
-            reduce((sendbuf, recvbuf), &op, |(data, result), size, combine| {
-                same_length(result.len() * core.size() as usize, data.len())?;
-                let of = |rank: comm::CommRank| part(data, rank.0, result.len());
-                coll::reduce_scatter(core, function, &of, result, size, combine)
-            })
-        });
-        or_fatal(self, function, scattered);
+        let scattered = self.try_reduce_scatter_block_into(sendbuf, recvbuf, op);
+        or_fatal(self, "MPI_Reduce_scatter_block", scattered);
+    }
+
+    /// As [`reduce_scatter_block_into`](Self::reduce_scatter_block_into), with the error as its result.
+    fn try_reduce_scatter_block_into<S, R, O>(
+        &self,
+        sendbuf: &S,
+        recvbuf: &mut R,
+        op: O,
+    ) -> Result<(), Error>
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+        O: Operation,
+    {
+        let (core, function) = (core_of(self)?, "MPI_Reduce_scatter_block");
+        reduce((sendbuf, recvbuf), &op, |(data, result), size, combine| {
+            same_length(result.len() * core.size() as usize, data.len())?;
+            let of = |rank: comm::CommRank| part(data, rank.0, result.len());
+            coll::reduce_scatter(core, function, &of, result, size, combine)
+        })
     }
 
     /// Combines as [`all_reduce_into`](Self::all_reduce_into), and gives each process the result of its part, as long as its
@@ -341,8 +370,18 @@ pub trait CommunicatorCollectives: Communicator {
         R: BufferMut + ?Sized,
         O: Operation,
     {
-        let scanned = scan(self, "MPI_Scan", (sendbuf, recvbuf), &op, true);
+        let scanned = self.try_scan_into(sendbuf, recvbuf, op);
         or_fatal(self, "MPI_Scan", scanned);
+    }
+
+    /// As [`scan_into`](Self::scan_into), with the error as its result.
+    fn try_scan_into<S, R, O>(&self, sendbuf: &S, recvbuf: &mut R, op: O) -> Result<(), Error>
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+        O: Operation,
+    {
+        scan(self, "MPI_Scan", (sendbuf, recvbuf), &op, true)
     }
 
     /// Combines `sendbuf` of the ranks before this one into `recvbuf`, which rank 0 leaves as it is (MPI_Exscan, MPI-3.1
@@ -353,8 +392,23 @@ pub trait CommunicatorCollectives: Communicator {
         R: BufferMut + ?Sized,
         O: Operation,
     {
-        let scanned = scan(self, "MPI_Exscan", (sendbuf, recvbuf), &op, false);
+        let scanned = self.try_exclusive_scan_into(sendbuf, recvbuf, op);
         or_fatal(self, "MPI_Exscan", scanned);
+    }
+
+    /// As [`exclusive_scan_into`](Self::exclusive_scan_into), with the error as its result.
+    fn try_exclusive_scan_into<S, R, O>(
+        &self,
+        sendbuf: &S,
+        recvbuf: &mut R,
+        op: O,
+    ) -> Result<(), Error>
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+        O: Operation,
+    {
+        scan(self, "MPI_Exscan", (sendbuf, recvbuf), &op, false)
     }
 
     /// Starts a barrier; the request is complete when every process has started it (MPI_Ibarrier, MPI-3.1 section 5.12.1).

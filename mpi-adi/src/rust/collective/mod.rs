@@ -37,6 +37,7 @@
 //! [`Error::NoRoom`]: crate::Error::NoRoom
 
 mod communicator;
+mod in_place;
 mod inter;
 mod neighbours;
 #[allow(unsafe_code)]
@@ -47,6 +48,7 @@ mod root;
 mod started;
 
 pub use communicator::CommunicatorCollectives;
+pub use in_place::{CollectivesInPlace, RootInPlace};
 pub use neighbours::NeighborCollectives;
 pub use operation::{Operation, SystemOperation, UserOperation, reduce_local_into};
 pub use root::Root;
@@ -57,7 +59,10 @@ use crate::mpi::error::Error;
 
 /// The traits of this module.
 pub mod traits {
-    pub use super::{CommunicatorCollectives, NeighborCollectives, Operation, Root};
+    pub use super::{
+        CollectivesInPlace, CommunicatorCollectives, NeighborCollectives, Operation, Root,
+        RootInPlace,
+    };
 }
 
 /// Bytes of each of so many equal parts of a buffer of so many bytes and elements. Fails with [`Error::Lengths`] when it

@@ -444,6 +444,35 @@ where
     record.here.or_fatal(function, request)
 }
 
+/// As [`reduction_of`], of a buffer that has both the data and the result.
+pub(super) fn reduction_in_place<'a, P, R, O, Sc>(
+    of: P,
+    function: &'static str,
+    scope: Sc,
+    (buffer, lend_mut): (&'a mut R, LendMut<R>),
+    op: &O,
+    plan: impl FnOnce((Area, Vec<Area>), Elements, Combiner<'static>) -> Result<Plan, Error>,
+) -> Request<'a, R, Sc>
+where
+    P: Planner,
+    R: AsDatatype + ?Sized,
+    O: Operation + 'a,
+    Sc: Scope<'a>,
+{
+    let (record, data) = (of.record(), core::ptr::from_mut(buffer));
+    // SAFETY: the buffer, and what the operation borrows, are borrowed for `'a`, the buffer exclusively.
+    let request = unsafe {
+        start(record, function, scope, data, || {
+            let (elements, combiner) = combined(&*data, op)?;
+            let (taken, parts) = lend_mut(of.partners(), &mut *data)?;
+            let plan = plan((taken.area(), parts), elements, combiner)?;
+            let plan = plan.goes_on_meanwhile(elements.predefined);
+            Ok((plan, Loans(Loan::EMPTY, taken)))
+        })
+    };
+    record.here.or_fatal(function, request)
+}
+
 /// Of a process that is not the root.
 pub(super) fn reduce_to<'a, P, S, O, Sc>(
     of: P,
