@@ -76,7 +76,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-pub use mpi_adi::Error;
+pub use mpi_adi::{Class, Error};
 pub use mpi_adi::rust::*;
 
 /// All traits, and the macro that derives `Equivalence`: `use mpi::traits::*`.

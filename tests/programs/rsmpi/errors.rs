@@ -8,9 +8,61 @@ extern crate alloc;
 use alloc::vec;
 use mpi::Error;
 use mpi::collective::SystemOperation;
+use mpi::topology::Color;
 use mpi::traits::*;
 
 kernel_rt::program!(main);
+
+/// What cannot be made is refused before anything is sent.
+fn refused(world: &impl Communicator) {
+    let size = world.size();
+    let is_argument = |error: Option<Error>| assert!(matches!(error, Some(Error::Argument { .. })));
+    let none = Some(Error::Rank {
+        rank: size.into(),
+        size: size as u32,
+    });
+    let graph = world.try_create_distributed_graph_adjacent(&[0], &[size]);
+    assert_eq!(graph.err(), none);
+    let graph = world.try_create_distributed_graph(&[(size, 0)]);
+    assert_eq!(graph.err(), none);
+    let weighted = world.try_create_weighted_distributed_graph_adjacent(&[(0, -1)], &[]);
+    is_argument(weighted.err());
+    let weighted = world.try_create_weighted_distributed_graph(&[(0, 0, -1)]);
+    is_argument(weighted.err());
+    let grid = |dims: &[i32], periods: &[bool]| {
+        let made = world.try_create_cartesian_communicator(dims, periods, false);
+        made.map(|grid| grid.expect("in the grid"))
+    };
+    is_argument(grid(&[1, 1], &[true]).err());
+    let large = grid(&[size + 1], &[true]);
+    assert!(matches!(large, Err(Error::Dims { .. })));
+    is_argument(grid(&[size], &[true]).unwrap().try_subgroup(&[]).err());
+    assert!(
+        world
+            .try_split_by_color_with_key(Color::undefined(), 0)
+            .unwrap()
+            .is_none()
+    );
+
+    let alone = world.try_split_by_subgroup(&world.group().include(&[world.rank()]));
+    let alone = alone.unwrap().unwrap();
+    if size > 1 {
+        let other = world.group().exclude(&[world.rank()]);
+        for made in [
+            alone.try_split_by_subgroup(&other),
+            alone.try_split_by_subgroup_collective(&other),
+        ] {
+            assert_eq!(made.err().unwrap().class(), mpi::Class::Group);
+        }
+    }
+
+    let mut packed = [0u8; 6];
+    assert_eq!(world.try_pack_into(&7u32, &mut packed, 2), Ok(6));
+    for wrong in [-1, 3, i32::MAX] {
+        is_argument(world.try_pack_into(&7u32, &mut packed, wrong).err());
+        is_argument(world.try_unpack_into(&packed, &mut 0u32, wrong).err());
+    }
+}
 
 fn main() {
     let universe = mpi::initialize().unwrap();
@@ -48,6 +100,7 @@ fn main() {
         this.immediate_send(scope, &long).wait();
         assert_eq!(receive.try_wait(), Err(truncated));
     });
+    refused(&world);
     let mut parts = vec![0u8; world.size() as usize * 2 + 1];
     if world.size() > 1 {
         let uneven = world.try_all_gather_into(&[0u8; 2], &mut parts);

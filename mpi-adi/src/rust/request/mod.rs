@@ -103,6 +103,7 @@
 //! as the result of [`Request::try_wait`], or else it ends the job.
 
 mod collection;
+mod duplicate;
 mod future;
 mod generalized;
 mod guards;
@@ -117,6 +118,7 @@ use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 
 pub use collection::{RequestCollection, multiple_scope, wait_any};
+pub use duplicate::DuplicateFuture;
 pub use future::ReceiveFuture;
 pub(crate) use future::zeroed;
 pub use generalized::{

@@ -7,7 +7,7 @@ use alloc::string::String;
 use super::record::Record;
 use super::{
     AnyProcess, AsCommunicator, Color, CommunicatorRelation, Context, Group, GroupRelation, Key,
-    Process, Rank, SimpleCommunicator, UserGroup,
+    Process, Rank, SimpleCommunicator, Twin, UserGroup,
 };
 use crate::device::envelope;
 use crate::mpi::environment as job;
@@ -21,6 +21,7 @@ use crate::rust::attribute::Attributes;
 use crate::rust::info::Info;
 use crate::rust::point_to_point::PROC_NULL;
 use crate::rust::process::Here;
+use crate::rust::request::DuplicateFuture;
 
 pub(super) const CREATE: &str = "MPI_Intercomm_create";
 const MERGE: &str = "MPI_Intercomm_merge";
@@ -221,6 +222,17 @@ impl InterCommunicator {
         Ok(InterCommunicator::of(self.here(), made, attributes))
     }
 
+    /// As [`duplicate`](Self::duplicate), without blocking (MPI_Comm_idup, MPI-3.1 section 6.4.2). Ends the job where
+    /// [`try_immediate_duplicate`](Self::try_immediate_duplicate) fails.
+    pub fn immediate_duplicate(&self) -> DuplicateFuture<InterCommunicator> {
+        self.or_fatal("MPI_Comm_idup", self.try_immediate_duplicate())
+    }
+
+    /// As [`immediate_duplicate`](Self::immediate_duplicate). Fails with [`Error::NoMemory`] and [`Error::NoRoom`].
+    pub fn try_immediate_duplicate(&self) -> Result<DuplicateFuture<InterCommunicator>, Error> {
+        DuplicateFuture::new(&self.record)
+    }
+
     /// As [`duplicate`](Self::duplicate), with hints for the duplicate, as [`set_info`](Context::set_info) has them
     /// (MPI_Comm_dup_with_info, MPI-3.1 section 6.4.2).
     pub fn duplicate_with_info(&self, info: &Info) -> InterCommunicator {
@@ -295,6 +307,17 @@ impl InterCommunicator {
     /// Its name; empty, unless it has been given one (MPI_Comm_get_name).
     pub fn get_name(&self) -> String {
         self.record.name()
+    }
+}
+
+impl Twin for InterCommunicator {
+    fn duplicate_in(parent: &Record, context: envelope::Context) -> Result<Self, Error> {
+        let both = parent.both().ok_or(Error::Argument {
+            what: "an intercommunicator is a duplicate of one",
+        })?;
+        let (env, sides) = (parent.here.env()?, both.sides());
+        let made = Intercommunicator { env, sides }.make_duplicate_in(context)?;
+        Ok(InterCommunicator::of(&parent.here, made, Attributes::new()))
     }
 }
 
