@@ -61,9 +61,7 @@ impl<C: Twin> Holder for OfCalls<Duplicate<C>> {
     }
 
     fn get_ready(&mut self, context: Context) -> Result<(), Error> {
-        if let Err(error) = self.0.attributes {
-            return Err(error);
-        }
+        self.0.attributes.as_ref().map_err(|error| *error)?;
         self.0.twin = Some(C::duplicate_in(&self.0.parent, context)?);
         Ok(())
     }
