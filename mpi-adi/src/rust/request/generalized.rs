@@ -5,9 +5,9 @@
 //! completes it like that of a message, alone or among others:
 //!
 //! ```
-//! # use mpi_adi::rust as mpi;
-//! use mpi::request::{Completion, Generalized, Request, Scope, start_generalized, wait_any};
+//! # use mpi_adi::{Error, rust as mpi};
 //! use mpi::point_to_point::Status;
+//! use mpi::request::{start_generalized, wait_any};
 //! use mpi::traits::*;
 //! use std::cell::Cell;
 //!
@@ -16,7 +16,7 @@
 //!
 //! impl Generalized for Sum<'_> {
 //!     /// One number is there.
-//!     fn query(&self) -> Result<Status, mpi::Error> {
+//!     fn query(&self) -> Result<Status, Error> {
 //!         Status::empty().with_elements(u64::equivalent_datatype(), 1)
 //!     }
 //! }
