@@ -248,6 +248,20 @@ pub trait Source: AsCommunicator {
         start(self, "MPI_Irecv", scope, buf, Some(tag))
     }
 
+    /// As [`immediate_receive_into_with_tag`](Source::immediate_receive_into_with_tag), with the error as its result.
+    fn try_immediate_receive_into_with_tag<'a, Sc, Buf>(
+        &self,
+        scope: Sc,
+        buf: &'a mut Buf,
+        tag: Tag,
+    ) -> Result<Request<'a, Buf, Sc>, Error>
+    where
+        Buf: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        try_start(self, "MPI_Irecv", scope, buf, Some(tag))
+    }
+
     /// As [`immediate_receive_into_with_tag`](Source::immediate_receive_into_with_tag), for any tag.
     fn immediate_receive_into<'a, Sc, Buf>(
         &self,
@@ -259,6 +273,19 @@ pub trait Source: AsCommunicator {
         Sc: Scope<'a>,
     {
         start(self, "MPI_Irecv", scope, buf, None)
+    }
+
+    /// As [`immediate_receive_into`](Source::immediate_receive_into), with the error as its result.
+    fn try_immediate_receive_into<'a, Sc, Buf>(
+        &self,
+        scope: Sc,
+        buf: &'a mut Buf,
+    ) -> Result<Request<'a, Buf, Sc>, Error>
+    where
+        Buf: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        try_start(self, "MPI_Irecv", scope, buf, None)
     }
 
     /// Starts a receive of one value, which takes its place in the program's heap (MPI_Irecv). Does not block.
