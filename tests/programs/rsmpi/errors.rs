@@ -64,6 +64,50 @@ fn refused(world: &impl Communicator) {
     }
 }
 
+/// What cannot be started leaves the buffers to the program, and the others to go on.
+fn not_started(world: &impl Communicator) {
+    let size = world.size();
+    let (this, other) = (world.this_process(), world.process_at_rank(size - 1));
+    let (data, mut got) = ([1u32; 3], [0u32; 5]);
+    mpi::request::scope(|scope| {
+        let sent = this.try_immediate_send_with_tag(scope, &data, -4);
+        assert_eq!(sent.err(), Some(Error::Tag { tag: -4 }));
+        let received = this.try_immediate_receive_into_with_tag(scope, &mut got, -4);
+        assert_eq!(received.err(), Some(Error::Tag { tag: -4 }));
+    });
+    let is_length = |error: Option<Error>| assert!(matches!(error, Some(Error::Lengths { .. })));
+    let add = SystemOperation::sum;
+    mpi::request::scope(|scope| {
+        let reduced = world.try_immediate_all_reduce_into(scope, &data, &mut got, add());
+        is_length(reduced.err());
+    });
+    mpi::request::scope(|scope| {
+        let scanned = world.try_immediate_scan_into(scope, &data, &mut got, add());
+        is_length(scanned.err());
+    });
+    if other.is_self() {
+        mpi::request::scope(|scope| {
+            let wrong_form = other.try_immediate_gather_into(scope, &data);
+            assert!(matches!(wrong_form.err(), Some(Error::Argument { .. })));
+            let reduced = other.try_immediate_reduce_into_root(scope, &data, &mut got, add());
+            is_length(reduced.err());
+        });
+    }
+    let ring = world.try_create_cartesian_communicator(&[size], &[true], false);
+    let ring = ring.unwrap().unwrap();
+    mpi::request::scope(|scope| {
+        let beside = ring.try_immediate_neighbor_all_gather_into(scope, &data[..2], &mut got);
+        is_length(beside.err());
+    });
+    assert_eq!(got, [0; 5]);
+    // The same collectives, all well.
+    mpi::request::scope(|scope| {
+        let request = world.try_immediate_all_reduce_into(scope, &data, &mut got[..3], add());
+        request.unwrap().wait();
+    });
+    assert_eq!(got[..3], [size as u32; 3]);
+}
+
 fn main() {
     let universe = mpi::initialize().unwrap();
     let world = universe.world();
@@ -101,6 +145,7 @@ fn main() {
         assert_eq!(receive.try_wait(), Err(truncated));
     });
     refused(&world);
+    not_started(&world);
     let mut parts = vec![0u8; world.size() as usize * 2 + 1];
     if world.size() > 1 {
         let uneven = world.try_all_gather_into(&[0u8; 2], &mut parts);

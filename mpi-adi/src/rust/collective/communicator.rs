@@ -414,6 +414,12 @@ pub trait CommunicatorCollectives: Communicator {
     /// Starts a barrier; the request is complete when every process has started it (MPI_Ibarrier, MPI-3.1 section 5.12.1).
     /// Does not block.
     fn immediate_barrier(&self) -> Request<'static, ()> {
+        let request = self.try_immediate_barrier();
+        or_fatal(self, "MPI_Ibarrier", request)
+    }
+
+    /// As [`immediate_barrier`](Self::immediate_barrier), with the error as its result.
+    fn try_immediate_barrier(&self) -> Result<Request<'static, ()>, Error> {
         started::barrier(self.record())
     }
 
@@ -424,6 +430,22 @@ pub trait CommunicatorCollectives: Communicator {
         sendbuf: &'a S,
         recvbuf: &'a mut R,
     ) -> Request<'a, R, Sc>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        let request = self.try_immediate_all_gather_into(scope, sendbuf, recvbuf);
+        or_fatal(self, "MPI_Iallgather", request)
+    }
+
+    /// As [`immediate_all_gather_into`](Self::immediate_all_gather_into), with the error as its result.
+    fn try_immediate_all_gather_into<'a, Sc, S, R>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
     where
         S: 'a + Buffer + ?Sized,
         R: 'a + BufferMut + ?Sized,
@@ -444,6 +466,22 @@ pub trait CommunicatorCollectives: Communicator {
         R: 'a + PartitionedBufferMut + ?Sized,
         Sc: Scope<'a>,
     {
+        let request = self.try_immediate_all_gather_varcount_into(scope, sendbuf, recvbuf);
+        or_fatal(self, "MPI_Iallgatherv", request)
+    }
+
+    /// As [`immediate_all_gather_varcount_into`](Self::immediate_all_gather_varcount_into), with the error as its result.
+    fn try_immediate_all_gather_varcount_into<'a, Sc, S, R>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + PartitionedBufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
         started::all_gather_varcount(self.record(), scope, sendbuf, recvbuf)
     }
 
@@ -454,6 +492,22 @@ pub trait CommunicatorCollectives: Communicator {
         sendbuf: &'a S,
         recvbuf: &'a mut R,
     ) -> Request<'a, R, Sc>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        let request = self.try_immediate_all_to_all_into(scope, sendbuf, recvbuf);
+        or_fatal(self, "MPI_Ialltoall", request)
+    }
+
+    /// As [`immediate_all_to_all_into`](Self::immediate_all_to_all_into), with the error as its result.
+    fn try_immediate_all_to_all_into<'a, Sc, S, R>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
     where
         S: 'a + Buffer + ?Sized,
         R: 'a + BufferMut + ?Sized,
@@ -474,6 +528,22 @@ pub trait CommunicatorCollectives: Communicator {
         R: 'a + PartitionedBufferMut + ?Sized,
         Sc: Scope<'a>,
     {
+        let request = self.try_immediate_all_to_all_varcount_into(scope, sendbuf, recvbuf);
+        or_fatal(self, "MPI_Ialltoallv", request)
+    }
+
+    /// As [`immediate_all_to_all_varcount_into`](Self::immediate_all_to_all_varcount_into), with the error as its result.
+    fn try_immediate_all_to_all_varcount_into<'a, Sc, S, R>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        S: 'a + PartitionedBuffer + ?Sized,
+        R: 'a + PartitionedBufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
         started::all_to_all_varcount(self.record(), scope, sendbuf, recvbuf)
     }
 
@@ -487,9 +557,22 @@ pub trait CommunicatorCollectives: Communicator {
     where
         Sc: Scope<'a>,
     {
+        let request = self.try_immediate_all_to_all_vartype_into(scope, sendbufs, recvbufs);
+        or_fatal(self, "MPI_Ialltoallw", request)
+    }
+
+    /// As [`immediate_all_to_all_vartype_into`](Self::immediate_all_to_all_vartype_into), with the error as its result.
+    fn try_immediate_all_to_all_vartype_into<'a, 's, 'r, Sc>(
+        &self,
+        scope: Sc,
+        sendbufs: &'a [AnyBuffer<'s>],
+        recvbufs: &'a mut [AnyBufferMut<'r>],
+    ) -> Result<Request<'a, [AnyBufferMut<'r>], Sc>, Error>
+    where
+        Sc: Scope<'a>,
+    {
         let (record, function) = (self.record(), "MPI_Ialltoallw");
-        let request = started::all_to_all_vartype(record, function, scope, sendbufs, recvbufs);
-        or_fatal(self, function, request)
+        started::all_to_all_vartype(record, function, scope, sendbufs, recvbufs)
     }
 
     /// As [`all_reduce_into`](Self::all_reduce_into), without blocking (MPI_Iallreduce, MPI-3.1 section 5.12.8).
@@ -500,6 +583,24 @@ pub trait CommunicatorCollectives: Communicator {
         recvbuf: &'a mut R,
         op: O,
     ) -> Request<'a, R, Sc>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
+        let request = self.try_immediate_all_reduce_into(scope, sendbuf, recvbuf, op);
+        or_fatal(self, "MPI_Iallreduce", request)
+    }
+
+    /// As [`immediate_all_reduce_into`](Self::immediate_all_reduce_into), with the error as its result.
+    fn try_immediate_all_reduce_into<'a, Sc, S, R, O>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+        op: O,
+    ) -> Result<Request<'a, R, Sc>, Error>
     where
         S: 'a + Buffer + ?Sized,
         R: 'a + BufferMut + ?Sized,
@@ -532,6 +633,24 @@ pub trait CommunicatorCollectives: Communicator {
         O: 'a + Operation,
         Sc: Scope<'a>,
     {
+        let request = self.try_immediate_reduce_scatter_block_into(scope, sendbuf, recvbuf, op);
+        or_fatal(self, "MPI_Ireduce_scatter_block", request)
+    }
+
+    /// As [`immediate_reduce_scatter_block_into`](Self::immediate_reduce_scatter_block_into), with the error as its result.
+    fn try_immediate_reduce_scatter_block_into<'a, Sc, S, R, O>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+        op: O,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
         let (of, function) = (self.record(), "MPI_Ireduce_scatter_block");
         let buffers = (sendbuf, recvbuf);
         started::reduction(of, function, scope, buffers, &op, Planner::reduce_scatter)
@@ -546,6 +665,24 @@ pub trait CommunicatorCollectives: Communicator {
         recvbuf: &'a mut R,
         op: O,
     ) -> Request<'a, R, Sc>
+    where
+        S: 'a + PartitionedBuffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
+        let request = self.try_immediate_reduce_scatter_varcount_into(scope, sendbuf, recvbuf, op);
+        or_fatal(self, "MPI_Ireduce_scatter", request)
+    }
+
+    /// As [`immediate_reduce_scatter_varcount_into`](Self::immediate_reduce_scatter_varcount_into), with the error as its result.
+    fn try_immediate_reduce_scatter_varcount_into<'a, Sc, S, R, O>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+        op: O,
+    ) -> Result<Request<'a, R, Sc>, Error>
     where
         S: 'a + PartitionedBuffer + ?Sized,
         R: 'a + BufferMut + ?Sized,
@@ -569,6 +706,24 @@ pub trait CommunicatorCollectives: Communicator {
         O: 'a + Operation,
         Sc: Scope<'a>,
     {
+        let request = self.try_immediate_scan_into(scope, sendbuf, recvbuf, op);
+        or_fatal(self, "MPI_Iscan", request)
+    }
+
+    /// As [`immediate_scan_into`](Self::immediate_scan_into), with the error as its result.
+    fn try_immediate_scan_into<'a, Sc, S, R, O>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+        op: O,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
         let (of, buffers) = (self.record(), (sendbuf, recvbuf));
         started::reduction(of, "MPI_Iscan", scope, buffers, &op, scan_plan::<true>)
     }
@@ -581,6 +736,24 @@ pub trait CommunicatorCollectives: Communicator {
         recvbuf: &'a mut R,
         op: O,
     ) -> Request<'a, R, Sc>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
+        let request = self.try_immediate_exclusive_scan_into(scope, sendbuf, recvbuf, op);
+        or_fatal(self, "MPI_Iexscan", request)
+    }
+
+    /// As [`immediate_exclusive_scan_into`](Self::immediate_exclusive_scan_into), with the error as its result.
+    fn try_immediate_exclusive_scan_into<'a, Sc, S, R, O>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+        op: O,
+    ) -> Result<Request<'a, R, Sc>, Error>
     where
         S: 'a + Buffer + ?Sized,
         R: 'a + BufferMut + ?Sized,

@@ -123,6 +123,20 @@ pub trait CollectivesInPlace: Communicator {
         R: 'a + BufferMut + ?Sized,
         Sc: Scope<'a>,
     {
+        let request = self.try_immediate_all_gather_in_place(scope, buffer);
+        or_fatal(self, "MPI_Iallgather", request)
+    }
+
+    /// As [`immediate_all_gather_in_place`](Self::immediate_all_gather_in_place), with the error as its result.
+    fn try_immediate_all_gather_in_place<'a, Sc, R>(
+        &self,
+        scope: Sc,
+        buffer: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        R: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
         let record = self.record();
         let taken = (buffer, started::equal_places::<R> as LendMut<R>);
         started::takes(record, "MPI_Iallgather", scope, taken, |_, places| {
@@ -158,6 +172,20 @@ pub trait CollectivesInPlace: Communicator {
         scope: Sc,
         buffer: &'a mut R,
     ) -> Request<'a, R, Sc>
+    where
+        R: 'a + PartitionedBufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        let request = self.try_immediate_all_gather_varcount_in_place(scope, buffer);
+        or_fatal(self, "MPI_Iallgatherv", request)
+    }
+
+    /// As [`immediate_all_gather_varcount_in_place`](Self::immediate_all_gather_varcount_in_place), with the error as its result.
+    fn try_immediate_all_gather_varcount_in_place<'a, Sc, R>(
+        &self,
+        scope: Sc,
+        buffer: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
     where
         R: 'a + PartitionedBufferMut + ?Sized,
         Sc: Scope<'a>,
@@ -200,6 +228,20 @@ pub trait CollectivesInPlace: Communicator {
         R: 'a + BufferMut + ?Sized,
         Sc: Scope<'a>,
     {
+        let request = self.try_immediate_all_to_all_in_place(scope, buffer);
+        or_fatal(self, "MPI_Ialltoall", request)
+    }
+
+    /// As [`immediate_all_to_all_in_place`](Self::immediate_all_to_all_in_place), with the error as its result.
+    fn try_immediate_all_to_all_in_place<'a, Sc, R>(
+        &self,
+        scope: Sc,
+        buffer: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        R: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
         let record = self.record();
         let taken = (buffer, started::equal_places::<R> as LendMut<R>);
         started::takes(record, "MPI_Ialltoall", scope, taken, |_, places| {
@@ -234,6 +276,20 @@ pub trait CollectivesInPlace: Communicator {
         scope: Sc,
         buffer: &'a mut R,
     ) -> Request<'a, R, Sc>
+    where
+        R: 'a + PartitionedBufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        let request = self.try_immediate_all_to_all_varcount_in_place(scope, buffer);
+        or_fatal(self, "MPI_Ialltoallv", request)
+    }
+
+    /// As [`immediate_all_to_all_varcount_in_place`](Self::immediate_all_to_all_varcount_in_place), with the error as its result.
+    fn try_immediate_all_to_all_varcount_in_place<'a, Sc, R>(
+        &self,
+        scope: Sc,
+        buffer: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
     where
         R: 'a + PartitionedBufferMut + ?Sized,
         Sc: Scope<'a>,
@@ -279,6 +335,22 @@ pub trait CollectivesInPlace: Communicator {
         buffer: &'a mut R,
         op: O,
     ) -> Request<'a, R, Sc>
+    where
+        R: 'a + BufferMut + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
+        let request = self.try_immediate_all_reduce_in_place(scope, buffer, op);
+        or_fatal(self, "MPI_Iallreduce", request)
+    }
+
+    /// As [`immediate_all_reduce_in_place`](Self::immediate_all_reduce_in_place), with the error as its result.
+    fn try_immediate_all_reduce_in_place<'a, Sc, R, O>(
+        &self,
+        scope: Sc,
+        buffer: &'a mut R,
+        op: O,
+    ) -> Result<Request<'a, R, Sc>, Error>
     where
         R: 'a + BufferMut + ?Sized,
         O: 'a + Operation,
@@ -330,6 +402,22 @@ pub trait CollectivesInPlace: Communicator {
         buffer: &'a mut R,
         op: O,
     ) -> Request<'a, R, Sc>
+    where
+        R: 'a + BufferMut + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
+        let request = self.try_immediate_reduce_scatter_block_in_place(scope, buffer, op);
+        or_fatal(self, "MPI_Ireduce_scatter_block", request)
+    }
+
+    /// As [`immediate_reduce_scatter_block_in_place`](Self::immediate_reduce_scatter_block_in_place), with the error as its result.
+    fn try_immediate_reduce_scatter_block_in_place<'a, Sc, R, O>(
+        &self,
+        scope: Sc,
+        buffer: &'a mut R,
+        op: O,
+    ) -> Result<Request<'a, R, Sc>, Error>
     where
         R: 'a + BufferMut + ?Sized,
         O: 'a + Operation,
@@ -391,6 +479,22 @@ pub trait CollectivesInPlace: Communicator {
         O: 'a + Operation,
         Sc: Scope<'a>,
     {
+        let request = self.try_immediate_reduce_scatter_varcount_in_place(scope, buffer, op);
+        or_fatal(self, "MPI_Ireduce_scatter", request)
+    }
+
+    /// As [`immediate_reduce_scatter_varcount_in_place`](Self::immediate_reduce_scatter_varcount_in_place), with the error as its result.
+    fn try_immediate_reduce_scatter_varcount_in_place<'a, Sc, R, O>(
+        &self,
+        scope: Sc,
+        buffer: &'a mut R,
+        op: O,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        R: 'a + PartitionedBufferMut + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
         let of = self.record();
         let taken = (buffer, started::listed_places::<R> as LendMut<R>);
         started::reduction_in_place(
@@ -432,6 +536,22 @@ pub trait CollectivesInPlace: Communicator {
         buffer: &'a mut R,
         op: O,
     ) -> Request<'a, R, Sc>
+    where
+        R: 'a + BufferMut + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
+        let request = self.try_immediate_scan_in_place(scope, buffer, op);
+        or_fatal(self, "MPI_Iscan", request)
+    }
+
+    /// As [`immediate_scan_in_place`](Self::immediate_scan_in_place), with the error as its result.
+    fn try_immediate_scan_in_place<'a, Sc, R, O>(
+        &self,
+        scope: Sc,
+        buffer: &'a mut R,
+        op: O,
+    ) -> Result<Request<'a, R, Sc>, Error>
     where
         R: 'a + BufferMut + ?Sized,
         O: 'a + Operation,
@@ -479,6 +599,22 @@ pub trait CollectivesInPlace: Communicator {
         buffer: &'a mut R,
         op: O,
     ) -> Request<'a, R, Sc>
+    where
+        R: 'a + BufferMut + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
+        let request = self.try_immediate_exclusive_scan_in_place(scope, buffer, op);
+        or_fatal(self, "MPI_Iexscan", request)
+    }
+
+    /// As [`immediate_exclusive_scan_in_place`](Self::immediate_exclusive_scan_in_place), with the error as its result.
+    fn try_immediate_exclusive_scan_in_place<'a, Sc, R, O>(
+        &self,
+        scope: Sc,
+        buffer: &'a mut R,
+        op: O,
+    ) -> Result<Request<'a, R, Sc>, Error>
     where
         R: 'a + BufferMut + ?Sized,
         O: 'a + Operation,
@@ -540,6 +676,21 @@ pub trait RootInPlace: Root {
         Sc: Scope<'a>,
     {
         assert_root(self, true);
+        let request = self.try_immediate_gather_in_place_root(scope, buffer);
+        record(self).here.or_fatal("MPI_Igather", request)
+    }
+
+    /// As [`immediate_gather_in_place_root`](Self::immediate_gather_in_place_root), with the error as its result.
+    fn try_immediate_gather_in_place_root<'a, Sc, B>(
+        &self,
+        scope: Sc,
+        buffer: &'a mut B,
+    ) -> Result<Request<'a, B, Sc>, Error>
+    where
+        B: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        is_root(self, true)?;
         let (of, root) = (record(self), root(self));
         let taken = (buffer, started::equal_places::<B> as LendMut<B>);
         started::takes(of, "MPI_Igather", scope, taken, |_, places| {
@@ -583,6 +734,21 @@ pub trait RootInPlace: Root {
         Sc: Scope<'a>,
     {
         assert_root(self, true);
+        let request = self.try_immediate_gather_varcount_in_place_root(scope, buffer);
+        record(self).here.or_fatal("MPI_Igatherv", request)
+    }
+
+    /// As [`immediate_gather_varcount_in_place_root`](Self::immediate_gather_varcount_in_place_root), with the error as its result.
+    fn try_immediate_gather_varcount_in_place_root<'a, Sc, B>(
+        &self,
+        scope: Sc,
+        buffer: &'a mut B,
+    ) -> Result<Request<'a, B, Sc>, Error>
+    where
+        B: 'a + PartitionedBufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        is_root(self, true)?;
         let (of, root) = (record(self), root(self));
         let taken = (buffer, started::listed_places::<B> as LendMut<B>);
         started::takes(of, "MPI_Igatherv", scope, taken, |_, places| {
@@ -626,6 +792,21 @@ pub trait RootInPlace: Root {
         Sc: Scope<'a>,
     {
         assert_root(self, true);
+        let request = self.try_immediate_scatter_in_place_root(scope, buffer);
+        record(self).here.or_fatal("MPI_Iscatter", request)
+    }
+
+    /// As [`immediate_scatter_in_place_root`](Self::immediate_scatter_in_place_root), with the error as its result.
+    fn try_immediate_scatter_in_place_root<'a, Sc, B>(
+        &self,
+        scope: Sc,
+        buffer: &'a B,
+    ) -> Result<Request<'a, B, Sc>, Error>
+    where
+        B: 'a + Buffer + ?Sized,
+        Sc: Scope<'a>,
+    {
+        is_root(self, true)?;
         let (of, root) = (record(self), root(self));
         let given = (buffer, started::equal_parts::<B> as Lend<B>);
         started::gives(of, "MPI_Iscatter", scope, given, |_, parts| {
@@ -669,6 +850,21 @@ pub trait RootInPlace: Root {
         Sc: Scope<'a>,
     {
         assert_root(self, true);
+        let request = self.try_immediate_scatter_varcount_in_place_root(scope, buffer);
+        record(self).here.or_fatal("MPI_Iscatterv", request)
+    }
+
+    /// As [`immediate_scatter_varcount_in_place_root`](Self::immediate_scatter_varcount_in_place_root), with the error as its result.
+    fn try_immediate_scatter_varcount_in_place_root<'a, Sc, B>(
+        &self,
+        scope: Sc,
+        buffer: &'a B,
+    ) -> Result<Request<'a, B, Sc>, Error>
+    where
+        B: 'a + PartitionedBuffer + ?Sized,
+        Sc: Scope<'a>,
+    {
+        is_root(self, true)?;
         let (of, root) = (record(self), root(self));
         let given = (buffer, started::listed_parts::<B> as Lend<B>);
         started::gives(of, "MPI_Iscatterv", scope, given, |_, parts| {
@@ -714,6 +910,23 @@ pub trait RootInPlace: Root {
         Sc: Scope<'a>,
     {
         assert_root(self, true);
+        let request = self.try_immediate_reduce_in_place_root(scope, buffer, op);
+        record(self).here.or_fatal("MPI_Ireduce", request)
+    }
+
+    /// As [`immediate_reduce_in_place_root`](Self::immediate_reduce_in_place_root), with the error as its result.
+    fn try_immediate_reduce_in_place_root<'a, Sc, B, O>(
+        &self,
+        scope: Sc,
+        buffer: &'a mut B,
+        op: O,
+    ) -> Result<Request<'a, B, Sc>, Error>
+    where
+        B: 'a + BufferMut + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
+        is_root(self, true)?;
         let (of, root) = (record(self), root(self));
         let taken = (buffer, started::whole_mut::<B> as LendMut<B>);
         started::reduction_in_place(

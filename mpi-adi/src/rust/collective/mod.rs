@@ -25,7 +25,7 @@
 //! Every process of the communicator calls the same collectives in the same order, with arguments that fit together. A
 //! blocking one blocks until this process has done its part. All end the job where two processes' counts differ, where
 //! buffers do not fit together, for an operation that the datatype does not have, and when the program's heap has no
-//! room; the blocking forms with `try_` fail with [`Error::CountsDiffer`], [`Error::Lengths`], [`Error::Undefined`],
+//! room; the forms with `try_` fail with [`Error::CountsDiffer`], [`Error::Lengths`], [`Error::Undefined`],
 //! [`Error::NoMemory`] and [`Error::NoRoom`]. After an error the other processes may wait for this one.
 //!
 //! The same values give the same result of a reduction, bit for bit, at every root and in every run.

@@ -330,6 +330,20 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         Buf: 'a + BufferMut + ?Sized,
         Sc: Scope<'a>,
     {
+        let request = self.try_immediate_broadcast_into(scope, buf);
+        record(self).here.or_fatal("MPI_Ibcast", request)
+    }
+
+    /// As [`immediate_broadcast_into`](Self::immediate_broadcast_into), with the error as its result.
+    fn try_immediate_broadcast_into<'a, Sc, Buf>(
+        &self,
+        scope: Sc,
+        buf: &'a mut Buf,
+    ) -> Result<Request<'a, Buf, Sc>, Error>
+    where
+        Buf: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
         started::broadcast(record(self), root(self), scope, buf)
     }
 
@@ -340,6 +354,21 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         Sc: Scope<'a>,
     {
         assert_root(self, false);
+        let request = self.try_immediate_gather_into(scope, sendbuf);
+        record(self).here.or_fatal("MPI_Igather", request)
+    }
+
+    /// As [`immediate_gather_into`](Self::immediate_gather_into), with the error as its result.
+    fn try_immediate_gather_into<'a, Sc, S>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+    ) -> Result<Request<'a, S, Sc>, Error>
+    where
+        S: 'a + Buffer + ?Sized,
+        Sc: Scope<'a>,
+    {
+        is_root(self, false)?;
         started::giving(record(self), "MPI_Igather", root(self), scope, sendbuf)
     }
 
@@ -356,6 +385,23 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         Sc: Scope<'a>,
     {
         assert_root(self, true);
+        let request = self.try_immediate_gather_into_root(scope, sendbuf, recvbuf);
+        record(self).here.or_fatal("MPI_Igather", request)
+    }
+
+    /// As [`immediate_gather_into_root`](Self::immediate_gather_into_root), with the error as its result.
+    fn try_immediate_gather_into_root<'a, Sc, S, R>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        is_root(self, true)?;
         started::gather_root(record(self), root(self), scope, sendbuf, recvbuf)
     }
 
@@ -370,6 +416,21 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         Sc: Scope<'a>,
     {
         assert_root(self, false);
+        let request = self.try_immediate_gather_varcount_into(scope, sendbuf);
+        record(self).here.or_fatal("MPI_Igatherv", request)
+    }
+
+    /// As [`immediate_gather_varcount_into`](Self::immediate_gather_varcount_into), with the error as its result.
+    fn try_immediate_gather_varcount_into<'a, Sc, S>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+    ) -> Result<Request<'a, S, Sc>, Error>
+    where
+        S: 'a + Buffer + ?Sized,
+        Sc: Scope<'a>,
+    {
+        is_root(self, false)?;
         started::giving(record(self), "MPI_Igatherv", root(self), scope, sendbuf)
     }
 
@@ -386,6 +447,23 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         Sc: Scope<'a>,
     {
         assert_root(self, true);
+        let request = self.try_immediate_gather_varcount_into_root(scope, sendbuf, recvbuf);
+        record(self).here.or_fatal("MPI_Igatherv", request)
+    }
+
+    /// As [`immediate_gather_varcount_into_root`](Self::immediate_gather_varcount_into_root), with the error as its result.
+    fn try_immediate_gather_varcount_into_root<'a, Sc, S, R>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + PartitionedBufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        is_root(self, true)?;
         started::gather_varcount_root(record(self), root(self), scope, sendbuf, recvbuf)
     }
 
@@ -396,6 +474,21 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         Sc: Scope<'a>,
     {
         assert_root(self, false);
+        let request = self.try_immediate_scatter_into(scope, recvbuf);
+        record(self).here.or_fatal("MPI_Iscatter", request)
+    }
+
+    /// As [`immediate_scatter_into`](Self::immediate_scatter_into), with the error as its result.
+    fn try_immediate_scatter_into<'a, Sc, R>(
+        &self,
+        scope: Sc,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        R: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        is_root(self, false)?;
         started::taking(record(self), "MPI_Iscatter", root(self), scope, recvbuf)
     }
 
@@ -412,6 +505,23 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         Sc: Scope<'a>,
     {
         assert_root(self, true);
+        let request = self.try_immediate_scatter_into_root(scope, sendbuf, recvbuf);
+        record(self).here.or_fatal("MPI_Iscatter", request)
+    }
+
+    /// As [`immediate_scatter_into_root`](Self::immediate_scatter_into_root), with the error as its result.
+    fn try_immediate_scatter_into_root<'a, Sc, S, R>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        is_root(self, true)?;
         started::scatter_root(record(self), root(self), scope, sendbuf, recvbuf)
     }
 
@@ -426,6 +536,21 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         Sc: Scope<'a>,
     {
         assert_root(self, false);
+        let request = self.try_immediate_scatter_varcount_into(scope, recvbuf);
+        record(self).here.or_fatal("MPI_Iscatterv", request)
+    }
+
+    /// As [`immediate_scatter_varcount_into`](Self::immediate_scatter_varcount_into), with the error as its result.
+    fn try_immediate_scatter_varcount_into<'a, Sc, R>(
+        &self,
+        scope: Sc,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        R: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        is_root(self, false)?;
         started::taking(record(self), "MPI_Iscatterv", root(self), scope, recvbuf)
     }
 
@@ -442,6 +567,23 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         Sc: Scope<'a>,
     {
         assert_root(self, true);
+        let request = self.try_immediate_scatter_varcount_into_root(scope, sendbuf, recvbuf);
+        record(self).here.or_fatal("MPI_Iscatterv", request)
+    }
+
+    /// As [`immediate_scatter_varcount_into_root`](Self::immediate_scatter_varcount_into_root), with the error as its result.
+    fn try_immediate_scatter_varcount_into_root<'a, Sc, S, R>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        S: 'a + PartitionedBuffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        is_root(self, true)?;
         started::scatter_varcount_root(record(self), root(self), scope, sendbuf, recvbuf)
     }
 
@@ -458,6 +600,23 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         Sc: Scope<'a>,
     {
         assert_root(self, false);
+        let request = self.try_immediate_reduce_into(scope, sendbuf, op);
+        record(self).here.or_fatal("MPI_Ireduce", request)
+    }
+
+    /// As [`immediate_reduce_into`](Self::immediate_reduce_into), with the error as its result.
+    fn try_immediate_reduce_into<'a, Sc, S, O>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        op: O,
+    ) -> Result<Request<'a, S, Sc>, Error>
+    where
+        S: 'a + Buffer + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
+        is_root(self, false)?;
         started::reduce_to(record(self), root(self), scope, sendbuf, &op)
     }
 
@@ -476,6 +635,25 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         Sc: Scope<'a>,
     {
         assert_root(self, true);
+        let request = self.try_immediate_reduce_into_root(scope, sendbuf, recvbuf, op);
+        record(self).here.or_fatal("MPI_Ireduce", request)
+    }
+
+    /// As [`immediate_reduce_into_root`](Self::immediate_reduce_into_root), with the error as its result.
+    fn try_immediate_reduce_into_root<'a, Sc, S, R, O>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+        op: O,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
+        is_root(self, true)?;
         let (of, root, buffers) = (record(self), root(self), (sendbuf, recvbuf));
         started::reduction(
             of,

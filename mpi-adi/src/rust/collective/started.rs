@@ -45,8 +45,8 @@ unsafe fn start<'a, D: ?Sized, Sc: Scope<'a>>(
     unsafe { Request::start(scope, data, start) }
 }
 
-/// Of all processes that the record has. An error ends the job.
-pub(super) fn barrier(record: &Rc<Record>) -> Request<'static, ()> {
+/// Of all processes that the record has.
+pub(super) fn barrier(record: &Rc<Record>) -> Result<Request<'static, ()>, Error> {
     let function = "MPI_Ibarrier";
     let plan = || {
         let plan = plans::barrier(record.core()?)?;
@@ -54,27 +54,25 @@ pub(super) fn barrier(record: &Rc<Record>) -> Request<'static, ()> {
     };
     let none: &'static () = &();
     // SAFETY: nothing is lent.
-    let request = unsafe { start(record, function, StaticScope, none, plan) };
-    record.here.or_fatal(function, request)
+    unsafe { start(record, function, StaticScope, none, plan) }
 }
 
-/// Of a process that only gives; `plan` makes the plan of the buffer's area and parts. An error ends the job.
+/// Of a process that only gives; `plan` makes the plan of the buffer's area and parts.
 pub(super) fn gives<'a, P: Planner, S: ?Sized, Sc: Scope<'a>>(
     of: P,
     function: &'static str,
     scope: Sc,
     (sendbuf, lend): (&'a S, Lend<S>),
     plan: impl FnOnce(Area, Vec<Area>) -> Result<Plan, Error>,
-) -> Request<'a, S, Sc> {
+) -> Result<Request<'a, S, Sc>, Error> {
     let record = of.record();
     // SAFETY: borrowed for `'a`.
-    let request = unsafe {
+    unsafe {
         start(record, function, scope, sendbuf, || {
             let (given, parts) = lend(of.partners(), sendbuf)?;
             Ok((plan(given.area(), parts)?, Loans(given, Loan::EMPTY)))
         })
-    };
-    record.here.or_fatal(function, request)
+    }
 }
 
 /// As [`gives`], of a process that only takes.
@@ -84,16 +82,15 @@ pub(super) fn takes<'a, P: Planner, R: ?Sized, Sc: Scope<'a>>(
     scope: Sc,
     (recvbuf, lend_mut): (&'a mut R, LendMut<R>),
     plan: impl FnOnce(Area, Vec<Area>) -> Result<Plan, Error>,
-) -> Request<'a, R, Sc> {
+) -> Result<Request<'a, R, Sc>, Error> {
     let (record, data) = (of.record(), core::ptr::from_mut(recvbuf));
     // SAFETY: borrowed for `'a`, exclusively.
-    let request = unsafe {
+    unsafe {
         start(record, function, scope, data, || {
             let (taken, places) = lend_mut(of.partners(), &mut *data)?;
             Ok((plan(taken.area(), places)?, Loans(Loan::EMPTY, taken)))
         })
-    };
-    record.here.or_fatal(function, request)
+    }
 }
 
 /// Of a process that takes what the root has.
@@ -102,7 +99,7 @@ pub(super) fn broadcast<'a, P, B, Sc>(
     root: P::Root,
     scope: Sc,
     buffer: &'a mut B,
-) -> Request<'a, B, Sc>
+) -> Result<Request<'a, B, Sc>, Error>
 where
     P: Planner,
     B: BufferMut + ?Sized,
@@ -121,7 +118,7 @@ pub(super) fn giving<'a, P, S, Sc>(
     root: P::Root,
     scope: Sc,
     buffer: &'a S,
-) -> Request<'a, S, Sc>
+) -> Result<Request<'a, S, Sc>, Error>
 where
     P: Planner,
     S: Buffer + ?Sized,
@@ -140,7 +137,7 @@ pub(super) fn taking<'a, P, R, Sc>(
     root: P::Root,
     scope: Sc,
     buffer: &'a mut R,
-) -> Request<'a, R, Sc>
+) -> Result<Request<'a, R, Sc>, Error>
 where
     P: Planner,
     R: BufferMut + ?Sized,
@@ -273,7 +270,7 @@ macro_rules! exchanges {
             scope: Sc,
             sendbuf: &'a S,
             recvbuf: &'a mut R,
-        ) -> Request<'a, R, Sc>
+        ) -> Result<Request<'a, R, Sc>, Error>
         where
             P: Planner,
             S: $s + ?Sized,
@@ -281,15 +278,14 @@ macro_rules! exchanges {
             Sc: Scope<'a>,
         {
             let (record, partners) = ($of.record(), $of.partners());
-            let request = exchange(
+            exchange(
                 record,
                 $function,
                 scope,
                 (sendbuf, $lend::<S>, partners),
                 (recvbuf, $lend_mut::<R>, partners),
                 |$given, $taken| $plan,
-            );
-            record.here.or_fatal($function, request)
+            )
         }
     )*};
 }
@@ -354,7 +350,7 @@ where
     Ok((elements, combiner))
 }
 
-/// `plan` makes the plan of the areas of both buffers. An error ends the job.
+/// `plan` makes the plan of the areas of both buffers.
 pub(super) fn reduction<'a, P, S, R, O, Sc>(
     of: P,
     function: &'static str,
@@ -362,7 +358,7 @@ pub(super) fn reduction<'a, P, S, R, O, Sc>(
     (sendbuf, recvbuf): (&'a S, &'a mut R),
     op: &O,
     plan: impl FnOnce(P, (Area, Area), Elements, Combiner<'static>) -> Result<Plan, Error>,
-) -> Request<'a, R, Sc>
+) -> Result<Request<'a, R, Sc>, Error>
 where
     P: Planner,
     S: Buffer + ?Sized,
@@ -382,13 +378,13 @@ where
     )
 }
 
-/// Of parts, one for each process that gets a result. An error ends the job.
+/// Of parts, one for each process that gets a result.
 pub(super) fn reduce_scatter_varcount<'a, P, S, R, O, Sc>(
     of: P,
     scope: Sc,
     (sendbuf, recvbuf): (&'a S, &'a mut R),
     op: &O,
-) -> Request<'a, R, Sc>
+) -> Result<Request<'a, R, Sc>, Error>
 where
     P: Planner,
     S: PartitionedBuffer + ?Sized,
@@ -411,8 +407,7 @@ where
     )
 }
 
-/// `plan` makes the plan of the area and the parts of the first buffer, and of the area of the second one. An error ends
-/// the job.
+/// `plan` makes the plan of the area and the parts of the first buffer, and of the area of the second one.
 fn reduction_of<'a, P, S, R, O, Sc>(
     of: P,
     function: &'static str,
@@ -421,7 +416,7 @@ fn reduction_of<'a, P, S, R, O, Sc>(
     recvbuf: &'a mut R,
     op: &O,
     plan: impl FnOnce((Area, Vec<Area>), Area, Elements, Combiner<'static>) -> Result<Plan, Error>,
-) -> Request<'a, R, Sc>
+) -> Result<Request<'a, R, Sc>, Error>
 where
     P: Planner,
     S: AsDatatype + ?Sized,
@@ -431,7 +426,7 @@ where
 {
     let (record, data) = (of.record(), core::ptr::from_mut(recvbuf));
     // SAFETY: the buffers, and what the operation borrows, are borrowed for `'a`, the second buffer exclusively.
-    let request = unsafe {
+    unsafe {
         start(record, function, scope, data, || {
             let (elements, combiner) = combined(sendbuf, op)?;
             let (given, parts) = lend(gives, sendbuf)?;
@@ -440,8 +435,7 @@ where
             let plan = plan.goes_on_meanwhile(elements.predefined);
             Ok((plan, Loans(given, taken)))
         })
-    };
-    record.here.or_fatal(function, request)
+    }
 }
 
 /// As [`reduction_of`], of a buffer that has both the data and the result.
@@ -452,7 +446,7 @@ pub(super) fn reduction_in_place<'a, P, R, O, Sc>(
     (buffer, lend_mut): (&'a mut R, LendMut<R>),
     op: &O,
     plan: impl FnOnce((Area, Vec<Area>), Elements, Combiner<'static>) -> Result<Plan, Error>,
-) -> Request<'a, R, Sc>
+) -> Result<Request<'a, R, Sc>, Error>
 where
     P: Planner,
     R: AsDatatype + ?Sized,
@@ -461,7 +455,7 @@ where
 {
     let (record, data) = (of.record(), core::ptr::from_mut(buffer));
     // SAFETY: the buffer, and what the operation borrows, are borrowed for `'a`, the buffer exclusively.
-    let request = unsafe {
+    unsafe {
         start(record, function, scope, data, || {
             let (elements, combiner) = combined(&*data, op)?;
             let (taken, parts) = lend_mut(of.partners(), &mut *data)?;
@@ -469,8 +463,7 @@ where
             let plan = plan.goes_on_meanwhile(elements.predefined);
             Ok((plan, Loans(Loan::EMPTY, taken)))
         })
-    };
-    record.here.or_fatal(function, request)
+    }
 }
 
 /// Of a process that is not the root.
@@ -480,7 +473,7 @@ pub(super) fn reduce_to<'a, P, S, O, Sc>(
     scope: Sc,
     sendbuf: &'a S,
     op: &O,
-) -> Request<'a, S, Sc>
+) -> Result<Request<'a, S, Sc>, Error>
 where
     P: Planner,
     S: Buffer + ?Sized,
@@ -489,7 +482,7 @@ where
 {
     let (record, function) = (of.record(), "MPI_Ireduce");
     // SAFETY: the buffer, and what the operation borrows, is borrowed for `'a`.
-    let request = unsafe {
+    unsafe {
         start(record, function, scope, sendbuf, || {
             let (elements, combiner) = combined(sendbuf, op)?;
             let given = Loan::reading(sendbuf)?;
@@ -498,6 +491,5 @@ where
             let plan = plan.goes_on_meanwhile(elements.predefined);
             Ok((plan, Loans(given, Loan::EMPTY)))
         })
-    };
-    record.here.or_fatal(function, request)
+    }
 }
