@@ -36,6 +36,7 @@
 //! datatype    status                buffers, datatypes, views; what is known of a message
 //! attribute                         values attached to a communicator
 //! info                              what a program says to MPI by keys and values
+//! tools                             variables of the job and of the device
 //! environment    process            start and end; the process that asks
 //! ```
 //!
@@ -60,6 +61,7 @@ pub mod process;
 #[allow(unsafe_code)]
 pub mod request;
 mod status;
+pub mod tools;
 pub mod topology;
 pub mod window;
 
