@@ -8,6 +8,10 @@ extern crate alloc;
 use alloc::vec;
 use mpi::Error;
 use mpi::collective::SystemOperation;
+use mpi::datatype::{Order, UserDatatype};
+use mpi::point_to_point::{
+    try_send_receive_into_with_tags, try_send_receive_replace_into_with_tags,
+};
 use mpi::topology::Color;
 use mpi::traits::*;
 
@@ -75,6 +79,25 @@ fn not_started(world: &impl Communicator) {
         let received = this.try_immediate_receive_into_with_tag(scope, &mut got, -4);
         assert_eq!(received.err(), Some(Error::Tag { tag: -4 }));
     });
+    let exchanged = try_send_receive_into_with_tags(&data, &this, 1, &mut got, &this, -1);
+    assert_eq!(exchanged.err(), Some(Error::Tag { tag: -1 }));
+    let replaced = try_send_receive_replace_into_with_tags(&mut got, &this, -1, &this, 1);
+    assert_eq!(replaced.err(), Some(Error::Tag { tag: -1 }));
+    assert_eq!(got, [0; 5]);
+    let exchanged = try_send_receive_into_with_tags(&data, &this, 1, &mut got, &this, 1);
+    assert_eq!((exchanged.unwrap().bytes(), got), (12, [1, 1, 1, 0, 0]));
+    got = [0; 5];
+    let int = i32::equivalent_datatype();
+    let none = UserDatatype::try_contiguous(-1, &int);
+    assert_eq!(none.err(), Some(Error::Count { count: -1 }));
+    for unfit in [
+        UserDatatype::try_indexed(&[1, 1], &[0], &int),
+        UserDatatype::try_subarray(&[2], &[1], &[2], Order::C, &int),
+        UserDatatype::try_heterogeneous_vector(2, 1, mpi::Address::MAX, &int),
+        UserDatatype::try_structured(&[1], &[0], &[int, int]),
+    ] {
+        assert!(matches!(unfit.err(), Some(Error::Argument { .. })));
+    }
     let is_length = |error: Option<Error>| assert!(matches!(error, Some(Error::Lengths { .. })));
     let add = SystemOperation::sum;
     mpi::request::scope(|scope| {

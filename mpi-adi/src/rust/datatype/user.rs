@@ -209,21 +209,22 @@ fn number(count: Count) -> Result<usize, Error> {
 
 /// Blocks of copies of one datatype, each with its length and its displacement in bytes.
 fn blocks<D: UncommittedDatatype>(
-    function: &'static str,
     oldtype: &D,
     each: impl Fn(&Type) -> Result<alloc::vec::Vec<(usize, isize)>, Error>,
-) -> Type {
-    fatal(
-        function,
-        kind_of(oldtype).with_type(|old| {
-            let blocks = each(old)?;
-            Type::blocks(blocks.iter().map(|&(count, at)| Block {
-                at,
-                count,
-                datatype: old,
-            }))
-        }),
-    )
+) -> Result<UncommittedUserDatatype, Error> {
+    uncommitted(kind_of(oldtype).with_type(|old| {
+        let blocks = each(old)?;
+        Type::blocks(blocks.iter().map(|&(count, at)| Block {
+            at,
+            count,
+            datatype: old,
+        }))
+    }))
+}
+
+/// A datatype that is not committed yet.
+fn uncommitted(made: Result<Type, Error>) -> Result<UncommittedUserDatatype, Error> {
+    made.map(UncommittedUserDatatype)
 }
 
 fn same_number(a: usize, b: usize) -> Result<(), Error> {
@@ -284,11 +285,16 @@ fn check_dimension(dimension: &GridDimension) -> Result<(), Error> {
 impl UncommittedUserDatatype {
     /// `count` copies, one behind the other (MPI_Type_contiguous, MPI-3.1 section 4.1.2).
     pub fn contiguous<D: UncommittedDatatype>(count: Count, oldtype: &D) -> Self {
+        fatal("MPI_Type_contiguous", Self::try_contiguous(count, oldtype))
+    }
+
+    /// As [`contiguous`](Self::contiguous), with the error as its result.
+    pub fn try_contiguous<D: UncommittedDatatype>(
+        count: Count,
+        oldtype: &D,
+    ) -> Result<Self, Error> {
         let old = kind_of(oldtype);
-        UncommittedUserDatatype(fatal(
-            "MPI_Type_contiguous",
-            number(count).and_then(|count| old.with_type(|old| old.contiguous(count))),
-        ))
+        uncommitted(number(count).and_then(|count| old.with_type(|old| old.contiguous(count))))
     }
 
     /// `count` blocks of `blocklength` copies, `stride` copies apart (MPI_Type_vector, MPI-3.1 section 4.1.2).
@@ -298,7 +304,20 @@ impl UncommittedUserDatatype {
         stride: Count,
         oldtype: &D,
     ) -> Self {
-        Self::strided("MPI_Type_vector", [count, blocklength], oldtype, |old| {
+        fatal(
+            "MPI_Type_vector",
+            Self::try_vector(count, blocklength, stride, oldtype),
+        )
+    }
+
+    /// As [`vector`](Self::vector), with the error as its result.
+    pub fn try_vector<D: UncommittedDatatype>(
+        count: Count,
+        blocklength: Count,
+        stride: Count,
+        oldtype: &D,
+    ) -> Result<Self, Error> {
+        Self::strided([count, blocklength], oldtype, |old| {
             old.extent().checked_mul(stride as isize)
         })
     }
@@ -310,25 +329,33 @@ impl UncommittedUserDatatype {
         stride: Address,
         oldtype: &D,
     ) -> Self {
-        let function = "MPI_Type_create_hvector";
-        Self::strided(function, [count, blocklength], oldtype, |_| Some(stride))
+        fatal(
+            "MPI_Type_create_hvector",
+            Self::try_heterogeneous_vector(count, blocklength, stride, oldtype),
+        )
+    }
+
+    /// As [`heterogeneous_vector`](Self::heterogeneous_vector), with the error as its result.
+    pub fn try_heterogeneous_vector<D: UncommittedDatatype>(
+        count: Count,
+        blocklength: Count,
+        stride: Address,
+        oldtype: &D,
+    ) -> Result<Self, Error> {
+        Self::strided([count, blocklength], oldtype, |_| Some(stride))
     }
 
     fn strided<D: UncommittedDatatype>(
-        function: &'static str,
         [count, length]: [Count; 2],
         oldtype: &D,
         stride: impl Fn(&Type) -> Option<isize>,
-    ) -> Self {
-        UncommittedUserDatatype(fatal(
-            function,
-            kind_of(oldtype).with_type(|old| {
-                let stride = stride(old).ok_or(Error::Argument {
-                    what: "a stride greater than an address can say",
-                })?;
-                old.vector(number(count)?, number(length)?, stride)
-            }),
-        ))
+    ) -> Result<Self, Error> {
+        uncommitted(kind_of(oldtype).with_type(|old| {
+            let stride = stride(old).ok_or(Error::Argument {
+                what: "a stride greater than an address can say",
+            })?;
+            old.vector(number(count)?, number(length)?, stride)
+        }))
     }
 
     /// Blocks of `blocklengths[i]` copies, `displacements[i]` copies from the beginning (MPI_Type_indexed, MPI-3.1
@@ -338,13 +365,25 @@ impl UncommittedUserDatatype {
         displacements: &[Count],
         oldtype: &D,
     ) -> Self {
-        UncommittedUserDatatype(blocks("MPI_Type_indexed", oldtype, |old| {
+        fatal(
+            "MPI_Type_indexed",
+            Self::try_indexed(blocklengths, displacements, oldtype),
+        )
+    }
+
+    /// As [`indexed`](Self::indexed), with the error as its result.
+    pub fn try_indexed<D: UncommittedDatatype>(
+        blocklengths: &[Count],
+        displacements: &[Count],
+        oldtype: &D,
+    ) -> Result<Self, Error> {
+        blocks(oldtype, |old| {
             listed(
                 blocklengths.iter().copied(),
                 elements(displacements),
                 old.extent(),
             )
-        }))
+        })
     }
 
     /// As [`indexed`](Self::indexed), with displacements in bytes (MPI_Type_create_hindexed).
@@ -353,13 +392,25 @@ impl UncommittedUserDatatype {
         displacements: &[Address],
         oldtype: &D,
     ) -> Self {
-        UncommittedUserDatatype(blocks("MPI_Type_create_hindexed", oldtype, |_| {
+        fatal(
+            "MPI_Type_create_hindexed",
+            Self::try_heterogeneous_indexed(blocklengths, displacements, oldtype),
+        )
+    }
+
+    /// As [`heterogeneous_indexed`](Self::heterogeneous_indexed), with the error as its result.
+    pub fn try_heterogeneous_indexed<D: UncommittedDatatype>(
+        blocklengths: &[Count],
+        displacements: &[Address],
+        oldtype: &D,
+    ) -> Result<Self, Error> {
+        blocks(oldtype, |_| {
             listed(
                 blocklengths.iter().copied(),
                 displacements.iter().copied(),
                 1,
             )
-        }))
+        })
     }
 
     /// As [`indexed`](Self::indexed), with blocks of one length (MPI_Type_create_indexed_block).
@@ -368,10 +419,22 @@ impl UncommittedUserDatatype {
         displacements: &[Count],
         oldtype: &D,
     ) -> Self {
-        UncommittedUserDatatype(blocks("MPI_Type_create_indexed_block", oldtype, |old| {
+        fatal(
+            "MPI_Type_create_indexed_block",
+            Self::try_indexed_block(blocklength, displacements, oldtype),
+        )
+    }
+
+    /// As [`indexed_block`](Self::indexed_block), with the error as its result.
+    pub fn try_indexed_block<D: UncommittedDatatype>(
+        blocklength: Count,
+        displacements: &[Count],
+        oldtype: &D,
+    ) -> Result<Self, Error> {
+        blocks(oldtype, |old| {
             let lengths = displacements.iter().map(|_| blocklength);
             listed(lengths, elements(displacements), old.extent())
-        }))
+        })
     }
 
     /// As [`indexed_block`](Self::indexed_block), with displacements in bytes (MPI_Type_create_hindexed_block).
@@ -380,10 +443,22 @@ impl UncommittedUserDatatype {
         displacements: &[Address],
         oldtype: &D,
     ) -> Self {
-        UncommittedUserDatatype(blocks("MPI_Type_create_hindexed_block", oldtype, |_| {
+        fatal(
+            "MPI_Type_create_hindexed_block",
+            Self::try_heterogeneous_indexed_block(blocklength, displacements, oldtype),
+        )
+    }
+
+    /// As [`heterogeneous_indexed_block`](Self::heterogeneous_indexed_block), with the error as its result.
+    pub fn try_heterogeneous_indexed_block<D: UncommittedDatatype>(
+        blocklength: Count,
+        displacements: &[Address],
+        oldtype: &D,
+    ) -> Result<Self, Error> {
+        blocks(oldtype, |_| {
             let lengths = displacements.iter().map(|_| blocklength);
             listed(lengths, displacements.iter().copied(), 1)
-        }))
+        })
     }
 
     /// Blocks of `blocklengths[i]` copies of `types[i]`, `displacements[i]` bytes from the beginning
@@ -393,6 +468,18 @@ impl UncommittedUserDatatype {
         displacements: &[Address],
         types: &[D],
     ) -> Self {
+        fatal(
+            "MPI_Type_create_struct",
+            Self::try_structured(blocklengths, displacements, types),
+        )
+    }
+
+    /// As [`structured`](Self::structured), with the error as its result.
+    pub fn try_structured<D: UncommittedDatatype>(
+        blocklengths: &[Count],
+        displacements: &[Address],
+        types: &[D],
+    ) -> Result<Self, Error> {
         let made = listed(
             blocklengths.iter().copied(),
             displacements.iter().copied(),
@@ -414,13 +501,25 @@ impl UncommittedUserDatatype {
                     }),
             )
         });
-        UncommittedUserDatatype(fatal("MPI_Type_create_struct", made))
+        uncommitted(made)
     }
 
     /// The same data between other bounds, in bytes (MPI_Type_create_resized, MPI-3.1 section 4.1.7).
     pub fn resized<D: UncommittedDatatype>(lb: Address, extent: Address, oldtype: &D) -> Self {
+        fatal(
+            "MPI_Type_create_resized",
+            Self::try_resized(lb, extent, oldtype),
+        )
+    }
+
+    /// As [`resized`](Self::resized), with the error as its result.
+    pub fn try_resized<D: UncommittedDatatype>(
+        lb: Address,
+        extent: Address,
+        oldtype: &D,
+    ) -> Result<Self, Error> {
         let resized = kind_of(oldtype).with_type(|old| old.resized(lb, extent));
-        UncommittedUserDatatype(fatal("MPI_Type_create_resized", resized))
+        uncommitted(resized)
     }
 
     /// A part of an array of several dimensions (MPI_Type_create_subarray, MPI-3.1 section 4.1.3): of each dimension
@@ -445,6 +544,20 @@ impl UncommittedUserDatatype {
         order: Order,
         oldtype: &D,
     ) -> Self {
+        fatal(
+            "MPI_Type_create_subarray",
+            Self::try_subarray(sizes, subsizes, starts, order, oldtype),
+        )
+    }
+
+    /// As [`subarray`](Self::subarray), with the error as its result.
+    pub fn try_subarray<D: UncommittedDatatype>(
+        sizes: &[Count],
+        subsizes: &[Count],
+        starts: &[Count],
+        order: Order,
+        oldtype: &D,
+    ) -> Result<Self, Error> {
         let made = kind_of(oldtype).with_type(|old| {
             same_number(sizes.len(), subsizes.len())?;
             same_number(sizes.len(), starts.len())?;
@@ -460,7 +573,7 @@ impl UncommittedUserDatatype {
             }
             old.subarray(order, &dimensions)
         });
-        UncommittedUserDatatype(fatal("MPI_Type_create_subarray", made))
+        uncommitted(made)
     }
 
     /// The part of one process of an array that is distributed over a grid of them (MPI_Type_create_darray, MPI-3.1 section
@@ -471,11 +584,23 @@ impl UncommittedUserDatatype {
         order: Order,
         oldtype: &D,
     ) -> Self {
+        fatal(
+            "MPI_Type_create_darray",
+            Self::try_distributed_array(dimensions, order, oldtype),
+        )
+    }
+
+    /// As [`distributed_array`](Self::distributed_array), with the error as its result.
+    pub fn try_distributed_array<D: UncommittedDatatype>(
+        dimensions: &[GridDimension],
+        order: Order,
+        oldtype: &D,
+    ) -> Result<Self, Error> {
         let made = kind_of(oldtype).with_type(|old| {
             dimensions.iter().try_for_each(check_dimension)?;
             old.darray(order, dimensions)
         });
-        UncommittedUserDatatype(fatal("MPI_Type_create_darray", made))
+        uncommitted(made)
     }
 
     /// Commits it (MPI_Type_commit, MPI-3.1 section 4.1.9). Nothing is left to be done: every datatype is ready.
@@ -491,7 +616,7 @@ impl UncommittedUserDatatype {
 }
 
 macro_rules! committed {
-    ($($(#[$doc:meta])* $name:ident($($argument:ident: $of:ty),*)),* $(,)?) => {
+    ($($name:ident, $try_name:ident($($argument:ident: $of:ty),*)),* $(,)?) => {
         impl UserDatatype {
             $(
                 #[doc = concat!(
@@ -500,25 +625,43 @@ macro_rules! committed {
                 pub fn $name<D: UncommittedDatatype>($($argument: $of),*) -> UserDatatype {
                     UncommittedUserDatatype::$name($($argument),*).commit()
                 }
+
+                #[doc = concat!(
+                    "As [`UncommittedUserDatatype::", stringify!($try_name), "`], committed."
+                )]
+                pub fn $try_name<D: UncommittedDatatype>(
+                    $($argument: $of),*
+                ) -> Result<UserDatatype, Error> {
+                    UncommittedUserDatatype::$try_name($($argument),*)
+                        .map(UncommittedUserDatatype::commit)
+                }
             )*
         }
     };
 }
 
 committed! {
-    contiguous(count: Count, oldtype: &D),
-    vector(count: Count, blocklength: Count, stride: Count, oldtype: &D),
-    heterogeneous_vector(count: Count, blocklength: Count, stride: Address, oldtype: &D),
-    indexed(blocklengths: &[Count], displacements: &[Count], oldtype: &D),
-    heterogeneous_indexed(blocklengths: &[Count], displacements: &[Address], oldtype: &D),
-    indexed_block(blocklength: Count, displacements: &[Count], oldtype: &D),
-    heterogeneous_indexed_block(blocklength: Count, displacements: &[Address], oldtype: &D),
-    structured(blocklengths: &[Count], displacements: &[Address], types: &[D]),
-    resized(lb: Address, extent: Address, oldtype: &D),
-    subarray(
+    contiguous, try_contiguous(count: Count, oldtype: &D),
+    vector, try_vector(count: Count, blocklength: Count, stride: Count, oldtype: &D),
+    heterogeneous_vector, try_heterogeneous_vector(
+        count: Count, blocklength: Count, stride: Address, oldtype: &D
+    ),
+    indexed, try_indexed(blocklengths: &[Count], displacements: &[Count], oldtype: &D),
+    heterogeneous_indexed, try_heterogeneous_indexed(
+        blocklengths: &[Count], displacements: &[Address], oldtype: &D
+    ),
+    indexed_block, try_indexed_block(blocklength: Count, displacements: &[Count], oldtype: &D),
+    heterogeneous_indexed_block, try_heterogeneous_indexed_block(
+        blocklength: Count, displacements: &[Address], oldtype: &D
+    ),
+    structured, try_structured(blocklengths: &[Count], displacements: &[Address], types: &[D]),
+    resized, try_resized(lb: Address, extent: Address, oldtype: &D),
+    subarray, try_subarray(
         sizes: &[Count], subsizes: &[Count], starts: &[Count], order: Order, oldtype: &D
     ),
-    distributed_array(dimensions: &[GridDimension], order: Order, oldtype: &D),
+    distributed_array, try_distributed_array(
+        dimensions: &[GridDimension], order: Order, oldtype: &D
+    ),
 }
 
 impl UserDatatype {
