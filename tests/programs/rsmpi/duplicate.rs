@@ -81,5 +81,22 @@ fn without_blocking(world: &impl Communicator) {
         let mut sum = 0;
         twin.all_reduce_into(&1, &mut sum, SystemOperation::sum());
         assert_eq!(sum, twin.remote_size());
+        // The last process of each group.
+        let last = both.group().include(&[both.size() - 1]);
+        let made = both.split_by_subgroup_collective(&last);
+        assert_eq!(made.is_some(), last.rank().is_some());
+        if let Some(made) = made {
+            assert_eq!((made.size(), made.remote_size()), (1, 1));
+            let (theirs, _) = {
+                let other = made.process_at_rank(0);
+                other.send(&world.rank());
+                other.receive::<i32>()
+            };
+            assert_eq!(theirs % 2, 1 - group);
+        }
+        assert!(
+            both.try_split_by_subgroup_collective(&both.remote_group())
+                .is_err()
+        );
     }
 }

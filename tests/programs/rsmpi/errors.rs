@@ -33,6 +33,20 @@ fn refused(world: &impl Communicator) {
     is_argument(weighted.err());
     let weighted = world.try_create_weighted_distributed_graph(&[(0, 0, -1)]);
     is_argument(weighted.err());
+    assert_eq!(
+        world.graph_map(&[&[0]]),
+        Ok((world.rank() == 0).then_some(0))
+    );
+    is_argument(world.graph_map(&vec![&[0][..]; size as usize + 1]).err());
+    assert!(world.graph_map(&[&[1]]).is_err());
+    let this = world.this_process();
+    let tag = Err(Error::Tag { tag: -1 });
+    let probed = this
+        .try_matched_probe_with_tag(-1)
+        .map(|(_, status)| status);
+    assert_eq!(probed, tag);
+    let probed = this.try_immediate_matched_probe_with_tag(-1);
+    assert_eq!(probed.map(|found| found.is_none()).err(), tag.err());
     let grid = |dims: &[i32], periods: &[bool]| {
         let made = world.try_create_cartesian_communicator(dims, periods, false);
         made.map(|grid| grid.expect("in the grid"))

@@ -170,8 +170,13 @@ pub trait Source: AsCommunicator {
     /// Blocks until there is a message that fits, and takes it: none but [`Message`]'s receives get it (MPI_Mprobe,
     /// MPI-3.1 section 3.8.2).
     fn matched_probe_with_tag(&self, tag: Tag) -> (Message, Status) {
-        let found = or_fatal(self, "MPI_Mprobe", matched_probe(self, Some(tag), true));
-        found.expect("it blocks until there is one")
+        or_fatal(self, "MPI_Mprobe", self.try_matched_probe_with_tag(tag))
+    }
+
+    /// As [`matched_probe_with_tag`](Source::matched_probe_with_tag), with the error as its result.
+    fn try_matched_probe_with_tag(&self, tag: Tag) -> Result<(Message, Status), Error> {
+        let found = matched_probe(self, Some(tag), true)?;
+        Ok(found.expect("it blocks until there is one"))
     }
 
     /// As [`matched_probe_with_tag`](Source::matched_probe_with_tag), for any tag.
@@ -319,7 +324,16 @@ pub trait Source: AsCommunicator {
     /// As [`matched_probe_with_tag`](Source::matched_probe_with_tag) without blocking: `None` when there is no such
     /// message yet (MPI_Improbe).
     fn immediate_matched_probe_with_tag(&self, tag: Tag) -> Option<(Message, Status)> {
-        or_fatal(self, "MPI_Improbe", matched_probe(self, Some(tag), false))
+        let found = self.try_immediate_matched_probe_with_tag(tag);
+        or_fatal(self, "MPI_Improbe", found)
+    }
+
+    /// As [`immediate_matched_probe_with_tag`](Source::immediate_matched_probe_with_tag), with the error as its result.
+    fn try_immediate_matched_probe_with_tag(
+        &self,
+        tag: Tag,
+    ) -> Result<Option<(Message, Status)>, Error> {
+        matched_probe(self, Some(tag), false)
     }
 
     /// As [`immediate_matched_probe_with_tag`](Source::immediate_matched_probe_with_tag), for any tag.

@@ -648,6 +648,13 @@ pub trait Communicator {
         graph::create_known(self.as_simple(), neighbors)
     }
 
+    /// The rank that this process would have in such a graph, which is its own; `None`: it would be in none (MPI_Graph_map,
+    /// MPI-3.1 section 7.5.8). Does not block. Fails as
+    /// [`try_create_graph_communicator`](Communicator::try_create_graph_communicator).
+    fn graph_map(&self, neighbors: &[&[Rank]]) -> Result<Option<Rank>, Error> {
+        graph::map(self.as_simple(), neighbors)
+    }
+
     /// The intercommunicator of the processes of this communicator and of those of another one, which call this, too
     /// (MPI_Intercomm_create, MPI-3.1 section 6.6.2). The two groups meet by their leaders: `local_leader` is this group's,
     /// and `remote_leader` the other's, as the local leader sees it in a communicator that both leaders are in. The other

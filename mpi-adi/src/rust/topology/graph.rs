@@ -172,12 +172,7 @@ pub(super) fn create_known(
     comm: &SimpleCommunicator,
     neighbors: &[&[Rank]],
 ) -> Result<Option<GraphCommunicator>, Error> {
-    let nodes = neighbors.len() as u32;
-    if neighbors.len() > comm.size() as usize {
-        return Err(Error::Argument {
-            what: "a graph of more nodes than the communicator has ranks",
-        });
-    }
+    let nodes = nodes(comm, neighbors)?;
     let given = match known(neighbors) {
         Err(error) if error.class() != Class::NoMem => return Err(error),
         given => given,
@@ -188,6 +183,25 @@ pub(super) fn create_known(
         let topology = topology.map(|topology| Rc::new(topology) as Rc<dyn Arranged>);
         GraphCommunicator(comm.made(made, topology))
     }))
+}
+
+/// See [`Communicator::graph_map`].
+pub(super) fn map(comm: &SimpleCommunicator, neighbors: &[&[Rank]]) -> Result<Option<Rank>, Error> {
+    let nodes = nodes(comm, neighbors)?;
+    known(neighbors)?;
+    let rank = comm.rank();
+    Ok(((rank as u32) < nodes).then_some(rank))
+}
+
+/// How many nodes the graph has: no more than the communicator has processes, or [`Error::Argument`].
+fn nodes(comm: &SimpleCommunicator, neighbors: &[&[Rank]]) -> Result<u32, Error> {
+    let nodes = neighbors.len() as u32;
+    match neighbors.len() <= comm.size() as usize {
+        true => Ok(nodes),
+        false => Err(Error::Argument {
+            what: "a graph of more nodes than the communicator has ranks",
+        }),
+    }
 }
 
 /// The graph whose nodes have these neighbours. Fails with [`Error::Wrong`] for one that is no node, with

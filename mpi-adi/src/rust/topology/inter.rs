@@ -11,7 +11,7 @@ use super::{
 };
 use crate::device::envelope;
 use crate::mpi::environment as job;
-use crate::mpi::error::Error;
+use crate::mpi::error::{Class, Error};
 use crate::mpi::group::exact;
 use crate::mpi::inter::{Bridge, MadeInter, connect};
 use crate::mpi::sides::Intercommunicator;
@@ -269,6 +269,40 @@ impl InterCommunicator {
     ) -> Result<Option<InterCommunicator>, Error> {
         let made = self.core()?.make_split(SPLIT, &mut ready, color.0, key)?;
         Ok(made.map(|made| InterCommunicator::of(self.here(), made, Attributes::new())))
+    }
+
+    /// The intercommunicator of those processes of both groups that are in the `group` that they give, which has processes of
+    /// their own group alone, in the order of it (MPI_Comm_create, MPI-3.1 section 6.4.2). `None`: this process is not in it,
+    /// or no process of the other group is in one. Blocks until all processes of both groups have called it. Ends the job
+    /// where [`try_split_by_subgroup_collective`](Self::try_split_by_subgroup_collective) fails.
+    pub fn split_by_subgroup_collective<G: Group + ?Sized>(
+        &self,
+        group: &G,
+    ) -> Option<InterCommunicator> {
+        let made = self.try_split_by_subgroup_collective(group);
+        self.or_fatal("MPI_Comm_create", made)
+    }
+
+    /// As [`split_by_subgroup_collective`](Self::split_by_subgroup_collective). Fails with class Group, at this process
+    /// alone, when `group` has a process that is not of the local group, and as
+    /// [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
+    pub fn try_split_by_subgroup_collective<G: Group + ?Sized>(
+        &self,
+        group: &G,
+    ) -> Result<Option<InterCommunicator>, Error> {
+        let (local, members) = (self.made.sides().local_members(), group.members());
+        if !members.iter().all(|member| local.contains(member)) {
+            return Err(Error::Wrong {
+                class: Class::Group,
+                what: "the group has a process that the local group does not have",
+            });
+        }
+        let own = self.made.sides().local();
+        let own = own.to_world(own.rank);
+        // Each group makes a part of its own members: a split by the place in the list.
+        let place = members.iter().position(|member| *member == own);
+        let color = Color(place.map(|_| 0));
+        self.try_split_by_color_with_key(color, place.unwrap_or(0) as Key)
     }
 
     /// How it compares with another one: by both groups, as that one that compares worse (MPI_Comm_compare, MPI-3.1 section
