@@ -112,6 +112,15 @@ fn not_started(world: &impl Communicator) {
     ] {
         assert!(matches!(unfit.err(), Some(Error::Argument { .. })));
     }
+    // A message that a probe has taken, received without blocking.
+    mpi::request::scope(|scope| {
+        drop(this.immediate_send(scope, &data));
+        let (message, _) = this.matched_probe();
+        let received = message.try_immediate_matched_receive_into(scope, &mut got);
+        assert_eq!(received.expect("room").wait().bytes(), 12);
+    });
+    assert_eq!(got, [1, 1, 1, 0, 0]);
+    got = [0; 5];
     let is_length = |error: Option<Error>| assert!(matches!(error, Some(Error::Lengths { .. })));
     let add = SystemOperation::sum;
     mpi::request::scope(|scope| {
