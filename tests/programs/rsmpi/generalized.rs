@@ -38,7 +38,8 @@ impl Generalized for Going<'_> {
     fn cancel(&self, is_over: bool) {
         if !is_over {
             self.0.cancelled.set(true);
-            self.0.completion.take().map(Completion::complete);
+            let completion = self.0.completion.take();
+            completion.into_iter().for_each(Completion::complete);
         }
     }
 }

@@ -244,8 +244,8 @@ fn reductions(world: &impl Communicator) {
 fn rooted(world: &impl Communicator) {
     let (rank, size) = (world.rank(), world.size());
     let root = world.process_at_rank(size / 2);
-    let (lengths, mut part): ([fn(Rank) -> usize; 2], _) =
-        ([|_| LONG, |rank| rank as usize * 5], Vec::new());
+    let lengths: [fn(Rank) -> usize; 2] = [|_| LONG, |rank| rank as usize * 5];
+    let mut part = Vec::new();
     for (is_varied, length) in lengths.into_iter().enumerate() {
         let is_varied = is_varied == 1;
         let parts = Parts { size, length };
