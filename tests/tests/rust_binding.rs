@@ -2,7 +2,7 @@
 //! memory from one record to plenty.
 #![forbid(unsafe_code)]
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,9 @@ use midplane_tests::{Cluster, Failure, Node, Statuses};
 use mpi::collective::{SystemOperation, UserOperation};
 use mpi::datatype::{AnyBuffer, AnyBufferMut, Partition, PartitionMut, UserDatatype, View};
 use mpi::environment::Universe;
-use mpi::point_to_point::send_receive_into_with_tags;
+use mpi::info::Info;
+use mpi::point_to_point::{Status, send_receive_into_with_tags};
+use mpi::request::{CancelGuard, Generalized, WaitGuard, start_generalized};
 use mpi::topology::{
     Color, CommunicatorRelation, DistributedGraphCommunicator, InterCommunicator, IntoTopology,
     MergeOrder, Process, SimpleCommunicator, Topology, dims_create,
@@ -394,6 +396,36 @@ fn an_error_that_is_no_result_ends_the_job() {
             |world| world.all_reduce_into(&1.0, &mut 0.0, SystemOperation::bitwise_and()),
             ["rank 1 at (1,0,0)", "MPI_Allreduce", "not defined"],
         ),
+        (
+            |world| {
+                let mut sum = [1.0];
+                mpi::request::scope(|scope| {
+                    let and = SystemOperation::bitwise_and();
+                    drop(world.immediate_all_reduce_in_place(scope, &mut sum, and));
+                });
+            },
+            ["rank 1 at (1,0,0)", "MPI_Iallreduce", "not defined"],
+        ),
+        (
+            |_| {
+                mpi::request::scope(|scope| {
+                    let refused = Error::Argument { what: "refused" };
+                    let (request, completion) = start_generalized(scope, move || Err(refused));
+                    completion.complete();
+                    // Left to the scope's end.
+                    drop(request);
+                });
+            },
+            ["rank 1 at (1,0,0)", "MPI_Waitall", "refused"],
+        ),
+        (
+            |world| drop(world.create_distributed_graph(&[(0, 2)])),
+            ["rank 1 at (1,0,0)", "MPI_Dist_graph_create", "rank 2"],
+        ),
+        (
+            |_| Info::new().set("", "value"),
+            ["rank 1 at (1,0,0)", "MPI_Info_set", "1 to 255 bytes"],
+        ),
     ] {
         let job = Cluster::new([2, 1, 1]).run(|node| {
             run(node, |universe| {
@@ -414,6 +446,73 @@ fn an_error_that_is_no_result_ends_the_job() {
             other => panic!("{other:?}"),
         }
     }
+}
+
+/// An operation that tells when it is dropped.
+struct Told<'a> {
+    dropped: &'a Cell<u32>,
+    asked: &'a Cell<u32>,
+}
+
+impl Generalized for Told<'_> {
+    fn query(&self) -> Result<Status, Error> {
+        self.asked.set(self.asked.get() + 1);
+        Ok(Status::empty())
+    }
+}
+
+impl Drop for Told<'_> {
+    fn drop(&mut self) {
+        self.dropped.set(self.dropped.get() + 1);
+    }
+}
+
+#[test]
+fn operations_of_the_programs_own_are_asked_and_dropped_once_however_they_end() {
+    everywhere(|universe| {
+        let world = universe.world();
+        let [right, left] = neighbours(&world);
+        let (dropped, asked) = (Cell::new(0), Cell::new(0));
+        let of = || Told {
+            dropped: &dropped,
+            asked: &asked,
+        };
+        let (out, mut into) = (vec![world.rank(); 300], vec![-1; 300]);
+        mpi::request::scope(|scope| {
+            drop(right.immediate_send(scope, &out));
+            let receive = left.immediate_receive_into(scope, &mut into);
+            // Guards, of which one takes its operation back, which the operation does not heed.
+            for is_cancelled in [false, true] {
+                let (request, completion) = start_generalized(scope, of());
+                completion.complete();
+                match is_cancelled {
+                    true => drop(CancelGuard::from(request)),
+                    false => drop(WaitGuard::from(request)),
+                }
+            }
+            assert_eq!((dropped.get(), asked.get()), (2, 2));
+            // Complete before others, and behind them.
+            let (early, completion) = start_generalized(scope, of());
+            completion.complete();
+            assert!(early.test().is_ok());
+            let (late, completion) = start_generalized(scope, of());
+            assert!(late.get_status().is_none());
+            receive.wait();
+            let late = late.test().expect_err("not complete");
+            completion.complete();
+            late.wait();
+            assert_eq!((dropped.get(), asked.get()), (4, 4));
+            // Without a completion: dropped, and not asked.
+            for _ in 0..3 {
+                drop(start_generalized(scope, of()).0);
+            }
+            let (request, completion) = start_generalized(scope, of());
+            std::mem::forget(request);
+            completion.complete();
+        });
+        assert_eq!((dropped.get(), asked.get()), (8, 5));
+        assert!(into.iter().all(|from| *from == left.rank()));
+    });
 }
 
 #[test]
