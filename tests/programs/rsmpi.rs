@@ -55,6 +55,8 @@ mod fail_panic;
 mod gather;
 #[path = "rsmpi/gather_varcount.rs"]
 mod gather_varcount;
+#[path = "rsmpi/generalized.rs"]
+mod generalized;
 #[path = "rsmpi/group.rs"]
 mod group;
 #[path = "rsmpi/immediate.rs"]
@@ -65,6 +67,10 @@ mod immediate_collectives;
 mod immediate_intercommunicator;
 #[path = "rsmpi/immediate_multiple.rs"]
 mod immediate_multiple;
+#[path = "rsmpi/in_place.rs"]
+mod in_place;
+#[path = "rsmpi/info.rs"]
+mod info;
 #[path = "rsmpi/intercommunicator.rs"]
 mod intercommunicator;
 #[path = "rsmpi/null_process.rs"]
@@ -117,11 +123,14 @@ fn choose() -> i32 {
         fail_panic,
         gather,
         gather_varcount,
+        generalized,
         group,
         immediate,
         immediate_collectives,
         immediate_intercommunicator,
         immediate_multiple,
+        in_place,
+        info,
         intercommunicator,
         null_process,
         ready_send,

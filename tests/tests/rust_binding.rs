@@ -2,7 +2,7 @@
 //! memory from one record to plenty.
 #![forbid(unsafe_code)]
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,9 @@ use midplane_tests::{Cluster, Failure, Node, Statuses};
 use mpi::collective::{SystemOperation, UserOperation};
 use mpi::datatype::{AnyBuffer, AnyBufferMut, Partition, PartitionMut, UserDatatype, View};
 use mpi::environment::Universe;
-use mpi::point_to_point::send_receive_into_with_tags;
+use mpi::info::Info;
+use mpi::point_to_point::{Status, send_receive_into_with_tags};
+use mpi::request::{CancelGuard, Generalized, WaitGuard, start_generalized};
 use mpi::topology::{
     Color, CommunicatorRelation, DistributedGraphCommunicator, InterCommunicator, IntoTopology,
     MergeOrder, Process, SimpleCommunicator, Topology, dims_create,
@@ -394,6 +396,36 @@ fn an_error_that_is_no_result_ends_the_job() {
             |world| world.all_reduce_into(&1.0, &mut 0.0, SystemOperation::bitwise_and()),
             ["rank 1 at (1,0,0)", "MPI_Allreduce", "not defined"],
         ),
+        (
+            |world| {
+                let mut sum = [1.0];
+                mpi::request::scope(|scope| {
+                    let and = SystemOperation::bitwise_and();
+                    drop(world.immediate_all_reduce_in_place(scope, &mut sum, and));
+                });
+            },
+            ["rank 1 at (1,0,0)", "MPI_Iallreduce", "not defined"],
+        ),
+        (
+            |_| {
+                mpi::request::scope(|scope| {
+                    let refused = Error::Argument { what: "refused" };
+                    let (request, completion) = start_generalized(scope, move || Err(refused));
+                    completion.complete();
+                    // Left to the scope's end.
+                    drop(request);
+                });
+            },
+            ["rank 1 at (1,0,0)", "MPI_Waitall", "refused"],
+        ),
+        (
+            |world| drop(world.create_distributed_graph(&[(0, 2)])),
+            ["rank 1 at (1,0,0)", "MPI_Dist_graph_create", "rank 2"],
+        ),
+        (
+            |_| Info::new().set("", "value"),
+            ["rank 1 at (1,0,0)", "MPI_Info_set", "1 to 255 bytes"],
+        ),
     ] {
         let job = Cluster::new([2, 1, 1]).run(|node| {
             run(node, |universe| {
@@ -414,6 +446,73 @@ fn an_error_that_is_no_result_ends_the_job() {
             other => panic!("{other:?}"),
         }
     }
+}
+
+/// An operation that tells when it is dropped.
+struct Told<'a> {
+    dropped: &'a Cell<u32>,
+    asked: &'a Cell<u32>,
+}
+
+impl Generalized for Told<'_> {
+    fn query(&self) -> Result<Status, Error> {
+        self.asked.set(self.asked.get() + 1);
+        Ok(Status::empty())
+    }
+}
+
+impl Drop for Told<'_> {
+    fn drop(&mut self) {
+        self.dropped.set(self.dropped.get() + 1);
+    }
+}
+
+#[test]
+fn operations_of_the_programs_own_are_asked_and_dropped_once_however_they_end() {
+    everywhere(|universe| {
+        let world = universe.world();
+        let [right, left] = neighbours(&world);
+        let (dropped, asked) = (Cell::new(0), Cell::new(0));
+        let of = || Told {
+            dropped: &dropped,
+            asked: &asked,
+        };
+        let (out, mut into) = (vec![world.rank(); 300], vec![-1; 300]);
+        mpi::request::scope(|scope| {
+            drop(right.immediate_send(scope, &out));
+            let receive = left.immediate_receive_into(scope, &mut into);
+            // Guards, of which one takes its operation back, which the operation does not heed.
+            for is_cancelled in [false, true] {
+                let (request, completion) = start_generalized(scope, of());
+                completion.complete();
+                match is_cancelled {
+                    true => drop(CancelGuard::from(request)),
+                    false => drop(WaitGuard::from(request)),
+                }
+            }
+            assert_eq!((dropped.get(), asked.get()), (2, 2));
+            // Complete before others, and behind them.
+            let (early, completion) = start_generalized(scope, of());
+            completion.complete();
+            assert!(early.test().is_ok());
+            let (late, completion) = start_generalized(scope, of());
+            assert!(late.get_status().is_none());
+            receive.wait();
+            let late = late.test().expect_err("not complete");
+            completion.complete();
+            late.wait();
+            assert_eq!((dropped.get(), asked.get()), (4, 4));
+            // Without a completion: dropped, and not asked.
+            for _ in 0..3 {
+                drop(start_generalized(scope, of()).0);
+            }
+            let (request, completion) = start_generalized(scope, of());
+            std::mem::forget(request);
+            completion.complete();
+        });
+        assert_eq!((dropped.get(), asked.get()), (8, 5));
+        assert!(into.iter().all(|from| *from == left.rank()));
+    });
 }
 
 #[test]
@@ -853,6 +952,123 @@ fn what_two_groups_cannot_divide_is_an_error_at_all_before_anything_is_sent() {
         })
     });
     assert_eq!(job, Ok(vec![0; 3]));
+}
+
+/// Part `to` of what process `from` gives, as long as it is for that rank: one has nothing, one more than a segment.
+fn part_of(from: Rank, to: Rank) -> Vec<u64> {
+    given(from, to as usize, [0, 3, 200, 1][to as usize % 4])
+}
+
+/// The sum, place by place, of what these give `to`.
+fn sum_for(to: Rank, of: impl Iterator<Item = Rank>) -> Vec<u64> {
+    let mut sum = vec![0; part_of(0, to).len()];
+    for from in of {
+        let part = part_of(from, to);
+        sum.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
+    }
+    sum
+}
+
+/// The parts that `from` gives so many ranks, the last one's first, and where each is.
+fn backwards(from: Rank, ranks: Rank) -> (Vec<u64>, Vec<i32>, Vec<i32>) {
+    let (mut all, mut displs) = (Vec::new(), vec![0; ranks as usize]);
+    for to in (0..ranks).rev() {
+        displs[to as usize] = all.len() as i32;
+        all.extend(part_of(from, to));
+    }
+    let counts = (0..ranks).map(|to| part_of(from, to).len() as i32);
+    (all, counts.collect(), displs)
+}
+
+#[test]
+fn a_reduction_is_scattered_in_parts_that_differ() {
+    everywhere(|universe| {
+        let world = universe.world();
+        let (rank, size) = (world.rank(), world.size());
+        let add = SystemOperation::sum;
+        let (all, counts, displs) = backwards(rank, size);
+        let parts = Partition::new(&all, counts, displs);
+        let expected = sum_for(rank, 0..size);
+        let mut sums = [(); 2].map(|()| vec![0; expected.len()]);
+        let [blocking, started] = &mut sums;
+        world.reduce_scatter_varcount_into(&parts, blocking, add());
+        mpi::request::scope(|scope| {
+            drop(world.immediate_reduce_scatter_varcount_into(scope, &parts, started, add()));
+        });
+        assert_eq!(sums, [expected.clone(), expected]);
+
+        // Of two groups each has parts for the other one's processes.
+        let first = (size + 1) / 2;
+        if first == size {
+            return;
+        }
+        let (both, is_first) = two_groups(&world, first);
+        let (all, counts, displs) = backwards(rank, both.remote_size());
+        let parts = Partition::new(&all, counts, displs);
+        let others = of_others(&both, first, is_first, |rank| rank);
+        let expected = sum_for(both.rank(), others.into_iter());
+        let mut sums = [(); 2].map(|()| vec![0; expected.len()]);
+        let [blocking, started] = &mut sums;
+        both.reduce_scatter_varcount_into(&parts, blocking, add());
+        mpi::request::scope(|scope| {
+            drop(both.immediate_reduce_scatter_varcount_into(scope, &parts, started, add()));
+        });
+        assert_eq!(sums, [expected.clone(), expected]);
+    });
+}
+
+#[test]
+fn parts_of_a_reduction_that_do_not_fit_are_refused_before_anything_is_sent() {
+    let cluster = Cluster::new([3, 1, 1]).mpi_memory(32);
+    let job: Statuses = cluster.run(|node| {
+        run(node, |universe| {
+            let world = universe.world();
+            let (data, sum) = ([1u64; 6], SystemOperation::sum());
+            let parts = Partition::new(&data, [1, 2, 3], [0, 1, 3]);
+            let mut long = [0u64; 4];
+            let given = world.try_reduce_scatter_varcount_into(&parts, &mut long, sum);
+            let expected = 8 * (world.rank() as usize + 1);
+            let refused = Err(Error::Lengths {
+                expected,
+                given: 32,
+            });
+            assert_eq!(given, refused);
+            let few = Partition::new(&data, [3, 3], [0, 3]);
+            let given =
+                world.try_reduce_scatter_varcount_into(&few, &mut long, SystemOperation::sum());
+            assert!(matches!(given, Err(Error::Argument { .. })), "{given:?}");
+            let (both, _) = two_groups(&world, 1);
+            let given =
+                both.try_reduce_scatter_varcount_into(&parts, &mut long, SystemOperation::sum());
+            assert!(matches!(given, Err(Error::Argument { .. })), "{given:?}");
+            both.barrier();
+            0
+        })
+    });
+    assert_eq!(job, Ok(vec![0; 3]));
+}
+
+/// Of two groups of one process the first has a result that is longer than what the second has for it: each is told.
+#[test]
+fn parts_and_results_of_two_groups_that_differ_are_an_error() {
+    let job: Statuses = Cluster::new([2, 1, 1]).run(|node| {
+        run(node, |universe| {
+            let (both, is_first) = two_groups(&universe.world(), 1);
+            let data = [1u64; 2];
+            let parts = Partition::new(&data, [2], [0]);
+            let mut result = vec![0u64; if is_first { 3 } else { 2 }];
+            let ended =
+                both.try_reduce_scatter_varcount_into(&parts, &mut result, SystemOperation::sum());
+            let differ = Err(Error::RemoteDiffers {
+                rank: 0,
+                expected: 24,
+                given: Some(16),
+            });
+            assert_eq!(ended, if is_first { differ } else { Ok(()) });
+            0
+        })
+    });
+    assert_eq!(job, Ok(vec![0; 2]));
 }
 
 #[test]

@@ -76,8 +76,8 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-pub use mpi_adi::Error;
 pub use mpi_adi::rust::*;
+pub use mpi_adi::{Class, Error};
 
 /// All traits, and the macro that derives `Equivalence`: `use mpi::traits::*`.
 pub mod traits {

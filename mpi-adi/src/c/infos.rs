@@ -11,7 +11,6 @@
 
 use core::alloc::Layout;
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::fmt::Write;
 
 use spin::Mutex;
 
@@ -21,7 +20,7 @@ use super::report::{on_any, on_process};
 use super::types::constants::*;
 use crate::mpi::comm::Communicator;
 use crate::mpi::error::{Class, Error};
-use crate::mpi::info::{Info, MAX_KEY, MAX_VALUE, check_key};
+use crate::mpi::info::{self, Info, MAX_KEY, MAX_VALUE, check_key};
 use crate::mpi::process::Env;
 
 const KIND: Kind = Kind {
@@ -40,15 +39,8 @@ const NO_INFO: Error = Error::Wrong {
     what: "info names no info object",
 };
 
-/// What MPI_INFO_ENV says (section 10.4.1): of the keys that the standard has, those that are known here.
+/// What MPI_INFO_ENV says.
 fn environment(env: &dyn Env) -> Result<Info, Error> {
-    let mut info = Info::new();
-    let mut size = heapless::String::<12>::new();
-    let _ = write!(size, "{}", Communicator::world(env).size()); // at most 10 digits
-    info.set(b"maxprocs", size.as_bytes())?;
-    if cfg!(target_arch = "riscv64") {
-        info.set(b"arch", b"riscv64")?;
-    }
     let level: &[u8] = match super::binding::BINDING
         .thread_level
         .load(core::sync::atomic::Ordering::Relaxed)
@@ -57,8 +49,7 @@ fn environment(env: &dyn Env) -> Result<Info, Error> {
         MPI_THREAD_FUNNELED => b"MPI_THREAD_FUNNELED",
         _ => b"MPI_THREAD_SERIALIZED",
     };
-    info.set(b"thread_level", level)?;
-    Ok(info)
+    info::environment(Communicator::world(env).size(), level)
 }
 
 /// Runs `f` on the info object, to read it.
@@ -109,13 +100,7 @@ pub(super) fn flag(env: &dyn Env, handle: c_int, key: &[u8]) -> Result<Option<bo
     if handle == MPI_INFO_NULL {
         return Ok(None);
     }
-    with_info(env, handle, |info| {
-        Ok(match info.get(key) {
-            Some(b"true" | b"1") => Some(true),
-            Some(b"false" | b"0") => Some(false),
-            _ => None,
-        })
-    })
+    with_info(env, handle, |info| Ok(info.flag(key)))
 }
 
 /// The bytes of a string without the closing zero.

@@ -3,7 +3,7 @@
 //!
 //! | | variables |
 //! |---|---|
-//! | control | [`CVARS`] |
+//! | control | [`CONTROL`] |
 //! | performance, of class level | [`LEVELS`]: what the device holds at the moment |
 //! | performance, of class counter or high-water mark | the carrier's list ([`Kernel::counted`]), the job's report |
 //!
@@ -30,7 +30,8 @@ use super::binding::any_env;
 use super::types::constants::*;
 use crate::Adi;
 use crate::device::kernel::{Counted, Kernel};
-use crate::device::matching::{Choice, Engine, Matching};
+use crate::device::matching::Choice;
+use crate::mpi::variables::{CONTROL, Category, LEVELS, Variable};
 
 /// Values of `mpi.h`.
 mod code {
@@ -150,111 +151,54 @@ fn with<R>(f: impl FnOnce(&mut Adi, &mut dyn Kernel) -> R) -> Result<R, c_int> {
     result.ok_or(INVALID)
 }
 
-/// A control variable.
+/// A control variable: which one it is, and what C knows besides.
 struct Cvar {
-    name: &'static str,
-    meaning: &'static str,
+    of: Variable,
     datatype: c_int,
     enumtype: c_int,
     scope: c_int,
-    category: usize,
-    get: fn(&Adi, &dyn Kernel) -> u64,
 }
 
 const UNSIGNED_LONG: c_int = 0x4c00_000c;
 const UNSIGNED_LONG_LONG: c_int = 0x4c00_000e;
 const INT: c_int = 0x4c00_0009;
 
-const CVARS: [Cvar; 4] = [
-    Cvar {
-        name: "mpi_memory",
-        meaning: "Bytes for messages that come before their receives (--mpi-memory).",
-        datatype: UNSIGNED_LONG,
-        enumtype: NULL,
-        scope: SCOPE_CONSTANT,
-        category: MEMORY,
-        get: |adi, _| adi.region().bytes() as u64,
-    },
-    Cvar {
-        name: "heap",
-        meaning: "Bytes of the program's heap; 0: not known (--node-memory).",
-        datatype: UNSIGNED_LONG,
-        enumtype: NULL,
-        scope: SCOPE_CONSTANT,
-        category: MEMORY,
-        get: |_, kernel| kernel.heap().map_or(0, |heap| heap.bytes as u64),
-    },
-    Cvar {
-        name: "matching_engine",
-        meaning: "How receives and messages find each other (--matching).",
-        datatype: INT,
-        enumtype: ENGINES,
-        scope: SCOPE_CONSTANT,
-        category: MATCHING,
-        get: |_, _| {
-            let is_it = |choice: &Choice| choice.name() == Engine::NAME;
-            Choice::ALL.iter().position(is_it).unwrap_or(0) as u64
+const CVARS: [Cvar; 4] = {
+    let [memory, heap, engine, eager] = CONTROL;
+    [
+        Cvar {
+            of: memory,
+            datatype: UNSIGNED_LONG,
+            enumtype: NULL,
+            scope: SCOPE_CONSTANT,
         },
-    },
-    Cvar {
-        name: EAGER_LIMIT,
-        meaning: "Bytes of the greatest message whose data does not wait for an answer; it can be set.",
-        datatype: UNSIGNED_LONG,
-        enumtype: NULL,
-        scope: SCOPE_LOCAL,
-        category: PROTOCOL,
-        get: |adi, _| adi.eager_limit() as u64,
-    },
-];
-const EAGER_LIMIT: &str = "eager_limit";
-
-/// A performance variable of class level: what there is at the moment.
-struct Level {
-    name: &'static str,
-    meaning: &'static str,
-    category: usize,
-    get: fn(&Adi, &dyn Kernel) -> u64,
-}
-
-const LEVELS: [Level; 5] = [
-    Level {
-        name: "posted_receives",
-        meaning: "Receives posted and not yet matched.",
-        category: MATCHING,
-        get: |adi, _| adi.matching().posted.into(),
-    },
-    Level {
-        name: "unexpected_messages",
-        meaning: "Messages recorded and not yet matched.",
-        category: MATCHING,
-        get: |adi, _| adi.matching().unexpected.into(),
-    },
-    Level {
-        name: "mpi_memory_used",
-        meaning: "Bytes of MPI memory in use, records and buffers.",
-        category: MEMORY,
-        get: |adi, _| adi.region().used_bytes() as u64,
-    },
-    Level {
-        name: "heap_used",
-        meaning: "Bytes of the program's heap in use; 0: not known.",
-        category: MEMORY,
-        get: |_, kernel| kernel.heap().map_or(0, |heap| heap.used as u64),
-    },
-    Level {
-        name: "requests",
-        meaning: "Requests under way, or finished and not yet asked for.",
-        category: PROTOCOL,
-        get: |adi, _| adi.requests().live().into(),
-    },
-];
+        Cvar {
+            of: heap,
+            datatype: UNSIGNED_LONG,
+            enumtype: NULL,
+            scope: SCOPE_CONSTANT,
+        },
+        Cvar {
+            of: engine,
+            datatype: INT,
+            enumtype: ENGINES,
+            scope: SCOPE_CONSTANT,
+        },
+        Cvar {
+            of: eager,
+            datatype: UNSIGNED_LONG,
+            enumtype: NULL,
+            scope: SCOPE_LOCAL,
+        },
+    ]
+};
 
 /// A performance variable.
 struct Pvar {
     name: &'static str,
     meaning: &'static str,
     class: c_int,
-    category: usize,
+    category: Category,
 }
 
 /// The performance variable with this number, if there is one.
@@ -276,10 +220,10 @@ fn pvar(index: usize) -> Option<Pvar> {
             false => CLASS_COUNTER,
         },
         category: match counted.unit {
-            "searches" | "hops" => MATCHING,
-            "bytes" | "records" => MEMORY,
-            "messages" | "protocol packets" | "requests" => PROTOCOL,
-            _ => NODE,
+            "searches" | "hops" => Category::Matching,
+            "bytes" | "records" => Category::Memory,
+            "messages" | "protocol packets" | "requests" => Category::Protocol,
+            _ => Category::Node,
         },
     })
 }
@@ -288,11 +232,7 @@ fn pvars() -> impl Iterator<Item = Pvar> {
     (0..).map_while(pvar)
 }
 
-const PROTOCOL: usize = 0;
-const MATCHING: usize = 1;
-const MEMORY: usize = 2;
-const NODE: usize = 3;
-/// Names and meanings of the categories.
+/// Names and meanings of the categories, in the order of [`Category`].
 const CATEGORIES: [(&str, &str); 4] = [
     ("protocol", "Messages, and the packets of their protocol."),
     (
@@ -399,11 +339,11 @@ pub unsafe extern "C" fn MPI_T_cvar_get_info(
         let cvar = index(&CVARS, cvar_index)?;
         // SAFETY: the standard's promise.
         unsafe {
-            put_text(name, name_len, cvar.name);
+            put_text(name, name_len, cvar.of.name);
             put(verbosity, VERBOSITY_USER_BASIC);
             put(datatype, cvar.datatype);
             put(enumtype, cvar.enumtype);
-            put_text(desc, desc_len, cvar.meaning);
+            put_text(desc, desc_len, cvar.of.meaning);
             put(bind, BIND_NO_OBJECT);
             put(scope, cvar.scope);
         }
@@ -419,7 +359,7 @@ pub unsafe extern "C" fn MPI_T_cvar_get_index(
     end(started().and_then(|()| {
         // SAFETY: the standard's promise.
         let name = unsafe { self::name(name) }?;
-        let at = CVARS.iter().position(|cvar| cvar.name == name);
+        let at = CVARS.iter().position(|cvar| cvar.of.name == name);
         // SAFETY: the standard's promise.
         unsafe { put(cvar_index, at.ok_or(INVALID_NAME)? as c_int) };
         Ok(())
@@ -464,7 +404,7 @@ pub unsafe extern "C" fn MPI_T_cvar_handle_free(handle: *mut c_int) -> c_int {
 pub unsafe extern "C" fn MPI_T_cvar_read(handle: c_int, buf: *mut c_void) -> c_int {
     end(started().and_then(|()| {
         let cvar = cvar_of(handle)?;
-        let value = with(|adi, kernel| (cvar.get)(adi, kernel))?;
+        let value = with(|adi, kernel| (cvar.of.get)(adi, kernel))?;
         // SAFETY: the standard's promise: a place for the variable's datatype.
         unsafe {
             match cvar.datatype {
@@ -687,7 +627,7 @@ pub unsafe extern "C" fn MPI_T_category_get_num(num_cat: *mut c_int) -> c_int {
 fn members<T>(
     variables: impl Iterator<Item = T>,
     category: c_int,
-    of: impl Fn(&T) -> usize,
+    of: impl Fn(&T) -> Category,
 ) -> impl Iterator<Item = c_int> {
     let numbered = (0..).zip(variables);
     numbered.filter_map(move |(number, variable)| {
@@ -708,7 +648,7 @@ pub unsafe extern "C" fn MPI_T_category_get_info(
 ) -> c_int {
     end(started().and_then(|()| {
         let (its_name, meaning) = index(&CATEGORIES, cat_index)?;
-        let cvars = members(CVARS.iter(), cat_index, |cvar| cvar.category).count();
+        let cvars = members(CVARS.iter(), cat_index, |cvar| cvar.of.category).count();
         let pvars = members(pvars(), cat_index, |pvar| pvar.category).count();
         // SAFETY: the standard's promise.
         unsafe {
@@ -764,7 +704,7 @@ pub unsafe extern "C" fn MPI_T_category_get_cvars(
     len: c_int,
     indices: *mut c_int,
 ) -> c_int {
-    let cvars = members(CVARS.iter(), cat_index, |cvar| cvar.category);
+    let cvars = members(CVARS.iter(), cat_index, |cvar| cvar.of.category);
     // SAFETY: the standard's promise.
     unsafe { put_members(cat_index, len, indices, cvars) }
 }

@@ -7,6 +7,8 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use core::fmt::Write;
+
 use crate::mpi::error::{Class, Error};
 use crate::mpi::group::exact;
 
@@ -37,6 +39,20 @@ pub(crate) fn check_key(key: &[u8]) -> Result<(), Error> {
 
 fn copy(bytes: &[u8]) -> Result<Box<[u8]>, Error> {
     Ok(exact(bytes)?.into_boxed_slice())
+}
+
+/// What MPI_INFO_ENV says (section 10.4.1) in a job of so many processes: of the keys that the standard has, those that are
+/// known here. Fails with [`Error::NoRoom`].
+pub(crate) fn environment(processes: u32, thread_level: &[u8]) -> Result<Info, Error> {
+    let mut info = Info::new();
+    let mut size = heapless::String::<12>::new();
+    let _ = write!(size, "{processes}"); // at most 10 digits
+    info.set(b"maxprocs", size.as_bytes())?;
+    if cfg!(target_arch = "riscv64") {
+        info.set(b"arch", b"riscv64")?;
+    }
+    info.set(b"thread_level", thread_level)?;
+    Ok(info)
 }
 
 impl Info {
@@ -82,6 +98,15 @@ impl Info {
         self.place(key).map(|place| &*self.pairs[place].1)
     }
 
+    /// What it says of a key that is true or false; `None`: nothing that is either.
+    pub fn flag(&self, key: &[u8]) -> Option<bool> {
+        match self.get(key) {
+            Some(b"true" | b"1") => Some(true),
+            Some(b"false" | b"0") => Some(false),
+            _ => None,
+        }
+    }
+
     /// Takes a key out. Fails with [`Error::Wrong`] of [`Class::InfoNokey`].
     pub fn delete(&mut self, key: &[u8]) -> Result<(), Error> {
         let place = self.place(key).ok_or(Error::Wrong {
@@ -100,6 +125,11 @@ impl Info {
     /// The n-th key, from 0.
     pub fn key(&self, n: usize) -> Option<&[u8]> {
         self.pairs.get(n).map(|(key, _)| &**key)
+    }
+
+    /// All keys and values.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
+        self.pairs.iter().map(|(key, value)| (&**key, &**value))
     }
 
     /// A copy, the order of the keys included. Fails with [`Error::NoRoom`].

@@ -4,10 +4,10 @@
 //! windows/   one-sided communication
 //! inter   intercommunicators                topology  which kind a communicator has -> graph
 //! split   communicators made of others      coll/   collectives      buffered   the attached buffer
-//! lend    slices for blocking calls         sides   the two groups of an intercommunicator
+//! lend    slices for blocking calls         sides   the two groups of an intercommunicator         outside   external32
 //! comm    communicators, point to point     group, placement -> cart, info, attributes    op -> datatype
 //! call    blocking, and slices of arrays
-//! process the state of a process, Env       context  which contexts are free        grid  boxes of the torus    error
+//! process the state of a process, Env       context  which contexts are free        grid  boxes of the torus    error   variables
 //! ```
 //! An import points downwards in this list.
 
@@ -32,9 +32,11 @@ pub(crate) mod inter;
 pub(crate) mod lend;
 pub(crate) mod one_sided;
 pub mod op;
+pub(crate) mod outside;
 pub(crate) mod placement;
 pub mod process;
 pub(crate) mod sides;
 pub mod split;
 pub(crate) mod topology;
+pub(crate) mod variables;
 pub(crate) mod windows;

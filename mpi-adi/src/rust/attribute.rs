@@ -179,6 +179,14 @@ impl Attributes {
         Ok(Attributes(list.map(OnceCell::from).unwrap_or_default()))
     }
 
+    /// Those of a duplicate, for a communicator that has none yet.
+    pub(crate) fn take_over(&self, duplicated: Attributes) {
+        if let Some(list) = duplicated.0.into_inner() {
+            // It has none yet.
+            let _ = self.0.set(list);
+        }
+    }
+
     /// Drops all, the one that was set last first.
     pub(crate) fn clear(&self) {
         if let Some(list) = self.0.get() {

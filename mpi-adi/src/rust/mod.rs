@@ -35,6 +35,8 @@
 //! request                           scopes, requests, what is under way
 //! datatype    status                buffers, datatypes, views; what is known of a message
 //! attribute                         values attached to a communicator
+//! info                              what a program says to MPI by keys and values
+//! tools                             variables of the job and of the device
 //! environment    process            start and end; the process that asks
 //! ```
 //!
@@ -52,12 +54,14 @@ pub mod attribute;
 pub mod collective;
 pub mod datatype;
 pub mod environment;
+pub mod info;
 pub mod point_to_point;
 #[allow(unsafe_code)]
 pub mod process;
 #[allow(unsafe_code)]
 pub mod request;
 mod status;
+pub mod tools;
 pub mod topology;
 pub mod window;
 

@@ -198,6 +198,14 @@ pub(crate) fn current() -> Option<Rc<Here>> {
     here
 }
 
+/// The process whose program is asking. Fails with [`Error::Order`] before it has started MPI, and after its end.
+pub(crate) fn running() -> Result<Rc<Here>, Error> {
+    let running = current().filter(|here| here.phase() == Phase::Running);
+    running.ok_or(Error::Order {
+        what: "called before MPI has been started, or after its end",
+    })
+}
+
 /// Runs `look` with what is under way of the process whose program is interrupted, and with what MPI keeps for it. `None`:
 /// there is no such process, or it has started no collective.
 pub(crate) fn interrupted<R>(look: impl FnOnce(&UnderWay, &Process) -> R) -> Option<R> {

@@ -4,6 +4,7 @@
 use core::fmt;
 
 use crate::mpi::comm;
+use crate::mpi::error::Error;
 use crate::rust::datatype::Datatype;
 use crate::rust::datatype::user::kind_of;
 use crate::rust::topology::Rank;
@@ -45,6 +46,37 @@ impl Status {
         }
     }
 
+    /// Of no message: what a [generalized request](crate::rust::request::Generalized) begins from.
+    pub fn empty() -> Status {
+        Status::EMPTY
+    }
+
+    /// The same, from this rank.
+    pub fn with_source_rank(self, source: Rank) -> Status {
+        Status { source, ..self }
+    }
+
+    /// The same, with this tag.
+    pub fn with_tag(self, tag: Tag) -> Status {
+        Status { tag, ..self }
+    }
+
+    /// The same, of so many basic elements of datatypes `d`, one behind the other, as [`elements`](Status::elements) counts
+    /// them (MPI_Status_set_elements, MPI-3.1 section 12.3). Fails with [`Error::Count`] where there are not so many.
+    pub fn with_elements<D: Datatype>(self, d: D, count: Count) -> Result<Status, Error> {
+        let wrong = Error::Count {
+            count: count.into(),
+        };
+        let elements = usize::try_from(count).map_err(|_| wrong)?;
+        let bytes = kind_of(&d).bytes_of(elements).ok_or(wrong)?;
+        Ok(Status { bytes, ..self })
+    }
+
+    /// The same, taken back, or not (MPI_Status_set_cancelled, MPI-3.1 section 12.3).
+    pub fn with_cancelled(self, cancelled: bool) -> Status {
+        Status { cancelled, ..self }
+    }
+
     /// Who sent it.
     pub fn source_rank(&self) -> Rank {
         self.source
@@ -65,6 +97,14 @@ impl Status {
             }
             _ => UNDEFINED,
         }
+    }
+
+    /// How many basic elements it has, as elements of `d`, the last of which may be there in part (MPI_Get_elements, MPI-3.1
+    /// section 4.1.11); -32766 (MPI_UNDEFINED), when they are not a whole number.
+    pub fn elements<D: Datatype>(&self, d: D) -> Count {
+        let elements = kind_of(&d).elements_in(self.bytes);
+        let elements = elements.and_then(|elements| Count::try_from(elements).ok());
+        elements.unwrap_or(UNDEFINED)
     }
 
     /// Its length in bytes; of a message that was longer than its buffer, the buffer's.

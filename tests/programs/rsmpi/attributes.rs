@@ -9,6 +9,7 @@ use alloc::rc::Rc;
 use core::cell::Cell;
 use mpi::topology::{Communicator, SimpleCommunicator};
 use mpi::traits::*;
+use mpi::window::{DynamicWindow, Window};
 
 kernel_rt::program!(main);
 
@@ -88,6 +89,30 @@ fn main() {
         assert!(half.unwrap().get_attr::<Depth>().is_none());
     }
     assert_eq!(count.0.get(), 1);
+    // A window has its own, and none of its communicator's.
+    {
+        let window = Window::<u8>::allocate(1, &world);
+        assert!(window.get_attr::<Depth>().is_none());
+        window.set_attr(Depth::new(30, &count));
+        let dynamic = DynamicWindow::create(&world);
+        dynamic.set_attr(Depth::new(40, &count));
+        assert_eq!(window.get_attr::<Depth>().unwrap().0, 30);
+        assert_eq!(dynamic.delete_attr::<Depth>().unwrap().0, 40);
+        assert!(dynamic.delete_attr::<Depth>().is_none());
+        assert_eq!(count.0.get(), 2);
+    }
+    assert_eq!(count.0.get(), 1);
+    // A duplicate that is not waited for yet has them when it is there.
+    let duplicate = world.immediate_duplicate();
+    assert_eq!(count.0.get(), 2);
+    world.set_attr(Depth::new(50, &count));
+    let twin = duplicate.get();
+    assert_eq!(twin.get_attr::<Depth>().unwrap().0, 21);
+    drop(twin);
+    drop(world.immediate_duplicate());
+    world.set_attr(Depth::new(20, &count));
+    // And the first one, which has been asked for.
+    assert_eq!(count.0.get(), 2);
     drop(depth);
     assert_eq!(world.get_attr::<Depth>().unwrap().0, 20);
     drop((world, universe));

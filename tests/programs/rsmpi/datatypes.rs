@@ -4,7 +4,11 @@
 #![forbid(unsafe_code)]
 
 use mpi::Address;
-use mpi::datatype::{UncommittedUserDatatype, UserDatatype, View, address_of};
+use mpi::datatype::{
+    Distribution, GridDimension, MutView, Order, UncommittedUserDatatype, UserDatatype, View,
+    address_of, pack_external, pack_external_into, pack_external_size, try_pack_external_into,
+    try_unpack_external_into, unpack_external_into,
+};
 use mpi::traits::*;
 
 kernel_rt::program!(main);
@@ -20,6 +24,26 @@ fn picked<const N: usize>(world: &impl Communicator, datatype: &UserDatatype) ->
         assert_eq!(receive.wait().count(i32::equivalent_datatype()), N as i32);
     });
     got
+}
+
+/// For other machines: what is between the picked numbers stays as it is.
+fn in_external32(middle: &UserDatatype) {
+    let data: [i32; 10] = core::array::from_fn(|i| -(i as i32));
+    let view = View::with_count_and_datatype(&data, 1, middle);
+    let packed = pack_external(&view);
+    assert_eq!(pack_external_size(1, middle), Ok(12));
+    let expected: [u8; 12] = [255, 255, 255, 250, 255, 255, 255, 249, 255, 255, 255, 248];
+    assert_eq!(packed, expected);
+    let mut all = [0; 14];
+    let end = pack_external_into(&1.0f32, &mut all, 1);
+    assert_eq!((end, &all[..6]), (5, &[0, 63, 128, 0, 0, 0][..]));
+    assert!(try_pack_external_into(&view, &mut all, 3).is_err());
+    let mut back = [7; 10];
+    let mut into = MutView::with_count_and_datatype(&mut back, 1, middle);
+    assert_eq!(unpack_external_into(&packed, &mut into, 0), 12);
+    assert_eq!(back, [7, 7, 7, 7, 7, 7, -6, -7, -8, 7]);
+    assert!(try_unpack_external_into(&packed, &mut back, 0).is_err());
+    assert!(try_unpack_external_into(&packed, &mut back, usize::MAX).is_err());
 }
 
 fn main() {
@@ -71,6 +95,37 @@ fn main() {
         picked(&world, &UserDatatype::contiguous(3, &wide.dup())),
         [0, 4, 8]
     );
+    // Two rows of five: the middle of the second, and the same stored by columns.
+    let part = |order| UserDatatype::subarray(&[2, 5], &[1, 3], &[1, 1], order, &int);
+    assert_eq!(picked(&world, &part(Order::C)), [6, 7, 8]);
+    assert_eq!(picked(&world, &part(Order::Fortran)), [3, 5, 7]);
+    assert_eq!(
+        (part(Order::C).extent(), part(Order::C).true_extent()),
+        (40, (24, 12))
+    );
+    // What the second of two processes has of ten numbers that are dealt out in pairs, and in halves.
+    let dealt = |distribution| {
+        let dimension = GridDimension {
+            elements: 10,
+            distribution,
+            processes: 2,
+            own: 1,
+        };
+        UserDatatype::distributed_array(&[dimension], Order::C, &int)
+    };
+    assert_eq!(
+        picked(&world, &dealt(Distribution::Cyclic(2))),
+        [2, 3, 6, 7]
+    );
+    assert_eq!(
+        picked(&world, &dealt(Distribution::Block(None))),
+        [5, 6, 7, 8, 9]
+    );
+    let shifted = UserDatatype::resized(-4, 16, &int);
+    assert_eq!((shifted.lower_bound(), shifted.true_extent()), (-4, (0, 4)));
+    assert_eq!((int.size(), int.extent(), int.lower_bound()), (4, 4, 0));
+    in_external32(&part(Order::C));
+
     let pair = [1u8, 2];
     let apart: Address = address_of(&pair[1]) - address_of(&pair[0]);
     assert_eq!(apart, 1);

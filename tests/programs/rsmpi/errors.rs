@@ -8,9 +8,151 @@ extern crate alloc;
 use alloc::vec;
 use mpi::Error;
 use mpi::collective::SystemOperation;
+use mpi::datatype::{Order, UserDatatype};
+use mpi::point_to_point::{
+    try_send_receive_into_with_tags, try_send_receive_replace_into_with_tags,
+};
+use mpi::topology::Color;
 use mpi::traits::*;
 
 kernel_rt::program!(main);
+
+/// What cannot be made is refused before anything is sent.
+fn refused(world: &impl Communicator) {
+    let size = world.size();
+    let is_argument = |error: Option<Error>| assert!(matches!(error, Some(Error::Argument { .. })));
+    let none = Some(Error::Rank {
+        rank: size.into(),
+        size: size as u32,
+    });
+    let graph = world.try_create_distributed_graph_adjacent(&[0], &[size]);
+    assert_eq!(graph.err(), none);
+    let graph = world.try_create_distributed_graph(&[(size, 0)]);
+    assert_eq!(graph.err(), none);
+    let weighted = world.try_create_weighted_distributed_graph_adjacent(&[(0, -1)], &[]);
+    is_argument(weighted.err());
+    let weighted = world.try_create_weighted_distributed_graph(&[(0, 0, -1)]);
+    is_argument(weighted.err());
+    assert_eq!(
+        world.graph_map(&[&[0]]),
+        Ok((world.rank() == 0).then_some(0))
+    );
+    is_argument(world.graph_map(&vec![&[0][..]; size as usize + 1]).err());
+    assert!(world.graph_map(&[&[1]]).is_err());
+    let this = world.this_process();
+    let tag = Err(Error::Tag { tag: -1 });
+    let probed = this
+        .try_matched_probe_with_tag(-1)
+        .map(|(_, status)| status);
+    assert_eq!(probed, tag);
+    let probed = this.try_immediate_matched_probe_with_tag(-1);
+    assert_eq!(probed.map(|found| found.is_none()).err(), tag.err());
+    let grid = |dims: &[i32], periods: &[bool]| {
+        let made = world.try_create_cartesian_communicator(dims, periods, false);
+        made.map(|grid| grid.expect("in the grid"))
+    };
+    is_argument(grid(&[1, 1], &[true]).err());
+    let large = grid(&[size + 1], &[true]);
+    assert!(matches!(large, Err(Error::Dims { .. })));
+    is_argument(grid(&[size], &[true]).unwrap().try_subgroup(&[]).err());
+    assert!(
+        world
+            .try_split_by_color_with_key(Color::undefined(), 0)
+            .unwrap()
+            .is_none()
+    );
+
+    let alone = world.try_split_by_subgroup(&world.group().include(&[world.rank()]));
+    let alone = alone.unwrap().unwrap();
+    if size > 1 {
+        let other = world.group().exclude(&[world.rank()]);
+        for made in [
+            alone.try_split_by_subgroup(&other),
+            alone.try_split_by_subgroup_collective(&other),
+        ] {
+            assert_eq!(made.err().unwrap().class(), mpi::Class::Group);
+        }
+    }
+
+    let mut packed = [0u8; 6];
+    assert_eq!(world.try_pack_into(&7u32, &mut packed, 2), Ok(6));
+    for wrong in [-1, 3, i32::MAX] {
+        is_argument(world.try_pack_into(&7u32, &mut packed, wrong).err());
+        is_argument(world.try_unpack_into(&packed, &mut 0u32, wrong).err());
+    }
+}
+
+/// What cannot be started leaves the buffers to the program, and the others to go on.
+fn not_started(world: &impl Communicator) {
+    let size = world.size();
+    let (this, other) = (world.this_process(), world.process_at_rank(size - 1));
+    let (data, mut got) = ([1u32; 3], [0u32; 5]);
+    mpi::request::scope(|scope| {
+        let sent = this.try_immediate_send_with_tag(scope, &data, -4);
+        assert_eq!(sent.err(), Some(Error::Tag { tag: -4 }));
+        let received = this.try_immediate_receive_into_with_tag(scope, &mut got, -4);
+        assert_eq!(received.err(), Some(Error::Tag { tag: -4 }));
+    });
+    let exchanged = try_send_receive_into_with_tags(&data, &this, 1, &mut got, &this, -1);
+    assert_eq!(exchanged.err(), Some(Error::Tag { tag: -1 }));
+    let replaced = try_send_receive_replace_into_with_tags(&mut got, &this, -1, &this, 1);
+    assert_eq!(replaced.err(), Some(Error::Tag { tag: -1 }));
+    assert_eq!(got, [0; 5]);
+    let exchanged = try_send_receive_into_with_tags(&data, &this, 1, &mut got, &this, 1);
+    assert_eq!((exchanged.unwrap().bytes(), got), (12, [1, 1, 1, 0, 0]));
+    got = [0; 5];
+    let int = i32::equivalent_datatype();
+    let none = UserDatatype::try_contiguous(-1, &int);
+    assert_eq!(none.err(), Some(Error::Count { count: -1 }));
+    for unfit in [
+        UserDatatype::try_indexed(&[1, 1], &[0], &int),
+        UserDatatype::try_subarray(&[2], &[1], &[2], Order::C, &int),
+        UserDatatype::try_heterogeneous_vector(2, 1, mpi::Address::MAX, &int),
+        UserDatatype::try_structured(&[1], &[0], &[int, int]),
+    ] {
+        assert!(matches!(unfit.err(), Some(Error::Argument { .. })));
+    }
+    // A message that a probe has taken, received without blocking.
+    mpi::request::scope(|scope| {
+        drop(this.immediate_send(scope, &data));
+        let (message, _) = this.matched_probe();
+        let received = message.try_immediate_matched_receive_into(scope, &mut got);
+        assert_eq!(received.expect("room").wait().bytes(), 12);
+    });
+    assert_eq!(got, [1, 1, 1, 0, 0]);
+    got = [0; 5];
+    let is_length = |error: Option<Error>| assert!(matches!(error, Some(Error::Lengths { .. })));
+    let add = SystemOperation::sum;
+    mpi::request::scope(|scope| {
+        let reduced = world.try_immediate_all_reduce_into(scope, &data, &mut got, add());
+        is_length(reduced.err());
+    });
+    mpi::request::scope(|scope| {
+        let scanned = world.try_immediate_scan_into(scope, &data, &mut got, add());
+        is_length(scanned.err());
+    });
+    if other.is_self() {
+        mpi::request::scope(|scope| {
+            let wrong_form = other.try_immediate_gather_into(scope, &data);
+            assert!(matches!(wrong_form.err(), Some(Error::Argument { .. })));
+            let reduced = other.try_immediate_reduce_into_root(scope, &data, &mut got, add());
+            is_length(reduced.err());
+        });
+    }
+    let ring = world.try_create_cartesian_communicator(&[size], &[true], false);
+    let ring = ring.unwrap().unwrap();
+    mpi::request::scope(|scope| {
+        let beside = ring.try_immediate_neighbor_all_gather_into(scope, &data[..2], &mut got);
+        is_length(beside.err());
+    });
+    assert_eq!(got, [0; 5]);
+    // The same collectives, all well.
+    mpi::request::scope(|scope| {
+        let request = world.try_immediate_all_reduce_into(scope, &data, &mut got[..3], add());
+        request.unwrap().wait();
+    });
+    assert_eq!(got[..3], [size as u32; 3]);
+}
 
 fn main() {
     let universe = mpi::initialize().unwrap();
@@ -48,6 +190,8 @@ fn main() {
         this.immediate_send(scope, &long).wait();
         assert_eq!(receive.try_wait(), Err(truncated));
     });
+    refused(&world);
+    not_started(&world);
     let mut parts = vec![0u8; world.size() as usize * 2 + 1];
     if world.size() > 1 {
         let uneven = world.try_all_gather_into(&[0u8; 2], &mut parts);

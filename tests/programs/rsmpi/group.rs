@@ -37,6 +37,22 @@ fn main() {
     );
     assert_eq!(even.translate_rank(0, &all), Some(0));
     assert_eq!(all.translate_ranks(&[0], &odd), [None]);
+    // The same by ranges, and backwards.
+    let last_odd = (size - 2) / 2 * 2 + 1;
+    let last_even = (size - 1) / 2 * 2;
+    if size > 1 {
+        let by_range = all.include_ranges(&[(1, size - 1, 2)]);
+        assert_eq!(by_range.compare(&odd), GroupRelation::Identical);
+        let both = all.include_ranges(&[(last_odd, 1, -2), (0, last_even, 2)]);
+        assert_eq!((both.size(), both.rank().is_some()), (size, true));
+        assert_eq!(both.translate_rank(0, &all), Some(last_odd));
+    }
+    let rest = all.exclude_ranges(&[(1, size - 1, 2)]);
+    assert_eq!(rest.compare(&even), GroupRelation::Identical);
+    for wrong in [&[(0, size, 1)][..], &[(0, 0, 0)], &[(0, 0, 1), (0, 0, 1)]] {
+        assert!(all.try_include_ranges(wrong).is_err() && all.try_exclude_ranges(wrong).is_err());
+    }
+    assert!(all.try_include(&[size]).is_err() && all.try_exclude(&[0, 0]).is_err());
     let none = SystemGroup::empty();
     assert_eq!((none.size(), none.rank()), (0, None));
     assert_eq!(none.union(&all).rank(), Some(rank));

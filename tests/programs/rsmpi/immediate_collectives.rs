@@ -118,19 +118,29 @@ fn varying(world: &impl Communicator) {
         .flat_map(|to| (0..to).map(move |i| rank * 100 + i))
         .collect();
     let mut taken = vec![-1; (rank * size) as usize];
+    let mut sums = [(); 2].map(|()| vec![-1; rank as usize]);
     {
+        let [sum, again] = &mut sums;
         let mut gathered = PartitionMut::new(&mut listed, &counts[..], &displs[..]);
         let parts = Partition::new(&given, &counts[..], &displs[..]);
         let begins: Vec<Count> = (0..size).map(|from| from * rank).collect();
         let mut places = PartitionMut::new(&mut taken, vec![rank; size as usize], begins);
         mpi::request::scope(|scope| {
             let exchange = world.immediate_all_to_all_varcount_into(scope, &parts, &mut places);
+            let add = SystemOperation::sum();
+            let reduce = world.immediate_reduce_scatter_varcount_into(scope, &parts, sum, add);
+            world.reduce_scatter_varcount_into(&parts, again, SystemOperation::sum());
             world
                 .immediate_all_gather_varcount_into(scope, &mine, &mut gathered)
                 .wait();
             exchange.wait();
+            reduce.wait();
         });
     }
+    let of_all: Vec<Rank> = (0..rank)
+        .map(|i| size * (size - 1) / 2 * 100 + size * i)
+        .collect();
+    assert!(sums.iter().all(|sum| *sum == of_all));
     assert!(
         listed
             .iter()

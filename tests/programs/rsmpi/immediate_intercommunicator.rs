@@ -77,7 +77,10 @@ impl Groups {
             return;
         }
         let (counts, displs) = growing(others);
-        let (own, each) = (values(self.group, size - 1, 0, LONG), self.scattered(|_| LONG));
+        let (own, each) = (
+            values(self.group, size - 1, 0, LONG),
+            self.scattered(|_| LONG),
+        );
         let unequal = self.scattered(|to| 1 + to as usize);
         let parts = Partition::new(&unequal, &counts[..], &displs[..]);
         let mut gathered = vec![0; others as usize * LONG];
@@ -109,7 +112,11 @@ impl Groups {
         sum.fill(0);
         both.broadcast_root(&own);
         both.gather_root(&mut gathered);
-        both.gather_varcount_root(&mut PartitionMut::new(&mut listed, &counts[..], &displs[..]));
+        both.gather_varcount_root(&mut PartitionMut::new(
+            &mut listed,
+            &counts[..],
+            &displs[..],
+        ));
         both.scatter_root(&each);
         both.scatter_varcount_root(&parts);
         both.reduce_root(&mut sum);
@@ -185,13 +192,15 @@ impl Groups {
         let mut listed = vec![0; unequal.len()];
         let (mut taken, mut varied) = (all.clone(), vec![0; equal[0] as usize * others as usize]);
         let (mut most, mut shared) = (vec![0; LONG], vec![0; share]);
+        let mut divided = vec![0; growing_of(rank)];
         let check = |all: &[u64], listed: &[u64], taken: &[u64], varied: &[u64]| {
             assert_eq!(all, theirs(|_| LONG));
             assert_eq!(listed, theirs(growing_of));
             assert_eq!(taken, self.gathered(rank, |_| LONG));
             assert_eq!(varied, self.gathered(rank, |_| growing_of(rank)));
         };
-        let check_reduced = |most: &[u64], shared: &[u64]| {
+        let check_reduced = |most: &[u64], shared: &[u64], divided: &[u64]| {
+            assert_eq!(divided, self.sums(rank, growing_of(rank)));
             assert_eq!(most, values(1 - self.group, others - 1, others - 1, LONG));
             assert_eq!(shared, &self.sums(0, before + share)[before..]);
         };
@@ -212,6 +221,12 @@ impl Groups {
                         &mut shared,
                         SystemOperation::sum(),
                     ),
+                    both.immediate_reduce_scatter_varcount_into(
+                        scope,
+                        &parts,
+                        &mut divided,
+                        SystemOperation::sum(),
+                    ),
                 );
                 // One that blocks, while they are under way.
                 both.barrier();
@@ -221,12 +236,13 @@ impl Groups {
             });
         }
         check(&all, &listed, &taken, &varied);
-        check_reduced(&most, &shared);
+        check_reduced(&most, &shared, &divided);
         for buffer in [&mut all, &mut listed, &mut taken, &mut varied] {
             buffer.fill(0);
         }
         most.fill(0);
         shared.fill(0);
+        divided.fill(0);
         both.all_gather_into(&own, &mut all);
         let mut list = PartitionMut::new(&mut listed, &counts[..], &displs[..]);
         both.all_gather_varcount_into(few, &mut list);
@@ -235,8 +251,9 @@ impl Groups {
         both.all_to_all_varcount_into(&parts, &mut places);
         both.all_reduce_into(&own, &mut most, SystemOperation::max());
         both.reduce_scatter_block_into(&data, &mut shared, SystemOperation::sum());
+        both.reduce_scatter_varcount_into(&parts, &mut divided, SystemOperation::sum());
         check(&all, &listed, &taken, &varied);
-        check_reduced(&most, &shared);
+        check_reduced(&most, &shared, &divided);
     }
 
     /// Each process gives the others a number of its own, and gets a short text from the first group, a number from the

@@ -2,15 +2,13 @@
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 
-use super::lent::{Elements, Lent};
+use super::lent::Elements;
 use super::objects::known;
 use crate::c::args;
 use crate::c::report::{on_any, on_process};
-use crate::device::memory::area::Area;
 use crate::mpi::call;
-use crate::mpi::datatype::derived::Type;
-use crate::mpi::datatype::{Basic, external};
 use crate::mpi::error::Error;
+use crate::mpi::outside::{Sides, external_bytes};
 use crate::mpi::process::Env;
 
 /// A program's packing buffer, and how far in it packing or unpacking is. Fails when `bytes` more do not fit.
@@ -118,70 +116,6 @@ unsafe fn check_representation(datarep: *const c_char) -> Result<(), Error> {
     }
 }
 
-/// Runs `f` on the leaves of one element, in packed order, each with how many bytes come before it, here and
-/// outside; the element's bytes outside.
-fn leaves(datatype: &Type, mut f: impl FnMut(Basic, usize, usize)) -> usize {
-    let (mut inner, mut outside) = (0, 0);
-    while inner < datatype.size() {
-        let leaf = datatype.layout().leaf_at(inner);
-        let basic = Basic::ALL[usize::from(leaf.tag) - 1];
-        f(basic, inner, outside);
-        inner += leaf.size;
-        outside += external::size(basic);
-    }
-    outside
-}
-
-/// Bytes of so many elements outside. Fails with [`Error::TooLong`].
-fn external_bytes(datatype: &Type, count: usize) -> Result<usize, Error> {
-    let bytes = leaves(datatype, |_, _, _| ()).checked_mul(count);
-    bytes
-        .filter(|bytes| isize::try_from(*bytes).is_ok())
-        .ok_or(Error::TooLong { bytes: usize::MAX })
-}
-
-/// Where elements are, here and outside.
-struct Sides<'a> {
-    env: &'static dyn Env,
-    data: &'a Lent,
-    datatype: &'a Type,
-    count: usize,
-}
-
-impl Sides<'_> {
-    /// Runs `f` on each leaf of the elements with its place, here and outside.
-    fn each(&self, mut f: impl FnMut(Basic, Area, usize)) {
-        let (size, all) = (self.datatype.size(), Area::from(self.data.span()));
-        let mut outside = 0;
-        for element in 0..self.count {
-            outside += leaves(self.datatype, |basic, inner, behind| {
-                let area = all.part(element * size + inner, basic.size());
-                f(basic, area, outside + behind);
-            });
-        }
-    }
-
-    fn encode(&self, out: &mut [u8]) {
-        self.each(|basic, area, at| {
-            let mut native = [0; external::LONGEST];
-            let native = &mut native[..basic.size()];
-            self.env
-                .with(&mut |_, kernel| area.read(kernel.memory(), native));
-            external::encode(basic, native, &mut out[at..][..external::size(basic)]);
-        });
-    }
-
-    fn decode(&self, packed: &[u8]) {
-        self.each(|basic, area, at| {
-            let mut native = [0; external::LONGEST];
-            let native = &mut native[..basic.size()];
-            external::decode(basic, &packed[at..][..external::size(basic)], native);
-            self.env
-                .with(&mut |_, kernel| area.write(kernel.memory(), native));
-        });
-    }
-}
-
 /// Elements of a program, and its buffer in the external representation.
 struct External {
     buffer: *const c_void,
@@ -216,10 +150,9 @@ impl External {
         known(self.datatype)?.with_type(|datatype| {
             let bytes = external_bytes(datatype, count)?;
             let (from, to) = places(self.size, *position, bytes)?;
-            let data = &data;
             let sides = Sides {
                 env,
-                data,
+                data: data.span().into(),
                 datatype,
                 count,
             };

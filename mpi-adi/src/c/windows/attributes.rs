@@ -13,10 +13,10 @@ use crate::c::keyvals::{self, Carrier, CopyFunction, DeleteFunction, Keyval, Of}
 use crate::c::report::{ErrorFunction, hold_handler, on_process, raise, release_handler};
 use crate::c::types::constants::*;
 use crate::c::windows::objects::blame_of;
-use crate::device::rma::epochs::Reorder;
 use crate::mpi::attributes::Attributes;
 use crate::mpi::error::Error;
 use crate::mpi::group::exact;
+use crate::mpi::windows::hints;
 
 /// Windows carry attributes.
 pub(super) struct Windows;
@@ -157,28 +157,9 @@ pub unsafe extern "C" fn MPI_Win_get_group(win: c_int, group: *mut c_int) -> c_i
     })
 }
 
-/// A key, and what it is about.
-type Key = (&'static [u8], fn(&mut Reorder) -> &mut bool);
-
-/// Which epochs may pass others: the names of the thesis (001, section 5).
-const REORDER: [Key; 4] = [
-    (b"MPI_WIN_ACCESS_AFTER_ACCESS_REORDER", |reorder| {
-        &mut reorder.access_after_access
-    }),
-    (b"MPI_WIN_ACCESS_AFTER_EXPOSURE_REORDER", |reorder| {
-        &mut reorder.access_after_exposure
-    }),
-    (b"MPI_WIN_EXPOSURE_AFTER_EXPOSURE_REORDER", |reorder| {
-        &mut reorder.exposure_after_exposure
-    }),
-    (b"MPI_WIN_EXPOSURE_AFTER_ACCESS_REORDER", |reorder| {
-        &mut reorder.exposure_after_access
-    }),
-];
-
 /// Takes from an info object what means something to a window; it has been found to be one.
 pub(super) fn take_hints(window: &Window, info: c_int) -> Result<(), Error> {
-    for (key, place) in REORDER {
+    for (key, place) in hints::REORDER {
         if let Some(value) = infos::flag(window.env, info, key)? {
             window.change(|window| {
                 let mut reorder = window.reorder();
@@ -203,25 +184,8 @@ pub unsafe extern "C" fn MPI_Win_get_info(win: c_int, info_used: *mut c_int) -> 
     on_win("MPI_Win_get_info", win, |window| {
         // SAFETY: the standard's promise about `info_used`.
         let info = unsafe { args::out(info_used, "info_used") }?;
-        let mut reorder = window.change(|window| window.reorder()).unwrap_or_default();
-        let [first, second, third, fourth] = REORDER.map(|(key, place)| {
-            let value: &[u8] = match *place(&mut reorder) {
-                true => b"true",
-                false => b"false",
-            };
-            (key, value)
-        });
-        *info = infos::enter(&[
-            (b"no_locks", b"false"),
-            (b"accumulate_ordering", b"rar,raw,war,waw"),
-            (b"accumulate_ops", b"same_op_no_op"),
-            (b"same_size", b"false"),
-            (b"same_disp_unit", b"false"),
-            first,
-            second,
-            third,
-            fourth,
-        ])?;
+        let reorder = window.change(|window| window.reorder());
+        *info = infos::enter(&hints::in_use(reorder.unwrap_or_default()))?;
         Ok(())
     })
 }

@@ -7,7 +7,7 @@
 //! deferred     operations that are recorded
 //! epochs       what is open, what an operation belongs to, opening and closing
 //! transport    packets to a target, answers of it
-//! state        what a window is to a call
+//! state        what a window is to a call        hints   what an info object says to a window
 //! ```
 //! An import points downwards in this list.
 //!
@@ -17,6 +17,7 @@
 
 mod deferred;
 mod epochs;
+pub(crate) mod hints;
 mod make;
 mod operations;
 mod state;

@@ -28,7 +28,7 @@ pub(super) fn or_fatal<C: Communicator + ?Sized, R>(
     of.as_simple().record.here.or_fatal(function, result)
 }
 
-fn core_of<C: Communicator + ?Sized>(of: &C) -> Result<comm::Communicator<'_>, Error> {
+pub(super) fn core_of<C: Communicator + ?Sized>(of: &C) -> Result<comm::Communicator<'_>, Error> {
     of.as_simple().record.core()
 }
 
@@ -48,6 +48,29 @@ where
     lend(sendbuf, |data| {
         lend_mut(recvbuf, |result| {
             run((data.into(), result.into()), size, &mut |left, right| {
+                combine.combine(left, right)
+            })
+        })
+    })
+}
+
+/// As [`reduce`], of a first buffer in so many parts.
+pub(super) fn reduce_parts<S, R, O>(
+    (sendbuf, recvbuf): (&S, &mut R),
+    parts: usize,
+    op: &O,
+    run: impl FnOnce(&[Area], Area, usize, &mut coll::Combine<'_>) -> Result<(), Error>,
+) -> Result<(), Error>
+where
+    S: PartitionedBuffer + ?Sized,
+    R: BufferMut + ?Sized,
+    O: Operation,
+{
+    let mut combine = combiner(op, sendbuf)?;
+    let size = element(sendbuf);
+    lend_parts(sendbuf, parts, |parts| {
+        lend_mut(recvbuf, |result| {
+            run(parts, result.into(), size, &mut |left, right| {
                 combine.combine(left, right)
             })
         })
@@ -104,15 +127,23 @@ pub trait CommunicatorCollectives: Communicator {
         S: Buffer + ?Sized,
         R: PartitionedBufferMut + ?Sized,
     {
-        let gathered = core_of(self).and_then(|core| {
-            lend(sendbuf, |data| {
-                lend_parts_mut(recvbuf, core.size() as usize, |places| {
-                    let place = listed(places);
-                    coll::allgather(core, "MPI_Allgatherv", data.into(), &place)
-                })
-            })
-        });
+        let gathered = self.try_all_gather_varcount_into(sendbuf, recvbuf);
         or_fatal(self, "MPI_Allgatherv", gathered);
+    }
+
+    /// As [`all_gather_varcount_into`](Self::all_gather_varcount_into), with the error as its result.
+    fn try_all_gather_varcount_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R) -> Result<(), Error>
+    where
+        S: Buffer + ?Sized,
+        R: PartitionedBufferMut + ?Sized,
+    {
+        let core = core_of(self)?;
+        lend(sendbuf, |data| {
+            lend_parts_mut(recvbuf, core.size() as usize, |places| {
+                let place = listed(places);
+                coll::allgather(core, "MPI_Allgatherv", data.into(), &place)
+            })
+        })
     }
 
     /// Gives each process its part of every `sendbuf` (MPI_Alltoall, MPI-3.1 section 5.8).
@@ -153,17 +184,25 @@ pub trait CommunicatorCollectives: Communicator {
         S: PartitionedBuffer + ?Sized,
         R: PartitionedBufferMut + ?Sized,
     {
-        let exchanged = core_of(self).and_then(|core| {
-            let ranks = core.size() as usize;
-            lend_parts(sendbuf, ranks, |parts| {
-                lend_parts_mut(recvbuf, ranks, |places| {
-                    let from = listed(parts);
-                    let to = listed(places);
-                    coll::alltoall(core, "MPI_Alltoallv", &from, &to)
-                })
-            })
-        });
+        let exchanged = self.try_all_to_all_varcount_into(sendbuf, recvbuf);
         or_fatal(self, "MPI_Alltoallv", exchanged);
+    }
+
+    /// As [`all_to_all_varcount_into`](Self::all_to_all_varcount_into), with the error as its result.
+    fn try_all_to_all_varcount_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R) -> Result<(), Error>
+    where
+        S: PartitionedBuffer + ?Sized,
+        R: PartitionedBufferMut + ?Sized,
+    {
+        let core = core_of(self)?;
+        let ranks = core.size() as usize;
+        lend_parts(sendbuf, ranks, |parts| {
+            lend_parts_mut(recvbuf, ranks, |places| {
+                let from = listed(parts);
+                let to = listed(places);
+                coll::alltoall(core, "MPI_Alltoallv", &from, &to)
+            })
+        })
     }
 
     /// Gives each process a buffer of its own, and collects what the processes give in one for each, of whatever datatypes
@@ -250,15 +289,78 @@ pub trait CommunicatorCollectives: Communicator {
         R: BufferMut + ?Sized,
         O: Operation,
     {
-        let function = "MPI_Reduce_scatter_block";
-        let scattered = core_of(self).and_then(|core| {
-            reduce((sendbuf, recvbuf), &op, |(data, result), size, combine| {
-                same_length(result.len() * core.size() as usize, data.len())?;
-                let of = |rank: comm::CommRank| part(data, rank.0, result.len());
-                coll::reduce_scatter(core, function, &of, result, size, combine)
-            })
-        });
-        or_fatal(self, function, scattered);
+        let scattered = self.try_reduce_scatter_block_into(sendbuf, recvbuf, op);
+        or_fatal(self, "MPI_Reduce_scatter_block", scattered);
+    }
+
+    /// As [`reduce_scatter_block_into`](Self::reduce_scatter_block_into), with the error as its result.
+    fn try_reduce_scatter_block_into<S, R, O>(
+        &self,
+        sendbuf: &S,
+        recvbuf: &mut R,
+        op: O,
+    ) -> Result<(), Error>
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+        O: Operation,
+    {
+        let (core, function) = (core_of(self)?, "MPI_Reduce_scatter_block");
+        reduce((sendbuf, recvbuf), &op, |(data, result), size, combine| {
+            same_length(result.len() * core.size() as usize, data.len())?;
+            let of = |rank: comm::CommRank| part(data, rank.0, result.len());
+            coll::reduce_scatter(core, function, &of, result, size, combine)
+        })
+    }
+
+    /// Combines as [`all_reduce_into`](Self::all_reduce_into), and gives each process the result of its part, as long as its
+    /// `recvbuf` (MPI_Reduce_scatter, MPI-3.1 section 5.10.2). The parts are as long at all processes; in its buffer each
+    /// process has them where it likes. Takes the list of the parts in the program's heap.
+    ///
+    /// ```
+    /// # use mpi_adi::rust as mpi;
+    /// use mpi::collective::SystemOperation;
+    /// use mpi::datatype::Partition;
+    /// use mpi::traits::*;
+    ///
+    /// /// Of two processes the first gets the sum of all first numbers, the other one the sums of all others.
+    /// fn sums(world: &impl Communicator, mine: &[f64; 3]) -> Vec<f64> {
+    ///     let mut sums = vec![0.0; [1, 2][world.rank() as usize]];
+    ///     let parts = Partition::new(mine, [1, 2], [0, 1]);
+    ///     world.reduce_scatter_varcount_into(&parts, &mut sums, SystemOperation::sum());
+    ///     sums
+    /// }
+    /// ```
+    fn reduce_scatter_varcount_into<S, R, O>(&self, sendbuf: &S, recvbuf: &mut R, op: O)
+    where
+        S: PartitionedBuffer + ?Sized,
+        R: BufferMut + ?Sized,
+        O: Operation,
+    {
+        let scattered = self.try_reduce_scatter_varcount_into(sendbuf, recvbuf, op);
+        or_fatal(self, "MPI_Reduce_scatter", scattered);
+    }
+
+    /// As [`reduce_scatter_varcount_into`](Self::reduce_scatter_varcount_into), with the error as its result: with
+    /// [`Error::Lengths`], too, where `recvbuf` is not as long as this process's part, and with [`Error::Argument`] where
+    /// there is not a part for each process.
+    fn try_reduce_scatter_varcount_into<S, R, O>(
+        &self,
+        sendbuf: &S,
+        recvbuf: &mut R,
+        op: O,
+    ) -> Result<(), Error>
+    where
+        S: PartitionedBuffer + ?Sized,
+        R: BufferMut + ?Sized,
+        O: Operation,
+    {
+        let core = core_of(self)?;
+        let (buffers, ranks) = ((sendbuf, recvbuf), core.size() as usize);
+        reduce_parts(buffers, ranks, &op, |parts, result, size, combine| {
+            let function = "MPI_Reduce_scatter";
+            coll::reduce_scatter(core, function, &listed(parts), result, size, combine)
+        })
     }
 
     /// Combines `sendbuf` of the ranks up to this one into `recvbuf` (MPI_Scan, MPI-3.1 section 5.11.1).
@@ -268,8 +370,18 @@ pub trait CommunicatorCollectives: Communicator {
         R: BufferMut + ?Sized,
         O: Operation,
     {
-        let scanned = scan(self, "MPI_Scan", (sendbuf, recvbuf), &op, true);
+        let scanned = self.try_scan_into(sendbuf, recvbuf, op);
         or_fatal(self, "MPI_Scan", scanned);
+    }
+
+    /// As [`scan_into`](Self::scan_into), with the error as its result.
+    fn try_scan_into<S, R, O>(&self, sendbuf: &S, recvbuf: &mut R, op: O) -> Result<(), Error>
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+        O: Operation,
+    {
+        scan(self, "MPI_Scan", (sendbuf, recvbuf), &op, true)
     }
 
     /// Combines `sendbuf` of the ranks before this one into `recvbuf`, which rank 0 leaves as it is (MPI_Exscan, MPI-3.1
@@ -280,13 +392,34 @@ pub trait CommunicatorCollectives: Communicator {
         R: BufferMut + ?Sized,
         O: Operation,
     {
-        let scanned = scan(self, "MPI_Exscan", (sendbuf, recvbuf), &op, false);
+        let scanned = self.try_exclusive_scan_into(sendbuf, recvbuf, op);
         or_fatal(self, "MPI_Exscan", scanned);
+    }
+
+    /// As [`exclusive_scan_into`](Self::exclusive_scan_into), with the error as its result.
+    fn try_exclusive_scan_into<S, R, O>(
+        &self,
+        sendbuf: &S,
+        recvbuf: &mut R,
+        op: O,
+    ) -> Result<(), Error>
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+        O: Operation,
+    {
+        scan(self, "MPI_Exscan", (sendbuf, recvbuf), &op, false)
     }
 
     /// Starts a barrier; the request is complete when every process has started it (MPI_Ibarrier, MPI-3.1 section 5.12.1).
     /// Does not block.
     fn immediate_barrier(&self) -> Request<'static, ()> {
+        let request = self.try_immediate_barrier();
+        or_fatal(self, "MPI_Ibarrier", request)
+    }
+
+    /// As [`immediate_barrier`](Self::immediate_barrier), with the error as its result.
+    fn try_immediate_barrier(&self) -> Result<Request<'static, ()>, Error> {
         started::barrier(self.record())
     }
 
@@ -297,6 +430,22 @@ pub trait CommunicatorCollectives: Communicator {
         sendbuf: &'a S,
         recvbuf: &'a mut R,
     ) -> Request<'a, R, Sc>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        let request = self.try_immediate_all_gather_into(scope, sendbuf, recvbuf);
+        or_fatal(self, "MPI_Iallgather", request)
+    }
+
+    /// As [`immediate_all_gather_into`](Self::immediate_all_gather_into), with the error as its result.
+    fn try_immediate_all_gather_into<'a, Sc, S, R>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
     where
         S: 'a + Buffer + ?Sized,
         R: 'a + BufferMut + ?Sized,
@@ -317,6 +466,22 @@ pub trait CommunicatorCollectives: Communicator {
         R: 'a + PartitionedBufferMut + ?Sized,
         Sc: Scope<'a>,
     {
+        let request = self.try_immediate_all_gather_varcount_into(scope, sendbuf, recvbuf);
+        or_fatal(self, "MPI_Iallgatherv", request)
+    }
+
+    /// As [`immediate_all_gather_varcount_into`](Self::immediate_all_gather_varcount_into), with the error as its result.
+    fn try_immediate_all_gather_varcount_into<'a, Sc, S, R>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + PartitionedBufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
         started::all_gather_varcount(self.record(), scope, sendbuf, recvbuf)
     }
 
@@ -327,6 +492,22 @@ pub trait CommunicatorCollectives: Communicator {
         sendbuf: &'a S,
         recvbuf: &'a mut R,
     ) -> Request<'a, R, Sc>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        let request = self.try_immediate_all_to_all_into(scope, sendbuf, recvbuf);
+        or_fatal(self, "MPI_Ialltoall", request)
+    }
+
+    /// As [`immediate_all_to_all_into`](Self::immediate_all_to_all_into), with the error as its result.
+    fn try_immediate_all_to_all_into<'a, Sc, S, R>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
     where
         S: 'a + Buffer + ?Sized,
         R: 'a + BufferMut + ?Sized,
@@ -347,6 +528,22 @@ pub trait CommunicatorCollectives: Communicator {
         R: 'a + PartitionedBufferMut + ?Sized,
         Sc: Scope<'a>,
     {
+        let request = self.try_immediate_all_to_all_varcount_into(scope, sendbuf, recvbuf);
+        or_fatal(self, "MPI_Ialltoallv", request)
+    }
+
+    /// As [`immediate_all_to_all_varcount_into`](Self::immediate_all_to_all_varcount_into), with the error as its result.
+    fn try_immediate_all_to_all_varcount_into<'a, Sc, S, R>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        S: 'a + PartitionedBuffer + ?Sized,
+        R: 'a + PartitionedBufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
         started::all_to_all_varcount(self.record(), scope, sendbuf, recvbuf)
     }
 
@@ -360,9 +557,22 @@ pub trait CommunicatorCollectives: Communicator {
     where
         Sc: Scope<'a>,
     {
+        let request = self.try_immediate_all_to_all_vartype_into(scope, sendbufs, recvbufs);
+        or_fatal(self, "MPI_Ialltoallw", request)
+    }
+
+    /// As [`immediate_all_to_all_vartype_into`](Self::immediate_all_to_all_vartype_into), with the error as its result.
+    fn try_immediate_all_to_all_vartype_into<'a, 's, 'r, Sc>(
+        &self,
+        scope: Sc,
+        sendbufs: &'a [AnyBuffer<'s>],
+        recvbufs: &'a mut [AnyBufferMut<'r>],
+    ) -> Result<Request<'a, [AnyBufferMut<'r>], Sc>, Error>
+    where
+        Sc: Scope<'a>,
+    {
         let (record, function) = (self.record(), "MPI_Ialltoallw");
-        let request = started::all_to_all_vartype(record, function, scope, sendbufs, recvbufs);
-        or_fatal(self, function, request)
+        started::all_to_all_vartype(record, function, scope, sendbufs, recvbufs)
     }
 
     /// As [`all_reduce_into`](Self::all_reduce_into), without blocking (MPI_Iallreduce, MPI-3.1 section 5.12.8).
@@ -373,6 +583,24 @@ pub trait CommunicatorCollectives: Communicator {
         recvbuf: &'a mut R,
         op: O,
     ) -> Request<'a, R, Sc>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
+        let request = self.try_immediate_all_reduce_into(scope, sendbuf, recvbuf, op);
+        or_fatal(self, "MPI_Iallreduce", request)
+    }
+
+    /// As [`immediate_all_reduce_into`](Self::immediate_all_reduce_into), with the error as its result.
+    fn try_immediate_all_reduce_into<'a, Sc, S, R, O>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+        op: O,
+    ) -> Result<Request<'a, R, Sc>, Error>
     where
         S: 'a + Buffer + ?Sized,
         R: 'a + BufferMut + ?Sized,
@@ -405,9 +633,63 @@ pub trait CommunicatorCollectives: Communicator {
         O: 'a + Operation,
         Sc: Scope<'a>,
     {
+        let request = self.try_immediate_reduce_scatter_block_into(scope, sendbuf, recvbuf, op);
+        or_fatal(self, "MPI_Ireduce_scatter_block", request)
+    }
+
+    /// As [`immediate_reduce_scatter_block_into`](Self::immediate_reduce_scatter_block_into), with the error as its result.
+    fn try_immediate_reduce_scatter_block_into<'a, Sc, S, R, O>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+        op: O,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
         let (of, function) = (self.record(), "MPI_Ireduce_scatter_block");
         let buffers = (sendbuf, recvbuf);
         started::reduction(of, function, scope, buffers, &op, Planner::reduce_scatter)
+    }
+
+    /// As [`reduce_scatter_varcount_into`](Self::reduce_scatter_varcount_into), without blocking (MPI_Ireduce_scatter,
+    /// MPI-3.1 section 5.12.10).
+    fn immediate_reduce_scatter_varcount_into<'a, Sc, S, R, O>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+        op: O,
+    ) -> Request<'a, R, Sc>
+    where
+        S: 'a + PartitionedBuffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
+        let request = self.try_immediate_reduce_scatter_varcount_into(scope, sendbuf, recvbuf, op);
+        or_fatal(self, "MPI_Ireduce_scatter", request)
+    }
+
+    /// As [`immediate_reduce_scatter_varcount_into`](Self::immediate_reduce_scatter_varcount_into), with the error as its result.
+    fn try_immediate_reduce_scatter_varcount_into<'a, Sc, S, R, O>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+        op: O,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        S: 'a + PartitionedBuffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
+        started::reduce_scatter_varcount(self.record(), scope, (sendbuf, recvbuf), &op)
     }
 
     /// As [`scan_into`](Self::scan_into), without blocking (MPI_Iscan, MPI-3.1 section 5.12.11).
@@ -418,6 +700,24 @@ pub trait CommunicatorCollectives: Communicator {
         recvbuf: &'a mut R,
         op: O,
     ) -> Request<'a, R, Sc>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
+        let request = self.try_immediate_scan_into(scope, sendbuf, recvbuf, op);
+        or_fatal(self, "MPI_Iscan", request)
+    }
+
+    /// As [`immediate_scan_into`](Self::immediate_scan_into), with the error as its result.
+    fn try_immediate_scan_into<'a, Sc, S, R, O>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+        op: O,
+    ) -> Result<Request<'a, R, Sc>, Error>
     where
         S: 'a + Buffer + ?Sized,
         R: 'a + BufferMut + ?Sized,
@@ -436,6 +736,24 @@ pub trait CommunicatorCollectives: Communicator {
         recvbuf: &'a mut R,
         op: O,
     ) -> Request<'a, R, Sc>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
+        let request = self.try_immediate_exclusive_scan_into(scope, sendbuf, recvbuf, op);
+        or_fatal(self, "MPI_Iexscan", request)
+    }
+
+    /// As [`immediate_exclusive_scan_into`](Self::immediate_exclusive_scan_into), with the error as its result.
+    fn try_immediate_exclusive_scan_into<'a, Sc, S, R, O>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+        op: O,
+    ) -> Result<Request<'a, R, Sc>, Error>
     where
         S: 'a + Buffer + ?Sized,
         R: 'a + BufferMut + ?Sized,

@@ -25,7 +25,7 @@
 //! Every process of the communicator calls the same collectives in the same order, with arguments that fit together. A
 //! blocking one blocks until this process has done its part. All end the job where two processes' counts differ, where
 //! buffers do not fit together, for an operation that the datatype does not have, and when the program's heap has no
-//! room; the blocking forms with `try_` fail with [`Error::CountsDiffer`], [`Error::Lengths`], [`Error::Undefined`],
+//! room; the forms with `try_` fail with [`Error::CountsDiffer`], [`Error::Lengths`], [`Error::Undefined`],
 //! [`Error::NoMemory`] and [`Error::NoRoom`]. After an error the other processes may wait for this one.
 //!
 //! The same values give the same result of a reduction, bit for bit, at every root and in every run.
@@ -37,6 +37,7 @@
 //! [`Error::NoRoom`]: crate::Error::NoRoom
 
 mod communicator;
+mod in_place;
 mod inter;
 mod neighbours;
 #[allow(unsafe_code)]
@@ -47,6 +48,7 @@ mod root;
 mod started;
 
 pub use communicator::CommunicatorCollectives;
+pub use in_place::{CollectivesInPlace, RootInPlace};
 pub use neighbours::NeighborCollectives;
 pub use operation::{Operation, SystemOperation, UserOperation, reduce_local_into};
 pub use root::Root;
@@ -57,7 +59,10 @@ use crate::mpi::error::Error;
 
 /// The traits of this module.
 pub mod traits {
-    pub use super::{CommunicatorCollectives, NeighborCollectives, Operation, Root};
+    pub use super::{
+        CollectivesInPlace, CommunicatorCollectives, NeighborCollectives, Operation, Root,
+        RootInPlace,
+    };
 }
 
 /// Bytes of each of so many equal parts of a buffer of so many bytes and elements. Fails with [`Error::Lengths`] when it

@@ -283,15 +283,30 @@ pub trait NeighborCollectives: Communicator {
         R: 'a + BufferMut + ?Sized,
         Sc: Scope<'a>,
     {
+        let request = self.try_immediate_neighbor_all_gather_into(scope, sendbuf, recvbuf);
+        or_fatal(self, "MPI_Ineighbor_allgather", request)
+    }
+
+    /// As [`immediate_neighbor_all_gather_into`](Self::immediate_neighbor_all_gather_into), with the error as its result.
+    fn try_immediate_neighbor_all_gather_into<'a, Sc, S, R>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
         let (given, taken) = (whole(sendbuf), equal_places(recvbuf));
-        let request = start(
+        start(
             self.record(),
             "MPI_Ineighbor_allgather",
             scope,
             given,
             taken,
-        );
-        or_fatal(self, "MPI_Ineighbor_allgather", request)
+        )
     }
 
     /// As [`neighbor_all_gather_varcount_into`](Self::neighbor_all_gather_varcount_into), without blocking
@@ -307,15 +322,30 @@ pub trait NeighborCollectives: Communicator {
         R: 'a + PartitionedBufferMut + ?Sized,
         Sc: Scope<'a>,
     {
+        let request = self.try_immediate_neighbor_all_gather_varcount_into(scope, sendbuf, recvbuf);
+        or_fatal(self, "MPI_Ineighbor_allgatherv", request)
+    }
+
+    /// As [`immediate_neighbor_all_gather_varcount_into`](Self::immediate_neighbor_all_gather_varcount_into), with the error as its result.
+    fn try_immediate_neighbor_all_gather_varcount_into<'a, Sc, S, R>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + PartitionedBufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
         let (given, taken) = (whole(sendbuf), listed_places(recvbuf));
-        let request = start(
+        start(
             self.record(),
             "MPI_Ineighbor_allgatherv",
             scope,
             given,
             taken,
-        );
-        or_fatal(self, "MPI_Ineighbor_allgatherv", request)
+        )
     }
 
     /// As [`neighbor_all_to_all_into`](Self::neighbor_all_to_all_into), without blocking
@@ -331,9 +361,24 @@ pub trait NeighborCollectives: Communicator {
         R: 'a + BufferMut + ?Sized,
         Sc: Scope<'a>,
     {
-        let (given, taken) = (equal_parts(sendbuf), equal_places(recvbuf));
-        let request = start(self.record(), "MPI_Ineighbor_alltoall", scope, given, taken);
+        let request = self.try_immediate_neighbor_all_to_all_into(scope, sendbuf, recvbuf);
         or_fatal(self, "MPI_Ineighbor_alltoall", request)
+    }
+
+    /// As [`immediate_neighbor_all_to_all_into`](Self::immediate_neighbor_all_to_all_into), with the error as its result.
+    fn try_immediate_neighbor_all_to_all_into<'a, Sc, S, R>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        let (given, taken) = (equal_parts(sendbuf), equal_places(recvbuf));
+        start(self.record(), "MPI_Ineighbor_alltoall", scope, given, taken)
     }
 
     /// As [`neighbor_all_to_all_varcount_into`](Self::neighbor_all_to_all_varcount_into), without blocking
@@ -349,15 +394,30 @@ pub trait NeighborCollectives: Communicator {
         R: 'a + PartitionedBufferMut + ?Sized,
         Sc: Scope<'a>,
     {
+        let request = self.try_immediate_neighbor_all_to_all_varcount_into(scope, sendbuf, recvbuf);
+        or_fatal(self, "MPI_Ineighbor_alltoallv", request)
+    }
+
+    /// As [`immediate_neighbor_all_to_all_varcount_into`](Self::immediate_neighbor_all_to_all_varcount_into), with the error as its result.
+    fn try_immediate_neighbor_all_to_all_varcount_into<'a, Sc, S, R>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        S: 'a + PartitionedBuffer + ?Sized,
+        R: 'a + PartitionedBufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
         let (given, taken) = (listed_parts(sendbuf), listed_places(recvbuf));
-        let request = start(
+        start(
             self.record(),
             "MPI_Ineighbor_alltoallv",
             scope,
             given,
             taken,
-        );
-        or_fatal(self, "MPI_Ineighbor_alltoallv", request)
+        )
     }
 
     /// As [`neighbor_all_to_all_vartype_into`](Self::neighbor_all_to_all_vartype_into), without blocking
@@ -371,15 +431,29 @@ pub trait NeighborCollectives: Communicator {
     where
         Sc: Scope<'a>,
     {
+        let request =
+            self.try_immediate_neighbor_all_to_all_vartype_into(scope, sendbufs, recvbufs);
+        or_fatal(self, "MPI_Ineighbor_alltoallw", request)
+    }
+
+    /// As [`immediate_neighbor_all_to_all_vartype_into`](Self::immediate_neighbor_all_to_all_vartype_into), with the error as its result.
+    fn try_immediate_neighbor_all_to_all_vartype_into<'a, 's, 'r, Sc>(
+        &self,
+        scope: Sc,
+        sendbufs: &'a [AnyBuffer<'s>],
+        recvbufs: &'a mut [AnyBufferMut<'r>],
+    ) -> Result<Request<'a, [AnyBufferMut<'r>], Sc>, Error>
+    where
+        Sc: Scope<'a>,
+    {
         let (given, taken) = (any_parts(sendbufs), any_places(recvbufs));
-        let request = start(
+        start(
             self.record(),
             "MPI_Ineighbor_alltoallw",
             scope,
             given,
             taken,
-        );
-        or_fatal(self, "MPI_Ineighbor_alltoallw", request)
+        )
     }
 }
 

@@ -11,7 +11,7 @@ use crate::mpi::error::Error;
 use crate::mpi::op::Op;
 use crate::rust::datatype::lent::{lend, lend_mut};
 use crate::rust::datatype::user::{Kind, kind_of};
-use crate::rust::datatype::{Buffer, BufferMut, DynBuffer, DynBufferMut};
+use crate::rust::datatype::{AsDatatype, Buffer, BufferMut, DynBuffer, DynBufferMut};
 use crate::rust::{fatal, process};
 
 /// A function of the program's own: `y[i] = x[i] op y[i]`.
@@ -293,7 +293,7 @@ impl User<'_> {
 pub(super) fn combiner<'o, O, B>(op: &O, buffer: &B) -> Result<Combiner<'o>, Error>
 where
     O: Operation + 'o,
-    B: Buffer + ?Sized,
+    B: AsDatatype + ?Sized,
 {
     let datatype = buffer.as_datatype();
     Combiner::new(op.given(), kind_of(&datatype))

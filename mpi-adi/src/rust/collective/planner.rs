@@ -53,6 +53,15 @@ pub(super) trait Planner: Copy {
         elements: Elements,
         combiner: Combiner<'static>,
     ) -> Result<Plan, Error>;
+
+    /// In parts that differ: `part` says what is for which rank.
+    fn reduce_scatter_parts(
+        self,
+        part: impl Part,
+        result: Area,
+        elements: Elements,
+        combiner: Combiner<'static>,
+    ) -> Result<Plan, Error>;
 }
 
 pub(super) fn combining(mut combiner: Combiner<'static>) -> impl Combining {
@@ -116,10 +125,20 @@ impl Planner for &Rc<Record> {
         elements: Elements,
         combiner: Combiner<'static>,
     ) -> Result<Plan, Error> {
-        let (core, bytes) = (self.core()?, result.len());
-        same_length(bytes * core.size() as usize, whole.len())?;
+        let bytes = result.len();
+        same_length(bytes * self.partners(), whole.len())?;
         let part = move |rank: CommRank| part(whole, rank.0, bytes);
-        let combine = combining(combiner);
+        self.reduce_scatter_parts(part, result, elements, combiner)
+    }
+
+    fn reduce_scatter_parts(
+        self,
+        part: impl Part,
+        result: Area,
+        elements: Elements,
+        combiner: Combiner<'static>,
+    ) -> Result<Plan, Error> {
+        let (core, combine) = (self.core()?, combining(combiner));
         plans::reduce_scatter(core, part, result, elements.size, combine, ())
     }
 }
@@ -200,8 +219,18 @@ impl Planner for &InterCommunicator {
         elements: Elements,
         combiner: Combiner<'static>,
     ) -> Result<Plan, Error> {
+        let part = parts_across(self.halves()?, whole, result.len(), elements.size)?;
+        self.reduce_scatter_parts(part, result, elements, combiner)
+    }
+
+    fn reduce_scatter_parts(
+        self,
+        part: impl Part,
+        result: Area,
+        elements: Elements,
+        combiner: Combiner<'static>,
+    ) -> Result<Plan, Error> {
         let (halves, combine) = (self.halves()?, combining(combiner));
-        let part = parts_across(halves, whole, result.len(), elements.size)?;
         inter::reduce_scatter(halves, part, result, elements.size, combine, ())
     }
 }

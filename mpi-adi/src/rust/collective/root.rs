@@ -15,22 +15,11 @@ use crate::rust::datatype::{Buffer, BufferMut, PartitionedBuffer, PartitionedBuf
 use crate::rust::request::{Request, Scope};
 use crate::rust::topology::{AsCommunicator, Communicator, Process, Rank, Record};
 
-fn record<R: Root + ?Sized>(of: &R) -> &alloc::rc::Rc<Record> {
+pub(super) fn record<R: Root + ?Sized>(of: &R) -> &alloc::rc::Rc<Record> {
     &of.as_communicator().as_simple().record
 }
 
-/// Runs a call of `function`; an error ends the job.
-#[track_caller]
-fn run<R: Root + ?Sized>(
-    of: &R,
-    function: &'static str,
-    call: impl FnOnce(comm::Communicator<'_>, CommRank) -> Result<(), Error>,
-) {
-    let record = record(of);
-    record.here.or_fatal(function, attempt(of, call));
-}
-
-fn attempt<R: Root + ?Sized>(
+pub(super) fn attempt<R: Root + ?Sized>(
     of: &R,
     call: impl FnOnce(comm::Communicator<'_>, CommRank) -> Result<(), Error>,
 ) -> Result<(), Error> {
@@ -39,12 +28,12 @@ fn attempt<R: Root + ?Sized>(
     call(core, root)
 }
 
-fn root<R: Root + ?Sized>(of: &R) -> CommRank {
+pub(super) fn root<R: Root + ?Sized>(of: &R) -> CommRank {
     CommRank(of.root_rank() as u32)
 }
 
 #[track_caller]
-fn assert_root<R: Root + ?Sized>(of: &R, is_root: bool) {
+pub(super) fn assert_root<R: Root + ?Sized>(of: &R, is_root: bool) {
     let rank = of.as_communicator().as_simple().rank();
     assert_eq!(
         rank == of.root_rank(),
@@ -55,10 +44,22 @@ fn assert_root<R: Root + ?Sized>(of: &R, is_root: bool) {
     );
 }
 
+/// Fails with [`Error::Argument`] in a process that is to call the other form.
+pub(super) fn is_root<R: Root + ?Sized>(of: &R, is_root: bool) -> Result<(), Error> {
+    let rank = of.as_communicator().as_simple().rank();
+    match (rank == of.root_rank()) == is_root {
+        true => Ok(()),
+        false => Err(Error::Argument {
+            what: "the root calls the form with `_root`, the others the form without",
+        }),
+    }
+}
+
 /// The root of collectives: a [`Process`]. The root itself calls the forms with `_root`, all others those without.
 /// See the [module](super) for when they block and what they fail with.
 ///
-/// Those of the two forms panic in a process that is to call the other one.
+/// Those of the two forms panic in a process that is to call the other one; with `try_` in front, they fail with
+/// [`Error::Argument`] there.
 pub trait Root: AsCommunicator<Out: Communicator> {
     /// The root's rank.
     fn root_rank(&self) -> Rank;
@@ -81,9 +82,14 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     /// Gives `sendbuf` to the root (MPI_Gather, MPI-3.1 section 5.5).
     fn gather_into<S: Buffer + ?Sized>(&self, sendbuf: &S) {
         assert_root(self, false);
-        run(self, "MPI_Gather", |core, root| {
-            give(core, "MPI_Gather", sendbuf, root)
-        });
+        let result = self.try_gather_into(sendbuf);
+        record(self).here.or_fatal("MPI_Gather", result);
+    }
+
+    /// As [`gather_into`](Self::gather_into), with the error as its result.
+    fn try_gather_into<S: Buffer + ?Sized>(&self, sendbuf: &S) -> Result<(), Error> {
+        is_root(self, false)?;
+        attempt(self, |core, root| give(core, "MPI_Gather", sendbuf, root))
     }
 
     /// Collects all processes' `sendbuf`, in the order of the ranks, in `recvbuf` (MPI_Gather).
@@ -93,23 +99,39 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         R: BufferMut + ?Sized,
     {
         assert_root(self, true);
+        let result = self.try_gather_into_root(sendbuf, recvbuf);
+        record(self).here.or_fatal("MPI_Gather", result);
+    }
+
+    /// As [`gather_into_root`](Self::gather_into_root), with the error as its result.
+    fn try_gather_into_root<S, R>(&self, sendbuf: &S, recvbuf: &mut R) -> Result<(), Error>
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+    {
+        is_root(self, true)?;
         let size = kind_of(&recvbuf.as_datatype()).size();
-        run(self, "MPI_Gather", |core, root| {
+        attempt(self, |core, root| {
             lend(sendbuf, |data| {
                 lend_mut(recvbuf, |all| {
                     let place = divided(all.into(), size, core.size() as usize)?;
                     coll::gather(core, "MPI_Gather", data.into(), &place, root)
                 })
             })
-        });
+        })
     }
 
     /// As [`gather_into`](Self::gather_into), of as many elements as the root's part for this process has (MPI_Gatherv).
     fn gather_varcount_into<S: Buffer + ?Sized>(&self, sendbuf: &S) {
         assert_root(self, false);
-        run(self, "MPI_Gatherv", |core, root| {
-            give(core, "MPI_Gatherv", sendbuf, root)
-        });
+        let result = self.try_gather_varcount_into(sendbuf);
+        record(self).here.or_fatal("MPI_Gatherv", result);
+    }
+
+    /// As [`gather_varcount_into`](Self::gather_varcount_into), with the error as its result.
+    fn try_gather_varcount_into<S: Buffer + ?Sized>(&self, sendbuf: &S) -> Result<(), Error> {
+        is_root(self, false)?;
+        attempt(self, |core, root| give(core, "MPI_Gatherv", sendbuf, root))
     }
 
     /// As [`gather_into_root`](Self::gather_into_root), into parts (MPI_Gatherv). Takes their list in the program's heap.
@@ -119,22 +141,38 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         R: PartitionedBufferMut + ?Sized,
     {
         assert_root(self, true);
-        run(self, "MPI_Gatherv", |core, root| {
+        let result = self.try_gather_varcount_into_root(sendbuf, recvbuf);
+        record(self).here.or_fatal("MPI_Gatherv", result);
+    }
+
+    /// As [`gather_varcount_into_root`](Self::gather_varcount_into_root), with the error as its result.
+    fn try_gather_varcount_into_root<S, R>(&self, sendbuf: &S, recvbuf: &mut R) -> Result<(), Error>
+    where
+        S: Buffer + ?Sized,
+        R: PartitionedBufferMut + ?Sized,
+    {
+        is_root(self, true)?;
+        attempt(self, |core, root| {
             lend(sendbuf, |data| {
                 lend_parts_mut(recvbuf, core.size() as usize, |places| {
                     let place = listed(places);
                     coll::gather(core, "MPI_Gatherv", data.into(), &place, root)
                 })
             })
-        });
+        })
     }
 
     /// Takes this process's part of the root's buffer (MPI_Scatter, MPI-3.1 section 5.6).
     fn scatter_into<R: BufferMut + ?Sized>(&self, recvbuf: &mut R) {
         assert_root(self, false);
-        run(self, "MPI_Scatter", |core, root| {
-            take(core, "MPI_Scatter", recvbuf, root)
-        });
+        let result = self.try_scatter_into(recvbuf);
+        record(self).here.or_fatal("MPI_Scatter", result);
+    }
+
+    /// As [`scatter_into`](Self::scatter_into), with the error as its result.
+    fn try_scatter_into<R: BufferMut + ?Sized>(&self, recvbuf: &mut R) -> Result<(), Error> {
+        is_root(self, false)?;
+        attempt(self, |core, root| take(core, "MPI_Scatter", recvbuf, root))
     }
 
     /// Gives each process its part of `sendbuf` (MPI_Scatter).
@@ -144,24 +182,43 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         R: BufferMut + ?Sized,
     {
         assert_root(self, true);
+        let result = self.try_scatter_into_root(sendbuf, recvbuf);
+        record(self).here.or_fatal("MPI_Scatter", result);
+    }
+
+    /// As [`scatter_into_root`](Self::scatter_into_root), with the error as its result.
+    fn try_scatter_into_root<S, R>(&self, sendbuf: &S, recvbuf: &mut R) -> Result<(), Error>
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+    {
+        is_root(self, true)?;
         let size = element(sendbuf);
-        run(self, "MPI_Scatter", |core, root| {
+        attempt(self, |core, root| {
             lend(sendbuf, |all| {
                 lend_mut(recvbuf, |result| {
                     let of = divided(all.into(), size, core.size() as usize)?;
                     coll::scatter(core, "MPI_Scatter", &of, result.into(), root)
                 })
             })
-        });
+        })
     }
 
     /// As [`scatter_into`](Self::scatter_into), of as many elements as the root's part for this process has
     /// (MPI_Scatterv).
     fn scatter_varcount_into<R: BufferMut + ?Sized>(&self, recvbuf: &mut R) {
         assert_root(self, false);
-        run(self, "MPI_Scatterv", |core, root| {
-            take(core, "MPI_Scatterv", recvbuf, root)
-        });
+        let result = self.try_scatter_varcount_into(recvbuf);
+        record(self).here.or_fatal("MPI_Scatterv", result);
+    }
+
+    /// As [`scatter_varcount_into`](Self::scatter_varcount_into), with the error as its result.
+    fn try_scatter_varcount_into<R: BufferMut + ?Sized>(
+        &self,
+        recvbuf: &mut R,
+    ) -> Result<(), Error> {
+        is_root(self, false)?;
+        attempt(self, |core, root| take(core, "MPI_Scatterv", recvbuf, root))
     }
 
     /// As [`scatter_into_root`](Self::scatter_into_root), of parts (MPI_Scatterv). Takes their list in the program's heap.
@@ -171,14 +228,29 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         R: BufferMut + ?Sized,
     {
         assert_root(self, true);
-        run(self, "MPI_Scatterv", |core, root| {
+        let result = self.try_scatter_varcount_into_root(sendbuf, recvbuf);
+        record(self).here.or_fatal("MPI_Scatterv", result);
+    }
+
+    /// As [`scatter_varcount_into_root`](Self::scatter_varcount_into_root), with the error as its result.
+    fn try_scatter_varcount_into_root<S, R>(
+        &self,
+        sendbuf: &S,
+        recvbuf: &mut R,
+    ) -> Result<(), Error>
+    where
+        S: PartitionedBuffer + ?Sized,
+        R: BufferMut + ?Sized,
+    {
+        is_root(self, true)?;
+        attempt(self, |core, root| {
             lend_parts(sendbuf, core.size() as usize, |parts| {
                 lend_mut(recvbuf, |result| {
                     let of = listed(parts);
                     coll::scatter(core, "MPI_Scatterv", &of, result.into(), root)
                 })
             })
-        });
+        })
     }
 
     /// Combines all processes' `sendbuf`, place by place, at the root (MPI_Reduce, MPI-3.1 section 5.9.1).
@@ -188,15 +260,26 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         O: Operation,
     {
         assert_root(self, false);
+        let result = self.try_reduce_into(sendbuf, op);
+        record(self).here.or_fatal("MPI_Reduce", result);
+    }
+
+    /// As [`reduce_into`](Self::reduce_into), with the error as its result.
+    fn try_reduce_into<S, O>(&self, sendbuf: &S, op: O) -> Result<(), Error>
+    where
+        S: Buffer + ?Sized,
+        O: Operation,
+    {
+        is_root(self, false)?;
         let size = element(sendbuf);
-        run(self, "MPI_Reduce", |core, root| {
+        attempt(self, |core, root| {
             let mut combine = combiner(&op, sendbuf)?;
             let combine: &mut coll::Combine<'_> = &mut |left, right| combine.combine(left, right);
             lend(sendbuf, |data| {
                 let areas = (data.into(), Area::EMPTY);
                 coll::reduce(core, "MPI_Reduce", areas, size, combine, root)
             })
-        });
+        })
     }
 
     /// As [`reduce_into`](Self::reduce_into), with the result in `recvbuf` (MPI_Reduce).
@@ -207,8 +290,25 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         O: Operation,
     {
         assert_root(self, true);
+        let result = self.try_reduce_into_root(sendbuf, recvbuf, op);
+        record(self).here.or_fatal("MPI_Reduce", result);
+    }
+
+    /// As [`reduce_into_root`](Self::reduce_into_root), with the error as its result.
+    fn try_reduce_into_root<S, R, O>(
+        &self,
+        sendbuf: &S,
+        recvbuf: &mut R,
+        op: O,
+    ) -> Result<(), Error>
+    where
+        S: Buffer + ?Sized,
+        R: BufferMut + ?Sized,
+        O: Operation,
+    {
+        is_root(self, true)?;
         let size = element(sendbuf);
-        run(self, "MPI_Reduce", |core, root| {
+        attempt(self, |core, root| {
             let mut combine = combiner(&op, sendbuf)?;
             let combine: &mut coll::Combine<'_> = &mut |left, right| combine.combine(left, right);
             lend(sendbuf, |data| {
@@ -217,7 +317,7 @@ pub trait Root: AsCommunicator<Out: Communicator> {
                     coll::reduce(core, "MPI_Reduce", areas, size, combine, root)
                 })
             })
-        });
+        })
     }
 
     /// As [`broadcast_into`](Self::broadcast_into), without blocking (MPI_Ibcast, MPI-3.1 section 5.12.2).
@@ -226,6 +326,20 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         scope: Sc,
         buf: &'a mut Buf,
     ) -> Request<'a, Buf, Sc>
+    where
+        Buf: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        let request = self.try_immediate_broadcast_into(scope, buf);
+        record(self).here.or_fatal("MPI_Ibcast", request)
+    }
+
+    /// As [`immediate_broadcast_into`](Self::immediate_broadcast_into), with the error as its result.
+    fn try_immediate_broadcast_into<'a, Sc, Buf>(
+        &self,
+        scope: Sc,
+        buf: &'a mut Buf,
+    ) -> Result<Request<'a, Buf, Sc>, Error>
     where
         Buf: 'a + BufferMut + ?Sized,
         Sc: Scope<'a>,
@@ -240,6 +354,21 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         Sc: Scope<'a>,
     {
         assert_root(self, false);
+        let request = self.try_immediate_gather_into(scope, sendbuf);
+        record(self).here.or_fatal("MPI_Igather", request)
+    }
+
+    /// As [`immediate_gather_into`](Self::immediate_gather_into), with the error as its result.
+    fn try_immediate_gather_into<'a, Sc, S>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+    ) -> Result<Request<'a, S, Sc>, Error>
+    where
+        S: 'a + Buffer + ?Sized,
+        Sc: Scope<'a>,
+    {
+        is_root(self, false)?;
         started::giving(record(self), "MPI_Igather", root(self), scope, sendbuf)
     }
 
@@ -256,6 +385,23 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         Sc: Scope<'a>,
     {
         assert_root(self, true);
+        let request = self.try_immediate_gather_into_root(scope, sendbuf, recvbuf);
+        record(self).here.or_fatal("MPI_Igather", request)
+    }
+
+    /// As [`immediate_gather_into_root`](Self::immediate_gather_into_root), with the error as its result.
+    fn try_immediate_gather_into_root<'a, Sc, S, R>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        is_root(self, true)?;
         started::gather_root(record(self), root(self), scope, sendbuf, recvbuf)
     }
 
@@ -270,6 +416,21 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         Sc: Scope<'a>,
     {
         assert_root(self, false);
+        let request = self.try_immediate_gather_varcount_into(scope, sendbuf);
+        record(self).here.or_fatal("MPI_Igatherv", request)
+    }
+
+    /// As [`immediate_gather_varcount_into`](Self::immediate_gather_varcount_into), with the error as its result.
+    fn try_immediate_gather_varcount_into<'a, Sc, S>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+    ) -> Result<Request<'a, S, Sc>, Error>
+    where
+        S: 'a + Buffer + ?Sized,
+        Sc: Scope<'a>,
+    {
+        is_root(self, false)?;
         started::giving(record(self), "MPI_Igatherv", root(self), scope, sendbuf)
     }
 
@@ -286,6 +447,23 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         Sc: Scope<'a>,
     {
         assert_root(self, true);
+        let request = self.try_immediate_gather_varcount_into_root(scope, sendbuf, recvbuf);
+        record(self).here.or_fatal("MPI_Igatherv", request)
+    }
+
+    /// As [`immediate_gather_varcount_into_root`](Self::immediate_gather_varcount_into_root), with the error as its result.
+    fn try_immediate_gather_varcount_into_root<'a, Sc, S, R>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + PartitionedBufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        is_root(self, true)?;
         started::gather_varcount_root(record(self), root(self), scope, sendbuf, recvbuf)
     }
 
@@ -296,6 +474,21 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         Sc: Scope<'a>,
     {
         assert_root(self, false);
+        let request = self.try_immediate_scatter_into(scope, recvbuf);
+        record(self).here.or_fatal("MPI_Iscatter", request)
+    }
+
+    /// As [`immediate_scatter_into`](Self::immediate_scatter_into), with the error as its result.
+    fn try_immediate_scatter_into<'a, Sc, R>(
+        &self,
+        scope: Sc,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        R: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        is_root(self, false)?;
         started::taking(record(self), "MPI_Iscatter", root(self), scope, recvbuf)
     }
 
@@ -312,6 +505,23 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         Sc: Scope<'a>,
     {
         assert_root(self, true);
+        let request = self.try_immediate_scatter_into_root(scope, sendbuf, recvbuf);
+        record(self).here.or_fatal("MPI_Iscatter", request)
+    }
+
+    /// As [`immediate_scatter_into_root`](Self::immediate_scatter_into_root), with the error as its result.
+    fn try_immediate_scatter_into_root<'a, Sc, S, R>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        is_root(self, true)?;
         started::scatter_root(record(self), root(self), scope, sendbuf, recvbuf)
     }
 
@@ -326,6 +536,21 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         Sc: Scope<'a>,
     {
         assert_root(self, false);
+        let request = self.try_immediate_scatter_varcount_into(scope, recvbuf);
+        record(self).here.or_fatal("MPI_Iscatterv", request)
+    }
+
+    /// As [`immediate_scatter_varcount_into`](Self::immediate_scatter_varcount_into), with the error as its result.
+    fn try_immediate_scatter_varcount_into<'a, Sc, R>(
+        &self,
+        scope: Sc,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        R: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        is_root(self, false)?;
         started::taking(record(self), "MPI_Iscatterv", root(self), scope, recvbuf)
     }
 
@@ -342,6 +567,23 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         Sc: Scope<'a>,
     {
         assert_root(self, true);
+        let request = self.try_immediate_scatter_varcount_into_root(scope, sendbuf, recvbuf);
+        record(self).here.or_fatal("MPI_Iscatterv", request)
+    }
+
+    /// As [`immediate_scatter_varcount_into_root`](Self::immediate_scatter_varcount_into_root), with the error as its result.
+    fn try_immediate_scatter_varcount_into_root<'a, Sc, S, R>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        S: 'a + PartitionedBuffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        is_root(self, true)?;
         started::scatter_varcount_root(record(self), root(self), scope, sendbuf, recvbuf)
     }
 
@@ -358,6 +600,23 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         Sc: Scope<'a>,
     {
         assert_root(self, false);
+        let request = self.try_immediate_reduce_into(scope, sendbuf, op);
+        record(self).here.or_fatal("MPI_Ireduce", request)
+    }
+
+    /// As [`immediate_reduce_into`](Self::immediate_reduce_into), with the error as its result.
+    fn try_immediate_reduce_into<'a, Sc, S, O>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        op: O,
+    ) -> Result<Request<'a, S, Sc>, Error>
+    where
+        S: 'a + Buffer + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
+        is_root(self, false)?;
         started::reduce_to(record(self), root(self), scope, sendbuf, &op)
     }
 
@@ -376,6 +635,25 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         Sc: Scope<'a>,
     {
         assert_root(self, true);
+        let request = self.try_immediate_reduce_into_root(scope, sendbuf, recvbuf, op);
+        record(self).here.or_fatal("MPI_Ireduce", request)
+    }
+
+    /// As [`immediate_reduce_into_root`](Self::immediate_reduce_into_root), with the error as its result.
+    fn try_immediate_reduce_into_root<'a, Sc, S, R, O>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+        op: O,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
+        is_root(self, true)?;
         let (of, root, buffers) = (record(self), root(self), (sendbuf, recvbuf));
         started::reduction(
             of,

@@ -13,7 +13,8 @@ use crate::mpi::error::Error;
 use crate::rust::datatype::lent::{Loan, element};
 use crate::rust::datatype::user::kind_of;
 use crate::rust::datatype::{
-    AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut, any,
+    AnyBuffer, AnyBufferMut, AsDatatype, Buffer, BufferMut, PartitionedBuffer,
+    PartitionedBufferMut, any,
 };
 use crate::rust::request::{Request, Scope, StaticScope, Ticket, What, under_way};
 use crate::rust::topology::Record;
@@ -44,8 +45,8 @@ unsafe fn start<'a, D: ?Sized, Sc: Scope<'a>>(
     unsafe { Request::start(scope, data, start) }
 }
 
-/// Of all processes that the record has. An error ends the job.
-pub(super) fn barrier(record: &Rc<Record>) -> Request<'static, ()> {
+/// Of all processes that the record has.
+pub(super) fn barrier(record: &Rc<Record>) -> Result<Request<'static, ()>, Error> {
     let function = "MPI_Ibarrier";
     let plan = || {
         let plan = plans::barrier(record.core()?)?;
@@ -53,27 +54,25 @@ pub(super) fn barrier(record: &Rc<Record>) -> Request<'static, ()> {
     };
     let none: &'static () = &();
     // SAFETY: nothing is lent.
-    let request = unsafe { start(record, function, StaticScope, none, plan) };
-    record.here.or_fatal(function, request)
+    unsafe { start(record, function, StaticScope, none, plan) }
 }
 
-/// Of a process that only gives; `plan` makes the plan of the buffer's area and parts. An error ends the job.
+/// Of a process that only gives; `plan` makes the plan of the buffer's area and parts.
 pub(super) fn gives<'a, P: Planner, S: ?Sized, Sc: Scope<'a>>(
     of: P,
     function: &'static str,
     scope: Sc,
     (sendbuf, lend): (&'a S, Lend<S>),
     plan: impl FnOnce(Area, Vec<Area>) -> Result<Plan, Error>,
-) -> Request<'a, S, Sc> {
+) -> Result<Request<'a, S, Sc>, Error> {
     let record = of.record();
     // SAFETY: borrowed for `'a`.
-    let request = unsafe {
+    unsafe {
         start(record, function, scope, sendbuf, || {
             let (given, parts) = lend(of.partners(), sendbuf)?;
             Ok((plan(given.area(), parts)?, Loans(given, Loan::EMPTY)))
         })
-    };
-    record.here.or_fatal(function, request)
+    }
 }
 
 /// As [`gives`], of a process that only takes.
@@ -83,16 +82,15 @@ pub(super) fn takes<'a, P: Planner, R: ?Sized, Sc: Scope<'a>>(
     scope: Sc,
     (recvbuf, lend_mut): (&'a mut R, LendMut<R>),
     plan: impl FnOnce(Area, Vec<Area>) -> Result<Plan, Error>,
-) -> Request<'a, R, Sc> {
+) -> Result<Request<'a, R, Sc>, Error> {
     let (record, data) = (of.record(), core::ptr::from_mut(recvbuf));
     // SAFETY: borrowed for `'a`, exclusively.
-    let request = unsafe {
+    unsafe {
         start(record, function, scope, data, || {
             let (taken, places) = lend_mut(of.partners(), &mut *data)?;
             Ok((plan(taken.area(), places)?, Loans(Loan::EMPTY, taken)))
         })
-    };
-    record.here.or_fatal(function, request)
+    }
 }
 
 /// Of a process that takes what the root has.
@@ -101,7 +99,7 @@ pub(super) fn broadcast<'a, P, B, Sc>(
     root: P::Root,
     scope: Sc,
     buffer: &'a mut B,
-) -> Request<'a, B, Sc>
+) -> Result<Request<'a, B, Sc>, Error>
 where
     P: Planner,
     B: BufferMut + ?Sized,
@@ -120,7 +118,7 @@ pub(super) fn giving<'a, P, S, Sc>(
     root: P::Root,
     scope: Sc,
     buffer: &'a S,
-) -> Request<'a, S, Sc>
+) -> Result<Request<'a, S, Sc>, Error>
 where
     P: Planner,
     S: Buffer + ?Sized,
@@ -139,7 +137,7 @@ pub(super) fn taking<'a, P, R, Sc>(
     root: P::Root,
     scope: Sc,
     buffer: &'a mut R,
-) -> Request<'a, R, Sc>
+) -> Result<Request<'a, R, Sc>, Error>
 where
     P: Planner,
     R: BufferMut + ?Sized,
@@ -272,7 +270,7 @@ macro_rules! exchanges {
             scope: Sc,
             sendbuf: &'a S,
             recvbuf: &'a mut R,
-        ) -> Request<'a, R, Sc>
+        ) -> Result<Request<'a, R, Sc>, Error>
         where
             P: Planner,
             S: $s + ?Sized,
@@ -280,15 +278,14 @@ macro_rules! exchanges {
             Sc: Scope<'a>,
         {
             let (record, partners) = ($of.record(), $of.partners());
-            let request = exchange(
+            exchange(
                 record,
                 $function,
                 scope,
                 (sendbuf, $lend::<S>, partners),
                 (recvbuf, $lend_mut::<R>, partners),
                 |$given, $taken| $plan,
-            );
-            record.here.or_fatal($function, request)
+            )
         }
     )*};
 }
@@ -339,7 +336,7 @@ pub(super) fn all_to_all_vartype<'a, 's, 'r, P: Planner, Sc: Scope<'a>>(
 /// What the operation borrows is borrowed for as long.
 unsafe fn combined<S, O>(sendbuf: &S, op: &O) -> Result<(Elements, Combiner<'static>), Error>
 where
-    S: Buffer + ?Sized,
+    S: AsDatatype + ?Sized,
     O: Operation,
 {
     // SAFETY: the caller's promise.
@@ -353,7 +350,7 @@ where
     Ok((elements, combiner))
 }
 
-/// `plan` makes the plan of the areas of both buffers. An error ends the job.
+/// `plan` makes the plan of the areas of both buffers.
 pub(super) fn reduction<'a, P, S, R, O, Sc>(
     of: P,
     function: &'static str,
@@ -361,7 +358,7 @@ pub(super) fn reduction<'a, P, S, R, O, Sc>(
     (sendbuf, recvbuf): (&'a S, &'a mut R),
     op: &O,
     plan: impl FnOnce(P, (Area, Area), Elements, Combiner<'static>) -> Result<Plan, Error>,
-) -> Request<'a, R, Sc>
+) -> Result<Request<'a, R, Sc>, Error>
 where
     P: Planner,
     S: Buffer + ?Sized,
@@ -369,18 +366,104 @@ where
     O: Operation + 'a,
     Sc: Scope<'a>,
 {
+    let given = (sendbuf, whole::<S> as Lend<S>, 0);
+    reduction_of(
+        of,
+        function,
+        scope,
+        given,
+        recvbuf,
+        op,
+        |(data, _), result, elements, combiner| plan(of, (data, result), elements, combiner),
+    )
+}
+
+/// Of parts, one for each process that gets a result.
+pub(super) fn reduce_scatter_varcount<'a, P, S, R, O, Sc>(
+    of: P,
+    scope: Sc,
+    (sendbuf, recvbuf): (&'a S, &'a mut R),
+    op: &O,
+) -> Result<Request<'a, R, Sc>, Error>
+where
+    P: Planner,
+    S: PartitionedBuffer + ?Sized,
+    R: BufferMut + ?Sized,
+    O: Operation + 'a,
+    Sc: Scope<'a>,
+{
+    let given = (sendbuf, listed_parts::<S> as Lend<S>, of.partners());
+    let function = "MPI_Ireduce_scatter";
+    reduction_of(
+        of,
+        function,
+        scope,
+        given,
+        recvbuf,
+        op,
+        |(_, parts), result, elements, combiner| {
+            of.reduce_scatter_parts(self::of(parts), result, elements, combiner)
+        },
+    )
+}
+
+/// `plan` makes the plan of the area and the parts of the first buffer, and of the area of the second one.
+fn reduction_of<'a, P, S, R, O, Sc>(
+    of: P,
+    function: &'static str,
+    scope: Sc,
+    (sendbuf, lend, gives): (&'a S, Lend<S>, usize),
+    recvbuf: &'a mut R,
+    op: &O,
+    plan: impl FnOnce((Area, Vec<Area>), Area, Elements, Combiner<'static>) -> Result<Plan, Error>,
+) -> Result<Request<'a, R, Sc>, Error>
+where
+    P: Planner,
+    S: AsDatatype + ?Sized,
+    R: BufferMut + ?Sized,
+    O: Operation + 'a,
+    Sc: Scope<'a>,
+{
     let (record, data) = (of.record(), core::ptr::from_mut(recvbuf));
     // SAFETY: the buffers, and what the operation borrows, are borrowed for `'a`, the second buffer exclusively.
-    let request = unsafe {
+    unsafe {
         start(record, function, scope, data, || {
             let (elements, combiner) = combined(sendbuf, op)?;
-            let (given, taken) = (Loan::reading(sendbuf)?, Loan::writing(&mut *data)?);
-            let plan = plan(of, (given.area(), taken.area()), elements, combiner)?;
+            let (given, parts) = lend(gives, sendbuf)?;
+            let taken = Loan::writing(&mut *data)?;
+            let plan = plan((given.area(), parts), taken.area(), elements, combiner)?;
             let plan = plan.goes_on_meanwhile(elements.predefined);
             Ok((plan, Loans(given, taken)))
         })
-    };
-    record.here.or_fatal(function, request)
+    }
+}
+
+/// As [`reduction_of`], of a buffer that has both the data and the result.
+pub(super) fn reduction_in_place<'a, P, R, O, Sc>(
+    of: P,
+    function: &'static str,
+    scope: Sc,
+    (buffer, lend_mut): (&'a mut R, LendMut<R>),
+    op: &O,
+    plan: impl FnOnce((Area, Vec<Area>), Elements, Combiner<'static>) -> Result<Plan, Error>,
+) -> Result<Request<'a, R, Sc>, Error>
+where
+    P: Planner,
+    R: AsDatatype + ?Sized,
+    O: Operation + 'a,
+    Sc: Scope<'a>,
+{
+    let (record, data) = (of.record(), core::ptr::from_mut(buffer));
+    // SAFETY: the buffer, and what the operation borrows, are borrowed for `'a`, the buffer exclusively.
+    unsafe {
+        start(record, function, scope, data, || {
+            let (elements, combiner) = combined(&*data, op)?;
+            let (taken, parts) = lend_mut(of.partners(), &mut *data)?;
+            let plan = plan((taken.area(), parts), elements, combiner)?;
+            let plan = plan.goes_on_meanwhile(elements.predefined);
+            Ok((plan, Loans(Loan::EMPTY, taken)))
+        })
+    }
 }
 
 /// Of a process that is not the root.
@@ -390,7 +473,7 @@ pub(super) fn reduce_to<'a, P, S, O, Sc>(
     scope: Sc,
     sendbuf: &'a S,
     op: &O,
-) -> Request<'a, S, Sc>
+) -> Result<Request<'a, S, Sc>, Error>
 where
     P: Planner,
     S: Buffer + ?Sized,
@@ -399,7 +482,7 @@ where
 {
     let (record, function) = (of.record(), "MPI_Ireduce");
     // SAFETY: the buffer, and what the operation borrows, is borrowed for `'a`.
-    let request = unsafe {
+    unsafe {
         start(record, function, scope, sendbuf, || {
             let (elements, combiner) = combined(sendbuf, op)?;
             let given = Loan::reading(sendbuf)?;
@@ -408,6 +491,5 @@ where
             let plan = plan.goes_on_meanwhile(elements.predefined);
             Ok((plan, Loans(given, Loan::EMPTY)))
         })
-    };
-    record.here.or_fatal(function, request)
+    }
 }

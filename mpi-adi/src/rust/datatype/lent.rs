@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ffi::c_void;
 
-use super::buffer::{Buffer, BufferMut, Settling};
+use super::buffer::{AsDatatype, Buffer, BufferMut, Settling};
 use super::partition::{PartitionedBuffer, PartitionedBufferMut};
 use super::user::{Kind, kind_of};
 use crate::device::memory::area::Area;
@@ -115,7 +115,7 @@ where
 }
 
 /// Packed bytes of an element of the buffer.
-pub(crate) fn element<B: Buffer + ?Sized>(buffer: &B) -> usize {
+pub(crate) fn element<B: AsDatatype + ?Sized>(buffer: &B) -> usize {
     kind_of(&buffer.as_datatype()).size()
 }
 

@@ -18,7 +18,9 @@
 //! ```
 //!
 //! What a datatype takes of memory is in the program's heap. A constructor that finds no room there, or that is given
-//! a negative count, ends the job with a message, as MPI's do under MPI_ERRORS_ARE_FATAL.
+//! a negative count, ends the job with a message, as MPI's do under MPI_ERRORS_ARE_FATAL; one with `try_` in front fails
+//! with [`Error::NoRoom`](crate::Error::NoRoom), [`Error::Count`](crate::Error::Count) and, for lists that do not fit
+//! together or what is too large for an address, [`Error::Argument`](crate::Error::Argument).
 
 #[allow(unsafe_code)]
 pub(crate) mod any;
@@ -28,6 +30,7 @@ pub(crate) mod buffer;
 pub(crate) mod dynamic;
 #[allow(unsafe_code)]
 pub(crate) mod equivalence;
+mod external;
 #[allow(unsafe_code)]
 pub(crate) mod lent;
 #[allow(unsafe_code)]
@@ -42,6 +45,10 @@ pub use dynamic::{DynBuffer, DynBufferMut};
 pub use equivalence::Equivalence;
 #[doc(hidden)]
 pub use equivalence::{Field, Lazy, of_fields};
+pub use external::{
+    pack_external, pack_external_into, pack_external_size, try_pack_external_into,
+    try_unpack_external_into, unpack_external_into,
+};
 pub use partition::{
     Partition, PartitionMut, Partitioned, PartitionedBuffer, PartitionedBufferMut,
 };
@@ -50,6 +57,8 @@ pub use user::{
     UncommittedUserDatatype, UserDatatype,
 };
 pub use view::{MutView, View};
+
+pub use crate::mpi::datatype::derived::{Distribution, GridDimension, Order};
 
 /// The traits of this module.
 pub mod traits {

@@ -7,7 +7,7 @@ use super::super::fatal;
 use super::super::{Address, Count};
 use crate::mpi::coll::room;
 use crate::mpi::datatype::Basic;
-use crate::mpi::datatype::derived::{Block, Type};
+use crate::mpi::datatype::derived::{Block, Distribution, GridDimension, Order, Type};
 use crate::mpi::error::Error;
 
 /// A datatype, as calls need it.
@@ -23,6 +23,22 @@ impl Kind<'_> {
         match self {
             Kind::Basic(basic) => basic.size(),
             Kind::Made(made) => made.size(),
+        }
+    }
+
+    /// How many basic elements so many bytes are; `None`: the last of them is not whole.
+    pub(crate) fn elements_in(self, bytes: usize) -> Option<usize> {
+        match self {
+            Kind::Basic(basic) => basic.elements_in(bytes),
+            Kind::Made(made) => made.layout().items_in(bytes),
+        }
+    }
+
+    /// How many bytes so many basic elements are; `None`: more than `usize` holds.
+    pub(crate) fn bytes_of(self, elements: usize) -> Option<usize> {
+        match self {
+            Kind::Basic(basic) => basic.bytes_of(elements),
+            Kind::Made(made) => made.layout().bytes_of(elements),
         }
     }
 
@@ -64,6 +80,37 @@ pub trait UncommittedDatatype: Described {
     /// A duplicate (MPI_Type_dup, MPI-3.1 section 4.1.10), in heap of its own. Does not block; ends the job when the
     /// heap has no room.
     fn dup(&self) -> Self::DuplicatedDatatype;
+
+    /// Bytes of data in an element (MPI_Type_size, MPI-3.1 section 4.1.5). Does not block.
+    fn size(&self) -> usize {
+        kind_of(self).size()
+    }
+
+    /// Bytes from one element to the next (MPI_Type_get_extent, MPI-3.1 section 4.1.7). Does not block.
+    fn extent(&self) -> Address {
+        match kind_of(self) {
+            Kind::Basic(basic) => basic.extent() as Address,
+            Kind::Made(made) => made.extent(),
+        }
+    }
+
+    /// Bytes from where an element is said to be to where it begins (MPI_Type_get_extent, MPI-3.1 section 4.1.7). Does not
+    /// block.
+    fn lower_bound(&self) -> Address {
+        match kind_of(self) {
+            Kind::Basic(_) => 0,
+            Kind::Made(made) => made.lb(),
+        }
+    }
+
+    /// Where the data of an element begins, and the bytes from there to its end, whatever bounds have been set
+    /// (MPI_Type_get_true_extent, MPI-3.1 section 4.1.8). Does not block.
+    fn true_extent(&self) -> (Address, Address) {
+        match kind_of(self) {
+            Kind::Basic(basic) => (0, basic.true_extent() as Address),
+            Kind::Made(made) => made.true_extent(),
+        }
+    }
 }
 
 /// A datatype that messages can have: a committed one (MPI-3.1 section 4.1.9). Sealed.
@@ -162,21 +209,22 @@ fn number(count: Count) -> Result<usize, Error> {
 
 /// Blocks of copies of one datatype, each with its length and its displacement in bytes.
 fn blocks<D: UncommittedDatatype>(
-    function: &'static str,
     oldtype: &D,
     each: impl Fn(&Type) -> Result<alloc::vec::Vec<(usize, isize)>, Error>,
-) -> Type {
-    fatal(
-        function,
-        kind_of(oldtype).with_type(|old| {
-            let blocks = each(old)?;
-            Type::blocks(blocks.iter().map(|&(count, at)| Block {
-                at,
-                count,
-                datatype: old,
-            }))
-        }),
-    )
+) -> Result<UncommittedUserDatatype, Error> {
+    uncommitted(kind_of(oldtype).with_type(|old| {
+        let blocks = each(old)?;
+        Type::blocks(blocks.iter().map(|&(count, at)| Block {
+            at,
+            count,
+            datatype: old,
+        }))
+    }))
+}
+
+/// A datatype that is not committed yet.
+fn uncommitted(made: Result<Type, Error>) -> Result<UncommittedUserDatatype, Error> {
+    made.map(UncommittedUserDatatype)
 }
 
 fn same_number(a: usize, b: usize) -> Result<(), Error> {
@@ -212,14 +260,41 @@ fn elements(displacements: &[Count]) -> impl ExactSizeIterator<Item = isize> {
         .map(|displacement| *displacement as isize)
 }
 
+/// Fails with [`Error::Argument`] unless each element of the dimension has a process, which there is.
+fn check_dimension(dimension: &GridDimension) -> Result<(), Error> {
+    let GridDimension {
+        elements,
+        distribution,
+        processes,
+        own,
+    } = *dimension;
+    let has_all = match distribution {
+        Distribution::Block(None) => true,
+        Distribution::Block(Some(block)) => block.saturating_mul(processes) >= elements,
+        Distribution::Cyclic(block) => block > 0,
+        Distribution::None => processes == 1,
+    };
+    match has_all && elements > 0 && own < processes {
+        true => Ok(()),
+        false => Err(Error::Argument {
+            what: "a dimension without elements, blocks that are too short or empty, or a process outside of the grid",
+        }),
+    }
+}
+
 impl UncommittedUserDatatype {
     /// `count` copies, one behind the other (MPI_Type_contiguous, MPI-3.1 section 4.1.2).
     pub fn contiguous<D: UncommittedDatatype>(count: Count, oldtype: &D) -> Self {
+        fatal("MPI_Type_contiguous", Self::try_contiguous(count, oldtype))
+    }
+
+    /// As [`contiguous`](Self::contiguous), with the error as its result.
+    pub fn try_contiguous<D: UncommittedDatatype>(
+        count: Count,
+        oldtype: &D,
+    ) -> Result<Self, Error> {
         let old = kind_of(oldtype);
-        UncommittedUserDatatype(fatal(
-            "MPI_Type_contiguous",
-            number(count).and_then(|count| old.with_type(|old| old.contiguous(count))),
-        ))
+        uncommitted(number(count).and_then(|count| old.with_type(|old| old.contiguous(count))))
     }
 
     /// `count` blocks of `blocklength` copies, `stride` copies apart (MPI_Type_vector, MPI-3.1 section 4.1.2).
@@ -229,7 +304,20 @@ impl UncommittedUserDatatype {
         stride: Count,
         oldtype: &D,
     ) -> Self {
-        Self::strided("MPI_Type_vector", [count, blocklength], oldtype, |old| {
+        fatal(
+            "MPI_Type_vector",
+            Self::try_vector(count, blocklength, stride, oldtype),
+        )
+    }
+
+    /// As [`vector`](Self::vector), with the error as its result.
+    pub fn try_vector<D: UncommittedDatatype>(
+        count: Count,
+        blocklength: Count,
+        stride: Count,
+        oldtype: &D,
+    ) -> Result<Self, Error> {
+        Self::strided([count, blocklength], oldtype, |old| {
             old.extent().checked_mul(stride as isize)
         })
     }
@@ -241,25 +329,33 @@ impl UncommittedUserDatatype {
         stride: Address,
         oldtype: &D,
     ) -> Self {
-        let function = "MPI_Type_create_hvector";
-        Self::strided(function, [count, blocklength], oldtype, |_| Some(stride))
+        fatal(
+            "MPI_Type_create_hvector",
+            Self::try_heterogeneous_vector(count, blocklength, stride, oldtype),
+        )
+    }
+
+    /// As [`heterogeneous_vector`](Self::heterogeneous_vector), with the error as its result.
+    pub fn try_heterogeneous_vector<D: UncommittedDatatype>(
+        count: Count,
+        blocklength: Count,
+        stride: Address,
+        oldtype: &D,
+    ) -> Result<Self, Error> {
+        Self::strided([count, blocklength], oldtype, |_| Some(stride))
     }
 
     fn strided<D: UncommittedDatatype>(
-        function: &'static str,
         [count, length]: [Count; 2],
         oldtype: &D,
         stride: impl Fn(&Type) -> Option<isize>,
-    ) -> Self {
-        UncommittedUserDatatype(fatal(
-            function,
-            kind_of(oldtype).with_type(|old| {
-                let stride = stride(old).ok_or(Error::Argument {
-                    what: "a stride greater than an address can say",
-                })?;
-                old.vector(number(count)?, number(length)?, stride)
-            }),
-        ))
+    ) -> Result<Self, Error> {
+        uncommitted(kind_of(oldtype).with_type(|old| {
+            let stride = stride(old).ok_or(Error::Argument {
+                what: "a stride greater than an address can say",
+            })?;
+            old.vector(number(count)?, number(length)?, stride)
+        }))
     }
 
     /// Blocks of `blocklengths[i]` copies, `displacements[i]` copies from the beginning (MPI_Type_indexed, MPI-3.1
@@ -269,13 +365,25 @@ impl UncommittedUserDatatype {
         displacements: &[Count],
         oldtype: &D,
     ) -> Self {
-        UncommittedUserDatatype(blocks("MPI_Type_indexed", oldtype, |old| {
+        fatal(
+            "MPI_Type_indexed",
+            Self::try_indexed(blocklengths, displacements, oldtype),
+        )
+    }
+
+    /// As [`indexed`](Self::indexed), with the error as its result.
+    pub fn try_indexed<D: UncommittedDatatype>(
+        blocklengths: &[Count],
+        displacements: &[Count],
+        oldtype: &D,
+    ) -> Result<Self, Error> {
+        blocks(oldtype, |old| {
             listed(
                 blocklengths.iter().copied(),
                 elements(displacements),
                 old.extent(),
             )
-        }))
+        })
     }
 
     /// As [`indexed`](Self::indexed), with displacements in bytes (MPI_Type_create_hindexed).
@@ -284,13 +392,25 @@ impl UncommittedUserDatatype {
         displacements: &[Address],
         oldtype: &D,
     ) -> Self {
-        UncommittedUserDatatype(blocks("MPI_Type_create_hindexed", oldtype, |_| {
+        fatal(
+            "MPI_Type_create_hindexed",
+            Self::try_heterogeneous_indexed(blocklengths, displacements, oldtype),
+        )
+    }
+
+    /// As [`heterogeneous_indexed`](Self::heterogeneous_indexed), with the error as its result.
+    pub fn try_heterogeneous_indexed<D: UncommittedDatatype>(
+        blocklengths: &[Count],
+        displacements: &[Address],
+        oldtype: &D,
+    ) -> Result<Self, Error> {
+        blocks(oldtype, |_| {
             listed(
                 blocklengths.iter().copied(),
                 displacements.iter().copied(),
                 1,
             )
-        }))
+        })
     }
 
     /// As [`indexed`](Self::indexed), with blocks of one length (MPI_Type_create_indexed_block).
@@ -299,10 +419,22 @@ impl UncommittedUserDatatype {
         displacements: &[Count],
         oldtype: &D,
     ) -> Self {
-        UncommittedUserDatatype(blocks("MPI_Type_create_indexed_block", oldtype, |old| {
+        fatal(
+            "MPI_Type_create_indexed_block",
+            Self::try_indexed_block(blocklength, displacements, oldtype),
+        )
+    }
+
+    /// As [`indexed_block`](Self::indexed_block), with the error as its result.
+    pub fn try_indexed_block<D: UncommittedDatatype>(
+        blocklength: Count,
+        displacements: &[Count],
+        oldtype: &D,
+    ) -> Result<Self, Error> {
+        blocks(oldtype, |old| {
             let lengths = displacements.iter().map(|_| blocklength);
             listed(lengths, elements(displacements), old.extent())
-        }))
+        })
     }
 
     /// As [`indexed_block`](Self::indexed_block), with displacements in bytes (MPI_Type_create_hindexed_block).
@@ -311,10 +443,22 @@ impl UncommittedUserDatatype {
         displacements: &[Address],
         oldtype: &D,
     ) -> Self {
-        UncommittedUserDatatype(blocks("MPI_Type_create_hindexed_block", oldtype, |_| {
+        fatal(
+            "MPI_Type_create_hindexed_block",
+            Self::try_heterogeneous_indexed_block(blocklength, displacements, oldtype),
+        )
+    }
+
+    /// As [`heterogeneous_indexed_block`](Self::heterogeneous_indexed_block), with the error as its result.
+    pub fn try_heterogeneous_indexed_block<D: UncommittedDatatype>(
+        blocklength: Count,
+        displacements: &[Address],
+        oldtype: &D,
+    ) -> Result<Self, Error> {
+        blocks(oldtype, |_| {
             let lengths = displacements.iter().map(|_| blocklength);
             listed(lengths, displacements.iter().copied(), 1)
-        }))
+        })
     }
 
     /// Blocks of `blocklengths[i]` copies of `types[i]`, `displacements[i]` bytes from the beginning
@@ -324,6 +468,18 @@ impl UncommittedUserDatatype {
         displacements: &[Address],
         types: &[D],
     ) -> Self {
+        fatal(
+            "MPI_Type_create_struct",
+            Self::try_structured(blocklengths, displacements, types),
+        )
+    }
+
+    /// As [`structured`](Self::structured), with the error as its result.
+    pub fn try_structured<D: UncommittedDatatype>(
+        blocklengths: &[Count],
+        displacements: &[Address],
+        types: &[D],
+    ) -> Result<Self, Error> {
         let made = listed(
             blocklengths.iter().copied(),
             displacements.iter().copied(),
@@ -345,13 +501,106 @@ impl UncommittedUserDatatype {
                     }),
             )
         });
-        UncommittedUserDatatype(fatal("MPI_Type_create_struct", made))
+        uncommitted(made)
     }
 
     /// The same data between other bounds, in bytes (MPI_Type_create_resized, MPI-3.1 section 4.1.7).
     pub fn resized<D: UncommittedDatatype>(lb: Address, extent: Address, oldtype: &D) -> Self {
+        fatal(
+            "MPI_Type_create_resized",
+            Self::try_resized(lb, extent, oldtype),
+        )
+    }
+
+    /// As [`resized`](Self::resized), with the error as its result.
+    pub fn try_resized<D: UncommittedDatatype>(
+        lb: Address,
+        extent: Address,
+        oldtype: &D,
+    ) -> Result<Self, Error> {
         let resized = kind_of(oldtype).with_type(|old| old.resized(lb, extent));
-        UncommittedUserDatatype(fatal("MPI_Type_create_resized", resized))
+        uncommitted(resized)
+    }
+
+    /// A part of an array of several dimensions (MPI_Type_create_subarray, MPI-3.1 section 4.1.3): of each dimension
+    /// `subsizes[i]` elements of `sizes[i]`, from element `starts[i]` on. The element behind it is that of the next array.
+    ///
+    /// ```
+    /// # use mpi_adi::rust as mpi;
+    /// use mpi::datatype::{Order, UserDatatype, View};
+    /// use mpi::traits::*;
+    ///
+    /// /// Sends the inner elements of a field with a border.
+    /// fn send_inner(field: &[f64; 36], to: &impl Destination) {
+    ///     let double = f64::equivalent_datatype();
+    ///     let inner = UserDatatype::subarray(&[6, 6], &[4, 4], &[1, 1], Order::C, &double);
+    ///     to.send(&View::with_count_and_datatype(&field[..], 1, &inner));
+    /// }
+    /// ```
+    pub fn subarray<D: UncommittedDatatype>(
+        sizes: &[Count],
+        subsizes: &[Count],
+        starts: &[Count],
+        order: Order,
+        oldtype: &D,
+    ) -> Self {
+        fatal(
+            "MPI_Type_create_subarray",
+            Self::try_subarray(sizes, subsizes, starts, order, oldtype),
+        )
+    }
+
+    /// As [`subarray`](Self::subarray), with the error as its result.
+    pub fn try_subarray<D: UncommittedDatatype>(
+        sizes: &[Count],
+        subsizes: &[Count],
+        starts: &[Count],
+        order: Order,
+        oldtype: &D,
+    ) -> Result<Self, Error> {
+        let made = kind_of(oldtype).with_type(|old| {
+            same_number(sizes.len(), subsizes.len())?;
+            same_number(sizes.len(), starts.len())?;
+            let mut dimensions = room(sizes.len())?;
+            for ((&size, &part), &start) in sizes.iter().zip(subsizes).zip(starts) {
+                let (size, part, start) = (number(size)?, number(part)?, number(start)?);
+                if part < 1 || part > size || start > size - part {
+                    return Err(Error::Argument {
+                        what: "a part that is empty or not within the array",
+                    });
+                }
+                dimensions.push((size, part, start));
+            }
+            old.subarray(order, &dimensions)
+        });
+        uncommitted(made)
+    }
+
+    /// The part of one process of an array that is distributed over a grid of them (MPI_Type_create_darray, MPI-3.1 section
+    /// 4.1.4). Where the process is in the grid is said with each dimension; in a Cartesian communicator its coordinates say
+    /// so.
+    pub fn distributed_array<D: UncommittedDatatype>(
+        dimensions: &[GridDimension],
+        order: Order,
+        oldtype: &D,
+    ) -> Self {
+        fatal(
+            "MPI_Type_create_darray",
+            Self::try_distributed_array(dimensions, order, oldtype),
+        )
+    }
+
+    /// As [`distributed_array`](Self::distributed_array), with the error as its result.
+    pub fn try_distributed_array<D: UncommittedDatatype>(
+        dimensions: &[GridDimension],
+        order: Order,
+        oldtype: &D,
+    ) -> Result<Self, Error> {
+        let made = kind_of(oldtype).with_type(|old| {
+            dimensions.iter().try_for_each(check_dimension)?;
+            old.darray(order, dimensions)
+        });
+        uncommitted(made)
     }
 
     /// Commits it (MPI_Type_commit, MPI-3.1 section 4.1.9). Nothing is left to be done: every datatype is ready.
@@ -367,7 +616,7 @@ impl UncommittedUserDatatype {
 }
 
 macro_rules! committed {
-    ($($(#[$doc:meta])* $name:ident($($argument:ident: $of:ty),*)),* $(,)?) => {
+    ($($name:ident, $try_name:ident($($argument:ident: $of:ty),*)),* $(,)?) => {
         impl UserDatatype {
             $(
                 #[doc = concat!(
@@ -376,21 +625,43 @@ macro_rules! committed {
                 pub fn $name<D: UncommittedDatatype>($($argument: $of),*) -> UserDatatype {
                     UncommittedUserDatatype::$name($($argument),*).commit()
                 }
+
+                #[doc = concat!(
+                    "As [`UncommittedUserDatatype::", stringify!($try_name), "`], committed."
+                )]
+                pub fn $try_name<D: UncommittedDatatype>(
+                    $($argument: $of),*
+                ) -> Result<UserDatatype, Error> {
+                    UncommittedUserDatatype::$try_name($($argument),*)
+                        .map(UncommittedUserDatatype::commit)
+                }
             )*
         }
     };
 }
 
 committed! {
-    contiguous(count: Count, oldtype: &D),
-    vector(count: Count, blocklength: Count, stride: Count, oldtype: &D),
-    heterogeneous_vector(count: Count, blocklength: Count, stride: Address, oldtype: &D),
-    indexed(blocklengths: &[Count], displacements: &[Count], oldtype: &D),
-    heterogeneous_indexed(blocklengths: &[Count], displacements: &[Address], oldtype: &D),
-    indexed_block(blocklength: Count, displacements: &[Count], oldtype: &D),
-    heterogeneous_indexed_block(blocklength: Count, displacements: &[Address], oldtype: &D),
-    structured(blocklengths: &[Count], displacements: &[Address], types: &[D]),
-    resized(lb: Address, extent: Address, oldtype: &D),
+    contiguous, try_contiguous(count: Count, oldtype: &D),
+    vector, try_vector(count: Count, blocklength: Count, stride: Count, oldtype: &D),
+    heterogeneous_vector, try_heterogeneous_vector(
+        count: Count, blocklength: Count, stride: Address, oldtype: &D
+    ),
+    indexed, try_indexed(blocklengths: &[Count], displacements: &[Count], oldtype: &D),
+    heterogeneous_indexed, try_heterogeneous_indexed(
+        blocklengths: &[Count], displacements: &[Address], oldtype: &D
+    ),
+    indexed_block, try_indexed_block(blocklength: Count, displacements: &[Count], oldtype: &D),
+    heterogeneous_indexed_block, try_heterogeneous_indexed_block(
+        blocklength: Count, displacements: &[Address], oldtype: &D
+    ),
+    structured, try_structured(blocklengths: &[Count], displacements: &[Address], types: &[D]),
+    resized, try_resized(lb: Address, extent: Address, oldtype: &D),
+    subarray, try_subarray(
+        sizes: &[Count], subsizes: &[Count], starts: &[Count], order: Order, oldtype: &D
+    ),
+    distributed_array, try_distributed_array(
+        dimensions: &[GridDimension], order: Order, oldtype: &D
+    ),
 }
 
 impl UserDatatype {
@@ -398,16 +669,6 @@ impl UserDatatype {
     #[allow(clippy::should_implement_trait)] // The name is rsmpi's.
     pub fn as_ref(&self) -> DatatypeRef<'_> {
         self.into()
-    }
-
-    /// Bytes of data in an element (MPI_Type_size, MPI-3.1 section 4.1.5).
-    pub fn size(&self) -> usize {
-        self.0.size()
-    }
-
-    /// Bytes from one element to the next (MPI_Type_get_extent, MPI-3.1 section 4.1.7).
-    pub fn extent(&self) -> isize {
-        self.0.extent()
     }
 }
 

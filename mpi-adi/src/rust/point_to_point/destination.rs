@@ -214,7 +214,22 @@ pub trait Destination: AsCommunicator {
         Buf: 'a + Buffer + ?Sized,
         Sc: Scope<'a>,
     {
-        start(self, ("MPI_Isend", Some(Mode::Standard)), scope, buf, tag)
+        let request = self.try_immediate_send_with_tag(scope, buf, tag);
+        or_fatal(self, "MPI_Isend", request)
+    }
+
+    /// As [`immediate_send_with_tag`](Self::immediate_send_with_tag), with the error as its result.
+    fn try_immediate_send_with_tag<'a, Sc, Buf>(
+        &self,
+        scope: Sc,
+        buf: &'a Buf,
+        tag: Tag,
+    ) -> Result<Request<'a, Buf, Sc>, Error>
+    where
+        Buf: 'a + Buffer + ?Sized,
+        Sc: Scope<'a>,
+    {
+        try_start(self, ("MPI_Isend", Some(Mode::Standard)), scope, buf, tag)
     }
 
     /// As [`immediate_send_with_tag`](Destination::immediate_send_with_tag), with the tag 0.
@@ -238,7 +253,22 @@ pub trait Destination: AsCommunicator {
         Buf: 'a + Buffer + ?Sized,
         Sc: Scope<'a>,
     {
-        start(self, ("MPI_Ibsend", None), scope, buf, tag)
+        let request = self.try_immediate_buffered_send_with_tag(scope, buf, tag);
+        or_fatal(self, "MPI_Ibsend", request)
+    }
+
+    /// As [`immediate_buffered_send_with_tag`](Self::immediate_buffered_send_with_tag), with the error as its result.
+    fn try_immediate_buffered_send_with_tag<'a, Sc, Buf>(
+        &self,
+        scope: Sc,
+        buf: &'a Buf,
+        tag: Tag,
+    ) -> Result<Request<'a, Buf, Sc>, Error>
+    where
+        Buf: 'a + Buffer + ?Sized,
+        Sc: Scope<'a>,
+    {
+        try_start(self, ("MPI_Ibsend", None), scope, buf, tag)
     }
 
     /// As [`immediate_buffered_send_with_tag`](Destination::immediate_buffered_send_with_tag), with the tag 0.
@@ -262,7 +292,22 @@ pub trait Destination: AsCommunicator {
         Buf: 'a + Buffer + ?Sized,
         Sc: Scope<'a>,
     {
-        start(
+        let request = self.try_immediate_synchronous_send_with_tag(scope, buf, tag);
+        or_fatal(self, "MPI_Issend", request)
+    }
+
+    /// As [`immediate_synchronous_send_with_tag`](Self::immediate_synchronous_send_with_tag), with the error as its result.
+    fn try_immediate_synchronous_send_with_tag<'a, Sc, Buf>(
+        &self,
+        scope: Sc,
+        buf: &'a Buf,
+        tag: Tag,
+    ) -> Result<Request<'a, Buf, Sc>, Error>
+    where
+        Buf: 'a + Buffer + ?Sized,
+        Sc: Scope<'a>,
+    {
+        try_start(
             self,
             ("MPI_Issend", Some(Mode::Synchronous)),
             scope,
@@ -296,7 +341,22 @@ pub trait Destination: AsCommunicator {
         Buf: 'a + Buffer + ?Sized,
         Sc: Scope<'a>,
     {
-        start(self, ("MPI_Irsend", Some(Mode::Standard)), scope, buf, tag)
+        let request = self.try_immediate_ready_send_with_tag(scope, buf, tag);
+        or_fatal(self, "MPI_Irsend", request)
+    }
+
+    /// As [`immediate_ready_send_with_tag`](Self::immediate_ready_send_with_tag), with the error as its result.
+    fn try_immediate_ready_send_with_tag<'a, Sc, Buf>(
+        &self,
+        scope: Sc,
+        buf: &'a Buf,
+        tag: Tag,
+    ) -> Result<Request<'a, Buf, Sc>, Error>
+    where
+        Buf: 'a + Buffer + ?Sized,
+        Sc: Scope<'a>,
+    {
+        try_start(self, ("MPI_Irsend", Some(Mode::Standard)), scope, buf, tag)
     }
 
     /// As [`immediate_ready_send_with_tag`](Destination::immediate_ready_send_with_tag), with the tag 0.

@@ -12,6 +12,7 @@ use crate::rust::datatype::{Buffer, BufferMut, Equivalence};
 use crate::rust::request::zeroed;
 
 const FUNCTION: &str = "MPI_Sendrecv";
+const REPLACE: &str = "MPI_Sendrecv_replace";
 
 fn exchange<D: Destination + ?Sized, S: Source + ?Sized>(
     function: &'static str,
@@ -47,14 +48,14 @@ fn exchange<D: Destination + ?Sized, S: Source + ?Sized>(
 fn into<M, D, B, S>(
     (msg, destination, send_tag): (&M, &D, Tag),
     (buf, source, receive_tag): (&mut B, &S, Option<Tag>),
-) -> Status
+) -> Result<Status, Error>
 where
     M: Buffer + ?Sized,
     D: Destination + ?Sized,
     B: BufferMut + ?Sized,
     S: Source + ?Sized,
 {
-    let status = lend(msg, |send| {
+    lend(msg, |send| {
         lend_mut(buf, |receive| {
             exchange(
                 FUNCTION,
@@ -62,8 +63,16 @@ where
                 (receive, source, receive_tag),
             )
         })
-    });
-    record(source).here.or_fatal(FUNCTION, status)
+    })
+}
+
+#[track_caller]
+fn or_fatal<S: Source + ?Sized>(
+    of: &S,
+    function: &'static str,
+    status: Result<Status, Error>,
+) -> Status {
+    record(of).here.or_fatal(function, status)
 }
 
 /// Sends `msg` to `destination` and receives a value from `source` at once, so that a ring of such calls does not block
@@ -97,6 +106,7 @@ where
 {
     let mut value = zeroed::<R>();
     let status = into(send, (&mut value, source, receive_tag));
+    let status = or_fatal(source, FUNCTION, status);
     if status.source_rank() != super::PROC_NULL {
         super::not_empty(&status);
     }
@@ -132,6 +142,25 @@ where
     B: BufferMut + ?Sized,
     S: Source,
 {
+    let status = into((msg, destination, sendtag), (buf, source, Some(receivetag)));
+    or_fatal(source, FUNCTION, status)
+}
+
+/// As [`send_receive_into_with_tags`], with the error as its result.
+pub fn try_send_receive_into_with_tags<M, D, B, S>(
+    msg: &M,
+    destination: &D,
+    sendtag: Tag,
+    buf: &mut B,
+    source: &S,
+    receivetag: Tag,
+) -> Result<Status, Error>
+where
+    M: Buffer + ?Sized,
+    D: Destination,
+    B: BufferMut + ?Sized,
+    S: Source,
+{
     into((msg, destination, sendtag), (buf, source, Some(receivetag)))
 }
 
@@ -143,22 +172,22 @@ where
     B: BufferMut + ?Sized,
     S: Source,
 {
-    into((msg, destination, Tag::default()), (buf, source, None))
+    let status = into((msg, destination, Tag::default()), (buf, source, None));
+    or_fatal(source, FUNCTION, status)
 }
 
 fn replace<B, D, S>(
     buf: &mut B,
     (destination, send_tag): (&D, Tag),
     (source, receive_tag): (&S, Option<Tag>),
-) -> Status
+) -> Result<Status, Error>
 where
     B: BufferMut + ?Sized,
     D: Destination,
     S: Source,
 {
-    let function = "MPI_Sendrecv_replace";
     let here = &record(source).here;
-    let status = lend_mut(buf, |span| {
+    lend_mut(buf, |span| {
         // What is sent leaves from a copy: what comes may be here before it has gone.
         let mut copy = room(span.len())?;
         copy.resize(span.len(), 0u8);
@@ -169,12 +198,11 @@ where
             bytes => unsafe { Span::new(copy.as_ptr(), bytes) },
         };
         exchange(
-            function,
+            REPLACE,
             (sent, destination, send_tag),
             (span, source, receive_tag),
         )
-    });
-    here.or_fatal(function, status)
+    })
 }
 
 /// Sends what is in `buf` and receives in its place; blocks until both are done (MPI_Sendrecv_replace, MPI-3.1 section
@@ -192,6 +220,23 @@ where
     D: Destination,
     S: Source,
 {
+    let status = replace(buf, (destination, sendtag), (source, Some(receivetag)));
+    or_fatal(source, REPLACE, status)
+}
+
+/// As [`send_receive_replace_into_with_tags`], with the error as its result.
+pub fn try_send_receive_replace_into_with_tags<B, D, S>(
+    buf: &mut B,
+    destination: &D,
+    sendtag: Tag,
+    source: &S,
+    receivetag: Tag,
+) -> Result<Status, Error>
+where
+    B: BufferMut + ?Sized,
+    D: Destination,
+    S: Source,
+{
     replace(buf, (destination, sendtag), (source, Some(receivetag)))
 }
 
@@ -202,5 +247,6 @@ where
     D: Destination,
     S: Source,
 {
-    replace(buf, (destination, Tag::default()), (source, None))
+    let status = replace(buf, (destination, Tag::default()), (source, None));
+    or_fatal(source, REPLACE, status)
 }

@@ -3,6 +3,7 @@
 use crate::device::kernel::CallNote;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
+use core::fmt;
 
 use super::{Status, not_empty};
 use crate::device::memory::Span;
@@ -103,7 +104,7 @@ impl Message {
 
     /// Starts its receive into `buf` (MPI_Imrecv, MPI-3.1 section 3.8.3). Does not block.
     pub fn immediate_matched_receive_into<'a, Sc, Buf>(
-        mut self,
+        self,
         scope: Sc,
         buf: &'a mut Buf,
     ) -> Request<'a, Buf, Sc>
@@ -111,7 +112,23 @@ impl Message {
         Buf: 'a + BufferMut + ?Sized,
         Sc: Scope<'a>,
     {
-        let record = self.record.clone();
+        match self.try_immediate_matched_receive_into(scope, buf) {
+            Ok(request) => request,
+            Err((message, error)) => message.record.here.fatal("MPI_Imrecv", error),
+        }
+    }
+
+    /// As [`immediate_matched_receive_into`](Self::immediate_matched_receive_into). Fails with [`Error::NoMemory`] and
+    /// [`Error::NoRoom`], and gives the message back.
+    pub fn try_immediate_matched_receive_into<'a, Sc, Buf>(
+        mut self,
+        scope: Sc,
+        buf: &'a mut Buf,
+    ) -> Result<Request<'a, Buf, Sc>, (Message, Error)>
+    where
+        Buf: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
         // SAFETY: the request, and so the loan, borrows the buffer for `'a`, exclusively.
         let request = unsafe {
             let data = core::ptr::from_mut(buf);
@@ -124,7 +141,13 @@ impl Message {
                 Ok(Ticket::new(what, loan))
             })
         };
-        record.here.or_fatal("MPI_Imrecv", request)
+        request.map_err(|error| (self, error))
+    }
+}
+
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Message").finish_non_exhaustive()
     }
 }
 

@@ -37,7 +37,8 @@ pub(crate) use crate::rust::status::{ANY_SOURCE, PROC_NULL, not_empty};
 pub use destination::Destination;
 pub use exchange::{
     send_receive, send_receive_into, send_receive_into_with_tags, send_receive_replace_into,
-    send_receive_replace_into_with_tags, send_receive_with_tags,
+    send_receive_replace_into_with_tags, send_receive_with_tags, try_send_receive_into_with_tags,
+    try_send_receive_replace_into_with_tags,
 };
 pub use message::{MatchedReceiveVec, Message};
 pub use persistent::{Persistent, PersistentReceive, PersistentSend};

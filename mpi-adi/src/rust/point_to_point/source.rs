@@ -170,8 +170,13 @@ pub trait Source: AsCommunicator {
     /// Blocks until there is a message that fits, and takes it: none but [`Message`]'s receives get it (MPI_Mprobe,
     /// MPI-3.1 section 3.8.2).
     fn matched_probe_with_tag(&self, tag: Tag) -> (Message, Status) {
-        let found = or_fatal(self, "MPI_Mprobe", matched_probe(self, Some(tag), true));
-        found.expect("it blocks until there is one")
+        or_fatal(self, "MPI_Mprobe", self.try_matched_probe_with_tag(tag))
+    }
+
+    /// As [`matched_probe_with_tag`](Source::matched_probe_with_tag), with the error as its result.
+    fn try_matched_probe_with_tag(&self, tag: Tag) -> Result<(Message, Status), Error> {
+        let found = matched_probe(self, Some(tag), true)?;
+        Ok(found.expect("it blocks until there is one"))
     }
 
     /// As [`matched_probe_with_tag`](Source::matched_probe_with_tag), for any tag.
@@ -248,6 +253,20 @@ pub trait Source: AsCommunicator {
         start(self, "MPI_Irecv", scope, buf, Some(tag))
     }
 
+    /// As [`immediate_receive_into_with_tag`](Source::immediate_receive_into_with_tag), with the error as its result.
+    fn try_immediate_receive_into_with_tag<'a, Sc, Buf>(
+        &self,
+        scope: Sc,
+        buf: &'a mut Buf,
+        tag: Tag,
+    ) -> Result<Request<'a, Buf, Sc>, Error>
+    where
+        Buf: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        try_start(self, "MPI_Irecv", scope, buf, Some(tag))
+    }
+
     /// As [`immediate_receive_into_with_tag`](Source::immediate_receive_into_with_tag), for any tag.
     fn immediate_receive_into<'a, Sc, Buf>(
         &self,
@@ -259,6 +278,19 @@ pub trait Source: AsCommunicator {
         Sc: Scope<'a>,
     {
         start(self, "MPI_Irecv", scope, buf, None)
+    }
+
+    /// As [`immediate_receive_into`](Source::immediate_receive_into), with the error as its result.
+    fn try_immediate_receive_into<'a, Sc, Buf>(
+        &self,
+        scope: Sc,
+        buf: &'a mut Buf,
+    ) -> Result<Request<'a, Buf, Sc>, Error>
+    where
+        Buf: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        try_start(self, "MPI_Irecv", scope, buf, None)
     }
 
     /// Starts a receive of one value, which takes its place in the program's heap (MPI_Irecv). Does not block.
@@ -292,7 +324,16 @@ pub trait Source: AsCommunicator {
     /// As [`matched_probe_with_tag`](Source::matched_probe_with_tag) without blocking: `None` when there is no such
     /// message yet (MPI_Improbe).
     fn immediate_matched_probe_with_tag(&self, tag: Tag) -> Option<(Message, Status)> {
-        or_fatal(self, "MPI_Improbe", matched_probe(self, Some(tag), false))
+        let found = self.try_immediate_matched_probe_with_tag(tag);
+        or_fatal(self, "MPI_Improbe", found)
+    }
+
+    /// As [`immediate_matched_probe_with_tag`](Source::immediate_matched_probe_with_tag), with the error as its result.
+    fn try_immediate_matched_probe_with_tag(
+        &self,
+        tag: Tag,
+    ) -> Result<Option<(Message, Status)>, Error> {
+        matched_probe(self, Some(tag), false)
     }
 
     /// As [`immediate_matched_probe_with_tag`](Source::immediate_matched_probe_with_tag), for any tag.

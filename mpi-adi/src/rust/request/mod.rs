@@ -103,7 +103,9 @@
 //! as the result of [`Request::try_wait`], or else it ends the job.
 
 mod collection;
+mod duplicate;
 mod future;
+mod generalized;
 mod guards;
 mod scopes;
 mod ticket;
@@ -116,10 +118,16 @@ use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 
 pub use collection::{RequestCollection, multiple_scope, wait_any};
+pub use duplicate::DuplicateFuture;
 pub use future::ReceiveFuture;
 pub(crate) use future::zeroed;
+pub use generalized::{
+    Completion, Generalized, start_generalized, start_generalized_with_data, try_start_generalized,
+    try_start_generalized_with_data,
+};
 pub use guards::{CancelGuard, WaitGuard};
 pub use scopes::{LocalScope, Scope, StaticScope, scope};
+use ticket::Seen;
 pub(crate) use ticket::{Ticket, What};
 
 use super::datatype::lent::Loan;
@@ -130,7 +138,7 @@ use scopes::Held;
 
 /// The traits of this module.
 pub mod traits {
-    pub use super::Scope;
+    pub use super::{Generalized, Scope};
 }
 
 /// An operation under way, with the buffer `D` that it gives back.
@@ -249,17 +257,29 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         Ok((status, unsafe { &*data }))
     }
 
-    /// Makes progress, and says whether [`Request::wait`] would return at once (MPI_Request_get_status, MPI-3.1 section
-    /// 3.7.6). Does not block.
+    /// Makes progress, and says whether [`Request::wait`] would return at once. Does not block.
     pub fn is_complete(&self) -> bool {
         self.look(|ticket| ticket.is_complete("MPI_Test"))
     }
 
+    /// What [`Request::try_wait`] would give, if that would not block; the request stays as it is
+    /// (MPI_Request_get_status, MPI-3.1 section 3.7.6). Of a collective, and of what goes on in a window, an error comes when
+    /// the request is completed alone. Makes progress, and does not block.
+    pub fn get_status(&self) -> Option<Result<Status, Error>> {
+        let seen = self.look(|ticket| ticket.seen("MPI_Request_get_status"))?;
+        Some(match seen {
+            Seen::Known(status) => status,
+            Seen::Asked(open) => open.status(),
+        })
+    }
+
     /// Asks that a message be taken back if none has matched it (MPI_Cancel, MPI-3.1 section 3.8.4); the request is to
-    /// be completed all the same, and [`Status::is_cancelled`] tells. Does not block. Ends the job for a collective,
-    /// which cannot be cancelled (section 5.12).
+    /// be completed all the same, and [`Status::is_cancelled`] tells. A [`Generalized`] operation is told. Does not block.
+    /// Ends the job for a collective, which cannot be cancelled (section 5.12).
     pub fn cancel(&self) {
-        self.look(|ticket| ticket.cancel());
+        if let Some(open) = self.look(Ticket::cancel) {
+            open.cancel();
+        }
     }
 
     /// The same request in a scope that is shorter. Ends the job when that has no room for it.

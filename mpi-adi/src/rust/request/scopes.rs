@@ -71,7 +71,7 @@ impl Scope<'static> for StaticScope {
 
     fn leave(&self, held: Held) {
         let ticket = self.take(held);
-        if ticket.can_wait() {
+        if ticket.can_wait() && !ticket.can_be_given_up() {
             ticket.wait_or_end("MPI_Wait");
         }
     }

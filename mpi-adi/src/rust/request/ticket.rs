@@ -3,10 +3,11 @@
 use crate::device::kernel::CallNote;
 use alloc::rc::Rc;
 
+use super::generalized::Open;
 use crate::Adi;
-use crate::device::request::RequestId;
+use crate::device::request::{Outcome, RequestId};
 use crate::mpi::call::{block_on, look};
-use crate::mpi::comm::wait;
+use crate::mpi::comm::{Partners, wait};
 use crate::mpi::error::{Class, Error};
 use crate::rust::datatype::lent::Loan;
 use crate::rust::process::Here;
@@ -24,6 +25,8 @@ pub(crate) enum What {
     Collective(Rc<Record>, usize),
     /// What goes on in a window.
     OneSided(Rc<window::Record>, Watched),
+    /// The program's own.
+    Generalized(Open),
     /// Nothing: it is complete.
     Over(Status),
 }
@@ -43,6 +46,21 @@ const NOT_ALLOWED: Error = Error::Wrong {
     what: "neither a collective nor what goes on in a window can be cancelled (MPI-3.1 sections 5.12, 11.3.5); complete it",
 };
 
+/// What is known of an operation that is complete.
+pub(super) enum Seen {
+    Known(Result<Status, Error>),
+    /// The operation is to be asked by the caller, which has no scope's tickets in its hands.
+    Asked(Open),
+}
+
+/// How a receive has ended.
+fn received(partners: Partners<'_>, outcome: Outcome) -> Result<Status, Error> {
+    match outcome.cancelled {
+        true => Ok(Status::of_send(true)),
+        false => partners.received(outcome).map(Status::from),
+    }
+}
+
 impl Ticket {
     pub(crate) fn new(what: What, loan: Loan) -> Ticket {
         Ticket {
@@ -57,6 +75,7 @@ impl Ticket {
                 Some(&record.here)
             }
             What::OneSided(record, _) => Some(record.here()),
+            What::Generalized(open) => Some(open.here()),
             What::Over(_) => None,
         }
     }
@@ -67,6 +86,7 @@ impl Ticket {
             What::Send(_, id) | What::Receive(_, id) => adi.is_done(*id),
             What::Collective(record, place) => super::under_way::is_over(&record.here, *place),
             What::OneSided(record, watched) => record.is_over(adi, *watched),
+            What::Generalized(open) => open.is_over(),
             What::Over(_) => true,
         }
     }
@@ -83,16 +103,41 @@ impl Ticket {
                 && look(env, CallNote::of(function), |adi, _| self.is_done(adi))
     }
 
-    pub(super) fn cancel(&self) {
-        let Some(here) = self.here() else { return };
+    /// A generalized request's operation is to be told by the caller, which has no scope's tickets in its hands.
+    pub(super) fn cancel(&self) -> Option<Open> {
+        let here = self.here()?;
         match &self.what {
             What::Send(_, id) | What::Receive(_, id) => {
                 let env = here.or_fatal("MPI_Cancel", here.env());
                 look(env, CallNote::of("MPI_Cancel"), |adi, _| adi.cancel(*id));
             }
             What::Collective(..) | What::OneSided(..) => here.fatal("MPI_Cancel", NOT_ALLOWED),
+            What::Generalized(open) => return Some(open.clone()),
             What::Over(_) => {}
         }
+        None
+    }
+
+    /// What is known of it; `None`: it is not complete. Makes progress, and does not block.
+    pub(super) fn seen(&self, function: &'static str) -> Option<Seen> {
+        if !self.is_complete(function) {
+            return None;
+        }
+        let status = match &self.what {
+            What::Send(record, id) => record.here.env().map(|env| {
+                let cancelled = look(env, CallNote::of(function), |adi, _| adi.peek(*id))
+                    .is_some_and(|outcome| outcome.cancelled);
+                Status::of_send(cancelled)
+            }),
+            What::Receive(record, id) => record.partners().and_then(|partners| {
+                let outcome = look(partners.env, CallNote::of(function), |adi, _| adi.peek(*id));
+                outcome.map_or(Ok(Status::EMPTY), |outcome| received(partners, outcome))
+            }),
+            What::Collective(..) | What::OneSided(..) => Ok(Status::EMPTY),
+            What::Generalized(open) => return Some(Seen::Asked(open.clone())),
+            What::Over(status) => Ok(*status),
+        };
+        Some(Seen::Known(status))
     }
 
     /// Blocks until it is complete. Fails with [`Error::Truncated`], or as its collective does; it is complete then,
@@ -105,10 +150,7 @@ impl Ticket {
             }),
             What::Receive(record, id) => record.partners().and_then(|partners| {
                 let outcome = wait(partners.env, CallNote::of(function), *id);
-                match outcome.cancelled {
-                    true => Ok(Status::of_send(true)),
-                    false => partners.received(outcome).map(Status::from),
-                }
+                received(partners, outcome)
             }),
             What::Collective(record, place) => {
                 super::under_way::wait(&record.here, function, *place).map(|()| Status::EMPTY)
@@ -116,6 +158,7 @@ impl Ticket {
             What::OneSided(record, watched) => {
                 record.wait(function, *watched).map(|()| Status::EMPTY)
             }
+            What::Generalized(open) => open.wait(function),
             What::Over(status) => Ok(*status),
         };
         for loan in self.loans {
@@ -151,6 +194,11 @@ impl Ticket {
             let mut done = tickets.clone().filter(|(_, ticket)| ticket.is_done(adi));
             done.next().map(|(place, _)| place)
         }))
+    }
+
+    /// It is the program's own, and not over: nothing of MPI needs it to be waited for.
+    pub(super) fn can_be_given_up(&self) -> bool {
+        matches!(&self.what, What::Generalized(open) if !open.is_over())
     }
 
     /// Its process has gone on, or has ended: it can be waited for.

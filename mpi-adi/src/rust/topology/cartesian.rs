@@ -6,11 +6,10 @@ use alloc::vec::Vec;
 
 use super::{AsCommunicator, Communicator, Rank, SimpleCommunicator};
 use crate::mpi::cart::{self, Grid};
-use crate::mpi::comm;
 use crate::mpi::error::Error;
 use crate::mpi::split::{Made, ready};
 use crate::mpi::topology::{self, Topology};
-use crate::rust::{Count, fatal};
+use crate::rust::Count;
 
 /// A communicator whose processes are at places of a grid.
 pub struct CartesianCommunicator(pub(super) SimpleCommunicator);
@@ -32,13 +31,23 @@ pub fn dims_create(nodes: Count, dims: &mut [Count]) -> Result<(), Error> {
     cart::balance(nodes, dims)
 }
 
-/// A grid of no more places than there are processes.
-fn grid(comm: &SimpleCommunicator, dims: &[Count], periods: &[bool]) -> Result<Grid, Error> {
+/// Of a grid.
+#[track_caller]
+pub(super) fn assert_same(dims: &[Count], periods: &[bool]) {
     assert_eq!(
         dims.len(),
         periods.len(),
         "an extent and a period for each dimension"
     );
+}
+
+/// A grid of no more places than there are processes.
+fn grid(comm: &SimpleCommunicator, dims: &[Count], periods: &[bool]) -> Result<Grid, Error> {
+    if dims.len() != periods.len() {
+        return Err(Error::Argument {
+            what: "there are not as many periods as extents",
+        });
+    }
     let each = dims.iter().copied().zip(periods.iter().copied());
     let grid = Grid::new(each)?;
     if grid.places() > comm.size() as u32 {
@@ -49,24 +58,28 @@ fn grid(comm: &SimpleCommunicator, dims: &[Count], periods: &[bool]) -> Result<G
     Ok(grid)
 }
 
+pub(super) const CREATE: &str = "MPI_Cart_create";
+
 pub(super) fn create(
     comm: &SimpleCommunicator,
     dims: &[Count],
     periods: &[bool],
     reorder: bool,
-) -> Option<CartesianCommunicator> {
-    let function = "MPI_Cart_create";
-    let grid = fatal(function, grid(comm, dims, periods));
-    let make = |core: comm::Communicator<'_>| core.make_grid(function, &mut ready, &grid, reorder);
-    let made = comm.run(function, make)?;
-    Some(CartesianCommunicator::of(comm, made, grid))
+) -> Result<Option<CartesianCommunicator>, Error> {
+    let grid = grid(comm, dims, periods)?;
+    let core = comm.record.core()?;
+    let made = core.make_grid(CREATE, &mut ready, &grid, reorder)?;
+    Ok(made.map(|made| CartesianCommunicator::of(comm, made, grid)))
 }
 
-pub(super) fn map(comm: &SimpleCommunicator, dims: &[Count], periods: &[bool]) -> Option<Rank> {
-    let function = "MPI_Cart_map";
-    let grid = fatal(function, grid(comm, dims, periods));
-    let rank = comm.run(function, |core| Ok(topology::rank_in(core, &grid, true)));
-    rank.map(|rank| rank as Rank)
+pub(super) fn map(
+    comm: &SimpleCommunicator,
+    dims: &[Count],
+    periods: &[bool],
+) -> Result<Option<Rank>, Error> {
+    let grid = grid(comm, dims, periods)?;
+    let rank = topology::rank_in(comm.record.core()?, &grid, true);
+    Ok(rank.map(|rank| rank as Rank))
 }
 
 impl CartesianCommunicator {
@@ -171,11 +184,23 @@ impl CartesianCommunicator {
             self.grid().dimensions().len(),
             "a choice for each dimension"
         );
-        let (function, grid) = ("MPI_Cart_sub", self.grid());
-        let make =
-            |core: comm::Communicator<'_>| core.make_part(function, &mut ready, grid, retain);
-        let made = self.0.run(function, make).expect("in its own part");
-        CartesianCommunicator::of(&self.0, made, grid.part(retain))
+        let here = &self.0.record.here;
+        here.or_fatal("MPI_Cart_sub", self.try_subgroup(retain))
+    }
+
+    /// As [`subgroup`](Self::subgroup). Fails with [`Error::Argument`] when `retain` is not as long as there are dimensions,
+    /// and as [`Communicator::try_duplicate`].
+    pub fn try_subgroup(&self, retain: &[bool]) -> Result<CartesianCommunicator, Error> {
+        let grid = self.grid();
+        if retain.len() != grid.dimensions().len() {
+            return Err(Error::Argument {
+                what: "there are not as many choices as dimensions",
+            });
+        }
+        let core = self.0.record.core()?;
+        let made = core.make_part("MPI_Cart_sub", &mut ready, grid, retain)?;
+        let made = made.expect("in its own part");
+        Ok(CartesianCommunicator::of(&self.0, made, grid.part(retain)))
     }
 }
 

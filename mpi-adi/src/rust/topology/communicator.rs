@@ -4,6 +4,7 @@
 use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::cartesian::{self, CartesianCommunicator};
 use super::graph::{self, DistributedGraphCommunicator, GraphCommunicator, Weight};
@@ -22,7 +23,9 @@ use crate::rust::attribute::{Attributes, CommAttribute};
 use crate::rust::datatype::lent::{lend, lend_mut};
 use crate::rust::datatype::user::kind_of;
 use crate::rust::datatype::{Buffer, BufferMut, Datatype};
+use crate::rust::info::Info;
 use crate::rust::process::Here;
+use crate::rust::request::DuplicateFuture;
 use crate::rust::{Count, Tag};
 
 /// A communicator (MPI-3.1 section 6.4): that of all processes, or one that the program has made. Dropping it frees
@@ -95,16 +98,12 @@ impl SimpleCommunicator {
         }
     }
 
-    /// Runs `call` on it; an error ends the job.
-    #[track_caller]
-    pub(crate) fn run<R>(
-        &self,
-        function: &'static str,
-        call: impl FnOnce(comm::Communicator<'_>) -> Result<R, Error>,
-    ) -> R {
-        self.record
-            .here
-            .or_fatal(function, self.record.core().and_then(call))
+    /// A duplicate for the library's own use, which has nothing of the program's. Fails as
+    /// [`try_duplicate`](Communicator::try_duplicate).
+    pub(crate) fn private(&self) -> Result<SimpleCommunicator, Error> {
+        let core = self.record.core()?;
+        let made = core.make_duplicate("MPI_Comm_dup", &mut ready)?;
+        Ok(self.made(made, None))
     }
 }
 
@@ -137,11 +136,36 @@ pub trait Context {
     fn delete_attr<A: CommAttribute>(&self) -> Option<Rc<A>> {
         self.record().attributes.take()
     }
+
+    /// Gives it hints (MPI_Comm_set_info, MPI-3.1 section 6.4.4). None means anything to a communicator of this library;
+    /// what C gives where it makes a graph is said by this afterwards. Does not block.
+    fn set_info(&self, info: &Info) {
+        let _ = info;
+    }
+
+    /// The hints that are in use (MPI_Comm_get_info, MPI-3.1 section 6.4.4): none. Does not block.
+    fn get_info(&self) -> Info {
+        Info::new()
+    }
 }
 
 impl<C: Communicator + ?Sized> Context for C {
     fn record(&self) -> &Rc<Record> {
         &self.as_simple().record
+    }
+}
+
+/// What duplicates are made of: a communicator or an intercommunicator.
+pub trait Twin: Context + Sized {
+    /// One with this context, of what has the parent's record. Fails with [`Error::NoRoom`].
+    #[doc(hidden)]
+    fn duplicate_in(parent: &Record, context: envelope::Context) -> Result<Self, Error>;
+}
+
+impl Twin for SimpleCommunicator {
+    fn duplicate_in(parent: &Record, context: envelope::Context) -> Result<Self, Error> {
+        let record = parent.duplicate_in(context)?;
+        Ok(SimpleCommunicator { record })
     }
 }
 
@@ -286,6 +310,50 @@ pub trait Communicator {
         Ok(SimpleCommunicator { record })
     }
 
+    /// As [`duplicate`](Communicator::duplicate), without blocking (MPI_Comm_idup, MPI-3.1 section 6.4.2). Takes of the
+    /// program's heap what a collective that does not block takes, too. Ends the job where
+    /// [`try_immediate_duplicate`](Communicator::try_immediate_duplicate) fails.
+    ///
+    /// ```
+    /// # use mpi_adi::rust as mpi;
+    /// use mpi::topology::UserCommunicator;
+    /// use mpi::traits::*;
+    ///
+    /// /// A communicator of its own for a library, which is made while the program works.
+    /// fn of_its_own(world: &impl Communicator, work: impl FnOnce()) -> UserCommunicator {
+    ///     let duplicate = world.immediate_duplicate();
+    ///     work();
+    ///     duplicate.get()
+    /// }
+    /// ```
+    fn immediate_duplicate(&self) -> DuplicateFuture<UserCommunicator> {
+        let here = &self.as_simple().record.here;
+        here.or_fatal("MPI_Comm_idup", self.try_immediate_duplicate())
+    }
+
+    /// As [`immediate_duplicate`](Communicator::immediate_duplicate). Fails with [`Error::NoMemory`] and [`Error::NoRoom`].
+    fn try_immediate_duplicate(&self) -> Result<DuplicateFuture<UserCommunicator>, Error> {
+        DuplicateFuture::new(&self.as_simple().record)
+    }
+
+    /// As [`duplicate`](Communicator::duplicate), with hints for the duplicate, as [`set_info`](Context::set_info) has them
+    /// (MPI_Comm_dup_with_info, MPI-3.1 section 6.4.2).
+    fn duplicate_with_info(&self, info: &Info) -> UserCommunicator {
+        let this = self.as_simple();
+        let duplicate = self.try_duplicate_with_info(info);
+        this.record
+            .here
+            .or_fatal("MPI_Comm_dup_with_info", duplicate)
+    }
+
+    /// As [`duplicate_with_info`](Communicator::duplicate_with_info). Fails as
+    /// [`try_duplicate`](Communicator::try_duplicate).
+    fn try_duplicate_with_info(&self, info: &Info) -> Result<UserCommunicator, Error> {
+        let duplicate = self.try_duplicate()?;
+        duplicate.set_info(info);
+        Ok(duplicate)
+    }
+
     /// Divides the processes by color into communicators of their own, in the order that they have here (MPI_Comm_split,
     /// MPI-3.1 section 6.4.2). `None`: this process is in none.
     fn split_by_color(&self, color: Color) -> Option<UserCommunicator> {
@@ -295,11 +363,22 @@ pub trait Communicator {
     /// As [`split_by_color`](Communicator::split_by_color), in the order of the keys and, where these are equal, in the
     /// order that the processes have here.
     fn split_by_color_with_key(&self, color: Color, key: Key) -> Option<UserCommunicator> {
+        let part = self.try_split_by_color_with_key(color, key);
+        let here = &self.as_simple().record.here;
+        here.or_fatal("MPI_Comm_split", part)
+    }
+
+    /// As [`split_by_color_with_key`](Communicator::split_by_color_with_key). Fails as
+    /// [`try_duplicate`](Communicator::try_duplicate).
+    fn try_split_by_color_with_key(
+        &self,
+        color: Color,
+        key: Key,
+    ) -> Result<Option<UserCommunicator>, Error> {
         let this = self.as_simple();
-        let made = this.run("MPI_Comm_split", |core| {
-            core.make_split("MPI_Comm_split", &mut ready, color.0, key)
-        })?;
-        Some(this.made(made, None))
+        let core = this.record.core()?;
+        let made = core.make_split("MPI_Comm_split", &mut ready, color.0, key)?;
+        Ok(made.map(|made| this.made(made, None)))
     }
 
     /// The processes that share memory with this one (MPI_Comm_split_type with MPI_COMM_TYPE_SHARED): it alone, on
@@ -310,6 +389,14 @@ pub trait Communicator {
         own.expect("a color has a communicator")
     }
 
+    /// As [`split_shared`](Communicator::split_shared), with hints for what is made, as [`set_info`](Context::set_info) has
+    /// them.
+    fn split_shared_with_info(&self, key: Key, info: &Info) -> UserCommunicator {
+        let own = self.split_shared(key);
+        own.set_info(info);
+        own
+    }
+
     /// A communicator of the processes of a group; processes can give different groups that have no process in common
     /// (MPI_Comm_create, MPI-3.1 section 6.4.2). `None`: this process is not in the group that it gave. Ends the job
     /// when the group has a process that this communicator does not have.
@@ -318,12 +405,26 @@ pub trait Communicator {
         G: Group + ?Sized,
         Self: Sized,
     {
+        let made = self.try_split_by_subgroup_collective(group);
+        let here = &self.as_simple().record.here;
+        here.or_fatal("MPI_Comm_create", made)
+    }
+
+    /// As [`split_by_subgroup_collective`](Communicator::split_by_subgroup_collective). Fails with class Group when the group
+    /// has a process that this communicator does not have, and as [`try_duplicate`](Communicator::try_duplicate).
+    fn try_split_by_subgroup_collective<G>(
+        &self,
+        group: &G,
+    ) -> Result<Option<UserCommunicator>, Error>
+    where
+        G: Group + ?Sized,
+        Self: Sized,
+    {
         let this = self.as_simple();
         let members = this.members(group.members());
-        let made = this.run("MPI_Comm_create", |core| {
-            core.make_of("MPI_Comm_create", &mut ready, members)
-        })?;
-        Some(this.made(made, None))
+        let core = this.record.core()?;
+        let made = core.make_of("MPI_Comm_create", &mut ready, members)?;
+        Ok(made.map(|made| this.made(made, None)))
     }
 
     /// As [`split_by_subgroup_collective`](Communicator::split_by_subgroup_collective), called by the processes of the
@@ -344,12 +445,23 @@ pub trait Communicator {
         Self: Sized,
     {
         let _ = tag;
+        let made = self.try_split_by_subgroup(group);
+        let here = &self.as_simple().record.here;
+        here.or_fatal("MPI_Comm_create_group", made)
+    }
+
+    /// As [`split_by_subgroup`](Communicator::split_by_subgroup). Fails as
+    /// [`try_split_by_subgroup_collective`](Communicator::try_split_by_subgroup_collective).
+    fn try_split_by_subgroup<G>(&self, group: &G) -> Result<Option<UserCommunicator>, Error>
+    where
+        G: Group + ?Sized,
+        Self: Sized,
+    {
         let this = self.as_simple();
-        let members = this.members(group.members());
-        let made = this.run("MPI_Comm_create_group", |core| {
-            core.make_group("MPI_Comm_create_group", &mut ready, members?)
-        })?;
-        Some(this.made(made, None))
+        let members = this.members(group.members())?;
+        let core = this.record.core()?;
+        let made = core.make_group("MPI_Comm_create_group", &mut ready, members)?;
+        Ok(made.map(|made| this.made(made, None)))
     }
 
     /// Its processes (MPI_Comm_group, MPI-3.1 section 6.3.2), in the program's heap. Does not block.
@@ -393,6 +505,21 @@ pub trait Communicator {
         periods: &[bool],
         reorder: bool,
     ) -> Option<CartesianCommunicator> {
+        cartesian::assert_same(dims, periods);
+        let made = self.try_create_cartesian_communicator(dims, periods, reorder);
+        let here = &self.as_simple().record.here;
+        here.or_fatal(cartesian::CREATE, made)
+    }
+
+    /// As [`create_cartesian_communicator`](Communicator::create_cartesian_communicator). Fails with [`Error::Argument`] when
+    /// `dims` and `periods` differ in length, with [`Error::Dims`] for a grid that cannot be or has more places than there
+    /// are processes, and as [`try_duplicate`](Communicator::try_duplicate).
+    fn try_create_cartesian_communicator(
+        &self,
+        dims: &[Count],
+        periods: &[bool],
+        reorder: bool,
+    ) -> Result<Option<CartesianCommunicator>, Error> {
         cartesian::create(self.as_simple(), dims, periods, reorder)
     }
 
@@ -403,63 +530,99 @@ pub trait Communicator {
     /// # Panics
     /// As there.
     fn cartesian_map(&self, dims: &[Count], periods: &[bool]) -> Option<Rank> {
-        cartesian::map(self.as_simple(), dims, periods)
+        cartesian::assert_same(dims, periods);
+        let rank = cartesian::map(self.as_simple(), dims, periods);
+        let here = &self.as_simple().record.here;
+        here.or_fatal("MPI_Cart_map", rank)
     }
 
     /// A communicator of the same processes, in which this one has these neighbours: blocks come from `sources` and go to
     /// `destinations`, in the order given, as [`NeighborCollectives`](crate::rust::collective::NeighborCollectives) have
     /// them (MPI_Dist_graph_create_adjacent, MPI-3.1 section 7.5.4). Where one process has another among its sources,
-    /// that one has it among its destinations as often. Ranks stay as they are.
-    ///
-    /// # Panics
-    /// When there is no such rank.
-    #[track_caller]
+    /// that one has it among its destinations as often. Ranks stay as they are. Ends the job where
+    /// [`try_create_distributed_graph_adjacent`](Communicator::try_create_distributed_graph_adjacent) fails.
     fn create_distributed_graph_adjacent(
         &self,
         sources: &[Rank],
         destinations: &[Rank],
     ) -> DistributedGraphCommunicator {
+        let made = self.try_create_distributed_graph_adjacent(sources, destinations);
+        let here = &self.as_simple().record.here;
+        here.or_fatal(graph::CREATE_ADJACENT, made)
+    }
+
+    /// As [`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent). Fails with [`Error::Rank`]
+    /// for a rank that there is not, and as [`try_duplicate`](Communicator::try_duplicate).
+    fn try_create_distributed_graph_adjacent(
+        &self,
+        sources: &[Rank],
+        destinations: &[Rank],
+    ) -> Result<DistributedGraphCommunicator, Error> {
         let of = graph::unweighted;
         graph::create_adjacent(self.as_simple(), (sources, destinations), of, false)
     }
 
     /// As [`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent), of edges with weights,
     /// which both of an edge's ends give alike.
-    ///
-    /// # Panics
-    /// When there is no such rank, or a weight is below 0.
-    #[track_caller]
     fn create_weighted_distributed_graph_adjacent(
         &self,
         sources: &[(Rank, Weight)],
         destinations: &[(Rank, Weight)],
     ) -> DistributedGraphCommunicator {
+        let made = self.try_create_weighted_distributed_graph_adjacent(sources, destinations);
+        let here = &self.as_simple().record.here;
+        here.or_fatal(graph::CREATE_ADJACENT, made)
+    }
+
+    /// As [`create_weighted_distributed_graph_adjacent`](Communicator::create_weighted_distributed_graph_adjacent). Fails
+    /// with [`Error::Argument`] for a weight below 0, and as
+    /// [`try_create_distributed_graph_adjacent`](Communicator::try_create_distributed_graph_adjacent).
+    fn try_create_weighted_distributed_graph_adjacent(
+        &self,
+        sources: &[(Rank, Weight)],
+        destinations: &[(Rank, Weight)],
+    ) -> Result<DistributedGraphCommunicator, Error> {
         graph::create_adjacent(self.as_simple(), (sources, destinations), |edge| edge, true)
     }
 
     /// As [`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent), but each process gives
     /// some edges of the graph, whomever they are from and to: each from the first of its two ranks to the second
     /// (MPI_Dist_graph_create, MPI-3.1 section 7.5.4). A process's neighbours are in the order of the ranks that have
-    /// given the edges, and then as each has given them.
-    ///
-    /// # Panics
-    /// When there is no such rank.
-    #[track_caller]
+    /// given the edges, and then as each has given them. Ends the job where
+    /// [`try_create_distributed_graph`](Communicator::try_create_distributed_graph) fails.
     fn create_distributed_graph(&self, edges: &[(Rank, Rank)]) -> DistributedGraphCommunicator {
+        let made = self.try_create_distributed_graph(edges);
+        let here = &self.as_simple().record.here;
+        here.or_fatal(graph::CREATE, made)
+    }
+
+    /// As [`create_distributed_graph`](Communicator::create_distributed_graph). Fails as
+    /// [`try_create_distributed_graph_adjacent`](Communicator::try_create_distributed_graph_adjacent).
+    fn try_create_distributed_graph(
+        &self,
+        edges: &[(Rank, Rank)],
+    ) -> Result<DistributedGraphCommunicator, Error> {
         let of = graph::unweighted_between;
         graph::create(self.as_simple(), edges, of, false)
     }
 
     /// As [`create_distributed_graph`](Communicator::create_distributed_graph), of edges with weights. Either all processes
     /// give weights, or none does.
-    ///
-    /// # Panics
-    /// When there is no such rank, or a weight is below 0.
-    #[track_caller]
     fn create_weighted_distributed_graph(
         &self,
         edges: &[(Rank, Rank, Weight)],
     ) -> DistributedGraphCommunicator {
+        let made = self.try_create_weighted_distributed_graph(edges);
+        let here = &self.as_simple().record.here;
+        here.or_fatal(graph::CREATE, made)
+    }
+
+    /// As [`create_weighted_distributed_graph`](Communicator::create_weighted_distributed_graph). Fails as
+    /// [`try_create_weighted_distributed_graph_adjacent`](Communicator::try_create_weighted_distributed_graph_adjacent).
+    fn try_create_weighted_distributed_graph(
+        &self,
+        edges: &[(Rank, Rank, Weight)],
+    ) -> Result<DistributedGraphCommunicator, Error> {
         graph::create(self.as_simple(), edges, |edge| edge, true)
     }
 
@@ -483,6 +646,13 @@ pub trait Communicator {
         neighbors: &[&[Rank]],
     ) -> Result<Option<GraphCommunicator>, Error> {
         graph::create_known(self.as_simple(), neighbors)
+    }
+
+    /// The rank that this process would have in such a graph, which is its own; `None`: it would be in none (MPI_Graph_map,
+    /// MPI-3.1 section 7.5.8). Does not block. Fails as
+    /// [`try_create_graph_communicator`](Communicator::try_create_graph_communicator).
+    fn graph_map(&self, neighbors: &[&[Rank]]) -> Result<Option<Rank>, Error> {
+        graph::map(self.as_simple(), neighbors)
     }
 
     /// The intercommunicator of the processes of this communicator and of those of another one, which call this, too
@@ -554,39 +724,55 @@ pub trait Communicator {
     where
         Self: Sized,
     {
-        let this = self.as_simple();
-        this.run("MPI_Pack", |core| {
-            lend(inbuf, |span| {
-                let mut packed = crate::mpi::coll::room(span.len())?;
-                packed.resize(span.len(), 0);
-                call::read(core.env(), span, &mut packed);
-                Ok(packed)
-            })
+        let here = &self.as_simple().record.here;
+        here.or_fatal("MPI_Pack", self.try_pack(inbuf))
+    }
+
+    /// As [`pack`](Communicator::pack). Fails with [`Error::NoRoom`].
+    fn try_pack<B: Buffer + ?Sized>(&self, inbuf: &B) -> Result<Vec<u8>, Error>
+    where
+        Self: Sized,
+    {
+        let core = self.as_simple().record.core()?;
+        lend(inbuf, |span| {
+            let mut packed = crate::mpi::coll::room(span.len())?;
+            packed.resize(span.len(), 0);
+            call::read(core.env(), span, &mut packed);
+            Ok(packed)
         })
     }
 
-    /// Packs the elements of a buffer to `position` of `outbuf`; where the next ones go (MPI_Pack). Does not block.
-    ///
-    /// # Panics
-    /// When they do not fit there.
+    /// Packs the elements of a buffer to `position` of `outbuf`; where the next ones go (MPI_Pack). Does not block. Ends the
+    /// job where [`try_pack_into`](Communicator::try_pack_into) fails.
     fn pack_into<B: Buffer + ?Sized>(&self, inbuf: &B, outbuf: &mut [u8], position: Count) -> Count
     where
         Self: Sized,
     {
-        let from = usize::try_from(position).expect("a position is not negative");
-        self.as_simple().run("MPI_Pack", |core| {
-            lend(inbuf, |span| {
-                call::read(core.env(), span, &mut outbuf[from..][..span.len()]);
-                Ok((from + span.len()) as Count)
-            })
+        let packed = self.try_pack_into(inbuf, outbuf, position);
+        self.as_simple().record.here.or_fatal("MPI_Pack", packed)
+    }
+
+    /// As [`pack_into`](Communicator::pack_into). Fails with [`Error::Argument`] when they do not fit there.
+    fn try_pack_into<B: Buffer + ?Sized>(
+        &self,
+        inbuf: &B,
+        outbuf: &mut [u8],
+        position: Count,
+    ) -> Result<Count, Error>
+    where
+        Self: Sized,
+    {
+        let core = self.as_simple().record.core()?;
+        lend(inbuf, |span| {
+            let (place, end) = packed(outbuf.len(), position, span.len())?;
+            call::read(core.env(), span, &mut outbuf[place]);
+            Ok(end)
         })
     }
 
     /// Unpacks elements from `position` of `inbuf` into a buffer; where the next ones begin (MPI_Unpack, MPI-3.1 section
-    /// 4.2). Does not block. Needs no unsafe code: what is unpacked is checked as what is received.
-    ///
-    /// # Panics
-    /// When `inbuf` ends before the elements do.
+    /// 4.2). Does not block. Needs no unsafe code: what is unpacked is checked as what is received. Ends the job where
+    /// [`try_unpack_into`](Communicator::try_unpack_into) fails.
     fn unpack_into<B: BufferMut + ?Sized>(
         &self,
         inbuf: &[u8],
@@ -596,14 +782,44 @@ pub trait Communicator {
     where
         Self: Sized,
     {
-        let from = usize::try_from(position).expect("a position is not negative");
-        self.as_simple().run("MPI_Unpack", |core| {
-            lend_mut(outbuf, |span| {
-                call::write(core.env(), span, &inbuf[from..][..span.len()]);
-                Ok((from + span.len()) as Count)
-            })
+        let unpacked = self.try_unpack_into(inbuf, outbuf, position);
+        self.as_simple()
+            .record
+            .here
+            .or_fatal("MPI_Unpack", unpacked)
+    }
+
+    /// As [`unpack_into`](Communicator::unpack_into). Fails with [`Error::Argument`] when `inbuf` ends before the elements
+    /// do.
+    fn try_unpack_into<B: BufferMut + ?Sized>(
+        &self,
+        inbuf: &[u8],
+        outbuf: &mut B,
+        position: Count,
+    ) -> Result<Count, Error>
+    where
+        Self: Sized,
+    {
+        let core = self.as_simple().record.core()?;
+        lend_mut(outbuf, |span| {
+            let (place, end) = packed(inbuf.len(), position, span.len())?;
+            call::write(core.env(), span, &inbuf[place]);
+            Ok(end)
         })
     }
+}
+
+/// Where so many bytes are in a packing buffer, from `position` on, and the position behind them. Fails with
+/// [`Error::Argument`].
+fn packed(room: usize, position: Count, bytes: usize) -> Result<(Range<usize>, Count), Error> {
+    let from = usize::try_from(position).ok();
+    let place = from.and_then(|from| Some(from..from.checked_add(bytes)?));
+    let place = place.filter(|place| place.end <= room);
+    let end = |place: &Range<usize>| Count::try_from(place.end).ok();
+    let found = place.and_then(|place| end(&place).map(|end| (place, end)));
+    found.ok_or(Error::Argument {
+        what: "a packing buffer that ends before the elements do, or a position outside of it",
+    })
 }
 
 impl Communicator for SimpleCommunicator {

@@ -17,30 +17,34 @@ use crate::rust::Count;
 /// An edge's weight: what it means is the program's affair, and it changes nothing here.
 pub type Weight = i32;
 
+pub(super) const CREATE_ADJACENT: &str = "MPI_Dist_graph_create_adjacent";
+pub(super) const CREATE: &str = "MPI_Dist_graph_create";
+
 /// A weight that the program has not given: none is ever told.
 const NO_WEIGHT: Weight = 1;
 
 /// A communicator whose processes are the nodes of a graph, of which each knows its own neighbours.
 pub struct DistributedGraphCommunicator(pub(super) SimpleCommunicator);
 
-#[track_caller]
-fn check(comm: &SimpleCommunicator, (rank, weight): (Rank, Weight)) {
-    comm.check(rank);
-    assert!(
-        weight >= 0,
-        "an edge with rank {rank} has the weight {weight}, below 0"
-    );
+/// Fails with [`Error::Rank`], and with [`Error::Argument`] for a weight below 0.
+fn check(comm: &SimpleCommunicator, (rank, weight): (Rank, Weight)) -> Result<(), Error> {
+    comm.record.membership().group().rank(rank.into())?;
+    match weight {
+        0.. => Ok(()),
+        _ => Err(Error::Argument {
+            what: "an edge has a weight below 0",
+        }),
+    }
 }
 
-#[track_caller]
 pub(super) fn create_adjacent<T: Copy>(
     comm: &SimpleCommunicator,
     (sources, destinations): (&[T], &[T]),
     of: fn(T) -> (Rank, Weight),
     is_weighted: bool,
-) -> DistributedGraphCommunicator {
+) -> Result<DistributedGraphCommunicator, Error> {
     for edge in sources.iter().chain(destinations) {
-        check(comm, of(*edge));
+        check(comm, of(*edge))?;
     }
     let edges = |given: &[T]| {
         let mut edges = room(given.len())?;
@@ -54,7 +58,7 @@ pub(super) fn create_adjacent<T: Copy>(
             is_weighted,
         })
     });
-    make(comm, "MPI_Dist_graph_create_adjacent", own)
+    make(comm, CREATE_ADJACENT, own)
 }
 
 /// An edge of which no weight is given.
@@ -62,18 +66,16 @@ pub(super) fn unweighted(rank: Rank) -> (Rank, Weight) {
     (rank, NO_WEIGHT)
 }
 
-#[track_caller]
 pub(super) fn create<T: Copy>(
     comm: &SimpleCommunicator,
     edges: &[T],
     of: fn(T) -> (Rank, Rank, Weight),
     is_weighted: bool,
-) -> DistributedGraphCommunicator {
-    let function = "MPI_Dist_graph_create";
+) -> Result<DistributedGraphCommunicator, Error> {
     for edge in edges {
         let (from, to, weight) = of(*edge);
-        comm.check(from);
-        check(comm, (to, weight));
+        check(comm, unweighted(from))?;
+        check(comm, (to, weight))?;
     }
     let arcs = room(edges.len()).map(|mut arcs| {
         arcs.extend(edges.iter().map(|edge| {
@@ -84,10 +86,9 @@ pub(super) fn create<T: Copy>(
         arcs
     });
     let given = arcs.as_deref().map_err(|error| *error);
-    let own = comm.run(function, |core| {
-        core.neighbourhood(function, given, is_weighted)
-    });
-    make(comm, function, Ok(own))
+    let core = comm.record.core()?;
+    let own = core.neighbourhood(CREATE, given, is_weighted)?;
+    make(comm, CREATE, Ok(own))
 }
 
 /// As [`unweighted`], of an edge with both ends.
@@ -96,17 +97,15 @@ pub(super) fn unweighted_between((from, to): (Rank, Rank)) -> (Rank, Rank, Weigh
 }
 
 /// That there is no room for the neighbours of one all processes learn.
-#[track_caller]
 fn make(
     comm: &SimpleCommunicator,
     function: &'static str,
     own: Result<Neighbourhood, Error>,
-) -> DistributedGraphCommunicator {
-    let (made, topology) = comm.run(function, |core| {
-        core.make_distributed(function, &mut ready, own)
-    });
+) -> Result<DistributedGraphCommunicator, Error> {
+    let core = comm.record.core()?;
+    let (made, topology) = core.make_distributed(function, &mut ready, own)?;
     let topology = topology.map(|topology| Rc::new(topology) as Rc<dyn Arranged>);
-    DistributedGraphCommunicator(comm.made(made, topology))
+    Ok(DistributedGraphCommunicator(comm.made(made, topology)))
 }
 
 impl DistributedGraphCommunicator {
@@ -173,12 +172,7 @@ pub(super) fn create_known(
     comm: &SimpleCommunicator,
     neighbors: &[&[Rank]],
 ) -> Result<Option<GraphCommunicator>, Error> {
-    let nodes = neighbors.len() as u32;
-    if neighbors.len() > comm.size() as usize {
-        return Err(Error::Argument {
-            what: "a graph of more nodes than the communicator has ranks",
-        });
-    }
+    let nodes = nodes(comm, neighbors)?;
     let given = match known(neighbors) {
         Err(error) if error.class() != Class::NoMem => return Err(error),
         given => given,
@@ -189,6 +183,25 @@ pub(super) fn create_known(
         let topology = topology.map(|topology| Rc::new(topology) as Rc<dyn Arranged>);
         GraphCommunicator(comm.made(made, topology))
     }))
+}
+
+/// See [`Communicator::graph_map`].
+pub(super) fn map(comm: &SimpleCommunicator, neighbors: &[&[Rank]]) -> Result<Option<Rank>, Error> {
+    let nodes = nodes(comm, neighbors)?;
+    known(neighbors)?;
+    let rank = comm.rank();
+    Ok(((rank as u32) < nodes).then_some(rank))
+}
+
+/// How many nodes the graph has: no more than the communicator has processes, or [`Error::Argument`].
+fn nodes(comm: &SimpleCommunicator, neighbors: &[&[Rank]]) -> Result<u32, Error> {
+    let nodes = neighbors.len() as u32;
+    match neighbors.len() <= comm.size() as usize {
+        true => Ok(nodes),
+        false => Err(Error::Argument {
+            what: "a graph of more nodes than the communicator has ranks",
+        }),
+    }
 }
 
 /// The graph whose nodes have these neighbours. Fails with [`Error::Wrong`] for one that is no node, with

@@ -5,9 +5,10 @@ use alloc::vec::Vec;
 
 use super::Rank;
 use crate::device::envelope;
+use crate::mpi::coll::room;
 use crate::mpi::error::Error;
 use crate::mpi::group::{self, Comparison, Members};
-use crate::rust::fatal;
+use crate::rust::{Count, fatal};
 
 /// A group that every program has: the empty one.
 #[derive(Clone, Copy, Default, Debug)]
@@ -51,12 +52,16 @@ pub trait Group {
     where
         Self: Sized,
     {
-        made(
-            self,
-            Some(other.own()),
-            "MPI_Group_union",
-            group::union(self.members(), other.members()),
-        )
+        fatal("MPI_Group_union", self.try_union(other))
+    }
+
+    /// As [`union`](Group::union). Fails with [`Error::NoRoom`].
+    fn try_union<G: Group + ?Sized>(&self, other: &G) -> Result<UserGroup, Error>
+    where
+        Self: Sized,
+    {
+        let members = group::union(self.members(), other.members())?;
+        Ok(made(self.own().or(other.own()), members))
     }
 
     /// Those of its processes that the other has, too (MPI_Group_intersection).
@@ -64,8 +69,16 @@ pub trait Group {
     where
         Self: Sized,
     {
-        let members = group::select(self.members(), other.members(), true);
-        made(self, Some(other.own()), "MPI_Group_intersection", members)
+        fatal("MPI_Group_intersection", self.try_intersection(other))
+    }
+
+    /// As [`intersection`](Group::intersection). Fails with [`Error::NoRoom`].
+    fn try_intersection<G: Group + ?Sized>(&self, other: &G) -> Result<UserGroup, Error>
+    where
+        Self: Sized,
+    {
+        let members = group::select(self.members(), other.members(), true)?;
+        Ok(made(self.own().or(other.own()), members))
     }
 
     /// Those of its processes that the other does not have (MPI_Group_difference).
@@ -73,32 +86,81 @@ pub trait Group {
     where
         Self: Sized,
     {
-        let members = group::select(self.members(), other.members(), false);
-        made(self, Some(other.own()), "MPI_Group_difference", members)
+        fatal("MPI_Group_difference", self.try_difference(other))
     }
 
-    /// The processes with these ranks, in this order (MPI_Group_incl). Ends the job for a rank that the group does not
-    /// have, or that is there twice.
+    /// As [`difference`](Group::difference). Fails with [`Error::NoRoom`].
+    fn try_difference<G: Group + ?Sized>(&self, other: &G) -> Result<UserGroup, Error>
+    where
+        Self: Sized,
+    {
+        let members = group::select(self.members(), other.members(), false)?;
+        Ok(made(self.own().or(other.own()), members))
+    }
+
+    /// The processes with these ranks, in this order (MPI_Group_incl). Ends the job where
+    /// [`try_include`](Group::try_include) fails.
     fn include(&self, ranks: &[Rank]) -> UserGroup {
-        let members = self.members();
-        let listed = group::listed(members.len(), ranks);
-        let chosen = listed.map(|ranks| ranks.iter().map(|rank| members[*rank as usize]).collect());
-        made(self, None, "MPI_Group_incl", chosen)
+        fatal("MPI_Group_incl", self.try_include(ranks))
+    }
+
+    /// As [`include`](Group::include). Fails with [`Error::Rank`] for a rank that the group does not have, with
+    /// [`Error::Argument`] for one that is there twice, and with [`Error::NoRoom`].
+    fn try_include(&self, ranks: &[Rank]) -> Result<UserGroup, Error> {
+        chosen(self, group::listed(self.members().len(), ranks)?)
     }
 
     /// The processes without these ranks (MPI_Group_excl). Ends the job as [`include`](Group::include).
     fn exclude(&self, ranks: &[Rank]) -> UserGroup {
-        let members = self.members();
-        let left = group::listed(members.len(), ranks).and_then(|ranks| {
-            let mut left = Members::with_room(members.len())?;
-            let each = members.iter().zip(0..);
-            left.append(
-                each.filter(|(_, rank)| !ranks.contains(rank))
-                    .map(|(member, _)| *member),
-            );
-            Ok(left.done())
-        });
-        made(self, None, "MPI_Group_excl", left)
+        fatal("MPI_Group_excl", self.try_exclude(ranks))
+    }
+
+    /// As [`exclude`](Group::exclude). Fails as [`try_include`](Group::try_include).
+    fn try_exclude(&self, ranks: &[Rank]) -> Result<UserGroup, Error> {
+        left(self, &group::listed(self.members().len(), ranks)?)
+    }
+
+    /// The processes of these ranges of ranks, in this order (MPI_Group_range_incl): each range is a first rank, one that it
+    /// does not go beyond, and the step from one to the next, which can be below 0. Ends the job where
+    /// [`try_include_ranges`](Group::try_include_ranges) fails.
+    ///
+    /// ```
+    /// # use mpi_adi::rust as mpi;
+    /// use mpi::topology::UserGroup;
+    /// use mpi::traits::*;
+    ///
+    /// /// The processes of even ranks, and behind them the others, the last one first.
+    /// fn even_and_odd(world: &impl Communicator) -> UserGroup {
+    ///     let last = world.size() - 1;
+    ///     let odd = last - (last + 1) % 2;
+    ///     world.group().include_ranges(&[(0, last, 2), (odd, 1, -2)])
+    /// }
+    /// ```
+    fn include_ranges(&self, ranges: &[(Rank, Rank, Count)]) -> UserGroup {
+        fatal("MPI_Group_range_incl", self.try_include_ranges(ranges))
+    }
+
+    /// As [`include_ranges`](Group::include_ranges). Fails as [`try_include`](Group::try_include), and with
+    /// [`Error::Argument`] for a step of 0.
+    fn try_include_ranges(&self, ranges: &[(Rank, Rank, Count)]) -> Result<UserGroup, Error> {
+        chosen(
+            self,
+            group::ranges(self.members().len(), &triplets(ranges)?)?,
+        )
+    }
+
+    /// The processes without those of these ranges (MPI_Group_range_excl). Ends the job as
+    /// [`include_ranges`](Group::include_ranges).
+    fn exclude_ranges(&self, ranges: &[(Rank, Rank, Count)]) -> UserGroup {
+        fatal("MPI_Group_range_excl", self.try_exclude_ranges(ranges))
+    }
+
+    /// As [`exclude_ranges`](Group::exclude_ranges). Fails as [`try_include_ranges`](Group::try_include_ranges).
+    fn try_exclude_ranges(&self, ranges: &[(Rank, Rank, Count)]) -> Result<UserGroup, Error> {
+        left(
+            self,
+            &group::ranges(self.members().len(), &triplets(ranges)?)?,
+        )
     }
 
     /// How many processes there are (MPI_Group_size).
@@ -155,18 +217,39 @@ fn rank_in(members: &[envelope::Rank], process: envelope::Rank) -> Option<Rank> 
     place.map(|rank| rank as Rank)
 }
 
-fn made<G: Group + ?Sized>(
-    of: &G,
-    other: Option<Option<envelope::Rank>>,
-    function: &'static str,
-    members: Result<Vec<envelope::Rank>, Error>,
-) -> UserGroup {
-    let own = of.own().or(other.flatten());
+/// Of a group, those with these ranks, which it has.
+fn chosen<G: Group + ?Sized>(of: &G, ranks: Vec<u32>) -> Result<UserGroup, Error> {
+    let members = of.members();
+    let mut chosen = Members::with_room(ranks.len())?;
+    chosen.append(ranks.iter().map(|rank| members[*rank as usize]));
+    Ok(made(of.own(), chosen.done()))
+}
+
+/// Of a group, those without these ranks.
+fn left<G: Group + ?Sized>(of: &G, ranks: &[u32]) -> Result<UserGroup, Error> {
+    let each = of.members().iter().zip(0..);
+    let mut left = Members::with_room(of.members().len())?;
+    left.append(
+        each.filter(|(_, rank)| !ranks.contains(rank))
+            .map(|(member, _)| *member),
+    );
+    Ok(made(of.own(), left.done()))
+}
+
+fn triplets(ranges: &[(Rank, Rank, Count)]) -> Result<Vec<[i32; 3]>, Error> {
+    let mut triplets = room(ranges.len())?;
+    triplets.extend(
+        ranges
+            .iter()
+            .map(|(first, last, step)| [*first, *last, *step]),
+    );
+    Ok(triplets)
+}
+
+/// A group, as the process sees it that asks.
+fn made(own: Option<envelope::Rank>, members: Vec<envelope::Rank>) -> UserGroup {
     // Only the empty group does not know, and no process is in it.
-    UserGroup(
-        fatal(function, members),
-        own.unwrap_or(envelope::Rank::new(0)),
-    )
+    UserGroup(members, own.unwrap_or(envelope::Rank::new(0)))
 }
 
 impl Group for SystemGroup {

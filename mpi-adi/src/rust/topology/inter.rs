@@ -7,19 +7,21 @@ use alloc::string::String;
 use super::record::Record;
 use super::{
     AnyProcess, AsCommunicator, Color, CommunicatorRelation, Context, Group, GroupRelation, Key,
-    Process, Rank, SimpleCommunicator, UserGroup,
+    Process, Rank, SimpleCommunicator, Twin, UserGroup,
 };
 use crate::device::envelope;
 use crate::mpi::environment as job;
-use crate::mpi::error::Error;
+use crate::mpi::error::{Class, Error};
 use crate::mpi::group::exact;
 use crate::mpi::inter::{Bridge, MadeInter, connect};
 use crate::mpi::sides::Intercommunicator;
 use crate::mpi::split::{Ready, ready};
 use crate::rust::Tag;
 use crate::rust::attribute::Attributes;
+use crate::rust::info::Info;
 use crate::rust::point_to_point::PROC_NULL;
 use crate::rust::process::Here;
+use crate::rust::request::DuplicateFuture;
 
 pub(super) const CREATE: &str = "MPI_Intercomm_create";
 const MERGE: &str = "MPI_Intercomm_merge";
@@ -220,6 +222,31 @@ impl InterCommunicator {
         Ok(InterCommunicator::of(self.here(), made, attributes))
     }
 
+    /// As [`duplicate`](Self::duplicate), without blocking (MPI_Comm_idup, MPI-3.1 section 6.4.2). Ends the job where
+    /// [`try_immediate_duplicate`](Self::try_immediate_duplicate) fails.
+    pub fn immediate_duplicate(&self) -> DuplicateFuture<InterCommunicator> {
+        self.or_fatal("MPI_Comm_idup", self.try_immediate_duplicate())
+    }
+
+    /// As [`immediate_duplicate`](Self::immediate_duplicate). Fails with [`Error::NoMemory`] and [`Error::NoRoom`].
+    pub fn try_immediate_duplicate(&self) -> Result<DuplicateFuture<InterCommunicator>, Error> {
+        DuplicateFuture::new(&self.record)
+    }
+
+    /// As [`duplicate`](Self::duplicate), with hints for the duplicate, as [`set_info`](Context::set_info) has them
+    /// (MPI_Comm_dup_with_info, MPI-3.1 section 6.4.2).
+    pub fn duplicate_with_info(&self, info: &Info) -> InterCommunicator {
+        self.or_fatal("MPI_Comm_dup_with_info", self.try_duplicate_with_info(info))
+    }
+
+    /// As [`duplicate_with_info`](Self::duplicate_with_info). Fails as
+    /// [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
+    pub fn try_duplicate_with_info(&self, info: &Info) -> Result<InterCommunicator, Error> {
+        let duplicate = self.try_duplicate()?;
+        duplicate.set_info(info);
+        Ok(duplicate)
+    }
+
     /// Divides both groups by color: the processes of one color in one group meet those of the same color in the other
     /// (MPI_Comm_split, MPI-3.1 section 6.4.2), each in the order that they have here. `None`: this process is in none, or
     /// no process of the other group has its color. Blocks until all processes of both groups have called it. Ends the job
@@ -242,6 +269,40 @@ impl InterCommunicator {
     ) -> Result<Option<InterCommunicator>, Error> {
         let made = self.core()?.make_split(SPLIT, &mut ready, color.0, key)?;
         Ok(made.map(|made| InterCommunicator::of(self.here(), made, Attributes::new())))
+    }
+
+    /// The intercommunicator of those processes of both groups that are in the `group` that they give, which has processes of
+    /// their own group alone, in the order of it (MPI_Comm_create, MPI-3.1 section 6.4.2). `None`: this process is not in it,
+    /// or no process of the other group is in one. Blocks until all processes of both groups have called it. Ends the job
+    /// where [`try_split_by_subgroup_collective`](Self::try_split_by_subgroup_collective) fails.
+    pub fn split_by_subgroup_collective<G: Group + ?Sized>(
+        &self,
+        group: &G,
+    ) -> Option<InterCommunicator> {
+        let made = self.try_split_by_subgroup_collective(group);
+        self.or_fatal("MPI_Comm_create", made)
+    }
+
+    /// As [`split_by_subgroup_collective`](Self::split_by_subgroup_collective). Fails with class Group, at this process
+    /// alone, when `group` has a process that is not of the local group, and as
+    /// [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
+    pub fn try_split_by_subgroup_collective<G: Group + ?Sized>(
+        &self,
+        group: &G,
+    ) -> Result<Option<InterCommunicator>, Error> {
+        let (local, members) = (self.made.sides().local_members(), group.members());
+        if !members.iter().all(|member| local.contains(member)) {
+            return Err(Error::Wrong {
+                class: Class::Group,
+                what: "the group has a process that the local group does not have",
+            });
+        }
+        let own = self.made.sides().local();
+        let own = own.to_world(own.rank);
+        // Each group makes a part of its own members: a split by the place in the list.
+        let place = members.iter().position(|member| *member == own);
+        let color = Color(place.map(|_| 0));
+        self.try_split_by_color_with_key(color, place.unwrap_or(0) as Key)
     }
 
     /// How it compares with another one: by both groups, as that one that compares worse (MPI_Comm_compare, MPI-3.1 section
@@ -280,6 +341,17 @@ impl InterCommunicator {
     /// Its name; empty, unless it has been given one (MPI_Comm_get_name).
     pub fn get_name(&self) -> String {
         self.record.name()
+    }
+}
+
+impl Twin for InterCommunicator {
+    fn duplicate_in(parent: &Record, context: envelope::Context) -> Result<Self, Error> {
+        let both = parent.both().ok_or(Error::Argument {
+            what: "an intercommunicator is a duplicate of one",
+        })?;
+        let (env, sides) = (parent.here.env()?, both.sides());
+        let made = Intercommunicator { env, sides }.make_duplicate_in(context)?;
+        Ok(InterCommunicator::of(&parent.here, made, Attributes::new()))
     }
 }
 

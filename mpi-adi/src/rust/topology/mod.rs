@@ -13,7 +13,7 @@ mod record;
 pub use cartesian::{CartesianCommunicator, CartesianLayout, dims_create};
 pub use communicator::{
     AsCommunicator, Color, Communicator, CommunicatorRelation, Context, Key, SimpleCommunicator,
-    SystemCommunicator, UserCommunicator,
+    SystemCommunicator, Twin, UserCommunicator,
 };
 pub use graph::{DistributedGraphCommunicator, GraphCommunicator, Weight};
 pub use group::{Group, GroupRelation, SystemGroup, UserGroup};

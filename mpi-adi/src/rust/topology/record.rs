@@ -6,6 +6,7 @@ use alloc::string::String;
 use core::cell::{Cell, RefCell};
 
 use super::kinds::Arranged;
+use crate::device::envelope;
 use crate::mpi::comm::{self, Membership, Partners};
 use crate::mpi::context::WORLD_CONTEXT;
 use crate::mpi::error::Error;
@@ -82,6 +83,31 @@ impl Record {
         let attributes = self.attributes.duplicated();
         let made = make(&mut |_| attributes.as_ref().map(|_| ()).map_err(|error| *error))?;
         Ok((made, attributes?))
+    }
+
+    /// Both groups, of an intercommunicator.
+    pub(super) fn both(&self) -> Option<&Rc<MadeInter>> {
+        match &self.members {
+            Members::Both(both) => Some(both),
+            Members::System(_) | Members::Made(_) => None,
+        }
+    }
+
+    /// The attributes of a duplicate. Fails with [`Error::NoRoom`].
+    pub(crate) fn duplicated_attributes(&self) -> Result<Attributes, Error> {
+        self.attributes.duplicated()
+    }
+
+    /// Has the attributes of a duplicate, which it is.
+    pub(crate) fn take_over(&self, attributes: Attributes) {
+        self.attributes.take_over(attributes);
+    }
+
+    /// A communicator like this, with this context. Fails with [`Error::NoRoom`].
+    pub(super) fn duplicate_in(&self, context: envelope::Context) -> Result<Rc<Record>, Error> {
+        let made = self.core()?.make_duplicate_in(context)?;
+        let topology = self.topology.clone();
+        Ok(Record::made(&self.here, made, topology, Attributes::new()))
     }
 
     pub(super) fn new(

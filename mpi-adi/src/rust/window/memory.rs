@@ -12,13 +12,15 @@ use crate::device::memory::Span;
 use crate::device::rma::epochs::Reorder;
 use crate::mpi::coll::room;
 use crate::mpi::error::{Class, Error};
-use crate::mpi::windows::wrong;
+use crate::mpi::windows::{hints, wrong};
 use crate::rust::Address;
+use crate::rust::attribute::CommAttribute;
 use crate::rust::datatype::Equivalence;
 use crate::rust::datatype::lent::Loan;
 use crate::rust::datatype::user::{Kind, kind_of};
+use crate::rust::info::Info;
 use crate::rust::request::{Scope, Ticket, What, zeroed};
-use crate::rust::topology::{Communicator, Rank, UserGroup};
+use crate::rust::topology::{Communicator, Context, Rank, UserGroup};
 
 /// Memory of this process that a window exposes: elements at an address, for as long as they are exposed.
 struct Exposed<T> {
@@ -190,6 +192,53 @@ pub trait AnyWindow: sealed::Sealed {
         })
     }
 
+    /// Gives it hints, at this process (MPI_Win_set_info, MPI-3.1 section 11.2.7): those of the keys that `docs/rma.md`
+    /// names whose value is true or false, as [`set_reorder`](AnyWindow::set_reorder) has them. Does not block.
+    fn set_info(&self, info: &Info) {
+        let mut reorder = self.reorder();
+        for (key, place) in hints::REORDER {
+            if let Some(value) = info.0.flag(key) {
+                *place(&mut reorder) = value;
+            }
+        }
+        self.set_reorder(reorder);
+    }
+
+    /// The hints that are in use, in the program's heap (MPI_Win_get_info, MPI-3.1 section 11.2.7). Does not block. Ends
+    /// the job where [`try_get_info`](AnyWindow::try_get_info) fails.
+    fn get_info(&self) -> Info {
+        let info = self.try_get_info();
+        self.record().here().or_fatal("MPI_Win_get_info", info)
+    }
+
+    /// As [`get_info`](AnyWindow::get_info). Fails with [`Error::NoRoom`].
+    fn try_get_info(&self) -> Result<Info, Error> {
+        Info::of(&hints::in_use(self.reorder()))
+    }
+
+    /// Attaches a value to it, in place of the one of the same type that it may have (MPI_Win_set_attr, MPI-3.1 section
+    /// 6.7.3); otherwise as [`Context::set_attr`](crate::rust::topology::Context::set_attr). The value is dropped with the
+    /// window.
+    fn set_attr<A: CommAttribute>(&self, value: A) {
+        let result = self.try_set_attr(value);
+        self.record().here().or_fatal("MPI_Win_set_attr", result);
+    }
+
+    /// As [`set_attr`](AnyWindow::set_attr). Fails with [`Error::NoRoom`] when the list has no room.
+    fn try_set_attr<A: CommAttribute>(&self, value: A) -> Result<(), Error> {
+        self.record().comm.try_set_attr(value)
+    }
+
+    /// The value of this type that is attached to it (MPI_Win_get_attr, MPI-3.1 section 6.7.3). Does not block.
+    fn get_attr<A: CommAttribute>(&self) -> Option<Rc<A>> {
+        self.record().comm.get_attr()
+    }
+
+    /// Takes the value of this type away from it (MPI_Win_delete_attr, MPI-3.1 section 6.7.3). Does not block.
+    fn delete_attr<A: CommAttribute>(&self) -> Option<Rc<A>> {
+        self.record().comm.delete_attr()
+    }
+
     /// Makes progress (MPI_Win_sync, MPI-3.1 section 11.5.4). There is one copy of a window, so that nothing else is to
     /// be done. Does not block.
     fn sync(&self) {
@@ -258,6 +307,23 @@ impl<T: Equivalence> Window<'static, T> {
         })
     }
 
+    /// As [`allocate`](Window::allocate), with hints, as [`set_info`](AnyWindow::set_info) has them.
+    #[track_caller]
+    pub fn allocate_with_info<C: Communicator + ?Sized>(len: usize, comm: &C, info: &Info) -> Self {
+        let here = &comm.as_simple().record.here;
+        let window = Self::try_allocate_with_info(len, comm, info);
+        here.or_fatal("MPI_Win_allocate", window)
+    }
+
+    /// As [`allocate_with_info`](Window::allocate_with_info). Fails as [`try_allocate`](Window::try_allocate).
+    pub fn try_allocate_with_info<C: Communicator + ?Sized>(
+        len: usize,
+        comm: &C,
+        info: &Info,
+    ) -> Result<Self, Error> {
+        Ok(with_info(Self::try_allocate(len, comm)?, info))
+    }
+
     /// As [`try_allocate`](Window::try_allocate), of memory that all processes share (MPI_Win_allocate_shared, MPI-3.1
     /// section 11.2.3). Fails with class RmaShared unless the communicator has one process, as
     /// [`split_shared`](Communicator::split_shared) makes them: each process has memory of its own.
@@ -311,6 +377,32 @@ impl<'a, T: Equivalence> Window<'a, T> {
             capacity: None,
             borrowed: PhantomData,
         })
+    }
+
+    /// As [`create`](Window::create), with hints, as [`set_info`](AnyWindow::set_info) has them.
+    #[track_caller]
+    pub fn create_with_info<S, C>(scope: S, memory: &'a mut [T], comm: &C, info: &Info) -> Self
+    where
+        S: Scope<'a>,
+        C: Communicator + ?Sized,
+    {
+        let here = &comm.as_simple().record.here;
+        let window = Self::try_create_with_info(scope, memory, comm, info);
+        here.or_fatal("MPI_Win_create", window)
+    }
+
+    /// As [`create_with_info`](Window::create_with_info). Fails as [`try_allocate`](Window::try_allocate).
+    pub fn try_create_with_info<S, C>(
+        scope: S,
+        memory: &'a mut [T],
+        comm: &C,
+        info: &Info,
+    ) -> Result<Self, Error>
+    where
+        S: Scope<'a>,
+        C: Communicator + ?Sized,
+    {
+        Ok(with_info(Self::try_create(scope, memory, comm)?, info))
     }
 
     /// How many elements this process's part has.
@@ -379,6 +471,12 @@ impl<T: Equivalence> Drop for Window<'_, T> {
     }
 }
 
+/// A window that has been made takes its hints.
+fn with_info<W: AnyWindow>(window: W, info: &Info) -> W {
+    window.set_info(info);
+    window
+}
+
 /// Leaves to a scope what has to be over at its end; it has room for it.
 fn keep<'a, S: Scope<'a>>(scope: S, what: What, loan: Loan) {
     drop(scope.keep(Ticket::new(what, loan)));
@@ -411,6 +509,22 @@ impl DynamicWindow {
     pub fn try_create<C: Communicator + ?Sized>(comm: &C) -> Result<DynamicWindow, Error> {
         let (record, ()) = Record::make(comm.as_simple(), 1, || Ok((None, ())))?;
         Ok(DynamicWindow { record })
+    }
+
+    /// As [`create`](DynamicWindow::create), with hints, as [`set_info`](AnyWindow::set_info) has them.
+    #[track_caller]
+    pub fn create_with_info<C: Communicator + ?Sized>(comm: &C, info: &Info) -> DynamicWindow {
+        let here = &comm.as_simple().record.here;
+        let window = Self::try_create_with_info(comm, info);
+        here.or_fatal("MPI_Win_create_dynamic", window)
+    }
+
+    /// As [`create_with_info`](DynamicWindow::create_with_info). Fails as [`Window::try_allocate`].
+    pub fn try_create_with_info<C: Communicator + ?Sized>(
+        comm: &C,
+        info: &Info,
+    ) -> Result<DynamicWindow, Error> {
+        Ok(with_info(Self::try_create(comm)?, info))
     }
 
     /// Attaches memory (MPI_Win_attach), until what it returns is dropped, or the scope ends. Does not block. Its error

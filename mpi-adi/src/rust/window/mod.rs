@@ -29,7 +29,8 @@
 //! |---|---|
 //! | MPI_Win_create, _allocate, _allocate_shared, _create_dynamic | [`Window::create`], [`Window::allocate`], [`Window::try_allocate_shared`], [`DynamicWindow::create`] |
 //! | MPI_Win_attach, _detach, _free | [`DynamicWindow::attach`]; dropping |
-//! | MPI_Win_get_group, _set_name, _get_name, _set_info, _get_info | [`AnyWindow`] |
+//! | MPI_Win_get_group, _set_name, _get_name, _set_info, _get_info, _set_attr, _get_attr, _delete_attr | [`AnyWindow`] |
+//! | MPI_WIN_BASE, _SIZE, _DISP_UNIT | [`Window::local`], [`Window::len`], the size of the element |
 //! | MPI_Win_fence | [`Epochs::fence`], then [`Epoch::next`] and [`Epoch::end`] |
 //! | MPI_Win_start, _complete; _post, _wait, _test | [`Epochs::start`], [`Epoch::complete`]; [`Epochs::post`], [`Epoch::wait`], [`Epoch::test`] |
 //! | MPI_Win_lock, _unlock; _lock_all, _unlock_all | [`Epochs::lock_exclusive`], [`Epochs::lock_shared`], [`Epoch::unlock`]; [`Epochs::lock_all`], [`Epoch::unlock_all`] |
@@ -39,8 +40,8 @@
 //! | MPI_Win_ifence and the others that do not block | the same with `immediate_` in front |
 //! | loads and stores | [`Window::local`] for the memory as a slice; [`Window::load`] and [`Window::store`] beside others |
 //!
-//! Not here are MPI_MODE_NOCHECK, a promise that no compiler can check; attributes and error handlers, which keep data
-//! and functions of C; and MPI_PROC_NULL as a target, where there is simply no operation.
+//! Not here are MPI_MODE_NOCHECK, a promise that no compiler can check; error handlers, for which there are calls with
+//! `try_` in front; and MPI_PROC_NULL as a target, where there is simply no operation.
 //!
 //! # What the compiler checks
 //! There are operations in an epoch alone:

@@ -14,7 +14,7 @@ use crate::mpi::windows::{
 };
 use crate::rust::datatype::lent::Loan;
 use crate::rust::process::Here;
-use crate::rust::topology::{Communicator, Rank, SimpleCommunicator};
+use crate::rust::topology::{Rank, SimpleCommunicator};
 
 /// What is waited for in a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,7 +67,7 @@ impl Record {
         disp_unit: usize,
         allocate: impl FnOnce() -> Result<(Option<Span>, M), Error>,
     ) -> Result<(Rc<Record>, M), Error> {
-        let comm = comm.try_duplicate()?;
+        let comm = comm.private()?;
         let here = comm.record.here.clone();
         let (env, membership) = (here.env()?, comm.record.membership());
         let disp_unit = u32::try_from(disp_unit).unwrap_or(u32::MAX);

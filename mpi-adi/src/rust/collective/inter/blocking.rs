@@ -1,7 +1,7 @@
 //! Those that block.
 #![forbid(unsafe_code)]
 
-use super::super::communicator::reduce;
+use super::super::communicator::{reduce, reduce_parts};
 use super::super::operation::{Operation, combiner};
 use super::super::planner::parts_across;
 use super::super::{divided, listed, started};
@@ -339,6 +339,55 @@ impl InterCommunicator {
         reduce((sendbuf, recvbuf), &op, |(data, result), size, combine| {
             let part = parts_across(core.sides.halves(), data, result.len(), size)?;
             core.reduce_scatter(function, part, result, size, combine)
+        })
+    }
+
+    /// As [`reduce_scatter_block_into`](Self::reduce_scatter_block_into), of parts that differ (MPI_Reduce_scatter, MPI-3.1
+    /// section 5.10.2): `sendbuf` has one for each process of the remote group, as long as its result, at all processes of
+    /// this group alike. Both groups can divide as many elements as they like. Takes the list of the parts in the program's
+    /// heap.
+    ///
+    /// ```
+    /// # use mpi_adi::rust as mpi;
+    /// use mpi::collective::SystemOperation;
+    /// use mpi::datatype::Partition;
+    /// use mpi::topology::InterCommunicator;
+    ///
+    /// /// The greatest of what all processes of a group have for the first process of the other, and for its second one.
+    /// fn greatest(both: &InterCommunicator, mine: &[u64; 3]) -> Vec<u64> {
+    ///     let mut greatest = vec![0; [1, 2][both.rank() as usize]];
+    ///     let parts = Partition::new(mine, [1, 2], [0, 1]);
+    ///     both.reduce_scatter_varcount_into(&parts, &mut greatest, SystemOperation::max());
+    ///     greatest
+    /// }
+    /// ```
+    pub fn reduce_scatter_varcount_into<S, R, O>(&self, sendbuf: &S, recvbuf: &mut R, op: O)
+    where
+        S: PartitionedBuffer + ?Sized,
+        R: BufferMut + ?Sized,
+        O: Operation,
+    {
+        let result = self.try_reduce_scatter_varcount_into(sendbuf, recvbuf, op);
+        self.or_fatal("MPI_Reduce_scatter", result);
+    }
+
+    /// As [`reduce_scatter_varcount_into`](Self::reduce_scatter_varcount_into), with the error as its result; with
+    /// [`Error::Argument`], too, where there is not a part for each process of the remote group.
+    pub fn try_reduce_scatter_varcount_into<S, R, O>(
+        &self,
+        sendbuf: &S,
+        recvbuf: &mut R,
+        op: O,
+    ) -> Result<(), Error>
+    where
+        S: PartitionedBuffer + ?Sized,
+        R: BufferMut + ?Sized,
+        O: Operation,
+    {
+        let core = self.core()?;
+        let (buffers, ranks) = ((sendbuf, recvbuf), self.remote_size() as usize);
+        reduce_parts(buffers, ranks, &op, |parts, result, size, combine| {
+            core.reduce_scatter("MPI_Reduce_scatter", listed(parts), result, size, combine)
         })
     }
 }

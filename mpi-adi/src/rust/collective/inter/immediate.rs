@@ -6,6 +6,7 @@ use super::super::planner::Planner;
 use super::super::started::{self, Lend, LendMut, of};
 use crate::device::memory::area::Area;
 use crate::mpi::coll::inter::{self, Role};
+use crate::mpi::error::Error;
 use crate::rust::datatype::user::kind_of;
 use crate::rust::datatype::{
     AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut,
@@ -94,6 +95,12 @@ impl InterCommunicator {
 
     /// As [`barrier`](Self::barrier), without blocking (MPI_Ibarrier, MPI-3.1 section 5.12.1).
     pub fn immediate_barrier(&self) -> Request<'static, ()> {
+        let request = self.try_immediate_barrier();
+        self.or_fatal("MPI_Ibarrier", request)
+    }
+
+    /// As [`immediate_barrier`](Self::immediate_barrier), with the error as its result.
+    pub fn try_immediate_barrier(&self) -> Result<Request<'static, ()>, Error> {
         started::barrier(Context::record(self))
     }
 
@@ -103,6 +110,20 @@ impl InterCommunicator {
         scope: Sc,
         buffer: &'a B,
     ) -> Request<'a, B, Sc>
+    where
+        B: 'a + Buffer + ?Sized,
+        Sc: Scope<'a>,
+    {
+        let request = self.try_immediate_broadcast_root(scope, buffer);
+        self.or_fatal("MPI_Ibcast", request)
+    }
+
+    /// As [`immediate_broadcast_root`](Self::immediate_broadcast_root), with the error as its result.
+    pub fn try_immediate_broadcast_root<'a, Sc, B>(
+        &self,
+        scope: Sc,
+        buffer: &'a B,
+    ) -> Result<Request<'a, B, Sc>, Error>
     where
         B: 'a + Buffer + ?Sized,
         Sc: Scope<'a>,
@@ -123,6 +144,20 @@ impl InterCommunicator {
         R: 'a + BufferMut + ?Sized,
         Sc: Scope<'a>,
     {
+        let request = self.try_immediate_gather_root(scope, recvbuf);
+        self.or_fatal("MPI_Igather", request)
+    }
+
+    /// As [`immediate_gather_root`](Self::immediate_gather_root), with the error as its result.
+    pub fn try_immediate_gather_root<'a, Sc, R>(
+        &self,
+        scope: Sc,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        R: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
         let taken = (recvbuf, started::equal_places::<R> as LendMut<R>);
         started::takes(self, "MPI_Igather", scope, taken, |_, places| {
             self.gather(Area::EMPTY, of(places), Role::Root)
@@ -139,6 +174,20 @@ impl InterCommunicator {
         R: 'a + PartitionedBufferMut + ?Sized,
         Sc: Scope<'a>,
     {
+        let request = self.try_immediate_gather_varcount_root(scope, recvbuf);
+        self.or_fatal("MPI_Igatherv", request)
+    }
+
+    /// As [`immediate_gather_varcount_root`](Self::immediate_gather_varcount_root), with the error as its result.
+    pub fn try_immediate_gather_varcount_root<'a, Sc, R>(
+        &self,
+        scope: Sc,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        R: 'a + PartitionedBufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
         let taken = (recvbuf, started::listed_places::<R> as LendMut<R>);
         started::takes(self, "MPI_Igatherv", scope, taken, |_, places| {
             self.gather(Area::EMPTY, of(places), Role::Root)
@@ -147,6 +196,20 @@ impl InterCommunicator {
 
     /// As [`scatter_root`](Self::scatter_root), without blocking (MPI_Iscatter, MPI-3.1 section 5.12.4).
     pub fn immediate_scatter_root<'a, Sc, S>(&self, scope: Sc, sendbuf: &'a S) -> Request<'a, S, Sc>
+    where
+        S: 'a + Buffer + ?Sized,
+        Sc: Scope<'a>,
+    {
+        let request = self.try_immediate_scatter_root(scope, sendbuf);
+        self.or_fatal("MPI_Iscatter", request)
+    }
+
+    /// As [`immediate_scatter_root`](Self::immediate_scatter_root), with the error as its result.
+    pub fn try_immediate_scatter_root<'a, Sc, S>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+    ) -> Result<Request<'a, S, Sc>, Error>
     where
         S: 'a + Buffer + ?Sized,
         Sc: Scope<'a>,
@@ -167,6 +230,20 @@ impl InterCommunicator {
         S: 'a + PartitionedBuffer + ?Sized,
         Sc: Scope<'a>,
     {
+        let request = self.try_immediate_scatter_varcount_root(scope, sendbuf);
+        self.or_fatal("MPI_Iscatterv", request)
+    }
+
+    /// As [`immediate_scatter_varcount_root`](Self::immediate_scatter_varcount_root), with the error as its result.
+    pub fn try_immediate_scatter_varcount_root<'a, Sc, S>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+    ) -> Result<Request<'a, S, Sc>, Error>
+    where
+        S: 'a + PartitionedBuffer + ?Sized,
+        Sc: Scope<'a>,
+    {
         let given = (sendbuf, started::listed_parts::<S> as Lend<S>);
         started::gives(self, "MPI_Iscatterv", scope, given, |_, parts| {
             self.scatter(of(parts), Area::EMPTY, Role::Root)
@@ -179,6 +256,20 @@ impl InterCommunicator {
         scope: Sc,
         recvbuf: &'a mut R,
     ) -> Request<'a, R, Sc>
+    where
+        R: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        let request = self.try_immediate_reduce_root(scope, recvbuf);
+        self.or_fatal("MPI_Ireduce", request)
+    }
+
+    /// As [`immediate_reduce_root`](Self::immediate_reduce_root), with the error as its result.
+    pub fn try_immediate_reduce_root<'a, Sc, R>(
+        &self,
+        scope: Sc,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
     where
         R: 'a + BufferMut + ?Sized,
         Sc: Scope<'a>,
@@ -202,6 +293,22 @@ impl InterCommunicator {
         R: 'a + BufferMut + ?Sized,
         Sc: Scope<'a>,
     {
+        let request = self.try_immediate_all_gather_into(scope, sendbuf, recvbuf);
+        self.or_fatal("MPI_Iallgather", request)
+    }
+
+    /// As [`immediate_all_gather_into`](Self::immediate_all_gather_into), with the error as its result.
+    pub fn try_immediate_all_gather_into<'a, Sc, S, R>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
         started::all_gather(self, scope, sendbuf, recvbuf)
     }
 
@@ -212,6 +319,22 @@ impl InterCommunicator {
         sendbuf: &'a S,
         recvbuf: &'a mut R,
     ) -> Request<'a, R, Sc>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + PartitionedBufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        let request = self.try_immediate_all_gather_varcount_into(scope, sendbuf, recvbuf);
+        self.or_fatal("MPI_Iallgatherv", request)
+    }
+
+    /// As [`immediate_all_gather_varcount_into`](Self::immediate_all_gather_varcount_into), with the error as its result.
+    pub fn try_immediate_all_gather_varcount_into<'a, Sc, S, R>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
     where
         S: 'a + Buffer + ?Sized,
         R: 'a + PartitionedBufferMut + ?Sized,
@@ -232,6 +355,22 @@ impl InterCommunicator {
         R: 'a + BufferMut + ?Sized,
         Sc: Scope<'a>,
     {
+        let request = self.try_immediate_all_to_all_into(scope, sendbuf, recvbuf);
+        self.or_fatal("MPI_Ialltoall", request)
+    }
+
+    /// As [`immediate_all_to_all_into`](Self::immediate_all_to_all_into), with the error as its result.
+    pub fn try_immediate_all_to_all_into<'a, Sc, S, R>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
         started::all_to_all(self, scope, sendbuf, recvbuf)
     }
 
@@ -242,6 +381,22 @@ impl InterCommunicator {
         sendbuf: &'a S,
         recvbuf: &'a mut R,
     ) -> Request<'a, R, Sc>
+    where
+        S: 'a + PartitionedBuffer + ?Sized,
+        R: 'a + PartitionedBufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        let request = self.try_immediate_all_to_all_varcount_into(scope, sendbuf, recvbuf);
+        self.or_fatal("MPI_Ialltoallv", request)
+    }
+
+    /// As [`immediate_all_to_all_varcount_into`](Self::immediate_all_to_all_varcount_into), with the error as its result.
+    pub fn try_immediate_all_to_all_varcount_into<'a, Sc, S, R>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
     where
         S: 'a + PartitionedBuffer + ?Sized,
         R: 'a + PartitionedBufferMut + ?Sized,
@@ -260,9 +415,22 @@ impl InterCommunicator {
     where
         Sc: Scope<'a>,
     {
+        let request = self.try_immediate_all_to_all_vartype_into(scope, sendbufs, recvbufs);
+        self.or_fatal("MPI_Ialltoallw", request)
+    }
+
+    /// As [`immediate_all_to_all_vartype_into`](Self::immediate_all_to_all_vartype_into), with the error as its result.
+    pub fn try_immediate_all_to_all_vartype_into<'a, 's, 'r, Sc>(
+        &self,
+        scope: Sc,
+        sendbufs: &'a [AnyBuffer<'s>],
+        recvbufs: &'a mut [AnyBufferMut<'r>],
+    ) -> Result<Request<'a, [AnyBufferMut<'r>], Sc>, Error>
+    where
+        Sc: Scope<'a>,
+    {
         let function = "MPI_Ialltoallw";
-        let request = started::all_to_all_vartype(self, function, scope, sendbufs, recvbufs);
-        self.or_fatal(function, request)
+        started::all_to_all_vartype(self, function, scope, sendbufs, recvbufs)
     }
 
     /// As [`all_reduce_into`](Self::all_reduce_into), without blocking (MPI_Iallreduce, MPI-3.1 section 5.12.8).
@@ -273,6 +441,24 @@ impl InterCommunicator {
         recvbuf: &'a mut R,
         op: O,
     ) -> Request<'a, R, Sc>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
+        let request = self.try_immediate_all_reduce_into(scope, sendbuf, recvbuf, op);
+        self.or_fatal("MPI_Iallreduce", request)
+    }
+
+    /// As [`immediate_all_reduce_into`](Self::immediate_all_reduce_into), with the error as its result.
+    pub fn try_immediate_all_reduce_into<'a, Sc, S, R, O>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+        op: O,
+    ) -> Result<Request<'a, R, Sc>, Error>
     where
         S: 'a + Buffer + ?Sized,
         R: 'a + BufferMut + ?Sized,
@@ -298,18 +484,71 @@ impl InterCommunicator {
         O: 'a + Operation,
         Sc: Scope<'a>,
     {
+        let request = self.try_immediate_reduce_scatter_block_into(scope, sendbuf, recvbuf, op);
+        self.or_fatal("MPI_Ireduce_scatter_block", request)
+    }
+
+    /// As [`immediate_reduce_scatter_block_into`](Self::immediate_reduce_scatter_block_into), with the error as its result.
+    pub fn try_immediate_reduce_scatter_block_into<'a, Sc, S, R, O>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+        op: O,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        S: 'a + Buffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
         let (function, buffers) = ("MPI_Ireduce_scatter_block", (sendbuf, recvbuf));
         started::reduction(self, function, scope, buffers, &op, Planner::reduce_scatter)
+    }
+
+    /// As [`reduce_scatter_varcount_into`](Self::reduce_scatter_varcount_into), without blocking (MPI_Ireduce_scatter,
+    /// MPI-3.1 section 5.12.10).
+    pub fn immediate_reduce_scatter_varcount_into<'a, Sc, S, R, O>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+        op: O,
+    ) -> Request<'a, R, Sc>
+    where
+        S: 'a + PartitionedBuffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
+        let request = self.try_immediate_reduce_scatter_varcount_into(scope, sendbuf, recvbuf, op);
+        self.or_fatal("MPI_Ireduce_scatter", request)
+    }
+
+    /// As [`immediate_reduce_scatter_varcount_into`](Self::immediate_reduce_scatter_varcount_into), with the error as its result.
+    pub fn try_immediate_reduce_scatter_varcount_into<'a, Sc, S, R, O>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        recvbuf: &'a mut R,
+        op: O,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        S: 'a + PartitionedBuffer + ?Sized,
+        R: 'a + BufferMut + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
+        started::reduce_scatter_varcount(self, scope, (sendbuf, recvbuf), &op)
     }
 }
 
 /// What processes start in a collective without blocking whose root is this one of the remote group; as those of
 /// [`InterCommunicator`]. The null process, which is no root, ends the job.
 impl Process<'_, InterCommunicator> {
-    /// What this process is in a call of `function`.
-    fn role(&self, function: &'static str) -> Role {
-        let given = self.given();
-        self.as_communicator().or_fatal(function, given).1
+    /// What this process is. Fails with [`Error::RemoteRank`] for the null process.
+    fn role(&self) -> Result<Role, Error> {
+        Ok(self.given()?.1)
     }
 
     /// As [`broadcast_into`](Self::broadcast_into), without blocking, from a root that calls
@@ -323,7 +562,21 @@ impl Process<'_, InterCommunicator> {
         B: 'a + BufferMut + ?Sized,
         Sc: Scope<'a>,
     {
-        let role = self.role("MPI_Ibcast");
+        let request = self.try_immediate_broadcast_into(scope, buffer);
+        self.as_communicator().or_fatal("MPI_Ibcast", request)
+    }
+
+    /// As [`immediate_broadcast_into`](Self::immediate_broadcast_into), with the error as its result.
+    pub fn try_immediate_broadcast_into<'a, Sc, B>(
+        &self,
+        scope: Sc,
+        buffer: &'a mut B,
+    ) -> Result<Request<'a, B, Sc>, Error>
+    where
+        B: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
+        let role = self.role()?;
         started::broadcast(self.as_communicator(), role, scope, buffer)
     }
 
@@ -334,8 +587,22 @@ impl Process<'_, InterCommunicator> {
         S: 'a + Buffer + ?Sized,
         Sc: Scope<'a>,
     {
+        let request = self.try_immediate_gather_into(scope, sendbuf);
+        self.as_communicator().or_fatal("MPI_Igather", request)
+    }
+
+    /// As [`immediate_gather_into`](Self::immediate_gather_into), with the error as its result.
+    pub fn try_immediate_gather_into<'a, Sc, S>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+    ) -> Result<Request<'a, S, Sc>, Error>
+    where
+        S: 'a + Buffer + ?Sized,
+        Sc: Scope<'a>,
+    {
         let (both, function) = (self.as_communicator(), "MPI_Igather");
-        started::giving(both, function, self.role(function), scope, sendbuf)
+        started::giving(both, function, self.role()?, scope, sendbuf)
     }
 
     /// As [`gather_varcount_into`](Self::gather_varcount_into), without blocking, to a root that calls
@@ -349,8 +616,22 @@ impl Process<'_, InterCommunicator> {
         S: 'a + Buffer + ?Sized,
         Sc: Scope<'a>,
     {
+        let request = self.try_immediate_gather_varcount_into(scope, sendbuf);
+        self.as_communicator().or_fatal("MPI_Igatherv", request)
+    }
+
+    /// As [`immediate_gather_varcount_into`](Self::immediate_gather_varcount_into), with the error as its result.
+    pub fn try_immediate_gather_varcount_into<'a, Sc, S>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+    ) -> Result<Request<'a, S, Sc>, Error>
+    where
+        S: 'a + Buffer + ?Sized,
+        Sc: Scope<'a>,
+    {
         let (both, function) = (self.as_communicator(), "MPI_Igatherv");
-        started::giving(both, function, self.role(function), scope, sendbuf)
+        started::giving(both, function, self.role()?, scope, sendbuf)
     }
 
     /// As [`scatter_into`](Self::scatter_into), without blocking, from a root that calls
@@ -364,8 +645,22 @@ impl Process<'_, InterCommunicator> {
         R: 'a + BufferMut + ?Sized,
         Sc: Scope<'a>,
     {
+        let request = self.try_immediate_scatter_into(scope, recvbuf);
+        self.as_communicator().or_fatal("MPI_Iscatter", request)
+    }
+
+    /// As [`immediate_scatter_into`](Self::immediate_scatter_into), with the error as its result.
+    pub fn try_immediate_scatter_into<'a, Sc, R>(
+        &self,
+        scope: Sc,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        R: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
         let (both, function) = (self.as_communicator(), "MPI_Iscatter");
-        started::taking(both, function, self.role(function), scope, recvbuf)
+        started::taking(both, function, self.role()?, scope, recvbuf)
     }
 
     /// As [`scatter_varcount_into`](Self::scatter_varcount_into), without blocking, from a root that calls
@@ -379,8 +674,22 @@ impl Process<'_, InterCommunicator> {
         R: 'a + BufferMut + ?Sized,
         Sc: Scope<'a>,
     {
+        let request = self.try_immediate_scatter_varcount_into(scope, recvbuf);
+        self.as_communicator().or_fatal("MPI_Iscatterv", request)
+    }
+
+    /// As [`immediate_scatter_varcount_into`](Self::immediate_scatter_varcount_into), with the error as its result.
+    pub fn try_immediate_scatter_varcount_into<'a, Sc, R>(
+        &self,
+        scope: Sc,
+        recvbuf: &'a mut R,
+    ) -> Result<Request<'a, R, Sc>, Error>
+    where
+        R: 'a + BufferMut + ?Sized,
+        Sc: Scope<'a>,
+    {
         let (both, function) = (self.as_communicator(), "MPI_Iscatterv");
-        started::taking(both, function, self.role(function), scope, recvbuf)
+        started::taking(both, function, self.role()?, scope, recvbuf)
     }
 
     /// As [`reduce_into`](Self::reduce_into), without blocking, at a root that calls
@@ -396,7 +705,23 @@ impl Process<'_, InterCommunicator> {
         O: 'a + Operation,
         Sc: Scope<'a>,
     {
-        let role = self.role("MPI_Ireduce");
+        let request = self.try_immediate_reduce_into(scope, sendbuf, op);
+        self.as_communicator().or_fatal("MPI_Ireduce", request)
+    }
+
+    /// As [`immediate_reduce_into`](Self::immediate_reduce_into), with the error as its result.
+    pub fn try_immediate_reduce_into<'a, Sc, S, O>(
+        &self,
+        scope: Sc,
+        sendbuf: &'a S,
+        op: O,
+    ) -> Result<Request<'a, S, Sc>, Error>
+    where
+        S: 'a + Buffer + ?Sized,
+        O: 'a + Operation,
+        Sc: Scope<'a>,
+    {
+        let role = self.role()?;
         started::reduce_to(self.as_communicator(), role, scope, sendbuf, &op)
     }
 }

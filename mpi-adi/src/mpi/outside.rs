@@ -1,0 +1,74 @@
+//! Elements of a program in the representation of other machines (MPI-3.1 section 4.3).
+#![forbid(unsafe_code)]
+
+use crate::device::memory::area::Area;
+use crate::mpi::datatype::derived::Type;
+use crate::mpi::datatype::{Basic, external};
+use crate::mpi::error::Error;
+use crate::mpi::process::Env;
+
+/// Runs `f` on the leaves of one element, in packed order, each with how many bytes come before it, here and
+/// outside; the element's bytes outside.
+fn leaves(datatype: &Type, mut f: impl FnMut(Basic, usize, usize)) -> usize {
+    let (mut inner, mut outside) = (0, 0);
+    while inner < datatype.size() {
+        let leaf = datatype.layout().leaf_at(inner);
+        let basic = Basic::ALL[usize::from(leaf.tag) - 1];
+        f(basic, inner, outside);
+        inner += leaf.size;
+        outside += external::size(basic);
+    }
+    outside
+}
+
+/// Bytes of so many elements outside. Fails with [`Error::TooLong`].
+pub(crate) fn external_bytes(datatype: &Type, count: usize) -> Result<usize, Error> {
+    let bytes = leaves(datatype, |_, _, _| ()).checked_mul(count);
+    bytes
+        .filter(|bytes| isize::try_from(*bytes).is_ok())
+        .ok_or(Error::TooLong { bytes: usize::MAX })
+}
+
+/// Where elements are, here and outside.
+pub(crate) struct Sides<'a> {
+    pub(crate) env: &'a dyn Env,
+    pub(crate) data: Area,
+    pub(crate) datatype: &'a Type,
+    pub(crate) count: usize,
+}
+
+impl Sides<'_> {
+    /// Runs `f` on each leaf of the elements with its place, here and outside.
+    fn each(&self, mut f: impl FnMut(Basic, Area, usize)) {
+        let (size, all) = (self.datatype.size(), self.data);
+        let mut outside = 0;
+        for element in 0..self.count {
+            outside += leaves(self.datatype, |basic, inner, behind| {
+                let area = all.part(element * size + inner, basic.size());
+                f(basic, area, outside + behind);
+            });
+        }
+    }
+
+    /// From here to outside, where there is room for all of them.
+    pub(crate) fn encode(&self, out: &mut [u8]) {
+        self.each(|basic, area, at| {
+            let mut native = [0; external::LONGEST];
+            let native = &mut native[..basic.size()];
+            self.env
+                .with(&mut |_, kernel| area.read(kernel.memory(), native));
+            external::encode(basic, native, &mut out[at..][..external::size(basic)]);
+        });
+    }
+
+    /// From outside, where all of them are, to here.
+    pub(crate) fn decode(&self, packed: &[u8]) {
+        self.each(|basic, area, at| {
+            let mut native = [0; external::LONGEST];
+            let native = &mut native[..basic.size()];
+            external::decode(basic, &packed[at..][..external::size(basic)], native);
+            self.env
+                .with(&mut |_, kernel| area.write(kernel.memory(), native));
+        });
+    }
+}
