@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use mpi_adi::at_once::{Received, Sent};
 use mpi_adi::c::{self, measure};
@@ -15,6 +14,7 @@ use mpi_adi::send::SendTo;
 use mpi_adi::{Adi, Config, Env, Memory, Process, Work};
 use msg_layer::{Class, Port};
 use net_torus::{Coord, Shape};
+use spin::Mutex;
 
 const MPI_MEMORY: usize = 64 << 10;
 
@@ -30,7 +30,7 @@ pub struct Asked {
 /// The one process of a job.
 struct Alone(Process);
 
-/// As a process of Linux has its node.
+/// As a process of Linux has its node: by a few instructions.
 static ADI: Mutex<Option<Adi>> = Mutex::new(None);
 
 static POLLS: AtomicU64 = AtomicU64::new(0);
@@ -92,8 +92,7 @@ impl Kernel for Carrier {
 
 /// Runs `work` with the one device.
 fn with_device<R>(work: impl FnOnce(&mut Adi) -> R) -> R {
-    let mut adi = ADI.lock().unwrap_or_else(PoisonError::into_inner);
-    work(adi.as_mut().expect("`run` has set it up"))
+    work(ADI.lock().as_mut().expect("`run` has set it up"))
 }
 
 impl Env for Alone {
@@ -154,7 +153,7 @@ pub fn run(messages: u32) -> Option<Asked> {
         request_slots: usize::MAX,
     };
     let memory = Memory::allocate(MPI_MEMORY, 1).ok()?;
-    *ADI.lock().ok()? = Some(Adi::new(config, memory)?);
+    *ADI.lock() = Some(Adi::new(config, memory)?);
     c::install(Box::leak(Box::new(Alone(Process::new()))));
     let all_came = measure::start() && measure::send_to_oneself(messages);
     all_came.then(|| Asked {

@@ -97,7 +97,7 @@ pub fn with_node<R>(f: impl FnOnce(&mut LinuxNode) -> R) -> R {
     let before = CALLS.load(Ordering::Relaxed);
     CALLS.store(before.wrapping_add(1), Ordering::Relaxed);
     compiler_fence(Ordering::SeqCst);
-    if before % 2 != 0 || TAKEN.load(Ordering::Acquire) != FREE {
+    if !before.is_multiple_of(2) || TAKEN.load(Ordering::Acquire) != FREE {
         wait_for_node(before);
     }
     // SAFETY: it is there, and nothing else has it: see the module.
@@ -113,7 +113,7 @@ fn wait_for_node(before: u32) {
     if TAKEN.load(Ordering::Relaxed) == ABSENT {
         fail("a call of MPI where there is no rank, as in the child of a fork");
     }
-    if before % 2 != 0 {
+    if !before.is_multiple_of(2) {
         fail("two threads are in calls of MPI at once; MPI_THREAD_SERIALIZED is the most there is");
     }
     loop {

@@ -99,7 +99,7 @@ impl Process {
     fn counts(&self) -> impl PartialEq + core::fmt::Debug + use<> {
         let adi = &self.rig.adis[0];
         let live = (adi.requests.live(), adi.requests.peak());
-        (adi.stats().clone(), adi.matching(), live)
+        (*adi.stats(), adi.matching(), live)
     }
 }
 
