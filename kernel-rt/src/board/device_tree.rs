@@ -55,6 +55,18 @@ pub enum TreeError {
     TooManySlots,
 }
 
+impl TreeError {
+    /// All of them, by their numbers.
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Broken,
+        Self::NoMemory,
+        Self::NoClock,
+        Self::BootArgs,
+        Self::Slot,
+        Self::TooManySlots,
+    ];
+}
+
 impl fmt::Display for TreeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

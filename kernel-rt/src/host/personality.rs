@@ -35,6 +35,7 @@ use core::fmt;
 
 use net_torus::coord::{Coord, Direction, Rank, Shape};
 
+use super::failure::{Reader, Record};
 #[cfg(any(feature = "faults", not(target_os = "none")))]
 use super::faults::Faults;
 use super::layout::{Division, LARGE_PAGE, MAX_NODES, NodeBox};
@@ -269,6 +270,8 @@ pub enum ParseError<'a> {
     Variable(&'a str),
     /// A word with our prefix that this kernel does not know.
     Unknown(&'a str),
+    /// They are no text.
+    NoText,
     /// The same setting twice.
     Twice(&'a str),
     /// Not `XxYxZ` with extents of 1..=256.
@@ -301,7 +304,6 @@ pub enum ParseError<'a> {
     /// Not a number of nodes, or not a node's number.
     Auto(&'a str),
     /// Not `x,y,z:DIRECTION`, or the machine has a link there, or no such place. With `midplane.auto`: not `auto`.
-    #[cfg(any(feature = "console", not(target_os = "none")))]
     Console(&'a str),
     /// `midplane.output` is something other than `rings`.
     Output(&'a str),
@@ -331,6 +333,7 @@ impl fmt::Display for ParseError<'_> {
             ),
             Self::Variable(word) => write!(f, "`{word}` is not NAME=VALUE"),
             Self::Unknown(word) => write!(f, "`{word}` is not known to this kernel"),
+            Self::NoText => f.write_str("`what is no text` is not known to this kernel"),
             Self::Twice(word) => write!(f, "`{word}` repeats an earlier setting"),
             Self::Torus(word) => write!(
                 f,
@@ -357,7 +360,6 @@ impl fmt::Display for ParseError<'_> {
             }
             Self::Faults(word) => write!(f, "`{word}` orders no faults"),
             Self::Auto(word) => write!(f, "`{word}` is not a number"),
-            #[cfg(any(feature = "console", not(target_os = "none")))]
             Self::Console(word) => write!(
                 f,
                 "`{word}` is not a place and a direction in which it has no link"
@@ -373,13 +375,93 @@ impl fmt::Display for ParseError<'_> {
 
 impl core::error::Error for ParseError<'_> {}
 
+/// A table of the errors by their numbers: those that are about a word, and those that are not.
+macro_rules! numbered {
+    (word { $($word:literal: $about:ident;)* } plain { $($number:literal: $plain:ident;)* }) => {
+        impl<'a> ParseError<'a> {
+            pub(crate) fn write(&self, record: &mut Record) {
+                let (kind, value, word) = match *self {
+                    $(Self::$about(word) => ($word, 0, word),)*
+                    $(Self::$plain => ($number, 0, ""),)*
+                    Self::TooLong(bytes) => (TOO_LONG, bytes as u64, ""),
+                    Self::Outside(Coord { x, y, z }) => {
+                        (OUTSIDE, u32::from_le_bytes([x, y, z, 0]).into(), "")
+                    }
+                };
+                record.number(kind);
+                record.number(value);
+                record.text(word);
+            }
+
+            pub(crate) fn read(reader: &mut Reader<'a>) -> Option<Self> {
+                let (kind, value, word) = (reader.number()?, reader.number()?, reader.text()?);
+                Some(match kind {
+                    $($word => Self::$about(word),)*
+                    $($number => Self::$plain,)*
+                    TOO_LONG => Self::TooLong(value.try_into().ok()?),
+                    OUTSIDE => {
+                        let [x, y, z, _] = u32::try_from(value).ok()?.to_le_bytes();
+                        Self::Outside(Coord { x, y, z })
+                    }
+                    _ => return None,
+                })
+            }
+
+            /// One of each, about this word.
+            #[cfg(test)]
+            pub(crate) fn some_of_each(word: &'a str) -> std::vec::Vec<Self> {
+                let place = Coord { x: 1, y: 2, z: 255 };
+                std::vec![
+                    $(Self::$about(word),)*
+                    $(Self::$plain,)*
+                    Self::TooLong(MAX_BYTES + 1),
+                    Self::Outside(place),
+                ]
+            }
+        }
+    };
+}
+
+const TOO_LONG: u64 = 100;
+const OUTSIDE: u64 = 101;
+numbered! {
+    word {
+        0: Variable;
+        1: Unknown;
+        2: Twice;
+        3: Torus;
+        4: Wrap;
+        5: Coord;
+        6: Boxes;
+        7: Instance;
+        8: NodeMemory;
+        9: MpiMemory;
+        10: Eager;
+        11: Interrupts;
+        12: MpiBorrow;
+        13: Faults;
+        14: Auto;
+        15: Console;
+        16: Output;
+        17: Log;
+        18: Exit;
+        19: Encoding;
+    }
+    plain {
+        20: TooManyArgs;
+        21: TooManyVariables;
+        22: HalfABox;
+        23: NoText;
+    }
+}
+
 /// The image has another matching engine than the host means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OtherMatching<'a> {
     /// What the image has.
-    has: &'a str,
+    pub has: &'a str,
     /// What was asked for.
-    asked: &'a str,
+    pub asked: &'a str,
 }
 
 impl fmt::Display for OtherMatching<'_> {

@@ -96,6 +96,14 @@ pub(super) fn with_text<R>(code: c_int, f: impl FnOnce(&str) -> R) -> Option<R> 
     known.map(|known| f(&known.text))
 }
 
+/// What a code of the program's means, which it does not mean any more; `None`: not one of the program's. For the end of
+/// the job, which is not to hold the lock.
+pub(super) fn take_text(code: c_int) -> Option<Box<str>> {
+    let mut codes = CODES.lock();
+    let known = place(code).and_then(|place| codes.get_mut(place));
+    known.map(|known| core::mem::take(&mut known.text))
+}
+
 /// The error that the program raises with this code. Fails with [`Error::Argument`].
 pub(super) fn raised(code: c_int) -> Result<Error, Error> {
     let class = Class::from_code(class(code)?).unwrap_or(Class::Other);

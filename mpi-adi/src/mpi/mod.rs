@@ -7,7 +7,8 @@
 //! lend    slices for blocking calls         sides   the two groups of an intercommunicator
 //! comm    communicators, point to point     group, placement -> cart, info, attributes    op -> datatype
 //! call    blocking, and slices of arrays
-//! process the state of a process, Env       context  which contexts are free        grid  boxes of the torus    error
+//! process the state of a process, Env       context  which contexts are free        grid  boxes of the torus
+//! told    errors as numbers -> error
 //! ```
 //! An import points downwards in this list.
 
@@ -36,5 +37,6 @@ pub(crate) mod placement;
 pub mod process;
 pub(crate) mod sides;
 pub mod split;
+pub(crate) mod told;
 pub(crate) mod topology;
 pub(crate) mod windows;

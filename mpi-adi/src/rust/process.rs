@@ -9,20 +9,16 @@
 
 use alloc::rc::Rc;
 use core::cell::{Cell, RefCell};
-use core::fmt::Write;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use crate::c;
-use crate::device::kernel::AbortReason;
+use crate::device::kernel::{AbortReason, MpiError};
 use crate::mpi::error::Error;
 use crate::mpi::process::{Env, Process};
 use crate::rust::point_to_point::buffered::Attached;
 use crate::rust::request::under_way::UnderWay;
 use crate::rust::topology::Record;
-
-/// Greatest length in bytes of the message of a fatal error; longer ones are cut.
-const MESSAGE_BYTES: usize = 640;
 
 /// Where a process stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -111,15 +107,15 @@ impl Here {
             panic!("{function}: {error}");
         };
         env.with(&mut |adi, kernel| {
-            let mut text = heapless::String::<MESSAGE_BYTES>::new();
-            let (rank, here, class) = (adi.rank(), adi.here(), error.class().words());
-            // What does not fit is cut off; the beginning says the most.
-            let _ = write!(
-                text,
-                "rank {rank} at ({},{},{}): {function} failed with {class}: {error}",
-                here.x, here.y, here.z
-            );
-            kernel.abort(AbortReason::MpiError(&text), 1)
+            let fatal = MpiError {
+                rank: adi.rank().index(),
+                here: adi.here(),
+                function,
+                told: error.told(""),
+                heap: None,
+                said: None,
+            };
+            kernel.abort(AbortReason::MpiError(&fatal), 1)
         });
         unreachable!("the job has ended")
     }

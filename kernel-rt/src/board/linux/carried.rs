@@ -21,7 +21,7 @@ use super::share::Account;
 use super::{PROCESS, Process, VARIABLE, end};
 use crate::dev::ring::Asleep;
 use crate::fault::NodeName;
-use crate::host::blackboard::{Call, End};
+use crate::host::blackboard::{Call, End, Message};
 use crate::host::counters::{LinkFigures, NodeFigures, Sources};
 use crate::host::personality::{BootArgs, Exit, Personality};
 use crate::mem::Bytes;
@@ -178,6 +178,7 @@ impl Accounts {
     /// The job cannot go on for what the program of `rank` does: says so on its account, and waits for the tool to
     /// end the process.
     pub fn fail(&self, rank: Rank, why: End, status: i32, message: &str) -> ! {
+        let message = Message::Words(message);
         self.of(rank).blackboard.failed(why, status, message);
         loop {
             std::thread::park();

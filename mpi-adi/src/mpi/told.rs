@@ -1,0 +1,310 @@
+//! Errors as numbers, and the words that are made of them.
+//!
+//! A node has no words for what goes wrong: sentences, and what puts numbers into them, would be a tenth of a C program's
+//! image. So an error that ends a job is handed to the carrier in numbers ([`Told`], in an
+//! [`MpiError`]), which a node leaves for its tool, and which every reader with this library turns back into the
+//! [`Error`] whose words [`error`](super::error) has.
+#![forbid(unsafe_code)]
+
+use core::fmt;
+
+use super::error::{Class, Error};
+use crate::NoMemory;
+use crate::device::kernel::{Heap, MpiError, Told};
+
+/// A field of an error as one number.
+trait Number: Sized {
+    fn number(self) -> u64;
+    /// `None`: no such field has this number.
+    fn of(number: u64) -> Option<Self>;
+}
+
+macro_rules! integers {
+    ($($integer:ty),*) => {
+        $(impl Number for $integer {
+            fn number(self) -> u64 {
+                self as u64
+            }
+
+            fn of(number: u64) -> Option<Self> {
+                let value = number as $integer;
+                (value as u64 == number).then_some(value)
+            }
+        })*
+    };
+}
+
+// Those with a sign are extended by it, and read back by their lower bytes.
+integers!(u32, u64, i32, i64);
+
+/// As 64 bits: who reads a node's numbers may have longer addresses, or shorter ones.
+impl Number for usize {
+    fn number(self) -> u64 {
+        self as u64
+    }
+
+    fn of(number: u64) -> Option<Self> {
+        usize::try_from(number).ok()
+    }
+}
+
+/// No length has all bits set.
+impl Number for Option<usize> {
+    fn number(self) -> u64 {
+        self.map_or(u64::MAX, usize::number)
+    }
+
+    fn of(number: u64) -> Option<Self> {
+        match number {
+            u64::MAX => Some(None),
+            length => usize::of(length).map(Some),
+        }
+    }
+}
+
+impl Number for Class {
+    fn number(self) -> u64 {
+        self as u64
+    }
+
+    fn of(number: u64) -> Option<Self> {
+        Class::from_code(i32::of(number)?)
+    }
+}
+
+fn three<const N: usize>(numbers: [u64; N]) -> [u64; 3] {
+    core::array::from_fn(|at| numbers.get(at).copied().unwrap_or_default())
+}
+
+/// A table: an error's number, the error with its fields, which of them are numbers, and which one is words.
+macro_rules! table {
+    ($($kind:literal: $error:tt [$($number:ident),*] $($words:ident)?;)*) => {
+        impl<W: Copy> Error<W> {
+            /// The same in numbers; `nothing` stands where an error has no words of its own.
+            pub fn told(&self, nothing: W) -> Told<W> {
+                match *self {
+                    $(variant!($error) => Told {
+                        kind: $kind,
+                        numbers: three([$($number.number()),*]),
+                        words: or_else!(nothing $($words)?),
+                    },)*
+                }
+            }
+
+            /// The error that was [told](Error::told); `None` when there is none of which this was told.
+            pub fn of_told(told: Told<W>) -> Option<Self> {
+                let mut numbers = told.numbers.into_iter();
+                Some(match told.kind {
+                    $($kind => {
+                        $(let $number = Number::of(numbers.next()?)?;)*
+                        $(let $words = told.words;)?
+                        variant!($error)
+                    })*
+                    _ => return None,
+                })
+            }
+
+            /// How many kinds there are.
+            #[cfg(test)]
+            const KINDS: u8 = [$($kind),*].len() as u8;
+        }
+    };
+}
+
+/// The same tokens as a pattern and as an expression.
+macro_rules! variant {
+    ({ $variant:ident }) => { Error::$variant };
+    ({ $variant:ident { $($field:ident),* } }) => { Error::$variant { $($field),* } };
+    ({ NoMemory: $variant:ident }) => { Error::NoMemory(NoMemory::$variant) };
+    ({ NoMemory: $variant:ident { $($field:ident),* } }) => { Error::NoMemory(NoMemory::$variant { $($field),* }) };
+}
+
+macro_rules! or_else {
+    ($nothing:ident) => {
+        $nothing
+    };
+    ($nothing:ident $words:ident) => {
+        $words
+    };
+}
+
+table! {
+    0: { Rank { rank, size } } [rank, size];
+    1: { Root { root, size } } [root, size];
+    2: { RemoteRank { rank, size } } [rank, size];
+    3: { RemoteRoot { root, size } } [root, size];
+    4: { Tag { tag } } [tag];
+    5: { Count { count } } [count];
+    6: { TooLong { bytes } } [bytes];
+    7: { Lengths { expected, given } } [expected, given];
+    8: { CountsDiffer { rank, expected, given } } [rank, expected, given];
+    9: { LocalDiffers { rank, expected, given } } [rank, expected, given];
+    10: { RemoteDiffers { rank, expected, given } } [rank, expected, given];
+    11: { Truncated { source, tag, room } } [source, tag, room];
+    12: { NoMemory: Requests { live } } [live];
+    13: { NoMemory: ProbeRecord } [];
+    14: { NoMemory: Start { bytes } } [bytes];
+    15: { NoRoom { bytes } } [bytes];
+    16: { NoRoomElsewhere } [];
+    17: { BufferFull { bytes, size, used } } [bytes, size, used];
+    18: { Buffer { what } } [] what;
+    19: { Limit { what, limit } } [limit] what;
+    20: { Keyval { keyval } } [keyval];
+    21: { Undefined } [];
+    22: { NullBuffer } [];
+    23: { NullArgument { name } } [] name;
+    24: { Datatype { handle } } [handle];
+    25: { Uncommitted { handle } } [handle];
+    26: { Unsupported { what } } [] what;
+    27: { Communicator { handle } } [handle];
+    28: { Group { handle } } [handle];
+    29: { Dims { what } } [] what;
+    30: { Operation { handle } } [handle];
+    31: { Request { handle } } [handle];
+    32: { Argument { what } } [] what;
+    33: { InPlace } [];
+    34: { InStatus { failed, first } } [failed, first];
+    35: { Raised { class, code } } [class, code];
+    36: { Wrong { class, what } } [class] what;
+    37: { Order { what } } [] what;
+}
+
+/// An error in words, with how much memory there was when it was about memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Described<W = &'static str> {
+    pub error: Error<W>,
+    pub heap: Option<Heap>,
+}
+
+impl<W: AsRef<str> + Copy> fmt::Display for Described<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Described { error, heap } = self;
+        write!(f, "{}: {error}", error.class().words())?;
+        match heap {
+            Some(Heap { bytes, used }) => write!(
+                f,
+                " (the heap has {bytes} bytes, of which {used} were in use)"
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for MpiError<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            rank,
+            here,
+            function,
+            told,
+            heap,
+            said,
+        } = *self;
+        write!(
+            f,
+            "rank {rank} at ({},{},{}): {function} failed",
+            here.x, here.y, here.z
+        )?;
+        match Error::of_told(told) {
+            Some(error) => write!(f, " with {}", Described { error, heap })?,
+            None => f.write_str(", and what it says of it makes no sense")?,
+        }
+        match said {
+            Some(said) => write!(f, ": {said}"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_error_is_the_same_after_it_was_told() {
+        for kind in 0..Error::<&str>::KINDS {
+            let told = Told {
+                kind,
+                numbers: [3, 5, 7],
+                words: "words",
+            };
+            let error = Error::of_told(told).unwrap_or_else(|| panic!("no error {kind}"));
+            assert_eq!(Error::of_told(error.told("")), Some(error));
+            assert_eq!(error.told("").kind, kind);
+        }
+    }
+
+    #[test]
+    fn numbers_with_a_sign_and_lengths_that_are_unknown_are_told() {
+        let errors = [
+            Error::Rank { rank: -7, size: 3 },
+            Error::Tag { tag: -1 },
+            Error::Count { count: i64::MIN },
+            Error::Communicator { handle: i32::MIN },
+            Error::CountsDiffer {
+                rank: u32::MAX,
+                expected: usize::MAX - 1,
+                given: None,
+            },
+            Error::Raised {
+                class: Class::RmaShared,
+                code: -1,
+            },
+        ];
+        for error in errors {
+            assert_eq!(Error::of_told(error.told("")), Some(error));
+        }
+    }
+
+    #[test]
+    fn what_was_told_of_no_error_is_none() {
+        let told = |kind, numbers| {
+            Error::of_told(Told {
+                kind,
+                numbers,
+                words: "",
+            })
+        };
+        assert_eq!(told(Error::<&str>::KINDS, [0; 3]), None);
+        assert_eq!(told(u8::MAX, [0; 3]), None);
+        // A size of more than 32 bits, a tag of more, and a class that there is not.
+        assert_eq!(told(0, [0, 1 << 32, 0]), None);
+        assert_eq!(told(4, [1 << 40, 0, 0]), None);
+        assert_eq!(told(35, [58, 0, 0]), None);
+    }
+
+    #[test]
+    fn an_error_that_ends_the_job_is_told_in_the_words_of_its_class_and_its_own() {
+        let error = Error::Rank { rank: 7, size: 3 };
+        let fatal = MpiError {
+            rank: 5,
+            here: net_torus::Coord { x: 1, y: 0, z: 1 },
+            function: "MPI_Send",
+            told: error.told(""),
+            heap: Some(Heap {
+                bytes: 100,
+                used: 90,
+            }),
+            said: Some("own words"),
+        };
+        assert_eq!(
+            fatal.to_string(),
+            "rank 5 at (1,0,1): MPI_Send failed with MPI_ERR_RANK: invalid rank: there is no rank 7: the communicator \
+             has ranks 0 to 2 (the heap has 100 bytes, of which 90 were in use): own words"
+        );
+        let told = Told {
+            kind: u8::MAX,
+            ..fatal.told
+        };
+        let senseless = MpiError {
+            told,
+            heap: None,
+            said: None,
+            ..fatal
+        };
+        assert_eq!(
+            senseless.to_string(),
+            "rank 5 at (1,0,1): MPI_Send failed, and what it says of it makes no sense"
+        );
+    }
+}
