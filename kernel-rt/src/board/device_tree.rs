@@ -133,10 +133,10 @@ impl<'a> Found<'a> {
         let is = |other: &str| same(name, other);
         match place {
             // The cells of an address and of a size, where those are that are read below.
-            Place::Root | Place::Soc => {
-                if (is("#address-cells") || is("#size-cells")) && value != [0, 0, 0, 2] {
-                    return Err(TreeError::Broken);
-                }
+            Place::Root | Place::Soc
+                if (is("#address-cells") || is("#size-cells")) && value != [0, 0, 0, 2] =>
+            {
+                return Err(TreeError::Broken);
             }
             Place::Memory if is("reg") => {
                 self.ram = { self.ram }.or(bytes_at(value).filter(|bytes| bytes.start == ram));
