@@ -30,7 +30,7 @@ pub struct Hardware<'a> {
     /// The virtio-mmio slots, by address.
     pub slots: heapless::Vec<Slot, MAX_SLOTS>,
     /// The boot arguments; empty when there are none.
-    pub boot_args: &'a str,
+    pub boot_args: &'a [u8],
     /// Random bits that the machine hands over (`rng-seed`), as many as fit here; 0 when there are none.
     pub random: u64,
 }
@@ -44,8 +44,6 @@ pub enum TreeError {
     NoMemory,
     /// No clock frequency, or one of 0.
     NoClock,
-    /// The boot arguments are not UTF-8.
-    BootArgs,
     /// A virtio slot whose registers or interrupt cannot be right.
     Slot,
     /// More than [`MAX_SLOTS`] slots.
@@ -54,11 +52,10 @@ pub enum TreeError {
 
 impl TreeError {
     /// All of them, by their numbers.
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 5] = [
         Self::Broken,
         Self::NoMemory,
         Self::NoClock,
-        Self::BootArgs,
         Self::Slot,
         Self::TooManySlots,
     ];
@@ -70,7 +67,6 @@ impl fmt::Display for TreeError {
             Self::Broken => "device tree: not one, or its structure is broken",
             Self::NoMemory => "device tree: no memory where this board has it",
             Self::NoClock => "device tree: no clock frequency",
-            Self::BootArgs => "device tree: the boot arguments are not UTF-8",
             Self::Slot => "device tree: a virtio slot with impossible registers or interrupt",
             Self::TooManySlots => "device tree: more virtio slots than this kernel looks at",
         })
@@ -110,7 +106,7 @@ struct Found<'a> {
     ram: Option<Bytes>,
     clock_hz: Option<u64>,
     slots: heapless::Vec<Slot, MAX_SLOTS>,
-    boot_args: &'a str,
+    boot_args: &'a [u8],
     random: u64,
     /// The child of `soc` that is being read.
     device: Device<'a>,
@@ -146,8 +142,7 @@ impl<'a> Found<'a> {
                 self.clock_hz = hz.filter(|hz| *hz != 0).map(u64::from);
             }
             Place::Chosen if is("bootargs") => {
-                let text = value.strip_suffix(b"\0").unwrap_or(value);
-                self.boot_args = core::str::from_utf8(text).map_err(|_| TreeError::BootArgs)?;
+                self.boot_args = value.strip_suffix(b"\0").unwrap_or(value);
             }
             Place::Chosen if is("rng-seed") => {
                 for chunk in value.chunks(8) {
@@ -443,7 +438,7 @@ mod tests {
             end: RAM + 0x80_0000,
         };
         assert_eq!((machine.ram, machine.clock_hz), (ram, 10_000_000));
-        assert_eq!(machine.boot_args, "a b -- c");
+        assert_eq!(machine.boot_args, b"a b -- c");
         assert_eq!(machine.random, 0x2_0000_0006);
         assert_eq!(machine.slots.len(), 8);
         for (i, slot) in machine.slots.iter().enumerate() {
@@ -468,7 +463,7 @@ mod tests {
     fn no_boot_arguments_are_empty_ones() {
         let tree = virt(0, None).to_dtb();
         let machine = Hardware::read(&tree, RAM).expect("a tree");
-        assert_eq!((machine.boot_args, machine.slots.len()), ("", 0));
+        assert_eq!((machine.boot_args, machine.slots.len()), (&b""[..], 0));
     }
 
     #[test]

@@ -269,9 +269,16 @@ impl Record {
     #[inline(never)]
     pub(crate) fn text(&mut self, text: &str) {
         let room = MESSAGE_BYTES.saturating_sub(self.length + size_of::<u64>());
-        let text = cut(text, room);
+        self.bytes_of(cut(text, room).as_bytes());
+    }
+
+    /// Text that may be none, cut anywhere.
+    #[inline(never)]
+    pub(crate) fn bytes_of(&mut self, text: &[u8]) {
+        let room = MESSAGE_BYTES.saturating_sub(self.length + size_of::<u64>());
+        let text = text.get(..room).unwrap_or(text);
         self.number(text.len() as u64);
-        self.put(text.as_bytes());
+        self.put(text);
     }
 }
 
@@ -295,10 +302,14 @@ impl<'a> Reader<'a> {
         all.get(self.small::<usize>()?).copied()
     }
 
-    pub(crate) fn text(&mut self) -> Option<&'a str> {
+    pub(crate) fn bytes(&mut self) -> Option<&'a [u8]> {
         let (text, rest) = { self.small() }.and_then(|length| self.0.split_at_checked(length))?;
         self.0 = rest;
-        core::str::from_utf8(text).ok()
+        Some(text)
+    }
+
+    pub(crate) fn text(&mut self) -> Option<&'a str> {
+        core::str::from_utf8(self.bytes()?).ok()
     }
 }
 
@@ -473,8 +484,8 @@ impl<'a> Boot<'a> {
             }
             Self::Matching(OtherMatching { has, asked }) => {
                 record.number(MATCHING);
-                record.text(has);
-                record.text(asked);
+                record.bytes_of(has);
+                record.bytes_of(asked);
             }
             Self::Nodes { nodes, bytes } => {
                 record.number(NODES);
@@ -554,8 +565,8 @@ impl<'a> Boot<'a> {
             TREE => Self::Tree(reader.one_of(&TreeError::ALL)?),
             ARGUMENTS => Self::Arguments(ParseError::read(reader)?),
             MATCHING => Self::Matching(OtherMatching {
-                has: reader.text()?,
-                asked: reader.text()?,
+                has: reader.bytes()?,
+                asked: reader.bytes()?,
             }),
             NODES => Self::Nodes {
                 nodes: reader.small()?,
@@ -643,8 +654,8 @@ mod tests {
         let boot = [
             Boot::Words("two boards are one"),
             Boot::Matching(OtherMatching {
-                has: "list",
-                asked: "fourd",
+                has: b"list",
+                asked: b"fourd",
             }),
             Boot::Nodes {
                 nodes: 8,
@@ -682,7 +693,7 @@ mod tests {
             ConfigError::Links(0b10_0001),
             ConfigError::Mtu,
         ];
-        let arguments = ParseError::some_of_each("word").into_iter();
+        let arguments = ParseError::some_of_each(b"word").into_iter();
         let boot = boot.into_iter().chain(trees).chain(devices);
         let boot = { boot.chain(routers.map(Boot::Router)) }.chain(arguments.map(Boot::Arguments));
         let others = [
@@ -748,7 +759,7 @@ mod tests {
             Why::Words(long),
             mpi(long, None),
             mpi("short", Some(long)),
-            Why::Boot(Boot::Arguments(ParseError::Unknown(long))),
+            Why::Boot(Boot::Arguments(ParseError::Unknown(long.as_bytes()))),
         ] {
             let failure = Failure { place: PLACE, why };
             let record = failure.write();

@@ -106,7 +106,7 @@ extern "C" fn midplane_boot() {
         }
         None => (or_fail(own_file()), MEMORY, ""),
     };
-    let args = match BootArgs::parse(text) {
+    let args = match BootArgs::parse(text.as_bytes()) {
         Ok(args) => args,
         Err(why) => boot_failed(why),
     };

@@ -76,7 +76,7 @@ impl Told {
 
     /// The boot arguments. Ends the process where they make no sense.
     pub fn arguments(&self) -> BootArgs<'_> {
-        let args = or_fail(BootArgs::parse(&self.text));
+        let args = or_fail(BootArgs::parse(self.text.as_bytes()));
         or_fail(args.check_matching(Engine::NAME));
         args
     }

@@ -125,10 +125,7 @@ fn arguments() -> Result<BootArgs<'static>, ParseError<'static>> {
     if text.len() > MAX_BYTES {
         return Err(ParseError::TooLong(text.len()));
     }
-    match core::str::from_utf8(text) {
-        Ok(text) => BootArgs::parse(text),
-        Err(_) => Err(ParseError::NoText),
-    }
+    BootArgs::parse(text)
 }
 
 fn identify(args: &BootArgs<'_>) -> Personality {
