@@ -142,7 +142,11 @@ impl<'a> Found<'a> {
                 self.clock_hz = hz.filter(|hz| *hz != 0).map(u64::from);
             }
             Place::Chosen if is("bootargs") => {
-                self.boot_args = value.strip_suffix(b"\0").unwrap_or(value);
+                // Without the zero at the end.
+                self.boot_args = match value.split_last() {
+                    Some((0, text)) => text,
+                    _ => value,
+                };
             }
             Place::Chosen if is("rng-seed") => {
                 for chunk in value.chunks(8) {
