@@ -6,7 +6,7 @@ use core::fmt;
 use net_torus::coord::{Coord, Rank};
 
 use crate::host::blackboard::End;
-use crate::host::failure::{Reader, Record};
+use crate::host::failure::Fields;
 use crate::mem::Bytes;
 
 /// Why the processor trapped. Interrupts are not among the causes.
@@ -190,7 +190,8 @@ impl Report {
         }
     }
 
-    pub(crate) fn write(&self, record: &mut Record) {
+    /// The same in numbers.
+    pub(crate) fn numbers(&self) -> [u64; 8] {
         let Fault {
             cause,
             code,
@@ -203,39 +204,27 @@ impl Report {
             Cause::Other(code) => code,
             _ => 0,
         };
-        let meaning = self.meaning as u64;
-        for number in [
-            cause.number(),
-            other,
-            code,
-            pc,
-            address,
-            sp,
-            ra,
-            meaning,
-            self.stack_bytes,
-        ] {
-            record.number(number);
-        }
+        let stack = self.stack_bytes << 8 | self.meaning as u64;
+        [cause.number(), other, code, pc, address, sp, ra, stack]
     }
 
-    pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        let (cause, other) = (reader.small::<usize>()?, reader.number()?);
-        let cause = match cause {
+    pub(crate) fn of_numbers(fields: &Fields<'_>) -> Option<Self> {
+        let [_, other, code, pc, address, sp, ra, stack] = fields.numbers;
+        let cause = match fields.number::<usize>(0)? {
             cause if cause == Cause::ALL.len() => Cause::Other(other),
             cause => *Cause::ALL.get(cause)?,
         };
         Some(Self {
             fault: Fault {
                 cause,
-                code: reader.number()?,
-                pc: reader.number()?,
-                address: reader.number()?,
-                sp: reader.number()?,
-                ra: reader.number()?,
+                code,
+                pc,
+                address,
+                sp,
+                ra,
             },
-            meaning: reader.one_of(&Meaning::ALL)?,
-            stack_bytes: reader.number()?,
+            meaning: *Meaning::ALL.get((stack & 0xff) as usize)?,
+            stack_bytes: stack >> 8,
         })
     }
 }

@@ -35,7 +35,6 @@ use core::fmt::{self, Write as _};
 
 use net_torus::coord::{Coord, Direction, Rank, Shape};
 
-use super::failure::{Reader, Record};
 #[cfg(any(feature = "faults", not(target_os = "none")))]
 use super::faults::Faults;
 use super::layout::{Division, LARGE_PAGE, MAX_NODES, NodeBox};
@@ -417,22 +416,20 @@ impl core::error::Error for ParseError<'_> {}
 macro_rules! numbered {
     (word { $($word:literal: $about:ident;)* } plain { $($number:literal: $plain:ident;)* }) => {
         impl<'a> ParseError<'a> {
-            pub(crate) fn write(&self, record: &mut Record) {
-                let (kind, value, word): (u64, u64, &[u8]) = match *self {
+            /// Which error, a number and a word that belong to it.
+            pub(crate) fn parts(&self) -> (u64, u64, &'a [u8]) {
+                match *self {
                     $(Self::$about(word) => ($word, 0, word),)*
                     $(Self::$plain => ($number, 0, b""),)*
                     Self::TooLong(bytes) => (TOO_LONG, bytes as u64, b""),
                     Self::Outside(Coord { x, y, z }) => {
                         (OUTSIDE, u32::from_le_bytes([x, y, z, 0]).into(), b"")
                     }
-                };
-                record.number(kind);
-                record.number(value);
-                record.bytes_of(word);
+                }
             }
 
-            pub(crate) fn read(reader: &mut Reader<'a>) -> Option<Self> {
-                let (kind, value, word) = (reader.number()?, reader.number()?, reader.bytes()?);
+            /// The error of which these are the [parts](Self::parts).
+            pub(crate) fn of_parts(kind: u64, value: u64, word: &'a [u8]) -> Option<Self> {
                 Some(match kind {
                     $($word => Self::$about(word),)*
                     $($number => Self::$plain,)*
