@@ -9,6 +9,7 @@ use mpi_adi::kernel::AbortReason;
 use crate::end::end;
 use crate::host::blackboard::End;
 use crate::host::failure::{Boot, Why};
+use crate::host::personality::decode;
 
 /// A link's device could not be brought up, or is missing or superfluous; there is too little memory; the boot
 /// arguments are wrong.
@@ -40,20 +41,24 @@ pub fn leak<T: Clone>(count: usize, value: T) -> &'static mut [T] {
     items.leak()
 }
 
-/// Strings as C has them: one block of them, one of pointers with a null at the end. There are `least` at least:
+/// Encoded words as C has strings: one block of them, one of pointers with a null at the end. There are `least` at least:
 /// a node booted by hand has no arguments, but C wants argv[0] all the same.
-pub fn strings(
-    words: impl Iterator<Item = impl Iterator<Item = Option<u8>>> + Clone,
+pub fn strings<'a>(
+    words: impl Iterator<Item = &'a [u8]> + Clone,
     least: usize,
 ) -> &'static mut [*mut c_char] {
-    let unnamed = least.saturating_sub(words.clone().count());
-    let bytes = words.clone().map(|word| word.count() + 1).sum::<usize>() + unnamed;
-    let pointers = leak(words.clone().count() + unnamed + 1, ptr::null_mut());
-    let mut rest: &'static mut [u8] = leak(bytes, 0);
+    let (mut count, mut bytes) = (0, 0);
+    for word in words.clone() {
+        count += 1;
+        bytes += decode(word).count() + 1;
+    }
+    let unnamed = least.saturating_sub(count);
+    let pointers = leak(count + unnamed + 1, ptr::null_mut());
+    let mut rest: &'static mut [u8] = leak(bytes + unnamed, 0);
     for (pointer, word) in pointers.iter_mut().zip(words) {
         let mut at = 0;
         // The zero behind each string is there already.
-        for (place, byte) in rest.iter_mut().zip(word.flatten()) {
+        for (place, byte) in rest.iter_mut().zip(decode(word).flatten()) {
             *place = byte;
             at += 1;
         }

@@ -230,8 +230,7 @@ impl<'a> Words<'a> {
 
     /// The words one after the other, each still encoded; [`decode`] turns one into bytes.
     pub fn iter(&self) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
-        let words = self.0.split(|byte| *byte == b' ');
-        words.filter(|word| !word.is_empty())
+        behind(self.0, b"")
     }
 }
 
@@ -241,8 +240,19 @@ pub struct Environment<'a>(&'a [u8]);
 
 /// What is in front of each of our words.
 const PREFIX: &[u8] = b"midplane.";
-/// And of each variable of the environment.
-const VARIABLE: &[u8] = b"env=";
+/// What is in front of each variable of the environment.
+const VARIABLE: &[u8] = b"midplane.env=";
+
+/// The words of `text` that begin with `prefix`, without it: variables and argv are words of one type, so that what goes
+/// through them is in the image once.
+fn behind<'a>(
+    text: &'a [u8],
+    prefix: &'static [u8],
+) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
+    let words = text.split(|byte| *byte == b' ');
+    let words = words.filter(|word| !word.is_empty());
+    words.filter_map(move |word| word.strip_prefix(prefix))
+}
 
 impl<'a> Environment<'a> {
     /// Checks the variables, so that decoding them cannot fail.
@@ -262,8 +272,7 @@ impl<'a> Environment<'a> {
 
     /// The variables one after the other, NAME=VALUE, each still encoded; [`decode`] turns one into bytes.
     pub fn iter(&self) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
-        let words = self.0.split(|byte| *byte == b' ');
-        words.filter_map(|word| word.strip_prefix(PREFIX)?.strip_prefix(VARIABLE))
+        behind(self.0, VARIABLE)
     }
 }
 
@@ -764,7 +773,7 @@ impl<'a> BootArgs<'a> {
             let Some(setting) = word.strip_prefix(PREFIX) else {
                 continue;
             };
-            if !setting.starts_with(VARIABLE) {
+            if !word.starts_with(VARIABLE) {
                 settings.take(word, setting);
             }
         }

@@ -211,7 +211,7 @@ impl Class {
 
 /// Why a call failed. Every call of this library that can fail says which of these it returns; none of
 /// them leaves anything half done, unless said so. `W`: what holds a few words, which elsewhere than in the process that
-/// failed are read from what it left behind ([`told`](super::told)).
+/// failed are read from what it left behind ([`Error::told`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Error<W = &'static str> {
     /// A rank that the communicator does not have.

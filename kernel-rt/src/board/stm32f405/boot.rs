@@ -34,7 +34,7 @@ use crate::board::steps;
 use crate::dev::serial::{self, SerialLink};
 use crate::end;
 use crate::host::failure::Boot;
-use crate::host::personality::{self, BootArgs, MAX_BYTES, Nodes, Output, ParseError, Personality};
+use crate::host::personality::{BootArgs, MAX_BYTES, Nodes, Output, ParseError, Personality};
 use crate::host::records::{MIDPLANE_BLACKBOARD, set_personality};
 use crate::lend::NodeMemory;
 use crate::mem::MPI_SHARE;
@@ -82,8 +82,8 @@ extern "C" fn boot() -> ! {
         super::attach::open((who.shape, who.coord), console);
     }
     start_node(&who, &args);
-    let argv = strings(args.args.iter().map(personality::decode), 1);
-    let environment = strings(args.environment.iter().map(personality::decode), 0);
+    let argv = strings(args.args.iter(), 1);
+    let environment = strings(args.environment.iter(), 0);
     arch::enable_interrupts();
     mpi_adi::c::install(&NodeEnv);
     MIDPLANE_BLACKBOARD.running();
