@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicI32, Ordering};
 use spin::Mutex;
 
 use super::types::constants::MPI_ERR_LASTCODE;
-use crate::mpi::error::{Class, Error};
+use crate::mpi::error::{Class, Error, Limited};
 
 /// Error classes and codes that a program can add.
 pub const USER_CODES: usize = 4096;
@@ -50,7 +50,7 @@ pub(super) fn add(class: Option<c_int>) -> Result<c_int, Error> {
     let mut codes = CODES.lock();
     if codes.len() == USER_CODES {
         return Err(Error::Limit {
-            what: "error classes and codes of the program's own",
+            what: Limited::ErrorCodes,
             limit: USER_CODES,
         });
     }

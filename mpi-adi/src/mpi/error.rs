@@ -327,7 +327,7 @@ pub enum Error<W = &'static str> {
     /// A limit of this library.
     Limit {
         /// What there cannot be more of.
-        what: W,
+        what: Limited,
         /// How many there can be.
         limit: usize,
     },
@@ -416,8 +416,66 @@ pub enum Error<W = &'static str> {
     /// A call before MPI_Init or after MPI_Finalize, or one of these two a second time.
     Order {
         /// What is wrong.
-        what: W,
+        what: Misplaced,
     },
+    /// A datatype of more bytes, or with greater distances, than an address can say.
+    TooGreat,
+}
+
+macro_rules! worded {
+    ($(#[$doc:meta])* $name:ident { $($variant:ident: $words:literal,)* }) => {
+        $(#[$doc])*
+        // As wide as other fields of an error: one of a byte would make every copy of an error one of bytes.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(u32)]
+        pub enum $name {
+            $(#[doc = concat!($words, ".")] $variant,)*
+        }
+
+        impl $name {
+            /// All of them, by their numbers.
+            pub(super) const ALL: &[Self] = &[$(Self::$variant),*];
+
+            const fn words(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $words,)*
+                }
+            }
+        }
+    };
+}
+
+worded! {
+    /// What there can be only so many of.
+    Limited {
+        Datatypes: "datatypes of the program's own at one time",
+        DatatypeLevels: "levels of datatypes made of datatypes",
+        Collectives: "collectives that have been started and not completed",
+        PersistentRequests: "persistent requests",
+        GeneralizedRequests: "generalized requests",
+        WindowRequests: "requests of windows",
+        Windows: "windows at one time",
+        Keyvals: "attribute keys",
+        Operations: "operations of the program's own",
+        Communicators: "communicators at one time, MPI_COMM_WORLD and MPI_COMM_SELF among them",
+        Groups: "groups",
+        Infos: "info objects",
+        ErrorHandlers: "error handlers of the program's own",
+        ErrorCodes: "error classes and codes of the program's own",
+        Dimensions: "dimensions of a grid",
+    }
+}
+
+worded! {
+    /// When a call comes that cannot come then.
+    Misplaced {
+        BeforeRuntime: "called before the runtime has started",
+        BeforeInit: "called before MPI_Init",
+        AfterFinalize: "called after MPI_Finalize",
+        Twice: "called a second time",
+        Again: "called after MPI_Finalize; MPI cannot start twice",
+        AfterProcess: "called after the end of the process that this object belongs to",
+    }
 }
 
 impl From<NoMemory> for Error {
@@ -455,7 +513,7 @@ impl<W> Error<W> {
             | Error::InPlace
             | Error::BufferFull { .. }
             | Error::Buffer { .. } => Class::Buffer,
-            Error::NullArgument { .. } | Error::Argument { .. } => Class::Arg,
+            Error::NullArgument { .. } | Error::Argument { .. } | Error::TooGreat => Class::Arg,
             Error::Datatype { .. } | Error::Uncommitted { .. } => Class::Type,
             Error::Unsupported { .. } => Class::UnsupportedOperation,
             Error::Communicator { .. } => Class::Comm,
@@ -583,7 +641,7 @@ impl<W: AsRef<str> + Copy> fmt::Display for Error<W> {
                  hold messages on their way; attach a larger one with MPI_Buffer_attach"
             ),
             Error::Limit { what, limit } => {
-                write!(f, "there can be no more than {limit} {}; free some", what.as_ref())
+                write!(f, "there can be no more than {limit} {}; free some", what.words())
             }
             Error::Keyval { keyval } => write!(f, "{keyval:#010x} is no attribute key"),
             Error::Undefined => f.write_str("the operation is not defined for this datatype (MPI-3.1 section 5.9.2)"),
@@ -619,7 +677,10 @@ impl<W: AsRef<str> + Copy> fmt::Display for Error<W> {
             }
             Error::Raised { code, .. } => write!(f, "raised by the program, with code {code}"),
             Error::Wrong { what, .. } => f.write_str(what.as_ref()),
-            Error::Order { what } => f.write_str(what.as_ref()),
+            Error::Order { what } => f.write_str(what.words()),
+            Error::TooGreat => {
+                f.write_str("a datatype of more bytes, or with greater distances, than an address can say")
+            }
         }
     }
 }

@@ -8,7 +8,7 @@
 
 use core::fmt;
 
-use super::error::{Class, Error};
+use super::error::{Class, Error, Limited, Misplaced};
 use crate::NoMemory;
 use crate::device::kernel::{Heap, MpiError, Told};
 
@@ -71,6 +71,22 @@ impl Number for Class {
         Class::from_code(i32::of(number)?)
     }
 }
+
+macro_rules! places {
+    ($($of:ty),*) => {
+        $(impl Number for $of {
+            fn number(self) -> u64 {
+                self as u64
+            }
+
+            fn of(number: u64) -> Option<Self> {
+                Self::ALL.get(usize::of(number)?).copied()
+            }
+        })*
+    };
+}
+
+places!(Limited, Misplaced);
 
 fn three<const N: usize>(numbers: [u64; N]) -> [u64; 3] {
     core::array::from_fn(|at| numbers.get(at).copied().unwrap_or_default())
@@ -147,7 +163,7 @@ macro_rules! untold {
 const NO_MEMORY: u8 = 12;
 /// How many kinds there are.
 #[cfg(test)]
-const KINDS: u8 = 36;
+const KINDS: u8 = 37;
 
 // As the errors are declared, so that what a node keeps of an error is its number.
 table! {
@@ -160,15 +176,16 @@ table! {
     { rank, expected, given } [rank, expected, given]: 8 CountsDiffer, 9 LocalDiffers, 10 RemoteDiffers;
     { source, tag, room } [source, tag, room]: 11 Truncated;
     { bytes, size, used } [bytes, size, used]: 15 BufferFull;
-    { what } [; what]: 16 Buffer, 24 Unsupported, 27 Dims, 30 Argument, 35 Order;
+    { what } [; what]: 16 Buffer, 24 Unsupported, 27 Dims, 30 Argument;
+    { what } [what]: 35 Order;
     { name } [; name]: 21 NullArgument;
     { class, what } [class; what]: 34 Wrong;
-    { what, limit } [limit; what]: 17 Limit;
+    { what, limit } [what, limit]: 17 Limit;
     { keyval } [keyval]: 18 Keyval;
     { handle } [handle]: 22 Datatype, 23 Uncommitted, 25 Communicator, 26 Group, 28 Operation, 29 Request;
     { failed, first } [failed, first]: 32 InStatus;
     { class, code } [class, code]: 33 Raised;
-    {} []: 14 NoRoomElsewhere, 19 Undefined, 20 NullBuffer, 31 InPlace;
+    {} []: 14 NoRoomElsewhere, 19 Undefined, 20 NullBuffer, 31 InPlace, 36 TooGreat;
 }
 
 /// An error in words, with how much memory there was when it was about memory.

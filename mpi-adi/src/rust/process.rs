@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use crate::c;
 use crate::device::kernel::{AbortReason, MpiError};
-use crate::mpi::error::Error;
+use crate::mpi::error::{Error, Misplaced};
 use crate::mpi::process::{Env, Process};
 use crate::rust::point_to_point::buffered::Attached;
 use crate::rust::request::under_way::UnderWay;
@@ -62,7 +62,7 @@ impl Here {
         match self.env.get() {
             Some(env) if !(self.is_unwinding)() => Ok(env),
             _ => Err(Error::Order {
-                what: "called after the end of the process that this object belongs to",
+                what: Misplaced::AfterProcess,
             }),
         }
     }
