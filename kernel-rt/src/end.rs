@@ -1,6 +1,7 @@
 //! A node that fails: by the program's doing, by a fault, by a panic.
 
 use core::cell::Cell;
+#[cfg(feature = "panic-text")]
 use core::fmt::{self, Write as _};
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -8,9 +9,16 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use critical_section::Mutex;
 
 use crate::board::{system, uart};
-use crate::host::blackboard::{End, MESSAGE_BYTES, cut};
+#[cfg(feature = "panic-text")]
+use crate::fault::NodeName;
+#[cfg(feature = "panic-text")]
+use crate::host::blackboard::Words;
+use crate::host::blackboard::{End, Message};
+use crate::host::failure::{Failure, Why};
+#[cfg(not(feature = "panic-text"))]
+use crate::host::failure::{LOGGED, Record};
 use crate::host::personality::Exit;
-use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS, node_name, personality};
+use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS, personality};
 use crate::host::status::exit_byte;
 use crate::{arch, console, log};
 
@@ -22,28 +30,86 @@ pub fn publish_with(publish: fn()) {
     critical_section::with(|cs| PUBLISH.borrow(cs).set(publish));
 }
 
-/// What an ending node has to say; what does not fit is cut.
-pub struct Message(heapless::String<MESSAGE_BYTES>);
+/// What an ending node leaves on its blackboard, prints and logs.
+///
+/// With the feature `panic-text` that is words, with the node's name: what a Rust program's own panics say is meant for its
+/// author. A C program's image has no words for what goes wrong, nor what formats them; it leaves a record, of which the
+/// tool makes the same words ([`failure`](crate::host::failure)).
+struct Account {
+    #[cfg(feature = "panic-text")]
+    words: Words,
+    #[cfg(not(feature = "panic-text"))]
+    record: Record,
+}
 
-impl Message {
-    /// A message of these words.
-    pub fn new(text: fmt::Arguments<'_>) -> Self {
-        let mut message = Self(heapless::String::new());
-        // Cut to the room there is, so it is never refused.
-        let _ = message.write_fmt(text);
-        message
+#[cfg(feature = "panic-text")]
+impl Account {
+    fn of(failure: &Failure<'_>) -> Self {
+        Self::saying(format_args!("{failure}"))
+    }
+
+    fn saying(text: fmt::Arguments<'_>) -> Self {
+        let mut words = Words::default();
+        let _ = words.write_fmt(text);
+        Self { words }
+    }
+
+    fn message(&self) -> Message<'_> {
+        Message::Words(&self.words.0)
+    }
+
+    fn log(&self) {
+        defmt::error!("{=str}", self.words.0.as_str());
+    }
+
+    fn print(&self) {
+        for byte in self.words.0.bytes() {
+            uart::put(byte);
+        }
     }
 }
 
-impl fmt::Write for Message {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let _ = self.0.push_str(cut(text, MESSAGE_BYTES - self.0.len()));
-        Ok(())
+#[cfg(not(feature = "panic-text"))]
+impl Account {
+    fn of(failure: &Failure<'_>) -> Self {
+        Self {
+            record: failure.write(),
+        }
+    }
+
+    fn message(&self) -> Message<'_> {
+        Message::Record(&self.record)
+    }
+
+    fn log(&self) {
+        // The tool puts the words in its place.
+        defmt::error!("failed: {=[u8]}", self.record.bytes());
+    }
+
+    /// In hexadecimal digits.
+    fn print(&self) {
+        for byte in LOGGED.bytes() {
+            uart::put(byte);
+        }
+        for byte in self.record.bytes() {
+            for digit in [byte >> 4, byte & 15] {
+                uart::put(match digit {
+                    10.. => b'a' + digit - 10,
+                    _ => b'0' + digit,
+                });
+            }
+        }
     }
 }
 
 /// The node fails: what it has printed is shown, the blackboard says why, and nothing runs any more.
-pub fn end(why: End, status: i32, message: &Message) -> ! {
+pub fn end(end: End, status: i32, why: Why<'_>) -> ! {
+    let place = personality().map(|p| (p.rank, p.coord));
+    let account = Account::of(&Failure { place, why });
+    end_with(end, status, &account)
+}
+
+fn end_with(why: End, status: i32, account: &Account) -> ! {
     static ENDING: AtomicBool = AtomicBool::new(false);
     if ENDING.swap(true, Ordering::Relaxed) {
         // Failed again while ending: the first reason stands, nothing more can be done.
@@ -52,14 +118,13 @@ pub fn end(why: End, status: i32, message: &Message) -> ! {
     console::flush();
     log::stop_waiting();
     critical_section::with(|cs| PUBLISH.borrow(cs).get())();
-    defmt::error!("{=str}", message.0.as_str());
-    MIDPLANE_BLACKBOARD.failed(why, status, &message.0);
+    account.log();
+    MIDPLANE_BLACKBOARD.failed(why, status, account.message());
     console::ring();
     if !console::is_attached() {
         // Booted by hand: the blackboard may have no reader.
-        for byte in message.0.bytes().chain(*b"\n") {
-            uart::put(byte);
-        }
+        account.print();
+        uart::put(b'\n');
     }
     if personality().is_none_or(|p| p.exit == Exit::Test) {
         system::exit(exit_byte(status).max(1));
@@ -69,27 +134,29 @@ pub fn end(why: End, status: i32, message: &Message) -> ! {
 
 /// The program ends itself, or the kernel ends it for what it did.
 pub fn program_abort(what: &str) -> ! {
-    let message = Message::new(format_args!("{}: {what}", node_name()));
-    end(End::Abort, 1, &message)
+    end(End::Abort, 1, Why::Words(what))
 }
 
-/// With the feature `panic-text` a panic is told with its place and its words: a Rust program's own panics are meant
-/// for its author. A C program's image has neither the places nor the words of the runtime's panics, nor the code that
-/// would format them; the tool finds the place from the registers (`host/callers.rs`). That the parameter has no use
-/// is what makes them go.
+/// With the feature `panic-text` a panic is told with its place and its words. A C program's image has neither the places
+/// nor the words of the runtime's panics, nor the code that would format them; the tool finds the place from the
+/// registers (`host/callers.rs`). That the parameter has no use is what makes them go.
 #[panic_handler]
 fn panic(#[cfg_attr(not(feature = "panic-text"), expect(unused))] info: &PanicInfo<'_>) -> ! {
     // Interrupts stay off from here on: this does not come back.
     // SAFETY: never released.
     let _ = unsafe { critical_section::acquire() };
     MIDPLANE_CALLERS.note(&arch::registers());
-    let name = node_name();
     #[cfg(feature = "panic-text")]
-    let message = match info.location() {
-        Some(at) => Message::new(format_args!("{name}: panicked at {at}: {}", info.message())),
-        None => Message::new(format_args!("{name}: panicked: {}", info.message())),
-    };
+    {
+        let name = NodeName(personality().map(|p| (p.rank, p.coord)));
+        let account = match info.location() {
+            Some(at) => {
+                Account::saying(format_args!("{name}: panicked at {at}: {}", info.message()))
+            }
+            None => Account::saying(format_args!("{name}: panicked: {}", info.message())),
+        };
+        end_with(End::Panic, 1, &account)
+    }
     #[cfg(not(feature = "panic-text"))]
-    let message = Message::new(format_args!("{name}: panicked"));
-    end(End::Panic, 1, &message)
+    end(End::Panic, 1, Why::Panic)
 }

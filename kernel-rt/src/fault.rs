@@ -1,4 +1,4 @@
-//! Traps that end a node: what happened, in words. The architecture decodes its registers to a [`Fault`].
+//! Traps that end a node: what happened, and in which words. The architecture decodes its registers to a [`Fault`].
 #![forbid(unsafe_code)]
 
 use core::fmt;
@@ -6,6 +6,7 @@ use core::fmt;
 use net_torus::coord::{Coord, Rank};
 
 use crate::host::blackboard::End;
+use crate::host::failure::Fields;
 use crate::mem::Bytes;
 
 /// Why the processor trapped. Interrupts are not among the causes.
@@ -31,6 +32,37 @@ pub enum Cause {
     EnvironmentCall,
     /// Anything else; holds the code.
     Other(u64),
+}
+
+impl Cause {
+    /// All that hold no code, by their numbers.
+    const ALL: [Self; 9] = [
+        Self::InstructionMisaligned,
+        Self::InstructionAccess,
+        Self::IllegalInstruction,
+        Self::Breakpoint,
+        Self::LoadMisaligned,
+        Self::LoadAccess,
+        Self::StoreMisaligned,
+        Self::StoreAccess,
+        Self::EnvironmentCall,
+    ];
+
+    /// Its place among them; that of one with a code is behind them.
+    const fn number(self) -> u64 {
+        match self {
+            Self::InstructionMisaligned => 0,
+            Self::InstructionAccess => 1,
+            Self::IllegalInstruction => 2,
+            Self::Breakpoint => 3,
+            Self::LoadMisaligned => 4,
+            Self::LoadAccess => 5,
+            Self::StoreMisaligned => 6,
+            Self::StoreAccess => 7,
+            Self::EnvironmentCall => 8,
+            Self::Other(_) => 9,
+        }
+    }
 }
 
 /// A trap, with the registers that explain it.
@@ -86,6 +118,18 @@ pub enum Meaning {
     Plain,
 }
 
+impl Meaning {
+    const ALL: [Self; 7] = [
+        Self::StackOverflow,
+        Self::TrapStackOverflow,
+        Self::Null,
+        Self::Constant,
+        Self::JumpToData,
+        Self::Outside,
+        Self::Plain,
+    ];
+}
+
 impl Fault {
     /// What the fault means, given where things stand.
     pub fn meaning(&self, map: &Map) -> Meaning {
@@ -115,24 +159,74 @@ impl Fault {
             Meaning::Plain
         }
     }
+}
+
+/// A fault, as the user is told of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Report {
+    /// The fault.
+    pub fault: Fault,
+    /// What it means.
+    pub meaning: Meaning,
+    /// Size of the program's stack in bytes.
+    pub stack_bytes: u64,
+}
+
+impl Report {
+    /// Of this fault, given where things stand.
+    pub fn of(fault: Fault, map: &Map) -> Self {
+        Self {
+            fault,
+            meaning: fault.meaning(map),
+            stack_bytes: map.stack.len(),
+        }
+    }
 
     /// How the fault is filed on the blackboard.
-    pub fn end(&self, map: &Map) -> End {
-        match self.meaning(map) {
+    pub fn end(&self) -> End {
+        match self.meaning {
             Meaning::StackOverflow => End::StackOverflow,
             _ => End::Fault,
         }
     }
-}
 
-/// A fault in the words that the user gets.
-pub struct Report<'a> {
-    /// The fault.
-    pub fault: Fault,
-    /// Where things stand.
-    pub map: &'a Map,
-    /// Whose fault it is; `None` before the node knows who it is.
-    pub place: Option<(Rank, Coord)>,
+    /// The same in numbers.
+    pub(crate) fn numbers(&self) -> [u64; 8] {
+        let Fault {
+            cause,
+            code,
+            pc,
+            address,
+            sp,
+            ra,
+        } = self.fault;
+        let other = match cause {
+            Cause::Other(code) => code,
+            _ => 0,
+        };
+        let stack = self.stack_bytes << 8 | self.meaning as u64;
+        [cause.number(), other, code, pc, address, sp, ra, stack]
+    }
+
+    pub(crate) fn of_numbers(fields: &Fields<'_>) -> Option<Self> {
+        let [_, other, code, pc, address, sp, ra, stack] = fields.numbers;
+        let cause = match fields.number::<usize>(0)? {
+            cause if cause == Cause::ALL.len() => Cause::Other(other),
+            cause => *Cause::ALL.get(cause)?,
+        };
+        Some(Self {
+            fault: Fault {
+                cause,
+                code,
+                pc,
+                address,
+                sp,
+                ra,
+            },
+            meaning: *Meaning::ALL.get((stack & 0xff) as usize)?,
+            stack_bytes: stack >> 8,
+        })
+    }
 }
 
 /// Names a node: `rank 5 at (1,0,1)`.
@@ -147,7 +241,7 @@ impl fmt::Display for NodeName {
     }
 }
 
-impl fmt::Display for Report<'_> {
+impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Fault {
             pc,
@@ -157,15 +251,14 @@ impl fmt::Display for Report<'_> {
             ..
         } = self.fault;
         let cause = self.fault.cause;
-        write!(f, "{}: ", NodeName(self.place))?;
         let access = match cause {
             Cause::LoadAccess | Cause::LoadMisaligned => "load from",
             Cause::StoreAccess | Cause::StoreMisaligned => "store to",
             _ => "jump to",
         };
-        match self.fault.meaning(self.map) {
+        match self.meaning {
             Meaning::StackOverflow => {
-                let kib = self.map.stack.len() / 1024;
+                let kib = self.stack_bytes / 1024;
                 return write!(
                     f,
                     "stack overflow: the program's stack of {kib} KiB is used up ({access} {address:#x} at pc \
@@ -200,6 +293,8 @@ impl fmt::Display for Report<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::blackboard::MESSAGE_BYTES;
+    use crate::host::failure::{Failure, Why};
 
     fn bytes(start: u64, end: u64) -> Bytes {
         Bytes { start, end }
@@ -262,27 +357,26 @@ mod tests {
 
     #[test]
     fn only_the_programs_stack_is_filed_as_overflow() {
-        let map = map();
+        let report = |fault| Report::of(fault, &map());
         assert_eq!(
-            fault(Cause::StoreAccess, 0x8008_2000, 0x8000_0ff8).end(&map),
+            report(fault(Cause::StoreAccess, 0x8008_2000, 0x8000_0ff8)).end(),
             End::StackOverflow
         );
         assert_eq!(
-            fault(Cause::StoreAccess, 0x8008_2000, 0x8010_0008).end(&map),
+            report(fault(Cause::StoreAccess, 0x8008_2000, 0x8010_0008)).end(),
             End::Fault
         );
         assert_eq!(
-            fault(Cause::IllegalInstruction, 0x8008_2000, 0).end(&map),
+            report(fault(Cause::IllegalInstruction, 0x8008_2000, 0)).end(),
             End::Fault
         );
     }
 
     #[test]
     fn reports_name_place_and_registers() {
-        let map = map();
         let report = |fault, place| {
-            let map = &map;
-            Report { fault, map, place }.to_string()
+            let why = Why::Fault(Report::of(fault, &map()));
+            Failure { place, why }.to_string()
         };
         let place = Some((5, Coord { x: 1, y: 0, z: 1 }));
         assert_eq!(
@@ -304,8 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn every_report_fits_the_blackboard() {
-        let map = map();
+    fn every_report_fits_the_blackboard_and_is_read_back() {
         for cause in [
             Cause::InstructionMisaligned,
             Cause::InstructionAccess,
@@ -332,10 +425,11 @@ mod tests {
                     y: 255,
                     z: 255,
                 };
+                let why = Why::Fault(Report::of(fault, &map()));
                 let place = Some((u32::MAX, coord));
-                let map = &map;
-                let report = Report { fault, map, place };
-                assert!(report.to_string().len() <= crate::host::blackboard::MESSAGE_BYTES);
+                let failure = Failure { place, why };
+                assert!(failure.to_string().len() <= MESSAGE_BYTES);
+                assert_eq!(Failure::read(failure.write().bytes()), Some(failure));
             }
         }
     }

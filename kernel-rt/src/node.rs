@@ -119,23 +119,6 @@ impl<L: NodeLink + 'static, const FRAMES: usize> NodeLink for Reliable<'static, 
     }
 }
 
-/// Says that the neighbour in this direction does not answer any more.
-pub struct LinkLost(pub Direction);
-
-impl core::fmt::Display for LinkLost {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(
-            f,
-            "the link {} is dead: the neighbour there does not answer",
-            self.0.name()
-        )?;
-        if cfg!(feature = "faults") {
-            f.write_str(", and neither does it any other way")?;
-        }
-        f.write_str("; look at its wires and at the neighbour")
-    }
-}
-
 /// What a board gives its node beside the links.
 pub trait Platform<L> {
     /// Links and timer interrupt the program. Without, the node goes on in the program's next call only, and nothing
@@ -213,7 +196,7 @@ pub trait Platform<L> {
     /// ([`Link::is_dead`]). Boards whose links never do leave it out.
     fn link_lost(&mut self, direction: Direction) -> ! {
         let _ = direction;
-        self.abort(AbortReason::MpiError("a link is dead"), 1)
+        self.abort(AbortReason::DeadLink, 1)
     }
 }
 

@@ -16,10 +16,11 @@ use mpi_adi::{Env, Process};
 
 use crate::board::platform::{BoardNode, Held};
 use crate::board::{steps, system, timer};
-use crate::end::{Message, end};
+use crate::end::end;
 use crate::host::blackboard::End;
+use crate::host::failure::Why;
 use crate::host::personality::Exit;
-use crate::host::records::{MIDPLANE_BLACKBOARD, node_name, personality};
+use crate::host::records::{MIDPLANE_BLACKBOARD, personality};
 use crate::host::status::exit_byte;
 use crate::{arch, clock, console};
 
@@ -217,12 +218,8 @@ pub fn sleep(ns: u64) {
 /// node that was told to, leaves the emulator instead.
 pub fn finish(status: i32) -> ! {
     if mpi_adi::c::phase() == mpi_adi::c::Phase::Running {
-        let message = Message::new(format_args!(
-            "{}: the program ended with status {status} without MPI_Finalize; others may be waiting for it",
-            node_name()
-        ));
-        let status = if status == 0 { 1 } else { status };
-        end(End::MpiError, status, &message);
+        let why = Why::NotFinalized(status);
+        end(End::MpiError, if status == 0 { 1 } else { status }, why);
     }
     console::flush();
     steps::publish();

@@ -37,6 +37,16 @@ pub const MIN_BUBBLE_PACKETS: u16 = 2;
 
 /// Packets that priority may take of a link in a row while normal ones wait.
 const PRIORITY_BURST: u8 = 7;
+/// The tokens for the buffers as they are at the start.
+// Not inlined, or each of the queues and grants is moved field by field where the router is made.
+#[inline(never)]
+fn grants(queues: &[Queue; QUEUES]) -> [Grants; 6] {
+    core::array::from_fn(|side| {
+        let capacity = |vc: usize| queues[side * Vc::COUNT + vc].capacity();
+        Grants::new(core::array::from_fn(capacity))
+    })
+}
+
 /// Packets of through traffic that a link sends in a row while injected ones wait, before an injected one
 /// goes first if there is room to spare ([`needed_to_inject`]): four times the mean distance of two nodes,
 /// at least 64. Through traffic goes first, or a network that is offered more than it can carry fills up,
@@ -406,11 +416,7 @@ impl<'m> Router<'m> {
         }
         let mut at = 0;
         let queues: [Queue; QUEUES] = core::array::from_fn(|i| queue(sizes.packets(i), &mut at));
-        let grants = core::array::from_fn(|side| {
-            Grants::new(core::array::from_fn(|vc| {
-                queues[side * Vc::COUNT + vc].capacity()
-            }))
-        });
+        let grants = grants(&queues);
         Ok(Self {
             shape,
             here,

@@ -31,7 +31,7 @@ use host::folders::root;
 use host::setup;
 use host::stop::{self, Stop};
 use lab::{bench, cluster, memory, sim, size, soak, suite};
-use probe::{flash, image};
+use probe::{explain, flash, image};
 use run::{attach, command, debug};
 use show::say::{complain, unwritable};
 use std::alloc::System;
@@ -84,6 +84,8 @@ enum Sub {
     Flash(flash::FlashArgs),
     /// Show what boards print and report by the serial console of one of them
     Attach(attach::AttachArgs),
+    /// Put in words what a node without a tool has printed of its failure
+    Explain(explain::ExplainArgs),
     /// Measure the memory protocol and matching
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -144,6 +146,7 @@ fn main() -> ExitCode {
         Sub::Image(options) => image::run(&options),
         Sub::Flash(options) => flash::run(&options),
         Sub::Attach(options) => attach::run(&options),
+        Sub::Explain(options) => explain::run(&options),
         Sub::Bench(bench) => bench::run(&bench),
         Sub::Soak(options) => soak::run(&options),
         Sub::Test => suite::run(),

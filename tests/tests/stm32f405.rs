@@ -401,7 +401,9 @@ fn a_board_may_read_its_unique_number() {
     let _turn = Turn::take();
     let mut probe = Probe::boot(&format!("{stem}.elf"), &folder);
     let said = probe.wait_until(|channels| terminal(channels).contains('\n'));
-    assert!(terminal(&said).contains("load from 0x1fff7a10"), "{said:?}");
+    midplane(&["explain", &terminal(&said)])
+        .expect(0)
+        .prints("load from 0x1fff7a10");
     let status = probe.memory(CFSR, 4).expect("a register");
     assert_eq!((status[0] & 1 << 1, status[1] & 1 << 1), (0, 1 << 1));
 }

@@ -1,13 +1,10 @@
 //! What the kernel takes from the device tree: memory, clock, virtio slots, boot arguments.
 //!
-//! The tree comes from whoever started the machine. The crate checks its structure as a whole before
-//! anything is read; what it says is checked here against the board.
+//! The tree comes from whoever started the machine: nothing in it is trusted, and what it says is checked against the
+//! board. It is read once, from front to back, by what little there is here, as a crate for trees takes 4 KB of the image.
 #![forbid(unsafe_code)]
 
 use core::fmt;
-
-use dtoolkit::fdt::{Fdt, FdtNode};
-use dtoolkit::{Node as _, Property as _};
 
 use crate::mem::Bytes;
 
@@ -33,7 +30,7 @@ pub struct Hardware<'a> {
     /// The virtio-mmio slots, by address.
     pub slots: heapless::Vec<Slot, MAX_SLOTS>,
     /// The boot arguments; empty when there are none.
-    pub boot_args: &'a str,
+    pub boot_args: &'a [u8],
     /// Random bits that the machine hands over (`rng-seed`), as many as fit here; 0 when there are none.
     pub random: u64,
 }
@@ -47,12 +44,21 @@ pub enum TreeError {
     NoMemory,
     /// No clock frequency, or one of 0.
     NoClock,
-    /// The boot arguments are not UTF-8.
-    BootArgs,
     /// A virtio slot whose registers or interrupt cannot be right.
     Slot,
     /// More than [`MAX_SLOTS`] slots.
     TooManySlots,
+}
+
+impl TreeError {
+    /// All of them, by their numbers.
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Broken,
+        Self::NoMemory,
+        Self::NoClock,
+        Self::Slot,
+        Self::TooManySlots,
+    ];
 }
 
 impl fmt::Display for TreeError {
@@ -61,7 +67,6 @@ impl fmt::Display for TreeError {
             Self::Broken => "device tree: not one, or its structure is broken",
             Self::NoMemory => "device tree: no memory where this board has it",
             Self::NoClock => "device tree: no clock frequency",
-            Self::BootArgs => "device tree: the boot arguments are not UTF-8",
             Self::Slot => "device tree: a virtio slot with impossible registers or interrupt",
             Self::TooManySlots => "device tree: more virtio slots than this kernel looks at",
         })
@@ -76,83 +81,294 @@ impl<'a> Hardware<'a> {
     /// # Errors
     /// When the tree is broken or lacks what a node needs; see [`TreeError`].
     pub fn read(tree: &'a [u8], ram: u64) -> Result<Self, TreeError> {
-        let fdt = Fdt::new(tree).map_err(|_| TreeError::Broken)?;
-        let root = fdt.root();
-        let ram = root
-            .children()
-            .filter(|node| node.name_without_address() == "memory")
-            .find_map(|node| first_register(node).filter(|bytes| bytes.start == ram))
-            .ok_or(TreeError::NoMemory)?;
-        let clock_hz = root
-            .child("cpus")
-            .and_then(|cpus| word(&cpus, "timebase-frequency"))
-            .filter(|&hz| hz != 0)
-            .ok_or(TreeError::NoClock)?;
-        let chosen = |name| root.child("chosen").and_then(|c| c.property(name));
-        let boot_args = match chosen("bootargs") {
-            Some(value) => value.value_as::<&str>().map_err(|_| TreeError::BootArgs)?,
-            None => "",
+        let mut found = Found::default();
+        let mut nodes = Nodes {
+            tree: Tokens::of(tree).ok_or(TreeError::Broken)?,
+            path: [Place::Other; DEPTH],
+            depth: 0,
         };
-        let random = chosen("rng-seed").map_or(0, |seed| {
-            let bytes = seed.value().chunks(8).map(|chunk| {
-                let mut word = [0; 8];
-                word[..chunk.len()].copy_from_slice(chunk);
-                u64::from_be_bytes(word)
-            });
-            bytes.fold(0, |all, word| all ^ word)
-        });
-        let mut slots = heapless::Vec::<Slot, MAX_SLOTS>::new();
-        for node in root.child("soc").iter().flat_map(|soc| soc.children()) {
-            let is_slot =
-                |node: &FdtNode<'a>| node.compatible()?.any(|c| c == "virtio,mmio").then_some(());
-            if is_slot(&node).is_none() {
-                continue;
-            }
-            let registers = first_register(node).ok_or(TreeError::Slot)?;
-            let interrupt = interrupt(&node).ok_or(TreeError::Slot)?;
-            if registers.end > ram.start || registers.start % 4 != 0 {
-                return Err(TreeError::Slot);
-            }
-            let slot = Slot {
-                registers,
-                interrupt,
-            };
-            let place = slots.partition_point(|other| other.registers.start < registers.start);
-            slots
-                .insert(place, slot)
-                .map_err(|_| TreeError::TooManySlots)?;
+        while let Some(event) = nodes.next().ok_or(TreeError::Broken)? {
+            found.take(event, ram)?;
         }
         Ok(Self {
-            ram,
-            clock_hz: clock_hz as u64,
-            slots,
-            boot_args,
-            random,
+            ram: found.ram.ok_or(TreeError::NoMemory)?,
+            clock_hz: found.clock_hz.ok_or(TreeError::NoClock)?,
+            slots: found.slots,
+            boot_args: found.boot_args,
+            random: found.random,
         })
     }
 }
 
-/// The first entry of a node's `reg`.
-fn first_register(node: FdtNode<'_>) -> Option<Bytes> {
-    let register = node.reg().ok()??.next()?;
+/// What has been read so far.
+#[derive(Default)]
+struct Found<'a> {
+    ram: Option<Bytes>,
+    clock_hz: Option<u64>,
+    slots: heapless::Vec<Slot, MAX_SLOTS>,
+    boot_args: &'a [u8],
+    random: u64,
+    /// The child of `soc` that is being read.
+    device: Device<'a>,
+}
+
+/// What is known of a device.
+#[derive(Clone, Copy, Default)]
+struct Device<'a> {
+    is_virtio: bool,
+    registers: Option<&'a [u8]>,
+    interrupts: Option<&'a [u8]>,
+}
+
+impl<'a> Found<'a> {
+    fn take(&mut self, event: Event<'a>, ram: u64) -> Result<(), TreeError> {
+        let Event::Property { place, name, value } = event else {
+            let device = core::mem::take(&mut self.device);
+            return self.keep(device, ram);
+        };
+        let is = |other: &str| same(name, other);
+        match place {
+            // The cells of an address and of a size, where those are that are read below.
+            Place::Root | Place::Soc
+                if (is("#address-cells") || is("#size-cells")) && value != [0, 0, 0, 2] =>
+            {
+                return Err(TreeError::Broken);
+            }
+            Place::Memory if is("reg") => {
+                self.ram = { self.ram }.or(bytes_at(value).filter(|bytes| bytes.start == ram));
+            }
+            Place::Cpus if is("timebase-frequency") => {
+                let hz = value.first_chunk().map(|hz| u32::from_be_bytes(*hz));
+                self.clock_hz = hz.filter(|hz| *hz != 0).map(u64::from);
+            }
+            Place::Chosen if is("bootargs") => {
+                // Without the zero at the end.
+                self.boot_args = match value.split_last() {
+                    Some((0, text)) => text,
+                    _ => value,
+                };
+            }
+            Place::Chosen if is("rng-seed") => {
+                for chunk in value.chunks(8) {
+                    let word = { chunk.iter() }.fold(0, |word, byte| word << 8 | u64::from(*byte));
+                    self.random ^= word;
+                }
+            }
+            Place::Device if is("compatible") => {
+                let mut kinds = value.split(|byte| *byte == 0);
+                self.device.is_virtio = kinds.any(|kind| same(kind, "virtio,mmio"));
+            }
+            Place::Device if is("reg") => self.device.registers = Some(value),
+            Place::Device if is("interrupts") => self.device.interrupts = Some(value),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A device has been read.
+    fn keep(&mut self, device: Device<'a>, ram: u64) -> Result<(), TreeError> {
+        if !device.is_virtio {
+            return Ok(());
+        }
+        let registers = { device.registers }
+            .and_then(bytes_at)
+            .filter(|bytes| bytes.end <= ram && bytes.start.is_multiple_of(4))
+            .ok_or(TreeError::Slot)?;
+        // Behind the number some interrupt controllers have words about its kind.
+        let interrupt = { device.interrupts }
+            .and_then(|value| value.first_chunk())
+            .ok_or(TreeError::Slot)?;
+        let slot = Slot {
+            registers,
+            interrupt: u32::from_be_bytes(*interrupt),
+        };
+        let is_below = |other: &Slot| other.registers.start < registers.start;
+        let place = self
+            .slots
+            .iter()
+            .take_while(|other| is_below(other))
+            .count();
+        self.slots
+            .insert(place, slot)
+            .map_err(|_| TreeError::TooManySlots)
+    }
+}
+
+/// The first entry of a `reg` that has two cells for an address and two for a size.
+fn bytes_at(reg: &[u8]) -> Option<Bytes> {
+    let (start, rest) = reg.split_first_chunk()?;
     let (start, size) = (
-        register.address::<u64>().ok()?,
-        register.size::<u64>().ok()?,
+        u64::from_be_bytes(*start),
+        u64::from_be_bytes(*rest.first_chunk()?),
     );
     let end = start.checked_add(size)?;
     (size != 0).then_some(Bytes { start, end })
 }
 
-/// A node's interrupt number. Behind it some interrupt controllers have words about its kind.
-fn interrupt(node: &FdtNode<'_>) -> Option<u32> {
-    let property = node.property("interrupts")?;
-    let (number, _) = property.value().split_first_chunk()?;
-    Some(u32::from_be_bytes(*number))
+/// Which node of the tree something stands in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Root,
+    Memory,
+    Cpus,
+    Chosen,
+    Soc,
+    /// A child of `soc`.
+    Device,
+    Other,
 }
 
-/// A property of one 32-bit number.
-fn word(node: &FdtNode<'_>, name: &str) -> Option<u32> {
-    node.property(name)?.value_as::<u32>().ok()
+/// How far down nodes are told from each other.
+const DEPTH: usize = 3;
+
+enum Event<'a> {
+    Property {
+        place: Place,
+        name: &'a [u8],
+        value: &'a [u8],
+    },
+    /// A node has ended, or another has begun in it: it has no more properties.
+    Boundary,
+}
+
+/// The tree, property by property.
+struct Nodes<'a> {
+    tree: Tokens<'a>,
+    path: [Place; DEPTH],
+    depth: usize,
+}
+
+impl<'a> Nodes<'a> {
+    fn place(&self) -> Place {
+        let at = self.depth.wrapping_sub(1);
+        self.path.get(at).copied().unwrap_or(Place::Other)
+    }
+
+    /// What comes next; `Some(None)` at the tree's end, and `None` where it is broken.
+    #[expect(
+        clippy::option_option,
+        reason = "two ends: the tree's, and its structure's"
+    )]
+    fn next(&mut self) -> Option<Option<Event<'a>>> {
+        Some(Some(match self.tree.next()? {
+            Token::Begin(name) => {
+                let above = self.place();
+                let (name, _) = split_at_byte(name, b'@').unwrap_or((name, name));
+                let place = match above {
+                    _ if self.depth == 0 => Place::Root,
+                    Place::Root if same(name, "memory") => Place::Memory,
+                    Place::Root if same(name, "cpus") => Place::Cpus,
+                    Place::Root if same(name, "chosen") => Place::Chosen,
+                    Place::Root if same(name, "soc") => Place::Soc,
+                    Place::Soc => Place::Device,
+                    _ => Place::Other,
+                };
+                if let Some(at) = self.path.get_mut(self.depth) {
+                    *at = place;
+                }
+                self.depth += 1;
+                Event::Boundary
+            }
+            Token::End => {
+                self.depth = self.depth.checked_sub(1)?;
+                Event::Boundary
+            }
+            Token::Property(name, value) => {
+                let place = self.place();
+                Event::Property { place, name, value }
+            }
+            Token::Over => return (self.depth == 0).then_some(None),
+        }))
+    }
+}
+
+/// Words of a tree's structure ("Devicetree Specification", 5.4.1).
+enum Token<'a> {
+    Begin(&'a [u8]),
+    End,
+    Property(&'a [u8], &'a [u8]),
+    Over,
+}
+
+/// The structure of a tree that has not been read yet, and the names of properties.
+struct Tokens<'a> {
+    rest: &'a [u8],
+    names: &'a [u8],
+}
+
+impl<'a> Tokens<'a> {
+    /// Of a tree with a header ("Devicetree Specification", 5.2); `None`: it has none that makes sense.
+    fn of(tree: &'a [u8]) -> Option<Self> {
+        const MAGIC: u32 = 0xd00d_feed;
+        const VERSION: u32 = 17;
+        let word = |at: usize| {
+            let word = tree.get(4 * at..)?.first_chunk()?;
+            Some(u32::from_be_bytes(*word))
+        };
+        let part = |at: usize, size: usize| {
+            let (at, size) = (word(at)? as usize, word(size)? as usize);
+            tree.get(at..)?.get(..size)
+        };
+        let is_sound = word(0)? == MAGIC && word(1)? as usize <= tree.len() && word(6)? <= VERSION;
+        is_sound.then_some(())?;
+        Some(Self {
+            rest: part(2, 9)?,
+            names: part(3, 8)?,
+        })
+    }
+
+    fn word(&mut self) -> Option<u32> {
+        let (word, rest) = self.rest.split_first_chunk()?;
+        self.rest = rest;
+        Some(u32::from_be_bytes(*word))
+    }
+
+    /// So many bytes, and what fills their last word.
+    fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (all, rest) = self
+            .rest
+            .split_at_checked(count.checked_next_multiple_of(4)?)?;
+        self.rest = rest;
+        all.get(..count)
+    }
+
+    fn next(&mut self) -> Option<Token<'a>> {
+        const BEGIN_NODE: u32 = 1;
+        const END_NODE: u32 = 2;
+        const PROPERTY: u32 = 3;
+        const NOP: u32 = 4;
+        const END: u32 = 9;
+        loop {
+            return Some(match self.word()? {
+                BEGIN_NODE => {
+                    let (name, _) = split_at_byte(self.rest, 0)?;
+                    self.bytes(name.len() + 1)?;
+                    Token::Begin(name)
+                }
+                END_NODE => Token::End,
+                PROPERTY => {
+                    let (length, name) = (self.word()? as usize, self.word()? as usize);
+                    let (name, _) = split_at_byte(self.names.get(name..)?, 0)?;
+                    Token::Property(name, self.bytes(length)?)
+                }
+                NOP => continue,
+                END => Token::Over,
+                _ => return None,
+            });
+        }
+    }
+}
+
+/// Once in the image, as each comparison with a literal would else be one byte by byte.
+#[inline(never)]
+fn same(name: &[u8], other: &str) -> bool {
+    name == other.as_bytes()
+}
+
+/// What is in front of the first such byte, and what from it on.
+fn split_at_byte(bytes: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
+    let at = bytes.iter().position(|other| *other == byte)?;
+    bytes.split_at_checked(at)
 }
 
 #[cfg(test)]
@@ -226,7 +442,7 @@ mod tests {
             end: RAM + 0x80_0000,
         };
         assert_eq!((machine.ram, machine.clock_hz), (ram, 10_000_000));
-        assert_eq!(machine.boot_args, "a b -- c");
+        assert_eq!(machine.boot_args, b"a b -- c");
         assert_eq!(machine.random, 0x2_0000_0006);
         assert_eq!(machine.slots.len(), 8);
         for (i, slot) in machine.slots.iter().enumerate() {
@@ -251,7 +467,7 @@ mod tests {
     fn no_boot_arguments_are_empty_ones() {
         let tree = virt(0, None).to_dtb();
         let machine = Hardware::read(&tree, RAM).expect("a tree");
-        assert_eq!((machine.boot_args, machine.slots.len()), ("", 0));
+        assert_eq!((machine.boot_args, machine.slots.len()), (&b""[..], 0));
     }
 
     #[test]
@@ -286,6 +502,12 @@ mod tests {
         );
         let wraps = [u32::MAX, u32::MAX, 0, 0x1000];
         assert_eq!(slot("reg", &wraps), Err(TreeError::Slot));
+        for name in ["#address-cells", "#size-cells"] {
+            let mut tree = good.clone();
+            tree.root.remove_property(name);
+            tree.root.add_property(property!(name, 1u32));
+            assert_eq!(read(&tree, RAM), Err(TreeError::Broken), "{name}");
+        }
         let many = virt(MAX_SLOTS as u32 + 1, None);
         assert_eq!(read(&many, RAM), Err(TreeError::TooManySlots));
         assert_eq!(Hardware::read(&[], RAM), Err(TreeError::Broken));

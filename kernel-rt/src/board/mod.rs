@@ -1,7 +1,7 @@
 //! The boards: what stands at which address, the few devices that have no driver of their own, and the
 //! composition root of each, where types become concrete. Each board defines the same modules.
 
-mod device;
+pub mod device;
 pub mod device_tree;
 #[cfg(target_os = "linux")]
 pub mod linux;

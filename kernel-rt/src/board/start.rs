@@ -1,53 +1,64 @@
 //! What the boots of all boards share: how they fail, and the program's words.
 
 use core::ffi::c_char;
-use core::{fmt, ptr};
+use core::ptr;
 
 use alloc::vec::Vec;
 use mpi_adi::kernel::AbortReason;
 
-use crate::end::{self, Message, end};
+use crate::end::end;
 use crate::host::blackboard::End;
-use crate::host::records::node_name;
-#[cfg(any(target_arch = "arm", feature = "faults"))]
-use crate::node::LinkLost;
+use crate::host::failure::{Boot, Why};
+use crate::host::personality::decode;
 
 /// A link's device could not be brought up, or is missing or superfluous; there is too little memory; the boot
 /// arguments are wrong.
-pub fn boot_failed(why: fmt::Arguments<'_>) -> ! {
-    let message = Message::new(format_args!("{}: cannot start: {why}", node_name()));
-    end::end(End::Boot, 1, &message)
+pub fn boot_failed(why: Boot<'_>) -> ! {
+    end(End::Boot, 1, Why::Boot(why))
 }
 
-/// The value, or the end of the boot with the error's words.
-pub fn or_fail<T, E: fmt::Display>(result: Result<T, E>) -> T {
-    result.unwrap_or_else(|why| boot_failed(format_args!("{why}")))
+/// The value, or the end of the boot.
+pub fn or_fail<'a, T, E: Into<Boot<'a>>>(result: Result<T, E>) -> T {
+    result.unwrap_or_else(|why| boot_failed(why.into()))
+}
+
+/// The end of the boot for what only few images look at, which have the words for it.
+#[cfg(feature = "auto")]
+pub fn boot_failed_in_words(why: core::fmt::Arguments<'_>) -> ! {
+    use core::fmt::Write;
+    let mut words = crate::host::blackboard::Words::default();
+    let _ = words.write_fmt(why);
+    boot_failed(Boot::Words(&words.0))
 }
 
 /// Memory for ever, from the heap; the plan leaves enough for it.
 pub fn leak<T: Clone>(count: usize, value: T) -> &'static mut [T] {
     let mut items = Vec::new();
     if items.try_reserve_exact(count).is_err() {
-        boot_failed(format_args!("out of memory"));
+        boot_failed(Boot::OutOfMemory);
     }
     items.resize(count, value);
     items.leak()
 }
 
-/// Strings as C has them: one block of them, one of pointers with a null at the end. There are `least` at least:
+/// Encoded words as C has strings: one block of them, one of pointers with a null at the end. There are `least` at least:
 /// a node booted by hand has no arguments, but C wants argv[0] all the same.
-pub fn strings(
-    words: impl Iterator<Item = impl Iterator<Item = Option<u8>>> + Clone,
+pub fn strings<'a>(
+    words: impl Iterator<Item = &'a [u8]> + Clone,
     least: usize,
 ) -> &'static mut [*mut c_char] {
-    let unnamed = least.saturating_sub(words.clone().count());
-    let bytes = words.clone().map(|word| word.count() + 1).sum::<usize>() + unnamed;
-    let pointers = leak(words.clone().count() + unnamed + 1, ptr::null_mut());
-    let mut rest: &'static mut [u8] = leak(bytes, 0);
+    let (mut count, mut bytes) = (0, 0);
+    for word in words.clone() {
+        count += 1;
+        bytes += decode(word).count() + 1;
+    }
+    let unnamed = least.saturating_sub(count);
+    let pointers = leak(count + unnamed + 1, ptr::null_mut());
+    let mut rest: &'static mut [u8] = leak(bytes + unnamed, 0);
     for (pointer, word) in pointers.iter_mut().zip(words) {
         let mut at = 0;
         // The zero behind each string is there already.
-        for (place, byte) in rest.iter_mut().zip(word.flatten()) {
+        for (place, byte) in rest.iter_mut().zip(decode(word).flatten()) {
             *place = byte;
             at += 1;
         }
@@ -64,22 +75,15 @@ pub fn strings(
 /// Ends the node because the neighbour in this direction does not answer any more.
 #[cfg(any(target_arch = "arm", feature = "faults"))]
 pub fn link_lost(direction: net_torus::Direction) -> ! {
-    let message = Message::new(format_args!("{}: {}", node_name(), LinkLost(direction)));
-    end(End::MpiError, 1, &message)
+    let any_way = cfg!(feature = "faults");
+    end(End::MpiError, 1, Why::LinkLost { direction, any_way })
 }
 
 /// Ends the node for what the MPI device says.
 pub fn aborted(why: AbortReason<'_>, status: i32) -> ! {
     match why {
-        AbortReason::MpiAbort => {
-            let name = node_name();
-            let message = Message::new(format_args!(
-                "{name}: MPI_Abort was called with status {status}"
-            ));
-            end(End::MpiAbort, status, &message)
-        }
-        AbortReason::MpiError(text) => {
-            end(End::MpiError, status, &Message::new(format_args!("{text}")))
-        }
+        AbortReason::MpiAbort => end(End::MpiAbort, status, Why::MpiAbort(status)),
+        AbortReason::MpiError(error) => end(End::MpiError, status, Why::Mpi(*error)),
+        AbortReason::DeadLink => end(End::MpiError, status, Why::DeadLink),
     }
 }

@@ -140,7 +140,7 @@ pub type Mended<L, const FRAMES: usize = WINDOW> =
 /// The faults that these boot arguments order, which have been checked.
 pub fn ordered(args: &BootArgs<'_>) -> Faults {
     args.faults
-        .and_then(|word| word.parse().ok())
+        .and_then(|word| core::str::from_utf8(word).ok()?.parse().ok())
         .unwrap_or_default()
 }
 

@@ -6,7 +6,6 @@
 //! frames, and it cannot hold off the interrupts of one queue alone.
 
 use core::cell::Cell;
-use core::fmt;
 use core::ptr::NonNull;
 use core::sync::atomic::{Ordering, fence};
 
@@ -16,6 +15,7 @@ use virtio_drivers::transport::{DeviceStatus, DeviceType, Transport};
 use virtio_drivers::{BufferDirection, Hal, PhysAddr};
 
 use crate::board::device_tree::Slot;
+use crate::host::failure::DeviceError;
 use crate::mem::{Bytes, PAGE};
 
 /// Memory that has not yet been given to a queue.
@@ -82,36 +82,6 @@ unsafe impl Hal for BoardHal {
 pub fn settle_queue() {
     fence(Ordering::SeqCst);
 }
-
-/// Why a device could not be brought up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DeviceError {
-    /// The slot speaks another version than 2: QEMU needs `-global virtio-mmio.force-legacy=false`.
-    Transport,
-    /// The device lacks the modern interface.
-    Refused,
-    /// The device's queue is missing or too small, or there is no memory for it.
-    Queue,
-    /// The slot's interrupt is none of the interrupt controller's.
-    Interrupt,
-}
-
-impl fmt::Display for DeviceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Transport => {
-                "its transport is not version 2 (QEMU: -global virtio-mmio.force-legacy=false)"
-            }
-            Self::Refused => {
-                "it lacks a feature that this kernel needs (a console: more than one port)"
-            }
-            Self::Queue => "its queue is missing or too small",
-            Self::Interrupt => "it has no usable interrupt",
-        })
-    }
-}
-
-impl core::error::Error for DeviceError {}
 
 /// The transport of the device in `slot`, if it is a `wanted` one. `Ok(None)` when the slot is empty or
 /// holds a device of another kind.

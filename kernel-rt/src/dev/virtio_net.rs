@@ -11,7 +11,8 @@ use virtio_drivers::transport::Transport;
 use virtio_drivers::transport::mmio::MmioTransport;
 
 use super::greeting::{Greeting, HELLO_BYTES, is_greeting};
-use super::virtio::{BoardHal, DeviceError, begin, settle_queue};
+use super::virtio::{BoardHal, begin, settle_queue};
+use crate::host::failure::DeviceError;
 use crate::mem::{FRAME_BYTES, RECEIVE_FRAMES, TRANSMIT_FRAMES};
 use crate::node::NodeLink;
 

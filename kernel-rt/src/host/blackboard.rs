@@ -21,17 +21,18 @@
 use super::counters::{
     ChannelCounter, Counter, LINKS, LinkCounter, LinkCounters, LinkFigures, LinkSources, Sources,
 };
+use super::failure::{Failure, Record};
 use super::window::Window;
-use core::fmt;
+use core::fmt::{self, Write as _};
 use core::sync::atomic::{AtomicU32, Ordering, fence};
 use net_torus::stats::ChannelStats;
 use net_torus::{Direction, Stats, Vc};
 
 /// The image's symbol at which the blackboard stands.
 pub const SYMBOL: &str = "MIDPLANE_BLACKBOARD";
-/// First word of a blackboard that has been set up ("MPB2").
-pub const MAGIC: u32 = u32::from_le_bytes(*b"MPB2");
-/// Greatest message (UTF-8, cut at this many bytes) that an ending node leaves.
+/// First word of a blackboard that has been set up ("MPB3").
+pub const MAGIC: u32 = u32::from_le_bytes(*b"MPB3");
+/// Greatest message (UTF-8 or a record, cut at this many bytes) that an ending node leaves.
 pub const MESSAGE_BYTES: usize = 512;
 /// Greatest name of a call in bytes; a longer one is cut.
 pub const CALL_BYTES: usize = 32;
@@ -61,7 +62,9 @@ const AT_CALL_BYTES: usize = 20;
 const AT_CALL_NAME: usize = 21;
 const AT_CALL_BEGUN: usize = AT_CALL_NAME + CALL_BYTES / 4;
 const AT_MESSAGE_BYTES: usize = AT_CALL_BEGUN + 1;
-const AT_MESSAGE: usize = AT_MESSAGE_BYTES + 2;
+/// [`IS_RECORD`], or words.
+const AT_MESSAGE_KIND: usize = AT_MESSAGE_BYTES + 1;
+const AT_MESSAGE: usize = AT_MESSAGE_KIND + 1;
 const AT_MATCHING_BYTES: usize = AT_MESSAGE + MESSAGE_BYTES / 4;
 const AT_MATCHING: usize = AT_MATCHING_BYTES + 1;
 const AT_COUNTERS: usize = AT_MATCHING + MATCHING_BYTES / 4;
@@ -72,6 +75,9 @@ const LINK_VALUES: usize = LinkCounter::COUNT + Vc::COUNT * ChannelCounter::COUN
 pub const WORDS: usize = AT_LINKS + 2 * LINKS * LINK_VALUES;
 /// Size of a blackboard in bytes.
 pub const BYTES: usize = 4 * WORDS;
+
+/// The message is a failure's record.
+const IS_RECORD: u32 = 1;
 
 // Bits of the word at AT_CALL_ACTIVE.
 const CALL_ACTIVE: u32 = 1;
@@ -249,13 +255,17 @@ impl Blackboard {
 
     /// The node has failed. The first failure stands: a second one, met while the node reports the
     /// first, is ignored.
-    pub fn failed(&self, end: End, status: i32, message: &str) {
+    pub fn failed(&self, end: End, status: i32, message: Message<'_>) {
         if self.has_failed() {
             return;
         }
-        let message = cut(message, MESSAGE_BYTES);
-        self.set_bytes(AT_MESSAGE, message.as_bytes());
-        self.set(AT_MESSAGE_BYTES, message.len() as u32);
+        let (kind, bytes) = match message {
+            Message::Words(words) => (0, cut(words, MESSAGE_BYTES).as_bytes()),
+            Message::Record(record) => (IS_RECORD, record.bytes()),
+        };
+        self.set_bytes(AT_MESSAGE, bytes);
+        self.set(AT_MESSAGE_KIND, kind);
+        self.set(AT_MESSAGE_BYTES, bytes.len() as u32);
         self.set(AT_STATUS, status as u32);
         self.set(AT_END, end as u32);
         self.set_state(State::Failed);
@@ -370,6 +380,18 @@ fn put_long([low, high]: &[AtomicU32; 2], value: u64) {
     put(high, (value >> 32) as u32);
 }
 
+/// Words as they come, cut to the room that there is for a message.
+#[derive(Default)]
+pub(crate) struct Words(pub(crate) heapless::String<MESSAGE_BYTES>);
+
+impl fmt::Write for Words {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        // Cut to the room there is, so it is never refused.
+        let _ = self.0.push_str(cut(text, MESSAGE_BYTES - self.0.len()));
+        Ok(())
+    }
+}
+
 /// `text`, at most `bytes` long, cut between two characters.
 pub(crate) fn cut(text: &str, bytes: usize) -> &str {
     if text.len() <= bytes {
@@ -377,6 +399,15 @@ pub(crate) fn cut(text: &str, bytes: usize) -> &str {
     }
     // Always there; `get` spares the image the words for when it is not.
     text.get(..text.floor_char_boundary(bytes)).unwrap_or("")
+}
+
+/// What an ending node leaves.
+#[derive(Clone, Copy)]
+pub enum Message<'a> {
+    /// Its words.
+    Words(&'a str),
+    /// Its failure, for whoever has the words.
+    Record(&'a Record),
 }
 
 /// A call as the node notes it.
@@ -527,7 +558,15 @@ impl Snapshot {
             },
             call,
             calls_entered: long(AT_CALL_ENTERED),
-            message: text(bytes, AT_MESSAGE, word(AT_MESSAGE_BYTES)),
+            message: match word(AT_MESSAGE_KIND) {
+                IS_RECORD => words_of(field(
+                    bytes,
+                    AT_MESSAGE,
+                    MESSAGE_BYTES,
+                    word(AT_MESSAGE_BYTES),
+                )),
+                _ => text(bytes, AT_MESSAGE, word(AT_MESSAGE_BYTES)),
+            },
             matching: text(bytes, AT_MATCHING, word(AT_MATCHING_BYTES)),
             counters: core::array::from_fn(|i| long(AT_COUNTERS + 2 * i)),
             links: core::array::from_fn(|d| {
@@ -549,10 +588,25 @@ impl Snapshot {
     }
 }
 
+/// The `length` bytes at word `at`, at most so many as the field has.
+fn field(bytes: &[u8], at: usize, room: usize, length: u32) -> &[u8] {
+    &bytes[4 * at..4 * at + (length as usize).min(room)]
+}
+
+/// The words of the failure that a node has left as this record, cut to the room there is.
+fn words_of(record: &[u8]) -> heapless::String<MESSAGE_BYTES> {
+    let mut text = Words::default();
+    let _ = match Failure::read(record) {
+        Some(failure) => write!(text, "{failure}"),
+        None => text.write_str("failed, and what it says of it makes no sense"),
+    };
+    text.0
+}
+
 /// The text of `length` bytes at word `at`. Bytes that are not UTF-8 (an overwritten board) become `?`,
 /// and a length beyond the field is cut to it.
 fn text<const N: usize>(bytes: &[u8], at: usize, length: u32) -> heapless::String<N> {
-    let field = &bytes[4 * at..4 * at + (length as usize).min(N)];
+    let field = field(bytes, at, N, length);
     let mut text = heapless::String::new();
     for chunk in field.utf8_chunks() {
         // Cannot be refused: never more bytes than the field has, and the field has N.
@@ -589,7 +643,7 @@ mod tests {
         assert_eq!(glance(&board, 0), Ok(State::Off));
         board.begin();
         assert_eq!(glance(&board, 0), Ok(State::Booting));
-        board.failed(End::Panic, 1, "");
+        board.failed(End::Panic, 1, Message::Words(""));
         assert_eq!(glance(&board, 0), Ok(State::Failed));
         board.set(AT_END, 99);
         assert_eq!(glance(&board, 0), Err(ReadError::End(99)));
@@ -678,8 +732,8 @@ mod tests {
         let board = Blackboard::new();
         board.begin();
         board.set_fault(7, 0x8000_1234, 0xdead_0000_beef);
-        board.failed(End::Fault, 1, "rank 3: store to nowhere");
-        board.failed(End::Panic, 2, "panic while reporting");
+        board.failed(End::Fault, 1, Message::Words("rank 3: store to nowhere"));
+        board.failed(End::Panic, 2, Message::Words("panic while reporting"));
         board.done(0);
         let seen = read(&board);
         assert_eq!(
@@ -738,7 +792,7 @@ mod tests {
         let board = Blackboard::new();
         board.begin();
         let long = "ä".repeat(MESSAGE_BYTES);
-        board.failed(End::Panic, 1, &format!("x{long}"));
+        board.failed(End::Panic, 1, Message::Words(&format!("x{long}")));
         let message = read(&board).message;
         assert_eq!(message.len(), MESSAGE_BYTES - 1);
         assert!(message.starts_with("xä") && message.ends_with('ä'));

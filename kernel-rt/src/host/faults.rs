@@ -84,7 +84,11 @@ impl FromStr for Faults {
 
     fn from_str(text: &str) -> Result<Self, NoFaults> {
         let mut parts = text.split(';');
-        let mut rates = parts.next().unwrap_or_default().split(',');
+        let mut rates = parts
+            .next()
+            .unwrap_or_default()
+            .split(',')
+            .map(str::as_bytes);
         let mut rate = || rates.next().and_then(number).filter(|rate| *rate <= MOST);
         let (loss, corruption) = (rate().ok_or(NoFaults)?, rate().ok_or(NoFaults)?);
         let seed = rates.next().and_then(number).ok_or(NoFaults)?;
@@ -109,9 +113,9 @@ fn parse_cut(text: &str) -> Option<Cut> {
     let (at, rest) = text.split_once(':')?;
     let (name, ms) = rest.split_once('@')?;
     Some(Cut {
-        at: parse_coord(at)?,
+        at: parse_coord(at.as_bytes())?,
         direction: direction(name)?,
-        after_ms: number(ms)?,
+        after_ms: number(ms.as_bytes())?,
     })
 }
 

@@ -88,13 +88,12 @@ impl Division {
     /// `shape` in `parts` parts along x, y and z, as equal as they can be. `None` when an axis would have none or
     /// more parts than nodes, or a box more than [`MAX_NODES`] nodes.
     pub fn new(shape: Shape, parts: [u16; 3]) -> Option<Self> {
-        let extents = shape.extents();
-        let fits = |(part, extent): (u16, u16)| (1..=extent).contains(&part);
-        let longest = |(part, extent): (u16, u16)| u32::from(extent.div_ceil(part));
-        let mut pairs = parts.into_iter().zip(extents);
-        let good = pairs.all(fits)
-            && parts.into_iter().zip(extents).map(longest).product::<u32>() <= MAX_NODES;
-        good.then_some(Self { shape, parts })
+        let mut greatest = 1;
+        for (part, extent) in parts.iter().zip(&shape.extents()) {
+            (1..=*extent).contains(part).then_some(())?;
+            greatest *= u32::from(extent.div_ceil(*part));
+        }
+        (greatest <= MAX_NODES).then_some(Self { shape, parts })
     }
 
     /// The torus.

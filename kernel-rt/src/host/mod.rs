@@ -6,6 +6,7 @@
 //! layout        where nodes, tables and rings lie in the memory of an instance
 //! counters      all that a node counts for the report: one list, from which the rest follows
 //! failed_malloc the last allocation of the program that failed
+//! failure       why a node has failed, in numbers and in words
 //! faults        faults that links are to have, for tests
 //! files         calls on files: the node asks, the tool does them
 //! inbox         standard input: the tool writes, the node takes
@@ -24,6 +25,7 @@ pub mod blackboard;
 pub mod callers;
 pub mod counters;
 pub mod failed_malloc;
+pub mod failure;
 pub mod faults;
 pub mod files;
 pub mod inbox;

@@ -1,8 +1,6 @@
 //! How numbers, places and directions are written in boot arguments.
 #![forbid(unsafe_code)]
 
-use core::str::FromStr;
-
 use net_torus::coord::{Coord, Direction};
 
 /// The direction with this name: x+, x- and so on.
@@ -12,20 +10,28 @@ pub fn direction(name: &str) -> Option<Direction> {
 }
 
 /// A place, written as x,y,z; `None` for anything else.
-pub fn parse_coord(text: &str) -> Option<Coord> {
-    let [x, y, z] = three(text, ',')?;
+pub fn parse_coord(text: &[u8]) -> Option<Coord> {
+    let [x, y, z] = three(text, b',')?;
     Some(Coord { x, y, z })
 }
 
-/// A decimal number without sign, which the library's parsers would let pass.
-pub(super) fn number<N: FromStr>(text: &str) -> Option<N> {
-    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    digits.then(|| text.parse().ok())?
+/// A decimal number without sign.
+pub(super) fn number<N: TryFrom<u64>>(text: &[u8]) -> Option<N> {
+    whole(text)?.try_into().ok()
+}
+
+// Once in the image, for all kinds of numbers.
+#[inline(never)]
+fn whole(text: &[u8]) -> Option<u64> {
+    let digit = |byte: &u8| byte.is_ascii_digit().then(|| u64::from(byte - b'0'));
+    let digits = |number: u64, byte| number.checked_mul(10)?.checked_add(digit(byte)?);
+    (!text.is_empty()).then_some(())?;
+    text.iter().try_fold(0, digits)
 }
 
 /// Three of them with this between them.
-pub(super) fn three<N: FromStr>(text: &str, separator: char) -> Option<[N; 3]> {
-    let mut parts = text.split(separator).map(number);
+pub(super) fn three<N: TryFrom<u64>>(text: &[u8], separator: u8) -> Option<[N; 3]> {
+    let mut parts = text.split(|byte| *byte == separator).map(number);
     let three = [parts.next()??, parts.next()??, parts.next()??];
     parts.next().is_none().then_some(three)
 }

@@ -31,7 +31,7 @@
 //! `--` belong to another reader (a boot loader) and are skipped; an unknown word with the prefix is an
 //! error, because it is a request that this kernel does not understand.
 
-use core::fmt;
+use core::fmt::{self, Write as _};
 
 use net_torus::coord::{Coord, Direction, Rank, Shape};
 
@@ -109,7 +109,7 @@ impl Console {
     pub fn parse(text: &str) -> Option<Self> {
         let (at, name) = text.split_once(':')?;
         Some(Self {
-            at: parse_coord(at)?,
+            at: parse_coord(at.as_bytes())?,
             direction: direction(name)?,
         })
     }
@@ -170,9 +170,9 @@ pub struct BootArgs<'a> {
     pub interrupts: Option<u8>,
     /// The name of the matching engine that the image must have, when said; see
     /// [`Choice`](mpi_adi::matching::Choice).
-    pub matching: Option<&'a str>,
+    pub matching: Option<&'a [u8]>,
     /// The faults that the links are to have, when said: a word that [`Faults`] reads.
-    pub faults: Option<&'a str>,
+    pub faults: Option<&'a [u8]>,
     /// Extents and place are not said, but to be found out from the wires.
     pub auto: Option<Auto>,
     /// The machine's serial console, when it has one.
@@ -214,21 +214,45 @@ pub struct Personality {
 
 /// The words of argv, encoded as in the boot arguments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Words<'a>(&'a str);
+pub struct Words<'a>(&'a [u8]);
 
 impl<'a> Words<'a> {
+    /// Checks the words, so that decoding them cannot fail.
+    fn check(&self) -> Result<(), ParseError<'a>> {
+        for (number, word) in self.iter().enumerate() {
+            if number >= MAX_ARGS {
+                return Err(ParseError::TooManyArgs);
+            }
+            check_encoding(word)?;
+        }
+        Ok(())
+    }
+
     /// The words one after the other, each still encoded; [`decode`] turns one into bytes.
-    pub fn iter(&self) -> impl Iterator<Item = &'a str> + Clone + use<'a> {
-        self.0.split(' ').filter(|w| !w.is_empty())
+    pub fn iter(&self) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
+        behind(self.0, b"")
     }
 }
 
 /// The variables of the environment, encoded as in the boot arguments, whose text before argv this is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Environment<'a>(&'a str);
+pub struct Environment<'a>(&'a [u8]);
 
+/// What is in front of each of our words.
+const PREFIX: &[u8] = b"midplane.";
 /// What is in front of each variable of the environment.
-const VARIABLE: &str = "midplane.env=";
+const VARIABLE: &[u8] = b"midplane.env=";
+
+/// The words of `text` that begin with `prefix`, without it: variables and argv are words of one type, so that what goes
+/// through them is in the image once.
+fn behind<'a>(
+    text: &'a [u8],
+    prefix: &'static [u8],
+) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
+    let words = text.split(|byte| *byte == b' ');
+    let words = words.filter(|word| !word.is_empty());
+    words.filter_map(move |word| word.strip_prefix(prefix))
+}
 
 impl<'a> Environment<'a> {
     /// Checks the variables, so that decoding them cannot fail.
@@ -237,9 +261,7 @@ impl<'a> Environment<'a> {
             if number >= MAX_ENVIRONMENT {
                 return Err(ParseError::TooManyVariables);
             }
-            if decode(word).any(|byte| !matches!(byte, Some(1..))) {
-                return Err(ParseError::Encoding(word));
-            }
+            check_encoding(word)?;
             let name = decode(word).position(|byte| byte == Some(b'='));
             if name.is_none_or(|length| length == 0) {
                 return Err(ParseError::Variable(word));
@@ -249,10 +271,8 @@ impl<'a> Environment<'a> {
     }
 
     /// The variables one after the other, NAME=VALUE, each still encoded; [`decode`] turns one into bytes.
-    pub fn iter(&self) -> impl Iterator<Item = &'a str> + Clone + use<'a> {
-        self.0
-            .split(' ')
-            .filter_map(|word| word.strip_prefix(VARIABLE))
+    pub fn iter(&self) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
+        behind(self.0, VARIABLE)
     }
 }
 
@@ -266,52 +286,66 @@ pub enum ParseError<'a> {
     /// More than [`MAX_ENVIRONMENT`] variables in the environment.
     TooManyVariables,
     /// A variable without a name, or without an equals sign behind it.
-    Variable(&'a str),
+    Variable(&'a [u8]),
     /// A word with our prefix that this kernel does not know.
-    Unknown(&'a str),
+    Unknown(&'a [u8]),
     /// The same setting twice.
-    Twice(&'a str),
+    Twice(&'a [u8]),
     /// Not `XxYxZ` with extents of 1..=256.
-    Torus(&'a str),
+    Torus(&'a [u8]),
     /// Not made of the letters x, y and z, each at most once.
-    Wrap(&'a str),
+    Wrap(&'a [u8]),
     /// Not `x,y,z`.
-    Coord(&'a str),
+    Coord(&'a [u8]),
     /// A place outside the torus.
     Outside(Coord),
     /// Not `AxBxC`, or the torus cannot be divided so.
-    Boxes(&'a str),
+    Boxes(&'a [u8]),
     /// Not the number of an instance.
-    Instance(&'a str),
+    Instance(&'a [u8]),
     /// Not a number of bytes that is a multiple of [`LARGE_PAGE`].
-    NodeMemory(&'a str),
+    NodeMemory(&'a [u8]),
     /// Boxes without the memory of their nodes, what belongs to boxes without them, or beside them a place or an
     /// exit, which would be all nodes'.
     HalfABox,
     /// Not a number of bytes.
-    MpiMemory(&'a str),
+    MpiMemory(&'a [u8]),
     /// `midplane.eager` is no number of bytes.
-    Eager(&'a str),
+    Eager(&'a [u8]),
     /// `midplane.interrupts` is no number of percent.
-    Interrupts(&'a str),
+    Interrupts(&'a [u8]),
     /// `midplane.mpi_borrow` is something other than `yes`.
-    MpiBorrow(&'a str),
+    MpiBorrow(&'a [u8]),
     /// `midplane.faults` is not of the grammar in [`faults`](super::faults).
-    Faults(&'a str),
+    Faults(&'a [u8]),
     /// Not a number of nodes, or not a node's number.
-    Auto(&'a str),
+    Auto(&'a [u8]),
     /// Not `x,y,z:DIRECTION`, or the machine has a link there, or no such place. With `midplane.auto`: not `auto`.
-    #[cfg(any(feature = "console", not(target_os = "none")))]
-    Console(&'a str),
+    Console(&'a [u8]),
     /// `midplane.output` is something other than `rings`.
-    Output(&'a str),
+    Output(&'a [u8]),
     /// `midplane.log` is something other than `yes`, or stands without `midplane.output`.
-    Log(&'a str),
+    Log(&'a [u8]),
     /// Not `test`.
-    Exit(&'a str),
+    Exit(&'a [u8]),
     /// A word of argv that is not encoded as it must be, or that encodes a zero byte, which C strings
     /// cannot hold.
-    Encoding(&'a str),
+    Encoding(&'a [u8]),
+}
+
+/// A word as it is; what of it is no text is shown by a mark.
+struct Shown<'a>(&'a [u8]);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for chunk in self.0.utf8_chunks() {
+            f.write_str(chunk.valid())?;
+            if !chunk.invalid().is_empty() {
+                f.write_char(char::REPLACEMENT_CHARACTER)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl fmt::Display for ParseError<'_> {
@@ -329,62 +363,153 @@ impl fmt::Display for ParseError<'_> {
                 f,
                 "more than {MAX_ENVIRONMENT} variables in the environment"
             ),
-            Self::Variable(word) => write!(f, "`{word}` is not NAME=VALUE"),
-            Self::Unknown(word) => write!(f, "`{word}` is not known to this kernel"),
-            Self::Twice(word) => write!(f, "`{word}` repeats an earlier setting"),
+            Self::Variable(word) => write!(f, "`{}` is not NAME=VALUE", Shown(word)),
+            Self::Unknown(word) => write!(f, "`{}` is not known to this kernel", Shown(word)),
+            Self::Twice(word) => write!(f, "`{}` repeats an earlier setting", Shown(word)),
             Self::Torus(word) => write!(
                 f,
-                "`{word}` is not a torus; write extents of 1..256 as in 4x2x2"
+                "`{}` is not a torus; write extents of 1..256 as in 4x2x2",
+                Shown(word)
             ),
-            Self::Wrap(word) => write!(f, "`{word}`: only the letters x, y and z, once each"),
-            Self::Coord(word) => write!(f, "`{word}` is not a place; write it as 0,0,0"),
+            Self::Wrap(word) => write!(
+                f,
+                "`{}`: only the letters x, y and z, once each",
+                Shown(word)
+            ),
+            Self::Coord(word) => write!(f, "`{}` is not a place; write it as 0,0,0", Shown(word)),
             Self::Outside(c) => write!(f, "place {},{},{} is outside the torus", c.x, c.y, c.z),
             Self::Boxes(word) => write!(
                 f,
-                "the torus cannot be divided into `{word}` boxes of at most {MAX_NODES} nodes"
+                "the torus cannot be divided into `{}` boxes of at most {MAX_NODES} nodes",
+                Shown(word)
             ),
-            Self::Instance(word) => write!(f, "there is no instance `{word}`"),
+            Self::Instance(word) => write!(f, "there is no instance `{}`", Shown(word)),
             Self::NodeMemory(word) => {
-                write!(f, "`{word}` is not a multiple of {LARGE_PAGE} bytes")
+                write!(
+                    f,
+                    "`{}` is not a multiple of {LARGE_PAGE} bytes",
+                    Shown(word)
+                )
             }
             Self::HalfABox => write!(
                 f,
                 "boxes and node_memory belong together, instance to them; coord and exit do not"
             ),
-            Self::MpiBorrow(word) => write!(f, "`{word}` is not `yes`"),
+            Self::MpiBorrow(word) => write!(f, "`{}` is not `yes`", Shown(word)),
             Self::MpiMemory(word) | Self::Eager(word) => {
-                write!(f, "`{word}` is not a number of bytes")
+                write!(f, "`{}` is not a number of bytes", Shown(word))
             }
-            Self::Faults(word) => write!(f, "`{word}` orders no faults"),
-            Self::Auto(word) => write!(f, "`{word}` is not a number"),
-            #[cfg(any(feature = "console", not(target_os = "none")))]
+            Self::Faults(word) => write!(f, "`{}` orders no faults", Shown(word)),
+            Self::Auto(word) => write!(f, "`{}` is not a number", Shown(word)),
             Self::Console(word) => write!(
                 f,
-                "`{word}` is not a place and a direction in which it has no link"
+                "`{}` is not a place and a direction in which it has no link",
+                Shown(word)
             ),
-            Self::Interrupts(word) => write!(f, "`{word}` is not a share from 0 to 100"),
-            Self::Output(word) => write!(f, "`{word}` is not an output; only `rings` is"),
-            Self::Log(word) => write!(f, "log `{word}`: only `yes`, and with output to rings"),
-            Self::Exit(word) => write!(f, "`{word}` is not an exit; only `test` is"),
-            Self::Encoding(word) => write!(f, "`{word}` is not percent-encoded text"),
+            Self::Interrupts(word) => write!(f, "`{}` is not a share from 0 to 100", Shown(word)),
+            Self::Output(word) => write!(f, "`{}` is not an output; only `rings` is", Shown(word)),
+            Self::Log(word) => write!(
+                f,
+                "log `{}`: only `yes`, and with output to rings",
+                Shown(word)
+            ),
+            Self::Exit(word) => write!(f, "`{}` is not an exit; only `test` is", Shown(word)),
+            Self::Encoding(word) => write!(f, "`{}` is not percent-encoded text", Shown(word)),
         }
     }
 }
 
 impl core::error::Error for ParseError<'_> {}
 
+/// A table of the errors by their numbers: those that are about a word, and those that are not.
+macro_rules! numbered {
+    (word { $($word:literal: $about:ident;)* } plain { $($number:literal: $plain:ident;)* }) => {
+        impl<'a> ParseError<'a> {
+            /// Which error, a number and a word that belong to it.
+            pub(crate) fn parts(&self) -> (u64, u64, &'a [u8]) {
+                match *self {
+                    $(Self::$about(word) => ($word, 0, word),)*
+                    $(Self::$plain => ($number, 0, b""),)*
+                    Self::TooLong(bytes) => (TOO_LONG, bytes as u64, b""),
+                    Self::Outside(Coord { x, y, z }) => {
+                        (OUTSIDE, u32::from_le_bytes([x, y, z, 0]).into(), b"")
+                    }
+                }
+            }
+
+            /// The error of which these are the [parts](Self::parts).
+            pub(crate) fn of_parts(kind: u64, value: u64, word: &'a [u8]) -> Option<Self> {
+                Some(match kind {
+                    $($word => Self::$about(word),)*
+                    $($number => Self::$plain,)*
+                    TOO_LONG => Self::TooLong(value.try_into().ok()?),
+                    OUTSIDE => {
+                        let [x, y, z, _] = u32::try_from(value).ok()?.to_le_bytes();
+                        Self::Outside(Coord { x, y, z })
+                    }
+                    _ => return None,
+                })
+            }
+
+            /// One of each, about this word.
+            #[cfg(test)]
+            pub(crate) fn some_of_each(word: &'a [u8]) -> std::vec::Vec<Self> {
+                let place = Coord { x: 1, y: 2, z: 255 };
+                std::vec![
+                    $(Self::$about(word),)*
+                    $(Self::$plain,)*
+                    Self::TooLong(MAX_BYTES + 1),
+                    Self::Outside(place),
+                ]
+            }
+        }
+    };
+}
+
+const TOO_LONG: u64 = 100;
+const OUTSIDE: u64 = 101;
+numbered! {
+    word {
+        0: Variable;
+        1: Unknown;
+        2: Twice;
+        3: Torus;
+        4: Wrap;
+        5: Coord;
+        6: Boxes;
+        7: Instance;
+        8: NodeMemory;
+        9: MpiMemory;
+        10: Eager;
+        11: Interrupts;
+        12: MpiBorrow;
+        13: Faults;
+        14: Auto;
+        15: Console;
+        16: Output;
+        17: Log;
+        18: Exit;
+        19: Encoding;
+    }
+    plain {
+        20: TooManyArgs;
+        21: TooManyVariables;
+        22: HalfABox;
+    }
+}
+
 /// The image has another matching engine than the host means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OtherMatching<'a> {
     /// What the image has.
-    has: &'a str,
+    pub has: &'a [u8],
     /// What was asked for.
-    asked: &'a str,
+    pub asked: &'a [u8],
 }
 
 impl fmt::Display for OtherMatching<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { has, asked } = self;
+        let (has, asked) = (Shown(self.has), Shown(self.asked));
         write!(
             f,
             "this image has the matching engine `{has}`, not `{asked}`"
@@ -425,169 +550,201 @@ pub(crate) fn single() -> Shape {
     }
 }
 
-/// What the words before argv have set so far.
+/// The names of all settings but the environment's, as they are numbered below.
+const NAMES: &[u8] =
+    b"torus wrap coord boxes instance node_memory mpi_memory eager interrupts mpi_borrow \
+                       matching output log exit faults auto number console";
+const TORUS: usize = 0;
+const WRAP: usize = 1;
+const COORD: usize = 2;
+const BOXES: usize = 3;
+const INSTANCE: usize = 4;
+const NODE_MEMORY: usize = 5;
+const MPI_MEMORY: usize = 6;
+const EAGER: usize = 7;
+const INTERRUPTS: usize = 8;
+const MPI_BORROW: usize = 9;
+const MATCHING: usize = 10;
+const OUTPUT: usize = 11;
+const LOG: usize = 12;
+const EXIT: usize = 13;
+const FAULTS: usize = 14;
+const AUTO: usize = 15;
+const NUMBER: usize = 16;
+const CONSOLE: usize = 17;
+const SETTINGS: usize = 18;
+
+/// Whether this image does what the setting asks for.
+const fn is_known(setting: usize) -> bool {
+    let is_host = cfg!(not(target_os = "none"));
+    match setting {
+        // Others would have it that their links have these faults.
+        FAULTS => is_host || cfg!(feature = "faults"),
+        // Others do not look at their wires.
+        AUTO | NUMBER => is_host || cfg!(feature = "auto"),
+        CONSOLE => is_host || cfg!(feature = "console"),
+        _ => true,
+    }
+}
+
+/// What is wrong with a setting's word.
+fn wrong(setting: usize, word: &[u8]) -> ParseError<'_> {
+    match setting {
+        TORUS => ParseError::Torus(word),
+        WRAP => ParseError::Wrap(word),
+        COORD => ParseError::Coord(word),
+        BOXES => ParseError::Boxes(word),
+        INSTANCE => ParseError::Instance(word),
+        NODE_MEMORY => ParseError::NodeMemory(word),
+        MPI_MEMORY => ParseError::MpiMemory(word),
+        EAGER => ParseError::Eager(word),
+        INTERRUPTS => ParseError::Interrupts(word),
+        MPI_BORROW => ParseError::MpiBorrow(word),
+        OUTPUT => ParseError::Output(word),
+        LOG => ParseError::Log(word),
+        EXIT => ParseError::Exit(word),
+        FAULTS => ParseError::Faults(word),
+        AUTO | NUMBER => ParseError::Auto(word),
+        CONSOLE => ParseError::Console(word),
+        _ => ParseError::Unknown(word),
+    }
+}
+
+/// The words before argv.
 #[derive(Default)]
 struct Settings<'a> {
-    extents: Option<[u16; 3]>,
-    wraps: Option<[bool; 3]>,
-    coord: Option<Coord>,
-    boxes: Option<&'a str>,
-    instance: Option<&'a str>,
-    node_memory: Option<&'a str>,
-    mpi_memory: Option<u64>,
-    mpi_borrow: Option<()>,
-    eager: Option<u64>,
-    interrupts: Option<u8>,
-    matching: Option<&'a str>,
-    faults: Option<&'a str>,
-    auto: Option<u32>,
-    number: Option<u32>,
-    #[cfg(any(feature = "console", not(target_os = "none")))]
-    console: Option<&'a str>,
-    rings: Option<()>,
-    log: Option<()>,
-    exit: Option<Exit>,
+    /// What they have set, as it is written.
+    words: [Option<&'a [u8]>; SETTINGS],
+    /// The first that was found to be wrong. It is looked at once, at the end: a way out at each setting would take more of
+    /// the image than all that is read.
+    error: Option<ParseError<'a>>,
 }
 
 impl<'a> Settings<'a> {
+    fn refuse(&mut self, error: ParseError<'a>) {
+        self.error.get_or_insert(error);
+    }
+
     /// Takes `setting`, which is `word` without its prefix.
-    fn take(&mut self, word: &'a str, setting: &'a str) -> Result<(), ParseError<'a>> {
-        let (name, value) = setting.split_once('=').ok_or(ParseError::Unknown(word))?;
-        let repeated = match name {
-            "torus" => self
-                .extents
-                .replace(parse_extents(value).ok_or(ParseError::Torus(value))?)
-                .is_some(),
-            "wrap" => self
-                .wraps
-                .replace(parse_wraps(value).ok_or(ParseError::Wrap(value))?)
-                .is_some(),
-            "coord" => self
-                .coord
-                .replace(parse_coord(value).ok_or(ParseError::Coord(value))?)
-                .is_some(),
-            "boxes" => self.boxes.replace(value).is_some(),
-            "instance" => self.instance.replace(value).is_some(),
-            "node_memory" => self.node_memory.replace(value).is_some(),
-            "mpi_memory" => self
-                .mpi_memory
-                .replace(number(value).ok_or(ParseError::MpiMemory(value))?)
-                .is_some(),
-            "eager" => self
-                .eager
-                .replace(number(value).ok_or(ParseError::Eager(value))?)
-                .is_some(),
-            "interrupts" => self
-                .interrupts
-                .replace(percent(value).ok_or(ParseError::Interrupts(value))?)
-                .is_some(),
-            "matching" => self.matching.replace(value).is_some(),
-            // Others would have it that their links have these faults.
-            #[cfg(any(feature = "faults", not(target_os = "none")))]
-            "faults" => {
-                value
-                    .parse::<Faults>()
-                    .map_err(|_| ParseError::Faults(value))?;
-                self.faults.replace(value).is_some()
-            }
-            // Others do not look at their wires.
-            #[cfg(any(feature = "auto", not(target_os = "none")))]
-            "auto" | "number" => {
-                let number = number(value).ok_or(ParseError::Auto(value))?;
-                let setting = match name {
-                    "auto" => &mut self.auto,
-                    _ => &mut self.number,
-                };
-                setting.replace(number).is_some()
-            }
-            #[cfg(any(feature = "console", not(target_os = "none")))]
-            "console" => self.console.replace(value).is_some(),
-            "mpi_borrow" if value == "yes" => self.mpi_borrow.replace(()).is_some(),
-            "mpi_borrow" => return Err(ParseError::MpiBorrow(value)),
-            "output" if value == "rings" => self.rings.replace(()).is_some(),
-            "output" => return Err(ParseError::Output(value)),
-            "log" if value == "yes" => self.log.replace(()).is_some(),
-            "log" => return Err(ParseError::Log(value)),
-            "exit" if value == "test" => self.exit.replace(Exit::Test).is_some(),
-            "exit" => return Err(ParseError::Exit(value)),
-            _ => return Err(ParseError::Unknown(word)),
-        };
-        if repeated {
-            return Err(ParseError::Twice(word));
+    fn take(&mut self, word: &'a [u8], setting: &'a [u8]) {
+        let mut parts = setting.splitn(2, |byte| *byte == b'=');
+        let (name, value) = (parts.next(), parts.next());
+        let mut names = NAMES.split(|byte| *byte == b' ');
+        let place = { names.position(|other| Some(other) == name) }
+            .filter(|setting| is_known(*setting))
+            .and_then(|setting| self.words.get_mut(setting));
+        match (place, value) {
+            (Some(place @ None), Some(_)) => *place = value,
+            (Some(_), Some(_)) => self.refuse(ParseError::Twice(word)),
+            _ => self.refuse(ParseError::Unknown(word)),
         }
-        Ok(())
     }
-}
 
-impl<'a> Settings<'a> {
+    fn has(&self, setting: usize) -> bool {
+        self.words.get(setting).is_some_and(Option::is_some)
+    }
+
+    /// What was set, as `read` has it.
+    fn get<T>(&mut self, setting: usize, read: impl FnOnce(&'a [u8]) -> Option<T>) -> Option<T> {
+        let word = self.words.get(setting).copied().flatten()?;
+        let value = read(word);
+        if value.is_none() {
+            self.refuse(wrong(setting, word));
+        }
+        value
+    }
+
+    /// Whether something was set, which can only be set to this.
+    fn is(&mut self, setting: usize, only: &str) -> bool {
+        let read = |word: &[u8]| (word == only.as_bytes()).then_some(());
+        self.get(setting, read).is_some()
+    }
+
     /// The console, of a machine of `shape`.
-    #[cfg(any(feature = "console", not(target_os = "none")))]
-    fn console(&self, shape: Shape) -> Result<Option<Console>, ParseError<'a>> {
-        let Some(word) = self.console else {
-            return Ok(None);
-        };
-        // A node that finds its place out does not know the console's, either.
-        if self.auto.is_some() {
-            return (word == FOUND)
-                .then_some(None)
-                .ok_or(ParseError::Console(word));
+    fn console(&mut self, shape: Shape) -> Option<Console> {
+        if !is_known(CONSOLE) {
+            return None;
         }
-        let console = Console::parse(word).filter(|console| console.fits(&shape));
-        console.map(Some).ok_or(ParseError::Console(word))
-    }
-
-    /// Whether there is one.
-    #[cfg(any(feature = "console", not(target_os = "none")))]
-    fn has_console(&self) -> bool {
-        self.console.is_some()
-    }
-
-    #[cfg(not(any(feature = "console", not(target_os = "none"))))]
-    fn has_console(&self) -> bool {
-        false
-    }
-
-    #[cfg(not(any(feature = "console", not(target_os = "none"))))]
-    fn console(&self, _: Shape) -> Result<Option<Console>, ParseError<'a>> {
-        Ok(None)
+        // A node that finds its place out does not know the console's, either.
+        if self.has(AUTO) {
+            self.is(CONSOLE, FOUND);
+            return None;
+        }
+        self.get(CONSOLE, |word| {
+            let console = Console::parse(core::str::from_utf8(word).ok()?)?;
+            console.fits(&shape).then_some(console)
+        })
     }
 
     /// Where output goes.
-    fn output(&self) -> Result<Output, ParseError<'a>> {
-        let log = self.log.is_some();
-        match self.rings {
-            Some(()) => Ok(Output::Rings { log }),
-            None if log => Err(ParseError::Log("yes")),
-            None => Ok(Output::Uart),
+    fn output(&mut self) -> Output {
+        let log = self.is(LOG, "yes");
+        if self.is(OUTPUT, "rings") {
+            return Output::Rings { log };
         }
+        if log {
+            self.refuse(ParseError::Log(b"yes"));
+        }
+        Output::Uart
     }
 
-    /// Which nodes of `shape` the settings mean.
-    fn nodes(&self, shape: Shape) -> Result<Nodes, ParseError<'a>> {
-        let Some(boxes) = self.boxes else {
-            if self.instance.is_some() || self.node_memory.is_some() {
-                return Err(ParseError::HalfABox);
+    /// Which nodes of `shape` the settings mean; `None` when they make no sense, or have made none before.
+    fn nodes(&mut self, shape: Shape) -> Option<Nodes> {
+        let coord = self.get(COORD, parse_coord);
+        if !self.has(BOXES) {
+            let coord = coord.unwrap_or_default();
+            if self.has(INSTANCE) || self.has(NODE_MEMORY) {
+                self.refuse(ParseError::HalfABox);
+            } else if shape.rank(coord).is_none() {
+                self.refuse(ParseError::Outside(coord));
             }
-            let coord = self.coord.unwrap_or_default();
-            let inside = shape.rank(coord).ok_or(ParseError::Outside(coord));
-            return inside.map(|_| Nodes::One(coord));
-        };
-        let (None, None, Some(memory)) = (self.coord, self.exit, self.node_memory) else {
-            return Err(ParseError::HalfABox);
-        };
-        let division = three(boxes, 'x').and_then(|parts| Division::new(shape, parts));
-        let division = division.ok_or(ParseError::Boxes(boxes))?;
-        let instance = self.instance.unwrap_or("0");
-        let node_memory = number::<u64>(memory)
-            .filter(|bytes| *bytes != 0 && bytes.is_multiple_of(LARGE_PAGE))
-            .ok_or(ParseError::NodeMemory(memory))?;
-        Ok(Nodes::Box(Boxed {
+            return Some(Nodes::One(coord));
+        }
+        let node_memory = self.get(NODE_MEMORY, |word| {
+            number::<u64>(word).filter(|bytes| *bytes != 0 && bytes.is_multiple_of(LARGE_PAGE))
+        });
+        if coord.is_some() || self.has(EXIT) || node_memory.is_none() {
+            self.refuse(ParseError::HalfABox);
+        }
+        let division = self.get(BOXES, |word| Division::new(shape, three(word, b'x')?))?;
+        let instance = self.get(INSTANCE, |word| {
+            number(word).filter(|number| *number < division.instances())
+        });
+        Some(Nodes::Box(Boxed {
             division,
-            instance: number(instance)
-                .filter(|number| *number < division.instances())
-                .ok_or(ParseError::Instance(instance))?,
-            node_memory,
+            instance: instance.unwrap_or_default(),
+            node_memory: node_memory?,
         }))
+    }
+
+    /// The machine's extents, and which dimensions wrap; `None` when they are not said.
+    fn shape(&mut self) -> Option<Shape> {
+        let wraps = self.get(WRAP, parse_wraps).unwrap_or_default();
+        self.get(TORUS, |word| Shape::new(three(word, b'x')?, wraps))
+    }
+
+    fn auto(&mut self) -> Option<Auto> {
+        if !is_known(AUTO) {
+            return None;
+        }
+        let node = self.get(NUMBER, number);
+        let nodes = self.get(AUTO, number)?;
+        Some(Auto {
+            nodes,
+            number: node,
+            has_console: self.has(CONSOLE),
+        })
+    }
+
+    fn faults(&mut self) -> Option<&'a [u8]> {
+        if !is_known(FAULTS) {
+            return None;
+        }
+        self.get(FAULTS, |word| {
+            #[cfg(any(feature = "faults", not(target_os = "none")))]
+            core::str::from_utf8(word).ok()?.parse::<Faults>().ok()?;
+            Some(word)
+        })
     }
 }
 
@@ -596,72 +753,54 @@ impl<'a> BootArgs<'a> {
     /// the emulator at the end. The words of argv are checked here, so that decoding them cannot fail.
     ///
     /// # Errors
-    /// When a word is wrong; see [`ParseError`]. The first wrong word is named.
-    pub fn parse(text: &'a str) -> Result<Self, ParseError<'a>> {
+    /// When a word is wrong; see [`ParseError`]. One of the wrong words is named.
+    pub fn parse(text: &'a [u8]) -> Result<Self, ParseError<'a>> {
         if text.len() > MAX_BYTES {
             return Err(ParseError::TooLong(text.len()));
         }
         let mut settings = Settings::default();
-        let mut rest = text;
         let mut args = Words::default();
         let mut environment = Environment(text);
-        while !rest.is_empty() {
-            let (word, tail) = rest.split_once(' ').unwrap_or((rest, ""));
-            rest = tail;
-            if word == "--" {
-                environment = Environment(&text[..text.len() - tail.len()]);
-                args = Words(tail);
+        let mut at = 0;
+        for word in text.split(|byte| *byte == b' ') {
+            // Behind the word and the space.
+            at += word.len() + 1;
+            if word == b"--" {
+                environment = Environment(text.get(..at).unwrap_or(text));
+                args = Words(text.get(at..).unwrap_or_default());
                 break;
             }
-            let Some(setting) = word.strip_prefix("midplane.") else {
+            let Some(setting) = word.strip_prefix(PREFIX) else {
                 continue;
             };
             if !word.starts_with(VARIABLE) {
-                settings.take(word, setting)?;
+                settings.take(word, setting);
             }
         }
-        for (i, word) in args.iter().enumerate() {
-            if i >= MAX_ARGS {
-                return Err(ParseError::TooManyArgs);
-            }
-            if decode(word).any(|b| !matches!(b, Some(1..))) {
-                return Err(ParseError::Encoding(word));
-            }
-        }
+        args.check()?;
         environment.check()?;
-        if environment.iter().next().is_none() {
-            environment = Environment::default();
-        }
-        let by_hand = settings.extents.is_none()
-            && settings.coord.is_none()
-            && settings.boxes.is_none()
-            && settings.auto.is_none();
-        let shape = match settings.extents {
-            Some(extents) => Shape::new(extents, settings.wraps.unwrap_or_default())
-                .ok_or(ParseError::Torus("extents"))?,
-            None => single(),
-        };
-        let exit = if by_hand { Exit::Test } else { Exit::Stay };
-        Ok(Self {
+        let by_hand = ![TORUS, COORD, BOXES, AUTO]
+            .iter()
+            .any(|setting| settings.has(*setting));
+        let shape = settings.shape().unwrap_or_else(single);
+        let is_test = settings.is(EXIT, "test") || by_hand;
+        let read = Self {
             shape,
-            nodes: settings.nodes(shape)?,
-            mpi_memory: settings.mpi_memory,
-            mpi_borrow: settings.mpi_borrow.is_some(),
-            eager: settings.eager,
-            interrupts: settings.interrupts,
-            matching: settings.matching,
-            faults: settings.faults,
-            auto: settings.auto.map(|nodes| Auto {
-                nodes,
-                number: settings.number,
-                has_console: settings.has_console(),
-            }),
-            console: settings.console(shape)?,
-            output: settings.output()?,
-            exit: settings.exit.unwrap_or(exit),
+            nodes: { settings.nodes(shape) }.unwrap_or(Nodes::One(Coord::default())),
+            mpi_memory: settings.get(MPI_MEMORY, number),
+            mpi_borrow: settings.is(MPI_BORROW, "yes"),
+            eager: settings.get(EAGER, number),
+            interrupts: settings.get(INTERRUPTS, percent),
+            matching: settings.get(MATCHING, Some),
+            faults: settings.faults(),
+            auto: settings.auto(),
+            console: settings.console(shape),
+            output: settings.output(),
+            exit: if is_test { Exit::Test } else { Exit::Stay },
             environment,
             args,
-        })
+        };
+        settings.error.map_or(Ok(read), Err)
     }
 
     /// Checks that host and image mean the same matching engine; `has` is the image's.
@@ -669,6 +808,7 @@ impl<'a> BootArgs<'a> {
     /// # Errors
     /// When they do not.
     pub fn check_matching(&self, has: &'a str) -> Result<(), OtherMatching<'a>> {
+        let has = has.as_bytes();
         match self.matching {
             Some(asked) if asked != has => Err(OtherMatching { has, asked }),
             _ => Ok(()),
@@ -738,10 +878,10 @@ impl<'a> BootArgs<'a> {
             out.write_str(" midplane.mpi_borrow=yes")?;
         }
         if let Some(name) = self.matching {
-            write!(out, " midplane.matching={name}")?;
+            write!(out, " midplane.matching={}", Shown(name))?;
         }
         if let Some(word) = self.faults {
-            write!(out, " midplane.faults={word}")?;
+            write!(out, " midplane.faults={}", Shown(word))?;
         }
         if let Some(Console { at, direction }) = self.console {
             let (Coord { x, y, z }, name) = (at, direction.name());
@@ -757,7 +897,7 @@ impl<'a> BootArgs<'a> {
             out.write_str(" midplane.exit=test")?;
         }
         for variable in environment {
-            write!(out, " {VARIABLE}")?;
+            out.write_str(" midplane.env=")?;
             encode_word(variable, out)?;
         }
         out.write_str(" --")?;
@@ -788,9 +928,9 @@ pub fn encode_word(word: &[u8], out: &mut impl fmt::Write) -> fmt::Result {
 }
 
 /// The bytes that an encoded word stands for; `None` in place of what is not encoded as it must be.
-pub fn decode(word: &str) -> impl Iterator<Item = Option<u8>> {
-    let word = if word == "%" { "" } else { word };
-    let mut bytes = word.bytes();
+pub fn decode(word: &[u8]) -> impl Iterator<Item = Option<u8>> {
+    let word = if word == b"%" { &[] } else { word };
+    let mut bytes = word.iter().copied();
     core::iter::from_fn(move || {
         let byte = bytes.next()?;
         if byte != b'%' {
@@ -802,21 +942,23 @@ pub fn decode(word: &str) -> impl Iterator<Item = Option<u8>> {
     })
 }
 
-fn percent(word: &str) -> Option<u8> {
+/// Checks that a word is encoded as it must be, and is no more than what a C string holds.
+#[inline(never)]
+fn check_encoding(word: &[u8]) -> Result<(), ParseError<'_>> {
+    let is_sound = decode(word).all(|byte| matches!(byte, Some(1..)));
+    is_sound.then_some(()).ok_or(ParseError::Encoding(word))
+}
+
+fn percent(word: &[u8]) -> Option<u8> {
     let percent: u8 = number(word)?;
     (percent <= 100).then_some(percent)
 }
 
-fn parse_extents(text: &str) -> Option<[u16; 3]> {
-    let extents = three(text, 'x')?;
-    Shape::new(extents, [false; 3]).map(|_| extents)
-}
-
-fn parse_wraps(text: &str) -> Option<[bool; 3]> {
+fn parse_wraps(text: &[u8]) -> Option<[bool; 3]> {
     let mut wraps = [false; 3];
-    for letter in text.bytes() {
-        let at = b"xyz".iter().position(|&l| l == letter)?;
-        if core::mem::replace(&mut wraps[at], true) {
+    for letter in text {
+        let wraps = wraps.get_mut(usize::from(letter.checked_sub(b'x')?))?;
+        if core::mem::replace(wraps, true) {
             return None;
         }
     }
@@ -843,13 +985,13 @@ mod tests {
             mpi_borrow: true,
             eager: Some(0),
             interrupts: Some(50),
-            matching: Some("list"),
+            matching: Some(b"list"),
             auto: None,
             console: Some(Console {
                 at: Coord { x: 3, y: 1, z: 0 },
                 direction: Direction::ZMinus,
             }),
-            faults: Some("10000,1000,7;1,0,0:X+@5000"),
+            faults: Some(b"10000,1000,7;1,0,0:X+@5000"),
             output: Output::Rings { log: true },
             exit: Exit::Stay,
             environment: Environment::default(),
@@ -867,7 +1009,7 @@ mod tests {
              midplane.faults=10000,1000,7;1,0,0:X+@5000 midplane.console=3,1,0:Z- midplane.output=rings midplane.log=yes midplane.env=A= midplane.env=B_1=x%20y=z -- killer % a%20b%25c \
              %C3%A4%0A --"
         );
-        let read = BootArgs::parse(&text).expect("own words");
+        let read = BootArgs::parse(text.as_bytes()).expect("own words");
         assert_eq!(words(&read.args), argv);
         let seen: Vec<Vec<u8>> = { read.environment.iter() }
             .map(|word| decode(word).flatten().collect())
@@ -888,7 +1030,7 @@ mod tests {
     fn a_box_is_written_and_read_back() {
         let text = "midplane.torus=4x4x4 midplane.wrap=xyz midplane.boxes=1x1x2 midplane.instance=1 \
                     midplane.node_memory=8388608 --";
-        let read = BootArgs::parse(text).expect("sound");
+        let read = BootArgs::parse(text.as_bytes()).expect("sound");
         let Nodes::Box(boxed) = read.nodes else {
             panic!("no box: {read:?}");
         };
@@ -909,21 +1051,21 @@ mod tests {
             "midplane.auto=0 --",
             "midplane.auto=0 midplane.console=auto --",
         ] {
-            let read = BootArgs::parse(text).expect("sound");
+            let read = BootArgs::parse(text.as_bytes()).expect("sound");
             assert!(read.auto.is_some() && read.exit == Exit::Stay, "{read:?}");
             let mut written = String::new();
             { read.encode([], [], &mut written) }.expect("strings take all");
             assert_eq!(written, text);
         }
-        let refused = BootArgs::parse("midplane.auto=all").expect_err("no number");
-        assert_eq!(refused, ParseError::Auto("all"));
+        let refused = BootArgs::parse(b"midplane.auto=all").expect_err("no number");
+        assert_eq!(refused, ParseError::Auto(b"all"));
     }
 
     #[test]
     fn a_console_is_where_the_machine_has_no_link() {
         let on = |place: &str, console: &str| {
             let text = std::format!("{place} midplane.console={console} --");
-            BootArgs::parse(&text)
+            BootArgs::parse(text.as_bytes())
                 .map(|args| args.console.is_some())
                 .map_err(|why| why.to_string())
         };
@@ -948,7 +1090,7 @@ mod tests {
 
     #[test]
     fn an_image_with_another_matching_engine_is_refused() {
-        let read = BootArgs::parse("midplane.matching=list").expect("sound");
+        let read = BootArgs::parse(b"midplane.matching=list").expect("sound");
         assert_eq!(read.check_matching("list"), Ok(()));
         let refused = read.check_matching("fourd").expect_err("another engine");
         let words = "this image has the matching engine `fourd`, not `list`";
@@ -958,21 +1100,21 @@ mod tests {
 
     #[test]
     fn no_arguments_make_a_single_node_that_exits() {
-        let read = BootArgs::parse("").expect("nothing is fine");
+        let read = BootArgs::parse(b"").expect("nothing is fine");
         assert_eq!(read, BootArgs::default());
         assert_eq!((read.shape.nodes(), read.exit), (1, Exit::Test));
-        let other = BootArgs::parse("console=ttyS0 -- a b").expect("others' words are skipped");
+        let other = BootArgs::parse(b"console=ttyS0 -- a b").expect("others' words are skipped");
         assert_eq!(words(&other.args), [b"a", b"b"]);
     }
 
     #[test]
     fn a_node_of_a_torus_stays_unless_told_to_exit() {
-        let stay = BootArgs::parse("midplane.torus=2x1x1 midplane.coord=1,0,0").expect("sound");
+        let stay = BootArgs::parse(b"midplane.torus=2x1x1 midplane.coord=1,0,0").expect("sound");
         assert_eq!(
             (stay.exit, stay.nodes.coord(0)),
             (Exit::Stay, Some(Coord { x: 1, y: 0, z: 0 }))
         );
-        let exit = BootArgs::parse("midplane.torus=2x1x1 midplane.exit=test").expect("sound");
+        let exit = BootArgs::parse(b"midplane.torus=2x1x1 midplane.exit=test").expect("sound");
         assert_eq!(exit.exit, Exit::Test);
     }
 
@@ -980,34 +1122,34 @@ mod tests {
     #[test]
     fn wrong_words_are_named() {
         for (text, error) in [
-            ("midplane.torus=0x2x2", ParseError::Torus("0x2x2")),
-            ("midplane.torus=2x2", ParseError::Torus("2x2")),
-            ("midplane.torus=2x2x2x2", ParseError::Torus("2x2x2x2")),
-            ("midplane.torus=+2x2x2", ParseError::Torus("+2x2x2")),
-            ("midplane.torus=257x1x1", ParseError::Torus("257x1x1")),
+            ("midplane.torus=0x2x2", ParseError::Torus(b"0x2x2")),
+            ("midplane.torus=2x2", ParseError::Torus(b"2x2")),
+            ("midplane.torus=2x2x2x2", ParseError::Torus(b"2x2x2x2")),
+            ("midplane.torus=+2x2x2", ParseError::Torus(b"+2x2x2")),
+            ("midplane.torus=257x1x1", ParseError::Torus(b"257x1x1")),
             (
                 "midplane.torus=99999999999x1x1",
-                ParseError::Torus("99999999999x1x1"),
+                ParseError::Torus(b"99999999999x1x1"),
             ),
-            ("midplane.wrap=xx", ParseError::Wrap("xx")),
-            ("midplane.wrap=w", ParseError::Wrap("w")),
-            ("midplane.coord=1,2", ParseError::Coord("1,2")),
-            ("midplane.coord=256,0,0", ParseError::Coord("256,0,0")),
+            ("midplane.wrap=xx", ParseError::Wrap(b"xx")),
+            ("midplane.wrap=w", ParseError::Wrap(b"w")),
+            ("midplane.coord=1,2", ParseError::Coord(b"1,2")),
+            ("midplane.coord=256,0,0", ParseError::Coord(b"256,0,0")),
             (
                 "midplane.coord=0,1,0",
                 ParseError::Outside(Coord { x: 0, y: 1, z: 0 }),
             ),
             (
                 "midplane.boxes=2x1x1 midplane.node_memory=2097152",
-                ParseError::Boxes("2x1x1"),
+                ParseError::Boxes(b"2x1x1"),
             ),
             (
                 "midplane.boxes=1x1x1 midplane.instance=1 midplane.node_memory=2097152",
-                ParseError::Instance("1"),
+                ParseError::Instance(b"1"),
             ),
             (
                 "midplane.boxes=1x1x1 midplane.node_memory=4096",
-                ParseError::NodeMemory("4096"),
+                ParseError::NodeMemory(b"4096"),
             ),
             ("midplane.boxes=1x1x1", ParseError::HalfABox),
             ("midplane.instance=0", ParseError::HalfABox),
@@ -1019,60 +1161,66 @@ mod tests {
                 "midplane.boxes=1x1x1 midplane.node_memory=2097152 midplane.exit=test",
                 ParseError::HalfABox,
             ),
-            ("midplane.mpi_memory=4K", ParseError::MpiMemory("4K")),
-            ("midplane.mpi_memory=", ParseError::MpiMemory("")),
-            ("midplane.eager=1K", ParseError::Eager("1K")),
-            ("midplane.interrupts=101", ParseError::Interrupts("101")),
-            ("midplane.mpi_borrow=no", ParseError::MpiBorrow("no")),
-            ("midplane.output=uart", ParseError::Output("uart")),
+            ("midplane.mpi_memory=4K", ParseError::MpiMemory(b"4K")),
+            ("midplane.mpi_memory=", ParseError::MpiMemory(b"")),
+            ("midplane.eager=1K", ParseError::Eager(b"1K")),
+            ("midplane.interrupts=101", ParseError::Interrupts(b"101")),
+            ("midplane.mpi_borrow=no", ParseError::MpiBorrow(b"no")),
+            ("midplane.output=uart", ParseError::Output(b"uart")),
             (
                 "midplane.output=rings midplane.log=no",
-                ParseError::Log("no"),
+                ParseError::Log(b"no"),
             ),
-            ("midplane.log=yes", ParseError::Log("yes")),
-            ("midplane.exit=now", ParseError::Exit("now")),
-            ("midplane.torus", ParseError::Unknown("midplane.torus")),
+            ("midplane.log=yes", ParseError::Log(b"yes")),
+            ("midplane.exit=now", ParseError::Exit(b"now")),
+            ("midplane.torus", ParseError::Unknown(b"midplane.torus")),
             (
                 "midplane.colour=red",
-                ParseError::Unknown("midplane.colour=red"),
+                ParseError::Unknown(b"midplane.colour=red"),
             ),
             (
                 "midplane.wrap=x midplane.wrap=x",
-                ParseError::Twice("midplane.wrap=x"),
+                ParseError::Twice(b"midplane.wrap=x"),
             ),
             (
                 "midplane.matching=a midplane.matching=a",
-                ParseError::Twice("midplane.matching=a"),
+                ParseError::Twice(b"midplane.matching=a"),
             ),
-            ("midplane.env=A", ParseError::Variable("A")),
-            ("midplane.env==x", ParseError::Variable("=x")),
-            ("midplane.env=A=%0", ParseError::Encoding("A=%0")),
-            ("-- a%2", ParseError::Encoding("a%2")),
-            ("-- %00", ParseError::Encoding("%00")),
-            ("-- %zz", ParseError::Encoding("%zz")),
+            ("midplane.env=A", ParseError::Variable(b"A")),
+            ("midplane.env==x", ParseError::Variable(b"=x")),
+            ("midplane.env=A=%0", ParseError::Encoding(b"A=%0")),
+            ("-- a%2", ParseError::Encoding(b"a%2")),
+            ("-- %00", ParseError::Encoding(b"%00")),
+            ("-- %zz", ParseError::Encoding(b"%zz")),
         ] {
-            assert_eq!(BootArgs::parse(text), Err(error), "{text}");
+            assert_eq!(BootArgs::parse(text.as_bytes()), Err(error), "{text}");
         }
     }
 
     #[test]
     fn limits_hold_at_their_edges() {
         let words = |n: usize| format!("--{}", " a".repeat(n));
-        assert!(BootArgs::parse(&words(MAX_ARGS)).is_ok());
+        assert!(BootArgs::parse(words(MAX_ARGS).as_bytes()).is_ok());
         let many = words(MAX_ARGS + 1);
-        assert_eq!(BootArgs::parse(&many), Err(ParseError::TooManyArgs));
+        assert_eq!(
+            BootArgs::parse(many.as_bytes()),
+            Err(ParseError::TooManyArgs)
+        );
         let variables = |n: usize| " midplane.env=A=".repeat(n);
-        assert!(BootArgs::parse(&variables(MAX_ENVIRONMENT)).is_ok());
+        assert!(BootArgs::parse(variables(MAX_ENVIRONMENT).as_bytes()).is_ok());
         let many = variables(MAX_ENVIRONMENT + 1);
-        assert_eq!(BootArgs::parse(&many), Err(ParseError::TooManyVariables));
+        assert_eq!(
+            BootArgs::parse(many.as_bytes()),
+            Err(ParseError::TooManyVariables)
+        );
         // Behind `--` they are the program's words.
-        let read = BootArgs::parse("-- midplane.env=A=").expect("sound");
+        let read = BootArgs::parse(b"-- midplane.env=A=").expect("sound");
         assert_eq!(read.environment.iter().count(), 0);
         let fits = format!("-- {}", "a".repeat(MAX_BYTES - 3));
-        assert!(BootArgs::parse(&fits).is_ok());
+        assert!(BootArgs::parse(fits.as_bytes()).is_ok());
         let long = format!("{fits}a");
         assert_eq!(
-            BootArgs::parse(&long),
+            BootArgs::parse(long.as_bytes()),
             Err(ParseError::TooLong(MAX_BYTES + 1))
         );
     }

@@ -8,7 +8,6 @@ use super::blackboard::Blackboard;
 use super::callers::Callers;
 use super::failed_malloc::FailedMalloc;
 use super::personality::Personality;
-use crate::fault::NodeName;
 
 /// Found by the host tool through this name.
 #[unsafe(no_mangle)]
@@ -30,9 +29,4 @@ pub fn personality() -> Option<Personality> {
 /// Says who this node is.
 pub fn set_personality(who: Personality) {
     critical_section::with(|cs| PERSONALITY.borrow(cs).set(Some(who)));
-}
-
-/// The node's name for messages.
-pub fn node_name() -> NodeName {
-    NodeName(personality().map(|p| (p.rank, p.coord)))
 }

@@ -78,6 +78,10 @@ mod wrap {
     /// Longest specification that is looked at; longer ones go on as they are.
     const SPEC_BYTES: usize = 48;
 
+    /// A text of a length. It ends with two zeros, since strings that end with one are in one section, which then comes
+    /// whole: with all words of the runtime's that are ever formatted.
+    static TEXT: [u8; 6] = *b"%.*s\0\0";
+
     unsafe extern "C" {
         fn __real_vfprintf(file: *mut c_void, format: *const c_char, arguments: VaList) -> c_int;
     }
@@ -116,7 +120,7 @@ mod wrap {
                     0 => converted(file, piece, &mut arguments, written),
                     _ => {
                         let text = [piece.len() as u64, piece.as_ptr().addr() as u64];
-                        __real_vfprintf(file, c"%.*s".as_ptr(), VaList::of(&text))
+                        __real_vfprintf(file, TEXT.as_ptr().cast(), VaList::of(&text))
                     }
                 }
             };

@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, Ordering};
 
 use super::types::constants::{self, MPI_ERRORS_ARE_FATAL};
-use crate::mpi::error::Error;
+use crate::mpi::error::{Error, Misplaced};
 use crate::mpi::process::Env;
 
 /// Where the program stands between MPI_Init and MPI_Finalize.
@@ -74,7 +74,7 @@ pub(super) fn any_env() -> Result<&'static dyn Env, Error> {
     match BINDING.env.get() {
         Some(env) => Ok(*env),
         None => Err(Error::Order {
-            what: "called before the runtime has started",
+            what: Misplaced::BeforeRuntime,
         }),
     }
 }
@@ -83,11 +83,11 @@ pub(super) fn any_env() -> Result<&'static dyn Env, Error> {
 pub(super) fn env() -> Result<&'static dyn Env, Error> {
     match phase() {
         Phase::Before => Err(Error::Order {
-            what: "called before MPI_Init",
+            what: Misplaced::BeforeInit,
         }),
         Phase::Running => any_env(),
         Phase::After => Err(Error::Order {
-            what: "called after MPI_Finalize",
+            what: Misplaced::AfterFinalize,
         }),
     }
 }

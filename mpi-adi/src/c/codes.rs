@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicI32, Ordering};
 use spin::Mutex;
 
 use super::types::constants::MPI_ERR_LASTCODE;
-use crate::mpi::error::{Class, Error};
+use crate::mpi::error::{Class, Error, Limited};
 
 /// Error classes and codes that a program can add.
 pub const USER_CODES: usize = 4096;
@@ -50,7 +50,7 @@ pub(super) fn add(class: Option<c_int>) -> Result<c_int, Error> {
     let mut codes = CODES.lock();
     if codes.len() == USER_CODES {
         return Err(Error::Limit {
-            what: "error classes and codes of the program's own",
+            what: Limited::ErrorCodes,
             limit: USER_CODES,
         });
     }
@@ -94,6 +94,14 @@ pub(super) fn with_text<R>(code: c_int, f: impl FnOnce(&str) -> R) -> Option<R> 
     let codes = CODES.lock();
     let known = place(code).and_then(|place| codes.get(place));
     known.map(|known| f(&known.text))
+}
+
+/// What a code of the program's means, which it does not mean any more; `None`: not one of the program's. For the end of
+/// the job, which is not to hold the lock.
+pub(super) fn take_text(code: c_int) -> Option<Box<str>> {
+    let mut codes = CODES.lock();
+    let known = place(code).and_then(|place| codes.get_mut(place));
+    known.map(|known| core::mem::take(&mut known.text))
 }
 
 /// The error that the program raises with this code. Fails with [`Error::Argument`].

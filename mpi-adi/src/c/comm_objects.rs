@@ -19,7 +19,7 @@ use crate::device::envelope::{Context, Rank};
 use crate::mpi::attributes::Attributes;
 use crate::mpi::comm::{CommRank, Communicator, Group, Membership, Partners, RankMap};
 use crate::mpi::context::{self, CONTEXTS, SELF_CONTEXT, WORLD_CONTEXT, base};
-use crate::mpi::error::{Class, Error};
+use crate::mpi::error::{Class, Error, Limited};
 use crate::mpi::inter::MadeInter;
 use crate::mpi::process::Env;
 use crate::mpi::sides::{Intercommunicator, Sides};
@@ -92,7 +92,7 @@ pub(super) struct Object {
 static ATTRIBUTES: Mutex<[Attributes; 2]> = Mutex::new([const { Attributes::new() }; 2]);
 
 const KIND: Kind = Kind {
-    name: "communicators at one time, MPI_COMM_WORLD and MPI_COMM_SELF among them",
+    name: Limited::Communicators,
     tag: 0x8400_0000_u32 as c_int,
     place_bits: 11,
     generation_bits: 13,

@@ -17,7 +17,7 @@ use super::report::{early, on_process};
 use super::types::constants::*;
 use crate::device::kernel::AbortReason;
 use crate::mpi::environment::{self as job, LIBRARY, VERSION};
-use crate::mpi::error::Error;
+use crate::mpi::error::{Error, Misplaced};
 
 #[unsafe(export_name = "PMPI_Init")]
 pub unsafe extern "C" fn MPI_Init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> c_int {
@@ -33,10 +33,10 @@ fn init(level: c_int) -> Result<(), Error> {
             Ok(())
         }
         Phase::Running => Err(Error::Order {
-            what: "called a second time",
+            what: Misplaced::Twice,
         }),
         Phase::After => Err(Error::Order {
-            what: "called after MPI_Finalize; MPI cannot start twice",
+            what: Misplaced::Again,
         }),
     }
 }

@@ -24,7 +24,7 @@ use super::report::{
     note_errors, on_any, on_process, raise, user_index,
 };
 use super::types::constants::*;
-use crate::mpi::error::{Class, Error};
+use crate::mpi::error::{Class, Error, Limited};
 
 /// Whether a communicator or the files have this error handler.
 fn has(handler: c_int) -> bool {
@@ -73,7 +73,7 @@ pub(super) unsafe fn create(
             }
         }
         Err(Error::Limit {
-            what: "error handlers of the program's own",
+            what: Limited::ErrorHandlers,
             limit: USER_HANDLERS,
         })
     })

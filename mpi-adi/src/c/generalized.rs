@@ -16,7 +16,7 @@ use super::report::{blame, on_process};
 use super::requests::{Completed, Entry, Family, GENERALIZED, Rest, enter_family, with_status};
 use super::types::MPI_Status;
 use super::types::constants::MPI_COMM_WORLD;
-use crate::mpi::error::Error;
+use crate::mpi::error::{Error, Limited};
 
 /// `MPI_Grequest_query_function`.
 pub type QueryFunction = unsafe extern "C" fn(*mut c_void, *mut MPI_Status) -> c_int;
@@ -26,7 +26,7 @@ pub type FreeFunction = unsafe extern "C" fn(*mut c_void) -> c_int;
 pub type CancelFunction = unsafe extern "C" fn(*mut c_void, c_int) -> c_int;
 
 const KIND: Kind = Kind {
-    name: "generalized requests",
+    name: Limited::GeneralizedRequests,
     tag: GENERALIZED,
     place_bits: 16,
     generation_bits: 12,

@@ -21,11 +21,11 @@ use super::report::{on_any, on_comm, on_inter, on_process};
 use super::types::constants::*;
 use crate::device::envelope::Rank;
 use crate::mpi::comm::{self, CommRank, Communicator, Membership};
-use crate::mpi::error::Error;
+use crate::mpi::error::{Error, Limited};
 use crate::mpi::group::{self, Comparison, Members};
 
 const KIND: Kind = Kind {
-    name: "groups",
+    name: Limited::Groups,
     tag: 0x8800_0000_u32 as c_int,
     place_bits: 12,
     generation_bits: 12,

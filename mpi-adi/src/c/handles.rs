@@ -8,13 +8,13 @@
 use alloc::vec::Vec;
 use core::ffi::c_int;
 
-use crate::mpi::error::Error;
+use crate::mpi::error::{Error, Limited};
 
 /// What the handles of one kind of objects look like.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     /// The objects' name in errors, in the plural.
-    pub name: &'static str,
+    pub name: Limited,
     /// The bits above generation and place.
     pub tag: c_int,
     /// Bits of a place in the table, which limit how many objects there can be.
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     const KIND: Kind = Kind {
-        name: "things",
+        name: Limited::Groups,
         tag: 0x5500_0000,
         place_bits: 2,
         generation_bits: 3,

@@ -19,12 +19,12 @@ use super::handles::{Kind, Table};
 use super::report::{on_any, on_process};
 use super::types::constants::*;
 use crate::mpi::comm::Communicator;
-use crate::mpi::error::{Class, Error};
+use crate::mpi::error::{Class, Error, Limited};
 use crate::mpi::info::{self, Info, MAX_KEY, MAX_VALUE, check_key};
 use crate::mpi::process::Env;
 
 const KIND: Kind = Kind {
-    name: "info objects",
+    name: Limited::Infos,
     tag: 0x9c00_0000_u32 as c_int,
     place_bits: 14,
     generation_bits: 12,

@@ -11,7 +11,7 @@ use spin::Mutex;
 
 use super::handles::{Kind, Table};
 use crate::mpi::attributes::{Attribute, Attributes};
-use crate::mpi::error::{Class, Error};
+use crate::mpi::error::{Class, Error, Limited};
 
 /// `MPI_Comm_copy_attr_function` and its like for other objects, whose handles are numbers, too.
 pub type CopyFunction =
@@ -55,7 +55,7 @@ struct Object {
 }
 
 const KIND: Kind = Kind {
-    name: "attribute keys",
+    name: Limited::Keyvals,
     tag: 0xa400_0000_u32 as c_int,
     place_bits: 12,
     generation_bits: 13,

@@ -1,7 +1,6 @@
 //! How a call ends: with success, or by way of an error handler (MPI-3.1 sections 8.3 and 8.4).
 
 use core::ffi::c_int;
-use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use spin::Mutex;
@@ -11,14 +10,13 @@ use super::codes;
 use super::comm_objects::{self, Blame, Views};
 use super::types::MPI_Status;
 use super::types::constants::*;
-use crate::device::kernel::{AbortReason, Heap};
+use crate::device::kernel::{AbortReason, MpiError};
 use crate::mpi::comm::{Communicator, Partners, Status};
 use crate::mpi::error::{CLASSES, Class, Error};
 use crate::mpi::process::Env;
 use crate::mpi::sides::Intercommunicator;
+use crate::mpi::told::Described;
 
-/// Greatest length in bytes of the message of a fatal error; longer ones are cut.
-pub(super) const MESSAGE_BYTES: usize = 640;
 /// Error handlers that a program can have created at one time (MPI_Comm_create_errhandler).
 pub const USER_HANDLERS: usize = 32;
 
@@ -63,27 +61,6 @@ pub(super) fn note_errors() {
         Some(|described| LAST.lock()[described.error.class() as usize] = Some(described));
 }
 
-/// An error in words, with how much memory there was when it was about memory.
-#[derive(Clone, Copy)]
-pub(super) struct Described {
-    pub error: Error,
-    pub heap: Option<Heap>,
-}
-
-impl fmt::Display for Described {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Described { error, heap } = self;
-        write!(f, "{}: {error}", error.class().words())?;
-        match heap {
-            Some(Heap { bytes, used }) => write!(
-                f,
-                " (the heap has {bytes} bytes, of which {used} were in use)"
-            ),
-            None => Ok(()),
-        }
-    }
-}
-
 /// The blame for a call on `comm`; for one that names no communicator, MPI_COMM_WORLD's (section 8.3).
 pub(super) fn blame(comm: c_int) -> Blame {
     let known = comm_objects::views(comm).is_some();
@@ -124,23 +101,22 @@ pub(super) fn raise(function: &'static str, blame: Blame, error: Error) -> c_int
             Class::NoMem => kernel.heap(),
             _ => None,
         };
-        let described = Described { error, heap };
         if is_fatal {
-            let mut text = heapless::String::<MESSAGE_BYTES>::new();
-            let (rank, here) = (adi.rank(), adi.here());
-            // What does not fit is cut off; the beginning says the most.
-            let _ = write!(
-                text,
-                "rank {rank} at ({},{},{}): {function} failed with {described}",
-                here.x, here.y, here.z
-            );
-            let _ = codes::with_text(error.code(), |said| write!(text, ": {said}"));
-            kernel.abort(AbortReason::MpiError(&text), 1)
+            let said = codes::take_text(error.code());
+            let fatal = MpiError {
+                rank: adi.rank().index(),
+                here: adi.here(),
+                function,
+                told: error.told(""),
+                heap,
+                said: said.as_deref(),
+            };
+            kernel.abort(AbortReason::MpiError(&fatal), 1)
         }
         // A code of the program's own has a text of its own.
         let note = *NOTE.lock();
         if let Some(note) = note.filter(|_| error.code() == code(class)) {
-            note(described);
+            note(Described { error, heap });
         }
     });
     let mut code = error.code();

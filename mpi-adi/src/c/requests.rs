@@ -24,7 +24,7 @@ use crate::device::memory::Span;
 use crate::device::request::{Data, Mode, Outcome, Request, RequestId};
 use crate::mpi::comm::{Group, Status};
 use crate::mpi::context::WORLD_CONTEXT;
-use crate::mpi::error::{Class, Error};
+use crate::mpi::error::{Class, Error, Limited};
 
 /// The request of a send to MPI_PROC_NULL, or of a buffered one: complete from the start.
 pub(super) const SEND_COMPLETE: c_int = 0x2c00_0001;
@@ -385,7 +385,7 @@ fn completed(context: Context, outcome: &Outcome) -> Completed {
 }
 
 const KIND: Kind = Kind {
-    name: "persistent requests",
+    name: Limited::PersistentRequests,
     tag: 0x3000_0000,
     place_bits: 16,
     generation_bits: 12,

@@ -6,13 +6,13 @@ use core::ffi::{c_int, c_void};
 use spin::Mutex;
 
 use super::handles::{Kind, Table};
-use crate::mpi::error::Error;
+use crate::mpi::error::{Error, Limited};
 
 /// `MPI_User_function`.
 pub type UserFunction = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut c_int);
 
 const KIND: Kind = Kind {
-    name: "operations of the program's own",
+    name: Limited::Operations,
     tag: 0x5900_0000,
     place_bits: 16,
     generation_bits: 8,

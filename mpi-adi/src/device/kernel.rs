@@ -1,5 +1,7 @@
 //! What the device asks of whatever carries it: a node's kernel, or the in-process cluster.
 
+use net_torus::Coord;
+
 use crate::Adi;
 use crate::device::matching::Engine;
 use crate::device::memory::UserMemory;
@@ -109,8 +111,39 @@ impl CallNote {
 pub enum AbortReason<'a> {
     /// MPI_Abort was called.
     MpiAbort,
-    /// An error under MPI_ERRORS_ARE_FATAL; the text names rank, function, class and what to do.
-    MpiError(&'a str),
+    /// An error under MPI_ERRORS_ARE_FATAL.
+    MpiError(&'a MpiError<'a>),
+    /// A link has given up.
+    DeadLink,
+}
+
+/// An error that ends the job, in numbers: carriers without words pass it on as it is. Where it is shown, it names rank,
+/// function, class and what to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MpiError<'a> {
+    /// The process.
+    pub rank: u32,
+    /// Its node.
+    pub here: Coord,
+    /// The MPI name of the call.
+    pub function: &'a str,
+    /// The error.
+    pub told: Told<&'a str>,
+    /// How full the heap was, of an error that is about memory.
+    pub heap: Option<Heap>,
+    /// What the program says of a code of its own.
+    pub said: Option<&'a str>,
+}
+
+/// An error of MPI's in numbers ([`Error::told`](crate::Error::told)).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Told<W> {
+    /// Which error.
+    pub kind: u8,
+    /// Its fields.
+    pub numbers: [u64; 3],
+    /// The field that is words.
+    pub words: W,
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use heapless::Vec;
 
-use crate::mpi::error::Error;
+use crate::mpi::error::{Error, Limited};
 
 /// Most dimensions that a grid can have.
 pub const DIMENSIONS: usize = 16;
@@ -39,7 +39,7 @@ impl Grid {
             places = places.saturating_mul(extent.into());
             grid.push(Dimension { extent, periodic })
                 .map_err(|_| Error::Limit {
-                    what: "dimensions of a grid",
+                    what: Limited::Dimensions,
                     limit: DIMENSIONS,
                 })?;
         }

@@ -210,9 +210,10 @@ impl Class {
 }
 
 /// Why a call failed. Every call of this library that can fail says which of these it returns; none of
-/// them leaves anything half done, unless said so.
+/// them leaves anything half done, unless said so. `W`: what holds a few words, which elsewhere than in the process that
+/// failed are read from what it left behind ([`Error::told`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Error {
+pub enum Error<W = &'static str> {
     /// A rank that the communicator does not have.
     Rank {
         /// The rank given.
@@ -321,12 +322,12 @@ pub enum Error {
     /// The attached buffer is missing, or in the way.
     Buffer {
         /// What is wrong.
-        what: &'static str,
+        what: W,
     },
     /// A limit of this library.
     Limit {
         /// What there cannot be more of.
-        what: &'static str,
+        what: Limited,
         /// How many there can be.
         limit: usize,
     },
@@ -342,7 +343,7 @@ pub enum Error {
     /// A null pointer where a result must go.
     NullArgument {
         /// The argument's name in the standard.
-        name: &'static str,
+        name: W,
     },
     /// A handle that names no datatype.
     Datatype {
@@ -357,7 +358,7 @@ pub enum Error {
     /// What this library does not do.
     Unsupported {
         /// What it is.
-        what: &'static str,
+        what: W,
     },
     /// A handle that names no communicator.
     Communicator {
@@ -372,7 +373,7 @@ pub enum Error {
     /// Extents of a grid that cannot be.
     Dims {
         /// What is wrong with them.
-        what: &'static str,
+        what: W,
     },
     /// A handle that names no operation.
     Operation {
@@ -387,7 +388,7 @@ pub enum Error {
     /// Another argument that cannot be.
     Argument {
         /// What is wrong with it.
-        what: &'static str,
+        what: W,
     },
     /// MPI_IN_PLACE where the standard does not allow it.
     InPlace,
@@ -410,13 +411,73 @@ pub enum Error {
         /// Its class.
         class: Class,
         /// What is wrong.
-        what: &'static str,
+        what: W,
     },
     /// A call before MPI_Init or after MPI_Finalize, or one of these two a second time.
     Order {
         /// What is wrong.
-        what: &'static str,
+        what: Misplaced,
     },
+    /// A datatype of more bytes, or with greater distances, than an address can say.
+    TooGreat,
+}
+
+macro_rules! worded {
+    ($(#[$doc:meta])* $name:ident { $($variant:ident: $words:literal,)* }) => {
+        $(#[$doc])*
+        // As wide as other fields of an error: one of a byte would make every copy of an error one of bytes.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(u32)]
+        pub enum $name {
+            $(#[doc = concat!($words, ".")] $variant,)*
+        }
+
+        impl $name {
+            /// All of them, by their numbers.
+            pub(super) const ALL: &[Self] = &[$(Self::$variant),*];
+
+            const fn words(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $words,)*
+                }
+            }
+        }
+    };
+}
+
+worded! {
+    /// What there can be only so many of.
+    Limited {
+        Datatypes: "datatypes of the program's own at one time",
+        DatatypeLevels: "levels of datatypes made of datatypes",
+        Collectives: "collectives that have been started and not completed",
+        PersistentRequests: "persistent requests",
+        GeneralizedRequests: "generalized requests",
+        WindowRequests: "requests of windows",
+        Windows: "windows at one time",
+        Keyvals: "attribute keys",
+        Operations: "operations of the program's own",
+        Communicators: "communicators at one time, MPI_COMM_WORLD and MPI_COMM_SELF among them",
+        Groups: "groups",
+        Infos: "info objects",
+        ErrorHandlers: "error handlers of the program's own",
+        ErrorCodes: "error classes and codes of the program's own",
+        Dimensions: "dimensions of a grid",
+    }
+}
+
+worded! {
+    /// When a call comes that cannot come then.
+    Misplaced {
+        BeforeRuntime: "called before the runtime has started",
+        NotRunning: "called before MPI has been started, or after its end",
+        WithoutProcess: "called without a process",
+        BeforeInit: "called before MPI_Init",
+        AfterFinalize: "called after MPI_Finalize",
+        Twice: "called a second time",
+        Again: "called after MPI_Finalize; MPI cannot start twice",
+        AfterProcess: "called after the end of the process that this object belongs to",
+    }
 }
 
 impl From<NoMemory> for Error {
@@ -425,7 +486,7 @@ impl From<NoMemory> for Error {
     }
 }
 
-impl Error {
+impl<W> Error<W> {
     /// The error code that a call returns: the class, or what the program itself has given.
     pub const fn code(&self) -> i32 {
         match self {
@@ -454,7 +515,7 @@ impl Error {
             | Error::InPlace
             | Error::BufferFull { .. }
             | Error::Buffer { .. } => Class::Buffer,
-            Error::NullArgument { .. } | Error::Argument { .. } => Class::Arg,
+            Error::NullArgument { .. } | Error::Argument { .. } | Error::TooGreat => Class::Arg,
             Error::Datatype { .. } | Error::Uncommitted { .. } => Class::Type,
             Error::Unsupported { .. } => Class::UnsupportedOperation,
             Error::Communicator { .. } => Class::Comm,
@@ -527,7 +588,7 @@ impl fmt::Display for Handle {
     }
 }
 
-impl fmt::Display for Error {
+impl<W: AsRef<str> + Copy> fmt::Display for Error<W> {
     // A table: each error's words in one place, longer than a screen.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
@@ -581,18 +642,20 @@ impl fmt::Display for Error {
                 "a message of {bytes} bytes does not fit into the attached buffer of {size} bytes, of which {used} \
                  hold messages on their way; attach a larger one with MPI_Buffer_attach"
             ),
-            Error::Limit { what, limit } => write!(f, "there can be no more than {limit} {what}; free some"),
+            Error::Limit { what, limit } => {
+                write!(f, "there can be no more than {limit} {}; free some", what.words())
+            }
             Error::Keyval { keyval } => write!(f, "{keyval:#010x} is no attribute key"),
             Error::Undefined => f.write_str("the operation is not defined for this datatype (MPI-3.1 section 5.9.2)"),
             Error::NullBuffer => f.write_str("a null pointer as the buffer of elements"),
-            Error::NullArgument { name } => write!(f, "a null pointer as {name}"),
+            Error::NullArgument { name } => write!(f, "a null pointer as {}", name.as_ref()),
             Error::Datatype { handle } => {
                 write!(f, "{} is no datatype, or one that has been freed", Handle(handle))
             }
             Error::Uncommitted { handle } => {
                 write!(f, "the datatype {handle:#010x} has not been committed; MPI_Type_commit comes first")
             }
-            Error::Unsupported { what } => f.write_str(what),
+            Error::Unsupported { what } => f.write_str(what.as_ref()),
             Error::Communicator { handle: COMM_NULL } => f.write_str(
                 "MPI_COMM_NULL is no communicator: a process gets it that is not in the new one (MPI-3.1 section 6.4.2), \
                  or frees its own",
@@ -609,19 +672,22 @@ impl fmt::Display for Error {
             Error::Request { handle } => {
                 write!(f, "{} is no request, or one that has completed already", Handle(handle))
             }
-            Error::Argument { what } | Error::Buffer { what } | Error::Dims { what } => f.write_str(what),
+            Error::Argument { what } | Error::Buffer { what } | Error::Dims { what } => f.write_str(what.as_ref()),
             Error::InPlace => f.write_str("MPI_IN_PLACE is not allowed here (MPI-3.1 section 5.2.1)"),
             Error::InStatus { failed, first } => {
                 write!(f, "{failed} of the requests failed, the first with {}", first.words())
             }
             Error::Raised { code, .. } => write!(f, "raised by the program, with code {code}"),
-            Error::Wrong { what, .. } => f.write_str(what),
-            Error::Order { what } => f.write_str(what),
+            Error::Wrong { what, .. } => f.write_str(what.as_ref()),
+            Error::Order { what } => f.write_str(what.words()),
+            Error::TooGreat => {
+                f.write_str("a datatype of more bytes, or with greater distances, than an address can say")
+            }
         }
     }
 }
 
-impl core::error::Error for Error {}
+impl<W: AsRef<str> + Copy + fmt::Debug> core::error::Error for Error<W> {}
 
 #[cfg(test)]
 mod tests {
@@ -630,7 +696,7 @@ mod tests {
     #[test]
     fn a_collective_says_that_counts_differ_and_nothing_of_its_messages() {
         for (given, word) in [(Some(16), "sent 16 bytes"), (None, "sent more")] {
-            let error = Error::CountsDiffer {
+            let error: Error = Error::CountsDiffer {
                 rank: 3,
                 expected: 4,
                 given,
@@ -650,7 +716,7 @@ mod tests {
     #[test]
     fn across_groups_it_says_whose_rank_is_meant() {
         let (rank, expected, given) = (2, 4, Some(8));
-        let texts = [
+        let texts: [Error; 4] = [
             Error::LocalDiffers {
                 rank,
                 expected,
@@ -690,7 +756,8 @@ mod tests {
             assert_eq!(Handle(handle).to_string(), name);
         }
         let handle = c::MPI_COMM_NULL;
-        let text = Error::Communicator { handle }.to_string();
+        let error: Error = Error::Communicator { handle };
+        let text = error.to_string();
         assert!(
             text.contains("MPI_COMM_NULL") && text.contains("not in the new one"),
             "{text}"

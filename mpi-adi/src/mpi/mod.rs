@@ -7,7 +7,8 @@
 //! lend    slices for blocking calls         sides   the two groups of an intercommunicator         outside   external32
 //! comm    communicators, point to point     group, placement -> cart, info, attributes    op -> datatype
 //! call    blocking, and slices of arrays
-//! process the state of a process, Env       context  which contexts are free        grid  boxes of the torus    error   variables
+//! process the state of a process, Env       context  which contexts are free        grid  boxes of the torus
+//! told    errors as numbers -> error        variables  MPI_T's
 //! ```
 //! An import points downwards in this list.
 
@@ -37,6 +38,7 @@ pub(crate) mod placement;
 pub mod process;
 pub(crate) mod sides;
 pub mod split;
+pub(crate) mod told;
 pub(crate) mod topology;
 pub(crate) mod variables;
 pub(crate) mod windows;

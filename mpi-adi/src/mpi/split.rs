@@ -14,7 +14,7 @@ use crate::device::matching::{Engine, Matching};
 use crate::mpi::coll::room;
 use crate::mpi::comm::{CommRank, Communicator, Membership, RankMap, shape};
 use crate::mpi::context::{self, CONTEXTS};
-use crate::mpi::error::Error;
+use crate::mpi::error::{Error, Limited};
 use crate::mpi::grid::Grid;
 use crate::mpi::group::exact;
 use crate::mpi::process::Env;
@@ -314,7 +314,7 @@ fn agree_where_ready<E: Matching>(
         let mut common = process.free_contexts(env);
         and(&mut common)?;
         let context = context::lowest(&common).ok_or(Error::Limit {
-            what: "communicators at one time, MPI_COMM_WORLD and MPI_COMM_SELF among them",
+            what: Limited::Communicators,
             limit: CONTEXTS,
         })?;
         // Another agreement may have come to hold it since it was offered.

@@ -9,20 +9,16 @@
 
 use alloc::rc::Rc;
 use core::cell::{Cell, RefCell};
-use core::fmt::Write;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use crate::c;
-use crate::device::kernel::AbortReason;
-use crate::mpi::error::Error;
+use crate::device::kernel::{AbortReason, MpiError};
+use crate::mpi::error::{Error, Misplaced};
 use crate::mpi::process::{Env, Process};
 use crate::rust::point_to_point::buffered::Attached;
 use crate::rust::request::under_way::UnderWay;
 use crate::rust::topology::Record;
-
-/// Greatest length in bytes of the message of a fatal error; longer ones are cut.
-const MESSAGE_BYTES: usize = 640;
 
 /// Where a process stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,7 +62,7 @@ impl Here {
         match self.env.get() {
             Some(env) if !(self.is_unwinding)() => Ok(env),
             _ => Err(Error::Order {
-                what: "called after the end of the process that this object belongs to",
+                what: Misplaced::AfterProcess,
             }),
         }
     }
@@ -111,15 +107,15 @@ impl Here {
             panic!("{function}: {error}");
         };
         env.with(&mut |adi, kernel| {
-            let mut text = heapless::String::<MESSAGE_BYTES>::new();
-            let (rank, here, class) = (adi.rank(), adi.here(), error.class().words());
-            // What does not fit is cut off; the beginning says the most.
-            let _ = write!(
-                text,
-                "rank {rank} at ({},{},{}): {function} failed with {class}: {error}",
-                here.x, here.y, here.z
-            );
-            kernel.abort(AbortReason::MpiError(&text), 1)
+            let fatal = MpiError {
+                rank: adi.rank().index(),
+                here: adi.here(),
+                function,
+                told: error.told(""),
+                heap: None,
+                said: None,
+            };
+            kernel.abort(AbortReason::MpiError(&fatal), 1)
         });
         unreachable!("the job has ended")
     }
@@ -202,7 +198,7 @@ pub(crate) fn current() -> Option<Rc<Here>> {
 pub(crate) fn running() -> Result<Rc<Here>, Error> {
     let running = current().filter(|here| here.phase() == Phase::Running);
     running.ok_or(Error::Order {
-        what: "called before MPI has been started, or after its end",
+        what: Misplaced::NotRunning,
     })
 }
 

@@ -23,8 +23,9 @@
 use core::fmt;
 
 use super::process::ask;
+use crate::mpi::error::{Error, Misplaced};
+use crate::mpi::variables;
 use crate::mpi::variables::{CONTROL, LEVELS};
-use crate::mpi::{error::Error, variables};
 
 pub use crate::mpi::variables::Category;
 
@@ -83,6 +84,6 @@ pub fn performance_variables() -> impl ExactSizeIterator<Item = Variable> {
 pub fn set_eager_limit(bytes: usize) -> Result<(), Error> {
     let set = ask(|env| env.with(&mut |adi, _| adi.set_eager_limit(bytes)));
     set.ok_or(Error::Order {
-        what: "called without a process",
+        what: Misplaced::WithoutProcess,
     })
 }

@@ -289,8 +289,14 @@ fn of_file(file: &str) -> Part {
     }
 }
 
+/// What makes texts of values; a C program's image has nothing of it.
+const FORMATTING: &str = "core/fmt";
+
 /// A library of Rust by one of its files: the folder that `src` is in, without a version.
 fn library_of(file: &str) -> String {
+    if file.contains("core/src/fmt/") {
+        return FORMATTING.into();
+    }
     let folder = file.rsplit_once("/src/").map_or(file, |(folder, _)| folder);
     let name = folder.rsplit('/').next().unwrap_or(folder);
     let version = name.rfind(|c: char| !(c.is_ascii_digit() || c == '.'));
@@ -353,7 +359,12 @@ mod tests {
                 "libc/tinystdio",
             ),
             ("../../../libgcc/config/riscv/div.S", "C library", "libgcc"),
-            ("/rustc/1/library/core/src/fmt/mod.rs", "Rust's own", "core"),
+            ("/rustc/1/library/core/src/str/mod.rs", "Rust's own", "core"),
+            (
+                "/rustc/1/library/core/src/fmt/mod.rs",
+                "Rust's own",
+                "core/fmt",
+            ),
             (
                 "/r/src/index-1/bitvec-1.0.1/src/slice.rs",
                 "Rust's own",

@@ -234,7 +234,7 @@ impl What {
             },
             mpi_memory: Some(self.mpi_bytes()),
             mpi_borrow: self.mpi_borrow,
-            matching: Some(self.matching.unwrap_or_default().name()),
+            matching: Some(self.matching.unwrap_or_default().name().as_bytes()),
             // There is no tool beside a board.
             output: Output::Uart,
             exit: Exit::Stay,
@@ -247,7 +247,7 @@ impl What {
         settings
             .encode([], argv, &mut text)
             .doing("write the personality")?;
-        match BootArgs::parse(&text) {
+        match BootArgs::parse(text.as_bytes()) {
             Ok(_) => Ok(text + "\0"),
             Err(error) => Err(Stop::usage(format!("the program's arguments: {error}"))),
         }
@@ -256,7 +256,8 @@ impl What {
 
 /// A place within some machine.
 fn parse_place(text: &str) -> Result<Coord, String> {
-    parse_coord(text).ok_or_else(|| format!("`{text}` is not a place; write it as 1,0,0"))
+    parse_coord(text.as_bytes())
+        .ok_or_else(|| format!("`{text}` is not a place; write it as 1,0,0"))
 }
 
 /// Where the console of a machine is.

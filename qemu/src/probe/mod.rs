@@ -1,4 +1,5 @@
-//! Boards that are not emulated: images as files, and flashing them.
+//! Boards that are not emulated: images as files, flashing them, and what they say without a tool.
 
+pub mod explain;
 pub mod flash;
 pub mod image;

@@ -57,7 +57,7 @@ pub fn run(options: &AttachArgs) -> Result<u8, Stop> {
     let text = image.personality().ok_or_else(|| {
         refused("it holds no node's personality; `cargo midplane image` makes one that does")
     })?;
-    let args = BootArgs::parse(&text).map_err(|why| refused(&why.to_string()))?;
+    let args = BootArgs::parse(text.as_bytes()).map_err(|why| refused(&why.to_string()))?;
     if args.console.is_none() && !args.auto.is_some_and(|auto| auto.has_console) {
         return Err(refused(
             "it was made without --console: its boards have no serial console",

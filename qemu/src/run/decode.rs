@@ -2,6 +2,7 @@
 
 use crate::host::stop::{Doing, Stop};
 use defmt_decoder::{DecodeError, StreamDecoder, Table};
+use kernel_rt::host::failure::{Failure, LOGGED};
 
 /// The log statements of an image.
 pub struct Dictionary(Option<Table>);
@@ -38,7 +39,7 @@ impl Decoder<'_> {
         stream.received(bytes);
         loop {
             match stream.decode() {
-                Ok(frame) => line(frame.display(false).to_string()),
+                Ok(frame) => line(in_words(frame.display(false).to_string())),
                 Err(DecodeError::UnexpectedEof) => return,
                 // The encoding resynchronises at the next frame.
                 Err(DecodeError::Malformed) => self.malformed += 1,
@@ -49,5 +50,45 @@ impl Decoder<'_> {
     /// Frames so far that made no sense.
     pub fn malformed(&self) -> u64 {
         self.malformed
+    }
+}
+
+/// A line of the log with the words of the failure that it has as a record, if it has one.
+fn in_words(line: String) -> String {
+    let words = || {
+        let (before, rest) = line.split_once(LOGGED)?;
+        let (numbers, after) = rest.strip_prefix('[')?.split_once(']')?;
+        let record = numbers.split(", ").map(|number| number.parse().ok());
+        let record = record.collect::<Option<Vec<u8>>>()?;
+        let failure = Failure::read(&record)?;
+        Some(format!("{before}{failure}{after}"))
+    };
+    words().unwrap_or(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel_rt::host::failure::Why;
+
+    #[test]
+    fn a_failure_is_logged_in_words() {
+        let place = None;
+        let why = Why::MpiAbort(7);
+        let failure = Failure { place, why };
+        let record = failure.write();
+        let line = |record: &[u8]| in_words(format!("1.5 ERROR {LOGGED}{record:?} (end.rs:70)"));
+        assert_eq!(
+            line(record.bytes()),
+            format!("1.5 ERROR {failure} (end.rs:70)")
+        );
+        // What makes no sense is shown as it is.
+        for other in [&[][..], &[1, 2, 3]] {
+            let shown = format!("1.5 ERROR {LOGGED}{other:?} (end.rs:70)");
+            assert_eq!(line(other), shown);
+        }
+        for other in ["failed: no record", "failed: [300]", "failed: [1"] {
+            assert_eq!(in_words(other.to_string()), other);
+        }
     }
 }

@@ -93,7 +93,7 @@ fn parse_cut(text: &str) -> Result<Cut, String> {
         let (at, rest) = text.split_once(':')?;
         let (name, time) = rest.split_once('@')?;
         Some(Cut {
-            at: parse_coord(at)?,
+            at: parse_coord(at.as_bytes())?,
             direction: direction(name)?,
             after_ms: parse_ms(time)?,
         })

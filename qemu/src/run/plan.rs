@@ -149,8 +149,8 @@ pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
         mpi_borrow: plan.mpi_borrow,
         eager: plan.eager,
         interrupts: plan.interrupts,
-        matching: plan.matching.map(Choice::name),
-        faults: plan.faults,
+        matching: plan.matching.map(|choice| choice.name().as_bytes()),
+        faults: plan.faults.map(str::as_bytes),
         output: match plan.backend {
             // As without a tool.
             Backend::Boards(_) if plan.console.is_some() => Output::Uart,
@@ -175,7 +175,7 @@ pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
         )
         .doing("write boot arguments")?;
     // The node reads with the same code and the same limits: better refused here than there.
-    match BootArgs::parse(&text) {
+    match BootArgs::parse(text.as_bytes()) {
         Ok(_) => Ok(text),
         Err(error) => Err(Stop::usage(format!(
             "the program's arguments or environment: {error}"

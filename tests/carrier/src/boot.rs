@@ -221,7 +221,8 @@ impl Carrier for Carried {
                 let message = format!("{}: MPI_Abort was called with status {status}", name());
                 fail_here(End::MpiAbort, status, &message)
             }
-            AbortReason::MpiError(text) => fail_here(End::MpiError, status, text),
+            AbortReason::MpiError(error) => fail_here(End::MpiError, status, &error.to_string()),
+            AbortReason::DeadLink => fail_here(End::MpiError, status, "a link is dead"),
         }
     }
 

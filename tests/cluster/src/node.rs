@@ -83,7 +83,8 @@ impl<E: Matching> Kernel<E> for NodeKernel<'_, '_, '_, E> {
         }
         let message = match why {
             AbortReason::MpiAbort => String::from("MPI_Abort"),
-            AbortReason::MpiError(text) => text.to_owned(),
+            AbortReason::MpiError(error) => error.to_string(),
+            AbortReason::DeadLink => String::from("a link is dead"),
         };
         let rank = self.node.rank();
         let abort = Failure::Abort {

@@ -26,6 +26,7 @@ use crate::board::device::device;
 use crate::dev::ring::{Asleep, RingLink, RingPair};
 use crate::fault::NodeName;
 use crate::host::blackboard::{End, State};
+use crate::host::failure::{Failure, Why};
 use crate::host::personality::{BootArgs, Exit, Nodes, Personality};
 use crate::lend::NodeMemory;
 use crate::mem::{MPI_SHARE, ROUTER};
@@ -138,7 +139,7 @@ extern "C" fn midplane_boot() {
         }
         None => (or_fail(own_file()), MEMORY, ""),
     };
-    let args = match BootArgs::parse(text) {
+    let args = match BootArgs::parse(text.as_bytes()) {
         Ok(args) => args,
         Err(why) => boot_failed(why),
     };
@@ -324,14 +325,14 @@ extern "C" fn midplane_exit(status: c_int, _: *mut c_void) {
     // SAFETY: all streams. Nothing else writes them out when this does not come back.
     unsafe { libc::fflush(ptr::null_mut()) };
     if mpi_adi::c::phase() == mpi_adi::c::Phase::Running {
-        let name = NodeName(Some((process.who.rank, process.who.coord)));
-        let message = format!(
-            "{name}: the program ended with status {status} without MPI_Finalize; others may be waiting for it"
-        );
+        let failure = Failure {
+            place: Some((process.who.rank, process.who.coord)),
+            why: Why::NotFinalized(status),
+        };
         end::end(
             End::MpiError,
             if status == 0 { 1 } else { status },
-            &message,
+            &failure.to_string(),
         );
     }
     heap::note_peak();

@@ -20,7 +20,7 @@ pub use super::end::before_end;
 use super::share::Account;
 use super::{PROCESS, Process, VARIABLE, end};
 use crate::fault::NodeName;
-use crate::host::blackboard::{Call, End};
+use crate::host::blackboard::{Call, End, Message};
 use crate::host::counters::{LinkFigures, NodeFigures, Sources};
 use crate::host::personality::{BootArgs, Exit, Personality};
 use crate::mem::Bytes;
@@ -73,7 +73,7 @@ impl Told {
 
     /// The boot arguments. Ends the process where they make no sense.
     pub fn arguments(&self) -> BootArgs<'_> {
-        let args = or_fail(BootArgs::parse(&self.text));
+        let args = or_fail(BootArgs::parse(self.text.as_bytes()));
         or_fail(args.check_matching(Engine::NAME));
         args
     }
@@ -173,6 +173,7 @@ impl Accounts {
     /// The job cannot go on for what the program of `rank` does: says so on its account, and waits for the tool to
     /// end the process.
     pub fn fail(&self, rank: Rank, why: End, status: i32, message: &str) -> ! {
+        let message = Message::Words(message);
         self.of(rank).blackboard.failed(why, status, message);
         loop {
             std::thread::park();

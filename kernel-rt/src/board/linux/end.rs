@@ -11,7 +11,8 @@ use std::sync::OnceLock;
 
 use super::process;
 use crate::fault::{Cause, Fault, Map, NodeName, Report};
-use crate::host::blackboard::{End, MESSAGE_BYTES, cut};
+use crate::host::blackboard::{End, Message, Words};
+use crate::host::failure::{Failure, Why};
 use crate::host::status::exit_byte;
 use crate::mem::Bytes;
 
@@ -52,6 +53,7 @@ pub fn end(why: End, status: i32, message: &str) -> ! {
     if let Some(process) = process() {
         about_to_tell();
         process.account.trace.note(frames().into_iter());
+        let message = Message::Words(message);
         process.account.blackboard.failed(why, status, message);
         if is_traced() {
             // The debugger shows how it came to this, and ends with us.
@@ -167,7 +169,7 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
         let (info, context) = unsafe { (&*info, &*context.cast::<libc::ucontext_t>()) };
         let at = registers(context);
         let place = Some((process.who.rank, process.who.coord));
-        let mut message = Cut::default();
+        let mut message = Words::default();
         let blackboard = &process.account.blackboard;
         // SAFETY: these signals' information has an address.
         let address = unsafe { info.si_addr() }.addr() as u64;
@@ -183,15 +185,16 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
             }
             _ => {
                 let (fault, map) = fault(signal, info.si_code, address, &at);
-                let map = &map;
-                let _ = write!(message, "{}", Report { fault, map, place });
-                fault.end(map)
+                let report = Report::of(fault, &map);
+                let why = Why::Fault(report);
+                let _ = write!(message, "{}", Failure { place, why });
+                report.end()
             }
         };
         about_to_tell();
         blackboard.set_fault(signal as u64, at.pc, address);
         process.account.trace.note(frames().into_iter());
-        blackboard.failed(why, 1, &message.0);
+        blackboard.failed(why, 1, Message::Words(&message.0));
         if !process.is_tended {
             // SAFETY: writes what is there; there is no one to tell that it cannot.
             unsafe {
@@ -287,16 +290,5 @@ pub fn look_at_stack() -> Bytes {
             start,
             end: start + bytes as u64,
         }
-    }
-}
-
-/// A message, cut to what the blackboard holds.
-#[derive(Default)]
-struct Cut(heapless::String<MESSAGE_BYTES>);
-
-impl core::fmt::Write for Cut {
-    fn write_str(&mut self, text: &str) -> core::fmt::Result {
-        let _ = self.0.push_str(cut(text, MESSAGE_BYTES - self.0.len()));
-        Ok(())
     }
 }

@@ -7,8 +7,8 @@ use mpi_adi::kernel::{AbortReason, Heap};
 
 use super::{end, heap};
 use crate::dev::ring::{Asleep, Bell, RingLink};
-use crate::fault::NodeName;
 use crate::host::blackboard::{Blackboard, End};
+use crate::host::failure::{Failure, Why};
 use crate::lend::NodeMemory;
 use crate::node::{Node, Platform};
 
@@ -200,19 +200,20 @@ impl Platform<Wire> for Linux {
 
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
         match why {
-            AbortReason::MpiAbort => {
-                let name = NodeName(super::process().map(|p| (p.who.rank, p.who.coord)));
-                let message = format!("{name}: MPI_Abort was called with status {status}");
-                end::end(End::MpiAbort, status, &message)
-            }
-            AbortReason::MpiError(text) => end::end(End::MpiError, status, text),
+            AbortReason::MpiAbort => failed(End::MpiAbort, status, Why::MpiAbort(status)),
+            AbortReason::MpiError(error) => failed(End::MpiError, status, Why::Mpi(*error)),
+            AbortReason::DeadLink => failed(End::MpiError, status, Why::DeadLink),
         }
     }
 
     #[cfg(feature = "faults")]
     fn link_lost(&mut self, direction: net_torus::Direction) -> ! {
-        let name = NodeName(super::process().map(|p| (p.who.rank, p.who.coord)));
-        let lost = crate::node::LinkLost(direction);
-        end::end(End::MpiError, 1, &format!("{name}: {lost}"))
+        let any_way = true;
+        failed(End::MpiError, 1, Why::LinkLost { direction, any_way })
     }
+}
+
+fn failed(end: End, status: i32, why: Why<'_>) -> ! {
+    let place = super::process().map(|p| (p.who.rank, p.who.coord));
+    end::end(end, status, &Failure { place, why }.to_string())
 }

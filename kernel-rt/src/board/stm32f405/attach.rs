@@ -12,6 +12,7 @@ use crate::board::start::boot_failed;
 use crate::dev::chain::{self, Chain, Ground, Part};
 use crate::dev::serial::{self, Collector, Line};
 use crate::host::blackboard::{self, State};
+use crate::host::failure::Boot;
 use crate::host::outbox::Stream;
 use crate::host::personality::Console;
 use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS, MIDPLANE_FAILED_MALLOC};
@@ -141,7 +142,7 @@ pub fn open((shape, coord): (Shape, Coord), console: Console) {
     let line_up = up.unwrap_or(console.direction) as usize;
     let rank = shape.rank(coord).and_then(|rank| u16::try_from(rank).ok());
     let Some(rank) = rank else {
-        boot_failed(format_args!("a console is for 65,536 nodes at most"));
+        boot_failed(Boot::NoConsole);
     };
     let has_link = |d| shape.neighbour(coord, d).is_some();
     let account = part((&raw const MIDPLANE_BLACKBOARD).addr(), blackboard::BYTES);

@@ -33,7 +33,8 @@ use crate::board::start::{boot_failed, leak, or_fail, strings};
 use crate::board::steps;
 use crate::dev::serial::{self, SerialLink};
 use crate::end;
-use crate::host::personality::{self, BootArgs, MAX_BYTES, Nodes, Output, ParseError, Personality};
+use crate::host::failure::Boot;
+use crate::host::personality::{BootArgs, MAX_BYTES, Nodes, Output, ParseError, Personality};
 use crate::host::records::{MIDPLANE_BLACKBOARD, set_personality};
 use crate::lend::NodeMemory;
 use crate::mem::MPI_SHARE;
@@ -52,10 +53,7 @@ extern "C" fn boot() -> ! {
     arch::arm_interrupts();
     arch::protect(FLASH, RAM);
     MIDPLANE_BLACKBOARD.begin();
-    let args = match arguments() {
-        Ok(args) => args,
-        Err(why) => boot_failed(format_args!("{why}")),
-    };
+    let args = or_fail(arguments());
     let is_attached = args.output != Output::Uart && tool::open();
     match is_attached {
         true => console::attach(0),
@@ -84,8 +82,8 @@ extern "C" fn boot() -> ! {
         super::attach::open((who.shape, who.coord), console);
     }
     start_node(&who, &args);
-    let argv = strings(args.args.iter().map(personality::decode), 1);
-    let environment = strings(args.environment.iter().map(personality::decode), 0);
+    let argv = strings(args.args.iter(), 1);
+    let environment = strings(args.environment.iter(), 0);
     arch::enable_interrupts();
     mpi_adi::c::install(&NodeEnv);
     MIDPLANE_BLACKBOARD.running();
@@ -127,19 +125,16 @@ fn arguments() -> Result<BootArgs<'static>, ParseError<'static>> {
     if text.len() > MAX_BYTES {
         return Err(ParseError::TooLong(text.len()));
     }
-    match core::str::from_utf8(text) {
-        Ok(text) => BootArgs::parse(text),
-        Err(_) => Err(ParseError::Unknown("what is no text")),
-    }
+    BootArgs::parse(text)
 }
 
 fn identify(args: &BootArgs<'_>) -> Personality {
     let Nodes::One(coord) = args.nodes else {
-        boot_failed(format_args!("this board carries one node, no box of them"));
+        boot_failed(Boot::NoBox);
     };
     let Some(rank) = args.shape.rank(coord) else {
         // `BootArgs::parse` has refused coordinates outside the shape.
-        boot_failed(format_args!("coordinates outside the torus"));
+        boot_failed(Boot::Outside);
     };
     Personality {
         shape: args.shape,

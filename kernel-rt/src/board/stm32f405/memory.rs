@@ -142,20 +142,27 @@ impl Needs {
 /// The RAM is too small; all sizes in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoRoom {
-    image: u64,
-    needs: Needs,
+    /// Stacks and static data.
+    pub image: u64,
+    /// Node, router and links, which are bigger in images with faults.
+    pub kernel: u64,
+    /// For incoming MPI traffic.
+    pub mpi: u64,
+    /// What grows with the number of nodes.
+    pub tables: u64,
 }
 
 impl fmt::Display for NoRoom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Needs { mpi, tables, .. } = self.needs;
-        let kernel = self.needs.kernel();
-        let Self { image, .. } = self;
-        let sum = image
-            .saturating_add(kernel)
-            .saturating_add(MIN_HEAP)
-            .saturating_add(mpi)
-            .saturating_add(tables);
+        let Self {
+            image,
+            kernel,
+            mpi,
+            tables,
+        } = *self;
+        let sum = [kernel, MIN_HEAP, mpi, tables]
+            .into_iter()
+            .fold(image, u64::saturating_add);
         write!(
             f,
             "{sum} bytes of RAM are needed, the board has {}: {image} of stacks and static data, {kernel} of node, \
@@ -186,7 +193,9 @@ pub fn heap(image_end: u64, needs: Needs) -> Result<Bytes, NoRoom> {
         }),
         _ => Err(NoRoom {
             image: start.saturating_sub(RAM.start),
-            needs,
+            kernel: needs.kernel(),
+            mpi: needs.mpi,
+            tables: needs.tables,
         }),
     }
 }

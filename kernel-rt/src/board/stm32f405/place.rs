@@ -9,7 +9,7 @@ use net_torus::{Coord, Direction, Link, Shape};
 
 use super::memory::{Needs, RAM};
 use super::{heap, start_line};
-use crate::board::start::{boot_failed, or_fail};
+use crate::board::start::boot_failed_in_words;
 use crate::dev::serial::SerialLink;
 use crate::host::personality::{Auto, BootArgs, Console, Nodes};
 use crate::mem::MPI_SHARE;
@@ -48,7 +48,7 @@ fn discover(auto: Auto) -> (Shape, Coord, Option<Console>) {
     let mut room = Vec::new();
     let most = if expected > 0 { expected } else { MOST };
     if room.try_reserve_exact(most).is_err() {
-        boot_failed(format_args!("no memory for the accounts of {most} nodes"));
+        boot_failed_in_words(format_args!("no memory for the accounts of {most} nodes"));
     }
     let nobody = Account {
         node: 0,
@@ -58,7 +58,7 @@ fn discover(auto: Auto) -> (Shape, Coord, Option<Console>) {
     room.resize(most, Entry::new(nobody));
     let mut links = Direction::ALL.map(|link| Box::new(SerialLink::new(start_line(link))));
     let Some(mut discovery) = Discovery::new(number, &mut room, clock::now_ns()) else {
-        boot_failed(format_args!("no room for nodes"));
+        boot_failed_in_words(format_args!("no room for nodes"));
     };
     loop {
         let now = clock::now_ns();
@@ -73,7 +73,7 @@ fn discover(auto: Auto) -> (Shape, Coord, Option<Console>) {
         }
         if discovery.is_full() {
             speak(number, &discovery);
-            boot_failed(format_args!("more than {most} nodes are wired together"));
+            boot_failed_in_words(format_args!("more than {most} nodes are wired together"));
         }
         let is_short = discovery.count() < expected;
         let quiet = if is_short { PATIENCE_NS } else { QUIET_NS };
@@ -90,9 +90,12 @@ fn discover(auto: Auto) -> (Shape, Coord, Option<Console>) {
     if found.is_err() || count < expected {
         speak(number, &discovery);
     }
-    let (shape, coord) = or_fail(found);
+    let (shape, coord) = match found {
+        Ok(place) => place,
+        Err(why) => boot_failed_in_words(format_args!("{why}")),
+    };
     if count < expected {
-        boot_failed(format_args!(
+        boot_failed_in_words(format_args!(
             "{count} of {expected} nodes are wired together"
         ));
     }

@@ -2,10 +2,11 @@
 
 use super::memory::RAM;
 use crate::arch;
-use crate::end::{Message, end};
+use crate::end::end;
 use crate::fault::{Fault, Map, Report};
 use crate::host::callers::Registers;
-use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS, personality};
+use crate::host::failure::Why;
+use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS};
 use crate::mem::Bytes;
 
 /// Where null pointers and their neighbourhood point.
@@ -32,7 +33,6 @@ fn midplane_fault(fault: Fault, registers: &Registers) -> ! {
         constants: arch::constants(),
         ram: RAM,
     };
-    let place = personality().map(|p| (p.rank, p.coord));
-    let message = Message::new(format_args!("{}", Report { fault, map, place }));
-    end(fault.end(map), 1, &message)
+    let report = Report::of(fault, map);
+    end(report.end(), 1, Why::Fault(report))
 }

@@ -21,10 +21,11 @@ use crate::board::device_tree::{Hardware, Slot};
 use crate::board::start::{boot_failed, leak, or_fail, strings};
 use crate::board::steps;
 use crate::console;
-use crate::dev::virtio::{self, DeviceError};
+use crate::dev::virtio;
 use crate::dev::virtio_net::{Frame, NetLink};
 use crate::end;
-use crate::host::personality::{self, BootArgs, Nodes, Output, ParseError, Personality};
+use crate::host::failure::{Boot, DeviceError};
+use crate::host::personality::{BootArgs, Nodes, Output, ParseError, Personality};
 use crate::host::records::{MIDPLANE_BLACKBOARD, set_personality};
 use crate::lend::NodeMemory;
 use crate::mem::{Bytes, MPI_SHARE, Needs, Plan, RECEIVE_FRAMES, ROUTER, TRANSMIT_FRAMES};
@@ -39,13 +40,10 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
     traps::set_ram(found.node_memory());
     let hardware = match &found.hardware {
         Ok(hardware) => hardware,
-        Err(why) => boot_failed(format_args!("{why}")),
+        Err(why) => boot_failed(Boot::Tree(*why)),
     };
     clock::set(hardware.clock_hz, found.calendar_ns, found.ticks);
-    let args = match arguments_of(found, hardware) {
-        Ok(args) => args,
-        Err(why) => boot_failed(format_args!("{why}")),
-    };
+    let args = or_fail(arguments_of(found, hardware));
     let who = identify(hart, found, &args);
     set_personality(who);
     if let Output::Rings { log } = args.output {
@@ -89,8 +87,8 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
     running::set(node(&who, hardware.random, wires(links, &args, &who)));
     heap::call_when_freed(steps::heap_freed);
     end::publish_with(steps::publish);
-    let argv = strings(args.args.iter().map(personality::decode), 1);
-    let environment = strings(args.environment.iter().map(personality::decode), 0);
+    let argv = strings(args.args.iter(), 1);
+    let environment = strings(args.environment.iter(), 0);
     arch::enable_interrupts();
     mpi_adi::c::install(&NodeEnv);
     MIDPLANE_BLACKBOARD.running();
@@ -194,15 +192,13 @@ fn wires(links: Links, args: &BootArgs<'_>, who: &Personality) -> Links<Wire> {
 fn identify(hart: usize, found: &Found, args: &BootArgs<'_>) -> Personality {
     if let (Nodes::Box(boxed), None) = (args.nodes, &found.machine) {
         let nodes = boxed.nodes().nodes();
-        boot_failed(format_args!(
-            "{nodes} nodes of {} bytes do not fit the machine's memory, or the program's image not such a node",
-            boxed.node_memory
-        ));
+        let bytes = boxed.node_memory;
+        boot_failed(Boot::Nodes { nodes, bytes });
     }
     let coord = args.nodes.coord(hart as u32);
     let Some((coord, rank)) = coord.and_then(|c| Some((c, args.shape.rank(c)?))) else {
         // `BootArgs::parse` has refused coordinates outside the shape.
-        boot_failed(format_args!("coordinates outside the torus"));
+        boot_failed(Boot::Outside);
     };
     let memory = found.node_memory().len();
     Personality {
@@ -220,7 +216,7 @@ fn identify(hart: usize, found: &Found, args: &BootArgs<'_>) -> Personality {
 }
 
 fn device_failed(slot: usize, why: DeviceError) -> ! {
-    boot_failed(format_args!("the device in virtio slot {slot}: {why}"))
+    boot_failed(Boot::Slot(slot as u32, why))
 }
 
 type Transports = [Option<MmioTransport<'static>>; 6];
@@ -259,7 +255,7 @@ fn start_links(transports: Transports, slots: &[Slot], frames: Bytes) -> [Option
         let slot = number.next().unwrap_or(0);
         let transport = transport?;
         let Some(frames) = frames.next() else {
-            boot_failed(format_args!("no frames for link {slot}"));
+            boot_failed(Boot::NoFrames(slot as u32));
         };
         match NetLink::new(transport, frames) {
             Ok(link) => {
@@ -275,10 +271,7 @@ fn start_links(transports: Transports, slots: &[Slot], frames: Bytes) -> [Option
 /// rings.
 fn ring_links(machine: &BoxMachine, who: &Personality) -> Links {
     if machine.is_cut_off(who.coord) {
-        boot_failed(format_args!(
-            "a neighbour is in another instance, and PCI slot 1 has no ivshmem-doorbell of number {}",
-            machine.boxed.instance
-        ));
+        boot_failed(Boot::NoDoorbell(machine.boxed.instance));
     }
     // SAFETY: the only call, and `midplane_map` has called `map` for this node.
     let links = unsafe { machine.links(who.coord) };

@@ -161,14 +161,13 @@ fn machine(hardware: &Hardware<'_>) -> Option<BoxMachine> {
 }
 
 /// A copy of the arguments, as far as there is room, in the handover.
-fn keep_args(args: &str) -> &'static str {
-    let args = &args[..args.floor_char_boundary(MAX_BYTES)];
+fn keep_args(args: &[u8]) -> &'static [u8] {
+    let args = args.get(..MAX_BYTES).unwrap_or(args);
     // SAFETY: nothing else runs yet, and this is called once.
     let room = unsafe { &mut *HANDOVER.args.get() };
     let room = &mut room[..args.len()];
-    room.copy_from_slice(args.as_bytes());
-    // It was text before it was copied.
-    core::str::from_utf8(room).unwrap_or("")
+    room.copy_from_slice(args);
+    room
 }
 
 /// On each hart that is to be a node, whose memory lies `offset` bytes behind where it sees it: gives it its data and

@@ -6,10 +6,11 @@ use critical_section::Mutex;
 
 use super::layout::{BELOW_RAM, NULL_BYTES};
 use crate::arch;
-use crate::end::{Message, end};
+use crate::end::end;
 use crate::fault::{Fault, Map, Report};
 use crate::host::callers::Registers;
-use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS, personality};
+use crate::host::failure::Why;
+use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS};
 use crate::mem::Bytes;
 
 static RAM: Mutex<Cell<Bytes>> = Mutex::new(Cell::new(Bytes { start: 0, end: 0 }));
@@ -39,7 +40,6 @@ fn midplane_fault(fault: Fault, registers: &Registers) -> ! {
         constants: arch::constants(),
         ram: critical_section::with(|cs| RAM.borrow(cs).get()),
     };
-    let place = personality().map(|p| (p.rank, p.coord));
-    let message = Message::new(format_args!("{}", Report { fault, map, place }));
-    end(fault.end(map), 1, &message)
+    let report = Report::of(fault, map);
+    end(report.end(), 1, Why::Fault(report))
 }

@@ -20,12 +20,12 @@ use crate::device::{Beside, Meanwhile};
 use crate::mpi::coll::under_way::{State, go_on_meanwhile};
 use crate::mpi::coll::{Plan, Running};
 use crate::mpi::comm::{Communicator, Membership};
-use crate::mpi::error::{Class, Error};
+use crate::mpi::error::{Class, Error, Limited};
 use crate::mpi::process::Env;
 use crate::mpi::sides::Halves;
 
 const KIND: Kind = Kind {
-    name: "collectives that have been started and not completed",
+    name: Limited::Collectives,
     tag: COLLECTIVES,
     place_bits: 12,
     generation_bits: 12,

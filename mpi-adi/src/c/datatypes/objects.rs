@@ -10,7 +10,7 @@ use super::shared::Shared;
 use crate::c::handles::{Kind, Table};
 use crate::mpi::datatype::Basic;
 use crate::mpi::datatype::derived::Type;
-use crate::mpi::error::Error;
+use crate::mpi::error::{Error, Limited};
 
 const PREDEFINED: c_int = 0x4c00_0000;
 const LB: c_int = 0x4c00_00f0;
@@ -56,7 +56,7 @@ const BY_HANDLE: [Basic; Basic::ALL.len() + OTHERS.len()] = {
 const PLAIN: usize = Basic::FloatInt as usize - 1;
 
 const KIND: Kind = Kind {
-    name: "datatypes of the program's own at one time",
+    name: Limited::Datatypes,
     tag: 0x7000_0000,
     place_bits: 18,
     generation_bits: 10,

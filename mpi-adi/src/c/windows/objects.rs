@@ -18,12 +18,12 @@ use crate::device::memory::Span;
 use crate::mpi::attributes::Attributes;
 use crate::mpi::comm::{Membership, Partners};
 use crate::mpi::context::CONTEXTS;
-use crate::mpi::error::Error;
+use crate::mpi::error::{Error, Limited};
 use crate::mpi::process::Env;
 use crate::mpi::windows::{self, Hold, Home, State, no_window};
 
 const KIND: Kind = Kind {
-    name: "windows at one time",
+    name: Limited::Windows,
     tag: 0x6000_0000,
     place_bits: 11,
     generation_bits: 13,

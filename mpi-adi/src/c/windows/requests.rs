@@ -11,11 +11,11 @@ use crate::c::handles::{Kind, Table};
 use crate::c::requests::{Completed, Entry, Family, ONE_SIDED, Rest, enter_family, with_status};
 use crate::c::types::MPI_Status;
 use crate::device::rma::epochs::{Ticket, Told};
-use crate::mpi::error::{Class, Error};
+use crate::mpi::error::{Class, Error, Limited};
 use crate::mpi::windows::{BEYOND, make_room};
 
 const KIND: Kind = Kind {
-    name: "requests of windows",
+    name: Limited::WindowRequests,
     tag: ONE_SIDED,
     place_bits: 16,
     generation_bits: 12,

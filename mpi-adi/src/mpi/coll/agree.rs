@@ -15,7 +15,7 @@ use crate::mpi::coll::running::{Plan, Work, room};
 use crate::mpi::coll::schedule::{Ranks, Schedule, Step};
 use crate::mpi::comm::Communicator;
 use crate::mpi::context::{CONTEXTS, HELD, UNITS};
-use crate::mpi::error::Error;
+use crate::mpi::error::{Error, Limited};
 use crate::mpi::lend::writing;
 
 /// This process's contexts, for an agreement. Called outside of the device.
@@ -146,7 +146,7 @@ impl<H: Holder> Agreement<H> {
                     self.propose(0);
                 } else {
                     return Err(Error::Limit {
-                        what: "communicators at one time, MPI_COMM_WORLD and MPI_COMM_SELF among them",
+                        what: Limited::Communicators,
                         limit: CONTEXTS,
                     });
                 }

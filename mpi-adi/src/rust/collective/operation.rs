@@ -7,7 +7,7 @@ use core::ops::Range;
 
 use crate::mpi::coll::room;
 use crate::mpi::datatype::derived::Type;
-use crate::mpi::error::Error;
+use crate::mpi::error::{Error, Misplaced};
 use crate::mpi::op::Op;
 use crate::rust::datatype::lent::{lend, lend_mut};
 use crate::rust::datatype::user::{Kind, kind_of};
@@ -330,7 +330,7 @@ where
             lend_mut(inoutbuf, |right| {
                 super::same_length(left.len(), right.len())?;
                 let here = process::current().ok_or(Error::Order {
-                    what: "called before the runtime has started",
+                    what: Misplaced::BeforeRuntime,
                 })?;
                 let own = crate::mpi::comm::Communicator::own(here.env()?);
                 crate::mpi::coll::combine_local(

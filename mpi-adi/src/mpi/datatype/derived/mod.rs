@@ -14,17 +14,15 @@ pub use grids::{Distribution, GridDimension, Order};
 
 use crate::device::memory::layout::{Layout, LayoutError, MOST_LEVELS, Part};
 use crate::mpi::datatype::{Basic, Kind, Number};
-use crate::mpi::error::Error;
+use crate::mpi::error::{Error, Limited};
 
 impl From<LayoutError> for Error {
     fn from(error: LayoutError) -> Error {
         match error {
             LayoutError::NoRoom { bytes } => Error::NoRoom { bytes },
-            LayoutError::TooLarge => Error::Argument {
-                what: "a datatype of more bytes, or with greater distances, than an address can say",
-            },
+            LayoutError::TooLarge => Error::TooGreat,
             LayoutError::TooDeep => Error::Limit {
-                what: "levels of datatypes made of datatypes",
+                what: Limited::DatatypeLevels,
                 limit: MOST_LEVELS as usize,
             },
         }

@@ -1,0 +1,809 @@
+//! Why a node has failed: in numbers on the node, in words where people read it.
+//!
+//! A node has no sentences for what can go wrong, nor what puts numbers into them: it leaves a *record* on its blackboard,
+//! by [`Failure::write`]. Whoever reads the blackboard with this library turns it back into the [`Failure`]
+//! ([`Failure::read`]), whose words stand here and with the types that it is made of. A process of this machine writes
+//! the words at once.
+//!
+//! A record is a sequence of little-endian numbers of 64 bits: the node's place, the kind of failure, eight numbers of which
+//! each kind has its own use, and three texts, each its length in bytes and as many bytes. The last text of a kind is cut
+//! where it is too long for the record; others are the kernel's, and short.
+#![forbid(unsafe_code)]
+
+use core::fmt;
+
+use mpi_adi::kernel::{Heap, MpiError, Told};
+use net_torus::coord::{Coord, Direction, Rank};
+use net_torus::reliable::ReliableError;
+use net_torus::router::ConfigError;
+
+use super::blackboard::MESSAGE_BYTES;
+use super::personality::{OtherMatching, ParseError};
+use crate::board::device::NoDevice;
+use crate::board::device_tree::TreeError;
+use crate::board::stm32f405::memory::NoRoom;
+use crate::fault::{NodeName, Report};
+use crate::mem::TooSmall;
+
+/// What is in front of a failure's record in the log, and on the console of a node that no tool looks after.
+pub const LOGGED: &str = "failed: ";
+
+/// A node's failure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Failure<'a> {
+    /// Which node's; `None` before it knows who it is.
+    pub place: Option<(Rank, Coord)>,
+    /// Why it failed.
+    pub why: Why<'a>,
+}
+
+/// Why a node failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Why<'a> {
+    /// What the program did, in words.
+    Words(&'a str),
+    /// A panic of an image that has no words for it.
+    Panic,
+    /// A trap.
+    Fault(Report),
+    /// The program called MPI_Abort with this status.
+    MpiAbort(i32),
+    /// The program ended with this status, and without MPI_Finalize.
+    NotFinalized(i32),
+    /// An error under MPI_ERRORS_ARE_FATAL.
+    Mpi(MpiError<'a>),
+    /// The neighbour in this direction does not answer any more.
+    LinkLost {
+        /// Where it is.
+        direction: Direction,
+        /// The links have other ways, and it answers on none.
+        any_way: bool,
+    },
+    /// A link has given up.
+    DeadLink,
+    /// The kernel could not start.
+    Boot(Boot<'a>),
+}
+
+/// Why a kernel could not start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Boot<'a> {
+    /// What only some images look at, in words.
+    Words(&'a str),
+    /// The device tree is not as it must be.
+    Tree(TreeError),
+    /// The boot arguments are not.
+    Arguments(ParseError<'a>),
+    /// The image has another matching engine than the host means.
+    Matching(OtherMatching<'a>),
+    /// The machine's memory cannot be divided into so many nodes of this size.
+    Nodes {
+        /// How many.
+        nodes: u32,
+        /// Bytes of each.
+        bytes: u64,
+    },
+    /// A board of one node is to carry several.
+    NoBox,
+    /// The node's place is not of the machine.
+    Outside,
+    /// The memory is too small.
+    TooSmall(TooSmall),
+    /// The board's memory is too small.
+    NoRoom(NoRoom),
+    /// The heap is used up.
+    OutOfMemory,
+    /// The device of a slot could not be brought up.
+    Slot(u32, DeviceError),
+    /// There is no memory for a link.
+    NoFrames(u32),
+    /// A neighbour is in another instance, and this one's doorbell, of this number, is missing.
+    NoDoorbell(u32),
+    /// Router and links do not go together.
+    Router(ConfigError),
+    /// A link cannot be made reliable.
+    Reliable(ReliableError),
+    /// There is no MPI device.
+    Device(NoDevice),
+    /// There are too many nodes for a serial console.
+    NoConsole,
+}
+
+/// Why a device could not be brought up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DeviceError {
+    /// The slot speaks another version than 2: QEMU needs `-global virtio-mmio.force-legacy=false`.
+    Transport,
+    /// The device lacks the modern interface.
+    Refused,
+    /// The device's queue is missing or too small, or there is no memory for it.
+    Queue,
+    /// The slot's interrupt is none of the interrupt controller's.
+    Interrupt,
+}
+
+impl DeviceError {
+    const ALL: [Self; 4] = [Self::Transport, Self::Refused, Self::Queue, Self::Interrupt];
+}
+
+impl fmt::Display for DeviceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Transport => {
+                "its transport is not version 2 (QEMU: -global virtio-mmio.force-legacy=false)"
+            }
+            Self::Refused => {
+                "it lacks a feature that this kernel needs (a console: more than one port)"
+            }
+            Self::Queue => "its queue is missing or too small",
+            Self::Interrupt => "it has no usable interrupt",
+        })
+    }
+}
+
+impl core::error::Error for DeviceError {}
+
+impl fmt::Display for Failure<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // It has the name in its own words.
+        if let Why::Mpi(error) = &self.why {
+            return error.fmt(f);
+        }
+        write!(f, "{}: {}", NodeName(self.place), self.why)
+    }
+}
+
+impl fmt::Display for Why<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Words(words) => f.write_str(words),
+            Self::Panic => f.write_str("panicked"),
+            Self::Fault(report) => report.fmt(f),
+            Self::MpiAbort(status) => write!(f, "MPI_Abort was called with status {status}"),
+            Self::NotFinalized(status) => write!(
+                f,
+                "the program ended with status {status} without MPI_Finalize; others may be waiting for it"
+            ),
+            Self::Mpi(error) => error.fmt(f),
+            Self::LinkLost { direction, any_way } => {
+                let name = direction.name();
+                write!(
+                    f,
+                    "the link {name} is dead: the neighbour there does not answer"
+                )?;
+                if *any_way {
+                    f.write_str(", and neither does it any other way")?;
+                }
+                f.write_str("; look at its wires and at the neighbour")
+            }
+            Self::DeadLink => f.write_str("a link is dead"),
+            Self::Boot(why) => write!(f, "cannot start: {why}"),
+        }
+    }
+}
+
+impl fmt::Display for Boot<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Words(words) => f.write_str(words),
+            Self::Tree(why) => why.fmt(f),
+            Self::Arguments(why) => why.fmt(f),
+            Self::Matching(why) => why.fmt(f),
+            Self::Nodes { nodes, bytes } => write!(
+                f,
+                "{nodes} nodes of {bytes} bytes do not fit the machine's memory, or the program's image not such a node"
+            ),
+            Self::NoBox => f.write_str("this board carries one node, no box of them"),
+            Self::Outside => f.write_str("coordinates outside the torus"),
+            Self::TooSmall(why) => why.fmt(f),
+            Self::NoRoom(why) => why.fmt(f),
+            Self::OutOfMemory => f.write_str("out of memory"),
+            Self::Slot(slot, why) => write!(f, "the device in virtio slot {slot}: {why}"),
+            Self::NoFrames(slot) => write!(f, "no frames for link {slot}"),
+            Self::NoDoorbell(number) => write!(
+                f,
+                "a neighbour is in another instance, and PCI slot 1 has no ivshmem-doorbell of number {number}"
+            ),
+            Self::Router(why) => why.fmt(f),
+            Self::Reliable(why) => why.fmt(f),
+            Self::Device(why) => why.fmt(f),
+            Self::NoConsole => f.write_str("a console is for 65,536 nodes at most"),
+        }
+    }
+}
+
+macro_rules! from {
+    ($($why:ty => $variant:ident;)*) => {
+        $(impl<'a> From<$why> for Boot<'a> {
+            fn from(why: $why) -> Self {
+                Self::$variant(why)
+            }
+        })*
+    };
+}
+
+from! {
+    TreeError => Tree;
+    ParseError<'a> => Arguments;
+    OtherMatching<'a> => Matching;
+    TooSmall => TooSmall;
+    NoRoom => NoRoom;
+    ConfigError => Router;
+    ReliableError => Reliable;
+    NoDevice => Device;
+}
+
+/// A failure's record in bytes.
+pub struct Record {
+    bytes: [u8; MESSAGE_BYTES],
+    length: usize,
+}
+
+impl Record {
+    /// What has been written.
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
+    }
+
+    /// As many of these bytes as there is room for.
+    fn put(&mut self, bytes: &[u8]) {
+        let room = self.bytes.get_mut(self.length..).unwrap_or_default();
+        for (place, byte) in room.iter_mut().zip(bytes) {
+            *place = *byte;
+            self.length += 1;
+        }
+    }
+}
+
+/// How many numbers a record has besides place and kind.
+const NUMBERS: usize = 8;
+/// How many texts it has.
+const TEXTS: usize = 3;
+
+/// A record as it is filled, and as it is read: of each kind the same.
+#[derive(Default)]
+pub(crate) struct Fields<'a> {
+    place: u64,
+    kind: u64,
+    pub(crate) numbers: [u64; NUMBERS],
+    texts: [&'a [u8]; TEXTS],
+}
+
+impl<'a> Fields<'a> {
+    // Not inlined, so that its stack is given back before the node says it.
+    #[inline(never)]
+    fn write(&self) -> Record {
+        let mut record = Record {
+            bytes: [0; MESSAGE_BYTES],
+            length: 0,
+        };
+        for number in [self.place, self.kind].iter().chain(&self.numbers) {
+            record.put(&number.to_le_bytes());
+        }
+        for text in self.texts {
+            let room = MESSAGE_BYTES.saturating_sub(record.length + size_of::<u64>());
+            let text = text.get(..room).unwrap_or(text);
+            record.put(&(text.len() as u64).to_le_bytes());
+            record.put(text);
+        }
+        record
+    }
+
+    /// Nothing in `record` is trusted.
+    fn read(mut record: &'a [u8]) -> Option<Self> {
+        let number = |record: &mut &'a [u8]| {
+            let (number, rest) = record.split_first_chunk()?;
+            *record = rest;
+            Some(u64::from_le_bytes(*number))
+        };
+        let mut fields = Self {
+            place: number(&mut record)?,
+            kind: number(&mut record)?,
+            ..Self::default()
+        };
+        for place in &mut fields.numbers {
+            *place = number(&mut record)?;
+        }
+        for text in &mut fields.texts {
+            // Where the one before it took all the room, there is none.
+            let length = number(&mut record).unwrap_or_default();
+            (*text, record) = record.split_at_checked(length.try_into().ok()?)?;
+        }
+        Some(fields)
+    }
+
+    /// One of the numbers, which may have fewer bits.
+    pub(crate) fn number<N: TryFrom<u64>>(&self, at: usize) -> Option<N> {
+        self.numbers.get(at).copied()?.try_into().ok()
+    }
+
+    /// What of these one of the numbers is the place of.
+    pub(crate) fn one_of<T: Copy>(&self, at: usize, all: &[T]) -> Option<T> {
+        all.get(self.number::<usize>(at)?).copied()
+    }
+
+    /// One of the texts, up to where it was cut within a character.
+    fn text(&self, at: usize) -> Option<&'a str> {
+        let text = self.texts.get(at)?;
+        let mut chunks = text.utf8_chunks();
+        let first = chunks.next().map_or("", |chunk| chunk.valid());
+        (text.len() - first.len() < MAX_CHAR_BYTES).then_some(first)
+    }
+}
+
+/// Bytes of the longest character.
+const MAX_CHAR_BYTES: usize = 4;
+
+/// The node's place in one number: none, or rank, x, y and z above a bit that says that there is one.
+fn place_number(place: Option<(Rank, Coord)>) -> u64 {
+    place.map_or(0, |(rank, Coord { x, y, z })| {
+        u64::from(rank) << 32 | u64::from(u32::from_le_bytes([1, x, y, z]))
+    })
+}
+
+fn read_place(number: u64) -> Option<(Rank, Coord)> {
+    let [is_there, x, y, z] = (number as u32).to_le_bytes();
+    (is_there != 0).then_some(((number >> 32) as Rank, Coord { x, y, z }))
+}
+
+// The kinds of failure.
+const WORDS: u64 = 0;
+const PANIC: u64 = 1;
+const FAULT: u64 = 2;
+const MPI_ABORT: u64 = 3;
+const NOT_FINALIZED: u64 = 4;
+const MPI: u64 = 5;
+const LINK_LOST: u64 = 6;
+const DEAD_LINK: u64 = 7;
+const BOOT_WORDS: u64 = 8;
+const TREE: u64 = 9;
+const ARGUMENTS: u64 = 10;
+const MATCHING: u64 = 11;
+const NODES: u64 = 12;
+const NO_BOX: u64 = 13;
+const OUTSIDE: u64 = 14;
+const TOO_SMALL: u64 = 15;
+const NO_ROOM: u64 = 16;
+const OUT_OF_MEMORY: u64 = 17;
+const SLOT: u64 = 18;
+const NO_FRAMES: u64 = 19;
+const NO_DOORBELL: u64 = 20;
+const ROUTER: u64 = 21;
+const RELIABLE: u64 = 22;
+const NO_DEVICE_MEMORY: u64 = 23;
+const NO_DEVICE_PLACE: u64 = 24;
+const NO_CONSOLE: u64 = 25;
+
+impl<'a> Failure<'a> {
+    /// The failure as a record.
+    pub fn write(&self) -> Record {
+        let mut fields = self.why.fields();
+        fields.place = place_number(self.place);
+        fields.write()
+    }
+
+    /// The failure that a node has left as this record; `None` when it makes no sense.
+    pub fn read(record: &'a [u8]) -> Option<Self> {
+        let fields = Fields::read(record)?;
+        Some(Self {
+            place: read_place(fields.place),
+            why: Why::of(&fields)?,
+        })
+    }
+}
+
+impl<'a> Why<'a> {
+    fn fields(&self) -> Fields<'a> {
+        let mut fields = Fields::default();
+        let numbers = &mut fields.numbers;
+        fields.kind = match *self {
+            Self::Words(words) => {
+                fields.texts[0] = words.as_bytes();
+                WORDS
+            }
+            Self::Panic => PANIC,
+            Self::Fault(report) => {
+                *numbers = report.numbers();
+                FAULT
+            }
+            Self::MpiAbort(status) => {
+                numbers[0] = status as u64;
+                MPI_ABORT
+            }
+            Self::NotFinalized(status) => {
+                numbers[0] = status as u64;
+                NOT_FINALIZED
+            }
+            Self::Mpi(error) => {
+                let [a, b, c] = error.told.numbers;
+                // A heap of no bytes could not have failed.
+                let heap = error.heap.unwrap_or(Heap { bytes: 0, used: 0 });
+                *numbers = [
+                    error.told.kind.into(),
+                    a,
+                    b,
+                    c,
+                    heap.bytes as u64,
+                    heap.used as u64,
+                    place_number(Some((error.rank, error.here))),
+                    error.said.is_some().into(),
+                ];
+                let said = error.said.unwrap_or_default();
+                fields.texts = [error.function, error.told.words, said].map(str::as_bytes);
+                MPI
+            }
+            Self::LinkLost { direction, any_way } => {
+                numbers[0] = direction as u64;
+                numbers[1] = any_way.into();
+                LINK_LOST
+            }
+            Self::DeadLink => DEAD_LINK,
+            Self::Boot(why) => return why.fields(),
+        };
+        fields
+    }
+
+    fn of(fields: &Fields<'a>) -> Option<Self> {
+        let numbers = &fields.numbers;
+        Some(match fields.kind {
+            WORDS => Self::Words(fields.text(0)?),
+            PANIC => Self::Panic,
+            FAULT => Self::Fault(Report::of_numbers(fields)?),
+            MPI_ABORT => Self::MpiAbort(numbers[0] as i32),
+            NOT_FINALIZED => Self::NotFinalized(numbers[0] as i32),
+            MPI => {
+                let [_, a, b, c, bytes, _, place, has_said] = *numbers;
+                let (rank, here) = read_place(place)?;
+                let heap = Heap {
+                    bytes: fields.number(4)?,
+                    used: fields.number(5)?,
+                };
+                Self::Mpi(MpiError {
+                    rank,
+                    here,
+                    function: fields.text(0)?,
+                    told: Told {
+                        kind: fields.number(0)?,
+                        numbers: [a, b, c],
+                        words: fields.text(1)?,
+                    },
+                    heap: (bytes != 0).then_some(heap),
+                    said: match has_said {
+                        0 => None,
+                        _ => Some(fields.text(2)?),
+                    },
+                })
+            }
+            LINK_LOST => Self::LinkLost {
+                direction: fields.one_of(0, &Direction::ALL)?,
+                any_way: numbers[1] != 0,
+            },
+            DEAD_LINK => Self::DeadLink,
+            _ => Self::Boot(Boot::of(fields)?),
+        })
+    }
+}
+
+impl<'a> Boot<'a> {
+    fn fields(&self) -> Fields<'a> {
+        let mut fields = Fields::default();
+        let numbers = &mut fields.numbers;
+        fields.kind = match *self {
+            Self::Words(words) => {
+                fields.texts[0] = words.as_bytes();
+                BOOT_WORDS
+            }
+            Self::Tree(why) => {
+                numbers[0] = why as u64;
+                TREE
+            }
+            Self::Arguments(why) => {
+                (numbers[0], numbers[1], fields.texts[0]) = why.parts();
+                ARGUMENTS
+            }
+            Self::Matching(OtherMatching { has, asked }) => {
+                fields.texts = [has, asked, b""];
+                MATCHING
+            }
+            Self::Nodes { nodes, bytes } => {
+                numbers[0] = nodes.into();
+                numbers[1] = bytes;
+                NODES
+            }
+            Self::NoBox => NO_BOX,
+            Self::Outside => OUTSIDE,
+            Self::TooSmall(why) => {
+                [numbers[0], numbers[1], numbers[2], numbers[3]] =
+                    [why.memory, why.least, why.image, why.mpi];
+                TOO_SMALL
+            }
+            Self::NoRoom(why) => {
+                [numbers[0], numbers[1], numbers[2], numbers[3]] =
+                    [why.image, why.kernel, why.mpi, why.tables];
+                NO_ROOM
+            }
+            Self::OutOfMemory => OUT_OF_MEMORY,
+            Self::Slot(slot, why) => {
+                numbers[0] = slot.into();
+                numbers[1] = why as u64;
+                SLOT
+            }
+            Self::NoFrames(slot) => {
+                numbers[0] = slot.into();
+                NO_FRAMES
+            }
+            Self::NoDoorbell(number) => {
+                numbers[0] = number.into();
+                NO_DOORBELL
+            }
+            Self::Router(why) => {
+                let (kind, links) = match why {
+                    ConfigError::Size => (0, 0),
+                    ConfigError::Memory => (1, 0),
+                    ConfigError::Outside => (2, 0),
+                    ConfigError::Links(links) => (3, links),
+                    ConfigError::Mtu => (4, 0),
+                };
+                numbers[0] = kind;
+                numbers[1] = links.into();
+                ROUTER
+            }
+            Self::Reliable(why) => {
+                numbers[0] = (why == ReliableError::Mtu).into();
+                RELIABLE
+            }
+            Self::Device(NoDevice::Memory(bytes)) => {
+                numbers[0] = bytes;
+                NO_DEVICE_MEMORY
+            }
+            Self::Device(NoDevice::Place { rank, peers }) => {
+                numbers[0] = rank.into();
+                numbers[1] = peers.into();
+                NO_DEVICE_PLACE
+            }
+            Self::NoConsole => NO_CONSOLE,
+        };
+        fields
+    }
+
+    fn of(fields: &Fields<'a>) -> Option<Self> {
+        let [a, b, c, d, ..] = fields.numbers;
+        Some(match fields.kind {
+            BOOT_WORDS => Self::Words(fields.text(0)?),
+            TREE => Self::Tree(fields.one_of(0, &TreeError::ALL)?),
+            ARGUMENTS => Self::Arguments(ParseError::of_parts(a, b, fields.texts[0])?),
+            MATCHING => {
+                let [has, asked, _] = fields.texts;
+                Self::Matching(OtherMatching { has, asked })
+            }
+            NODES => Self::Nodes {
+                nodes: fields.number(0)?,
+                bytes: b,
+            },
+            NO_BOX => Self::NoBox,
+            OUTSIDE => Self::Outside,
+            TOO_SMALL => Self::TooSmall(TooSmall {
+                memory: a,
+                least: b,
+                image: c,
+                mpi: d,
+            }),
+            NO_ROOM => Self::NoRoom(NoRoom {
+                image: a,
+                kernel: b,
+                mpi: c,
+                tables: d,
+            }),
+            OUT_OF_MEMORY => Self::OutOfMemory,
+            SLOT => Self::Slot(fields.number(0)?, fields.one_of(1, &DeviceError::ALL)?),
+            NO_FRAMES => Self::NoFrames(fields.number(0)?),
+            NO_DOORBELL => Self::NoDoorbell(fields.number(0)?),
+            ROUTER => Self::Router(match a {
+                0 => ConfigError::Size,
+                1 => ConfigError::Memory,
+                2 => ConfigError::Outside,
+                3 => ConfigError::Links(fields.number(1)?),
+                4 => ConfigError::Mtu,
+                _ => return None,
+            }),
+            RELIABLE => Self::Reliable(match a {
+                0 => ReliableError::Memory,
+                1 => ReliableError::Mtu,
+                _ => return None,
+            }),
+            NO_DEVICE_MEMORY => Self::Device(NoDevice::Memory(a)),
+            NO_DEVICE_PLACE => Self::Device(NoDevice::Place {
+                rank: fields.number(0)?,
+                peers: fields.number(1)?,
+            }),
+            NO_CONSOLE => Self::NoConsole,
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fault::{Cause, Fault, Meaning};
+
+    const PLACE: Option<(Rank, Coord)> = Some((5, Coord { x: 1, y: 0, z: 255 }));
+
+    fn mpi(words: &'static str, said: Option<&'static str>) -> Why<'static> {
+        Why::Mpi(MpiError {
+            rank: 5,
+            here: Coord { x: 1, y: 0, z: 255 },
+            function: "MPI_Send",
+            told: mpi_adi::Error::Argument { what: words }.told(""),
+            heap: None,
+            said,
+        })
+    }
+
+    fn fault(cause: Cause) -> Why<'static> {
+        Why::Fault(Report {
+            fault: Fault {
+                cause,
+                code: 1,
+                pc: 2,
+                address: u64::MAX,
+                sp: 3,
+                ra: 4,
+            },
+            meaning: Meaning::Outside,
+            stack_bytes: 512 << 10,
+        })
+    }
+
+    /// One of each kind that has words, and what else has a number.
+    fn all() -> Vec<Why<'static>> {
+        let boot = [
+            Boot::Words("two boards are one"),
+            Boot::Matching(OtherMatching {
+                has: b"list",
+                asked: b"fourd",
+            }),
+            Boot::Nodes {
+                nodes: 8,
+                bytes: 1 << 40,
+            },
+            Boot::NoBox,
+            Boot::Outside,
+            Boot::TooSmall(TooSmall {
+                memory: 1,
+                least: 2,
+                image: 3,
+                mpi: u64::MAX,
+            }),
+            Boot::NoRoom(NoRoom {
+                image: 1,
+                kernel: 2,
+                mpi: 3,
+                tables: 4,
+            }),
+            Boot::OutOfMemory,
+            Boot::NoFrames(3),
+            Boot::NoDoorbell(u32::MAX),
+            Boot::Reliable(ReliableError::Memory),
+            Boot::Reliable(ReliableError::Mtu),
+            Boot::Device(NoDevice::Memory(1 << 33)),
+            Boot::Device(NoDevice::Place { rank: 9, peers: 8 }),
+            Boot::NoConsole,
+        ];
+        let trees = TreeError::ALL.map(Boot::Tree);
+        let devices = DeviceError::ALL.map(|why| Boot::Slot(2, why));
+        let routers = [
+            ConfigError::Size,
+            ConfigError::Memory,
+            ConfigError::Outside,
+            ConfigError::Links(0b10_0001),
+            ConfigError::Mtu,
+        ];
+        let arguments = ParseError::some_of_each(b"word").into_iter();
+        let boot = boot.into_iter().chain(trees).chain(devices);
+        let boot = { boot.chain(routers.map(Boot::Router)) }.chain(arguments.map(Boot::Arguments));
+        let others = [
+            Why::Words("the program called abort()"),
+            Why::Panic,
+            fault(Cause::StoreAccess),
+            fault(Cause::Other(77)),
+            Why::MpiAbort(-1),
+            Why::NotFinalized(0),
+            mpi("no such thing", None),
+            mpi("no such thing", Some("own words")),
+            Why::DeadLink,
+        ];
+        let lost = Direction::ALL.map(|direction| Why::LinkLost {
+            direction,
+            any_way: direction == Direction::ZMinus,
+        });
+        others
+            .into_iter()
+            .chain(lost)
+            .chain(boot.map(Why::Boot))
+            .collect()
+    }
+
+    #[test]
+    fn every_failure_is_read_as_it_was_written() {
+        for why in all() {
+            for place in [None, PLACE] {
+                let failure = Failure { place, why };
+                let record = failure.write();
+                assert_eq!(Failure::read(record.bytes()), Some(failure));
+            }
+        }
+    }
+
+    #[test]
+    fn records_that_are_cut_or_damaged_are_refused_or_read_as_something() {
+        let mut refused = 0;
+        for why in all() {
+            let record = Failure { place: PLACE, why }.write();
+            let bytes = record.bytes();
+            // Without their texts they may make sense.
+            for length in 0..(2 + NUMBERS) * size_of::<u64>() {
+                assert_eq!(Failure::read(&bytes[..length]), None, "{why:?}");
+            }
+            for length in 0..bytes.len() {
+                let text = Failure::read(&bytes[..length]).map(|failure| failure.to_string());
+                assert!(text.is_none_or(|text| !text.is_empty()));
+            }
+            for at in 0..bytes.len() {
+                for value in [0, 1, 0x7f, 0x80, 0xff] {
+                    let mut damaged = bytes.to_vec();
+                    damaged[at] = value;
+                    match Failure::read(&damaged) {
+                        Some(failure) => assert!(!failure.to_string().is_empty()),
+                        None => refused += 1,
+                    }
+                }
+            }
+        }
+        assert!(refused > 1000, "{refused}");
+    }
+
+    #[test]
+    fn texts_that_are_too_long_are_cut_between_two_characters() {
+        let long: &str = "ä".repeat(MESSAGE_BYTES).leak();
+        for why in [
+            Why::Words(long),
+            mpi(long, None),
+            mpi("short", Some(long)),
+            Why::Boot(Boot::Arguments(ParseError::Unknown(long.as_bytes()))),
+        ] {
+            let failure = Failure { place: PLACE, why };
+            let record = failure.write();
+            let read = Failure::read(record.bytes())
+                .expect("a failure")
+                .to_string();
+            let all = failure.to_string();
+            let same = read
+                .bytes()
+                .zip(all.bytes())
+                .take_while(|(a, b)| a == b)
+                .count();
+            assert!(
+                same >= MESSAGE_BYTES - 130 && all.len() > read.len(),
+                "{same}: {read}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_failure_has_its_nodes_name() {
+        let text = |place, why| Failure { place, why }.to_string();
+        assert_eq!(
+            text(PLACE, Why::DeadLink),
+            "rank 5 at (1,0,255): a link is dead"
+        );
+        assert_eq!(
+            text(None, Why::Boot(Boot::OutOfMemory)),
+            "a node that does not know its rank yet: cannot start: out of memory"
+        );
+        assert_eq!(
+            text(PLACE, mpi("no such thing", None)),
+            "rank 5 at (1,0,255): MPI_Send failed with MPI_ERR_ARG: invalid argument: no such thing"
+        );
+    }
+}

@@ -1,0 +1,75 @@
+//! `midplane explain`: the words of a failure that a node had to say without a tool.
+
+use crate::host::stop::Stop;
+use crate::show::say::say;
+use clap::Args;
+use kernel_rt::host::failure::{Failure, LOGGED};
+
+/// Options of `midplane explain`.
+#[derive(Args, Debug)]
+#[command(after_help = "Where: a debug probe's terminal (docs/stm32f405.md), a console of QEMU's.")]
+pub struct ExplainArgs {
+    /// What the node has printed: hexadecimal digits, with or without `failed:` in front of them
+    #[arg(value_name = "RECORD", required = true)]
+    record: Vec<String>,
+}
+
+/// Prints the words; the exit status.
+pub fn run(options: &ExplainArgs) -> Result<u8, Stop> {
+    say(words(&options.record.concat())?)?;
+    Ok(0)
+}
+
+fn words(record: &str) -> Result<String, Stop> {
+    let digits = record.strip_prefix(LOGGED.trim_end()).unwrap_or(record);
+    let digits: Vec<char> = { digits.chars() }.filter(|c| !c.is_whitespace()).collect();
+    let byte = |pair: &[char]| match pair {
+        [high, low] => Some((high.to_digit(16)? << 4 | low.to_digit(16)?) as u8),
+        _ => None,
+    };
+    let bytes = digits.chunks(2).map(byte).collect::<Option<Vec<u8>>>();
+    let bytes =
+        bytes.ok_or_else(|| Stop::usage("RECORD is not made of pairs of hexadecimal digits"))?;
+    let failure = Failure::read(&bytes).ok_or_else(|| {
+        Stop::usage(
+            "RECORD is no failure of a node's, or of another version's; are all digits there?",
+        )
+    })?;
+    Ok(failure.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel_rt::host::failure::Why;
+
+    #[test]
+    fn what_a_node_has_printed_is_put_in_words() {
+        let failure = Failure {
+            place: None,
+            why: Why::MpiAbort(7),
+        };
+        let record = failure.write();
+        let digits: String = { record.bytes().iter() }
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        for printed in [
+            digits.clone(),
+            digits.to_uppercase(),
+            format!("{LOGGED}{digits}\n"),
+        ] {
+            assert_eq!(words(&printed).expect("words"), failure.to_string());
+        }
+        for wrong in [
+            "",
+            "failed:",
+            "0",
+            "zz",
+            "010203",
+            &digits[2..],
+            &digits[1..],
+        ] {
+            assert!(words(wrong).is_err(), "{wrong}");
+        }
+    }
+}
