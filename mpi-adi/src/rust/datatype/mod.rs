@@ -20,7 +20,8 @@
 //! What a datatype takes of memory is in the program's heap. A constructor that finds no room there, or that is given
 //! a negative count, ends the job with a message, as MPI's do under MPI_ERRORS_ARE_FATAL; one with `try_` in front fails
 //! with [`Error::NoRoom`](crate::Error::NoRoom), [`Error::Count`](crate::Error::Count) and, for lists that do not fit
-//! together or what is too large for an address, [`Error::Argument`](crate::Error::Argument).
+//! together, [`Error::Argument`](crate::Error::Argument); what is too large for an address fails with
+//! [`Error::TooGreat`](crate::Error::TooGreat).
 
 #[allow(unsafe_code)]
 pub(crate) mod any;
