@@ -113,7 +113,7 @@ fn not_started(world: &impl Communicator) {
         let unfit = unfit.err();
         assert!(matches!(
             unfit,
-            Some(Error::Argument { .. } | Error::TooGreat { .. })
+            Some(Error::Argument { .. } | Error::TooGreat)
         ));
     }
     // A message that a probe has taken, received without blocking.
