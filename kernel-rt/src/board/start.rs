@@ -76,7 +76,7 @@ pub fn strings<'a>(
 #[cfg(any(target_arch = "arm", feature = "faults"))]
 pub fn link_lost(direction: net_torus::Direction) -> ! {
     let any_way = cfg!(feature = "faults");
-    end(End::MpiError, 1, Why::LinkLost { direction, any_way })
+    end(End::LinkLost, 1, Why::LinkLost { direction, any_way })
 }
 
 /// Ends the node for what the MPI device says.
@@ -84,6 +84,6 @@ pub fn aborted(why: AbortReason<'_>, status: i32) -> ! {
     match why {
         AbortReason::MpiAbort => end(End::MpiAbort, status, Why::MpiAbort(status)),
         AbortReason::MpiError(error) => end(End::MpiError, status, Why::Mpi(*error)),
-        AbortReason::DeadLink => end(End::MpiError, status, Why::DeadLink),
+        AbortReason::DeadLink => end(End::LinkLost, status, Why::DeadLink),
     }
 }

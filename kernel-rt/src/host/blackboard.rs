@@ -120,6 +120,8 @@ pub enum End {
     MpiError = 6,
     /// The kernel could not start (devices, memory, arguments); `message` says why.
     Boot = 7,
+    /// A neighbour does not answer any more, most likely because it has failed itself; `message` says where it is.
+    LinkLost = 8,
 }
 
 impl State {
@@ -146,6 +148,7 @@ impl End {
             5 => Self::MpiAbort,
             6 => Self::MpiError,
             7 => Self::Boot,
+            8 => Self::LinkLost,
             _ => return None,
         })
     }

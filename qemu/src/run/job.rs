@@ -263,8 +263,13 @@ impl Job<'_, '_, '_> {
         if let (Some(attached), Some(Cause::Failed(_))) = (&self.attached, cause) {
             let (first, since) = *self.failed.get_or_insert((cause?, now));
             let printed = attached.printed().map_or(since, |at| at.max(since));
-            let is_over = is_late || now >= printed + QUIET || now >= since + LAST_WORDS;
-            return is_over.then_some(first);
+            let is_last = is_late || now >= since + LAST_WORDS;
+            if !is_last && now < printed + QUIET {
+                return None;
+            }
+            // Why a neighbour is lost may be still to come.
+            let root = verdict::root(&self.look()).map(Cause::Failed);
+            return root.or(is_last.then_some(first));
         }
         let Some(debug) = plan.debug else {
             return cause;

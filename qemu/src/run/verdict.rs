@@ -135,6 +135,16 @@ pub fn cause(nodes: &[Glance]) -> Option<Cause> {
         .then_some(Cause::Ended)
 }
 
+/// A node that has failed for a reason of its own: whoever lost a neighbour was not the first, as a rule. `None`: there is
+/// none, as far as is known.
+pub fn root(nodes: &[Seen]) -> Option<usize> {
+    let is_root = |node: &Seen| {
+        let account = node.account.as_ref();
+        account.is_ok_and(|account| account.state == State::Failed && account.end != End::LinkLost)
+    };
+    nodes.iter().position(is_root)
+}
+
 /// The exit status of a job whose programs have all ended: the first that is not 0, by rank.
 pub fn job_status(nodes: &[Seen]) -> u8 {
     nodes
@@ -193,7 +203,7 @@ pub fn failure(
     }
     let stands = match account.end {
         End::Fault | End::StackOverflow => Some(Stands::At(account.fault.pc)),
-        End::MpiAbort | End::MpiError => Some(Stands::InCall),
+        End::MpiAbort | End::MpiError | End::LinkLost => Some(Stands::InCall),
         End::Panic => Some(Stands::InPanic),
         _ => None,
     };
@@ -431,6 +441,14 @@ pub mod tests {
         let nodes = [lost, glance(State::Failed)];
         assert_eq!(cause(&nodes), Some(Cause::Failed(1)));
         assert_eq!(cause(&nodes[..1]), Some(Cause::Lost(0)));
+    }
+
+    #[test]
+    fn who_lost_a_neighbour_is_not_the_first_that_failed() {
+        let lost = || failed(0, End::LinkLost, 1, "");
+        let nodes = [lost(), running(1), failed(2, End::Fault, 1, "")];
+        assert_eq!(root(&nodes), Some(2));
+        assert_eq!(root(&[lost(), running(1)]), None);
     }
 
     #[test]

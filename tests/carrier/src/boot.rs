@@ -222,7 +222,7 @@ impl Carrier for Carried {
                 fail_here(End::MpiAbort, status, &message)
             }
             AbortReason::MpiError(error) => fail_here(End::MpiError, status, &error.to_string()),
-            AbortReason::DeadLink => fail_here(End::MpiError, status, "a link is dead"),
+            AbortReason::DeadLink => fail_here(End::LinkLost, status, "a link is dead"),
         }
     }
 

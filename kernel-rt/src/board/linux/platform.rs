@@ -202,14 +202,14 @@ impl Platform<Wire> for Linux {
         match why {
             AbortReason::MpiAbort => failed(End::MpiAbort, status, Why::MpiAbort(status)),
             AbortReason::MpiError(error) => failed(End::MpiError, status, Why::Mpi(*error)),
-            AbortReason::DeadLink => failed(End::MpiError, status, Why::DeadLink),
+            AbortReason::DeadLink => failed(End::LinkLost, status, Why::DeadLink),
         }
     }
 
     #[cfg(feature = "faults")]
     fn link_lost(&mut self, direction: net_torus::Direction) -> ! {
         let any_way = true;
-        failed(End::MpiError, 1, Why::LinkLost { direction, any_way })
+        failed(End::LinkLost, 1, Why::LinkLost { direction, any_way })
     }
 }
 
