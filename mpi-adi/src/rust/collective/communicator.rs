@@ -12,7 +12,6 @@ use crate::mpi::coll;
 use crate::mpi::comm;
 use crate::mpi::error::Error;
 use crate::rust::datatype::lent::{element, lend, lend_mut, lend_parts, lend_parts_mut};
-use crate::rust::datatype::user::kind_of;
 use crate::rust::datatype::{
     AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut,
 };
@@ -111,7 +110,7 @@ pub trait CommunicatorCollectives: Communicator {
         R: BufferMut + ?Sized,
     {
         let core = core_of(self)?;
-        let size = kind_of(&recvbuf.as_datatype()).size();
+        let size = element(recvbuf);
         lend(sendbuf, |data| {
             lend_mut(recvbuf, |all| {
                 let place = divided(all.into(), size, core.size() as usize)?;
@@ -167,7 +166,7 @@ pub trait CommunicatorCollectives: Communicator {
     {
         let core = core_of(self)?;
         let ranks = core.size() as usize;
-        let sizes = [element(sendbuf), kind_of(&recvbuf.as_datatype()).size()];
+        let sizes = [element(sendbuf), element(recvbuf)];
         lend(sendbuf, |data| {
             lend_mut(recvbuf, |all| {
                 let from = divided(data.into(), sizes[0], ranks)?;

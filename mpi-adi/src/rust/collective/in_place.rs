@@ -15,8 +15,9 @@ use crate::mpi::coll;
 use crate::mpi::comm::CommRank;
 use crate::mpi::error::Error;
 use crate::rust::datatype::lent::{element, lend, lend_mut, lend_parts, lend_parts_mut};
-use crate::rust::datatype::user::kind_of;
-use crate::rust::datatype::{Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};
+use crate::rust::datatype::{
+    AsDatatype, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut,
+};
 use crate::rust::request::{Request, Scope};
 use crate::rust::topology::{Communicator, Context, Record};
 
@@ -26,7 +27,7 @@ fn each<R: BufferMut + ?Sized, T>(
     ranks: usize,
     call: impl FnOnce(&dyn Fn(CommRank) -> Area) -> Result<T, Error>,
 ) -> Result<T, Error> {
-    let size = kind_of(&buffer.as_datatype()).size();
+    let size = element(buffer);
     lend_mut(buffer, |all| call(&divided(all.into(), size, ranks)?))
 }
 
@@ -65,6 +66,60 @@ where
     reduce(buffer, op, |data, size, combine| {
         coll::scan(core, function, (data, data), size, combine, inclusive)
     })
+}
+
+/// As [`scan`], without blocking.
+fn immediate_scan<'a, R, O, Sc>(
+    of: &Rc<Record>,
+    function: &'static str,
+    scope: Sc,
+    buffer: &'a mut R,
+    op: &O,
+    inclusive: bool,
+) -> Result<Request<'a, R, Sc>, Error>
+where
+    R: BufferMut + ?Sized,
+    O: Operation + 'a,
+    Sc: Scope<'a>,
+{
+    let taken = (buffer, started::whole_mut::<R> as LendMut<R>);
+    started::reduction_in_place(
+        of,
+        function,
+        scope,
+        taken,
+        op,
+        |(data, _), elements, combiner| {
+            let (core, combine) = (of.core()?, combining(combiner));
+            coll::plans::scan(core, (data, data), elements.size, combine, inclusive, ())
+        },
+    )
+}
+
+/// Of a buffer in parts, of which this process's own takes the result.
+fn immediate_reduce_scatter<'a, R, O, Sc>(
+    of: &Rc<Record>,
+    function: &'static str,
+    scope: Sc,
+    taken: (&'a mut R, LendMut<R>),
+    op: &O,
+) -> Result<Request<'a, R, Sc>, Error>
+where
+    R: AsDatatype + ?Sized,
+    O: Operation + 'a,
+    Sc: Scope<'a>,
+{
+    started::reduction_in_place(
+        of,
+        function,
+        scope,
+        taken,
+        op,
+        |(_, parts), elements, combiner| {
+            let own = parts[own(of).0 as usize];
+            of.reduce_scatter_parts(started::of(parts), own, elements, combiner)
+        },
+    )
 }
 
 /// The plan of a scatter whose root keeps its own part where it is.
@@ -423,18 +478,13 @@ pub trait CollectivesInPlace: Communicator {
         O: 'a + Operation,
         Sc: Scope<'a>,
     {
-        let of = self.record();
         let taken = (buffer, started::equal_places::<R> as LendMut<R>);
-        started::reduction_in_place(
-            of,
+        immediate_reduce_scatter(
+            self.record(),
             "MPI_Ireduce_scatter_block",
             scope,
             taken,
             &op,
-            |(_, parts), elements, combiner| {
-                let own = parts[own(of).0 as usize];
-                of.reduce_scatter_parts(started::of(parts), own, elements, combiner)
-            },
         )
     }
 
@@ -495,19 +545,8 @@ pub trait CollectivesInPlace: Communicator {
         O: 'a + Operation,
         Sc: Scope<'a>,
     {
-        let of = self.record();
         let taken = (buffer, started::listed_places::<R> as LendMut<R>);
-        started::reduction_in_place(
-            of,
-            "MPI_Ireduce_scatter",
-            scope,
-            taken,
-            &op,
-            |(_, parts), elements, combiner| {
-                let own = parts[own(of).0 as usize];
-                of.reduce_scatter_parts(started::of(parts), own, elements, combiner)
-            },
-        )
+        immediate_reduce_scatter(self.record(), "MPI_Ireduce_scatter", scope, taken, &op)
     }
 
     /// Combines `buffer` of the ranks up to this one into this one's (MPI_Scan, MPI-3.1 section 5.11.1).
@@ -557,19 +596,7 @@ pub trait CollectivesInPlace: Communicator {
         O: 'a + Operation,
         Sc: Scope<'a>,
     {
-        let of = self.record();
-        let taken = (buffer, started::whole_mut::<R> as LendMut<R>);
-        started::reduction_in_place(
-            of,
-            "MPI_Iscan",
-            scope,
-            taken,
-            &op,
-            |(data, _), elements, combiner| {
-                let (core, combine) = (of.core()?, combining(combiner));
-                coll::plans::scan(core, (data, data), elements.size, combine, true, ())
-            },
-        )
+        immediate_scan(self.record(), "MPI_Iscan", scope, buffer, &op, true)
     }
 
     /// Combines `buffer` of the ranks before this one into this one's; rank 0 leaves it as it is (MPI_Exscan, MPI-3.1 section
@@ -620,19 +647,7 @@ pub trait CollectivesInPlace: Communicator {
         O: 'a + Operation,
         Sc: Scope<'a>,
     {
-        let of = self.record();
-        let taken = (buffer, started::whole_mut::<R> as LendMut<R>);
-        started::reduction_in_place(
-            of,
-            "MPI_Iexscan",
-            scope,
-            taken,
-            &op,
-            |(data, _), elements, combiner| {
-                let (core, combine) = (of.core()?, combining(combiner));
-                coll::plans::scan(core, (data, data), elements.size, combine, false, ())
-            },
-        )
+        immediate_scan(self.record(), "MPI_Iexscan", scope, buffer, &op, false)
     }
 }
 

@@ -10,7 +10,6 @@ use crate::mpi::coll;
 use crate::mpi::comm::{self, CommRank};
 use crate::mpi::error::Error;
 use crate::rust::datatype::lent::{element, lend, lend_mut, lend_parts, lend_parts_mut};
-use crate::rust::datatype::user::kind_of;
 use crate::rust::datatype::{Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};
 use crate::rust::request::{Request, Scope};
 use crate::rust::topology::{AsCommunicator, Communicator, Process, Rank, Record};
@@ -110,7 +109,7 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         R: BufferMut + ?Sized,
     {
         is_root(self, true)?;
-        let size = kind_of(&recvbuf.as_datatype()).size();
+        let size = element(recvbuf);
         attempt(self, |core, root| {
             lend(sendbuf, |data| {
                 lend_mut(recvbuf, |all| {

@@ -164,7 +164,7 @@ pub(super) unsafe fn equal_places<R: BufferMut + ?Sized>(
     many: usize,
     buffer: &mut R,
 ) -> Result<Places, Error> {
-    let size = kind_of(&buffer.as_datatype()).size();
+    let size = element(buffer);
     // SAFETY: the caller's promise.
     let loan = unsafe { Loan::writing(buffer) }?;
     let areas = equal(many, loan.area(), size)?;

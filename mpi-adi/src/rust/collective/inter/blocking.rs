@@ -10,7 +10,6 @@ use crate::mpi::coll::Combine;
 use crate::mpi::coll::inter::Role;
 use crate::mpi::error::Error;
 use crate::rust::datatype::lent::{element, lend, lend_mut, lend_parts, lend_parts_mut};
-use crate::rust::datatype::user::kind_of;
 use crate::rust::datatype::{
     AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut,
 };
@@ -60,7 +59,7 @@ impl InterCommunicator {
     /// As [`gather_root`](Self::gather_root), with the error as its result.
     pub fn try_gather_root<R: BufferMut + ?Sized>(&self, recvbuf: &mut R) -> Result<(), Error> {
         let core = self.core()?;
-        let size = kind_of(&recvbuf.as_datatype()).size();
+        let size = element(recvbuf);
         lend_mut(recvbuf, |all| {
             let place = divided(all.into(), size, self.remote_size() as usize)?;
             core.gather("MPI_Gather", Area::EMPTY, &place, Role::Root)
@@ -130,7 +129,7 @@ impl InterCommunicator {
     /// As [`reduce_root`](Self::reduce_root), with the error as its result.
     pub fn try_reduce_root<R: BufferMut + ?Sized>(&self, recvbuf: &mut R) -> Result<(), Error> {
         let core = self.core()?;
-        let size = kind_of(&recvbuf.as_datatype()).size();
+        let size = element(recvbuf);
         lend_mut(recvbuf, |result| {
             core.collect("MPI_Reduce", result.into(), size)
         })
@@ -154,7 +153,7 @@ impl InterCommunicator {
         R: BufferMut + ?Sized,
     {
         let core = self.core()?;
-        let size = kind_of(&recvbuf.as_datatype()).size();
+        let size = element(recvbuf);
         lend(sendbuf, |data| {
             lend_mut(recvbuf, |all| {
                 let place = divided(all.into(), size, self.remote_size() as usize)?;
@@ -212,7 +211,7 @@ impl InterCommunicator {
     {
         let core = self.core()?;
         let ranks = self.remote_size() as usize;
-        let sizes = [element(sendbuf), kind_of(&recvbuf.as_datatype()).size()];
+        let sizes = [element(sendbuf), element(recvbuf)];
         lend(sendbuf, |data| {
             lend_mut(recvbuf, |all| {
                 let from = divided(data.into(), sizes[0], ranks)?;

@@ -7,7 +7,7 @@ use super::super::started::{self, Lend, LendMut, of};
 use crate::device::memory::area::Area;
 use crate::mpi::coll::inter::{self, Role};
 use crate::mpi::error::Error;
-use crate::rust::datatype::user::kind_of;
+use crate::rust::datatype::lent::element;
 use crate::rust::datatype::{
     AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut,
 };
@@ -274,7 +274,7 @@ impl InterCommunicator {
         R: 'a + BufferMut + ?Sized,
         Sc: Scope<'a>,
     {
-        let size = kind_of(&recvbuf.as_datatype()).size();
+        let size = element(recvbuf);
         let taken = (recvbuf, started::whole_mut::<R> as LendMut<R>);
         started::takes(self, "MPI_Ireduce", scope, taken, |result, _| {
             inter::collect(self.core()?.sides.halves(), result, size, ())
