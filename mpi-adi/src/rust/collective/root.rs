@@ -31,27 +31,26 @@ pub(super) fn root<R: Root + ?Sized>(of: &R) -> CommRank {
     CommRank(of.root_rank() as u32)
 }
 
-#[track_caller]
-pub(super) fn assert_root<R: Root + ?Sized>(of: &R, is_root: bool) {
-    let rank = of.as_communicator().as_simple().rank();
-    assert_eq!(
-        rank == of.root_rank(),
-        is_root,
-        "rank {rank} of a collective whose root is rank {}: the root calls the form with `_root`, the others the \
-         form without",
-        of.root_rank()
-    );
-}
+const FORMS: &str = "the root calls the form with `_root`, the others the form without";
 
 /// Fails with [`Error::Argument`] in a process that is to call the other form.
-pub(super) fn is_root<R: Root + ?Sized>(of: &R, is_root: bool) -> Result<(), Error> {
+pub(super) fn is_root<R: Root + ?Sized>(of: &R, form: bool) -> Result<(), Error> {
     let rank = of.as_communicator().as_simple().rank();
-    match (rank == of.root_rank()) == is_root {
+    match (rank == of.root_rank()) == form {
         true => Ok(()),
-        false => Err(Error::Argument {
-            what: "the root calls the form with `_root`, the others the form without",
-        }),
+        false => Err(Error::Argument { what: FORMS }),
     }
+}
+
+/// As [`is_root`], and panics there.
+#[track_caller]
+pub(super) fn assert_root<R: Root + ?Sized>(of: &R, form: bool) {
+    assert!(
+        is_root(of, form).is_ok(),
+        "rank {} of a collective whose root is rank {}: {FORMS}",
+        of.as_communicator().as_simple().rank(),
+        of.root_rank()
+    );
 }
 
 /// The root of collectives: a [`Process`]. The root itself calls the forms with `_root`, all others those without.
