@@ -11,7 +11,7 @@ use crate::c::types::constants::*;
 use crate::mpi::coll::room;
 use crate::mpi::datatype::Basic;
 use crate::mpi::datatype::derived::{
-    Block, Distribution, GridDimension, NumberClass, Order, Type, match_size,
+    Block, Distribution, GridDimension, NumberClass, Order, Type, match_size, part_of,
 };
 use crate::mpi::error::Error;
 
@@ -494,12 +494,7 @@ pub unsafe extern "C" fn MPI_Type_create_subarray(
         };
         let mut all = room(count)?;
         for ((&size, &subsize), &start) in sizes.iter().zip(subsizes).zip(starts) {
-            if size < 1 || subsize < 1 || start < 0 || subsize > size || start > size - subsize {
-                return Err(Error::Argument {
-                    what: "a part that is empty or not within the array",
-                });
-            }
-            all.push((size as usize, subsize as usize, start as usize));
+            all.push(part_of(size, subsize, start)?);
         }
         let way = order_of(order)?;
         let given = Given {
@@ -513,13 +508,8 @@ pub unsafe extern "C" fn MPI_Type_create_subarray(
     })
 }
 
-/// How a dimension of so many elements is distributed over so many processes.
-fn distribution(
-    distrib: c_int,
-    darg: c_int,
-    elements: usize,
-    processes: usize,
-) -> Result<Distribution, Error> {
+/// How a dimension is distributed.
+fn distribution(distrib: c_int, darg: c_int) -> Result<Distribution, Error> {
     let wrong = |what| Err(Error::Argument { what });
     let block = match darg {
         MPI_DISTRIBUTE_DFLT_DARG => None,
@@ -527,17 +517,9 @@ fn distribution(
         _ => return wrong("a distribution's argument that is neither above 0 nor the default"),
     };
     match distrib {
-        MPI_DISTRIBUTE_BLOCK => match block {
-            Some(block) if block.saturating_mul(processes) < elements => {
-                wrong("blocks that are too short for the processes to have all elements")
-            }
-            _ => Ok(Distribution::Block(block)),
-        },
+        MPI_DISTRIBUTE_BLOCK => Ok(Distribution::Block(block)),
         MPI_DISTRIBUTE_CYCLIC => Ok(Distribution::Cyclic(block.unwrap_or(1))),
-        MPI_DISTRIBUTE_NONE if processes == 1 => Ok(Distribution::None),
-        MPI_DISTRIBUTE_NONE => {
-            wrong("more than one process in a dimension that is not distributed")
-        }
+        MPI_DISTRIBUTE_NONE => Ok(Distribution::None),
         _ => wrong("a distribution that there is not"),
     }
 }
@@ -592,12 +574,13 @@ pub unsafe extern "C" fn MPI_Type_create_darray(
         for i in 0..count {
             let (elements, processes) = (gsizes[i] as usize, psizes[i] as usize);
             behind /= processes;
-            all.push(GridDimension {
+            let dimension = GridDimension {
                 elements,
-                distribution: distribution(distribs[i], dargs[i], elements, processes)?,
+                distribution: distribution(distribs[i], dargs[i])?,
                 processes,
                 own: rest / behind,
-            });
+            };
+            all.push(dimension.checked()?);
             rest %= behind;
         }
         let way = order_of(order)?;

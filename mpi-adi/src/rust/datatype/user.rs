@@ -7,7 +7,7 @@ use super::super::fatal;
 use super::super::{Address, Count};
 use crate::mpi::coll::room;
 use crate::mpi::datatype::Basic;
-use crate::mpi::datatype::derived::{Block, Distribution, GridDimension, Order, Type};
+use crate::mpi::datatype::derived::{Block, GridDimension, Order, Type, part_of};
 use crate::mpi::error::Error;
 
 /// A datatype, as calls need it.
@@ -258,28 +258,6 @@ fn elements(displacements: &[Count]) -> impl ExactSizeIterator<Item = isize> {
     displacements
         .iter()
         .map(|displacement| *displacement as isize)
-}
-
-/// Fails with [`Error::Argument`] unless each element of the dimension has a process, which there is.
-fn check_dimension(dimension: &GridDimension) -> Result<(), Error> {
-    let GridDimension {
-        elements,
-        distribution,
-        processes,
-        own,
-    } = *dimension;
-    let has_all = match distribution {
-        Distribution::Block(None) => true,
-        Distribution::Block(Some(block)) => block.saturating_mul(processes) >= elements,
-        Distribution::Cyclic(block) => block > 0,
-        Distribution::None => processes == 1,
-    };
-    match has_all && elements > 0 && own < processes {
-        true => Ok(()),
-        false => Err(Error::Argument {
-            what: "a dimension without elements, blocks that are too short or empty, or a process outside of the grid",
-        }),
-    }
 }
 
 impl UncommittedUserDatatype {
@@ -563,13 +541,7 @@ impl UncommittedUserDatatype {
             same_number(sizes.len(), starts.len())?;
             let mut dimensions = room(sizes.len())?;
             for ((&size, &part), &start) in sizes.iter().zip(subsizes).zip(starts) {
-                let (size, part, start) = (number(size)?, number(part)?, number(start)?);
-                if part < 1 || part > size || start > size - part {
-                    return Err(Error::Argument {
-                        what: "a part that is empty or not within the array",
-                    });
-                }
-                dimensions.push((size, part, start));
+                dimensions.push(part_of(number(size)?, number(part)?, number(start)?)?);
             }
             old.subarray(order, &dimensions)
         });
@@ -597,7 +569,9 @@ impl UncommittedUserDatatype {
         oldtype: &D,
     ) -> Result<Self, Error> {
         let made = kind_of(oldtype).with_type(|old| {
-            dimensions.iter().try_for_each(check_dimension)?;
+            for dimension in dimensions {
+                dimension.checked()?;
+            }
             old.darray(order, dimensions)
         });
         uncommitted(made)

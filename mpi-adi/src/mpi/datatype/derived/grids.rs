@@ -37,6 +37,45 @@ pub struct GridDimension {
     pub own: usize,
 }
 
+impl GridDimension {
+    /// Itself. Fails with [`Error::Argument`] unless each of its elements has a process, which there is.
+    pub fn checked(self) -> Result<Self, Error> {
+        let wrong = |what| Err(Error::Argument { what });
+        match self.distribution {
+            Distribution::Block(Some(block))
+                if block.saturating_mul(self.processes) < self.elements =>
+            {
+                wrong("blocks that are too short for the processes to have all elements")
+            }
+            Distribution::None if self.processes != 1 => {
+                wrong("more than one process in a dimension that is not distributed")
+            }
+            Distribution::Cyclic(0) => wrong("a distribution in blocks without elements"),
+            _ if self.elements == 0 || self.own >= self.processes => {
+                wrong("a dimension without elements, or a process outside of the grid")
+            }
+            _ => Ok(self),
+        }
+    }
+}
+
+/// A dimension of so many elements, of which a part has so many from the one on, each given as a number that may be
+/// negative. Fails with [`Error::Argument`] unless the part is one.
+pub fn part_of<N>(elements: N, own: N, first: N) -> Result<(usize, usize, usize), Error>
+where
+    usize: TryFrom<N>,
+{
+    let part = || {
+        let number = |given| usize::try_from(given).ok();
+        let (elements, own, first) = (number(elements)?, number(own)?, number(first)?);
+        let is_within = own > 0 && first <= elements.checked_sub(own)?;
+        is_within.then_some((elements, own, first))
+    };
+    part().ok_or(Error::Argument {
+        what: "a part that is empty or not within the array",
+    })
+}
+
 /// The order in which dimensions are nested, the innermost first.
 pub(super) fn inner_first(order: Order, dimensions: usize) -> impl Iterator<Item = usize> {
     (0..dimensions).map(move |i| match order {

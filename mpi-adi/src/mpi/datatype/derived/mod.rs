@@ -10,7 +10,7 @@ mod tests;
 
 use core::ffi::c_int;
 
-pub use grids::{Distribution, GridDimension, Order};
+pub use grids::{Distribution, GridDimension, Order, part_of};
 
 use crate::device::memory::layout::{Layout, LayoutError, MOST_LEVELS, Part};
 use crate::mpi::datatype::{Basic, Kind, Number};
