@@ -16,16 +16,7 @@ use crate::rust::datatype::{
     AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut,
 };
 use crate::rust::request::{Request, Scope, scope};
-use crate::rust::topology::{Communicator, Context, Record};
-
-#[track_caller]
-pub(super) fn or_fatal<C: Communicator + ?Sized, R>(
-    of: &C,
-    function: &'static str,
-    result: Result<R, Error>,
-) -> R {
-    of.as_simple().record.here.or_fatal(function, result)
-}
+use crate::rust::topology::{Communicator, Context, Record, or_fatal};
 
 pub(super) fn core_of<C: Communicator + ?Sized>(of: &C) -> Result<comm::Communicator<'_>, Error> {
     of.as_simple().record.core()

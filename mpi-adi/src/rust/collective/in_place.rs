@@ -4,7 +4,7 @@
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 
-use super::communicator::{core_of, or_fatal};
+use super::communicator::core_of;
 use super::operation::{Operation, combiner};
 use super::planner::{Planner, combining};
 use super::root::{Root, assert_root, attempt, is_root, record, root};
@@ -19,7 +19,7 @@ use crate::rust::datatype::{
     AsDatatype, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut,
 };
 use crate::rust::request::{Request, Scope};
-use crate::rust::topology::{Communicator, Context, Record};
+use crate::rust::topology::{Communicator, Context, Record, or_fatal};
 
 /// The parts of a buffer, one for each process.
 fn each<R: BufferMut + ?Sized, T>(

@@ -4,7 +4,6 @@
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 
-use super::communicator::or_fatal;
 use super::started::{self, Lend, LendMut, exchange};
 use crate::device::memory::area::Area;
 use crate::mpi::coll::plans;
@@ -16,7 +15,7 @@ use crate::rust::datatype::{
 use crate::rust::request::{Request, Scope, scope};
 use crate::rust::topology::{
     CartesianCommunicator, Communicator, Context, DistributedGraphCommunicator, GraphCommunicator,
-    Record,
+    Record, or_fatal,
 };
 
 /// What a process gives: its buffer, how it is lent, and which part of it goes to the neighbour of this number.

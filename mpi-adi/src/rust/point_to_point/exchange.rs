@@ -1,5 +1,6 @@
 //! Sending and receiving at once (MPI-3.1 section 3.10).
 
+use super::source::or_fatal;
 use super::{Destination, Peer, Source, Status, peer, record};
 use crate::device::memory::Span;
 use crate::device::request::Mode;
@@ -64,15 +65,6 @@ where
             )
         })
     })
-}
-
-#[track_caller]
-fn or_fatal<S: Source + ?Sized>(
-    of: &S,
-    function: &'static str,
-    status: Result<Status, Error>,
-) -> Status {
-    record(of).here.or_fatal(function, status)
 }
 
 /// Sends `msg` to `destination` and receives a value from `source` at once, so that a ring of such calls does not block

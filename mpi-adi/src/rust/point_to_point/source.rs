@@ -13,7 +13,7 @@ use crate::rust::request::{ReceiveFuture, Request, Scope, Ticket, What};
 use crate::rust::topology::{AnyProcess, AsCommunicator, Context, Process, Rank};
 
 #[track_caller]
-fn or_fatal<S: Source + ?Sized, R>(
+pub(super) fn or_fatal<S: Source + ?Sized, R>(
     from: &S,
     function: &'static str,
     result: Result<R, Error>,

@@ -220,6 +220,16 @@ pub enum CommunicatorRelation {
     Unequal,
 }
 
+/// The result of a call on a communicator; an error ends the job.
+#[track_caller]
+pub(crate) fn or_fatal<C: Communicator + ?Sized, R>(
+    of: &C,
+    function: &'static str,
+    result: Result<R, Error>,
+) -> R {
+    of.as_simple().record.here.or_fatal(function, result)
+}
+
 /// A context for messages, and the processes that it is of (MPI-3.1 chapter 6).
 ///
 /// A call that makes a communicator blocks until all processes of this one have called it, and takes of the program's
@@ -291,10 +301,7 @@ pub trait Communicator {
     /// Another communicator of the same processes, with those [attributes](crate::rust::attribute) that are to be cloned
     /// (MPI_Comm_dup, MPI-3.1 section 6.4.2).
     fn duplicate(&self) -> UserCommunicator {
-        let this = self.as_simple();
-        this.record
-            .here
-            .or_fatal("MPI_Comm_dup", self.try_duplicate())
+        or_fatal(self, "MPI_Comm_dup", self.try_duplicate())
     }
 
     /// As [`duplicate`](Communicator::duplicate). Fails with [`Error::NoMemory`]; at all
@@ -327,8 +334,7 @@ pub trait Communicator {
     /// }
     /// ```
     fn immediate_duplicate(&self) -> DuplicateFuture<UserCommunicator> {
-        let here = &self.as_simple().record.here;
-        here.or_fatal("MPI_Comm_idup", self.try_immediate_duplicate())
+        or_fatal(self, "MPI_Comm_idup", self.try_immediate_duplicate())
     }
 
     /// As [`immediate_duplicate`](Communicator::immediate_duplicate). Fails with [`Error::NoMemory`] and [`Error::NoRoom`].
@@ -339,11 +345,8 @@ pub trait Communicator {
     /// As [`duplicate`](Communicator::duplicate), with hints for the duplicate, as [`set_info`](Context::set_info) has them
     /// (MPI_Comm_dup_with_info, MPI-3.1 section 6.4.2).
     fn duplicate_with_info(&self, info: &Info) -> UserCommunicator {
-        let this = self.as_simple();
         let duplicate = self.try_duplicate_with_info(info);
-        this.record
-            .here
-            .or_fatal("MPI_Comm_dup_with_info", duplicate)
+        or_fatal(self, "MPI_Comm_dup_with_info", duplicate)
     }
 
     /// As [`duplicate_with_info`](Communicator::duplicate_with_info). Fails as
@@ -364,8 +367,7 @@ pub trait Communicator {
     /// order that the processes have here.
     fn split_by_color_with_key(&self, color: Color, key: Key) -> Option<UserCommunicator> {
         let part = self.try_split_by_color_with_key(color, key);
-        let here = &self.as_simple().record.here;
-        here.or_fatal("MPI_Comm_split", part)
+        or_fatal(self, "MPI_Comm_split", part)
     }
 
     /// As [`split_by_color_with_key`](Communicator::split_by_color_with_key). Fails as
@@ -406,8 +408,7 @@ pub trait Communicator {
         Self: Sized,
     {
         let made = self.try_split_by_subgroup_collective(group);
-        let here = &self.as_simple().record.here;
-        here.or_fatal("MPI_Comm_create", made)
+        or_fatal(self, "MPI_Comm_create", made)
     }
 
     /// As [`split_by_subgroup_collective`](Communicator::split_by_subgroup_collective). Fails with class Group when the group
@@ -446,8 +447,7 @@ pub trait Communicator {
     {
         let _ = tag;
         let made = self.try_split_by_subgroup(group);
-        let here = &self.as_simple().record.here;
-        here.or_fatal("MPI_Comm_create_group", made)
+        or_fatal(self, "MPI_Comm_create_group", made)
     }
 
     /// As [`split_by_subgroup`](Communicator::split_by_subgroup). Fails as
@@ -472,7 +472,7 @@ pub trait Communicator {
         if let Ok(members) = &mut members {
             members.append((0..membership.size).map(|rank| membership.to_world(CommRank(rank))));
         }
-        let members = this.record.here.or_fatal("MPI_Comm_group", members);
+        let members = or_fatal(self, "MPI_Comm_group", members);
         UserGroup(members.done(), this.own_number())
     }
 
@@ -507,8 +507,7 @@ pub trait Communicator {
     ) -> Option<CartesianCommunicator> {
         cartesian::assert_same(dims, periods);
         let made = self.try_create_cartesian_communicator(dims, periods, reorder);
-        let here = &self.as_simple().record.here;
-        here.or_fatal(cartesian::CREATE, made)
+        or_fatal(self, cartesian::CREATE, made)
     }
 
     /// As [`create_cartesian_communicator`](Communicator::create_cartesian_communicator). Fails with [`Error::Argument`] when
@@ -532,8 +531,7 @@ pub trait Communicator {
     fn cartesian_map(&self, dims: &[Count], periods: &[bool]) -> Option<Rank> {
         cartesian::assert_same(dims, periods);
         let rank = cartesian::map(self.as_simple(), dims, periods);
-        let here = &self.as_simple().record.here;
-        here.or_fatal("MPI_Cart_map", rank)
+        or_fatal(self, "MPI_Cart_map", rank)
     }
 
     /// A communicator of the same processes, in which this one has these neighbours: blocks come from `sources` and go to
@@ -547,8 +545,7 @@ pub trait Communicator {
         destinations: &[Rank],
     ) -> DistributedGraphCommunicator {
         let made = self.try_create_distributed_graph_adjacent(sources, destinations);
-        let here = &self.as_simple().record.here;
-        here.or_fatal(graph::CREATE_ADJACENT, made)
+        or_fatal(self, graph::CREATE_ADJACENT, made)
     }
 
     /// As [`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent). Fails with [`Error::Rank`]
@@ -570,8 +567,7 @@ pub trait Communicator {
         destinations: &[(Rank, Weight)],
     ) -> DistributedGraphCommunicator {
         let made = self.try_create_weighted_distributed_graph_adjacent(sources, destinations);
-        let here = &self.as_simple().record.here;
-        here.or_fatal(graph::CREATE_ADJACENT, made)
+        or_fatal(self, graph::CREATE_ADJACENT, made)
     }
 
     /// As [`create_weighted_distributed_graph_adjacent`](Communicator::create_weighted_distributed_graph_adjacent). Fails
@@ -592,8 +588,7 @@ pub trait Communicator {
     /// [`try_create_distributed_graph`](Communicator::try_create_distributed_graph) fails.
     fn create_distributed_graph(&self, edges: &[(Rank, Rank)]) -> DistributedGraphCommunicator {
         let made = self.try_create_distributed_graph(edges);
-        let here = &self.as_simple().record.here;
-        here.or_fatal(graph::CREATE, made)
+        or_fatal(self, graph::CREATE, made)
     }
 
     /// As [`create_distributed_graph`](Communicator::create_distributed_graph). Fails as
@@ -613,8 +608,7 @@ pub trait Communicator {
         edges: &[(Rank, Rank, Weight)],
     ) -> DistributedGraphCommunicator {
         let made = self.try_create_weighted_distributed_graph(edges);
-        let here = &self.as_simple().record.here;
-        here.or_fatal(graph::CREATE, made)
+        or_fatal(self, graph::CREATE, made)
     }
 
     /// As [`create_weighted_distributed_graph`](Communicator::create_weighted_distributed_graph). Fails as
@@ -635,7 +629,7 @@ pub trait Communicator {
     fn create_graph_communicator(&self, neighbors: &[&[Rank]]) -> Option<GraphCommunicator> {
         let this = self.as_simple();
         let made = graph::create_known(this, neighbors);
-        this.record.here.or_fatal(graph::CREATE_GRAPH, made)
+        or_fatal(self, graph::CREATE_GRAPH, made)
     }
 
     /// As [`create_graph_communicator`](Communicator::create_graph_communicator). Fails with [`Error::Argument`] for more
@@ -675,7 +669,7 @@ pub trait Communicator {
     {
         let this = self.as_simple();
         let made = inter::create(this, local_leader, remote_leader, tag);
-        this.record.here.or_fatal(inter::CREATE, made)
+        or_fatal(self, inter::CREATE, made)
     }
 
     /// As [`create_intercommunicator`](Communicator::create_intercommunicator). Fails with [`Error::Rank`] for a local
@@ -724,8 +718,7 @@ pub trait Communicator {
     where
         Self: Sized,
     {
-        let here = &self.as_simple().record.here;
-        here.or_fatal("MPI_Pack", self.try_pack(inbuf))
+        or_fatal(self, "MPI_Pack", self.try_pack(inbuf))
     }
 
     /// As [`pack`](Communicator::pack). Fails with [`Error::NoRoom`].
@@ -749,7 +742,7 @@ pub trait Communicator {
         Self: Sized,
     {
         let packed = self.try_pack_into(inbuf, outbuf, position);
-        self.as_simple().record.here.or_fatal("MPI_Pack", packed)
+        or_fatal(self, "MPI_Pack", packed)
     }
 
     /// As [`pack_into`](Communicator::pack_into). Fails with [`Error::Argument`] when they do not fit there.
@@ -783,10 +776,7 @@ pub trait Communicator {
         Self: Sized,
     {
         let unpacked = self.try_unpack_into(inbuf, outbuf, position);
-        self.as_simple()
-            .record
-            .here
-            .or_fatal("MPI_Unpack", unpacked)
+        or_fatal(self, "MPI_Unpack", unpacked)
     }
 
     /// As [`unpack_into`](Communicator::unpack_into). Fails with [`Error::Argument`] when `inbuf` ends before the elements

@@ -20,7 +20,7 @@ use crate::rust::datatype::lent::Loan;
 use crate::rust::datatype::user::{Kind, kind_of};
 use crate::rust::info::Info;
 use crate::rust::request::{Scope, Ticket, What, zeroed};
-use crate::rust::topology::{Communicator, Context, Rank, UserGroup};
+use crate::rust::topology::{Communicator, Context, Rank, UserGroup, or_fatal};
 
 /// Memory of this process that a window exposes: elements at an address, for as long as they are exposed.
 struct Exposed<T> {
@@ -282,8 +282,7 @@ impl<T: Equivalence> Window<'static, T> {
     /// 11.2.2). Blocks until all processes of the communicator have called it. Its error ends the job.
     #[track_caller]
     pub fn allocate<C: Communicator + ?Sized>(len: usize, comm: &C) -> Self {
-        let here = &comm.as_simple().record.here;
-        here.or_fatal("MPI_Win_allocate", Self::try_allocate(len, comm))
+        or_fatal(comm, "MPI_Win_allocate", Self::try_allocate(len, comm))
     }
 
     /// As [`allocate`](Window::allocate). Fails at all processes alike: with [`Error::NoRoom`] where the heap has no
@@ -310,9 +309,8 @@ impl<T: Equivalence> Window<'static, T> {
     /// As [`allocate`](Window::allocate), with hints, as [`set_info`](AnyWindow::set_info) has them.
     #[track_caller]
     pub fn allocate_with_info<C: Communicator + ?Sized>(len: usize, comm: &C, info: &Info) -> Self {
-        let here = &comm.as_simple().record.here;
         let window = Self::try_allocate_with_info(len, comm, info);
-        here.or_fatal("MPI_Win_allocate", window)
+        or_fatal(comm, "MPI_Win_allocate", window)
     }
 
     /// As [`allocate_with_info`](Window::allocate_with_info). Fails as [`try_allocate`](Window::try_allocate).
@@ -351,8 +349,11 @@ impl<'a, T: Equivalence> Window<'a, T> {
         S: Scope<'a>,
         C: Communicator + ?Sized,
     {
-        let here = &comm.as_simple().record.here;
-        here.or_fatal("MPI_Win_create", Self::try_create(scope, memory, comm))
+        or_fatal(
+            comm,
+            "MPI_Win_create",
+            Self::try_create(scope, memory, comm),
+        )
     }
 
     /// As [`create`](Window::create). Fails as [`try_allocate`](Window::try_allocate).
@@ -386,9 +387,8 @@ impl<'a, T: Equivalence> Window<'a, T> {
         S: Scope<'a>,
         C: Communicator + ?Sized,
     {
-        let here = &comm.as_simple().record.here;
         let window = Self::try_create_with_info(scope, memory, comm, info);
-        here.or_fatal("MPI_Win_create", window)
+        or_fatal(comm, "MPI_Win_create", window)
     }
 
     /// As [`create_with_info`](Window::create_with_info). Fails as [`try_allocate`](Window::try_allocate).
@@ -501,8 +501,7 @@ impl DynamicWindow {
     /// Its error ends the job.
     #[track_caller]
     pub fn create<C: Communicator + ?Sized>(comm: &C) -> DynamicWindow {
-        let here = &comm.as_simple().record.here;
-        here.or_fatal("MPI_Win_create_dynamic", Self::try_create(comm))
+        or_fatal(comm, "MPI_Win_create_dynamic", Self::try_create(comm))
     }
 
     /// As [`create`](DynamicWindow::create). Fails as [`Window::try_allocate`].
@@ -514,9 +513,8 @@ impl DynamicWindow {
     /// As [`create`](DynamicWindow::create), with hints, as [`set_info`](AnyWindow::set_info) has them.
     #[track_caller]
     pub fn create_with_info<C: Communicator + ?Sized>(comm: &C, info: &Info) -> DynamicWindow {
-        let here = &comm.as_simple().record.here;
         let window = Self::try_create_with_info(comm, info);
-        here.or_fatal("MPI_Win_create_dynamic", window)
+        or_fatal(comm, "MPI_Win_create_dynamic", window)
     }
 
     /// As [`create_with_info`](DynamicWindow::create_with_info). Fails as [`Window::try_allocate`].
