@@ -11,7 +11,7 @@ use core::ptr;
 
 use super::layout::{MAX_RAM, RAM};
 use super::neighbours::BoxMachine;
-use super::registers::{CALENDAR, EXIT, SOFTWARE, UART, read32};
+use super::registers::{CALENDAR, EXIT, MACHINE_TIMERS, SOFTWARE, UART, read32, write64};
 use super::{doorbell, plic};
 use crate::arch;
 use crate::arch::paging::{Access, Table, Tables, Unmappable};
@@ -174,6 +174,9 @@ fn keep_args(args: &[u8]) -> &'static [u8] {
 /// its address space, and returns the latter for `satp`.
 #[unsafe(no_mangle)]
 extern "C" fn midplane_map(hart: u64, offset: u64) -> u64 {
+    // It is pending from the start, as all timers begin with zero. Nobody would take it, and QEMU, which looks at all of a
+    // hart's interrupts whenever any is pending, would lock all of its devices for that, many times a message.
+    write64(MACHINE_TIMERS + 8 * hart as usize, u64::MAX);
     let tables = arch::tables();
     let physical = tables.start + offset;
     // SAFETY: in machine mode; the memory is this node's, which does not run yet, and nothing else's.

@@ -6,6 +6,8 @@ use core::ptr;
 pub const EXIT: usize = 0x10_0000;
 /// The calendar.
 pub const CALENDAR: usize = 0x10_1000;
+/// When machine mode's timers interrupt, a double word for each hart.
+pub const MACHINE_TIMERS: usize = 0x200_4000;
 /// Supervisor mode's software interrupts, a word for each hart (`aclint=on`).
 pub const SOFTWARE: usize = 0x2f0_0000;
 /// The interrupt controller.
@@ -17,6 +19,12 @@ pub const UART: usize = 0x1000_0000;
 pub fn read32(address: usize) -> u32 {
     // SAFETY: called with registers of the devices above only, which are there on every `virt` machine.
     unsafe { ptr::with_exposed_provenance::<u32>(address).read_volatile() }
+}
+
+/// Writes a register of eight bytes.
+pub fn write64(address: usize, value: u64) {
+    // SAFETY: as in `write32`.
+    unsafe { ptr::with_exposed_provenance_mut::<u64>(address).write_volatile(value) }
 }
 
 /// Writes a register.
