@@ -14,6 +14,7 @@
 //! | `midplane.mpi_memory=BYTES` | size of the region for incoming MPI traffic | a share of the memory |
 //! | `midplane.eager=BYTES` | greatest message whose data follows without waiting for an answer | the device's |
 //! | `midplane.interrupts=PERCENT` | how much of the processor interrupts take at most while the program computes | 100 |
+//! | `midplane.watch=yes` | each node of a box has a processor of the host to itself: it watches for its neighbours for a while before it sleeps | it sleeps at once |
 //! | `midplane.mpi_borrow=yes` | beyond that, the program's heap lends what it can spare | it does not |
 //! | `midplane.matching=NAME` | the image's matching engine must be this one | it can be any |
 //! | `midplane.env=WORD` | a variable of the program's environment, NAME=VALUE, encoded as argv's words | none |
@@ -168,6 +169,8 @@ pub struct BootArgs<'a> {
     pub eager: Option<u64>,
     /// How many percent of the processor interrupts take at most while the program computes, when said.
     pub interrupts: Option<u8>,
+    /// Whether a node of a box watches for its neighbours before it sleeps.
+    pub watch: bool,
     /// The name of the matching engine that the image must have, when said; see
     /// [`Choice`](mpi_adi::matching::Choice).
     pub matching: Option<&'a [u8]>,
@@ -316,6 +319,8 @@ pub enum ParseError<'a> {
     Interrupts(&'a [u8]),
     /// `midplane.mpi_borrow` is something other than `yes`.
     MpiBorrow(&'a [u8]),
+    /// `midplane.watch` is something other than `yes`.
+    Watch(&'a [u8]),
     /// `midplane.faults` is not of the grammar in [`faults`](super::faults).
     Faults(&'a [u8]),
     /// Not a number of nodes, or not a node's number.
@@ -395,7 +400,9 @@ impl fmt::Display for ParseError<'_> {
                 f,
                 "boxes and node_memory belong together, instance to them; coord and exit do not"
             ),
-            Self::MpiBorrow(word) => write!(f, "`{}` is not `yes`", Shown(word)),
+            Self::MpiBorrow(word) | Self::Watch(word) => {
+                write!(f, "`{}` is not `yes`", Shown(word))
+            }
             Self::MpiMemory(word) | Self::Eager(word) => {
                 write!(f, "`{}` is not a number of bytes", Shown(word))
             }
@@ -490,6 +497,7 @@ numbered! {
         17: Log;
         18: Exit;
         19: Encoding;
+        23: Watch;
     }
     plain {
         20: TooManyArgs;
@@ -529,6 +537,7 @@ impl Default for BootArgs<'_> {
             mpi_borrow: false,
             eager: None,
             interrupts: None,
+            watch: false,
             matching: None,
             faults: None,
             auto: None,
@@ -553,7 +562,7 @@ pub(crate) fn single() -> Shape {
 /// The names of all settings but the environment's, as they are numbered below.
 const NAMES: &[u8] =
     b"torus wrap coord boxes instance node_memory mpi_memory eager interrupts mpi_borrow \
-                       matching output log exit faults auto number console";
+                       matching output log exit faults auto number console watch";
 const TORUS: usize = 0;
 const WRAP: usize = 1;
 const COORD: usize = 2;
@@ -572,7 +581,8 @@ const FAULTS: usize = 14;
 const AUTO: usize = 15;
 const NUMBER: usize = 16;
 const CONSOLE: usize = 17;
-const SETTINGS: usize = 18;
+const WATCH: usize = 18;
+const SETTINGS: usize = 19;
 
 /// Whether this image does what the setting asks for.
 const fn is_known(setting: usize) -> bool {
@@ -600,6 +610,7 @@ fn wrong(setting: usize, word: &[u8]) -> ParseError<'_> {
         EAGER => ParseError::Eager(word),
         INTERRUPTS => ParseError::Interrupts(word),
         MPI_BORROW => ParseError::MpiBorrow(word),
+        WATCH => ParseError::Watch(word),
         OUTPUT => ParseError::Output(word),
         LOG => ParseError::Log(word),
         EXIT => ParseError::Exit(word),
@@ -791,6 +802,7 @@ impl<'a> BootArgs<'a> {
             mpi_borrow: settings.is(MPI_BORROW, "yes"),
             eager: settings.get(EAGER, number),
             interrupts: settings.get(INTERRUPTS, percent),
+            watch: settings.is(WATCH, "yes"),
             matching: settings.get(MATCHING, Some),
             faults: settings.faults(),
             auto: settings.auto(),
@@ -873,6 +885,9 @@ impl<'a> BootArgs<'a> {
         }
         if let Some(percent) = self.interrupts {
             write!(out, " midplane.interrupts={percent}")?;
+        }
+        if self.watch {
+            out.write_str(" midplane.watch=yes")?;
         }
         if self.mpi_borrow {
             out.write_str(" midplane.mpi_borrow=yes")?;
@@ -985,6 +1000,7 @@ mod tests {
             mpi_borrow: true,
             eager: Some(0),
             interrupts: Some(50),
+            watch: true,
             matching: Some(b"list"),
             auto: None,
             console: Some(Console {
@@ -1005,7 +1021,7 @@ mod tests {
         assert_eq!(
             text,
             "midplane.torus=4x256x1 midplane.wrap=xz midplane.coord=3,255,0 \
-             midplane.mpi_memory=65536 midplane.eager=0 midplane.interrupts=50 midplane.mpi_borrow=yes midplane.matching=list \
+             midplane.mpi_memory=65536 midplane.eager=0 midplane.interrupts=50 midplane.watch=yes midplane.mpi_borrow=yes midplane.matching=list \
              midplane.faults=10000,1000,7;1,0,0:X+@5000 midplane.console=3,1,0:Z- midplane.output=rings midplane.log=yes midplane.env=A= midplane.env=B_1=x%20y=z -- killer % a%20b%25c \
              %C3%A4%0A --"
         );
@@ -1166,6 +1182,7 @@ mod tests {
             ("midplane.eager=1K", ParseError::Eager(b"1K")),
             ("midplane.interrupts=101", ParseError::Interrupts(b"101")),
             ("midplane.mpi_borrow=no", ParseError::MpiBorrow(b"no")),
+            ("midplane.watch=1", ParseError::Watch(b"1")),
             ("midplane.output=uart", ParseError::Output(b"uart")),
             (
                 "midplane.output=rings midplane.log=no",

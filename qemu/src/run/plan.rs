@@ -128,6 +128,13 @@ pub fn coord(shape: &Shape, rank: u32) -> Result<Coord, Stop> {
     coord.ok_or_else(|| Stop::failure(format!("no rank {rank} in the machine")))
 }
 
+/// Whether each node has a processor of this machine to itself. One that watches takes it from nobody then; where
+/// instructions are counted, those in vain would count.
+fn has_processors(plan: &Plan<'_>) -> bool {
+    let processors = std::thread::available_parallelism().map_or(1, |n| n.get());
+    plan.boxes.is_some() && !plan.counted && plan.shape.nodes() as usize <= processors
+}
+
 /// The boot arguments of an instance with these nodes.
 pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
     let mut text = String::new();
@@ -149,6 +156,7 @@ pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
         mpi_borrow: plan.mpi_borrow,
         eager: plan.eager,
         interrupts: plan.interrupts,
+        watch: has_processors(plan),
         matching: plan.matching.map(|choice| choice.name().as_bytes()),
         faults: plan.faults.map(str::as_bytes),
         output: match plan.backend {

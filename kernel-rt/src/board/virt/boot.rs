@@ -13,7 +13,7 @@ use virtio_drivers::transport::DeviceType;
 use virtio_drivers::transport::mmio::MmioTransport;
 
 use super::machine::{self, Found};
-use super::neighbours::BoxMachine;
+use super::neighbours::{BoxMachine, own_word};
 use super::platform::{BoardLink, BoardNode, Links, Virt, Wire, acknowledge};
 use super::{plic, timer, traps};
 use crate::board::device::device;
@@ -21,6 +21,7 @@ use crate::board::device_tree::{Hardware, Slot};
 use crate::board::start::{boot_failed, leak, or_fail, strings};
 use crate::board::steps;
 use crate::console;
+use crate::dev::ring::Asleep;
 use crate::dev::virtio;
 use crate::dev::virtio_net::{Frame, NetLink};
 use crate::end;
@@ -84,7 +85,13 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
         plan.heap.len() / 1024,
         who.mpi_memory
     );
-    running::set(node(&who, hardware.random, wires(links, &args, &who)));
+    let watched = match found.machine {
+        // SAFETY: `midplane_map` has called `map` for this node.
+        Some(_) if args.watch => Some(unsafe { own_word() }),
+        _ => None,
+    };
+    let links = wires(links, &args, &who);
+    running::set(node(&who, hardware.random, links, watched));
     heap::call_when_freed(steps::heap_freed);
     end::publish_with(steps::publish);
     let argv = strings(args.args.iter(), 1);
@@ -122,14 +129,24 @@ fn divide_memory(memory: Bytes, who: &Personality, devices: &Transports) -> Plan
     or_fail(Plan::new(memory, arch::image_end() as u64, needs))
 }
 
-/// The node: router, torus and MPI device over `links`; `random` is a seed for its tables.
+/// The node: router, torus and MPI device over `links`; `random` is a seed for its tables, `watched` the word that it
+/// watches before it sleeps.
 ///
 /// The stack has room for a copy of each part, but the image should not copy their fields one by one: hence a function
 /// for each, that is not inlined. That of the router returns what its caller unwraps, for the same reason.
-fn node(who: &Personality, random: u64, links: Links<Wire>) -> BoardNode {
+fn node(
+    who: &Personality,
+    random: u64,
+    links: Links<Wire>,
+    watched: Option<&'static Asleep>,
+) -> BoardNode {
     let torus = torus(or_fail(router(who)), links);
+    let memory = NodeMemory {
+        lends: who.mpi_borrow,
+    };
     // Where the machine has no random bits, the time of day is what nobody who writes a program knows.
-    joined(adi(who, random ^ clock::wall_clock_ns()), torus, who)
+    let adi = adi(who, random ^ clock::wall_clock_ns());
+    joined(adi, torus, Virt { memory, watched }).limit_interrupts(who.interrupts)
 }
 
 #[inline(never)]
@@ -149,11 +166,8 @@ fn adi(who: &Personality, seed: u64) -> Adi {
 }
 
 #[inline(never)]
-fn joined(adi: Adi, torus: Torus<'static, Wire>, who: &Personality) -> BoardNode {
-    let memory = NodeMemory {
-        lends: who.mpi_borrow,
-    };
-    BoardNode::new(adi, torus, Virt { memory }).limit_interrupts(who.interrupts)
+fn joined(adi: Adi, torus: Torus<'static, Wire>, platform: Virt) -> BoardNode {
+    BoardNode::new(adi, torus, platform)
 }
 
 #[cfg(not(feature = "faults"))]

@@ -155,19 +155,28 @@ impl BoxMachine {
     /// # Safety
     /// Called once, on the node for which [`BoxMachine::map`] was called.
     pub unsafe fn links(&self, coord: Coord) -> [Option<RingLink<'static, Register>>; 6] {
-        // SAFETY: mapped by `map`, for ever. All zeros is a word of a node that is awake, and rings with nothing
-        // under way; the memory is shared by atomics and as `RingLink` has it.
-        let own = unsafe { &*ptr::with_exposed_provenance::<Asleep>(OWN as usize) };
+        // SAFETY: as this function's.
+        let own = unsafe { own_word() };
         Direction::ALL.map(|direction| {
             let neighbour = self.neighbour(coord, direction)?;
             let window = window(direction) as usize;
             let pair = ptr::with_exposed_provenance::<RingPair>(window);
             let asleep = ptr::with_exposed_provenance::<Asleep>(window + ASLEEP as usize);
-            // SAFETY: as above.
+            // SAFETY: mapped by `map`, for ever. All zeros is a word of a node that is awake, and rings with nothing
+            // under way; the memory is shared by atomics and as `RingLink` has it.
             let (pair, there) = unsafe { (&*pair, &*asleep) };
             Some(RingLink::new(pair, direction, own, there, neighbour.bell))
         })
     }
+}
+
+/// The word of the node that asks.
+///
+/// # Safety
+/// Called on a node for which [`BoxMachine::map`] was called.
+pub unsafe fn own_word() -> &'static Asleep {
+    // SAFETY: mapped by `map`, for ever. All zeros is a word of a node that is awake; it is shared by atomics.
+    unsafe { &*ptr::with_exposed_provenance::<Asleep>(OWN as usize) }
 }
 
 fn window(direction: Direction) -> u64 {

@@ -7,7 +7,7 @@ use net_torus::link::Link;
 use super::neighbours::Register;
 use super::{plic, timer};
 use crate::board::start::aborted;
-use crate::dev::ring::{self, RingLink};
+use crate::dev::ring::{self, Asleep, RingLink};
 use crate::dev::virtio_net::NetLink;
 use crate::host::blackboard::Blackboard;
 use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS};
@@ -180,6 +180,8 @@ impl NodeLink for BoardLink {
 
 /// The machine below the node.
 pub struct Virt {
+    /// The node's word, which it watches before it sleeps, where it has a processor of the host to itself.
+    pub watched: Option<&'static Asleep>,
     /// The program's memory.
     pub memory: NodeMemory,
 }
@@ -192,8 +194,16 @@ fn device(link: &mut Wire) -> &mut BoardLink {
 #[cfg(feature = "faults")]
 use crate::dev::faults::device;
 
+/// How often a node that has a processor to itself looks whether it has been rung, before it sleeps: some tens of
+/// microseconds, what it costs to put one of QEMU's threads to sleep and to wake it.
+const LOOKS: u32 = 1000;
+
 /// Takes all pending interrupts of links, of which `device` is the board's own part.
 pub fn acknowledge<L>(links: &mut Links<L>, device: impl Fn(&mut L) -> &mut BoardLink) {
+    // The wait ended by the word, or the node looks on its own: all of it would lock the emulator's devices.
+    if !arch::is_interrupt_pending() {
+        return;
+    }
     timer::acknowledge();
     // A neighbour's bell; the node looks at all its links next.
     arch::acknowledge_software();
@@ -230,6 +240,11 @@ impl Platform<Wire> for Virt {
 
     #[inline]
     fn wait(&mut self) {
+        let mut looks = 0..LOOKS;
+        let goes_on = || !arch::is_interrupt_pending() && looks.next().is_some();
+        if self.watched.is_some_and(|word| word.watch(goes_on)) {
+            return;
+        }
         arch::wait_for_interrupt();
     }
 
