@@ -1,9 +1,9 @@
 /* Times of messages between two processes, under any MPI: `midplane bench linux` runs it over ours and another.
  *
- *     times [COUNT]
+ *     times [COUNT [NAME]]
  *
  * COUNT (default 2000) of each in a block, and of 32 blocks the least counts, the one that the machine disturbed least.
- * Rank 0 prints the library's name and the microseconds that each takes:
+ * Rank 0 prints the library's name and the microseconds that each takes, or with NAME that one of them:
  *
  *     half    half a round trip of 8 bytes between ranks 0 and 1
  *     stream  a message of 8 bytes from rank 0 to rank 1, in windows of 64 by MPI_Isend and MPI_Irecv, each answered
@@ -17,6 +17,7 @@
 enum { LONG = 64 << 10, WINDOW = 64, BLOCKS = 32, TAG = 1 };
 
 static char *room[2][WINDOW];
+static const char *only;
 
 /* The first and the last byte say which message it is. */
 static void mark(char *bytes, int length, int i)
@@ -98,6 +99,8 @@ static void timed(const char *name, void (*work)(int), int count)
     double least = 1e9;
     int block;
 
+    if (only != NULL && strcmp(only, name) != 0)
+        return;
     for (block = 0; check_rank < 2 && block < BLOCKS; block++) {
         double began = MPI_Wtime(), took;
 
@@ -123,6 +126,7 @@ int main(int argc, char **argv)
         MPI_Finalize();
         return 2;
     }
+    only = argc > 2 ? argv[2] : NULL;
     for (side = 0; side < 2; side++)
         for (j = 0; j < WINDOW; j++)
             room[side][j] = memset(check_room(LONG), 0, LONG);

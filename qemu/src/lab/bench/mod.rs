@@ -8,6 +8,7 @@ mod drawing;
 mod emulated;
 mod epochs;
 mod flood;
+mod instances;
 mod killer;
 mod linux;
 mod matching;
@@ -50,6 +51,11 @@ pub enum Bench {
     /// to itself takes, through the C binding. Then, in QEMU, what messages and collectives take on nodes, all of them
     /// together.
     Message,
+    /// Messages between two nodes of one QEMU instance, beside those between two instances of a node each
+    ///
+    /// Half a round trip and a stream of short messages, by the host's clock, and what they take of its processors.
+    /// docs/emulation.md says what the numbers mean.
+    Instances(instances::InstancesArgs),
     /// Messages between processes of this machine (`run --on linux`), beside another MPI where one is installed
     ///
     /// Half a round trip, streams of short and of long messages, a message to oneself, and the killer of 8 processes in
@@ -91,6 +97,7 @@ pub fn run(bench: &Bench) -> Result<u8, Stop> {
         Bench::Flood(options) => flood::run(options),
         Bench::Collectives(options) => collectives::run(options),
         Bench::Epochs(options) => epochs::run(options),
+        Bench::Instances(options) => instances::run(options),
         Bench::Linux(options) => linux::run(options),
         Bench::Smpi(options) => smpi::run(options),
         Bench::Overlap(options) => overlap::run(options),

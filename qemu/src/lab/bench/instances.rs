@@ -1,0 +1,172 @@
+//! Messages between two nodes of one QEMU instance, beside those between two instances of a node each.
+
+use super::boot;
+use super::row::median;
+use crate::host::setup;
+use crate::host::signals::Signals;
+use crate::host::stop::{Doing, Stop};
+use crate::show::file::ResultFile;
+use crate::show::say::say;
+use crate::show::table::{self, Column, Table, six_places};
+use clap::Args;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Options of `midplane bench instances`.
+#[derive(Args, Debug)]
+pub struct InstancesArgs {
+    /// Runs of each, by turns; the medians count
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    runs: u32,
+
+    /// Write a line per measurement to this file
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+}
+
+/// What is measured: the name that `tests/programs/times.c` gives it, and in words.
+const TIMED: [(&str, &str); 2] = [
+    ("half", "half a round trip of 8 bytes"),
+    ("stream", "a streamed message of 8 bytes"),
+];
+/// Instances that two nodes are in.
+const INSTANCES: [&str; 2] = ["1", "2"];
+/// Messages of a block of the shorter and of the longer run, and blocks of each, as `times.c` has them.
+const MESSAGES: [u32; 2] = [64, 2048];
+const BLOCKS: u32 = 32;
+
+/// One measurement, in microseconds.
+#[derive(Debug, Serialize)]
+struct Row {
+    what: String,
+    #[serde(serialize_with = "six_places")]
+    one_us: f64,
+    #[serde(serialize_with = "six_places")]
+    each_us: f64,
+    #[serde(serialize_with = "six_places")]
+    ratio: f64,
+}
+
+const TABLE: Table<Row> = Table {
+    columns: &[
+        Column::left("microseconds", 50, |r| r.what.clone()),
+        Column::right("one", 8, |r| format!("{:.2}", r.one_us)),
+        Column::right("each", 8, |r| format!("{:.2}", r.each_us)),
+        Column::right("ratio", 7, |r| format!("{:.3}", r.ratio)),
+    ],
+    keys: 1,
+    gap: 1,
+};
+
+/// What a message took, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Took {
+    /// By the host's clock, in the block that the host disturbed least.
+    wall: f64,
+    /// Of processors, the emulators' and the tool's together.
+    processor: f64,
+}
+
+/// Measures; the exit status.
+pub fn run(options: &InstancesArgs) -> Result<u8, Stop> {
+    if !setup::has_qemu() {
+        return Err(boot::no_qemu("bench instances"));
+    }
+    let file = ResultFile::open_if_given(options.csv.as_ref())?;
+    let signals = Signals::catch()?;
+    say(
+        "two nodes in one instance, links in its memory, and in an instance each, links by virtio-net",
+    )?;
+    say(TABLE.heading().join("\n"))?;
+    // What is not counted: the image is made.
+    job(INSTANCES[0], TIMED[0].0, MESSAGES[0], &signals)?;
+    let mut rows = Vec::new();
+    for (name, words) in TIMED {
+        let mut taken = [Vec::new(), Vec::new()];
+        // In turn, so that what else the host does weighs on both alike.
+        for _ in 0..options.runs {
+            for (instances, taken) in INSTANCES.iter().zip(&mut taken) {
+                taken.push(took(instances, name, &signals)?);
+            }
+        }
+        let parts: [(&str, fn(&Took) -> f64); 2] = [
+            ("by the host's clock", |took| took.wall),
+            ("of processors", |took| took.processor),
+        ];
+        for (part, of) in parts {
+            let [one_us, each_us] = taken.each_ref().map(|taken| middle(taken, of));
+            let row = Row {
+                what: format!("{words}, {part}"),
+                one_us,
+                each_us,
+                ratio: one_us / each_us,
+            };
+            say(TABLE.row(&row))?;
+            rows.push(row);
+        }
+    }
+    if let Some(file) = file {
+        file.write(&table::csv(&rows)?)?;
+    }
+    Ok(0)
+}
+
+fn middle(taken: &[Took], of: fn(&Took) -> f64) -> f64 {
+    let mut numbers: Vec<f64> = taken.iter().map(of).collect();
+    numbers.sort_by(f64::total_cmp);
+    median(&numbers)
+}
+
+/// Two jobs, of which the longer one has more messages and all else the same.
+fn took(instances: &str, name: &str, signals: &Signals) -> Result<Took, Stop> {
+    let (_, short) = job(instances, name, MESSAGES[0], signals)?;
+    let (wall, long) = job(instances, name, MESSAGES[1], signals)?;
+    let more = f64::from(BLOCKS * (MESSAGES[1] - MESSAGES[0]));
+    Ok(Took {
+        wall,
+        processor: (long - short) / more * 1e6,
+    })
+}
+
+/// The microseconds that the program says, and the seconds that the job took of processors.
+fn job(instances: &str, name: &str, messages: u32, signals: &Signals) -> Result<(f64, f64), Stop> {
+    let mut command = Command::new(std::env::current_exe().doing("find this command")?);
+    command.args(["run", "--quiet", "--torus", "2x1x1"]);
+    command.args(["--instances", instances]);
+    command.arg(boot::program("times.c")).arg("--");
+    command.args([&messages.to_string(), name]);
+    let Some((said, used)) = boot::said_and_used(command, None, signals)? else {
+        unreachable!("there is no limit");
+    };
+    let wall = boot::number(&said, "times", name).ok_or_else(|| {
+        Stop::failure(format!("times.c did not say what `{name}` takes:\n{said}"))
+    })?;
+    Ok((wall, used.processor.as_secs_f64()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_of_each_part() {
+        let took = |wall, processor| Took { wall, processor };
+        let taken = [took(3.0, 1.0), took(1.0, 9.0), took(2.0, 5.0)];
+        assert_eq!(middle(&taken, |took| took.wall), 2.0);
+        assert_eq!(middle(&taken, |took| took.processor), 5.0);
+    }
+
+    #[test]
+    fn the_widest_row_fits_a_terminal() {
+        let row = Row {
+            what: format!("{}, by the host's clock", TIMED[1].1),
+            one_us: 1234.5,
+            each_us: 12345.6,
+            ratio: 12.345,
+        };
+        let lines = [TABLE.heading(), vec![TABLE.row(&row)]].concat();
+        let width = usize::from(table::WIDTH);
+        assert!(lines.iter().all(|line| line.len() <= width), "{lines:#?}");
+    }
+}
