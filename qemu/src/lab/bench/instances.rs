@@ -68,6 +68,9 @@ struct Took {
     processor: f64,
 }
 
+/// One of the times of what was taken.
+type Part = fn(&Took) -> f64;
+
 /// Measures; the exit status.
 pub fn run(options: &InstancesArgs) -> Result<u8, Stop> {
     if !setup::has_qemu() {
@@ -90,7 +93,7 @@ pub fn run(options: &InstancesArgs) -> Result<u8, Stop> {
                 taken.push(took(instances, name, &signals)?);
             }
         }
-        let parts: [(&str, fn(&Took) -> f64); 2] = [
+        let parts: [(&str, Part); 2] = [
             ("by the host's clock", |took| took.wall),
             ("of processors", |took| took.processor),
         ];
@@ -112,7 +115,7 @@ pub fn run(options: &InstancesArgs) -> Result<u8, Stop> {
     Ok(0)
 }
 
-fn middle(taken: &[Took], of: fn(&Took) -> f64) -> f64 {
+fn middle(taken: &[Took], of: Part) -> f64 {
     let mut numbers: Vec<f64> = taken.iter().map(of).collect();
     numbers.sort_by(f64::total_cmp);
     median(&numbers)
