@@ -95,12 +95,12 @@ macro_rules! link_with {
                 fn sleep(&self) {
                     let mut watches = 1;
                     let mut once = || core::mem::take(&mut watches) == 1;
-                    if self.kind == Doorbell::Watched && self.asleep.watch(&mut once) {
+                    if self.kind.is_watched() && self.asleep.watch(&mut once) {
                         return;
                     }
                     let mut pending = self.pending.lock().unwrap();
                     match self.kind {
-                        Doorbell::Interrupt => {
+                        Doorbell::Interrupt | Doorbell::WatchedInterrupt => {
                             while !*pending {
                                 pending = self.rung.wait(pending).unwrap();
                             }
@@ -270,6 +270,15 @@ enum Doorbell {
     Futex,
     /// As by [`Doorbell::Futex`], but at first it watches the word.
     Watched,
+    /// As by [`Doorbell::Interrupt`], but at first it watches the word.
+    WatchedInterrupt,
+}
+
+impl Doorbell {
+    /// Whether the node watches its word before it sleeps.
+    fn is_watched(self) -> bool {
+        matches!(self, Doorbell::Watched | Doorbell::WatchedInterrupt)
+    }
 }
 
 /// Which thread a node runs on.
@@ -333,24 +342,25 @@ const fn case(bell: Doorbell, nodes: &'static [Role], wires: &'static [Wire]) ->
 }
 
 /// A case, with each kind of bell.
-const fn cases(nodes: &'static [Role], wires: &'static [Wire]) -> [Case; 3] {
+const fn cases(nodes: &'static [Role], wires: &'static [Wire]) -> [Case; 4] {
     [
         case(Doorbell::Interrupt, nodes, wires),
         case(Doorbell::Futex, nodes, wires),
         case(Doorbell::Watched, nodes, wires),
+        case(Doorbell::WatchedInterrupt, nodes, wires),
     ]
 }
 
 /// Two frames over one slot: sleep against wake, full against free.
-static STREAM: [Case; 3] = cases(TWO, &[wire(0, 1, 2, 0)]);
+static STREAM: [Case; 4] = cases(TWO, &[wire(0, 1, 2, 0)]);
 /// Three frames: a wait for room after a wait for room.
-static LONGER: [Case; 3] = cases(TWO, &[wire(0, 1, 3, 0)]);
+static LONGER: [Case; 4] = cases(TWO, &[wire(0, 1, 3, 0)]);
 /// Both ways at once.
-static BOTH: [Case; 3] = cases(TWO, &[wire(0, 1, 2, 1)]);
+static BOTH: [Case; 4] = cases(TWO, &[wire(0, 1, 2, 1)]);
 /// Two neighbours wake one node by one word.
-static JOIN: [Case; 3] = cases(THREE, &[wire(1, 0, 1, 0), wire(2, 0, 1, 0)]);
+static JOIN: [Case; 4] = cases(THREE, &[wire(1, 0, 1, 0), wire(2, 0, 1, 0)]);
 /// A node waits by one word for a frame of one neighbour and for room at the other.
-static RELAY: [Case; 3] = cases(THREE, &[wire(1, 0, 1, 0), wire(0, 2, 2, 0)]);
+static RELAY: [Case; 4] = cases(THREE, &[wire(1, 0, 1, 0), wire(0, 2, 2, 0)]);
 
 /// With at most two preemptions for each thread, which finds every flaw below; the tests that are left out of the
 /// ordinary run go further.
