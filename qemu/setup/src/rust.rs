@@ -243,13 +243,22 @@ pub fn has_own_sources(places: &Places) -> bool {
 }
 
 /// Whether a compiler has the sources of its library.
-fn has_sources(mut rustc: Command) -> bool {
-    let sysroot = output(rustc.args(["--print", "sysroot"]));
-    sysroot.is_some_and(|sysroot| {
-        Path::new(&sysroot)
-            .join("lib/rustlib/src/rust/library/core/src/lib.rs")
-            .exists()
-    })
+fn has_sources(rustc: Command) -> bool {
+    let library = "lib/rustlib/src/rust/library/core/src/lib.rs";
+    sysroot(rustc).is_some_and(|sysroot| sysroot.join(library).exists())
+}
+
+/// Where a compiler is installed.
+fn sysroot(mut rustc: Command) -> Option<PathBuf> {
+    output(rustc.args(["--print", "sysroot"])).map(PathBuf::from)
+}
+
+/// The folder with the compiler's own copy of LLVM's linker, as `ld.lld`. Distributions' packages leave it out.
+pub fn own_llvm_linker(places: &Places) -> Option<PathBuf> {
+    let targets = sysroot(own_rustc(&places.root))?.join("lib/rustlib");
+    let targets = std::fs::read_dir(targets).ok()?.flatten();
+    let mut folders = targets.map(|target| target.path().join("bin/gcc-ld"));
+    folders.find(|folder| folder.join("ld.lld").exists())
 }
 
 /// Whether the compiler at hand has the library for the nodes' target.

@@ -10,6 +10,7 @@
 //! The exit status and all words on stdout and stderr are the compiler's. It is the nodes' C compiler, or with
 //! `--on linux` in front, or `MIDPLANE_ON=linux` in the environment, the host's, `cc`, for programs that are processes.
 
+use crate::build::compiler::Linker;
 use crate::build::compiler::{self, OPENMP, run_compiler, without_openmp};
 use crate::build::given::{Kind, Runtime};
 use crate::build::linux;
@@ -280,7 +281,8 @@ fn for_nodes(line: &Line) -> Result<Command, Stop> {
         compiler::begin_compile(&mut command);
     }
     if links {
-        compiler::begin_link(&mut command);
+        // GNU's, which says what is missing, and of what stranger's options it takes.
+        compiler::begin_link(&mut command, &Linker::Gnu);
     }
     if words {
         command.args(without_openmp(&line.words));

@@ -4,7 +4,7 @@ use crate::build::board::Board;
 use crate::build::given::{Flags, Kind};
 use crate::build::said::Said;
 use crate::build::unsupported;
-use crate::host::setup::Tools;
+use crate::host::setup::{self, Tools};
 use crate::host::stop::{Doing, Stop};
 use crate::show::say::complain;
 use std::ffi::{OsStr, OsString};
@@ -94,13 +94,35 @@ pub(super) fn end_compile(compile: &mut Command) {
     compile.arg("-I").arg(root.join("kernel-rt/include"));
 }
 
+/// What links a node's image.
+pub enum Linker {
+    /// The cross compiler's own.
+    Gnu,
+    /// The one that comes with the Rust compiler, in this folder.
+    Llvm(PathBuf),
+}
+
 /// What linking begins with.
-pub(super) fn begin_link(link: &mut Command) {
+pub(super) fn begin_link(link: &mut Command, linker: &Linker) {
     let board = Board::chosen();
+    let root = crate::host::folders::root();
     link.args(board.machine_flags())
-        .args(["-nostartfiles", "-static", "-T"])
-        .arg(crate::host::folders::root().join(board.script()))
-        .args(board.link_flags());
+        .args(["-nostartfiles", "-static"]);
+    let behind = board.scripts_behind().map(|[gnu, llvm]| match linker {
+        Linker::Gnu => gnu,
+        Linker::Llvm(_) => llvm,
+    });
+    for script in [board.script()].into_iter().chain(behind) {
+        link.arg("-T").arg(root.join(script));
+    }
+    link.args(board.link_flags());
+    match linker {
+        Linker::Gnu => link.arg("-Wl,--no-warn-rwx-segments"),
+        // Labels of the compiler's are no functions, which GNU's knows by itself.
+        Linker::Llvm(folder) => link
+            .args(["-fuse-ld=lld", "-Wl,--discard-locals", "-B"])
+            .arg(folder),
+    };
 }
 
 /// What is behind a C program's objects and libraries.
@@ -135,6 +157,21 @@ pub(super) fn refused(path: &Path, verb: &str) -> Stop {
         "{} does not {verb}; what the compiler says is above",
         path.display()
     ))
+}
+
+/// Links by LLVM's linker, if that is there and pays; true when it has linked and nobody needs to be told anything. It does
+/// not have the words that others have for what is missing or not supported: these are GNU's linker's to say.
+pub(super) fn link_quickly(
+    command: impl FnOnce(&Linker) -> Command,
+    linked: &Path,
+) -> Result<bool, Stop> {
+    let folder = { Board::chosen().scripts_behind() }.and_then(|_| setup::llvm_linker());
+    let Some(folder) = folder else {
+        return Ok(false);
+    };
+    let mut command = command(&Linker::Llvm(folder));
+    let said = Said::by(command.arg("-o").arg(linked))?;
+    Ok(said.success && said.is_silent() && !unsupported::is_any_in(linked))
 }
 
 /// Runs the linker for this program, whose output `linked` is; what is missing, and what is there but not supported, is told in our

@@ -136,10 +136,9 @@ fn make(
             link.arg("-Wl,--undefined=main").arg(library);
         }
         Program::C(paths) => {
-            making.add(&mut link, paths, scratch, |path| {
-                Ok(compile(&flags.compile, path))
-            })?;
-            link.args(&flags.link).arg(library);
+            let objects =
+                making.objects(paths, scratch, |path| Ok(compile(&flags.compile, path)))?;
+            link.args(objects).args(&flags.link).arg(library);
         }
         Program::Image(_) => {}
     }

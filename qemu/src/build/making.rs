@@ -5,7 +5,7 @@
 //! last making of it had something to say, so that a warning is said each time. Libraries that the user's options
 //! name are not followed: with them, too, it is made each time.
 
-use crate::build::compiler::{Scratch, absolute, run_compiler, run_linker};
+use crate::build::compiler::{Linker, Scratch, absolute, link_quickly, run_compiler, run_linker};
 use crate::build::given::{Flags, Kind, Program};
 use crate::host::folders;
 use crate::host::stop::{Doing, Stop};
@@ -95,25 +95,38 @@ impl Making {
         Ok(())
     }
 
-    /// Compiles the sources among these files, by what `compiler` has for each, and gives all to the linker in their
-    /// order.
-    pub(super) fn add(
+    /// Compiles the sources among these files, by what `compiler` has for each; what the linker is to be given in their
+    /// places.
+    pub(super) fn objects(
         &mut self,
-        link: &mut Command,
         paths: &[PathBuf],
         scratch: &Scratch,
         compiler: impl Fn(&Path) -> Result<Command, Stop>,
-    ) -> Result<(), Stop> {
+    ) -> Result<Vec<PathBuf>, Stop> {
+        let mut objects = Vec::new();
         for (at, path) in paths.iter().enumerate() {
             if Kind::of(path)? == Kind::Object {
-                link.arg(path);
+                objects.push(path.clone());
                 continue;
             }
             let object = scratch.0.join(format!("{at}.o"));
             self.compile(compiler(path)?, path, &object)?;
-            link.arg(object);
+            objects.push(object);
         }
-        Ok(())
+        Ok(objects)
+    }
+
+    /// Links a node's image: `link` is the command for a linker.
+    pub(super) fn link_for_nodes(
+        self,
+        link: impl Fn(&Linker) -> Command,
+        linked: &Path,
+        program: &Path,
+    ) -> Result<(), Stop> {
+        match link_quickly(&link, linked)? {
+            true => self.put_in_place(linked),
+            false => self.link(link(&Linker::Gnu), linked, program),
+        }
     }
 
     /// Runs the linker and puts what it makes, `linked`, in the image's place.
@@ -127,6 +140,10 @@ impl Making {
         if run_linker(link, linked, program)? {
             self.begun = None;
         }
+        self.put_in_place(linked)
+    }
+
+    fn put_in_place(self, linked: &Path) -> Result<(), Stop> {
         let file = &self.artifact.file;
         // In one step, so that a reader of the file finds the old image or the new one.
         fs::rename(linked, file).doing("put the image in its place")?;

@@ -2,7 +2,7 @@
 
 use crate::build::board::Board;
 use crate::build::compiler::{
-    OPENMP, Scratch, absolute, begin_link, compile_c, end_link, is_for_nodes, refused,
+    Linker, OPENMP, Scratch, absolute, begin_link, compile_c, end_link, is_for_nodes, refused,
     say_that_openmp_is_left_out,
 };
 use crate::build::given::{Flags, Program, Runtime};
@@ -36,8 +36,11 @@ impl Program {
         let image = folder.join(self.name()).with_extension("elf");
         let with = (flags.runtime(), Links::Kernel);
         let library = self.library(Compiler::for_nodes(tools), with, &folder)?;
-        let script = crate::host::folders::root().join(Board::chosen().script());
-        let (gcc, parts) = (&tools.gcc.path, [&*library, &script]);
+        let scripts = Board::chosen().scripts();
+        let parts: Vec<&Path> = { scripts.iter().map(PathBuf::as_path) }
+            .chain([&*library])
+            .collect();
+        let gcc = &tools.gcc.path;
         if let Some(making) = Making::new(image.clone(), (self, flags), gcc, &parts)? {
             self.make(tools, flags, making, &library, &Scratch::new(&folder)?)?;
         }
@@ -68,25 +71,32 @@ impl Program {
         library: &Path,
         scratch: &Scratch,
     ) -> Result<(), Stop> {
-        let mut link = tools.gcc.command();
-        begin_link(&mut link);
-        if let Some(bytes) = flags.stack {
-            link.arg(format!("-Wl,--defsym=MIDPLANE_STACK_BYTES={bytes}"));
-        }
-        match self {
+        let objects = match self {
             Self::C(paths) => {
-                making.add(&mut link, paths, scratch, |path| {
-                    compile_c(tools, flags, path)
-                })?;
-                link.args(flags.link.iter().filter(|word| is_for_nodes(word)));
-                end_link(&mut link, library);
+                making.objects(paths, scratch, |path| compile_c(tools, flags, path))?
             }
-            Self::Rust(_) | Self::Image(_) => {
-                link.arg(library);
+            Self::Rust(_) | Self::Image(_) => Vec::new(),
+        };
+        let link = |linker: &Linker| {
+            let mut link = tools.gcc.command();
+            begin_link(&mut link, linker);
+            if let Some(bytes) = flags.stack {
+                link.arg(format!("-Wl,--defsym=MIDPLANE_STACK_BYTES={bytes}"));
             }
-        }
-        link.arg("-lm");
-        making.link(link, &scratch.0.join("image"), self.path())
+            link.args(&objects);
+            match self {
+                Self::C(_) => {
+                    link.args(flags.link.iter().filter(|word| is_for_nodes(word)));
+                    end_link(&mut link, library);
+                }
+                Self::Rust(_) | Self::Image(_) => {
+                    link.arg(library);
+                }
+            }
+            link.arg("-lm");
+            link
+        };
+        making.link_for_nodes(link, &scratch.0.join("image"), self.path())
     }
 
     /// Where this program's image and what leads to it are kept.

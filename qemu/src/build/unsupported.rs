@@ -22,6 +22,11 @@ pub fn tell(said: &Said, linked: &Path) -> bool {
     !names.is_empty()
 }
 
+/// Whether any of them is in the image, as far as that can be read.
+pub fn is_any_in(linked: &Path) -> bool {
+    in_image(linked).is_none_or(|there| !there.is_empty())
+}
+
 /// The functions to be told of. The linker warns of calls in code that it then leaves out, too, and other linkers do not
 /// warn at all: so what counts is what is `there`, and the warnings only when that cannot be read.
 fn named<'a>(places: &[(&'a str, &str)], there: Option<&HashSet<String>>) -> Vec<&'a str> {

@@ -245,8 +245,11 @@ fn parts(image: &Image) -> Result<BTreeMap<Part, Bytes>, Stop> {
     Ok(parts)
 }
 
-/// Whether a section takes memory of a node.
+/// Whether a section takes memory of a node. Some linkers say so of the tables by which the tool finds callers.
 fn is_in_memory<'a>(section: &impl ObjectSection<'a>) -> bool {
+    if section.name() == Ok(".eh_frame") {
+        return false;
+    }
     match section.flags() {
         object::SectionFlags::Elf { sh_flags, .. } => sh_flags.contains(SHF_ALLOC),
         _ => false,

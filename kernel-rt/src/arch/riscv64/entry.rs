@@ -135,6 +135,16 @@ global_asm!(
     ".option pop",
 );
 
+// What is called in place of functions that a program may have and has not (ld/virt.ld).
+global_asm!(
+    ".section .text.midplane_nothing, \"ax\"",
+    ".globl midplane_nothing",
+    ".type midplane_nothing, @function",
+    "midplane_nothing:",
+    "ret",
+    ".size midplane_nothing, . - midplane_nothing",
+);
+
 /// In machine mode: whether a supervisor's software interrupt is pending on this hart.
 pub fn is_called() -> bool {
     let pending: usize;

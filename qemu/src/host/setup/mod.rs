@@ -42,6 +42,11 @@ pub fn has_qemu() -> bool {
     matches!(qemu(&places()), Look::There(_))
 }
 
+/// The folder of the LLVM linker that comes with the Rust compiler, if there is one.
+pub fn llvm_linker() -> Option<PathBuf> {
+    rust::own_llvm_linker(&places())
+}
+
 /// Prints what is found and what `run` would do about the rest; true when nothing is missing.
 pub fn doctor() -> Result<bool, Stop> {
     let report = examination::examine(&places())?;
