@@ -10,12 +10,12 @@
 //! The exit status and all words on stdout and stderr are the compiler's. It is the nodes' C compiler, or with
 //! `--on linux` in front, or `MIDPLANE_ON=linux` in the environment, the host's, `cc`, for programs that are processes.
 
-use crate::build::compiler::Linker;
-use crate::build::compiler::{self, OPENMP, run_compiler, without_openmp};
+use crate::build::compiler::{self, Linker, OPENMP, run_compiler, without_openmp};
 use crate::build::given::{Kind, Runtime};
 use crate::build::linux;
 use crate::build::program::kernel_library;
 use crate::build::said::Said;
+use crate::build::unsupported;
 use crate::host::folders;
 use crate::host::setup;
 use crate::host::stop::{Doing, Stop};
@@ -221,9 +221,13 @@ pub fn run(words: &[OsString]) -> Result<u8, Stop> {
     }
     let on = std::env::var_os(ON);
     let line = Line::read(words, on.as_deref())?;
+    let is_link = line.show.is_none() && line.step == Step::Link;
+    if !line.on_linux && is_link && link_quickly(&line)? {
+        return Ok(0);
+    }
     let mut command = match line.on_linux {
         true => on_linux(&line)?,
-        false => for_nodes(&line)?,
+        false => for_nodes(&line, &Linker::Gnu)?,
     };
     match (line.show, line.step) {
         (Some(Show::Command | Show::Compiling | Show::Linking), _) => {
@@ -259,7 +263,7 @@ fn parts(line: &Line) -> [bool; 3] {
     }
 }
 
-fn for_nodes(line: &Line) -> Result<Command, Stop> {
+fn for_nodes(line: &Line, linker: &Linker) -> Result<Command, Stop> {
     if line.is_cpp {
         return Err(Stop::usage(format!(
             "C++ is what the nodes do not have yet; with --on linux in front, or {ON}=linux, programs in C++ are compiled \
@@ -281,8 +285,7 @@ fn for_nodes(line: &Line) -> Result<Command, Stop> {
         compiler::begin_compile(&mut command);
     }
     if links {
-        // GNU's, which says what is missing, and of what stranger's options it takes.
-        compiler::begin_link(&mut command, &Linker::Gnu);
+        compiler::begin_link(&mut command, linker);
     }
     if words {
         command.args(without_openmp(&line.words));
@@ -361,6 +364,44 @@ fn start_object() -> Result<PathBuf, Stop> {
     run_compiler(compile, &source)?;
     fs::rename(&new, &object).doing("put an object in its place")?;
     Ok(object)
+}
+
+/// Compiles what there is to be compiled, and links by LLVM's linker: false when that cannot do it, or nobody would be told
+/// what is to be. Then all is done again by the other, which has the words for it.
+fn link_quickly(line: &Line) -> Result<bool, Stop> {
+    // What is read from standard input is gone then; and what is no image is GNU's to make.
+    let is_usual = line.words.iter().all(|word| word != "-" && word != "-r");
+    let linker = is_usual.then(compiler::llvm_linker).flatten();
+    let Some(linker) = linker else {
+        return Ok(false);
+    };
+    let mut command = for_nodes(line, &linker)?;
+    sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.doing(format_args!("run {}", command.get_program().display()))?;
+    // What linkers say of themselves (`-Wl,--version`) is GNU's to say.
+    let is_done = output.status.success()
+        && output.stdout.is_empty()
+        && !unsupported::is_any_in(result(&line.words));
+    if is_done {
+        // Whether or not it is read, the status tells.
+        let _ = std::io::stderr().write_all(&output.stderr);
+    }
+    Ok(is_done)
+}
+
+/// The file that the words ask for.
+fn result(words: &[OsString]) -> &Path {
+    let mut named = Path::new("a.out");
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        named = match word.as_bytes() {
+            b"-o" => words.next().map_or(named, Path::new),
+            [b'-', b'o', name @ ..] => Path::new(OsStr::from_bytes(name)),
+            _ => named,
+        };
+    }
+    named
 }
 
 /// Runs a command that links. What it says is passed on as it comes; functions of MPI that are missing are named again at
@@ -487,6 +528,22 @@ mod tests {
             ("-Wl,--version a.o", Step::Link),
         ] {
             assert_eq!(read(line).unwrap().step, step, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_file_to_be_made_is_found_among_the_words() {
+        for (line, file) in [
+            ("a.c", "a.out"),
+            ("a.c -o b c.c", "b"),
+            ("-ob a.c", "b"),
+            ("-o", "a.out"),
+        ] {
+            assert_eq!(
+                result(&read(line).unwrap().words),
+                Path::new(file),
+                "{line}"
+            );
         }
     }
 

@@ -159,17 +159,22 @@ pub(super) fn refused(path: &Path, verb: &str) -> Stop {
     ))
 }
 
+/// LLVM's linker, if it is there and links the board's images.
+pub(super) fn llvm_linker() -> Option<Linker> {
+    let _ = Board::chosen().scripts_behind()?;
+    setup::llvm_linker().map(Linker::Llvm)
+}
+
 /// Links by LLVM's linker, if that is there and pays; true when it has linked and nobody needs to be told anything. It does
 /// not have the words that others have for what is missing or not supported: these are GNU's linker's to say.
 pub(super) fn link_quickly(
     command: impl FnOnce(&Linker) -> Command,
     linked: &Path,
 ) -> Result<bool, Stop> {
-    let folder = { Board::chosen().scripts_behind() }.and_then(|_| setup::llvm_linker());
-    let Some(folder) = folder else {
+    let Some(linker) = llvm_linker() else {
         return Ok(false);
     };
-    let mut command = command(&Linker::Llvm(folder));
+    let mut command = command(&linker);
     let said = Said::by(command.arg("-o").arg(linked))?;
     Ok(said.success && said.is_silent() && !unsupported::is_any_in(linked))
 }
