@@ -389,11 +389,21 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     /// Nothing is under way that this process has yet to send.
     pub fn is_quiet(&self) -> bool {
-        self.pending.destinations() == 0
-            && self.transfers.is_empty()
+        self.pending.destinations() == 0 && self.bcopies.is_empty() && self.has_only_pending()
+    }
+
+    /// Nobody waits for anything of this process any more, when all processes have come to MPI_Finalize: what is then
+    /// refused has no receive, and none will be posted for it. A program with such messages is at fault (MPI-3.1
+    /// section 8.7), but it ends where there is memory for them, and so it does where there is none.
+    pub fn may_leave(&self) -> bool {
+        self.has_only_pending() && self.bcopies.all_queued() && self.pending.all_refused()
+    }
+
+    /// Nothing is under way that this process has yet to send, but for messages that wait to be recorded or matched.
+    fn has_only_pending(&self) -> bool {
+        self.transfers.is_empty()
             && self.stream.is_none()
             && self.cts_due.is_empty()
-            && self.bcopies.is_empty()
             && self.deferred.is_empty()
             && self.peers.owed() == 0
             && !self.parts.are_due()

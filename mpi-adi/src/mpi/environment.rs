@@ -48,12 +48,13 @@ pub(crate) fn abort<E: Matching>(env: &dyn Env<E>, status: i32) -> ! {
     }
 }
 
-/// Blocks until everything that this process has sent is out of its hands and every other process has come here too.
+/// Blocks until everything that this process has sent and that is received is out of its hands and every other process
+/// has come here too.
 /// Fails with [`Error::NoMemory`].
 pub(crate) fn finalize<E: Matching>(env: &dyn Env<E>) -> Result<(), Error> {
     const NAME: &str = "MPI_Finalize";
     coll::barrier(Communicator::world(env), NAME)?;
     let note = CallNote::of(NAME);
-    block_on(env, note, |adi, _| adi.is_quiet().then_some(()));
+    block_on(env, note, |adi, _| adi.may_leave().then_some(()));
     Ok(())
 }

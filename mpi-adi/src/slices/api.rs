@@ -90,12 +90,12 @@ impl<'e, E: Matching> Mpi<'e, E> {
         }
     }
 
-    /// Blocks until everything that this process has sent is out of its hands and every other process has
-    /// come here too (MPI_Finalize). Fails with [`Error::NoMemory`].
+    /// Blocks until everything that this process has sent and that is received is out of its hands and every other
+    /// process has come here too (MPI_Finalize). Fails with [`Error::NoMemory`].
     pub fn finalize(self) -> Result<(), Error> {
         coll::barrier(self.world(), "MPI_Finalize")?;
         let note = CallNote::of("MPI_Finalize");
-        block_on(self.env, note, |adi, _| adi.is_quiet().then_some(()));
+        block_on(self.env, note, |adi, _| adi.may_leave().then_some(()));
         Ok(())
     }
 }

@@ -37,6 +37,7 @@ fn the_output_is_that_of_processes() {
     for (name, arguments) in [
         ("jacobi.c", &["-n", "64", "-i", "40"][..]),
         ("private.c", &["5"]),
+        ("leftover.c", &[]),
     ] {
         let options = ["-n", "8", "--mpi-memory", "32"];
         let here = run(&options, name, arguments).expect(0).stdout;

@@ -45,6 +45,7 @@ fn the_least_memory_gives_the_same_output_as_plenty() {
         ("pi.c", &["100000"][..]),
         ("jacobi.c", &["-n", "64", "-i", "40"]),
         ("farm.c", &["60"]),
+        ("leftover.c", &[]),
     ] {
         let with = |memory| {
             let options = ["-n", "4", "--mpi-memory", memory];

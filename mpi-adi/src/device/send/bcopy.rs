@@ -151,6 +151,12 @@ impl Bcopies {
         self.used == 0
     }
 
+    /// None is on a way of its own: each has entered the pending send queue.
+    pub fn all_queued(&self) -> bool {
+        let is_queued = |id| matches!(self.at(id).state, BcopyState::Queued { .. });
+        self.in_use().all(is_queued)
+    }
+
     /// None more can be started.
     #[inline]
     pub fn is_full(&self) -> bool {

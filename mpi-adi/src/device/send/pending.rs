@@ -191,6 +191,16 @@ impl Pending {
         self.destinations.len() - usize::from(self.idle.is_some())
     }
 
+    /// All that is pending stands refused, and no restart has come that asks for some of it: it stays as it is until a
+    /// receive is posted or memory is released where it goes. Looks at each destination until one has more to say.
+    pub fn all_refused(&self) -> bool {
+        self.destinations.iter().all(|destination| {
+            destination.restart == RestartState::Closed
+                && destination.unanswered == 0
+                && destination.next_offer().is_none()
+        })
+    }
+
     /// The destination `dest`, if there is something of it.
     #[inline]
     fn find(&mut self, requests: &RequestPool, dest: Rank) -> Option<DestinationId> {

@@ -230,3 +230,39 @@ fn a_device_is_quiet_when_it_has_nothing_to_send() {
     rig.speak();
     assert!(rig.adis[1].is_quiet());
 }
+
+/// Messages that no receive takes keep no process in MPI_Finalize, however little memory there is for them.
+#[test]
+fn what_stands_refused_keeps_nobody() {
+    for records in [0, 1, 8] {
+        let mut rig = Rig::new(2, records);
+        rig.send(0, 1, 300, Mode::Standard);
+        rig.send(0, 2, 300, Mode::Standard);
+        assert!(!rig.adis[0].may_leave(), "neither has been answered");
+        rig.settle();
+        assert!(rig.adis.iter().all(|adi| adi.may_leave()), "{records}");
+        assert_eq!(rig.adis[0].is_quiet(), records >= 2);
+    }
+    // One that was copied is complete for the program, and still kept by its device.
+    let mut rig = Rig::new(2, 0);
+    let span = rig.span(vec![1; 4]);
+    let copied = rig.adis[0].send_within_call(&mut rig.buffers, to(1, 1, 0), span);
+    assert_eq!(copied, Ok(None));
+    assert!(!rig.adis[0].may_leave(), "it has still to leave");
+    rig.step(0);
+    rig.settle();
+    assert!(rig.adis.iter().all(|adi| adi.may_leave()));
+    assert!(!rig.adis[0].is_quiet());
+    // Where there is a receive for one, its restart is owed.
+    let mut rig = Rig::new(2, 0);
+    let send = rig.send(0, 1, 300, Mode::Standard);
+    rig.settle();
+    rig.silence();
+    let (receive, _) = rig.post(pattern(1), 300);
+    assert!(rig.adis[0].may_leave() && !rig.adis[1].may_leave());
+    rig.speak();
+    assert!(rig.adis[1].may_leave());
+    rig.settle();
+    assert!(rig.adis.iter().all(|adi| adi.is_quiet()));
+    assert!(rig.outcome(1, receive).is_some() && rig.outcome(0, send).is_some());
+}
