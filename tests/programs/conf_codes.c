@@ -44,6 +44,13 @@ int main(int argc, char **argv)
     OK(MPI_Error_class(known, &got));
     CHECK(got == MPI_ERR_ARG);
 
+#ifndef MPICH_VERSION /* MPICH's is not its own class. */
+    OK(MPI_Error_class(MPI_ERR_LASTCODE, &got));
+    CHECK(got == MPI_ERR_LASTCODE);
+#endif
+    OK(MPI_Error_string(MPI_ERR_LASTCODE, text, &length));
+    CHECK(length > 0 && length == (int)strlen(text));
+
     OK(MPI_Error_string(code, text, &length));
     CHECK(length == 0 && text[0] == '\0');
     OK(MPI_Add_error_string(code, "the first text"));

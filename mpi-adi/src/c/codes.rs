@@ -79,9 +79,9 @@ pub(super) fn describe(code: c_int, text: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// The class of a code. Fails with [`Error::Argument`].
+/// The class of a code. MPI_ERR_LASTCODE is one of the classes, too (section 8.4). Fails with [`Error::Argument`].
 pub(super) fn class(code: c_int) -> Result<c_int, Error> {
-    if Class::from_code(code).is_some() {
+    if Class::from_code(code).is_some() || code == MPI_ERR_LASTCODE {
         return Ok(code);
     }
     let codes = CODES.lock();

@@ -206,6 +206,9 @@ pub unsafe extern "C" fn MPI_Error_string(
                     Some(described) => write!(text, "{described}"),
                     None => text.write_str(class.words()),
                 },
+                None if errorcode == MPI_ERR_LASTCODE => {
+                    text.write_str("MPI_ERR_LASTCODE: the last of the library's codes")
+                }
                 None => codes::with_text(errorcode, |said| text.write_str(said)).unwrap_or(Ok(())),
             };
             // SAFETY: the standard's promise about both.
