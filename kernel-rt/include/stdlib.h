@@ -20,6 +20,12 @@
 #undef cfree
 #undef qsort_r
 
+#if __MISC_VISIBLE
+/* Linux's brings them along: public programs have `struct timeval` and `fd_set` from here. */
+#include <sys/select.h>
+#include <sys/types.h>
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
