@@ -38,6 +38,7 @@ fn the_output_is_that_of_processes() {
         ("jacobi.c", &["-n", "64", "-i", "40"][..]),
         ("private.c", &["5"]),
         ("leftover.c", &[]),
+        ("crossing.c", &["500"]),
     ] {
         let options = ["-n", "8", "--mpi-memory", "32"];
         let here = run(&options, name, arguments).expect(0).stdout;

@@ -46,6 +46,7 @@ fn the_least_memory_gives_the_same_output_as_plenty() {
         ("jacobi.c", &["-n", "64", "-i", "40"]),
         ("farm.c", &["60"]),
         ("leftover.c", &[]),
+        ("crossing.c", &["500"]),
     ] {
         let with = |memory| {
             let options = ["-n", "4", "--mpi-memory", memory];

@@ -79,6 +79,14 @@ fn short_messages_at_random_do_as_they_should() {
     }
 }
 
+/// Both of two neighbours send before they receive, which their copies of short messages allow.
+#[test]
+fn short_messages_that_cross_need_no_memory_to_be_complete() {
+    let options = ["-n", "4", "--mpi-memory", "32"];
+    let ended = run(&options, "crossing.c", &["300"]).expect(0);
+    assert!(ended.stdout.contains(" checks, 0 failed"), "{ended}");
+}
+
 #[test]
 fn killer_on_sixteen_nodes() {
     let ended = run(&["--torus", "4x2x2"], "killer.c", &["5", "10240"]).expect(0);

@@ -1,7 +1,8 @@
 //! Buffered copies (bcopy, as UCX calls them): short messages in standard mode that are complete for the
 //! program when they have left.
 //!
-//! A call that blocks has the message copied at once and returns, without a request.
+//! A call that blocks has the message copied at once and returns, without a request; to a destination with a pending send
+//! queue, too, which the copy enters then.
 //!
 //! A message must stay with its sender until the receiver has taken it, since the receiver may have no memory
 //! for it (paper 004, section 4.1). For most messages that is the program's own buffer, and the send is

@@ -52,15 +52,14 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.bcopies.next_unsent().is_none()
     }
 
-    /// The message can go as a bcopy, as far as it and its destination are concerned.
+    /// The message can be copied, as far as it and its destination are concerned.
     #[inline]
-    fn can_be_bcopy(&mut self, to: &SendTo, span: Span) -> bool {
+    fn can_be_copied(&self, to: &SendTo, span: Span) -> bool {
         self.rules().bcopy()
             && to.dest != self.rank
             && to.mode == Mode::Standard
             && span.len() <= BCOPY_BYTES
             && !self.bcopies.is_full()
-            && !self.pending.has(&self.requests, to.dest)
     }
 
     /// As [`Adi::isend`], for a call that blocks until the request has finished: it takes what is kept for
@@ -92,6 +91,10 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     }
 
     /// Copies a message of a call that blocks, which is over then. False: it does not go as a bcopy, and nothing has changed.
+    ///
+    /// Behind others in the pending send queue it is copied, too, and enters that queue at once. Else a short message would
+    /// be complete or not by how early the answer to the one before it has come, and two processes that send each other
+    /// one before they receive would now and then wait for each other.
     #[inline]
     pub(in crate::device) fn copy_for_call<M: UserMemory + ?Sized>(
         &mut self,
@@ -100,7 +103,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         span: Span,
     ) -> bool {
         // A copy is under way when the call is over: it takes nothing of what is kept for such calls.
-        if !self.can_be_bcopy(to, span) || self.reserve_for_bcopy(KEPT_SLOTS).is_err() {
+        if !self.can_be_copied(to, span) || self.reserve_for_bcopy(KEPT_SLOTS).is_err() {
             return false;
         }
         let SendTo {
@@ -109,6 +112,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let copy = self.bcopies.start_copied(dest, tag, context, span.len());
         memory.read(span, 0, copy);
         self.stats.messages_sent += 1;
+        if self.pending.has(&self.requests, dest) {
+            self.enter_bcopies_to(dest);
+        }
         true
     }
 
@@ -219,7 +225,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     ) -> Result<RequestId, NoMemory> {
         let send = to.send(span, length, SendState::Bcopy);
         // Its slot is in use when it has left and a call that waits for it is over, as a copy's is.
-        if self.can_be_bcopy(&to, span) && self.reserve_for_bcopy(1 + KEPT_SLOTS).is_ok() {
+        let can_be_bcopy =
+            self.can_be_copied(&to, span) && !self.pending.has(&self.requests, to.dest);
+        if can_be_bcopy && self.reserve_for_bcopy(1 + KEPT_SLOTS).is_ok() {
             let Ok(id) = self.requests.insert(Request::Send(send)) else {
                 return Err(self.no_memory());
             };

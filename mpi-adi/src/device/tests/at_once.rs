@@ -81,11 +81,11 @@ fn what_is_no_copy_is_left_to_the_whole_way() {
     }
     assert_eq!(send(&mut rig, to(1, TAG), 8), Sent::Not, "no copy is free");
     assert_eq!(rig.adis[0].stats.messages_sent, BCOPIES as u64);
-    // Behind a message that waits to be offered nothing is copied.
+    // Behind a message that stands refused it is.
     let mut rig = Rig::new(2, 0);
     rig.send(0, TAG, 100, Mode::Standard);
     rig.settle();
-    assert_eq!(send(&mut rig, to(1, TAG), 8), Sent::Not);
+    assert_eq!(send(&mut rig, to(1, TAG), 8), Sent::Complete);
 }
 
 #[test]

@@ -53,6 +53,39 @@ fn what_is_copied_arrives_in_order_even_if_it_is_refused() {
     }
 }
 
+/// Behind messages that have been refused, or have yet to be answered, calls are over as well: as many as there are copies.
+#[test]
+fn what_is_copied_behind_refused_messages_is_complete_too() {
+    for (blocks, is_refused) in [(0, true), (0, false), (1, true)] {
+        let mut rig = Rig::new(2, blocks);
+        let long = rig.send(0, 1, 300, Mode::Standard);
+        if is_refused {
+            rig.settle();
+        }
+        let span = rig.span(vec![0; 4]);
+        let tags = 2..2 + BCOPIES as i32;
+        for tag in tags.clone() {
+            send_copied(&mut rig, to(1, tag), span);
+        }
+        let last = rig.adis[0].send_within_call(&mut rig.buffers, to(1, 99), span);
+        assert!(matches!(last, Ok(Some(_))), "no copy is free");
+        rig.settle();
+        let (first, _) = rig.post(pattern(1), 300);
+        let receives: Vec<_> = tags.clone().map(|tag| rig.post(pattern(tag), 4)).collect();
+        rig.settle();
+        for ((id, key), tag) in receives.into_iter().zip(tags) {
+            assert!(rig.outcome(1, id).is_some(), "{tag}");
+            assert_eq!(rig.buffers.0[key], [tag as u8; 4]);
+        }
+        assert!(rig.outcome(1, first).is_some() && rig.outcome(0, long).is_some());
+        let (end, _) = rig.post(pattern(99), 4);
+        rig.settle();
+        assert!(rig.outcome(1, end).is_some());
+        assert!(rig.outcome(0, last.unwrap().unwrap()).is_some());
+        rig.assert_clean();
+    }
+}
+
 #[test]
 fn a_call_waits_for_a_copy_only_where_an_answer_is_sure() {
     let mut rig = Rig::new(3, 1000);
