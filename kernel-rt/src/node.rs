@@ -737,8 +737,16 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         let is_held =
             |dest| P::INTERRUPTS && self.torus.holds() && self.torus.is_held(adi.place(dest));
         self.torus.is_at_rest()
+            && !self.is_due()
             && !adi.has_to_send_now(is_held)
             && !(adi.has_deferred() && self.owes_answers(adi, self.step_ns()))
+    }
+
+    /// The time of a link that [keeps it](Link::KEEPS_TIME) has come. Without a step it would stay so, and the timer would
+    /// interrupt again at once, for ever.
+    #[inline]
+    fn is_due(&self) -> bool {
+        L::KEEPS_TIME && self.torus.poll_at().is_some_and(|due| due <= self.now_ns())
     }
 
     /// The device owes answers that have waited long enough for something to go with, or must not wait.
@@ -980,6 +988,8 @@ mod tests {
         interrupts: bool,
         /// How often it was asked not to interrupt.
         holds: usize,
+        /// When it has something to do by itself.
+        due: Option<u64>,
     }
 
     impl<const KEEPS_TIME: bool> Link for TestLink<KEEPS_TIME> {
@@ -1003,6 +1013,14 @@ mod tests {
 
         fn is_behind(&mut self) -> bool {
             self.behind
+        }
+
+        fn poll(&mut self, now_ns: u64) {
+            self.due = self.due.filter(|due| *due > now_ns);
+        }
+
+        fn poll_at(&self) -> Option<u64> {
+            self.due
         }
 
         fn has_news(&mut self) -> bool {
@@ -1133,6 +1151,7 @@ mod tests {
                         behind: false,
                         interrupts: true,
                         holds: 0,
+                        due: None,
                     })
                 });
                 let torus = Torus::new(router, links).unwrap();
@@ -1284,6 +1303,23 @@ mod tests {
             "held off, and once more"
         );
         assert!(!node.carrier.quiet);
+    }
+
+    /// Where it did not, the timer would interrupt at once, again and again, and the program get nowhere.
+    #[test]
+    fn a_link_does_what_is_due_when_the_timer_interrupts() {
+        let mut node = acquainted::<true, true>().remove(0);
+        node.interrupted();
+        assert!(node.carrier.is_at_rest(&node.adi));
+        let soon = node.carrier.now_ns() + 1_000;
+        node.carrier.torus.links_mut()[0].as_mut().unwrap().due = Some(soon);
+        node.interrupted();
+        assert_eq!(node.carrier.torus.poll_at(), Some(soon), "too early");
+        assert!(node.carrier.platform.wakes.last().is_some_and(|ns| *ns > 0));
+        node.carrier.platform.ticks += 1_000;
+        assert!(!node.carrier.is_at_rest(&node.adi));
+        node.interrupted();
+        assert_eq!(node.carrier.torus.poll_at(), None, "done");
     }
 
     #[test]
