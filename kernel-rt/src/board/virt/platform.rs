@@ -194,10 +194,9 @@ fn device(link: &mut Wire) -> &mut BoardLink {
 #[cfg(feature = "faults")]
 use crate::dev::faults::device;
 
-/// How often a node that has a processor to itself looks whether it has been rung, before it sleeps: some ten microseconds,
-/// half of what it costs to put one of QEMU's threads to sleep and to wake it. Five times as many took twice the time where
-/// the host has other work.
-const LOOKS: u32 = 200;
+/// How often a node that has a processor to itself looks whether it has been rung, before it sleeps: some twenty
+/// microseconds, what it costs to put one of QEMU's threads to sleep and to wake it.
+const LOOKS: u32 = 500;
 
 /// Takes all pending interrupts of links, of which `device` is the board's own part.
 pub fn acknowledge<L>(links: &mut Links<L>, device: impl Fn(&mut L) -> &mut BoardLink) {
