@@ -736,10 +736,11 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     fn is_at_rest(&self, adi: &Adi) -> bool {
         let is_held =
             |dest| P::INTERRUPTS && self.torus.holds() && self.torus.is_held(adi.place(dest));
-        if !self.torus.is_at_rest() || self.is_due() {
+        if self.is_due() {
             return false;
         }
-        !adi.has_to_send_now(is_held)
+        self.torus.is_at_rest()
+            && !adi.has_to_send_now(is_held)
             && !(adi.has_deferred() && self.owes_answers(adi, self.step_ns()))
     }
 
