@@ -28,12 +28,11 @@ use bytemuck::{cast_slice, cast_slice_mut};
 
 use crate::coll;
 use crate::device::envelope::Tag;
-use crate::device::kernel::{AbortReason, CallNote};
 use crate::device::matching::{Engine, Matching};
 use crate::device::request::Mode;
-use crate::mpi::call::block_on;
 use crate::mpi::comm::{CommRank, Communicator, Status};
 use crate::mpi::datatype::Datatype;
+use crate::mpi::environment;
 use crate::mpi::error::Error;
 use crate::mpi::op::Op;
 use crate::mpi::process::Env;
@@ -77,26 +76,18 @@ impl<'e, E: Matching> Mpi<'e, E> {
 
     /// This node's coordinates on the torus.
     pub fn coordinates(&self) -> net_torus::coord::Coord {
-        let mut here = net_torus::coord::Coord::default();
-        self.env.with(&mut |adi, _| here = adi.here());
-        here
+        environment::here(self.env)
     }
 
     /// Ends the whole job at once with `status` (MPI_Abort, MPI-3.1 section 8.7).
     pub fn abort(&self, status: i32) -> ! {
-        loop {
-            self.env
-                .with(&mut |_, kernel| kernel.abort(AbortReason::MpiAbort, status));
-        }
+        environment::abort(self.env, status)
     }
 
     /// Blocks until everything that this process has sent and that is received is out of its hands and every other
     /// process has come here too (MPI_Finalize). Fails with [`Error::NoMemory`].
     pub fn finalize(self) -> Result<(), Error> {
-        coll::barrier(self.world(), "MPI_Finalize")?;
-        let note = CallNote::of("MPI_Finalize");
-        block_on(self.env, note, |adi, _| adi.may_leave().then_some(()));
-        Ok(())
+        environment::finalize(self.env)
     }
 }
 
