@@ -29,6 +29,19 @@ pub fn run(
     arguments: &[&str],
     signals: &Signals,
 ) -> Result<String, Stop> {
+    run_and_use(options, name, arguments, signals).map(|(said, _)| said)
+}
+
+/// As [`run`], with what the job has used.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_and_use(
+    options: &[&str],
+    name: &str,
+    arguments: &[&str],
+    signals: &Signals,
+) -> Result<(String, Used), Stop> {
     let exe = std::env::current_exe().doing("find this command")?;
     let mut command = Command::new(exe);
     command
@@ -37,8 +50,8 @@ pub fn run(
         .arg(program(name))
         .arg("--")
         .args(arguments);
-    match said(command, None, signals)? {
-        Some(said) => Ok(said),
+    match said_and_used(command, None, signals)? {
+        Some(ended) => Ok(ended),
         None => unreachable!("there is no limit"),
     }
 }

@@ -5,7 +5,7 @@ use crate::host::setup;
 use crate::host::signals::Signals;
 use crate::host::stop::{Doing, Stop};
 use crate::lab::bench::boot;
-use crate::lab::bench::row::{Memory, Row, RunIn, median, tell};
+use crate::lab::bench::row::{Memory, Row, RunIn, middle, tell};
 use crate::show::say::say;
 use kernel_rt::counters::Counter;
 use mpi_adi::matching::Choice;
@@ -114,11 +114,7 @@ fn setting(
         }
     }
     let received = f64::from((nodes - 1) * MESSAGES);
-    let middle = |runs: &[Run], of: fn(&Run) -> f64| {
-        let mut values: Vec<f64> = runs.iter().map(of).collect();
-        values.sort_by(f64::total_cmp);
-        median(&values)
-    };
+    let middle = |runs: &[Run], of: fn(&Run) -> f64| middle(runs.iter().map(of));
     let base = middle(&taken[0], |run| run.ns);
     for (memory, runs) in amounts.into_iter().zip(&taken) {
         let ns = middle(runs, |run| run.ns);

@@ -1,17 +1,16 @@
 //! Messages between two nodes of one QEMU instance, beside those between two instances of a node each.
 
 use super::boot;
-use super::row::median;
+use super::row;
 use crate::host::setup;
 use crate::host::signals::Signals;
-use crate::host::stop::{Doing, Stop};
+use crate::host::stop::Stop;
 use crate::show::file::ResultFile;
 use crate::show::say::say;
 use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
 use serde::Serialize;
 use std::path::PathBuf;
-use std::process::Command;
 
 /// Options of `midplane bench instances`.
 #[derive(Args, Debug)]
@@ -116,9 +115,7 @@ pub fn run(options: &InstancesArgs) -> Result<u8, Stop> {
 }
 
 fn middle(taken: &[Took], of: Part) -> f64 {
-    let mut numbers: Vec<f64> = taken.iter().map(of).collect();
-    numbers.sort_by(f64::total_cmp);
-    median(&numbers)
+    row::middle(taken.iter().map(of))
 }
 
 /// Two jobs, of which the longer one has more messages and all else the same.
@@ -134,14 +131,9 @@ fn took(instances: &str, name: &str, signals: &Signals) -> Result<Took, Stop> {
 
 /// The microseconds that the program says, and the seconds that the job took of processors.
 fn job(instances: &str, name: &str, messages: u32, signals: &Signals) -> Result<(f64, f64), Stop> {
-    let mut command = Command::new(std::env::current_exe().doing("find this command")?);
-    command.args(["run", "--quiet", "--torus", "2x1x1"]);
-    command.args(["--instances", instances]);
-    command.arg(boot::program("times.c")).arg("--");
-    command.args([&messages.to_string(), name]);
-    let Some((said, used)) = boot::said_and_used(command, None, signals)? else {
-        unreachable!("there is no limit");
-    };
+    let options = ["--torus", "2x1x1", "--instances", instances];
+    let arguments = [&*messages.to_string(), name];
+    let (said, used) = boot::run_and_use(&options, "times.c", &arguments, signals)?;
     let wall = boot::number(&said, "times", name).ok_or_else(|| {
         Stop::failure(format!("times.c did not say what `{name}` takes:\n{said}"))
     })?;

@@ -1,7 +1,7 @@
 //! Messages between processes of this machine, beside another MPI where there is one.
 
 use super::boot;
-use super::row::median;
+use super::row;
 use crate::host::folders;
 use crate::host::setup;
 use crate::host::signals::Signals;
@@ -238,9 +238,8 @@ fn tell(
 /// The median of what the runs say.
 fn middle(said: &[Option<String>], of: impl Fn(&str) -> Option<f64>) -> Option<f64> {
     let numbers = said.iter().flatten().map(|said| of(said));
-    let mut numbers = numbers.collect::<Option<Vec<f64>>>()?;
-    numbers.sort_by(f64::total_cmp);
-    (!numbers.is_empty()).then(|| median(&numbers))
+    let numbers = numbers.collect::<Option<Vec<f64>>>()?;
+    (!numbers.is_empty()).then(|| row::middle(numbers))
 }
 
 /// The number that follows `times: NAME`.

@@ -145,6 +145,13 @@ pub fn median(sorted: &[f64]) -> f64 {
     }
 }
 
+/// The median of numbers in any order.
+pub fn middle(numbers: impl IntoIterator<Item = f64>) -> f64 {
+    let mut numbers: Vec<f64> = numbers.into_iter().collect();
+    numbers.sort_by(f64::total_cmp);
+    median(&numbers)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
