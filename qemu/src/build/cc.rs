@@ -221,6 +221,7 @@ pub fn run(words: &[OsString]) -> Result<u8, Stop> {
     }
     let on = std::env::var_os(ON);
     let line = Line::read(words, on.as_deref())?;
+    check(&line)?;
     let is_link = line.show.is_none() && line.step == Step::Link;
     if !line.on_linux && is_link && link_quickly(&line)? {
         return Ok(0);
@@ -263,7 +264,11 @@ fn parts(line: &Line) -> [bool; 3] {
     }
 }
 
-fn for_nodes(line: &Line, linker: &Linker) -> Result<Command, Stop> {
+/// Refuses what nodes do not have, and says what of the words is left out for them.
+fn check(line: &Line) -> Result<(), Stop> {
+    if line.on_linux {
+        return Ok(());
+    }
     if line.is_cpp {
         return Err(Stop::usage(format!(
             "C++ is what the nodes do not have yet; with --on linux in front, or {ON}=linux, programs in C++ are compiled \
@@ -278,6 +283,10 @@ fn for_nodes(line: &Line, linker: &Linker) -> Result<Command, Stop> {
     if line.step == Step::Link && line.show.is_none() && line.words.iter().any(|w| w == OPENMP) {
         compiler::say_that_openmp_is_left_out();
     }
+    Ok(())
+}
+
+fn for_nodes(line: &Line, linker: &Linker) -> Result<Command, Stop> {
     let tools = setup::ensure()?;
     let [compiles, links, words] = parts(line);
     let mut command = tools.gcc.command();
