@@ -17,7 +17,7 @@ pub mod faults;
 pub mod greeting;
 pub mod ring;
 pub mod serial;
-#[cfg(all(target_arch = "riscv64", target_os = "none"))]
+#[cfg(all(target_arch = "riscv64", target_os = "none", feature = "instances"))]
 pub mod virtio;
-#[cfg(all(target_arch = "riscv64", target_os = "none"))]
+#[cfg(all(target_arch = "riscv64", target_os = "none", feature = "instances"))]
 pub mod virtio_net;

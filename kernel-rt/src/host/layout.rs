@@ -77,6 +77,12 @@ impl NodeBox {
     }
 }
 
+/// Whether a torus can be in several boxes: an image for one has no code for others.
+pub const SEVERAL: bool = cfg!(any(feature = "instances", not(target_os = "none")));
+
+/// What the tool knows an image for several by: the name of a function.
+pub const SEVERAL_SYMBOL: &str = "midplane_greeted";
+
 /// A torus divided into boxes, one for each instance. Instances are numbered as their boxes lie, with x fastest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Division {
@@ -108,11 +114,20 @@ impl Division {
 
     /// Number of instances.
     pub fn instances(&self) -> u32 {
+        if !SEVERAL {
+            return 1;
+        }
         self.parts.into_iter().map(u32::from).product()
     }
 
     /// The box of an instance; `None` when there is no such instance.
     pub fn node_box(&self, instance: u32) -> Option<NodeBox> {
+        if !SEVERAL {
+            return (instance == 0).then_some(NodeBox {
+                origin: Coord::default(),
+                extents: self.shape.extents(),
+            });
+        }
         let [px, py, pz] = self.parts.map(u32::from);
         let place = [instance % px, instance / px % py, instance / px / py];
         let (mut origin, mut extents) = ([0; 3], [0; 3]);
@@ -129,7 +144,11 @@ impl Division {
 
     /// The instance that carries the node at `coord`, and the node's number there; `None` outside the torus.
     pub fn place(&self, coord: Coord) -> Option<(u32, u32)> {
-        self.shape.rank(coord)?;
+        let rank = self.shape.rank(coord)?;
+        if !SEVERAL {
+            // Nodes of a box are numbered as ranks are.
+            return Some((0, rank));
+        }
         let at = [coord.x, coord.y, coord.z].map(u32::from);
         let part = |axis: usize| {
             let (extent, parts) = (self.shape.extents()[axis], self.parts[axis]);
@@ -146,7 +165,7 @@ impl Division {
         let instance = |coord| self.place(coord).map(|(instance, _)| instance);
         let neighbours = Direction::ALL.into_iter();
         let neighbours = neighbours.filter_map(|d| self.shape.neighbour(coord, d));
-        { neighbours }.any(|neighbour| instance(neighbour) != instance(coord))
+        SEVERAL && { neighbours }.any(|neighbour| instance(neighbour) != instance(coord))
     }
 }
 

@@ -38,7 +38,7 @@ use net_torus::coord::{Coord, Direction, Rank, Shape};
 
 #[cfg(any(feature = "faults", not(target_os = "none")))]
 use super::faults::Faults;
-use super::layout::{Division, LARGE_PAGE, MAX_NODES, NodeBox};
+use super::layout::{Division, LARGE_PAGE, MAX_NODES, NodeBox, SEVERAL};
 use super::notation::{direction, number, parse_coord, three};
 
 /// Greatest length in bytes of all boot arguments. It bounds the copy of the device tree that the
@@ -311,6 +311,8 @@ pub enum ParseError<'a> {
     /// Boxes without the memory of their nodes, what belongs to boxes without them, or beside them a place or an
     /// exit, which would be all nodes'.
     HalfABox,
+    /// The job is in several instances, and the image for one.
+    OneInstance,
     /// Not a number of bytes.
     MpiMemory(&'a [u8]),
     /// `midplane.eager` is no number of bytes.
@@ -399,6 +401,9 @@ impl fmt::Display for ParseError<'_> {
             Self::HalfABox => write!(
                 f,
                 "boxes and node_memory belong together, instance to them; coord and exit do not"
+            ),
+            Self::OneInstance => f.write_str(
+                "this image is for jobs in one instance; give its source, or have it linked by `midplane cc`",
             ),
             Self::MpiBorrow(word) | Self::Watch(word) => {
                 write!(f, "`{}` is not `yes`", Shown(word))
@@ -503,6 +508,7 @@ numbered! {
         20: TooManyArgs;
         21: TooManyVariables;
         22: HalfABox;
+        24: OneInstance;
     }
 }
 
@@ -603,6 +609,7 @@ fn wrong(setting: usize, word: &[u8]) -> ParseError<'_> {
         TORUS => ParseError::Torus(word),
         WRAP => ParseError::Wrap(word),
         COORD => ParseError::Coord(word),
+        BOXES if !SEVERAL => ParseError::OneInstance,
         BOXES => ParseError::Boxes(word),
         INSTANCE => ParseError::Instance(word),
         NODE_MEMORY => ParseError::NodeMemory(word),
@@ -717,7 +724,10 @@ impl<'a> Settings<'a> {
         if coord.is_some() || self.has(EXIT) || node_memory.is_none() {
             self.refuse(ParseError::HalfABox);
         }
-        let division = self.get(BOXES, |word| Division::new(shape, three(word, b'x')?))?;
+        let division = self.get(BOXES, |word| {
+            let parts = three(word, b'x')?;
+            Division::new(shape, parts).filter(|_| SEVERAL || parts == [1; 3])
+        })?;
         let instance = self.get(INSTANCE, |word| {
             number(word).filter(|number| *number < division.instances())
         });

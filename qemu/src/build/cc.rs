@@ -304,7 +304,12 @@ fn for_nodes(line: &Line, linker: &Linker) -> Result<Command, Stop> {
     }
     if links {
         end_languages(line, &mut command);
-        compiler::end_link(&mut command, &kernel_library(&tools, Runtime::default())?);
+        // How it will be run is not known here.
+        let runtime = Runtime {
+            instances: true,
+            ..Runtime::default()
+        };
+        compiler::end_link(&mut command, &kernel_library(&tools, runtime)?);
         command.arg("-lm");
     }
     Ok(command)

@@ -37,6 +37,8 @@ pub struct Flags {
     pub auto: bool,
     /// Whether its machine can have a serial console.
     pub console: bool,
+    /// Whether the job can be in several instances.
+    pub instances: bool,
 }
 
 /// What the runtime is built with.
@@ -50,6 +52,8 @@ pub(super) struct Runtime {
     pub(super) auto: bool,
     /// Whether its machine can have a serial console.
     pub(super) console: bool,
+    /// Whether the job can be in several instances.
+    pub(super) instances: bool,
 }
 
 impl Runtime {
@@ -59,6 +63,7 @@ impl Runtime {
             (self.faults, "faults"),
             (self.auto, "auto"),
             (self.console, "console"),
+            (self.instances, "instances"),
         ];
         let more = more
             .into_iter()
@@ -75,6 +80,7 @@ impl Flags {
             faults: self.faults,
             auto: self.auto,
             console: self.console,
+            instances: self.instances,
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::host::stop::{Doing, Stop};
 use kernel_rt::board::stm32f405::memory as stm32f405;
 use kernel_rt::callers::Registers;
 use kernel_rt::failed_malloc::{self, Failed};
+use kernel_rt::host::layout::SEVERAL_SYMBOL;
 use kernel_rt::host::{files, outbox};
 use kernel_rt::mem::{Bytes, MIN_MEMORY, Needs, Plan, TooSmall};
 use kernel_rt::{blackboard, callers, inbox};
@@ -227,6 +228,22 @@ impl Image {
         let text = elf.section_by_name(".personality")?.data().ok()?;
         let end = text.iter().position(|byte| *byte == 0)?;
         String::from_utf8(text[..end].to_vec()).ok()
+    }
+
+    /// Checks that the image is for jobs in several instances: `run` builds those for one without what that takes.
+    pub fn check_instances(&self) -> Result<(), Stop> {
+        let elf = object::File::parse(&*self.bytes);
+        let is_there = |elf: object::File<'_>| {
+            elf.symbols()
+                .any(|symbol| symbol.name() == Ok(SEVERAL_SYMBOL))
+        };
+        match elf.is_ok_and(is_there) {
+            true => Ok(()),
+            false => Err(Stop::usage(format!(
+                "{} was built for a job in one instance; give its source, or have it linked by `midplane cc`",
+                self.path.display()
+            ))),
+        }
     }
 
     /// Checks that the image runs in nodes of `memory` bytes of RAM, by the sums by which the kernel

@@ -427,6 +427,7 @@ mod tests {
                 faults,
                 auto: faults,
                 console: faults,
+                instances: faults,
             };
             let of = |links| manifest("a", Path::new("/a.rs"), (runtime, links));
             assert!(of(Links::Kernel).contains("default-features = false }"));
@@ -436,9 +437,9 @@ mod tests {
                 .lines()
                 .filter_map(|line| line.split_once("features = "));
             let said: Vec<&str> = features.map(|(_, said)| said).collect();
-            let expected = matching
-                .feature()
-                .map(|feature| format!("[\"{feature}\", \"faults\", \"auto\", \"console\"] }}"));
+            let expected = matching.feature().map(|feature| {
+                format!("[\"{feature}\", \"faults\", \"auto\", \"console\", \"instances\"] }}")
+            });
             assert_eq!(said, expected.as_deref().into_iter().collect::<Vec<_>>());
         }
     }

@@ -253,6 +253,7 @@ impl Options {
             faults: self.faults.given().is_some(),
             auto: self.auto,
             console: self.console.is_some(),
+            instances: false,
         }
     }
 
@@ -575,7 +576,14 @@ fn build_for_nodes(
     };
     Machine::look().check(shape.nodes().into(), memory, instances)?;
     let tools = setup::ensure()?;
-    let image = program.build(&tools, &options.flags())?;
+    let flags = Flags {
+        instances: options.board == Board::Virt && instances != Some(1),
+        ..options.flags()
+    };
+    let image = program.build(&tools, &flags)?;
+    if flags.instances {
+        image.check_instances()?;
+    }
     if image.has_personality {
         return Err(Stop::usage(format!(
             "{} is for one node of another machine, whose personality it holds; give what it was made from",

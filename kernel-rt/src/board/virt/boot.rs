@@ -3,33 +3,31 @@
 //! Boot order: boot arguments, output, memory plan, heap, links, router, device, interrupts,
 //! program. Whatever fails on the way is left on the blackboard as [`End::Boot`].
 
-use core::ptr;
-
 use mpi_adi::Adi;
 use mpi_adi::matching::{Engine, Matching};
 use net_torus::router::{ConfigError, Router};
 use net_torus::torus::Torus;
-use virtio_drivers::transport::DeviceType;
-use virtio_drivers::transport::mmio::MmioTransport;
 
 use super::machine::{self, Found};
 use super::neighbours::{BoxMachine, own_word};
-use super::platform::{BoardLink, BoardNode, Links, Virt, Wire, acknowledge};
-use super::{plic, timer, traps};
+#[cfg(not(feature = "instances"))]
+use super::no_slots::Devices;
+use super::platform::{BoardNode, Links, Virt, Wire};
+#[cfg(feature = "instances")]
+use super::slots::Devices;
+use super::{timer, traps};
 use crate::board::device::device;
-use crate::board::device_tree::{Hardware, Slot};
+use crate::board::device_tree::Hardware;
 use crate::board::start::{boot_failed, leak, or_fail, strings};
 use crate::board::steps;
 use crate::console;
 use crate::dev::ring::Asleep;
-use crate::dev::virtio;
-use crate::dev::virtio_net::{Frame, NetLink};
 use crate::end;
-use crate::host::failure::{Boot, DeviceError};
+use crate::host::failure::Boot;
 use crate::host::personality::{BootArgs, Nodes, Output, ParseError, Personality};
 use crate::host::records::{MIDPLANE_BLACKBOARD, set_personality};
 use crate::lend::NodeMemory;
-use crate::mem::{Bytes, MPI_SHARE, Needs, Plan, RECEIVE_FRAMES, ROUTER, TRANSMIT_FRAMES};
+use crate::mem::{Bytes, MPI_SHARE, Needs, Plan, ROUTER};
 use crate::running::{self, NodeEnv};
 use crate::{arch, clock, heap, libc, log};
 
@@ -57,21 +55,19 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
     MIDPLANE_BLACKBOARD.set_matching(Engine::NAME);
     or_fail(args.check_matching(Engine::NAME));
 
-    timer::start(found.machine.is_none());
+    timer::start(cfg!(feature = "instances") && found.machine.is_none());
     arch::arm_interrupts();
-    let devices = find_links(match found.machine {
-        Some(_) => &[],
-        None => &hardware.slots,
-    });
+    let devices = match found.machine {
+        Some(_) => Devices::none(),
+        None => Devices::find(hardware, &who),
+    };
     let plan = divide_memory(found.node_memory(), &who, &devices);
     // SAFETY: the plan's parts are RAM behind the image and do not overlap; each is handed out here only.
-    unsafe {
-        virtio::set_pool(plan.queues);
-        heap::init(plan.heap);
-    }
+    unsafe { heap::init(plan.heap) }
     let (links, greetings) = match &found.machine {
         Some(machine) => (ring_links(machine, &who), 0),
-        None => greeted(start_links(devices, &hardware.slots, plan.frames)),
+        // SAFETY: as above.
+        None => unsafe { devices.links(&plan) },
     };
     defmt::info!(
         "rank {=u32} at ({=u8},{=u8},{=u8}) up: {=usize} links, {=u32} greetings, heap {=u64} KiB, \
@@ -117,12 +113,12 @@ fn arguments_of(
     }
 }
 
-fn divide_memory(memory: Bytes, who: &Personality, devices: &Transports) -> Plan {
+fn divide_memory(memory: Bytes, who: &Personality, devices: &Devices) -> Plan {
     let mpi_bytes = usize::try_from(who.mpi_memory).unwrap_or(usize::MAX);
     let budget = mpi_adi::Budget::of(mpi_bytes, who.shape.nodes() as usize).with_values(&who.shape);
     let tables = ROUTER.bytes() + budget.total() - budget.region;
     let needs = Needs {
-        links: devices.iter().flatten().count(),
+        links: devices.count(),
         mpi: who.mpi_memory,
         tables: tables as u64,
     };
@@ -229,58 +225,6 @@ fn identify(hart: usize, found: &Found, args: &BootArgs<'_>) -> Personality {
     }
 }
 
-fn device_failed(slot: usize, why: DeviceError) -> ! {
-    boot_failed(Boot::Slot(slot as u32, why))
-}
-
-type Transports = [Option<MmioTransport<'static>>; 6];
-
-fn find_links(slots: &[Slot]) -> Transports {
-    core::array::from_fn(|number| {
-        let slot = slots.get(number)?;
-        // SAFETY: the device tree says that this slot is one, and each is looked at once.
-        match unsafe { virtio::transport(slot, DeviceType::Network) } {
-            Ok(transport) => transport,
-            Err(why) => device_failed(number, why),
-        }
-    })
-}
-
-fn enable_interrupt(number: usize, slots: &[Slot]) {
-    if !slots
-        .get(number)
-        .is_some_and(|slot| plic::enable(slot.interrupt))
-    {
-        device_failed(number, DeviceError::Interrupt);
-    }
-}
-
-fn start_links(transports: Transports, slots: &[Slot], frames: Bytes) -> [Option<NetLink>; 6] {
-    const PER_LINK: usize = RECEIVE_FRAMES + TRANSMIT_FRAMES;
-    let count = frames.len() as usize / size_of::<[Frame; PER_LINK]>();
-    let start = ptr::with_exposed_provenance_mut::<[Frame; PER_LINK]>(frames.start as usize);
-    let mut frames = (0..count).map(|i| {
-        // SAFETY: the plan gave this memory to the links; each part is handed out once. It is
-        // initialised: RAM is zero at start, and bytes have no invalid values.
-        unsafe { &mut *start.add(i) }
-    });
-    let mut number = 0..;
-    transports.map(|transport| {
-        let slot = number.next().unwrap_or(0);
-        let transport = transport?;
-        let Some(frames) = frames.next() else {
-            boot_failed(Boot::NoFrames(slot as u32));
-        };
-        match NetLink::new(transport, frames) {
-            Ok(link) => {
-                enable_interrupt(slot, slots);
-                Some(link)
-            }
-            Err(why) => device_failed(slot, why),
-        }
-    })
-}
-
 /// The links of a node of a box. They need no greeting: what a neighbour sends before this node is there waits in its
 /// rings.
 fn ring_links(machine: &BoxMachine, who: &Personality) -> Links {
@@ -289,23 +233,7 @@ fn ring_links(machine: &BoxMachine, who: &Personality) -> Links {
     }
     // SAFETY: the only call, and `midplane_map` has called `map` for this node.
     let links = unsafe { machine.links(who.coord) };
-    links.map(|link| link.map(BoardLink::Ring))
-}
-
-/// Waits until all neighbours are there; then the links, and how many greetings they sent. The host sees a node that
-/// waits here as booting.
-fn greeted(links: [Option<NetLink>; 6]) -> (Links, u32) {
-    let mut links = links.map(|link| link.map(BoardLink::Net));
-    loop {
-        let now = clock::now_ns();
-        let nets = links.iter_mut().flatten().filter_map(BoardLink::net);
-        let Some(next) = nets.filter_map(|link| link.greet(now)).min() else {
-            let nets = links.iter_mut().flatten().filter_map(BoardLink::net);
-            let greetings = nets.map(|link| link.greetings()).sum();
-            return (links, greetings);
-        };
-        timer::wake_by(clock::ticks_of(next));
-        arch::wait_for_interrupt();
-        acknowledge(&mut links, |link| link);
-    }
+    #[cfg(feature = "instances")]
+    let links = links.map(|link| link.map(super::either::BoardLink::Ring));
+    links
 }

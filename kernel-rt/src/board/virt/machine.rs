@@ -9,14 +9,14 @@ use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use core::ptr;
 
+use super::doorbell;
 use super::layout::{MAX_RAM, RAM};
 use super::neighbours::BoxMachine;
 use super::registers::{CALENDAR, EXIT, MACHINE_TIMERS, SOFTWARE, UART, read32, write64};
-use super::{doorbell, plic};
 use crate::arch;
 use crate::arch::paging::{Access, Table, Tables, Unmappable};
 use crate::board::device_tree::{Hardware, TreeError};
-use crate::host::layout::Layout;
+use crate::host::layout::{Layout, SEVERAL};
 use crate::host::personality::{BootArgs, MAX_BYTES, Nodes};
 use crate::mem::{Bytes, PAGE};
 
@@ -155,7 +155,8 @@ fn machine(hardware: &Hardware<'_>) -> Option<BoxMachine> {
     fits.then(|| BoxMachine {
         layout,
         boxed,
-        doorbell: boxed.division.instances() > 1
+        doorbell: SEVERAL
+            && boxed.division.instances() > 1
             && doorbell::set_up(boxed.instance, layout.nodes, hardware.clock_hz),
     })
 }
@@ -222,14 +223,16 @@ fn map_memory(tables: &mut Tables<'_>, found: &Found, offset: u64) -> Result<(),
 
 /// The registers of a node that has a machine to itself.
 fn map_devices(tables: &mut Tables<'_>, found: &Found) -> Result<(), Unmappable> {
+    for page in [EXIT, UART] {
+        map_page(tables, page as u64)?;
+    }
+    #[cfg(feature = "instances")]
+    for page in super::plic::PAGES {
+        map_page(tables, page as u64)?;
+    }
     let slots = found.hardware.iter().flat_map(|hardware| &hardware.slots);
-    let slots = slots.map(|slot| slot.registers.start);
-    for page in [EXIT as u64, UART as u64]
-        .into_iter()
-        .chain(plic::PAGES.map(|page| page as u64))
-        .chain(slots)
-    {
-        map_page(tables, page)?;
+    for slot in slots {
+        map_page(tables, slot.registers.start)?;
     }
     Ok(())
 }

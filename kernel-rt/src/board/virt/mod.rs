@@ -6,6 +6,7 @@
 //! doorbell    the way to other instances
 //! boot        from a node's first instruction to the program
 //! traps       interrupts and faults, as the processor's code hands them over
+//! slots       the links of a node that has a machine to itself, and no_slots: an image without such links
 //! platform    clock, timer, sleep and heap, as a node asks for them
 //! records     what of it the tool sees in the node's memory
 //! plic, timer, uart, system, registers    the few devices that have no driver of their own
@@ -14,13 +15,20 @@
 
 mod boot;
 mod doorbell;
+#[cfg(feature = "instances")]
+mod either;
 mod layout;
 mod machine;
 mod neighbours;
+#[cfg(not(feature = "instances"))]
+mod no_slots;
 pub mod platform;
+#[cfg(feature = "instances")]
 mod plic;
 pub mod records;
 mod registers;
+#[cfg(feature = "instances")]
+mod slots;
 pub mod system;
 pub mod timer;
 mod traps;

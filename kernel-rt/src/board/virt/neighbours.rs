@@ -18,7 +18,7 @@ use crate::arch;
 use crate::arch::paging::{Access, Tables, Unmappable};
 use crate::dev::ring::{Asleep, Bell, RingLink, RingPair};
 use crate::host::layout::{
-    Layout, RING_BYTES, RING_WINDOW, RING_WINDOWS, owner, shared_asleep, shared_ring,
+    Layout, RING_BYTES, RING_WINDOW, RING_WINDOWS, SEVERAL, owner, shared_asleep, shared_ring,
 };
 use crate::host::personality::Boxed;
 use crate::mem::PAGE;
@@ -85,7 +85,7 @@ impl BoxMachine {
         let there = shape.neighbour(coord, direction)?;
         let (owner, axis) = owner(&shape, coord, direction)?;
         let (instance, hart) = division.place(there)?;
-        let is_outside = instance != self.boxed.instance;
+        let is_outside = SEVERAL && instance != self.boxed.instance;
         let (rings, (address, word)) = if is_outside {
             let rings = doorbell::SHARED + shared_ring(shape.rank(owner)?, axis);
             (rings, doorbell::ring(DOORBELL, instance, hart))

@@ -1,7 +1,8 @@
 //! The interrupt controller (SiFive PLIC), its second context: supervisor mode of hart 0.
 
-use super::registers::{PLIC, read32, write32};
+use super::registers::{read32, write32};
 
+const PLIC: usize = 0xc00_0000;
 const ENABLE: usize = PLIC + 0x2080;
 const THRESHOLD: usize = PLIC + 0x20_1000;
 const CLAIM: usize = PLIC + 0x20_1004;

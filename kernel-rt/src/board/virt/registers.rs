@@ -10,8 +10,6 @@ pub const CALENDAR: usize = 0x10_1000;
 pub const MACHINE_TIMERS: usize = 0x200_4000;
 /// Supervisor mode's software interrupts, a word for each hart (`aclint=on`).
 pub const SOFTWARE: usize = 0x2f0_0000;
-/// The interrupt controller.
-pub const PLIC: usize = 0xc00_0000;
 /// The UART.
 pub const UART: usize = 0x1000_0000;
 
