@@ -9,6 +9,9 @@ pub trait Link {
     /// which the link took or gave a frame.
     const KEEPS_TIME: bool = true;
 
+    /// Whether all links of this type are [exact](Link::is_exact). An image with no others is smaller.
+    const ALL_EXACT: bool = false;
+
     /// Greatest frame in bytes that the link carries.
     fn mtu(&self) -> usize;
 

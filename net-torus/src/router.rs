@@ -29,7 +29,7 @@ use crate::route;
 use crate::stats::Stats;
 use crate::vc::{self, Granted, Grants, Tokens, Vc, needed_to_inject};
 use crate::wire::{
-    Defect, Directions, FRAME_HEADER_BYTES, Fifo, FrameRepr, HEADER_BYTES, Packet, Word,
+    Defect, Directions, FRAME_HEADER_BYTES, Fifo, FrameRepr, HEADER_BYTES, Packet, SUMS, Sums, Word,
 };
 
 /// Smallest buffer of a bubble channel in packets: the bubble rule asks for two.
@@ -263,6 +263,8 @@ pub struct Router<'m> {
     blocked: Directions,
     /// The links without checksums.
     exact: Directions,
+    /// The others' checksums; `None`: there are no others.
+    sums: Option<&'static Sums>,
     /// By output: the source served last.
     pub(crate) last: [u8; OUTPUTS],
     /// Most of [`Router::through_burst`].
@@ -376,6 +378,19 @@ impl<'m> Router<'m> {
         sizes: Sizes,
         memory: &'m mut [Chunk],
     ) -> Result<Self, ConfigError> {
+        let mut router = Self::of_exact(shape, here, sizes, memory)?;
+        router.set_exact(Directions::NONE);
+        Ok(router)
+    }
+
+    /// As [`Router::new`], with links that are all [exact](crate::link::Link::is_exact), unless it is said otherwise
+    /// ([`Router::set_exact`]).
+    pub fn of_exact(
+        shape: Shape,
+        here: Coord,
+        sizes: Sizes,
+        memory: &'m mut [Chunk],
+    ) -> Result<Self, ConfigError> {
         Self::with_queues(shape, here, (sizes, sizes.chunks()), memory, Queue::new)
     }
 
@@ -392,6 +407,7 @@ impl<'m> Router<'m> {
         let queue = |packets, at: &mut usize| Queue::of_heads(packets, halvings, at);
         let sizes = (sizes, sizes.heads(halvings));
         let mut router = Self::with_queues(shape, here, sizes, memory, queue)?;
+        router.set_exact(Directions::NONE);
         router.heads_only = true;
         Ok(router)
     }
@@ -425,7 +441,8 @@ impl<'m> Router<'m> {
             way: Way::new(here, Directions::NONE),
             lines: [(0, Word::to(here, Directions::NONE, false)); 6],
             tight: 0,
-            exact: Directions::NONE,
+            exact: shape.links(here),
+            sums: None,
             memory,
             queues,
             heads: [None; SOURCES],
@@ -477,6 +494,12 @@ impl<'m> Router<'m> {
     /// The links that are exact ([`Link::is_exact`](crate::link::Link::is_exact)); at first none is.
     pub fn set_exact(&mut self, exact: Directions) {
         self.exact = exact;
+        self.sums = Some(&SUMS);
+    }
+    /// All links are exact.
+    pub(crate) fn set_all_exact(&mut self) {
+        self.exact = self.links;
+        self.sums = None;
     }
     /// Of `chunks` of packets so many are moved.
     #[inline]
@@ -565,8 +588,10 @@ impl<'m> Router<'m> {
     #[inline(never)]
     pub fn receive_frame(&mut self, side: Direction, frame: &[u8]) {
         self.stats.links[side as usize].frames_received += 1;
-        let exact = self.exact.has(side);
-        if !exact && let Err(defect) = FrameRepr::check_sum(frame) {
+        let sums = self.sums_of(side);
+        if let Some(sums) = sums
+            && let Err(defect) = (sums.check_frame)(frame)
+        {
             return self.defect(defect);
         }
         let (granted, mut packets) = match FrameRepr::parse_granted(frame) {
@@ -575,9 +600,9 @@ impl<'m> Router<'m> {
         };
         self.take_granted(side, granted);
         while !packets.is_empty() {
-            let packet = match exact {
-                true => Packet::new_unsummed(packets),
-                false => Packet::new_checked(packets),
+            let packet = match sums {
+                None => Packet::new_unsummed(packets),
+                Some(sums) => (sums.check_packet)(packets),
             };
             let chunks = match packet {
                 Ok(packet) => match self.accept(side, packet.word(), packets) {
@@ -1065,9 +1090,9 @@ impl<'m> Router<'m> {
         let carried = self.carried(all);
         let out = out.get_mut(..carried * CHUNK_BYTES)?;
         queue::copy(out, queue::bytes(self.memory, start, carried));
-        let (word, is_summed) = (head.word.with_vc(vc), !self.exact.has(d));
-        if word != head.word || is_summed && !self.is_summed(source) {
-            let word = if is_summed { word.summed() } else { word };
+        let (word, sums) = (head.word.with_vc(vc), self.sums_of(d));
+        if word != head.word || sums.is_some() && !self.is_summed(source) {
+            let word = sums.map_or(word, |sums| (sums.summed)(word));
             word.put(out);
             for packet in out.chunks_exact_mut(PACKET_BYTES).skip(1) {
                 word.put(packet);
@@ -1148,6 +1173,11 @@ impl<'m> Router<'m> {
     #[inline]
     pub(crate) fn is_unwanted(&self, d: Direction) -> bool {
         self.want[d as usize] == 0
+    }
+
+    /// The checksums of the link in direction `d`, if it has some.
+    fn sums_of(&self, d: Direction) -> Option<&'static Sums> {
+        self.sums.filter(|_| !self.exact.has(d))
     }
 
     /// Whether the packets of a source have checksums.
@@ -1245,9 +1275,9 @@ impl<'m> Router<'m> {
             link.token_frames_sent += 1;
         }
         let (chunks, granted) = ((bytes / CHUNK_BYTES) as u16, self.tell_grants(d));
-        match self.exact.has(d) {
-            true => FrameRepr::put_unsummed(header, chunks, vc::packed(granted)),
-            false => *header = FrameRepr { chunks, granted }.emit(),
+        match self.sums_of(d) {
+            None => FrameRepr::put_unsummed(header, chunks, vc::packed(granted)),
+            Some(sums) => *header = (sums.emit_frame)(&FrameRepr { chunks, granted }),
         }
         FRAME_HEADER_BYTES + bytes
     }

@@ -51,7 +51,10 @@ impl<'m, L: Link> Torus<'m, L> {
                 .fold(Directions::NONE, |set, (d, _)| set.with(d))
         };
         let exact = those(L::is_exact);
-        router.set_exact(exact);
+        match L::ALL_EXACT {
+            true => router.set_all_exact(),
+            false => router.set_exact(exact),
+        }
         let keeps = exact.and(those(L::keeps_unsent));
         let least = links.iter().flatten().map(L::mtu).min();
         let room = least.map_or(0, |mtu| mtu.min(u16::MAX.into()) - FRAME_HEADER_BYTES);

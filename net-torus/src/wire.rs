@@ -49,6 +49,26 @@ const MARK: u16 = u16::from_le_bytes([MAGIC, VERSION]);
 static CRC8: Crc<u8, Table<1>> = Crc::<u8, Table<1>>::new(&CRC_8_SMBUS);
 static CRC32: Crc<u32, Table<1>> = Crc::<u32, Table<1>>::new(&CRC_32_ISO_HDLC);
 
+/// What makes and compares checksums. A router reaches it by a reference, so that an image whose links are all exact has
+/// neither this nor the tables.
+pub(crate) struct Sums {
+    /// [`FrameRepr::check_sum`].
+    pub check_frame: fn(&[u8]) -> Result<(), Defect>,
+    /// [`Packet::new_checked`].
+    pub check_packet: fn(&[u8]) -> Checked<'_>,
+    /// [`FrameRepr::emit`].
+    pub emit_frame: fn(&FrameRepr) -> FrameHeader,
+    /// [`Word::summed`].
+    pub summed: fn(Word) -> Word,
+}
+
+pub(crate) static SUMS: Sums = Sums {
+    check_frame: FrameRepr::check_sum,
+    check_packet: |bytes| Packet::new_checked(bytes),
+    emit_frame: FrameRepr::emit,
+    summed: Word::summed,
+};
+
 /// What can be wrong with bytes that came from a link. Each is counted by kind and moves no state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -443,12 +463,15 @@ pub struct Packet<'a> {
     bytes: &'a [u8],
 }
 
+/// A packet, or what is wrong with it, and its size in chunks if that can be believed.
+pub type Checked<'a> = Result<Packet<'a>, (Defect, Option<usize>)>;
+
 impl<'a> Packet<'a> {
     /// The packet at the start of `bytes`. Fails with [`Defect::Size`] when `bytes` ends too early, else
     /// as [`Repr::parse`]; then the second value is the size in chunks, if it can be believed, so that
     /// the reader can go on behind the packet.
     #[inline(never)]
-    pub fn new_checked(bytes: &'a [u8]) -> Result<Self, (Defect, Option<usize>)> {
+    pub fn new_checked(bytes: &'a [u8]) -> Checked<'a> {
         Self::new(bytes, |word, sum| match word.sum() == sum {
             true => word.check(),
             false => Err(Defect::Checksum),
@@ -456,15 +479,12 @@ impl<'a> Packet<'a> {
     }
 
     /// As [`Packet::new_checked`] for bytes from an exact link: the checksum is not looked at.
-    pub fn new_unsummed(bytes: &'a [u8]) -> Result<Self, (Defect, Option<usize>)> {
+    pub fn new_unsummed(bytes: &'a [u8]) -> Checked<'a> {
         Self::new(bytes, |word, _| word.check())
     }
 
     #[inline]
-    fn new(
-        bytes: &'a [u8],
-        check: impl FnOnce(Word, u8) -> Result<(), Defect>,
-    ) -> Result<Self, (Defect, Option<usize>)> {
+    fn new(bytes: &'a [u8], check: impl FnOnce(Word, u8) -> Result<(), Defect>) -> Checked<'a> {
         let Some(header) = bytes.first_chunk() else {
             return Err((Defect::Size, None));
         };

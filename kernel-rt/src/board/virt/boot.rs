@@ -148,7 +148,7 @@ fn node(
 #[inline(never)]
 fn router(who: &Personality) -> Result<Router<'static>, ConfigError> {
     let chunks = leak(ROUTER.chunks(), [0; net_torus::chunk::CHUNK_BYTES]);
-    Router::new(who.shape, who.coord, ROUTER, chunks)
+    Router::of_exact(who.shape, who.coord, ROUTER, chunks)
 }
 
 #[inline(never)]
