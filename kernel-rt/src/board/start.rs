@@ -1,9 +1,10 @@
 //! What the boots of all boards share: how they fail, and the program's words.
 
 use core::ffi::c_char;
-use core::ptr;
 
-use alloc::vec::Vec;
+use alloc::boxed::Box;
+use bytemuck::Zeroable;
+use bytemuck::allocation::try_zeroed_slice_box;
 use mpi_adi::kernel::AbortReason;
 
 use crate::end::end;
@@ -31,14 +32,12 @@ pub fn boot_failed_in_words(why: core::fmt::Arguments<'_>) -> ! {
     boot_failed(Boot::Words(&words.0))
 }
 
-/// Memory for ever, from the heap; the plan leaves enough for it.
-pub fn leak<T: Clone>(count: usize, value: T) -> &'static mut [T] {
-    let mut items = Vec::new();
-    if items.try_reserve_exact(count).is_err() {
-        boot_failed(Boot::OutOfMemory);
+/// Memory for ever, from the heap, of zeros; the plan leaves enough for it.
+pub fn leak<T: Zeroable>(count: usize) -> &'static mut [T] {
+    match try_zeroed_slice_box(count) {
+        Ok(items) => Box::leak(items),
+        Err(()) => boot_failed(Boot::OutOfMemory),
     }
-    items.resize(count, value);
-    items.leak()
 }
 
 /// Encoded words as C has strings: one block of them, one of pointers with a null at the end. There are `least` at least:
@@ -50,11 +49,12 @@ pub fn strings<'a>(
     let (mut count, mut bytes) = (0, 0);
     for word in words.clone() {
         count += 1;
-        bytes += decode(word).count() + 1;
+        // As it is written it is no shorter.
+        bytes += word.len() + 1;
     }
     let unnamed = least.saturating_sub(count);
-    let pointers = leak(count + unnamed + 1, ptr::null_mut());
-    let mut rest: &'static mut [u8] = leak(bytes + unnamed, 0);
+    let pointers: &mut [*mut c_char] = leak(count + unnamed + 1);
+    let mut rest: &'static mut [u8] = leak(bytes + unnamed);
     for (pointer, word) in pointers.iter_mut().zip(words) {
         let mut at = 0;
         // The zero behind each string is there already.

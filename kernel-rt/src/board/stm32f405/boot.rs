@@ -198,7 +198,7 @@ fn joined(router: Box<Router<'static>>, links: Box<Wires>) -> Box<Torus<'static,
 
 #[inline(never)]
 fn router(who: &Personality) -> Box<Router<'static>> {
-    let chunks = leak(ROUTER.chunks(), [0; net_torus::chunk::CHUNK_BYTES]);
+    let chunks = leak(ROUTER.chunks());
     let place = Box::new_uninit();
     Box::write(
         place,
@@ -212,7 +212,7 @@ fn wires(lines: SerialLinks, retry: Retry, _: (&Personality, &BootArgs<'_>)) -> 
     let mut links: Box<Wires> = Box::new([const { None }; 6]);
     for (link, line) in links.iter_mut().zip(lines) {
         if let Some(line) = line {
-            let window = leak(WINDOW_MEMORY, 0);
+            let window = leak(WINDOW_MEMORY);
             *link = Some(or_fail(Reliable::with_frames(*line, retry, window)));
         }
     }
@@ -237,7 +237,7 @@ fn wires(
     let mut links: Box<Wires> = Box::new([const { None }; 6]);
     for ((direction, line), link) in Direction::ALL.into_iter().zip(lines).zip(links.iter_mut()) {
         if let Some(line) = line {
-            let memory = leak(faults::memory(serial::MTU, memory::WINDOW), 0);
+            let memory = leak(faults::memory(serial::MTU, memory::WINDOW));
             let place = (&who.shape, who.coord, direction);
             let mended = faults::mended(line, (&faults, retry), place, memory);
             *link = Some(or_fail(mended));

@@ -147,7 +147,7 @@ fn node(
 
 #[inline(never)]
 fn router(who: &Personality) -> Result<Router<'static>, ConfigError> {
-    let chunks = leak(ROUTER.chunks(), [0; net_torus::chunk::CHUNK_BYTES]);
+    let chunks = leak(ROUTER.chunks());
     Router::of_exact(who.shape, who.coord, ROUTER, chunks)
 }
 
@@ -184,7 +184,7 @@ fn wires(links: Links, args: &BootArgs<'_>, who: &Personality) -> Links<Wire> {
     links.map(|link| {
         let direction = directions.next()?;
         let link = link?;
-        let memory = leak(faults::memory(link.mtu(), WINDOW), 0);
+        let memory = leak(faults::memory(link.mtu(), WINDOW));
         let retry = Retry {
             timeout_ns: TIMEOUT_NS,
             retries: RETRIES,
