@@ -31,7 +31,26 @@ fn whole(text: &[u8]) -> Option<u64> {
 
 /// Three of them with this between them.
 pub(super) fn three<N: TryFrom<u64>>(text: &[u8], separator: u8) -> Option<[N; 3]> {
-    let mut parts = text.split(|byte| *byte == separator).map(number);
-    let three = [parts.next()??, parts.next()??, parts.next()??];
-    parts.next().is_none().then_some(three)
+    let [x, y, z] = three_whole(text, separator)?.map(|number| number.try_into().ok());
+    Some([x?, y?, z?])
+}
+
+#[inline(never)]
+fn three_whole(text: &[u8], separator: u8) -> Option<[u64; 3]> {
+    let (x, rest) = split_at_byte(text, separator)?;
+    let (y, z) = split_at_byte(rest, separator)?;
+    Some([whole(x)?, whole(y)?, whole(z)?])
+}
+
+/// What is before the first such byte, and what behind; `None`: there is none.
+#[inline(never)]
+pub(crate) fn split_at_byte(text: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
+    let at = text.iter().position(|other| *other == byte)?;
+    let (before, from) = text.split_at_checked(at)?;
+    Some((before, from.get(1..)?))
+}
+
+/// The same; without such a byte the whole text, and nothing.
+pub(super) fn until(text: &[u8], byte: u8) -> (&[u8], &[u8]) {
+    split_at_byte(text, byte).unwrap_or((text, b""))
 }

@@ -39,7 +39,7 @@ use net_torus::coord::{Coord, Direction, Rank, Shape};
 #[cfg(any(feature = "faults", not(target_os = "none")))]
 use super::faults::Faults;
 use super::layout::{Division, LARGE_PAGE, MAX_NODES, NodeBox, SEVERAL};
-use super::notation::{direction, number, parse_coord, three};
+use super::notation::{direction, number, parse_coord, split_at_byte, three, until};
 
 /// Greatest length in bytes of all boot arguments. It bounds the copy of the device tree that the
 /// kernel keeps.
@@ -220,20 +220,10 @@ pub struct Personality {
 pub struct Words<'a>(&'a [u8]);
 
 impl<'a> Words<'a> {
-    /// Checks the words, so that decoding them cannot fail.
-    fn check(&self) -> Result<(), ParseError<'a>> {
-        for (number, word) in self.iter().enumerate() {
-            if number >= MAX_ARGS {
-                return Err(ParseError::TooManyArgs);
-            }
-            check_encoding(word)?;
-        }
-        Ok(())
-    }
-
     /// The words one after the other, each still encoded; [`decode`] turns one into bytes.
-    pub fn iter(&self) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
-        behind(self.0, b"")
+    pub fn iter(&self) -> Behind<'a> {
+        let (rest, prefix) = (self.0, &b""[..]);
+        Behind { rest, prefix }
     }
 }
 
@@ -246,25 +236,16 @@ const PREFIX: &[u8] = b"midplane.";
 /// What is in front of each variable of the environment.
 const VARIABLE: &[u8] = b"midplane.env=";
 
-/// The words of `text` that begin with `prefix`, without it: variables and argv are words of one type, so that what goes
-/// through them is in the image once.
-fn behind<'a>(
-    text: &'a [u8],
-    prefix: &'static [u8],
-) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
-    let words = text.split(|byte| *byte == b' ');
-    let words = words.filter(|word| !word.is_empty());
-    words.filter_map(move |word| word.strip_prefix(prefix))
-}
-
 impl<'a> Environment<'a> {
-    /// Checks the variables, so that decoding them cannot fail.
-    fn check(&self) -> Result<(), ParseError<'a>> {
-        for (number, word) in self.iter().enumerate() {
-            if number >= MAX_ENVIRONMENT {
-                return Err(ParseError::TooManyVariables);
-            }
-            check_encoding(word)?;
+    /// The variables one after the other, NAME=VALUE, each still encoded; [`decode`] turns one into bytes.
+    pub fn iter(&self) -> Behind<'a> {
+        let (rest, prefix) = (self.0, VARIABLE);
+        Behind { rest, prefix }
+    }
+
+    /// Checks that each has a name.
+    fn check_names(&self) -> Result<(), ParseError<'a>> {
+        for word in self.iter() {
             let name = decode(word).position(|byte| byte == Some(b'='));
             if name.is_none_or(|length| length == 0) {
                 return Err(ParseError::Variable(word));
@@ -272,10 +253,44 @@ impl<'a> Environment<'a> {
         }
         Ok(())
     }
+}
 
-    /// The variables one after the other, NAME=VALUE, each still encoded; [`decode`] turns one into bytes.
-    pub fn iter(&self) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
-        behind(self.0, VARIABLE)
+/// The words of a text that begin with a prefix, without it: variables and argv are words of one type, so that what goes
+/// through them is in the image once.
+#[derive(Clone)]
+pub struct Behind<'a> {
+    rest: &'a [u8],
+    prefix: &'static [u8],
+}
+
+impl<'a> Behind<'a> {
+    /// Checks the words, so that decoding them cannot fail: there are `most` at most.
+    fn check(self, most: usize, too_many: ParseError<'a>) -> Result<(), ParseError<'a>> {
+        for (number, word) in self.enumerate() {
+            if number >= most {
+                return Err(too_many);
+            }
+            check_encoding(word)?;
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Iterator for Behind<'a> {
+    type Item = &'a [u8];
+
+    #[inline(never)]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        while !self.rest.is_empty() {
+            let (word, rest) = until(self.rest, b' ');
+            self.rest = rest;
+            if !word.is_empty()
+                && let Some(word) = word.strip_prefix(self.prefix)
+            {
+                return Some(word);
+            }
+        }
+        None
     }
 }
 
@@ -645,17 +660,22 @@ impl<'a> Settings<'a> {
 
     /// Takes `setting`, which is `word` without its prefix.
     fn take(&mut self, word: &'a [u8], setting: &'a [u8]) {
-        let mut parts = setting.splitn(2, |byte| *byte == b'=');
-        let (name, value) = (parts.next(), parts.next());
+        let (name, value) = split_at_byte(setting, b'=').unwrap_or_default();
         let mut names = NAMES.split(|byte| *byte == b' ');
-        let place = { names.position(|other| Some(other) == name) }
+        let place = { names.position(|other| other == name) }
             .filter(|setting| is_known(*setting))
             .and_then(|setting| self.words.get_mut(setting));
-        match (place, value) {
-            (Some(place @ None), Some(_)) => *place = value,
-            (Some(_), Some(_)) => self.refuse(ParseError::Twice(word)),
-            _ => self.refuse(ParseError::Unknown(word)),
+        match place {
+            Some(place @ None) => *place = Some(value),
+            Some(Some(_)) => self.refuse(ParseError::Twice(word)),
+            None => self.refuse(ParseError::Unknown(word)),
         }
+    }
+
+    // Once in the image, for all settings.
+    #[inline(never)]
+    fn refuse_setting(&mut self, setting: usize, word: &'a [u8]) {
+        self.refuse(wrong(setting, word));
     }
 
     fn has(&self, setting: usize) -> bool {
@@ -667,12 +687,21 @@ impl<'a> Settings<'a> {
         let word = self.words.get(setting).copied().flatten()?;
         let value = read(word);
         if value.is_none() {
-            self.refuse(wrong(setting, word));
+            self.refuse_setting(setting, word);
         }
         value
     }
 
+    /// A number that was set, `most` at most.
+    #[inline(never)]
+    fn number(&mut self, setting: usize, most: u64) -> Option<u64> {
+        self.get(setting, |word| {
+            number(word).filter(|number| *number <= most)
+        })
+    }
+
     /// Whether something was set, which can only be set to this.
+    #[inline(never)]
     fn is(&mut self, setting: usize, only: &str) -> bool {
         let read = |word: &[u8]| (word == only.as_bytes()).then_some(());
         self.get(setting, read).is_some()
@@ -728,12 +757,11 @@ impl<'a> Settings<'a> {
             let parts = three(word, b'x')?;
             Division::new(shape, parts).filter(|_| SEVERAL || parts == [1; 3])
         })?;
-        let instance = self.get(INSTANCE, |word| {
-            number(word).filter(|number| *number < division.instances())
-        });
+        let last = division.instances() - 1;
+        let instance = self.number(INSTANCE, last.into());
         Some(Nodes::Box(Boxed {
             division,
-            instance: instance.unwrap_or_default(),
+            instance: instance.unwrap_or_default() as u32,
             node_memory: node_memory?,
         }))
     }
@@ -782,13 +810,13 @@ impl<'a> BootArgs<'a> {
         let mut settings = Settings::default();
         let mut args = Words::default();
         let mut environment = Environment(text);
-        let mut at = 0;
-        for word in text.split(|byte| *byte == b' ') {
-            // Behind the word and the space.
-            at += word.len() + 1;
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (word, after) = until(rest, b' ');
+            rest = after;
             if word == b"--" {
-                environment = Environment(text.get(..at).unwrap_or(text));
-                args = Words(text.get(at..).unwrap_or_default());
+                environment = Environment(text.get(..text.len() - rest.len()).unwrap_or(text));
+                args = Words(rest);
                 break;
             }
             let Some(setting) = word.strip_prefix(PREFIX) else {
@@ -798,8 +826,9 @@ impl<'a> BootArgs<'a> {
                 settings.take(word, setting);
             }
         }
-        args.check()?;
-        environment.check()?;
+        args.iter().check(MAX_ARGS, ParseError::TooManyArgs)?;
+        { environment.iter() }.check(MAX_ENVIRONMENT, ParseError::TooManyVariables)?;
+        environment.check_names()?;
         let by_hand = ![TORUS, COORD, BOXES, AUTO]
             .iter()
             .any(|setting| settings.has(*setting));
@@ -808,10 +837,10 @@ impl<'a> BootArgs<'a> {
         let read = Self {
             shape,
             nodes: { settings.nodes(shape) }.unwrap_or(Nodes::One(Coord::default())),
-            mpi_memory: settings.get(MPI_MEMORY, number),
+            mpi_memory: settings.number(MPI_MEMORY, u64::MAX),
             mpi_borrow: settings.is(MPI_BORROW, "yes"),
-            eager: settings.get(EAGER, number),
-            interrupts: settings.get(INTERRUPTS, percent),
+            eager: settings.number(EAGER, u64::MAX),
+            interrupts: { settings.number(INTERRUPTS, 100) }.map(|percent| percent as u8),
             watch: settings.is(WATCH, "yes"),
             matching: settings.get(MATCHING, Some),
             faults: settings.faults(),
@@ -972,11 +1001,6 @@ pub fn decode(word: &[u8]) -> impl Iterator<Item = Option<u8>> {
 fn check_encoding(word: &[u8]) -> Result<(), ParseError<'_>> {
     let is_sound = decode(word).all(|byte| matches!(byte, Some(1..)));
     is_sound.then_some(()).ok_or(ParseError::Encoding(word))
-}
-
-fn percent(word: &[u8]) -> Option<u8> {
-    let percent: u8 = number(word)?;
-    (percent <= 100).then_some(percent)
 }
 
 fn parse_wraps(text: &[u8]) -> Option<[bool; 3]> {
