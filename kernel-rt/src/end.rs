@@ -17,7 +17,7 @@ use crate::host::blackboard::{End, Message};
 use crate::host::failure::{Failure, Why};
 #[cfg(not(feature = "panic-text"))]
 use crate::host::failure::{LOGGED, Record};
-use crate::host::personality::Exit;
+use crate::host::personality::{Exit, LOGS};
 use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS, personality};
 use crate::host::status::exit_byte;
 use crate::{arch, console, log};
@@ -118,7 +118,9 @@ fn end_with(why: End, status: i32, account: &Account) -> ! {
     console::flush();
     log::stop_waiting();
     critical_section::with(|cs| PUBLISH.borrow(cs).get())();
-    account.log();
+    if LOGS {
+        account.log();
+    }
     MIDPLANE_BLACKBOARD.failed(why, status, account.message());
     console::ring();
     if !console::is_attached() {

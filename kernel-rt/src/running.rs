@@ -19,7 +19,7 @@ use crate::board::{steps, system, timer};
 use crate::end::end;
 use crate::host::blackboard::End;
 use crate::host::failure::Why;
-use crate::host::personality::Exit;
+use crate::host::personality::{Exit, LOGS};
 use crate::host::records::{MIDPLANE_BLACKBOARD, personality};
 use crate::host::status::exit_byte;
 use crate::{arch, clock, console};
@@ -223,7 +223,9 @@ pub fn finish(status: i32) -> ! {
     }
     console::flush();
     steps::publish();
-    defmt::info!("program ended with status {=i32}", status);
+    if LOGS {
+        defmt::info!("program ended with status {=i32}", status);
+    }
     MIDPLANE_BLACKBOARD.call(None);
     MIDPLANE_BLACKBOARD.done(status);
     console::ring();

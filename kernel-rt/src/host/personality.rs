@@ -93,6 +93,13 @@ pub struct Auto {
     pub has_console: bool,
 }
 
+/// Whether an image logs: one for boards, by which a debug probe may read it, and others where it is asked for.
+pub const LOGS: bool = cfg!(any(
+    feature = "log",
+    not(target_os = "none"),
+    target_arch = "arm"
+));
+
 /// In place of a console's line: it is found out.
 const FOUND: &str = "auto";
 
@@ -614,6 +621,7 @@ const fn is_known(setting: usize) -> bool {
         // Others do not look at their wires.
         AUTO | NUMBER => is_host || cfg!(feature = "auto"),
         CONSOLE => is_host || cfg!(feature = "console"),
+        LOG => LOGS,
         _ => true,
     }
 }

@@ -307,6 +307,7 @@ fn for_nodes(line: &Line, linker: &Linker) -> Result<Command, Stop> {
         // How it will be run is not known here.
         let runtime = Runtime {
             instances: true,
+            log: true,
             ..Runtime::default()
         };
         compiler::end_link(&mut command, &kernel_library(&tools, runtime)?);

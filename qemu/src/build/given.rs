@@ -39,6 +39,8 @@ pub struct Flags {
     pub console: bool,
     /// Whether the job can be in several instances.
     pub instances: bool,
+    /// Whether its kernel can log.
+    pub log: bool,
 }
 
 /// What the runtime is built with.
@@ -54,6 +56,8 @@ pub(super) struct Runtime {
     pub(super) console: bool,
     /// Whether the job can be in several instances.
     pub(super) instances: bool,
+    /// Whether its kernel can log.
+    pub(super) log: bool,
 }
 
 impl Runtime {
@@ -64,6 +68,7 @@ impl Runtime {
             (self.auto, "auto"),
             (self.console, "console"),
             (self.instances, "instances"),
+            (self.log, "log"),
         ];
         let more = more
             .into_iter()
@@ -81,6 +86,7 @@ impl Flags {
             auto: self.auto,
             console: self.console,
             instances: self.instances,
+            log: self.log,
         }
     }
 }

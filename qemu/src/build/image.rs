@@ -22,6 +22,8 @@ const CODE_START: &str = "__text_start";
 const CODE_END: &str = "__rodata_end";
 /// The image's symbol for the first byte of RAM that it leaves to the kernel's buffers and the heap.
 const IMAGE_END: &str = "MIDPLANE_IMAGE_END";
+/// What every image has that can log, of which this is defmt's.
+const LOG_SYMBOL: &str = "_defmt_release";
 /// QEMU puts the device tree, for which it reserves 1 MiB, on a multiple of 2 MiB near the end of RAM
 /// (`riscv_load_fdt`, `riscv_compute_fdt_addr`).
 const DEVICE_TREE_BYTES: u64 = 1 << 20;
@@ -230,20 +232,26 @@ impl Image {
         String::from_utf8(text[..end].to_vec()).ok()
     }
 
-    /// Checks that the image is for jobs in several instances: `run` builds those for one without what that takes.
-    pub fn check_instances(&self) -> Result<(), Stop> {
-        let elf = object::File::parse(&*self.bytes);
-        let is_there = |elf: object::File<'_>| {
-            elf.symbols()
-                .any(|symbol| symbol.name() == Ok(SEVERAL_SYMBOL))
+    /// Checks that the image has what a job needs that is in several instances, or whose kernels log: `run` builds images
+    /// without what they need not have.
+    pub fn check_has(&self, instances: bool, log: bool) -> Result<(), Stop> {
+        let lacks = |name: &str| {
+            let elf = object::File::parse(&*self.bytes);
+            !elf.is_ok_and(|elf| elf.symbols().any(|symbol| symbol.name() == Ok(name)))
         };
-        match elf.is_ok_and(is_there) {
-            true => Ok(()),
-            false => Err(Stop::usage(format!(
-                "{} was built for a job in one instance; give its source, or have it linked by `midplane cc`",
-                self.path.display()
-            ))),
+        let lacking = [
+            (instances, SEVERAL_SYMBOL, "for a job in one instance"),
+            (log, LOG_SYMBOL, "without --log"),
+        ];
+        for (needed, symbol, what) in lacking {
+            if needed && lacks(symbol) {
+                return Err(Stop::usage(format!(
+                    "{} was built {what}; give its source, or have it linked by `midplane cc`",
+                    self.path.display()
+                )));
+            }
         }
+        Ok(())
     }
 
     /// Checks that the image runs in nodes of `memory` bytes of RAM, by the sums by which the kernel

@@ -428,6 +428,7 @@ mod tests {
                 auto: faults,
                 console: faults,
                 instances: faults,
+                log: faults,
             };
             let of = |links| manifest("a", Path::new("/a.rs"), (runtime, links));
             assert!(of(Links::Kernel).contains("default-features = false }"));
@@ -438,7 +439,9 @@ mod tests {
                 .filter_map(|line| line.split_once("features = "));
             let said: Vec<&str> = features.map(|(_, said)| said).collect();
             let expected = matching.feature().map(|feature| {
-                format!("[\"{feature}\", \"faults\", \"auto\", \"console\", \"instances\"] }}")
+                format!(
+                    "[\"{feature}\", \"faults\", \"auto\", \"console\", \"instances\", \"log\"] }}"
+                )
             });
             assert_eq!(said, expected.as_deref().into_iter().collect::<Vec<_>>());
         }

@@ -254,6 +254,7 @@ impl Options {
             auto: self.auto,
             console: self.console.is_some(),
             instances: false,
+            log: false,
         }
     }
 
@@ -576,14 +577,14 @@ fn build_for_nodes(
     };
     Machine::look().check(shape.nodes().into(), memory, instances)?;
     let tools = setup::ensure()?;
+    let is_virt = options.board == Board::Virt;
     let flags = Flags {
-        instances: options.board == Board::Virt && instances != Some(1),
+        instances: is_virt && instances != Some(1),
+        log: is_virt && options.verbose,
         ..options.flags()
     };
     let image = program.build(&tools, &flags)?;
-    if flags.instances {
-        image.check_instances()?;
-    }
+    image.check_has(flags.instances, flags.log)?;
     if image.has_personality {
         return Err(Stop::usage(format!(
             "{} is for one node of another machine, whose personality it holds; give what it was made from",

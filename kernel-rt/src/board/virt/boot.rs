@@ -24,7 +24,7 @@ use crate::console;
 use crate::dev::ring::Asleep;
 use crate::end;
 use crate::host::failure::Boot;
-use crate::host::personality::{BootArgs, Nodes, Output, ParseError, Personality};
+use crate::host::personality::{BootArgs, LOGS, Nodes, Output, ParseError, Personality};
 use crate::host::records::{MIDPLANE_BLACKBOARD, set_personality};
 use crate::lend::NodeMemory;
 use crate::mem::{Bytes, MPI_SHARE, Needs, Plan, ROUTER};
@@ -47,7 +47,7 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
     set_personality(who);
     if let Output::Rings { log } = args.output {
         console::attach(hart as u8);
-        if log {
+        if LOGS && log {
             log::enable();
         }
     }
@@ -69,18 +69,20 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
         // SAFETY: as above.
         None => unsafe { devices.links(&plan) },
     };
-    defmt::info!(
-        "rank {=u32} at ({=u8},{=u8},{=u8}) up: {=usize} links, {=u32} greetings, heap {=u64} KiB, \
-         MPI memory {=u64} bytes",
-        who.rank,
-        who.coord.x,
-        who.coord.y,
-        who.coord.z,
-        links.iter().flatten().count(),
-        greetings,
-        plan.heap.len() / 1024,
-        who.mpi_memory
-    );
+    if LOGS {
+        defmt::info!(
+            "rank {=u32} at ({=u8},{=u8},{=u8}) up: {=usize} links, {=u32} greetings, heap {=u64} KiB, \
+             MPI memory {=u64} bytes",
+            who.rank,
+            who.coord.x,
+            who.coord.y,
+            who.coord.z,
+            links.iter().flatten().count(),
+            greetings,
+            plan.heap.len() / 1024,
+            who.mpi_memory
+        );
+    }
     let watched = match found.machine {
         // SAFETY: `midplane_map` has called `map` for this node.
         Some(_) if args.watch => Some(unsafe { own_word() }),
