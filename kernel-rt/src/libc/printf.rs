@@ -67,11 +67,43 @@ pub fn has_long_double(format: &[u8]) -> bool {
     false
 }
 
+/// The bits of the double that is nearest to a `long double` of 128 bits, whose lower half is `low`; of two as near the even
+/// one. libgcc's takes three times as much of an image.
+pub fn rounded(low: u64, high: u64) -> u64 {
+    const INFINITE: u64 = 0x7ff << 52;
+    const QUIET: u64 = 1 << 51;
+    /// What is to go of a significand of 64 bits.
+    const EXCESS: i64 = 11;
+    let sign = high & 1 << 63;
+    let exponent = (high >> 48 & 0x7fff) as i64;
+    // 64 bits of the significand, of which the last says whether there are more.
+    let more = u64::from(low << 15 != 0);
+    let fraction = high << 16 >> 1 | low >> 49 | more;
+    let place = exponent - 0x3fff + 0x3ff;
+    let magnitude = match (exponent, place) {
+        (0x7fff, _) if fraction != 0 => INFINITE | QUIET | fraction << 1 >> 12,
+        (_, 0x7ff..) => INFINITE,
+        // Below half of what is least.
+        (_, ..=-53) => 0,
+        _ => {
+            let shift = EXCESS + (1 - place).max(0);
+            let significand = 1 << 63 | fraction;
+            let kept = significand.unbounded_shr(shift as u32);
+            // What goes, half of the last place being its upper bit.
+            let rest = significand << (64 - shift);
+            let up = rest > 1 << 63 || rest == 1 << 63 && kept & 1 != 0;
+            // The leading bit adds one to the exponent, where it is not too small for it.
+            (u64::from(place.max(1) as u16 - 1) << 52) + kept + u64::from(up)
+        }
+    };
+    sign | magnitude
+}
+
 #[cfg(all(target_os = "none", target_arch = "riscv64"))]
 mod wrap {
     use core::ffi::{CStr, c_char, c_int, c_void};
 
-    use super::{Spec, has_long_double};
+    use super::{Spec, has_long_double, rounded};
     use crate::arch::VaList;
     use crate::libc::errno::{EINVAL, fail};
 
@@ -159,7 +191,8 @@ mod wrap {
                 *value = arguments.next();
             }
             if long {
-                values[spec.stars] = arguments.next_long_double().to_bits();
+                let [low, high] = arguments.next_long_double();
+                values[spec.stars] = rounded(low, high);
             } else if spec.takes() == 1 {
                 values[spec.stars] = arguments.next();
             }
@@ -197,6 +230,47 @@ mod tests {
             };
             assert_eq!(Spec::at(format.as_bytes()), spec, "{format}");
         }
+    }
+
+    #[test]
+    fn long_doubles_are_rounded_to_the_nearest_double() {
+        /// With a significand of these bits behind the leading one.
+        fn long(exponent: i64, high: u64, low: u64) -> [u64; 2] {
+            [low, ((exponent + 0x3fff) as u64) << 48 | high]
+        }
+        // Half of the last place of a double, and the least of a long double.
+        const HALF: u64 = 1 << 59;
+        for ([low, high], double) in [
+            ([0, 0], 0.0),
+            (long(0, 0, 0), 1.0),
+            (long(1, 1 << 47, 0), 3.0),
+            (long(-3, 0x5555_5555_5555, 0x5555_5555_5555_5555), 1.0 / 6.0),
+            (long(0, 0, HALF), 1.0),
+            (long(0, 0, HALF + 1), 1.0 + f64::EPSILON),
+            (long(0, 0, 3 * HALF), 1.0 + 2.0 * f64::EPSILON),
+            (long(0, (1 << 48) - 1, u64::MAX), 2.0),
+            (long(1023, (1 << 48) - 1, !0 << 60), f64::MAX),
+            (long(1023, (1 << 48) - 1, !0 << 59), f64::INFINITY),
+            (long(1024, 0, 0), f64::INFINITY),
+            (long(-1022, 0, 0), f64::MIN_POSITIVE),
+            (long(-1023, (1 << 48) - 1, !0 << 60), f64::MIN_POSITIVE),
+            (long(-1023, 1 << 47, 0), f64::from_bits(3 << 50)),
+            (long(-1074, 0, 0), f64::from_bits(1)),
+            (long(-1075, 0, 0), 0.0),
+            (long(-1075, 0, 1), f64::from_bits(1)),
+            (long(-1076, 0, 0), 0.0),
+            ([1, 0], 0.0),
+            ([0, 0x7fff << 48], f64::INFINITY),
+        ] {
+            assert_eq!(
+                rounded(low, high),
+                double.to_bits(),
+                "{high:016x}{low:016x}"
+            );
+            let negative = rounded(low, high | 1 << 63);
+            assert_eq!(negative, (-double).to_bits(), "-{high:016x}{low:016x}");
+        }
+        assert!(f64::from_bits(rounded(1, 0x7fff << 48)).is_nan());
     }
 
     #[test]

@@ -1,10 +1,5 @@
 //! C's `va_list` and `long double`.
 
-unsafe extern "C" {
-    /// libgcc's: a `long double`, its lower half first, to a double.
-    fn __trunctfdf2(low: u64, high: u64) -> f64;
-}
-
 /// `va_list` of this machine: where the next argument lies, each in eight bytes, or sixteen at a
 /// multiple of sixteen (RISC-V calling convention, variadic arguments).
 #[repr(transparent)]
@@ -29,17 +24,17 @@ impl VaList {
         }
     }
 
-    /// Takes the next argument, rounded to a double.
+    /// Takes the two halves of the next argument, the lower one first.
     ///
     /// # Safety
     /// The next argument is a `long double`.
-    pub unsafe fn next_long_double(&mut self) -> f64 {
+    pub unsafe fn next_long_double(&mut self) -> [u64; 2] {
         let skip = self.0.addr() / 8 % 2;
         // SAFETY: the caller's promise.
         unsafe {
             let at = self.0.add(skip);
             self.0 = at.add(2);
-            __trunctfdf2(at.read(), at.add(1).read())
+            [at.read(), at.add(1).read()]
         }
     }
 }
