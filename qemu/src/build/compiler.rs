@@ -118,9 +118,10 @@ pub(super) fn begin_link(link: &mut Command, linker: &Linker) {
     link.args(board.link_flags());
     match linker {
         Linker::Gnu => link.arg("-Wl,--no-warn-rwx-segments"),
-        // Labels of the compiler's are no functions, which GNU's knows by itself.
+        // Labels of the compiler's are no functions, which GNU's knows by itself. Functions of the same bytes are one, but
+        // those whose addresses count, which C programs' may be.
         Linker::Llvm(folder) => link
-            .args(["-fuse-ld=lld", "-Wl,--discard-locals", "-B"])
+            .args(["-fuse-ld=lld", "-Wl,--discard-locals,--icf=safe", "-B"])
             .arg(folder),
     };
 }
