@@ -11,6 +11,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use spin::Mutex;
 
 use super::binding::{BINDING, any_env};
+use super::collectives::allow_barriers_by_messages;
 use super::handles::{Kind, Table};
 use super::inter_calls::Calls;
 use super::kept;
@@ -429,6 +430,7 @@ pub(super) fn enter_inter(
 }
 
 fn enter_views(env: &dyn Env, views: Views, parent: c_int) -> Result<c_int, Error> {
+    allow_barriers_by_messages();
     let handler = handler(parent);
     let context = views.context();
     let object = Object {

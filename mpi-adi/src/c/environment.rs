@@ -103,7 +103,7 @@ pub unsafe extern "C" fn MPI_Finalize() -> c_int {
     on_process("MPI_Finalize", |env| {
         super::attributes::finish()?;
         super::buffered::finish(env);
-        job::finalize(env)?;
+        job::finalize_with(env, super::collectives::barrier_of)?;
         env.with(&mut |adi, _| super::datatypes::sweep(adi));
         set_phase(Phase::After);
         Ok(())

@@ -52,8 +52,16 @@ pub(crate) fn abort<E: Matching>(env: &dyn Env<E>, status: i32) -> ! {
 /// has come here too.
 /// Fails with [`Error::NoMemory`].
 pub(crate) fn finalize<E: Matching>(env: &dyn Env<E>) -> Result<(), Error> {
+    finalize_with(env, coll::barrier)
+}
+
+/// As [`finalize`], by this barrier of the binding's own. Fails as that does.
+pub(crate) fn finalize_with<'e, E: Matching>(
+    env: &'e dyn Env<E>,
+    barrier: impl FnOnce(Communicator<'e, E>, &'static str) -> Result<(), Error>,
+) -> Result<(), Error> {
     const NAME: &str = "MPI_Finalize";
-    coll::barrier(Communicator::world(env), NAME)?;
+    barrier(Communicator::world(env), NAME)?;
     let note = CallNote::of(NAME);
     block_on(env, note, |adi, _| adi.may_leave().then_some(()));
     Ok(())

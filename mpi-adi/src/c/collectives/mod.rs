@@ -22,7 +22,8 @@ mod scan;
 mod under_way;
 
 pub use alltoall::*;
-pub use barrier::*;
+pub use barrier::MPI_Barrier;
+pub(super) use barrier::{allow_barriers_by_messages, barrier_of};
 pub use bcast::*;
 pub use gather::*;
 pub use neighbours::*;

@@ -3,6 +3,7 @@
 use core::ffi::{c_int, c_void};
 
 use crate::c::args::{self, Operation};
+use crate::c::collectives::allow_barriers_by_messages;
 use crate::c::datatypes::{Elements, Known, Unpacked, known};
 use crate::c::report::on_process;
 use crate::c::types;
@@ -186,6 +187,8 @@ pub unsafe extern "C" fn MPI_Op_create(
         let function = function.ok_or(Error::NullArgument { name: "user_fn" })?;
         // SAFETY: the standard's promise about `op`.
         let op = unsafe { args::out(op, "op") }?;
+        // The function may have a barrier within an allreduce that is in the network's.
+        allow_barriers_by_messages();
         *op = user_ops::add(UserOp {
             function,
             // Long allreduces, and short ones of all processes, make use of it: all others keep the order of the ranks.

@@ -15,9 +15,17 @@ pub(crate) fn barrier<E: Matching>(
     comm: Communicator<'_, E>,
     function: &'static str,
 ) -> Result<(), Error> {
-    if carried::barrier(comm, function) {
-        return Ok(());
+    match carried::barrier(comm, function) {
+        true => Ok(()),
+        false => barrier_by_messages(comm, function),
     }
+}
+
+/// As [`barrier`], whether or not the network has one.
+pub(crate) fn barrier_by_messages<E: Matching>(
+    comm: Communicator<'_, E>,
+    function: &'static str,
+) -> Result<(), Error> {
     run_alone(comm, function, &mut Dissemination::new(Ranks::of(comm)))
 }
 

@@ -21,7 +21,7 @@ use crate::mpi::error::{Class, Error};
 
 /// The barrier of all processes; false, and nothing done, when the communicator is not that of all, or the network does
 /// not offer it: to all of them or to none.
-pub(super) fn barrier<E: Matching>(comm: Communicator<'_, E>, function: &'static str) -> bool {
+pub(crate) fn barrier<E: Matching>(comm: Communicator<'_, E>, function: &'static str) -> bool {
     if !comm.is_world() {
         return false;
     }

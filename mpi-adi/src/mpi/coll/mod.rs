@@ -88,8 +88,9 @@ pub(crate) mod under_way;
 
 pub(crate) use agree::{Holder, agree};
 pub(crate) use alltoall::{alltoall, alltoall_in_place};
-pub(crate) use barrier::barrier;
+pub(crate) use barrier::{barrier, barrier_by_messages};
 pub(crate) use bcast::bcast;
+pub(crate) use carried::barrier as carried_barrier;
 pub(crate) use gather::{allgather, allgather_in_runs, gather, scatter};
 pub(crate) use reduce::{allreduce, combine_local, predefined, reduce, reduce_scatter};
 pub(crate) use run::{Combine, Elements};
