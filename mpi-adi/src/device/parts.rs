@@ -10,6 +10,7 @@ use msg_layer::{Arrival, Class, Taken};
 
 use crate::device::envelope::Rank;
 use crate::device::memory::UserMemory;
+use crate::device::names::Slot;
 
 /// What parts there are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +38,9 @@ pub(super) type Take<A> = fn(&mut A, Option<&mut dyn UserMemory>, Class, &Arriva
 
 /// The next packet, whose bytes it writes.
 pub(super) type Next<A> = fn(&mut A, Option<&mut dyn UserMemory>, &mut [u8; SHORT_BYTES]) -> Step;
+
+/// Takes the send in this slot back, whose answer has come.
+pub(super) type TakeBack<A> = fn(&mut A, Slot) -> bool;
 
 /// A packet that is to leave, as its part has it.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +75,8 @@ pub(super) struct Parts<A> {
     in_use: [Option<Part<A>>; PARTS],
     /// A bit for each.
     due: u8,
+    /// From the first send on that is to be taken back and has no answer yet.
+    take_back: Option<TakeBack<A>>,
 }
 
 impl<A> Parts<A> {
@@ -79,7 +85,18 @@ impl<A> Parts<A> {
         Parts {
             in_use: [const { None }; PARTS],
             due: 0,
+            take_back: None,
         }
+    }
+
+    /// From now on there may be sends that are to be taken back when their answers have come.
+    pub fn begin_taking_back(&mut self, take_back: TakeBack<A>) {
+        self.take_back = Some(take_back);
+    }
+
+    /// What takes such a send back.
+    pub fn take_back(&self) -> Option<TakeBack<A>> {
+        self.take_back
     }
 
     /// From now on this part is in use.

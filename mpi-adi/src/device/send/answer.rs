@@ -175,8 +175,10 @@ impl<R: Rules, E: Matching> Adi<R, E> {
                 .set_send_state(slot, SendState::Held(Withdrawal::None)),
             Step::Stay => {}
         }
-        if pending.cancelled {
-            self.withdraw(slot);
+        if pending.cancelled
+            && let Some(take_back) = self.parts.take_back()
+        {
+            take_back(self, slot);
         }
     }
 

@@ -23,6 +23,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             SendState::Pending(pending) if pending.offer == Offer::Unanswered => {
                 self.requests
                     .change_pending(slot, |pending| pending.cancelled = true);
+                self.parts.begin_taking_back(Self::withdraw);
             }
             SendState::Pending(pending) => {
                 // A restart asks for what has been refused.
