@@ -113,7 +113,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     #[inline]
     fn enter_with(&mut self, value: &[u8]) {
-        assert!(self.barrier.stage == BarrierStage::Outside);
+        assert!(matches!(self.barrier.stage, BarrierStage::Outside));
         self.barrier.is_odd = !self.barrier.is_odd;
         self.barrier.value.set(value);
         self.barrier.differ = false;
@@ -122,7 +122,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     /// Leaves the barrier, if everybody has entered it.
     pub fn leave_barrier(&mut self) -> bool {
-        let done = self.barrier.stage == BarrierStage::Done;
+        let done = matches!(self.barrier.stage, BarrierStage::Done);
         if done {
             self.barrier.stage = BarrierStage::Outside;
         }
@@ -205,7 +205,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     /// Whether the network, as of the last [`Adi::progress`], has what the barrier needs, and this process is in none.
     pub fn has_barrier(&self) -> bool {
-        self.has_lines && self.barrier.stage == BarrierStage::Outside
+        self.has_lines && matches!(self.barrier.stage, BarrierStage::Outside)
     }
 
     /// Goes on with the barrier as far as there is room. Returns the steps made; a call may wait for any.
@@ -497,7 +497,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     ) -> Result<(), Malformed> {
         let firsts = self.firsts();
         let ours = arrival.argument & !DIFFER == firsts.into()
-            && self.barrier.stage == BarrierStage::Waiting
+            && matches!(self.barrier.stage, BarrierStage::Waiting)
             && arrival.source == of_pair(self.here, firsts, false)
             && arrival.bytes.len() <= VALUE_BYTES;
         if !ours {

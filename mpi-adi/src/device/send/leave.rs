@@ -501,7 +501,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             |offset, out| self.read(memory, data, offset as usize, out),
         );
         self.stream = (!transfer.is_out()).then_some(Stream { slot, transfer });
-        if transfer.is_out() && state == SendState::Streaming {
+        if transfer.is_out() && matches!(state, SendState::Streaming) {
             self.finish_send(slot, false);
         }
         sent

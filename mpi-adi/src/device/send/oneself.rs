@@ -255,7 +255,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         matched: Matched,
     ) {
         self.hand_over(memory, send, span, slot, matched);
-        if self.requests.send(send).state == SendState::Held(Withdrawal::None) {
+        let state = self.requests.send(send).state;
+        if matches!(state, SendState::Held(Withdrawal::None)) {
             self.finish_send(send, false);
         }
     }
