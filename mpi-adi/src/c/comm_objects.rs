@@ -103,6 +103,57 @@ const KIND: Kind = Kind {
 /// No call holds the lock while it waits, and interrupts do not come here.
 static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
 
+/// What calls that most programs make do on communicators that the program has made.
+struct OnMade {
+    /// What its calls see of the communicator with this handle, unless it is freed.
+    views: fn(c_int) -> Option<Views>,
+    /// Its error handler.
+    handler: fn(c_int) -> Option<c_int>,
+    request_started: fn(c_int),
+    request_completed: fn(Context),
+    source: fn(Context, Rank) -> CommRank,
+    blame: fn(Context) -> Option<Blame>,
+}
+
+/// That, from the first such communicator on: a program that makes none has nothing of it in its image.
+static ON_MADE: spin::Once<&'static OnMade> = spin::Once::new();
+
+impl OnMade {
+    const ALL: &OnMade = &OnMade {
+        views: |handle| with_object(handle, |object| object.views),
+        handler: |handle| with_object(handle, |object| object.handler),
+        request_started: |handle| {
+            with_object(handle, |object| object.requests += 1);
+        },
+        request_completed: |context| {
+            with_context(context, |object| {
+                object.requests = object.requests.saturating_sub(1)
+            });
+        },
+        source: |context, source| {
+            // A made communicator stays until its requests are complete, so that it is found here.
+            let found = TABLE
+                .lock()
+                .at(context::index(context))
+                .map(|(_, object)| object.views.partners);
+            found.map_or(CommRank(source.index()), |partners| {
+                partners.in_group(source)
+            })
+        },
+        blame: |context| {
+            let mut table = TABLE.lock();
+            let (comm, object) = table.at(context::index(context))?;
+            let handler = object.handler;
+            Some(Blame { comm, handler })
+        },
+    };
+
+    /// `None`: the program has made no communicator.
+    fn get() -> Option<&'static OnMade> {
+        ON_MADE.get().copied()
+    }
+}
+
 /// Takes the object out if its communicator is gone in every respect.
 fn release(table: &mut Table<Object>, handle: c_int) {
     let is_over = |object: &&Object| object.freed && object.requests == 0;
@@ -178,7 +229,7 @@ pub(super) fn views(handle: c_int) -> Option<Views> {
     match handle {
         MPI_COMM_WORLD => Some(Views::of_one(world())),
         MPI_COMM_SELF => Some(Views::of_one(own())),
-        _ => with_object(handle, |object| object.views),
+        _ => (OnMade::get()?.views)(handle),
     }
 }
 
@@ -255,9 +306,8 @@ pub(super) fn inter_calls(handle: c_int) -> Option<&'static Calls> {
     if matches!(handle, MPI_COMM_WORLD | MPI_COMM_SELF) {
         return None;
     }
-    with_object(handle, |object| object.views.inter)
-        .flatten()
-        .map(|inter| inter.calls)
+    let views = (OnMade::get()?.views)(handle)?;
+    views.inter.map(|inter| inter.calls)
 }
 
 /// The error handler of a communicator; of none, MPI_COMM_WORLD's (section 8.3).
@@ -266,7 +316,8 @@ pub(super) fn handler(comm: c_int) -> c_int {
     match comm {
         MPI_COMM_WORLD => of_world.load(Ordering::Relaxed),
         MPI_COMM_SELF => of_self.load(Ordering::Relaxed),
-        _ => with_object(comm, |object| object.handler)
+        _ => OnMade::get()
+            .and_then(|made| (made.handler)(comm))
             .unwrap_or_else(|| of_world.load(Ordering::Relaxed)),
     }
 }
@@ -296,8 +347,10 @@ pub(super) fn in_use(handler: c_int) -> bool {
 /// the count.
 #[inline]
 pub(super) fn request_started(comm: c_int) {
-    if !matches!(comm, MPI_COMM_WORLD | MPI_COMM_SELF) {
-        with_object(comm, |object| object.requests += 1);
+    if !matches!(comm, MPI_COMM_WORLD | MPI_COMM_SELF)
+        && let Some(made) = OnMade::get()
+    {
+        (made.request_started)(comm);
     }
 }
 
@@ -351,20 +404,11 @@ pub(super) fn source_in(context: Context, source: Rank) -> CommRank {
     match base(context) {
         WORLD_CONTEXT => CommRank(source.index()),
         SELF_CONTEXT => CommRank(0),
-        context => source_in_made(context, source),
+        context => match OnMade::get() {
+            Some(made) => (made.source)(context, source),
+            None => CommRank(source.index()),
+        },
     }
-}
-
-#[inline(never)]
-fn source_in_made(context: Context, source: Rank) -> CommRank {
-    // A made communicator stays until its requests are complete, so that it is found here.
-    let made = TABLE
-        .lock()
-        .at(context::index(context))
-        .map(|(_, object)| object.views.partners);
-    made.map_or(CommRank(source.index()), |partners| {
-        partners.in_group(source)
-    })
 }
 
 /// The communicator with this context, freed or not, and its error handler.
@@ -372,11 +416,8 @@ pub(super) fn blame_in(context: Context) -> Blame {
     let comm = match base(context) {
         WORLD_CONTEXT => MPI_COMM_WORLD,
         SELF_CONTEXT => MPI_COMM_SELF,
-        context => match TABLE.lock().at(context::index(context)) {
-            Some((comm, object)) => {
-                let handler = object.handler;
-                return Blame { comm, handler };
-            }
+        context => match OnMade::get().and_then(|made| (made.blame)(context)) {
+            Some(blame) => return blame,
             None => MPI_COMM_WORLD,
         },
     };
@@ -388,9 +429,11 @@ pub(super) fn blame_in(context: Context) -> Blame {
 
 /// A request of the communicator with this context has completed.
 pub(super) fn request_completed(context: Context) {
-    with_context(context, |object| {
-        object.requests = object.requests.saturating_sub(1)
-    });
+    if !is_predefined(context)
+        && let Some(made) = OnMade::get()
+    {
+        (made.request_completed)(context);
+    }
 }
 
 /// Makes room for a communicator with this context. Fails with [`Error::NoRoom`].
@@ -430,6 +473,7 @@ pub(super) fn enter_inter(
 }
 
 fn enter_views(env: &dyn Env, views: Views, parent: c_int) -> Result<c_int, Error> {
+    ON_MADE.call_once(|| OnMade::ALL);
     allow_barriers_by_messages();
     let handler = handler(parent);
     let context = views.context();
