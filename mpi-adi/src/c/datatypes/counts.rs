@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_longlong};
 
-use super::objects::known;
+use super::objects::{known, size_of_one};
 use crate::c::args;
 use crate::c::report::on_process;
 use crate::c::types::MPI_Status;
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn MPI_Get_count(
     on_process("MPI_Get_count", |_| {
         // SAFETY: the standard's promise about both.
         let (bytes, count) = unsafe { (bytes_of(status)?, args::out(count, "count")?) };
-        let size = known(datatype)?.facts().size;
+        let size = size_of_one(datatype)?;
         let whole = match (bytes, size) {
             (0, _) => Some(0),
             (_, 0) => None,

@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use spin::Mutex;
 
-use super::objects::{self, Known, Object, known, plain};
+use super::objects::{self, Object, committed, pair, row_bytes};
 use super::shared::{Shared, put, take};
 use crate::Adi;
 use crate::c::args::is_in_place;
@@ -188,7 +188,11 @@ impl Unpacked {
 impl Elements {
     /// Elements of a predefined datatype as they are in memory, what is between the parts of a pair among it.
     pub fn of_basic(basic: Basic) -> Elements {
-        let size = basic.extent();
+        Elements::row_of(basic.extent())
+    }
+
+    /// Elements of so many bytes, without holes.
+    fn row_of(size: usize) -> Elements {
         Elements {
             size,
             extent: size as isize,
@@ -219,18 +223,14 @@ impl Elements {
     /// Elements of the datatype that `handle` names. Fails with [`Error::Datatype`], [`Error::Uncommitted`] or
     /// [`Error::NoRoom`].
     pub fn of(handle: c_int) -> Result<Elements, Error> {
-        if let Some(basic) = plain(handle) {
-            return Ok(Elements::of_basic(basic));
+        if let Some(bytes) = row_bytes(handle) {
+            return Ok(Elements::row_of(bytes));
         }
-        match known(handle)? {
-            Known::Basic(basic, _) if basic.size() == basic.extent() => {
-                Ok(Elements::of_basic(basic))
-            }
-            Known::Basic(basic, _) => Ok(Elements::of_object(objects::pair(basic)?)),
-            Known::Marker { .. } => Err(Error::Datatype { handle }),
-            Known::Made(object) if object.is_committed() => Ok(Elements::of_object(object)),
-            Known::Made(_) => Err(Error::Uncommitted { handle }),
+        match pair(handle) {
+            Some(at) => objects::object_of(at),
+            None => committed(handle),
         }
+        .map(Elements::of_object)
     }
 
     /// Packed bytes of one.
@@ -365,7 +365,7 @@ unsafe fn lend(
         env.with(&mut |adi, _| sweep(adi));
     }
     let datatype = &object.datatype;
-    let loan = put(Loan {
+    let loan = put(|| Loan {
         typed: Typed::new(buffer.cast(), datatype.extent(), datatype.layout()),
         holders: AtomicU32::new(1),
         request: AtomicU32::new(0),

@@ -9,7 +9,7 @@ use spin::Mutex;
 use super::shared::Shared;
 use crate::c::handles::{Kind, Table};
 use crate::mpi::datatype::Basic;
-use crate::mpi::datatype::derived::Type;
+use crate::mpi::datatype::derived::{Pair, Type};
 use crate::mpi::error::{Error, Limited};
 
 const PREDEFINED: c_int = 0x4c00_0000;
@@ -85,6 +85,27 @@ pub struct Object {
 }
 
 impl Object {
+    fn new(datatype: Type, recipe: Recipe) -> Object {
+        Object {
+            datatype,
+            recipe,
+            committed: AtomicBool::new(false),
+            name: Mutex::new(Vec::new()),
+        }
+    }
+
+    fn nameless(datatype: Type) -> Object {
+        let recipe = Recipe {
+            combiner: 0,
+            integers: Vec::new(),
+            addresses: Vec::new(),
+            datatypes: Vec::new(),
+        };
+        let object = Object::new(datatype, recipe);
+        object.commit();
+        object
+    }
+
     pub fn commit(&self) {
         self.committed.store(true, Ordering::Relaxed);
     }
@@ -145,27 +166,37 @@ impl Facts {
 /// No call holds the lock while it waits, and interrupts do not come here.
 static TABLE: Mutex<Table<Shared<Object>>> = Mutex::new(Table::new(KIND));
 
-/// The predefined datatype of C without holes that `handle` names, if it names one: most do.
-#[inline]
-pub fn plain(handle: c_int) -> Option<Basic> {
-    BY_HANDLE[..PLAIN].get(place(handle)?).copied()
-}
-
-/// The bytes of an element of [`plain`] datatypes, by handle.
-const PLAIN_BYTES: [u8; PLAIN] = {
-    let mut bytes = [0; PLAIN];
+/// The bytes of an element of each predefined datatype, by handle; 0 for those that have holes.
+static ROWS: [u8; BY_HANDLE.len()] = {
+    let mut bytes = [0; BY_HANDLE.len()];
     let mut at = 0;
-    while at < PLAIN {
-        bytes[at] = BY_HANDLE[at].extent() as u8;
+    while at < bytes.len() {
+        if BY_HANDLE[at].size() == BY_HANDLE[at].extent() {
+            bytes[at] = BY_HANDLE[at].extent() as u8;
+        }
         at += 1;
     }
     bytes
 };
 
-/// The bytes of an element of the [`plain`] datatype that `handle` names, if it names one.
+/// The bytes of an element of the predefined datatype that `handle` names, if it names one without holes.
+pub fn row_bytes(handle: c_int) -> Option<usize> {
+    match ROWS.get(place(handle)?) {
+        Some(0) | None => None,
+        Some(bytes) => Some((*bytes).into()),
+    }
+}
+
+/// The place among [`Pair::ALL`] of the pair that `handle` names, if it names one of C's.
+pub fn pair(handle: c_int) -> Option<usize> {
+    let at = place(handle)?.checked_sub(PLAIN)?;
+    (at < Pair::ALL.len()).then_some(at)
+}
+
+/// The bytes of an element of the datatype of C's that `handle` names, if it names one that is no pair: most do.
 #[inline(always)]
 pub fn plain_bytes(handle: c_int) -> Option<usize> {
-    PLAIN_BYTES
+    ROWS[..PLAIN]
         .get(place(handle)?)
         .map(|bytes| usize::from(*bytes))
 }
@@ -199,21 +230,53 @@ pub fn known(handle: c_int) -> Result<Known, Error> {
     }
 }
 
+/// What looks for a datatype of the program's own, from the first handle of one on: a program that makes none has nothing
+/// of this in its image.
+static LOOK: Mutex<Option<Look>> = Mutex::new(None);
+
+type Look = fn(c_int) -> Option<Shared<Object>>;
+
 /// The datatype of the program's own that `handle` names. Fails with [`Error::Datatype`].
 pub fn made(handle: c_int) -> Result<Shared<Object>, Error> {
-    let table = TABLE.lock();
-    table.get(handle).cloned().ok_or(Error::Datatype { handle })
+    let look = *LOOK.lock();
+    let found = look.and_then(|look| look(handle));
+    found.ok_or(Error::Datatype { handle })
+}
+
+/// As [`made`], of one that is committed. Fails with [`Error::Uncommitted`], too.
+pub fn committed(handle: c_int) -> Result<Shared<Object>, Error> {
+    let object = made(handle)?;
+    match object.is_committed() {
+        true => Ok(object),
+        false => Err(Error::Uncommitted { handle }),
+    }
 }
 
 /// Enters a datatype; its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
 pub fn enter(datatype: Type, recipe: Recipe) -> Result<c_int, Error> {
-    let object = object(datatype, recipe)?;
-    TABLE.lock().add(object)
+    enter_object(Shared::new(Object::new(datatype, recipe))?)
 }
 
 /// Enters another handle of a datatype. Fails as [`enter`].
 pub fn enter_again(object: &Shared<Object>) -> Result<c_int, Error> {
-    TABLE.lock().add(object.clone())
+    enter_object(object.clone())
+}
+
+fn enter_object(object: Shared<Object>) -> Result<c_int, Error> {
+    *LOOK.lock() = Some(|handle| TABLE.lock().get(handle).cloned());
+    TABLE.lock().add(object)
+}
+
+/// Bytes of data in an element of the datatype that `handle` names. Fails with [`Error::Datatype`].
+pub fn size_of_one(handle: c_int) -> Result<usize, Error> {
+    if let Some(bytes) = row_bytes(handle) {
+        return Ok(bytes);
+    }
+    match (pair(handle), handle) {
+        (Some(at), _) => Ok(Pair::ALL[at].size()),
+        (None, LB | UB) => Ok(0),
+        _ => made(handle).map(|object| object.datatype.size()),
+    }
 }
 
 /// Takes a handle out; what it named stays for as long as something else holds it. Fails with
@@ -224,15 +287,6 @@ pub fn leave(handle: c_int) -> Result<(), Error> {
         Some(_) => Ok(()),
         None => Err(Error::Datatype { handle }),
     }
-}
-
-fn object(datatype: Type, recipe: Recipe) -> Result<Shared<Object>, Error> {
-    Shared::new(Object {
-        datatype,
-        recipe,
-        committed: AtomicBool::new(false),
-        name: Mutex::new(Vec::new()),
-    })
 }
 
 impl Known {
@@ -305,31 +359,22 @@ impl Known {
 }
 
 /// The pairs that have been used, as objects: made once, since they have holes.
-static PAIRS: Mutex<Vec<(Basic, Shared<Object>)>> = Mutex::new(Vec::new());
+static PAIRS: Mutex<[Option<Shared<Object>>; Pair::ALL.len()]> =
+    Mutex::new([const { None }; Pair::ALL.len()]);
 
-/// A pair with holes as an object.
-pub fn pair(basic: Basic) -> Result<Shared<Object>, Error> {
-    let mut pairs = PAIRS.lock();
-    if let Some((_, object)) = pairs.iter().find(|(pair, _)| *pair == basic) {
+/// The pair at this place among [`Pair::ALL`] as an object. Fails with [`Error::NoRoom`].
+pub fn object_of(at: usize) -> Result<Shared<Object>, Error> {
+    let place = &mut PAIRS.lock()[at];
+    if let Some(object) = place {
         return Ok(object.clone());
     }
-    pairs.try_reserve(1).map_err(|_| Error::NoRoom {
-        bytes: size_of::<(Basic, Shared<Object>)>(),
-    })?;
-    let object = nameless(Type::basic(basic)?)?;
-    pairs.push((basic, object.clone()));
+    let datatype = Type::pair(Pair::ALL[at])?;
+    let object = Shared::lasting(|| Object::nameless(datatype))?;
+    *place = Some(object.clone());
     Ok(object)
 }
 
 /// A datatype that has no handle, committed. Fails with [`Error::NoRoom`].
 pub fn nameless(datatype: Type) -> Result<Shared<Object>, Error> {
-    let recipe = Recipe {
-        combiner: 0,
-        integers: Vec::new(),
-        addresses: Vec::new(),
-        datatypes: Vec::new(),
-    };
-    let object = object(datatype, recipe)?;
-    object.commit();
-    Ok(object)
+    Shared::new(Object::nameless(datatype))
 }

@@ -3,6 +3,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::mem::MaybeUninit;
 use core::ops::Deref;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering, fence};
@@ -10,12 +11,13 @@ use core::sync::atomic::{AtomicUsize, Ordering, fence};
 use crate::mpi::error::Error;
 
 /// Puts a value into the program's heap. Fails with [`Error::NoRoom`].
-pub(super) fn put<T>(value: T) -> Result<NonNull<T>, Error> {
+// It is made when there is room, and the room is none of the value's: so nothing here drops any.
+pub(super) fn put<T>(value: impl FnOnce() -> T) -> Result<NonNull<T>, Error> {
     let mut room = Vec::new();
     let bytes = size_of::<T>();
     room.try_reserve_exact(1)
         .map_err(|_| Error::NoRoom { bytes })?;
-    room.push(value);
+    room.push(MaybeUninit::new(value()));
     Ok(NonNull::from(Box::leak(room.into_boxed_slice())).cast())
 }
 
@@ -31,8 +33,13 @@ pub(super) unsafe fn take<T>(place: NonNull<T>) -> Option<T> {
 
 struct Held<T> {
     holders: AtomicUsize,
+    /// What the last holder does.
+    free: Free<T>,
     value: T,
 }
+
+/// To be called once, when there is no holder any more.
+type Free<T> = unsafe fn(NonNull<Held<T>>);
 
 /// One of the holders of a value; the last one frees it.
 pub struct Shared<T> {
@@ -47,8 +54,22 @@ unsafe impl<T: Send + Sync> Sync for Shared<T> {}
 impl<T> Shared<T> {
     /// The first holder. Fails with [`Error::NoRoom`].
     pub fn new(value: T) -> Result<Shared<T>, Error> {
-        let holders = AtomicUsize::new(1);
-        let held = put(Held { holders, value })?;
+        // SAFETY: the last holder calls it.
+        Self::with(|| value, |held| drop(unsafe { take(held) }))
+    }
+
+    /// As [`Shared::new`], of a value that is there until the job ends: a program whose values all are has nothing in
+    /// its image that frees any.
+    pub fn lasting(value: impl FnOnce() -> T) -> Result<Shared<T>, Error> {
+        Self::with(value, |_| ())
+    }
+
+    fn with(value: impl FnOnce() -> T, free: Free<T>) -> Result<Shared<T>, Error> {
+        let held = put(|| Held {
+            holders: AtomicUsize::new(1),
+            free,
+            value: value(),
+        })?;
         Ok(Shared { held })
     }
 
@@ -57,7 +78,10 @@ impl<T> Shared<T> {
         let held = self.held;
         core::mem::forget(self);
         // SAFETY: this holder is given up here.
-        unsafe { give_up(held) }
+        let is_last = unsafe { give_up(held) };
+        // SAFETY: from `put`, and this was the last holder.
+        let last = is_last.then(|| unsafe { take(held) }).flatten();
+        last.map(|held| held.value)
     }
 
     fn held(&self) -> &Held<T> {
@@ -84,28 +108,26 @@ impl<T> Deref for Shared<T> {
 impl<T> Drop for Shared<T> {
     fn drop(&mut self) {
         // SAFETY: this holder is given up here.
-        drop(unsafe { give_up(self.held) });
+        if unsafe { give_up(self.held) } {
+            // SAFETY: this was the last holder.
+            unsafe { (self.held().free)(self.held) }
+        }
     }
 }
 
-/// Gives one holder up; the value, if it was the last.
+/// Gives one holder up; it was the last.
 ///
 /// # Safety
-/// The holder is not used any more.
-// Rare, and asked for in many places: once in the image.
-#[inline(never)]
-unsafe fn give_up<T>(held: NonNull<Held<T>>) -> Option<T> {
+/// The holder is not used any more, but to free what was held.
+unsafe fn give_up<T>(held: NonNull<Held<T>>) -> bool {
     // SAFETY: there as long as it has a holder.
-    if unsafe { held.as_ref() }
+    let holders = unsafe { held.as_ref() }
         .holders
-        .fetch_sub(1, Ordering::Release)
-        != 1
-    {
-        return None;
+        .fetch_sub(1, Ordering::Release);
+    if holders == 1 {
+        fence(Ordering::Acquire);
     }
-    fence(Ordering::Acquire);
-    // SAFETY: from `put`, and this was the last holder.
-    unsafe { take(held) }.map(|held| held.value)
+    holders == 1
 }
 
 #[cfg(test)]

@@ -145,7 +145,7 @@ impl Bounds {
 }
 
 /// What a number is as a datatype of its own.
-fn basic_of(number: Number) -> Basic {
+const fn basic_of(number: Number) -> Basic {
     match number {
         Number::Float => Basic::Float,
         Number::Double => Basic::Double,
@@ -159,6 +159,60 @@ fn basic_of(number: Number) -> Basic {
     }
 }
 
+/// A predefined pair: a value, and an index behind it. Few bytes, for programs that make no datatypes.
+#[derive(Clone, Copy, Debug)]
+pub struct Pair {
+    /// The discriminants of both parts.
+    tags: [u8; 2],
+    /// The bytes of both.
+    sizes: [u8; 2],
+    /// The displacement of the index.
+    behind: u8,
+}
+
+impl Pair {
+    /// All of them, in the order of their discriminants, which are the last ones.
+    pub const ALL: [Pair; Basic::ALL.len() + 1 - Basic::FloatInt as usize] = {
+        let first = Basic::FloatInt as usize - 1;
+        let none = Pair {
+            tags: [0; 2],
+            sizes: [0; 2],
+            behind: 0,
+        };
+        let mut all = [none; Basic::ALL.len() - Basic::FloatInt as usize + 1];
+        let mut at = 0;
+        while at < all.len() {
+            all[at] = Pair::of(Basic::ALL[first + at]).expect("a pair");
+            at += 1;
+        }
+        all
+    };
+
+    const fn of(basic: Basic) -> Option<Pair> {
+        let value = match (basic.kind(), basic) {
+            (_, Basic::LongInt) => Basic::Long,
+            (_, Basic::ShortInt) => Basic::Short,
+            (Kind::Located(Number::Signed(_)), _) => Basic::Int,
+            (Kind::Located(number) | Kind::Twin(number), _) => basic_of(number),
+            _ => return None,
+        };
+        let index = match basic.kind() {
+            Kind::Twin(_) => value,
+            _ => Basic::Int,
+        };
+        Some(Pair {
+            tags: [value as u8, index as u8],
+            sizes: [value.size() as u8, index.size() as u8],
+            behind: (basic.true_extent() - index.size()) as u8,
+        })
+    }
+
+    /// Bytes of data in one.
+    pub fn size(self) -> usize {
+        self.sizes.map(usize::from).iter().sum()
+    }
+}
+
 impl Type {
     fn made(layout: Layout, bounds: Bounds) -> Result<Type, Error> {
         let bounds = bounds.checked()?;
@@ -167,30 +221,26 @@ impl Type {
 
     /// A predefined datatype; pairs have two parts. Fails with [`Error::NoRoom`].
     pub fn basic(basic: Basic) -> Result<Type, Error> {
-        let value = match basic.kind() {
-            Kind::Located(Number::Signed(_)) if basic == Basic::LongInt => Basic::Long,
-            Kind::Located(Number::Signed(_)) if basic == Basic::ShortInt => Basic::Short,
-            Kind::Located(Number::Signed(_)) => Basic::Int,
-            Kind::Located(number) | Kind::Twin(number) => basic_of(number),
-            _ => {
-                return Ok(Type {
-                    layout: Layout::leaf(basic.size(), basic as u8)?,
-                    bounds: Bounds::of_basic(basic),
-                });
-            }
-        };
-        let leaf = |basic: Basic| (basic.size(), basic as u8);
-        let index = match basic.kind() {
-            Kind::Twin(_) => value,
-            _ => Basic::Int,
-        };
-        let end = basic.true_extent() as isize;
-        let behind = end - index.size() as isize;
+        match Pair::of(basic) {
+            Some(pair) => Type::pair(pair),
+            None => Ok(Type {
+                layout: Layout::leaf(basic.size(), basic as u8)?,
+                bounds: Bounds::of_basic(basic),
+            }),
+        }
+    }
+
+    /// A predefined pair. Fails with [`Error::NoRoom`].
+    pub fn pair(pair: Pair) -> Result<Type, Error> {
+        let [value, index] = pair.sizes.map(usize::from);
+        let behind = isize::from(pair.behind);
         Ok(Type {
-            layout: Layout::pair(leaf(value), behind, leaf(index))?,
+            layout: Layout::pair((value, pair.tags[0]), behind, (index, pair.tags[1]))?,
             bounds: Bounds {
-                data: Some((0, end)),
-                ..Bounds::of_basic(value).with(Bounds::of_basic(index))
+                data: Some((0, behind + index as isize)),
+                lb: None,
+                ub: None,
+                align: value.max(index),
             },
         })
     }
