@@ -334,8 +334,18 @@ impl Region {
     }
 
     fn borrowable<M: UserMemory + ?Sized>(&self, memory: &M) -> u32 {
-        let spare = memory.spare_blocks();
-        if spare == 0 || self.refused_at == Some(spare) {
+        match memory.spare_blocks() {
+            0 => 0,
+            spare => self.borrowable_of(spare),
+        }
+    }
+
+    /// How many of so many blocks to spare could be borrowed.
+    // One copy for all memories, as little is ever borrowed.
+    #[cold]
+    #[inline(never)]
+    fn borrowable_of(&self, spare: u32) -> u32 {
+        if self.refused_at == Some(spare) {
             return 0;
         }
         // However small the pieces are in which memory becomes free, a few loans are to hold it all.
@@ -360,29 +370,50 @@ impl Region {
         Some(run)
     }
 
+    #[cold]
     fn take_lent_run<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         count: u32,
     ) -> Option<BlockIndex> {
-        let block = |at: usize, start: u32| {
-            BlockIndex::new(MAX_BLOCKS as u32 + at as u32 * MAX_LOAN_BLOCKS + start)
-        };
-        let lent = self.loans.iter_mut().enumerate();
-        for (at, loan) in lent.filter_map(|(at, loan)| Some((at, loan.as_mut()?))) {
-            if let Some(start) = loan.take_run(count) {
-                return Some(block(at, start));
+        match self.take_run_of_loans(count) {
+            None => {
+                let spare = self.borrowable(memory);
+                self.borrow_run(spare, count, &mut |blocks| memory.lend(blocks))
             }
+            run => run,
         }
+    }
+
+    /// The name of the block at `start` of the loan at `at`.
+    fn lent_block_name(at: usize, start: u32) -> BlockIndex {
+        BlockIndex::new(MAX_BLOCKS as u32 + at as u32 * MAX_LOAN_BLOCKS + start)
+    }
+
+    // One copy of each for all memories, as little is ever borrowed.
+    #[inline(never)]
+    fn take_run_of_loans(&mut self, count: u32) -> Option<BlockIndex> {
+        let lent = self.loans.iter_mut().enumerate();
+        let mut lent = lent.filter_map(|(at, loan)| Some((at, loan.as_mut()?)));
+        lent.find_map(|(at, loan)| Some(Self::lent_block_name(at, loan.take_run(count)?)))
+    }
+
+    /// Borrows a run of `count` of the blocks to spare, if there is room for one more loan.
+    #[inline(never)]
+    fn borrow_run(
+        &mut self,
+        spare: u32,
+        count: u32,
+        lend: &mut dyn FnMut(u32) -> Option<Blocks>,
+    ) -> Option<BlockIndex> {
         let at = self.loans.iter().position(Option::is_none)?;
-        let spare = self.borrowable(memory);
         if count > spare.min(MAX_LOAN_BLOCKS) {
             return None;
         }
         let others = self.loans.iter().flatten().count();
         let mut wanted = (FIRST_LOAN_BLOCKS << others).clamp(count, MAX_LOAN_BLOCKS.min(spare));
         let mut loan = loop {
-            match memory.lend(wanted) {
+            match lend(wanted) {
                 Some(loan) => break loan,
                 None if wanted > count => wanted = count.max(wanted / 2),
                 None => {
@@ -395,7 +426,7 @@ impl Region {
         self.free += loan.len() as u32;
         self.loans[at] = Some(loan);
         self.peak_lent = self.peak_lent.max(self.lent());
-        start.map(|start| block(at, start))
+        start.map(|start| Self::lent_block_name(at, start))
     }
 
     #[inline]
