@@ -25,7 +25,7 @@
 //! out.
 #![forbid(unsafe_code)]
 
-use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use crate::device::envelope::{Envelope, Pattern, Rank};
 
@@ -72,7 +72,7 @@ struct Armed {
 /// The armed probes, oldest first; in the program's heap, since they are the program's own calls.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Probes {
-    armed: VecDeque<Armed>,
+    armed: Vec<Armed>,
     /// Probes turned away so far.
     turned_away: u64,
     /// How long the next one holds its place, at least.
@@ -84,7 +84,7 @@ pub struct Probes {
 impl Default for Probes {
     fn default() -> Self {
         Probes {
-            armed: VecDeque::new(),
+            armed: Vec::new(),
             turned_away: 0,
             hold: LEAST_HOLD,
             random: 1,
@@ -145,13 +145,12 @@ impl Probes {
                 self.turned_away += 1;
                 return Ok(Arming::TurnedAway);
             };
-            if let Some(gone) = self.armed.remove(at) {
-                self.hold = self.hold.max(gone.hold.saturating_mul(2));
-            }
+            let gone = self.armed.remove(at);
+            self.hold = self.hold.max(gone.hold.saturating_mul(2));
         }
         let hold = self.hold;
         let varied = hold + self.varied() % hold;
-        self.armed.push_back(Armed {
+        self.armed.push(Armed {
             pattern,
             noted: None,
             until: self.turned_away.saturating_add(varied),
@@ -183,17 +182,16 @@ impl Probes {
     #[inline]
     pub fn taken(&mut self, envelope: &Envelope) {
         if !self.armed.is_empty() {
-            self.disarm(|armed| armed.pattern.matches(envelope));
+            self.disarm(&|armed| armed.pattern.matches(envelope));
         }
     }
 
     /// A refused message of `source` has been taken back: no probe notes it.
     pub fn withdrawn(&mut self, source: Rank) {
         // Disarmed altogether, as in `posted`.
-        self.armed.retain(|armed| {
-            armed
-                .noted
-                .is_none_or(|noted| noted.envelope.source != source)
+        self.disarm(&|armed| {
+            let noted = armed.noted.as_ref();
+            noted.is_some_and(|noted| noted.envelope.source == source)
         });
     }
 
@@ -202,15 +200,16 @@ impl Probes {
     pub fn posted(&mut self, pattern: &Pattern) {
         // Disarmed altogether, because other messages may have been refused while this one was noted.
         if !self.armed.is_empty() {
-            self.disarm(|armed| {
+            self.disarm(&|armed| {
                 let noted = armed.noted.as_ref();
                 noted.is_some_and(|noted| pattern.matches(&noted.envelope))
             });
         }
     }
 
+    // One copy: few programs probe.
     #[inline(never)]
-    fn disarm(&mut self, is_over: impl Fn(&Armed) -> bool) {
+    fn disarm(&mut self, is_over: &dyn Fn(&Armed) -> bool) {
         self.armed.retain(|armed| !is_over(armed));
     }
 }
@@ -345,7 +344,7 @@ mod tests {
         let mut holds = Vec::new();
         for tag in 0..ARMED_PROBES as i32 {
             assert_eq!(probes.arm(pattern(tag)), Ok(Arming::New));
-            holds.push(probes.armed.back().expect("just armed").until);
+            holds.push(probes.armed.last().expect("just armed").until);
         }
         assert!(
             holds
