@@ -104,7 +104,7 @@ pub unsafe extern "C" fn MPI_Finalize() -> c_int {
         super::attributes::finish()?;
         super::buffered::finish(env);
         job::finalize_with(env, super::collectives::barrier_of)?;
-        env.with(&mut |adi, _| super::datatypes::sweep(adi));
+        super::datatypes::sweep(env);
         set_phase(Phase::After);
         Ok(())
     })

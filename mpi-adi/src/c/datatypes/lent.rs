@@ -23,6 +23,7 @@ use crate::device::request::RequestId;
 use crate::mpi::datatype::Basic;
 use crate::mpi::datatype::derived::Type;
 use crate::mpi::error::Error;
+use crate::mpi::process::Env;
 
 /// Bytes of a loan on a machine of 64 bits.
 pub const LOAN_BYTES: usize = 56;
@@ -359,10 +360,8 @@ unsafe fn lend(
     buffer: *const c_void,
     bytes: usize,
 ) -> Result<Lent, Error> {
-    if GIVEN_UP_COUNT.load(Ordering::Relaxed) > 0
-        && let Ok(env) = any_env()
-    {
-        env.with(&mut |adi, _| sweep(adi));
+    if let Ok(env) = any_env() {
+        sweep(env);
     }
     let datatype = &object.datatype;
     let loan = put(|| Loan {
@@ -403,10 +402,28 @@ pub fn give_up(span: Span, request: RequestId) {
         .store(list.load(Ordering::Relaxed), Ordering::Relaxed);
     list.store(given.as_ptr(), Ordering::Relaxed);
     GIVEN_UP_COUNT.fetch_add(1, Ordering::Relaxed);
+    *SWEEP.lock() = Some(|env| {
+        if GIVEN_UP_COUNT.load(Ordering::Relaxed) > 0 {
+            env.with(&mut |adi, _| sweep_list(adi));
+        }
+    });
 }
 
+/// What [`sweep`] does, from the first request on that the program gives up with such a span: a program that gives up none
+/// has nothing of this in its image.
+static SWEEP: Mutex<Option<Sweep>> = Mutex::new(None);
+
+type Sweep = fn(&dyn Env);
+
 /// Gives back the loans of requests that were given up and are done.
-pub fn sweep(adi: &mut Adi) {
+pub fn sweep(env: &dyn Env) {
+    let sweep = *SWEEP.lock();
+    if let Some(sweep) = sweep {
+        sweep(env);
+    }
+}
+
+fn sweep_list(adi: &mut Adi) {
     let list = GIVEN_UP.lock();
     let mut link: &AtomicPtr<Loan> = &list;
     while let Some(waits) = NonNull::new(link.load(Ordering::Relaxed)) {
