@@ -20,7 +20,7 @@ use crate::device::kernel::CallNote;
 use crate::device::memory::Span;
 use crate::device::request::{Mode, RequestId, Whole};
 use crate::device::send::SendTo;
-use crate::mpi::call::block_on;
+use crate::mpi::call::block_until;
 use crate::mpi::comm::{self, Partners, Status};
 use crate::mpi::context::WORLD_CONTEXT;
 use crate::mpi::error::Error;
@@ -159,7 +159,7 @@ fn sent_later(function: &'static str, env: &dyn Env, sent: Sent, given: &Given) 
         Sent::Started(id) => {
             comm::wait(env, note, id);
         }
-        _ => block_on(env, note, |adi, _| adi.have_copies_left().then_some(())),
+        _ => block_until(env, note, &mut |adi, _| adi.have_copies_left()),
     }
     MPI_SUCCESS
 }

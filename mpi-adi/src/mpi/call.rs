@@ -39,6 +39,15 @@ pub fn block_on<R, E: Matching>(
     wait_until(env, |_| note, attempt)
 }
 
+/// Tells whether it is so.
+type IsSo<'a, E> = dyn FnMut(&mut Adi<Sound, E>, &mut dyn Kernel<E>) -> bool + 'a;
+
+/// As [`block_on`] of what is so or not, in one copy for all calls: for those that are rare, or wait long.
+#[inline(never)]
+pub fn block_until<E: Matching>(env: &dyn Env<E>, note: CallNote, is_so: &mut IsSo<'_, E>) {
+    block_on(env, note, |adi, kernel| is_so(adi, kernel).then_some(()))
+}
+
 /// One step of progress within a call; true when anything was done.
 fn step<E: Matching>(adi: &mut Adi<Sound, E>, kernel: &mut dyn Kernel<E>) -> bool {
     adi.fill_stock();

@@ -16,7 +16,9 @@ use crate::device::protocol::Sound;
 use crate::device::recv::Probed;
 use crate::device::request::{Mode, RequestId, Whole};
 use crate::device::send::SendTo;
-use crate::mpi::call::{ANY_SOURCE_NOTE, ANY_TAG_NOTE, block_on, immediate, look, wait_until};
+use crate::mpi::call::{
+    ANY_SOURCE_NOTE, ANY_TAG_NOTE, block_on, block_until, immediate, look, wait_until,
+};
 use crate::mpi::context::{COLLECTIVE, SELF_CONTEXT, WORLD_CONTEXT};
 use crate::mpi::error::Error;
 use crate::mpi::grid::Grid;
@@ -622,7 +624,12 @@ fn run_send<E: Matching>(
 
 /// Blocks until the request has finished.
 pub(crate) fn wait<E: Matching>(env: &dyn Env<E>, note: CallNote, id: RequestId) -> Outcome {
-    block_on(env, note, |adi, _| adi.test(id))
+    let mut outcome = None;
+    block_until(env, note, &mut |adi, _| {
+        outcome = adi.test(id);
+        outcome.is_some()
+    });
+    outcome.expect("it is so")
 }
 
 /// Takes a receive back; one that has matched already is waited for. Blocks for no longer than its data

@@ -5,7 +5,7 @@ use net_torus::coord::Coord;
 
 use crate::device::kernel::{AbortReason, CallNote};
 use crate::device::matching::Matching;
-use crate::mpi::call::block_on;
+use crate::mpi::call::block_until;
 use crate::mpi::coll;
 use crate::mpi::comm::Communicator;
 use crate::mpi::error::Error;
@@ -63,6 +63,6 @@ pub(crate) fn finalize_with<'e, E: Matching>(
     const NAME: &str = "MPI_Finalize";
     barrier(Communicator::world(env), NAME)?;
     let note = CallNote::of(NAME);
-    block_on(env, note, |adi, _| adi.may_leave().then_some(()));
+    block_until(env, note, &mut |adi, _| adi.may_leave());
     Ok(())
 }

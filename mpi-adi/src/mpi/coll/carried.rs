@@ -11,7 +11,7 @@ use crate::device::kernel::{CallNote, Kernel};
 use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
 use crate::device::protocol::Sound;
-use crate::mpi::call::block_on;
+use crate::mpi::call::{block_on, block_until};
 use crate::mpi::coll::run::Combine;
 use crate::mpi::coll::run::Elements;
 use crate::mpi::coll::schedule::Half;
@@ -26,16 +26,17 @@ pub(crate) fn barrier<E: Matching>(comm: Communicator<'_, E>, function: &'static
         return false;
     }
     let mut entered = false;
-    block_on(comm.env(), note(function), |adi, kernel| {
+    block_until(comm.env(), note(function), &mut |adi, kernel| {
         if !entered {
             if !offers(adi, kernel) {
-                return Some(false);
+                return true;
             }
             adi.enter_barrier();
             entered = true;
         }
-        adi.leave_barrier().then_some(true)
-    })
+        adi.leave_barrier()
+    });
+    entered
 }
 
 /// An allreduce of all processes; `None`, and nothing done, when it is not of this kind: to none of them. `data` is as
