@@ -13,7 +13,7 @@ use super::args::{self, Peer, Receive, Send, recv_args, send_args};
 use super::binding::env;
 use super::report::{end, end_under, on_partners, on_process};
 use super::requests::{
-    Call, Object, RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, TABLE, started_in, with_object,
+    Call, Object, RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, enter_persistent, started_in, with_object,
 };
 use super::types::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL};
 use super::{buffered, comm_objects};
@@ -25,7 +25,7 @@ use crate::mpi::process::Env;
 /// Enters a persistent request; its handle.
 fn enter(comm: Partners<'static>, call: Call) -> Result<c_int, Error> {
     let partners = comm.group();
-    let handle = TABLE.lock().add(Object {
+    let handle = enter_persistent(Object {
         call,
         partners,
         active: MPI_REQUEST_NULL,

@@ -410,26 +410,48 @@ pub(super) struct Object {
 }
 
 /// No call holds the lock while it waits, and interrupts do not come here.
-pub(super) static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
+static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
+
+/// What the request is that a persistent one of this handle is at the moment, from the first persistent request on: a
+/// program that makes none has nothing of them in its image. The request is over then, if that is said.
+static ACTIVE: Mutex<Option<Active>> = Mutex::new(None);
+
+type Active = fn(c_int, bool) -> Option<c_int>;
+
+/// Enters a persistent request; its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
+pub(super) fn enter_persistent(object: Object) -> Result<c_int, Error> {
+    *ACTIVE.lock() = Some(|handle, is_over| {
+        with_object(handle, |object| match is_over {
+            true => core::mem::replace(&mut object.active, MPI_REQUEST_NULL),
+            false => object.active,
+        })
+    });
+    TABLE.lock().add(object)
+}
 
 /// Runs `f` on the persistent request that `handle` names, if it names one.
 pub(super) fn with_object<R>(handle: c_int, f: impl FnOnce(&mut Object) -> R) -> Option<R> {
+    TABLE.lock().get_mut(handle).map(f)
+}
+
+fn look_at_active(handle: c_int, is_over: bool) -> Option<c_int> {
     // Most handles are of other requests, which need no look at the table.
     if handle & !((1 << (KIND.place_bits + KIND.generation_bits)) - 1) != KIND.tag {
         return None;
     }
-    TABLE.lock().get_mut(handle).map(f)
+    let active = *ACTIVE.lock();
+    active.and_then(|active| active(handle, is_over))
 }
 
 /// The handle of the request that a persistent one is at the moment; `None` when `handle` names no
 /// persistent request.
 pub(super) fn active(handle: c_int) -> Option<c_int> {
-    with_object(handle, |object| object.active)
+    look_at_active(handle, false)
 }
 
 /// What was started has completed; false when `handle` names no persistent request.
 pub(super) fn deactivate(handle: c_int) -> bool {
-    with_object(handle, |object| object.active = MPI_REQUEST_NULL).is_some()
+    look_at_active(handle, true).is_some()
 }
 
 /// Frees the persistent request, if `handle` names one.
