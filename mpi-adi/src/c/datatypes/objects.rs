@@ -66,7 +66,7 @@ const KIND: Kind = Kind {
 /// Bytes of an object on a machine of 64 bits, without what it was made of.
 pub const OBJECT_BYTES: usize = 280;
 const _: () =
-    assert!(usize::BITS != 64 || size_of::<Object>() + size_of::<usize>() <= OBJECT_BYTES);
+    assert!(usize::BITS != 64 || size_of::<Object>() + 2 * size_of::<usize>() <= OBJECT_BYTES);
 
 /// What a datatype was made by and of (section 4.1.13).
 pub struct Recipe {
