@@ -622,7 +622,8 @@ impl<'m> Router<'m> {
             };
             packets = &packets[chunks * CHUNK_BYTES..];
         }
-        Fifo::ALL.into_iter().for_each(|fifo| self.deliver(fifo));
+        self.deliver(Fifo::Normal);
+        self.deliver(Fifo::Priority);
     }
 
     /// Takes over the neighbour's grant counters.
@@ -639,18 +640,19 @@ impl<'m> Router<'m> {
             return;
         }
         self.seen[side as usize] = granted;
-        for vc in 0..Vc::COUNT {
-            let of = |counters: u64| (counters >> (u16::BITS as usize * vc)) as u16;
-            if of(news) == 0 {
-                continue;
-            }
-            match self.tokens[side as usize][vc].grant(of(granted)) {
+        // Mostly one channel's counter is another one.
+        let mut left = news;
+        while left != 0 {
+            let vc = (left.trailing_zeros() / u16::BITS) as usize;
+            let at = u16::BITS as usize * vc;
+            let lane = u64::from(u16::MAX) << at;
+            left &= !lane;
+            match self.tokens[side as usize][vc].grant((granted >> at) as u16) {
                 Granted::Nothing => {}
                 Granted::More => self.look_again(),
                 Granted::TooMuch => {
                     self.defect(Defect::Grant);
                     // As if it had not come.
-                    let lane = u64::from(u16::MAX) << (u16::BITS as usize * vc);
                     self.seen[side as usize] ^= news & lane;
                 }
             }
