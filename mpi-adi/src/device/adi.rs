@@ -7,6 +7,7 @@ use core::hash::{Hash, Hasher};
 use net_torus::coord::{Coord, Shape};
 
 use crate::device::at_hand::AtHand;
+use crate::device::barrier::Pairs;
 use crate::device::barrier::state::Barrier;
 use crate::device::barrier::values::Values;
 use crate::device::config::{
@@ -67,6 +68,7 @@ pub enum Meanwhile {
 pub struct Adi<R = Sound, E = Engine> {
     pub(super) shape: Shape,
     pub(super) here: Coord,
+    pub(super) pairs: Pairs,
     pub(super) rank: Rank,
     pub(super) requests: RequestPool,
     pub(super) region: Region,
@@ -192,6 +194,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     #[inline(always)]
     fn idle_here(config: Config, here: Coord, memory: Memory<E>, rules: R) -> Self {
         Adi {
+            pairs: Pairs::new(&config.shape, here),
             shape: config.shape,
             here,
             rank: config.rank,

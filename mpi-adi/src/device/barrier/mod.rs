@@ -32,7 +32,7 @@ pub(super) mod values;
 
 use msg_layer::header::Header;
 use msg_layer::{Arrival, Malformed, Port};
-use net_torus::{Coord, Direction};
+use net_torus::{Coord, Direction, Shape};
 
 use crate::device::adi::Adi;
 use crate::device::barrier::line::{Circle, LinePosition};
@@ -49,6 +49,48 @@ const DIMENSION_BITS: u16 = 0b11;
 const IS_ODD: u16 = 1 << 2;
 const IS_LINE: u16 = 1 << 3;
 const DIFFER: u16 = 1 << 4;
+
+/// The dimensions of two nodes, a bit each.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::device) struct Pairs {
+    all: u8,
+    /// Those in which this node is the second one.
+    second: u8,
+}
+
+impl Pairs {
+    pub(in crate::device) fn new(shape: &Shape, here: Coord) -> Pairs {
+        let (mut all, mut second) = (0, 0);
+        for (dimension, extent) in shape.extents().into_iter().enumerate() {
+            if extent == 2 {
+                all |= 1 << dimension;
+                second |= (here.axes()[dimension] & 1) << dimension;
+            }
+        }
+        Pairs { all, second }
+    }
+
+    fn are_in(self, dimension: u8) -> bool {
+        self.all >> dimension & 1 != 0
+    }
+
+    fn is_second(self, dimension: u8) -> bool {
+        self.second >> dimension & 1 != 0
+    }
+
+    /// The first of these dimensions from this one on.
+    fn next(self, from: u8) -> Option<u8> {
+        match self.all >> from {
+            0 => None,
+            later => Some(from + later.trailing_zeros() as u8),
+        }
+    }
+
+    /// The node is the first of its pairs in so many of the first dimensions, and the first of them in no more.
+    fn firsts(self) -> u8 {
+        (self.second | 1 << 3).trailing_zeros() as u8
+    }
+}
 
 /// The same place but for one dimension, where it is the pair's first or second.
 fn of_pair(here: Coord, dimension: u8, is_second: bool) -> Coord {
@@ -224,30 +266,14 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.barrier.has_steps() && !self.waits_for_others()
     }
 
-    fn is_pair(&self, dimension: u8) -> bool {
-        self.shape.extents()[usize::from(dimension)] == 2
-    }
-
-    /// It is the second of its pair in this dimension.
-    fn is_second(&self, dimension: u8) -> bool {
-        self.is_pair(dimension) && self.here.axes()[usize::from(dimension)] == 1
-    }
-
-    /// It is the first of its pairs in so many of the first dimensions, and the first of them in no more.
-    fn firsts(&self) -> u8 {
-        (0..3)
-            .find(|&dimension| self.is_second(dimension))
-            .unwrap_or(3)
-    }
-
     fn place_on_line(&self, dimension: u8) -> LinePosition {
         LinePosition::new(&self.shape, self.here, dimension.into())
     }
 
     /// What comes next in this dimension of two nodes, or in later ones.
     fn pair_from(&self, dimension: u8) -> BarrierStage {
-        match (dimension..3).find(|&dimension| self.is_pair(dimension)) {
-            Some(dimension) if self.is_second(dimension) => BarrierStage::Arriving(dimension),
+        match self.pairs.next(dimension) {
+            Some(dimension) if self.pairs.is_second(dimension) => BarrierStage::Arriving(dimension),
             Some(dimension) => BarrierStage::Gathering(dimension),
             None => self.line_from(0),
         }
@@ -386,7 +412,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             BarrierStage::Releasing(0) => BarrierStage::Done,
             BarrierStage::Releasing(left) => {
                 let dimension = left - 1;
-                if self.is_pair(dimension) {
+                if self.pairs.are_in(dimension) {
                     self.tell(
                         port,
                         (pair_way(dimension, false), 1),
@@ -432,8 +458,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         arrival: &Arrival<'_>,
     ) -> Result<(), Malformed> {
         let dimension = u8::try_from(arrival.argument & !DIFFER).unwrap_or(u8::MAX);
-        let ours = dimension < self.firsts()
-            && self.is_pair(dimension)
+        let ours = dimension < self.pairs.firsts()
+            && self.pairs.are_in(dimension)
             && arrival.source == of_pair(self.here, dimension, true);
         if !ours {
             return Err(Malformed);
@@ -455,7 +481,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let ours = arrival.argument & !(DIMENSION_BITS | IS_ODD | IS_LINE | DIFFER) == 0
             && dimension < 3
             && is_on_line
-            && self.firsts() == 3
+            && self.pairs.firsts() == 3
             && self.shape.extents()[along] > 2
             && self.place_on_line(dimension).hears(circle, from[along]);
         if !ours {
@@ -495,7 +521,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         &mut self,
         arrival: &Arrival<'_>,
     ) -> Result<(), Malformed> {
-        let firsts = self.firsts();
+        let firsts = self.pairs.firsts();
         let ours = arrival.argument & !DIFFER == firsts.into()
             && matches!(self.barrier.stage, BarrierStage::Waiting)
             && arrival.source == of_pair(self.here, firsts, false)
