@@ -332,7 +332,8 @@ impl Word {
         // What of the last chunk the body leaves is not what an earlier packet left there, which was for its own receiver
         // only. By words, and before the body is there: few take less than a call for the right number of bytes.
         let (words, _) = packet.as_chunks_mut();
-        for word in words.iter_mut().skip(bytes / HEADER_BYTES) {
+        let carried = words.len().min(bytes / HEADER_BYTES);
+        for word in &mut words[carried..] {
             put_word(word, 0);
         }
         let bytes = packet.len().min(bytes);

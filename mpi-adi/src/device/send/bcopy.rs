@@ -260,7 +260,7 @@ impl Bcopies {
     pub fn offered_to(&self, dest: Rank) -> usize {
         let offered = |id: &BcopyId| {
             let bcopy = self.at(*id);
-            bcopy.dest == dest && bcopy.state == BcopyState::Offered
+            bcopy.dest == dest && matches!(bcopy.state, BcopyState::Offered)
         };
         self.in_use().filter(offered).count()
     }
@@ -312,7 +312,7 @@ impl Bcopies {
             self.at(self.next_unsent()?),
             self.at(BcopyId(self.last_unsent)),
         );
-        let is_one_more = last.state == BcopyState::Copied && last.dest == first.dest;
+        let is_one_more = matches!(last.state, BcopyState::Copied) && last.dest == first.dest;
         (is_one_more && self.unsent < GATHERED).then_some(first.dest)
     }
 
@@ -331,7 +331,7 @@ impl Bcopies {
 
     /// One that is copied has entered the queue, in `slot`.
     pub fn queued(&mut self, id: BcopyId, slot: Slot) {
-        if self.at(id).state == BcopyState::Copied {
+        if matches!(self.at(id).state, BcopyState::Copied) {
             self.unlink(id.0);
         }
         self.bcopies[usize::from(id.0)].state = BcopyState::Queued { slot };
@@ -350,7 +350,10 @@ impl Bcopies {
                 return false;
             }
             let bcopy = &self.bcopies[usize::from(at)];
-            if bcopy.dest != dest || bcopy.state != BcopyState::Offered || bcopy.order >= order {
+            if bcopy.dest != dest
+                || !matches!(bcopy.state, BcopyState::Offered)
+                || bcopy.order >= order
+            {
                 return false;
             }
             taken |= 1 << at;
