@@ -21,6 +21,31 @@ fn killer_however_the_nodes_are_divided() {
     }
 }
 
+/// What `run` builds has what its job needs: a job that needs more is refused before anything starts.
+#[test]
+fn an_image_is_refused_where_it_lacks_what_the_job_needs() {
+    let folder = Folder::new("lacking");
+    // A name of its own: another job's image could have more.
+    let source = folder.path("lacking.c");
+    std::fs::copy(program("pi.c"), &source).expect("a copy");
+    midplane(&["run", "-n", "2", "--timeout", LIMIT, &source]).expect(0);
+    let programs = std::fs::read_dir(root().join("target/midplane/programs"));
+    let folders = programs.expect("programs were built").flatten();
+    let mut images = folders.map(|folder| folder.path().join("lacking.elf"));
+    let image = images.find(|image| image.exists());
+    let image = image.expect("the image just built").display().to_string();
+    let refused = |option: &[&str], why: &str| {
+        let options = ["run", "-n", "2", "--timeout", LIMIT];
+        let ended = midplane(&[&options[..], option, &[&image]].concat());
+        ended
+            .expect(2)
+            .says(&[why, "give its source, or have it linked by `midplane cc`"]);
+    };
+    refused(&["--instances", "2"], "built for a job in one instance");
+    refused(&["--log"], "built without --log");
+    midplane(&["run", "-n", "2", "--timeout", LIMIT, &image]).expect(0);
+}
+
 #[test]
 fn a_job_has_as_many_processes_as_instances() {
     let path = program("fail_hang.c");
