@@ -16,7 +16,7 @@ use super::registers::{CALENDAR, EXIT, MACHINE_TIMERS, SOFTWARE, UART, read32, w
 use crate::arch;
 use crate::arch::paging::{Access, Table, Tables, Unmappable};
 use crate::board::device_tree::{Hardware, TreeError};
-use crate::host::layout::{Layout, SEVERAL};
+use crate::host::layout::Layout;
 use crate::host::personality::{BootArgs, MAX_BYTES, Nodes};
 use crate::mem::{Bytes, PAGE};
 
@@ -155,8 +155,7 @@ fn machine(hardware: &Hardware<'_>) -> Option<BoxMachine> {
     fits.then(|| BoxMachine {
         layout,
         boxed,
-        doorbell: SEVERAL
-            && boxed.division.instances() > 1
+        doorbell: boxed.division.instances() > 1
             && doorbell::set_up(boxed.instance, layout.nodes, hardware.clock_hz),
     })
 }

@@ -53,7 +53,7 @@ const BY_HANDLE: [Basic; Basic::ALL.len() + OTHERS.len()] = {
     all
 };
 /// So many predefined datatypes have no holes; those behind them are pairs.
-const PLAIN: usize = Basic::FloatInt as usize - 1;
+const PLAIN: usize = Pair::FIRST;
 
 const KIND: Kind = Kind {
     name: Limited::Datatypes,

@@ -171,18 +171,20 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// All of them, in the order of their discriminants, which are the last ones.
-    pub const ALL: [Pair; Basic::ALL.len() + 1 - Basic::FloatInt as usize] = {
-        let first = Basic::FloatInt as usize - 1;
+    /// The place of the first among [`Basic::ALL`], of which they are the last ones.
+    pub const FIRST: usize = Basic::FloatInt as usize - 1;
+
+    /// All of them, in the order of their discriminants.
+    pub const ALL: [Pair; Basic::ALL.len() - Pair::FIRST] = {
         let none = Pair {
             tags: [0; 2],
             sizes: [0; 2],
             behind: 0,
         };
-        let mut all = [none; Basic::ALL.len() - Basic::FloatInt as usize + 1];
+        let mut all = [none; Basic::ALL.len() - Pair::FIRST];
         let mut at = 0;
         while at < all.len() {
-            all[at] = Pair::of(Basic::ALL[first + at]).expect("a pair");
+            all[at] = Pair::of(Basic::ALL[Pair::FIRST + at]).expect("a pair");
             at += 1;
         }
         all
