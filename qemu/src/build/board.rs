@@ -4,6 +4,7 @@ use clap::ValueEnum;
 use kernel_rt::board::stm32f405::memory as stm32f405;
 use kernel_rt::callers::{SAVED, SAVED_ARM};
 use midplane_setup::kit::{self, Kit};
+use mpi_adi::matching::Choice;
 use object::elf::{EM_ARM, EM_RISCV, Machine};
 use std::path::PathBuf;
 
@@ -109,6 +110,15 @@ impl Board {
         match self {
             Self::Virt => "node",
             Self::Stm32f405 => "node-small",
+        }
+    }
+
+    /// The matching engine of its images where none is asked for. The microcontroller's MPI memory holds some dozen
+    /// messages, among which a list is searched soon; its code is the smallest.
+    pub fn matching(self) -> Choice {
+        match self {
+            Self::Virt => Choice::Default,
+            Self::Stm32f405 => Choice::List,
         }
     }
 

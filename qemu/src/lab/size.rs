@@ -27,7 +27,7 @@ pub struct SizeArgs {
     #[arg(long, value_name = "BOARD", value_enum, default_value_t = Board::Virt)]
     board: Board,
 
-    /// Matching engine of the image [default: default]
+    /// Matching engine of the image [default: default, on stm32f405 list]
     #[arg(long, value_name = "NAME", value_parser = limits::matching())]
     matching: Option<Choice>,
 
@@ -114,7 +114,7 @@ pub fn run(options: &SizeArgs) -> Result<u8, Stop> {
     midplane_setup::kit::choose(options.board.kit());
     let program = Program::classify(&options.program)?;
     let flags = Flags {
-        matching: options.matching.unwrap_or_default(),
+        matching: { options.matching }.unwrap_or_else(|| Board::chosen().matching()),
         ..Flags::default()
     };
     let image = program.build(&setup::ensure()?, &flags)?;

@@ -74,7 +74,7 @@ pub struct What {
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     stack: Option<u64>,
 
-    /// Matching engine [default: default]
+    /// Matching engine [default: list]
     #[arg(long, value_name = "NAME", value_parser = limits::matching())]
     matching: Option<Choice>,
 
@@ -194,7 +194,7 @@ impl What {
         let flags = Flags {
             link: vec![object.into()],
             stack: self.stack,
-            matching: self.matching.unwrap_or_default(),
+            matching: self.matching(),
             auto: self.auto,
             console: self.console.is_some(),
             ..Flags::default()
@@ -213,6 +213,10 @@ impl What {
             name: format!("{}-{place}", program.name()),
             tools,
         })
+    }
+
+    fn matching(&self) -> Choice {
+        self.matching.unwrap_or_else(|| Board::chosen().matching())
     }
 
     fn mpi_bytes(&self) -> u64 {
@@ -234,7 +238,7 @@ impl What {
             },
             mpi_memory: Some(self.mpi_bytes()),
             mpi_borrow: self.mpi_borrow,
-            matching: Some(self.matching.unwrap_or_default().name().as_bytes()),
+            matching: Some(self.matching().name().as_bytes()),
             // There is no tool beside a board.
             output: Output::Uart,
             exit: Exit::Stay,

@@ -138,7 +138,8 @@ pub struct Options {
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     interrupts: Option<u8>,
 
-    /// Matching engine of the nodes, which are built for it and carry no other [default: default]
+    /// Matching engine of the nodes, which are built for it and carry no other [default: default, on
+    /// stm32f405 list]
     #[arg(long, value_name = "NAME", value_parser = limits::matching())]
     matching: Option<Choice>,
 
@@ -249,7 +250,7 @@ impl Options {
                 .collect(),
             link: with("-l", &self.library),
             stack: self.stack,
-            matching: self.matching.unwrap_or_default(),
+            matching: { self.matching }.unwrap_or_else(|| Board::chosen().matching()),
             faults: self.faults.given().is_some(),
             auto: self.auto,
             console: self.console.is_some(),
