@@ -426,11 +426,18 @@ fn one_image_is_made_for_nodes_that_find_their_places() {
 
 /// Faults are decoded, and the line of the program is found.
 #[test]
-fn a_null_pointer_and_a_full_stack_are_told() {
+fn faults_and_calls_that_end_the_job_are_told() {
     let ended = run(&["--torus", "2x1x1"], "fail_null.c", &[]).expect(1);
     ended.says(&["null pointer: store to 0x0", "fail_null.c:"]);
     let ended = run(&["--torus", "2x1x1"], "fail_stack.c", &[]).expect(1);
     ended.says(&["stack overflow: the program's stack of 20 KiB"]);
+    let ended = run(&["--torus", "2x1x1"], "fail_mpi_abort.c", &[]).expect(1);
+    ended.says(&[
+        "MPI_Abort was called with status 7",
+        "in main at fail_mpi_abort.c:",
+    ]);
+    let ended = run(&["--torus", "2x1x1"], "fail_internal.c", &[]).expect(1);
+    ended.says(&["panicked", "called from provoke at fail_internal.c:"]);
 }
 
 /// The program's alone: what the boot has used is not counted.

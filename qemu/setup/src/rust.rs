@@ -5,6 +5,7 @@ use crate::kit::kit;
 use crate::look::Look;
 use crate::need::Need;
 use crate::{Places, RUST_LEAST, Refusal, folder};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -37,14 +38,26 @@ pub struct Debian {
     pub cargo: Tool,
 }
 
+impl Debian {
+    fn rustc(&self) -> Command {
+        let mut command = self.rustc.command();
+        command.env_remove("RUSTUP_TOOLCHAIN");
+        command
+    }
+}
+
 impl Rust {
-    /// A cargo command that compiles for the nodes; more arguments are to follow `build` or `rustc`.
-    pub fn cargo(&self, subcommand: &str) -> Command {
+    /// A cargo command that compiles for the nodes; more arguments are to follow `build` or `fetch`. `target` is a target's
+    /// name, or a file that describes one.
+    pub fn cargo(&self, subcommand: &str, target: &OsStr) -> Command {
         let mut command = match self {
             Self::Sources | Self::Installed => Command::new(own_cargo()),
             Self::Debian(debian) => debian.cargo.command(),
         };
-        command.arg(subcommand).args(["--target", kit().target]);
+        command.arg(subcommand).arg("--target").arg(target);
+        if Path::new(target).extension().is_some() {
+            command.arg("-Zjson-target-spec");
+        }
         if *self != Self::Installed {
             command
                 .args(["--config", ALONG])
@@ -60,6 +73,17 @@ impl Rust {
             .env_remove("RUSTFLAGS")
             .env_remove("CARGO_ENCODED_RUSTFLAGS");
         command
+    }
+
+    /// How the compiler describes the nodes' target, in JSON. `None`: it does not.
+    pub fn description(&self, root: &Path) -> Option<String> {
+        let mut rustc = match self {
+            Self::Sources | Self::Installed => own_rustc(root),
+            Self::Debian(debian) => debian.rustc(),
+        };
+        rustc.args(["-Zunstable-options", "--print", "target-spec-json"]);
+        rustc.args(["--target", kit().target]);
+        output(rustc.env("RUSTC_BOOTSTRAP", "1"))
     }
 
     /// A name for the folder of what it builds: results of different compilers do not mix.
@@ -289,16 +313,14 @@ fn debian_in(root: &Path) -> Option<(Debian, String)> {
         arguments: Vec::new(),
         libraries: libraries.clone(),
     };
-    let (rustc, cargo) = (tool(DEBIAN_RUSTC), tool(DEBIAN_CARGO));
-    let command = || {
-        let mut command = rustc.command();
-        command.env_remove("RUSTUP_TOOLCHAIN");
-        command
+    let debian = Debian {
+        rustc: tool(DEBIAN_RUSTC),
+        cargo: tool(DEBIAN_CARGO),
     };
-    let version = output(command().arg("--version"))?;
+    let version = output(debian.rustc().arg("--version"))?;
     let recent = version_in(&version)? >= RUST_LEAST;
-    (recent && has_sources(command()) && cargo.path.exists())
-        .then_some((Debian { rustc, cargo }, version))
+    (recent && has_sources(debian.rustc()) && debian.cargo.path.exists())
+        .then_some((debian, version))
 }
 
 #[cfg(test)]

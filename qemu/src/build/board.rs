@@ -130,8 +130,8 @@ impl Board {
         }
     }
 
-    /// What is behind the script for GNU's linker and for LLVM's, where that can link images, too. It is the faster one by far:
-    /// for each call that it shortens GNU's, in binutils 2.40, goes through all symbols of the runtime.
+    /// What is behind the script for GNU's linker and for LLVM's, where they need other words. LLVM's is the faster one by far
+    /// for `virt`: for each call that it shortens GNU's, in binutils 2.40, goes through all symbols of the runtime.
     pub fn scripts_behind(self) -> Option<[&'static str; 2]> {
         match self {
             Self::Virt => Some([

@@ -311,7 +311,7 @@ fn for_nodes(line: &Line, linker: &Linker) -> Result<Command, Stop> {
             ..Runtime::default()
         };
         compiler::end_link(&mut command, &kernel_library(&tools, runtime)?);
-        command.arg("-lm");
+        compiler::link_c_library(&mut command, linker);
     }
     Ok(command)
 }

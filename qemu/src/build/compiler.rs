@@ -133,6 +133,15 @@ pub(super) fn end_link(link: &mut Command, kernel: &Path) {
     link.arg("-lgcc").arg(kernel);
 }
 
+/// What is last: the C library.
+pub(super) fn link_c_library(link: &mut Command, linker: &Linker) {
+    link.arg("-lm");
+    // The words of picolibc for this machine have groups of archives in groups, which LLVM's linker refuses and does not need.
+    if let (Linker::Llvm(_), Board::Stm32f405) = (linker, Board::chosen()) {
+        link.args(["-nodefaultlibs", "-lc", "-lgcc"]);
+    }
+}
+
 /// Runs the compiler for one source. Returns whether it had anything to say.
 pub fn run_compiler(mut compile: Command, source: &Path) -> Result<bool, Stop> {
     let said = Said::by(&mut compile)?;
@@ -160,9 +169,8 @@ pub(super) fn refused(path: &Path, verb: &str) -> Stop {
     ))
 }
 
-/// LLVM's linker, if it is there and links the board's images.
+/// LLVM's linker, if it is there.
 pub(super) fn llvm_linker() -> Option<Linker> {
-    let _ = Board::chosen().scripts_behind()?;
     setup::llvm_linker().map(Linker::Llvm)
 }
 

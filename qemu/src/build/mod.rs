@@ -9,5 +9,6 @@ pub mod linux;
 mod making;
 pub mod program;
 mod said;
+mod target;
 mod unsupported;
 mod unwind;

@@ -2,12 +2,13 @@
 
 use crate::build::board::Board;
 use crate::build::compiler::{
-    Linker, OPENMP, Scratch, absolute, begin_link, compile_c, end_link, is_for_nodes, refused,
-    say_that_openmp_is_left_out,
+    Linker, OPENMP, Scratch, absolute, begin_link, compile_c, end_link, is_for_nodes,
+    link_c_library, refused, say_that_openmp_is_left_out,
 };
 use crate::build::given::{Flags, Program, Runtime};
 use crate::build::image::Image;
 use crate::build::making::Making;
+use crate::build::target;
 use crate::host::setup::Tools;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
@@ -35,7 +36,7 @@ impl Program {
         let folder = self.folder(flags, kit().target)?;
         let image = folder.join(self.name()).with_extension("elf");
         let with = (flags.runtime(), Links::Kernel);
-        let library = self.library(Compiler::for_nodes(tools), with, &folder)?;
+        let library = self.library(Compiler::for_nodes(tools)?, with, &folder)?;
         let scripts = Board::chosen().scripts();
         let parts: Vec<&Path> = { scripts.iter().map(PathBuf::as_path) }
             .chain([&*library])
@@ -93,7 +94,7 @@ impl Program {
                     link.arg(library);
                 }
             }
-            link.arg("-lm");
+            link_c_library(&mut link, linker);
             link
         };
         making.link_for_nodes(link, &scratch.0.join("image"), self.path())
@@ -120,7 +121,7 @@ impl Program {
 
 /// The kernel and all of the runtime as a static library for C programs on nodes.
 pub(super) fn kernel_library(tools: &Tools, runtime: Runtime) -> Result<PathBuf, Stop> {
-    runtime_library(Compiler::for_nodes(tools), (runtime, Links::Kernel))
+    runtime_library(Compiler::for_nodes(tools)?, (runtime, Links::Kernel))
 }
 
 /// The same, by this compiler: a package like a Rust program's, so that what depends neither on the program nor on the
@@ -161,15 +162,17 @@ pub(super) struct Compiler {
 }
 
 impl Compiler {
-    fn for_nodes(tools: &Tools) -> Self {
+    fn for_nodes(tools: &Tools) -> Result<Self, Stop> {
         let profile = Board::chosen().profile();
-        Compiler {
-            cargo: tools.rust.cargo("build"),
-            target: target_folder(tools),
+        let folder = target_folder(tools);
+        let target = target::to_compile_for(tools, &folder)?;
+        Ok(Compiler {
+            cargo: tools.rust.cargo("build", &target),
+            target: folder,
             profile,
             output: Path::new(kit().target).join(profile),
-            version: tools.rust_version.clone(),
-        }
+            version: format!("{} {}", tools.rust_version, target.display()),
+        })
     }
 }
 
@@ -370,7 +373,7 @@ fn toml_string(text: &str) -> String {
 }
 
 /// Leaves a file's time of change alone when its content stays the same.
-fn write_if_changed(path: &Path, content: &str) -> Result<(), Stop> {
+pub(super) fn write_if_changed(path: &Path, content: &str) -> Result<(), Stop> {
     if fs::read(path).is_ok_and(|old| old == content.as_bytes()) {
         return Ok(());
     }

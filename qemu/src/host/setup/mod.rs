@@ -12,6 +12,7 @@ use midplane_setup::apt::{self, Lists};
 pub use midplane_setup::ask::{Tool, in_path};
 pub use midplane_setup::found::Tools;
 use midplane_setup::found::{Found, qemu};
+use midplane_setup::kit::kit;
 use midplane_setup::look::Look;
 use midplane_setup::need::ADD_SOURCES;
 use midplane_setup::need::Need;
@@ -144,7 +145,7 @@ impl Fetching {
         if *rust != Rust::Sources || built.exists() {
             return Ok(true);
         }
-        let mut fetch = rust.cargo("fetch");
+        let mut fetch = rust.cargo("fetch", kit().target.as_ref());
         fetch.args(["--quiet", "--manifest-path", "kernel-rt/Cargo.toml"]);
         fetch.current_dir(&self.places.root);
         match run_shown(fetch) {
