@@ -78,18 +78,22 @@ impl Env for NodeEnv {
         &PROCESS
     }
 
+    #[cfg(feature = "short-ways")]
     fn short_send(&self, to: &SendTo, span: Span) -> Sent {
         steps::short_send(to, span)
     }
 
+    #[cfg(feature = "short-ways")]
     fn short_receive(&self, function: &'static str, pattern: &Pattern, span: Span) -> Received {
         steps::short_receive(function, pattern, span)
     }
 
+    #[cfg(feature = "short-ways")]
     fn short_start_receive(&self, pattern: &Pattern, span: Span) -> Option<RequestId> {
         steps::short_start_receive(pattern, span)
     }
 
+    #[cfg(feature = "short-ways")]
     fn short_wait(&self, function: &'static str, id: RequestId, context: Context) -> Option<Whole> {
         steps::short_wait(function, id, context)
     }

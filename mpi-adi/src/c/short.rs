@@ -1,6 +1,8 @@
 //! Messages of predefined datatypes within MPI_COMM_WORLD, for which the carrier may have a shorter way
 //! ([`Env::short_send`] and its like).
 //!
+//! A build without the feature `short-ways` has none of them, and every call goes the whole way.
+//!
 //! Here is looked no further than whether a call is of that kind. One that is not, or that has a wrong argument, goes the
 //! whole way, where that is found and told.
 
@@ -36,9 +38,12 @@ pub(super) struct Given {
     pub comm: c_int,
 }
 
-/// The device, between MPI_Init and MPI_Finalize, and the number of processes.
+/// The device, between MPI_Init and MPI_Finalize, and the number of processes; `None` where there are no short ways, too.
 #[inline(always)]
 fn open() -> Option<(&'static dyn Env, u32)> {
+    if !cfg!(feature = "short-ways") {
+        return None;
+    }
     match BINDING.open_size.load(Ordering::Relaxed) {
         0 => None,
         // SAFETY: it is not 0 before MPI_Init, which has found the device there.

@@ -49,7 +49,8 @@ pub(super) fn on_rts<R: Rules, E: Matching, M: UserMemory + ?Sized>(
         adi.take_merged(source, request, arrival.argument)?;
     }
     adi.stats.rts_received += 1;
-    if let Some(answer) = adi.take_at_once(on.memory, source, &rts, data) {
+    if cfg!(feature = "short-ways")
+        && let Some(answer) = adi.take_at_once(on.memory, source, &rts, data) {
         return Ok(answer);
     }
     Ok(adi.take_rts(on.memory, source, &rts, data))

@@ -58,6 +58,8 @@ pub(super) struct Runtime {
     pub(super) instances: bool,
     /// Whether its kernel can log.
     pub(super) log: bool,
+    /// Whether most messages have shorter ways.
+    pub(super) short_ways: bool,
 }
 
 impl Runtime {
@@ -69,6 +71,7 @@ impl Runtime {
             (self.console, "console"),
             (self.instances, "instances"),
             (self.log, "log"),
+            (self.short_ways, "short-ways"),
         ];
         let more = more
             .into_iter()
@@ -87,6 +90,7 @@ impl Flags {
             console: self.console,
             instances: self.instances,
             log: self.log,
+            short_ways: Board::chosen() != Board::Stm32f405,
         }
     }
 }

@@ -432,6 +432,7 @@ mod tests {
                 console: faults,
                 instances: faults,
                 log: faults,
+                short_ways: faults,
             };
             let of = |links| manifest("a", Path::new("/a.rs"), (runtime, links));
             assert!(of(Links::Kernel).contains("default-features = false }"));
@@ -443,7 +444,8 @@ mod tests {
             let said: Vec<&str> = features.map(|(_, said)| said).collect();
             let expected = matching.feature().map(|feature| {
                 format!(
-                    "[\"{feature}\", \"faults\", \"auto\", \"console\", \"instances\", \"log\"] }}"
+                    "[\"{feature}\", \"faults\", \"auto\", \"console\", \"instances\", \"log\", \
+                     \"short-ways\"] }}"
                 )
             });
             assert_eq!(said, expected.as_deref().into_iter().collect::<Vec<_>>());
