@@ -94,10 +94,11 @@ pub(crate) fn unit(context: Context) -> usize {
     index(context) / HELD as usize
 }
 
-/// A process's contexts.
+/// A process's contexts. Where it has made no communicator all of this is zeros, which take no room in an image.
 #[derive(Clone, Debug)]
 pub(crate) struct Contexts {
-    free: ContextMask,
+    /// In use, or given up and maybe not idle yet. Those of MPI_COMM_WORLD and MPI_COMM_SELF are always in use.
+    used: ContextMask,
     /// What agreements under way hold.
     held: ContextMask,
     /// Given up by the program, and maybe not idle yet.
@@ -107,10 +108,8 @@ pub(crate) struct Contexts {
 impl Contexts {
     /// Those of MPI_COMM_WORLD and MPI_COMM_SELF are in use.
     pub const fn new() -> Contexts {
-        let mut free = [u64::MAX; CONTEXT_WORDS];
-        free[0] &= !0b11;
         Contexts {
-            free,
+            used: [0; CONTEXT_WORDS],
             held: [0; CONTEXT_WORDS],
             retired: [0; CONTEXT_WORDS],
         }
@@ -118,14 +117,19 @@ impl Contexts {
 
     /// The free ones that no agreement holds.
     pub fn free(&self) -> ContextMask {
-        core::array::from_fn(|word| self.free[word] & !self.held[word])
+        core::array::from_fn(|word| self.free_of(word))
+    }
+
+    fn free_of(&self, word: usize) -> u64 {
+        let always = if word == 0 { 0b11 } else { 0 };
+        !(self.used[word] | self.held[word] | always)
     }
 
     /// Holds a unit of contexts for an agreement: a bit for each of them that is free. `None`: another agreement holds
     /// it, or none of them is free.
     pub fn hold(&mut self, unit: usize) -> Option<u8> {
         let (word, bits) = unit_bits(unit);
-        let free = self.free()[word] & bits;
+        let free = self.free_of(word) & bits;
         if free == 0 {
             return None;
         }
@@ -148,13 +152,13 @@ impl Contexts {
     /// Takes a context into use.
     pub fn take(&mut self, context: Context) {
         let (word, bit) = word_and_bit(context);
-        self.free[word] &= !bit;
+        self.used[word] |= bit;
     }
 
     /// The program has given up a communicator, or one that was taken for idle is not.
     pub fn retire(&mut self, context: Context) {
         let (word, bit) = word_and_bit(context);
-        self.free[word] &= !bit;
+        self.used[word] |= bit;
         self.retired[word] |= bit;
     }
 
@@ -166,7 +170,7 @@ impl Contexts {
             left[word] &= !bit;
             if is_idle(context) {
                 self.retired[word] &= !bit;
-                self.free[word] |= bit;
+                self.used[word] &= !bit;
             }
         }
     }
