@@ -71,7 +71,7 @@ extern "C" fn boot() -> ! {
     MIDPLANE_BLACKBOARD.set_rank(who.rank);
     MIDPLANE_BLACKBOARD.set_matching(Engine::NAME);
     or_fail(args.check_matching(Engine::NAME));
-    let needs = Needs::of(links_of(&who).count(), who.mpi_memory, who.shape.nodes());
+    let needs = Needs::in_machine(links_of(&who).count(), who.mpi_memory, &who.shape);
     match args.auto {
         None => super::heap::start(needs),
         // There is one already.

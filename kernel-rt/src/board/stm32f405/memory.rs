@@ -15,6 +15,8 @@
 
 use core::fmt;
 
+use mpi_adi::Budget;
+use net_torus::Shape;
 use net_torus::router::Sizes;
 
 use crate::dev::serial::{self, LINE_BYTES, MTU};
@@ -121,9 +123,17 @@ pub struct Needs {
 impl Needs {
     /// Of a node with so many links in a job of so many nodes.
     pub fn of(links: usize, mpi: u64, nodes: u32) -> Self {
-        let mpi_bytes = usize::try_from(mpi).unwrap_or(usize::MAX);
         let nodes = nodes as usize;
-        let budget = mpi_adi::Budget::of(mpi_bytes, nodes).with_values_of(nodes);
+        Self::with(links, mpi, Budget::of(bytes(mpi), nodes).with_values_of(nodes))
+    }
+
+    /// Of a node with so many links in this machine: no more than of any with as many nodes.
+    pub fn in_machine(links: usize, mpi: u64, shape: &Shape) -> Self {
+        let nodes = shape.nodes() as usize;
+        Self::with(links, mpi, Budget::of(bytes(mpi), nodes).with_values(shape))
+    }
+
+    fn with(links: usize, mpi: u64, budget: Budget) -> Self {
         Self {
             links,
             mpi,
@@ -137,6 +147,10 @@ impl Needs {
         let chunks = ROUTER.chunks() * net_torus::chunk::CHUNK_BYTES;
         (self.links * WINDOW_MEMORY + chunks + NODE_BYTES) as u64
     }
+}
+
+fn bytes(mpi: u64) -> usize {
+    usize::try_from(mpi).unwrap_or(usize::MAX)
 }
 
 /// The RAM is too small; all sizes in bytes.

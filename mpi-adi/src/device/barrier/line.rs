@@ -94,14 +94,11 @@ impl LinePosition {
         ]
     }
 
-    /// As [`LinePosition::expected`], of the node that gets most in this dimension.
-    pub(super) fn most(shape: &Shape, dimension: usize, circle: Circle) -> usize {
+    /// As [`LinePosition::expected`], of the node that gets most in this dimension: from its group, and from the others.
+    pub(super) fn most(shape: &Shape, dimension: usize) -> [u16; 2] {
         let extent = shape.extents()[dimension];
         let nodes = group_nodes(extent);
-        usize::from(match circle {
-            Circle::Group => nodes - 1,
-            Circle::Line => other_groups(extent, nodes),
-        })
+        [nodes - 1, other_groups(extent, nodes)]
     }
 
     /// The number of the node `at`, which is in this circle or is this one, in the order of coordinates.
@@ -169,7 +166,8 @@ mod tests {
                     }
                     for ((_, place), heard) in places(&shape).zip(heard) {
                         assert_eq!(heard, place.expected(circle), "{place:?} {circle:?}");
-                        assert!(usize::from(heard) <= LinePosition::most(&shape, 1, circle));
+                        let most = LinePosition::most(&shape, 1);
+                        assert!(heard <= most[usize::from(circle == Circle::Line)]);
                     }
                     for mut indices in indices {
                         indices.sort_unstable();

@@ -51,29 +51,24 @@ pub(in crate::device) enum Origin {
     Line(u8, Circle),
 }
 
+/// Of a dimension: where its first value stands, and how many can come from a group, and from the other ones.
+type Places = [u16; 3];
+
 /// Places for the values that can come to a node.
 #[derive(Clone, Default, Hash, Debug)]
 pub(in crate::device) struct Values {
     /// `None`: no barrier carries values.
     places: Option<Box<[Value]>>,
-    /// By dimension: where its first value stands, and how many can come from a group, and from the other ones.
-    dimensions: [[u16; 3]; 3],
+    dimensions: [Places; 3],
 }
 
 impl Values {
     /// Those of a node of this machine, from the heap; `None` when that has no room.
     #[inline(never)]
     pub(in crate::device) fn allocate(shape: &Shape) -> Option<Values> {
-        let places = boxed(Value::default(), Self::count(shape))?;
-        let mut dimensions = [[0; 3]; 3];
-        let mut first = 0;
-        for (dimension, places) in dimensions.iter_mut().enumerate() {
-            let [group, line] = of_line(shape, dimension);
-            *places = [first, group, line].map(|places| places as u16);
-            first += of_dimension(shape, dimension);
-        }
+        let (dimensions, count) = places(shape);
         Some(Values {
-            places: Some(places),
+            places: Some(boxed(Value::default(), count)?),
             dimensions,
         })
     }
@@ -108,7 +103,7 @@ impl Values {
     }
 
     fn count(shape: &Shape) -> usize {
-        (0..3).map(|dimension| of_dimension(shape, dimension)).sum()
+        places(shape).1
     }
 
     /// Where the first `count` values of this origin stand, where it has so many.
@@ -155,20 +150,21 @@ impl Values {
     }
 }
 
-/// Places for values of this dimension, of both parities.
+/// The places of each dimension, which lines have for both parities, and how many there are in all.
 #[inline(never)]
-fn of_dimension(shape: &Shape, dimension: usize) -> usize {
-    match shape.extents()[dimension] {
-        1 => 0,
-        2 => 1,
-        _ => 2 * of_line(shape, dimension).iter().sum::<usize>(),
+fn places(shape: &Shape) -> ([Places; 3], usize) {
+    let mut dimensions = [[0; 3]; 3];
+    let mut first = 0;
+    for (dimension, places) in dimensions.iter_mut().enumerate() {
+        let [group, line] = LinePosition::most(shape, dimension);
+        *places = [first, group, line];
+        first += match shape.extents()[dimension] {
+            1 => 0,
+            2 => 1,
+            _ => 2 * (group + line),
+        };
     }
-}
-
-/// Values that can come to any node of a line in this dimension: from its group, and from the others.
-#[inline(never)]
-fn of_line(shape: &Shape, dimension: usize) -> [usize; 2] {
-    [Circle::Group, Circle::Line].map(|circle| LinePosition::most(shape, dimension, circle))
+    (dimensions, first.into())
 }
 
 #[cfg(test)]
@@ -188,7 +184,8 @@ mod tests {
                     1 => {}
                     2 => places.push((false, Origin::Pair(dimension), 0)),
                     _ => {
-                        let [group, line] = of_line(&shape, dimension.into());
+                        let most = LinePosition::most(&shape, dimension.into());
+                        let [group, line] = most.map(usize::from);
                         for is_odd in [false, true] {
                             for (circle, most) in [(Circle::Group, group), (Circle::Line, line)] {
                                 let origin = Origin::Line(dimension, circle);
