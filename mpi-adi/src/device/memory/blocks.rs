@@ -2,11 +2,12 @@
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
-use bitvec::order::Lsb0;
-use bitvec::view::BitView;
+use core::ops::Range;
 
 /// Bytes of a block, as of a torus chunk.
 pub const BLOCK_BYTES: usize = 32;
+/// Blocks in a word of the bit map.
+const WORD: u32 = usize::BITS;
 /// One block.
 pub type Block = [u8; BLOCK_BYTES];
 
@@ -56,38 +57,44 @@ impl Blocks {
         if count > self.free {
             return None;
         }
-        let len = self.blocks.len();
-        if let Some((word, mask)) = within_a_word(self.hint, count)
-            && (self.hint + count) as usize <= len
-            && self.taken[word] & mask == 0
-        {
-            // As below, which takes ten times as long.
-            let start = self.hint;
-            self.taken[word] |= mask;
-            return Some(self.took(start, count));
-        }
-        let bits = &mut self.taken.view_bits_mut::<Lsb0>()[..len];
-        let (mut at, mut end, mut wrapped) = (self.hint as usize, len, false);
-        loop {
-            let start = bits[at..end].first_zero().map(|skip| at + skip);
-            match start {
-                Some(start) if start + count as usize <= end => {
-                    match bits[start..start + count as usize].last_one() {
-                        Some(blocked) => at = start + blocked + 1,
-                        None => {
-                            bits[start..start + count as usize].fill(true);
-                            return Some(self.took(start as u32, count));
-                        }
-                    }
-                }
-                _ if wrapped => return None,
-                _ => {
-                    // The second pass reaches beyond the first one's start, for a run that straddles it.
-                    wrapped = true;
-                    at = 0;
-                    end = (self.hint as usize + count as usize).min(len);
+        let (hint, len) = (self.hint, self.blocks.len() as u32);
+        // The second pass reaches beyond the first one's start, for a run that straddles it.
+        let start = self.find(hint..len, count);
+        let start = start.or_else(|| self.find(0..len.min(hint + count), count))?;
+        self.mark(start, count, true);
+        Some(self.took(start, count))
+    }
+
+    /// Where the first run of so many free blocks begins, within these.
+    fn find(&self, within: Range<u32>, count: u32) -> Option<u32> {
+        let (mut start, mut at) = (within.start, within.start);
+        while at < start + count {
+            if at >= within.end {
+                return None;
+            }
+            let shift = at % WORD;
+            let word = self.taken[(at / WORD) as usize] >> shift;
+            match word.trailing_ones() {
+                0 => at += word.trailing_zeros().min(WORD - shift),
+                taken => {
+                    at += taken;
+                    start = at;
                 }
             }
+        }
+        (start + count <= within.end).then_some(start)
+    }
+
+    /// Marks a run as taken, or as free.
+    fn mark(&mut self, first: u32, count: u32, taken: bool) {
+        let (mut at, end) = (first, first + count);
+        while at < end {
+            let shift = at % WORD;
+            let bits = (WORD - shift).min(end - at);
+            let mask = (usize::MAX >> (WORD - bits)) << shift;
+            let word = &mut self.taken[(at / WORD) as usize];
+            *word = if taken { *word | mask } else { *word & !mask };
+            at += bits;
         }
     }
 
@@ -105,25 +112,9 @@ impl Blocks {
     }
 
     pub(super) fn free_run(&mut self, first: u32, count: u32) {
-        match within_a_word(first, count) {
-            Some((word, mask)) => self.taken[word] &= !mask,
-            None => {
-                let (start, end) = (first as usize, (first + count) as usize);
-                self.taken.view_bits_mut::<Lsb0>()[start..end].fill(false);
-            }
-        }
+        self.mark(first, count, false);
         self.free += count;
     }
-}
-
-/// The word of the bit map that all bits of a run are in, and these bits; `None`: they are in several.
-#[inline]
-fn within_a_word(first: u32, count: u32) -> Option<(usize, usize)> {
-    let shift = first % usize::BITS;
-    (shift + count < usize::BITS).then(|| {
-        let mask = ((1 << count) - 1) << shift;
-        ((first / usize::BITS) as usize, mask)
-    })
 }
 
 #[cfg(test)]
@@ -144,6 +135,49 @@ mod tests {
             for first in [0, count] {
                 blocks.free_run(first, count);
                 assert_eq!(blocks.take_run(count), Some(first));
+            }
+        }
+    }
+
+    /// Where runs are taken and freed at random, each is where a map of bits says that the first free one is, from the end
+    /// of the last one on and then from the start.
+    #[test]
+    fn a_run_is_the_first_that_is_free_from_the_last_one_on() {
+        let mut random = oorandom::Rand32::new(5);
+        for len in [1, 63, 64, 65, 200, 1000] {
+            let all = vec![[0; BLOCK_BYTES]; len].into_boxed_slice();
+            let map = vec![0; Blocks::map_words(len)].into_boxed_slice();
+            let mut blocks = Blocks::new(all, map);
+            let mut plain = vec![false; len];
+            let mut runs: Vec<(u32, u32)> = Vec::new();
+            let mut hint = 0;
+            for _ in 0..4000 {
+                if random.rand_range(0..5) < 2 && !runs.is_empty() {
+                    let (first, count) =
+                        runs.swap_remove(random.rand_range(0..runs.len() as u32) as usize);
+                    blocks.free_run(first, count);
+                    plain[first as usize..][..count as usize].fill(false);
+                    continue;
+                }
+                let most = [3, 90][random.rand_range(0..2) as usize];
+                let count = 1 + random.rand_range(0..most);
+                let is_free = |start: &usize| {
+                    let run = plain.get(*start..start + count as usize);
+                    run.is_some_and(|run| !run.contains(&true))
+                };
+                let expected = (hint..len)
+                    .find(is_free)
+                    .or_else(|| (0..hint).find(is_free));
+                let taken = blocks.take_run(count);
+                assert_eq!(taken, expected.map(|start| start as u32), "{len}");
+                if let Some(first) = taken {
+                    let end = (first + count) as usize;
+                    plain[first as usize..end].fill(true);
+                    hint = if end == len { 0 } else { end };
+                    runs.push((first, count));
+                }
+                let free = plain.iter().filter(|taken| !**taken).count();
+                assert_eq!(blocks.free as usize, free);
             }
         }
     }
