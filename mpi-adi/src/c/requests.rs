@@ -244,6 +244,9 @@ pub(super) fn reset(handle: &mut c_int) {
 /// complete, with the empty status. One that is [`Completed::is_concluding`] is left as it is.
 #[inline]
 pub(super) fn try_complete(adi: &mut Adi, handle: &mut c_int) -> Result<Option<Completed>, Error> {
+    if !cfg!(feature = "short-ways") {
+        return try_complete_any(adi, handle);
+    }
     // Most are the device's own, and nothing else has handles below 0.
     if *handle >= 0 {
         return match *handle {
@@ -251,7 +254,7 @@ pub(super) fn try_complete(adi: &mut Adi, handle: &mut c_int) -> Result<Option<C
                 *handle = MPI_REQUEST_NULL;
                 Ok(Some(with_status(MPI_Status::EMPTY)))
             }
-            _ => try_complete_other(adi, handle),
+            _ => try_complete_any(adi, handle),
         };
     }
     let id = RequestId(!*handle as u32);
@@ -269,9 +272,9 @@ pub(super) fn try_complete(adi: &mut Adi, handle: &mut c_int) -> Result<Option<C
     Ok(completed)
 }
 
-/// As [`try_complete`], for a handle that is no name of the device's.
+/// As [`try_complete`], whatever the handle names.
 #[inline(never)]
-fn try_complete_other(adi: &mut Adi, handle: &mut c_int) -> Result<Option<Completed>, Error> {
+fn try_complete_any(adi: &mut Adi, handle: &mut c_int) -> Result<Option<Completed>, Error> {
     let completed = match named(adi, *handle)? {
         Named::Inactive => with_status(MPI_Status::EMPTY),
         Named::Complete(status) => with_status(status),
