@@ -14,7 +14,7 @@ pub const KEPT_SHARE: usize = 4;
 /// The node's memory.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeMemory {
-    /// Whether the program's heap lends to the MPI device.
+    /// Whether the program's heap lends to the MPI device, if this build has what that takes.
     pub lends: bool,
 }
 
@@ -24,8 +24,13 @@ fn loan_bytes(count: usize) -> usize {
 }
 
 impl NodeMemory {
+    /// The program's heap lends to the MPI device.
+    pub fn lends(&self) -> bool {
+        cfg!(feature = "borrow") && self.lends
+    }
+
     fn spare_bytes(&self) -> usize {
-        match self.lends {
+        match self.lends() {
             true => heap::free().saturating_sub(heap::size() / KEPT_SHARE),
             false => 0,
         }
@@ -67,7 +72,7 @@ impl UserMemory for NodeMemory {
 
     fn lend(&mut self, count: u32) -> Option<Blocks> {
         let count = count as usize;
-        if loan_bytes(count) > self.spare_bytes() {
+        if !self.lends() || loan_bytes(count) > self.spare_bytes() {
             return None;
         }
         let blocks: Block = [0; BLOCK_BYTES];

@@ -622,6 +622,7 @@ const fn is_known(setting: usize) -> bool {
         AUTO | NUMBER => is_host || cfg!(feature = "auto"),
         CONSOLE => is_host || cfg!(feature = "console"),
         LOG => LOGS,
+        MPI_BORROW => is_host || cfg!(feature = "borrow"),
         _ => true,
     }
 }

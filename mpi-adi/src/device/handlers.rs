@@ -50,7 +50,8 @@ pub(super) fn on_rts<R: Rules, E: Matching, M: UserMemory + ?Sized>(
     }
     adi.stats.rts_received += 1;
     if cfg!(feature = "short-ways")
-        && let Some(answer) = adi.take_at_once(on.memory, source, &rts, data) {
+        && let Some(answer) = adi.take_at_once(on.memory, source, &rts, data)
+    {
         return Ok(answer);
     }
     Ok(adi.take_rts(on.memory, source, &rts, data))

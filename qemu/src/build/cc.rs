@@ -10,6 +10,7 @@
 //! The exit status and all words on stdout and stderr are the compiler's. It is the nodes' C compiler, or with
 //! `--on linux` in front, or `MIDPLANE_ON=linux` in the environment, the host's, `cc`, for programs that are processes.
 
+use crate::build::board::Board;
 use crate::build::compiler::{self, Linker, OPENMP, run_compiler, without_openmp};
 use crate::build::given::{Kind, Runtime};
 use crate::build::linux;
@@ -308,6 +309,8 @@ fn for_nodes(line: &Line, linker: &Linker) -> Result<Command, Stop> {
         let runtime = Runtime {
             instances: true,
             log: true,
+            borrow: true,
+            short_ways: Board::chosen() != Board::Stm32f405,
             ..Runtime::default()
         };
         compiler::end_link(&mut command, &kernel_library(&tools, runtime)?);
@@ -339,9 +342,14 @@ fn on_linux(line: &Line) -> Result<Command, Stop> {
         // For FindMPI an object must be a word for the linker, too.
         let mut start = OsString::from("-Wl,");
         start.push(start_object()?);
+        let runtime = Runtime {
+            borrow: true,
+            short_ways: true,
+            ..Runtime::default()
+        };
         command
             .arg(start)
-            .arg(linux::library(Runtime::default())?)
+            .arg(linux::library(runtime)?)
             .args(linux::LIBRARIES);
     }
     Ok(command)

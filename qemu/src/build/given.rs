@@ -41,6 +41,8 @@ pub struct Flags {
     pub instances: bool,
     /// Whether its kernel can log.
     pub log: bool,
+    /// Whether its heap can lend memory to the MPI device.
+    pub borrow: bool,
 }
 
 /// What the runtime is built with.
@@ -58,6 +60,8 @@ pub(super) struct Runtime {
     pub(super) instances: bool,
     /// Whether its kernel can log.
     pub(super) log: bool,
+    /// Whether its heap can lend memory to the MPI device.
+    pub(super) borrow: bool,
     /// Whether most messages have shorter ways.
     pub(super) short_ways: bool,
 }
@@ -71,6 +75,7 @@ impl Runtime {
             (self.console, "console"),
             (self.instances, "instances"),
             (self.log, "log"),
+            (self.borrow, "borrow"),
             (self.short_ways, "short-ways"),
         ];
         let more = more
@@ -90,6 +95,7 @@ impl Flags {
             console: self.console,
             instances: self.instances,
             log: self.log,
+            borrow: self.borrow,
             short_ways: Board::chosen() != Board::Stm32f405,
         }
     }

@@ -2,6 +2,7 @@
 //! line of the program stands at an address.
 
 use crate::build::board::Board;
+use crate::build::given::Flags;
 use crate::build::unwind;
 use crate::host::size;
 use crate::host::stop::{Doing, Stop};
@@ -24,6 +25,8 @@ const CODE_END: &str = "__rodata_end";
 const IMAGE_END: &str = "MIDPLANE_IMAGE_END";
 /// What every image has that can log, of which this is defmt's.
 const LOG_SYMBOL: &str = "_defmt_release";
+/// What the heaps of nodes call that lend (`board::steps`): only in images whose heaps do.
+const LENDS_SYMBOL: &str = "midplane_heap_freed";
 /// QEMU puts the device tree, for which it reserves 1 MiB, on a multiple of 2 MiB near the end of RAM
 /// (`riscv_load_fdt`, `riscv_compute_fdt_addr`).
 const DEVICE_TREE_BYTES: u64 = 1 << 20;
@@ -232,16 +235,17 @@ impl Image {
         String::from_utf8(text[..end].to_vec()).ok()
     }
 
-    /// Checks that the image has what a job needs that is in several instances, or whose kernels log: `run` builds images
-    /// without what they need not have.
-    pub fn check_has(&self, instances: bool, log: bool) -> Result<(), Stop> {
+    /// Checks that the image has what a job needs that is in several instances, whose kernels log or whose heaps lend: `run`
+    /// builds images without what they need not have.
+    pub fn check_has(&self, flags: &Flags) -> Result<(), Stop> {
         let lacks = |name: &str| {
             let elf = object::File::parse(&*self.bytes);
             !elf.is_ok_and(|elf| elf.symbols().any(|symbol| symbol.name() == Ok(name)))
         };
         let lacking = [
-            (instances, SEVERAL_SYMBOL, "for a job in one instance"),
-            (log, LOG_SYMBOL, "without --log"),
+            (flags.instances, SEVERAL_SYMBOL, "for a job in one instance"),
+            (flags.log, LOG_SYMBOL, "without --log"),
+            (flags.borrow, LENDS_SYMBOL, "without --mpi-borrow"),
         ];
         for (needed, symbol, what) in lacking {
             if needed && lacks(symbol) {

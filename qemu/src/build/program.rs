@@ -432,6 +432,7 @@ mod tests {
                 console: faults,
                 instances: faults,
                 log: faults,
+                borrow: faults,
                 short_ways: faults,
             };
             let of = |links| manifest("a", Path::new("/a.rs"), (runtime, links));
@@ -445,7 +446,7 @@ mod tests {
             let expected = matching.feature().map(|feature| {
                 format!(
                     "[\"{feature}\", \"faults\", \"auto\", \"console\", \"instances\", \"log\", \
-                     \"short-ways\"] }}"
+                     \"borrow\", \"short-ways\"] }}"
                 )
             });
             assert_eq!(said, expected.as_deref().into_iter().collect::<Vec<_>>());

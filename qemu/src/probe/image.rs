@@ -197,6 +197,7 @@ impl What {
             matching: self.matching(),
             auto: self.auto,
             console: self.console.is_some(),
+            borrow: self.mpi_borrow,
             ..Flags::default()
         };
         let image = program.build(&tools, &flags)?;

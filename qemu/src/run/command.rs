@@ -256,6 +256,7 @@ impl Options {
             console: self.console.is_some(),
             instances: false,
             log: false,
+            borrow: self.mpi_borrow,
         }
     }
 
@@ -585,7 +586,7 @@ fn build_for_nodes(
         ..options.flags()
     };
     let image = program.build(&tools, &flags)?;
-    image.check_has(flags.instances, flags.log)?;
+    image.check_has(&flags)?;
     if image.has_personality {
         return Err(Stop::usage(format!(
             "{} is for one node of another machine, whose personality it holds; give what it was made from",

@@ -43,6 +43,7 @@ fn an_image_is_refused_where_it_lacks_what_the_job_needs() {
     };
     refused(&["--instances", "2"], "built for a job in one instance");
     refused(&["--log"], "built without --log");
+    refused(&["--mpi-borrow"], "built without --mpi-borrow");
     midplane(&["run", "-n", "2", "--timeout", LIMIT, &image]).expect(0);
 }
 

@@ -176,7 +176,7 @@ impl Platform<Wire> for Linux {
     }
 
     fn lends(&self) -> bool {
-        self.memory.lends
+        self.memory.lends()
     }
 
     fn report_frees(&mut self, wanted: bool) {

@@ -171,7 +171,9 @@ fn start_node(who: &Personality, args: &BootArgs<'_>) {
         who.mpi_memory
     );
     install(adi, torus, who);
-    heap::call_when_freed(steps::heap_freed);
+    if cfg!(feature = "borrow") {
+        heap::call_when_freed(steps::heap_freed);
+    }
     end::publish_with(steps::publish);
 }
 

@@ -124,7 +124,11 @@ impl Needs {
     /// Of a node with so many links in a job of so many nodes.
     pub fn of(links: usize, mpi: u64, nodes: u32) -> Self {
         let nodes = nodes as usize;
-        Self::with(links, mpi, Budget::of(bytes(mpi), nodes).with_values_of(nodes))
+        Self::with(
+            links,
+            mpi,
+            Budget::of(bytes(mpi), nodes).with_values_of(nodes),
+        )
     }
 
     /// Of a node with so many links in this machine: no more than of any with as many nodes.

@@ -69,7 +69,7 @@ impl Platform<BoardLink> for Stm32 {
     }
 
     fn lends(&self) -> bool {
-        self.memory.lends
+        self.memory.lends()
     }
 
     fn report_frees(&mut self, wanted: bool) {

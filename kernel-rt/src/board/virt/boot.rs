@@ -90,7 +90,9 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
     };
     let links = wires(links, &args, &who);
     running::set(node(&who, hardware.random, links, watched));
-    heap::call_when_freed(steps::heap_freed);
+    if cfg!(feature = "borrow") {
+        heap::call_when_freed(steps::heap_freed);
+    }
     end::publish_with(steps::publish);
     let argv = strings(args.args.iter(), 1);
     let environment = strings(args.environment.iter(), 0);

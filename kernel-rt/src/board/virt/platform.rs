@@ -117,7 +117,7 @@ impl Platform<Wire> for Virt {
 
     #[inline]
     fn lends(&self) -> bool {
-        self.memory.lends
+        self.memory.lends()
     }
 
     #[inline]

@@ -29,6 +29,12 @@ use crate::device::names::{
 pub const MAX_BLOCKS: usize = 1 << 23;
 /// Loans at most at a time.
 pub const MAX_LOANS: usize = 16;
+/// Places for loans in the region: none in a build that does not borrow.
+const PLACES: usize = if cfg!(feature = "borrow") {
+    MAX_LOANS
+} else {
+    0
+};
 /// Greatest number of blocks of a loan (16 MiB).
 pub const MAX_LOAN_BLOCKS: u32 = (MAX_BLOCKS / MAX_LOANS) as u32;
 /// A further loan is worth a place when it is at least this part, as a divisor, of all that is lent.
@@ -220,7 +226,7 @@ pub const fn buffer_blocks(bytes: u32) -> u32 {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Region {
     reserve: Blocks,
-    loans: [Option<Blocks>; MAX_LOANS],
+    loans: [Option<Blocks>; PLACES],
     /// The lender refused a single block when it said that it had so many to spare: it has none until it
     /// says something else.
     refused_at: Option<u32>,
@@ -242,7 +248,7 @@ impl Region {
     pub fn new(reserve: Blocks) -> Self {
         assert!(reserve.len() <= MAX_BLOCKS);
         Region {
-            loans: [const { None }; MAX_LOANS],
+            loans: [const { None }; PLACES],
             refused_at: None,
             used: 0,
             free: reserve.len() as u32,
@@ -334,6 +340,9 @@ impl Region {
     }
 
     fn borrowable<M: UserMemory + ?Sized>(&self, memory: &M) -> u32 {
+        if PLACES == 0 {
+            return 0;
+        }
         match memory.spare_blocks() {
             0 => 0,
             spare => self.borrowable_of(spare),
@@ -936,6 +945,7 @@ mod tests {
         assert!(failures > 1000, "the region was full now and then");
     }
 
+    #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
     #[test]
     fn what_the_reserve_has_no_room_for_is_borrowed_and_given_back() {
         let mut lender = Lender { spare: 200 };
@@ -964,6 +974,7 @@ mod tests {
         assert!(named.iter().all(|&id| region.find(id).is_none()));
     }
 
+    #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
     #[test]
     fn a_run_within_a_loan_is_freed_where_it_is() {
         let mut lender = Lender { spare: 100 };
@@ -980,6 +991,7 @@ mod tests {
         }
     }
 
+    #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
     #[test]
     fn a_lender_that_refuses_what_it_offers_is_not_counted_on() {
         struct Liar(u32);
@@ -1004,6 +1016,7 @@ mod tests {
     }
 
     /// Below a quarter of the reserve, and not at it.
+    #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
     #[test]
     fn the_region_is_low_when_little_is_free_and_nothing_is_to_be_borrowed() {
         for blocks in [16, 19] {
@@ -1046,6 +1059,7 @@ mod tests {
         }
     }
 
+    #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
     #[test]
     fn a_loan_is_asked_for_by_halves_down_to_what_is_needed() {
         let lender = |spare, piece| InPieces {
@@ -1079,6 +1093,7 @@ mod tests {
     }
 
     /// A loan takes one of few places, so it is worth it only if it is a part of what is lent already.
+    #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
     #[test]
     fn a_loan_that_is_too_small_beside_the_others_is_not_taken() {
         let mut memory = Lender { spare: 128 };
@@ -1098,6 +1113,7 @@ mod tests {
         }
     }
 
+    #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
     #[test]
     fn there_are_so_many_loans_at_most() {
         let mut memory = InPieces {
@@ -1116,6 +1132,7 @@ mod tests {
         assert!(region.is_low(&memory) || region.bytes() == 0);
     }
 
+    #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
     #[test]
     fn a_run_longer_than_a_loan_may_be_is_not_borrowed() {
         let mut memory = InPieces {

@@ -198,6 +198,7 @@ fn what_the_queue_and_the_peers_search_is_counted() {
     }
 }
 
+#[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
 #[test]
 fn one_step_sends_so_many_packets_at_most_and_says_that_it_has_sent() {
     // Offers.

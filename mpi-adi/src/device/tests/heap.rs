@@ -48,6 +48,7 @@ fn when_the_heap_is_used_up_a_send_says_so_and_loses_nothing() {
     );
 }
 
+#[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
 #[test]
 fn what_the_programs_heap_can_spare_is_borrowed_and_a_free_restarts_who_was_refused() {
     let mut rig = Rig::new(2, 1);

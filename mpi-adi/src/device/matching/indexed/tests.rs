@@ -357,6 +357,7 @@ fn searches_in_vain_do_not_keep_from_looking_at_the_head_first() {
 
 /// Records in borrowed memory are found as fast as those in the MPI memory, by exact receives and by wildcards, and what
 /// that takes is given back with the loans.
+#[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
 #[test]
 fn borrowed_memory_is_searched_as_fast() {
     const COUNT: u32 = 20_000;
@@ -399,6 +400,7 @@ fn borrowed_memory_is_searched_as_fast() {
 
 /// A loan that follows a smaller one under its number keeps what has been entered of it when a search comes to blocks
 /// that the smaller one did not have. One that follows a larger one has places enough.
+#[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
 #[test]
 fn a_larger_loan_in_the_place_of_a_smaller_one_keeps_its_entries() {
     let mut ours = Queues::<Indexed>::new(8, 1);
@@ -425,6 +427,7 @@ fn a_larger_loan_in_the_place_of_a_smaller_one_keeps_its_entries() {
 }
 
 /// A search that finds the last loan gone goes on without buckets where the MPI memory is too small to have any.
+#[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
 #[test]
 fn searches_go_on_when_the_loans_are_over() {
     let mut ours = Queues::<Indexed>::new(24, 1);

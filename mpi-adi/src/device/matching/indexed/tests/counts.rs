@@ -258,6 +258,7 @@ fn buckets_are_as_many_as_is_said() {
 }
 
 /// As many records as there are no buckets for do not take any from the heap.
+#[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
 #[test]
 fn a_search_takes_buckets_when_there_are_more_records_than_are_walked() {
     let mut ours = queues(24, 1000);
@@ -270,6 +271,7 @@ fn a_search_takes_buckets_when_there_are_more_records_than_are_walked() {
 }
 
 /// Records that are in chains, many or one, are found when there are more buckets, and when there are as few again.
+#[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
 #[test]
 fn what_is_in_a_chain_is_found_when_the_buckets_change() {
     for stay in [300, 1] {
@@ -304,6 +306,7 @@ fn what_is_in_a_chain_is_found_when_the_buckets_change() {
 }
 
 /// Records that are in an index for wildcards are in it when it has grown, before a search comes to the others.
+#[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
 #[test]
 fn what_is_in_an_index_for_wildcards_is_there_when_it_grows() {
     let mut ours = queues(400, 20_000);
@@ -322,6 +325,7 @@ fn what_is_in_an_index_for_wildcards_is_there_when_it_grows() {
 }
 
 /// A single block has no room for an index for wildcards, which is there as long as memory is lent.
+#[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
 #[test]
 fn wildcards_walk_when_the_loans_of_a_single_block_are_over() {
     let mut ours = queues(1, 1000);
