@@ -27,7 +27,15 @@ pub mod matching;
 #[allow(unsafe_code)]
 pub mod memory;
 pub mod names;
+#[cfg(not(feature = "peer-pages"))]
+mod no_peer_pages;
 mod parts;
+#[cfg(feature = "peer-pages")]
+mod peer_pages;
+#[cfg_attr(
+    not(feature = "peer-pages"),
+    allow(dead_code, reason = "who waits is looked for")
+)]
 mod peer_sets;
 pub mod peers;
 mod progress;

@@ -74,8 +74,16 @@ impl GroupSets {
         Self::words(groups) * size_of::<Words>()
     }
 
+    /// `group` has a member of `set`, or none any more.
+    pub(super) fn set(&mut self, set: Set, group: usize, has_member: bool) {
+        match has_member {
+            true => self.insert(set, group),
+            false => self.remove(set, group),
+        }
+    }
+
     /// `group` has a member of `set`.
-    pub(super) fn insert(&mut self, set: Set, group: usize) {
+    fn insert(&mut self, set: Set, group: usize) {
         let top = match self.words.get_mut(group / BITS) {
             None => group,
             Some(words) => {
@@ -87,7 +95,7 @@ impl GroupSets {
     }
 
     /// `group` has no member of `set` any more.
-    pub(super) fn remove(&mut self, set: Set, group: usize) {
+    fn remove(&mut self, set: Set, group: usize) {
         let top = match self.words.get_mut(group / BITS) {
             None => group,
             Some(words) => {

@@ -18,6 +18,9 @@
 //! senders, until a call of the program has filled the stock up. A program that makes no calls for long may so hold up
 //! others, as it may by not receiving; and one whose heap has no room for a page, before pages for all have come, no longer
 //! receives before it frees some.
+//!
+//! A build without the feature `peer-pages`, for machines of few nodes, has all tables in one piece, and looks for who waits
+//! at one group after the other.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -25,6 +28,10 @@ use core::hash::{Hash, Hasher};
 
 use crate::device::boxed::boxed;
 use crate::device::envelope::Rank;
+#[cfg(not(feature = "peer-pages"))]
+use crate::device::no_peer_pages::Pages;
+#[cfg(feature = "peer-pages")]
+use crate::device::peer_pages::Pages;
 use crate::device::peer_sets::{GroupSets, Set};
 use crate::device::protocol::{Age, Rules};
 
@@ -96,7 +103,7 @@ impl Standing {
 pub const WILDCARD_RESTARTS: u32 = 8;
 
 /// Peers of a group.
-const GROUP_PEERS: usize = 16;
+pub(super) const GROUP_PEERS: usize = 16;
 /// Bits of a peer.
 const PEER_BITS: usize = u64::BITS as usize / GROUP_PEERS;
 const STANDING: u8 = 7;
@@ -105,7 +112,6 @@ const DONE: u8 = 8;
 
 /// Peers of a page, a multiple of `GROUP_PEERS`.
 pub const PAGE_PEERS: usize = 256;
-const PAGE_GROUPS: usize = PAGE_PEERS / GROUP_PEERS;
 /// Pages in stock, at most.
 pub const STOCK_PAGES: usize = 8;
 
@@ -151,15 +157,9 @@ const fn is_in(nibble: u8, set: Set) -> bool {
     false
 }
 
-/// The sets of these bits.
-fn sets_in(bits: u8) -> impl Iterator<Item = Set> {
-    let is_there = move |&set: &Set| bits & 1 << set as u8 != 0;
-    Set::ALL.into_iter().filter(is_there)
-}
-
 /// The bits of a group: four a peer.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
-struct Bits(u64);
+pub(super) struct Bits(u64);
 
 /// In a group's bits, those of its first peer once for each peer.
 const EACH: u64 = u64::MAX / ((1 << PEER_BITS) - 1);
@@ -195,27 +195,6 @@ impl Bits {
     }
 }
 
-/// What is kept of [`PAGE_PEERS`] peers.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct Page {
-    bits: [Bits; PAGE_GROUPS],
-    ages: [Ages; PAGE_PEERS],
-}
-
-/// A page in the heap, in the one form of a box of one word that can be asked for without a panic.
-type PageBox = Box<[Page; 1]>;
-
-impl Page {
-    /// Of peers of whom nothing is known; `None`: the heap has no room.
-    fn allocate() -> Option<PageBox> {
-        let page = Page {
-            bits: [Bits::default(); PAGE_GROUPS],
-            ages: [Ages { to: 0, from: 0 }; PAGE_PEERS],
-        };
-        boxed(page, 1)?.try_into().ok()
-    }
-}
-
 /// The peer table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Peers {
@@ -223,12 +202,10 @@ pub struct Peers {
     bits: Box<[Bits]>,
     ages: Box<[Ages]>,
     /// The pages of a greater machine.
-    pages: Box<[Option<PageBox>]>,
+    pages: Pages,
     peers: u32,
-    /// Pages that are not there.
-    missing: u32,
-    stock: heapless::Vec<PageBox, STOCK_PAGES>,
     /// Which groups have members of which sets.
+    #[cfg(feature = "peer-pages")]
     sets: GroupSets,
     /// Peers by standing.
     count: [u32; Standing::ALL.len()],
@@ -253,14 +230,13 @@ impl Hash for Peers {
 impl Peers {
     /// The table of so many peers, at least 1, of whom nothing is known; `None`: the heap has no room.
     pub fn allocate(peers: usize) -> Option<Self> {
-        let (near, pages) = Self::parts(peers);
+        let (near, pages) = Pages::parts(peers);
         let mut table = Peers {
             bits: boxed(Bits::default(), near.div_ceil(GROUP_PEERS))?,
             ages: boxed(Ages::default(), near)?,
-            pages: boxed(None, pages)?,
+            pages: Pages::allocate(pages)?,
             peers: peers as u32,
-            missing: pages as u32,
-            stock: heapless::Vec::new(),
+            #[cfg(feature = "peer-pages")]
             sets: GroupSets::allocate(peers.div_ceil(GROUP_PEERS))?,
             count: [0; Standing::ALL.len()],
             done: 0,
@@ -269,53 +245,33 @@ impl Peers {
             steps: 0,
         };
         table.count[Standing::Clear as usize] = table.peers;
-        table.fill_stock();
-        (table.stock.len() == Self::stock_of(pages)).then_some(table)
+        Some(table)
     }
 
-    /// Of a table of so many peers: those in one piece, and the number of pages.
-    const fn parts(peers: usize) -> (usize, usize) {
-        if peers > PAGE_PEERS {
-            (0, peers.div_ceil(PAGE_PEERS))
+    /// Bytes of the table of `peers` peers beside its pages.
+    const fn near_bytes(peers: usize) -> usize {
+        let (near, _) = Pages::parts(peers);
+        let sets = if cfg!(feature = "peer-pages") {
+            GroupSets::bytes(peers.div_ceil(GROUP_PEERS))
         } else {
-            (peers, 0)
-        }
-    }
-
-    const fn stock_of(missing: usize) -> usize {
-        if missing < STOCK_PAGES {
-            missing
-        } else {
-            STOCK_PAGES
-        }
-    }
-
-    /// Bytes of the table of `peers` peers with so many of its pages.
-    const fn bytes_with(peers: usize, there: usize) -> usize {
-        let (near, pages) = Self::parts(peers);
-        near.div_ceil(GROUP_PEERS) * size_of::<Bits>()
-            + near * size_of::<Ages>()
-            + pages * size_of::<Option<PageBox>>()
-            + there * size_of::<Page>()
-            + GroupSets::bytes(peers.div_ceil(GROUP_PEERS))
+            0
+        };
+        near.div_ceil(GROUP_PEERS) * size_of::<Bits>() + near * size_of::<Ages>() + sets
     }
 
     /// Bytes that [`Peers::allocate`] takes for `peers` peers.
     pub const fn bytes(peers: usize) -> usize {
-        let (_, pages) = Self::parts(peers);
-        Self::bytes_with(peers, Self::stock_of(pages))
+        Self::near_bytes(peers) + Pages::bytes(Pages::parts(peers).1)
     }
 
     /// Bytes of the table of `peers` peers once there is something to keep of all of them.
     pub const fn most_bytes(peers: usize) -> usize {
-        let (_, pages) = Self::parts(peers);
-        Self::bytes_with(peers, pages)
+        Self::near_bytes(peers) + Pages::most_bytes(Pages::parts(peers).1)
     }
 
     /// Bytes of the table now, those in stock included.
     pub fn bytes_now(&self) -> usize {
-        let there = self.pages.len() - self.missing as usize + self.stock.len();
-        Self::bytes_with(self.size(), there)
+        Self::near_bytes(self.size()) + self.pages.bytes_now()
     }
 
     /// Number of peers.
@@ -326,28 +282,13 @@ impl Peers {
     /// Packets that can be taken before [`Peers::fill_stock`], whomever they come from.
     #[inline]
     pub fn packets(&self) -> usize {
-        match self.missing {
-            0 => usize::MAX,
-            _ => self.stock.len(),
-        }
+        self.pages.packets()
     }
 
     /// Within a call of the program: takes pages from its heap, as many as there is room for and packets may need.
     #[inline]
     pub fn fill_stock(&mut self) {
-        if self.stock.len() < Self::stock_of(self.missing as usize) {
-            self.allocate_stock();
-        }
-    }
-
-    #[cold]
-    fn allocate_stock(&mut self) {
-        while self.stock.len() < Self::stock_of(self.missing as usize)
-            && let Some(page) = Page::allocate()
-        {
-            // There is room: fewer than it holds.
-            let _ = self.stock.push(page);
-        }
+        self.pages.fill_stock();
     }
 
     /// The group of `peer`, and the place in it.
@@ -362,31 +303,15 @@ impl Peers {
     fn bits(&self, group: usize) -> Bits {
         match self.bits.get(group) {
             Some(bits) => *bits,
-            None => self
-                .pages
-                .get(group / PAGE_GROUPS)
-                .map_or(Bits::default(), |page| {
-                    let bits = |page: &PageBox| page[0].bits[group % PAGE_GROUPS];
-                    page.as_ref().map_or(Bits::default(), bits)
-                }),
+            None => self.pages.bits(group).unwrap_or_default(),
         }
     }
 
     fn bits_mut(&mut self, group: usize) -> &mut Bits {
-        if group < self.bits.len() {
-            return &mut self.bits[group];
+        match self.bits.get_mut(group) {
+            Some(bits) => bits,
+            None => self.pages.bits_mut(group),
         }
-        &mut self.page_mut(group / PAGE_GROUPS).bits[group % PAGE_GROUPS]
-    }
-
-    /// A page, out of the stock if it is not there yet.
-    fn page_mut(&mut self, page: usize) -> &mut Page {
-        let (stock, missing) = (&mut self.stock, &mut self.missing);
-        let [page] = &mut **self.pages[page].get_or_insert_with(|| {
-            *missing -= 1;
-            stock.pop().expect("a page in stock for each packet")
-        });
-        page
     }
 
     fn nibble(&self, peer: Rank) -> u8 {
@@ -416,15 +341,39 @@ impl Peers {
         let before = SETS_OF[bits.nibble(at) as usize];
         bits.set_nibble(at, nibble);
         let (bits, now) = (*bits, SETS_OF[nibble as usize]);
-        // A group is in a set from its first member to its last.
-        for set in sets_in(before & !now) {
-            if bits.marks(set) == 0 {
-                self.sets.remove(set, group);
+        if before != now {
+            self.note_sets(group, bits, before, now);
+        }
+    }
+
+    /// A peer of the group, whose bits are these now, is in other sets than before: a group is in a set from its first
+    /// member to its last.
+    #[cfg(feature = "peer-pages")]
+    fn note_sets(&mut self, group: usize, bits: Bits, before: u8, now: u8) {
+        for set in Set::ALL {
+            let bit = 1 << set as u8;
+            if (before ^ now) & bit != 0 {
+                let has_member = now & bit != 0 || bits.marks(set) != 0;
+                self.sets.set(set, group, has_member);
             }
         }
-        for set in sets_in(now & !before) {
-            self.sets.insert(set, group);
-        }
+    }
+
+    #[cfg(not(feature = "peer-pages"))]
+    fn note_sets(&mut self, _: usize, _: Bits, _: u8, _: u8) {}
+
+    /// The first group from `from` on with a member of `set`.
+    #[cfg(feature = "peer-pages")]
+    fn next_group(&mut self, set: Set, from: usize) -> Option<usize> {
+        self.sets.next(set, from, &mut self.steps)
+    }
+
+    #[cfg(not(feature = "peer-pages"))]
+    fn next_group(&mut self, set: Set, from: usize) -> Option<usize> {
+        self.steps += 1;
+        let mut groups = self.bits.iter().skip(from);
+        let at = groups.position(|bits| bits.marks(set) != 0)?;
+        Some(from + at)
     }
 
     /// The ages of `peer`.
@@ -432,23 +381,17 @@ impl Peers {
     pub fn ages(&self, peer: Rank) -> Ages {
         match self.ages.get(peer.index() as usize) {
             Some(ages) => *ages,
-            None => self.ages_of_page(peer),
+            None => self.pages.ages(peer.index() as usize),
         }
-    }
-
-    fn ages_of_page(&self, peer: Rank) -> Ages {
-        let peer = peer.index() as usize;
-        let page = self.pages[peer / PAGE_PEERS].as_ref();
-        page.map_or_else(Ages::default, |page| page[0].ages[peer % PAGE_PEERS])
     }
 
     /// The ages of `peer`, to change them.
     pub fn ages_mut(&mut self, peer: Rank) -> &mut Ages {
         let peer = peer.index() as usize;
-        if peer < self.ages.len() {
-            return &mut self.ages[peer];
+        match self.ages.get_mut(peer) {
+            Some(ages) => ages,
+            None => self.pages.ages_mut(peer),
         }
-        &mut self.page_mut(peer / PAGE_PEERS).ages[peer % PAGE_PEERS]
     }
 
     /// Takes the age that `peer`'s restart brings.
@@ -518,7 +461,7 @@ impl Peers {
         };
         self.steps += 1;
         first(self, group, at).or_else(|| {
-            let next = self.sets.next(set, group + 1, &mut self.steps)?;
+            let next = self.next_group(set, group + 1)?;
             first(self, next, 0)
         })
     }
@@ -599,7 +542,7 @@ impl Peers {
     fn posted_for_any(&mut self, rules: impl Rules) {
         let set = Set::AskedByWildcards;
         let mut from = 0;
-        while let Some(number) = self.sets.next(set, from, &mut self.steps) {
+        while let Some(number) = self.next_group(set, from) {
             while let Some(at) = self.bits(number).first(set, 0) {
                 self.steps += 1;
                 let source = Rank::new((number * GROUP_PEERS + at) as u32);
@@ -700,6 +643,7 @@ mod tests {
 
     /// 2.5 bytes a peer; in pages where there are more than one page of them, with words to find those that wait where
     /// there are more than 64 groups.
+    #[cfg(feature = "peer-pages")]
     #[test]
     fn the_bytes_of_a_table_are_those_of_its_parts() {
         let page = PAGE_PEERS * 5 / 2;
@@ -757,6 +701,7 @@ mod tests {
     }
 
     /// Whether one source waits or all of them do: each is found, restarted and told in a few steps.
+    #[cfg(feature = "peer-pages")]
     #[test]
     fn a_search_takes_a_few_steps_however_many_wait() {
         const PEERS: usize = 65_536;
@@ -782,6 +727,7 @@ mod tests {
 
     /// What is never changed takes no page; what is takes one out of the stock, and packets are taken as long as there
     /// is one for each.
+    #[cfg(feature = "peer-pages")]
     #[test]
     fn pages_come_with_what_is_kept() {
         for size in [1, PAGE_PEERS] {

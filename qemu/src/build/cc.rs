@@ -310,7 +310,7 @@ fn for_nodes(line: &Line, linker: &Linker) -> Result<Command, Stop> {
             instances: true,
             log: true,
             borrow: true,
-            short_ways: Board::chosen() != Board::Stm32f405,
+            has_room: Board::chosen() != Board::Stm32f405,
             ..Runtime::default()
         };
         compiler::end_link(&mut command, &kernel_library(&tools, runtime)?);
@@ -344,7 +344,7 @@ fn on_linux(line: &Line) -> Result<Command, Stop> {
         start.push(start_object()?);
         let runtime = Runtime {
             borrow: true,
-            short_ways: true,
+            has_room: true,
             ..Runtime::default()
         };
         command

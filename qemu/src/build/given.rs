@@ -62,8 +62,8 @@ pub(super) struct Runtime {
     pub(super) log: bool,
     /// Whether its heap can lend memory to the MPI device.
     pub(super) borrow: bool,
-    /// Whether most messages have shorter ways.
-    pub(super) short_ways: bool,
+    /// Whether a node has room for shorter ways of messages, and for many peers.
+    pub(super) has_room: bool,
 }
 
 impl Runtime {
@@ -76,7 +76,8 @@ impl Runtime {
             (self.instances, "instances"),
             (self.log, "log"),
             (self.borrow, "borrow"),
-            (self.short_ways, "short-ways"),
+            (self.has_room, "short-ways"),
+            (self.has_room, "peer-pages"),
         ];
         let more = more
             .into_iter()
@@ -96,7 +97,7 @@ impl Flags {
             instances: self.instances,
             log: self.log,
             borrow: self.borrow,
-            short_ways: Board::chosen() != Board::Stm32f405,
+            has_room: Board::chosen() != Board::Stm32f405,
         }
     }
 }

@@ -433,7 +433,7 @@ mod tests {
                 instances: faults,
                 log: faults,
                 borrow: faults,
-                short_ways: faults,
+                has_room: faults,
             };
             let of = |links| manifest("a", Path::new("/a.rs"), (runtime, links));
             assert!(of(Links::Kernel).contains("default-features = false }"));
@@ -446,7 +446,7 @@ mod tests {
             let expected = matching.feature().map(|feature| {
                 format!(
                     "[\"{feature}\", \"faults\", \"auto\", \"console\", \"instances\", \"log\", \
-                     \"borrow\", \"short-ways\"] }}"
+                     \"borrow\", \"short-ways\", \"peer-pages\"] }}"
                 )
             });
             assert_eq!(said, expected.as_deref().into_iter().collect::<Vec<_>>());
