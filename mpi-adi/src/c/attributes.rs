@@ -10,11 +10,10 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicI32, Ordering};
 
-use spin::Mutex;
-
 use super::args;
 use super::codes::LAST_USED;
 use super::comm_objects::{with_attributes, world};
+use super::hook::Hook;
 use super::keyvals::{self, Carrier, CopyFunction, DeleteFunction, Keyval, Of};
 use super::report::{on_any, on_process};
 use super::types::constants::*;
@@ -68,7 +67,7 @@ unsafe fn free(function: &'static str, keyval: *mut c_int) -> c_int {
 
 /// What deletes the attributes of MPI_COMM_SELF and MPI_COMM_WORLD, from the first attribute on: a program that sets
 /// none has nothing of this in its image.
-static DELETE_LAST: Mutex<Option<DeleteLast>> = Mutex::new(None);
+static DELETE_LAST: Hook<DeleteLast> = Hook::new();
 
 type DeleteLast = fn() -> Result<(), Error>;
 
@@ -80,13 +79,13 @@ fn delete_last() -> Result<(), Error> {
 /// The first step of MPI_Finalize, while the program's functions can still communicate (section 8.7.1). Fails with what
 /// a delete function says.
 pub(super) fn finish() -> Result<(), Error> {
-    let delete_last = *DELETE_LAST.lock();
+    let delete_last = DELETE_LAST.get();
     delete_last.map_or(Ok(()), |delete_last| delete_last())
 }
 
 fn set(function: &'static str, comm: c_int, keyval: c_int, value: *mut c_void) -> c_int {
     on_any(function, comm, |_, _| {
-        *DELETE_LAST.lock() = Some(delete_last);
+        DELETE_LAST.set(delete_last);
         keyvals::set::<Communicators>(comm, keyval, value.expose_provenance())
     })
 }

@@ -14,6 +14,7 @@ use spin::Mutex;
 
 use super::args::{self, Peer, send_args};
 use super::binding::env;
+use super::hook::Hook;
 use super::report::{on_partners, on_process};
 use super::requests::SEND_COMPLETE;
 use crate::device::envelope::Tag;
@@ -170,7 +171,7 @@ pub unsafe extern "C" fn MPI_Buffer_attach(buffer: *mut c_void, size: c_int) -> 
                 what: "a buffer is attached already; detach it first",
             });
         }
-        *DETACH.lock() = Some(|env| {
+        DETACH.set(|env| {
             detach(env, "MPI_Finalize");
         });
         *attached = Some(Attached {
@@ -191,13 +192,13 @@ fn detach(env: &dyn Env, function: &'static str) -> Option<(*mut c_void, c_int)>
 }
 
 /// Detaches what is attached, from the first buffer on: a program that attaches none has nothing of this in its image.
-static DETACH: Mutex<Option<Detach>> = Mutex::new(None);
+static DETACH: Hook<Detach> = Hook::new();
 
 type Detach = fn(&dyn Env);
 
 /// MPI_Finalize detaches the buffer (section 8.7).
 pub(super) fn finish(env: &dyn Env) {
-    let detach = *DETACH.lock();
+    let detach = DETACH.get();
     if let Some(detach) = detach {
         detach(env);
     }

@@ -11,6 +11,7 @@ use core::sync::atomic::{AtomicI32, Ordering};
 
 use spin::Mutex;
 
+use super::hook::Hook;
 use super::types::constants::MPI_ERR_LASTCODE;
 use crate::mpi::error::{Class, Error, Limited};
 
@@ -62,7 +63,7 @@ pub(super) fn add(class: Option<c_int>) -> Result<c_int, Error> {
         class: class.unwrap_or(code),
         text: Box::default(),
     });
-    *TAKE_TEXT.lock() = Some(take);
+    TAKE_TEXT.set(take);
     LAST_USED.store(code, Ordering::Relaxed);
     Ok(code)
 }
@@ -100,12 +101,12 @@ pub(super) fn with_text<R>(code: c_int, f: impl FnOnce(&str) -> R) -> Option<R> 
 /// What a code of the program's means, which it does not mean any more; `None`: not one of the program's. For the end of
 /// the job, which is not to hold the lock.
 pub(super) fn take_text(code: c_int) -> Option<Box<str>> {
-    let take = *TAKE_TEXT.lock();
+    let take = TAKE_TEXT.get();
     take.and_then(|take| take(code))
 }
 
 /// What does so, from the first code on that the program adds: a program that adds none has nothing of this in its image.
-static TAKE_TEXT: Mutex<Option<TakeText>> = Mutex::new(None);
+static TAKE_TEXT: Hook<TakeText> = Hook::new();
 
 type TakeText = fn(c_int) -> Option<Box<str>>;
 

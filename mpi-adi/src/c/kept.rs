@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use spin::Mutex;
 
+use super::hook::Hook;
 use crate::device::envelope::Context;
 use crate::mpi::cart::Grid;
 use crate::mpi::error::Error;
@@ -54,7 +55,7 @@ pub(super) fn prepare_copy(context: Context) -> Result<Option<Topology>, Error> 
 
 /// The communicator with this context has this topology, if any, for which there is room.
 pub(super) fn attach(context: Context, topology: Option<Topology>) {
-    *DETACH.lock() = Some(detach);
+    DETACH.set(detach);
     TOPOLOGIES
         .lock()
         .extend(topology.map(|topology| (context, topology)));
@@ -63,14 +64,14 @@ pub(super) fn attach(context: Context, topology: Option<Topology>) {
 /// The communicator with this context is gone.
 pub(super) fn forget(context: Context) {
     unname(context);
-    let detach = *DETACH.lock();
+    let detach = DETACH.get();
     if let Some(detach) = detach {
         detach(context);
     }
 }
 
 /// Forgets a topology, from the first one on: a program that makes none has nothing of this in its image.
-static DETACH: Mutex<Option<fn(Context)>> = Mutex::new(None);
+static DETACH: Hook<fn(Context)> = Hook::new();
 
 fn detach(context: Context) {
     TOPOLOGIES.lock().retain(|(of, _)| *of != context);

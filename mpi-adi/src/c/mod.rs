@@ -47,6 +47,7 @@ mod generalized;
 mod graphs;
 mod groups;
 mod handles;
+mod hook;
 mod idup;
 mod infos;
 mod inter_calls;

@@ -8,6 +8,7 @@ use spin::Mutex;
 use super::binding::{Phase, any_env, env, phase};
 use super::codes;
 use super::comm_objects::{self, Blame, Views};
+use super::hook::Hook;
 use super::types::MPI_Status;
 use super::types::constants::*;
 use crate::device::kernel::{AbortReason, MpiError};
@@ -53,12 +54,11 @@ pub(super) static LAST: Mutex<[Option<Described>; CLASSES]> = Mutex::new([None; 
 
 /// What notes an error that is returned, from the first handler on that returns any: a program whose errors are all
 /// fatal has nothing of this in its image.
-static NOTE: Mutex<Option<fn(Described)>> = Mutex::new(None);
+static NOTE: Hook<fn(Described)> = Hook::new();
 
 /// From now on a handler may return errors.
 pub(super) fn note_errors() {
-    *NOTE.lock() =
-        Some(|described| LAST.lock()[described.error.class() as usize] = Some(described));
+    NOTE.set(|described| LAST.lock()[described.error.class() as usize] = Some(described));
 }
 
 /// The blame for a call on `comm`; for one that names no communicator, MPI_COMM_WORLD's (section 8.3).
@@ -114,7 +114,7 @@ pub(super) fn raise(function: &'static str, blame: Blame, error: Error) -> c_int
             kernel.abort(AbortReason::MpiError(&fatal), 1)
         }
         // A code of the program's own has a text of its own.
-        let note = *NOTE.lock();
+        let note = NOTE.get();
         if let Some(note) = note.filter(|_| error.code() == code(class)) {
             note(Described { error, heap });
         }

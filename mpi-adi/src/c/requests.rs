@@ -15,6 +15,7 @@ use super::args::{Receive, Send};
 use super::comm_objects::{self, Blame};
 use super::datatypes;
 use super::handles::{Kind, Table};
+use super::hook::Hook;
 use super::report::code;
 use super::types::MPI_Status;
 use super::types::constants::MPI_REQUEST_NULL;
@@ -417,13 +418,13 @@ static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
 
 /// What the request is that a persistent one of this handle is at the moment, from the first persistent request on: a
 /// program that makes none has nothing of them in its image. The request is over then, if that is said.
-static ACTIVE: Mutex<Option<Active>> = Mutex::new(None);
+static ACTIVE: Hook<Active> = Hook::new();
 
 type Active = fn(c_int, bool) -> Option<c_int>;
 
 /// Enters a persistent request; its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
 pub(super) fn enter_persistent(object: Object) -> Result<c_int, Error> {
-    *ACTIVE.lock() = Some(|handle, is_over| {
+    ACTIVE.set(|handle, is_over| {
         with_object(handle, |object| match is_over {
             true => core::mem::replace(&mut object.active, MPI_REQUEST_NULL),
             false => object.active,
@@ -442,7 +443,7 @@ fn look_at_active(handle: c_int, is_over: bool) -> Option<c_int> {
     if handle & !((1 << (KIND.place_bits + KIND.generation_bits)) - 1) != KIND.tag {
         return None;
     }
-    let active = *ACTIVE.lock();
+    let active = ACTIVE.get();
     active.and_then(|active| active(handle, is_over))
 }
 

@@ -2,8 +2,7 @@
 
 use core::ffi::c_int;
 
-use spin::Mutex;
-
+use crate::c::hook::Hook;
 use crate::c::report::on_everyone;
 use crate::mpi::coll;
 use crate::mpi::comm::Communicator;
@@ -13,11 +12,11 @@ type Barrier = fn(Communicator<'static>, &'static str) -> Result<(), Error>;
 
 /// The barrier by messages, from the first communicator on that may need it: a program that makes none has nothing of
 /// this in its image.
-static BY_MESSAGES: Mutex<Option<Barrier>> = Mutex::new(None);
+static BY_MESSAGES: Hook<Barrier> = Hook::new();
 
 /// From now on there may be a barrier that the network does not offer.
 pub(in crate::c) fn allow_barriers_by_messages() {
-    *BY_MESSAGES.lock() = Some(coll::barrier_by_messages);
+    BY_MESSAGES.set(coll::barrier_by_messages);
 }
 
 /// The barrier of these processes. That of MPI_COMM_WORLD is the network's own, and at MPI_COMM_SELF there is nobody to
@@ -29,7 +28,7 @@ pub(in crate::c) fn barrier_of(
     if coll::carried_barrier(comm, function) {
         return Ok(());
     }
-    let by_messages = *BY_MESSAGES.lock();
+    let by_messages = BY_MESSAGES.get();
     match by_messages {
         Some(barrier) => barrier(comm, function),
         None => {

@@ -18,6 +18,7 @@ use super::shared::{Shared, put, take};
 use crate::Adi;
 use crate::c::args::is_in_place;
 use crate::c::binding::any_env;
+use crate::c::hook::Hook;
 use crate::device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span, Typed};
 use crate::device::request::RequestId;
 use crate::mpi::datatype::Basic;
@@ -402,7 +403,7 @@ pub fn give_up(span: Span, request: RequestId) {
         .store(list.load(Ordering::Relaxed), Ordering::Relaxed);
     list.store(given.as_ptr(), Ordering::Relaxed);
     GIVEN_UP_COUNT.fetch_add(1, Ordering::Relaxed);
-    *SWEEP.lock() = Some(|env| {
+    SWEEP.set(|env| {
         if GIVEN_UP_COUNT.load(Ordering::Relaxed) > 0 {
             env.with(&mut |adi, _| sweep_list(adi));
         }
@@ -411,13 +412,13 @@ pub fn give_up(span: Span, request: RequestId) {
 
 /// What [`sweep`] does, from the first request on that the program gives up with such a span: a program that gives up none
 /// has nothing of this in its image.
-static SWEEP: Mutex<Option<Sweep>> = Mutex::new(None);
+static SWEEP: Hook<Sweep> = Hook::new();
 
 type Sweep = fn(&dyn Env);
 
 /// Gives back the loans of requests that were given up and are done.
 pub fn sweep(env: &dyn Env) {
-    let sweep = *SWEEP.lock();
+    let sweep = SWEEP.get();
     if let Some(sweep) = sweep {
         sweep(env);
     }

@@ -8,6 +8,7 @@ use spin::Mutex;
 
 use super::shared::Shared;
 use crate::c::handles::{Kind, Table};
+use crate::c::hook::Hook;
 use crate::mpi::datatype::Basic;
 use crate::mpi::datatype::derived::{Pair, Type};
 use crate::mpi::error::{Error, Limited};
@@ -232,13 +233,13 @@ pub fn known(handle: c_int) -> Result<Known, Error> {
 
 /// What looks for a datatype of the program's own, from the first handle of one on: a program that makes none has nothing
 /// of this in its image.
-static LOOK: Mutex<Option<Look>> = Mutex::new(None);
+static LOOK: Hook<Look> = Hook::new();
 
 type Look = fn(c_int) -> Option<Shared<Object>>;
 
 /// The datatype of the program's own that `handle` names. Fails with [`Error::Datatype`].
 pub fn made(handle: c_int) -> Result<Shared<Object>, Error> {
-    let look = *LOOK.lock();
+    let look = LOOK.get();
     let found = look.and_then(|look| look(handle));
     found.ok_or(Error::Datatype { handle })
 }
@@ -263,7 +264,7 @@ pub fn enter_again(object: &Shared<Object>) -> Result<c_int, Error> {
 }
 
 fn enter_object(object: Shared<Object>) -> Result<c_int, Error> {
-    *LOOK.lock() = Some(|handle| TABLE.lock().get(handle).cloned());
+    LOOK.set(|handle| TABLE.lock().get(handle).cloned());
     TABLE.lock().add(object)
 }
 
