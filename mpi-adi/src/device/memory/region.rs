@@ -110,30 +110,19 @@ impl Record {
         }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn read_by_bytes(block: &Block) -> Option<Self> {
-        Self::read(|at| get(block, at))
-    }
-
-    /// The record in a block whose words are these, if it has one.
+    /// The record in a block, if it has one.
     #[inline]
-    fn read(word: impl Fn(usize) -> u32) -> Option<Self> {
-        let [low, high, kind, _] = word(field::CONTEXT).to_le_bytes();
-        let data = word(field::SENDER_OR_RECEIVED);
+    fn read(block: &Block) -> Option<Self> {
+        let data = get(block, field::SENDER_OR_RECEIVED);
         Some(Self {
-            envelope: Envelope {
-                source: Rank::new(word(field::SOURCE)),
-                tag: word(field::TAG) as i32,
-                context: u16::from_le_bytes([low, high]),
-            },
-            length: word(field::LENGTH),
-            holding: match kind {
+            envelope: envelope(block),
+            length: get(block, field::LENGTH),
+            holding: match block[field::KIND] {
                 KIND_NOTHING => Holding::Nothing { sender: data },
                 KIND_BUFFER => Holding::Buffer { received: data },
                 KIND_BOUND => Holding::Bound {
                     received: data,
-                    receive: RequestId(word(field::PREV_OR_RECEIVE)),
+                    receive: RequestId(get(block, field::PREV_OR_RECEIVE)),
                 },
                 _ => return None,
             },
@@ -163,58 +152,19 @@ const KIND_NOTHING: u8 = 1;
 const KIND_BUFFER: u8 = 2;
 const KIND_BOUND: u8 = 3;
 
-/// Bytes of a field that is a word.
-const WORD: usize = size_of::<u32>();
-/// Words of a block.
-const WORDS: usize = BLOCK_BYTES / WORD;
-
-/// Reads a word, at once where it is aligned, as blocks are but in a model's memory.
-#[inline]
+/// Reads the word at `at`, which is one of [`field`]. Nodes' processors need no word to be aligned.
+#[inline(always)]
 fn get(block: &Block, at: usize) -> u32 {
-    let bytes = &block[at..at + WORD];
-    match bytemuck::try_from_bytes(bytes) {
-        Ok(word) => u32::from_le(*word),
-        Err(_) => by_bytes(bytes),
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn by_bytes(bytes: &[u8]) -> u32 {
-    { bytes.iter().rev() }.fold(0, |word, byte| word << u8::BITS | u32::from(*byte))
+    let word = block[at..].first_chunk();
+    word.map_or(0, |word| u32::from_le_bytes(*word))
 }
 
 /// Writes a word, as [`get`] reads it.
-#[inline]
+#[inline(always)]
 fn put(block: &mut Block, at: usize, value: u32) {
-    let bytes = &mut block[at..at + WORD];
-    match bytemuck::try_from_bytes_mut(bytes) {
-        Ok(word) => *word = value.to_le(),
-        Err(_) => put_by_bytes(&mut block[at..at + WORD], value),
+    if let Some(word) = block[at..].first_chunk_mut() {
+        *word = value.to_le_bytes();
     }
-}
-
-/// A block's words, if it is aligned.
-#[inline]
-fn words(block: &Block) -> Option<&[u32; WORDS]> {
-    bytemuck::try_from_bytes(block).ok()
-}
-
-/// Writes all of a block.
-#[inline]
-fn put_all(block: &mut Block, words: [u32; WORDS]) {
-    match bytemuck::try_from_bytes_mut::<[u32; WORDS]>(block) {
-        Ok(all) => *all = words.map(u32::to_le),
-        Err(_) => {
-            { words.into_iter().enumerate() }.for_each(|(at, word)| put(block, at * WORD, word))
-        }
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn put_by_bytes(bytes: &mut [u8], value: u32) {
-    bytes.copy_from_slice(&value.to_le_bytes());
 }
 
 /// Blocks that a buffer of `bytes` takes.
@@ -578,25 +528,22 @@ impl Region {
         let generation = Generation::from_byte(block[field::GENERATION]).next(name_bits);
         let (kind, word, receive) = held(record.holding);
         let [low, high] = record.envelope.context.to_le_bytes();
-        let mut words = [0; WORDS];
-        words[field::SOURCE / WORD] = record.envelope.source.index();
-        words[field::TAG / WORD] = record.envelope.tag as u32;
-        words[field::CONTEXT / WORD] = u32::from_le_bytes([low, high, kind, generation.to_byte()]);
-        words[field::LENGTH / WORD] = record.length;
-        words[field::SENDER_OR_RECEIVED / WORD] = word;
-        words[field::PREV_OR_RECEIVE / WORD] = receive.unwrap_or(0);
-        put_all(block, words);
+        let context = u32::from_le_bytes([low, high, kind, generation.to_byte()]);
+        put(block, field::SOURCE, record.envelope.source.index());
+        put(block, field::TAG, record.envelope.tag as u32);
+        put(block, field::CONTEXT, context);
+        put(block, field::LENGTH, record.length);
+        put(block, field::SENDER_OR_RECEIVED, word);
+        put(block, field::ENGINE, 0);
+        put(block, field::NEXT, 0);
+        put(block, field::PREV_OR_RECEIVE, receive.unwrap_or(0));
         self.records += 1;
         self.peak_records = self.peak_records.max(self.records);
     }
 
     /// The record that begins at `at`; `None` when none is there.
     pub fn record(&self, at: BlockIndex) -> Option<Record> {
-        let block = self.block(at);
-        match words(block) {
-            Some(words) => Record::read(|at| u32::from_le(words[at / WORD])),
-            None => Record::read_by_bytes(block),
-        }
+        Record::read(self.block(at))
     }
 
     /// Changes where the data of the record at `at` is.
@@ -815,7 +762,7 @@ mod tests {
             let block = bytes[shift..].first_chunk_mut().expect("a block");
             put(block, field::LENGTH, 0x8070_6050);
             assert_eq!(get(block, field::LENGTH), 0x8070_6050);
-            assert_eq!(block[field::LENGTH..][..WORD], [0x50, 0x60, 0x70, 0x80]);
+            assert_eq!(block[field::LENGTH..][..4], [0x50, 0x60, 0x70, 0x80]);
         }
     }
 
