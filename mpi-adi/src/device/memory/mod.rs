@@ -334,6 +334,10 @@ const WORDS_HERE: usize = 16;
 unsafe fn copy_run(from: *const u8, to: *mut u8, bytes: usize) {
     const WORD: usize = size_of::<u32>();
     const TWO: usize = size_of::<u64>();
+    if !cfg!(feature = "short-ways") {
+        // SAFETY: the caller's promise.
+        return unsafe { core::ptr::copy(from, to, bytes) };
+    }
     if bytes == TWO && (from.addr() | to.addr()).is_multiple_of(TWO) {
         // SAFETY: the caller's promise; aligned.
         return unsafe { to.cast::<u64>().write(from.cast::<u64>().read()) };

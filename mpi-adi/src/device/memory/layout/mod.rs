@@ -616,6 +616,14 @@ impl Layout {
         while done < len {
             let at = start + done as isize;
             let (element, inner) = (at.div_euclid(size), at.rem_euclid(size) as usize);
+            if !cfg!(feature = "short-ways") {
+                // Each block is looked for, which takes longer and less code.
+                let (_, at, before, row) = self.descend(root, inner, |node| node.dense);
+                let bytes = row.min(len - done);
+                run(element * extent + at + before as isize, done, bytes);
+                done += bytes;
+                continue;
+            }
             let comb = self.comb(root, inner, extent, usize::MAX);
             let mut origin = element * extent + comb.origin;
             let (mut skip, mut more) = (comb.skip, comb.more);
@@ -648,36 +656,55 @@ impl Layout {
     /// # Panics
     /// When the element has no such byte.
     pub fn leaf_at(&self, inner: usize) -> Leaf {
-        let mut node = self.nodes.last().expect("an element with bytes");
-        assert!(inner < node.size);
-        let (mut at, mut before) = (self.at, inner);
-        loop {
-            match node.kind {
-                Kind::Leaf { tag } => {
-                    return Leaf {
-                        at,
-                        size: node.size,
-                        tag,
-                        before,
-                    };
-                }
-                Kind::Loop { stride, child } => {
-                    let below = self.node(child);
-                    at += (before / below.size) as isize * stride;
-                    before %= below.size;
-                    node = below;
-                }
+        let root = self.nodes.last().expect("an element with bytes");
+        assert!(inner < root.size);
+        let is_leaf = |node: &Node| matches!(node.kind, Kind::Leaf { .. });
+        let (node, at, before, _) = self.descend(root, inner, is_leaf);
+        let Kind::Leaf { tag } = node.kind else {
+            unreachable!("it is a leaf")
+        };
+        Leaf {
+            at,
+            size: node.size,
+            tag,
+            before,
+        }
+    }
+
+    /// The node that byte `inner` of the packed element belongs to and that `is_last`, as leaves are: where that copy of it
+    /// begins, how many of its bytes come before, and how many bytes from there on are in a row, copies of it among them.
+    #[inline]
+    fn descend(
+        &self,
+        root: &Node,
+        inner: usize,
+        is_last: impl Fn(&Node) -> bool,
+    ) -> (Node, isize, usize, usize) {
+        let (mut node, mut at, mut before) = (root, self.at, inner);
+        let mut row = 0;
+        while !is_last(node) {
+            let (child, apart) = match node.kind {
+                Kind::Leaf { .. } => break,
+                Kind::Loop { stride, child } => (child, stride),
                 Kind::Pieces { first, count } => {
                     let list = self.list(first, count);
-                    let piece = list[list.partition_point(|piece| piece.start <= before) - 1];
+                    let behind = list.partition_point(|piece| piece.start <= before);
+                    let piece = list[behind - 1];
+                    let end = list.get(behind).map_or(node.size, |next| next.start);
                     let below = self.node(piece.child);
+                    if below.is_one_run() {
+                        row = end - before;
+                    }
                     before -= piece.start;
-                    at += piece.at + (before / below.size) as isize * below.extent;
-                    before %= below.size;
-                    node = below;
+                    at += piece.at;
+                    (piece.child, below.extent)
                 }
-            }
+            };
+            node = self.node(child);
+            at += (before / node.size) as isize * apart;
+            before %= node.size;
         }
+        (*node, at, before, row.max(node.size - before))
     }
 
     /// How many leaves the first `bytes` of the packed stream are; `None`: the last of them is not whole.
