@@ -30,6 +30,12 @@ use crate::mpi::process::Env;
 pub const LOAN_BYTES: usize = 56;
 const _: () = assert!(usize::BITS != 64 || size_of::<Loan>() == LOAN_BYTES);
 
+/// What the product of any two displacements, or of one and a number of elements, is reckoned in.
+#[cfg(target_pointer_width = "64")]
+type Wide = i128;
+#[cfg(not(target_pointer_width = "64"))]
+type Wide = i64;
+
 /// What a typed span leads to.
 #[repr(C)]
 struct Loan {
@@ -290,13 +296,14 @@ impl Elements {
                 false => Err(Error::NullBuffer),
             };
         }
-        let wide = |number: isize| number as i128;
-        let begin = buffer.addr() as i128 + wide(first) * wide(self.extent);
-        let last = begin + (count as i128 - 1) * wide(self.extent);
-        let low = begin.min(last) + wide(self.reach.0);
-        let high = begin.max(last) + wide(self.reach.0) + wide(self.reach.1);
+        let wide = |number: isize| number as Wide;
+        let begin = buffer.addr() as Wide + wide(first) * wide(self.extent);
+        let last = begin.saturating_add((count as Wide - 1) * wide(self.extent));
+        let low = begin.min(last).saturating_add(wide(self.reach.0));
+        let reach = wide(self.reach.0) + wide(self.reach.1);
+        let high = begin.max(last).saturating_add(reach);
         // Nothing lies at such addresses: null, or a member of what a null pointer points to.
-        match low < MODEL_KEYS as i128 || high > END_OF_ADDRESSES as i128 {
+        match low < MODEL_KEYS as Wide || high > END_OF_ADDRESSES as Wide {
             true => Err(Error::NullBuffer),
             false => Ok(()),
         }
