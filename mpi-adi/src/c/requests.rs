@@ -276,28 +276,27 @@ pub(super) fn try_complete(adi: &mut Adi, handle: &mut c_int) -> Result<Option<C
 /// As [`try_complete`], whatever the handle names.
 #[inline(never)]
 fn try_complete_any(adi: &mut Adi, handle: &mut c_int) -> Result<Option<Completed>, Error> {
-    let completed = match named(adi, *handle)? {
-        Named::Inactive => with_status(MPI_Status::EMPTY),
-        Named::Complete(status) => with_status(status),
+    let status = match named(adi, *handle)? {
+        Named::Inactive => MPI_Status::EMPTY,
+        Named::Complete(status) => status,
         Named::Live(id) => {
-            let Some(completed) = conclude_live(adi, id).flatten() else {
-                return Ok(None);
-            };
-            completed
+            let ended = conclude_live(adi, id).flatten();
+            if ended.is_some() {
+                reset(handle);
+            }
+            return Ok(ended);
         }
         Named::Other(family) => {
-            let Some(completed) = family.ended(*handle) else {
-                return Ok(None);
-            };
-            if completed.is_concluding() {
-                return Ok(Some(completed));
+            let ended = family.ended(*handle);
+            if ended.as_ref().is_some_and(|ended| !ended.is_concluding()) {
+                family.forget(*handle);
+                reset(handle);
             }
-            family.forget(*handle);
-            completed
+            return Ok(ended);
         }
     };
     reset(handle);
-    Ok(Some(completed))
+    Ok(Some(with_status(status)))
 }
 
 /// The context of a request, and the program's buffer.
