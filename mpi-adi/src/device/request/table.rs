@@ -56,13 +56,19 @@ impl KeyHash {
             z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
             z ^ (z >> 31)
         };
+        // In a loop: what draws one is 76 bytes on a Cortex-M, and would be there six times.
+        let mut drawn = [0; 6];
+        for number in &mut drawn {
+            *number = draw();
+        }
+        let [source, tag, context, receives, sends, destinations] = drawn;
         KeyHash {
-            source: draw(),
-            tag: draw(),
-            context: draw(),
-            receives: draw(),
-            sends: draw(),
-            destinations: draw(),
+            source,
+            tag,
+            context,
+            receives,
+            sends,
+            destinations,
         }
     }
 
