@@ -492,14 +492,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let Send {
             dest, data, state, ..
         } = self.requests.send(slot);
-        let sent = transfer.push(
-            port,
-            self.here,
-            self.coord(dest),
-            wire::EAGER,
-            TURN_PACKETS,
-            |offset, out| self.read(memory, data, offset as usize, out),
-        );
+        let sent = self.push_packets(port, memory, dest, data, &mut transfer);
         self.stream = (!transfer.is_out()).then_some(Stream { slot, transfer });
         if transfer.is_out() && matches!(state, SendState::Streaming) {
             self.finish_send(slot, false);
@@ -552,14 +545,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             self.copy_on(memory, data, &mut transfer);
             TURN_PACKETS
         } else {
-            transfer.push(
-                port,
-                self.here,
-                self.coord(dest),
-                wire::DATA,
-                TURN_PACKETS,
-                |offset, out| self.read(memory, data, offset as usize, out),
-            )
+            self.push_packets(port, memory, dest, data, &mut transfer)
         };
         if transfer.is_out() {
             self.transfers.remove(&mut self.requests, slot);
@@ -570,5 +556,27 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             self.transfers.rotate(&mut self.requests);
         }
         sent
+    }
+
+    /// One turn's packets of a long message leave, as far as the network has room: data that follows its RTS in order, what
+    /// a CTS has asked for whichever way is free. Returns how many.
+    // One copy for both.
+    #[inline(never)]
+    fn push_packets<P: Port, M: UserMemory + ?Sized>(
+        &self,
+        port: &mut P,
+        memory: &M,
+        dest: Rank,
+        data: Data,
+        transfer: &mut Transfer,
+    ) -> usize {
+        let handler = match transfer.in_order {
+            true => wire::EAGER,
+            false => wire::DATA,
+        };
+        let (here, dest) = (self.here, self.coord(dest));
+        transfer.push(port, here, dest, handler, TURN_PACKETS, |offset, out| {
+            self.read(memory, data, offset as usize, out)
+        })
     }
 }
