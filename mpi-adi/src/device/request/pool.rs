@@ -498,9 +498,14 @@ impl RequestPool {
 
     /// The send in `slot`, which is in a pending send queue.
     #[inline]
-    pub(crate) fn pending(&self, slot: Slot) -> PendingSend {
-        let send = self.entry(slot).and_then(SlotEntry::pending);
-        send.expect(NOT_PENDING)
+    pub(crate) fn pending(&self, slot: Slot) -> &PendingSend {
+        self.listed(slot).pending().expect(NOT_PENDING)
+    }
+
+    /// As [`RequestPool::pending`], to change it.
+    #[inline]
+    pub(crate) fn pending_mut(&mut self, slot: Slot) -> &mut PendingSend {
+        self.listed_mut(slot).pending_mut().expect(NOT_PENDING)
     }
 
     /// The request in `slot` is a pending send to `dest` in this context with this tag.
@@ -508,15 +513,6 @@ impl RequestPool {
     pub(crate) fn is_pending_to(&self, slot: Slot, dest: Rank, context: Context, tag: Tag) -> bool {
         self.entry(slot)
             .is_some_and(|entry| entry.is_pending_to(dest, context, tag))
-    }
-
-    /// Changes what [`RequestPool::pending`] says.
-    #[inline]
-    pub(crate) fn change_pending(&mut self, slot: Slot, change: impl FnOnce(&mut PendingSend)) {
-        let entry = self.entry_mut(slot).expect(NOT_PENDING);
-        let mut send = entry.pending().expect(NOT_PENDING);
-        change(&mut send);
-        entry.set_send_state(SendState::Pending(send));
     }
 
     /// The receive in `slot`, which one of the device's own queues names.

@@ -21,15 +21,33 @@ pub enum Mode {
     Synchronous,
 }
 
-/// A posted receive for which a receiver asks to be offered a message.
+/// A posted receive for which a receiver asks to be offered a message, as the marks of a [`PendingSend`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Asked {
+pub struct Asked(u8);
+
+impl Asked {
+    const ALL: u8 = ASKED | ANY_TAG | EXACT | TOLD;
+
+    /// The receive takes any tag; it takes no other source's messages. No offer says so yet.
+    pub fn new(any_tag: bool, exact: bool) -> Asked {
+        let mark = |is, mark| if is { mark } else { 0 };
+        Asked(ASKED | mark(any_tag, ANY_TAG) | mark(exact, EXACT))
+    }
+
     /// The receive takes any tag.
-    pub any_tag: bool,
+    pub fn any_tag(self) -> bool {
+        self.0 & ANY_TAG != 0
+    }
+
     /// The receive takes no other source's messages, so that what is asked for is sure to be taken.
-    pub exact: bool,
+    pub fn is_exact(self) -> bool {
+        self.0 & EXACT != 0
+    }
+
     /// The offer under way says so.
-    pub told: bool,
+    pub fn is_told(self) -> bool {
+        self.0 & TOLD != 0
+    }
 }
 
 /// How far a held send is that the program has cancelled (MPI-3.1 section 3.8.4).
@@ -99,37 +117,82 @@ pub enum SendState {
     },
 }
 
-/// What is known of a send in the pending send queue.
+/// What is known of a send in the pending send queue, as its slot keeps it: ten bytes behind two of the state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C, packed(2))]
 pub struct PendingSend {
     /// How often it has been offered.
     pub offer: Offer,
-    /// Its place in the order of sends to the destination.
-    pub serial: Serial,
-    /// The receive for which a restart of the receiver asks for it.
-    pub asked: Option<Asked>,
-    /// It was last offered with everything before it accepted or offered so, too.
-    pub in_order: bool,
-    /// It was last offered with its data following at once.
-    pub eager: bool,
-    /// It is taken back as soon as the answer under way says that the receiver has not taken it.
-    pub cancelled: bool,
-    /// Its answer may wait for that to a later one: [`Mode::Followed`].
-    pub patient: bool,
+    marks: u8,
+    serial: Serial,
 }
+
+/// It was last offered with everything before it accepted or offered so, too.
+pub(crate) const IN_ORDER: u8 = 1 << 0;
+/// It was last offered with its data following at once.
+pub(crate) const EAGER: u8 = 1 << 1;
+/// It is taken back as soon as the answer under way says that the receiver has not taken it.
+pub(crate) const CANCELLED: u8 = 1 << 2;
+/// Its answer may wait for that to a later one: [`Mode::Followed`].
+pub(crate) const PATIENT: u8 = 1 << 3;
+/// A restart of the receiver asks for it; the other three are of that ([`Asked`]).
+const ASKED: u8 = 1 << 4;
+const ANY_TAG: u8 = 1 << 5;
+const EXACT: u8 = 1 << 6;
+const TOLD: u8 = 1 << 7;
 
 impl PendingSend {
     /// Offered so often, for the first time in the queue.
     pub fn new(offer: Offer) -> PendingSend {
         PendingSend {
             offer,
+            marks: match offer {
+                Offer::Unanswered => IN_ORDER,
+                Offer::Unsent | Offer::Refused => 0,
+            },
             serial: 0,
-            asked: None,
-            in_order: offer == Offer::Unanswered,
-            eager: false,
-            cancelled: false,
-            patient: false,
         }
+    }
+
+    /// What one of the marks says.
+    #[inline]
+    pub(crate) fn is(&self, mark: u8) -> bool {
+        self.marks & mark != 0
+    }
+
+    /// Sets one of the marks.
+    #[inline]
+    pub(crate) fn set(&mut self, mark: u8, to: bool) {
+        match to {
+            true => self.marks |= mark,
+            false => self.marks &= !mark,
+        }
+    }
+
+    /// Its place in the order of sends to the destination.
+    #[inline]
+    pub(crate) fn serial(&self) -> Serial {
+        self.serial
+    }
+
+    pub(crate) fn set_serial(&mut self, serial: Serial) {
+        self.serial = serial;
+    }
+
+    /// The receive for which a restart of the receiver asks for it.
+    #[inline]
+    pub(crate) fn asked(&self) -> Option<Asked> {
+        self.is(ASKED).then_some(Asked(self.marks & Asked::ALL))
+    }
+
+    pub(crate) fn set_asked(&mut self, asked: Option<Asked>) {
+        self.marks = self.marks & !Asked::ALL | asked.map_or(0, |asked| asked.0);
+    }
+
+    /// If a restart asks for it, the offer under way says so, or none does.
+    #[inline]
+    pub(crate) fn set_told(&mut self, told: bool) {
+        self.set(TOLD, told && self.is(ASKED));
     }
 }
 
@@ -137,9 +200,9 @@ impl PendingSend {
 /// interest to the next one as long as its answer is under way.
 impl Hash for PendingSend {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let in_order = self.in_order && self.offer == Offer::Unanswered;
-        (self.offer, self.asked, in_order, self.eager).hash(state);
-        (self.cancelled, self.patient).hash(state);
+        let mut known = *self;
+        known.set(IN_ORDER, self.is(IN_ORDER) && self.offer == Offer::Unanswered);
+        (known.offer, known.marks).hash(state);
     }
 }
 

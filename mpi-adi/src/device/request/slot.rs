@@ -22,14 +22,13 @@ use msg_layer::{Landing, Transfer};
 use super::any::Request;
 use super::outcome::{Outcome, Whole};
 use super::receive::{Coming, Matched, Posted, Receive, ReceiveState};
-use super::send::{Asked, Data, Mode, PendingSend, Send, SendState, Withdrawal};
+use super::send::{Data, Mode, PendingSend, Send, SendState, Withdrawal};
 use crate::device::envelope::{Context, Envelope, Pattern, Rank, Tag};
 use crate::device::memory::{PackedSpan, Span};
 use crate::device::names::{
     BcopyId, BlockIndex, Generation, GenerationBits, Packed, REQUEST_GENERATION_BITS, RequestId,
     Serial, Slot,
 };
-use crate::device::protocol::Offer;
 
 /// Lists that a slot can be in at the same time.
 pub(super) const LISTS: usize = 3;
@@ -84,11 +83,7 @@ enum State {
     },
     ReceiveCancelled,
     Bcopy,
-    Pending {
-        offer: Offer,
-        how: OfferMarks,
-        serial: Packed<Serial>,
-    },
+    Pending(PendingSend),
     Held(Withdrawal),
     Sending {
         in_order: bool,
@@ -129,73 +124,12 @@ impl Marks {
 
 const _: () = assert!(Marks::GENERATION < Marks::FORGOTTEN);
 
-/// All that is known of an offer beside how often it was made: [`PendingSend`] in a byte.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct OfferMarks(u8);
-
-impl OfferMarks {
-    const IN_ORDER: u8 = 1 << 0;
-    const EAGER: u8 = 1 << 1;
-    const CANCELLED: u8 = 1 << 2;
-    const ASKED: u8 = 1 << 3;
-    const ANY_TAG: u8 = 1 << 4;
-    const EXACT: u8 = 1 << 5;
-    const TOLD: u8 = 1 << 6;
-    const PATIENT: u8 = 1 << 7;
-
-    #[inline]
-    fn of(send: &PendingSend) -> OfferMarks {
-        let mark = |is, mark: u8| if is { mark } else { 0 };
-        let how = mark(send.in_order, Self::IN_ORDER)
-            | mark(send.eager, Self::EAGER)
-            | mark(send.cancelled, Self::CANCELLED)
-            | mark(send.patient, Self::PATIENT);
-        OfferMarks(send.asked.map_or(how, |asked| {
-            how | Self::ASKED
-                | mark(asked.any_tag, Self::ANY_TAG)
-                | mark(asked.exact, Self::EXACT)
-                | mark(asked.told, Self::TOLD)
-        }))
-    }
-
-    #[inline]
-    fn has(self, mark: u8) -> bool {
-        self.0 & mark != 0
-    }
-
-    #[inline]
-    fn asked(self) -> Option<Asked> {
-        self.has(Self::ASKED).then(|| Asked {
-            any_tag: self.has(Self::ANY_TAG),
-            exact: self.has(Self::EXACT),
-            told: self.has(Self::TOLD),
-        })
-    }
-}
-
-#[inline]
-fn pending_send(offer: Offer, how: OfferMarks, serial: Packed<Serial>) -> PendingSend {
-    PendingSend {
-        offer,
-        serial: serial.get(),
-        asked: how.asked(),
-        in_order: how.has(OfferMarks::IN_ORDER),
-        eager: how.has(OfferMarks::EAGER),
-        cancelled: how.has(OfferMarks::CANCELLED),
-        patient: how.has(OfferMarks::PATIENT),
-    }
-}
-
 impl State {
     #[inline(always)]
     fn of_send(state: SendState) -> State {
         match state {
             SendState::Bcopy => State::Bcopy,
-            SendState::Pending(send) => State::Pending {
-                offer: send.offer,
-                how: OfferMarks::of(&send),
-                serial: Packed::new(send.serial),
-            },
+            SendState::Pending(send) => State::Pending(send),
             SendState::Held(withdrawal) => State::Held(withdrawal),
             SendState::Sending(Transfer {
                 target,
@@ -342,9 +276,7 @@ impl SlotEntry {
     pub(super) fn send(&self) -> Option<Send> {
         let state = match self.state {
             State::Bcopy => SendState::Bcopy,
-            State::Pending { offer, how, serial } => {
-                SendState::Pending(pending_send(offer, how, serial))
-            }
+            State::Pending(send) => SendState::Pending(send),
             State::Held(withdrawal) => SendState::Held(withdrawal),
             State::Sending {
                 in_order,
@@ -398,9 +330,18 @@ impl SlotEntry {
 
     /// The pending send that is here.
     #[inline]
-    pub(super) fn pending(&self) -> Option<PendingSend> {
-        match self.state {
-            State::Pending { offer, how, serial } => Some(pending_send(offer, how, serial)),
+    pub(super) fn pending(&self) -> Option<&PendingSend> {
+        match &self.state {
+            State::Pending(send) => Some(send),
+            _ => None,
+        }
+    }
+
+    /// As [`SlotEntry::pending`], to change it.
+    #[inline]
+    pub(super) fn pending_mut(&mut self) -> Option<&mut PendingSend> {
+        match &mut self.state {
+            State::Pending(send) => Some(send),
             _ => None,
         }
     }
@@ -408,7 +349,7 @@ impl SlotEntry {
     /// The pending send that is here goes to `dest` in this context with this tag.
     #[inline]
     pub(super) fn is_pending_to(&self, dest: Rank, context: Context, tag: Tag) -> bool {
-        matches!(self.state, State::Pending { .. })
+        matches!(self.state, State::Pending(_))
             && (self.peer, self.context, self.tag) == (Some(dest), context, tag)
     }
 
@@ -500,7 +441,7 @@ impl SlotEntry {
             State::ReceiveCancelled => ReceiveState::Cancelled(self.pattern()),
             State::Free { .. }
             | State::Bcopy
-            | State::Pending { .. }
+            | State::Pending(_)
             | State::Held(_)
             | State::Sending { .. }
             | State::Streaming

@@ -6,7 +6,7 @@ use crate::device::envelope::Rank;
 use crate::device::matching::Matching;
 use crate::device::names::{RequestId, Slot};
 use crate::device::protocol::{Reply, Rules, Step, on_answer};
-use crate::device::request::{PendingSend, QUEUE, RequestPool, SendState, Withdrawal};
+use crate::device::request::{CANCELLED, EAGER, PendingSend, QUEUE, RequestPool, SendState, Withdrawal};
 use crate::device::send::bcopy::BcopyState;
 use crate::device::send::pending::Answered;
 use crate::device::wire::Fields;
@@ -156,7 +156,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         fields: &Fields,
     ) {
         let streams = self.stream.is_some_and(|stream| stream.slot == slot);
-        if step == Step::Send && fields.stream && pending.eager {
+        if step == Step::Send && fields.stream && pending.is(EAGER) {
             match streams {
                 true => self.requests.set_send_state(slot, SendState::Streaming),
                 false => self.finish_send(slot, false),
@@ -175,7 +175,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
                 .set_send_state(slot, SendState::Held(Withdrawal::None)),
             Step::Stay => {}
         }
-        if pending.cancelled
+        if pending.is(CANCELLED)
             && let Some(take_back) = self.parts.take_back()
         {
             take_back(self, slot);

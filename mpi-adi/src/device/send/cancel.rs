@@ -7,7 +7,7 @@ use crate::device::memory::UserMemory;
 use crate::device::names::Slot;
 use crate::device::parts::{Leaving, Name, Part, Step};
 use crate::device::protocol::{Offer, Rules};
-use crate::device::request::{Send, SendState, Withdrawal};
+use crate::device::request::{CANCELLED, Send, SendState, Withdrawal};
 use crate::device::wire;
 use msg_layer::header::SHORT_BYTES;
 use msg_layer::{Arrival, Class, Malformed, Taken};
@@ -21,13 +21,12 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         }
         match self.requests.send(slot).state {
             SendState::Pending(pending) if pending.offer == Offer::Unanswered => {
-                self.requests
-                    .change_pending(slot, |pending| pending.cancelled = true);
+                self.requests.pending_mut(slot).set(CANCELLED, true);
                 self.parts.begin_taking_back(Self::withdraw);
             }
             SendState::Pending(pending) => {
                 // A restart asks for what has been refused.
-                let is_known = pending.offer == Offer::Refused || pending.asked.is_some();
+                let is_known = pending.offer == Offer::Refused || pending.asked().is_some();
                 let rules = self.rules();
                 self.pending.withdraw(&mut self.requests, dest, slot, rules);
                 if !is_known {

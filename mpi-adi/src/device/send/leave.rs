@@ -10,7 +10,7 @@ use crate::device::memory::blocks::BLOCK_BYTES;
 use crate::device::names::Slot;
 use crate::device::parts::Step;
 use crate::device::protocol::Rules;
-use crate::device::request::{Asked, Data, Mode, Send, SendState};
+use crate::device::request::{Data, EAGER, Mode, PATIENT, Send, SendState};
 use crate::device::send::bcopy::BcopyState;
 use crate::device::send::pending::{Next, OfferFlags};
 use crate::device::send::stream::Stream;
@@ -343,16 +343,15 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let is_standard = send.mode != Mode::Synchronous;
         // A posted receive that takes no other source's messages is sure to take what it has asked for; and
         // two trips have been spent already.
-        let limit = match pending.asked {
-            Some(Asked { exact: true, .. }) => 2 * eager_limit,
+        let limit = match pending.asked() {
+            Some(asked) if asked.is_exact() => 2 * eager_limit,
             _ if flags.eager && is_standard && self.may_fit(memory, flags.unanswered, length) => {
                 eager_limit
             }
             _ => 0,
         };
         let eager = length > INLINE_BYTES && length <= limit;
-        self.requests
-            .change_pending(slot, |pending| pending.eager = eager);
+        self.requests.pending_mut(slot).set(EAGER, eager);
         let data = send.data;
         let rts = Rts {
             context: send.context,
@@ -366,7 +365,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             in_order: flags.in_order,
             more: flags.more,
             follows: flags.follows,
-            patient: matches!(data, Data::Bcopy(_)) || pending.patient,
+            patient: matches!(data, Data::Bcopy(_)) || pending.is(PATIENT),
             asked: flags.asked,
         };
         let bytes = if rts.inline { length } else { 0 };

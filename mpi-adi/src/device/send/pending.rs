@@ -28,7 +28,7 @@ use crate::device::list::{Links, List};
 use crate::device::names::{DestinationId, Horizon, RequestId, Slot};
 use crate::device::protocol::{Offer, Rules, may_offer};
 use crate::device::request::{
-    Asked, Copies, Full, KEYED, Mode, OFFERS, PendingSend, QUEUE, Request, RequestPool, Send,
+    Asked, Copies, Full, IN_ORDER, KEYED, Mode, OFFERS, PATIENT, PendingSend, QUEUE, Request, RequestPool, Send,
     SendState,
 };
 use crate::device::wire::{Entry, Restart};
@@ -119,7 +119,7 @@ impl Pending {
 fn asks(destination: &Destination, requests: &RequestPool) -> bool {
     let mut next = destination.queue.head();
     while let Some(slot) = next {
-        if requests.pending(slot).asked.is_some() {
+        if requests.pending(slot).asked().is_some() {
             return true;
         }
         next = requests.next_in::<QUEUE>(slot);
@@ -147,7 +147,7 @@ fn hash_destination<'a, H: Hasher>(
 
 /// The pending message in `slot` is of this context, and no restart asks for it.
 fn is_unasked(requests: &RequestPool, slot: Slot, context: Context) -> bool {
-    requests.send(slot).context == context && requests.pending(slot).asked.is_none()
+    requests.send(slot).context == context && requests.pending(slot).asked().is_none()
 }
 
 impl Pending {
@@ -252,11 +252,10 @@ impl Pending {
         requests.grow(1 + keep)?;
         self.reserve(1 + keep as usize)?;
         let at = self.queue_of(requests, dest);
-        send.state = SendState::Pending(PendingSend {
-            serial: self.destinations[at].serial(),
-            patient: send.mode == Mode::Followed,
-            ..PendingSend::new(Offer::Unsent)
-        });
+        let mut pending = PendingSend::new(Offer::Unsent);
+        pending.set_serial(self.destinations[at].serial());
+        pending.set(PATIENT, send.mode == Mode::Followed);
+        send.state = SendState::Pending(pending);
         let id = requests
             .insert(Request::Send(send))
             .expect("there is a free slot");
@@ -278,7 +277,7 @@ impl Pending {
         let destination = &mut self.destinations[at];
         let fresh = destination.fresh;
         let serial = destination.serial();
-        requests.change_pending(slot, |send| send.serial = serial);
+        requests.pending_mut(slot).set_serial(serial);
         let is_offered = requests.pending(slot).offer == Offer::Unanswered;
         self.append(requests, at, slot);
         if is_offered {
@@ -346,8 +345,8 @@ impl Pending {
         if answered == Answered::Stale && destination.restart == RestartState::Closed {
             destination.restart = RestartState::Expected;
         }
-        let asked = requests.pending(slot).asked;
-        let told = asked.is_none_or(|asked| asked.told);
+        let asked = requests.pending(slot).asked();
+        let told = asked.is_none_or(Asked::is_told);
         match answered {
             Answered::Taken => self.take_out(requests, at, slot),
             Answered::Stale if !rules.goes_on() => self.settle(requests, at, slot),
@@ -408,9 +407,9 @@ impl Pending {
         let Some(at) = self.find(requests, dest) else {
             return;
         };
-        let PendingSend { offer, serial, .. } = requests.pending(slot);
+        let (offer, serial) = (requests.pending(slot).offer, requests.pending(slot).serial());
         let destination = &mut self.destinations[at];
-        let is_fresh = |fresh| serial >= requests.pending(fresh).serial;
+        let is_fresh = |fresh| serial >= requests.pending(fresh).serial();
         if offer == Offer::Refused {
             destination.refused -= 1;
         } else if destination.fresh.is_some_and(is_fresh) {
@@ -428,23 +427,23 @@ impl Pending {
 
     /// A message stands refused until a restart asks for it or has room for it.
     fn settle(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
-        requests.change_pending(slot, |send| {
-            send.offer = Offer::Refused;
-            send.asked = None;
-        });
+        let send = requests.pending_mut(slot);
+        send.offer = Offer::Refused;
+        send.set_asked(None);
         self.destinations[at].refused += 1;
     }
 
     /// Takes a message that has been accepted, or withdrawn, out of everything.
     fn take_out(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
-        let asked = requests.pending(slot).asked;
-        requests.change_pending(slot, |send| send.asked = None);
-        if let Some(asked) = asked.filter(|asked| !asked.told) {
+        let send = requests.pending_mut(slot);
+        let asked = send.asked();
+        send.set_asked(None);
+        if let Some(asked) = asked.filter(|asked| !asked.is_told()) {
             // It was asked for, but accepted before that: the request passes to the next that fits.
             let Send {
                 dest, context, tag, ..
             } = requests.send(slot);
-            let next = match asked.any_tag {
+            let next = match asked.any_tag() {
                 true => {
                     let next = requests.next_in::<QUEUE>(slot);
                     self.first_unasked(requests, next, context)
@@ -495,7 +494,7 @@ impl Pending {
     ) -> Option<Slot> {
         let fits = |&slot: &Slot| {
             requests.is_pending_to(slot, dest, context, tag)
-                && requests.pending(slot).asked.is_none()
+                && requests.pending(slot).asked().is_none()
         };
         while let Some(slot) = next.filter(|slot| !fits(slot)) {
             self.steps += 1;
@@ -506,16 +505,13 @@ impl Pending {
 
     /// Puts a message among those to be offered, in its place.
     fn put_back(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
-        requests.change_pending(slot, |send| {
-            send.offer = Offer::Unsent;
-            if let Some(asked) = &mut send.asked {
-                asked.told = false;
-            }
-        });
-        let serial = requests.pending(slot).serial;
+        let send = requests.pending_mut(slot);
+        send.offer = Offer::Unsent;
+        send.set_told(false);
+        let serial = send.serial();
         let destination = &mut self.destinations[at];
         let is_before =
-            |requests: &RequestPool, other: Slot| requests.pending(other).serial < serial;
+            |requests: &RequestPool, other: Slot| requests.pending(other).serial() < serial;
         let mut after = destination
             .finger
             .filter(|&finger| is_before(requests, finger));
@@ -556,11 +552,7 @@ impl Pending {
         destination.set_horizon(restart.horizon);
         for entry in &restart.entries {
             if let Some(slot) = self.first_for(requests, at, entry) {
-                let asked = Asked {
-                    any_tag: entry.tag.is_none(),
-                    exact: entry.exact,
-                    told: false,
-                };
+                let asked = Asked::new(entry.tag.is_none(), entry.exact);
                 self.ask(requests, at, slot, asked);
             }
         }
@@ -589,8 +581,9 @@ impl Pending {
 
     /// Notes that a restart asks for the message in `slot`, and puts it among those to be offered.
     fn ask(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot, asked: Asked) {
-        requests.change_pending(slot, |send| send.asked = Some(asked));
-        if requests.pending(slot).offer == Offer::Refused {
+        let send = requests.pending_mut(slot);
+        send.set_asked(Some(asked));
+        if send.offer == Offer::Refused {
             self.destinations[at].refused -= 1;
             self.put_back(requests, at, slot);
         }
@@ -675,17 +668,14 @@ impl Pending {
         };
         let in_order = prev.is_none_or(|prev| {
             let prev = requests.pending(prev);
-            prev.in_order && prev.offer == Offer::Unanswered
+            prev.is(IN_ORDER) && prev.offer == Offer::Unanswered
         });
-        let asked = requests.pending(slot).asked;
-        requests.change_pending(slot, |send| {
-            debug_assert!(may_offer(send.offer));
-            send.offer = Offer::Unanswered;
-            send.in_order = in_order;
-            if let Some(asked) = &mut send.asked {
-                asked.told = true;
-            }
-        });
+        let send = requests.pending_mut(slot);
+        debug_assert!(may_offer(send.offer));
+        send.offer = Offer::Unanswered;
+        send.set(IN_ORDER, in_order);
+        send.set_told(true);
+        let asked = send.asked();
         let flags = OfferFlags {
             in_order,
             more,

@@ -1,6 +1,8 @@
 //! Requests are read as they were written.
 
 use super::*;
+use crate::device::protocol::Offer;
+use crate::device::request::send::{Asked, CANCELLED, EAGER, IN_ORDER, PATIENT};
 
 const BOOLS: [bool; 2] = [false, true];
 const ENVELOPE: Envelope = Envelope {
@@ -32,21 +34,21 @@ fn pending_sends() -> Vec<PendingSend> {
     for offer in [Offer::Unsent, Offer::Unanswered, Offer::Refused] {
         for bits in 0..128_u32 {
             let is = |bit: u32| bits >> bit & 1 != 0;
-            let asked = Asked {
-                any_tag: is(0),
-                exact: is(1),
-                told: is(2),
-            };
+            let asked = Asked::new(is(0), is(1));
             for asked in [None, Some(asked)] {
-                all.push(PendingSend {
-                    offer,
-                    serial: u64::MAX - 1,
-                    asked,
-                    in_order: is(3),
-                    eager: is(4),
-                    cancelled: is(5),
-                    patient: is(6),
-                });
+                let mut send = PendingSend::new(offer);
+                send.set_serial(u64::MAX - 1);
+                send.set_asked(asked);
+                send.set_told(is(2));
+                for (bit, mark) in (3..).zip([IN_ORDER, EAGER, CANCELLED, PATIENT]) {
+                    send.set(mark, is(bit));
+                }
+                assert_eq!(send.serial(), u64::MAX - 1);
+                let said = send.asked().map(|asked| (asked.any_tag(), asked.is_exact()));
+                assert_eq!(said, asked.map(|_| (is(0), is(1))));
+                let told = send.asked().map(Asked::is_told);
+                assert_eq!(told, asked.map(|_| is(2)));
+                all.push(send);
             }
         }
     }
