@@ -369,9 +369,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             asked: flags.asked,
         };
         let bytes = if rts.inline { length } else { 0 };
-        self.send_rts(port, dest, &rts, bytes, |adi, out| {
-            adi.read(memory, data, 0, out)
-        });
+        self.send_rts(port, memory, dest, &rts, data, bytes);
         if eager {
             let transfer = Transfer {
                 target: id.0,
@@ -420,24 +418,25 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             asked: None,
         };
         let bytes = bcopy.length.into();
-        self.send_rts(port, bcopy.dest, &rts, bytes, |adi, out| {
-            out.copy_from_slice(adi.bcopies.bytes(id))
-        });
+        self.send_rts(port, memory, bcopy.dest, &rts, Data::Bcopy(id), bytes);
         if let BcopyState::Unsent { slot, .. } = bcopy.state {
             self.finish_send(slot, false);
         }
     }
 
-    /// Sends an RTS with so many bytes of data, which `read` writes; and with it an answer that is deferred.
-    pub(in crate::device) fn send_rts<P: Port>(
+    /// Sends an RTS with the first so many bytes of its data; and with it an answer that is deferred.
+    // One copy for bcopies and others.
+    #[inline(never)]
+    fn send_rts<P: Port, M: UserMemory + ?Sized>(
         &mut self,
         port: &mut P,
+        memory: &M,
         dest: Rank,
         rts: &Rts,
-        data: usize,
-        read: impl FnOnce(&Self, &mut [u8]),
+        data: Data,
+        len: usize,
     ) {
-        let mut bytes = rts.bytes() + data;
+        let mut bytes = rts.bytes() + len;
         let deferred = match bytes + MERGED_BYTES <= SHORT_BYTES {
             true => self.take_deferred(dest),
             false => None,
@@ -450,13 +449,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         }
         self.stats.rts_sent += 1;
         self.send_now(port, Class::Normal, dest, header, bytes, |out| {
-            let rest = rts.emit(out);
-            let Some(deferred) = deferred else {
-                return read(self, rest);
-            };
-            let (data, merged) = rest.split_at_mut(data);
-            read(self, data);
-            merged.copy_from_slice(&deferred.request.to_le_bytes());
+            let (read, merged) = rts.emit(out).split_at_mut(len);
+            self.read(memory, data, 0, read);
+            if let Some(deferred) = deferred {
+                merged.copy_from_slice(&deferred.request.to_le_bytes());
+            }
         });
     }
 
