@@ -15,7 +15,7 @@ use crate::device::envelope::{Context, Envelope, Pattern, Rank, Tag};
 use crate::device::list::Links;
 use crate::device::memory::Span;
 use crate::device::names::{
-    BcopyId, Generation, GenerationBits, MAX_SLOTS, REQUEST_GENERATION_BITS, RequestId, Slot,
+    BcopyId, GenerationBits, MAX_SLOTS, REQUEST_GENERATION_BITS, RequestId, Slot,
 };
 
 /// Slots that the pool grows by at a time.
@@ -180,13 +180,15 @@ impl RequestPool {
     }
 
     /// The slot's entry, which is in a list.
-    #[inline]
+    #[cfg_attr(not(feature = "small"), inline)]
+    #[cfg_attr(feature = "small", inline(never))]
     pub(super) fn listed(&self, slot: Slot) -> &SlotEntry {
         self.entry(slot).expect(NOT_LISTED)
     }
 
     /// As [`RequestPool::listed`], to change it.
-    #[inline]
+    #[cfg_attr(not(feature = "small"), inline)]
+    #[cfg_attr(feature = "small", inline(never))]
     pub(super) fn listed_mut(&mut self, slot: Slot) -> &mut SlotEntry {
         self.entry_mut(slot).expect(NOT_LISTED)
     }
@@ -236,14 +238,16 @@ impl RequestPool {
             .any(|posted| posted.pattern.context() == context)
     }
 
-    #[inline]
+    #[cfg_attr(not(feature = "small"), inline)]
+    #[cfg_attr(feature = "small", inline(never))]
     fn entry(&self, slot: Slot) -> Option<&SlotEntry> {
         let index = slot.index() as usize;
         let chunk = self.chunks.get(index / CHUNK_SLOTS)?;
         Some(&chunk.entries[index % CHUNK_SLOTS])
     }
 
-    #[inline]
+    #[cfg_attr(not(feature = "small"), inline)]
+    #[cfg_attr(feature = "small", inline(never))]
     fn entry_mut(&mut self, slot: Slot) -> Option<&mut SlotEntry> {
         let index = slot.index() as usize;
         let chunk = self.chunks.get_mut(index / CHUNK_SLOTS)?;
@@ -251,7 +255,8 @@ impl RequestPool {
     }
 
     /// Takes a free slot for `request`.
-    #[inline(always)]
+    #[cfg_attr(not(feature = "small"), inline(always))]
+    #[cfg_attr(feature = "small", inline(never))]
     pub fn insert(&mut self, request: Request) -> Result<RequestId, Full> {
         let slot = self.free.ok_or(Full)?;
         let entry = self.entry_mut(slot).ok_or(Full)?;
@@ -285,17 +290,21 @@ impl RequestPool {
 
     /// The name of the request in `slot`.
     pub fn id(&self, slot: Slot) -> RequestId {
-        RequestId::new(
-            slot,
-            self.entry(slot)
-                .map_or_else(Generation::default, SlotEntry::generation),
-        )
+        RequestId::new(slot, self.listed(slot).generation())
     }
 
     /// The slot that `id` names; `None` when it names none (any more).
-    #[inline]
+    #[cfg_attr(not(feature = "small"), inline)]
+    #[cfg_attr(feature = "small", inline(never))]
     fn named_entry(&self, id: RequestId) -> Option<&SlotEntry> {
         self.entry(id.slot()).filter(|entry| entry.is(id))
+    }
+
+    /// As [`RequestPool::named_entry`], to change it.
+    #[cfg_attr(not(feature = "small"), inline)]
+    #[cfg_attr(feature = "small", inline(never))]
+    fn named_entry_mut(&mut self, id: RequestId) -> Option<&mut SlotEntry> {
+        self.entry_mut(id.slot()).filter(|entry| entry.is(id))
     }
 
     /// The request that `id` names; `None` when it names none (any more).
@@ -342,7 +351,7 @@ impl RequestPool {
     #[inline]
     pub(crate) fn conclude_named(&mut self, id: RequestId) -> Option<Option<Concluded>> {
         let (slot, next, bits) = (id.slot(), self.free, self.name_bits);
-        let entry = self.entry_mut(slot).filter(|entry| entry.is(id))?;
+        let entry = self.named_entry_mut(id)?;
         let Some(outcome) = entry.outcome() else {
             return Some(None);
         };
@@ -361,7 +370,7 @@ impl RequestPool {
     #[inline]
     pub(crate) fn conclude_whole(&mut self, id: RequestId, context: Context) -> Option<Whole> {
         let (slot, next, bits) = (id.slot(), self.free, self.name_bits);
-        let entry = self.entry_mut(slot).filter(|entry| entry.is(id))?;
+        let entry = self.named_entry_mut(id)?;
         let whole = entry.whole(context)?;
         entry.free(next, bits);
         self.freed(slot);
@@ -385,8 +394,7 @@ impl RequestPool {
     #[inline(always)]
     pub fn conclude(&mut self, id: RequestId) -> Option<Outcome> {
         let (slot, next, bits) = (id.slot(), self.free, self.name_bits);
-        let entry = self.entry_mut(slot).expect("a live request");
-        assert!(entry.is(id), "a live request");
+        let entry = self.named_entry_mut(id).expect("a live request");
         let outcome = entry.outcome()?;
         entry.free(next, bits);
         self.freed(slot);
@@ -405,7 +413,7 @@ impl RequestPool {
     }
 
     fn give_up(&mut self, slot: Slot) {
-        let entry = self.entry_mut(slot).expect("a live slot");
+        let entry = self.listed_mut(slot);
         let first = entry.forget();
         self.forgotten += u32::from(first);
     }
@@ -413,7 +421,7 @@ impl RequestPool {
     fn free_request(&mut self, slot: Slot) {
         let next = self.free;
         let bits = self.name_bits;
-        let entry = self.entry_mut(slot).expect("a live slot");
+        let entry = self.listed_mut(slot);
         entry.free(next, bits);
         self.freed(slot);
     }
@@ -428,7 +436,7 @@ impl RequestPool {
     /// The send in `slot` has finished; frees it if the program has given it up. Returns the bcopy that it was.
     #[inline]
     pub(crate) fn finish_send(&mut self, slot: Slot, cancelled: bool) -> Option<BcopyId> {
-        let entry = self.entry_mut(slot).expect("a live slot");
+        let entry = self.listed_mut(slot);
         assert!(entry.is_send(), "{NO_SEND}");
         entry.set_send_state(SendState::Done { cancelled });
         let bcopy = match entry.send_data() {
@@ -469,7 +477,7 @@ impl RequestPool {
 
     #[inline(always)]
     fn end_receive(&mut self, slot: Slot, end: ReceiveState) {
-        let entry = self.entry_mut(slot).expect("a live slot");
+        let entry = self.listed_mut(slot);
         assert!(entry.is_receive(), "{NO_RECEIVE}");
         entry.set_receive_state(end);
         if entry.is_forgotten() {
@@ -485,15 +493,15 @@ impl RequestPool {
     /// The send in `slot`, which one of the device's own queues names.
     #[inline]
     pub(crate) fn send(&self, slot: Slot) -> Send {
-        let send = self.entry(slot).and_then(SlotEntry::send);
-        send.expect(NO_SEND)
+        self.listed(slot).send().expect(NO_SEND)
     }
 
     /// Where the send in `slot` stands from now on.
     #[inline]
     pub(crate) fn set_send_state(&mut self, slot: Slot, state: SendState) {
-        let entry = self.entry_mut(slot).filter(|entry| entry.is_send());
-        entry.expect(NO_SEND).set_send_state(state);
+        let entry = self.listed_mut(slot);
+        assert!(entry.is_send(), "{NO_SEND}");
+        entry.set_send_state(state);
     }
 
     /// The send in `slot`, which is in a pending send queue.
@@ -511,36 +519,37 @@ impl RequestPool {
     /// The request in `slot` is a pending send to `dest` in this context with this tag.
     #[inline]
     pub(crate) fn is_pending_to(&self, slot: Slot, dest: Rank, context: Context, tag: Tag) -> bool {
-        self.entry(slot)
-            .is_some_and(|entry| entry.is_pending_to(dest, context, tag))
+        self.listed(slot).is_pending_to(dest, context, tag)
     }
 
     /// The receive in `slot`, which one of the device's own queues names.
     #[inline]
     pub(crate) fn receive(&self, slot: Slot) -> Receive {
-        let receive = self.entry(slot).and_then(SlotEntry::receive);
-        receive.expect(NO_RECEIVE)
+        self.listed(slot).receive().expect(NO_RECEIVE)
     }
 
     /// The program's buffer of the receive in `slot`.
     #[inline]
     pub(crate) fn span(&self, slot: Slot) -> Span {
-        let span = self.entry(slot).and_then(SlotEntry::span);
-        span.expect(NO_RECEIVE)
+        self.listed(slot).span().expect(NO_RECEIVE)
     }
 
     /// As [`RequestPool::span`]; `None`: the receive [holds](RequestPool::holds) what it matches.
     #[inline]
     pub(crate) fn open_span(&self, slot: Slot) -> Option<Span> {
-        let entry = self.entry(slot).filter(|entry| !entry.holds())?;
-        entry.span()
+        let entry = self.listed(slot);
+        match entry.holds() {
+            true => None,
+            false => entry.span(),
+        }
     }
 
     /// Where the receive in `slot` stands from now on.
     #[inline]
     pub(crate) fn set_receive_state(&mut self, slot: Slot, state: ReceiveState) {
-        let entry = self.entry_mut(slot).filter(|entry| entry.is_receive());
-        entry.expect(NO_RECEIVE).set_receive_state(state);
+        let entry = self.listed_mut(slot);
+        assert!(entry.is_receive(), "{NO_RECEIVE}");
+        entry.set_receive_state(state);
     }
 
     /// Counts what comes of a long message into the buffer of the receive that `id` names: that buffer, and the message
@@ -552,7 +561,7 @@ impl RequestPool {
         offset: u32,
         len: usize,
     ) -> Option<(Span, Option<Matched>)> {
-        let entry = self.entry_mut(id.slot()).filter(|entry| entry.is(id))?;
+        let entry = self.named_entry_mut(id)?;
         entry.land(offset, len)
     }
 
@@ -565,30 +574,30 @@ impl RequestPool {
     /// The posted receive in `slot`, if that is one.
     #[inline]
     pub(crate) fn as_posted(&self, slot: Slot) -> Option<Posted> {
-        self.entry(slot)?.posted()
+        self.listed(slot).posted()
     }
 
     /// The receive in `slot` is for a matched probe, and holds what it matches.
     #[inline]
     pub(crate) fn holds(&self, slot: Slot) -> bool {
-        self.entry(slot).is_some_and(SlotEntry::holds)
+        self.listed(slot).holds()
     }
 
     /// The receive in `slot` is for a matched probe, and holds what it matches.
     pub(crate) fn hold(&mut self, slot: Slot) {
-        self.entry_mut(slot).expect(NO_RECEIVE).hold();
+        self.listed_mut(slot).hold();
     }
 
     /// The receive in `slot` holds its message no longer, which goes to `span`.
     pub(crate) fn aim(&mut self, slot: Slot, span: Span) {
-        self.entry_mut(slot).expect(NO_RECEIVE).aim(span);
+        self.listed_mut(slot).aim(span);
     }
 
     /// A restart has still to name the posted receive in `slot`, or none has. What was true before.
     #[inline]
     pub(crate) fn set_to_name(&mut self, slot: Slot, to_name: bool) -> bool {
-        let entry = self.entry_mut(slot).and_then(SlotEntry::is_to_name);
-        core::mem::replace(entry.expect(NOT_POSTED), to_name)
+        let is_to_name = self.listed_mut(slot).is_to_name();
+        core::mem::replace(is_to_name.expect(NOT_POSTED), to_name)
     }
 }
 
@@ -672,12 +681,12 @@ impl RequestPool {
 
     /// The slot after `slot` in list `LIST`.
     pub(crate) fn next_in<const LIST: usize>(&self, slot: Slot) -> Option<Slot> {
-        self.entry(slot).expect("a listed slot").next[LIST]
+        self.listed(slot).next[LIST]
     }
 
     /// The slot before `slot` in list `LIST`.
     pub(crate) fn prev_in<const LIST: usize>(&self, slot: Slot) -> Option<Slot> {
-        self.entry(slot).expect("a listed slot").prev[LIST]
+        self.listed(slot).prev[LIST]
     }
 }
 
@@ -689,17 +698,17 @@ impl<const LIST: usize> Links<Slot> for ListLinks<'_, LIST> {
         self.0.next_in::<LIST>(at)
     }
     fn set_next(&mut self, at: Slot, next: Option<Slot>) {
-        self.0.entry_mut(at).expect("a listed slot").next[LIST] = next;
+        self.0.listed_mut(at).next[LIST] = next;
     }
     fn set_prev(&mut self, at: Slot, prev: Option<Slot>) {
-        self.0.entry_mut(at).expect("a listed slot").prev[LIST] = prev;
+        self.0.listed_mut(at).prev[LIST] = prev;
     }
     fn neighbours(&self, at: Slot) -> (Option<Slot>, Option<Slot>) {
-        let entry = self.0.entry(at).expect("a listed slot");
+        let entry = self.0.listed(at);
         (entry.prev[LIST], entry.next[LIST])
     }
     fn set_neighbours(&mut self, at: Slot, prev: Option<Slot>, next: Option<Slot>) {
-        let entry = self.0.entry_mut(at).expect("a listed slot");
+        let entry = self.0.listed_mut(at);
         (entry.prev[LIST], entry.next[LIST]) = (prev, next);
     }
 }
@@ -715,7 +724,7 @@ impl Links<Slot> for RequestPool {
         self.links::<QUEUE>().set_prev(at, prev);
     }
     fn neighbours(&self, at: Slot) -> (Option<Slot>, Option<Slot>) {
-        let entry = self.entry(at).expect("a listed slot");
+        let entry = self.listed(at);
         (entry.prev[QUEUE], entry.next[QUEUE])
     }
     fn set_neighbours(&mut self, at: Slot, prev: Option<Slot>, next: Option<Slot>) {
