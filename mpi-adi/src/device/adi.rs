@@ -217,7 +217,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             posts: 0,
             probes: Probes::default(),
             fetching: None,
-            barrier: Barrier::default(),
+            barrier: Barrier::NONE,
             values: memory.values,
             has_lines: false,
             beside: None,

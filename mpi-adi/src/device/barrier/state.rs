@@ -66,6 +66,19 @@ pub(in crate::device) struct Barrier {
 }
 
 impl Barrier {
+    /// In no barrier, and nothing has come.
+    pub(in crate::device) const NONE: Barrier = Barrier {
+        stage: BarrierStage::Outside,
+        is_odd: false,
+        heard: [Heard {
+            packets: 0,
+            values: 0,
+            differ: false,
+        }; 3 + 2 * 3 * 2],
+        value: Value::EMPTY,
+        differ: false,
+    };
+
     /// Packets of this origin that have come, in the barrier of this parity.
     pub(super) fn heard(&self, is_odd: bool, origin: Origin) -> Heard {
         self.heard[number(is_odd, origin)]

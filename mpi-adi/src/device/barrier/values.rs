@@ -23,6 +23,12 @@ pub(super) struct Value {
 }
 
 impl Value {
+    /// None.
+    pub(super) const EMPTY: Value = Value {
+        len: 0,
+        bytes: [0; VALUE_BYTES],
+    };
+
     /// Becomes these, at most [`VALUE_BYTES`].
     pub(super) fn set(&mut self, bytes: &[u8]) {
         self.len = bytes.len() as u8;

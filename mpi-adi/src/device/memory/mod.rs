@@ -16,7 +16,7 @@ pub mod layout;
 pub mod region;
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
+
 
 use crate::device::memory::blocks::Blocks;
 use crate::device::memory::layout::Layout;
@@ -304,14 +304,19 @@ pub(crate) fn boxed<T>(value: T) -> Option<Box<T>> {
 }
 
 /// The value that `make` makes once there is room for it, so that one copy of it at most takes room on the stack.
+// By hand: what a vector does when it grows, is dropped or has room left would be there for each type.
 #[inline(always)]
 pub(crate) fn boxed_with<T>(make: impl FnOnce() -> T) -> Option<Box<T>> {
-    let mut room = Vec::new();
-    room.try_reserve_exact(1).ok()?;
-    room.push(make());
-    let one = Box::into_raw(room.into_boxed_slice()).cast::<T>();
-    // SAFETY: a slice of one has the layout of the one, and has just been given up as a box.
-    Some(unsafe { Box::from_raw(one) })
+    const { assert!(size_of::<T>() > 0, "it takes room") };
+    // SAFETY: the layout's size is not zero.
+    let room = unsafe { alloc::alloc::alloc(alloc::alloc::Layout::new::<T>()) }.cast::<T>();
+    if room.is_null() {
+        return None;
+    }
+    // SAFETY: there is room for a `T`, aligned for one, which is nobody else's.
+    unsafe { room.write(make()) };
+    // SAFETY: a box's memory has the layout of its value, and comes from this allocator.
+    Some(unsafe { Box::from_raw(room) })
 }
 
 /// Walks `len` bytes at `offset` of a span, which need not be where it says: `run` gets the address of some, how many

@@ -5,12 +5,13 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::any::Full;
+use crate::device::memory::boxed_with;
 
 /// Chunks, and a list of them that doubles: no more than two words a chunk.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Chunks<C> {
     /// Boxed, so that the chunks stay where they are when the list grows.
-    list: Vec<Box<[C; 1]>>,
+    list: Vec<Box<C>>,
 }
 
 impl<C> Default for Chunks<C> {
@@ -20,16 +21,10 @@ impl<C> Default for Chunks<C> {
 }
 
 impl<C> Chunks<C> {
-    /// Adds a chunk; [`Full`] when the heap has no room for it.
-    pub(crate) fn push(&mut self, value: C) -> Result<(), Full> {
-        let mut chunk = Vec::new();
-        chunk.try_reserve_exact(1).map_err(|_| Full)?;
+    /// Adds the chunk that `make` makes; [`Full`] when the heap has no room for it.
+    pub(crate) fn push(&mut self, make: impl FnOnce() -> C) -> Result<(), Full> {
         self.list.try_reserve(1).map_err(|_| Full)?;
-        chunk.push(value);
-        let Ok(chunk) = Box::<[C; 1]>::try_from(chunk) else {
-            unreachable!("one chunk was put there")
-        };
-        self.list.push(chunk);
+        self.list.push(boxed_with(make).ok_or(Full)?);
         Ok(())
     }
 
@@ -42,17 +37,17 @@ impl<C> Chunks<C> {
     /// The chunk at `index`.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> Option<&C> {
-        self.list.get(index).map(|chunk| &chunk[0])
+        self.list.get(index).map(|chunk| &**chunk)
     }
 
     /// As [`Chunks::get`], to change it.
     #[inline]
     pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut C> {
-        self.list.get_mut(index).map(|chunk| &mut chunk[0])
+        self.list.get_mut(index).map(|chunk| &mut **chunk)
     }
 
     /// All of them.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &C> {
-        self.list.iter().map(|chunk| &chunk[0])
+        self.list.iter().map(|chunk| &**chunk)
     }
 }

@@ -136,17 +136,17 @@ impl RequestPool {
             if first + CHUNK_SLOTS > self.limit as usize {
                 return Err(Full);
             }
-            let chunk = Chunk {
+            let free = self.free;
+            self.chunks.push(|| Chunk {
                 entries: core::array::from_fn(|i| {
                     SlotEntry::unused(if i + 1 < CHUNK_SLOTS {
                         Some(Slot::new((first + i + 1) as u32))
                     } else {
-                        self.free
+                        free
                     })
                 }),
                 buckets: [None; CHUNK_BUCKETS],
-            };
-            self.chunks.push(chunk)?;
+            })?;
             self.free = Some(Slot::new(first as u32));
             self.free_slots += CHUNK_SLOTS as u32;
             self.fewest_free += CHUNK_SLOTS as u32;

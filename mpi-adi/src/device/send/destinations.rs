@@ -214,12 +214,12 @@ impl Destinations {
     #[cold]
     fn grow(&mut self, count: usize) -> Result<(), Full> {
         while self.places() - self.len() < count {
-            let first = self.places();
-            self.chunks.push(Chunk {
+            let (first, free) = (self.places(), self.free);
+            self.chunks.push(|| Chunk {
                 places: core::array::from_fn(|i| DestinationSlot::Free {
                     next: match i + 1 < CHUNK_DESTINATIONS {
                         true => Some(DestinationId::new((first + i + 1) as u32)),
-                        false => self.free,
+                        false => free,
                     },
                 }),
                 buckets: [None; CHUNK_BUCKETS],

@@ -16,7 +16,9 @@ use crate::device::send::pending::{Next, OfferFlags};
 use crate::device::send::stream::Stream;
 use crate::device::wire::{self, Done, Fields, INLINE_BYTES, MERGED_BYTES, Rts};
 use msg_layer::header::{Header, SHORT_BYTES};
-use msg_layer::{Class, Port, Transfer, tx};
+#[cfg(not(feature = "small"))]
+use msg_layer::tx;
+use msg_layer::{Class, Port, Transfer};
 use net_torus::coord::Coord;
 
 impl<R: Rules, E: Matching> Adi<R, E> {
@@ -93,6 +95,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     }
 
     /// Sends a packet that there is room for: the caller has looked before it took what it sends off its list.
+    #[cfg(not(feature = "small"))]
     pub(in crate::device) fn send_now<P: Port>(
         &self,
         port: &mut P,
@@ -105,6 +108,23 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let dest = self.coord(dest);
         let sent = tx::short(port, class, dest, header, bytes, fill);
         assert!(sent, "room was there before it was chosen");
+    }
+
+    /// As the other one, by a copy, so that a packet is put into the network in one place.
+    #[cfg(feature = "small")]
+    pub(in crate::device) fn send_now<P: Port>(
+        &self,
+        port: &mut P,
+        class: Class,
+        dest: Rank,
+        header: Header,
+        bytes: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) {
+        let mut out = [0; SHORT_BYTES];
+        let out = &mut out[..bytes];
+        fill(out);
+        self.send_bytes(port, class, dest, header, out);
     }
 
     /// As [`Self::send_now`], of bytes that are there: one copy for what is rare.
