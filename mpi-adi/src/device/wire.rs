@@ -222,15 +222,44 @@ impl Done {
     }
 }
 
-/// A receive that a restart names.
+/// A receive that a restart names, as it travels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Entry {
+pub struct Entry([u8; ENTRY_BYTES]);
+
+impl Entry {
+    /// It asks for this context and tag (`None`: any), and `is_exact`: it takes messages of this source only.
+    pub fn new(context: Context, tag: Option<Tag>, is_exact: bool) -> Entry {
+        let mut bytes = [0; ENTRY_BYTES];
+        bytes[..2].copy_from_slice(&context.to_le_bytes());
+        bytes[2..6].copy_from_slice(&tag.unwrap_or(ANY_TAG).to_le_bytes());
+        bytes[6] = is_exact.into();
+        Entry(bytes)
+    }
+
+    /// `None`: it has neither a tag nor asks for any.
+    fn parse(bytes: &[u8; ENTRY_BYTES]) -> Option<Entry> {
+        let entry = Entry(*bytes);
+        (entry.any_or_tag() >= ANY_TAG).then_some(entry)
+    }
+
+    fn any_or_tag(&self) -> Tag {
+        word(&self.0, 2) as Tag
+    }
+
     /// The context asked for.
-    pub context: Context,
+    pub fn context(&self) -> Context {
+        u16::from_le_bytes([self.0[0], self.0[1]])
+    }
+
     /// The tag asked for; `None`: any.
-    pub tag: Option<Tag>,
+    pub fn tag(&self) -> Option<Tag> {
+        Some(self.any_or_tag()).filter(|&tag| tag != ANY_TAG)
+    }
+
     /// It takes messages of this source only.
-    pub exact: bool,
+    pub fn is_exact(&self) -> bool {
+        self.0[6] != 0
+    }
 }
 
 /// Most receives that one restart names; for more, everything is asked for.
@@ -268,14 +297,9 @@ impl Restart {
         out[1] = self.entries.len() as u8;
         out[2..4].copy_from_slice(&self.room.to_le_bytes());
         out[4..12].copy_from_slice(&self.horizon.to_le_bytes());
-        for (entry, out) in self
-            .entries
-            .iter()
-            .zip(out[RESTART_BYTES..].chunks_exact_mut(ENTRY_BYTES))
-        {
-            out[0..2].copy_from_slice(&entry.context.to_le_bytes());
-            out[2..6].copy_from_slice(&entry.tag.unwrap_or(ANY_TAG).to_le_bytes());
-            out[6] = entry.exact.into();
+        let outs = out[RESTART_BYTES..].chunks_exact_mut(ENTRY_BYTES);
+        for (entry, out) in self.entries.iter().zip(outs) {
+            out.copy_from_slice(&entry.0);
         }
     }
 
@@ -285,21 +309,9 @@ impl Restart {
         if rest.len() != head[1] as usize * ENTRY_BYTES {
             return None;
         }
-        let entry = |bytes: &[u8]| {
-            let tag = match word(bytes, 2) as i32 {
-                ANY_TAG => None,
-                tag if tag >= 0 => Some(tag),
-                _ => return None,
-            };
-            Some(Entry {
-                context: u16::from_le_bytes([bytes[0], bytes[1]]),
-                tag,
-                exact: bytes[6] != 0,
-            })
-        };
         let mut entries = heapless::Vec::new();
-        for bytes in rest.chunks_exact(ENTRY_BYTES) {
-            entries.push(entry(bytes)?).ok()?;
+        for bytes in rest.as_chunks().0 {
+            entries.push(Entry::parse(bytes)?).ok()?;
         }
         Some(Restart {
             age: head[0],
@@ -450,11 +462,12 @@ mod tests {
             assert_eq!(Restart::parse(&bytes), Some(restart.clone()));
             assert_eq!(Restart::parse(&bytes[..bytes.len() - 1]), None);
             let tag = Some(tag).filter(|tag| tag % 2 == 0);
-            let _ = restart.entries.push(Entry {
-                context: 1,
-                tag,
-                exact: tag.is_none(),
-            });
+            let entry = Entry::new(1, tag, tag.is_none());
+            assert_eq!(
+                (entry.context(), entry.tag(), entry.is_exact()),
+                (1, tag, tag.is_none())
+            );
+            let _ = restart.entries.push(entry);
         }
         let mut bytes = vec![0; restart.bytes()];
         restart.emit(&mut bytes);

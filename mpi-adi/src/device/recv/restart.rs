@@ -2,21 +2,26 @@
 #![forbid(unsafe_code)]
 
 use crate::device::adi::Adi;
-use crate::device::envelope::Rank;
-use crate::device::few::sort_few;
+use crate::device::envelope::{Pattern, Rank};
 use crate::device::matching::Matching;
 use crate::device::memory::UserMemory;
-use crate::device::names::{Horizon, Serial, Slot};
+use crate::device::names::{Horizon, Slot};
 use crate::device::peers::Standing;
 use crate::device::protocol::{Age, Rules};
-use crate::device::request::{Posted, TO_NAME};
+use crate::device::request::TO_NAME;
 use crate::device::wire::{Done, Entry, RESTART_ENTRIES, ROOM_FOR_ALL, Restart};
 use msg_layer::Malformed;
 
 /// Most messages that one restart has room for, so that sources share what is free.
 const RESTART_ROOM: u16 = 8;
-/// What a restart names, and where it stands in the order of receives.
-type Named = heapless::Vec<(Serial, Entry), RESTART_ENTRIES>;
+/// What a restart names.
+type Entries = heapless::Vec<Entry, RESTART_ENTRIES>;
+
+/// Names what asks for `pattern`; false when there is no room for it.
+fn name(entries: &mut Entries, pattern: &Pattern, is_exact: bool) -> bool {
+    let entry = Entry::new(pattern.context(), pattern.tag(), is_exact);
+    entries.push(entry).is_ok()
+}
 
 impl<R: Rules, E: Matching> Adi<R, E> {
     /// The restart for `source` under its new age: the receives posted since its last one, and what the
@@ -30,60 +35,60 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let room = u16::try_from(self.region.free_blocks(memory))
             .unwrap_or(u16::MAX)
             .min(RESTART_ROOM);
-        let mut named = Named::new();
+        let mut entries = Entries::new();
         let mut fits = true;
-        let mut next = self.exact_to_name.head();
-        while let Some(slot) = next {
-            next = self.requests.next_in::<TO_NAME>(slot);
-            self.stats.named += 1;
-            if self.requests.posted(slot).pattern.source() == Some(source) {
-                fits = self.name(&mut named, slot) && fits;
+        let mut exact = self.next_exact(self.exact_to_name.head(), source);
+        let mut wildcard = self.wildcards.head();
+        // Both lists are in the order of posting.
+        loop {
+            let serial = |slot| self.requests.posted(slot).serial;
+            let is_exact_first = match (exact, wildcard.filter(|_| fits)) {
+                (None, None) => break,
+                (Some(exact), Some(wildcard)) => serial(exact) < serial(wildcard),
+                (exact, _) => exact.is_some(),
+            };
+            let next = if is_exact_first { exact } else { wildcard };
+            let slot = next.expect("the first one of the two");
+            let pattern = self.requests.posted(slot).pattern;
+            let next = self.requests.next_in::<TO_NAME>(slot);
+            fits = fits && name(&mut entries, &pattern, is_exact_first);
+            if is_exact_first {
                 self.requests.set_to_name(slot, false);
                 self.exact_to_name
                     .remove(&mut self.requests.links::<TO_NAME>(), slot);
+                exact = self.next_exact(next, source);
+            } else {
+                self.stats.named += 1;
+                wildcard = next;
             }
         }
-        let mut next = self.wildcards.head();
-        while let Some(slot) = next.filter(|_| fits) {
-            self.stats.named += 1;
-            fits = self.name(&mut named, slot);
-            next = self.requests.next_in::<TO_NAME>(slot);
-        }
-        for probe in self
-            .probes
-            .unanswered()
-            .filter(|probe| probe.source().is_none_or(|s| s == source))
-        {
-            let entry = Entry {
-                context: probe.context(),
-                tag: probe.tag(),
-                exact: false,
-            };
-            // Probes are last: they only see what no receive takes.
-            fits = fits && named.push((self.posts, entry)).is_ok();
+        // Probes are last: they only see what no receive takes.
+        for pattern in self.probes.unanswered() {
+            if pattern.source().is_none_or(|of| of == source) {
+                fits = fits && name(&mut entries, &pattern, false);
+            }
         }
         if !fits {
-            named.clear();
+            entries.clear();
         }
-        sort_few(&mut named, |(serial, _)| *serial);
         Restart {
             age,
             room: if fits { room } else { ROOM_FOR_ALL },
             horizon: self.rules().on_the_wire(self.posts),
-            entries: named.into_iter().map(|(_, entry)| entry).collect(),
+            entries,
         }
     }
 
-    pub(in crate::device) fn name(&self, named: &mut Named, slot: Slot) -> bool {
-        let Posted {
-            pattern, serial, ..
-        } = self.requests.posted(slot);
-        let entry = Entry {
-            context: pattern.context(),
-            tag: pattern.tag(),
-            exact: pattern.source().is_some(),
-        };
-        named.push((serial, entry)).is_ok()
+    /// The first receive from `source`, of those from one source that no restart has named, from `next` on.
+    fn next_exact(&mut self, mut next: Option<Slot>, source: Rank) -> Option<Slot> {
+        while let Some(slot) = next {
+            self.stats.named += 1;
+            if self.requests.posted(slot).pattern.source() == Some(source) {
+                break;
+            }
+            next = self.requests.next_in::<TO_NAME>(slot);
+        }
+        next
     }
 
     /// Messages to this process stand refused for lack of memory: a carrier that lends should say when it

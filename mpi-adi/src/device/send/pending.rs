@@ -552,7 +552,7 @@ impl Pending {
         destination.set_horizon(restart.horizon);
         for entry in &restart.entries {
             if let Some(slot) = self.first_for(requests, at, entry) {
-                let asked = Asked::new(entry.tag.is_none(), entry.exact);
+                let asked = Asked::new(entry.tag().is_none(), entry.is_exact());
                 self.ask(requests, at, slot, asked);
             }
         }
@@ -567,14 +567,14 @@ impl Pending {
         at: DestinationId,
         entry: &Entry,
     ) -> Option<Slot> {
-        let Some(tag) = entry.tag else {
+        let Some(tag) = entry.tag() else {
             let head = self.destinations[at].queue.head();
-            return self.first_unasked(requests, head, entry.context);
+            return self.first_unasked(requests, head, entry.context());
         };
         if !self.destinations[at].is(CHAINED) {
             self.enter_all(requests, at);
         }
-        let key @ (dest, context, tag) = (self.destinations[at].rank, entry.context, tag);
+        let key @ (dest, context, tag) = (self.destinations[at].rank, entry.context(), tag);
         let first = requests.first_of(requests.hashes().of_send(dest, context, tag));
         self.first_unasked_to(requests, first, key)
     }

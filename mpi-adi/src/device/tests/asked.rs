@@ -29,11 +29,7 @@ fn a_restart_names_receives_in_the_order_of_posting() {
     let (any, _) = rig.post(ANY, 50);
     let (one, _) = rig.post(pattern(1), 50);
     rig.speak();
-    let entry = |tag, exact| Entry {
-        context: 0,
-        tag,
-        exact,
-    };
+    let entry = |tag, exact| Entry::new(0, tag, exact);
     let [restart] = &rig.restarts(1)[..] else {
         panic!("one restart")
     };
@@ -128,7 +124,7 @@ fn a_restart_names_probes_for_its_source() {
         let tags: Vec<_> = restarts[0]
             .entries
             .iter()
-            .map(|e| (e.tag, e.exact))
+            .map(|e| (e.tag(), e.is_exact()))
             .collect();
         let all = (0..probes).map(|tag| (Some(tag), false));
         assert_eq!(tags, if fits { all.collect() } else { vec![] });

@@ -93,11 +93,9 @@ impl Queues {
 
     /// A restart of `dest` for receives of these tags and contexts.
     fn restart(&mut self, dest: u32, tags: &[(Tag, Context)]) {
-        let entries = tags.iter().map(|&(tag, context)| Entry {
-            context,
-            tag: Some(tag),
-            exact: true,
-        });
+        let entries = tags
+            .iter()
+            .map(|&(tag, context)| Entry::new(context, Some(tag), true));
         let restart = Restart {
             age: 1,
             room: 0,

@@ -243,11 +243,7 @@ fn a_refusal_that_a_restart_has_overtaken_does_not_settle_what_the_restart_asks_
     rig.send(0, 1, 50, Mode::Standard);
     let request = rig.offers(0)[0].request;
     rig.wires[0].sent_mut().clear();
-    let entry = wire::Entry {
-        context: 0,
-        tag: Some(1),
-        exact: true,
-    };
+    let entry = wire::Entry::new(0, Some(1), true);
     let restart = wire::Restart {
         age: 1,
         room: 0,
