@@ -143,13 +143,7 @@ impl Bare {
             length: send.length,
             request: 0,
             age: 0,
-            synchronous: false,
-            inline: true,
-            in_order: true,
-            more: false,
-            follows: false,
-            patient: false,
-            eager: false,
+            flags: Rts::INLINE | Rts::IN_ORDER,
             asked: None,
         };
         let header = Header {

@@ -68,18 +68,13 @@ pub const MERGED_BYTES: usize = 4;
 /// Greatest message in bytes that travels inside its RTS.
 pub const INLINE_BYTES: usize = SHORT_BYTES - RTS_BYTES - ASKED_BYTES;
 
-const FLAG_SYNCHRONOUS: u8 = 1;
-const FLAG_INLINE: u8 = 2;
-const FLAG_IN_ORDER: u8 = 4;
-const FLAG_MORE: u8 = 8;
+/// An RTS that a restart has asked for.
 const FLAG_ASKED: u8 = 16;
-const FLAG_EAGER: u8 = 32;
-const FLAG_FOLLOWS: u8 = 64;
-const FLAG_PATIENT: u8 = 128;
-const FLAG_COMPLETE: u8 = 1;
-const FLAG_STALE: u8 = 2;
-const FLAG_STREAM: u8 = 4;
-const FLAG_SCARCE: u8 = 8;
+
+/// The flag, if that is so.
+pub(crate) fn flag_if(is: bool, flag: u8) -> u8 {
+    if is { flag } else { 0 }
+}
 
 /// Ready to send: offers a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -94,25 +89,34 @@ pub struct Rts {
     pub request: u32,
     /// The age under which it is offered.
     pub age: Age,
-    /// Must not be buffered: CTS means that a receive has matched.
-    pub synchronous: bool,
-    /// The data follows in the same packet.
-    pub inline: bool,
-    /// The data follows in packets of its own, without waiting for the answer.
-    pub eager: bool,
-    /// Everything before it has been accepted, or offered in order under the same age.
-    pub in_order: bool,
-    /// Other messages to the same receiver stand refused.
-    pub more: bool,
-    /// Another offer to the same receiver comes next.
-    pub follows: bool,
-    /// The sender has completed the message and does not wait for its answer, or the answer to a later one serves for it.
-    pub patient: bool,
+    /// What else is true of it: [`Rts::INLINE`] and its like.
+    pub flags: u8,
     /// A restart asked for it: that restart's horizon, as it came.
     pub asked: Option<Horizon>,
 }
 
 impl Rts {
+    /// Must not be buffered: CTS means that a receive has matched.
+    pub const SYNCHRONOUS: u8 = 1;
+    /// The data follows in the same packet.
+    pub const INLINE: u8 = 2;
+    /// Everything before it has been accepted, or offered in order under the same age.
+    pub const IN_ORDER: u8 = 4;
+    /// Other messages to the same receiver stand refused.
+    pub const MORE: u8 = 8;
+    /// The data follows in packets of its own, without waiting for the answer.
+    pub const EAGER: u8 = 32;
+    /// Another offer to the same receiver comes next.
+    pub const FOLLOWS: u8 = 64;
+    /// The sender has completed the message and does not wait for its answer, or the answer to a later one serves for it.
+    pub const PATIENT: u8 = 128;
+
+    /// What one of the flags says.
+    #[inline]
+    pub fn is(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
     /// The envelope of the message, which `source` offers.
     pub fn envelope(&self, source: Rank) -> Envelope {
         Envelope {
@@ -130,18 +134,8 @@ impl Rts {
     /// Writes the RTS and returns where the data goes, if it travels along.
     pub fn emit<'o>(&self, out: &'o mut [u8]) -> &'o mut [u8] {
         let (head, data) = out.split_at_mut(self.bytes());
-        let flags = flags([
-            (self.synchronous, FLAG_SYNCHRONOUS),
-            (self.inline, FLAG_INLINE),
-            (self.eager, FLAG_EAGER),
-            (self.in_order, FLAG_IN_ORDER),
-            (self.more, FLAG_MORE),
-            (self.follows, FLAG_FOLLOWS),
-            (self.patient, FLAG_PATIENT),
-            (self.asked.is_some(), FLAG_ASKED),
-        ]);
         head[0..2].copy_from_slice(&self.context.to_le_bytes());
-        head[2] = flags;
+        head[2] = self.flags | flag_if(self.asked.is_some(), FLAG_ASKED);
         head[3] = self.age;
         head[4..8].copy_from_slice(&self.tag.to_le_bytes());
         head[8..12].copy_from_slice(&self.length.to_le_bytes());
@@ -155,8 +149,7 @@ impl Rts {
     /// Reads an RTS and the data that travels along; `None` when it contradicts itself.
     pub fn parse(bytes: &[u8]) -> Option<(Rts, &[u8])> {
         let (head, mut data) = bytes.split_first_chunk::<RTS_BYTES>()?;
-        let flag = |flag: u8| head[2] & flag != 0;
-        let asked = match flag(FLAG_ASKED) {
+        let asked = match head[2] & FLAG_ASKED != 0 {
             true => {
                 let (horizon, rest) = data.split_first_chunk::<ASKED_BYTES>()?;
                 data = rest;
@@ -170,24 +163,12 @@ impl Rts {
             length: word(head, 8),
             request: word(head, 12),
             age: head[3],
-            synchronous: flag(FLAG_SYNCHRONOUS),
-            inline: flag(FLAG_INLINE),
-            eager: flag(FLAG_EAGER),
-            in_order: flag(FLAG_IN_ORDER),
-            more: flag(FLAG_MORE),
-            follows: flag(FLAG_FOLLOWS),
-            patient: flag(FLAG_PATIENT),
+            flags: head[2] & !FLAG_ASKED,
             asked,
         };
-        let expected = if rts.inline { rts.length as usize } else { 0 };
+        let expected = if rts.is(Rts::INLINE) { rts.length as usize } else { 0 };
         (data.len() == expected && rts.tag >= 0).then_some((rts, data))
     }
-}
-
-/// A byte with the flags that are set.
-fn flags<const N: usize>(all: [(bool, u8); N]) -> u8 {
-    all.iter()
-        .fold(0, |flags, &(set, flag)| flags | if set { flag } else { 0 })
 }
 
 fn word(bytes: &[u8], at: usize) -> u32 {
@@ -331,31 +312,35 @@ pub struct Fields {
     pub target: u32,
     /// CTS: bytes of the message that the receiver wants.
     pub wanted: u32,
-    /// CTS: the data has come with the RTS, none is wanted.
-    pub complete: bool,
-    /// NCTS: the offer could not be judged; it may be made again without being asked for.
-    pub stale: bool,
-    /// CTS: the data that is coming eagerly is being taken; none other is wanted.
-    pub stream: bool,
-    /// The receiver's MPI memory runs low: send nothing eagerly for the time being.
-    pub scarce: bool,
+    /// What else it says: [`Fields::COMPLETE`] and its like.
+    pub flags: u8,
     /// So many offers directly before this one have been taken, data and all, and have no other answer.
     pub before: u8,
 }
 
 impl Fields {
+    /// CTS: the data has come with the RTS, none is wanted.
+    pub const COMPLETE: u8 = 1;
+    /// NCTS: the offer could not be judged; it may be made again without being asked for.
+    pub const STALE: u8 = 2;
+    /// CTS: the data that is coming eagerly is being taken; none other is wanted.
+    pub const STREAM: u8 = 4;
+    /// The receiver's MPI memory runs low: send nothing eagerly for the time being.
+    pub const SCARCE: u8 = 8;
+
+    /// What one of the flags says.
+    #[inline]
+    pub fn is(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
     /// The answer with handler number `handler`.
     pub fn emit(&self, handler: u8) -> Answer {
         let mut bytes = [0; ANSWER_BYTES];
         bytes[0..4].copy_from_slice(&self.request.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.target.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.wanted.to_le_bytes());
-        bytes[12] = flags([
-            (self.complete, FLAG_COMPLETE),
-            (self.stale, FLAG_STALE),
-            (self.stream, FLAG_STREAM),
-            (self.scarce, FLAG_SCARCE),
-        ]);
+        bytes[12] = self.flags;
         bytes[13] = self.before;
         Answer {
             handler,
@@ -371,10 +356,7 @@ impl Fields {
             request: word(head, 0),
             target: word(head, 4),
             wanted: word(head, 8),
-            complete: head[12] & FLAG_COMPLETE != 0,
-            stale: head[12] & FLAG_STALE != 0,
-            stream: head[12] & FLAG_STREAM != 0,
-            scarce: head[12] & FLAG_SCARCE != 0,
+            flags: head[12],
             before: head[13],
         })
     }
@@ -387,26 +369,20 @@ mod tests {
     #[test]
     fn an_rts_reads_back_as_it_was_written_and_a_contradiction_is_refused() {
         for asked in [None, Some(u64::MAX - 1)] {
-            for bits in 0..16 {
+            for bits in 0..=u8::MAX {
                 let rts = Rts {
                     context: 3,
                     tag: 77,
                     length: 2,
                     request: 9,
                     age: 255,
-                    synchronous: bits & 1 != 0,
-                    inline: bits & 2 != 0,
-                    eager: bits & 1 != 0,
-                    in_order: bits & 4 != 0,
-                    more: bits & 8 != 0,
-                    follows: bits & 4 != 0,
-                    patient: bits & 8 != 0,
+                    flags: bits & !FLAG_ASKED,
                     asked,
                 };
-                let len = rts.bytes() + if rts.inline { 2 } else { 0 };
+                let len = rts.bytes() + if rts.is(Rts::INLINE) { 2 } else { 0 };
                 let mut bytes = vec![0; len];
                 rts.emit(&mut bytes).fill(7);
-                let data = if rts.inline { &[7, 7][..] } else { &[] };
+                let data = if rts.is(Rts::INLINE) { &[7, 7][..] } else { &[] };
                 assert_eq!(Rts::parse(&bytes), Some((rts, data)));
                 assert_eq!(Rts::parse(&bytes[..len - 1]), None, "cut short");
                 Rts { tag: -1, ..rts }.emit(&mut bytes);
@@ -425,19 +401,13 @@ mod tests {
             request: 1,
             target: 0x8000_0002,
             wanted: 3,
-            complete: true,
-            stale: false,
-            stream: false,
-            scarce: true,
+            flags: Fields::COMPLETE | Fields::SCARCE,
             before: 7,
         };
         for fields in [
             fields,
             Fields {
-                complete: false,
-                stale: true,
-                stream: true,
-                scarce: false,
+                flags: Fields::STALE | Fields::STREAM,
                 ..fields
             },
         ] {

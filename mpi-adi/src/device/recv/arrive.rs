@@ -14,7 +14,7 @@ use crate::device::recv::Probed;
 use crate::device::recv::deferred::DeferredAck;
 use crate::device::recv::eager::Eager;
 use crate::device::request::Matched;
-use crate::device::wire::{self, Fields, Rts};
+use crate::device::wire::{self, Fields, Rts, flag_if};
 use msg_layer::Answer;
 
 impl<R: Rules, E: Matching> Adi<R, E> {
@@ -29,7 +29,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         rts: &Rts,
         data: &[u8],
     ) -> Option<Option<Answer>> {
-        let plain = self.peers.are_all_clear() && rts.inline && !rts.more;
+        let plain = self.peers.are_all_clear() && rts.is(Rts::INLINE) && !rts.is(Rts::MORE);
         if !plain || self.peers.ages(source).from != rts.age {
             return None;
         }
@@ -44,7 +44,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.stats.cts_sent += 1;
         let fields = Fields {
             request: rts.request,
-            complete: true,
+            flags: Fields::COMPLETE,
             ..Fields::default()
         };
         Some(self.answer(memory, source, rts, wire::CTS, fields))
@@ -81,8 +81,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         rts: &Rts,
         data: &[u8],
     ) -> Option<()> {
-        let recordable = rts.in_order || !self.rules().records_in_order();
-        if rts.synchronous || !recordable {
+        let recordable = rts.is(Rts::IN_ORDER) || !self.rules().records_in_order();
+        if rts.is(Rts::SYNCHRONOUS) || !recordable {
             return None;
         }
         let at = self.region.record_whole(memory, *envelope, data)?;
@@ -114,14 +114,14 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             && posted_since
             && posted.is_some_and(|slot| !self.is_older(slot, rts.asked));
         let refused_before = matches!(standing, Standing::Refused | Standing::WildcardQueued);
-        let recordable = rts.in_order && !refused_before || !rules.records_in_order();
+        let recordable = rts.is(Rts::IN_ORDER) && !refused_before || !rules.records_in_order();
         let verdict = decide(ages_equal && !early, posted, || match recordable {
-            true => self.make_room(memory, &envelope, rts.length, rts.request, rts.synchronous),
+            true => self.make_room(memory, &envelope, rts.length, rts.request, rts.is(Rts::SYNCHRONOUS)),
             false => Recorded::Nothing,
         });
         let fields = Fields {
             request: rts.request,
-            stale: !ages_equal || early,
+            flags: flag_if(!ages_equal || early, Fields::STALE),
             ..Fields::default()
         };
         let (handler, fields) = self.carry_out(memory, &envelope, &verdict, fields, rts, data);
@@ -195,8 +195,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     ) {
         match verdict {
             Verdict::Refuse { failed: true } => self.peers.refused(source),
-            Verdict::Refuse { failed: false } => self.peers.accepted(source, true, rts.follows),
-            _ => self.peers.accepted(source, rts.more, rts.follows),
+            Verdict::Refuse { failed: false } => self.peers.accepted(source, true, rts.is(Rts::FOLLOWS)),
+            _ => self.peers.accepted(source, rts.is(Rts::MORE), rts.is(Rts::FOLLOWS)),
         }
     }
 
@@ -214,13 +214,13 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             envelope: *envelope,
             length: rts.length,
         };
-        if rts.inline {
+        if rts.is(Rts::INLINE) {
             let span = self.requests.span(slot);
             memory.write(span, 0, &data[..matched.wanted(span) as usize]);
             self.received(slot, matched);
             Fields {
                 request: rts.request,
-                complete: true,
+                flags: Fields::COMPLETE,
                 ..Fields::default()
             }
         } else {
@@ -237,8 +237,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             request: rts.request,
             target: fields.target,
         };
-        let stream = rts.eager && fields.wanted > 0 && self.coming.push(eager).is_ok();
-        Fields { stream, ..fields }
+        let streams = rts.is(Rts::EAGER) && fields.wanted > 0 && self.coming.push(eager).is_ok();
+        let flags = fields.flags | flag_if(streams, Fields::STREAM);
+        Fields { flags, ..fields }
     }
 
     /// A record with a buffer has been made at `at` for an RTS.
@@ -250,13 +251,13 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         data: &[u8],
     ) -> Fields {
         self.matching.record(&mut self.region, at);
-        if rts.inline {
+        if rts.is(Rts::INLINE) {
             self.region.write_buffer(at, 0, data);
             let received = rts.length;
             self.region.set_holding(at, Holding::Buffer { received });
             Fields {
                 request: rts.request,
-                complete: true,
+                flags: Fields::COMPLETE,
                 ..Fields::default()
             }
         } else {
@@ -321,8 +322,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             count: before + 1,
         };
         // A source in whose queue nothing stands refused, so that no restart waits for the answer either.
-        let may_wait = rts.patient
-            && fields.complete
+        let may_wait = rts.is(Rts::PATIENT)
+            && fields.is(Fields::COMPLETE)
             && !scarce
             && deferred.count < SHARED_ANSWER
             && (self.peers.are_all_clear() || self.peers.standing(source) == Standing::Clear);
@@ -342,7 +343,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         }
         self.stats.cts_merged += u64::from(before);
         let fields = Fields {
-            scarce,
+            flags: fields.flags | flag_if(scarce, Fields::SCARCE),
             before,
             ..fields
         };

@@ -18,7 +18,7 @@ impl DeferredAck {
     pub(crate) fn fields(&self) -> Fields {
         Fields {
             request: self.request,
-            complete: true,
+            flags: Fields::COMPLETE,
             before: self.count - 1,
             ..Fields::default()
         }

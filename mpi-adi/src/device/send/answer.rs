@@ -95,7 +95,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             && let Some(bcopy) = self.bcopies.find(RequestId(fields.request), dest)
             && !matches!(self.bcopies.at(bcopy).state, BcopyState::Queued { .. })
         {
-            let taken = reply == Reply::Cts && fields.complete;
+            let taken = reply == Reply::Cts && fields.is(Fields::COMPLETE);
             if taken && self.bcopy_taken(dest, fields.request, fields.before) {
                 return true;
             }
@@ -133,7 +133,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     ) {
         let answered = match step {
             Step::Send | Step::Hold => Answered::Taken,
-            Step::Stay if fields.stale => Answered::Stale,
+            Step::Stay if fields.is(Fields::STALE) => Answered::Stale,
             Step::Stay => Answered::Refused,
         };
         let rules = self.rules();
@@ -142,7 +142,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             dest,
             slot,
             answered,
-            fields.scarce,
+            fields.is(Fields::SCARCE),
             rules,
         );
     }
@@ -156,7 +156,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         fields: &Fields,
     ) {
         let streams = self.stream.is_some_and(|stream| stream.slot == slot);
-        if step == Step::Send && fields.stream && pending.is(EAGER) {
+        if step == Step::Send && fields.is(Fields::STREAM) && pending.is(EAGER) {
             match streams {
                 true => self.requests.set_send_state(slot, SendState::Streaming),
                 false => self.finish_send(slot, false),

@@ -14,7 +14,7 @@ use crate::device::request::{Data, EAGER, Mode, PATIENT, Send, SendState};
 use crate::device::send::bcopy::BcopyState;
 use crate::device::send::pending::{Next, OfferFlags};
 use crate::device::send::stream::Stream;
-use crate::device::wire::{self, Done, Fields, INLINE_BYTES, MERGED_BYTES, Rts};
+use crate::device::wire::{self, Done, Fields, INLINE_BYTES, MERGED_BYTES, Rts, flag_if};
 use msg_layer::header::{Header, SHORT_BYTES};
 #[cfg(not(feature = "small"))]
 use msg_layer::tx;
@@ -365,7 +365,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         // two trips have been spent already.
         let limit = match pending.asked() {
             Some(asked) if asked.is_exact() => 2 * eager_limit,
-            _ if flags.eager && is_standard && self.may_fit(memory, flags.unanswered, length) => {
+            _ if flags.may_be_eager && is_standard && self.may_fit(memory, flags.unanswered, length) => {
                 eager_limit
             }
             _ => 0,
@@ -373,22 +373,21 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let eager = length > INLINE_BYTES && length <= limit;
         self.requests.pending_mut(slot).set(EAGER, eager);
         let data = send.data;
+        let is_patient = matches!(data, Data::Bcopy(_)) || pending.is(PATIENT);
         let rts = Rts {
             context: send.context,
             tag: send.tag,
             length: send.length,
             request: id.0,
             age: self.peers.ages(dest).to,
-            synchronous: !is_standard,
-            inline: length <= INLINE_BYTES,
-            eager,
-            in_order: flags.in_order,
-            more: flags.more,
-            follows: flags.follows,
-            patient: matches!(data, Data::Bcopy(_)) || pending.is(PATIENT),
+            flags: flags.flags
+                | flag_if(!is_standard, Rts::SYNCHRONOUS)
+                | flag_if(length <= INLINE_BYTES, Rts::INLINE)
+                | flag_if(eager, Rts::EAGER)
+                | flag_if(is_patient, Rts::PATIENT),
             asked: flags.asked,
         };
-        let bytes = if rts.inline { length } else { 0 };
+        let bytes = if rts.is(Rts::INLINE) { length } else { 0 };
         self.send_rts(port, memory, dest, &rts, data, bytes);
         if eager {
             let transfer = Transfer {
@@ -427,14 +426,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             length: bcopy.length.into(),
             request: self.bcopies.name(id).0,
             age: self.peers.ages(bcopy.dest).to,
-            synchronous: false,
-            inline: true,
-            eager: false,
             // There is no queue: everything before it has been accepted, or is a bcopy, too.
-            in_order: true,
-            more: false,
-            follows: false,
-            patient: true,
+            flags: Rts::INLINE | Rts::IN_ORDER | Rts::PATIENT,
             asked: None,
         };
         let bytes = bcopy.length.into();

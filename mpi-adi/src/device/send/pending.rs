@@ -31,7 +31,7 @@ use crate::device::request::{
     Asked, Copies, Full, IN_ORDER, KEYED, Mode, OFFERS, PATIENT, PendingSend, QUEUE, Request, RequestPool, Send,
     SendState,
 };
-use crate::device::wire::{Entry, Restart};
+use crate::device::wire::{Entry, Restart, Rts, flag_if};
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
@@ -64,14 +64,11 @@ pub enum Next {
 /// What an offer says of the queue it comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct OfferFlags {
-    /// Everything before it has been accepted, or offered in order under the same age.
-    pub in_order: bool,
-    /// Other messages stand refused.
-    pub more: bool,
-    /// Another message is to be offered.
-    pub follows: bool,
+    /// As its RTS says it: whether it is [in order](Rts::IN_ORDER), whether [more](Rts::MORE) stand refused, and whether
+    /// another one [follows](Rts::FOLLOWS).
+    pub flags: u8,
     /// Its data may follow without waiting for the answer, as far as the receiver's memory is known.
-    pub eager: bool,
+    pub may_be_eager: bool,
     /// Offers to the destination that have no answer yet, this one among them.
     pub unanswered: u32,
     /// A restart asks for it: that restart's horizon.
@@ -677,10 +674,10 @@ impl Pending {
         send.set_told(true);
         let asked = send.asked();
         let flags = OfferFlags {
-            in_order,
-            more,
-            follows,
-            eager: in_order && !more && !throttled,
+            flags: flag_if(in_order, Rts::IN_ORDER)
+                | flag_if(more, Rts::MORE)
+                | flag_if(follows, Rts::FOLLOWS),
+            may_be_eager: in_order && !more && !throttled,
             unanswered,
             asked: asked.map(|_| destination.horizon()),
         };

@@ -102,8 +102,8 @@ fn wrong_answers_to_bcopy_sends_move_nothing_or_end_them() {
             rig.wires[0].sent_mut().clear();
             let fields = Fields {
                 request: RequestId::bcopy(random(34), Generation::from_byte(random(3) as u8)).0,
-                complete: random(2) == 0,
-                stale: random(8) == 0,
+                flags: wire::flag_if(random(2) == 0, Fields::COMPLETE)
+                    | wire::flag_if(random(8) == 0, Fields::STALE),
                 before: [0, 1, 2, 40][random(4) as usize],
                 ..Fields::default()
             };

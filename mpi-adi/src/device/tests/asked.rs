@@ -6,7 +6,7 @@ use super::rig::Seen::{Cts, Data, Nctsd, Restart, Rts};
 use super::rig::{Rig, pattern};
 use crate::device::envelope::{Pattern, Rank};
 use crate::device::request::{Mode, RequestId};
-use crate::device::wire::{Entry, RESTART_ENTRIES, ROOM_FOR_ALL};
+use crate::device::wire::{self, Entry, RESTART_ENTRIES, ROOM_FOR_ALL};
 
 /// A receive of any tag from any source, in the context of [`pattern`].
 const ANY: Pattern = Pattern::new(None, None, 0);
@@ -148,7 +148,7 @@ fn what_a_restart_has_room_for_is_counted_off_what_stands_refused() {
         );
         let offers = rig.offers(0);
         assert_eq!(offers.len(), 1);
-        let offer = (offers[0].tag, offers[0].more, offers[0].follows);
+        let offer = (offers[0].tag, offers[0].is(wire::Rts::MORE), offers[0].is(wire::Rts::FOLLOWS));
         assert_eq!(offer, (tag + 1, more, false));
         rig.moved(0);
         assert_eq!(rig.moved(1), [Nctsd]);
@@ -178,7 +178,7 @@ fn an_offer_says_whether_another_follows() {
     rig.send(0, 5, 50, Mode::Standard);
     rig.unlimit(0, Class::Normal);
     rig.step(0);
-    let said: Vec<_> = rig.offers(0).iter().map(|o| (o.tag, o.follows)).collect();
+    let said: Vec<_> = rig.offers(0).iter().map(|o| (o.tag, o.is(wire::Rts::FOLLOWS))).collect();
     assert_eq!(said, [(1, true), (3, true), (4, true), (5, false)]);
     // The same, with nothing behind those that are offered again.
     let mut rig = Rig::new(2, 0);
@@ -192,7 +192,7 @@ fn an_offer_says_whether_another_follows() {
     let said: Vec<_> = rig
         .offers(0)
         .iter()
-        .map(|o| (o.tag, o.follows, o.more))
+        .map(|o| (o.tag, o.is(wire::Rts::FOLLOWS), o.is(wire::Rts::MORE)))
         .collect();
     assert_eq!(said, [(1, true, true), (3, false, true)]);
 }

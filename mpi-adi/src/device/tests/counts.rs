@@ -301,11 +301,11 @@ fn what_was_asked_for_in_the_name_of_one_source_goes_eagerly_up_to_twice_the_lim
     for (len, eager) in [(500, true), (1000, true), (1001, false)] {
         let mut rig = Rig::eager(2, 0, 500);
         rig.send(0, 1, len, Mode::Standard);
-        assert_eq!(rig.offers(0)[0].eager, len <= 500);
+        assert_eq!(rig.offers(0)[0].is(wire::Rts::EAGER), len <= 500);
         rig.settle();
         let (receive, _) = rig.post(pattern(1), len);
         rig.moved(1);
-        assert_eq!(rig.offers(0)[0].eager, eager, "{len}");
+        assert_eq!(rig.offers(0)[0].is(wire::Rts::EAGER), eager, "{len}");
         rig.settle();
         assert!(rig.outcome(1, receive).is_some());
     }
@@ -314,7 +314,7 @@ fn what_was_asked_for_in_the_name_of_one_source_goes_eagerly_up_to_twice_the_lim
         let mut rig = Rig::eager(2, 0, 500);
         rig.send(0, 1, len, Mode::Standard);
         let offer = rig.offers(0)[0];
-        assert_eq!((offer.inline, offer.eager), (inline, !inline));
+        assert_eq!((offer.is(wire::Rts::INLINE), offer.is(wire::Rts::EAGER)), (inline, !inline));
     }
 }
 

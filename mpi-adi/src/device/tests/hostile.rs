@@ -133,7 +133,7 @@ fn an_answer_to_what_was_not_offered_to_its_source_is_malformed() {
         let answer = |rig: &mut Rig, from, handler, before| {
             let fields = Fields {
                 request,
-                complete: true,
+                flags: Fields::COMPLETE,
                 before,
                 ..Fields::default()
             };
@@ -162,7 +162,7 @@ fn a_bcopy_send_that_is_not_taken_with_its_data_is_kept() {
         let request = rig.offers(0)[0].request;
         let fields = Fields {
             request,
-            complete,
+            flags: wire::flag_if(complete, Fields::COMPLETE),
             wanted: 4,
             target: 77,
             ..Fields::default()
@@ -206,7 +206,7 @@ fn an_answer_to_a_copy_that_there_is_no_place_for_is_malformed() {
     for place in [1, BCOPIES as u32 - 1, BCOPIES as u32, 63] {
         let fields = Fields {
             request: RequestId::bcopy(place, Generation::FIRST).0,
-            complete: true,
+            flags: Fields::COMPLETE,
             ..Fields::default()
         };
         let bytes = fields.emit(wire::CTS).bytes;
@@ -303,7 +303,7 @@ fn an_answer_that_covers_more_than_was_offered_changes_nothing() {
     assert_eq!(rig.offers(0).len(), 1);
     let fields = Fields {
         request,
-        complete: true,
+        flags: Fields::COMPLETE,
         before: 1,
         ..Fields::default()
     };

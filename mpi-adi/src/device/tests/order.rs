@@ -8,7 +8,7 @@ use crate::device::envelope::{Pattern, Rank};
 use crate::device::request::Mode;
 use crate::device::send::SendTo;
 use crate::device::send::pending::WINDOW;
-use crate::device::wire;
+use crate::device::wire::{self, Fields};
 
 const ANY: Pattern = Pattern::new(None, None, 0);
 
@@ -27,7 +27,7 @@ fn a_stale_offer_is_made_again_by_itself_when_the_restart_has_come() {
     assert_eq!(rig.moved(1), [Restart { age: 1 }]);
     receives.push(rig.post(pattern(3), 50).0);
     assert_eq!(rig.moved_together(0), [1, 2].map(|tag| Rts { tag, age: 1 }));
-    assert!(rig.replies(1, wire::NCTS)[0].stale);
+    assert!(rig.replies(1, wire::NCTS)[0].is(Fields::STALE));
     assert_eq!(
         rig.moved(1),
         [Cts { complete: true }, Ncts, Restart { age: 2 }],
@@ -53,7 +53,7 @@ fn a_message_that_came_too_early_for_a_receive_is_asked_for_by_it() {
     let (receive, _) = rig.post(pattern(1), 50);
     assert_eq!(rig.moved(0), [Rts { tag: 1, age: 1 }]);
     assert!(
-        rig.replies(1, wire::NCTS)[0].stale,
+        rig.replies(1, wire::NCTS)[0].is(Fields::STALE),
         "{:?}",
         rig.replies(1, wire::NCTS)
     );
@@ -78,7 +78,7 @@ fn what_is_offered_out_of_order_is_not_recorded() {
     rig.post(second, 300);
     assert_eq!(rig.moved(2), [Restart { age: 1 }]);
     let offers = rig.offers(0);
-    assert_eq!((offers[0].tag, offers[0].in_order), (2, false));
+    assert_eq!((offers[0].tag, offers[0].is(wire::Rts::IN_ORDER)), (2, false));
     rig.send(1, 2, 300, Mode::Standard);
     assert_eq!(rig.moved(1), [Rts { tag: 2, age: 0 }]);
     let nine = Pattern::new(Some(Rank::new(1)), Some(9), 0);
@@ -133,7 +133,7 @@ fn an_offer_says_whether_all_before_it_was_offered_or_accepted() {
     rig.send(0, 1, 4, Mode::Standard);
     rig.send(0, 2, 400, Mode::Synchronous);
     rig.send(0, 3, 400, Mode::Synchronous);
-    let in_order = |rig: &Rig| -> Vec<_> { rig.offers(0).iter().map(|o| o.in_order).collect() };
+    let in_order = |rig: &Rig| -> Vec<_> { rig.offers(0).iter().map(|o| o.is(wire::Rts::IN_ORDER)).collect() };
     assert_eq!(in_order(&rig), [true; 3]);
     rig.settle();
     rig.send(0, 4, 400, Mode::Standard);
@@ -143,7 +143,7 @@ fn an_offer_says_whether_all_before_it_was_offered_or_accepted() {
         [false; 2],
         "what is before them stands refused"
     );
-    let eager: Vec<_> = rig.offers(0).iter().map(|o| (o.eager, o.more)).collect();
+    let eager: Vec<_> = rig.offers(0).iter().map(|o| (o.is(wire::Rts::EAGER), o.is(wire::Rts::MORE))).collect();
     assert_eq!(eager, [(false, true); 2]);
 }
 
@@ -186,7 +186,7 @@ fn an_answer_covers_messages_that_have_entered_the_queue() {
     assert_eq!(rig.moved_together(0).len(), 5);
     let answers = rig.replies(1, wire::CTS);
     assert_eq!(answers.iter().map(|a| a.before).collect::<Vec<_>>(), [3]);
-    assert!(!answers[0].stream, "its data is not coming yet");
+    assert!(!answers[0].is(Fields::STREAM), "its data is not coming yet");
     rig.settle();
     assert_eq!(rig.adis[0].stats.cts_received, 4);
     let (last, _) = rig.post(pattern(5), 300);
@@ -281,7 +281,7 @@ fn a_message_taken_back_before_it_is_offered_again_is_not_offered() {
     let offers: Vec<_> = rig
         .offers(0)
         .iter()
-        .map(|o| (o.tag, o.follows, o.more))
+        .map(|o| (o.tag, o.is(wire::Rts::FOLLOWS), o.is(wire::Rts::MORE)))
         .collect();
     assert_eq!(offers, [(3, true, true), (4, false, true)]);
     rig.settle();
@@ -292,7 +292,7 @@ fn a_message_taken_back_before_it_is_offered_again_is_not_offered() {
     rig.settle();
     rig.post(pattern(4), 50);
     rig.moved(1);
-    let offers: Vec<_> = rig.offers(0).iter().map(|o| (o.tag, o.more)).collect();
+    let offers: Vec<_> = rig.offers(0).iter().map(|o| (o.tag, o.is(wire::Rts::MORE))).collect();
     assert_eq!(offers, [(4, false)]);
     rig.settle();
     assert!(rig.adis[0].is_quiet());

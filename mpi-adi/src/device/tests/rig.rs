@@ -349,7 +349,7 @@ fn look(packet: &Sent) -> Seen {
             len: bytes.len(),
         },
         (Class::Priority, wire::CTS) => Cts {
-            complete: Fields::parse(bytes).unwrap().complete,
+            complete: Fields::parse(bytes).unwrap().is(Fields::COMPLETE),
         },
         (Class::Priority, wire::NCTSD) => Nctsd,
         (Class::Priority, wire::NCTS) => Ncts,
