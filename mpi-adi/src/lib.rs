@@ -49,7 +49,7 @@ pub use device::memory::region;
 pub use device::recv::probe;
 pub use device::request::Outcome;
 pub use device::send::{bcopy, pending};
-pub use device::stats::Stats;
+pub use device::stats::{Count, Stats};
 pub use device::{
     Adi, at_hand, at_once, barrier, envelope, kernel, matching, memory, names, peers, protocol,
     recv, request, send, wire,

@@ -177,7 +177,7 @@ macro_rules! counters {
 
             /// Calls `take` with each counter and its value.
             pub fn read($from: $source, mut take: impl FnMut(Self, u64)) {
-                $(take(Self::$counter, $value);)*
+                $(take(Self::$counter, $value as u64);)*
             }
         }
     };
@@ -281,7 +281,7 @@ counters! {
     /// Packets received and accepted.
     PacketsReceived "packets_received" Packets Sum, from.received.packets;
     /// Most chunks at once in the buffer behind the link.
-    PeakChunks "peak_chunks" Chunks Greatest, from.high_water.into();
+    PeakChunks "peak_chunks" Chunks Greatest, from.high_water as u64;
 }
 
 /// Links of a node, one for each direction.

@@ -352,10 +352,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// Entries of queues and tables that have been looked at one after the other, by everything that has to
     /// search: what the device's work grows with beside messages and packets.
     pub fn searched(&self) -> u64 {
-        self.matching.measures().traversals
-            + self.pending.steps()
-            + self.peers.steps()
-            + self.stats.named
+        let own = self.matching.measures().traversals + self.pending.steps() + self.stats.named;
+        own as u64 + self.peers.steps()
     }
 
     /// The request pool, for its measures.

@@ -8,6 +8,7 @@ use crate::device::envelope::{Context, Envelope, Pattern, Tag};
 use crate::device::memory::region::{Record, Region};
 use crate::device::names::{BlockIndex, Slot};
 use crate::device::request::RequestPool;
+use crate::device::stats::Count;
 
 /// How full the queues are, and what searching them has cost.
 ///
@@ -24,9 +25,9 @@ pub struct Measures {
     /// The most messages ever recorded and not yet matched at once.
     pub peak_unexpected: u32,
     /// Searches of either queue, whether they found something or not.
-    pub searches: u64,
+    pub searches: Count,
     /// Hops of all searches.
-    pub traversals: u64,
+    pub traversals: Count,
     /// Hops of the longest search.
     pub longest: u32,
 }
@@ -37,7 +38,7 @@ impl Measures {
     pub(crate) fn searched(&mut self, hops: u32) {
         self.searches += 1;
         if hops > 0 {
-            self.traversals += u64::from(hops);
+            self.traversals += hops as Count;
             self.longest = self.longest.max(hops);
         }
     }

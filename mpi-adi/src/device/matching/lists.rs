@@ -10,6 +10,7 @@ use crate::device::list::{Ends, Links};
 use crate::device::memory::region::{Record, Region};
 use crate::device::names::{BlockIndex, Slot};
 use crate::device::request::RequestPool;
+use crate::device::stats::Count;
 
 /// The two queues and what searching them has cost.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -91,14 +92,14 @@ impl Matching for Lists {
         let (posted, hops) = self.posted.find(requests, |slot| {
             requests.posted(slot).pattern.context() == context
         });
-        self.measures.traversals += u64::from(hops);
+        self.measures.traversals += hops as Count;
         if posted.is_some() {
             return false;
         }
         let (recorded, hops) = self
             .unexpected
             .find(region, |at| region.envelope(at).context == context);
-        self.measures.traversals += u64::from(hops);
+        self.measures.traversals += hops as Count;
         recorded.is_none()
     }
 

@@ -16,6 +16,7 @@ use crate::device::envelope::{Context, Envelope, Pattern};
 use crate::device::memory::region::{Record, Region};
 use crate::device::names::{BlockIndex, Serial, Slot};
 use crate::device::request::RequestPool;
+use crate::device::stats::Count;
 
 /// How the two queues are split.
 pub trait Design: Send + Clone + PartialEq + Eq + Debug {
@@ -150,11 +151,11 @@ impl<D: Design> Matching for Split<D> {
         });
         self.posted.find(&anything, &mut search);
         let (posted, hops) = search.end();
-        self.measures.traversals += u64::from(hops);
+        self.measures.traversals += hops as Count;
         let mut search = Search::new(region, |at| region.matches(at, &anything));
         self.unexpected.find(&anything, &mut search);
         let (recorded, hops) = search.end();
-        self.measures.traversals += u64::from(hops);
+        self.measures.traversals += hops as Count;
         if posted.is_none() {
             self.posted.forget(context);
         }

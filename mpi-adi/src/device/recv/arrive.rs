@@ -14,6 +14,7 @@ use crate::device::recv::Probed;
 use crate::device::recv::deferred::DeferredAck;
 use crate::device::recv::eager::Eager;
 use crate::device::request::Matched;
+use crate::device::stats::Count;
 use crate::device::wire::{self, Fields, Rts, flag_if};
 use msg_layer::Answer;
 
@@ -341,7 +342,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             None if may_wait && self.deferred.push(deferred).is_ok() => return None,
             None => {}
         }
-        self.stats.cts_merged += u64::from(before);
+        self.stats.cts_merged += before as Count;
         let fields = Fields {
             flags: fields.flags | flag_if(scarce, Fields::SCARCE),
             before,

@@ -24,6 +24,6 @@ pub use outcome::{Concluded, Outcome, Whole};
 pub use pool::{CHUNK_SLOTS, KEPT_SLOTS, RequestPool};
 pub use receive::{Coming, Matched, Posted, Receive, ReceiveState};
 pub(crate) use send::Copies;
-pub(crate) use send::{CANCELLED, EAGER, IN_ORDER, PATIENT};
 pub use send::{Asked, Data, Mode, PendingSend, Send, SendState, Withdrawal};
+pub(crate) use send::{CANCELLED, EAGER, IN_ORDER, PATIENT};
 pub(crate) use table::{Buckets, KINDS, KeyHash, NEIGHBOURS, kind, pattern_of};

@@ -9,6 +9,7 @@ use crate::device::protocol::{Reply, Rules, Step, on_answer};
 use crate::device::request::{CANCELLED, EAGER, PendingSend, QUEUE, RequestPool, SendState, Withdrawal};
 use crate::device::send::bcopy::BcopyState;
 use crate::device::send::pending::Answered;
+use crate::device::stats::Count;
 use crate::device::wire::Fields;
 use msg_layer::{Arrival, Malformed, Transfer};
 
@@ -46,7 +47,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         if taken {
             let count = u32::from(before) + 1;
             self.release_reserved(count);
-            self.stats.cts_received += u64::from(count);
+            self.stats.cts_received += count as Count;
         }
         taken
     }
@@ -199,7 +200,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         };
         let all = pending.all_taken(requests, dest, last, total, rules, finish);
         if all {
-            self.stats.cts_received += u64::from(total);
+            self.stats.cts_received += total as Count;
         }
         all
     }

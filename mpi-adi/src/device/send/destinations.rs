@@ -31,6 +31,7 @@ use crate::device::list::{Ends, Links};
 use crate::device::names::{DestinationId, Horizon, Packed, Serial, Slot};
 use crate::device::protocol::Rules;
 use crate::device::request::{Buckets, Chunks, Full, KeyHash};
+use crate::device::stats::Count;
 
 /// Destinations that the heap is asked to have room for at a time.
 pub const CHUNK_DESTINATIONS: usize = 8;
@@ -181,7 +182,7 @@ pub(super) struct Destinations {
     buckets: Buckets,
     free: Option<DestinationId>,
     /// Links of chains that have been followed past another destination.
-    steps: u64,
+    steps: Count,
 }
 
 impl Default for Destinations {
@@ -239,7 +240,7 @@ impl Destinations {
     }
 
     /// Destinations passed in looking for others.
-    pub(super) fn steps(&self) -> u64 {
+    pub(super) fn steps(&self) -> Count {
         self.steps
     }
 

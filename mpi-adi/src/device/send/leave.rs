@@ -14,6 +14,7 @@ use crate::device::request::{Data, EAGER, Mode, PATIENT, Send, SendState};
 use crate::device::send::bcopy::BcopyState;
 use crate::device::send::pending::{Next, OfferFlags};
 use crate::device::send::stream::Stream;
+use crate::device::stats::Count;
 use crate::device::wire::{self, Done, Fields, INLINE_BYTES, MERGED_BYTES, Rts, flag_if};
 use msg_layer::header::{Header, SHORT_BYTES};
 #[cfg(not(feature = "small"))]
@@ -72,7 +73,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             && let Some(deferred) = self.deferred.pop()
         {
             self.send_cts(port, deferred.source, &deferred.fields());
-            self.stats.cts_merged += u64::from(deferred.count) - 1;
+            self.stats.cts_merged += deferred.count as Count - 1;
             sent += 1;
         }
         sent
@@ -458,7 +459,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         if let Some(deferred) = deferred {
             header.argument = deferred.count.into();
             bytes += MERGED_BYTES;
-            self.stats.cts_merged += u64::from(deferred.count);
+            self.stats.cts_merged += deferred.count as Count;
         }
         self.stats.rts_sent += 1;
         self.send_now(port, Class::Normal, dest, header, bytes, |out| {

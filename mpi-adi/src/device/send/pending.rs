@@ -31,6 +31,7 @@ use crate::device::request::{
     Asked, Copies, Full, IN_ORDER, KEYED, Mode, OFFERS, PATIENT, PendingSend, QUEUE, Request, RequestPool, Send,
     SendState,
 };
+use crate::device::stats::Count;
 use crate::device::wire::{Entry, Restart, Rts, flag_if};
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
@@ -86,7 +87,7 @@ pub struct Pending {
     /// The destination whose queue has last become empty, kept for the next message to it.
     idle: Option<DestinationId>,
     ready: List<DestinationId>,
-    steps: u64,
+    steps: Count,
 }
 
 impl Pending {
@@ -227,7 +228,7 @@ impl Pending {
     }
 
     /// Messages and destinations looked at one after the other, by everything that has to search.
-    pub fn steps(&self) -> u64 {
+    pub fn steps(&self) -> Count {
         self.steps + self.destinations.steps()
     }
 

@@ -72,6 +72,7 @@ use crate::device::envelope::{Context, Envelope, Pattern};
 use crate::device::memory::region::{Record, Region};
 use crate::device::names::{BlockIndex, Slot};
 use crate::device::request::RequestPool;
+use crate::device::stats::Count;
 use posted::PostedQueue;
 use unexpected::UnexpectedQueue;
 use wild::Wild;
@@ -203,7 +204,7 @@ impl Matching for Indexed {
     ) -> bool {
         let is_of = |at| region.envelope(at).context == context;
         let (found, hops) = self.unexpected.walk(region, is_of);
-        self.measures.traversals += u64::from(hops);
+        self.measures.traversals += hops as Count;
         found.is_none() && !requests.has_posted(context)
     }
 

@@ -43,6 +43,7 @@ use crate::device::list::{Ends, Links};
 use crate::device::memory::region::{Record, Region};
 use crate::device::names::{BlockIndex, Slot};
 use crate::device::request::RequestPool;
+use crate::device::stats::Count;
 use leads::{Lead, LeadAt, Leads};
 
 /// The two queues of the ranks that share a place.
@@ -205,7 +206,7 @@ impl<Q: ByRank> Ranked<Q> {
     #[inline]
     fn lead_again(&mut self, context: Context) -> LeadAt {
         let (at, hops) = self.leads.find_again(context);
-        self.measures.traversals += u64::from(hops);
+        self.measures.traversals += hops as Count;
         at
     }
 
@@ -226,7 +227,7 @@ impl<Q: ByRank> Ranked<Q> {
                 let (heads, hops) = self.queues.heads(context, root, rank);
                 change(&mut heads.posted, requests);
                 self.queues.tidy(root);
-                self.measures.traversals += u64::from(hops);
+                self.measures.traversals += hops as Count;
             }
             None => change(&mut lead.posted, requests),
         }
@@ -253,7 +254,7 @@ impl<Q: ByRank> Ranked<Q> {
             Some((root, rank)) => {
                 let (heads, hops) = self.queues.heads(context, root, rank);
                 heads.unexpected.push(region, at);
-                self.measures.traversals += u64::from(hops);
+                self.measures.traversals += hops as Count;
                 self.ranked += 1;
             }
             None => lead.unexpected.push(region, at),
@@ -433,7 +434,7 @@ impl<Q: ByRank> Matching for Ranked<Q> {
                 let (heads, hops) = self.queues.heads(context, root, rank);
                 heads.unexpected.remove(region, at);
                 self.queues.tidy(root);
-                self.measures.traversals += u64::from(hops);
+                self.measures.traversals += hops as Count;
                 self.ranked -= 1;
             }
             None => lead.unexpected.remove(region, at),
@@ -484,7 +485,7 @@ impl<Q: ByRank> Matching for Ranked<Q> {
             hops += looked + also_looked;
             posted.is_none() && recorded.is_none()
         };
-        self.measures.traversals += u64::from(hops);
+        self.measures.traversals += hops as Count;
         is_idle
     }
 
