@@ -22,7 +22,7 @@ use super::types::constants::MPI_REQUEST_NULL;
 use crate::Adi;
 use crate::device::envelope::Context;
 use crate::device::memory::Span;
-use crate::device::request::{Data, Mode, Outcome, Request, RequestId};
+use crate::device::request::{Mode, Outcome, RequestId};
 use crate::mpi::comm::{Group, Status};
 use crate::mpi::context::WORLD_CONTEXT;
 use crate::mpi::error::{Class, Error, Limited};
@@ -301,15 +301,9 @@ fn try_complete_any(adi: &mut Adi, handle: &mut c_int) -> Result<Option<Complete
 
 /// The context of a request, and the program's buffer.
 fn context_and_span(adi: &Adi, id: RequestId) -> (Context, Span) {
-    let span = |request: &Request| match request {
-        Request::Receive(receive) => receive.span,
-        Request::Send(send) => match send.data {
-            Data::User(span) => span,
-            Data::Bcopy(_) => Span::EMPTY,
-        },
-    };
-    adi.requests().get(id).map_or((0, Span::EMPTY), |request| {
-        (request.pattern().context(), span(&request))
+    let request = adi.requests().named_entry(id);
+    request.map_or((0, Span::EMPTY), |request| {
+        (request.context(), request.buffer())
     })
 }
 

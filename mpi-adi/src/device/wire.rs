@@ -166,7 +166,11 @@ impl Rts {
             flags: head[2] & !FLAG_ASKED,
             asked,
         };
-        let expected = if rts.is(Rts::INLINE) { rts.length as usize } else { 0 };
+        let expected = if rts.is(Rts::INLINE) {
+            rts.length as usize
+        } else {
+            0
+        };
         (data.len() == expected && rts.tag >= 0).then_some((rts, data))
     }
 }
@@ -382,7 +386,11 @@ mod tests {
                 let len = rts.bytes() + if rts.is(Rts::INLINE) { 2 } else { 0 };
                 let mut bytes = vec![0; len];
                 rts.emit(&mut bytes).fill(7);
-                let data = if rts.is(Rts::INLINE) { &[7, 7][..] } else { &[] };
+                let data = if rts.is(Rts::INLINE) {
+                    &[7, 7][..]
+                } else {
+                    &[]
+                };
                 assert_eq!(Rts::parse(&bytes), Some((rts, data)));
                 assert_eq!(Rts::parse(&bytes[..len - 1]), None, "cut short");
                 Rts { tag: -1, ..rts }.emit(&mut bytes);

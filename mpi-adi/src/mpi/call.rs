@@ -18,7 +18,7 @@ use crate::device::kernel::{CallNote, Kernel};
 use crate::device::matching::Matching;
 use crate::device::memory::Span;
 use crate::device::protocol::Sound;
-use crate::device::request::{RequestId, Whole};
+use crate::device::request::{RequestId, SlotEntry, Whole};
 use crate::mpi::process::Env;
 
 /// MPI_ANY_SOURCE and MPI_ANY_TAG as call notes show them.
@@ -142,7 +142,7 @@ pub(crate) fn note_of_request<E: Matching>(
     function: &'static str,
     id: RequestId,
 ) -> CallNote {
-    let pattern = adi.requests().get(id).map(|request| request.pattern());
+    let pattern = adi.requests().named_entry(id).map(SlotEntry::pattern);
     let peer = |pattern: Pattern| {
         pattern
             .source()

@@ -17,7 +17,6 @@ pub mod region;
 
 use alloc::boxed::Box;
 
-
 use crate::device::memory::blocks::Blocks;
 use crate::device::memory::layout::Layout;
 use crate::device::names::Packed;

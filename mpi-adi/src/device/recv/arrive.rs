@@ -117,7 +117,13 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let refused_before = matches!(standing, Standing::Refused | Standing::WildcardQueued);
         let recordable = rts.is(Rts::IN_ORDER) && !refused_before || !rules.records_in_order();
         let verdict = decide(ages_equal && !early, posted, || match recordable {
-            true => self.make_room(memory, &envelope, rts.length, rts.request, rts.is(Rts::SYNCHRONOUS)),
+            true => self.make_room(
+                memory,
+                &envelope,
+                rts.length,
+                rts.request,
+                rts.is(Rts::SYNCHRONOUS),
+            ),
             false => Recorded::Nothing,
         });
         let fields = Fields {
@@ -196,8 +202,12 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     ) {
         match verdict {
             Verdict::Refuse { failed: true } => self.peers.refused(source),
-            Verdict::Refuse { failed: false } => self.peers.accepted(source, true, rts.is(Rts::FOLLOWS)),
-            _ => self.peers.accepted(source, rts.is(Rts::MORE), rts.is(Rts::FOLLOWS)),
+            Verdict::Refuse { failed: false } => {
+                self.peers.accepted(source, true, rts.is(Rts::FOLLOWS))
+            }
+            _ => self
+                .peers
+                .accepted(source, rts.is(Rts::MORE), rts.is(Rts::FOLLOWS)),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::device::memory::UserMemory;
 use crate::device::memory::region::{Holding, RecordId};
 use crate::device::names::RequestId;
 use crate::device::protocol::Rules;
-use crate::device::request::Matched;
+use crate::device::request::{Matched, SlotEntry};
 use msg_layer::header::Place;
 use msg_layer::{Landing, Malformed};
 
@@ -37,10 +37,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
                 self.region.record(index).ok_or(Malformed)?.length
             }
             None => {
-                let receive = self.requests.get_receive(RequestId(target));
-                receive
-                    .and_then(|receive| receive.wanted())
-                    .ok_or(Malformed)?
+                let receive = self.requests.named_entry(RequestId(target));
+                receive.and_then(SlotEntry::wanted).ok_or(Malformed)?
             }
         };
         // What the receive has no room for is cut off.

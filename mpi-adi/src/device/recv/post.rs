@@ -12,7 +12,7 @@ use crate::device::protocol::Rules;
 use crate::device::recv::Probed;
 use crate::device::recv::probe::Arming;
 use crate::device::request::{
-    Coming, KEPT_SLOTS, Matched, Posted, Receive, ReceiveState, Request, TO_NAME,
+    Coming, KEPT_SLOTS, Matched, Posted, Receive, ReceiveState, Request, SlotEntry, TO_NAME,
 };
 use crate::device::wire::Fields;
 use msg_layer::Landing;
@@ -281,33 +281,27 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// The request ends soon, whatever the other process does: its outcome tells whether it was cancelled or
     /// has been completed after all. True when it is known already that it was cancelled.
     pub fn cancel(&mut self, id: RequestId) -> bool {
-        match self.requests.get(id) {
-            Some(Request::Send(_)) => self.withdraw(id.slot()),
+        match self.requests.named_entry(id) {
+            Some(entry) if entry.is_send() => self.withdraw(id.slot()),
             _ => self.cancel_receive(id),
         }
     }
 
     /// As [`Adi::cancel`], of a receive; a send goes on.
     pub fn cancel_receive(&mut self, id: RequestId) -> bool {
-        match self.requests.get(id) {
-            Some(Request::Receive(Receive {
-                state: ReceiveState::Posted(_),
-                ..
-            })) => {
-                self.unpost(id.slot());
-                self.requests.cancel_receive(id.slot());
-                true
-            }
-            Some(Request::Receive(_) | Request::Send(_)) | None => false,
+        let posted = self.requests.named_entry(id).and_then(SlotEntry::posted);
+        if posted.is_some() {
+            self.unpost(id.slot());
+            self.requests.cancel_receive(id.slot());
         }
+        posted.is_some()
     }
 
     /// The next receive that owes its sender a CTS: whom, and what the CTS says.
     pub(in crate::device) fn next_due_cts(&mut self) -> Option<(Rank, Fields)> {
         let slot = self.cts_due.head()?;
         self.cts_due.remove(&mut self.requests, slot);
-        let state = self.requests.receive(slot).state;
-        let ReceiveState::Matched(matched, Coming::CtsDue { sender }) = state else {
+        let Some((matched, sender)) = self.requests.listed(slot).cts_due() else {
             unreachable!("the list of CTSs that are due names a receive that owes none")
         };
         Some((

@@ -26,4 +26,5 @@ pub use receive::{Coming, Matched, Posted, Receive, ReceiveState};
 pub(crate) use send::Copies;
 pub use send::{Asked, Data, Mode, PendingSend, Send, SendState, Withdrawal};
 pub(crate) use send::{CANCELLED, EAGER, IN_ORDER, PATIENT};
+pub(crate) use slot::SlotEntry;
 pub(crate) use table::{Buckets, KINDS, KeyHash, NEIGHBOURS, kind, pattern_of};

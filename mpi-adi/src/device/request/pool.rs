@@ -182,7 +182,7 @@ impl RequestPool {
     /// The slot's entry, which is in a list.
     #[cfg_attr(not(feature = "small"), inline)]
     #[cfg_attr(feature = "small", inline(never))]
-    pub(super) fn listed(&self, slot: Slot) -> &SlotEntry {
+    pub(crate) fn listed(&self, slot: Slot) -> &SlotEntry {
         self.entry(slot).expect(NOT_LISTED)
     }
 
@@ -293,10 +293,10 @@ impl RequestPool {
         RequestId::new(slot, self.listed(slot).generation())
     }
 
-    /// The slot that `id` names; `None` when it names none (any more).
+    /// The slot's entry that `id` names; `None` when it names none (any more).
     #[cfg_attr(not(feature = "small"), inline)]
     #[cfg_attr(feature = "small", inline(never))]
-    fn named_entry(&self, id: RequestId) -> Option<&SlotEntry> {
+    pub(crate) fn named_entry(&self, id: RequestId) -> Option<&SlotEntry> {
         self.entry(id.slot()).filter(|entry| entry.is(id))
     }
 

@@ -83,14 +83,6 @@ pub enum Coming {
 }
 
 impl Receive {
-    /// Bytes of the message that has matched which its buffer takes; `None`: none has.
-    pub fn wanted(&self) -> Option<u32> {
-        match &self.state {
-            ReceiveState::Matched(matched, _) => Some(matched.wanted(self.span)),
-            _ => None,
-        }
-    }
-
     /// The message that it has for a matched probe, if it is one's.
     pub fn held(&self) -> Option<Matched> {
         match self.state {

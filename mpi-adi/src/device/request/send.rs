@@ -201,19 +201,15 @@ impl PendingSend {
 impl Hash for PendingSend {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let mut known = *self;
-        known.set(IN_ORDER, self.is(IN_ORDER) && self.offer == Offer::Unanswered);
+        known.set(
+            IN_ORDER,
+            self.is(IN_ORDER) && self.offer == Offer::Unanswered,
+        );
         (known.offer, known.marks).hash(state);
     }
 }
 
 impl Send {
-    /// It has been offered to `dest` and has no answer.
-    pub(crate) fn is_offered_to(&self, dest: Rank) -> bool {
-        let offered =
-            matches!(&self.state, SendState::Pending(send) if send.offer == Offer::Unanswered);
-        offered && self.dest == dest
-    }
-
     /// Hashes what the device does with it from now on, up to names.
     pub(crate) fn hash<'a, H: Hasher>(&self, copy: impl Copies<'a>, state: &mut H) {
         (self.dest, self.tag, self.context, self.mode, self.length).hash(state);

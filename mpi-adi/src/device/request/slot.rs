@@ -29,13 +29,14 @@ use crate::device::names::{
     BcopyId, BlockIndex, Generation, GenerationBits, Packed, REQUEST_GENERATION_BITS, RequestId,
     Serial, Slot,
 };
+use crate::device::protocol::Offer;
 
 /// Lists that a slot can be in at the same time.
 pub(super) const LISTS: usize = 3;
 
-/// A slot.
+/// A slot: what reads only some of its request asks it for that.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct SlotEntry {
+pub(crate) struct SlotEntry {
     pub(super) next: [Option<Slot>; LISTS],
     pub(super) prev: [Option<Slot>; LISTS],
     data: PackedSpan,
@@ -278,16 +279,7 @@ impl SlotEntry {
             State::Bcopy => SendState::Bcopy,
             State::Pending(send) => SendState::Pending(send),
             State::Held(withdrawal) => SendState::Held(withdrawal),
-            State::Sending {
-                in_order,
-                target,
-                offset,
-            } => SendState::Sending(Transfer {
-                target,
-                offset,
-                end: self.data.len(),
-                in_order,
-            }),
+            State::Sending { .. } => SendState::Sending(self.transfer()?),
             State::Streaming => SendState::Streaming,
             State::Sent { cancelled } => SendState::Done { cancelled },
             State::Free { .. }
@@ -310,7 +302,7 @@ impl SlotEntry {
             dest: self.peer?,
             tag: self.tag,
             context: self.context,
-            mode: match self.marks.has(Marks::SYNCHRONOUS) {
+            mode: match self.is_synchronous() {
                 true => Mode::Synchronous,
                 false => Mode::Standard,
             },
@@ -320,8 +312,65 @@ impl SlotEntry {
         })
     }
 
+    /// Where the send that is here goes.
     #[inline]
-    pub(super) fn send_data(&self) -> Data {
+    pub(crate) fn dest(&self) -> Rank {
+        self.peer.expect("a send has a destination")
+    }
+
+    /// The tag of the send that is here.
+    #[inline]
+    pub(crate) fn tag(&self) -> Tag {
+        self.tag
+    }
+
+    /// Bytes of the send that is here, as [`Send::length`].
+    #[inline]
+    pub(crate) fn length(&self) -> u32 {
+        self.data.len()
+    }
+
+    /// The send that is here is synchronous.
+    #[inline]
+    pub(crate) fn is_synchronous(&self) -> bool {
+        self.marks.has(Marks::SYNCHRONOUS)
+    }
+
+    /// What is left of the send that is here, whose data leaves.
+    #[inline]
+    pub(crate) fn transfer(&self) -> Option<Transfer> {
+        match self.state {
+            State::Sending {
+                in_order,
+                target,
+                offset,
+            } => Some(Transfer {
+                target,
+                offset,
+                end: self.data.len(),
+                in_order,
+            }),
+            _ => None,
+        }
+    }
+
+    /// The send that is here has been accepted while its data leaves eagerly.
+    #[inline]
+    pub(crate) fn is_streaming(&self) -> bool {
+        self.state == State::Streaming
+    }
+
+    /// How far the held send that is here has been taken back.
+    #[inline]
+    pub(crate) fn withdrawal(&self) -> Option<Withdrawal> {
+        match self.state {
+            State::Held(withdrawal) => Some(withdrawal),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn send_data(&self) -> Data {
         match self.marks.has(Marks::BCOPY) {
             true => Data::Bcopy(BcopyId(self.data.span().address() as u8)),
             false => Data::User(self.data.span()),
@@ -330,7 +379,7 @@ impl SlotEntry {
 
     /// The pending send that is here.
     #[inline]
-    pub(super) fn pending(&self) -> Option<&PendingSend> {
+    pub(crate) fn pending(&self) -> Option<&PendingSend> {
         match &self.state {
             State::Pending(send) => Some(send),
             _ => None,
@@ -353,6 +402,13 @@ impl SlotEntry {
             && (self.peer, self.context, self.tag) == (Some(dest), context, tag)
     }
 
+    /// The send that is here has been offered to `dest` and has no answer.
+    pub(crate) fn is_offered_to(&self, dest: Rank) -> bool {
+        let is_offered =
+            matches!(&self.state, State::Pending(send) if send.offer == Offer::Unanswered);
+        is_offered && self.peer == Some(dest)
+    }
+
     /// Where the send that is here stands from now on, with what of it is left to be sent.
     #[inline(always)]
     pub(super) fn set_send_state(&mut self, state: SendState) {
@@ -373,13 +429,13 @@ impl SlotEntry {
 
     /// The pattern of the receive that is here: what it asks for, or has matched.
     #[inline]
-    pub(super) fn pattern(&self) -> Pattern {
+    pub(crate) fn pattern(&self) -> Pattern {
         Pattern::from_parts(self.peer, self.tag, self.context)
     }
 
     /// The posted receive that is here.
     #[inline]
-    pub(super) fn posted(&self) -> Option<Posted> {
+    pub(crate) fn posted(&self) -> Option<Posted> {
         match self.state {
             State::Posted { to_name, serial } => Some(Posted {
                 pattern: self.pattern(),
@@ -414,6 +470,28 @@ impl SlotEntry {
             context: self.context,
         };
         Some(Matched { envelope, length })
+    }
+
+    /// The message that the receive that is here has matched, whose sender is owed a CTS, and what the sender calls it.
+    #[inline]
+    pub(crate) fn cts_due(&self) -> Option<(Matched, u32)> {
+        match self.state {
+            State::CtsDue { length, sender } => Some((self.matched(length)?, sender)),
+            _ => None,
+        }
+    }
+
+    /// Bytes of the message that the receive that is here has matched which its buffer takes; `None`: none has.
+    #[inline]
+    pub(crate) fn wanted(&self) -> Option<u32> {
+        match self.state {
+            State::CtsDue { length, .. }
+            | State::Landing { length, .. }
+            | State::Bound { length }
+            | State::Stopped { length, .. }
+            | State::Kept { length, .. } => Some(length.min(self.data.len())),
+            _ => None,
+        }
     }
 
     /// The receive that is here.
@@ -504,7 +582,7 @@ impl SlotEntry {
 
     /// The program's buffer of the request that is here; none where its data is that of a bcopy.
     #[inline]
-    pub(super) fn buffer(&self) -> Span {
+    pub(crate) fn buffer(&self) -> Span {
         match self.send_data() {
             Data::User(span) => span,
             Data::Bcopy(_) => Span::EMPTY,
@@ -512,7 +590,7 @@ impl SlotEntry {
     }
 
     /// The context of the request that is here.
-    pub(super) fn context(&self) -> Context {
+    pub(crate) fn context(&self) -> Context {
         self.context
     }
 
@@ -595,7 +673,7 @@ impl SlotEntry {
 
     /// The slot holds a send.
     #[inline]
-    pub(super) fn is_send(&self) -> bool {
+    pub(crate) fn is_send(&self) -> bool {
         !self.is_receive() && !matches!(self.state, State::Free { .. })
     }
 }

@@ -6,7 +6,9 @@ use crate::device::envelope::Rank;
 use crate::device::matching::Matching;
 use crate::device::names::{RequestId, Slot};
 use crate::device::protocol::{Reply, Rules, Step, on_answer};
-use crate::device::request::{CANCELLED, EAGER, PendingSend, QUEUE, RequestPool, SendState, Withdrawal};
+use crate::device::request::{
+    CANCELLED, EAGER, PendingSend, QUEUE, RequestPool, SendState, Withdrawal,
+};
 use crate::device::send::bcopy::BcopyState;
 use crate::device::send::pending::Answered;
 use crate::device::stats::Count;
@@ -34,9 +36,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             };
             return Some(slot);
         }
-        let send = self.requests.get_send(id)?;
-        let waits = matches!(send.state, SendState::Pending(_) | SendState::Held(_));
-        (waits && send.dest == dest).then_some(id.slot())
+        let send = self.requests.named_entry(id)?;
+        let waits = send.pending().is_some() || send.withdrawal().is_some();
+        (waits && send.dest() == dest).then_some(id.slot())
     }
 
     /// A bcopy to `dest` that has left and has no other answer has been taken, with the `before` ones
@@ -65,13 +67,14 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             self.stats.cts_received += 1;
         }
         self.take_those_before(dest, slot, fields.before)?;
-        match self.requests.send(slot).state {
-            SendState::Pending(pending) => {
+        let send = self.requests.listed(slot);
+        match (send.pending().copied(), send.withdrawal()) {
+            (Some(pending), _) => {
                 let step = on_answer(pending.offer, reply).ok_or(Malformed)?;
                 self.leave_queue(dest, slot, step, &fields);
                 self.do_step(slot, pending, step, &fields);
             }
-            SendState::Held(withdrawal) if reply == Reply::Cts => {
+            (_, Some(withdrawal)) if reply == Reply::Cts => {
                 if let Withdrawal::Unasked | Withdrawal::Refused = withdrawal {
                     // A receive has matched it before its receiver could be asked.
                     self.cancels.remove(&mut self.requests, slot);
@@ -115,7 +118,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         if count == 0 {
             return Ok(());
         }
-        let is_offered = self.requests.send(slot).is_offered_to(dest);
+        let is_offered = self.requests.listed(slot).is_offered_to(dest);
         let before = self.requests.prev_in::<QUEUE>(slot);
         let before = before.filter(|_| is_offered).ok_or(Malformed)?;
         match self.all_taken(dest, before, count.into()) {
@@ -231,7 +234,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             self.finish_send(slot, false);
         } else {
             // A receiver cannot want more than there is; if one does, it gets what there is.
-            let end = fields.wanted.min(self.requests.send(slot).length);
+            let end = fields.wanted.min(self.requests.listed(slot).length());
             let state = SendState::Sending(Transfer {
                 target: fields.target,
                 offset: 0,

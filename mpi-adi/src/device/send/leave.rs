@@ -10,7 +10,7 @@ use crate::device::memory::blocks::BLOCK_BYTES;
 use crate::device::names::Slot;
 use crate::device::parts::Step;
 use crate::device::protocol::Rules;
-use crate::device::request::{Data, EAGER, Mode, PATIENT, Send, SendState};
+use crate::device::request::{Data, EAGER, PATIENT, SendState};
 use crate::device::send::bcopy::BcopyState;
 use crate::device::send::pending::{Next, OfferFlags};
 use crate::device::send::stream::Stream;
@@ -356,29 +356,30 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     ) {
         let id = self.requests.id(slot);
         let eager_limit = self.eager_limit;
-        let send = self.requests.send(slot);
-        let SendState::Pending(pending) = send.state else {
-            unreachable!("what is offered is pending")
-        };
-        let length = send.length as usize;
-        let is_standard = send.mode != Mode::Synchronous;
+        let send = self.requests.listed(slot);
+        let pending = *send.pending().expect("what is offered is pending");
+        let length = send.length() as usize;
+        let is_standard = !send.is_synchronous();
+        let (context, tag, data) = (send.context(), send.tag(), send.send_data());
         // A posted receive that takes no other source's messages is sure to take what it has asked for; and
         // two trips have been spent already.
         let limit = match pending.asked() {
             Some(asked) if asked.is_exact() => 2 * eager_limit,
-            _ if flags.may_be_eager && is_standard && self.may_fit(memory, flags.unanswered, length) => {
+            _ if flags.may_be_eager
+                && is_standard
+                && self.may_fit(memory, flags.unanswered, length) =>
+            {
                 eager_limit
             }
             _ => 0,
         };
         let eager = length > INLINE_BYTES && length <= limit;
         self.requests.pending_mut(slot).set(EAGER, eager);
-        let data = send.data;
         let is_patient = matches!(data, Data::Bcopy(_)) || pending.is(PATIENT);
         let rts = Rts {
-            context: send.context,
-            tag: send.tag,
-            length: send.length,
+            context,
+            tag,
+            length: length as u32,
             request: id.0,
             age: self.peers.ages(dest).to,
             flags: flags.flags
@@ -499,12 +500,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let Some(Stream { slot, mut transfer }) = self.stream else {
             return 0;
         };
-        let Send {
-            dest, data, state, ..
-        } = self.requests.send(slot);
+        let send = self.requests.listed(slot);
+        let (dest, data, is_accepted) = (send.dest(), send.send_data(), send.is_streaming());
         let sent = self.push_packets(port, memory, dest, data, &mut transfer);
         self.stream = (!transfer.is_out()).then_some(Stream { slot, transfer });
-        if transfer.is_out() && matches!(state, SendState::Streaming) {
+        if transfer.is_out() && is_accepted {
             self.finish_send(slot, false);
         }
         sent
@@ -545,10 +545,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let Some(slot) = self.transfers.head() else {
             return 0;
         };
-        let Send {
-            dest, data, state, ..
-        } = self.requests.send(slot);
-        let SendState::Sending(mut transfer) = state else {
+        let send = self.requests.listed(slot);
+        let (dest, data) = (send.dest(), send.send_data());
+        let Some(mut transfer) = send.transfer() else {
             unreachable!("the list of transfers names a send whose data does not leave")
         };
         let sent = if dest == self.rank {

@@ -28,8 +28,8 @@ use crate::device::list::{Links, List};
 use crate::device::names::{DestinationId, Horizon, RequestId, Slot};
 use crate::device::protocol::{Offer, Rules, may_offer};
 use crate::device::request::{
-    Asked, Copies, Full, IN_ORDER, KEYED, Mode, OFFERS, PATIENT, PendingSend, QUEUE, Request, RequestPool, Send,
-    SendState,
+    Asked, Copies, Full, IN_ORDER, KEYED, Mode, OFFERS, PATIENT, PendingSend, QUEUE, Request,
+    RequestPool, Send, SendState,
 };
 use crate::device::stats::Count;
 use crate::device::wire::{Entry, Restart, Rts, flag_if};
@@ -405,7 +405,10 @@ impl Pending {
         let Some(at) = self.find(requests, dest) else {
             return;
         };
-        let (offer, serial) = (requests.pending(slot).offer, requests.pending(slot).serial());
+        let (offer, serial) = (
+            requests.pending(slot).offer,
+            requests.pending(slot).serial(),
+        );
         let destination = &mut self.destinations[at];
         let is_fresh = |fresh| serial >= requests.pending(fresh).serial();
         if offer == Offer::Refused {
@@ -438,9 +441,8 @@ impl Pending {
         send.set_asked(None);
         if let Some(asked) = asked.filter(|asked| !asked.is_told()) {
             // It was asked for, but accepted before that: the request passes to the next that fits.
-            let Send {
-                dest, context, tag, ..
-            } = requests.send(slot);
+            let send = requests.listed(slot);
+            let (dest, context, tag) = (send.dest(), send.context(), send.tag());
             let next = match asked.any_tag() {
                 true => {
                     let next = requests.next_in::<QUEUE>(slot);

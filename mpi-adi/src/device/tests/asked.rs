@@ -148,7 +148,11 @@ fn what_a_restart_has_room_for_is_counted_off_what_stands_refused() {
         );
         let offers = rig.offers(0);
         assert_eq!(offers.len(), 1);
-        let offer = (offers[0].tag, offers[0].is(wire::Rts::MORE), offers[0].is(wire::Rts::FOLLOWS));
+        let offer = (
+            offers[0].tag,
+            offers[0].is(wire::Rts::MORE),
+            offers[0].is(wire::Rts::FOLLOWS),
+        );
         assert_eq!(offer, (tag + 1, more, false));
         rig.moved(0);
         assert_eq!(rig.moved(1), [Nctsd]);
@@ -178,7 +182,11 @@ fn an_offer_says_whether_another_follows() {
     rig.send(0, 5, 50, Mode::Standard);
     rig.unlimit(0, Class::Normal);
     rig.step(0);
-    let said: Vec<_> = rig.offers(0).iter().map(|o| (o.tag, o.is(wire::Rts::FOLLOWS))).collect();
+    let said: Vec<_> = rig
+        .offers(0)
+        .iter()
+        .map(|o| (o.tag, o.is(wire::Rts::FOLLOWS)))
+        .collect();
     assert_eq!(said, [(1, true), (3, true), (4, true), (5, false)]);
     // The same, with nothing behind those that are offered again.
     let mut rig = Rig::new(2, 0);

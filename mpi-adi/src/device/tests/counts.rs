@@ -314,7 +314,10 @@ fn what_was_asked_for_in_the_name_of_one_source_goes_eagerly_up_to_twice_the_lim
         let mut rig = Rig::eager(2, 0, 500);
         rig.send(0, 1, len, Mode::Standard);
         let offer = rig.offers(0)[0];
-        assert_eq!((offer.is(wire::Rts::INLINE), offer.is(wire::Rts::EAGER)), (inline, !inline));
+        assert_eq!(
+            (offer.is(wire::Rts::INLINE), offer.is(wire::Rts::EAGER)),
+            (inline, !inline)
+        );
     }
 }
 

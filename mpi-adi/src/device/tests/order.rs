@@ -78,7 +78,10 @@ fn what_is_offered_out_of_order_is_not_recorded() {
     rig.post(second, 300);
     assert_eq!(rig.moved(2), [Restart { age: 1 }]);
     let offers = rig.offers(0);
-    assert_eq!((offers[0].tag, offers[0].is(wire::Rts::IN_ORDER)), (2, false));
+    assert_eq!(
+        (offers[0].tag, offers[0].is(wire::Rts::IN_ORDER)),
+        (2, false)
+    );
     rig.send(1, 2, 300, Mode::Standard);
     assert_eq!(rig.moved(1), [Rts { tag: 2, age: 0 }]);
     let nine = Pattern::new(Some(Rank::new(1)), Some(9), 0);
@@ -133,7 +136,12 @@ fn an_offer_says_whether_all_before_it_was_offered_or_accepted() {
     rig.send(0, 1, 4, Mode::Standard);
     rig.send(0, 2, 400, Mode::Synchronous);
     rig.send(0, 3, 400, Mode::Synchronous);
-    let in_order = |rig: &Rig| -> Vec<_> { rig.offers(0).iter().map(|o| o.is(wire::Rts::IN_ORDER)).collect() };
+    let in_order = |rig: &Rig| -> Vec<_> {
+        rig.offers(0)
+            .iter()
+            .map(|o| o.is(wire::Rts::IN_ORDER))
+            .collect()
+    };
     assert_eq!(in_order(&rig), [true; 3]);
     rig.settle();
     rig.send(0, 4, 400, Mode::Standard);
@@ -143,7 +151,11 @@ fn an_offer_says_whether_all_before_it_was_offered_or_accepted() {
         [false; 2],
         "what is before them stands refused"
     );
-    let eager: Vec<_> = rig.offers(0).iter().map(|o| (o.is(wire::Rts::EAGER), o.is(wire::Rts::MORE))).collect();
+    let eager: Vec<_> = rig
+        .offers(0)
+        .iter()
+        .map(|o| (o.is(wire::Rts::EAGER), o.is(wire::Rts::MORE)))
+        .collect();
     assert_eq!(eager, [(false, true); 2]);
 }
 
@@ -292,7 +304,11 @@ fn a_message_taken_back_before_it_is_offered_again_is_not_offered() {
     rig.settle();
     rig.post(pattern(4), 50);
     rig.moved(1);
-    let offers: Vec<_> = rig.offers(0).iter().map(|o| (o.tag, o.is(wire::Rts::MORE))).collect();
+    let offers: Vec<_> = rig
+        .offers(0)
+        .iter()
+        .map(|o| (o.tag, o.is(wire::Rts::MORE)))
+        .collect();
     assert_eq!(offers, [(4, false)]);
     rig.settle();
     assert!(rig.adis[0].is_quiet());

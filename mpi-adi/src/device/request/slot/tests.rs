@@ -44,7 +44,9 @@ fn pending_sends() -> Vec<PendingSend> {
                     send.set(mark, is(bit));
                 }
                 assert_eq!(send.serial(), u64::MAX - 1);
-                let said = send.asked().map(|asked| (asked.any_tag(), asked.is_exact()));
+                let said = send
+                    .asked()
+                    .map(|asked| (asked.any_tag(), asked.is_exact()));
                 assert_eq!(said, asked.map(|_| (is(0), is(1))));
                 let told = send.asked().map(Asked::is_told);
                 assert_eq!(told, asked.map(|_| is(2)));
