@@ -12,6 +12,9 @@ pub trait Link {
     /// Whether all links of this type are [exact](Link::is_exact). An image with no others is smaller.
     const ALL_EXACT: bool = false;
 
+    /// Whether links of this type may [have unsent frames](Link::keeps_unsent). An image with no such links is smaller.
+    const MAY_KEEP_UNSENT: bool = false;
+
     /// Greatest frame in bytes that the link carries.
     fn mtu(&self) -> usize;
 
@@ -28,7 +31,8 @@ pub trait Link {
     /// not called, try again later.
     fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool;
 
-    /// Whether the link has [`Link::unsent`]. Such links are [exact](Link::is_exact).
+    /// Whether the link has [`Link::unsent`], which is asked only if it [may](Link::MAY_KEEP_UNSENT). Such links are
+    /// [exact](Link::is_exact).
     fn keeps_unsent(&self) -> bool {
         false
     }

@@ -97,7 +97,8 @@ impl<L: Link> Torus<'_, L> {
         d.is_some_and(|&d| {
             let router = &self.router;
             let source = router.injection_fifo(word, first);
-            self.keeps.has(d)
+            L::MAY_KEEP_UNSENT
+                && self.keeps.has(d)
                 && router.is_alone(word, d, source)
                 && router.channel_of(word, word.hints(), source, d).is_none()
         })
@@ -131,7 +132,7 @@ impl<L: Link> Torus<'_, L> {
     #[inline(never)]
     fn pass(&mut self, word: Word, first: u8, count: usize) -> Option<&mut [u8]> {
         let d = *Direction::ALL.get(usize::from(first))?;
-        if !self.keeps.has(d) {
+        if !L::MAY_KEEP_UNSENT || !self.keeps.has(d) {
             return None;
         }
         let (vc, source) = self.router.passage(word, d)?;

@@ -26,7 +26,7 @@ pub struct Torus<'m, L> {
     /// Those whose links have [`Link::unsent`], and the bytes that packets have there.
     pub(crate) keeps: Directions,
     pub(crate) room: usize,
-    pub(crate) begun: Begun,
+    pub(crate) begun: Begun<L>,
 }
 
 impl<'m, L: Link> Torus<'m, L> {
@@ -55,7 +55,10 @@ impl<'m, L: Link> Torus<'m, L> {
             true => router.set_all_exact(),
             false => router.set_exact(exact),
         }
-        let keeps = exact.and(those(L::keeps_unsent));
+        let keeps = match L::MAY_KEEP_UNSENT {
+            true => exact.and(those(L::keeps_unsent)),
+            false => Directions::NONE,
+        };
         let least = links.iter().flatten().map(L::mtu).min();
         let room = least.map_or(0, |mtu| mtu.min(u16::MAX.into()) - FRAME_HEADER_BYTES);
         let end = links
@@ -72,7 +75,7 @@ impl<'m, L: Link> Torus<'m, L> {
             dead: Directions::NONE,
             keeps,
             room,
-            begun: Begun::default(),
+            begun: Begun::NONE,
         })
     }
 

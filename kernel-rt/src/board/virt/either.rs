@@ -50,6 +50,7 @@ macro_rules! either {
 
 impl Link for BoardLink {
     const KEEPS_TIME: bool = false;
+    const MAY_KEEP_UNSENT: bool = true;
 
     #[inline]
     fn has_news(&mut self) -> bool {

@@ -380,6 +380,7 @@ pub fn prepare_all<'l, 'm: 'l, B: Bell + 'l>(
 impl<B: Bell> Link for RingLink<'_, B> {
     const KEEPS_TIME: bool = false;
     const ALL_EXACT: bool = true;
+    const MAY_KEEP_UNSENT: bool = true;
 
     fn mtu(&self) -> usize {
         FRAME_BYTES

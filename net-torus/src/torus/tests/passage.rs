@@ -31,6 +31,7 @@ impl Keeping {
 
 impl Link for Keeping {
     const KEEPS_TIME: bool = false;
+    const MAY_KEEP_UNSENT: bool = true;
 
     fn mtu(&self) -> usize {
         self.link.mtu()
