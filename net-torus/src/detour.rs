@@ -29,7 +29,7 @@
 
 use crate::coord::{Coord, Direction, Shape};
 use crate::link::Link;
-use crc::{CRC_32_ISO_HDLC, Crc, Table};
+use crate::sums::CRC_32;
 
 /// Bytes that the layer adds to each frame's greatest size.
 pub const HEADER: usize = 12;
@@ -43,7 +43,6 @@ pub const WAYS: usize = 6;
 const TRIES: u8 = 64;
 
 const MAGIC: u8 = 0x44;
-static CRC: Crc<u32, Table<1>> = Crc::<u32, Table<1>>::new(&CRC_32_ISO_HDLC);
 
 /// A way: the links to go over, one after the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -142,7 +141,7 @@ impl Header {
         };
         out[..4].copy_from_slice(&[MAGIC, self.way.hops, self.link as u8, 0]);
         out[4..8].copy_from_slice(&self.way.steps.to_le_bytes());
-        let crc = CRC.checksum(&out[..8]);
+        let crc = CRC_32.of(&out[..8]);
         out[8..].copy_from_slice(&crc.to_le_bytes());
     }
 
@@ -153,7 +152,7 @@ impl Header {
             && zero == 0
             && hops as usize <= MAX_HOPS
             && !rest.is_empty()
-            && CRC.checksum(&header[..8]) == u32::from_le_bytes(crc);
+            && CRC_32.of(&header[..8]) == u32::from_le_bytes(crc);
         let link = *Direction::ALL.get(link as usize)?;
         good.then_some(Self {
             way: Way {

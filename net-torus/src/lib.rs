@@ -46,6 +46,7 @@ pub mod router;
 #[cfg(any(test, feature = "sim"))]
 pub mod sim;
 pub mod stats;
+pub mod sums;
 pub mod torus;
 pub mod vc;
 pub mod wire;

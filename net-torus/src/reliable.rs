@@ -30,7 +30,7 @@
 //! start at sequence number 0; a node that starts again needs a neighbour that does the same.
 
 use crate::link::Link;
-use crc::{CRC_32_ISO_HDLC, Crc, Table};
+use crate::sums::CRC_32;
 
 /// Bytes that the layer adds to each frame.
 pub const OVERHEAD: usize = 16;
@@ -42,7 +42,6 @@ const LOOK: usize = 16;
 const MAGIC: u8 = 0x52;
 const DATA: u8 = 1;
 const MISSING: u8 = 2;
-static CRC: Crc<u32, Table<1>> = Crc::<u32, Table<1>>::new(&CRC_32_ISO_HDLC);
 
 /// Times and numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,10 +111,8 @@ pub struct Running {
 
 impl Running {
     fn add(&mut self, data: &[u8]) {
-        let mut digest = CRC.digest();
-        digest.update(&self.crc.to_le_bytes());
-        digest.update(&CRC.checksum(data).to_le_bytes());
-        self.crc = digest.finalize();
+        let sum = CRC_32.of(data).to_le_bytes();
+        self.crc = CRC_32.of_both(&self.crc.to_le_bytes(), &sum);
         self.frames += 1;
     }
 }
@@ -181,7 +178,7 @@ fn parse(bytes: &[u8]) -> Option<Frame<'_>> {
     let flags = header[1];
     let good = header[0] == MAGIC
         && flags & !(DATA | MISSING) == 0
-        && checksum(&header[..12], data) == long(12);
+        && CRC_32.of_both(&header[..12], data) == long(12);
     good.then_some(Frame {
         flags,
         sequence: word(2),
@@ -193,13 +190,6 @@ fn parse(bytes: &[u8]) -> Option<Frame<'_>> {
     })
 }
 
-fn checksum(header: &[u8], data: &[u8]) -> u32 {
-    let mut digest = CRC.digest();
-    digest.update(header);
-    digest.update(data);
-    digest.finalize()
-}
-
 fn emit(flags: u8, sequence: u16, ack: Ack, frame: &mut [u8], size: usize) {
     frame[0] = MAGIC;
     frame[1] = flags;
@@ -207,7 +197,7 @@ fn emit(flags: u8, sequence: u16, ack: Ack, frame: &mut [u8], size: usize) {
     frame[4..6].copy_from_slice(&ack.expected.to_le_bytes());
     frame[6..8].copy_from_slice(&(size as u16).to_le_bytes());
     frame[8..12].copy_from_slice(&ack.crc.to_le_bytes());
-    let crc = checksum(&frame[..12], &frame[OVERHEAD..OVERHEAD + size]);
+    let crc = CRC_32.of_both(&frame[..12], &frame[OVERHEAD..OVERHEAD + size]);
     frame[12..16].copy_from_slice(&crc.to_le_bytes());
 }
 
