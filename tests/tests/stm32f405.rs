@@ -208,7 +208,7 @@ fn a_probe_reads_output_and_log() {
     let place = ["--torus", "1x1x1", "--node", "0,0,0"];
     midplane(
         &[
-            &["image", "-o", &stem][..],
+            &["image", "--log", "-o", &stem][..],
             &place,
             &[&killer, "--", "5", "64"],
         ]

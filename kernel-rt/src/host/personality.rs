@@ -93,12 +93,8 @@ pub struct Auto {
     pub has_console: bool,
 }
 
-/// Whether an image logs: one for boards, by which a debug probe may read it, and others where it is asked for.
-pub const LOGS: bool = cfg!(any(
-    feature = "log",
-    not(target_os = "none"),
-    target_arch = "arm"
-));
+/// Whether an image logs: where it is asked for.
+pub const LOGS: bool = cfg!(any(feature = "log", not(target_os = "none")));
 
 /// In place of a console's line: it is found out.
 const FOUND: &str = "auto";

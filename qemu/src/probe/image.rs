@@ -70,6 +70,10 @@ pub struct What {
     #[arg(long)]
     mpi_borrow: bool,
 
+    /// The kernel logs, for a debug probe to show
+    #[arg(long)]
+    log: bool,
+
     /// Stack of the program, a multiple of 8 [default: 20K]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     stack: Option<u64>,
@@ -197,6 +201,7 @@ impl What {
             matching: self.matching(),
             auto: self.auto,
             console: self.console.is_some(),
+            log: self.log,
             borrow: self.mpi_borrow,
             ..Flags::default()
         };

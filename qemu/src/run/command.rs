@@ -582,7 +582,7 @@ fn build_for_nodes(
     let is_virt = options.board == Board::Virt;
     let flags = Flags {
         instances: is_virt && instances != Some(1),
-        log: is_virt && options.verbose,
+        log: options.verbose,
         ..options.flags()
     };
     let image = program.build(&tools, &flags)?;

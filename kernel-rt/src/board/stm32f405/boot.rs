@@ -34,7 +34,7 @@ use crate::board::steps;
 use crate::dev::serial::{self, SerialLink};
 use crate::end;
 use crate::host::failure::Boot;
-use crate::host::personality::{BootArgs, MAX_BYTES, Nodes, Output, ParseError, Personality};
+use crate::host::personality::{BootArgs, LOGS, MAX_BYTES, Nodes, Output, ParseError, Personality};
 use crate::host::records::{MIDPLANE_BLACKBOARD, set_personality};
 use crate::lend::NodeMemory;
 use crate::mem::MPI_SHARE;
@@ -59,7 +59,7 @@ extern "C" fn boot() -> ! {
         true => console::attach(0),
         false => uart::open(),
     }
-    if !is_attached || args.output == (Output::Rings { log: true }) {
+    if LOGS && (!is_attached || args.output == (Output::Rings { log: true })) {
         log::enable();
     }
     let calendar = tool::calendar_seconds() * 1_000_000_000;
@@ -160,16 +160,18 @@ fn links_of(who: &Personality) -> impl Iterator<Item = Direction> {
 fn start_node(who: &Personality, args: &BootArgs<'_>) {
     let torus = torus(who, args);
     let adi = mpi_device(who);
-    defmt::info!(
-        "rank {=u32} at ({=u8},{=u8},{=u8}) up: {=usize} links, heap {=usize} KiB, MPI memory {=u64} bytes",
-        who.rank,
-        who.coord.x,
-        who.coord.y,
-        who.coord.z,
-        links_of(who).count(),
-        heap::size() / 1024,
-        who.mpi_memory
-    );
+    if LOGS {
+        defmt::info!(
+            "rank {=u32} at ({=u8},{=u8},{=u8}) up: {=usize} links, heap {=usize} KiB, MPI memory {=u64} bytes",
+            who.rank,
+            who.coord.x,
+            who.coord.y,
+            who.coord.z,
+            links_of(who).count(),
+            heap::size() / 1024,
+            who.mpi_memory
+        );
+    }
     install(adi, torus, who);
     if cfg!(feature = "borrow") {
         heap::call_when_freed(steps::heap_freed);

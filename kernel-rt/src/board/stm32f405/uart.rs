@@ -1,8 +1,8 @@
 //! The bell; and what a node prints and logs that neither the tool looks after nor a serial console. A debug probe
 //! reads that out of RAM (SEGGER's RTT; `probe-rs run` and `probe-rs attach` show both channels): all USARTs are links.
 //!
-//! Channel 0, "Terminal", is the program's streams; channel 1, "defmt", the kernel's log. Without a reader they keep what
-//! came first and lose the rest; a reader may ask the node to wait for it instead.
+//! Channel 0, "Terminal", is the program's streams; channel 1, "defmt", the kernel's log, in images that have one. Without a
+//! reader they keep what came first and lose the rest; a reader may ask the node to wait for it instead.
 
 use core::cell::RefCell;
 
@@ -12,10 +12,30 @@ use rtt_target::{UpChannel, rtt_init};
 pub use super::tool::ring;
 use crate::host::outbox::Stream;
 
-/// Streams and log.
-static CHANNELS: Mutex<RefCell<Option<(UpChannel, UpChannel)>>> = Mutex::new(RefCell::new(None));
+/// What a probe reads.
+struct Channels {
+    terminal: UpChannel,
+    #[cfg(feature = "log")]
+    log: UpChannel,
+}
+
+static CHANNELS: Mutex<RefCell<Option<Channels>>> = Mutex::new(RefCell::new(None));
 
 /// Makes the channels, which a probe finds from now on. Called once.
+#[cfg(not(feature = "log"))]
+pub(super) fn open() {
+    let channels = rtt_init! {
+        up: {
+            0: { size: 1024, mode: rtt_target::ChannelMode::NoBlockTrim, name: "Terminal" }
+        }
+    };
+    set(Channels {
+        terminal: channels.up.0,
+    });
+}
+
+/// The same, for output and log.
+#[cfg(feature = "log")]
 pub(super) fn open() {
     let channels = rtt_init! {
         up: {
@@ -23,7 +43,14 @@ pub(super) fn open() {
             1: { size: 512, mode: rtt_target::ChannelMode::NoBlockSkip, name: "defmt" }
         }
     };
-    critical_section::with(|cs| CHANNELS.borrow(cs).replace(Some(channels.up)));
+    set(Channels {
+        terminal: channels.up.0,
+        log: channels.up.1,
+    });
+}
+
+fn set(channels: Channels) {
+    critical_section::with(|cs| CHANNELS.borrow(cs).replace(Some(channels)));
 }
 
 /// Shows the tool the blackboard, by whatever way there is to it.
@@ -49,16 +76,19 @@ pub fn print(stream: Stream, bytes: &[u8]) {
 pub fn put(byte: u8) -> bool {
     critical_section::with(|cs| {
         let mut channels = CHANNELS.borrow_ref_mut(cs);
-        let terminal = channels.as_mut().map(|(terminal, _)| terminal);
-        terminal.is_some_and(|terminal| terminal.write(&[byte]) == 1)
+        channels
+            .as_mut()
+            .is_some_and(|channels| channels.terminal.write(&[byte]) == 1)
     })
 }
 
 /// Logs what fits.
 pub fn log(bytes: &[u8]) {
+    let _ = bytes;
+    #[cfg(feature = "log")]
     critical_section::with(|cs| {
-        if let Some((_, log)) = CHANNELS.borrow_ref_mut(cs).as_mut() {
-            log.write(bytes);
+        if let Some(channels) = CHANNELS.borrow_ref_mut(cs).as_mut() {
+            channels.log.write(bytes);
         }
     });
 }
