@@ -6,33 +6,14 @@
 //! defines them, in the crate that is linked into the image, and its profile holds for all they are made of.
 
 use mpi_adi::Work;
-use mpi_adi::at_once::{Received, Sent};
-use mpi_adi::envelope::{Context, Pattern};
-use mpi_adi::memory::Span;
-use mpi_adi::request::{RequestId, Whole};
-use mpi_adi::send::SendTo;
+#[cfg(feature = "short-ways")]
+pub use short::*;
 
 // SAFETY: the signatures are those in `steps!`, which alone defines these names.
 unsafe extern "Rust" {
     /// [`running::with`](crate::running::with).
     #[link_name = "midplane_with"]
     pub safe fn with(work: &mut Work<'_>);
-    /// [`running::short_send`](crate::running::short_send).
-    #[link_name = "midplane_short_send"]
-    pub safe fn short_send(to: &SendTo, span: Span) -> Sent;
-    /// [`running::short_receive`](crate::running::short_receive).
-    #[link_name = "midplane_short_receive"]
-    pub safe fn short_receive(function: &'static str, pattern: &Pattern, span: Span) -> Received;
-    /// [`running::short_start_receive`](crate::running::short_start_receive).
-    #[link_name = "midplane_short_start_receive"]
-    pub safe fn short_start_receive(pattern: &Pattern, span: Span) -> Option<RequestId>;
-    /// [`running::short_wait`](crate::running::short_wait).
-    #[link_name = "midplane_short_wait"]
-    pub safe fn short_wait(
-        function: &'static str,
-        id: RequestId,
-        context: Context,
-    ) -> Option<Whole>;
     /// [`running::heap_freed`](crate::running::heap_freed).
     #[link_name = "midplane_heap_freed"]
     pub safe fn heap_freed();
@@ -42,4 +23,37 @@ unsafe extern "Rust" {
     /// [`running::forward`](crate::running::forward).
     #[link_name = "midplane_forward"]
     pub safe fn forward() -> !;
+}
+
+#[cfg(feature = "short-ways")]
+mod short {
+    use mpi_adi::at_once::{Received, Sent};
+    use mpi_adi::envelope::{Context, Pattern};
+    use mpi_adi::memory::Span;
+    use mpi_adi::request::{RequestId, Whole};
+    use mpi_adi::send::SendTo;
+
+    // SAFETY: as above.
+    unsafe extern "Rust" {
+        /// [`running::short_send`](crate::running::short_send).
+        #[link_name = "midplane_short_send"]
+        pub safe fn short_send(to: &SendTo, span: Span) -> Sent;
+        /// [`running::short_receive`](crate::running::short_receive).
+        #[link_name = "midplane_short_receive"]
+        pub safe fn short_receive(
+            function: &'static str,
+            pattern: &Pattern,
+            span: Span,
+        ) -> Received;
+        /// [`running::short_start_receive`](crate::running::short_start_receive).
+        #[link_name = "midplane_short_start_receive"]
+        pub safe fn short_start_receive(pattern: &Pattern, span: Span) -> Option<RequestId>;
+        /// [`running::short_wait`](crate::running::short_wait).
+        #[link_name = "midplane_short_wait"]
+        pub safe fn short_wait(
+            function: &'static str,
+            id: RequestId,
+            context: Context,
+        ) -> Option<Whole>;
+    }
 }
