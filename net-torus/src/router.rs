@@ -431,19 +431,32 @@ impl<'m> Router<'m> {
             return Err(ConfigError::Outside);
         }
         let mut at = 0;
-        let queues: [Queue; QUEUES] = core::array::from_fn(|i| queue(sizes.packets(i), &mut at));
-        let grants = grants(&queues);
-        Ok(Self {
+        let queues = core::array::from_fn(|i| queue(sizes.packets(i), &mut at));
+        Ok(Self::at_rest(shape, here, memory, queues))
+    }
+
+    /// A router in which there is nothing yet, whose links are exact.
+    // Not inlined, so that it is made where it is to lie: what is built by a caller is moved there field by field.
+    #[inline(never)]
+    fn at_rest(
+        shape: Shape,
+        here: Coord,
+        memory: &'m mut [Chunk],
+        queues: [Queue; QUEUES],
+    ) -> Self {
+        let place = Word::to(here, Directions::NONE, false);
+        Self {
             shape,
             here,
             links: shape.links(here),
-            place: Word::to(here, Directions::NONE, false),
+            place,
             way: Way::new(here, Directions::NONE),
-            lines: [(0, Word::to(here, Directions::NONE, false)); 6],
+            lines: [(0, place); 6],
             tight: 0,
             exact: shape.links(here),
             sums: None,
             memory,
+            grants: grants(&queues),
             queues,
             heads: [None; SOURCES],
             want: [0; OUTPUTS],
@@ -461,7 +474,6 @@ impl<'m> Router<'m> {
             held: [[0; 2]; 6],
             tokens: Default::default(),
             seen: [0; 6],
-            grants,
             turn: 0,
             #[cfg(any(test, feature = "sim"))]
             released: 0,
@@ -472,7 +484,7 @@ impl<'m> Router<'m> {
             #[cfg(test)]
             looks: Default::default(),
             stats: Stats::default(),
-        })
+        }
     }
 
     /// The machine.

@@ -29,52 +29,70 @@ pub struct Torus<'m, L> {
     pub(crate) begun: Begun<L>,
 }
 
+/// What the links of a node are.
+struct Kinds {
+    present: Directions,
+    /// Behind the last one.
+    end: usize,
+    exact: Directions,
+    keeps: Directions,
+    /// The least that all of them carry, of so many bytes as a frame can count.
+    mtu: usize,
+}
+
+impl Kinds {
+    fn of<L: Link>(links: &[Option<L>; 6]) -> Self {
+        let mut kinds = Self {
+            present: Directions::NONE,
+            end: 0,
+            exact: Directions::NONE,
+            keeps: Directions::NONE,
+            mtu: u16::MAX.into(),
+        };
+        for (d, link) in Direction::ALL.into_iter().zip(links) {
+            let Some(link) = link else {
+                continue;
+            };
+            kinds.present = kinds.present.with(d);
+            kinds.end = d as usize + 1;
+            kinds.mtu = kinds.mtu.min(link.mtu());
+            if link.is_exact() {
+                kinds.exact = kinds.exact.with(d);
+                if L::MAY_KEEP_UNSENT && link.keeps_unsent() {
+                    kinds.keeps = kinds.keeps.with(d);
+                }
+            }
+        }
+        kinds
+    }
+}
+
 impl<'m, L: Link> Torus<'m, L> {
     /// Joins a router to its links, by direction number; `None` where there is none (a mesh's edge, an
     /// extent of 1). Fails with [`ConfigError::Links`] when they are not the links of the router's place,
     /// and with [`ConfigError::Mtu`] when a link cannot carry the greatest packet.
     pub fn new(mut router: Router<'m>, links: [Option<L>; 6]) -> Result<Self, ConfigError> {
-        let present = Direction::ALL
-            .into_iter()
-            .zip(&links)
-            .filter(|(_, link)| link.is_some())
-            .fold(Directions::NONE, |set, (d, _)| set.with(d));
-        if present != router.links() {
-            return Err(ConfigError::Links(present.bits()));
+        let kinds = Kinds::of(&links);
+        if kinds.present != router.links() {
+            return Err(ConfigError::Links(kinds.present.bits()));
         }
-        if links.iter().flatten().any(|link| link.mtu() < MIN_MTU) {
+        if kinds.mtu < MIN_MTU {
             return Err(ConfigError::Mtu);
         }
-        let those = |is: fn(&L) -> bool| {
-            let all = Direction::ALL.into_iter().zip(&links);
-            all.filter(|(_, link)| link.as_ref().is_some_and(is))
-                .fold(Directions::NONE, |set, (d, _)| set.with(d))
-        };
-        let exact = those(L::is_exact);
         match L::ALL_EXACT {
             true => router.set_all_exact(),
-            false => router.set_exact(exact),
+            false => router.set_exact(kinds.exact),
         }
-        let keeps = match L::MAY_KEEP_UNSENT {
-            true => exact.and(those(L::keeps_unsent)),
-            false => Directions::NONE,
-        };
-        let least = links.iter().flatten().map(L::mtu).min();
-        let room = least.map_or(0, |mtu| mtu.min(u16::MAX.into()) - FRAME_HEADER_BYTES);
-        let end = links
-            .iter()
-            .rposition(Option::is_some)
-            .map_or(0, |at| at + 1);
         Ok(Self {
             router,
             links,
-            end,
+            end: kinds.end,
             gathers: false,
             held: Directions::NONE,
             touched: Directions::NONE,
             dead: Directions::NONE,
-            keeps,
-            room,
+            keeps: kinds.keeps,
+            room: kinds.mtu - FRAME_HEADER_BYTES,
             begun: Begun::NONE,
         })
     }
