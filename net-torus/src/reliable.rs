@@ -220,6 +220,8 @@ impl<'m, L: Link, const FRAMES: usize> Reliable<'m, L, FRAMES> {
     ///
     /// # Errors
     /// The memory or the frames of the link are too small.
+    // Not inlined, or the link is moved field by field.
+    #[inline(never)]
     pub fn with_frames(link: L, retry: Retry, memory: &'m mut [u8]) -> Result<Self, ReliableError> {
         let () = Self::IS_SOUND;
         let mtu = link.mtu();
