@@ -617,6 +617,8 @@ const fn is_known(setting: usize) -> bool {
         // Others do not look at their wires.
         AUTO | NUMBER => is_host || cfg!(feature = "auto"),
         CONSOLE => is_host || cfg!(feature = "console"),
+        // A board is one node.
+        BOXES | INSTANCE | NODE_MEMORY => is_host || cfg!(not(target_arch = "arm")),
         LOG => LOGS,
         MPI_BORROW => is_host || cfg!(feature = "borrow"),
         _ => true,
@@ -743,7 +745,7 @@ impl<'a> Settings<'a> {
     /// Which nodes of `shape` the settings mean; `None` when they make no sense, or have made none before.
     fn nodes(&mut self, shape: Shape) -> Option<Nodes> {
         let coord = self.get(COORD, parse_coord);
-        if !self.has(BOXES) {
+        if !is_known(BOXES) || !self.has(BOXES) {
             let coord = coord.unwrap_or_default();
             if self.has(INSTANCE) || self.has(NODE_MEMORY) {
                 self.refuse(ParseError::HalfABox);
