@@ -61,8 +61,8 @@ const INTERRUPTS: [Interrupt; 6] = [
     Interrupt::USART6,
 ];
 
-/// Interrupts of the chip.
-const COUNT: usize = 82;
+/// Interrupts of the chip up to the last one that is used.
+const COUNT: usize = Interrupt::USART6 as usize + 1;
 
 /// The part of the vector table behind the processor's own; the other interrupts are never switched on.
 #[unsafe(no_mangle)]
