@@ -198,6 +198,10 @@ impl Directions {
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
+    /// How many directions there are.
+    pub const fn count(self) -> usize {
+        self.0.count_ones() as usize
+    }
     /// The first of the directions.
     #[inline]
     pub fn first(self) -> Option<Direction> {
@@ -205,7 +209,12 @@ impl Directions {
     }
     /// The directions, in order.
     pub fn iter(self) -> impl Iterator<Item = Direction> {
-        Direction::ALL.into_iter().filter(move |d| self.has(*d))
+        let mut left = self;
+        core::iter::from_fn(move || {
+            let d = left.first()?;
+            left = left.without(d);
+            Some(d)
+        })
     }
 }
 

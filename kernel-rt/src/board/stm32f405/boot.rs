@@ -16,12 +16,14 @@ use cortex_m_rt as _;
 use critical_section::Mutex;
 use mpi_adi::Adi;
 use mpi_adi::matching::{Engine, Matching};
+#[cfg(feature = "faults")]
 use net_torus::Direction;
 #[cfg(not(feature = "faults"))]
 use net_torus::reliable::Reliable;
 use net_torus::reliable::Retry;
 use net_torus::router::Router;
 use net_torus::torus::Torus;
+use net_torus::wire::Directions;
 
 #[cfg(not(feature = "faults"))]
 use super::memory::WINDOW_MEMORY;
@@ -150,9 +152,8 @@ fn identify(args: &BootArgs<'_>) -> Personality {
     }
 }
 
-fn links_of(who: &Personality) -> impl Iterator<Item = Direction> {
-    let neighbour = |d: &Direction| who.shape.neighbour(who.coord, *d).is_some();
-    Direction::ALL.into_iter().filter(neighbour)
+fn links_of(who: &Personality) -> Directions {
+    who.shape.links(who.coord)
 }
 
 /// The parts of the node come together in the heap, one after the other: the stack has no room for more. The boot runs
@@ -283,7 +284,7 @@ type SerialLinks = [Option<Box<SerialLink<lines::UsartLine>>>; 6];
 
 fn start_links(who: &Personality) -> SerialLinks {
     let mut links = [const { None }; 6];
-    for direction in links_of(who) {
+    for direction in links_of(who).iter() {
         let link = SerialLink::new(super::start_line(direction));
         links[direction as usize] = Some(Box::new(link));
     }
