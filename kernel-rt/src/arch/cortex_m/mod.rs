@@ -8,7 +8,7 @@
 //! callers   the registers from which the calls that led here can be found
 //! layout    where the image's parts stand
 //! errno     C's `errno`
-//! bytes     copies of memory
+//! memory    `memcpy`, `memmove`, `memset`
 //! stack     from the boot's stack to the program's
 //! ```
 //! Priorities, the most urgent first: faults; what moves bytes and time (the links' USARTs, SysTick), which takes
@@ -16,8 +16,6 @@
 //! something to do. The critical section holds off PendSV only (BASEPRI), so that no byte is lost while the program is
 //! in a call. What the urgent ones share with the rest is atomic.
 
-#[cfg(all(target_arch = "arm", target_os = "none"))]
-mod bytes;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 mod callers;
 pub mod cause;
@@ -29,6 +27,8 @@ mod errno;
 mod fault;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 mod layout;
+#[cfg(all(target_arch = "arm", target_os = "none"))]
+mod memory;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 mod mpu;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
