@@ -34,12 +34,18 @@ pub fn set(hz: u64, calendar_ns: u64, ticks: u64) {
 /// does not divide a thousand million is off by less than one part in a thousand million.
 #[inline]
 pub fn ns(ticks: u64) -> u64 {
+    if let Some(tick) = arch::TICK_NS {
+        return ticks * tick;
+    }
     ((ticks as u128 * NS_PER_TICK.load() as u128) >> 32) as u64
 }
 
 /// Ticks of the clock in `ns` nanoseconds.
 #[inline]
 pub fn ticks_of(ns: u64) -> u64 {
+    if let Some(tick) = arch::TICK_NS {
+        return ns / tick;
+    }
     let hz = CLOCK_HZ.load();
     let rest = (ns % NS_PER_SECOND).saturating_mul(hz) / NS_PER_SECOND;
     (ns / NS_PER_SECOND).saturating_mul(hz).saturating_add(rest)

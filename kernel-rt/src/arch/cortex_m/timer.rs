@@ -20,6 +20,8 @@ unsafe extern "Rust" {
 
 /// Ticks of the clock in a second.
 pub const TICKS_PER_SECOND: u32 = 1_000_000;
+/// Nanoseconds that a tick takes, where the build knows them.
+pub const TICK_NS: Option<u64> = Some(1_000_000_000 / TICKS_PER_SECOND as u64);
 /// Greatest count of the timer, in cycles of the processor.
 const MOST: u32 = (1 << 24) - 1;
 /// Least count: fewer cycles than the handler takes.

@@ -38,6 +38,9 @@ mod va_list;
 /// What `uname` calls the machine.
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
 pub const NAME: &str = "riscv64";
+/// Nanoseconds that a tick of the clock takes, where the build knows them: the device tree says it.
+#[cfg(all(target_arch = "riscv64", target_os = "none"))]
+pub const TICK_NS: Option<u64> = None;
 
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
 pub use self::{callers::*, cpu::*, entry::*, errno::*, layout::*, va_list::*};
