@@ -93,3 +93,11 @@ pub trait Link {
         false
     }
 }
+
+/// The earlier of two times, where there are any.
+pub(crate) fn earlier(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}

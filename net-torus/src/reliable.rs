@@ -29,7 +29,7 @@
 //! might be taken for a new one; CRC-32 misses one damaged frame in four thousand million. Both ends
 //! start at sequence number 0; a node that starts again needs a neighbour that does the same.
 
-use crate::link::Link;
+use crate::link::{self, Link};
 use crate::sums::CRC_32;
 
 /// Bytes that the layer adds to each frame.
@@ -491,7 +491,7 @@ impl<L: Link, const FRAMES: usize> Link for Reliable<'_, L, FRAMES> {
 
     fn poll_at(&self) -> Option<u64> {
         let own = (self.in_flight() > 0 && !self.dead).then(|| self.since + self.timeout());
-        [own, self.link.poll_at()].into_iter().flatten().min()
+        link::earlier(own, self.link.poll_at())
     }
 
     fn is_dead(&self) -> bool {

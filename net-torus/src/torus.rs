@@ -3,7 +3,7 @@
 use crate::begun::{Begun, WORTH_A_FRAME};
 use crate::chunk::CHUNK_BYTES;
 use crate::coord::{Coord, Direction};
-use crate::link::Link;
+use crate::link::{self, Link};
 use crate::router::{ConfigError, Router};
 use crate::wire::{Directions, FRAME_HEADER_BYTES, MIN_MTU};
 
@@ -307,7 +307,11 @@ impl<'m, L: Link> Torus<'m, L> {
     /// When [`Torus::step`] is to be called even if no link has anything: the earliest [`Link::poll_at`].
     /// A node that sleeps must wake up for it.
     pub fn poll_at(&self) -> Option<u64> {
-        self.links.iter().flatten().filter_map(L::poll_at).min()
+        let mut at = None;
+        for link in self.links.iter().flatten() {
+            at = link::earlier(at, link.poll_at());
+        }
+        at
     }
 
     /// Directions whose links have given up. Packets that must go there never will: the job is to be

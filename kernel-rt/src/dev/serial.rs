@@ -251,9 +251,16 @@ pub fn send(line: &mut impl Line, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
     }
     let mut frame = [0; MTU + CRC_BYTES];
     let size = f(&mut frame[..MTU]).min(MTU);
-    if size == 0 {
-        return true;
+    if size > 0 {
+        put(line, &mut frame, size);
     }
+    true
+}
+
+/// Puts a frame of this size, which the line has room for.
+// In one place for all that is sent.
+#[inline(never)]
+fn put(line: &mut impl Line, frame: &mut [u8; MTU + CRC_BYTES], size: usize) {
     let crc = CRC_16.of(&frame[..size]) as u16;
     frame[size..size + CRC_BYTES].copy_from_slice(&crc.to_le_bytes());
     let mut stuffed = [DELIMITER; LINE_BYTES];
@@ -261,7 +268,6 @@ pub fn send(line: &mut impl Line, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
     // Behind a last block of 254 the encoder has begun another, which does not count.
     stuffed[len] = DELIMITER;
     line.put(&stuffed[..len + 1]);
-    true
 }
 
 /// A link that may lose frames, over a line.
