@@ -593,9 +593,6 @@ impl<'m> Router<'m> {
         }
     }
 
-    // A call: it is rare, and asked for at many places.
-    #[cold]
-    #[inline(never)]
     fn defect(&mut self, defect: Defect) {
         self.stats.defects[defect as usize] += 1;
     }

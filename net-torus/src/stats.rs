@@ -114,9 +114,7 @@ impl Stats {
     pub fn received(&self) -> Count {
         self.sum(|c| c.received)
     }
-    // In one place for all that is summed.
-    #[inline(never)]
-    fn sum(&self, of: fn(&ChannelStats) -> Count) -> Count {
+    fn sum(&self, of: impl Fn(&ChannelStats) -> Count) -> Count {
         let mut sum = Count::default();
         for channel in self.channels.as_flattened() {
             let Count { packets, chunks } = of(channel);

@@ -209,12 +209,7 @@ impl Directions {
     }
     /// The directions, in order.
     pub fn iter(self) -> impl Iterator<Item = Direction> {
-        let mut left = self;
-        core::iter::from_fn(move || {
-            let d = left.first()?;
-            left = left.without(d);
-            Some(d)
-        })
+        Direction::ALL.into_iter().filter(move |d| self.has(*d))
     }
 }
 
