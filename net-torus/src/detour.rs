@@ -141,7 +141,7 @@ impl Header {
         };
         out[..4].copy_from_slice(&[MAGIC, self.way.hops, self.link as u8, 0]);
         out[4..8].copy_from_slice(&self.way.steps.to_le_bytes());
-        let crc = CRC_32.of(&out[..8]);
+        let crc = CRC_32.checksum(&out[..8]);
         out[8..].copy_from_slice(&crc.to_le_bytes());
     }
 
@@ -152,7 +152,7 @@ impl Header {
             && zero == 0
             && hops as usize <= MAX_HOPS
             && !rest.is_empty()
-            && CRC_32.of(&header[..8]) == u32::from_le_bytes(crc);
+            && CRC_32.checksum(&header[..8]) == u32::from_le_bytes(crc);
         let link = *Direction::ALL.get(link as usize)?;
         good.then_some(Self {
             way: Way {

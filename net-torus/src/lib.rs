@@ -46,7 +46,7 @@ pub mod router;
 #[cfg(any(test, feature = "sim"))]
 pub mod sim;
 pub mod stats;
-pub mod sums;
+mod sums;
 pub mod torus;
 pub mod vc;
 pub mod wire;

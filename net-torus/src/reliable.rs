@@ -30,7 +30,7 @@
 //! start at sequence number 0; a node that starts again needs a neighbour that does the same.
 
 use crate::link::{self, Link};
-use crate::sums::CRC_32;
+use crate::sums::{self, CRC_32};
 
 /// Bytes that the layer adds to each frame.
 pub const OVERHEAD: usize = 16;
@@ -111,8 +111,8 @@ pub struct Running {
 
 impl Running {
     fn add(&mut self, data: &[u8]) {
-        let sum = CRC_32.of(data).to_le_bytes();
-        self.crc = CRC_32.of_both(&self.crc.to_le_bytes(), &sum);
+        let sum = CRC_32.checksum(data).to_le_bytes();
+        self.crc = sums::of_both(&self.crc.to_le_bytes(), &sum);
         self.frames += 1;
     }
 }
@@ -178,7 +178,7 @@ fn parse(bytes: &[u8]) -> Option<Frame<'_>> {
     let flags = header[1];
     let good = header[0] == MAGIC
         && flags & !(DATA | MISSING) == 0
-        && CRC_32.of_both(&header[..12], data) == long(12);
+        && sums::of_both(&header[..12], data) == long(12);
     good.then_some(Frame {
         flags,
         sequence: word(2),
@@ -197,7 +197,7 @@ fn emit(flags: u8, sequence: u16, ack: Ack, frame: &mut [u8], size: usize) {
     frame[4..6].copy_from_slice(&ack.expected.to_le_bytes());
     frame[6..8].copy_from_slice(&(size as u16).to_le_bytes());
     frame[8..12].copy_from_slice(&ack.crc.to_le_bytes());
-    let crc = CRC_32.of_both(&frame[..12], &frame[OVERHEAD..OVERHEAD + size]);
+    let crc = sums::of_both(&frame[..12], &frame[OVERHEAD..OVERHEAD + size]);
     frame[12..16].copy_from_slice(&crc.to_le_bytes());
 }
 

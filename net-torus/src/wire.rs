@@ -30,8 +30,9 @@
 
 use crate::chunk::{CHUNK_BYTES, PACKET_BYTES};
 use crate::coord::{Coord, Direction};
-use crate::sums::{CRC_8, CRC_32};
+use crate::sums::CRC_32;
 use crate::vc::{self, Vc};
+use crc::{CRC_8_SMBUS, Crc, Table};
 
 /// Bytes of a packet's header ("Blue Gene/L torus, packet header").
 pub const HEADER_BYTES: usize = 8;
@@ -46,6 +47,7 @@ const MAGIC: u8 = 0x4D;
 const VERSION: u8 = 1;
 /// Both, as the first two bytes.
 const MARK: u16 = u16::from_le_bytes([MAGIC, VERSION]);
+static CRC8: Crc<u8, Table<1>> = Crc::<u8, Table<1>>::new(&CRC_8_SMBUS);
 
 /// What makes and compares checksums. A router reaches it by a reference, so that an image whose links are all exact has
 /// neither this nor the tables.
@@ -242,7 +244,7 @@ impl Repr {
     /// Reads a header. Fails with [`Defect::Checksum`], [`Defect::Reserved`], [`Defect::Padding`] or
     /// [`Defect::Channel`].
     pub fn parse(header: &[u8; HEADER_BYTES]) -> Result<Self, Defect> {
-        if CRC_8.checksum(&header[1..]) != header[0] {
+        if CRC8.checksum(&header[1..]) != header[0] {
             return Err(Defect::Checksum);
         }
         Self::parse_unsummed(header)
@@ -455,7 +457,7 @@ impl Word {
 
     fn sum(self) -> u8 {
         let [_, bytes @ ..] = self.0.to_le_bytes();
-        CRC_8.checksum(&bytes)
+        CRC8.checksum(&bytes)
     }
 }
 
@@ -594,7 +596,7 @@ impl FrameRepr {
     pub(crate) fn check_sum(frame: &[u8]) -> Result<(), Defect> {
         let parts = frame.split_first_chunk::<12>();
         match parts.map(|(header, rest)| (header, rest.as_chunks::<4>().0)) {
-            Some((header, [crc, ..])) if CRC_32.of(header) != u32::from_le_bytes(*crc) => {
+            Some((header, [crc, ..])) if CRC_32.checksum(header) != u32::from_le_bytes(*crc) => {
                 Err(Defect::FrameHeader)
             }
             _ => Ok(()),
@@ -632,7 +634,7 @@ impl FrameRepr {
     #[inline(never)]
     pub fn emit(&self) -> [u8; FRAME_HEADER_BYTES] {
         let mut header = self.emit_unsummed();
-        let crc = CRC_32.of(&header[..12]);
+        let crc = CRC_32.checksum(&header[..12]);
         header[12..].copy_from_slice(&crc.to_le_bytes());
         header
     }
@@ -726,7 +728,7 @@ mod tests {
         let with = |i: usize, value: u8| {
             let mut header = repr().emit();
             header[i] = value;
-            header[0] = CRC_8.checksum(&header[1..]);
+            header[0] = CRC8.checksum(&header[1..]);
             Repr::parse(&header)
         };
         assert_eq!(with(7, 1), Err(Defect::Reserved));
@@ -738,7 +740,7 @@ mod tests {
         // One chunk with 31 unused bytes would end inside the header.
         let mut header = Repr { body: 0, ..repr() }.emit();
         header[6] = 31;
-        header[0] = CRC_8.checksum(&header[1..]);
+        header[0] = CRC8.checksum(&header[1..]);
         assert_eq!(Repr::parse(&header), Err(Defect::Padding));
     }
 

@@ -17,9 +17,9 @@
 
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
+use crc::{CRC_16_IBM_SDLC, Crc, Table};
 use net_torus::link::Link;
 use net_torus::reliable::{OVERHEAD, Retry};
-use net_torus::sums::CRC_16;
 use net_torus::wire::MIN_MTU;
 
 use super::greeting::{Greeting, is_greeting};
@@ -40,6 +40,8 @@ const CRC_BYTES: usize = 2;
 const DELIMITER: u8 = 0;
 /// Second byte of a greeting from an end that is up: it was heard, and wants no answer.
 const UP: u8 = 2;
+
+static CRC: Crc<u16, Table<1>> = Crc::<u16, Table<1>>::new(&CRC_16_IBM_SDLC);
 
 /// The bytes of a serial line, in both directions. No call blocks.
 pub trait Line {
@@ -261,7 +263,7 @@ pub fn send(line: &mut impl Line, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
 // In one place for all that is sent.
 #[inline(never)]
 fn put(line: &mut impl Line, frame: &mut [u8; MTU + CRC_BYTES], size: usize) {
-    let crc = CRC_16.of(&frame[..size]) as u16;
+    let crc = CRC.checksum(&frame[..size]);
     frame[size..size + CRC_BYTES].copy_from_slice(&crc.to_le_bytes());
     let mut stuffed = [DELIMITER; LINE_BYTES];
     let len = cobs::encode(&frame[..size + CRC_BYTES], &mut stuffed);
@@ -368,7 +370,7 @@ impl<L: Line> SerialLink<L> {
 fn unstuffed(bytes: &mut [u8]) -> Option<usize> {
     let len = cobs::decode_in_place(bytes).ok()?;
     let (frame, crc) = bytes.get(..len)?.split_last_chunk::<CRC_BYTES>()?;
-    let good = !frame.is_empty() && CRC_16.of(frame) == u16::from_le_bytes(*crc).into();
+    let good = !frame.is_empty() && CRC.checksum(frame) == u16::from_le_bytes(*crc);
     (good && frame.len() <= MTU).then_some(frame.len())
 }
 

@@ -128,9 +128,12 @@ pub(super) fn begin_link(link: &mut Command, linker: &Linker) {
 
 /// What is behind a C program's objects and libraries.
 pub(super) fn end_link(link: &mut Command, kernel: &Path) {
-    // The compiler's own helpers first: Rust's library holds some of them too (complex multiplication among them),
-    // built for another floating-point ABI.
-    link.arg("-lgcc").arg(kernel);
+    if Board::chosen() == Board::Virt {
+        // The compiler's own helpers first: Rust's library holds some of them too (complex multiplication among them),
+        // built for another floating-point ABI. Elsewhere it is the same one, and Rust's are shorter.
+        link.arg("-lgcc");
+    }
+    link.arg(kernel);
 }
 
 /// What is last: the C library.

@@ -278,7 +278,8 @@ impl<E: Matching> Node<E> {
         let name = u32::from_le_bytes(*self.name_in(priority, packet)?);
         let (header, payload) = Header::parse(packet).expect("a packet of the device");
         if header.handler == wire::RTS
-            && let Some((Rts { inline: true, .. }, [byte, ..])) = Rts::parse(payload)
+            && let Some((rts, [byte, ..])) = Rts::parse(payload)
+            && rts.is(Rts::INLINE)
         {
             return Some((byte % PER_SENDER).into());
         }
