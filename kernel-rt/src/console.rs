@@ -13,6 +13,7 @@ use critical_section::Mutex;
 
 use crate::board::records::MIDPLANE_OUTBOX;
 use crate::board::{timer, uart};
+use crate::host::notation;
 use crate::host::outbox::Pen;
 use crate::{arch, clock};
 
@@ -59,7 +60,9 @@ fn put(stream: Stream, bytes: &[u8]) -> usize {
         let (mut at, was_pending) = (pen.get(), is_pending(stream, &pen.get()));
         let taken = MIDPLANE_OUTBOX.put(stream, &mut at, bytes);
         pen.set(at);
-        if taken < bytes.len() || bytes.iter().any(|byte| *byte == b'\n') {
+        // By what is in the image anyway.
+        let has_line = notation::split_at_byte(bytes, b'\n').is_some();
+        if taken < bytes.len() || has_line {
             MIDPLANE_OUTBOX.publish(stream, &at);
             ring();
         } else {
