@@ -147,12 +147,48 @@ impl<const N: usize> ByteRing<N> {
         true
     }
 
+    /// A device has put bytes into the ring's memory up to this place of it, round and round; whether there are any new ones.
+    /// Instead of [`ByteRing::put`]. Fewer than `N` may come between two calls; where the other side takes them too late, those
+    /// that came later stand in the place of earlier ones.
+    pub fn put_up_to(&self, place: usize) -> bool {
+        let put = self.put.load(Ordering::Relaxed);
+        let more = place.wrapping_sub(put) % N;
+        self.put.store(put.wrapping_add(more), Ordering::Release);
+        more > 0
+    }
+
+    /// The oldest bytes that stand side by side: where in memory, and how many. They stay until they are [taken](ByteRing::took).
+    /// For the other side only.
+    pub fn row(&self) -> (*const u8, usize) {
+        let place = self.taken.load(Ordering::Relaxed) % N;
+        let first: *const u8 = self.bytes[place].as_ptr();
+        (first, self.waiting().min(N - place))
+    }
+
+    /// A device has taken so many of the oldest bytes from the ring's memory. Instead of [`ByteRing::take`].
+    pub fn took(&self, count: usize) {
+        let taken = self.taken.load(Ordering::Relaxed);
+        self.taken
+            .store(taken.wrapping_add(count), Ordering::Release);
+    }
+
+    /// Where in memory the bytes are.
+    pub fn address(&self) -> *const u8 {
+        self.bytes[0].as_ptr()
+    }
+
     /// Takes the oldest byte. For the other side only.
     pub fn take(&self) -> Option<u8> {
-        if self.waiting() == 0 {
-            return None;
+        let (put, mut taken) = (
+            self.put.load(Ordering::Acquire),
+            self.taken.load(Ordering::Relaxed),
+        );
+        match put.wrapping_sub(taken) {
+            0 => return None,
+            // A device has gone round in the meantime: as many as there are room for are left.
+            more if more > N => taken = put.wrapping_sub(N),
+            _ => {}
         }
-        let taken = self.taken.load(Ordering::Relaxed);
         let byte = self.bytes[taken % N].load(Ordering::Relaxed);
         self.taken.store(taken.wrapping_add(1), Ordering::Release);
         Some(byte)

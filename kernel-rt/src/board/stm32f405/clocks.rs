@@ -38,8 +38,9 @@ pub fn start() {
     // SAFETY: at the boot nothing else uses these registers; what is written is as the manual has it.
     unsafe {
         let (rcc, flash) = (&*pac::RCC::ptr(), &*pac::FLASH::ptr());
-        // Ports A to D; TIM2; USART1 and USART6; USART2, USART3, UART4, UART5.
-        rcc.ahb1enr().modify(|r, w| w.bits(r.bits() | 0b1111));
+        // Ports A to D and both DMA controllers; TIM2; USART1 and USART6; USART2, USART3, UART4, UART5.
+        rcc.ahb1enr()
+            .modify(|r, w| w.bits(r.bits() | 0b11 << 21 | 0b1111));
         rcc.apb2enr()
             .modify(|r, w| w.bits(r.bits() | 1 << 4 | 1 << 5));
         rcc.apb1enr()

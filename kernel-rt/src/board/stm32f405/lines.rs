@@ -1,4 +1,5 @@
-//! The six USARTs by interrupt: which is which direction, and their bytes' way.
+//! The six USARTs: which is which direction, and their bytes' way, by DMA where there is a controller ([`dma`]), else by
+//! interrupts.
 //!
 //! | direction | USART | sends | receives | serial port of QEMU |
 //! |---|---|---|---|---|
@@ -9,18 +10,23 @@
 //! | z+ | UART5 | PC12 | PD2 | 4 |
 //! | z- | USART6 | PC6 | PC7 | 5 |
 //!
-//! An interrupt takes what has come into a ring and sends what the other ring holds. It asks for the node's interrupt
-//! when a frame has come to its end, and when there is room for one again. The node starts the sending by asking for the
-//! USART's interrupt itself: QEMU 7.2 has none for an empty transmitter, but its transmitter is always empty, so that
-//! one interrupt sends all.
+//! Without DMA an interrupt takes what has come into a ring and sends what the other ring holds. It asks for the node's
+//! interrupt when a frame has come to its end, and when there is room for one again. The node starts the sending by asking
+//! for the USART's interrupt itself: QEMU 7.2 has none for an empty transmitter, but its transmitter is always empty, so
+//! that one interrupt sends all.
+//!
+//! With DMA no byte is an interrupt. What the ring holds leaves as one piece, and the USART's interrupt comes when its last
+//! bit has left. Between two pieces the line is idle for a byte: so the receiver, whose interrupt is that of an idle line,
+//! hears of a piece when it is whole, also where the next one follows at once.
 
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
 use cortex_m::peripheral::{NVIC, Peripherals};
 use net_torus::Direction;
 use stm32f4::stm32f405::{self as pac, Interrupt};
 
 use super::clocks::{FAST_BUS_HZ, SLOW_BUS_HZ};
+use super::dma;
 use super::memory::{BAUD, RECEIVE_RING, SEND_RING};
 use crate::arch;
 use crate::dev::serial::{ByteRing, LINE_BYTES, Line};
@@ -30,14 +36,25 @@ type Registers = pac::usart1::RegisterBlock;
 // Bits of the status register (RM0090, 30.6.1).
 const RECEIVED: u16 = 1 << 5;
 const OVERRUN: u16 = 1 << 3;
+const IDLE: u16 = 1 << 4;
+const HAS_SENT: u16 = 1 << 6;
 const CAN_SEND: u16 = 1 << 7;
-// Bits of control register 1 (30.6.4): on, transmitter, receiver, their interrupts.
-const ON: u16 = 1 << 13 | 1 << 3 | 1 << 2;
+// Bits of control register 1 (30.6.4): on, receiver, transmitter, their interrupts.
+const ON: u16 = 1 << 13 | 1 << 2 | TRANSMITTER;
+const TRANSMITTER: u16 = 1 << 3;
+const IDLE_INTERRUPT: u16 = 1 << 4;
 const RECEIVE_INTERRUPT: u16 = 1 << 5;
+const SENT_INTERRUPT: u16 = 1 << 6;
 const SEND_INTERRUPT: u16 = 1 << 7;
+// Of control register 3 (30.6.6): bytes that come, and those to be sent, are a stream's.
+const BY_DMA: u16 = 1 << 7 | 1 << 6;
 
 /// Both directions of one line.
 struct Rings {
+    /// Streams carry the bytes.
+    by_dma: AtomicBool,
+    /// How many bytes a stream is sending.
+    leaving: AtomicU16,
     /// A frame's end is among what was received, or no room for it: the node has to look.
     has_frame: AtomicBool,
     received: ByteRing<RECEIVE_RING>,
@@ -46,6 +63,8 @@ struct Rings {
 
 static RINGS: [Rings; 6] = [const {
     Rings {
+        by_dma: AtomicBool::new(false),
+        leaving: AtomicU16::new(0),
         has_frame: AtomicBool::new(false),
         received: ByteRing::new(),
         to_send: ByteRing::new(),
@@ -102,18 +121,30 @@ extern "C" fn interrupt<const AT: usize>() {
 // In one place, or it would be there six times.
 #[inline(never)]
 fn serve(at: usize) {
-    let (usart, rings) = (registers(at), &RINGS[at]);
-    let mut calls = false;
+    let rings = &RINGS[at];
     let had_room = rings.to_send.room() >= LINE_BYTES;
+    let hears = match rings.by_dma.load(Ordering::Relaxed) {
+        true => serve_streams(at),
+        false => serve_bytes(at),
+    };
+    if hears {
+        rings.has_frame.store(true, Ordering::Relaxed);
+    }
+    if hears || !had_room && rings.to_send.room() >= LINE_BYTES {
+        arch::call_node();
+    }
+}
+
+/// Moves each byte; whether the node has to look at what has come.
+fn serve_bytes(at: usize) -> bool {
+    let (usart, rings) = (registers(at), &RINGS[at]);
+    let mut hears = false;
     loop {
         // A byte that was overrun is lost; reading takes the flag away.
         while usart.sr().read().bits() & (RECEIVED | OVERRUN) != 0 {
             let byte = usart.dr().read().bits() as u8;
             // Without room the node has to make some.
-            if !rings.received.put(byte) || byte == 0 {
-                rings.has_frame.store(true, Ordering::Relaxed);
-                calls = true;
-            }
+            hears |= !rings.received.put(byte) || byte == 0;
         }
         while usart.sr().read().bits() & CAN_SEND != 0
             && let Some(byte) = rings.to_send.take()
@@ -126,16 +157,50 @@ fn serve(at: usize) {
             break;
         }
     }
-    calls |= !had_room && rings.to_send.room() >= LINE_BYTES;
     let more = match rings.to_send.waiting() {
         0 => 0,
         _ => SEND_INTERRUPT,
     };
     // SAFETY: bits of this register.
     unsafe { usart.cr1().write(|w| w.bits(ON | RECEIVE_INTERRUPT | more)) };
-    if calls {
-        arch::call_node();
+    hears
+}
+
+/// Sees how far the streams are, and sends the next piece; whether the node has to look at what has come.
+fn serve_streams(at: usize) -> bool {
+    let (usart, rings) = (registers(at), &RINGS[at]);
+    let status = usart.sr().read().bits();
+    let mut hears = false;
+    if status & (IDLE | OVERRUN) != 0 {
+        // Takes these flags away. At another time it could take a byte from the stream.
+        usart.dr().read();
+        hears = rings.received.put_up_to(RECEIVE_RING - dma::left(at));
     }
+    if status & HAS_SENT != 0 && !dma::is_sending(at) {
+        let sent = rings.leaving.swap(0, Ordering::Relaxed);
+        rings.to_send.took(sent.into());
+        let (address, count) = rings.to_send.row();
+        rings.leaving.store(count as u16, Ordering::Relaxed);
+        // SAFETY: bits of these registers. The ring keeps the bytes until they are said to be taken.
+        unsafe {
+            if sent > 0 && count > 0 {
+                // Switched on again, the transmitter begins with an idle byte (30.3.2).
+                usart.cr1().write(|w| w.bits(ON & !TRANSMITTER));
+                usart.cr1().write(|w| w.bits(ON));
+            }
+            if count > 0 {
+                usart.sr().write(|w| w.bits(!HAS_SENT));
+                dma::send(at, address as u32, count as u16);
+            }
+        }
+    }
+    let more = match rings.leaving.load(Ordering::Relaxed) {
+        0 => 0,
+        _ => SENT_INTERRUPT,
+    };
+    // SAFETY: bits of this register.
+    unsafe { usart.cr1().write(|w| w.bits(ON | IDLE_INTERRUPT | more)) };
+    hears
 }
 
 /// Takes a frame that has come by the line of direction `at`, if it is not the link's; false: it is.
@@ -206,11 +271,22 @@ pub fn start(direction: Direction) -> UsartLine {
         Direction::XPlus | Direction::ZMinus => FAST_BUS_HZ,
         _ => SLOW_BUS_HZ,
     };
-    let interrupt = INTERRUPTS[at];
-    // SAFETY: bits of these registers; the rings are there, and share only atomics with the interrupt.
+    let (interrupt, rings) = (INTERRUPTS[at], &RINGS[at]);
+    // SAFETY: bits of these registers; the rings are there for ever, and share only atomics with the interrupt and the streams.
     unsafe {
         usart.brr().write(|w| w.bits((clock / BAUD) as u16));
-        usart.cr1().write(|w| w.bits(ON | RECEIVE_INTERRUPT));
+        let ring = (rings.received.address() as u32, RECEIVE_RING as u16);
+        let by_dma = dma::start(at, usart.dr().as_ptr() as u32, ring);
+        rings.by_dma.store(by_dma, Ordering::Relaxed);
+        match by_dma {
+            true => {
+                usart.cr3().write(|w| w.bits(BY_DMA));
+                usart.cr1().write(|w| w.bits(ON | IDLE_INTERRUPT));
+            }
+            false => {
+                usart.cr1().write(|w| w.bits(ON | RECEIVE_INTERRUPT));
+            }
+        }
         Peripherals::steal()
             .NVIC
             .set_priority(interrupt, arch::URGENT);

@@ -27,6 +27,8 @@ mod boot;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 mod clocks;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
+mod dma;
+#[cfg(all(target_arch = "arm", target_os = "none"))]
 mod heap;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 mod lines;

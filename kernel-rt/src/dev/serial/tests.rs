@@ -348,3 +348,77 @@ fn a_ring_keeps_bytes_in_order_and_counts_those_it_has_no_room_for() {
     }
     assert_eq!(ring.lost(), 50);
 }
+
+/// A device that goes round the ring's memory, as a DMA controller does: it says where it is, not what it put.
+struct Round<'a> {
+    ring: &'a ByteRing<8>,
+    at: usize,
+}
+
+impl Round<'_> {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.ring.bytes[self.at].store(*byte, Ordering::Relaxed);
+            self.at = (self.at + 1) % 8;
+        }
+    }
+}
+
+fn all_of(ring: &ByteRing<8>) -> Vec<u8> {
+    std::iter::from_fn(|| ring.take()).collect()
+}
+
+#[test]
+fn what_a_device_writes_round_and_round_is_taken_in_order() {
+    let ring = ByteRing::<8>::new();
+    let mut device = Round { ring: &ring, at: 0 };
+    assert!(!ring.put_up_to(0), "nothing has come");
+    let mut next = 0..=u8::MAX;
+    for count in [3, 7, 1, 5, 7, 2, 0, 6].into_iter().cycle().take(40) {
+        let bytes: Vec<u8> = next.by_ref().take(count).collect();
+        device.write(&bytes);
+        assert_eq!(ring.put_up_to(device.at), !bytes.is_empty());
+        assert_eq!(all_of(&ring), bytes);
+        // The end of a ring is its beginning: controllers count down and begin anew.
+        assert!(!ring.put_up_to(if device.at == 0 { 8 } else { device.at }));
+    }
+}
+
+#[test]
+fn of_what_is_taken_too_late_as_much_is_left_as_there_is_room_for() {
+    let ring = ByteRing::<8>::new();
+    let mut device = Round { ring: &ring, at: 0 };
+    for bytes in [&[1, 2, 3, 4, 5][..], &[6, 7, 8, 9, 10], &[11]] {
+        device.write(bytes);
+        assert!(ring.put_up_to(device.at));
+    }
+    assert_eq!(all_of(&ring), [4, 5, 6, 7, 8, 9, 10, 11]);
+    device.write(&[12]);
+    assert!(ring.put_up_to(device.at));
+    assert_eq!(all_of(&ring), [12]);
+}
+
+#[test]
+fn what_a_device_is_to_take_stands_side_by_side() {
+    let ring = ByteRing::<8>::new();
+    let place = |at: *const u8| at.addr() - ring.address().addr();
+    let row = || {
+        let (at, count) = ring.row();
+        (place(at), count)
+    };
+    assert_eq!(row(), (0, 0));
+    for byte in 0..6 {
+        assert!(ring.put(byte));
+    }
+    assert_eq!(row(), (0, 6));
+    ring.took(6);
+    for byte in 6..11 {
+        assert!(ring.put(byte));
+    }
+    // Up to the ring's end, and then from its beginning.
+    assert_eq!((row(), ring.room()), ((6, 2), 3));
+    ring.took(2);
+    assert_eq!(row(), (0, 3));
+    ring.took(3);
+    assert_eq!((row(), ring.room()), ((3, 0), 8));
+}
