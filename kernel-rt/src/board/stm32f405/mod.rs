@@ -6,7 +6,8 @@
 //! boot        from reset to the program
 //! place       where it finds out how it is wired, if it is told to
 //! platform    the node's types: links, clock, sleep, heap
-//! lines       the six USARTs by interrupt
+//! dma         the streams that carry their bytes, where there is a controller
+//! lines       the six USARTs
 //! clocks      oscillator and buses
 //! traps       interrupts and faults, as the processor's code hands them over
 //! heap        the start of the heap
