@@ -151,10 +151,4 @@ impl Pages {
         });
         page
     }
-
-    /// The number of pages in stock.
-    #[cfg(test)]
-    pub(super) fn in_stock(&self) -> usize {
-        self.stock.len()
-    }
 }
