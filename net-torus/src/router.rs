@@ -372,8 +372,6 @@ impl Rules {
 
 impl<'m> Router<'m> {
     /// A router for the node at `here` with buffers of `sizes` in `memory` (at least [`Sizes::chunks`]).
-    // Not inlined: see `at_rest`.
-    #[inline(never)]
     pub fn new(
         shape: Shape,
         here: Coord,

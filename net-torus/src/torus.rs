@@ -71,8 +71,6 @@ impl<'m, L: Link> Torus<'m, L> {
     /// Joins a router to its links, by direction number; `None` where there is none (a mesh's edge, an
     /// extent of 1). Fails with [`ConfigError::Links`] when they are not the links of the router's place,
     /// and with [`ConfigError::Mtu`] when a link cannot carry the greatest packet.
-    // Not inlined, or the parts are moved field by field.
-    #[inline(never)]
     pub fn new(mut router: Router<'m>, links: [Option<L>; 6]) -> Result<Self, ConfigError> {
         let kinds = Kinds::of(&links);
         if kinds.present != router.links() {
