@@ -37,7 +37,8 @@ pub enum Routing {
     /// order of injection.
     Deterministic,
     /// Minimal adaptive on the dynamic channels, with the bubble channel as the escape: packets may
-    /// overtake one another. Priority packets are routed deterministically all the same.
+    /// overtake one another. Priority packets are routed deterministically all the same, and all are where there are no
+    /// [dynamic channels](crate::vc::HAS_DYNAMIC).
     Adaptive,
 }
 

@@ -14,6 +14,10 @@
 
 use crate::chunk::{MAX_QUEUE_CHUNKS, PACKET_CHUNKS};
 
+/// Whether packets may go by the dynamic channels. Without, those that might have a choice of ways are sent like the others,
+/// and what comes on these channels is refused: it had to wait for their escape, which keeps dimension order, too.
+pub const HAS_DYNAMIC: bool = cfg!(not(feature = "bubble-only"));
+
 /// A virtual channel: a buffer of its own behind each link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -36,7 +40,7 @@ impl Vc {
 
     /// Whether the bubble rule governs the channel.
     pub const fn is_bubble(self) -> bool {
-        matches!(self, Vc::Bn | Vc::Bp)
+        !HAS_DYNAMIC || matches!(self, Vc::Bn | Vc::Bp)
     }
     /// A name for reports.
     pub const fn name(self) -> &'static str {

@@ -31,7 +31,7 @@
 use crate::chunk::{CHUNK_BYTES, PACKET_BYTES};
 use crate::coord::{Coord, Direction};
 use crate::sums::CRC_32;
-use crate::vc::{self, Vc};
+use crate::vc::{self, HAS_DYNAMIC, Vc};
 use crc::{CRC_8_SMBUS, Crc, Table};
 
 /// Bytes of a packet's header ("Blue Gene/L torus, packet header").
@@ -311,7 +311,7 @@ impl Word {
         let chunks = bytes.div_ceil(CHUNK_BYTES);
         let unused = (chunks * CHUNK_BYTES - bytes) as u64;
         let kind = (chunks as u64 - 1) << SIZE_AT | (vc as u64) << VC_AT | (fifo as u64) << FIFO_AT;
-        Self(self.0 | kind | unused << UNUSED_AT | if dynamic { DYNAMIC } else { 0 })
+        Self(self.0 | kind | unused << UNUSED_AT | if HAS_DYNAMIC && dynamic { DYNAMIC } else { 0 })
     }
 
     /// Reads a header. Whether it makes sense says [`Word::check`].
@@ -350,11 +350,15 @@ impl Word {
         /// By dynamic bit, FIFO and channel, a bit each: whether they fit each other.
         const FITS: u16 = {
             let (normal, priority, dynamic) = (0, 1 << 2, 1 << 3);
-            1 << (dynamic | normal | Vc::D0 as u16)
+            let of_dynamic = 1 << (dynamic | normal | Vc::D0 as u16)
                 | 1 << (dynamic | normal | Vc::D1 as u16)
-                | 1 << (dynamic | normal | Vc::Bn as u16)
-                | 1 << (normal | Vc::Bn as u16)
-                | 1 << (priority | Vc::Bp as u16)
+                | 1 << (dynamic | normal | Vc::Bn as u16);
+            let of_others = 1 << (normal | Vc::Bn as u16) | 1 << (priority | Vc::Bp as u16);
+            if HAS_DYNAMIC {
+                of_dynamic | of_others
+            } else {
+                of_others
+            }
         };
         if self.0 & RESERVED != 0 {
             return Err(Defect::Reserved);
@@ -369,7 +373,7 @@ impl Word {
         if unused > most {
             return Err(Defect::Padding);
         }
-        let channel = self.0 >> VC_AT & 0b111 | if self.is_dynamic() { 1 << 3 } else { 0 };
+        let channel = self.0 >> VC_AT & 0b111 | if self.0 & DYNAMIC != 0 { 1 << 3 } else { 0 };
         match FITS >> channel & 1 {
             0 => Err(Defect::Channel),
             _ => Ok(()),
@@ -417,7 +421,7 @@ impl Word {
 
     #[inline]
     pub fn is_dynamic(self) -> bool {
-        self.0 & DYNAMIC != 0
+        HAS_DYNAMIC && self.0 & DYNAMIC != 0
     }
 
     #[inline]
@@ -682,6 +686,9 @@ mod tests {
                 (Vc::Bn, Fifo::Normal, false),
                 (Vc::Bp, Fifo::Priority, false),
             ] {
+                if dynamic && !HAS_DYNAMIC {
+                    continue;
+                }
                 let repr = Repr {
                     body,
                     vc,
@@ -742,6 +749,21 @@ mod tests {
         header[6] = 31;
         header[0] = CRC8.checksum(&header[1..]);
         assert_eq!(Repr::parse(&header), Err(Defect::Padding));
+    }
+
+    #[test]
+    fn dynamic_packets_are_refused_where_there_are_no_channels_for_them() {
+        for vc in [Vc::D0, Vc::D1, Vc::Bn] {
+            let mut header = Repr { vc, ..repr() }.emit();
+            header[1] |= 1 << 7;
+            header[0] = CRC8.checksum(&header[1..]);
+            let expected = if HAS_DYNAMIC {
+                Ok(())
+            } else {
+                Err(Defect::Channel)
+            };
+            assert_eq!(Repr::parse(&header).map(|_| ()), expected, "{vc:?}");
+        }
     }
 
     #[test]
