@@ -1,7 +1,8 @@
 //! The node's heap: one for Rust and C, over embedded-alloc.
 //!
-//! Every allocation and release runs with interrupts held off, for a time that does not depend on the
-//! number of blocks (two-level segregated fit). Of what runs in interrupts, only the lending of memory to
+//! Every allocation and release runs with interrupts held off. On `virt` that takes a time that does not depend on the
+//! number of blocks (two-level segregated fit); on a microcontroller, whose heap is small, the free blocks stand in one
+//! list, of which the first that suffices is taken (first fit). Of what runs in interrupts, only the lending of memory to
 //! the MPI device ([`crate::lend`]) uses the heap.
 
 use core::alloc::{GlobalAlloc, Layout};
@@ -9,12 +10,15 @@ use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use critical_section::Mutex;
-use embedded_alloc::TlsfHeap;
+#[cfg(target_arch = "arm")]
+use embedded_alloc::LlffHeap as Blocks;
+#[cfg(not(target_arch = "arm"))]
+use embedded_alloc::TlsfHeap as Blocks;
 
 use crate::mem::Bytes;
 
 struct NodeHeap {
-    heap: TlsfHeap,
+    heap: Blocks,
     /// Address from which on nothing was handed out yet: RAM that is zero, as it was at the start, and that costs
     /// the host nothing while it stays so.
     fresh: AtomicUsize,
@@ -27,7 +31,7 @@ struct NodeHeap {
 
 #[global_allocator]
 static HEAP: NodeHeap = NodeHeap {
-    heap: TlsfHeap::empty(),
+    heap: Blocks::empty(),
     fresh: AtomicUsize::new(0),
     size: AtomicUsize::new(0),
     used: AtomicUsize::new(0),
@@ -86,7 +90,8 @@ pub fn peak() -> usize {
 }
 
 /// What the allocator may write behind a block, and between the heap's start and its first block, at most, in bytes:
-/// up to the next multiple of 32, and the header there, which is 32 long (rlsf's `GRANULARITY` and `FreeBlockHdr`).
+/// up to the next multiple of 32, and the header there, which is 32 long (rlsf's `GRANULARITY` and `FreeBlockHdr`). A list's
+/// node, which is two words (linked_list_allocator's `Hole`), needs less.
 const AROUND: usize = 64;
 
 // SAFETY: everything is passed on to the heap, which is an allocator; the rest only counts, and zeroes what is not zero.
