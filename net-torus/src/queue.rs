@@ -1,8 +1,9 @@
 //! Packet queues over one array of chunks.
 //!
-//! A queue is a ring of chunks in which a packet is always contiguous: behind its last chunk lies room
-//! for seven more, so that a packet which starts on the last chunk still ends in one piece. The same
-//! number of chunks at the start is then occupied too, hence nothing is stored twice.
+//! A queue is a ring of chunks in which a packet is always contiguous. Where packets stand one directly behind the
+//! other, whatever their sizes, there is room for seven chunks more behind the ring's last, so that a packet which starts
+//! there still ends in one piece. The same number of chunks at the start is then occupied too, hence nothing is stored
+//! twice. Where each takes the place of the greatest, as on bubble channels, none goes beyond the ring's end.
 
 use crate::chunk::{CHUNK_BYTES, Chunk, PACKET_CHUNKS};
 
@@ -20,16 +21,27 @@ pub(crate) struct Queue {
 #[cfg(any(test, feature = "sim"))]
 const HALVINGS: u32 = 30;
 
-/// Chunks of memory that a queue of `packets` greatest packets takes, the run-over included.
-pub(crate) const fn chunks_for(packets: u16) -> usize {
-    if packets == 0 {
-        0
-    } else {
-        packets as usize * PACKET_CHUNKS + PACKET_CHUNKS - 1
+/// How packets lie in a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Layout {
+    /// Each takes the place of the greatest.
+    Apart,
+    /// One directly behind the other.
+    Dense,
+}
+
+impl Layout {
+    /// Chunks of memory that a queue of `packets` greatest packets takes, the run-over included.
+    pub const fn chunks_for(self, packets: u16) -> usize {
+        let run_over = match self {
+            Layout::Dense if packets > 0 => PACKET_CHUNKS - 1,
+            _ => 0,
+        };
+        packets as usize * PACKET_CHUNKS + run_over
     }
 }
 
-/// As [`chunks_for`], of [`Queue::of_heads`].
+/// As [`Layout::chunks_for`], of [`Queue::of_heads`].
 #[cfg(any(test, feature = "sim"))]
 pub(crate) const fn chunks_for_heads(packets: u16, halvings: u32) -> usize {
     (packets as usize * PACKET_CHUNKS) >> halvings
@@ -37,9 +49,9 @@ pub(crate) const fn chunks_for_heads(packets: u16, halvings: u32) -> usize {
 
 impl Queue {
     /// A queue for `packets` greatest packets, whose memory starts at chunk `*at`; moves `*at` behind it.
-    pub fn new(packets: u16, at: &mut usize) -> Self {
+    pub fn new((packets, layout): (u16, Layout), at: &mut usize) -> Self {
         let base = *at as u32;
-        *at += chunks_for(packets);
+        *at += layout.chunks_for(packets);
         Self {
             base,
             capacity: packets * PACKET_CHUNKS as u16,
@@ -192,9 +204,23 @@ mod tests {
     }
 
     #[test]
+    fn packets_that_take_the_place_of_the_greatest_do_not_go_beyond_the_end() {
+        let mut at = 5;
+        let mut queue = Queue::new((2, Layout::Apart), &mut at);
+        assert_eq!(at, 5 + 2 * PACKET_CHUNKS);
+        for serial in 0..5 {
+            let start = queue.push(PACKET_CHUNKS as u16);
+            assert_eq!(start, 5 + serial % 2 * PACKET_CHUNKS);
+            if serial > 0 {
+                queue.pop(PACKET_CHUNKS as u16);
+            }
+        }
+    }
+
+    #[test]
     fn packets_stay_whole_and_in_order() {
         let mut at = 3;
-        let mut queue = Queue::new(3, &mut at);
+        let mut queue = Queue::new((3, Layout::Dense), &mut at);
         assert_eq!(at, 3 + 24 + 7);
         let mut memory = vec![[0u8; 32]; at];
         let mut model = VecDeque::new();

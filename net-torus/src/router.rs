@@ -24,7 +24,7 @@ use core::num::NonZero;
 
 use crate::chunk::{CHUNK_BYTES, Chunk, MAX_QUEUE_PACKETS, PACKET_BYTES, PACKET_CHUNKS};
 use crate::coord::{Coord, Direction, Rank, Shape};
-use crate::queue::{self, Queue, chunks_for};
+use crate::queue::{self, Layout, Queue};
 use crate::route;
 use crate::stats::Stats;
 use crate::vc::{self, Granted, Grants, Tokens, Vc, needed_to_inject};
@@ -92,6 +92,14 @@ const THROUGH_SOURCES: u32 = (1 << INJECT) - 1;
 const OUTPUTS: usize = 6 + Fifo::ALL.len();
 pub(crate) const LOCAL: usize = 6;
 
+/// How packets lie in the queue with this number in `Router::queues`: in a bubble channel's buffer as they are charged.
+const fn layout(queue: usize) -> Layout {
+    match queue {
+        0..INJECT if Vc::ALL[queue % Vc::COUNT].is_bubble() => Layout::Apart,
+        _ => Layout::Dense,
+    }
+}
+
 /// Sizes of a router's buffers, in packets of 256 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sizes {
@@ -137,11 +145,13 @@ impl Sizes {
 
     /// Chunks of packet memory that a router of these sizes is to be given.
     pub const fn chunks(&self) -> usize {
-        let behind_links =
-            2 * chunks_for(self.dynamic) + chunks_for(self.normal) + chunks_for(self.priority);
-        let injection = 7 * chunks_for(self.inject_normal) + chunks_for(self.inject_priority);
-        let reception = chunks_for(self.receive_normal) + chunks_for(self.receive_priority);
-        6 * behind_links + injection + reception
+        let mut chunks = 0;
+        let mut queue = 0;
+        while queue < QUEUES {
+            chunks += layout(queue).chunks_for(self.packets(queue));
+            queue += 1;
+        }
+        chunks
     }
 
     /// As [`Sizes::chunks`], of [`Router::of_heads`].
@@ -152,7 +162,7 @@ impl Sizes {
     }
 
     /// Greatest packets of the queue with this number in `Router::queues`.
-    fn packets(&self, queue: usize) -> u16 {
+    const fn packets(&self, queue: usize) -> u16 {
         match queue {
             0..INJECT => match Vc::ALL[queue % Vc::COUNT] {
                 Vc::D0 | Vc::D1 => self.dynamic,
@@ -404,7 +414,7 @@ impl<'m> Router<'m> {
         (sizes, halvings): (Sizes, u32),
         memory: &'m mut [Chunk],
     ) -> Result<Self, ConfigError> {
-        let queue = |packets, at: &mut usize| Queue::of_heads(packets, halvings, at);
+        let queue = |(packets, _), at: &mut usize| Queue::of_heads(packets, halvings, at);
         let sizes = (sizes, sizes.heads(halvings));
         let mut router = Self::with_queues(shape, here, sizes, memory, queue)?;
         router.set_exact(Directions::NONE);
@@ -419,7 +429,7 @@ impl<'m> Router<'m> {
         here: Coord,
         (sizes, chunks): (Sizes, usize),
         memory: &'m mut [Chunk],
-        queue: impl Fn(u16, &mut usize) -> Queue,
+        queue: impl Fn((u16, Layout), &mut usize) -> Queue,
     ) -> Result<Self, ConfigError> {
         if !sizes.are_legal() {
             return Err(ConfigError::Size);
@@ -431,7 +441,7 @@ impl<'m> Router<'m> {
             return Err(ConfigError::Outside);
         }
         let mut at = 0;
-        let queues = core::array::from_fn(|i| queue(sizes.packets(i), &mut at));
+        let queues = core::array::from_fn(|i| queue((sizes.packets(i), layout(i)), &mut at));
         Ok(Self::at_rest(shape, here, memory, queues))
     }
 
