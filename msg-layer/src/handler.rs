@@ -6,12 +6,13 @@
 
 use net_torus::coord::Coord;
 
-use crate::header::Place;
+use crate::header::{PRIORITY_BYTES, Place};
 
 /// Numbers of request handlers, and as many of answer handlers: 0 up to this, exclusive.
 pub const HANDLERS: usize = 32;
 /// Greatest payload of an answer in bytes.
 pub const ANSWER_BYTES: usize = 16;
+const _: () = assert!(ANSWER_BYTES <= PRIORITY_BYTES);
 
 /// A packet that has arrived, as its handler sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

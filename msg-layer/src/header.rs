@@ -19,6 +19,8 @@ pub const SHORT_HEADER: usize = 8;
 pub const LONG_HEADER: usize = 16;
 /// Greatest payload of a short message in bytes.
 pub const SHORT_BYTES: usize = BODY_BYTES - SHORT_HEADER;
+/// The same of a short message that travels as a priority packet.
+pub const PRIORITY_BYTES: usize = net_torus::Fifo::Priority.body_bytes() - SHORT_HEADER;
 /// Greatest payload of one packet of a long message in bytes.
 pub const LONG_BYTES: usize = BODY_BYTES - LONG_HEADER;
 

@@ -4,6 +4,12 @@
 pub const CHUNK_BYTES: usize = 32;
 /// Greatest packet in chunks ("Blue Gene/L torus, packet").
 pub const PACKET_CHUNKS: usize = 8;
+/// Greatest priority packet in chunks. Answers are short; so are the buffers that they go by, where memory is scarce.
+pub const PRIORITY_CHUNKS: usize = if cfg!(feature = "short-answers") {
+    2
+} else {
+    PACKET_CHUNKS
+};
 /// Greatest packet in bytes, header included.
 pub const PACKET_BYTES: usize = PACKET_CHUNKS * CHUNK_BYTES;
 /// One chunk of packet memory.

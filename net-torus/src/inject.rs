@@ -12,7 +12,7 @@ use crate::wire::{BODY_BYTES, Directions, Fifo, HEADER_BYTES, Word};
 pub enum InjectError {
     /// The injection FIFO is full: try again after the router has moved packets.
     Full,
-    /// The body is longer than [`BODY_BYTES`].
+    /// The body is longer than those of this FIFO's packets ([`Fifo::body_bytes`]).
     TooLong,
     /// No node has these coordinates.
     OutsideTorus,
@@ -22,7 +22,7 @@ impl core::fmt::Display for InjectError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
             Self::Full => "the injection FIFO is full",
-            Self::TooLong => "the packet's body is longer than 248 bytes",
+            Self::TooLong => "the packet's body is longer than its FIFO's packets have",
             Self::OutsideTorus => "the destination is outside the torus",
         })
     }
@@ -61,7 +61,7 @@ impl Router<'_> {
         first.copied().filter(|_| self.way.dest == dest)
     }
 
-    /// Injects a packet with a body of `len` bytes, at most [`BODY_BYTES`], which `fill` writes, to `dest`
+    /// Injects a packet with a body of `len` bytes, at most [`Fifo::body_bytes`], which `fill` writes, to `dest`
     /// (the node itself is allowed), with [`Routing::Deterministic`]. Never blocks; on an error `fill` was
     /// not called.
     pub fn inject(
@@ -147,7 +147,7 @@ impl Router<'_> {
         len: usize,
         routing: Routing,
     ) -> Result<Word, InjectError> {
-        if len > BODY_BYTES {
+        if len > fifo.body_bytes() {
             return Err(InjectError::TooLong);
         }
         if self.way.dest != dest {
@@ -192,7 +192,7 @@ impl Router<'_> {
         hops: u16,
         len: usize,
     ) -> Result<Word, InjectError> {
-        if len > BODY_BYTES {
+        if len > fifo.body_bytes() {
             return Err(InjectError::TooLong);
         }
         let known = self.lines[d as usize];

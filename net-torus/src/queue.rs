@@ -31,13 +31,13 @@ pub(crate) enum Layout {
 }
 
 impl Layout {
-    /// Chunks of memory that a queue of `packets` greatest packets takes, the run-over included.
-    pub const fn chunks_for(self, packets: u16) -> usize {
+    /// Chunks of memory that a queue of `packets` packets of `greatest` chunks takes, the run-over included.
+    pub const fn chunks_for(self, (packets, greatest): (u16, usize)) -> usize {
         let run_over = match self {
-            Layout::Dense if packets > 0 => PACKET_CHUNKS - 1,
+            Layout::Dense if packets > 0 => greatest - 1,
             _ => 0,
         };
-        packets as usize * PACKET_CHUNKS + run_over
+        packets as usize * greatest + run_over
     }
 }
 
@@ -48,13 +48,13 @@ pub(crate) const fn chunks_for_heads(packets: u16, halvings: u32) -> usize {
 }
 
 impl Queue {
-    /// A queue for `packets` greatest packets, whose memory starts at chunk `*at`; moves `*at` behind it.
-    pub fn new((packets, layout): (u16, Layout), at: &mut usize) -> Self {
+    /// A queue for so many packets of so many chunks at most, whose memory starts at chunk `*at`; moves `*at` behind it.
+    pub fn new(layout: Layout, (packets, greatest): (u16, usize), at: &mut usize) -> Self {
         let base = *at as u32;
-        *at += layout.chunks_for(packets);
+        *at += layout.chunks_for((packets, greatest));
         Self {
             base,
-            capacity: packets * PACKET_CHUNKS as u16,
+            capacity: packets * greatest as u16,
             ..Self::default()
         }
     }
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn packets_that_take_the_place_of_the_greatest_do_not_go_beyond_the_end() {
         let mut at = 5;
-        let mut queue = Queue::new((2, Layout::Apart), &mut at);
+        let mut queue = Queue::new(Layout::Apart, (2, PACKET_CHUNKS), &mut at);
         assert_eq!(at, 5 + 2 * PACKET_CHUNKS);
         for serial in 0..5 {
             let start = queue.push(PACKET_CHUNKS as u16);
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn packets_stay_whole_and_in_order() {
         let mut at = 3;
-        let mut queue = Queue::new((3, Layout::Dense), &mut at);
+        let mut queue = Queue::new(Layout::Dense, (3, PACKET_CHUNKS), &mut at);
         assert_eq!(at, 3 + 24 + 7);
         let mut memory = vec![[0u8; 32]; at];
         let mut model = VecDeque::new();

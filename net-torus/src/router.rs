@@ -100,7 +100,17 @@ const fn layout(queue: usize) -> Layout {
     }
 }
 
-/// Sizes of a router's buffers, in packets of 256 bytes.
+/// Greatest packet in the queue with this number in chunks.
+const fn greatest(queue: usize) -> usize {
+    match queue {
+        0..INJECT => Vc::ALL[queue % Vc::COUNT].greatest(),
+        INJECT_PRIORITY => Fifo::Priority.greatest(),
+        INJECT..=RECEPTION => Fifo::Normal.greatest(),
+        _ => Fifo::Priority.greatest(),
+    }
+}
+
+/// Sizes of a router's buffers, in the greatest packets that go by them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sizes {
     /// Buffer of each dynamic channel behind each link; 0: none, everything goes by the bubble channels.
@@ -148,7 +158,7 @@ impl Sizes {
         let mut chunks = 0;
         let mut queue = 0;
         while queue < QUEUES {
-            chunks += layout(queue).chunks_for(self.packets(queue));
+            chunks += layout(queue).chunks_for((self.packets(queue), greatest(queue)));
             queue += 1;
         }
         chunks
@@ -414,7 +424,7 @@ impl<'m> Router<'m> {
         (sizes, halvings): (Sizes, u32),
         memory: &'m mut [Chunk],
     ) -> Result<Self, ConfigError> {
-        let queue = |(packets, _), at: &mut usize| Queue::of_heads(packets, halvings, at);
+        let queue = |_, (packets, _), at: &mut usize| Queue::of_heads(packets, halvings, at);
         let sizes = (sizes, sizes.heads(halvings));
         let mut router = Self::with_queues(shape, here, sizes, memory, queue)?;
         router.set_exact(Directions::NONE);
@@ -429,7 +439,7 @@ impl<'m> Router<'m> {
         here: Coord,
         (sizes, chunks): (Sizes, usize),
         memory: &'m mut [Chunk],
-        queue: impl Fn((u16, Layout), &mut usize) -> Queue,
+        queue: impl Fn(Layout, (u16, usize), &mut usize) -> Queue,
     ) -> Result<Self, ConfigError> {
         if !sizes.are_legal() {
             return Err(ConfigError::Size);
@@ -441,7 +451,10 @@ impl<'m> Router<'m> {
             return Err(ConfigError::Outside);
         }
         let mut at = 0;
-        let queues = core::array::from_fn(|i| queue((sizes.packets(i), layout(i)), &mut at));
+        let queues = core::array::from_fn(|i| {
+            let packets = (sizes.packets(i), greatest(i));
+            queue(layout(i), packets, &mut at)
+        });
         Ok(Self::at_rest(shape, here, memory, queues))
     }
 
@@ -593,7 +606,7 @@ impl<'m> Router<'m> {
             }
         }
         for (bit, queue) in self.queues[INJECT..SOURCES].iter().enumerate() {
-            let is_tight = queue.free() < PACKET_CHUNKS as u16;
+            let is_tight = queue.free() < greatest(INJECT + bit) as u16;
             assert_eq!(self.tight & 1 << bit != 0, is_tight, "injection FIFO {bit}");
         }
         for tokens in self.tokens.iter().flatten() {
@@ -819,11 +832,11 @@ impl<'m> Router<'m> {
         Some(Word::read(header))
     }
 
-    /// Notes whether an injection FIFO, which has changed, has room for a packet of the greatest size.
+    /// Notes whether an injection FIFO, which has changed, has room for its greatest packet.
     #[inline]
     pub(crate) fn note_room(&mut self, source: usize) {
         let bit = 1 << (source - INJECT);
-        match self.queues[source].free() < PACKET_CHUNKS as u16 {
+        match self.queues[source].free() < greatest(source) as u16 {
             true => self.tight |= bit,
             false => self.tight &= !bit,
         }

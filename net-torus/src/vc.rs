@@ -10,9 +10,10 @@
 //! Sizes differ, and a hole that shrinks chunk by chunk is no hole: let one buffer of a full ring have
 //! room for 8 chunks, let a packet of 1 chunk move into it, and no packet of 8 chunks can move any more
 //! although 8 chunks are free in all. A packet on a bubble channel therefore takes the tokens of the
-//! greatest packet whatever its size.
+//! channel's greatest packet whatever its size. That may be a shorter one on the channel of priority packets
+//! ([`PRIORITY_CHUNKS`]): rings of different channels do not wait for one another's room, so each has its own measure.
 
-use crate::chunk::{MAX_QUEUE_CHUNKS, PACKET_CHUNKS};
+use crate::chunk::{MAX_QUEUE_CHUNKS, PACKET_CHUNKS, PRIORITY_CHUNKS};
 
 /// Whether packets may go by the dynamic channels. Without, those that might have a choice of ways are sent like the others,
 /// and what comes on these channels is refused: it had to wait for their escape, which keeps dimension order, too.
@@ -52,10 +53,18 @@ impl Vc {
         }
     }
 
+    /// Greatest packet of the channel in chunks.
+    pub const fn greatest(self) -> usize {
+        match self {
+            Vc::Bp => PRIORITY_CHUNKS,
+            Vc::D0 | Vc::D1 | Vc::Bn => PACKET_CHUNKS,
+        }
+    }
+
     /// Tokens in chunks that a packet of `chunks` takes on this channel.
     pub const fn charge(self, chunks: usize) -> u16 {
         if self.is_bubble() {
-            PACKET_CHUNKS as u16
+            self.greatest() as u16
         } else {
             chunks as u16
         }
@@ -66,8 +75,8 @@ impl Vc {
     pub const fn needed(self, chunks: usize, straight: bool) -> u16 {
         match (self.is_bubble(), straight) {
             (false, _) => chunks as u16,
-            (true, true) => PACKET_CHUNKS as u16,
-            (true, false) => 2 * PACKET_CHUNKS as u16,
+            (true, true) => self.greatest() as u16,
+            (true, false) => 2 * self.greatest() as u16,
         }
     }
 }
@@ -210,7 +219,9 @@ mod tests {
     #[test]
     fn a_bubble_packet_takes_the_tokens_of_the_greatest() {
         assert_eq!(Vc::Bn.charge(1), 8);
-        assert_eq!(Vc::Bp.charge(8), 8);
+        assert_eq!(Vc::Bp.charge(PRIORITY_CHUNKS), PRIORITY_CHUNKS as u16);
+        assert_eq!(Vc::Bp.charge(1), PRIORITY_CHUNKS as u16);
+        assert_eq!(Vc::Bp.needed(1, false), 2 * PRIORITY_CHUNKS as u16);
         assert_eq!(Vc::D0.charge(3), 3);
         assert_eq!(Vc::Bn.needed(1, false), 16);
         assert_eq!(Vc::Bn.needed(1, true), 8);

@@ -28,7 +28,7 @@
 //!
 //! Bytes after the frame's end are ignored: an Ethernet-like link pads short frames.
 
-use crate::chunk::{CHUNK_BYTES, PACKET_BYTES};
+use crate::chunk::{CHUNK_BYTES, PACKET_BYTES, PACKET_CHUNKS, PRIORITY_CHUNKS};
 use crate::coord::{Coord, Direction};
 use crate::sums::CRC_32;
 use crate::vc::{self, HAS_DYNAMIC, Vc};
@@ -87,7 +87,7 @@ pub enum Defect {
     Padding,
     /// Bits that must be zero are not.
     Reserved,
-    /// The virtual channel does not fit the FIFO or the dynamic bit.
+    /// The virtual channel does not fit the FIFO or the dynamic bit, or has no packets of this size.
     Channel,
     /// The destination is outside the torus.
     Destination,
@@ -150,6 +150,19 @@ pub enum Fifo {
 impl Fifo {
     /// Both, in order of their numbers.
     pub const ALL: [Fifo; 2] = [Fifo::Normal, Fifo::Priority];
+
+    /// Its greatest packet in chunks.
+    pub const fn greatest(self) -> usize {
+        match self {
+            Fifo::Normal => PACKET_CHUNKS,
+            Fifo::Priority => PRIORITY_CHUNKS,
+        }
+    }
+
+    /// Greatest body of its packets in bytes.
+    pub const fn body_bytes(self) -> usize {
+        self.greatest() * CHUNK_BYTES - HEADER_BYTES
+    }
 }
 
 /// A set of directions; as hint bits, the directions a packet may travel in.
@@ -229,7 +242,7 @@ pub struct Repr {
     pub vc: Vc,
     /// FIFO pair.
     pub fifo: Fifo,
-    /// Body in bytes, at most [`BODY_BYTES`].
+    /// Body in bytes, at most [`Fifo::body_bytes`].
     pub body: u8,
     /// Where to.
     pub dest: Coord,
@@ -376,6 +389,7 @@ impl Word {
         let channel = self.0 >> VC_AT & 0b111 | if self.0 & DYNAMIC != 0 { 1 << 3 } else { 0 };
         match FITS >> channel & 1 {
             0 => Err(Defect::Channel),
+            _ if self.chunks() > self.fifo().greatest() => Err(Defect::Channel),
             _ => Ok(()),
         }
     }

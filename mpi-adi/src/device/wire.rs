@@ -22,7 +22,7 @@
 #![forbid(unsafe_code)]
 
 use msg_layer::handler::{ANSWER_BYTES, Answer};
-use msg_layer::header::SHORT_BYTES;
+use msg_layer::header::{PRIORITY_BYTES, SHORT_BYTES};
 
 use crate::device::envelope::{Context, Envelope, Rank, Tag};
 use crate::device::names::Horizon;
@@ -247,15 +247,17 @@ impl Entry {
     }
 }
 
-/// Most receives that one restart names; for more, everything is asked for.
-pub const RESTART_ENTRIES: usize = 20;
+/// Most receives that one restart names, a priority packet; for more, everything is asked for.
+pub const RESTART_ENTRIES: usize = {
+    let room = (PRIORITY_BYTES - RESTART_BYTES) / ENTRY_BYTES;
+    if room < 20 { room } else { 20 }
+};
 /// Room that stands for "everything".
 pub const ROOM_FOR_ALL: u16 = u16::MAX;
 const RESTART_BYTES: usize = 12;
 const ENTRY_BYTES: usize = 7;
 /// The tag of an entry that asks for any.
 const ANY_TAG: Tag = -1;
-const _: () = assert!(RESTART_BYTES + RESTART_ENTRIES * ENTRY_BYTES <= SHORT_BYTES);
 
 /// restart: what may be offered again, under a new age.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -436,7 +438,7 @@ mod tests {
         for tag in 0..=RESTART_ENTRIES as i32 {
             let mut bytes = vec![0; restart.bytes()];
             restart.emit(&mut bytes);
-            assert!(bytes.len() <= SHORT_BYTES);
+            assert!(bytes.len() <= PRIORITY_BYTES);
             assert_eq!(Restart::parse(&bytes), Some(restart.clone()));
             assert_eq!(Restart::parse(&bytes[..bytes.len() - 1]), None);
             let tag = Some(tag).filter(|tag| tag % 2 == 0);

@@ -7,6 +7,7 @@
 use alloc::boxed::Box;
 use core::ops::Range;
 
+use msg_layer::header::PRIORITY_BYTES;
 use net_torus::Shape;
 
 use crate::device::barrier::line::{Circle, LinePosition};
@@ -14,6 +15,7 @@ use crate::device::boxed::boxed;
 
 /// Greatest value in bytes: with both headers a packet of two 32-byte chunks, and of one up to 16 bytes.
 pub const VALUE_BYTES: usize = 32;
+const _: () = assert!(VALUE_BYTES <= PRIORITY_BYTES);
 
 /// A value as it came.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]

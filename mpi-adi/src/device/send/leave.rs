@@ -16,7 +16,7 @@ use crate::device::send::pending::{Next, OfferFlags};
 use crate::device::send::stream::Stream;
 use crate::device::stats::Count;
 use crate::device::wire::{self, Done, Fields, INLINE_BYTES, MERGED_BYTES, Rts, flag_if};
-use msg_layer::header::{Header, SHORT_BYTES};
+use msg_layer::header::{Header, PRIORITY_BYTES, SHORT_BYTES};
 #[cfg(not(feature = "small"))]
 use msg_layer::tx;
 use msg_layer::{Class, Port, Transfer};
@@ -47,7 +47,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         while sent < STEP_PACKETS && port.can_inject(Class::Priority) {
             if let Some((source, age)) = self.peers.take_due_restart() {
                 let restart = self.make_restart(memory, source, age);
-                let mut bytes = [0; SHORT_BYTES];
+                let mut bytes = [0; PRIORITY_BYTES];
                 let bytes = &mut bytes[..restart.bytes()];
                 restart.emit(bytes);
                 let header = self.header(wire::RESTART);
