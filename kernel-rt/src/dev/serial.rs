@@ -102,7 +102,15 @@ pub const fn retry(baud: u32) -> Retry {
     }
 }
 
-/// Bytes on their way between an interrupt and the node: one side puts, the other takes. `N` is a power of two.
+/// Bytes that leave by a line of this rate while a node comes to put more.
+pub const fn meanwhile(baud: u32) -> usize {
+    ANSWER_NS.div_ceil(line_ns(1, baud)) as usize
+}
+
+/// Bytes of a frame on the line that only acknowledges.
+pub const ACK_LINE_BYTES: usize = cobs::max_encoding_length(OVERHEAD + CRC_BYTES) + 1;
+
+/// Bytes on their way between an interrupt and the node: one side puts, the other takes. `N` may be any number.
 pub struct ByteRing<const N: usize> {
     put: AtomicUsize,
     taken: AtomicUsize,
@@ -111,16 +119,32 @@ pub struct ByteRing<const N: usize> {
 }
 
 impl<const N: usize> ByteRing<N> {
-    const IS_SOUND: () = assert!(N.is_power_of_two());
+    /// At so many the counters begin again: a multiple of `N`, and far more than ever lie between the two.
+    const TURN: usize = usize::MAX / 2 / N * N;
 
     /// An empty ring.
     pub const fn new() -> Self {
-        let () = Self::IS_SOUND;
         Self {
             put: AtomicUsize::new(0),
             taken: AtomicUsize::new(0),
             lost: AtomicU32::new(0),
             bytes: [const { AtomicU8::new(0) }; N],
+        }
+    }
+
+    /// A counter that has gone on by `count`, less than a turn.
+    fn after(counter: usize, count: usize) -> usize {
+        match counter + count {
+            next if next < Self::TURN => next,
+            next => next - Self::TURN,
+        }
+    }
+
+    /// By how much one counter is ahead of another.
+    fn ahead(put: usize, taken: usize) -> usize {
+        match put.checked_sub(taken) {
+            Some(count) => count,
+            None => put + Self::TURN - taken,
         }
     }
 
@@ -132,7 +156,7 @@ impl<const N: usize> ByteRing<N> {
     /// How many bytes there are to take.
     pub fn waiting(&self) -> usize {
         let put = self.put.load(Ordering::Acquire);
-        put.wrapping_sub(self.taken.load(Ordering::Acquire)).min(N)
+        Self::ahead(put, self.taken.load(Ordering::Acquire)).min(N)
     }
 
     /// Puts a byte; false when the ring is full: it is lost, and counted. For one side only.
@@ -143,7 +167,7 @@ impl<const N: usize> ByteRing<N> {
             return false;
         }
         self.bytes[put % N].store(byte, Ordering::Relaxed);
-        self.put.store(put.wrapping_add(1), Ordering::Release);
+        self.put.store(Self::after(put, 1), Ordering::Release);
         true
     }
 
@@ -152,8 +176,8 @@ impl<const N: usize> ByteRing<N> {
     /// that came later stand in the place of earlier ones.
     pub fn put_up_to(&self, place: usize) -> bool {
         let put = self.put.load(Ordering::Relaxed);
-        let more = place.wrapping_sub(put) % N;
-        self.put.store(put.wrapping_add(more), Ordering::Release);
+        let more = (place + N - put % N) % N;
+        self.put.store(Self::after(put, more), Ordering::Release);
         more > 0
     }
 
@@ -169,7 +193,7 @@ impl<const N: usize> ByteRing<N> {
     pub fn took(&self, count: usize) {
         let taken = self.taken.load(Ordering::Relaxed);
         self.taken
-            .store(taken.wrapping_add(count), Ordering::Release);
+            .store(Self::after(taken, count), Ordering::Release);
     }
 
     /// Where in memory the bytes are.
@@ -183,14 +207,14 @@ impl<const N: usize> ByteRing<N> {
             self.put.load(Ordering::Acquire),
             self.taken.load(Ordering::Relaxed),
         );
-        match put.wrapping_sub(taken) {
+        match Self::ahead(put, taken) {
             0 => return None,
             // A device has gone round in the meantime: as many as there are room for are left.
-            more if more > N => taken = put.wrapping_sub(N),
+            more if more > N => taken = Self::after(taken, more - N),
             _ => {}
         }
         let byte = self.bytes[taken % N].load(Ordering::Relaxed);
-        self.taken.store(taken.wrapping_add(1), Ordering::Release);
+        self.taken.store(Self::after(taken, 1), Ordering::Release);
         Some(byte)
     }
 

@@ -26,7 +26,7 @@ static CHANNELS: Mutex<RefCell<Option<Channels>>> = Mutex::new(RefCell::new(None
 pub(super) fn open() {
     let channels = rtt_init! {
         up: {
-            0: { size: 1024, mode: rtt_target::ChannelMode::NoBlockTrim, name: "Terminal" }
+            0: { size: 512, mode: rtt_target::ChannelMode::NoBlockTrim, name: "Terminal" }
         }
     };
     set(Channels {
@@ -39,7 +39,7 @@ pub(super) fn open() {
 pub(super) fn open() {
     let channels = rtt_init! {
         up: {
-            0: { size: 1024, mode: rtt_target::ChannelMode::NoBlockTrim, name: "Terminal" }
+            0: { size: 512, mode: rtt_target::ChannelMode::NoBlockTrim, name: "Terminal" }
             1: { size: 512, mode: rtt_target::ChannelMode::NoBlockSkip, name: "defmt" }
         }
     };

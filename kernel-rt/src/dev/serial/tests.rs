@@ -399,6 +399,41 @@ fn of_what_is_taken_too_late_as_much_is_left_as_there_is_room_for() {
 }
 
 #[test]
+fn a_ring_of_any_length_goes_on_where_its_counters_begin_again() {
+    type Odd = ByteRing<5>;
+    let ring = Odd::new();
+    let start = Odd::TURN - 7;
+    assert_eq!(Odd::TURN % 5, 0);
+    ring.put.store(start, Ordering::Relaxed);
+    ring.taken.store(start, Ordering::Relaxed);
+    for round in 0..8 {
+        for byte in 0..5 {
+            assert!(ring.put(byte ^ round));
+        }
+        assert!(!ring.put(9));
+        for byte in 0..3 {
+            assert_eq!(ring.take(), Some(byte ^ round));
+        }
+        let (_, count) = ring.row();
+        ring.took(count);
+        assert_eq!(ring.waiting(), 2 - count);
+        ring.took(2 - count);
+        assert_eq!((ring.room(), ring.take()), (5, None));
+    }
+    // Of what a device has put while nothing was taken, the last is left.
+    ring.put.store(Odd::TURN - 2, Ordering::Relaxed);
+    ring.taken.store(Odd::TURN - 2, Ordering::Relaxed);
+    let mut at = (Odd::TURN - 2) % 5;
+    for byte in 0..8 {
+        ring.bytes[at].store(byte, Ordering::Relaxed);
+        at = (at + 1) % 5;
+        assert!(ring.put_up_to(at));
+    }
+    let left: Vec<u8> = std::iter::from_fn(|| ring.take()).collect();
+    assert_eq!(left, [3, 4, 5, 6, 7]);
+}
+
+#[test]
 fn what_a_device_is_to_take_stands_side_by_side() {
     let ring = ByteRing::<8>::new();
     let place = |at: *const u8| at.addr() - ring.address().addr();
