@@ -30,6 +30,7 @@
 //! start at sequence number 0; a node that starts again needs a neighbour that does the same.
 
 use crate::link::{self, Link};
+use crate::stats::Tally;
 use crate::sums::{self, CRC_32};
 
 /// Bytes that the layer adds to each frame.
@@ -77,26 +78,26 @@ impl core::error::Error for ReliableError {}
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct ReliableStats {
     /// Frames with data sent for the first time.
-    pub sent: u64,
+    pub sent: Tally,
     /// Frames sent again.
-    pub resent: u64,
+    pub resent: Tally,
     /// Time-outs.
-    pub timeouts: u64,
+    pub timeouts: Tally,
     /// Frames sent for an acknowledgement only.
-    pub acks_sent: u64,
+    pub acks_sent: Tally,
     /// Frames received in order and handed up.
-    pub received: u64,
+    pub received: Tally,
     /// Frames received whose size, first byte or CRC was wrong.
-    pub damaged: u64,
+    pub damaged: Tally,
     /// Good frames that had been received before.
-    pub repeated: u64,
+    pub repeated: Tally,
     /// Good frames that came before their turn and were dropped.
-    pub early: u64,
+    pub early: Tally,
     /// Good frames with an acknowledgement of something that was never sent.
-    pub bad_acks: u64,
+    pub bad_acks: Tally,
     /// Acknowledgements whose running CRC is not that of what was sent: the neighbour has received
     /// something else. The link is dead then.
-    pub mismatches: u64,
+    pub mismatches: Tally,
 }
 
 /// What passed a link in one direction, to be compared with what the other end says: a count and a CRC
@@ -104,7 +105,7 @@ pub struct ReliableStats {
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Running {
     /// Frames with data.
-    pub frames: u64,
+    pub frames: Tally,
     /// CRC-32 over the CRC-32s of their data.
     pub crc: u32,
 }

@@ -26,7 +26,7 @@ use crate::chunk::{CHUNK_BYTES, Chunk, MAX_QUEUE_PACKETS, PACKET_BYTES, PACKET_C
 use crate::coord::{Coord, Direction, Rank, Shape};
 use crate::queue::{self, Layout, Queue};
 use crate::route;
-use crate::stats::Stats;
+use crate::stats::{Stats, Tally};
 use crate::vc::{self, Granted, Grants, Tokens, Vc, needed_to_inject};
 use crate::wire::{
     Defect, Directions, FRAME_HEADER_BYTES, Fifo, FrameRepr, HEADER_BYTES, Packet, SUMS, Sums, Word,
@@ -1167,7 +1167,7 @@ impl<'m> Router<'m> {
             self.turn = (self.turn + 1) % Direction::ALL.len() as u8;
             // Not a sum with what is mostly zero: the counter is far from all else, and few packets escape.
             if vc == Vc::Bn {
-                self.stats.escapes += count as u64;
+                self.stats.escapes += count as Tally;
             }
         }
     }

@@ -1,15 +1,23 @@
-//! Counters. They never wrap in practice (64 bits) and are never reset.
+//! Counters. They are never reset; of 64 bits, as on most machines, they never wrap in practice.
 
 use crate::vc::Vc;
 use crate::wire::{Defect, Fifo};
+
+/// A count of what is done one at a time: as wide as the machine counts with one instruction. Of 32 bits, chunks of a serial
+/// line of 1,000,000 bits per second take two weeks to wrap.
+#[cfg(target_pointer_width = "64")]
+pub type Tally = u64;
+/// A count of what is done one at a time: as wide as the machine counts with one instruction.
+#[cfg(not(target_pointer_width = "64"))]
+pub type Tally = u32;
 
 /// Packets and their sizes.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Count {
     /// Packets.
-    pub packets: u64,
+    pub packets: Tally,
     /// Their chunks of 32 bytes, headers included.
-    pub chunks: u64,
+    pub chunks: Tally,
 }
 
 impl Count {
@@ -18,8 +26,8 @@ impl Count {
     }
 
     pub(crate) fn add_all(&mut self, packets: usize, chunks: usize) {
-        self.packets += packets as u64;
-        self.chunks += chunks as u64;
+        self.packets += packets as Tally;
+        self.chunks += chunks as Tally;
     }
 }
 
@@ -40,11 +48,11 @@ pub struct ChannelStats {
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct LinkStats {
     /// Frames sent.
-    pub frames_sent: u64,
+    pub frames_sent: Tally,
     /// The part of `frames_sent` that carried tokens only.
-    pub token_frames_sent: u64,
+    pub token_frames_sent: Tally,
     /// Frames received, also defective ones.
-    pub frames_received: u64,
+    pub frames_received: Tally,
 }
 
 /// One FIFO pair.
@@ -53,7 +61,7 @@ pub struct FifoStats {
     /// Packets taken from the program.
     pub injected: Count,
     /// Injections refused because the FIFO was full.
-    pub refused: u64,
+    pub refused: Tally,
     /// Packets put into the reception FIFO, copies of deposit packets included.
     pub delivered: Count,
     /// Most chunks ever held in the fullest injection FIFO.
@@ -72,11 +80,11 @@ pub struct Stats {
     /// By FIFO pair.
     pub fifos: [FifoStats; Fifo::ALL.len()],
     /// Dynamic packets sent on the bubble channel because no dynamic one had room.
-    pub escapes: u64,
+    pub escapes: Tally,
     /// Copies delivered of deposit packets that went on.
-    pub deposits: u64,
+    pub deposits: Tally,
     /// Defective frames and packets by kind, in the order of [`Defect::ALL`].
-    pub defects: [u64; Defect::COUNT],
+    pub defects: [Tally; Defect::COUNT],
 }
 
 impl Default for Stats {
@@ -95,11 +103,11 @@ impl Default for Stats {
 
 impl Stats {
     /// Defects of one kind.
-    pub fn defects_of(&self, kind: Defect) -> u64 {
+    pub fn defects_of(&self, kind: Defect) -> Tally {
         self.defects[kind as usize]
     }
     /// Defects of all kinds.
-    pub fn all_defects(&self) -> u64 {
+    pub fn all_defects(&self) -> Tally {
         self.defects.iter().sum()
     }
     /// All that was sent over links.

@@ -20,6 +20,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use crc::{CRC_16_IBM_SDLC, Crc, Table};
 use net_torus::link::Link;
 use net_torus::reliable::{OVERHEAD, Retry};
+use net_torus::stats::Tally;
 use net_torus::wire::MIN_MTU;
 
 use super::greeting::{Greeting, is_greeting};
@@ -234,7 +235,7 @@ impl<const N: usize> Default for ByteRing<N> {
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct SerialStats {
     /// What stood between two zeros and was no frame.
-    pub damaged: u64,
+    pub damaged: Tally,
 }
 
 /// What stands behind the last zero.
@@ -251,7 +252,7 @@ pub struct Collector {
     collected: Collected,
     buffer: [u8; LINE_BYTES],
     /// What stood between two zeros and was no frame.
-    pub damaged: u64,
+    pub damaged: Tally,
 }
 
 impl Default for Collector {
