@@ -4,6 +4,9 @@
 //! other, whatever their sizes, there is room for seven chunks more behind the ring's last, so that a packet which starts
 //! there still ends in one piece. The same number of chunks at the start is then occupied too, hence nothing is stored
 //! twice. Where each takes the place of the greatest, as on bubble channels, none goes beyond the ring's end.
+//!
+//! With the feature `small-fifos` packets one behind the other make no ring, and there is no run-over: such a queue is full
+//! at its end, and begins anew when it is empty, as a FIFO for one greatest packet soon is.
 
 use crate::chunk::{CHUNK_BYTES, Chunk, PACKET_CHUNKS};
 
@@ -21,6 +24,11 @@ pub(crate) struct Queue {
 #[cfg(any(test, feature = "sim"))]
 const HALVINGS: u32 = 30;
 
+/// Whether queues of [`Layout::Dense`] begin anew instead of going round.
+const BEGIN_ANEW: bool = cfg!(feature = "small-fifos");
+/// In `Queue::base`: this queue does.
+const BEGINS_ANEW: u32 = 1 << 29;
+
 /// How packets lie in a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Layout {
@@ -34,7 +42,7 @@ impl Layout {
     /// Chunks of memory that a queue of `packets` packets of `greatest` chunks takes, the run-over included.
     pub const fn chunks_for(self, (packets, greatest): (u16, usize)) -> usize {
         let run_over = match self {
-            Layout::Dense if packets > 0 => greatest - 1,
+            Layout::Dense if packets > 0 && !BEGIN_ANEW => greatest - 1,
             _ => 0,
         };
         packets as usize * greatest + run_over
@@ -50,7 +58,10 @@ pub(crate) const fn chunks_for_heads(packets: u16, halvings: u32) -> usize {
 impl Queue {
     /// A queue for so many packets of so many chunks at most, whose memory starts at chunk `*at`; moves `*at` behind it.
     pub fn new(layout: Layout, (packets, greatest): (u16, usize), at: &mut usize) -> Self {
-        let base = *at as u32;
+        let mut base = *at as u32;
+        if BEGIN_ANEW && layout == Layout::Dense {
+            base |= BEGINS_ANEW;
+        }
         *at += layout.chunks_for((packets, greatest));
         Self {
             base,
@@ -74,8 +85,15 @@ impl Queue {
     pub fn capacity(&self) -> u16 {
         self.capacity
     }
+    /// Chunks that can be appended.
     pub fn free(&self) -> u16 {
-        self.capacity - self.used
+        match self.begins_anew() {
+            true => self.capacity - self.head - self.used,
+            false => self.capacity - self.used,
+        }
+    }
+    fn begins_anew(&self) -> bool {
+        BEGIN_ANEW && self.base & BEGINS_ANEW != 0
     }
     pub fn used(&self) -> u16 {
         self.used
@@ -119,6 +137,7 @@ impl Queue {
         );
         #[cfg(not(any(test, feature = "sim")))]
         let base = self.base;
+        let base = if BEGIN_ANEW { base & !BEGINS_ANEW } else { base };
         base as usize + place as usize
     }
     /// A place of at most one turn too many; no division.
@@ -143,6 +162,9 @@ impl Queue {
         debug_assert!(self.used >= charge);
         self.head = self.wrap(self.head + charge);
         self.used -= charge;
+        if self.begins_anew() && self.is_empty() {
+            self.head = 0;
+        }
     }
 }
 
@@ -221,7 +243,7 @@ mod tests {
     fn packets_stay_whole_and_in_order() {
         let mut at = 3;
         let mut queue = Queue::new(Layout::Dense, (3, PACKET_CHUNKS), &mut at);
-        assert_eq!(at, 3 + 24 + 7);
+        assert_eq!(at, 3 + 24 + if BEGIN_ANEW { 0 } else { 7 });
         let mut memory = vec![[0u8; 32]; at];
         let mut model = VecDeque::new();
         let mut seed = 1u32;
@@ -230,6 +252,7 @@ mod tests {
             let size = (seed >> 24) as u16 % 8 + 1;
             if queue.free() >= size {
                 let start = queue.push(size);
+                assert!((3..=at - size as usize).contains(&start));
                 bytes_mut(&mut memory, start, size as usize).fill(serial as u8);
                 model.push_back((size, serial as u8));
             } else {

@@ -70,8 +70,6 @@ const WORD: usize = 4;
 /// Packets that fit the router's buffers: the smallest that are legal. All goes by the bubble channels.
 pub const ROUTER: Sizes = Sizes {
     dynamic: 0,
-    receive_normal: 2,
-    receive_priority: 2,
     ..Sizes::SMALLEST
 };
 
