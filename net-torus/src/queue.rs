@@ -137,7 +137,11 @@ impl Queue {
         );
         #[cfg(not(any(test, feature = "sim")))]
         let base = self.base;
-        let base = if BEGIN_ANEW { base & !BEGINS_ANEW } else { base };
+        let base = if BEGIN_ANEW {
+            base & !BEGINS_ANEW
+        } else {
+            base
+        };
         base as usize + place as usize
     }
     /// A place of at most one turn too many; no division.

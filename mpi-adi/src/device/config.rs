@@ -27,10 +27,10 @@ pub const GREATEST_EAGER_LIMIT: usize = 64 << 10;
 pub const DEFERRED_SOURCES: usize = WAYS;
 /// Messages of one source that share an answer, at most; fewer than there are bcopies, so that the sender
 /// need not wait for an answer that is deferred.
-pub const SHARED_ANSWER: u8 = 16;
+pub const SHARED_ANSWER: u8 = bcopy::BCOPIES as u8 / 2;
 const _: () = assert!((SHARED_ANSWER as usize) < bcopy::BCOPIES);
 /// Sources whose eager data a receiver takes at the same time; that of others is asked for once more.
-pub const EAGER_SOURCES: usize = 16;
+pub const EAGER_SOURCES: usize = if cfg!(feature = "small") { 8 } else { 16 };
 /// Contexts in use from the start, each with the one for collectives after it: those of MPI_COMM_WORLD and
 /// MPI_COMM_SELF.
 pub const FIRST_CONTEXTS: [Context; 2] = [0, 2];

@@ -19,14 +19,14 @@ use crate::device::names::{
 };
 
 /// Slots that the pool grows by at a time.
-pub const CHUNK_SLOTS: usize = 32;
+pub const CHUNK_SLOTS: usize = if cfg!(feature = "small") { 16 } else { 32 };
 /// Slots that are kept for calls that block, so that these go on when the heap is used up. There is one at
 /// a time; the greediest sends and receives.
 pub const KEPT_SLOTS: u32 = 2;
 
 /// Buckets that come with a chunk: three for four slots, so that a request and its share of the chunks' list stay
 /// within 64 bytes.
-const CHUNK_BUCKETS: usize = 24;
+const CHUNK_BUCKETS: usize = CHUNK_SLOTS / 4 * 3;
 
 /// Slots that the heap gives at a time, and buckets of the table.
 #[derive(Clone, PartialEq, Eq, Debug)]

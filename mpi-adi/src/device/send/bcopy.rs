@@ -35,13 +35,20 @@ use crate::device::names::{
     BcopyId, Generation, GenerationBits, REQUEST_GENERATION_BITS, RequestId, Serial, Slot,
 };
 
+/// A bit for each bcopy.
+#[cfg(not(feature = "small"))]
+type Bits = u32;
+/// A bit for each bcopy: a small device has few, of 72 bytes each.
+#[cfg(feature = "small")]
+type Bits = u8;
+
 /// Bcopies under way at the same time.
-pub const BCOPIES: usize = 32;
+pub const BCOPIES: usize = Bits::BITS as usize;
 /// The greatest message in bytes that is sent so.
 pub const BCOPY_BYTES: usize = 32;
 
 /// Copies that may wait for others to leave with, at most: enough for a good frame, and far from all.
-const GATHERED: u8 = 16;
+const GATHERED: u8 = BCOPIES as u8 / 2;
 
 /// Names no bcopy.
 const NO_BCOPY: u8 = u8::MAX;
@@ -96,7 +103,7 @@ pub struct Bcopies {
     bcopies: [Bcopy; BCOPIES],
     bytes: [[u8; BCOPY_BYTES]; BCOPIES],
     /// A bit for each that is in use.
-    used: u32,
+    used: Bits,
     /// Where the search for a free one begins, so that a name comes again as late as possible; [`BCOPIES`] is
     /// the first place again.
     turn: u8,
@@ -111,7 +118,7 @@ pub struct Bcopies {
     name_bits: GenerationBits,
 }
 
-const _: () = assert!(BCOPIES == u32::BITS as usize && BCOPY_BYTES <= u8::MAX as usize);
+const _: () = assert!(BCOPY_BYTES <= u8::MAX as usize);
 
 impl Bcopies {
     /// None.
@@ -161,7 +168,7 @@ impl Bcopies {
     /// None more can be started.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.used == u32::MAX
+        self.used == Bits::MAX
     }
 
     fn is_used(&self, at: u8) -> bool {
@@ -342,7 +349,7 @@ impl Bcopies {
     #[must_use]
     pub fn taken(&mut self, id: BcopyId, count: u8) -> bool {
         let dest = self.at(id).dest;
-        let mut taken = 0_u32;
+        let mut taken: Bits = 0;
         let mut at = id.0;
         let mut order = self.started;
         for _ in 0..=count {
