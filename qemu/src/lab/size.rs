@@ -126,6 +126,11 @@ pub fn run(options: &SizeArgs) -> Result<u8, Stop> {
     Ok(0)
 }
 
+// The node of which RAM is summed: all its lines are links.
+const LINKS: usize = 6;
+const NODES: u32 = 8;
+const MPI_MEMORY: u64 = 8 << 10;
+
 /// What is taken of flash and RAM, and by what besides.
 fn stm32f405_lines(parts: &BTreeMap<Part, Bytes>) -> Vec<String> {
     let mut all = Bytes::default();
@@ -138,7 +143,11 @@ fn stm32f405_lines(parts: &BTreeMap<Part, Bytes>) -> Vec<String> {
         .sum();
     let (flash, ram) = (all.text + all.constants + all.data, all.data + all.zeroed);
     let kernel = ram - stacks - program;
-    let most = Needs::of(6, 0, 1).kernel();
+    let needs = Needs::of(LINKS, MPI_MEMORY, NODES);
+    let (node, tables) = (needs.kernel(), needs.tables);
+    let requests = memory::REQUESTS_BYTES as u64;
+    let traps = stacks.saturating_sub(memory::STACK_BYTES);
+    let own = kernel + traps + node + requests + tables;
     vec![
         String::new(),
         format!(
@@ -150,7 +159,10 @@ fn stm32f405_lines(parts: &BTreeMap<Part, Bytes>) -> Vec<String> {
             memory::RAM.len()
         ),
         format!(
-            "heap: {most} at most of node, router and six links; then MPI memory and the program's own"
+            "heap, at most: {node} node, router and six links, {requests} first requests, {tables} tables for {NODES} nodes"
+        ),
+        format!(
+            "all besides the program's stack and data, and {MPI_MEMORY} bytes of MPI memory: {own} bytes at most"
         ),
     ]
 }

@@ -4,10 +4,11 @@
 use alloc::boxed::Box;
 
 use mpi_adi::kernel::{AbortReason, Heap};
+use mpi_adi::request::{CHUNK_SLOTS, RequestPool};
 use net_torus::Direction;
 
 use super::lines::UsartLine;
-use super::memory::{NODE_BYTES, WINDOW};
+use super::memory::{NODE_BYTES, REQUESTS_BYTES, WINDOW};
 use super::uart;
 use crate::board::start::{aborted, link_lost};
 use crate::dev::serial::SerialLink;
@@ -22,6 +23,7 @@ pub type BoardNode = Node<BoardLink, Stm32>;
 /// How the node is kept: in the heap, into which its parts come one by one.
 pub type Held = Box<BoardNode>;
 const _: () = assert!(size_of::<BoardNode>() <= NODE_BYTES);
+const _: () = assert!(CHUNK_SLOTS * RequestPool::SLOT_BYTES <= REQUESTS_BYTES);
 /// A link of it.
 #[cfg(not(feature = "faults"))]
 pub type BoardLink = net_torus::Reliable<'static, SerialLink<UsartLine>, WINDOW>;
