@@ -320,6 +320,11 @@ fn a_crate_of_ones_own_is_flashed_by_cargo_run() {
 }
 
 /// What the stack takes of flash and RAM, by layer.
+/// Bytes of flash that are aimed at for `killer.c`.
+const MOST_FLASH: u64 = 96 << 10;
+/// Bytes of RAM that it takes at most besides its stack, its data and the MPI memory.
+const MOST_RAM: u64 = 33 << 10;
+
 #[test]
 fn the_size_of_an_image_is_told_by_layer() {
     let killer = harness::program("killer.c");
@@ -335,6 +340,20 @@ fn the_size_of_an_image_is_told_by_layer() {
     ] {
         assert!(ended.stdout.contains(word), "no {word:?} in {ended}");
     }
+    let line = |start: &str| {
+        let line = ended.stdout.lines().find(|line| line.starts_with(start));
+        line.unwrap_or_else(|| panic!("no {start:?} in {ended}"))
+    };
+    let first_number = |text: &str| -> u64 {
+        let digits = text.split(' ').find(|word| word.parse::<u64>().is_ok());
+        digits.and_then(|digits| digits.parse().ok()).expect("a number")
+    };
+    let flash = first_number(line("flash: "));
+    assert!(flash <= MOST_FLASH, "{flash} bytes of flash");
+    let all = line("all besides the program's stack and data");
+    let (_, all) = all.rsplit_once(": ").expect("a sum");
+    let all = first_number(all);
+    assert!(all <= MOST_RAM, "{all} bytes of RAM");
 }
 
 #[test]
