@@ -346,7 +346,9 @@ fn the_size_of_an_image_is_told_by_layer() {
     };
     let first_number = |text: &str| -> u64 {
         let digits = text.split(' ').find(|word| word.parse::<u64>().is_ok());
-        digits.and_then(|digits| digits.parse().ok()).expect("a number")
+        digits
+            .and_then(|digits| digits.parse().ok())
+            .expect("a number")
     };
     let flash = first_number(line("flash: "));
     assert!(flash <= MOST_FLASH, "{flash} bytes of flash");

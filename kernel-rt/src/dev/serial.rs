@@ -66,6 +66,13 @@ pub trait Line {
     }
 }
 
+/// A line that keeps what has come until it is taken, so that frames need not be put together elsewhere.
+pub trait KeptLine: Line {
+    /// Looks for a frame's end among the bytes that have come, from the `from`th on: how many stand before it. `Err`: there is
+    /// none among so many.
+    fn find_end(&self, from: usize) -> Result<usize, usize>;
+}
+
 /// Bits that a byte takes on the line: start, eight of data, stop.
 const BITS_PER_BYTE: u64 = 10;
 /// How long a neighbour takes at most to answer a frame that has come, when it is not busy: see
@@ -219,6 +226,21 @@ impl<const N: usize> ByteRing<N> {
         Some(byte)
     }
 
+    /// How many bytes that are to be taken stand before the first zero, from the `from`th on. `Err`: there is no zero among so
+    /// many. For the side that takes.
+    pub fn find_zero(&self, from: usize) -> Result<usize, usize> {
+        let (put, taken) = (
+            self.put.load(Ordering::Acquire),
+            self.taken.load(Ordering::Relaxed),
+        );
+        let ahead = Self::ahead(put, taken);
+        let count = ahead.min(N);
+        // As many as `take` would leave out.
+        let first = taken + (ahead - count);
+        let is_zero = |at: &usize| self.bytes[(first + at) % N].load(Ordering::Relaxed) == 0;
+        (from..count).find(is_zero).ok_or(count)
+    }
+
     /// Bytes that found no room.
     pub fn lost(&self) -> u32 {
         self.lost.load(Ordering::Relaxed)
@@ -333,21 +355,30 @@ fn put(line: &mut impl Line, frame: &mut [u8; MTU + CRC_BYTES], size: usize) {
     line.put(&stuffed[..len + 1]);
 }
 
-/// A link that may lose frames, over a line.
+/// Room for a frame as it comes.
+type Frame = [u8; LINE_BYTES];
+
+/// A link that may lose frames, over a line. A frame is kept by the line until it is whole.
 pub struct SerialLink<L> {
     line: L,
-    collector: Collector,
+    /// Bytes that have come among which there is no frame's end.
+    searched: usize,
+    /// What has been taken since the last frame's end was too much for a frame.
+    is_too_long: bool,
+    stats: SerialStats,
     greeting: Greeting,
     /// An end that is not up has greeted this one, which is.
     owes_greeting: bool,
 }
 
-impl<L: Line> SerialLink<L> {
+impl<L: KeptLine> SerialLink<L> {
     /// A link over `line`, which has not greeted yet.
     pub fn new(line: L) -> Self {
         Self {
             line,
-            collector: Collector::new(),
+            searched: 0,
+            is_too_long: false,
+            stats: SerialStats::default(),
             greeting: Greeting::new(),
             owes_greeting: false,
         }
@@ -355,9 +386,7 @@ impl<L: Line> SerialLink<L> {
 
     /// The counters.
     pub fn stats(&self) -> SerialStats {
-        SerialStats {
-            damaged: self.collector.damaged,
-        }
+        self.stats
     }
 
     /// The line.
@@ -369,10 +398,11 @@ impl<L: Line> SerialLink<L> {
     /// up and may be used. Otherwise to be called again when something has come, or at the time returned
     /// (nanoseconds, by the clock that `now_ns` is of).
     pub fn greet(&mut self, now_ns: u64) -> Option<u64> {
+        let mut frame = [0; LINE_BYTES];
         while self.greeting.is_listening()
-            && let Some(size) = self.next_frame()
+            && let Some(frame) = self.next_frame(&mut frame)
         {
-            self.greeting.hear(self.collector.frame(size));
+            self.greeting.hear(frame);
         }
         if let Some(hello) = self.greeting.due(now_ns) {
             let said = self.say(&hello);
@@ -383,10 +413,11 @@ impl<L: Line> SerialLink<L> {
 
     /// On a link that is up while others of the node are not: answers greetings; all else that comes is lost.
     pub fn answer_late(&mut self) {
-        while let Some(size) = self.next_frame() {
+        let mut frame = [0; LINE_BYTES];
+        while let Some(frame) = self.next_frame(&mut frame) {
             // A frame of a neighbour that is further is sent again.
-            if is_greeting(self.collector.frame(size)) {
-                self.hear_late(size);
+            if is_greeting(frame) {
+                self.hear_late(frame);
             }
         }
         self.answer();
@@ -412,18 +443,62 @@ impl<L: Line> SerialLink<L> {
         })
     }
 
-    /// The next frame of the link; its size.
-    fn next_frame(&mut self) -> Option<usize> {
-        let mut size = self.collector.next_frame(&mut self.line)?;
-        while self.line.takes(self.collector.frame(size)) {
-            size = self.collector.next_frame(&mut self.line)?;
+    /// The next frame of the link.
+    fn next_frame<'f>(&mut self, frame: &'f mut Frame) -> Option<&'f [u8]> {
+        loop {
+            let size = self.any_frame(frame)?;
+            if !self.line.takes(&frame[..size]) {
+                return Some(&frame[..size]);
+            }
         }
-        Some(size)
+    }
+
+    /// The next good frame that has come; its size.
+    fn any_frame(&mut self, frame: &mut Frame) -> Option<usize> {
+        loop {
+            match self.line.find_end(self.searched) {
+                Ok(_) => self.searched = 0,
+                Err(count) if count <= LINE_BYTES => {
+                    self.searched = count;
+                    return None;
+                }
+                Err(count) => {
+                    // More than any frame has.
+                    for _ in 0..count {
+                        self.line.take();
+                    }
+                    (self.searched, self.is_too_long) = (0, true);
+                    continue;
+                }
+            }
+            let count = self.take_up_to_end(frame);
+            let is_too_long = core::mem::take(&mut self.is_too_long) || count > LINE_BYTES;
+            if count == 0 && !is_too_long {
+                continue;
+            }
+            let whole = frame.get_mut(..count).filter(|_| !is_too_long);
+            match whole.and_then(unstuffed) {
+                Some(size) => return Some(size),
+                None => self.stats.damaged += 1,
+            }
+        }
+    }
+
+    /// Takes what stands before a frame's end, and that; how many bytes.
+    fn take_up_to_end(&mut self, frame: &mut Frame) -> usize {
+        let mut count = 0;
+        while let Some(byte) = self.line.take().filter(|byte| *byte != DELIMITER) {
+            if let Some(place) = frame.get_mut(count) {
+                *place = byte;
+            }
+            count += 1;
+        }
+        count
     }
 
     /// Hears a greeting while the link is up.
-    fn hear_late(&mut self, size: usize) {
-        self.owes_greeting |= self.collector.frame(size).last() != Some(&UP);
+    fn hear_late(&mut self, greeting: &[u8]) {
+        self.owes_greeting |= greeting.last() != Some(&UP);
     }
 }
 
@@ -435,18 +510,19 @@ fn unstuffed(bytes: &mut [u8]) -> Option<usize> {
     (good && frame.len() <= MTU).then_some(frame.len())
 }
 
-impl<L: Line> Link for SerialLink<L> {
+impl<L: KeptLine> Link for SerialLink<L> {
     fn mtu(&self) -> usize {
         MTU
     }
 
     fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool {
-        while let Some(size) = self.next_frame() {
-            if is_greeting(self.collector.frame(size)) {
-                self.hear_late(size);
+        let mut frame = [0; LINE_BYTES];
+        while let Some(frame) = self.next_frame(&mut frame) {
+            if is_greeting(frame) {
+                self.hear_late(frame);
                 continue;
             }
-            f(self.collector.frame(size));
+            f(frame);
             return true;
         }
         false
@@ -463,7 +539,7 @@ impl<L: Line> Link for SerialLink<L> {
 
 /// The interrupt of a line is always on: it moves bytes, and asks for the node's attention when a frame's end has come
 /// or there is room for a frame again. Only what asked before is left to be looked for.
-impl<L: Line> NodeLink for SerialLink<L> {
+impl<L: KeptLine> NodeLink for SerialLink<L> {
     fn hold_interrupts(&mut self) {}
 
     fn prepare_sleep(&mut self) -> bool {
@@ -478,7 +554,7 @@ impl<L: Line> NodeLink for SerialLink<L> {
 
 /// Where it lies in the heap, since the stack on which a small node is put together has no room for it.
 #[cfg(feature = "faults")]
-impl<L: Line> Link for alloc::boxed::Box<SerialLink<L>> {
+impl<L: KeptLine> Link for alloc::boxed::Box<SerialLink<L>> {
     fn mtu(&self) -> usize {
         (**self).mtu()
     }
@@ -497,7 +573,7 @@ impl<L: Line> Link for alloc::boxed::Box<SerialLink<L>> {
 }
 
 #[cfg(feature = "faults")]
-impl<L: Line> NodeLink for alloc::boxed::Box<SerialLink<L>> {
+impl<L: KeptLine> NodeLink for alloc::boxed::Box<SerialLink<L>> {
     fn hold_interrupts(&mut self) {
         (**self).hold_interrupts();
     }

@@ -29,7 +29,7 @@ use super::clocks::{FAST_BUS_HZ, SLOW_BUS_HZ};
 use super::dma;
 use super::memory::{BAUD, RECEIVE_RING, SEND_RING};
 use crate::arch;
-use crate::dev::serial::{ByteRing, LINE_BYTES, Line};
+use crate::dev::serial::{ByteRing, KeptLine, LINE_BYTES, Line};
 
 type Registers = pac::usart1::RegisterBlock;
 
@@ -259,6 +259,17 @@ impl Line for UsartLine {
     #[cfg(feature = "console")]
     fn takes(&mut self, frame: &[u8]) -> bool {
         (self.takes)(self.at, frame)
+    }
+}
+
+impl KeptLine for UsartLine {
+    fn find_end(&self, from: usize) -> Result<usize, usize> {
+        let rings = &RINGS[self.at];
+        rings.received.find_zero(from).or_else(|none| {
+            rings.has_frame.store(false, Ordering::Relaxed);
+            // What has come before that is not missed.
+            rings.received.find_zero(none)
+        })
     }
 }
 

@@ -77,7 +77,7 @@ pub const ROUTER: Sizes = Sizes {
 /// Bytes of their memory, in a router that is built for this board: the tool's own has longer answers, and wants more.
 pub const ROUTER_BYTES: usize = 6016;
 /// Greatest size of the node itself, which lies in the heap.
-pub const NODE_BYTES: usize = if cfg!(feature = "faults") { 9216 } else { 7808 };
+pub const NODE_BYTES: usize = if cfg!(feature = "faults") { 7168 } else { 6016 };
 /// Greatest size of the first requests, which a program's first call takes from the heap.
 pub const REQUESTS_BYTES: usize = 1024;
 /// Least heap that is left to the program, in bytes. The boot has the parts of the node there for a while.

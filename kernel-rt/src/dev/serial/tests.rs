@@ -71,6 +71,14 @@ impl Line for TestLine {
     }
 }
 
+impl KeptLine for TestLine {
+    fn find_end(&self, from: usize) -> Result<usize, usize> {
+        let comes = self.comes.borrow();
+        let end = (from..comes.len()).find(|at| comes[*at] == DELIMITER);
+        end.ok_or(comes.len())
+    }
+}
+
 type TestLink = SerialLink<TestLine>;
 
 fn pair(noise: Noise, seed: u64) -> [TestLink; 2] {
@@ -420,6 +428,13 @@ fn a_ring_of_any_length_goes_on_where_its_counters_begin_again() {
         ring.took(2 - count);
         assert_eq!((ring.room(), ring.take()), (5, None));
     }
+    for byte in [1, 2, 0, 3, 0] {
+        assert!(ring.put(byte));
+    }
+    let zeros = [ring.find_zero(0), ring.find_zero(3), ring.find_zero(5)];
+    assert_eq!(zeros, [Ok(2), Ok(4), Err(5)]);
+    ring.took(5);
+    assert_eq!((ring.find_zero(0), ring.find_zero(3)), (Err(0), Err(0)));
     // Of what a device has put while nothing was taken, the last is left.
     ring.put.store(Odd::TURN - 2, Ordering::Relaxed);
     ring.taken.store(Odd::TURN - 2, Ordering::Relaxed);
@@ -429,8 +444,10 @@ fn a_ring_of_any_length_goes_on_where_its_counters_begin_again() {
         at = (at + 1) % 5;
         assert!(ring.put_up_to(at));
     }
+    ring.bytes[(at + 1) % 5].store(0, Ordering::Relaxed);
+    assert_eq!(ring.find_zero(0), Ok(1));
     let left: Vec<u8> = std::iter::from_fn(|| ring.take()).collect();
-    assert_eq!(left, [3, 4, 5, 6, 7]);
+    assert_eq!(left, [3, 0, 5, 6, 7]);
 }
 
 #[test]
