@@ -333,6 +333,7 @@ impl<'m> Part<'m> {
         {
             let (rank, serial) = (self.rank(node), self.sources[node].serial);
             let len = birth.chunks as usize * 32 - HEADER_BYTES;
+            let len = len.min(birth.fifo.body_bytes());
             let result = self.routers[node].inject_with(
                 birth.fifo,
                 birth.dest,

@@ -3,19 +3,34 @@
 use std::collections::HashMap;
 
 use super::*;
+use crate::chunk::PACKET_BYTES;
 use crate::inject::Routing;
 use crate::reliable::{self, Reliable};
 use crate::sim::{Faults, Faulty};
-use crate::wire::BODY_BYTES;
 
-fn body(from: u32, to: u32, serial: u32) -> Vec<u8> {
+fn body(fifo: Fifo, from: u32, to: u32, serial: u32) -> Vec<u8> {
     let mut body = Vec::new();
     for word in [from, to, serial] {
         body.extend(word.to_le_bytes());
     }
-    let len = 12 + (from * 7 + to * 31 + serial * 53) as usize % (BODY_BYTES - 11);
+    let len = 12 + (from * 7 + to * 31 + serial * 53) as usize % (fifo.body_bytes() - 11);
     body.resize(len, (from ^ to ^ serial) as u8);
     body
+}
+
+#[test]
+fn a_packet_that_is_too_long_for_its_fifo_is_refused() {
+    let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();
+    let mut nodes = machine(shape, Sizes::SMALLEST);
+    let (dest, router) = (shape.coord(1).unwrap(), nodes[0].router_mut());
+    for fifo in Fifo::ALL {
+        let most = fifo.body_bytes();
+        for len in [most + 1, PACKET_BYTES] {
+            let refused = router.inject(fifo, dest, len, |_| unreachable!());
+            assert_eq!(refused, Err(InjectError::TooLong));
+        }
+        assert_eq!(router.inject(fifo, dest, most, |body| body.fill(0)), Ok(()));
+    }
 }
 
 /// Every node sends `count` packets to every node, itself included; checks that each arrives once and,
@@ -49,7 +64,7 @@ fn exchange<L: Link>(
             let router = node.router_mut();
             while next[me as usize] < n * count {
                 let (serial, to) = (next[me as usize] / n, (next[me as usize] + me) % n);
-                let (body, dest) = (body(me, to, serial), shape.coord(to).unwrap());
+                let (body, dest) = (body(fifo, me, to, serial), shape.coord(to).unwrap());
                 let filled = |b: &mut [u8]| b.copy_from_slice(&body);
                 match router.inject_with(fifo, dest, body.len(), routing, filled) {
                     Ok(()) => next[me as usize] += 1,
@@ -65,7 +80,7 @@ fn exchange<L: Link>(
                 let word = |i: usize| u32::from_le_bytes(got[i..i + 4].try_into().unwrap());
                 let (from, to, serial) = (word(0), word(4), word(8));
                 assert_eq!(to, me);
-                assert_eq!(got, body(from, to, serial));
+                assert_eq!(got, body(fifo, from, to, serial));
                 seen.entry((from, to)).or_default().push(serial);
                 arrived += 1;
                 router.pop(fifo);
