@@ -3,7 +3,7 @@
 /// Bytes of a chunk, the unit of packet sizes and tokens ("Blue Gene/L torus, packet").
 pub const CHUNK_BYTES: usize = 32;
 /// Greatest packet in chunks ("Blue Gene/L torus, packet").
-pub const PACKET_CHUNKS: usize = 8;
+pub const PACKET_CHUNKS: usize = if cfg!(feature = "half-packets") { 4 } else { 8 };
 /// Greatest priority packet in chunks. Answers are short; so are the buffers that they go by, where memory is scarce.
 pub const PRIORITY_CHUNKS: usize = if cfg!(feature = "short-answers") {
     2

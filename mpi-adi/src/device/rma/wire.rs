@@ -39,8 +39,11 @@ pub const URGENT: u8 = 3;
 /// Bytes before a piece's own.
 pub const PIECE_BYTES: usize = 9;
 /// The most bytes of one piece: whole elements of any size, and a packet with one such is not longer than there are.
-pub const MOST_BYTES: usize = 224;
-const _: () = assert!(HEAD_BYTES + PIECE_BYTES + MOST_BYTES <= SHORT_BYTES);
+pub const MOST_BYTES: usize =
+    (SHORT_BYTES - HEAD_BYTES - PIECE_BYTES) / ELEMENT_BYTES * ELEMENT_BYTES;
+/// The greatest element: two long doubles, or one and its place.
+const ELEMENT_BYTES: usize = 32;
+const _: () = assert!(MOST_BYTES > 0);
 
 /// What a packet asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
