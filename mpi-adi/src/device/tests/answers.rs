@@ -8,6 +8,7 @@ use crate::device::envelope::{Pattern, Rank};
 use crate::device::names::Generation;
 use crate::device::request::{Mode, RequestId};
 use crate::device::send::SendTo;
+use crate::device::send::bcopy::BCOPIES;
 use crate::device::wire;
 use crate::device::wire::Fields;
 
@@ -101,7 +102,11 @@ fn wrong_answers_to_bcopy_sends_move_nothing_or_end_them() {
             rig.step(0);
             rig.wires[0].sent_mut().clear();
             let fields = Fields {
-                request: RequestId::bcopy(random(34), Generation::from_byte(random(3) as u8)).0,
+                request: RequestId::bcopy(
+                    random(BCOPIES as u32 + 2),
+                    Generation::from_byte(random(3) as u8),
+                )
+                .0,
                 flags: wire::flag_if(random(2) == 0, Fields::COMPLETE)
                     | wire::flag_if(random(8) == 0, Fields::STALE),
                 before: [0, 1, 2, 40][random(4) as usize],

@@ -7,6 +7,7 @@ use crate::device::matching::array::PerRank;
 use crate::device::matching::ranked::ByRank;
 use crate::device::matching::ranked::tests::{Desk, End, any_source, envelope, exact};
 use crate::device::matching::{Lists, Matching, NoRoom};
+use crate::device::request::CHUNK_SLOTS;
 
 /// Entries in either queue, from as many ranks, 0 and up. The last rows as records: these take less memory.
 fn filled<E: Matching>(engine: E, entries: u32, as_records: bool) -> Desk<E> {
@@ -365,7 +366,7 @@ fn a_pool_that_cannot_grow_says_so() {
     let slot = desk.receive(exact(0, 1, 0)).unwrap_err();
     let before = desk.engine.structures();
     assert_eq!(desk.engine.reserve(usize::MAX / 48), Err(NoRoom));
-    assert_eq!(desk.engine.reserve(32), Ok(()));
+    assert_eq!(desk.engine.reserve(CHUNK_SLOTS), Ok(()));
     assert_eq!(desk.engine.structures(), before);
     desk.open(1);
     assert_eq!(desk.engine.structures().leads, 2);
