@@ -107,7 +107,7 @@ impl<L: NodeLink + 'static, const FRAMES: usize> NodeLink for Reliable<'static, 
     }
 
     fn retries(&self) -> u64 {
-        self.stats().resent as u64
+        net_torus::stats::wide(self.stats().resent)
     }
 
     fn detours(&self) -> u64 {

@@ -5,8 +5,8 @@
 //! there still ends in one piece. The same number of chunks at the start is then occupied too, hence nothing is stored
 //! twice. Where each takes the place of the greatest, as on bubble channels, none goes beyond the ring's end.
 //!
-//! With the feature `small-fifos` packets one behind the other make no ring, and there is no run-over: such a queue is full
-//! at its end, and begins anew when it is empty, as a FIFO for one greatest packet soon is.
+//! With the feature `small-fifos` a FIFO is no ring, and has no run-over: it is full at its end, and begins anew when it is
+//! empty, as one for one greatest packet soon is. Channels' buffers are rings always, as tokens count what is free.
 
 use crate::chunk::{CHUNK_BYTES, Chunk, PACKET_CHUNKS};
 
@@ -24,7 +24,7 @@ pub(crate) struct Queue {
 #[cfg(any(test, feature = "sim"))]
 const HALVINGS: u32 = 30;
 
-/// Whether queues of [`Layout::Dense`] begin anew instead of going round.
+/// Whether queues of [`Layout::Fifo`] begin anew instead of going round.
 const BEGIN_ANEW: bool = cfg!(feature = "small-fifos");
 /// In `Queue::base`: this queue does.
 const BEGINS_ANEW: u32 = 1 << 29;
@@ -36,13 +36,16 @@ pub(crate) enum Layout {
     Apart,
     /// One directly behind the other.
     Dense,
+    /// Likewise, in a queue of whose room no neighbour knows.
+    Fifo,
 }
 
 impl Layout {
     /// Chunks of memory that a queue of `packets` packets of `greatest` chunks takes, the run-over included.
     pub const fn chunks_for(self, (packets, greatest): (u16, usize)) -> usize {
         let run_over = match self {
-            Layout::Dense if packets > 0 && !BEGIN_ANEW => greatest - 1,
+            Layout::Dense if packets > 0 => greatest - 1,
+            Layout::Fifo if packets > 0 && !BEGIN_ANEW => greatest - 1,
             _ => 0,
         };
         packets as usize * greatest + run_over
@@ -59,7 +62,7 @@ impl Queue {
     /// A queue for so many packets of so many chunks at most, whose memory starts at chunk `*at`; moves `*at` behind it.
     pub fn new(layout: Layout, (packets, greatest): (u16, usize), at: &mut usize) -> Self {
         let mut base = *at as u32;
-        if BEGIN_ANEW && layout == Layout::Dense {
+        if BEGIN_ANEW && layout == Layout::Fifo {
             base |= BEGINS_ANEW;
         }
         *at += layout.chunks_for((packets, greatest));
@@ -246,7 +249,7 @@ mod tests {
     #[test]
     fn packets_stay_whole_and_in_order() {
         let mut at = 3;
-        let mut queue = Queue::new(Layout::Dense, (3, PACKET_CHUNKS), &mut at);
+        let mut queue = Queue::new(Layout::Fifo, (3, PACKET_CHUNKS), &mut at);
         assert_eq!(at, 3 + 24 + if BEGIN_ANEW { 0 } else { 7 });
         let mut memory = vec![[0u8; 32]; at];
         let mut model = VecDeque::new();

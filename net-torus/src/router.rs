@@ -96,7 +96,8 @@ pub(crate) const LOCAL: usize = 6;
 const fn layout(queue: usize) -> Layout {
     match queue {
         0..INJECT if Vc::ALL[queue % Vc::COUNT].is_bubble() => Layout::Apart,
-        _ => Layout::Dense,
+        0..INJECT => Layout::Dense,
+        _ => Layout::Fifo,
     }
 }
 
@@ -158,7 +159,8 @@ impl Sizes {
         let mut chunks = 0;
         let mut queue = 0;
         while queue < QUEUES {
-            chunks += layout(queue).chunks_for((self.packets(queue), greatest(queue)));
+            let (layout, packets) = self.plan(queue);
+            chunks += layout.chunks_for(packets);
             queue += 1;
         }
         chunks
@@ -184,6 +186,13 @@ impl Sizes {
             RECEPTION => self.receive_normal,
             _ => self.receive_priority,
         }
+    }
+
+    /// The queue with this number: how packets lie in it, how many greatest ones, and their chunks.
+    // In one place for all queues.
+    #[inline(never)]
+    const fn plan(&self, queue: usize) -> (Layout, (u16, usize)) {
+        (layout(queue), (self.packets(queue), greatest(queue)))
     }
 
     /// No buffer is smaller than [`Sizes::SMALLEST`] allows (dynamic channels may have none), or greater than
@@ -452,8 +461,8 @@ impl<'m> Router<'m> {
         }
         let mut at = 0;
         let queues = core::array::from_fn(|i| {
-            let packets = (sizes.packets(i), greatest(i));
-            queue(layout(i), packets, &mut at)
+            let (layout, packets) = sizes.plan(i);
+            queue(layout, packets, &mut at)
         });
         Ok(Self::at_rest(shape, here, memory, queues))
     }

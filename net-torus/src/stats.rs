@@ -11,6 +11,13 @@ pub type Tally = u64;
 #[cfg(not(target_pointer_width = "64"))]
 pub type Tally = u32;
 
+/// The same in 64 bits, as reports have it.
+// On some machines it has them.
+#[allow(clippy::unnecessary_cast)]
+pub const fn wide(count: Tally) -> u64 {
+    count as u64
+}
+
 /// Packets and their sizes.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Count {

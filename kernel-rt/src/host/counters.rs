@@ -241,7 +241,7 @@ counters! {
     /// Packets forwarded from link to link.
     PacketsForwarded "packets_forwarded" Packets Sum, from.torus.forwarded().packets;
     /// Defective frames and packets, and what the links' devices did that they must not do.
-    LinkDefects "link_defects" Frames Sum, from.torus.all_defects() as u64 + from.own.link_defects;
+    LinkDefects "link_defects" Frames Sum, net_torus::stats::wide(from.torus.all_defects()) + from.own.link_defects;
     /// Frames sent again over links that lose some.
     LinkRetries "link_retries" Frames Sum, from.own.link_retries;
     /// Ticks that the node slept.

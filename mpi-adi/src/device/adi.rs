@@ -32,7 +32,7 @@ use crate::device::rma::epochs::Watch;
 use crate::device::send::bcopy::Bcopies;
 use crate::device::send::pending::Pending;
 use crate::device::send::stream::Stream;
-use crate::device::stats::Stats;
+use crate::device::stats::{Count, Stats};
 
 /// What goes on beside the calls of the program: collectives that do not block, for example. Each call that waits or
 /// looks drives it after a step of progress; between calls it rests.
@@ -351,9 +351,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     /// Entries of queues and tables that have been looked at one after the other, by everything that has to
     /// search: what the device's work grows with beside messages and packets.
-    pub fn searched(&self) -> u64 {
-        let own = self.matching.measures().traversals + self.pending.steps() + self.stats.named;
-        own as u64 + self.peers.steps()
+    pub fn searched(&self) -> Count {
+        self.matching.measures().traversals
+            + self.pending.steps()
+            + self.peers.steps() as Count
+            + self.stats.named
     }
 
     /// The request pool, for its measures.
