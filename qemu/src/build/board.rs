@@ -178,7 +178,8 @@ impl Board {
     pub fn least_stack(self) -> (u64, u64) {
         match self {
             Self::Virt => (16 << 10, 4096),
-            Self::Stm32f405 => (4096, 8),
+            // The kernel boots on it and on that of interrupts.
+            Self::Stm32f405 => (6144, 8),
         }
     }
 }

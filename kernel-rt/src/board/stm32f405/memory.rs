@@ -76,15 +76,19 @@ pub const ROUTER: Sizes = Sizes {
 
 /// Bytes of their memory, in a router that is built for this board: the tool's own has longer packets, and wants more.
 pub const ROUTER_BYTES: usize = 3456;
-/// Greatest size of the node itself, which lies in the heap; with links without faults and the list as its matching engine,
-/// as images have it where nothing else is asked for.
+/// Greatest size of the node itself, which lies in the heap; of C programs' images, as these are where nothing else is asked
+/// for: links without faults, no console, the list as the matching engine. Rust programs' have room for more peers.
 pub const NODE_BYTES: usize = if cfg!(feature = "faults") {
     7168
-} else if cfg!(feature = "matching-list") || !IS_THE_BOARD {
+} else if IS_LEAST || !IS_THE_BOARD {
     5120
 } else {
     6016
 };
+const IS_LEAST: bool = cfg!(all(
+    feature = "matching-list",
+    not(any(feature = "console", feature = "peer-pages"))
+));
 /// Greatest size of the first requests, which a program's first call takes from the heap.
 pub const REQUESTS_BYTES: usize = 960;
 /// Least heap that is left to the program, in bytes. The boot has the parts of the node there for a while.
@@ -92,7 +96,7 @@ pub const MIN_HEAP: u64 = 12 * 1024;
 /// The stack of interrupts and faults: one bounded poll of the node, the urgent interrupts on top of it, and what a
 /// failing node says.
 pub const TRAP_STACK_BYTES: u64 = 3584;
-/// The program's stack, if it is not said otherwise. The kernel boots on both, which takes 8.5 KiB.
+/// The program's stack, if it is not said otherwise. The kernel boots on both, which takes some 9 KiB.
 pub const STACK_BYTES: u64 = 20480;
 
 /// Greatest size of the node's part of the chain to a serial console: three records, and what comes in. It is static data
