@@ -177,7 +177,7 @@ pub struct BootArgs<'a> {
     /// The name of the matching engine that the image must have, when said; see
     /// [`Choice`](mpi_adi::matching::Choice).
     pub matching: Option<&'a [u8]>,
-    /// The faults that the links are to have, when said: a word that [`Faults`] reads.
+    /// The faults that the links are to have, when said: a word that `Faults` reads.
     pub faults: Option<&'a [u8]>,
     /// Extents and place are not said, but to be found out from the wires.
     pub auto: Option<Auto>,
