@@ -17,7 +17,6 @@ use crate::device::send::stream::Stream;
 use crate::device::stats::Count;
 use crate::device::wire::{self, Done, Fields, INLINE_BYTES, MERGED_BYTES, Rts, flag_if};
 use msg_layer::header::{Header, PRIORITY_BYTES, SHORT_BYTES};
-#[cfg(not(feature = "small"))]
 use msg_layer::tx;
 use msg_layer::{Class, Port, Transfer};
 use net_torus::coord::Coord;
@@ -95,8 +94,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         }
     }
 
-    /// Sends a packet that there is room for: the caller has looked before it took what it sends off its list.
-    #[cfg(not(feature = "small"))]
+    /// Sends a packet that there is room for: the caller has looked before it took what it sends off its list. A small device
+    /// does so by a copy, so that packets are put into the network in one place.
     pub(in crate::device) fn send_now<P: Port>(
         &self,
         port: &mut P,
@@ -106,26 +105,14 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         bytes: usize,
         fill: impl FnOnce(&mut [u8]),
     ) {
-        let dest = self.coord(dest);
-        let sent = tx::short(port, class, dest, header, bytes, fill);
+        if cfg!(feature = "small") {
+            let mut out = [0; SHORT_BYTES];
+            let out = &mut out[..bytes];
+            fill(out);
+            return self.send_bytes(port, class, dest, header, out);
+        }
+        let sent = tx::short(port, class, self.coord(dest), header, bytes, fill);
         assert!(sent, "room was there before it was chosen");
-    }
-
-    /// As the other one, by a copy, so that a packet is put into the network in one place.
-    #[cfg(feature = "small")]
-    pub(in crate::device) fn send_now<P: Port>(
-        &self,
-        port: &mut P,
-        class: Class,
-        dest: Rank,
-        header: Header,
-        bytes: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) {
-        let mut out = [0; SHORT_BYTES];
-        let out = &mut out[..bytes];
-        fill(out);
-        self.send_bytes(port, class, dest, header, out);
     }
 
     /// As [`Self::send_now`], of bytes that are there: one copy for what is rare.
