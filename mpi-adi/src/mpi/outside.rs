@@ -7,13 +7,18 @@ use crate::mpi::datatype::{Basic, external};
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
 
+/// The basic datatype that a leaf is.
+fn basic(tag: u8) -> Basic {
+    Basic::ALL[usize::from(tag) - 1]
+}
+
 /// Runs `f` on the leaves of one element, in packed order, each with how many bytes come before it, here and
 /// outside; the element's bytes outside.
 fn leaves(datatype: &Type, mut f: impl FnMut(Basic, usize, usize)) -> usize {
     let (mut inner, mut outside) = (0, 0);
     while inner < datatype.size() {
         let leaf = datatype.layout().leaf_at(inner);
-        let basic = Basic::ALL[usize::from(leaf.tag) - 1];
+        let basic = basic(leaf.tag);
         f(basic, inner, outside);
         inner += leaf.size;
         outside += external::size(basic);
@@ -21,9 +26,11 @@ fn leaves(datatype: &Type, mut f: impl FnMut(Basic, usize, usize)) -> usize {
     outside
 }
 
-/// Bytes of so many elements outside. Fails with [`Error::TooLong`].
+/// Bytes of so many elements outside. Takes as many steps as the datatype's description is long. Fails with
+/// [`Error::TooLong`] or [`Error::NoRoom`].
 pub(crate) fn external_bytes(datatype: &Type, count: usize) -> Result<usize, Error> {
-    let bytes = leaves(datatype, |_, _, _| ()).checked_mul(count);
+    let each = datatype.layout().weight(|tag| external::size(basic(tag)))?;
+    let bytes = each.and_then(|each| each.checked_mul(count));
     bytes
         .filter(|bytes| isize::try_from(*bytes).is_ok())
         .ok_or(Error::TooLong { bytes: usize::MAX })

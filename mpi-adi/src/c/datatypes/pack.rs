@@ -6,6 +6,7 @@ use super::lent::Elements;
 use super::objects::known;
 use crate::c::args;
 use crate::c::report::{on_any, on_process};
+use crate::c::types::constants::MPI_UNDEFINED;
 use crate::mpi::call;
 use crate::mpi::error::Error;
 use crate::mpi::outside::{Sides, external_bytes};
@@ -92,9 +93,9 @@ pub unsafe extern "C" fn MPI_Pack_size(
     on_any("MPI_Pack_size", comm, |_, _| {
         // SAFETY: the standard's promise about `size`.
         let size = unsafe { args::out(size, "size") }?;
-        let each = known(datatype)?.with_type(|datatype| Ok(datatype.size()))?;
+        let each = known(datatype)?.facts().size;
         let bytes = each.saturating_mul(args::count(incount)?);
-        *size = c_int::try_from(bytes).map_err(|_| Error::TooLong { bytes })?;
+        *size = c_int::try_from(bytes).unwrap_or(MPI_UNDEFINED);
         Ok(())
     })
 }
@@ -237,9 +238,12 @@ pub unsafe extern "C" fn MPI_Pack_external_size(
             args::out(size, "size")?
         };
         let count = args::count(incount)?;
-        known(datatype)?.with_type(|datatype| {
-            *size = external_bytes(datatype, count)? as isize;
-            Ok(())
-        })
+        let bytes = known(datatype)?.with_type(|datatype| external_bytes(datatype, count));
+        *size = match bytes {
+            Ok(bytes) => bytes as isize,
+            Err(Error::TooLong { .. }) => MPI_UNDEFINED as isize,
+            Err(error) => return Err(error),
+        };
+        Ok(())
     })
 }

@@ -755,7 +755,7 @@ impl Layout {
                 Kind::Leaf { .. } => break,
                 Kind::Loop { child, .. } => {
                     let below = self.node(child);
-                    bytes += rest / below.items * below.size;
+                    bytes = bytes.checked_add(rest / below.items * below.size)?;
                     rest %= below.items;
                     node = below;
                     continue;
@@ -766,7 +766,7 @@ impl Layout {
                 let below = self.node(piece.child);
                 let all = length / below.size;
                 let whole = all.min(rest / below.items);
-                bytes += whole * below.size;
+                bytes = bytes.checked_add(whole * below.size)?;
                 rest -= whole * below.items;
                 if whole < all {
                     node = below;
@@ -775,6 +775,31 @@ impl Layout {
             }
         }
         Some(bytes)
+    }
+
+    /// The sum of what each leaf of an element weighs by what it is; `None`: more than `usize` holds. Takes steps and
+    /// memory by the nodes and pieces that there are, however many leaves they stand for. Fails when the heap has no room.
+    pub fn weight(&self, of_leaf: impl Fn(u8) -> usize) -> Result<Option<usize>, LayoutError> {
+        let mut weights: Vec<Option<usize>> = Vec::new();
+        reserve(&mut weights, self.nodes.len())?;
+        for node in &self.nodes {
+            // Children come first.
+            let copies = |child: u32, bytes: usize| {
+                let each = weights[child as usize];
+                each.and_then(|each| each.checked_mul(bytes / self.node(child).size))
+            };
+            weights.push(match node.kind {
+                Kind::Leaf { tag } => Some(of_leaf(tag)),
+                Kind::Loop { child, .. } => copies(child, node.size),
+                Kind::Pieces { first, count } => {
+                    let mut pieces = self.lengths(node.size, first, count);
+                    pieces.try_fold(0usize, |sum, (piece, bytes)| {
+                        sum.checked_add(copies(piece.child, bytes)?)
+                    })
+                }
+            });
+        }
+        Ok(weights.last().copied().unwrap_or(Some(0)))
     }
 
     /// The pieces of a list in a node of `size` bytes, each with its bytes.

@@ -151,6 +151,9 @@ fn check_items(layout: &Layout, map: &Map) {
         (bytes, items) = (bytes + size, items + 1);
     }
     assert_eq!(layout.items_in(bytes), Some(items));
+    let of_leaf = |tag: u8| usize::from(tag) * 5 + 1;
+    let weight = map.leaves.iter().map(|(_, _, tag)| of_leaf(*tag)).sum();
+    assert_eq!(layout.weight(of_leaf), Ok(Some(weight)));
     let mut inner = 0;
     for (at, size, tag) in map.leaves.iter().copied() {
         for before in 0..size {
@@ -248,6 +251,36 @@ fn what_has_no_bytes_has_no_items() {
     let sizes = |count| (Layout::EMPTY.items_in(count), Layout::EMPTY.bytes_of(count));
     assert_eq!(sizes(0), (Some(0), Some(0)));
     assert_eq!(sizes(1), (None, None));
+}
+
+/// What a query answers takes steps by the description: this has 2^60 leaves.
+#[test]
+fn sizes_of_long_layouts_are_reckoned_without_a_walk() {
+    let (short, int) = (Layout::leaf(2, 1).unwrap(), Layout::leaf(4, 2).unwrap());
+    let parts = [(0, &short), (4, &int)].map(|(at, layout)| Part {
+        at,
+        count: 1,
+        layout,
+        extent: 8,
+    });
+    let mut layout = Layout::pieces(parts.into_iter()).unwrap();
+    for level in 0..59 {
+        // Parts that lie upon each other, so that the distances stay short.
+        layout = layout.repeated(2, 8 + level).unwrap();
+    }
+    let of_leaf = |tag: u8| usize::from(tag);
+    assert_eq!(layout.weight(of_leaf), Ok(Some(3 << 59)));
+    assert_eq!(
+        layout.weight(|tag| usize::from(tag) << 4),
+        Ok(None),
+        "too many"
+    );
+    assert_eq!(layout.items_in(6 << 59), Some(2 << 59));
+    assert_eq!(layout.bytes_of(2 << 59), Some(6 << 59));
+    // Five elements are less than 2^64 bytes, almost six are more.
+    assert_eq!(layout.bytes_of(5 << 60), Some(30 << 59));
+    assert_eq!(layout.bytes_of((6 << 60) - 1), None);
+    assert_eq!(Layout::EMPTY.weight(of_leaf), Ok(Some(0)));
 }
 
 #[test]
