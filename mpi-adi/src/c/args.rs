@@ -226,6 +226,11 @@ impl MPI_Status {
         midplane_cancelled: 0,
         midplane_bytes: 0,
     };
+    /// What a request that was no receive has: in the program's view empty, too, but its MPI_ERROR stays as it is.
+    pub const NO_RECEIVE: MPI_Status = MPI_Status {
+        MPI_ERROR: -1,
+        ..MPI_Status::EMPTY
+    };
     /// The status of a receive from MPI_PROC_NULL (section 3.11).
     pub const PROC_NULL: MPI_Status = MPI_Status {
         MPI_SOURCE: MPI_PROC_NULL,
@@ -257,8 +262,8 @@ impl MPI_Status {
         };
     }
 
-    /// As [`MPI_Status::set`], at the end of a call that completes one request. An empty status has MPI_SUCCESS as
-    /// its MPI_ERROR (section 3.7.3).
+    /// As [`MPI_Status::set`], where a request has completed. The empty status of one that was null or inactive has
+    /// MPI_SUCCESS as its MPI_ERROR (section 3.7.3).
     pub fn complete(&mut self, status: MPI_Status) {
         if status == MPI_Status::EMPTY {
             *self = status;

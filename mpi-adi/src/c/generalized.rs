@@ -78,7 +78,7 @@ impl Family for Generalized {
 
     fn ended(&self, handle: c_int) -> Option<Completed> {
         object(handle)?.is_complete.then_some(Completed {
-            status: MPI_Status::EMPTY,
+            status: MPI_Status::NO_RECEIVE,
             rest: Some(Rest::Concluding(&Generalized)),
         })
     }
@@ -94,6 +94,7 @@ impl Family for Generalized {
         };
         // SAFETY: the program's function, given what the standard says (section 12.2).
         let code = unsafe { (object.query)(pointer(object.extra), &mut completed.status) };
+        completed.status.MPI_ERROR = MPI_Status::NO_RECEIVE.MPI_ERROR;
         let mut result = said(code);
         if done {
             self.forget(handle);

@@ -163,7 +163,7 @@ impl Named {
 pub(super) fn named(adi: &Adi, handle: c_int) -> Result<Named, Error> {
     match active(handle).unwrap_or(handle) {
         MPI_REQUEST_NULL => Ok(Named::Inactive),
-        SEND_COMPLETE => Ok(Named::Complete(MPI_Status::EMPTY)),
+        SEND_COMPLETE => Ok(Named::Complete(MPI_Status::NO_RECEIVE)),
         RECEIVED_FROM_PROC_NULL => Ok(Named::Complete(MPI_Status::PROC_NULL)),
         active => {
             let id = RequestId(!active as u32);
@@ -253,7 +253,7 @@ pub(super) fn try_complete(adi: &mut Adi, handle: &mut c_int) -> Result<Option<C
         return match *handle {
             SEND_COMPLETE => {
                 *handle = MPI_REQUEST_NULL;
-                Ok(Some(with_status(MPI_Status::EMPTY)))
+                Ok(Some(with_status(MPI_Status::NO_RECEIVE)))
             }
             _ => try_complete_any(adi, handle),
         };
@@ -360,7 +360,7 @@ pub(super) fn with_status(status: MPI_Status) -> Completed {
 /// How a request of this context has ended, as the program is told.
 #[inline]
 fn completed(context: Context, outcome: &Outcome) -> Completed {
-    let mut completed = with_status(MPI_Status::EMPTY);
+    let mut completed = with_status(MPI_Status::NO_RECEIVE);
     if outcome.cancelled {
         completed.status.midplane_cancelled = 1;
         return completed;

@@ -22,7 +22,7 @@ use super::completion::{end_one, note};
 use super::report::{end, end_under};
 use super::requests::{Completed, Named, Rest, conclude_if_due, named, try_complete, with_status};
 use super::types::MPI_Status;
-use super::types::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL, MPI_UNDEFINED};
+use super::types::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL, MPI_SUCCESS, MPI_UNDEFINED};
 use crate::Adi;
 use crate::mpi::call::{Pass, SLICE_REQUESTS, block_on_array, look_through, wait_until};
 use crate::mpi::error::{Class, Error};
@@ -38,9 +38,20 @@ struct Several {
 }
 
 impl Several {
-    fn add(&mut self, completed: &Completed, place: Option<&mut MPI_Status>) {
-        if let Some(place) = place {
-            *place = completed.full_status();
+    /// Adds the request whose status goes to place `at`. Those before and up to `given` have theirs, or get them later.
+    /// MPI_ERROR is set in all of them or in none (section 3.2.5).
+    fn add(&mut self, completed: &Completed, statuses: &mut Statuses<'_>, at: usize, given: usize) {
+        if let Some(statuses) = statuses {
+            let has_failed = matches!(completed.rest, Some(Rest::Failed(..)));
+            if has_failed && self.failed == 0 {
+                for earlier in &mut statuses[..given] {
+                    earlier.MPI_ERROR = MPI_SUCCESS;
+                }
+            }
+            match has_failed || self.failed > 0 {
+                true => statuses[at] = completed.full_status(),
+                false => statuses[at].complete(completed.status),
+            }
         }
         match &completed.rest {
             None => {}
@@ -52,16 +63,17 @@ impl Several {
         }
     }
 
-    /// Concludes those of the requests, each with the place of its status, for which that is still to be done. Called
-    /// outside of the device.
+    /// Concludes those of the requests, each with the place of its status, of which there are `given`, for which that is
+    /// still to be done. Called outside of the device.
     fn conclude<'a>(
         &mut self,
         requests: impl Iterator<Item = (&'a mut c_int, usize)>,
         mut statuses: Statuses<'_>,
+        given: usize,
     ) {
         for (request, at) in requests {
             if let Some(completed) = conclude_if_due(request) {
-                self.add(&completed, status_at(&mut statuses, at));
+                self.add(&completed, &mut statuses, at, given);
             }
         }
     }
@@ -90,10 +102,6 @@ fn end_several(function: &'static str, result: Result<Several, Error>) -> c_int 
 
 /// Where the statuses go, if anywhere.
 type Statuses<'a> = Option<&'a mut [MPI_Status]>;
-
-fn status_at<'a>(statuses: &'a mut Statuses<'_>, at: usize) -> Option<&'a mut MPI_Status> {
-    statuses.as_mut().map(|statuses| &mut statuses[at])
-}
 
 /// The arrays of a call on several requests.
 ///
@@ -135,7 +143,7 @@ fn wait_all(
                             return Some(Ok(Some(completed)));
                         }
                         Ok(Some(completed)) => {
-                            several.add(&completed, status_at(&mut statuses, next));
+                            several.add(&completed, &mut statuses, next, next);
                             next += 1;
                         }
                         Ok(None) => {
@@ -150,7 +158,7 @@ fn wait_all(
         )?;
         if let Some(completed) = concluding {
             let completed = completed.concluded(&mut requests[next]);
-            several.add(&completed, status_at(&mut statuses, next));
+            several.add(&completed, &mut statuses, next, next);
             next += 1;
         }
     }
@@ -206,9 +214,7 @@ impl Pass<c_int, Error> for CompleteAll<'_> {
     fn visit(&mut self, adi: &mut Adi, first: usize, requests: &mut [c_int]) -> Option<Error> {
         for (i, request) in (first..).zip(requests) {
             match try_complete(adi, request) {
-                Ok(Some(completed)) => self
-                    .several
-                    .add(&completed, status_at(&mut self.statuses, i)),
+                Ok(Some(completed)) => self.several.add(&completed, &mut self.statuses, i, i),
                 Ok(None) => {}
                 Err(error) => return Some(error),
             }
@@ -241,7 +247,8 @@ fn test_all(
         statuses,
     } = pass;
     if several.concluding {
-        several.conclude(requests.iter_mut().zip(0..), statuses);
+        let given = requests.len();
+        several.conclude(requests.iter_mut().zip(0..), statuses, given);
     }
     Ok(Some(several))
 }
@@ -413,8 +420,8 @@ impl CompleteSome<'_> {
         self.active = true;
         if let Some(completed) = try_complete(adi, request)? {
             self.indices[self.done] = i as c_int;
-            let place = status_at(&mut self.statuses, self.done);
-            self.several.add(&completed, place);
+            let at = self.done;
+            self.several.add(&completed, &mut self.statuses, at, at);
             self.done += 1;
         }
         Ok(())
@@ -488,7 +495,7 @@ unsafe fn some(
                     let (request, _) = rest.find(|(_, place)| place == i)?;
                     Some((request, at))
                 });
-                several.conclude(found, statuses);
+                several.conclude(found, statuses, done);
             }
             Ok(several)
         })

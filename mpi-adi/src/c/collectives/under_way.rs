@@ -287,7 +287,7 @@ impl Family for Collectives {
         let State::Over(result) = &object.state else {
             return None;
         };
-        let mut completed = with_status(MPI_Status::EMPTY);
+        let mut completed = with_status(MPI_Status::NO_RECEIVE);
         if let Err(error) = result {
             let blame = comm_objects::blame_in(object.membership.context);
             completed.rest = Some(Rest::Failed(blame, *error));

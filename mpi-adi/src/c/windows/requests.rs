@@ -80,7 +80,7 @@ impl Family for OfWindows {
             let object = table.get(handle)?;
             (object.win, object.ticket.ended()?)
         };
-        let mut completed = with_status(MPI_Status::EMPTY);
+        let mut completed = with_status(MPI_Status::NO_RECEIVE);
         if is_faulty {
             completed.rest = Some(Rest::Failed(blame_of(win), BEYOND));
         }
