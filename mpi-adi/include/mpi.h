@@ -24,6 +24,18 @@ extern "C" {
 /* Tells programs which implementation they are compiled for. */
 #define MIDPLANE_MPI 1
 
+/* Pointers that point to nothing, without a warning in programs that ask for all of them. */
+#if !defined(__cplusplus)
+#define MIDPLANE_POINTER(type, value) ((type)(value))
+#define MIDPLANE_NULL(type)           ((type)0)
+#elif __cplusplus < 201103L
+#define MIDPLANE_POINTER(type, value) (reinterpret_cast<type>(value))
+#define MIDPLANE_NULL(type)           (static_cast<type>(0))
+#else
+#define MIDPLANE_POINTER(type, value) (reinterpret_cast<type>(value))
+#define MIDPLANE_NULL(type)           (static_cast<type>(nullptr))
+#endif
+
 /* ---- Handles and other types (section 2.5). A handle names an object; it is never an address. ---- */
 
 typedef int       MPI_Comm;
@@ -37,8 +49,15 @@ typedef int       MPI_Message;
 typedef int       MPI_Win;
 typedef int       MPI_File;
 typedef ptrdiff_t MPI_Aint;
+#if defined(__GNUC__) /* C90 and C++98 have no long long. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wlong-long"
+#endif
 typedef long long MPI_Offset;
 typedef long long MPI_Count;
+#if defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
 
 /* What is known of a received message (section 3.2.5). MPI_ERROR is set only by the calls that complete
  * several requests, and only when they return MPI_ERR_IN_STATUS. */
@@ -47,7 +66,7 @@ typedef struct MPI_Status {
     int       MPI_TAG;
     int       MPI_ERROR;
     int       midplane_cancelled;
-    long long midplane_bytes;
+    MPI_Count midplane_bytes;
 } MPI_Status;
 
 /* Fortran's INTEGER, and statuses as Fortran has them (section 17.2): there is no Fortran here, but C programs may
@@ -58,7 +77,7 @@ typedef struct MPI_F08_status {
     MPI_Fint  MPI_TAG;
     MPI_Fint  MPI_ERROR;
     MPI_Fint  midplane_cancelled;
-    long long midplane_bytes;
+    MPI_Count midplane_bytes;
 } MPI_F08_status;
 
 /* ---- Constants ---- */
@@ -70,23 +89,23 @@ typedef struct MPI_F08_status {
 #define MPI_ANY_TAG    (-1)
 #define MPI_UNDEFINED  (-32766)
 
-#define MPI_BOTTOM          ((void *)0)
-#define MPI_IN_PLACE        ((void *)-1)
-#define MPI_STATUS_IGNORE   ((MPI_Status *)1)
-#define MPI_STATUSES_IGNORE ((MPI_Status *)1)
-#define MPI_ERRCODES_IGNORE ((int *)0)
-#define MPI_ARGV_NULL       ((char **)0)
-#define MPI_ARGVS_NULL      ((char ***)0)
+#define MPI_BOTTOM          MIDPLANE_NULL(void *)
+#define MPI_IN_PLACE        MIDPLANE_POINTER(void *, -1)
+#define MPI_STATUS_IGNORE   MIDPLANE_POINTER(MPI_Status *, 1)
+#define MPI_STATUSES_IGNORE MIDPLANE_POINTER(MPI_Status *, 1)
+#define MPI_ERRCODES_IGNORE MIDPLANE_NULL(int *)
+#define MPI_ARGV_NULL       MIDPLANE_NULL(char **)
+#define MPI_ARGVS_NULL      MIDPLANE_NULL(char ***)
 
 /* Fortran's statuses in C (section 17.2.5). */
 #define MPI_F_STATUS_SIZE         6
 #define MPI_F_SOURCE              0
 #define MPI_F_TAG                 1
 #define MPI_F_ERROR               2
-#define MPI_F_STATUS_IGNORE       ((MPI_Fint *)1)
-#define MPI_F_STATUSES_IGNORE     ((MPI_Fint *)1)
-#define MPI_F08_STATUS_IGNORE     ((MPI_F08_status *)1)
-#define MPI_F08_STATUSES_IGNORE   ((MPI_F08_status *)1)
+#define MPI_F_STATUS_IGNORE       MIDPLANE_POINTER(MPI_Fint *, 1)
+#define MPI_F_STATUSES_IGNORE     MIDPLANE_POINTER(MPI_Fint *, 1)
+#define MPI_F08_STATUS_IGNORE     MIDPLANE_POINTER(MPI_F08_status *, 1)
+#define MPI_F08_STATUSES_IGNORE   MIDPLANE_POINTER(MPI_F08_status *, 1)
 
 /* Lengths of strings, the closing zero included. */
 #define MPI_MAX_PROCESSOR_NAME         64
@@ -99,29 +118,29 @@ typedef struct MPI_F08_status {
 /* What a buffered send takes of the attached buffer besides the message, at most (section 3.6.1). */
 #define MPI_BSEND_OVERHEAD 16
 
-#define MPI_COMM_NULL  ((MPI_Comm)0x04000000)
-#define MPI_COMM_WORLD ((MPI_Comm)0x44000000)
-#define MPI_COMM_SELF  ((MPI_Comm)0x44000001)
+#define MPI_COMM_NULL  0x04000000
+#define MPI_COMM_WORLD 0x44000000
+#define MPI_COMM_SELF  0x44000001
 
-#define MPI_GROUP_NULL  ((MPI_Group)0x08000000)
-#define MPI_GROUP_EMPTY ((MPI_Group)0x48000000)
+#define MPI_GROUP_NULL  0x08000000
+#define MPI_GROUP_EMPTY 0x48000000
 
-#define MPI_REQUEST_NULL ((MPI_Request)0)
+#define MPI_REQUEST_NULL 0
 
 /* Messages that matched probes have found (section 3.8.2). */
-#define MPI_MESSAGE_NULL    ((MPI_Message)(-1))
-#define MPI_MESSAGE_NO_PROC ((MPI_Message)(-2))
+#define MPI_MESSAGE_NULL    (-1)
+#define MPI_MESSAGE_NO_PROC (-2)
 
-#define MPI_WIN_NULL  ((MPI_Win)0x20000000)
-#define MPI_FILE_NULL ((MPI_File)0x28000000)
+#define MPI_WIN_NULL  0x20000000
+#define MPI_FILE_NULL 0x28000000
 
-#define MPI_ERRHANDLER_NULL  ((MPI_Errhandler)0x14000000)
-#define MPI_ERRORS_ARE_FATAL ((MPI_Errhandler)0x54000000)
-#define MPI_ERRORS_RETURN    ((MPI_Errhandler)0x54000001)
+#define MPI_ERRHANDLER_NULL  0x14000000
+#define MPI_ERRORS_ARE_FATAL 0x54000000
+#define MPI_ERRORS_RETURN    0x54000001
 
 /* Info objects (chapter 9). Lengths of keys and values with the closing zero. */
-#define MPI_INFO_NULL    ((MPI_Info)0x1c000000)
-#define MPI_INFO_ENV     ((MPI_Info)0x5c000001)
+#define MPI_INFO_NULL    0x1c000000
+#define MPI_INFO_ENV     0x5c000001
 #define MPI_MAX_INFO_KEY 256
 #define MPI_MAX_INFO_VAL 1024
 
@@ -138,8 +157,8 @@ typedef struct MPI_F08_status {
 
 /* In place of the weights of edges (section 7.5.4). */
 extern int midplane_unweighted[1], midplane_weights_empty[1];
-#define MPI_UNWEIGHTED    ((int *)midplane_unweighted)
-#define MPI_WEIGHTS_EMPTY ((int *)midplane_weights_empty)
+#define MPI_UNWEIGHTED    (&midplane_unweighted[0])
+#define MPI_WEIGHTS_EMPTY (&midplane_weights_empty[0])
 
 /* What MPI_Comm_split_type divides by (section 6.4.2). */
 #define MPI_COMM_TYPE_SHARED 1
@@ -162,75 +181,75 @@ extern int midplane_unweighted[1], midplane_weights_empty[1];
 #define MPI_APPNUM          0x6440000d
 
 /* Datatypes (section 3.2.2). */
-#define MPI_DATATYPE_NULL         ((MPI_Datatype)0x0c000000)
-#define MPI_CHAR                  ((MPI_Datatype)0x4c000001)
-#define MPI_SIGNED_CHAR           ((MPI_Datatype)0x4c000002)
-#define MPI_UNSIGNED_CHAR         ((MPI_Datatype)0x4c000003)
-#define MPI_BYTE                  ((MPI_Datatype)0x4c000004)
-#define MPI_PACKED                ((MPI_Datatype)0x4c000005)
-#define MPI_WCHAR                 ((MPI_Datatype)0x4c000006)
-#define MPI_SHORT                 ((MPI_Datatype)0x4c000007)
-#define MPI_UNSIGNED_SHORT        ((MPI_Datatype)0x4c000008)
-#define MPI_INT                   ((MPI_Datatype)0x4c000009)
-#define MPI_UNSIGNED              ((MPI_Datatype)0x4c00000a)
-#define MPI_LONG                  ((MPI_Datatype)0x4c00000b)
-#define MPI_UNSIGNED_LONG         ((MPI_Datatype)0x4c00000c)
-#define MPI_LONG_LONG_INT         ((MPI_Datatype)0x4c00000d)
+#define MPI_DATATYPE_NULL         0x0c000000
+#define MPI_CHAR                  0x4c000001
+#define MPI_SIGNED_CHAR           0x4c000002
+#define MPI_UNSIGNED_CHAR         0x4c000003
+#define MPI_BYTE                  0x4c000004
+#define MPI_PACKED                0x4c000005
+#define MPI_WCHAR                 0x4c000006
+#define MPI_SHORT                 0x4c000007
+#define MPI_UNSIGNED_SHORT        0x4c000008
+#define MPI_INT                   0x4c000009
+#define MPI_UNSIGNED              0x4c00000a
+#define MPI_LONG                  0x4c00000b
+#define MPI_UNSIGNED_LONG         0x4c00000c
+#define MPI_LONG_LONG_INT         0x4c00000d
 #define MPI_LONG_LONG             MPI_LONG_LONG_INT
-#define MPI_UNSIGNED_LONG_LONG    ((MPI_Datatype)0x4c00000e)
-#define MPI_FLOAT                 ((MPI_Datatype)0x4c00000f)
-#define MPI_DOUBLE                ((MPI_Datatype)0x4c000010)
-#define MPI_LONG_DOUBLE           ((MPI_Datatype)0x4c000011)
-#define MPI_C_BOOL                ((MPI_Datatype)0x4c000012)
-#define MPI_INT8_T                ((MPI_Datatype)0x4c000013)
-#define MPI_INT16_T               ((MPI_Datatype)0x4c000014)
-#define MPI_INT32_T               ((MPI_Datatype)0x4c000015)
-#define MPI_INT64_T               ((MPI_Datatype)0x4c000016)
-#define MPI_UINT8_T               ((MPI_Datatype)0x4c000017)
-#define MPI_UINT16_T              ((MPI_Datatype)0x4c000018)
-#define MPI_UINT32_T              ((MPI_Datatype)0x4c000019)
-#define MPI_UINT64_T              ((MPI_Datatype)0x4c00001a)
-#define MPI_AINT                  ((MPI_Datatype)0x4c00001b)
-#define MPI_OFFSET                ((MPI_Datatype)0x4c00001c)
-#define MPI_COUNT                 ((MPI_Datatype)0x4c00001d)
-#define MPI_C_FLOAT_COMPLEX       ((MPI_Datatype)0x4c00001e)
+#define MPI_UNSIGNED_LONG_LONG    0x4c00000e
+#define MPI_FLOAT                 0x4c00000f
+#define MPI_DOUBLE                0x4c000010
+#define MPI_LONG_DOUBLE           0x4c000011
+#define MPI_C_BOOL                0x4c000012
+#define MPI_INT8_T                0x4c000013
+#define MPI_INT16_T               0x4c000014
+#define MPI_INT32_T               0x4c000015
+#define MPI_INT64_T               0x4c000016
+#define MPI_UINT8_T               0x4c000017
+#define MPI_UINT16_T              0x4c000018
+#define MPI_UINT32_T              0x4c000019
+#define MPI_UINT64_T              0x4c00001a
+#define MPI_AINT                  0x4c00001b
+#define MPI_OFFSET                0x4c00001c
+#define MPI_COUNT                 0x4c00001d
+#define MPI_C_FLOAT_COMPLEX       0x4c00001e
 #define MPI_C_COMPLEX             MPI_C_FLOAT_COMPLEX
-#define MPI_C_DOUBLE_COMPLEX      ((MPI_Datatype)0x4c00001f)
-#define MPI_C_LONG_DOUBLE_COMPLEX ((MPI_Datatype)0x4c000020)
+#define MPI_C_DOUBLE_COMPLEX      0x4c00001f
+#define MPI_C_LONG_DOUBLE_COMPLEX 0x4c000020
 /* Pairs of a value and an index, for MPI_MINLOC and MPI_MAXLOC (section 5.9.4). */
-#define MPI_FLOAT_INT       ((MPI_Datatype)0x4c000021)
-#define MPI_DOUBLE_INT      ((MPI_Datatype)0x4c000022)
-#define MPI_LONG_INT        ((MPI_Datatype)0x4c000023)
-#define MPI_2INT            ((MPI_Datatype)0x4c000024)
-#define MPI_SHORT_INT       ((MPI_Datatype)0x4c000025)
-#define MPI_LONG_DOUBLE_INT ((MPI_Datatype)0x4c000026)
+#define MPI_FLOAT_INT       0x4c000021
+#define MPI_DOUBLE_INT      0x4c000022
+#define MPI_LONG_INT        0x4c000023
+#define MPI_2INT            0x4c000024
+#define MPI_SHORT_INT       0x4c000025
+#define MPI_LONG_DOUBLE_INT 0x4c000026
 /* Fortran's pairs: the index is a number of the value's kind. */
-#define MPI_2REAL             ((MPI_Datatype)0x4c000027)
-#define MPI_2DOUBLE_PRECISION ((MPI_Datatype)0x4c000028)
+#define MPI_2REAL             0x4c000027
+#define MPI_2DOUBLE_PRECISION 0x4c000028
 /* The bounds of a struct as MPI-1 set them; removed in MPI-3.0 (section 16.1) in favour of MPI_Type_create_resized. */
-#define MPI_LB ((MPI_Datatype)0x4c0000f0)
-#define MPI_UB ((MPI_Datatype)0x4c0000f1)
+#define MPI_LB 0x4c0000f0
+#define MPI_UB 0x4c0000f1
 /* What C++ and Fortran call them (annex A.1), with the sizes that GCC gives them. */
-#define MPI_CXX_BOOL                ((MPI_Datatype)0x4c000029)
-#define MPI_CXX_FLOAT_COMPLEX       ((MPI_Datatype)0x4c00002a)
-#define MPI_CXX_DOUBLE_COMPLEX      ((MPI_Datatype)0x4c00002b)
-#define MPI_CXX_LONG_DOUBLE_COMPLEX ((MPI_Datatype)0x4c00002c)
-#define MPI_CHARACTER               ((MPI_Datatype)0x4c00002d)
-#define MPI_LOGICAL                 ((MPI_Datatype)0x4c00002e)
-#define MPI_INTEGER                 ((MPI_Datatype)0x4c00002f)
-#define MPI_REAL                    ((MPI_Datatype)0x4c000030)
-#define MPI_DOUBLE_PRECISION        ((MPI_Datatype)0x4c000031)
-#define MPI_COMPLEX                 ((MPI_Datatype)0x4c000032)
-#define MPI_DOUBLE_COMPLEX          ((MPI_Datatype)0x4c000033)
-#define MPI_2INTEGER                ((MPI_Datatype)0x4c000034)
-#define MPI_INTEGER1                ((MPI_Datatype)0x4c000035)
-#define MPI_INTEGER2                ((MPI_Datatype)0x4c000036)
-#define MPI_INTEGER4                ((MPI_Datatype)0x4c000037)
-#define MPI_INTEGER8                ((MPI_Datatype)0x4c000038)
-#define MPI_REAL4                   ((MPI_Datatype)0x4c000039)
-#define MPI_REAL8                   ((MPI_Datatype)0x4c00003a)
-#define MPI_COMPLEX8                ((MPI_Datatype)0x4c00003b)
-#define MPI_COMPLEX16               ((MPI_Datatype)0x4c00003c)
+#define MPI_CXX_BOOL                0x4c000029
+#define MPI_CXX_FLOAT_COMPLEX       0x4c00002a
+#define MPI_CXX_DOUBLE_COMPLEX      0x4c00002b
+#define MPI_CXX_LONG_DOUBLE_COMPLEX 0x4c00002c
+#define MPI_CHARACTER               0x4c00002d
+#define MPI_LOGICAL                 0x4c00002e
+#define MPI_INTEGER                 0x4c00002f
+#define MPI_REAL                    0x4c000030
+#define MPI_DOUBLE_PRECISION        0x4c000031
+#define MPI_COMPLEX                 0x4c000032
+#define MPI_DOUBLE_COMPLEX          0x4c000033
+#define MPI_2INTEGER                0x4c000034
+#define MPI_INTEGER1                0x4c000035
+#define MPI_INTEGER2                0x4c000036
+#define MPI_INTEGER4                0x4c000037
+#define MPI_INTEGER8                0x4c000038
+#define MPI_REAL4                   0x4c000039
+#define MPI_REAL8                   0x4c00003a
+#define MPI_COMPLEX8                0x4c00003b
+#define MPI_COMPLEX16               0x4c00003c
 /* Not there. */
 #define MPI_INTEGER16 MPI_DATATYPE_NULL
 #define MPI_REAL2     MPI_DATATYPE_NULL
@@ -273,22 +292,22 @@ extern int midplane_unweighted[1], midplane_weights_empty[1];
 #define MPI_TYPECLASS_COMPLEX 3
 
 /* Reduction operations (section 5.9.2). */
-#define MPI_OP_NULL ((MPI_Op)0x18000000)
-#define MPI_MAX     ((MPI_Op)0x58000001)
-#define MPI_MIN     ((MPI_Op)0x58000002)
-#define MPI_SUM     ((MPI_Op)0x58000003)
-#define MPI_PROD    ((MPI_Op)0x58000004)
-#define MPI_LAND    ((MPI_Op)0x58000005)
-#define MPI_BAND    ((MPI_Op)0x58000006)
-#define MPI_LOR     ((MPI_Op)0x58000007)
-#define MPI_BOR     ((MPI_Op)0x58000008)
-#define MPI_LXOR    ((MPI_Op)0x58000009)
-#define MPI_BXOR    ((MPI_Op)0x5800000a)
-#define MPI_MINLOC  ((MPI_Op)0x5800000b)
-#define MPI_MAXLOC  ((MPI_Op)0x5800000c)
+#define MPI_OP_NULL 0x18000000
+#define MPI_MAX     0x58000001
+#define MPI_MIN     0x58000002
+#define MPI_SUM     0x58000003
+#define MPI_PROD    0x58000004
+#define MPI_LAND    0x58000005
+#define MPI_BAND    0x58000006
+#define MPI_LOR     0x58000007
+#define MPI_BOR     0x58000008
+#define MPI_LXOR    0x58000009
+#define MPI_BXOR    0x5800000a
+#define MPI_MINLOC  0x5800000b
+#define MPI_MAXLOC  0x5800000c
 /* For one-sided communication alone (section 11.3.4). */
-#define MPI_REPLACE ((MPI_Op)0x5800000d)
-#define MPI_NO_OP   ((MPI_Op)0x5800000e)
+#define MPI_REPLACE 0x5800000d
+#define MPI_NO_OP   0x5800000e
 
 /* Error classes (section 8.4). */
 #define MPI_SUCCESS          0
@@ -493,9 +512,9 @@ typedef int MPI_Type_copy_attr_function(MPI_Datatype oldtype, int type_keyval, v
                                         void *attribute_val_in, void *attribute_val_out, int *flag);
 typedef int MPI_Type_delete_attr_function(MPI_Datatype datatype, int type_keyval, void *attribute_val,
                                           void *extra_state);
-#define MPI_TYPE_NULL_COPY_FN   ((MPI_Type_copy_attr_function *)MPI_COMM_NULL_COPY_FN)
-#define MPI_TYPE_DUP_FN         ((MPI_Type_copy_attr_function *)MPI_COMM_DUP_FN)
-#define MPI_TYPE_NULL_DELETE_FN ((MPI_Type_delete_attr_function *)MPI_COMM_NULL_DELETE_FN)
+#define MPI_TYPE_NULL_COPY_FN   MPI_COMM_NULL_COPY_FN
+#define MPI_TYPE_DUP_FN         MPI_COMM_DUP_FN
+#define MPI_TYPE_NULL_DELETE_FN MPI_COMM_NULL_DELETE_FN
 int MPI_Type_create_keyval(MPI_Type_copy_attr_function *type_copy_attr_fn,
                            MPI_Type_delete_attr_function *type_delete_attr_fn, int *type_keyval,
                            void *extra_state);
@@ -893,11 +912,11 @@ typedef int MPI_T_enum;
 typedef int MPI_T_cvar_handle;
 typedef int MPI_T_pvar_handle;
 typedef int MPI_T_pvar_session;
-#define MPI_T_ENUM_NULL         ((MPI_T_enum)0)
-#define MPI_T_CVAR_HANDLE_NULL  ((MPI_T_cvar_handle)0)
-#define MPI_T_PVAR_HANDLE_NULL  ((MPI_T_pvar_handle)0)
-#define MPI_T_PVAR_SESSION_NULL ((MPI_T_pvar_session)0)
-#define MPI_T_PVAR_ALL_HANDLES  ((MPI_T_pvar_handle)(-1))
+#define MPI_T_ENUM_NULL         0
+#define MPI_T_CVAR_HANDLE_NULL  0
+#define MPI_T_PVAR_HANDLE_NULL  0
+#define MPI_T_PVAR_SESSION_NULL 0
+#define MPI_T_PVAR_ALL_HANDLES  (-1)
 #define MPI_T_VERBOSITY_USER_BASIC    1
 #define MPI_T_VERBOSITY_USER_DETAIL   2
 #define MPI_T_VERBOSITY_USER_ALL      3
@@ -1005,9 +1024,9 @@ typedef int MPI_Win_copy_attr_function(MPI_Win oldwin, int win_keyval, void *ext
 typedef int MPI_Win_delete_attr_function(MPI_Win win, int win_keyval, void *attribute_val, void *extra_state);
 typedef void MPI_Win_errhandler_function(MPI_Win *win, int *errorcode, ...);
 typedef MPI_Win_errhandler_function MPI_Win_errhandler_fn;
-#define MPI_WIN_NULL_COPY_FN   ((MPI_Win_copy_attr_function *)MPI_COMM_NULL_COPY_FN)
-#define MPI_WIN_DUP_FN         ((MPI_Win_copy_attr_function *)MPI_COMM_DUP_FN)
-#define MPI_WIN_NULL_DELETE_FN ((MPI_Win_delete_attr_function *)MPI_COMM_NULL_DELETE_FN)
+#define MPI_WIN_NULL_COPY_FN   MPI_COMM_NULL_COPY_FN
+#define MPI_WIN_DUP_FN         MPI_COMM_DUP_FN
+#define MPI_WIN_NULL_DELETE_FN MPI_COMM_NULL_DELETE_FN
 #define MPI_WIN_BASE           0x66000001
 #define MPI_WIN_SIZE           0x66000003
 #define MPI_WIN_DISP_UNIT      0x66000005
@@ -1143,7 +1162,7 @@ int MPI_Win_call_errhandler(MPI_Win win, int errorcode);
 typedef int MPI_Datarep_extent_function(MPI_Datatype datatype, MPI_Aint *file_extent, void *extra_state);
 typedef int MPI_Datarep_conversion_function(void *userbuf, MPI_Datatype datatype, int count, void *filebuf,
                                             MPI_Offset position, void *extra_state);
-#define MPI_CONVERSION_FN_NULL ((MPI_Datarep_conversion_function *)0)
+#define MPI_CONVERSION_FN_NULL MIDPLANE_NULL(MPI_Datarep_conversion_function *)
 int MPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh);
 int MPI_File_close(MPI_File *fh);
 int MPI_File_delete(const char *filename, MPI_Info info);
