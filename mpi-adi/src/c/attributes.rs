@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicI32, Ordering};
 
 use super::args;
 use super::codes::LAST_USED;
-use super::comm_objects::{with_attributes, world};
+use super::comm_objects::{handler, with_attributes, world};
 use super::hook::Hook;
 use super::keyvals::{self, Carrier, CopyFunction, DeleteFunction, Keyval, Of};
 use super::report::{on_any, on_process};
@@ -69,16 +69,26 @@ unsafe fn free(function: &'static str, keyval: *mut c_int) -> c_int {
 /// none has nothing of this in its image.
 static DELETE_LAST: Hook<DeleteLast> = Hook::new();
 
-type DeleteLast = fn() -> Result<(), Error>;
+type DeleteLast = fn() -> Result<(), (c_int, Error)>;
 
-fn delete_last() -> Result<(), Error> {
-    keyvals::delete_all::<Communicators>(MPI_COMM_SELF)?;
-    keyvals::delete_all::<Communicators>(MPI_COMM_WORLD)
+fn delete_last() -> Result<(), (c_int, Error)> {
+    let delete = |comm| {
+        let deleted = keyvals::delete_all_at_end::<Communicators>(comm);
+        // Who has not given MPI_COMM_SELF a handler of its own has that of MPI_COMM_WORLD called.
+        let blamed = match handler(comm) {
+            MPI_ERRORS_ARE_FATAL => MPI_COMM_WORLD,
+            _ => comm,
+        };
+        deleted.map_err(|error| (blamed, error))
+    };
+    let of_self = delete(MPI_COMM_SELF);
+    // These are deleted whatever the others' functions have said.
+    of_self.and(delete(MPI_COMM_WORLD))
 }
 
 /// The first step of MPI_Finalize, while the program's functions can still communicate (section 8.7.1). Fails with what
-/// a delete function says.
-pub(super) fn finish() -> Result<(), Error> {
+/// the first delete function says that fails, and the communicator whose error handler is to be called.
+pub(super) fn finish() -> Result<(), (c_int, Error)> {
     let delete_last = DELETE_LAST.get();
     delete_last.map_or(Ok(()), |delete_last| delete_last())
 }

@@ -13,7 +13,7 @@ use core::sync::atomic::Ordering;
 
 use super::args::{self, put_text};
 use super::binding::{BINDING, Phase, any_env, phase, set_phase};
-use super::report::{early, on_process};
+use super::report::{early, end, on_process};
 use super::types::constants::*;
 use crate::device::kernel::AbortReason;
 use crate::mpi::environment::{self as job, LIBRARY, VERSION};
@@ -100,14 +100,23 @@ pub unsafe extern "C" fn MPI_Finalized(flag: *mut c_int) -> c_int {
 
 #[unsafe(export_name = "PMPI_Finalize")]
 pub unsafe extern "C" fn MPI_Finalize() -> c_int {
-    on_process("MPI_Finalize", |env| {
-        super::attributes::finish()?;
+    const NAME: &str = "MPI_Finalize";
+    let mut said = MPI_SUCCESS;
+    let ended = on_process(NAME, |env| {
+        // MPI ends whatever a delete function says.
+        if let Err((comm, error)) = super::attributes::finish() {
+            said = end(NAME, comm, Err(error));
+        }
         super::buffered::finish(env);
         job::finalize_with(env, super::collectives::barrier_of)?;
         super::datatypes::sweep(env);
         set_phase(Phase::After);
         Ok(())
-    })
+    });
+    match ended {
+        MPI_SUCCESS => said,
+        error => error,
+    }
 }
 
 #[unsafe(export_name = "PMPI_Abort")]

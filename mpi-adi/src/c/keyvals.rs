@@ -83,6 +83,22 @@ pub(super) fn free(of: Of, handle: c_int) -> Result<(), Error> {
     Ok(())
 }
 
+/// Runs `f`, which calls a function of the program's that is told this key. Until it returns the key is there and may be
+/// used, freed or not.
+fn lend<R>(handle: c_int, f: impl FnOnce() -> R) -> R {
+    let mut was_freed = false;
+    change(handle, |object| {
+        object.uses += 1;
+        was_freed = core::mem::replace(&mut object.freed, false);
+    });
+    let result = f();
+    change(handle, |object| {
+        object.uses -= 1;
+        object.freed |= was_freed;
+    });
+    result
+}
+
 /// Changes a key, and takes it out if it is freed and no attribute has it any more.
 fn change(handle: c_int, f: impl FnOnce(&mut Object)) {
     let mut table = TABLE.lock();
@@ -143,13 +159,18 @@ fn detach<C: Carrier>(object: c_int, attribute: Attribute) -> Result<(), Error> 
     }) = key
     {
         // SAFETY: the program's function, given what the standard says (section 6.7.2).
-        said(unsafe { delete(object, keyval, pointer(value), pointer(extra)) })?;
+        let call = || unsafe { delete(object, keyval, pointer(value), pointer(extra)) };
+        said(lend(keyval, call))?;
     }
-    // The function may have done so itself.
+    drop_attribute::<C>(object, keyval);
+    Ok(())
+}
+
+/// Takes an attribute out, unless the program's function has done so itself.
+fn drop_attribute<C: Carrier>(object: c_int, keyval: c_int) {
     if C::with(object, |attributes| attributes.remove(keyval)) == Some(true) {
         change(keyval, |key| key.uses = key.uses.saturating_sub(1));
     }
-    Ok(())
 }
 
 /// Sets an attribute; an earlier one is deleted first. Fails with [`Error::Keyval`], [`Error::NoRoom`], and with what
@@ -182,6 +203,20 @@ pub(super) fn delete_all<C: Carrier>(object: c_int) -> Result<(), Error> {
         detach::<C>(object, attribute)?;
     }
     Ok(())
+}
+
+/// As [`delete_all`], of an object that ends whatever the functions say: each of them is called. Fails with what the first
+/// one says that fails.
+pub(super) fn delete_all_at_end<C: Carrier>(object: c_int) -> Result<(), Error> {
+    let mut first = Ok(());
+    while let Some(attribute) = C::with(object, |attributes| attributes.last()).flatten() {
+        let deleted = detach::<C>(object, attribute);
+        if deleted.is_err() {
+            drop_attribute::<C>(object, attribute.keyval);
+        }
+        first = first.and(deleted);
+    }
+    first
 }
 
 /// Gives `new` the attributes of `old` that their copy functions want it to have. Fails with [`Error::NoRoom`] and
@@ -247,24 +282,27 @@ fn copies<C: Carrier>(
         else {
             continue;
         };
-        let (mut copied, mut flag) = (pointer(value), 0);
-        let place = (&raw mut copied).cast();
-        // SAFETY: the program's function, given what the standard says (section 6.7.2): the place is that of a
-        // pointer.
-        said(unsafe {
-            copy(
-                old,
-                keyval,
-                pointer(extra),
-                pointer(value),
-                place,
-                &mut flag,
-            )
-        })?;
-        if flag != 0 {
+        lend(keyval, || {
+            let (mut copied, mut flag) = (pointer(value), 0);
+            let place = (&raw mut copied).cast();
+            // SAFETY: the program's function, given what the standard says (section 6.7.2): the place is that of a
+            // pointer.
+            said(unsafe {
+                copy(
+                    old,
+                    keyval,
+                    pointer(extra),
+                    pointer(value),
+                    place,
+                    &mut flag,
+                )
+            })?;
             let value = copied.expose_provenance();
-            take(Attribute { keyval, value })?;
-        }
+            match flag {
+                0 => Ok(()),
+                _ => take(Attribute { keyval, value }),
+            }
+        })?;
     }
     Ok(())
 }
