@@ -13,7 +13,8 @@ use core::sync::atomic::Ordering;
 
 use super::args::{self, put_text};
 use super::binding::{BINDING, Phase, any_env, phase, set_phase};
-use super::report::{early, end, on_process};
+use super::comm_objects::Blame;
+use super::report::{early, end, end_under, on_process};
 use super::types::constants::*;
 use crate::device::kernel::AbortReason;
 use crate::mpi::environment::{self as job, LIBRARY, VERSION};
@@ -108,7 +109,17 @@ pub unsafe extern "C" fn MPI_Finalize() -> c_int {
             said = end(NAME, comm, Err(error));
         }
         super::buffered::finish(env);
-        job::finalize_with(env, super::collectives::barrier_of)?;
+        match job::finalize_with(env, super::collectives::barrier_beside) {
+            // Processes that are in different calls have no way on.
+            Err(error @ Error::Wrong { .. }) => {
+                let blame = Blame {
+                    comm: MPI_COMM_WORLD,
+                    handler: MPI_ERRORS_ARE_FATAL,
+                };
+                end_under(NAME, blame, Err(error));
+            }
+            result => result?,
+        }
         super::datatypes::sweep(env);
         set_phase(Phase::After);
         Ok(())

@@ -14,7 +14,8 @@
 //!   CANCEL     0..4 sender's request, 4 not 0: it was refused
 //!   ARRIVE, RELEASE, TELL   the value that the barrier carries, or nothing; the dimension is the header's argument,
 //!              of TELL its two lowest bits: then whether the barrier's number is odd, and whether it comes from another
-//!              group of the line; of all three the bit of 16: the processes' values differ in their lengths
+//!              group of the line; of all three the bit of 16: the processes' values differ in their lengths, or their
+//!              calls, and the bit of 32: for the sender it is the last barrier
 //!   EAGER    as DATA, but the place is the sender's request, since the answer has not come yet
 //! ```
 //! With the network's and the message layer's headers of 8 bytes each an RTS without data is one 32-byte

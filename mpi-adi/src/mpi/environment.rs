@@ -50,18 +50,21 @@ pub(crate) fn abort<E: Matching>(env: &dyn Env<E>, status: i32) -> ! {
 
 /// Blocks until everything that this process has sent and that is received is out of its hands and every other process
 /// has come here too.
-/// Fails with [`Error::NoMemory`].
+/// Fails with [`Error::NoMemory`], and with [`Error::Wrong`] where others are in another barrier.
 pub(crate) fn finalize<E: Matching>(env: &dyn Env<E>) -> Result<(), Error> {
-    finalize_with(env, coll::barrier)
+    finalize_with(env, coll::barrier_by_messages)
 }
 
-/// As [`finalize`], by this barrier of the binding's own. Fails as that does.
+/// As [`finalize`], by this barrier of the binding's own where the network has none. Fails as that does.
 pub(crate) fn finalize_with<'e, E: Matching>(
     env: &'e dyn Env<E>,
-    barrier: impl FnOnce(Communicator<'e, E>, &'static str) -> Result<(), Error>,
+    by_messages: impl FnOnce(Communicator<'e, E>, &'static str) -> Result<(), Error>,
 ) -> Result<(), Error> {
     const NAME: &str = "MPI_Finalize";
-    barrier(Communicator::world(env), NAME)?;
+    let world = Communicator::world(env);
+    if !coll::carried_barrier(world, NAME, true)? {
+        by_messages(world, NAME)?;
+    }
     let note = CallNote::of(NAME);
     block_until(env, note, &mut |adi, _| adi.may_leave());
     Ok(())

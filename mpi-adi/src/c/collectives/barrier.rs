@@ -19,15 +19,19 @@ pub(in crate::c) fn allow_barriers_by_messages() {
     BY_MESSAGES.set(coll::barrier_by_messages);
 }
 
-/// The barrier of these processes. That of MPI_COMM_WORLD is the network's own, and at MPI_COMM_SELF there is nobody to
-/// wait for.
-pub(in crate::c) fn barrier_of(
+/// The barrier of these processes. That of MPI_COMM_WORLD is the network's own.
+fn barrier_of(comm: Communicator<'static>, function: &'static str) -> Result<(), Error> {
+    match coll::carried_barrier(comm, function, false)? {
+        true => Ok(()),
+        false => barrier_beside(comm, function),
+    }
+}
+
+/// A barrier that the network does not offer. At MPI_COMM_SELF there is nobody to wait for.
+pub(in crate::c) fn barrier_beside(
     comm: Communicator<'static>,
     function: &'static str,
 ) -> Result<(), Error> {
-    if coll::carried_barrier(comm, function) {
-        return Ok(());
-    }
     let by_messages = BY_MESSAGES.get();
     match by_messages {
         Some(barrier) => barrier(comm, function),

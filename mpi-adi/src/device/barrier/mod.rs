@@ -23,7 +23,11 @@
 //! Pairs come first whatever their dimension, so the order is not that of the ranks: the operation has to commute.
 //!
 //! Values whose lengths differ are a mistake of the program. Who finds it combines nothing any more and tells so in
-//! place of a value; each process still leaves the barrier, and those with values are told ([`AllreduceStep::Differ`]).
+//! place of a value; each process still leaves the barrier, and is told ([`AllreduceStep::Differ`], [`Adi::barrier_differs`]).
+//!
+//! # The last one
+//! The barrier in which MPI_Finalize waits says so in its packets. Where other processes are in another barrier, which is a
+//! mistake of the program, too, all are told.
 #![forbid(unsafe_code)]
 
 mod line;
@@ -48,7 +52,14 @@ pub use crate::device::barrier::values::VALUE_BYTES;
 const DIMENSION_BITS: u16 = 0b11;
 const IS_ODD: u16 = 1 << 2;
 const IS_LINE: u16 = 1 << 3;
+/// The processes' values do not fit each other, or had no place, or not all processes are in the same call: none is
+/// combined any more.
 const DIFFER: u16 = 1 << 4;
+/// For this process it is the last barrier; with [`DIFFER`], for one of those that it speaks for.
+const IS_LAST: u16 = 1 << 5;
+const MARKS: u16 = DIFFER | IS_LAST;
+/// Of what has been heard: for a process it is not the last one.
+const IS_NOT_LAST: u16 = IS_LAST << 1;
 
 /// The dimensions of two nodes, a bit each.
 #[derive(Clone, Copy, Debug)]
@@ -107,12 +118,28 @@ fn pair_way(dimension: u8, is_second: bool) -> Direction {
     Direction::ALL[2 * usize::from(dimension) + usize::from(is_second)]
 }
 
+/// What a packet says whose argument has these marks, as [`Heard::marks`] has it.
+#[inline]
+fn heard_as(argument: u16) -> u16 {
+    argument & MARKS | (!argument & IS_LAST) << 1
+}
+const _: () = assert!(IS_NOT_LAST == IS_LAST << 1 && MARKS & IS_NOT_LAST == 0);
+
 /// Combines each value with the next one, which becomes the combination.
 fn in_order(values: &mut [Value], combine: &mut impl FnMut(&Value, &mut Value)) {
     for at in 1..values.len() {
         let (left, right) = values.split_at_mut(at);
         combine(&left[at - 1], &mut right[0]);
     }
+}
+
+/// How the calls differ in which the processes have entered a barrier.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Differ {
+    /// For some it was the last barrier, and for others not.
+    Last,
+    /// Their values have different lengths, or some have none.
+    Values,
 }
 
 /// What an allreduce that the barrier carries wants of its caller.
@@ -125,7 +152,7 @@ pub enum AllreduceStep {
     Combine(usize),
     /// Nothing more: [`Adi::value`] 0 is the result, and the barrier is left.
     Over,
-    /// Nothing more: the processes' values had different lengths, or some entered a barrier without, which is left.
+    /// Nothing more: the calls differ ([`Adi::barrier_differs`]), and the barrier is left.
     Differ,
 }
 
@@ -135,7 +162,15 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// # Panics
     /// When this process is in it already.
     pub fn enter_barrier(&mut self) {
-        self.enter_with(&[]);
+        self.enter_with(&[], 0);
+    }
+
+    /// As [`Adi::enter_barrier`], where this process enters none any more.
+    ///
+    /// # Panics
+    /// As [`Adi::enter_barrier`].
+    pub fn enter_last_barrier(&mut self) {
+        self.enter_with(&[], IS_LAST);
     }
 
     /// Enters the barrier with a value of 1 to [`VALUE_BYTES`] bytes; what is to be done says [`Adi::allreduce_step`].
@@ -148,17 +183,18 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     pub fn enter_allreduce(&mut self, value: &[u8]) -> bool {
         let can = (1..=VALUE_BYTES).contains(&value.len()) && self.values.are_there();
         if can {
-            self.enter_with(value);
+            self.enter_with(value, 0);
         }
         can
     }
 
     #[inline]
-    fn enter_with(&mut self, value: &[u8]) {
+    fn enter_with(&mut self, value: &[u8], marks: u16) {
         assert!(matches!(self.barrier.stage, BarrierStage::Outside));
         self.barrier.is_odd = !self.barrier.is_odd;
         self.barrier.value.set(value);
-        self.barrier.differ = false;
+        self.barrier.marks = marks;
+        self.barrier.unwanted = DIFFER | heard_as(!marks) & (IS_LAST | IS_NOT_LAST);
         self.barrier.stage = self.pair_from(0);
     }
 
@@ -169,6 +205,16 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             self.barrier.stage = BarrierStage::Outside;
         }
         done
+    }
+
+    /// How the processes' calls differed in the barrier that this one has left last, if they did.
+    #[inline]
+    pub fn barrier_differs(&self) -> Option<Differ> {
+        match self.barrier.marks & MARKS {
+            MARKS => Some(Differ::Last),
+            DIFFER => Some(Differ::Values),
+            _ => None,
+        }
     }
 
     /// [`Adi::allreduce_step`] has nothing for the caller yet.
@@ -183,10 +229,10 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         if let BarrierStage::Combining(origin) = self.barrier.stage {
             return AllreduceStep::Combine(self.expected(origin) + 1);
         }
-        match (self.leave_barrier(), self.barrier.differ) {
+        match (self.leave_barrier(), self.barrier_differs()) {
             (false, _) => AllreduceStep::Wait,
-            (true, true) => AllreduceStep::Differ,
-            (true, false) => AllreduceStep::Over,
+            (true, Some(_)) => AllreduceStep::Differ,
+            (true, None) => AllreduceStep::Over,
         }
     }
 
@@ -347,13 +393,14 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         }
         let heard = core::mem::take(heard);
         let bytes = self.barrier.value.bytes().len();
-        Some(match heard.values > 0 || heard.differ || bytes > 0 {
+        let is_told = heard.values > 0 || bytes > 0 || heard.marks & self.barrier.unwanted != 0;
+        Some(match is_told {
             true => self.hear_values(origin, heard),
             false => self.after(origin),
         })
     }
 
-    /// As [`Adi::hear`], of a barrier with values.
+    /// As [`Adi::hear`], of a barrier with values, or where the calls differ.
     #[inline(never)]
     fn hear_values(&mut self, origin: Origin, heard: Heard) -> BarrierStage {
         let bytes = self.barrier.value.bytes().len();
@@ -362,8 +409,15 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             0 => heard.values == 0,
             _ => heard.values == heard.packets && self.heard_values(origin).iter().all(fits),
         };
-        self.barrier.differ |= heard.differ || !all_fit;
-        match heard.values > 0 && !self.barrier.differ {
+        if heard.marks & self.barrier.unwanted != 0 {
+            let is_mixed = heard.marks & DIFFER == 0;
+            let last = if is_mixed { IS_LAST } else { 0 };
+            self.barrier.marks |= heard.marks & MARKS | DIFFER | last;
+        }
+        if !all_fit {
+            self.barrier.marks |= DIFFER;
+        }
+        match heard.values > 0 && self.barrier.marks & DIFFER == 0 {
             true => BarrierStage::Combining(origin),
             false => self.after(origin),
         }
@@ -433,12 +487,13 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         handler: u8,
         argument: u16,
     ) -> Option<()> {
-        let (differ, value) = match self.barrier.differ {
-            true => (DIFFER, &[][..]),
-            false => (0, self.barrier.value.bytes()),
+        let marks = self.barrier.marks;
+        let value = match marks & DIFFER {
+            0 => self.barrier.value.bytes(),
+            _ => &[],
         };
         let header = Header {
-            argument: argument | differ,
+            argument: argument | marks,
             ..self.header(handler)
         };
         let emit = |body: &mut [u8]| {
@@ -457,7 +512,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         &mut self,
         arrival: &Arrival<'_>,
     ) -> Result<(), Malformed> {
-        let dimension = u8::try_from(arrival.argument & !DIFFER).unwrap_or(u8::MAX);
+        let dimension = u8::try_from(arrival.argument & !MARKS).unwrap_or(u8::MAX);
         let ours = dimension < self.pairs.firsts()
             && self.pairs.are_in(dimension)
             && arrival.source == of_pair(self.here, dimension, true);
@@ -478,7 +533,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         };
         let (at, from) = (self.here.axes(), arrival.source.axes());
         let is_on_line = (0..3).all(|other| other == along || at[other] == from[other]);
-        let ours = arrival.argument & !(DIMENSION_BITS | IS_ODD | IS_LINE | DIFFER) == 0
+        let ours = arrival.argument & !(DIMENSION_BITS | IS_ODD | IS_LINE | MARKS) == 0
             && dimension < 3
             && is_on_line
             && self.pairs.firsts() == 3
@@ -512,7 +567,10 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let heard = self.barrier.heard_mut(is_odd, origin);
         heard.packets += 1;
         heard.values += u16::from(has_value);
-        heard.differ |= is_lost || arrival.argument & DIFFER != 0;
+        heard.marks |= heard_as(arrival.argument);
+        if is_lost {
+            heard.marks |= DIFFER;
+        }
         Ok(())
     }
 
@@ -522,7 +580,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         arrival: &Arrival<'_>,
     ) -> Result<(), Malformed> {
         let firsts = self.pairs.firsts();
-        let ours = arrival.argument & !DIFFER == firsts.into()
+        let ours = arrival.argument & !MARKS == firsts.into()
             && matches!(self.barrier.stage, BarrierStage::Waiting)
             && arrival.source == of_pair(self.here, firsts, false)
             && arrival.bytes.len() <= VALUE_BYTES;
@@ -532,7 +590,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let fits = arrival.bytes.len() == self.barrier.value.bytes().len();
         match fits && arrival.argument & DIFFER == 0 {
             true => self.barrier.value.set(arrival.bytes),
-            false => self.barrier.differ = true,
+            false => self.barrier.marks |= arrival.argument & MARKS | DIFFER,
         }
         self.barrier.stage = BarrierStage::Releasing(firsts);
         Ok(())

@@ -35,8 +35,8 @@ pub(super) struct Heard {
     pub(super) packets: u16,
     /// Those with a value.
     pub(super) values: u16,
-    /// One says that the processes' values do not fit each other, or had no place.
-    pub(super) differ: bool,
+    /// What they say, together: see [`super::DIFFER`].
+    pub(super) marks: u16,
 }
 
 /// The place of what comes from an origin: those of pairs by their dimension, those of lines by the parity of the
@@ -61,8 +61,10 @@ pub(in crate::device) struct Barrier {
     heard: [Heard; 3 + 2 * 3 * 2],
     /// This process's value, with all that have been combined with it; empty where the barrier carries none.
     pub(super) value: Value,
-    /// The processes' values do not fit each other: none is combined any more.
-    pub(super) differ: bool,
+    /// What the packets of this process say.
+    pub(super) marks: u16,
+    /// What no other process's may say, as [`Heard::marks`] has it.
+    pub(super) unwanted: u16,
 }
 
 impl Barrier {
@@ -73,10 +75,11 @@ impl Barrier {
         heard: [Heard {
             packets: 0,
             values: 0,
-            differ: false,
+            marks: 0,
         }; 3 + 2 * 3 * 2],
         value: Value::EMPTY,
-        differ: false,
+        marks: 0,
+        unwanted: 0,
     };
 
     /// Packets of this origin that have come, in the barrier of this parity.

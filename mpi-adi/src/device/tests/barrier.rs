@@ -7,7 +7,7 @@ use net_torus::Shape;
 use oorandom::Rand32;
 
 use super::rig::Rig;
-use crate::device::barrier::{AllreduceStep, VALUE_BYTES};
+use crate::device::barrier::{AllreduceStep, Differ, VALUE_BYTES};
 use crate::device::wire;
 
 fn machine(extents: [u16; 3], wraps: [bool; 3]) -> Rig {
@@ -336,6 +336,71 @@ fn values_that_differ_in_length_are_told_to_all_who_gave_one() {
     }
 }
 
+/// Everything that can move does, and values are combined where they have come.
+fn settle(rig: &mut Rig, random: &mut Rand32) {
+    let mut idle = 0;
+    while idle < 2 {
+        idle = match move_one(rig, random) {
+            Some(_) => 0,
+            None => idle + 1,
+        };
+        for node in 0..rig.adis.len() {
+            rig.adis[node].combine_values(|_, _| ());
+            rig.step(node);
+        }
+    }
+}
+
+/// One process is in MPI_Finalize and the others in a barrier or an allreduce, or the other way: everybody leaves, and is told
+/// what is the matter.
+#[test]
+fn a_last_barrier_and_another_one_do_not_stand_for_each_other() {
+    let mut random = Rand32::new(6);
+    for extents in [[2, 1, 1], [2, 2, 1], [3, 1, 1], [4, 2, 1], [2, 3, 4]] {
+        let nodes = usize::from(extents.iter().product::<u16>());
+        let cases =
+            (0..nodes).flat_map(|node| [(node, true, 0), (node, false, 0), (node, true, 8)]);
+        for (other, is_last, bytes) in cases {
+            let mut rig = machine(extents, [true; 3]);
+            for node in 0..nodes {
+                match (node == other) == is_last {
+                    true => rig.adis[node].enter_last_barrier(),
+                    false if bytes > 0 => {
+                        assert!(rig.adis[node].enter_allreduce(&given(0, node, bytes)));
+                    }
+                    false => rig.adis[node].enter_barrier(),
+                }
+                rig.step(node);
+            }
+            settle(&mut rig, &mut random);
+            for node in 0..nodes {
+                let place = format!("{extents:?}: {node}, and {other} is last: {is_last}");
+                assert!(rig.adis[node].leave_barrier(), "{place}");
+                assert_eq!(
+                    rig.adis[node].barrier_differs(),
+                    Some(Differ::Last),
+                    "{place}"
+                );
+            }
+            // Neither is the next one told so, nor one that is the last for all.
+            for is_last in [false, true] {
+                for node in 0..nodes {
+                    match is_last {
+                        true => rig.adis[node].enter_last_barrier(),
+                        false => rig.adis[node].enter_barrier(),
+                    }
+                    rig.step(node);
+                }
+                settle(&mut rig, &mut random);
+                for adi in &mut rig.adis {
+                    assert!(adi.leave_barrier() && adi.barrier_differs().is_none());
+                    assert_eq!(adi.stats.layer.malformed, 0);
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn a_value_has_a_length_that_the_barrier_can_carry() {
     let mut rig = machine([3, 1, 1], [true; 3]);
@@ -361,8 +426,8 @@ fn a_value_has_a_length_that_the_barrier_can_carry() {
 /// the firsts of all pairs by those of their lines. Lines of three nodes have groups of one, those of four of two.
 fn is_due(shape: &Shape, (here, from): ([u8; 3], [u8; 3]), (handler, argument): (u8, u16)) -> bool {
     let extents = shape.extents();
-    // Each can say that values differ.
-    let argument = argument & !16;
+    // Each can say that values or calls differ, and that it is the last one.
+    let argument = argument & !(16 | 32);
     let dimension = match handler {
         wire::TELL => usize::from(argument & 3),
         _ => usize::from(argument),
@@ -394,7 +459,7 @@ fn a_packet_that_is_due_from_nobody_moves_nothing() {
         let malformed = |rig: &Rig| rig.adis[here as usize].stats.layer.malformed;
         for from in 0..shape.nodes() {
             for handler in [wire::ARRIVE, wire::TELL, wire::RELEASE] {
-                for argument in 0..33 {
+                for argument in 0..65 {
                     let nodes = (coords(here), coords(from));
                     let due = is_due(&shape, nodes, (handler, argument));
                     let before = malformed(&rig);

@@ -10,12 +10,12 @@ use crate::mpi::comm::Communicator;
 use crate::mpi::error::Error;
 
 /// Every process has called it before any leaves. That of all processes goes along the lines of the torus
-/// where the network has them ([`crate::device::barrier`]), others by dissemination.
+/// where the network has them ([`crate::device::barrier`]), others by dissemination. Fails as the two.
 pub(crate) fn barrier<E: Matching>(
     comm: Communicator<'_, E>,
     function: &'static str,
 ) -> Result<(), Error> {
-    match carried::barrier(comm, function) {
+    match carried::barrier(comm, function, false)? {
         true => Ok(()),
         false => barrier_by_messages(comm, function),
     }

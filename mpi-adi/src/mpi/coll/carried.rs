@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 use crate::Adi;
-use crate::device::barrier::{AllreduceStep, VALUE_BYTES};
+use crate::device::barrier::{AllreduceStep, Differ, VALUE_BYTES};
 use crate::device::kernel::{CallNote, Kernel};
 use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
@@ -19,24 +19,41 @@ use crate::mpi::coll::segments::Segment;
 use crate::mpi::comm::Communicator;
 use crate::mpi::error::{Class, Error};
 
-/// The barrier of all processes; false, and nothing done, when the communicator is not that of all, or the network does
-/// not offer it: to all of them or to none.
-pub(crate) fn barrier<E: Matching>(comm: Communicator<'_, E>, function: &'static str) -> bool {
+/// The barrier of all processes, the last one if so said; false, and nothing done, when the communicator is not that of
+/// all, or the network does not offer it: to all of them or to none. Fails with [`Error::Wrong`] where not all processes
+/// are in a barrier, or not for all it is the last one.
+pub(crate) fn barrier<E: Matching>(
+    comm: Communicator<'_, E>,
+    function: &'static str,
+    is_last: bool,
+) -> Result<bool, Error> {
     if !comm.is_world() {
-        return false;
+        return Ok(false);
     }
     let mut entered = false;
+    let mut differs = None;
     block_until(comm.env(), note(function), &mut |adi, kernel| {
         if !entered {
             if !offers(adi, kernel) {
                 return true;
             }
-            adi.enter_barrier();
+            match is_last {
+                true => adi.enter_last_barrier(),
+                false => adi.enter_barrier(),
+            }
             entered = true;
         }
-        adi.leave_barrier()
+        let is_over = adi.leave_barrier();
+        if is_over {
+            differs = adi.barrier_differs();
+        }
+        is_over
     });
-    entered
+    match differs {
+        None => Ok(entered),
+        Some(_) if is_last => Err(LEFT_OUT),
+        Some(differ) => Err(error_of(differ)),
+    }
 }
 
 /// An allreduce of all processes; `None`, and nothing done, when it is not of this kind: to none of them. `data` is as
@@ -71,7 +88,7 @@ pub(super) fn allreduce<E: Matching>(
             Turn::NotOffered => return None,
             Turn::Combine => call.values.combine(combine),
             Turn::Over => return Some(Ok(())),
-            Turn::Differ => return Some(Err(DIFFER)),
+            Turn::Differ(differ) => return Some(Err(error_of(differ))),
         }
     }
 }
@@ -107,7 +124,10 @@ impl Call {
         loop {
             match adi.allreduce_step() {
                 AllreduceStep::Wait => return None,
-                AllreduceStep::Differ => return Some(Turn::Differ),
+                AllreduceStep::Differ => {
+                    let differ = adi.barrier_differs().unwrap_or(Differ::Values);
+                    return Some(Turn::Differ(differ));
+                }
                 AllreduceStep::Combine(_) if self.predefined => adi.combine_values(&mut *combine),
                 // A function of the program's runs outside of the device.
                 AllreduceStep::Combine(count) => {
@@ -130,7 +150,7 @@ enum Turn {
     /// It has a value to combine with those before it.
     Combine,
     Over,
-    Differ,
+    Differ(Differ),
 }
 
 /// Values of a pair or a circle, one after the other.
@@ -186,6 +206,24 @@ const DIFFER: Error = Error::Wrong {
     class: Class::Truncate,
     what: "the processes gave different counts, or not all of them are in this collective (MPI-3.1 section 5.1)",
 };
+const TOO_MANY: Error = Error::Wrong {
+    class: Class::Other,
+    what: "other processes have called MPI_Finalize, and not this collective; either they have left it out, or this \
+           process has called one too many (MPI-3.1 section 5.1)",
+};
+const LEFT_OUT: Error = Error::Wrong {
+    class: Class::Other,
+    what: "other processes are in MPI_Barrier or another collective on MPI_COMM_WORLD; either this process has left it \
+           out, or they have called one too many (MPI-3.1 section 5.1)",
+};
+
+/// What a collective that is not MPI_Finalize says.
+fn error_of(differ: Differ) -> Error {
+    match differ {
+        Differ::Last => TOO_MANY,
+        Differ::Values => DIFFER,
+    }
+}
 
 /// The network offers it; the first step of a job tells.
 fn offers<E: Matching>(adi: &mut Adi<Sound, E>, kernel: &mut dyn Kernel<E>) -> bool {
