@@ -33,6 +33,18 @@ pub(super) struct Blame {
     pub comm: c_int,
     /// Its error handler.
     pub handler: c_int,
+    /// The communicator stays until [`end_blame`], although the program has freed it: [`keep_blamed`].
+    pub is_kept: bool,
+}
+
+impl Blame {
+    pub fn new(comm: c_int, handler: c_int) -> Blame {
+        Blame {
+            comm,
+            handler,
+            is_kept: false,
+        }
+    }
 }
 
 /// A communicator, as calls of different kinds see it.
@@ -113,6 +125,18 @@ struct OnMade {
     request_completed: fn(Context),
     source: fn(Context, Rank) -> CommRank,
     blame: fn(Context) -> Option<Blame>,
+    /// Something is done with the communicator with this handle, freed or not; whether it was freed.
+    lend: fn(c_int, Lending) -> Option<bool>,
+}
+
+/// What is done with a communicator that an error handler is called with.
+enum Lending {
+    /// It stays.
+    Keep,
+    /// Its handle names it, or not: it is freed.
+    Free(bool),
+    /// It need not stay.
+    End,
 }
 
 /// That, from the first such communicator on: a program that makes none has nothing of it in its image.
@@ -144,7 +168,19 @@ impl OnMade {
             let mut table = TABLE.lock();
             let (comm, object) = table.at(context::index(context))?;
             let handler = object.handler;
-            Some(Blame { comm, handler })
+            Some(Blame::new(comm, handler))
+        },
+        lend: |handle, lending| {
+            let mut table = TABLE.lock();
+            let object = table.get_mut(handle)?;
+            let was_freed = object.freed;
+            match lending {
+                Lending::Keep => object.requests += 1,
+                Lending::Free(is_freed) => object.freed = is_freed,
+                Lending::End => object.requests = object.requests.saturating_sub(1),
+            }
+            release(&mut table, handle);
+            Some(was_freed)
         },
     };
 
@@ -421,9 +457,49 @@ pub(super) fn blame_in(context: Context) -> Blame {
             None => MPI_COMM_WORLD,
         },
     };
-    Blame {
-        comm,
-        handler: handler(comm),
+    Blame::new(comm, handler(comm))
+}
+
+fn lend(handle: c_int, lending: Lending) -> Option<bool> {
+    OnMade::get().and_then(|made| (made.lend)(handle, lending))
+}
+
+/// The communicator of a request that has failed stays until its error handler has been called.
+#[cold]
+pub(super) fn keep_blamed(blame: &mut Blame) {
+    blame.is_kept = lend(blame.comm, Lending::Keep).is_some();
+}
+
+/// Its error handler has been called, or is not to be.
+pub(super) fn end_blame(blame: Blame) {
+    if blame.is_kept {
+        lend(blame.comm, Lending::End);
+    }
+}
+
+/// Calls an error handler; until it returns its communicator's handle names it, freed or not.
+pub(super) fn call_with_comm(comm: c_int, call: impl FnOnce(c_int)) {
+    let was_freed = lend(comm, Lending::Free(false));
+    call(comm);
+    if was_freed == Some(true) {
+        lend(comm, Lending::Free(true));
+    }
+}
+
+/// A communicator that stays, although the program frees it.
+pub(super) struct Kept(Blame);
+
+impl Kept {
+    pub fn new(context: Context) -> Kept {
+        let mut blame = blame_in(context);
+        keep_blamed(&mut blame);
+        Kept(blame)
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        end_blame(self.0);
     }
 }
 

@@ -19,7 +19,9 @@ use core::ffi::{c_char, c_int};
 use super::args::{self, put_text};
 use super::attributes::Communicators;
 use super::binding::env;
-use super::comm_objects::{communicator, enter, give_up, inter_calls, own, prepare, views, world};
+use super::comm_objects::{
+    Kept, communicator, enter, give_up, inter_calls, own, prepare, views, world,
+};
 use super::infos::check_hints;
 use super::report::{on_any, on_process};
 use super::types::constants::*;
@@ -37,6 +39,8 @@ fn duplicate(function: &'static str, parent: c_int, newcomm: &mut c_int) -> Resu
         Some(calls) => (calls.duplicate)(function, parent)?,
         None => duplicate_one(function, parent)?,
     };
+    // A copy function may free it.
+    let _stays = views(parent).map(|views| Kept::new(views.context()));
     if let Err(error) = keyvals::copy_all::<Communicators>(parent, twin) {
         // The first error is the one to tell.
         let _ = keyvals::delete_all::<Communicators>(twin);

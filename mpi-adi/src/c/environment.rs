@@ -112,10 +112,7 @@ pub unsafe extern "C" fn MPI_Finalize() -> c_int {
         match job::finalize_with(env, super::collectives::barrier_beside) {
             // Processes that are in different calls have no way on.
             Err(error @ Error::Wrong { .. }) => {
-                let blame = Blame {
-                    comm: MPI_COMM_WORLD,
-                    handler: MPI_ERRORS_ARE_FATAL,
-                };
+                let blame = Blame::new(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
                 end_under(NAME, blame, Err(error));
             }
             result => result?,

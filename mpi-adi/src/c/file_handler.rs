@@ -13,10 +13,7 @@ pub(super) static HANDLER: AtomicI32 = AtomicI32::new(MPI_ERRORS_RETURN);
 pub(super) fn blame() -> Blame {
     // It returns errors from the start.
     note_errors();
-    Blame {
-        comm: MPI_FILE_NULL,
-        handler: HANDLER.load(Ordering::Relaxed),
-    }
+    Blame::new(MPI_FILE_NULL, HANDLER.load(Ordering::Relaxed))
 }
 
 /// Whether files have this error handler.

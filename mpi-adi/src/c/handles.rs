@@ -27,7 +27,18 @@ pub struct Kind {
 
 struct Entry<T> {
     generation: u16,
+    /// How many have taken a [hold](Table::hold).
+    holds: u16,
+    /// The program has freed the handle, which waits for those.
+    is_freed: bool,
     object: Option<T>,
+}
+
+impl<T> Entry<T> {
+    /// The object, if the handle names it.
+    fn named(&self) -> Option<&T> {
+        self.object.as_ref().filter(|_| !self.is_freed)
+    }
 }
 
 /// The objects of one kind.
@@ -67,13 +78,14 @@ impl<T> Table<T> {
 
     /// The object that `handle` names.
     pub fn get(&self, handle: c_int) -> Option<&T> {
-        self.entries[self.place_of(handle)?].object.as_ref()
+        self.entries[self.place_of(handle)?].named()
     }
 
     /// As [`Table::get`], to change it.
     pub fn get_mut(&mut self, handle: c_int) -> Option<&mut T> {
         let place = self.place_of(handle)?;
-        self.entries[place].object.as_mut()
+        let entry = &mut self.entries[place];
+        entry.object.as_mut().filter(|_| !entry.is_freed)
     }
 
     /// The object at `place`, and its handle.
@@ -115,16 +127,72 @@ impl<T> Table<T> {
         let len = self.entries.len() + more;
         self.entries.resize_with(len, || Entry {
             generation: 0,
+            holds: 0,
+            is_freed: false,
             object: None,
         });
         Ok(())
     }
 
+    /// Holds the object that `handle` names: the handle will name no other one before the hold has ended, and names this
+    /// one while it is [shown](Table::show), although the program frees it. False: it names none, or too many hold it.
+    pub fn hold(&mut self, handle: c_int) -> bool {
+        if self.get(handle).is_none() {
+            return false;
+        }
+        let holds = self.entry(handle).map(|entry| &mut entry.holds);
+        holds.is_some_and(|holds| match holds.checked_add(1) {
+            Some(more) => {
+                *holds = more;
+                true
+            }
+            None => false,
+        })
+    }
+
+    /// Ends a hold; the object, if it is freed and this was the last.
+    pub fn end_hold(&mut self, handle: c_int) -> Option<T> {
+        let entry = self.entry(handle)?;
+        entry.holds = entry.holds.saturating_sub(1);
+        match entry.is_freed && entry.holds == 0 {
+            true => self.take_out(handle),
+            false => None,
+        }
+    }
+
+    /// Whether a handle that is held and that the program has freed names its object from now on; whether it did.
+    pub fn show(&mut self, handle: c_int, is_shown: bool) -> bool {
+        let entry = self.entry(handle);
+        entry.is_none_or(|entry| !core::mem::replace(&mut entry.is_freed, !is_shown))
+    }
+
+    /// Frees the handle, which names nothing any more. The object, unless it is held; `None`: it names none.
+    pub fn free(&mut self, handle: c_int) -> Option<Option<T>> {
+        self.get(handle)?;
+        let entry = self.entry(handle)?;
+        if entry.holds > 0 {
+            entry.is_freed = true;
+            return Some(None);
+        }
+        self.take_out(handle).map(Some)
+    }
+
+    fn entry(&mut self, handle: c_int) -> Option<&mut Entry<T>> {
+        let place = self.place_of(handle)?;
+        Some(&mut self.entries[place])
+    }
+
     /// Takes out the object that `handle` names.
     pub fn remove(&mut self, handle: c_int) -> Option<T> {
+        self.get(handle)?;
+        self.take_out(handle)
+    }
+
+    fn take_out(&mut self, handle: c_int) -> Option<T> {
         let place = self.place_of(handle)?;
         let entry = &mut self.entries[place];
         let object = entry.object.take()?;
+        (entry.holds, entry.is_freed) = (0, false);
         entry.generation = (entry.generation + 1) & ((1 << self.kind.generation_bits) - 1) as u16;
         self.first_free = self.first_free.min(place);
         Some(object)
@@ -171,6 +239,33 @@ mod tests {
         assert_eq!(table.objects().count(), 3);
         assert_eq!(table.get(handles[0] + 3), None, "a place that is not there");
         assert_eq!(table.get(0), None);
+    }
+
+    #[test]
+    fn a_handle_that_is_held_names_no_other_object() {
+        let mut table = Table::new(KIND);
+        let first = table.add("a").expect("room");
+        assert!(table.hold(first) && table.hold(first));
+        assert_eq!(table.free(first), Some(None));
+        assert_eq!((table.get(first), table.free(first)), (None, None));
+        assert!(!table.hold(first), "it is freed");
+        // As many as there are generations: none of them has its place.
+        for _ in 0..8 {
+            let other = table.add("b").expect("room");
+            assert!(other != first && table.get(first).is_none());
+            assert_eq!(table.free(other), Some(Some("b")));
+        }
+        assert!(!table.show(first, true));
+        assert_eq!(table.get(first), Some(&"a"));
+        assert!(table.show(first, false));
+        assert_eq!(
+            (table.end_hold(first), table.end_hold(first)),
+            (None, Some("a"))
+        );
+        assert_eq!(table.get(first), None);
+        let again = table.add("c").expect("room");
+        assert!(table.hold(again) && table.end_hold(again).is_none());
+        assert_eq!(table.free(again), Some(Some("c")));
     }
 
     #[test]

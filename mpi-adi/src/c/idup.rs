@@ -12,6 +12,7 @@ use super::collectives::start_among_all;
 use super::comm_objects::{Inter, enter, give_up, handler, prepare, set_handler, views};
 use super::kept;
 use super::keyvals::{self, Copies};
+use super::report::{hold_handler, release_handler};
 use super::types::constants::MPI_COMM_NULL;
 use crate::device::envelope::Context;
 use crate::mpi::coll::{self, Holder};
@@ -25,7 +26,7 @@ struct Duplicate {
     membership: Membership<'static>,
     /// What it is besides, if it is an intercommunicator.
     inter: Option<Inter>,
-    handler: c_int,
+    handler: Handler,
     attributes: Copies,
     /// What a copy function has said: there will be no duplicate. Or there was no room for the attributes.
     refused: Result<(), Error>,
@@ -33,6 +34,22 @@ struct Duplicate {
     twin: Option<c_int>,
     /// Where its handle goes.
     place: AtomicPtr<c_int>,
+}
+
+/// An error handler that stays although the program frees it.
+struct Handler(c_int);
+
+impl Handler {
+    fn hold(handler: c_int) -> Handler {
+        hold_handler(handler);
+        Handler(handler)
+    }
+}
+
+impl Drop for Handler {
+    fn drop(&mut self) {
+        release_handler(self.0);
+    }
 }
 
 impl Duplicate {
@@ -53,7 +70,7 @@ impl Duplicate {
                 enter(env, made, self.parent)?
             }
         };
-        set_handler(twin, self.handler);
+        set_handler(twin, self.handler.0);
         Ok(twin)
     }
 }
@@ -124,7 +141,7 @@ pub unsafe extern "C" fn MPI_Comm_idup(
             parent: comm,
             membership: given.membership(),
             inter: views(comm).and_then(|views| views.inter),
-            handler: handler(comm),
+            handler: Handler::hold(handler(comm)),
             attributes,
             refused,
             twin: None,

@@ -65,10 +65,7 @@ pub(super) fn note_errors() {
 pub(super) fn blame(comm: c_int) -> Blame {
     let known = comm_objects::views(comm).is_some();
     let comm = if known { comm } else { MPI_COMM_WORLD };
-    Blame {
-        comm,
-        handler: comm_objects::handler(comm),
-    }
+    Blame::new(comm, comm_objects::handler(comm))
 }
 
 /// Ends a call of `function` on `comm`: success, or the error by way of the communicator's handler.
@@ -121,10 +118,12 @@ pub(super) fn raise(function: &'static str, blame: Blame, error: Error) -> c_int
     });
     let mut code = error.code();
     if let Some(function) = user_function(blame.handler) {
-        let mut comm = blame.comm;
-        // SAFETY: the program's function, given what the standard says (section 8.3.1).
-        unsafe { function(&mut comm, &mut code) };
+        comm_objects::call_with_comm(blame.comm, |mut comm| {
+            // SAFETY: the program's function, given what the standard says (section 8.3.1).
+            unsafe { function(&mut comm, &mut code) }
+        });
     }
+    comm_objects::end_blame(blame);
     code
 }
 

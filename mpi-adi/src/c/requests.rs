@@ -203,6 +203,14 @@ impl Completed {
         }
     }
 
+    /// The request is over, and its communicator may be gone with it: it stays until the error handler has been called.
+    #[inline]
+    fn keep_blamed(&mut self) {
+        if let Some(Rest::Failed(blame, _)) = &mut self.rest {
+            comm_objects::keep_blamed(blame);
+        }
+    }
+
     /// The program's functions are still to be called, outside of the device; until then the handle stays.
     pub fn is_concluding(&self) -> bool {
         matches!(self.rest, Some(Rest::Concluding(_)))
@@ -287,8 +295,9 @@ fn try_complete_any(adi: &mut Adi, handle: &mut c_int) -> Result<Option<Complete
             return Ok(ended);
         }
         Named::Other(family) => {
-            let ended = family.ended(*handle);
-            if ended.as_ref().is_some_and(|ended| !ended.is_concluding()) {
+            let mut ended = family.ended(*handle);
+            if let Some(ended) = ended.as_mut().filter(|ended| !ended.is_concluding()) {
+                ended.keep_blamed();
                 family.forget(*handle);
                 reset(handle);
             }
@@ -314,7 +323,8 @@ fn conclude_live(adi: &mut Adi, id: RequestId) -> Option<Option<Completed>> {
     let Some(concluded) = adi.conclude(id)? else {
         return Some(None);
     };
-    let completed = completed(concluded.context, &concluded.outcome);
+    let mut completed = completed(concluded.context, &concluded.outcome);
+    completed.keep_blamed();
     datatypes::release(concluded.buffer);
     comm_objects::request_completed(concluded.context);
     Some(Some(completed))

@@ -17,7 +17,7 @@ use core::ffi::c_int;
 
 use super::args;
 use super::binding::env;
-use super::comm_objects::Blame;
+use super::comm_objects::{Blame, end_blame};
 use super::completion::{end_one, note};
 use super::report::{end, end_under};
 use super::requests::{Completed, Named, Rest, conclude_if_due, named, try_complete, with_status};
@@ -57,7 +57,10 @@ impl Several {
             None => {}
             Some(Rest::Failed(blame, error)) => {
                 self.failed += 1;
-                self.first.get_or_insert((*blame, error.class()));
+                match self.first {
+                    None => self.first = Some((*blame, error.class())),
+                    Some(_) => end_blame(*blame),
+                }
             }
             Some(Rest::Concluding(_)) => self.concluding = true,
         }

@@ -4,19 +4,22 @@ use core::ffi::{c_int, c_void};
 
 use crate::c::args::{self, Operation};
 use crate::c::collectives::allow_barriers_by_messages;
-use crate::c::datatypes::{Elements, Known, Unpacked, known};
+use crate::c::comm_objects::Kept;
+use crate::c::datatypes::{Elements, HeldHandle, Known, Unpacked, known};
 use crate::c::report::on_process;
 use crate::c::types;
 use crate::c::user_ops::{self, UserFunction, UserOp};
 use crate::mpi::coll::{self, Combine};
+use crate::mpi::comm::Communicator;
 use crate::mpi::datatype::Basic;
 use crate::mpi::error::Error;
 use crate::mpi::op::Op;
 
 /// Runs `body` with the elements of `datatype` and the function that combines them, packed: of a pair what is
-/// between its parts is packed, too, so that it is in memory as C has it. Fails as `body` does, and as
-/// [`operation`].
+/// between its parts is packed, too, so that it is in memory as C has it. A function of the program's own may free the
+/// communicator, if there is one: it stays until the call is over. Fails as `body` does, and as [`operation`].
 pub(super) fn with_operation(
+    comm: Option<Communicator<'_>>,
     op: c_int,
     datatype: c_int,
     body: impl FnOnce(&Elements, &mut Combine<'_>) -> Result<(), Error>,
@@ -26,6 +29,7 @@ pub(super) fn with_operation(
             body(&elements, &mut coll::predefined(op, basic)?)
         }
         (elements, Combiner::User(mut user)) => {
+            let _stays = comm.map(|comm| Kept::new(comm.membership().context));
             body(&elements, &mut |left: &[u8], right: &mut [u8]| {
                 user.combine(left, right)
             })
@@ -42,7 +46,7 @@ pub(super) enum Combiner {
 /// A function of the program's own.
 pub(super) struct User {
     function: UserFunction,
-    datatype: c_int,
+    datatype: HeldHandle,
     /// Packed bytes of an element.
     size: usize,
     /// The two that it gets, where one in memory is not as it is packed.
@@ -73,7 +77,7 @@ pub(super) fn operation(op: c_int, datatype: c_int) -> Result<(Elements, Combine
     let size = elements.size().max(1);
     let user = User {
         function,
-        datatype,
+        datatype: HeldHandle::new(datatype, &known)?,
         size,
         unpacked,
     };
@@ -109,15 +113,15 @@ impl User {
             let len = right.len() / *size;
             let (left, right) = (left.as_ptr(), right.as_mut_ptr());
             // SAFETY: so many elements are in both.
-            unsafe {
+            datatype.lend(|datatype| unsafe {
                 call(
                     *function,
                     left.cast_mut().cast(),
                     right.cast(),
                     len,
-                    *datatype,
+                    datatype,
                 )
-            };
+            });
             return;
         };
         for (left, right) in left.chunks_exact(*size).zip(right.chunks_exact_mut(*size)) {
@@ -125,7 +129,7 @@ impl User {
             right_element.unpack(right);
             let (from, to) = (left_element.origin(), right_element.origin());
             // SAFETY: one element is in both.
-            unsafe { call(*function, from, to, 1, *datatype) };
+            datatype.lend(|datatype| unsafe { call(*function, from, to, 1, datatype) });
             right_element.pack(right);
         }
     }

@@ -76,7 +76,7 @@ pub unsafe extern "C" fn MPI_Reduce(
     on_comm("MPI_Reduce", comm, |comm| {
         args::count(count)?;
         let root = args::root(&comm, root)?;
-        with_operation(op, datatype, |elements, combine| {
+        with_operation(Some(comm), op, datatype, |elements, combine| {
             // The standard's promise about the buffers is of section 5.9.1; `recvbuf` and MPI_IN_PLACE have a meaning
             // at the root alone.
             if comm.own_rank() != root {
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn MPI_Allreduce(
     }
     on_comm("MPI_Allreduce", comm, |comm| {
         args::count(count)?;
-        with_operation(op, datatype, |elements, combine| {
+        with_operation(Some(comm), op, datatype, |elements, combine| {
             // SAFETY: the standard's promise about the buffers (section 5.9.6).
             let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, elements) }?;
             coll::allreduce(
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn MPI_Reduce_local(
 ) -> c_int {
     on_process("MPI_Reduce_local", |env| {
         args::count(count)?;
-        with_operation(op, datatype, |elements, combine| {
+        with_operation(None, op, datatype, |elements, combine| {
             // SAFETY: the standard's promise about the buffers (section 5.9.7).
             let both = unsafe { DataAndResult::new(inbuf, inoutbuf, count, elements) }?;
             coll::combine_local(
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn MPI_Reduce_scatter(
         return (calls.block)("MPI_Reduce_scatter", comm, &mut plan);
     }
     on_comm("MPI_Reduce_scatter", comm, |comm| {
-        with_operation(op, datatype, |elements, combine| {
+        with_operation(Some(comm), op, datatype, |elements, combine| {
             let data = data_of([sendbuf, recvbuf]);
             // SAFETY: the standard's promise about the buffers and `recvcounts` (section 5.10).
             let (row, result) = unsafe {
@@ -216,7 +216,7 @@ pub unsafe extern "C" fn MPI_Reduce_scatter_block(
         return (calls.block)("MPI_Reduce_scatter_block", comm, &mut plan);
     }
     on_comm("MPI_Reduce_scatter_block", comm, |comm| {
-        with_operation(op, datatype, |elements, combine| {
+        with_operation(Some(comm), op, datatype, |elements, combine| {
             let data = data_of([sendbuf, recvbuf]);
             // SAFETY: the standard's promise about the buffers (section 5.10).
             let (blocks, result) = unsafe {

@@ -20,7 +20,7 @@ unsafe fn scan(
 ) -> c_int {
     on_comm(function, comm, |comm| {
         args::count(count)?;
-        with_operation(op, datatype, |elements, combine| {
+        with_operation(Some(comm), op, datatype, |elements, combine| {
             // SAFETY: the caller's promise.
             let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, elements) }?;
             coll::scan(

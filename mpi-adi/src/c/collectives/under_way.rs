@@ -164,11 +164,13 @@ fn enter(comm: Communicator<'static>, function: &'static str, plan: Plan) -> Res
     let membership = comm.membership();
     let number = comm_objects::count_collectives(membership.context, 0);
     let handle = STARTED.lock().add(membership)?;
+    // Its first steps may call functions of the program's, which may free the communicator.
+    comm_objects::request_started_in(membership.context);
     let state = State::begin(comm, function, number, plan).inspect_err(|_| {
         STARTED.lock().remove(handle);
+        comm_objects::request_completed(membership.context);
     })?;
     comm_objects::count_collectives(membership.context, 1);
-    comm_objects::request_started_in(membership.context);
     put_back(comm.env, handle, state);
     Ok(handle)
 }
@@ -259,7 +261,10 @@ pub(super) fn block(
     on_comm(function, comm, |comm| {
         let mut handle = enter(comm, function, plan(comm)?)?;
         match wait_one(comm.env, function, &mut handle)?.rest {
-            Some(Rest::Failed(_, error)) => Err(error),
+            Some(Rest::Failed(blame, error)) => {
+                comm_objects::end_blame(blame);
+                Err(error)
+            }
             _ => Ok(()),
         }
     })

@@ -45,6 +45,6 @@ pub use counts::*;
 pub(super) use lent::{Elements, Lent, Unpacked, give_up, release, sweep};
 pub use look::*;
 pub use make::*;
-pub(super) use objects::{Known, known, plain_bytes};
+pub(super) use objects::{HeldHandle, Known, known, plain_bytes};
 pub use pack::*;
 pub use removed::*;

@@ -265,7 +265,67 @@ pub fn enter_again(object: &Shared<Object>) -> Result<c_int, Error> {
 
 fn enter_object(object: Shared<Object>) -> Result<c_int, Error> {
     LOOK.set(|handle| TABLE.lock().get(handle).cloned());
+    HOLD.set(|handle, what| match what {
+        Hold::Begin => TABLE.lock().hold(handle),
+        Hold::Show(is_shown) => TABLE.lock().show(handle, is_shown),
+        Hold::End => {
+            let last = TABLE.lock().end_hold(handle);
+            last.is_some()
+        }
+    });
     TABLE.lock().add(object)
+}
+
+/// What is done with a handle that functions of the program's own are given.
+enum Hold {
+    Begin,
+    Show(bool),
+    End,
+}
+
+/// Does so, from the first handle of the program's own on, as [`LOOK`].
+static HOLD: Hook<fn(c_int, Hold) -> bool> = Hook::new();
+
+/// A handle for functions of the program's own: while they run it names the same datatype, freed or not.
+pub struct HeldHandle {
+    handle: c_int,
+    /// What holds it; a predefined one always names the same.
+    hold: Option<fn(c_int, Hold) -> bool>,
+}
+
+impl HeldHandle {
+    /// The handle of this datatype. Fails with [`Error::Datatype`] when too many hold it.
+    pub fn new(handle: c_int, known: &Known) -> Result<HeldHandle, Error> {
+        let hold = match known {
+            Known::Made(_) => HOLD.get(),
+            _ => None,
+        };
+        match hold.is_none_or(|hold| hold(handle, Hold::Begin)) {
+            true => Ok(HeldHandle { handle, hold }),
+            false => Err(Error::Datatype { handle }),
+        }
+    }
+
+    /// Calls a function of the program's own with it.
+    pub fn lend<R>(&self, call: impl FnOnce(c_int) -> R) -> R {
+        let Some(hold) = self.hold else {
+            return call(self.handle);
+        };
+        let was_shown = hold(self.handle, Hold::Show(true));
+        let result = call(self.handle);
+        if !was_shown {
+            hold(self.handle, Hold::Show(false));
+        }
+        result
+    }
+}
+
+impl Drop for HeldHandle {
+    fn drop(&mut self) {
+        if let Some(hold) = self.hold {
+            hold(self.handle, Hold::End);
+        }
+    }
 }
 
 /// Bytes of data in an element of the datatype that `handle` names. Fails with [`Error::Datatype`].
@@ -280,10 +340,10 @@ pub fn size_of_one(handle: c_int) -> Result<usize, Error> {
     }
 }
 
-/// Takes a handle out; what it named stays for as long as something else holds it. Fails with
+/// Frees a handle; what it named stays for as long as something else holds it. Fails with
 /// [`Error::Datatype`].
 pub fn leave(handle: c_int) -> Result<(), Error> {
-    let object = TABLE.lock().remove(handle);
+    let object = TABLE.lock().free(handle);
     match object {
         Some(_) => Ok(()),
         None => Err(Error::Datatype { handle }),

@@ -132,7 +132,7 @@ pub(super) fn with_object<R>(handle: c_int, f: impl FnOnce(&mut Object) -> R) ->
 /// Whose error handler an error of a call on this window goes to; of none, MPI_COMM_WORLD's (section 8.3).
 pub(super) fn blame_of(win: c_int) -> Blame {
     match with_object(win, |object| object.handler) {
-        Some(handler) => Blame { comm: win, handler },
+        Some(handler) => Blame::new(win, handler),
         None => blame(MPI_COMM_WORLD),
     }
 }
@@ -147,7 +147,7 @@ pub(super) fn on_win(
     let found = with_object(win, |object| {
         let window = env().map(|env| Window::new(env, function, (win, object)));
         let handler = object.handler;
-        (window, Blame { comm: win, handler })
+        (window, Blame::new(win, handler))
     });
     let (window, blame) = found.unwrap_or_else(|| {
         let window = env().and(Err(no_window()));

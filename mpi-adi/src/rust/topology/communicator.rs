@@ -698,10 +698,11 @@ pub trait Communicator {
         false
     }
 
-    /// Bytes that so many elements take packed (MPI_Pack_size, MPI-3.1 section 4.2).
+    /// Bytes that so many elements take packed (MPI_Pack_size, MPI-3.1 section 4.2); MPI_UNDEFINED, -32766, where they are
+    /// more than a [`Count`] can say.
     ///
     /// # Panics
-    /// When they are more than a [`Count`] can say, or `incount` is negative.
+    /// When `incount` is negative.
     fn pack_size<D: Datatype>(&self, incount: Count, datatype: &D) -> Count
     where
         Self: Sized,
@@ -709,7 +710,7 @@ pub trait Communicator {
         let count = usize::try_from(incount).expect("a count is not negative");
         let bytes = kind_of(datatype).size().checked_mul(count);
         let bytes = bytes.and_then(|bytes| Count::try_from(bytes).ok());
-        bytes.expect("at most 2147483647 bytes")
+        bytes.unwrap_or(-32766)
     }
 
     /// The elements of a buffer, packed, in the program's heap (MPI_Pack, MPI-3.1 section 4.2). Does not block. Ends the
