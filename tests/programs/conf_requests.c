@@ -260,6 +260,85 @@ static void empty_statuses(void)
     OK(MPI_Request_free(&persistent));
 }
 
+enum { UNTOUCHED = 123456 };
+
+static void untouched(MPI_Status *status, int count, int given)
+{
+    int i;
+
+    for (i = 0; i < count; i++) {
+        CHECK(IS_MPICH /* It sets MPI_ERROR. */ || status[i].MPI_ERROR == UNTOUCHED);
+        CHECK(i >= given || status[i].MPI_TAG != -7);
+        status[i].MPI_ERROR = UNTOUCHED;
+        status[i].MPI_TAG = -7;
+    }
+}
+
+/* MPI_ERROR is left alone by calls that give one status, and by the others where they succeed (section 3.2.5). */
+static void error_fields(void)
+{
+    MPI_Status status[3] = {{0}};
+    MPI_Request three[3];
+    int in[3], out = 5, index, indices[3], flag, done, i;
+
+    for (i = 0; i < 3; i++) {
+        status[i].MPI_ERROR = UNTOUCHED;
+        status[i].MPI_TAG = -7;
+    }
+    OK(MPI_Isend(&out, 1, MPI_INT, check_rank, 80, MPI_COMM_WORLD, &three[0]));
+    OK(MPI_Irecv(&in[0], 1, MPI_INT, check_rank, 80, MPI_COMM_WORLD, &three[1]));
+    OK(MPI_Wait(&three[1], status));
+    untouched(status, 1, 1);
+    OK(MPI_Wait(&three[0], status));
+    untouched(status, 1, 1);
+    OK(MPI_Isend(&out, 1, MPI_INT, MPI_PROC_NULL, 80, MPI_COMM_WORLD, &three[0]));
+    OK(MPI_Request_get_status(three[0], &flag, status));
+    untouched(status, 1, flag);
+    OK(MPI_Wait(&three[0], status));
+    untouched(status, 1, 1);
+    OK(MPI_Ibarrier(MPI_COMM_WORLD, &three[0]));
+    OK(MPI_Wait(&three[0], status));
+    untouched(status, 1, 1);
+    OK(MPI_Irecv(&in[0], 1, MPI_INT, check_rank, 81, MPI_COMM_WORLD, &three[0]));
+    OK(MPI_Cancel(&three[0]));
+    OK(MPI_Wait(&three[0], status));
+    untouched(status, 1, 0);
+    for (done = 0; done < 4; done++) {
+        for (i = 0; i < 3; i++) {
+            OK(MPI_Irecv(&in[i], 1, MPI_INT, check_rank, 82 + i, MPI_COMM_WORLD, &three[i]));
+            OK(MPI_Send(&out, 1, MPI_INT, check_rank, 82 + i, MPI_COMM_WORLD));
+        }
+        index = flag = 0;
+        if (done == 0) {
+            OK(MPI_Waitall(3, three, status));
+            untouched(status, 3, 3);
+        } else if (done == 1) {
+            while (!flag)
+                POLL(MPI_Testall(3, three, &flag, status));
+            untouched(status, 3, 3);
+        } else if (done == 2)
+            for (i = 0; i < 3; i += index) {
+                OK(MPI_Waitsome(3, three, &index, indices, status));
+                untouched(status, 3, index);
+            }
+        else
+            for (i = 0; i < 3; i += index) {
+                POLL(MPI_Testsome(3, three, &index, indices, status));
+                untouched(status, 3, index);
+            }
+    }
+    /* One of three is too long: then all are set that are given. */
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    for (i = 0; i < 3; i++) {
+        OK(MPI_Irecv(&in[i], i == 1 ? 0 : 1, MPI_INT, check_rank, 85 + i, MPI_COMM_WORLD, &three[i]));
+        OK(MPI_Send(&out, 1, MPI_INT, check_rank, 85 + i, MPI_COMM_WORLD));
+    }
+    FAILS(MPI_ERR_IN_STATUS, MPI_Waitall(3, three, status));
+    CHECK(status[0].MPI_ERROR == MPI_SUCCESS && status[2].MPI_ERROR == MPI_SUCCESS);
+    FAILS(MPI_ERR_TRUNCATE, status[1].MPI_ERROR);
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
+}
+
 /* A synchronous send does not complete before its receive has started (section 3.4). */
 static void synchronous(void)
 {
@@ -375,6 +454,7 @@ int main(int argc, char **argv)
     OK(MPI_Barrier(MPI_COMM_WORLD));
     empties();
     empty_statuses();
+    error_fields();
     synchronous();
     OK(MPI_Barrier(MPI_COMM_WORLD));
     ready();

@@ -46,6 +46,9 @@ macro_rules! self_checking_programs {
             datatypes: "conf_types";
             messages_of_derived_datatypes: "conf_typed";
             packing: "conf_pack";
+            sizes_beyond_an_int: "conf_queries";
+            handles_freed_while_in_use: "conf_kept";
+            the_end_in_a_destructor: "conf_finalize";
             names_of_the_standard: "conf_names";
             profiling_interface: "conf_profile";
             memory_used_up: "conf_exhaust";
