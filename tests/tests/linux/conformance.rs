@@ -33,6 +33,59 @@ macro_rules! conformance {
 
 midplane_tests::self_checking_programs!(conformance);
 
+/// Every macro of mpi.h that is a value, used where the compiler warns of whatever it can.
+#[test]
+fn the_header_and_its_macros_give_no_warning() {
+    const HEADER: &str = include_str!("../../../mpi-adi/include/mpi.h");
+    let words = HEADER.lines().map(|line| line.split_whitespace());
+    let names = words.filter_map(|mut words| {
+        let name = words
+            .next()
+            .filter(|word| *word == "#define")
+            .and(words.next())?;
+        // Those of functions that were removed are deprecated, and MPIX_'s are other names of functions.
+        (name.starts_with("MPI_") && words.next().is_some()).then_some(name)
+    });
+    let uses: String = names.map(|name| format!("    use({name});\n")).collect();
+    assert!(uses.lines().count() > 300, "{uses}");
+    let folder = std::env::temp_dir().join(format!("midplane-header-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let common = "-Wall -Wextra -Wpedantic -Wcast-qual -Wundef -Werror -fsyntax-only";
+    let compile = |compiler: &str, standards: &[&str], more: &str, name: &str, text: String| {
+        let source = folder.join(name);
+        std::fs::write(&source, text).expect("a file");
+        for standard in standards {
+            let mut command = std::process::Command::new(compiler);
+            command.args(common.split(' ')).args(more.split(' '));
+            command.arg(format!("-std={standard}")).arg(&source);
+            command.arg(concat!(
+                "-I",
+                env!("CARGO_MANIFEST_DIR"),
+                "/../mpi-adi/include"
+            ));
+            let output = command.output().expect("a compiler");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{compiler} {standard}: {said}");
+        }
+    };
+    let program = |before: &str| {
+        format!("#include <mpi.h>\n{before}\nint main(void)\n{{\n{uses}    return 0;\n}}\n")
+    };
+    let c = program("#define use(value) (void)(value)");
+    compile(
+        "cc",
+        &["c90", "c99", "c11", "c17", "c2x"],
+        "-Wconversion",
+        "all.c",
+        c,
+    );
+    let cpp = program("template <class T> static void use(T) {}");
+    let more = "-Wold-style-cast -Wuseless-cast -Wzero-as-null-pointer-constant -Wconversion";
+    let standards = ["c++98", "c++11", "c++17", "c++20"];
+    compile("c++", &standards, more, "all.cpp", cpp);
+    std::fs::remove_dir_all(&folder).expect("the folder");
+}
+
 /// No program for other implementations, which support what it calls.
 #[test]
 fn functions_that_are_not_supported() {

@@ -66,6 +66,18 @@ fn a_program_that_leaves_early_ends_the_job_with_its_status() {
         .says(&["rank 3", "(1,1,0)", "without MPI_Finalize"]);
 }
 
+/// Neither completes the other, and whichever process tells it first names both calls.
+#[test]
+fn a_barrier_that_others_leave_out_is_not_taken_for_the_end() {
+    for board in ["linux", "cluster"] {
+        for arguments in [&[][..], &["reduce"]] {
+            let options = ["--on", board, "--quiet", "-n", "6"];
+            let ended = harness::run(&options, "fail_skipped.c", arguments).expect(1);
+            ended.says(&["MPI_Finalize", "collective"]);
+        }
+    }
+}
+
 #[test]
 fn a_timeout_says_where_every_rank_was() {
     let program = program("fail_hang.c");
