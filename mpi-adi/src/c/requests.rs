@@ -341,6 +341,7 @@ pub(super) fn forget(adi: &mut Adi, id: RequestId) {
 /// Gives a request up, complete or not, and tells its communicator.
 pub(super) fn give_up(adi: &mut Adi, id: RequestId) {
     let (context, span) = context_and_span(adi, id);
+    adi.end_cancel(id);
     if !span.is_typed() || adi.is_done(id) {
         return forget(adi, id);
     }

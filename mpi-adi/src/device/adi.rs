@@ -20,9 +20,10 @@ use crate::device::matching::{Engine, Matching, Measures};
 use crate::device::memory::region::Region;
 use crate::device::memory::{UserMemory, boxed_with};
 use crate::device::names::{MAX_SLOTS, RequestId, Serial, Slot};
-use crate::device::parts::Parts;
+use crate::device::parts::{CancelEvent, Parts};
 use crate::device::peers::{Ages, Peers};
 use crate::device::protocol::{Rules, Sound};
+use crate::device::recv::cancel::CancelledReceives;
 use crate::device::recv::deferred::DeferredAck;
 use crate::device::recv::eager::Eager;
 use crate::device::recv::probe::Probes;
@@ -100,6 +101,8 @@ pub struct Adi<R = Sound, E = Engine> {
     pub(super) wildcards: List<Slot>,
     /// Receives started so far: the place of the next one in their order.
     pub(super) posts: Serial,
+    /// Cancelled receives that are still posted.
+    pub(super) cancelled: CancelledReceives,
     pub(super) probes: Probes,
     /// The receive by which a matched probe fetches a refused message.
     pub(super) fetching: Option<RequestId>,
@@ -139,6 +142,7 @@ impl<R, E: Matching> Hash for Adi<R, E> {
         self.bcopies.hash(state);
         self.deferred.hash(state);
         self.requests.hash_order(self.cts_due.head(), state);
+        self.cancelled.hash(state);
         self.probes.hash(state);
         self.fetching.is_some().hash(state);
         self.barrier.hash(state);
@@ -215,6 +219,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             exact_to_name: List::default(),
             wildcards: List::default(),
             posts: 0,
+            cancelled: CancelledReceives::default(),
             probes: Probes::default(),
             fetching: None,
             barrier: Barrier::NONE,
@@ -268,6 +273,22 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     #[doc(hidden)]
     pub fn ages_mut(&mut self, peer: Rank) -> &mut Ages {
         self.peers.ages_mut(peer)
+    }
+
+    /// When no receive is posted, counts receives from 0 again; says by how much that is less. For a model checker, which
+    /// knows that only the order of receives and horizons matters.
+    #[doc(hidden)]
+    pub fn turn_back_posts(&mut self) -> Serial {
+        match self.requests.has_any_posted() {
+            true => 0,
+            false => core::mem::take(&mut self.posts),
+        }
+    }
+
+    /// Makes the horizons that restarts have brought less by so much, 0 at least. For a model checker.
+    #[doc(hidden)]
+    pub fn turn_back_horizons(&mut self, by: Serial) {
+        self.pending.turn_back_horizons(by);
     }
 
     /// To be called within calls of the program, before each step of progress: what packets may need of the program's heap
@@ -455,7 +476,17 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// any more is left at that.
     #[inline]
     pub fn forget(&mut self, id: RequestId) {
+        self.end_cancel(id);
         self.requests.forget(id);
+    }
+
+    /// A receive that has been cancelled and waits for answers ends now, cancelled: the program does not want to know of a
+    /// message that might have come for it.
+    #[inline]
+    pub fn end_cancel(&mut self, id: RequestId) {
+        if let Some(end_cancelled) = self.parts.end_cancelled() {
+            end_cancelled(self, CancelEvent::GivenUp(id));
+        }
     }
 
     /// The request has finished, or there is none of that name.

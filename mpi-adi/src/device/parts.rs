@@ -10,7 +10,7 @@ use msg_layer::{Arrival, Class, Taken};
 
 use crate::device::envelope::Rank;
 use crate::device::memory::UserMemory;
-use crate::device::names::Slot;
+use crate::device::names::{RequestId, Slot};
 
 /// What parts there are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,6 +41,18 @@ pub(super) type Next<A> = fn(&mut A, Option<&mut dyn UserMemory>, &mut [u8; SHOR
 
 /// Takes the send in this slot back, whose answer has come.
 pub(super) type TakeBack<A> = fn(&mut A, Slot) -> bool;
+
+/// What a cancelled receive that is still posted may have waited for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum CancelEvent {
+    /// This source has answered a restart.
+    Answered(Rank),
+    /// The program has given up the request of this name.
+    GivenUp(RequestId),
+}
+
+/// Ends cancelled receives that have waited for this.
+pub(super) type EndCancelled<A> = fn(&mut A, CancelEvent);
 
 /// A packet that is to leave, as its part has it.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +89,8 @@ pub(super) struct Parts<A> {
     due: u8,
     /// From the first send on that is to be taken back and has no answer yet.
     take_back: Option<TakeBack<A>>,
+    /// While cancelled receives are still posted.
+    end_cancelled: Option<EndCancelled<A>>,
 }
 
 impl<A> Parts<A> {
@@ -86,6 +100,7 @@ impl<A> Parts<A> {
             in_use: [const { None }; PARTS],
             due: 0,
             take_back: None,
+            end_cancelled: None,
         }
     }
 
@@ -97,6 +112,17 @@ impl<A> Parts<A> {
     /// What takes such a send back.
     pub fn take_back(&self) -> Option<TakeBack<A>> {
         self.take_back
+    }
+
+    /// Sets what ends cancelled receives that are still posted; `None`: there are none.
+    pub fn set_end_cancelled(&mut self, end: Option<EndCancelled<A>>) {
+        self.end_cancelled = end;
+    }
+
+    /// What ends cancelled receives that are still posted, if there are any.
+    #[inline]
+    pub fn end_cancelled(&self) -> Option<EndCancelled<A>> {
+        self.end_cancelled
     }
 
     /// From now on this part is in use.

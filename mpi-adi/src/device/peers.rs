@@ -87,6 +87,12 @@ impl Standing {
         matches!(self, Standing::RestartSentStale | Standing::WildcardQueued)
     }
 
+    /// It has been restarted and has not answered yet.
+    pub(super) fn is_under_way(self) -> bool {
+        use Standing::*;
+        matches!(self, RestartQueued | RestartSent | RestartSentStale)
+    }
+
     fn of(nibble: u8) -> Standing {
         Self::ALL[(nibble & STANDING) as usize]
     }
@@ -439,6 +445,20 @@ impl Peers {
     pub fn under_way(&self) -> u32 {
         use Standing::*;
         self.counts([RestartQueued, RestartSent, RestartSentStale])
+    }
+
+    /// The first source from `from` on that has been restarted and has not answered yet. Looks at the groups one after
+    /// the other.
+    pub fn next_under_way(&self, from: u32) -> Option<Rank> {
+        let (first, at) = Self::place(Rank::new(from));
+        (first..self.size().div_ceil(GROUP_PEERS)).find_map(|group| {
+            let bits = self.bits(group);
+            let begin = if group == first { at } else { 0 };
+            let at = (begin..GROUP_PEERS)
+                .filter(|_| bits != Bits::default())
+                .find(|&at| Standing::of(bits.nibble(at)).is_under_way())?;
+            Some(Rank::new((group * GROUP_PEERS + at) as u32))
+        })
     }
 
     /// Sources that have still to be asked for messages for receives from any source.

@@ -76,6 +76,10 @@
 //!   what comes until the next restart, which names it: an earlier message may belong to it. What a restart has
 //!   asked for may be taken by any receive that is older than that restart (below its horizon), not only by the
 //!   one in whose name it was asked.
+//! * (f) A receive that is cancelled while restarts are under way to sources of which it may take a message stays
+//!   posted until each of them has answered, and the restart that names the receive has been answered, too. So it takes
+//!   what was asked for in its name, or there is nothing for it. A program that polls by receives which it cancels gets
+//!   each message, also where nothing can be recorded.
 #![forbid(unsafe_code)]
 
 use crate::device::names::{Horizon, REQUEST_GENERATION_BITS, Serial};
@@ -110,6 +114,11 @@ pub trait Rules: Copy {
 
     /// Rule (e): a receive posted while a restart is on its way is not matched by what the restart brings.
     fn guards_posts(self) -> bool {
+        true
+    }
+
+    /// Rule (f): a receive is not taken back while a source that was asked in its name has yet to answer.
+    fn holds_cancelled(self) -> bool {
         true
     }
 

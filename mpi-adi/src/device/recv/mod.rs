@@ -1,13 +1,15 @@
 //! The receiving side.
 //!
 //! ```text
-//!   post      the program receives, probes, takes receives back       restart   refused sources are asked again
+//!   post      the program receives and probes                         restart   refused sources are asked again
+//!   cancel    the program takes receives back
 //!   arrive    offers come: matched, recorded or refused; the answer   data      data comes
 //!   matched   matched probes                  probe, eager, deferred      what these work on
 //! ```
 #![forbid(unsafe_code)]
 
 mod arrive;
+pub(super) mod cancel;
 mod data;
 pub(super) mod deferred;
 pub(super) mod eager;

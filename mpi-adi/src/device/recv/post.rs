@@ -1,4 +1,4 @@
-//! The program receives, probes, and takes receives back.
+//! The program receives and probes.
 #![forbid(unsafe_code)]
 
 use crate::device::adi::Adi;
@@ -12,7 +12,7 @@ use crate::device::protocol::Rules;
 use crate::device::recv::Probed;
 use crate::device::recv::probe::Arming;
 use crate::device::request::{
-    Coming, KEPT_SLOTS, Matched, Posted, Receive, ReceiveState, Request, SlotEntry, TO_NAME,
+    Coming, KEPT_SLOTS, Matched, Posted, Receive, ReceiveState, Request, TO_NAME,
 };
 use crate::device::wire::Fields;
 use msg_layer::Landing;
@@ -278,23 +278,13 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     }
 
     /// Cancels a receive that has not matched, or a send that no receive has matched (MPI-3.1 section 3.8.4).
-    /// The request ends soon, whatever the other process does: its outcome tells whether it was cancelled or
+    /// The request ends soon, whatever the other process's program does: its outcome tells whether it was cancelled or
     /// has been completed after all. True when it is known already that it was cancelled.
     pub fn cancel(&mut self, id: RequestId) -> bool {
         match self.requests.named_entry(id) {
             Some(entry) if entry.is_send() => self.withdraw(id.slot()),
             _ => self.cancel_receive(id),
         }
-    }
-
-    /// As [`Adi::cancel`], of a receive; a send goes on.
-    pub fn cancel_receive(&mut self, id: RequestId) -> bool {
-        let posted = self.requests.named_entry(id).and_then(SlotEntry::posted);
-        if posted.is_some() {
-            self.unpost(id.slot());
-            self.requests.cancel_receive(id.slot());
-        }
-        posted.is_some()
     }
 
     /// The next receive that owes its sender a CTS: whom, and what the CTS says.

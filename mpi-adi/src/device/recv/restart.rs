@@ -123,6 +123,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         before: Standing,
     ) {
         if self.peers.are_all_clear() {
+            if before != Standing::Clear {
+                self.end_cancelled(source);
+            }
             return;
         }
         let rules = self.rules();
@@ -132,12 +135,15 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         // A source that was asked for a receive from any source has answered: if it is still posted, or a probe
         // has still found nothing, the next source is asked.
         if self.peers.wildcards_queued() > 0
-            && (!self.wildcards.is_empty() || self.probes.ask_any_source())
+            && (self.has_open_wildcard() || self.probes.ask_any_source())
         {
             self.peers.restart_wildcards(rules);
         }
         if self.peers.waiting() > 0 && self.region.free_blocks(memory) > 0 {
             self.peers.restart_next(1, rules);
+        }
+        if before.is_under_way() {
+            self.end_cancelled(source);
         }
     }
 

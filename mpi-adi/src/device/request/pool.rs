@@ -232,6 +232,11 @@ impl RequestPool {
         }
     }
 
+    /// A receive is posted.
+    pub(crate) fn has_any_posted(&self) -> bool {
+        self.entries().any(|entry| entry.posted().is_some())
+    }
+
     /// A receive is posted in this context.
     pub(crate) fn has_posted(&self, context: Context) -> bool {
         self.entries()
@@ -476,6 +481,16 @@ impl RequestPool {
         self.end_receive(slot, ReceiveState::Cancelled(pattern));
     }
 
+    /// The program has cancelled the posted receive in `slot`, which is still posted.
+    pub(crate) fn is_cancelled(&self, slot: Slot) -> bool {
+        self.listed(slot).is_cancelled()
+    }
+
+    /// The program has cancelled the posted receive in `slot`, which stays posted for now.
+    pub(crate) fn mark_cancelled(&mut self, slot: Slot) {
+        self.listed_mut(slot).mark_cancelled();
+    }
+
     #[inline(always)]
     fn end_receive(&mut self, slot: Slot, end: ReceiveState) {
         let entry = self.listed_mut(slot);
@@ -602,6 +617,9 @@ impl RequestPool {
     }
 }
 
+/// What a cancelled receive that is still posted adds to the hash.
+const CANCELLED_MARK: u8 = 0xCA;
+
 const NO_BUCKET: &str = "a bucket that is in use";
 const NOT_LISTED: &str = "a list names a slot that is not there";
 const NO_SEND: &str = "a queue of sends names a slot that holds none";
@@ -635,6 +653,9 @@ impl RequestPool {
                 ReceiveState::Posted(_) | ReceiveState::Matched(..) => {
                     let forgotten = entry.is_forgotten();
                     (index, entry.generation(), forgotten, receive).hash(state);
+                    if entry.is_cancelled() {
+                        CANCELLED_MARK.hash(state);
+                    }
                 }
             }
         }

@@ -6,7 +6,7 @@
 //! | 8 | address | of the program's buffer | of the program's buffer; a bcopy's place |
 //! | 4 | length | of that buffer | of the message |
 //! | 4 + 4 + 2 | rank, tag, context | what it asks for, or has matched | where it goes |
-//! | 2 | marks | generation; given up | generation; given up, synchronous, bcopy |
+//! | 2 | marks | generation; cancelled, given up | generation; given up, synchronous, bcopy |
 //! | 4 | state, and what goes with it | a restart has still to name it | offer, how it was offered, what was asked |
 //! | 8 | numbers of this state | posted: serial. Matched: length, bytes that came or sender's name | pending: serial. Sending: target, offset |
 //! | 60 | (4 less where addresses have 32 bits) | | |
@@ -103,6 +103,8 @@ struct Marks(u16);
 
 impl Marks {
     const GENERATION: u16 = (1 << REQUEST_GENERATION_BITS) - 1;
+    /// A posted receive that the program has cancelled, and that waits for sources which were asked in its name.
+    const CANCELLED: u16 = 1 << 12;
     /// The program has given it up: it is freed when it has finished.
     const FORGOTTEN: u16 = 1 << 13;
     /// A send in synchronous mode.
@@ -123,7 +125,7 @@ impl Marks {
     }
 }
 
-const _: () = assert!(Marks::GENERATION < Marks::FORGOTTEN);
+const _: () = assert!(Marks::GENERATION < Marks::CANCELLED);
 
 impl State {
     #[inline(always)]
@@ -614,7 +616,9 @@ impl SlotEntry {
     #[inline]
     pub(super) fn finish_posted(&mut self, matched: &Matched) -> Option<Span> {
         let is_plain = matches!(self.state, State::Posted { to_name: false, .. })
-            && !self.marks.has(Marks::FORGOTTEN | Marks::HOLDS);
+            && !self
+                .marks
+                .has(Marks::CANCELLED | Marks::FORGOTTEN | Marks::HOLDS);
         if !is_plain || !self.pattern().matches(&matched.envelope) {
             return None;
         }
@@ -658,6 +662,16 @@ impl SlotEntry {
     #[inline]
     pub(super) fn holds(&self) -> bool {
         self.marks.has(Marks::HOLDS) && self.is_receive()
+    }
+
+    /// The program has cancelled the posted receive that is here.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.marks.has(Marks::CANCELLED) && matches!(self.state, State::Posted { .. })
+    }
+
+    /// The program has cancelled the posted receive that is here, which stays posted for now.
+    pub(super) fn mark_cancelled(&mut self) {
+        self.marks.0 |= Marks::CANCELLED;
     }
 
     /// The receive that is here is for a matched probe.

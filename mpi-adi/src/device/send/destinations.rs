@@ -325,6 +325,15 @@ impl Destinations {
         self.free = Some(at);
     }
 
+    pub(super) fn for_each_mut(&mut self, mut change: impl FnMut(&mut Destination)) {
+        for index in 0..self.places() {
+            let place = self.place_mut(DestinationId::new(index as u32));
+            if let DestinationSlot::Taken(destination) = place {
+                change(destination);
+            }
+        }
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &Destination> {
         let places = self.chunks.iter().flat_map(|chunk| &chunk.places);
         places.filter_map(|place| match place {

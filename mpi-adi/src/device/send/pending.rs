@@ -149,6 +149,14 @@ fn is_unasked(requests: &RequestPool, slot: Slot, context: Context) -> bool {
 }
 
 impl Pending {
+    /// Makes the horizons of restarts less by so much, 0 at least.
+    pub(crate) fn turn_back_horizons(&mut self, by: Horizon) {
+        self.destinations.for_each_mut(|destination| {
+            let horizon = destination.horizon().saturating_sub(by);
+            destination.set_horizon(horizon);
+        });
+    }
+
     /// Makes sure that so many messages can be entered, out of the heap, beside those that are expected.
     pub fn reserve(&mut self, messages: usize) -> Result<(), Full> {
         let messages = messages + self.expected;

@@ -20,6 +20,7 @@ mod matched;
 mod names;
 mod oneself;
 mod order;
+mod polls;
 mod probes;
 mod refused;
 mod requests;

@@ -49,7 +49,8 @@ fn a_message_that_came_too_early_for_a_receive_is_asked_for_by_it() {
     rig.settle();
     let (gone, _) = rig.post(pattern(1), 50);
     rig.moved(1);
-    assert!(rig.adis[1].cancel(gone));
+    rig.adis[1].cancel(gone);
+    rig.adis[1].forget(gone);
     let (receive, _) = rig.post(pattern(1), 50);
     assert_eq!(rig.moved(0), [Rts { tag: 1, age: 1 }]);
     assert!(
