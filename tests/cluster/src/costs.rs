@@ -64,6 +64,57 @@ impl Costs {
 
     /// Nanoseconds for which a link carries so many bytes, at least one.
     pub fn carries(&self, bytes: usize) -> u64 {
-        ((bytes as f64 * self.link_ns_per_byte) as u64).max(1)
+        times(bytes as u64, self.link_ns_per_byte).max(1)
+    }
+
+    /// Nanoseconds that it takes to copy so many bytes from MPI memory.
+    pub fn copies(&self, bytes: u64) -> u64 {
+        times(bytes, self.copy_ns_per_byte)
+    }
+}
+
+/// The product rounded to the nearest `f64`, and then down to a whole number: by integers, so that the rounding mode that a
+/// program has set does not change what things cost, and no exceptions are raised in its floating-point environment.
+fn times(count: u64, factor: f64) -> u64 {
+    /// Bits of a mantissa.
+    const BITS: u32 = f64::MANTISSA_DIGITS;
+    let bits = factor.to_bits();
+    let exponent = (bits >> (BITS - 1)) as u32;
+    // Zero, next to zero, and negative; and what is too much for any machine.
+    if count == 0 || exponent == 0 || factor < 0.0 {
+        return 0;
+    }
+    if exponent > 1075 {
+        return u64::MAX;
+    }
+    let mantissa = bits & ((1 << (BITS - 1)) - 1) | 1 << (BITS - 1);
+    let mut product = u128::from(count) * u128::from(mantissa);
+    // The factor is the mantissa divided by two to the power of this.
+    let shift = 1075 - exponent;
+    let excess = (128 - product.leading_zeros()).saturating_sub(BITS);
+    if excess > 0 {
+        let half = 1_u128 << (excess - 1);
+        let rest = product & (2 * half - 1);
+        product -= rest;
+        if rest > half || rest == half && product & 2 * half != 0 {
+            product += 2 * half;
+        }
+    }
+    let whole = product.checked_shr(shift).unwrap_or(0);
+    u64::try_from(whole).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_by_integers_are_those_of_the_processor() {
+        for factor in [1e3 / 175.0, 0.7, 5.7, 0.1, 1.0, 3.0, 1e-9, 123_456.789, 0.0] {
+            for count in (0..5_000).chain((0..40).map(|bit| (1 << bit) + bit)) {
+                let expected = (count as f64 * factor) as u64;
+                assert_eq!(times(count, factor), expected, "{count} {factor}");
+            }
+        }
     }
 }

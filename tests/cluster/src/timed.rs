@@ -148,8 +148,8 @@ impl<E: Matching> Shared<'_, E> {
     ) {
         let searched = adi.searched();
         let entries = searched - self.processors[rank].searched.replace(searched);
-        let copied = std::mem::take(&mut memory.0) as f64 * costs.copy_ns_per_byte;
-        self.spend(rank, entries * costs.search_ns + copied as u64);
+        let copied = costs.copies(std::mem::take(&mut memory.0) as u64);
+        self.spend(rank, entries * costs.search_ns + copied);
     }
 
     /// One step of the node `rank`, whose processor is free, and whose router has taken what there is: it takes one packet
