@@ -1,38 +1,40 @@
 /* What a C program in the cluster is linked with beside the runtime (tests/carrier). All ranks are in one process, and
  * each finds its own data in place, which is all that the program's file has of variables: those of this file, too. The
  * host's C library has variables of its own, which are not among them. So what of it keeps something from one call to
- * the next is here: streams, the numbers of chance, strtok, the environment, what is to be done at the end. And the time,
- * which is virtual. */
+ * the next is here and in cluster_library.c: streams, the numbers of chance, strtok, the environment, what is to be done
+ * at the end. And the time, which is virtual. What the system keeps of a process is in cluster_system.c. */
 
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
-#include <pthread.h>
-#include <stdint.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/select.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/times.h>
-#include <threads.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
+#include <wchar.h>
 
-/* The runtime's (tests/carrier/src). */
-void midplane_cluster(int argc, char **argv) __attribute__((noreturn));
-void midplane_leave(int status) __attribute__((noreturn));
-void midplane_refuse(const char *function) __attribute__((noreturn));
-void midplane_print(uint32_t rank, int stream, const void *bytes, size_t count);
-uint32_t midplane_rank(void);
-uint64_t midplane_now(void);
-void midplane_sleep(uint64_t ns);
+#include "cluster.h"
 
 int __real_main(int argc, char **argv, char **envp);
 int __wrap_main(int argc, char **argv, char **envp);
 int __wrap_main(int argc, char **argv, char **envp) {
     (void)envp;
     midplane_cluster(argc, argv);
+}
+
+void *midplane_find(const char *name) {
+    void *found = dlsym(RTLD_NEXT, name);
+    if (found == NULL) abort();
+    return found;
 }
 
 /* A function of the program's own with one of these names is the program's. */
@@ -48,19 +50,6 @@ int __wrap_main(int argc, char **argv, char **envp) {
 #pragma weak setenv
 #pragma weak unsetenv
 #pragma weak clearenv
-#pragma weak strtok
-#pragma weak random
-#pragma weak srandom
-#pragma weak initstate
-#pragma weak setstate
-#pragma weak rand
-#pragma weak srand
-#pragma weak drand48
-#pragma weak lrand48
-#pragma weak mrand48
-#pragma weak srand48
-#pragma weak seed48
-#pragma weak lcong48
 #pragma weak clock_gettime
 #pragma weak gettimeofday
 #pragma weak timespec_get
@@ -73,15 +62,33 @@ int __wrap_main(int argc, char **argv, char **envp) {
 #pragma weak sleep
 #pragma weak select
 #pragma weak poll
-#pragma weak pthread_create
-#pragma weak thrd_create
-#pragma weak fork
+#pragma weak read
+#pragma weak writev
+#pragma weak dprintf
+#pragma weak vdprintf
+#pragma weak fdopen
+#pragma weak freopen
+#pragma weak freopen64
+#pragma weak fcloseall
+#pragma weak fputwc
+#pragma weak putwc
+#pragma weak putwchar
+#pragma weak fputws
+#pragma weak vfwprintf
+#pragma weak vwprintf
+#pragma weak fwprintf
+#pragma weak wprintf
+#pragma weak dlopen
 
-/* Streams: the cookie is the rank, and whether it is stderr. */
+/* Streams: the cookie is the rank, and whether it is stderr. A rank may have given another file to a descriptor
+ * (cluster_system.c). */
 
 static ssize_t put(void *cookie, const char *bytes, size_t count) {
     uintptr_t whose = (uintptr_t)cookie;
-    midplane_print((uint32_t)(whose >> 1), whose & 1 ? 2 : 1, bytes, count);
+    uint32_t rank = (uint32_t)(whose >> 1);
+    int file = whose & 1 ? 2 : 1;
+    if (rank == midplane_rank() && midplane_replaced[file]) return midplane_write(file, bytes, count);
+    midplane_print(rank, file, bytes, count);
     return (ssize_t)count;
 }
 
@@ -90,10 +97,22 @@ static ssize_t get_nothing(void *cookie, char *bytes, size_t count) {
     return 0;
 }
 
+/* As a stream of a file, it has a descriptor: programs ask for it. */
+static FILE *numbered(FILE *file, int number) {
+    if (file == NULL) abort();
+    file->_fileno = number;
+    return file;
+}
+
+static FILE *no_input(void) {
+    cookie_io_functions_t reads = {.read = get_nothing};
+    return numbered(fopencookie(NULL, "r", reads), 0);
+}
+
 static FILE *stream(uint32_t rank, int is_stderr) {
     cookie_io_functions_t writes = {.write = put};
     FILE *file = fopencookie((void *)((uintptr_t)rank << 1 | (uintptr_t)is_stderr), "w", writes);
-    if (file == NULL) abort();
+    numbered(file, is_stderr ? 2 : 1);
     /* As on nodes: what is printed comes line by line. */
     setvbuf(file, NULL, is_stderr ? _IONBF : _IOLBF, BUFSIZ);
     return file;
@@ -101,24 +120,165 @@ static FILE *stream(uint32_t rank, int is_stderr) {
 
 /* The C library's own, whatever the program calls `write`. */
 ssize_t __write(int file, const void *bytes, size_t count);
+ssize_t __read(int file, void *bytes, size_t count);
+
+static int is_printed(int file) { return (file == 1 || file == 2) && !midplane_replaced[file]; }
 
 /* The runtime's `write`, and the program's unless it has another. */
-ssize_t midplane_write(int file, const void *bytes, size_t count);
 ssize_t midplane_write(int file, const void *bytes, size_t count) {
-    if (file != 1 && file != 2) return __write(file, bytes, count);
+    if (!is_printed(file)) return __write(file, bytes, count);
     midplane_print(midplane_rank(), file, bytes, count);
     return (ssize_t)count;
 }
 ssize_t write(int file, const void *bytes, size_t count) __attribute__((alias("midplane_write")));
+
+ssize_t writev(int file, const struct iovec *parts, int count) {
+    ssize_t sum = 0;
+    for (int at = 0; at < count; at++) {
+        ssize_t written = midplane_write(file, parts[at].iov_base, parts[at].iov_len);
+        if (written < 0) return sum > 0 ? sum : written;
+        sum += written;
+        if ((size_t)written < parts[at].iov_len) break;
+    }
+    return sum;
+}
+
+int vdprintf(int file, const char *format, va_list values) {
+    char *text;
+    int count = vasprintf(&text, format, values);
+    if (count < 0) return count;
+    ssize_t written = midplane_write(file, text, (size_t)count);
+    free(text);
+    return (int)written;
+}
+int dprintf(int file, const char *format, ...) {
+    va_list values;
+    va_start(values, format);
+    int count = vdprintf(file, format, values);
+    va_end(values);
+    return count;
+}
+/* As the compiler calls them with _FORTIFY_SOURCE. */
+int __vdprintf_chk(int file, int flag, const char *format, va_list values);
+int __vdprintf_chk(int file, int flag, const char *format, va_list values) {
+    (void)flag;
+    return vdprintf(file, format, values);
+}
+int __dprintf_chk(int file, int flag, const char *format, ...);
+int __dprintf_chk(int file, int flag, const char *format, ...) {
+    (void)flag;
+    va_list values;
+    va_start(values, format);
+    int count = vdprintf(file, format, values);
+    va_end(values);
+    return count;
+}
+
+/* Standard input is rank 0's. */
+ssize_t read(int file, void *bytes, size_t count) {
+    return file == 0 && midplane_rank() != 0 && !midplane_replaced[0] ? 0 : __read(file, bytes, count);
+}
+
+FILE *fdopen(int file, const char *mode) {
+    if (is_printed(file)) return stream(midplane_rank(), file == 2);
+    if (file == 0 && midplane_rank() != 0 && !midplane_replaced[0]) return no_input();
+    return midplane_next(fdopen)(file, mode);
+}
+
+/* This rank's streams that are no files: the C library cannot open them again. */
+static FILE *own_streams[3];
+
+static FILE *reopen(FILE *reopens(const char *restrict, const char *restrict, FILE *restrict), const char *name,
+                    const char *mode, FILE *file) {
+    int number = file == stdin ? 0 : file == stdout ? 1 : file == stderr ? 2 : -1;
+    if (number >= 0) midplane_replaces(number);
+    if (number < 0 || file != own_streams[number]) return reopens(name, mode, file);
+    fflush(file);
+    /* Another mode alone makes no difference. */
+    if (name == NULL) return file;
+    FILE *opened = fopen(name, mode);
+    if (opened == NULL) return NULL;
+    int moved = opened->_fileno;
+    if (syscall(SYS_dup3, moved, number, 0) < 0) return fclose(opened), NULL;
+    syscall(SYS_close, moved);
+    numbered(opened, number);
+    *(number == 0 ? &stdin : number == 1 ? &stdout : &stderr) = opened;
+    return opened;
+}
+FILE *freopen(const char *restrict name, const char *restrict mode, FILE *restrict file) {
+    return reopen(midplane_next(freopen), name, mode, file);
+}
+FILE *freopen64(const char *restrict name, const char *restrict mode, FILE *restrict file) {
+    return reopen(midplane_next(freopen64), name, mode, file);
+}
+
+/* Wide characters, for which the C library has no stream but a file's: they are written as bytes. */
+
+static int is_own(FILE *file) {
+    return file != NULL && (file == own_streams[0] || file == own_streams[1] || file == own_streams[2]);
+}
+wint_t fputwc(wchar_t wide, FILE *file) {
+    if (!is_own(file)) return midplane_next(fputwc)(wide, file);
+    char bytes[MB_LEN_MAX];
+    mbstate_t state = {0};
+    size_t count = wcrtomb(bytes, wide, &state);
+    return count == (size_t)-1 || fwrite(bytes, 1, count, file) != count ? WEOF : (wint_t)wide;
+}
+wint_t putwc(wchar_t wide, FILE *file) { return fputwc(wide, file); }
+wint_t putwchar(wchar_t wide) { return fputwc(wide, stdout); }
+int fputws(const wchar_t *restrict text, FILE *restrict file) {
+    if (!is_own(file)) return midplane_next(fputws)(text, file);
+    while (*text != 0)
+        if (fputwc(*text++, file) == WEOF) return -1;
+    return 0;
+}
+int vfwprintf(FILE *restrict file, const wchar_t *restrict format, va_list values) {
+    if (!is_own(file)) return midplane_next(vfwprintf)(file, format, values);
+    wchar_t *text = NULL;
+    size_t count = 0;
+    FILE *memory = open_wmemstream(&text, &count);
+    if (memory == NULL) return -1;
+    int result = midplane_next(vfwprintf)(memory, format, values);
+    fclose(memory);
+    for (size_t at = 0; at < count && result >= 0; at++)
+        if (fputwc(text[at], file) == WEOF) result = -1;
+    free(text);
+    return result;
+}
+int vwprintf(const wchar_t *restrict format, va_list values) { return vfwprintf(stdout, format, values); }
+int fwprintf(FILE *restrict file, const wchar_t *restrict format, ...) {
+    va_list values;
+    va_start(values, format);
+    int count = vfwprintf(file, format, values);
+    va_end(values);
+    return count;
+}
+int wprintf(const wchar_t *restrict format, ...) {
+    va_list values;
+    va_start(values, format);
+    int count = vfwprintf(stdout, format, values);
+    va_end(values);
+    return count;
+}
+
+/* The streams of this rank that it has not opened; what is in those of all is written. */
+int fcloseall(void) {
+    int result = fflush(NULL);
+    if (stdout != NULL) fclose(stdout);
+    if (stderr != NULL) fclose(stderr);
+    stdout = stderr = NULL;
+    return result;
+}
 
 /* The end. */
 
 static struct ending {
     void (*plain)(void);
     void (*told)(int, void *);
+    void (*object)(void *);
     void *argument;
     struct ending *before;
-} *endings, *quick_endings;
+} *endings, *quick_endings, *thread_endings;
 
 static int add(struct ending **list, struct ending ending) {
     struct ending *added = malloc(sizeof *added);
@@ -131,27 +291,58 @@ static int add(struct ending **list, struct ending ending) {
 
 static void end(struct ending **list, int status) {
     while (*list != NULL) {
-        struct ending *last = *list;
-        *list = last->before;
-        if (last->plain != NULL) last->plain();
-        else last->told(status, last->argument);
+        struct ending last = **list;
+        free(*list);
+        *list = last.before;
+        if (last.plain != NULL) last.plain();
+        else if (last.told != NULL) last.told(status, last.argument);
+        else last.object(last.argument);
     }
+}
+
+static void leave(int status) __attribute__((noreturn));
+static void leave(int status) {
     /* The program may have closed them. */
     if (stdout != NULL) fflush(stdout);
+    midplane_leave(status);
 }
+
+/* Where the linker has put them (cluster.ld). */
+typedef void constructor(int argc, char **argv, char **envp);
+typedef void destructor(void);
+extern constructor *const midplane_constructors_begin[], *const midplane_constructors_end[];
+extern destructor *const midplane_destructors_begin[], *const midplane_destructors_end[];
 
 int atexit(void (*function)(void)) { return add(&endings, (struct ending){.plain = function}); }
 int at_quick_exit(void (*function)(void)) { return add(&quick_endings, (struct ending){.plain = function}); }
 int on_exit(void (*function)(int, void *), void *argument) {
     return add(&endings, (struct ending){.told = function, .argument = argument});
 }
+/* Destructors of C++'s static and thread-local objects. */
+int __wrap___cxa_atexit(void (*function)(void *), void *object, void *file);
+int __wrap___cxa_atexit(void (*function)(void *), void *object, void *file) {
+    (void)file;
+    return add(&endings, (struct ending){.object = function, .argument = object});
+}
+int __wrap___cxa_thread_atexit(void (*function)(void *), void *object, void *file);
+int __wrap___cxa_thread_atexit(void (*function)(void *), void *object, void *file) {
+    (void)file;
+    return add(&thread_endings, (struct ending){.object = function, .argument = object});
+}
 void exit(int status) {
+    /* Where a function that runs at the end calls `exit`, those that remain run once. */
+    static destructor *const *next;
+    end(&thread_endings, status);
     end(&endings, status);
-    midplane_leave(status);
+    if (next == NULL) next = midplane_destructors_end;
+    while (next > midplane_destructors_begin) (*--next)();
+    /* A destructor may have added some. */
+    end(&endings, status);
+    leave(status);
 }
 void quick_exit(int status) {
     end(&quick_endings, status);
-    midplane_leave(status);
+    leave(status);
 }
 void _exit(int status) { midplane_leave(status); }
 void _Exit(int status) { midplane_leave(status); }
@@ -166,14 +357,9 @@ void __wrap_abort(void) {
 
 void midplane_begin(uint32_t rank, int argc, char *const *argv) __attribute__((noreturn));
 void midplane_begin(uint32_t rank, int argc, char *const *argv) {
-    stdout = stream(rank, 0);
-    stderr = stream(rank, 1);
-    if (rank != 0) {
-        cookie_io_functions_t reads = {.read = get_nothing};
-        stdin = fopencookie(NULL, "r", reads);
-    }
-    /* What is named here is in the program's file, and so each rank's own. */
-    optarg = NULL, optind = opterr = 1, optopt = '?';
+    stdout = own_streams[1] = stream(rank, 0);
+    stderr = own_streams[2] = stream(rank, 1);
+    if (rank != 0) stdin = own_streams[0] = no_input();
     /* A program may write to its arguments. */
     char **own = calloc((size_t)argc + 1, sizeof *own);
     if (own == NULL) abort();
@@ -183,6 +369,8 @@ void midplane_begin(uint32_t rank, int argc, char *const *argv) {
         if (own[at] == NULL) abort();
         memcpy(own[at], argv[at], bytes);
     }
+    constructor *const *next = midplane_constructors_begin;
+    while (next < midplane_constructors_end) (*next++)(argc, own, environ);
     exit(__real_main(argc, own, environ));
 }
 
@@ -238,69 +426,6 @@ int clearenv(void) {
     return 0;
 }
 
-/* Words. */
-
-char *strtok(char *text, const char *between) {
-    static char *rest;
-    return strtok_r(text, between, &rest);
-}
-
-/* Numbers of chance: the same that the host's C library gives a process. */
-
-static struct random_data numbers;
-static char first_state[128], *state;
-
-static struct random_data *drawn_from(void) {
-    if (state == NULL) initstate_r(1, state = first_state, sizeof first_state, &numbers);
-    return &numbers;
-}
-
-static int32_t draw(void) {
-    int32_t number;
-    random_r(drawn_from(), &number);
-    return number;
-}
-long random(void) { return draw(); }
-void srandom(unsigned seed) { srandom_r(seed, drawn_from()); }
-char *initstate(unsigned seed, char *bytes, size_t count) {
-    char *before = (drawn_from(), state);
-    if (initstate_r(seed, bytes, count, &numbers) != 0) return NULL;
-    return state = bytes, before;
-}
-char *setstate(char *bytes) {
-    char *before = (drawn_from(), state);
-    if (setstate_r(bytes, &numbers) != 0) return NULL;
-    return state = bytes, before;
-}
-int rand(void) { return draw(); }
-void srand(unsigned seed) { srandom_r(seed, drawn_from()); }
-
-static struct drand48_data words;
-
-double drand48(void) {
-    double number;
-    drand48_r(&words, &number);
-    return number;
-}
-long lrand48(void) {
-    long number;
-    lrand48_r(&words, &number);
-    return number;
-}
-long mrand48(void) {
-    long number;
-    mrand48_r(&words, &number);
-    return number;
-}
-void srand48(long seed) { srand48_r(seed, &words); }
-unsigned short *seed48(unsigned short seed[3]) {
-    static unsigned short before[3];
-    memcpy(before, words.__x, sizeof before);
-    seed48_r(seed, &words);
-    return before;
-}
-void lcong48(unsigned short parameters[7]) { lcong48_r(parameters, &words); }
-
 /* Time. The date is 10^9 seconds after 1970 when the job begins. */
 
 static const uint64_t SECOND = 1000000000, BEGINNING = 1000000000;
@@ -333,36 +458,28 @@ clock_t times(struct tms *place) {
     return now;
 }
 
-static int sleep_for(clockid_t clock, int flags, const struct timespec *time) {
+static int sleep_for(clockid_t clock, int flags, const struct timespec *time, struct timespec *left) {
     if (time->tv_nsec < 0 || time->tv_nsec >= (long)SECOND) return EINVAL;
     uint64_t ns = time->tv_sec < 0 ? 0 : (uint64_t)time->tv_sec * SECOND + (uint64_t)time->tv_nsec;
     if (flags & TIMER_ABSTIME) {
         uint64_t now = midplane_now() + (clock == CLOCK_REALTIME ? BEGINNING * SECOND : 0);
         ns = ns > now ? ns - now : 0;
     }
-    midplane_sleep(ns);
-    return 0;
+    ns = midplane_rest(ns);
+    if (ns == 0) return 0;
+    if (left != NULL && !(flags & TIMER_ABSTIME)) *left = (struct timespec){(time_t)(ns / SECOND), (long)(ns % SECOND)};
+    return EINTR;
 }
 int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, struct timespec *left) {
-    (void)left;
-    return sleep_for(clock, flags, time);
+    return sleep_for(clock, flags, time, left);
 }
-static int rest(const struct timespec *time) {
-    int error = time->tv_sec < 0 ? EINVAL : sleep_for(CLOCK_MONOTONIC, 0, time);
+static int rest(const struct timespec *time, struct timespec *left) {
+    int error = time->tv_sec < 0 ? EINVAL : sleep_for(CLOCK_MONOTONIC, 0, time, left);
     return error == 0 ? 0 : (errno = error, -1);
 }
-int nanosleep(const struct timespec *time, struct timespec *left) {
-    (void)left;
-    return rest(time);
-}
-int usleep(useconds_t us) {
-    midplane_sleep((uint64_t)us * 1000);
-    return 0;
-}
-unsigned sleep(unsigned seconds) {
-    midplane_sleep(seconds * SECOND);
-    return 0;
-}
+int nanosleep(const struct timespec *time, struct timespec *left) { return rest(time, left); }
+int usleep(useconds_t us) { return midplane_rest((uint64_t)us * 1000) == 0 ? 0 : (errno = EINTR, -1); }
+unsigned sleep(unsigned seconds) { return (unsigned)((midplane_rest(seconds * SECOND) + SECOND - 1) / SECOND); }
 
 /* What waits for nothing but the time. */
 int select(int count, fd_set *reads, fd_set *writes, fd_set *others, struct timeval *wait) {
@@ -371,23 +488,17 @@ int select(int count, fd_set *reads, fd_set *writes, fd_set *others, struct time
         left = (struct timespec){wait->tv_sec, wait->tv_usec * 1000};
         limit = &left;
     }
-    if (count == 0 && limit != NULL) return rest(limit);
+    if (count == 0 && limit != NULL) return rest(limit, NULL);
     return pselect(count, reads, writes, others, limit, NULL);
 }
 int poll(struct pollfd *files, nfds_t count, int ms) {
     struct timespec limit = {ms / 1000, ms % 1000 * 1000000L};
-    if (count == 0 && ms >= 0) return rest(&limit);
+    if (count == 0 && ms >= 0) return rest(&limit, NULL);
     return ppoll(files, count, ms >= 0 ? &limit : NULL, NULL);
 }
 
-/* What a rank cannot have. */
-
-int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *), void *argument) {
-    (void)thread, (void)attributes, (void)function, (void)argument;
-    midplane_refuse("pthread_create");
+/* A library that is loaded later would have variables for all ranks; the program's own functions can be looked up. */
+void *dlopen(const char *name, int flags) {
+    if (name != NULL) midplane_refuse("dlopen", "ranks would share the variables of a library that is loaded later");
+    return midplane_next(dlopen)(NULL, flags);
 }
-int thrd_create(thrd_t *thread, thrd_start_t function, void *argument) {
-    (void)thread, (void)function, (void)argument;
-    midplane_refuse("thrd_create");
-}
-pid_t fork(void) { midplane_refuse("fork"); }

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub(super) fn compile_c(tools: &Tools, flags: &Flags, source: &Path) -> Result<Command, Stop> {
     if Kind::is_cpp(source) {
         return Err(Stop::usage(format!(
-            "{} is C++, which the nodes do not have yet; it runs with --on linux",
+            "{} is C++, which the nodes do not have yet; it runs with --on linux and --on cluster",
             source.display()
         )));
     }

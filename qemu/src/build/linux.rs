@@ -10,7 +10,11 @@ use crate::build::program::{Compiler, Links, runtime_library};
 use crate::host::folders;
 use crate::host::setup::{in_path, own_cargo};
 use crate::host::stop::{Doing, Stop};
+use crate::show::say::complain;
 use midplane_setup::fresh::Artifact;
+use object::Endianness;
+use object::elf::{DT_NEEDED, FileHeader64};
+use object::read::elf::{Dyn, FileHeader};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,8 +25,17 @@ use std::process::Command;
 pub(super) const FIXED: &str = "-Wl,-no-pie";
 /// Ends of a program that the runtime must hear of.
 pub(super) const WRAP: &str = "-Wl,--wrap=_exit,--wrap=_Exit,--wrap=abort";
-/// The same where the process is a whole cluster; and its start.
-const WRAP_IN_CLUSTER: &str = "-Wl,-z,now,--wrap=main,--wrap=abort";
+/// The same where the process is a whole cluster; its start; and what its ranks do at their ends.
+const WRAP_IN_CLUSTER: &str =
+    "-Wl,-z,now,--wrap=main,--wrap=abort,--wrap=__cxa_atexit,--wrap=__cxa_thread_atexit";
+/// Parts of the linker's script where the process is a whole cluster.
+const SCRIPT_IN_CLUSTER: &str = "kernel-rt/ld/cluster.ld";
+/// Libraries of the C library, whose state is each rank's own as far as docs/scale.md says (tests/carrier); and those that
+/// the compiler adds for sanitizers, whose state is the process's.
+const SHARED_IN_CLUSTER: [&str; 14] = [
+    "c", "m", "mvec", "pthread", "dl", "rt", "util", "gcc_s", "asan", "lsan", "ubsan", "tsan",
+    "ld-linux", "anl",
+];
 /// What the runtime needs.
 pub(super) const LIBRARIES: [&str; 4] = ["-lgcc_s", "-lpthread", "-ldl", "-lm"];
 
@@ -36,6 +49,18 @@ const RESERVED: [(&str, &str); 7] = [
     ("read", "__read"),
     ("send", "__send"),
     ("sigaction", "__sigaction"),
+];
+
+/// The same of the cluster: its memory is not that of the rank that runs, whose program may have its own `malloc`; and
+/// what it asks of the system is no rank's state.
+const RESERVED_IN_CLUSTER: [(&str, &str); 7] = [
+    ("calloc", "__libc_calloc"),
+    ("free", "__libc_free"),
+    ("malloc", "__libc_malloc"),
+    ("mmap", "midplane_mmap"),
+    ("posix_memalign", "midplane_posix_memalign"),
+    ("realloc", "__libc_realloc"),
+    ("sigaltstack", "midplane_sigaltstack"),
 ];
 
 /// What one process of the program carries.
@@ -69,19 +94,25 @@ impl Carries {
         }
     }
 
-    /// The function that is `write` to the runtime.
-    fn write(self) -> &'static str {
-        match self {
-            Carries::Node => "__write",
-            Carries::Cluster => "midplane_write",
-        }
+    /// The functions that have other names for the runtime.
+    fn reserved(self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let (write, more) = match self {
+            Carries::Node => ("__write", &[][..]),
+            Carries::Cluster => ("midplane_write", &RESERVED_IN_CLUSTER[..]),
+        };
+        let more = more.iter().copied();
+        RESERVED.into_iter().chain([("write", write)]).chain(more)
     }
 
     /// What stands between the program and the host's C library.
-    fn start(self) -> &'static str {
+    fn start(self) -> &'static [&'static str] {
         match self {
-            Carries::Node => "kernel-rt/ld/linux.c",
-            Carries::Cluster => "kernel-rt/ld/cluster.c",
+            Carries::Node => &["kernel-rt/ld/linux.c"],
+            Carries::Cluster => &[
+                "kernel-rt/ld/cluster.c",
+                "kernel-rt/ld/cluster_library.c",
+                "kernel-rt/ld/cluster_system.c",
+            ],
         }
     }
 }
@@ -106,11 +137,63 @@ pub fn build(program: &Program, flags: &Flags, carries: Carries) -> Result<Image
         library = apart(&library, carries)?;
     }
     let cc = in_path(driver(program)).unwrap_or_default();
-    if let Some(making) = Making::new(file.clone(), (program, flags), &cc, &[&library])? {
+    let script = folders::root().join(SCRIPT_IN_CLUSTER);
+    if let Some(making) = Making::new(file.clone(), (program, flags), &cc, &[&library, &script])? {
         let with = (carries, &*library);
         make(program, flags, making, with, &Scratch::new(&folder)?)?;
     }
-    Image::of_process(&file)
+    let image = Image::of_process(&file)?;
+    if carries == Carries::Cluster {
+        check_libraries(&image.bytes)?;
+    }
+    Ok(image)
+}
+
+/// Refuses a program that shares libraries, of whose variables all ranks would have one copy.
+fn check_libraries(program: &[u8]) -> Result<(), Stop> {
+    let shared = |name: &&String| {
+        let stem = name.split(".so").next().unwrap_or_default();
+        let stem = stem.strip_prefix("lib").unwrap_or(stem);
+        !{ SHARED_IN_CLUSTER.iter() }
+            .any(|known| stem == *known || *known == "ld-linux" && stem.starts_with(known))
+    };
+    match needed(program).unwrap_or_default().iter().find(shared) {
+        None => Ok(()),
+        Some(name) => Err(Stop::usage(format!(
+            "the program needs {name}, of whose variables all ranks of a cluster would have one copy; give it the static \
+             library (.a), or run it with --on linux"
+        ))),
+    }
+}
+
+/// The names of the libraries that a program for this machine is loaded with.
+fn needed(program: &[u8]) -> object::Result<Vec<String>> {
+    let header = FileHeader64::<Endianness>::parse(program)?;
+    let endian = header.endian()?;
+    let sections = header.sections(endian, program)?;
+    let Some((entries, strings)) = sections.dynamic(endian, program)? else {
+        return Ok(Vec::new());
+    };
+    let strings = sections.strings(endian, program, strings)?;
+    { entries.iter() }
+        .filter(|entry| entry.tag(endian) == DT_NEEDED)
+        .map(|entry| {
+            let name = entry.string(endian, strings)?;
+            Ok(String::from_utf8_lossy(name).into_owned())
+        })
+        .collect()
+}
+
+/// A word for the linker, in front of which and behind which stands that a library is a static one: so each rank of a
+/// cluster has its variables. The C library's own stay shared.
+fn linked_statically(word: &OsString) -> Vec<OsString> {
+    let name = word.to_str().and_then(|word| word.strip_prefix("-l"));
+    match name {
+        Some(name) if !SHARED_IN_CLUSTER.contains(&name) => {
+            ["-Wl,-Bstatic".into(), word.clone(), "-Wl,-Bdynamic".into()].into()
+        }
+        _ => vec![word.clone()],
+    }
 }
 
 /// Compiles what has not been, and links it with the runtime's library.
@@ -123,13 +206,19 @@ fn make(
 ) -> Result<(), Stop> {
     let mut link = Command::new(driver(program));
     link.args([FIXED, carries.wrap()]).args(&flags.compile);
-    let start = (
-        folders::root().join(carries.start()),
-        scratch.0.join("start.o"),
-    );
-    // As it is: the program's words may give its names another meaning, or have headers read before its own.
-    making.compile(compile(&[], &start.0), &start.0, &start.1)?;
-    link.arg(start.1);
+    for (at, start) in carries.start().iter().enumerate() {
+        let source = folders::root().join(start);
+        let object = scratch.0.join(format!("start-{at}.o"));
+        // As it is: the program's words may give its names another meaning, or have headers read before its own.
+        making.compile(compile(&[], &source), &source, &object)?;
+        link.arg(object);
+    }
+    if carries == Carries::Cluster {
+        link.arg("-T").arg(folders::root().join(SCRIPT_IN_CLUSTER));
+        if driver(program) == "c++" {
+            link.arg("-static-libstdc++");
+        }
+    }
     match program {
         Program::Rust(_) => {
             // By its name, so that `main` is found in it.
@@ -138,24 +227,33 @@ fn make(
         Program::C(paths) => {
             let objects =
                 making.objects(paths, scratch, |path| Ok(compile(&flags.compile, path)))?;
-            link.args(objects).args(&flags.link).arg(library);
+            link.args(objects);
+            match carries {
+                Carries::Node => link.args(&flags.link),
+                Carries::Cluster => link.args(flags.link.iter().flat_map(linked_statically)),
+            };
+            link.arg(library);
         }
         Program::Image(_) => {}
     }
     link.args(LIBRARIES);
-    making.link(link, &scratch.0.join("program"), program.path())
+    let linked = making.link(link, &scratch.0.join("program"), program.path());
+    let is_static = |word: &OsString| linked_statically(word).len() > 1;
+    if linked.is_err() && carries == Carries::Cluster && flags.link.iter().any(is_static) {
+        complain(
+            "note: for a cluster -l takes a static library (.a), of whose variables each rank has its own copy",
+        );
+    }
+    linked
 }
 
 /// Refuses what ranks that share a process cannot be.
 fn check_for_cluster(program: &Program, flags: &Flags) -> Result<(), Stop> {
     let what = match program {
-        Program::C(paths) => match paths.iter().find(|path| Kind::is_cpp(path)) {
-            Some(path) => format!("{} is C++, whose library keeps state", path.display()),
-            None if flags.compile.iter().any(|word| word == OPENMP) => {
-                format!("{OPENMP} makes threads, which have state")
-            }
-            None => return Ok(()),
-        },
+        Program::C(_) if flags.compile.iter().any(|word| word == OPENMP) => {
+            format!("{OPENMP} makes threads, which have state")
+        }
+        Program::C(_) => return Ok(()),
         Program::Rust(path) => format!("{} is Rust, whose library keeps state", path.display()),
         Program::Image(path) => {
             return Err(Stop::usage(format!(
@@ -165,8 +263,8 @@ fn check_for_cluster(program: &Program, flags: &Flags) -> Result<(), Stop> {
         }
     };
     Err(Stop::usage(format!(
-        "{what} beside the data that a rank of a cluster has for itself; a cluster runs C (.c, .o, .a), and `run --on \
-         linux` runs this"
+        "{what} beside the data that a rank of a cluster has for itself; a cluster runs C and C++ (.c, .cpp, .o, .a), and \
+         `run --on linux` runs this"
     )))
 }
 
@@ -212,8 +310,8 @@ pub(super) fn library(runtime: Runtime) -> Result<PathBuf, Stop> {
 /// The runtime's library that calls the C library's functions by names that no program has: in one file with the
 /// runtime, a program's own `read` is the program's alone.
 fn apart(library: &Path, carries: Carries) -> Result<PathBuf, Stop> {
-    let names = RESERVED.into_iter().chain([("write", carries.write())]);
-    let words: Vec<_> = names
+    let words: Vec<_> = carries
+        .reserved()
         .map(|(name, reserved)| format!("--redefine-sym={name}={reserved}"))
         .collect();
     let artifact = Artifact {

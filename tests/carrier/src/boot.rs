@@ -1,5 +1,6 @@
 //! From the process's start to the job's end.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int};
 use std::time::Duration;
@@ -17,6 +18,8 @@ use net_torus::Router;
 use crate::data::Data;
 use crate::rank;
 use crate::several::{self, Role, Worker};
+use crate::system::System;
+use crate::thread::Threads;
 
 /// MPI memory of a node where it is not said, in bytes.
 const MPI_MEMORY: u64 = 1 << 20;
@@ -46,6 +49,10 @@ extern "C" fn midplane_cluster(argc: c_int, argv: *const *const c_char) -> ! {
     let here = worker.map_or(0..ranks as usize, |worker| worker.block.ranks());
     let accounts: &'static Accounts =
         Box::leak(Box::new(told.accounts(args.shape, here.len() as u32)));
+    if let Err(error) = rank::keep_streams() {
+        boot_failed(format_args!("no descriptors for what is printed: {error}"));
+    }
+    let system: &'static System = Box::leak(Box::new(System::new(ranks as usize)));
     let data = match Data::new(ranks as usize) {
         Ok(data) => data,
         Err(error) => accounts.fail(
@@ -56,7 +63,10 @@ extern "C" fn midplane_cluster(argc: c_int, argv: *const *const c_char) -> ! {
         ),
     };
     let carried = Carried {
+        in_place: Cell::new(None),
         data,
+        threads: Threads::new(ranks as usize),
+        system,
         accounts,
         worker,
     };
@@ -64,7 +74,7 @@ extern "C" fn midplane_cluster(argc: c_int, argv: *const *const c_char) -> ! {
         accounts.begin(node.rank(), stack(told.stack_bytes));
         // SAFETY: the program ends by `Node::exit`, and never returns; the cluster is there until the process's end.
         unsafe {
-            rank::begin(node, accounts);
+            rank::begin(node, accounts, system);
             midplane_begin(node.rank(), argc, argv)
         }
     };
@@ -114,6 +124,9 @@ fn divided(told: &Told, args: &BootArgs<'_>, cluster: &Cluster) -> Option<&'stat
 fn tell(accounts: &Accounts, worker: Option<&Worker>, first: u32, ended: Ended) {
     match ended {
         Ok(statuses) => {
+            // SAFETY: all streams, of which no program is in the middle of using one: files that programs have not closed
+            // are written, as at the end of a process.
+            unsafe { libc::fflush(std::ptr::null_mut()) };
             if let Some(worker) = worker {
                 worker.mark(several::END);
                 worker.wait_for_the_prints();
@@ -183,7 +196,11 @@ fn hang(accounts: &Accounts, waiting: &[(u32, impl AsRef<str>)]) -> ! {
 
 /// What the cluster calls of the process around it.
 struct Carried {
+    /// The rank whose state is in place; `None`: none has gone on yet.
+    in_place: Cell<Option<usize>>,
     data: Data,
+    threads: Threads,
+    system: &'static System,
     accounts: &'static Accounts,
     worker: Option<&'static Worker>,
 }
@@ -193,7 +210,19 @@ impl Carrier for Carried {
         if let Some(worker) = self.worker {
             worker.goes_on(rank, now_ns);
         }
-        self.data.put_in_place(rank);
+        let before = self.in_place.replace(Some(rank));
+        if before == Some(rank) {
+            return;
+        }
+        if let Some(before) = before {
+            self.threads.keep(before);
+        }
+        self.data.put_in_place(before, rank);
+        if let Err(error) = self.system.put_in_place(before, rank) {
+            let why = format!("the state of rank {rank} cannot be put back: {error}");
+            self.accounts.fail(rank as u32, End::Boot, 1, &why);
+        }
+        self.threads.put_in_place(rank);
     }
 
     fn is_unsettled(&self) -> bool {
@@ -259,9 +288,11 @@ impl Progress {
         }
         self.said = now;
         let line = format!(
-            "{:.3} ms of virtual time after {:.0} s; {ended} of {} programs have ended\n",
-            now_ns as f64 / 1e6,
-            (now - self.began).as_secs_f64(),
+            // By integers: the floating-point environment is a program's.
+            "{}.{:03} ms of virtual time after {} s; {ended} of {} programs have ended\n",
+            now_ns / 1_000_000,
+            now_ns / 1_000 % 1_000,
+            (now - self.began).as_secs(),
             self.ranks
         );
         rank::send(NO_RANK, 2, line.as_bytes());

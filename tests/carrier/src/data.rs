@@ -1,4 +1,5 @@
-//! The program's data, of which each rank has its own.
+//! The program's data, of which each rank has its own: its variables, and its thread-local variables, which are copied
+//! however many they are.
 //!
 //! There are two ways to put another rank's data in place. *Copies*: what differs from the data as it was before `main` is
 //! kept for each rank in blocks, and what one rank has changed is found by comparing. It costs by the size of the data, but
@@ -10,44 +11,66 @@ use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::{ptr, slice};
 
+use crate::system::duplicate;
+
 /// Bytes of data up to which copies are made.
 const MOST_COPIED: usize = 256 << 10;
-/// Bytes that are compared and kept together.
+/// Bytes that are compared and kept together; the last block of a place may be shorter.
 const BLOCK: usize = 512;
 const PAGE: usize = 4096;
 
-/// The data, and what each rank has there.
+unsafe extern "C" {
+    /// Begin of the program's thread-local variables in its file, and their end: those of the runtime lie beside them
+    /// (`kernel-rt/ld/cluster.ld`).
+    static midplane_tls_begin: u8;
+    static midplane_tls_end: u8;
+}
+
+/// The variables of the program, and the values of each rank.
 pub struct Data {
-    place: Pages,
-    /// As all ranks find it at first.
+    variables: Variables,
+    /// Thread-local variables; `None`: the program has none.
+    thread_locals: Option<Copies>,
+}
+
+/// The variables that all threads share.
+enum Variables {
+    Copied(Copies),
+    Mapped(Mappings),
+}
+
+/// A place in memory, and the blocks of it in which a rank differs from the first values.
+struct Copies {
+    place: Place,
+    /// Values that all ranks find at first.
     first: Box<[u8]>,
-    way: Way,
-    /// Whose is in place; `None`: as it was at first.
-    in_place: Cell<Option<usize>>,
-    /// Of each rank; the C library has it in a variable of the thread.
-    errnos: Vec<Cell<c_int>>,
+    /// By rank, in order of their indices.
+    blocks: Vec<RefCell<Vec<Block>>>,
 }
 
-enum Way {
-    /// By rank.
-    Copies(Vec<RefCell<Vec<Block>>>),
-    /// By rank, one after the other; and which of them have begun.
-    Mappings(File, Vec<Cell<bool>>),
+/// Whole pages, and a stretch of a file in memory for each rank.
+struct Mappings {
+    place: Place,
+    /// Values that all ranks find at first.
+    first: Box<[u8]>,
+    file: File,
+    /// By rank: its stretch is filled.
+    begun: Vec<Cell<bool>>,
 }
 
-/// A block that differs, or has differed, from the data at first; a rank's are in order.
+/// A block that differs, or has differed, from the first values.
 struct Block {
     index: u32,
     bytes: [u8; BLOCK],
 }
 
-/// Where the data is: whole pages.
+/// Addresses of variables.
 #[derive(Clone, Copy)]
-struct Pages {
+struct Place {
     start: *mut u8,
     bytes: usize,
 }
@@ -55,43 +78,50 @@ struct Pages {
 impl Data {
     /// The program's, as it is now, for so many ranks. Fails where the host has no file in memory for it.
     pub fn new(ranks: usize) -> io::Result<Data> {
-        let place = Pages::find()?;
+        let Found {
+            variables,
+            thread_locals,
+        } = Found::find();
+        let variables =
+            variables.ok_or_else(|| io::Error::other("the program's file has no data"))?;
         Ok(Data {
-            place,
-            first: place.live().into(),
-            way: match place.bytes > MOST_COPIED {
-                false => Way::Copies((0..ranks).map(|_| RefCell::default()).collect()),
-                true => Way::Mappings(
-                    memory_file(place.bytes as u64 * ranks as u64)?,
-                    vec![Cell::new(false); ranks],
-                ),
+            variables: match variables.bytes > MOST_COPIED {
+                false => Variables::Copied(Copies::new(variables, ranks)),
+                true => Variables::Mapped(Mappings::new(variables, ranks)?),
             },
-            in_place: Cell::new(None),
-            errnos: vec![Cell::new(0); ranks],
+            thread_locals: thread_locals
+                .filter(|place| place.bytes > 0)
+                .map(|place| Copies::new(place, ranks)),
         })
     }
 
-    /// Puts the data of `rank` in place. Only what runs on no rank's behalf may call it.
-    pub fn put_in_place(&self, rank: usize) {
-        let before = self.in_place.replace(Some(rank));
-        if before == Some(rank) {
-            return;
+    /// Puts the data of the rank `next` in place of that of `before`; `None`: of the first values. Only code that runs on
+    /// no rank's behalf may call it.
+    pub fn put_in_place(&self, before: Option<usize>, next: usize) {
+        match &self.variables {
+            Variables::Copied(copies) => copies.put_in_place(before, next),
+            Variables::Mapped(mappings) => mappings.put_in_place(next),
         }
-        // SAFETY: the C library's variable of this thread.
-        let errno = unsafe { &mut *libc::__errno_location() };
+        if let Some(copies) = &self.thread_locals {
+            copies.put_in_place(before, next);
+        }
+    }
+}
+
+impl Copies {
+    fn new(place: Place, ranks: usize) -> Copies {
+        Copies {
+            place,
+            first: place.live().into(),
+            blocks: (0..ranks).map(|_| RefCell::default()).collect(),
+        }
+    }
+
+    fn put_in_place(&self, before: Option<usize>, next: usize) {
         if let Some(before) = before {
-            self.errnos[before].set(*errno);
+            self.keep(&mut self.blocks[before].borrow_mut());
+            self.copy_back(&self.blocks[before].borrow(), &self.blocks[next].borrow());
         }
-        match &self.way {
-            Way::Copies(blocks) => {
-                if let Some(before) = before {
-                    self.keep(&mut blocks[before].borrow_mut());
-                    self.copy_back(&blocks[before].borrow(), &blocks[rank].borrow());
-                }
-            }
-            Way::Mappings(file, begun) => self.map(file, rank, begun[rank].replace(true)),
-        }
-        *errno = self.errnos[rank].get();
     }
 
     /// Takes into `blocks` what the data is in place, where it was what they and the data at first say.
@@ -100,7 +130,7 @@ impl Data {
         let (mut at, mut from) = (0, 0);
         // Between the blocks that there are, what has changed becomes one.
         while from < live.len() {
-            let until = blocks.get(at).map_or(live.len(), |block| block.start());
+            let until = blocks.get(at).map_or(live.len(), Block::start);
             if live[from..until] != self.first[from..until] {
                 let differs = |start: &usize| self.differs(live, *start);
                 let changed = (from..until).step_by(BLOCK).filter(differs);
@@ -110,37 +140,52 @@ impl Data {
                 at += count;
             }
             if let Some(block) = blocks.get_mut(at) {
-                block.bytes.copy_from_slice(&live[until..until + BLOCK]);
+                block.take(live);
             }
             (at, from) = (at + 1, until + BLOCK);
         }
     }
 
     fn differs(&self, live: &[u8], start: usize) -> bool {
-        live[start..start + BLOCK] != self.first[start..start + BLOCK]
+        let end = live.len().min(start + BLOCK);
+        live[start..end] != self.first[start..end]
     }
 
     /// Makes the data in place, which has the blocks `before`, that with the blocks `after`.
     fn copy_back(&self, before: &[Block], after: &[Block]) {
-        // SAFETY: the program's own pages, which it may write; no program goes on meanwhile, and nothing here is among
+        // SAFETY: the program's own variables, which it may write; no program goes on meanwhile, and nothing here is among
         // them.
         let live = unsafe { slice::from_raw_parts_mut(self.place.start, self.place.bytes) };
         for block in before {
-            let start = block.start();
-            live[start..start + BLOCK].copy_from_slice(&self.first[start..start + BLOCK]);
+            let range = block.range(live.len());
+            live[range.clone()].copy_from_slice(&self.first[range]);
         }
         for block in after {
-            live[block.start()..block.start() + BLOCK].copy_from_slice(&block.bytes);
+            let range = block.range(live.len());
+            let bytes = range.len();
+            live[range].copy_from_slice(&block.bytes[..bytes]);
         }
     }
+}
 
-    /// Maps the stretch of `rank`, which has been filled if the rank has `begun`.
-    fn map(&self, file: &File, rank: usize, begun: bool) {
+impl Mappings {
+    fn new(place: Place, ranks: usize) -> io::Result<Mappings> {
+        Ok(Mappings {
+            place,
+            first: place.live().into(),
+            file: memory_file(place.bytes as u64 * ranks as u64)?,
+            begun: vec![Cell::new(false); ranks],
+        })
+    }
+
+    /// Maps the stretch of `rank`, which is filled before if the rank has not begun.
+    fn put_in_place(&self, rank: usize) {
         let offset = rank as u64 * self.place.bytes as u64;
-        if !begun {
+        if !self.begun[rank].replace(true) {
             let pages = self.first.chunks(PAGE).enumerate();
             for (index, page) in pages.filter(|(_, page)| page.iter().any(|byte| *byte != 0)) {
-                let written = file.write_all_at(page, offset + (index * PAGE) as u64);
+                let place = offset + (index * PAGE) as u64;
+                let written = self.file.write_all_at(page, place);
                 written.expect("memory for the data of all ranks");
             }
         }
@@ -152,7 +197,7 @@ impl Data {
                 self.place.bytes,
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_SHARED | libc::MAP_FIXED,
-                file.as_raw_fd(),
+                self.file.as_raw_fd(),
                 offset as libc::off_t,
             )
         };
@@ -165,36 +210,58 @@ impl Data {
 
 impl Block {
     fn of(live: &[u8], start: usize) -> Block {
-        let mut bytes = [0; BLOCK];
-        bytes.copy_from_slice(&live[start..start + BLOCK]);
         let index = (start / BLOCK) as u32;
-        Block { index, bytes }
+        let mut block = Block {
+            index,
+            bytes: [0; BLOCK],
+        };
+        block.take(live);
+        block
+    }
+
+    fn take(&mut self, live: &[u8]) {
+        let range = self.range(live.len());
+        self.bytes[..range.len()].copy_from_slice(&live[range]);
     }
 
     fn start(&self) -> usize {
         self.index as usize * BLOCK
     }
+
+    /// The part of a place of so many bytes.
+    fn range(&self, bytes: usize) -> std::ops::Range<usize> {
+        self.start()..bytes.min(self.start() + BLOCK)
+    }
 }
 
-impl Pages {
-    /// Looks for what the program's file says of it.
-    fn find() -> io::Result<Pages> {
-        let mut found = None::<Pages>;
-        // SAFETY: the function is of the right type, and its argument outlives the call.
-        unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut found).cast()) };
-        found.ok_or_else(|| io::Error::other("the program's file has no data"))
-    }
-
+impl Place {
     fn live(&self) -> &[u8] {
         // SAFETY: mapped for as long as the process lives, and no program goes on while it is looked at.
         unsafe { slice::from_raw_parts(self.start, self.bytes) }
     }
 }
 
+/// The places that the program's file names.
+#[derive(Default)]
+struct Found {
+    /// Whole pages.
+    variables: Option<Place>,
+    thread_locals: Option<Place>,
+}
+
+impl Found {
+    fn find() -> Found {
+        let mut found = Found::default();
+        // SAFETY: the function is of the right type, and its argument outlives the call.
+        unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut found).cast()) };
+        found
+    }
+}
+
 /// Sees the program itself first, and goes no further.
 extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
     // SAFETY: what `dl_iterate_phdr` hands to it: information of a loaded file, and `find`'s place for the answer.
-    let (info, found) = unsafe { (&*info, &mut *found.cast::<Option<Pages>>()) };
+    let (info, found) = unsafe { (&*info, &mut *found.cast::<Found>()) };
     // SAFETY: as many headers, of a file that stays loaded.
     let headers = unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
     let end = |header: &libc::Elf64_Phdr| (header.p_vaddr + header.p_memsz) as usize;
@@ -205,9 +272,17 @@ extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) 
         if header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_W != 0 {
             let start = (header.p_vaddr as usize).max(constant);
             let (start, end) = (start / PAGE * PAGE, end(header).next_multiple_of(PAGE));
-            *found = Some(Pages {
+            found.variables = Some(Place {
                 start: ptr::with_exposed_provenance_mut(info.dlpi_addr as usize + start),
                 bytes: end - start,
+            });
+        }
+        if header.p_type == libc::PT_TLS && !info.dlpi_tls_data.is_null() {
+            let (begin, end) = (&raw const midplane_tls_begin, &raw const midplane_tls_end);
+            let offset = begin.addr() - (info.dlpi_addr as usize + header.p_vaddr as usize);
+            found.thread_locals = Some(Place {
+                start: info.dlpi_tls_data.cast::<u8>().wrapping_add(offset),
+                bytes: end.addr() - begin.addr(),
             });
         }
     }
@@ -222,8 +297,10 @@ fn memory_file(bytes: u64) -> io::Result<File> {
         if number < 0 {
             return Err(io::Error::last_os_error());
         }
-        File::from_raw_fd(number)
+        OwnedFd::from_raw_fd(number)
     };
+    // The program may close descriptors that are small.
+    let file = File::from(duplicate(file.as_raw_fd())?);
     file.set_len(bytes)?;
     Ok(file)
 }

@@ -1,10 +1,14 @@
 //! C programs in the in-process cluster: one process of the host, in which each rank is a coroutine.
 //!
 //! ```text
-//! kernel-rt/ld/cluster.c   what of the host's C library has to be each rank's own
+//! kernel-rt/ld/cluster.ld  where the program's constructors, destructors and thread-local variables lie
+//! kernel-rt/ld/cluster.c   a rank's begin and end, and its streams; what ranks cannot call
+//! kernel-rt/ld/cluster_library.c, cluster_system.c   what of the C library and of the system has to be each rank's own
 //! boot        from the process's start to the job's end
 //! rank        a rank's way to its node: MPI, output, time, exit
 //! data        the program's data: each rank's is in place while the rank goes on
+//! thread      the same of `errno`, the locale and the floating-point environment
+//! system      the same of state that the system keeps, as the umask, where a rank has changed it
 //! several     processes that have a block of the ranks each, where more than one processor is to be used
 //! ```
 //! The program is compiled by the host's compiler, for one fixed address, and linked with this and `cluster.c`: one
@@ -21,3 +25,5 @@ mod boot;
 mod data;
 mod rank;
 mod several;
+mod system;
+mod thread;

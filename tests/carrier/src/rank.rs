@@ -2,7 +2,10 @@
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::io;
 use std::mem;
+use std::os::fd::{IntoRawFd, RawFd};
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use kernel_rt::blackboard::End;
 use kernel_rt::board::linux::carried::{Accounts, fail_here, name};
@@ -12,6 +15,14 @@ use mpi_adi::c::{Phase, phase};
 use mpi_adi::{Env, Process, Work};
 
 use crate::several;
+use crate::system::{System, duplicate};
+
+unsafe extern "C" {
+    /// When the rank's alarm goes off, in nanoseconds of virtual time; 0: it has none. In `cluster_system.c`.
+    static midplane_alarm: u64;
+    /// Sends the rank the signal of an alarm that has gone off.
+    fn midplane_ring(now: u64);
+}
 
 /// Greatest number of bytes that the tool is given at once.
 pub const MOST_PRINTED: usize = 8 << 10;
@@ -21,6 +32,7 @@ pub const MOST_PRINTED: usize = 8 << 10;
 struct Here {
     node: &'static Node<'static, 'static>,
     accounts: &'static Accounts,
+    system: &'static System,
 }
 
 /// Where its node is. This is a variable of the program's data: each rank finds its own.
@@ -35,10 +47,14 @@ static HERE: HereCell = HereCell(Cell::new(None));
 ///
 /// # Safety
 /// The rank never ends by returning, nor by unwinding, and the cluster that the node is of outlives it.
-pub unsafe fn begin(node: &Node<'_, '_>, accounts: &'static Accounts) {
+pub unsafe fn begin(node: &Node<'_, '_>, accounts: &'static Accounts, system: &'static System) {
     // SAFETY: only the lifetimes change, and the caller says that none of them ends before the rank.
     let node = unsafe { mem::transmute::<&Node<'_, '_>, &'static Node<'static, 'static>>(node) };
-    HERE.0.set(Some(Here { node, accounts }));
+    HERE.0.set(Some(Here {
+        node,
+        accounts,
+        system,
+    }));
     mpi_adi::c::install(&RankEnv);
 }
 
@@ -51,7 +67,9 @@ struct RankEnv;
 
 impl Env for RankEnv {
     fn with<'f>(&self, f: &'f mut Work<'f>) {
-        here().node.with(f);
+        let node = here().node;
+        node.with(f);
+        ring_if_due(node);
     }
 
     fn process(&self) -> &Process {
@@ -62,9 +80,20 @@ impl Env for RankEnv {
 /// Nanoseconds of virtual time. To ask takes as long as a call of MPI, so that a loop that waits for a time ends.
 #[unsafe(no_mangle)]
 extern "C" fn midplane_now() -> u64 {
-    let mut now = 0;
-    here().node.with(&mut |_, kernel| now = kernel.now());
+    let (node, mut now) = (here().node, 0);
+    node.with(&mut |_, kernel| now = kernel.now());
+    ring_if_due(node);
     now
+}
+
+/// Sends the signal of an alarm that has gone off.
+fn ring_if_due(node: &Node<'_, '_>) {
+    // SAFETY: a variable of `cluster_system.c`, which this thread alone writes to.
+    let alarm = unsafe { midplane_alarm };
+    if alarm != 0 && node.now_ns() >= alarm {
+        // SAFETY: the signal's handler runs on the program's behalf, as in any of its calls.
+        unsafe { midplane_ring(node.now_ns()) };
+    }
 }
 
 /// The program sleeps so long.
@@ -86,25 +115,51 @@ extern "C" fn midplane_leave(status: c_int) -> ! {
             ),
         );
     }
-    let Here { node, accounts } = here();
+    let Here { node, accounts, .. } = here();
     accounts.done(node.rank(), status);
     node.exit(status)
 }
 
-/// The program calls a function that it cannot have here.
+/// The program calls a function that it cannot have here, for this reason.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn midplane_refuse(function: *const c_char) -> ! {
-    // SAFETY: a name in `cluster.c`.
-    let function = unsafe { CStr::from_ptr(function) }.to_string_lossy();
+unsafe extern "C" fn midplane_refuse(function: *const c_char, why: *const c_char) -> ! {
+    // SAFETY: a name and a reason in `cluster.c` and its like.
+    let [function, why] =
+        unsafe { [function, why].map(|text| CStr::from_ptr(text).to_string_lossy()) };
     fail_here(
         End::MpiError,
         1,
         &format!(
-            "{}: the program calls {function}, and a rank in a cluster has one thread of one process; run it with --on \
-             linux",
+            "{}: the program calls {function}, and {why}; run it with --on linux",
             name()
         ),
     );
+}
+
+/// The rank is about to change state that the system keeps, of the kind with this number ([`System::uses`]).
+#[unsafe(no_mangle)]
+extern "C" fn midplane_uses(kind: c_int) {
+    let Here { node, system, .. } = here();
+    if let Err(error) = system.uses(node.rank() as usize, kind as usize) {
+        let why = format!("{}: the state of this rank cannot be kept: {error}", name());
+        fail_here(End::MpiError, 1, &why);
+    }
+}
+
+/// Descriptors of the streams 1 and 2 as the tool has given them, whatever a program does to these numbers.
+static STREAMS: [AtomicI32; 2] = [AtomicI32::new(1), AtomicI32::new(2)];
+
+/// Keeps descriptors of the streams for what is printed. Fails where the system has none.
+pub fn keep_streams() -> io::Result<()> {
+    for (number, kept) in (1..).zip(&STREAMS) {
+        kept.store(duplicate(number)?.into_raw_fd(), Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// The descriptor of a stream, 1 or 2.
+fn kept(stream: c_int) -> RawFd {
+    STREAMS[usize::from(stream == 2)].load(Ordering::Relaxed)
 }
 
 /// Prints to a stream, 1 or 2, on behalf of `rank`.
@@ -128,7 +183,7 @@ pub fn send(rank: u32, stream: c_int, part: &[u8]) {
     let message = [&PRINT_MARK, &rank.to_ne_bytes()[..], part].concat();
     match several::worker() {
         Some(worker) => worker.print(stream, &message),
-        None => hand_on(stream, &message),
+        None => hand_on(kept(stream), &message),
     }
 }
 

@@ -24,6 +24,7 @@ use kernel_rt::board::linux::carried::before_end;
 use midplane_cluster::{Block, Division, Failed};
 
 use crate::rank::{MOST_PRINTED, hand_on};
+use crate::system::duplicate;
 
 /// A time and a rank: what happens before it has an earlier time, or the same one and a lower rank.
 pub type Moment = (u64, u32);
@@ -88,6 +89,8 @@ pub fn divide(division: Division) -> io::Result<Role> {
     let us = unsafe { libc::getpid() };
     for own in 0..division.count() {
         let (ours, its) = messages()?;
+        // The program may close descriptors that are small.
+        let its = duplicate(its.as_raw_fd())?;
         // SAFETY: the process has one thread, so that the child has all of it.
         match unsafe { __fork() } {
             -1 => return Err(io::Error::last_os_error()),

@@ -318,3 +318,144 @@ fn making_a_communicator_takes_few_messages() {
     // On the grid of all, whose processes are no box in the order of its ranks, they agree by a tree.
     assert_eq!(messages("planes"), duplicate + 252);
 }
+
+/// Constructors, handlers and destructors run as each rank, in the order of a process; MPI may end in a destructor.
+#[test]
+fn each_rank_runs_its_constructors_and_destructors() {
+    let lines = |rank: u32| {
+        let main = 11 + 100 * rank;
+        let memory = char::from(b'a' + rank as u8);
+        [
+            "before 10".to_owned(),
+            "begin word 1".to_owned(),
+            format!("main {main} {memory}"),
+            format!("handler {}", main + 1),
+            format!("end {} {memory}", main + 1),
+            format!("after {}", main + 2),
+        ]
+    };
+    for options in [
+        &[][..],
+        &["-D", "EXIT"],
+        &["-D", "LATE"],
+        &["--processors", "2"],
+        &["--processors", "3", "-D", "LATE"],
+    ] {
+        let options = [&["-n", "4", "--mpi-memory", "32"], options].concat();
+        let ended = run(&options, "constructors.c", &["word"]).expect(0);
+        for rank in 0..4 {
+            let begin = format!("[{rank}] ");
+            let printed = ended.stdout.lines();
+            let printed = printed.filter_map(|line| line.strip_prefix(&begin));
+            assert!(printed.eq(lines(rank)), "{options:?}: {ended}");
+        }
+        assert_eq!(ended.stdout.lines().count(), 4 * 6, "{ended}");
+    }
+}
+
+/// What is no variable is each rank's own, too, whether its ranks are in one process or in several, and however much other
+/// data there is.
+#[test]
+fn state_of_a_process_is_each_ranks_own() {
+    let folder = harness::Folder::new("own-state");
+    let own = |which: usize| {
+        let path = folder.path(&which.to_string());
+        std::fs::create_dir(&path).expect("a folder");
+        path
+    };
+    for (at, options) in [
+        &["-n", "5"][..],
+        &["-n", "7", "--processors", "2"],
+        &["-n", "4", "--processors", "3"],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let options = [options, &["--mpi-memory", "32", "-l", "m"]].concat();
+        let ended = run(&options, "own_state.c", &[&own(at)]).expect(0);
+        assert!(ended.stdout.ends_with(", 0 failed\n"), "{ended}");
+    }
+    let options = ["--quiet", "--on", "linux", "-n", "5", "-l", "m"];
+    let ended = harness::run(&options, "own_state.c", &[&own(9)]).expect(0);
+    assert!(ended.stdout.ends_with(", 0 failed\n"), "{ended}");
+}
+
+#[test]
+fn a_call_that_reaches_beyond_its_rank_is_named() {
+    for (function, why) in [
+        ("pthread_create", "one thread of one process"),
+        ("fork", "one thread of one process"),
+        ("execv", "it would change the process of all ranks"),
+        ("setsid", "it would change the process of all ranks"),
+        ("setgid", "it would change the process of all ranks"),
+        ("dlopen", "variables of a library that is loaded later"),
+        ("timer_create", "a rank's time is virtual"),
+        ("setitimer", "a rank's time is virtual"),
+        ("pause", "no signal comes to a rank in a cluster"),
+        ("sigsuspend", "no signal comes to a rank in a cluster"),
+        ("kill", "cannot signal others"),
+        ("getpwent", "one place in that list for all ranks"),
+        ("mmap", "all ranks in a cluster have the same addresses"),
+    ] {
+        let ended = run(&["-n", "3"], "beyond.c", &[function]).expect(1);
+        let begin = format!("rank 1 at (1,0,0): the program calls {function}");
+        ended.says(&[
+            &begin,
+            why,
+            "run it with --on linux",
+            "in main at beyond.c:",
+        ]);
+    }
+}
+
+/// A static library's variables are each rank's own; a shared one is refused, whether `-l` or another word names it.
+#[test]
+fn libraries_are_static() {
+    let folder = harness::Folder::new("libraries");
+    let place = folder.path("");
+    std::fs::write(folder.path("kept.c"), "int kept = 7;\n").expect("a source");
+    let run_in = |program: &str, words: &[&str]| {
+        let mut command = std::process::Command::new(program);
+        let status = command.args(words).current_dir(&folder.0).status();
+        assert!(status.is_ok_and(|status| status.success()), "{program}");
+    };
+    run_in("cc", &["-c", "-fPIC", "kept.c"]);
+    run_in("cc", &["-shared", "-o", "libkept.so", "kept.o"]);
+    let search = format!("--cflags=-L{place}");
+    let options = ["-n", "2", "-D", "KEPT", &search, "-l", "kept"];
+    run(&options, "constructors.c", &[])
+        .expect(2)
+        .says(&["-l takes a static library (.a)"]);
+    let other = format!("--cflags=-L{place} -Wl,--no-as-needed -lkept");
+    run(&["-n", "2", "-D", "KEPT", &other], "constructors.c", &[])
+        .expect(2)
+        .says(&["the program needs libkept.so", "the static library (.a)"]);
+    run_in("ar", &["rc", "libkept.a", "kept.o"]);
+    let ended = run(&options, "constructors.c", &[]).expect(0);
+    assert!(
+        ended.stdout.contains("kept 7\n") && ended.stdout.contains("kept 8\n"),
+        "{ended}"
+    );
+}
+
+/// C++: static objects, exceptions that are caught while other ranks throw theirs, thread-local objects, streams.
+#[test]
+#[cfg_attr(not(cpp), ignore = "needs a C++ compiler: c++")]
+fn programs_in_cpp_have_objects_of_their_own() {
+    for processors in ["1", "2"] {
+        let options = ["-n", "3", "--processors", processors, "--mpi-memory", "32"];
+        let ended = run(&options, "own_objects.cpp", &[]).expect(0);
+        for rank in 0..3 {
+            let begin = format!("[{rank}] ");
+            let printed = ended.stdout.lines();
+            let printed = printed.filter_map(|line| line.strip_prefix(&begin));
+            let caught = format!("caught {rank} of 3, within 1, then 0");
+            let own = format!("local {rank} static {rank} number {rank}.5");
+            let expected = ["begin", &caught, &own, "end of local", "end"];
+            assert!(printed.eq(expected), "{ended}");
+        }
+    }
+    run(&["-n", "2"], "own_objects.cpp", &["throw"])
+        .expect(1)
+        .says(&["what():  enough", "the program called abort()"]);
+}

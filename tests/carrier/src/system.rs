@@ -1,0 +1,336 @@
+//! State of the process that the system keeps: signals' actions and mask, the umask, the working directory, the standard
+//! streams' descriptors, limits.
+//!
+//! A rank that changes one of them has it for itself from then on: it is read when another rank goes on, and set when it
+//! differs. `kernel-rt/ld/cluster_system.c` says so before it changes one. The other ranks have the state that the process
+//! began with. This takes system calls, which a job makes only where its program changes such state.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::ffi::{c_int, c_long};
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr;
+use std::rc::Rc;
+
+/// Signals of Linux.
+const SIGNALS: usize = 64;
+/// Bytes of the kernel's set of signals.
+const MASK_BYTES: usize = 8;
+/// Standard streams.
+const STREAMS: usize = 3;
+/// Kinds of limits.
+const LIMITS: usize = 16;
+/// The runtime's descriptors begin here, where the limit allows it: a program expects its own to be small.
+const FIRST_OWN: RawFd = 200;
+
+/// Kinds of state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Mask,
+    SignalStack,
+    Umask,
+    Directory,
+    Streams,
+    Limits,
+    /// The action of this signal.
+    Action(usize),
+}
+
+/// Kinds as C numbers them: an action's number is that of the last one and the signal.
+const KINDS: [Kind; 6] = [
+    Kind::Mask,
+    Kind::SignalStack,
+    Kind::Umask,
+    Kind::Directory,
+    Kind::Streams,
+    Kind::Limits,
+];
+
+/// A set of kinds, a bit for each number.
+type Kinds = u128;
+
+/// Its members, each with its bit.
+fn each(kinds: Kinds) -> impl Iterator<Item = (Kinds, Kind)> {
+    let numbers = (0..KINDS.len() + SIGNALS).filter(move |number| kinds >> number & 1 != 0);
+    numbers.map(|number| {
+        let signal = (number + 1).saturating_sub(KINDS.len());
+        let kind = KINDS.get(number).copied();
+        (1 << number, kind.unwrap_or(Kind::Action(signal)))
+    })
+}
+
+/// The state of all ranks that have one of their own.
+pub struct System {
+    /// State that the process began with, of the kinds that any rank has changed.
+    first: RefCell<State>,
+    ranks: Vec<RefCell<Option<Box<State>>>>,
+    /// A rank has changed something.
+    is_used: Cell<bool>,
+    /// Directories in which ranks are, each once.
+    directories: RefCell<Vec<Rc<Directory>>>,
+}
+
+/// Values of some kinds of state.
+#[derive(Default)]
+struct State {
+    kinds: Kinds,
+    mask: u64,
+    signal_stack: Option<libc::stack_t>,
+    umask: c_long,
+    directory: Option<Rc<Directory>>,
+    /// `None`: closed.
+    streams: [Option<Rc<OwnedFd>>; STREAMS],
+    limits: Option<[libc::rlimit64; LIMITS]>,
+    actions: BTreeMap<usize, libc::sigaction>,
+}
+
+struct Directory {
+    file: OwnedFd,
+    /// Its device and inode.
+    identity: (u64, u64),
+}
+
+impl System {
+    /// For so many ranks, none of which has changed anything.
+    pub fn new(ranks: usize) -> System {
+        System {
+            first: RefCell::default(),
+            ranks: (0..ranks).map(|_| RefCell::default()).collect(),
+            is_used: Cell::new(false),
+            directories: RefCell::default(),
+        }
+    }
+
+    /// The rank, which goes on now, is about to change state of the kind with this number. Fails where the system refuses
+    /// to tell the state.
+    pub fn uses(&self, rank: usize, number: usize) -> io::Result<()> {
+        let bit = 1_u128.checked_shl(number as u32).unwrap_or(0);
+        let first = &mut *self.first.borrow_mut();
+        for (_, kind) in each(bit & !first.kinds) {
+            first.read(kind, self)?;
+        }
+        first.kinds |= bit;
+        let own = &mut *self.ranks[rank].borrow_mut();
+        own.get_or_insert_default().kinds |= bit;
+        self.is_used.set(true);
+        Ok(())
+    }
+
+    /// Gives the process the state of the rank `next`, after the rank `before` has gone on. Fails where the system refuses
+    /// it.
+    pub fn put_in_place(&self, before: Option<usize>, next: usize) -> io::Result<()> {
+        let Some(before) = before.filter(|_| self.is_used.get()) else {
+            return Ok(());
+        };
+        let before = &mut *self.ranks[before].borrow_mut();
+        let next = &*self.ranks[next].borrow();
+        let kinds = |state: &Option<Box<State>>| state.as_ref().map_or(0, |state| state.kinds);
+        let (changed, wanted) = (kinds(before), kinds(next));
+        if changed | wanted == 0 {
+            return Ok(());
+        }
+        let first = &*self.first.borrow();
+        for (bit, kind) in each(changed | wanted) {
+            let now = match before {
+                Some(before) if changed & bit != 0 => {
+                    before.read(kind, self)?;
+                    before
+                }
+                _ => first,
+            };
+            let next = next.as_deref().filter(|_| wanted & bit != 0);
+            next.unwrap_or(first).put_in_place(kind, now)?;
+        }
+        Ok(())
+    }
+
+    /// The working directory.
+    fn directory(&self) -> io::Result<Rc<Directory>> {
+        let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
+        let here = c".".as_ptr();
+        let mut status = mem::MaybeUninit::<libc::stat64>::zeroed();
+        // SAFETY: a C string; the status is written there, and zeros are valid.
+        let (number, status) = unsafe {
+            let number = check(libc::syscall(libc::SYS_openat, libc::AT_FDCWD, here, flags))?;
+            let told = libc::fstat64(number as RawFd, status.as_mut_ptr());
+            check(c_long::from(told))?;
+            (number as RawFd, status.assume_init())
+        };
+        // SAFETY: it was opened here.
+        let file = unsafe { OwnedFd::from_raw_fd(number) };
+        let identity = (status.st_dev, status.st_ino);
+        let known = &mut *self.directories.borrow_mut();
+        if let Some(known) = known.iter().find(|known| known.identity == identity) {
+            return Ok(Rc::clone(known));
+        }
+        // Where no rank is any more.
+        known.retain(|known| Rc::strong_count(known) > 1);
+        let file = duplicate(file.as_raw_fd())?;
+        let directory = Rc::new(Directory { file, identity });
+        known.push(Rc::clone(&directory));
+        Ok(directory)
+    }
+}
+
+impl State {
+    /// Takes the process's state of this kind.
+    fn read(&mut self, kind: Kind, system: &System) -> io::Result<()> {
+        // SAFETY: system calls that write to places of their types, of which zeros are valid values.
+        unsafe {
+            match kind {
+                Kind::Mask => {
+                    let (how, none) = (libc::SIG_BLOCK, ptr::null::<u64>());
+                    let mask = &raw mut self.mask;
+                    check(libc::syscall(
+                        libc::SYS_rt_sigprocmask,
+                        how,
+                        none,
+                        mask,
+                        MASK_BYTES,
+                    ))?;
+                }
+                Kind::SignalStack => {
+                    let mut stack: libc::stack_t = mem::zeroed();
+                    let none = ptr::null::<libc::stack_t>();
+                    check(libc::syscall(libc::SYS_sigaltstack, none, &raw mut stack))?;
+                    self.signal_stack = Some(stack);
+                }
+                Kind::Umask => {
+                    self.umask = libc::syscall(libc::SYS_umask, 0);
+                    libc::syscall(libc::SYS_umask, self.umask);
+                }
+                Kind::Directory => self.directory = Some(system.directory()?),
+                Kind::Streams => {
+                    for (number, stream) in (0..).zip(&mut self.streams) {
+                        *stream = match duplicate(number) {
+                            Ok(file) => Some(Rc::new(file)),
+                            Err(error) if error.raw_os_error() == Some(libc::EBADF) => None,
+                            Err(error) => return Err(error),
+                        };
+                    }
+                }
+                Kind::Limits => {
+                    let mut limits: [libc::rlimit64; LIMITS] = mem::zeroed();
+                    let none = ptr::null::<libc::rlimit64>();
+                    for (number, limit) in (0..).zip(&mut limits) {
+                        let limit = &raw mut *limit;
+                        check(libc::syscall(
+                            libc::SYS_prlimit64,
+                            0,
+                            number as c_int,
+                            none,
+                            limit,
+                        ))?;
+                    }
+                    self.limits = Some(limits);
+                }
+                Kind::Action(signal) => {
+                    let mut action: libc::sigaction = mem::zeroed();
+                    let told = libc::sigaction(signal as c_int, ptr::null(), &raw mut action);
+                    check(c_long::from(told))?;
+                    self.actions.insert(signal, action);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the process's state of this kind, which is `now`, this one.
+    fn put_in_place(&self, kind: Kind, now: &State) -> io::Result<()> {
+        // SAFETY: system calls that read from places of their types, what the process has had before.
+        unsafe {
+            match kind {
+                Kind::Mask if self.mask != now.mask => {
+                    let (how, none) = (libc::SIG_SETMASK, ptr::null::<u64>());
+                    let mask = &raw const self.mask;
+                    check(libc::syscall(
+                        libc::SYS_rt_sigprocmask,
+                        how,
+                        mask,
+                        none,
+                        MASK_BYTES,
+                    ))?;
+                }
+                Kind::SignalStack => {
+                    if let Some(mut stack) = self.signal_stack {
+                        stack.ss_flags &= !libc::SS_ONSTACK;
+                        let none = ptr::null::<libc::stack_t>();
+                        check(libc::syscall(libc::SYS_sigaltstack, &raw const stack, none))?;
+                    }
+                }
+                Kind::Umask if self.umask != now.umask => {
+                    libc::syscall(libc::SYS_umask, self.umask);
+                }
+                Kind::Directory => match (&self.directory, &now.directory) {
+                    (Some(own), Some(now)) if own.identity != now.identity => {
+                        check(libc::syscall(libc::SYS_fchdir, own.file.as_raw_fd()))?;
+                    }
+                    _ => {}
+                },
+                Kind::Streams => {
+                    for ((number, own), now) in (0..).zip(&self.streams).zip(&now.streams) {
+                        let number: RawFd = number;
+                        match own {
+                            Some(own) if now.as_ref().is_some_and(|now| Rc::ptr_eq(own, now)) => {}
+                            Some(own) => {
+                                let own = own.as_raw_fd();
+                                check(libc::syscall(libc::SYS_dup3, own, number, 0))?;
+                            }
+                            None if now.is_none() => {}
+                            None => {
+                                libc::syscall(libc::SYS_close, number);
+                            }
+                        }
+                    }
+                }
+                Kind::Limits => {
+                    let none = ptr::null_mut::<libc::rlimit64>();
+                    for (number, limit) in (0..).zip(self.limits.iter().flatten()) {
+                        let limit = &raw const *limit;
+                        check(libc::syscall(
+                            libc::SYS_prlimit64,
+                            0,
+                            number as c_int,
+                            limit,
+                            none,
+                        ))?;
+                    }
+                }
+                Kind::Action(signal) => {
+                    if let Some(action) = self.actions.get(&signal) {
+                        let done = libc::sigaction(signal as c_int, action, ptr::null_mut());
+                        check(c_long::from(done))?;
+                    }
+                }
+                Kind::Mask | Kind::Umask => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A descriptor of the same file that is out of the program's way.
+pub fn duplicate(file: RawFd) -> io::Result<OwnedFd> {
+    let from = |least: RawFd| {
+        // SAFETY: makes a descriptor, which belongs to nothing else.
+        unsafe {
+            let made = libc::syscall(libc::SYS_fcntl, file, libc::F_DUPFD_CLOEXEC, least);
+            check(made).map(|number| OwnedFd::from_raw_fd(number as RawFd))
+        }
+    };
+    from(FIRST_OWN).or_else(|error| match error.raw_os_error() {
+        // No descriptor may be as great.
+        Some(libc::EINVAL) => from(STREAMS as RawFd),
+        _ => Err(error),
+    })
+}
+
+/// The result of a system call.
+fn check(result: c_long) -> io::Result<c_long> {
+    match result {
+        -1 => Err(io::Error::last_os_error()),
+        result => Ok(result),
+    }
+}
