@@ -479,7 +479,7 @@ static int rest(const struct timespec *time, struct timespec *left) {
 }
 int nanosleep(const struct timespec *time, struct timespec *left) { return rest(time, left); }
 int usleep(useconds_t us) { return midplane_rest((uint64_t)us * 1000) == 0 ? 0 : (errno = EINTR, -1); }
-unsigned sleep(unsigned seconds) { return (unsigned)((midplane_rest(seconds * SECOND) + SECOND - 1) / SECOND); }
+unsigned sleep(unsigned seconds) { return (unsigned)(midplane_rest(seconds * SECOND) / SECOND); }
 
 /* What waits for nothing but the time. */
 int select(int count, fd_set *reads, fd_set *writes, fd_set *others, struct timeval *wait) {

@@ -11,6 +11,8 @@
 void midplane_cluster(int argc, char **argv) __attribute__((noreturn));
 void midplane_leave(int status) __attribute__((noreturn));
 void midplane_refuse(const char *function, const char *why) __attribute__((noreturn));
+/* Kinds of state, as system.rs numbers them; behind the last, signals' actions. */
+enum { MASK, SIGNAL_STACK, UMASK, DIRECTORY, STREAMS, LIMITS, LOCALE, ACTIONS };
 void midplane_uses(int kind);
 void midplane_print(uint32_t rank, int stream, const void *bytes, size_t count);
 uint32_t midplane_rank(void);

@@ -56,6 +56,7 @@
 #pragma weak strsignal
 #pragma weak setlocale
 #pragma weak localeconv
+#pragma weak uselocale
 #pragma weak hcreate
 #pragma weak hsearch
 #pragma weak hdestroy
@@ -493,6 +494,12 @@ static const char *const category_names[CATEGORIES] = {
     "LC_CTYPE", "LC_NUMERIC", "LC_TIME",    "LC_COLLATE",   "LC_MONETARY",    "LC_MESSAGES",       "LC_ALL",
     "LC_PAPER", "LC_NAME",    "LC_ADDRESS", "LC_TELEPHONE", "LC_MEASUREMENT", "LC_IDENTIFICATION",
 };
+locale_t __uselocale(locale_t locale);
+locale_t uselocale(locale_t locale) {
+    if (locale != NULL) midplane_uses(LOCALE);
+    return __uselocale(locale);
+}
+
 static const char *chosen_of(int category) {
     const char *name = kept()->locale_names[category];
     return name != NULL ? name : "C";

@@ -67,9 +67,6 @@
 #pragma weak mmap
 #pragma weak mmap64
 
-/* Kinds of state, as system.rs numbers them; behind the last, signals' actions. */
-enum { MASK, SIGNAL_STACK, UMASK, DIRECTORY, STREAMS, LIMITS, ACTIONS };
-
 /* Signals. */
 
 int __sigaction(int number, const struct sigaction *restrict action, struct sigaction *restrict before);

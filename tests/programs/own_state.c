@@ -202,7 +202,7 @@ static void alarms(void)
     let_others_go_on();
     rung = 0;
     setitimer(ITIMER_REAL, &timer, NULL);
-    CHECK(usleep(900000) == -1 && errno == EINTR && rung == 1);
+    CHECK(usleep(900000) == -1 && errno == EINTR && rung >= 1);
     setitimer(ITIMER_REAL, &none, NULL);
     signal(SIGALRM, SIG_IGN);
 }
@@ -272,8 +272,9 @@ static void library(void)
     CHECK(mbrtowc(&wide, "\xc3", 1, none) != 1 || MB_CUR_MAX == 1);
     CHECK(pthread_key_create(&key, NULL) == 0 && pthread_setspecific(key, first) == 0);
     let_others_go_on();
-    CHECK(date->tm_year == 70 + check_rank - (check_rank > 2) || check_rank > 2);
-    CHECK(strncmp(text, "Fri Jan  2 00:00:00 1970", 7) == 0 || check_rank != 0);
+    /* `localtime` has the same place. */
+    CHECK(date->tm_year == 70 + check_rank);
+    CHECK(atoi(strrchr(text, ' ')) == 1970 + check_rank);
     snprintf(number, sizeof number, "127.0.0.%d", check_rank);
     CHECK(strcmp(address, number) == 0);
     snprintf(number, sizeof number, "%d", 10000 + check_rank);
@@ -403,7 +404,8 @@ static void memory(void)
     CHECK(end != (char *)-1);
     memset(end, check_rank, 4096);
     let_others_go_on();
-    CHECK(sbrk(0) == end + 4096 && end[0] == (char)check_rank && end[4095] == (char)check_rank);
+    /* `malloc` may have moved it, too. */
+    CHECK((char *)sbrk(0) >= end + 4096 && end[0] == (char)check_rank && end[4095] == (char)check_rank);
     reserved = mmap(NULL, 1 << 16, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(mmap(reserved + 4096, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
           reserved + 4096);

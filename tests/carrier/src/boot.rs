@@ -214,15 +214,13 @@ impl Carrier for Carried {
         if before == Some(rank) {
             return;
         }
-        if let Some(before) = before {
-            self.threads.keep(before);
-        }
+        let now = self.threads.keep(before);
         self.data.put_in_place(before, rank);
         if let Err(error) = self.system.put_in_place(before, rank) {
             let why = format!("the state of rank {rank} cannot be put back: {error}");
             self.accounts.fail(rank as u32, End::Boot, 1, &why);
         }
-        self.threads.put_in_place(rank);
+        self.threads.put_in_place(rank, now);
     }
 
     fn is_unsettled(&self) -> bool {

@@ -7,8 +7,8 @@
 //! boot        from the process's start to the job's end
 //! rank        a rank's way to its node: MPI, output, time, exit
 //! data        the program's data: each rank's is in place while the rank goes on
-//! thread      the same of `errno`, the locale and the floating-point environment
-//! system      the same of state that the system keeps, as the umask, where a rank has changed it
+//! thread      the same of `errno` and the floating-point environment
+//! system      the same of what the system keeps, as the umask, and of the locale, where a rank has changed it
 //! several     processes that have a block of the ranks each, where more than one processor is to be used
 //! ```
 //! The program is compiled by the host's compiler, for one fixed address, and linked with this and `cluster.c`: one

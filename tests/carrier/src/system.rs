@@ -1,5 +1,5 @@
 //! State of the process that the system keeps: signals' actions and mask, the umask, the working directory, the standard
-//! streams' descriptors, limits.
+//! streams' descriptors, limits; and the thread's locale.
 //!
 //! A rank that changes one of them has it for itself from then on: it is read when another rank goes on, and set when it
 //! differs. `kernel-rt/ld/cluster_system.c` says so before it changes one. The other ranks have the state that the process
@@ -25,6 +25,11 @@ const LIMITS: usize = 16;
 /// The runtime's descriptors begin here, where the limit allows it: a program expects its own to be small.
 const FIRST_OWN: RawFd = 200;
 
+unsafe extern "C" {
+    /// `uselocale` of the C library.
+    fn __uselocale(locale: libc::locale_t) -> libc::locale_t;
+}
+
 /// Kinds of state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
@@ -34,18 +39,20 @@ enum Kind {
     Directory,
     Streams,
     Limits,
+    Locale,
     /// The action of this signal.
     Action(usize),
 }
 
 /// Kinds as C numbers them: an action's number is that of the last one and the signal.
-const KINDS: [Kind; 6] = [
+const KINDS: [Kind; 7] = [
     Kind::Mask,
     Kind::SignalStack,
     Kind::Umask,
     Kind::Directory,
     Kind::Streams,
     Kind::Limits,
+    Kind::Locale,
 ];
 
 /// A set of kinds, a bit for each number.
@@ -83,6 +90,7 @@ struct State {
     /// `None`: closed.
     streams: [Option<Rc<OwnedFd>>; STREAMS],
     limits: Option<[libc::rlimit64; LIMITS]>,
+    locale: Option<libc::locale_t>,
     actions: BTreeMap<usize, libc::sigaction>,
 }
 
@@ -226,6 +234,7 @@ impl State {
                     }
                     self.limits = Some(limits);
                 }
+                Kind::Locale => self.locale = Some(__uselocale(ptr::null_mut())),
                 Kind::Action(signal) => {
                     let mut action: libc::sigaction = mem::zeroed();
                     let told = libc::sigaction(signal as c_int, ptr::null(), &raw mut action);
@@ -296,6 +305,11 @@ impl State {
                             limit,
                             none,
                         ))?;
+                    }
+                }
+                Kind::Locale => {
+                    if let Some(locale) = self.locale {
+                        __uselocale(locale);
                     }
                 }
                 Kind::Action(signal) => {

@@ -1,5 +1,5 @@
 //! State of the thread that is neither memory of the program nor the system's, of which each rank has its own: `errno`,
-//! the locale, rounding, floating-point exceptions. To read and to set it takes no system call.
+//! rounding, floating-point exceptions. To read and to set it takes no system call.
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -7,19 +7,17 @@ use std::ffi::c_int;
 use self::floats::Floats;
 
 unsafe extern "C" {
-    /// `uselocale` of the C library.
-    fn __uselocale(locale: libc::locale_t) -> libc::locale_t;
     fn __h_errno_location() -> *mut c_int;
 }
 
 /// The state of each rank's thread.
 pub struct Threads(Vec<Cell<State>>);
 
+/// The state of a thread.
 #[derive(Clone, Copy)]
-struct State {
+pub struct State {
     errno: c_int,
     h_errno: c_int,
-    locale: libc::locale_t,
     floats: Floats,
 }
 
@@ -29,37 +27,39 @@ impl Threads {
         Threads(vec![Cell::new(State::read()); ranks])
     }
 
-    /// Keeps the state of `rank`, whose program has gone on so far.
-    pub fn keep(&self, rank: usize) {
-        self.0[rank].set(State::read());
+    /// The state of the thread, which is kept as that of `rank`, whose program has gone on so far; `None`: no program has.
+    pub fn keep(&self, rank: Option<usize>) -> State {
+        let state = State::read();
+        if let Some(rank) = rank {
+            self.0[rank].set(state);
+        }
+        state
     }
 
-    /// Gives the thread the state of `rank`.
-    pub fn put_in_place(&self, rank: usize) {
-        self.0[rank].get().put_in_place();
+    /// Gives the thread, which has the state `now` but for `errno`, the state of `rank`.
+    pub fn put_in_place(&self, rank: usize, now: State) {
+        self.0[rank].get().put_in_place(now);
     }
 }
 
 impl State {
     fn read() -> State {
-        // SAFETY: the C library's variables of this thread; no locale is set.
+        // SAFETY: the C library's variables of this thread.
         unsafe {
             State {
                 errno: *libc::__errno_location(),
                 h_errno: *__h_errno_location(),
-                locale: __uselocale(std::ptr::null_mut()),
                 floats: Floats::read(),
             }
         }
     }
 
-    fn put_in_place(self) {
-        self.floats.put_in_place();
-        // SAFETY: the C library's variables of this thread; a locale that the rank has had before.
+    fn put_in_place(self, now: State) {
+        if now.floats != self.floats {
+            self.floats.put_in_place(now.floats);
+        }
+        // SAFETY: the C library's variables of this thread.
         unsafe {
-            if __uselocale(std::ptr::null_mut()) != self.locale {
-                __uselocale(self.locale);
-            }
             *__h_errno_location() = self.h_errno;
             *libc::__errno_location() = self.errno;
         }
@@ -88,16 +88,17 @@ mod floats {
 
     impl Floats {
         pub fn read() -> Floats {
-            let (mut mxcsr, mut control, mut status) = (0_u32, 0_u16, 0_u16);
+            let (mut mxcsr, mut control) = (0_u32, 0_u16);
+            let status: u16;
             // SAFETY: the instructions write these places and nothing else.
             unsafe {
                 asm!(
                     "stmxcsr [{mxcsr}]",
                     "fnstcw [{control}]",
-                    "fnstsw [{status}]",
+                    "fnstsw ax",
                     mxcsr = in(reg) &raw mut mxcsr,
                     control = in(reg) &raw mut control,
-                    status = in(reg) &raw mut status,
+                    out("ax") status,
                     options(nostack, preserves_flags),
                 );
             }
@@ -108,9 +109,8 @@ mod floats {
             }
         }
 
-        /// Sets what differs: to set it takes much longer than to read it.
-        pub fn put_in_place(self) {
-            let now = Floats::read();
+        /// Sets what differs from `now`: to set it takes much longer than to read it.
+        pub fn put_in_place(self, now: Floats) {
             if now.mxcsr != self.mxcsr {
                 // SAFETY: a value that the register has had. The compiler takes its default for granted in the runtime's
                 // own arithmetic, of which there is none on this thread that rounds (`Costs::carries`).
@@ -161,11 +161,9 @@ mod floats {
             Floats(words)
         }
 
-        pub fn put_in_place(self) {
-            if Floats::read() != self {
-                // SAFETY: what `fegetenv` has written.
-                unsafe { fesetenv(&raw const self.0) };
-            }
+        pub fn put_in_place(self, _: Floats) {
+            // SAFETY: what `fegetenv` has written.
+            unsafe { fesetenv(&raw const self.0) };
         }
     }
 }

@@ -422,7 +422,7 @@ fn libraries_are_static() {
     run_in("cc", &["-c", "-fPIC", "kept.c"]);
     run_in("cc", &["-shared", "-o", "libkept.so", "kept.o"]);
     let search = format!("--cflags=-L{place}");
-    let options = ["-n", "2", "-D", "KEPT", &search, "-l", "kept"];
+    let options: [&str; 7] = ["-n", "2", "-D", "KEPT", &search, "-l", "kept"];
     run(&options, "constructors.c", &[])
         .expect(2)
         .says(&["-l takes a static library (.a)"]);
@@ -451,7 +451,7 @@ fn programs_in_cpp_have_objects_of_their_own() {
             let printed = printed.filter_map(|line| line.strip_prefix(&begin));
             let caught = format!("caught {rank} of 3, within 1, then 0");
             let own = format!("local {rank} static {rank} number {rank}.5");
-            let expected = ["begin", &caught, &own, "end of local", "end"];
+            let expected: [&str; 5] = ["begin", &caught, &own, "end of local", "end"];
             assert!(printed.eq(expected), "{ended}");
         }
     }
