@@ -139,7 +139,10 @@ unsafe extern "C" fn midplane_refuse(function: *const c_char, why: *const c_char
 /// The rank is about to change state that the system keeps, of the kind with this number ([`System::uses`]).
 #[unsafe(no_mangle)]
 extern "C" fn midplane_uses(kind: c_int) {
-    let Here { node, system, .. } = here();
+    // A library may change it before there are ranks.
+    let Some(Here { node, system, .. }) = HERE.0.get() else {
+        return;
+    };
     if let Err(error) = system.uses(node.rank() as usize, kind as usize) {
         let why = format!("{}: the state of this rank cannot be kept: {error}", name());
         fail_here(End::MpiError, 1, &why);
