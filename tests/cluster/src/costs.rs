@@ -96,7 +96,7 @@ fn times(count: u64, factor: f64) -> u64 {
         let half = 1_u128 << (excess - 1);
         let rest = product & (2 * half - 1);
         product -= rest;
-        if rest > half || rest == half && product & 2 * half != 0 {
+        if rest > half || rest == half && product & (2 * half) != 0 {
             product += 2 * half;
         }
     }
