@@ -17,6 +17,7 @@
 //! terminal  ioctl, termios: no terminal     users     the one user
 //! random    getrandom, initstate            lists     lsearch, insque
 //! glob      paths that match a pattern
+//! decimal   exact decimal expansions        format, scan, float_text  text by a format, and numbers of text
 //! absent    what a node cannot have: shared memory of processes, shared libraries, timers
 //! ```
 
@@ -172,12 +173,15 @@ fn wide(offset: Offset) -> i64 {
 mod absent;
 #[cfg(target_os = "none")]
 mod affinity;
+pub mod decimal;
 #[cfg(target_os = "none")]
 mod errno;
 #[cfg(target_os = "none")]
 mod files;
 #[cfg(target_os = "none")]
 mod folders;
+pub mod float_text;
+pub mod format;
 #[cfg(target_os = "none")]
 mod glob;
 #[cfg(target_os = "none")]
@@ -203,6 +207,7 @@ pub mod printf;
 mod process;
 #[cfg(target_os = "none")]
 mod random;
+pub mod scan;
 #[cfg(target_os = "none")]
 mod semaphores;
 #[cfg(target_os = "none")]

@@ -1,0 +1,555 @@
+//! Binary floating-point numbers and their exact decimal expansions.
+//!
+//! A [`Decimal`] is a number with a fixed point in base 10^9. Multiplication and division by powers of two are exact there,
+//! which is all that conversion needs in both directions: `printf` expands a significand, `strtod` reduces digits to one.
+//! Nothing is estimated, so that every result is rounded once, from the exact value. The memory is the caller's
+//! ([`FloatFormat::limbs`]); the largest finite and the smallest number of a `long double` of 128 bits fit.
+
+use core::ops::Range;
+
+/// How a result is rounded (C17 section 7.6).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Rounding {
+    /// To the nearest value, and to the even one of two.
+    #[default]
+    Nearest,
+    /// Toward zero.
+    Zero,
+    /// Toward minus infinity.
+    Down,
+    /// Toward infinity.
+    Up,
+}
+
+impl Rounding {
+    /// Whether the magnitude grows. `odd` is the last kept digit's; `half`: the rest is at least half of its place;
+    /// `more`: the rest is neither nothing nor exactly half.
+    pub fn is_away(self, negative: bool, odd: bool, half: bool, more: bool) -> bool {
+        match self {
+            Rounding::Nearest => half && (more || odd),
+            Rounding::Zero => false,
+            Rounding::Down => negative && (half || more),
+            Rounding::Up => !negative && (half || more),
+        }
+    }
+}
+
+/// A binary interchange format of IEEE 754.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FloatFormat {
+    /// Bits of a significand, with the leading one, which is not stored.
+    pub precision: u32,
+    /// Exponent of the largest finite number's leading bit.
+    pub max_exponent: i32,
+    /// Significant decimal digits that can decide how a number is rounded. More are only told from zeros.
+    digits: u32,
+    /// A decimal number that begins at this place behind the point, or later, is less than half of the smallest.
+    least_place: i32,
+}
+
+/// `float`.
+pub const SINGLE: FloatFormat = FloatFormat {
+    precision: 24,
+    max_exponent: 127,
+    digits: 126,
+    least_place: 48,
+};
+/// `double`.
+pub const DOUBLE: FloatFormat = FloatFormat {
+    precision: 53,
+    max_exponent: 1023,
+    digits: 774,
+    least_place: 326,
+};
+/// `long double` of riscv64.
+pub const QUAD: FloatFormat = FloatFormat {
+    precision: 113,
+    max_exponent: 16383,
+    digits: 11574,
+    least_place: 4968,
+};
+
+/// What a number is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Class {
+    /// Zero, subnormal or normal.
+    Finite,
+    /// Infinity.
+    Infinite,
+    /// Not a number.
+    Nan,
+}
+
+/// A number taken apart: `significand * 2^exponent`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unpacked {
+    /// The sign bit.
+    pub negative: bool,
+    /// What it is; only of a finite one the rest means anything.
+    pub class: Class,
+    /// An integer.
+    pub significand: u128,
+    /// Of its last bit.
+    pub exponent: i32,
+}
+
+/// A number in its format, and whether it is out of range.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Packed {
+    /// The bits.
+    pub bits: u128,
+    /// C's ERANGE: the magnitude is too great, or tiny (after rounding) and not exact.
+    pub range_error: bool,
+}
+
+impl FloatFormat {
+    /// Limbs that a [`Decimal`] needs for any number of the format, or for any text that is read as one.
+    pub const fn limbs(self) -> usize {
+        let whole = (self.least_place as usize).div_ceil(DIGITS);
+        whole + (self.digits as usize).div_ceil(DIGITS) + INTEGER_LIMBS + 2
+    }
+
+    /// Exponent of the last bit of the smallest number.
+    pub const fn least_exponent(self) -> i32 {
+        2 - self.max_exponent - self.precision as i32
+    }
+
+    fn exponent_mask(self) -> u128 {
+        2 * self.max_exponent as u128 + 1
+    }
+
+    /// Bit of the sign.
+    fn sign_bit(self) -> u32 {
+        self.precision - 1 + self.exponent_mask().count_ones()
+    }
+
+    /// Infinity.
+    pub fn infinity(self, negative: bool) -> u128 {
+        u128::from(negative) << self.sign_bit() | self.exponent_mask() << (self.precision - 1)
+    }
+
+    /// A quiet NaN with this payload.
+    pub fn nan(self, negative: bool, payload: u128) -> u128 {
+        let quiet = 1 << (self.precision - 2);
+        self.infinity(negative) | quiet | payload & (quiet - 1)
+    }
+
+    /// Takes a number apart.
+    pub fn unpack(self, bits: u128) -> Unpacked {
+        let stored = self.precision - 1;
+        let field = (bits >> stored & self.exponent_mask()) as i32;
+        let fraction = bits & ((1 << stored) - 1);
+        let class = match field == self.exponent_mask() as i32 {
+            false => Class::Finite,
+            true if fraction == 0 => Class::Infinite,
+            true => Class::Nan,
+        };
+        Unpacked {
+            negative: bits >> self.sign_bit() & 1 != 0,
+            class,
+            significand: fraction | u128::from(field != 0) << stored,
+            exponent: self.least_exponent() + (field - 1).max(0),
+        }
+    }
+
+    /// The same of any exponent. The last bit of a significand of more than 120 bits may stand for more.
+    pub fn pack_binary(
+        self,
+        negative: bool,
+        significand: u128,
+        exponent: i64,
+        rounding: Rounding,
+    ) -> Packed {
+        let most = 4 * i64::from(self.max_exponent);
+        let number = Unpacked {
+            negative,
+            class: Class::Finite,
+            significand,
+            exponent: exponent.clamp(-most, most) as i32,
+        };
+        self.pack(number, false, rounding)
+    }
+
+    /// Rounds `significand * 2^exponent`, and a little more where `sticky`, in which case the significand has more bits
+    /// than the format.
+    pub fn pack(self, number: Unpacked, sticky: bool, rounding: Rounding) -> Packed {
+        let Unpacked {
+            negative,
+            significand,
+            exponent,
+            ..
+        } = number;
+        let sign = u128::from(negative) << self.sign_bit();
+        if significand == 0 {
+            return Packed {
+                bits: sign,
+                range_error: false,
+            };
+        }
+        let round = |shift: i32| {
+            let shift = u32::try_from(shift).unwrap_or(0);
+            let kept = significand.checked_shr(shift).unwrap_or(0);
+            let rest = significand ^ kept.checked_shl(shift).unwrap_or(0);
+            let half = shift > 0 && rest.checked_shr(shift - 1).unwrap_or(0) != 0;
+            let more =
+                sticky || shift > 0 && rest.checked_shl(129 - shift.min(129)).unwrap_or(0) != 0;
+            let away = rounding.is_away(negative, kept & 1 != 0, half, more);
+            (kept + u128::from(away), half || more)
+        };
+        let length = 128 - significand.leading_zeros() as i32;
+        let unbounded = length - self.precision as i32;
+        let shift = unbounded.max(self.least_exponent() - exponent);
+        let (kept, inexact) = round(shift);
+        let kept = kept << (-shift).max(0);
+        let tiny = exponent + unbounded < self.least_exponent()
+            && !(exponent + unbounded + 1 == self.least_exponent()
+                && round(unbounded).0 >> self.precision != 0);
+        // The leading bit adds one to the exponent, where there is one.
+        let place = i64::from(exponent) + i64::from(shift) - i64::from(self.least_exponent());
+        let bits = ((place as u128) << (self.precision - 1)).saturating_add(kept);
+        let infinity = self.infinity(false);
+        if place >= i64::from(self.exponent_mask() as u32) || bits >= infinity {
+            let away = rounding.is_away(negative, true, true, true);
+            return Packed {
+                bits: sign | (infinity - u128::from(!away)),
+                range_error: true,
+            };
+        }
+        Packed {
+            bits: sign | bits,
+            range_error: tiny && inexact,
+        }
+    }
+}
+
+const BASE: u32 = 1_000_000_000;
+/// Decimal digits of a limb.
+const DIGITS: usize = 9;
+/// Bits of one step of a shift: less than a limb's, so that a carry is one limb.
+const STEP: u32 = 29;
+/// Limbs of the greatest significand.
+const INTEGER_LIMBS: usize = 5;
+const POWERS: [u32; DIGITS] = [
+    1,
+    10,
+    100,
+    1_000,
+    10_000,
+    100_000,
+    1_000_000,
+    10_000_000,
+    100_000_000,
+];
+
+/// A decimal number that is not negative.
+#[derive(Debug)]
+pub struct Decimal<'a> {
+    /// The most significant first. Those outside of `used` count as zeros, whatever they are.
+    limbs: &'a mut [u32],
+    used: Range<usize>,
+    /// The first limb behind the point.
+    point: usize,
+    /// There is something behind the limbs.
+    sticky: bool,
+}
+
+impl<'a> Decimal<'a> {
+    /// Expands `significand * 2^exponent`. Digits further than `after` places behind the point may be missing; then they are
+    /// told from zeros all the same. The memory has the format's limbs.
+    pub fn expand(number: Unpacked, after: i64, limbs: &'a mut [u32]) -> Self {
+        let grows = number.exponent >= 0;
+        let point = if grows { limbs.len() } else { INTEGER_LIMBS };
+        let most = limbs.len() as i64;
+        let last = (point as i64).saturating_add(after.max(0) / DIGITS as i64 + 2);
+        let mut decimal = Decimal {
+            used: point..point,
+            limbs,
+            point,
+            sticky: false,
+        };
+        let mut rest = number.significand;
+        while rest != 0 {
+            decimal.used.start -= 1;
+            decimal.limbs[decimal.used.start] = (rest % u128::from(BASE)) as u32;
+            rest /= u128::from(BASE);
+        }
+        let mut left = number.exponent.unsigned_abs();
+        while left > 0 {
+            let bits = left.min(STEP);
+            match grows {
+                true => decimal.multiply(bits),
+                false => decimal.divide(bits, last.min(most) as usize),
+            }
+            left -= bits;
+        }
+        decimal
+    }
+
+    /// Multiplies by `2^bits`, at most [`STEP`].
+    fn multiply(&mut self, bits: u32) {
+        let mut carry = 0;
+        for limb in self.limbs[self.used.clone()].iter_mut().rev() {
+            let value = (u64::from(*limb) << bits) + carry;
+            *limb = (value % u64::from(BASE)) as u32;
+            carry = value / u64::from(BASE);
+        }
+        if carry != 0 {
+            self.used.start -= 1;
+            self.limbs[self.used.start] = carry as u32;
+        }
+        while self.used.end > self.used.start && self.limbs[self.used.end - 1] == 0 {
+            self.used.end -= 1;
+        }
+    }
+
+    /// Divides by `2^bits`, at most [`STEP`]. Limbs from `last` on are not kept.
+    fn divide(&mut self, bits: u32, last: usize) {
+        let mask = (1u64 << bits) - 1;
+        let mut rest = 0;
+        for limb in &mut self.limbs[self.used.clone()] {
+            let value = rest * u64::from(BASE) + u64::from(*limb);
+            *limb = (value >> bits) as u32;
+            rest = value & mask;
+        }
+        while rest != 0 {
+            if self.used.end >= last {
+                self.sticky = true;
+                break;
+            }
+            let value = rest * u64::from(BASE);
+            self.limbs[self.used.end] = (value >> bits) as u32;
+            rest = value & mask;
+            self.used.end += 1;
+        }
+        while !self.used.is_empty() && self.limbs[self.used.start] == 0 {
+            self.used.start += 1;
+        }
+    }
+
+    fn limb(&self, index: i64) -> u32 {
+        match usize::try_from(index) {
+            Ok(index) if self.used.contains(&index) => self.limbs[index],
+            _ => 0,
+        }
+    }
+
+    /// The limb of a place, and the place in it.
+    fn locate(&self, place: i64) -> (i64, u32) {
+        let limb = self.point as i64 - 1 - place.div_euclid(DIGITS as i64);
+        (limb, POWERS[place.rem_euclid(DIGITS as i64) as usize])
+    }
+
+    /// The digit that counts `10^place`.
+    pub fn digit(&self, place: i64) -> u8 {
+        let (limb, power) = self.locate(place);
+        (self.limb(limb) / power % 10) as u8
+    }
+
+    /// The place of the leading digit; 0 of zero.
+    pub fn leading_place(&self) -> i64 {
+        if self.used.is_empty() {
+            return 0;
+        }
+        let digits = self.limbs[self.used.start].checked_ilog10().unwrap_or(0);
+        (self.point as i64 - 1 - self.used.start as i64) * DIGITS as i64 + i64::from(digits)
+    }
+
+    /// A place below which all digits are 0.
+    pub fn least_place(&self) -> i64 {
+        (self.point as i64 - self.used.end as i64) * DIGITS as i64
+    }
+
+    /// The place of the last digit that is not 0, but at least `least`.
+    pub fn last_place(&self, least: i64) -> i64 {
+        let mut place = least.max(self.least_place());
+        let leading = self.leading_place();
+        while place < leading && self.digit(place) == 0 {
+            place += 1;
+        }
+        place
+    }
+
+    /// Rounds to a multiple of `10^place`.
+    pub fn round(&mut self, place: i64, negative: bool, rounding: Rounding) {
+        let (index, power) = self.locate(place);
+        let next = self.digit(place - 1);
+        let (below, unit) = self.locate(place - 1);
+        let behind = usize::try_from(below + 1).unwrap_or(0);
+        let rest = self.used.start.max(behind)..self.used.end;
+        let more = self.sticky
+            || self.limb(below) % unit != 0
+            || self
+                .limbs
+                .get(rest)
+                .is_some_and(|rest| rest.iter().any(|limb| *limb != 0));
+        let odd = self.digit(place) & 1 != 0;
+        let away = rounding.is_away(negative, odd, next >= 5, more || next % 5 != 0);
+        // Without the places below.
+        let Ok(index) = usize::try_from(index) else {
+            // Left of all memory: only with precisions that no number has.
+            self.used.end = self.used.start;
+            return;
+        };
+        self.sticky = false;
+        if index < self.used.start {
+            self.used = index..index;
+        }
+        if index < self.used.end {
+            self.limbs[index] -= self.limbs[index] % power;
+            self.used.end = index + 1;
+        } else if away {
+            self.limbs[self.used.end..=index].fill(0);
+            self.used.end = index + 1;
+        }
+        if away {
+            let mut index = index;
+            self.limbs[index] += power;
+            while self.limbs[index] == BASE {
+                self.limbs[index] = 0;
+                index -= 1;
+                if index < self.used.start {
+                    self.used.start = index;
+                    self.limbs[index] = 0;
+                }
+                self.limbs[index] += 1;
+            }
+        }
+        while !self.used.is_empty() && self.limbs[self.used.start] == 0 {
+            self.used.start += 1;
+        }
+    }
+
+    /// The whole part, if it has at most 127 bits.
+    fn whole(&self) -> Option<u128> {
+        let mut whole = 0u128;
+        for index in self.used.start..self.point {
+            let limb = self.limb(index as i64);
+            whole = whole
+                .checked_mul(u128::from(BASE))?
+                .checked_add(u128::from(limb))?;
+        }
+        (whole >> 127 == 0).then_some(whole)
+    }
+}
+
+/// Digits that come one by one, and the number that they are.
+#[derive(Debug)]
+pub struct Digits<'a> {
+    format: FloatFormat,
+    limbs: &'a mut [u32],
+    /// Digits so far, from the first that is not 0 on; those that fit are in the limbs, from [`Digits::first`] on.
+    count: u32,
+    sticky: bool,
+}
+
+impl<'a> Digits<'a> {
+    /// None yet. The memory has the format's limbs.
+    pub fn new(format: FloatFormat, limbs: &'a mut [u32]) -> Self {
+        Digits {
+            format,
+            limbs,
+            count: 0,
+            sticky: false,
+        }
+    }
+
+    /// Whether only zeros have come.
+    pub fn is_zero(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Takes the next digit.
+    pub fn push(&mut self, digit: u8) {
+        if self.count == 0 && digit == 0 {
+            return;
+        }
+        if self.count >= self.format.digits {
+            self.sticky |= digit != 0;
+            return;
+        }
+        let (limb, inside) = (self.count as usize / DIGITS, self.count as usize % DIGITS);
+        if inside == 0 {
+            self.limbs[limb] = 0;
+        }
+        self.limbs[limb] += u32::from(digit) * POWERS[DIGITS - 1 - inside];
+        self.count += 1;
+    }
+
+    /// The number that is `0.DIGITS * 10^exponent`.
+    pub fn finish(self, negative: bool, exponent: i64, rounding: Rounding) -> Packed {
+        let format = self.format;
+        let pack = |significand, exponent, sticky| {
+            let class = Class::Finite;
+            let number = Unpacked {
+                negative,
+                class,
+                significand,
+                exponent,
+            };
+            format.pack(number, sticky, rounding)
+        };
+        if self.count == 0 {
+            return pack(0, 0, false);
+        }
+        // The greatest finite number has fewer digits than the smallest one has places behind the point.
+        if exponent > i64::from(format.least_place) {
+            return pack(1, format.max_exponent + 1, false);
+        }
+        if exponent < -i64::from(format.least_place) {
+            // Less than half of the smallest, with a bit more than the format's.
+            return pack(1 << 127, 2 * format.least_exponent() - 256, true);
+        }
+        let exponent = exponent as i32;
+        // The digits begin inside a limb.
+        let into = exponent.rem_euclid(DIGITS as i32) as usize;
+        let count = (self.count as usize).div_ceil(DIGITS);
+        let whole = exponent.div_euclid(DIGITS as i32) + i32::from(into != 0);
+        let start = INTEGER_LIMBS + whole.min(0).unsigned_abs() as usize;
+        self.limbs.copy_within(0..count, start);
+        let mut used = start..start + count;
+        if into != 0 {
+            // Moved to the right by the digits that the first limb has not.
+            let (down, up) = (POWERS[DIGITS - into], POWERS[into]);
+            let mut rest = 0;
+            for limb in &mut self.limbs[used.clone()] {
+                let value = *limb;
+                *limb = rest * up + value / down;
+                rest = value % down;
+            }
+            self.limbs[used.end] = rest * up;
+            used.end += 1;
+        }
+        let point = (start as i32 + whole) as usize;
+        let mut decimal = Decimal {
+            limbs: self.limbs,
+            used,
+            point,
+            sticky: self.sticky,
+        };
+        let mut binary = 0;
+        let whole = loop {
+            match decimal.whole() {
+                None => {
+                    // Of a number as great, the part behind the point decides nothing but that there is one.
+                    let behind = decimal.point.min(decimal.used.end)..decimal.used.end;
+                    decimal.sticky |= decimal.limbs[behind.clone()].iter().any(|limb| *limb != 0);
+                    decimal.used.end = behind.start;
+                    let end = decimal.used.end.max(decimal.point);
+                    decimal.limbs[decimal.used.end..end].fill(0);
+                    decimal.used.end = end;
+                    decimal.divide(9, end);
+                    binary += 9;
+                }
+                Some(whole) if whole >> (format.precision + 1) != 0 => break whole,
+                Some(whole) => {
+                    let bits = if whole >> 64 == 0 { STEP } else { 9 };
+                    decimal.multiply(bits);
+                    binary -= bits as i32;
+                }
+            }
+        };
+        let behind = decimal.point.max(decimal.used.start).min(decimal.used.end)..decimal.used.end;
+        let sticky = decimal.sticky || decimal.limbs[behind].iter().any(|limb| *limb != 0);
+        pack(whole, binary, sticky)
+    }
+}

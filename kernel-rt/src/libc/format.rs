@@ -1,0 +1,932 @@
+//! The conversions of printf's family (C17 sections 7.21.6.1 and 7.29.2.1, POSIX's numbered arguments, and what is GNU's):
+//! the text of a format with its arguments, unit by unit. Every function of the family, of narrow and of wide characters,
+//! is a [`Sink`] for this one formatter.
+//!
+//! It follows glibc in the locale "C" where the standards leave a choice. Nothing is allocated.
+
+use core::ptr;
+
+use super::decimal::{Class, DOUBLE, Decimal, FloatFormat, QUAD, Rounding, Unpacked};
+
+/// Why a call fails; `errno` follows from it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Error {
+    /// The text, a width or a precision is longer than an `int` can tell: EOVERFLOW.
+    TooLong,
+    /// A character is none of the locale's: EILSEQ.
+    NotACharacter,
+    /// The format ends inside of a conversion: EINVAL.
+    Format,
+    /// The stream has failed, and has set `errno`.
+    Stream,
+}
+
+/// Where the text goes.
+pub trait Sink {
+    /// Whether its units are wide characters.
+    fn is_wide(&self) -> bool {
+        false
+    }
+    /// Takes one unit.
+    ///
+    /// # Errors
+    /// [`Error::Stream`], and [`Error::NotACharacter`] of wide characters that become bytes.
+    fn put(&mut self, unit: u32) -> Result<(), Error>;
+    /// Takes the same unit so many times.
+    ///
+    /// # Errors
+    /// The same.
+    fn fill(&mut self, unit: u32, times: u32) -> Result<(), Error> {
+        (0..times).try_for_each(|_| self.put(unit))
+    }
+}
+
+/// A format: its units by number. Behind the 0 that ends it nothing is asked for.
+pub trait Units {
+    /// The unit at a place.
+    fn at(&self, place: usize) -> u32;
+}
+
+impl Units for &[u8] {
+    fn at(&self, place: usize) -> u32 {
+        self.get(place).copied().map_or(0, u32::from)
+    }
+}
+
+/// How an argument lies in the list of arguments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// `int`, and what is promoted to it.
+    Int,
+    /// `long`, a pointer and others of their size.
+    Word,
+    /// `long long`, `double` and others of 64 bits.
+    Long,
+    /// `long double`.
+    LongDouble,
+}
+
+/// A list of arguments.
+pub trait Values {
+    /// Takes the next argument, without an extension of its sign.
+    ///
+    /// # Safety
+    /// There is one more argument, of this kind.
+    unsafe fn next(&mut self, kind: Kind) -> u128;
+    /// Goes back to the first.
+    fn rewind(&mut self);
+}
+
+/// `long double` of this machine.
+pub const LONG_DOUBLE: FloatFormat = match cfg!(target_arch = "arm") {
+    true => DOUBLE,
+    false => QUAD,
+};
+
+/// A width or precision, or the place of an argument.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Count {
+    /// There is none.
+    Absent,
+    /// A number in the format.
+    Given(u32),
+    /// The next argument.
+    Next,
+    /// The argument of this number, from 1 on.
+    Numbered(u32),
+}
+
+/// Length modifiers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Length {
+    /// None.
+    Plain,
+    /// `hh`
+    Char,
+    /// `h`
+    Short,
+    /// `l`, `z`, `t`
+    Long,
+    /// `ll`, `j`, `q`, `L`
+    LongLong,
+}
+
+impl Length {
+    /// Bits of an integer of this length.
+    pub fn bits(self) -> u32 {
+        match self {
+            Length::Plain => 32,
+            Length::Char => 8,
+            Length::Short => 16,
+            Length::Long => usize::BITS,
+            Length::LongLong => 64,
+        }
+    }
+
+    /// Reads modifiers from a place on, which moves behind them.
+    pub fn read(units: &(impl Units + ?Sized), place: &mut usize) -> Length {
+        let mut length = Length::Plain;
+        loop {
+            length = match (ascii(units.at(*place)), length) {
+                (b'h', Length::Short) => Length::Char,
+                (b'h', _) => Length::Short,
+                (b'l', Length::Long) => Length::LongLong,
+                (b'l' | b'z' | b'Z' | b't', _) => Length::Long,
+                (b'j' | b'q' | b'L', _) => Length::LongLong,
+                _ => return length,
+            };
+            *place += 1;
+        }
+    }
+}
+
+/// A unit as a byte, if it is one of ASCII; else 255, which no format means.
+pub fn ascii(unit: u32) -> u8 {
+    match unit {
+        0..128 => unit as u8,
+        _ => u8::MAX,
+    }
+}
+
+/// Reads a number in decimal; `None` where there is no digit.
+///
+/// # Errors
+/// [`Error::TooLong`] for more than an `int` can tell.
+pub fn number(units: &(impl Units + ?Sized), place: &mut usize) -> Result<Option<u32>, Error> {
+    let mut number = None;
+    while let digit @ b'0'..=b'9' = ascii(units.at(*place)) {
+        let next = u64::from(number.unwrap_or(0)) * 10 + u64::from(digit - b'0');
+        number = Some(
+            u32::try_from(next)
+                .ok()
+                .filter(|next| *next < 1 << 31)
+                .ok_or(Error::TooLong)?,
+        );
+        *place += 1;
+    }
+    Ok(number)
+}
+
+/// Flags of a conversion.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Flags {
+    left: bool,
+    plus: bool,
+    space: bool,
+    other_form: bool,
+    zero: bool,
+    group: bool,
+}
+
+/// A conversion specification.
+#[derive(Clone, Copy, Debug)]
+struct Spec {
+    flags: Flags,
+    width: Count,
+    precision: Count,
+    length: Length,
+    letter: u32,
+    /// [`Count::Next`] or a number.
+    argument: Count,
+}
+
+impl Spec {
+    /// Reads the specification whose percent sign is in front of the place, which moves behind it.
+    fn read(units: &dyn Units, place: &mut usize) -> Result<Spec, Error> {
+        let mut spec = Spec {
+            flags: Flags::default(),
+            width: Count::Absent,
+            precision: Count::Absent,
+            length: Length::Plain,
+            letter: 0,
+            argument: Count::Next,
+        };
+        let start = *place;
+        match number(units, place)? {
+            Some(argument) if argument > 0 && units.at(*place) == u32::from(b'$') => {
+                spec.argument = Count::Numbered(argument);
+                *place += 1;
+            }
+            _ => *place = start,
+        }
+        loop {
+            let flags = &mut spec.flags;
+            let flag = match ascii(units.at(*place)) {
+                b'-' => &mut flags.left,
+                b'+' => &mut flags.plus,
+                b' ' => &mut flags.space,
+                b'#' => &mut flags.other_form,
+                b'0' => &mut flags.zero,
+                b'\'' => &mut flags.group,
+                // Digits of the locale, which are those of ASCII.
+                b'I' => &mut true,
+                _ => break,
+            };
+            *flag = true;
+            *place += 1;
+        }
+        spec.width = count(units, place)?;
+        if units.at(*place) == u32::from(b'.') {
+            *place += 1;
+            spec.precision = match count(units, place)? {
+                Count::Absent => Count::Given(0),
+                count => count,
+            };
+        }
+        spec.length = Length::read(units, place);
+        spec.letter = units.at(*place);
+        *place += 1;
+        Ok(spec)
+    }
+
+    /// How its argument lies, if it has one.
+    fn kind(&self) -> Option<Kind> {
+        Some(match ascii(self.letter) {
+            b'd' | b'i' | b'o' | b'u' | b'x' | b'X' | b'b' | b'B' => match self.length {
+                Length::Plain | Length::Char | Length::Short => Kind::Int,
+                Length::Long => Kind::Word,
+                Length::LongLong => Kind::Long,
+            },
+            b'c' | b'C' => Kind::Int,
+            b's' | b'S' | b'p' | b'n' => Kind::Word,
+            b'a' | b'A' | b'e' | b'E' | b'f' | b'F' | b'g' | b'G' => match self.length {
+                Length::LongLong => Kind::LongDouble,
+                _ => Kind::Long,
+            },
+            _ => return None,
+        })
+    }
+}
+
+/// Reads a width or precision.
+fn count(units: &dyn Units, place: &mut usize) -> Result<Count, Error> {
+    if units.at(*place) != u32::from(b'*') {
+        return Ok(number(units, place)?.map_or(Count::Absent, Count::Given));
+    }
+    *place += 1;
+    let start = *place;
+    Ok(match number(units, place)? {
+        Some(argument) if argument > 0 && units.at(*place) == u32::from(b'$') => {
+            *place += 1;
+            Count::Numbered(argument)
+        }
+        _ => {
+            *place = start;
+            Count::Next
+        }
+    })
+}
+
+/// The place of the next percent sign, or of the end.
+fn percent(units: &dyn Units, mut place: usize) -> usize {
+    while !matches!(units.at(place), 0 | PERCENT) {
+        place += 1;
+    }
+    place
+}
+
+/// What begins a conversion.
+pub const PERCENT: u32 = b'%' as u32;
+
+/// How the argument of this number lies, by what the format says of it. One that nothing is said of is an `int`.
+fn kind_of(units: &dyn Units, argument: u32) -> Result<Kind, Error> {
+    let mut place = 0;
+    loop {
+        place = percent(units, place);
+        if units.at(place) == 0 {
+            return Ok(Kind::Int);
+        }
+        place += 1;
+        let spec = Spec::read(units, &mut place)?;
+        if spec.letter == 0 {
+            return Err(Error::Format);
+        }
+        let this = Count::Numbered(argument);
+        if spec.width == this || spec.precision == this {
+            return Ok(Kind::Int);
+        }
+        if let Some(kind) = spec.kind().filter(|_| spec.argument == this) {
+            return Ok(kind);
+        }
+    }
+}
+
+/// The argument that `count` says, which is not [`Count::Absent`] and has no number in it.
+unsafe fn value(
+    units: &dyn Units,
+    values: &mut dyn Values,
+    count: Count,
+    kind: Kind,
+) -> Result<u128, Error> {
+    // SAFETY: the caller's promise about format and arguments: here, and for each argument before a numbered one.
+    unsafe {
+        if let Count::Numbered(number) = count {
+            values.rewind();
+            for argument in 1..number {
+                values.next(kind_of(units, argument)?);
+            }
+        }
+        Ok(values.next(kind))
+    }
+}
+
+/// What has been written so far.
+struct Output<'a> {
+    sink: &'a mut dyn Sink,
+    length: u32,
+}
+
+impl Output<'_> {
+    fn put(&mut self, unit: u32) -> Result<(), Error> {
+        if self.length >= i32::MAX as u32 {
+            return Err(Error::TooLong);
+        }
+        self.length += 1;
+        self.sink.put(unit)
+    }
+
+    /// Characters of the locale "C" are those of ASCII, where a unit of one width becomes one of the other.
+    fn check(&self, unit: u32, is_wide: bool) -> Result<(), Error> {
+        match is_wide != self.sink.is_wide() && unit > 127 {
+            true => Err(Error::NotACharacter),
+            false => Ok(()),
+        }
+    }
+
+    fn put_all(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        bytes.iter().try_for_each(|byte| self.put(u32::from(*byte)))
+    }
+
+    fn repeat(&mut self, byte: u8, times: u64) -> Result<(), Error> {
+        let most = i32::MAX as u32 - self.length;
+        let times = u32::try_from(times).ok().filter(|times| *times <= most);
+        let times = times.ok_or(Error::TooLong)?;
+        self.length += times;
+        self.sink.fill(u32::from(byte), times)
+    }
+}
+
+/// Writes the text of a format, and returns its length.
+///
+/// # Safety
+/// The arguments are those that the format asks for, as for C's `printf`.
+///
+/// # Errors
+/// As [`Error`] says; what comes before is written.
+pub unsafe fn format(
+    sink: &mut dyn Sink,
+    units: &dyn Units,
+    values: &mut dyn Values,
+    rounding: Rounding,
+) -> Result<u32, Error> {
+    let mut output = Output { sink, length: 0 };
+    let mut place = 0;
+    loop {
+        let end = percent(units, place);
+        for place in place..end {
+            output.put(units.at(place))?;
+        }
+        if units.at(end) == 0 {
+            return Ok(output.length);
+        }
+        place = end + 1;
+        let spec = Spec::read(units, &mut place)?;
+        // SAFETY: the caller's promise.
+        unsafe { convert(&mut output, units, values, spec, rounding)? };
+    }
+}
+
+/// What a conversion's width and precision are.
+#[derive(Clone, Copy)]
+struct Field {
+    flags: Flags,
+    width: u32,
+    precision: Option<u32>,
+}
+
+unsafe fn convert(
+    output: &mut Output<'_>,
+    units: &dyn Units,
+    values: &mut dyn Values,
+    spec: Spec,
+    rounding: Rounding,
+) -> Result<(), Error> {
+    let mut number = |count| -> Result<Option<i32>, Error> {
+        Ok(match count {
+            Count::Absent => None,
+            Count::Given(number) => Some(number as i32),
+            // SAFETY: the caller's promise.
+            argument => Some(unsafe { value(units, values, argument, Kind::Int)? } as i32),
+        })
+    };
+    let width = number(spec.width)?.unwrap_or(0);
+    let precision = number(spec.precision)?;
+    let mut field = Field {
+        flags: spec.flags,
+        width: width.unsigned_abs(),
+        precision: precision.and_then(|precision| u32::try_from(precision).ok()),
+    };
+    field.flags.left |= width < 0;
+    if field.width > i32::MAX as u32 {
+        return Err(Error::TooLong);
+    }
+    // SAFETY: the caller's promise.
+    let argument = match spec.kind() {
+        Some(kind) => unsafe { value(units, values, spec.argument, kind)? },
+        None => 0,
+    };
+    let letter = ascii(spec.letter);
+    match letter {
+        0 => Err(Error::Format),
+        b'%' => output.put(PERCENT),
+        b'd' | b'i' => {
+            let unused = 128 - spec.length.bits();
+            let value = (argument << unused) as i128 >> unused;
+            let sign = sign(value < 0, field.flags);
+            integer(
+                output,
+                field,
+                sign,
+                b"",
+                value.unsigned_abs() as u64,
+                10,
+                letter,
+            )
+        }
+        b'o' | b'u' | b'x' | b'X' | b'b' | b'B' => {
+            let unused = 128 - spec.length.bits();
+            let value = (argument << unused >> unused) as u64;
+            let (base, prefix) = match letter {
+                b'o' => (8, [0; 2]),
+                b'u' => (10, [0; 2]),
+                b'b' | b'B' => (2, [b'0', letter]),
+                _ => (16, [b'0', letter]),
+            };
+            let has_prefix = field.flags.other_form && value != 0 && prefix[0] != 0;
+            let prefix = if has_prefix { &prefix[..] } else { b"" };
+            integer(output, field, None, prefix, value, base, letter)
+        }
+        b'p' if argument as usize == 0 => {
+            let text = b"(nil)";
+            output.padded(field, text.len() as u64, |output| output.put_all(text))
+        }
+        b'p' => {
+            let sign = sign(false, field.flags);
+            integer(output, field, sign, b"0x", argument as u64, 16, b'x')
+        }
+        b'c' | b'C' => {
+            let is_wide = spec.length == Length::Long || letter == b'C';
+            let unit = match is_wide {
+                true => argument as u32,
+                false => u32::from(argument as u8),
+            };
+            output.check(unit, is_wide)?;
+            output.padded(field, 1, |output| output.put(unit))
+        }
+        b's' | b'S' => {
+            let is_wide = spec.length == Length::Long || letter == b'S';
+            // SAFETY: the caller's promise.
+            unsafe { string(output, field, argument as usize, is_wide) }
+        }
+        b'n' => {
+            let length = output.length;
+            let address = argument as usize;
+            // SAFETY: the caller's promise: a variable of this length.
+            unsafe {
+                match spec.length {
+                    Length::Plain => write_at(address, length),
+                    Length::Char => write_at(address, length as u8),
+                    Length::Short => write_at(address, length as u16),
+                    Length::Long => write_at(address, length as usize),
+                    Length::LongLong => write_at(address, u64::from(length)),
+                }
+            };
+            Ok(())
+        }
+        b'a' | b'A' | b'e' | b'E' | b'f' | b'F' | b'g' | b'G' => {
+            let format = match spec.length {
+                Length::LongLong => LONG_DOUBLE,
+                _ => DOUBLE,
+            };
+            let number = Number {
+                bits: argument,
+                format,
+                letter,
+                rounding,
+            };
+            float(output, field, number)
+        }
+        _ => unknown(output, field, spec.letter),
+    }
+}
+
+/// Stores a value for the program.
+///
+/// # Safety
+/// As for a pointer's `write_unaligned`.
+pub unsafe fn write_at<T>(address: usize, value: T) {
+    // SAFETY: the caller's promise.
+    unsafe { ptr::with_exposed_provenance_mut::<T>(address).write_unaligned(value) };
+}
+
+/// As glibc shows what is no conversion.
+fn unknown(output: &mut Output<'_>, field: Field, letter: u32) -> Result<(), Error> {
+    let flags = field.flags;
+    output.put(PERCENT)?;
+    for (is_set, flag) in [
+        (flags.other_form, b'#'),
+        (flags.group, b'\''),
+        (flags.plus, b'+'),
+        (flags.space && !flags.plus, b' '),
+        (flags.left, b'-'),
+        (flags.zero && !flags.left, b'0'),
+    ] {
+        if is_set {
+            output.put(u32::from(flag))?;
+        }
+    }
+    let plain = Field {
+        flags: Flags::default(),
+        width: 0,
+        precision: None,
+    };
+    if field.width != 0 {
+        integer(output, plain, None, b"", u64::from(field.width), 10, b'u')?;
+    }
+    if let Some(precision) = field.precision {
+        output.put(u32::from(b'.'))?;
+        integer(output, plain, None, b"", u64::from(precision), 10, b'u')?;
+    }
+    output.put(letter)
+}
+
+fn sign(negative: bool, flags: Flags) -> Option<u8> {
+    match (negative, flags.plus, flags.space) {
+        (true, ..) => Some(b'-'),
+        (_, true, _) => Some(b'+'),
+        (.., true) => Some(b' '),
+        _ => None,
+    }
+}
+
+impl Output<'_> {
+    /// Writes what `body` writes, which is of this length, with spaces in front of it or behind.
+    fn padded(
+        &mut self,
+        field: Field,
+        length: u64,
+        body: impl FnOnce(&mut Self) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let spaces = u64::from(field.width).saturating_sub(length);
+        if !field.flags.left {
+            self.repeat(b' ', spaces)?;
+        }
+        body(self)?;
+        if field.flags.left {
+            self.repeat(b' ', spaces)?;
+        }
+        Ok(())
+    }
+
+    /// The same of a number, whose digits `body` writes: zeros instead of spaces stand behind its sign and its prefix.
+    fn padded_number(
+        &mut self,
+        mut field: Field,
+        sign: Option<u8>,
+        prefix: &[u8],
+        length: u64,
+        body: impl FnOnce(&mut Self) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let all = length + prefix.len() as u64 + u64::from(sign.is_some());
+        let mut zeros = 0;
+        if field.flags.zero && !field.flags.left {
+            zeros = u64::from(field.width).saturating_sub(all);
+            field.width = 0;
+        }
+        self.padded(field, all, |output| {
+            output.put_all(sign.as_slice())?;
+            output.put_all(prefix)?;
+            output.repeat(b'0', zeros)?;
+            body(output)
+        })
+    }
+}
+
+fn integer(
+    output: &mut Output<'_>,
+    mut field: Field,
+    sign: Option<u8>,
+    prefix: &[u8],
+    value: u64,
+    base: u64,
+    letter: u8,
+) -> Result<(), Error> {
+    let mut text = [0; 64];
+    let mut start = text.len();
+    let mut rest = value;
+    while rest != 0 {
+        start -= 1;
+        text[start] = hexadecimal((rest % base) as u8, letter == b'X');
+        rest /= base;
+    }
+    let digits = &text[start..];
+    let mut least = u64::from(field.precision.unwrap_or(1));
+    if letter == b'o' && field.flags.other_form {
+        least = least.max(digits.len() as u64 + 1);
+    }
+    // A precision makes the flag nothing.
+    field.flags.zero &= field.precision.is_none();
+    let zeros = least.saturating_sub(digits.len() as u64);
+    output.padded_number(field, sign, prefix, zeros + digits.len() as u64, |output| {
+        output.repeat(b'0', zeros)?;
+        output.put_all(digits)
+    })
+}
+
+fn hexadecimal(digit: u8, upper: bool) -> u8 {
+    match (digit, upper) {
+        (0..10, _) => b'0' + digit,
+        (_, true) => b'A' - 10 + digit,
+        (_, false) => b'a' - 10 + digit,
+    }
+}
+
+/// # Safety
+/// The address is 0 or that of a string, of which at most as many units are read as the precision says.
+unsafe fn string(
+    output: &mut Output<'_>,
+    field: Field,
+    address: usize,
+    is_wide: bool,
+) -> Result<(), Error> {
+    const NULL: &[u8] = b"(null)";
+    let most = field
+        .precision
+        .map_or(usize::MAX, |precision| precision as usize);
+    if address == 0 {
+        let text = if most < NULL.len() { b"" } else { NULL };
+        return output.padded(field, text.len() as u64, |output| output.put_all(text));
+    }
+    // SAFETY: the caller's promise; only units up to the 0 are read.
+    let unit = |place: usize| unsafe {
+        match is_wide {
+            true => ptr::with_exposed_provenance::<u32>(address)
+                .add(place)
+                .read(),
+            false => u32::from(
+                ptr::with_exposed_provenance::<u8>(address)
+                    .add(place)
+                    .read(),
+            ),
+        }
+    };
+    let mut length = 0;
+    while length < most {
+        match unit(length) {
+            0 => break,
+            unit => output.check(unit, is_wide)?,
+        }
+        length += 1;
+    }
+    output.padded(field, length as u64, |output| {
+        (0..length).try_for_each(|place| output.put(unit(place)))
+    })
+}
+
+/// A floating-point number to be written.
+#[derive(Clone, Copy)]
+struct Number {
+    bits: u128,
+    format: FloatFormat,
+    letter: u8,
+    rounding: Rounding,
+}
+
+fn float(output: &mut Output<'_>, mut field: Field, number: Number) -> Result<(), Error> {
+    let unpacked = number.format.unpack(number.bits);
+    let sign = sign(unpacked.negative, field.flags);
+    let is_upper = number.letter.is_ascii_uppercase();
+    let words: [&[u8]; 2] = match unpacked.class {
+        Class::Finite => {
+            return match number.letter {
+                b'a' | b'A' => hexadecimal_float(output, field, number, unpacked),
+                _ if number.format == DOUBLE => double(output, field, number, unpacked),
+                _ => long_double(output, field, number, unpacked),
+            };
+        }
+        Class::Infinite => [b"inf", b"INF"],
+        Class::Nan => [b"nan", b"NAN"],
+    };
+    let word = words[usize::from(is_upper)];
+    field.flags.zero = false;
+    output.padded_number(field, sign, b"", word.len() as u64, |output| {
+        output.put_all(word)
+    })
+}
+
+// Each has its limbs on the stack, of which a `long double` needs more than 7 KiB.
+#[inline(never)]
+fn double(
+    output: &mut Output<'_>,
+    field: Field,
+    number: Number,
+    unpacked: Unpacked,
+) -> Result<(), Error> {
+    decimal_float(output, field, number, unpacked, &mut [0; DOUBLE.limbs()])
+}
+
+#[inline(never)]
+fn long_double(
+    output: &mut Output<'_>,
+    field: Field,
+    number: Number,
+    unpacked: Unpacked,
+) -> Result<(), Error> {
+    decimal_float(output, field, number, unpacked, &mut [0; QUAD.limbs()])
+}
+
+/// A lower bound of the place of the leading digit, at most two too low.
+fn least_leading_place(number: Unpacked) -> i64 {
+    let length = 128 - i64::from(number.significand.leading_zeros());
+    let binary = i64::from(number.exponent) + length - 1;
+    // log10(2) is 0.30102999..
+    (binary * 30103).div_euclid(100_000) - 1
+}
+
+/// The digits of a number, and how they are to be shown.
+struct Shown<'a> {
+    decimal: Decimal<'a>,
+    /// Place of the first digit that is shown.
+    first: i64,
+    /// Digits behind the point.
+    behind: i64,
+    /// The exponent, if it is shown.
+    exponent: Option<i64>,
+}
+
+/// Chooses style and digits by the letter, as C17 says. Not of the sink's type, so that there is one of it.
+#[inline(never)]
+fn show<'a>(field: Field, number: Number, unpacked: Unpacked, limbs: &'a mut [u32]) -> Shown<'a> {
+    let precision = i64::from(field.precision.unwrap_or(6));
+    let negative = unpacked.negative;
+    let letter = number.letter.to_ascii_lowercase();
+    if letter == b'f' {
+        let mut decimal = Decimal::expand(unpacked, precision, limbs);
+        decimal.round(-precision, negative, number.rounding);
+        let first = decimal.leading_place().max(0);
+        return Shown {
+            decimal,
+            first,
+            behind: precision,
+            exponent: None,
+        };
+    }
+    // Digits behind the first.
+    let digits = match letter {
+        b'g' => (precision - 1).max(0),
+        _ => precision,
+    };
+    let after = match unpacked.significand {
+        0 => 0,
+        _ => digits - least_leading_place(unpacked),
+    };
+    let mut decimal = Decimal::expand(unpacked, after, limbs);
+    let before = decimal.leading_place();
+    decimal.round(before - digits, negative, number.rounding);
+    let leading = decimal.leading_place();
+    let mut last = leading - digits;
+    if letter == b'g' && !field.flags.other_form {
+        last = decimal.last_place(last);
+    } else if letter == b'g' && before == digits && leading > before {
+        // The standard wants these zeros; glibc leaves them out (`%#.2g` of 99.8 is `1.e+02`).
+        last = leading;
+    }
+    if letter == b'g' && (-4..=digits).contains(&leading) {
+        let behind = (-last).max(0);
+        return Shown {
+            decimal,
+            first: leading.max(0),
+            behind,
+            exponent: None,
+        };
+    }
+    Shown {
+        decimal,
+        first: leading,
+        behind: leading - last,
+        exponent: Some(leading),
+    }
+}
+
+fn decimal_float(
+    output: &mut Output<'_>,
+    field: Field,
+    number: Number,
+    unpacked: Unpacked,
+    limbs: &mut [u32],
+) -> Result<(), Error> {
+    let sign = sign(unpacked.negative, field.flags);
+    let shown = show(field, number, unpacked, limbs);
+    let has_point = shown.behind > 0 || field.flags.other_form;
+    let point = match shown.exponent {
+        Some(exponent) => exponent,
+        None => 0,
+    };
+    let mut text = [0; 8];
+    let mark = b'E' | number.letter & 0x20;
+    let exponent = shown.exponent.map_or(&[][..], |exponent| {
+        exponent_text(&mut text, mark, exponent, 2)
+    });
+    let whole = shown.first - point + 1;
+    let length = whole + i64::from(has_point) + shown.behind;
+    output.padded_number(
+        field,
+        sign,
+        b"",
+        length as u64 + exponent.len() as u64,
+        |output| {
+            for place in (point..=shown.first).rev() {
+                output.put(u32::from(b'0' + shown.decimal.digit(place)))?;
+            }
+            if has_point {
+                output.put(u32::from(b'.'))?;
+            }
+            let last = point - shown.behind;
+            let zeros = shown.decimal.least_place().min(point);
+            for place in (last.max(zeros)..point).rev() {
+                output.put(u32::from(b'0' + shown.decimal.digit(place)))?;
+            }
+            output.repeat(b'0', (zeros - last).max(0) as u64)?;
+            output.put_all(exponent)
+        },
+    )
+}
+
+/// An exponent with its letter and its sign.
+fn exponent_text(text: &mut [u8; 8], mark: u8, exponent: i64, least: usize) -> &[u8] {
+    let mut start = text.len();
+    let mut rest = exponent.unsigned_abs() as u32;
+    while rest != 0 || text.len() - start < least {
+        start -= 1;
+        text[start] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    text[start - 1] = if exponent < 0 { b'-' } else { b'+' };
+    text[start - 2] = mark;
+    &text[start - 2..]
+}
+
+fn hexadecimal_float(
+    output: &mut Output<'_>,
+    field: Field,
+    number: Number,
+    unpacked: Unpacked,
+) -> Result<(), Error> {
+    let is_upper = number.letter == b'A';
+    let bits = number.format.precision - 1;
+    let all = bits / 4;
+    let mut significand = unpacked.significand;
+    let digits = match field.precision {
+        None => all - ((significand | 1 << bits).trailing_zeros() / 4).min(all),
+        Some(precision) => {
+            let dropped = 4 * all.saturating_sub(precision);
+            let kept = significand >> dropped;
+            let rest = significand ^ kept << dropped;
+            let half = (1 << dropped) >> 1;
+            let away = number.rounding.is_away(
+                unpacked.negative,
+                kept & 1 != 0,
+                dropped != 0 && rest >= half,
+                rest != 0 && rest != half,
+            );
+            significand = (kept + u128::from(away)) << dropped;
+            precision
+        }
+    };
+    let exponent = match unpacked.significand {
+        0 => 0,
+        _ => i64::from(unpacked.exponent) + i64::from(bits),
+    };
+    let has_point = digits > 0 || field.flags.other_form;
+    let mut text = [0; 8];
+    let exponent = exponent_text(&mut text, if is_upper { b'P' } else { b'p' }, exponent, 1);
+    let prefix = if is_upper { b"0X" } else { b"0x" };
+    let length = 1 + u64::from(has_point) + u64::from(digits) + exponent.len() as u64;
+    let sign = sign(unpacked.negative, field.flags);
+    output.padded_number(field, sign, prefix, length, |output| {
+        output.put(u32::from(b'0' + (significand >> bits) as u8))?;
+        if has_point {
+            output.put(u32::from(b'.'))?;
+        }
+        for digit in (0..all).rev().take(digits as usize) {
+            let digit = (significand >> (4 * digit)) as u8 & 15;
+            output.put(u32::from(hexadecimal(digit, is_upper)))?;
+        }
+        output.repeat(b'0', u64::from(digits.saturating_sub(all)))?;
+        output.put_all(exponent)
+    })
+}
+
+#[cfg(test)]
+#[path = "format_tests.rs"]
+mod tests;

@@ -1,0 +1,654 @@
+//! The conversions of scanf's family (C17 sections 7.21.6.2 and 7.29.2.2, and POSIX's numbered arguments and `m`). Every
+//! function of the family is a [`Source`] for this one reader.
+//!
+//! It follows glibc in the locale "C" where the standards leave a choice: one unit at most is put back.
+
+use core::ptr;
+
+use super::decimal::{DOUBLE, FloatFormat, QUAD, Rounding, SINGLE};
+use super::float_text::Reader;
+use super::format::{Kind, LONG_DOUBLE, Length, PERCENT, Units, Values, ascii, number, write_at};
+
+/// Where the text comes from.
+pub trait Source {
+    /// Whether its units are wide characters.
+    fn is_wide(&self) -> bool {
+        false
+    }
+    /// Takes the next unit; `None` at the end, and where the stream fails.
+    fn get(&mut self) -> Option<u32>;
+    /// Puts back the unit that was taken last.
+    fn unget(&mut self, unit: u32);
+}
+
+/// C's `realloc` and `free`, for the modifier `m`.
+#[derive(Clone, Copy, Debug)]
+pub struct Heap {
+    /// Makes a block of this size of a block or null.
+    pub realloc: unsafe extern "C" fn(*mut u8, usize) -> *mut u8,
+    /// Gives a block back.
+    pub free: unsafe extern "C" fn(*mut u8),
+}
+
+/// What `errno` becomes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trouble {
+    /// A number is out of its type's range: ERANGE.
+    Range,
+    /// A character is none of the locale's: EILSEQ.
+    NotACharacter,
+    /// There is no memory for a string: ENOMEM.
+    NoMemory,
+    /// The format is none: EINVAL.
+    Format,
+}
+
+/// What a call comes to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// What it returns: arguments that are set, or -1 (EOF).
+    pub assigned: i32,
+    /// `errno`, if it is set.
+    pub trouble: Option<Trouble>,
+}
+
+/// Why the reading ends before the format does.
+enum Stop {
+    /// There is no more input.
+    Input,
+    /// The input does not match.
+    Mismatch,
+    Trouble(Trouble),
+}
+
+impl From<super::format::Error> for Stop {
+    fn from(_: super::format::Error) -> Self {
+        Stop::Trouble(Trouble::Format)
+    }
+}
+
+/// Reads by a format.
+///
+/// # Safety
+/// The arguments are pointers that the format asks for, as for C's `scanf`.
+pub unsafe fn scan(
+    source: &mut dyn Source,
+    units: &dyn Units,
+    values: &mut dyn Values,
+    heap: Heap,
+    rounding: Rounding,
+) -> Outcome {
+    let mut input = Input {
+        source,
+        length: 0,
+        assigned: 0,
+        trouble: None,
+        heap,
+        rounding,
+    };
+    let mut place = 0;
+    let end = loop {
+        match units.at(place) {
+            0 => break Ok(()),
+            // SAFETY: the caller's promise.
+            _ => match unsafe { directive(&mut input, units, &mut place, values) } {
+                Ok(()) => {}
+                Err(stop) => break Err(stop),
+            },
+        }
+    };
+    let mut assigned = input.assigned;
+    let mut trouble = input.trouble;
+    match end {
+        Ok(()) | Err(Stop::Mismatch) => {}
+        Err(Stop::Input) if assigned == 0 => assigned = -1,
+        Err(Stop::Input) => {}
+        Err(Stop::Trouble(new)) => {
+            trouble = Some(new);
+            if new == Trouble::NoMemory {
+                assigned = -1;
+            }
+        }
+    }
+    Outcome { assigned, trouble }
+}
+
+struct Input<'a> {
+    source: &'a mut dyn Source,
+    /// Units that are taken.
+    length: usize,
+    assigned: i32,
+    trouble: Option<Trouble>,
+    heap: Heap,
+    rounding: Rounding,
+}
+
+fn is_space(unit: u32) -> bool {
+    matches!(ascii(unit), b' ' | b'\t'..=b'\r')
+}
+
+impl Input<'_> {
+    fn take(&mut self) -> Option<u32> {
+        let unit = self.source.get()?;
+        self.length += 1;
+        Some(unit)
+    }
+
+    fn put_back(&mut self, unit: u32) {
+        self.length -= 1;
+        self.source.unget(unit);
+    }
+
+    fn skip_spaces(&mut self) {
+        self.take_while(u64::MAX, |unit, _| is_space(unit));
+    }
+
+    /// Takes units, at most so many, as long as they are accepted. That is told how many can come, this one included.
+    fn take_while(&mut self, width: u64, mut accepts: impl FnMut(u32, u64) -> bool) -> u64 {
+        let mut left = width;
+        while left > 0 {
+            let Some(unit) = self.take() else {
+                break;
+            };
+            if !accepts(unit, left) {
+                self.put_back(unit);
+                break;
+            }
+            left -= 1;
+        }
+        width - left
+    }
+
+    /// The end of the input is an input failure.
+    fn expect_more(&mut self) -> Result<(), Stop> {
+        let unit = self.take().ok_or(Stop::Input)?;
+        self.put_back(unit);
+        Ok(())
+    }
+
+    fn expect(&mut self, wanted: u32) -> Result<(), Stop> {
+        match self.take().ok_or(Stop::Input)? {
+            unit if unit == wanted => Ok(()),
+            unit => {
+                self.put_back(unit);
+                Err(Stop::Mismatch)
+            }
+        }
+    }
+}
+
+/// A conversion specification.
+#[derive(Clone, Copy)]
+struct Spec {
+    /// The argument's number; 0 of the next.
+    argument: u32,
+    is_suppressed: bool,
+    width: u64,
+    allocates: bool,
+    length: Length,
+    letter: u8,
+}
+
+impl Spec {
+    fn read(units: &dyn Units, place: &mut usize) -> Result<Spec, Stop> {
+        let start = *place;
+        let argument = match number(units, place)? {
+            Some(argument) if argument > 0 && units.at(*place) == u32::from(b'$') => {
+                *place += 1;
+                argument
+            }
+            _ => {
+                *place = start;
+                0
+            }
+        };
+        let mut is_suppressed = false;
+        while let flag @ (b'*' | b'\'' | b'I') = ascii(units.at(*place)) {
+            is_suppressed |= flag == b'*';
+            *place += 1;
+        }
+        let width = number(units, place)?
+            .filter(|width| *width > 0)
+            .map_or(u64::MAX, u64::from);
+        let allocates = units.at(*place) == u32::from(b'm');
+        *place += usize::from(allocates);
+        let length = Length::read(units, place);
+        let letter = ascii(units.at(*place));
+        *place += usize::from(letter != 0);
+        Ok(Spec {
+            argument,
+            is_suppressed,
+            width,
+            allocates,
+            length,
+            letter,
+        })
+    }
+}
+
+/// Carries out what stands at a place of the format, which moves behind it.
+unsafe fn directive(
+    input: &mut Input<'_>,
+    units: &dyn Units,
+    place: &mut usize,
+    values: &mut dyn Values,
+) -> Result<(), Stop> {
+    let unit = units.at(*place);
+    *place += 1;
+    if is_space(unit) {
+        input.skip_spaces();
+        return Ok(());
+    }
+    if unit != PERCENT {
+        return input.expect(unit);
+    }
+    let spec = Spec::read(units, place)?;
+    let letter = spec.letter;
+    if !matches!(letter, b'[' | b'c' | b'C' | b'n') {
+        input.skip_spaces();
+    }
+    if letter == b'%' {
+        return input.expect(PERCENT);
+    }
+    let mut address = 0;
+    if !spec.is_suppressed {
+        // SAFETY: the caller's promise: every argument is a pointer.
+        unsafe {
+            if spec.argument > 0 {
+                values.rewind();
+                for _ in 1..spec.argument {
+                    values.next(Kind::Word);
+                }
+            }
+            address = values.next(Kind::Word) as usize;
+        }
+    }
+    let is_wide = spec.length == Length::Long;
+    // SAFETY: the caller's promise about what the argument points to, here and below.
+    unsafe {
+        match letter {
+            b'n' => {
+                if address != 0 {
+                    store(address, spec.length, input.length as u64);
+                }
+                return Ok(());
+            }
+            b'd' => integer(input, spec, 10, address)?,
+            b'i' => integer(input, spec, 0, address)?,
+            b'u' => integer(input, spec, 10, address)?,
+            b'o' => integer(input, spec, 8, address)?,
+            b'x' | b'X' => integer(input, spec, 16, address)?,
+            b'p' => {
+                let length = Length::Long;
+                integer(input, Spec { length, ..spec }, 16, address)?
+            }
+            b'a' | b'A' | b'e' | b'E' | b'f' | b'F' | b'g' | b'G' => float(input, spec, address)?,
+            b'c' | b'C' => {
+                let width = if spec.width == u64::MAX {
+                    1
+                } else {
+                    spec.width
+                };
+                let spec = Spec { width, ..spec };
+                string(
+                    input,
+                    spec,
+                    address,
+                    is_wide || letter == b'C',
+                    false,
+                    |_| true,
+                )?;
+            }
+            b's' | b'S' => {
+                let accepts = |unit| !is_space(unit);
+                string(
+                    input,
+                    spec,
+                    address,
+                    is_wide || letter == b'S',
+                    true,
+                    accepts,
+                )?;
+            }
+            b'[' => {
+                let set = Set::read(units, place).ok_or(Stop::Mismatch)?;
+                string(input, spec, address, is_wide, true, |unit| set.has(unit))?;
+            }
+            _ => return Err(Stop::Mismatch),
+        }
+    }
+    input.assigned += i32::from(!spec.is_suppressed);
+    Ok(())
+}
+
+/// # Safety
+/// At the address is an integer of this length.
+unsafe fn store(address: usize, length: Length, value: u64) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match length {
+            Length::Plain => write_at(address, value as u32),
+            Length::Char => write_at(address, value as u8),
+            Length::Short => write_at(address, value as u16),
+            Length::Long => write_at(address, value as usize),
+            Length::LongLong => write_at(address, value),
+        }
+    }
+}
+
+/// A set of `%[`.
+struct Set<'a> {
+    units: &'a dyn Units,
+    first: usize,
+    end: usize,
+    is_negated: bool,
+}
+
+impl<'a> Set<'a> {
+    /// The set that begins at a place, which moves behind it; `None` if it does not end.
+    fn read(units: &'a dyn Units, place: &mut usize) -> Option<Self> {
+        let is_negated = units.at(*place) == u32::from(b'^');
+        let first = *place + usize::from(is_negated);
+        let mut end = first;
+        loop {
+            match ascii(units.at(end)) {
+                0 => return None,
+                b']' if end > first => break,
+                _ => end += 1,
+            }
+        }
+        *place = end + 1;
+        Some(Set {
+            units,
+            first,
+            end,
+            is_negated,
+        })
+    }
+
+    fn has(&self, unit: u32) -> bool {
+        let at = |place| self.units.at(place);
+        let is_in = (self.first..self.end).any(|place| {
+            let is_range = at(place) == u32::from(b'-')
+                && place > self.first
+                && place + 1 < self.end
+                && at(place - 1) <= at(place + 1);
+            match is_range {
+                true => (at(place - 1)..at(place + 1)).contains(&unit),
+                false => at(place) == unit,
+            }
+        });
+        is_in != self.is_negated
+    }
+}
+
+/// # Safety
+/// The address is 0, or that of an integer of the specification's length.
+unsafe fn integer(
+    input: &mut Input<'_>,
+    spec: Spec,
+    base: u32,
+    address: usize,
+) -> Result<(), Stop> {
+    input.expect_more()?;
+    let mut base = base;
+    let mut negative = false;
+    let mut magnitude = 0u64;
+    let mut too_great = false;
+    // Units that have come, digits among them, and whether the last was a 0 that may begin `0x`.
+    let (mut length, mut digits, mut is_zero) = (0, 0, false);
+    let taken = input.take_while(spec.width, |unit, _| {
+        let byte = ascii(unit);
+        length += 1;
+        if length == 1 && matches!(byte, b'+' | b'-') {
+            negative = byte == b'-';
+            return true;
+        }
+        if is_zero && byte.to_ascii_lowercase() == b'x' && matches!(base, 0 | 16) {
+            is_zero = false;
+            base = 16;
+            return true;
+        }
+        if base == 0 {
+            base = match (digits, byte) {
+                (0, b'0') => 0,
+                (0, _) => 10,
+                _ => 8,
+            };
+        }
+        let Some(digit) = (byte as char).to_digit(if base == 0 { 8 } else { base }) else {
+            return false;
+        };
+        is_zero = digits == 0 && digit == 0;
+        digits += 1;
+        let next = magnitude
+            .checked_mul(u64::from(base))
+            .and_then(|m| m.checked_add(u64::from(digit)));
+        too_great |= next.is_none();
+        magnitude = next.unwrap_or(u64::MAX);
+        true
+    });
+    if digits == 0 {
+        const NIL: &[u8] = b"(nil)";
+        if spec.letter != b'p' || taken > 0 || spec.width < NIL.len() as u64 {
+            return Err(Stop::Mismatch);
+        }
+        let mut rest = NIL;
+        input.take_while(NIL.len() as u64, |unit, _| {
+            let is_next = rest.first() == Some(&ascii(unit).to_ascii_lowercase());
+            rest = &rest[usize::from(is_next)..];
+            is_next
+        });
+        if !rest.is_empty() {
+            return Err(Stop::Mismatch);
+        }
+    }
+    // As of strtol and its like: at least a long's range.
+    let bits = spec.length.bits().max(usize::BITS);
+    let is_signed = matches!(spec.letter, b'd' | b'i');
+    let most = match (is_signed, negative) {
+        (false, _) => u64::MAX >> (64 - bits),
+        (true, false) => (1 << (bits - 1)) - 1,
+        (true, true) => 1 << (bits - 1),
+    };
+    let mut value = if negative {
+        magnitude.wrapping_neg()
+    } else {
+        magnitude
+    };
+    if too_great || magnitude > most {
+        input.trouble = Some(Trouble::Range);
+        value = if is_signed && negative {
+            most.wrapping_neg()
+        } else {
+            most
+        };
+    }
+    if address != 0 {
+        // SAFETY: the caller's promise.
+        unsafe { store(address, spec.length, value) };
+    }
+    Ok(())
+}
+
+/// # Safety
+/// The address is 0, or that of a number of the specification's length.
+unsafe fn float(input: &mut Input<'_>, spec: Spec, address: usize) -> Result<(), Stop> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match spec.length {
+            Length::Long => write(address, read(input, spec, DOUBLE)? as u64),
+            Length::LongLong if LONG_DOUBLE == QUAD => write(address, read_long(input, spec)?),
+            Length::LongLong => write(address, read(input, spec, DOUBLE)? as u64),
+            _ => write(address, read(input, spec, SINGLE)? as u32),
+        }
+    }
+    Ok(())
+}
+
+/// # Safety
+/// As for [`write_at`], unless the address is 0.
+unsafe fn write<T>(address: usize, value: T) {
+    if address != 0 {
+        // SAFETY: the caller's promise.
+        unsafe { write_at(address, value) };
+    }
+}
+
+// Each has its limbs on the stack, of which a `long double` needs more than 7 KiB.
+#[inline(never)]
+fn read(input: &mut Input<'_>, spec: Spec, format: FloatFormat) -> Result<u128, Stop> {
+    read_float(input, spec, format, &mut [0; DOUBLE.limbs()])
+}
+
+#[inline(never)]
+fn read_long(input: &mut Input<'_>, spec: Spec) -> Result<u128, Stop> {
+    read_float(input, spec, QUAD, &mut [0; QUAD.limbs()])
+}
+
+fn read_float(
+    input: &mut Input<'_>,
+    spec: Spec,
+    format: FloatFormat,
+    limbs: &mut [u32],
+) -> Result<u128, Stop> {
+    input.expect_more()?;
+    let mut reader = Reader::new(format, false, limbs);
+    input.take_while(spec.width, |unit, left| reader.push(ascii(unit), left > 1));
+    if !reader.is_item() {
+        return Err(Stop::Mismatch);
+    }
+    let number = reader.finish(input.rounding);
+    if number.range_error {
+        input.trouble = Some(Trouble::Range);
+    }
+    Ok(number.bits)
+}
+
+/// Characters that are stored for the program.
+struct Store {
+    /// Address of the first; 0 where none is stored.
+    start: usize,
+    /// Where the program wants to find it, if the block is made here; else 0.
+    variable: usize,
+    is_wide: bool,
+    length: usize,
+    /// Characters that there is room for.
+    room: usize,
+    heap: Heap,
+}
+
+impl Store {
+    fn size(&self) -> usize {
+        if self.is_wide { size_of::<u32>() } else { 1 }
+    }
+
+    /// Makes the block as large as this.
+    fn resize(&mut self, room: usize) -> Result<(), Stop> {
+        let block = ptr::with_exposed_provenance_mut(self.start);
+        let bytes = room.saturating_mul(self.size());
+        // SAFETY: a block that was made here, or none.
+        let block = unsafe { (self.heap.realloc)(block, bytes) };
+        if block.is_null() {
+            return Err(Stop::Trouble(Trouble::NoMemory));
+        }
+        self.start = block.expose_provenance();
+        self.room = room;
+        Ok(())
+    }
+
+    /// # Safety
+    /// Without a variable, the program's array has room.
+    unsafe fn push(&mut self, unit: u32) -> Result<(), Stop> {
+        const FIRST: usize = 32;
+        if self.variable != 0 && self.length == self.room {
+            self.resize(self.room.saturating_mul(2).max(FIRST))?;
+        }
+        if self.start != 0 {
+            let address = self.start + self.length * self.size();
+            // SAFETY: there is room.
+            unsafe {
+                match self.is_wide {
+                    true => write_at(address, unit),
+                    false => write_at(address, unit as u8),
+                }
+            }
+        }
+        self.length += 1;
+        Ok(())
+    }
+}
+
+/// # Safety
+/// The address is 0, or that of an array with room for the characters, or of a pointer where a block is asked for.
+unsafe fn string(
+    input: &mut Input<'_>,
+    spec: Spec,
+    address: usize,
+    is_wide: bool,
+    has_end: bool,
+    accepts: impl Fn(u32) -> bool,
+) -> Result<(), Stop> {
+    let is_made = spec.allocates && address != 0;
+    let mut store = Store {
+        start: if is_made { 0 } else { address },
+        variable: if is_made { address } else { 0 },
+        is_wide,
+        length: 0,
+        room: 0,
+        heap: input.heap,
+    };
+    // SAFETY: the caller's promise.
+    let result = unsafe { fill(input, spec.width, &mut store, has_end, accepts) };
+    if is_made {
+        if result.is_err() {
+            // SAFETY: a block that was made here, or none.
+            unsafe { (input.heap.free)(ptr::with_exposed_provenance_mut(store.start)) };
+            store.start = 0;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { write_at(address, store.start) };
+    }
+    result
+}
+
+/// # Safety
+/// As for [`Store::push`].
+unsafe fn fill(
+    input: &mut Input<'_>,
+    width: u64,
+    store: &mut Store,
+    has_end: bool,
+    accepts: impl Fn(u32) -> bool,
+) -> Result<(), Stop> {
+    input.expect_more()?;
+    let is_other = store.is_wide != input.source.is_wide();
+    let mut result = Ok(());
+    let taken = input.take_while(width, |unit, _| {
+        if !accepts(unit) {
+            return false;
+        }
+        // SAFETY: the caller's promise.
+        result = match is_other && unit > 127 {
+            true => Err(Stop::Trouble(Trouble::NotACharacter)),
+            false => unsafe { store.push(unit) },
+        };
+        result.is_ok()
+    });
+    result?;
+    if taken == 0 {
+        return Err(Stop::Mismatch);
+    }
+    if has_end {
+        // SAFETY: the caller's promise.
+        unsafe { store.push(0)? };
+    }
+    match store.variable {
+        0 => Ok(()),
+        _ => store.resize(store.length),
+    }
+}
+
+#[cfg(test)]
+#[path = "scan_tests.rs"]
+mod tests;
