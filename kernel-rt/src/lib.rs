@@ -14,7 +14,7 @@
 //! (a freed block, the last figures of a failing node, an interrupt) is registered by the board.
 //!
 //! What can be thought through without a machine is portable and tested on the host: [`host`], [`mod@node`],
-//! [`board::device_tree`], [`board::stm32f405::memory`], [`arch::riscv64::cause`], [`arch::cortex_m::cause`], [`dev::serial`], [`fault`], [`mem`], [`libc::printf`]. The rest exists on
+//! [`board::device_tree`], [`board::stm32f405::memory`], [`arch::riscv64::cause`], [`arch::cortex_m::cause`], [`dev::serial`], [`fault`], [`mem`], [`libc::decimal`], [`libc::format`], [`libc::float_text`], [`libc::scan`]. The rest exists on
 //! boards only. How an image is compiled and linked is written at the top of `ld/virt.ld`.
 #![cfg_attr(target_os = "none", no_std)]
 

@@ -32,6 +32,7 @@ pub const EAFNOSUPPORT: c_int = 106;
 pub const ENOTSOCK: c_int = 108;
 pub const ETIMEDOUT: c_int = 116;
 pub const ENOTSUP: c_int = 134;
+pub const EILSEQ: c_int = 138;
 pub const EOVERFLOW: c_int = 139;
 
 /// The number that picolibc has for an error that Linux calls `number`; EIO for those that it does not have.

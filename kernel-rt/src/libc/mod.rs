@@ -6,7 +6,8 @@
 //! stdio     stdin, stdout, stderr           files     descriptors, and calls on files
 //! folders   opendir and the like
 //! malloc    the heap, as C calls it         process   start and end of the program, sysconf and the like
-//! time      clocks and sleep                printf    `long double` in printf's family
+//! time      clocks and sleep                printf, scanf  C's functions that write and read by a format
+//! decimal   exact decimal expansions        format, scan, float_text  what is common to these
 //! threads   POSIX threads, of which there is one
 //! signals   within the program              mapping   anonymous memory by mmap
 //! errno     error numbers                   streams   streams in memory, what POSIX adds to stdio
@@ -17,7 +18,6 @@
 //! terminal  ioctl, termios: no terminal     users     the one user
 //! random    getrandom, initstate            lists     lsearch, insque
 //! glob      paths that match a pattern
-//! decimal   exact decimal expansions        format, scan, float_text  text by a format, and numbers of text
 //! absent    what a node cannot have: shared memory of processes, shared libraries, timers
 //! ```
 
@@ -152,6 +152,70 @@ macro_rules! define_same {
 #[cfg(target_os = "none")]
 type Arguments = *const core::ffi::c_void;
 
+/// A list of arguments as it lies in memory. The microcontroller's flash has no room for what reads it: there printf and scanf
+/// are picolibc's.
+#[cfg(all(target_os = "none", target_arch = "riscv64"))]
+struct List {
+    start: Arguments,
+    next: usize,
+}
+
+#[cfg(all(target_os = "none", target_arch = "riscv64"))]
+impl List {
+    fn new(start: Arguments) -> Self {
+        let next = start.addr();
+        List { start, next }
+    }
+}
+
+#[cfg(all(target_os = "none", target_arch = "riscv64"))]
+impl format::Values for List {
+    unsafe fn next(&mut self, kind: format::Kind) -> u128 {
+        let size = match kind {
+            format::Kind::Int | format::Kind::Word | format::Kind::Long => 8,
+            format::Kind::LongDouble => 16,
+        };
+        let place = self.next.next_multiple_of(size);
+        self.next = place + size;
+        let place = self.start.with_addr(place);
+        // SAFETY: the caller's promise: an argument of this size, which is its alignment, too.
+        unsafe {
+            match size {
+                8 => place.cast::<u64>().read().into(),
+                _ => place.cast::<u128>().read(),
+            }
+        }
+    }
+
+    fn rewind(&mut self) {
+        self.next = self.start.addr();
+    }
+}
+
+/// A format in memory.
+#[cfg(all(target_os = "none", target_arch = "riscv64"))]
+struct Narrow(*const core::ffi::c_char);
+
+#[cfg(all(target_os = "none", target_arch = "riscv64"))]
+impl format::Units for Narrow {
+    fn at(&self, place: usize) -> u32 {
+        // SAFETY: C's promise: a string, behind whose end nothing is asked for.
+        u32::from(unsafe { self.0.add(place).read() } as u8)
+    }
+}
+
+/// A format of wide characters in memory.
+#[cfg(all(target_os = "none", target_arch = "riscv64"))]
+struct Wide(*const u32);
+
+#[cfg(all(target_os = "none", target_arch = "riscv64"))]
+impl format::Units for Wide {
+    fn at(&self, place: usize) -> u32 {
+        // SAFETY: C's promise, as above.
+        unsafe { self.0.add(place).read() }
+    }
+}
+
 /// `off_t` of picolibc.
 #[cfg(target_os = "none")]
 type Offset = core::ffi::c_long;
@@ -178,9 +242,9 @@ pub mod decimal;
 mod errno;
 #[cfg(target_os = "none")]
 mod files;
+pub mod float_text;
 #[cfg(target_os = "none")]
 mod folders;
-pub mod float_text;
 pub mod format;
 #[cfg(target_os = "none")]
 mod glob;
@@ -202,12 +266,15 @@ mod paths;
 mod polling;
 #[cfg(target_os = "none")]
 mod positioned;
-pub mod printf;
+#[cfg(all(target_os = "none", target_arch = "riscv64"))]
+mod printf;
 #[cfg(target_os = "none")]
 mod process;
 #[cfg(target_os = "none")]
 mod random;
 pub mod scan;
+#[cfg(all(target_os = "none", target_arch = "riscv64"))]
+mod scanf;
 #[cfg(target_os = "none")]
 mod semaphores;
 #[cfg(target_os = "none")]
@@ -216,6 +283,8 @@ mod signals;
 mod stdio;
 #[cfg(target_os = "none")]
 mod streams;
+#[cfg(all(target_os = "none", target_arch = "riscv64"))]
+mod strtod;
 #[cfg(target_os = "none")]
 mod terminal;
 #[cfg(target_os = "none")]

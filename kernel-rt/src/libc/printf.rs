@@ -1,283 +1,408 @@
-//! `long double` in printf's family.
-//!
-//! Debian's picolibc is built without it: `%Lf` takes the wrong argument and prints a wrong number. So the
-//! image is linked with `--wrap=vfprintf`, which all of the family ends in, and a format with such a
-//! conversion is printed here piece by piece, the value rounded to a double (which gives 15 right digits). On
-//! processors whose `long double` is a double nothing of this is needed.
+//! printf's family: C's functions, each with its own [`Sink`] for the one formatter of [`super::format`]. picolibc's own
+//! is built without `long double` and wide characters, and rounds twice.
 
-/// A conversion specification (C17 section 7.21.6.1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Spec {
-    /// Its bytes, from the percent sign on.
-    pub len: usize,
-    /// Asterisks, each of which takes an int.
-    pub stars: usize,
-    /// The letter that ends it; 0 when the format ends before.
-    pub letter: u8,
-    /// It has the modifier `L`.
-    pub long: bool,
-}
+use core::ffi::{c_char, c_int};
+use core::ptr;
 
-impl Spec {
-    /// The specification at the beginning of `format`, which is a percent sign.
-    pub fn at(format: &[u8]) -> Spec {
-        let mut spec = Spec {
-            len: 1,
-            stars: 0,
-            letter: 0,
-            long: false,
-        };
-        for &byte in format.iter().skip(1) {
-            spec.len += 1;
-            match byte {
-                b'*' => spec.stars += 1,
-                b'L' => spec.long = true,
-                b'-' | b'+' | b' ' | b'#' | b'0'..=b'9' | b'.' | b'\'' => {}
-                b'h' | b'l' | b'j' | b'z' | b't' | b'q' => {}
-                letter => {
-                    spec.letter = letter;
-                    break;
-                }
-            }
-        }
-        spec
-    }
+use super::errno::{EBADF, EILSEQ, EINVAL, ENOMEM, EOVERFLOW, fail};
+use super::format::{Error, Kind, Sink, Units, Values, format};
+use super::stdio::{self, File, WRITABLE, realloc};
+use super::{Arguments, List, Narrow, Wide};
+use crate::arch;
 
-    /// It takes a `long double`.
-    pub fn is_long_double(&self) -> bool {
-        self.long && matches!(self.letter.to_ascii_lowercase(), b'f' | b'e' | b'g' | b'a')
-    }
+define_variadic!(
+    printf: 1,
+    fprintf: 2,
+    sprintf: 2,
+    snprintf: 3,
+    asprintf: 2,
+    wprintf: 1,
+    fwprintf: 2,
+    swprintf: 3,
+);
+define!(
+    vprintf, vfprintf, vsprintf, vsnprintf, vasprintf, vwprintf, vfwprintf, vswprintf, strfromf,
+    strfromd, strfroml, gcvt,
+);
 
-    /// Arguments that it takes besides its asterisks'.
-    pub fn takes(&self) -> usize {
-        usize::from(!matches!(self.letter, b'%' | b'm' | 0))
+/// What a call returns for what the formatter says.
+fn returned(result: Result<u32, Error>) -> c_int {
+    match result {
+        Ok(length) => length as c_int,
+        Err(Error::TooLong) => fail(EOVERFLOW),
+        Err(Error::NotACharacter) => fail(EILSEQ),
+        Err(Error::Format) => fail(EINVAL),
+        Err(Error::Stream) => -1,
     }
 }
 
-/// Whether a format has a conversion of a `long double`.
-pub fn has_long_double(format: &[u8]) -> bool {
-    let mut rest = format;
-    while let Some(at) = rest.iter().position(|byte| *byte == b'%') {
-        let spec = Spec::at(&rest[at..]);
-        if spec.is_long_double() {
-            return true;
-        }
-        rest = &rest[at + spec.len..];
-    }
-    false
+/// # Safety
+/// As for C's `vprintf`.
+unsafe fn write(sink: &mut dyn Sink, units: &dyn Units, arguments: Arguments) -> c_int {
+    // SAFETY: the caller's promise.
+    returned(unsafe { format(sink, units, &mut List::new(arguments), arch::rounding()) })
 }
 
-/// The bits of the double that is nearest to a `long double` of 128 bits, whose lower half is `low`; of two as near the even
-/// one. libgcc's takes three times as much of an image.
-pub fn rounded(low: u64, high: u64) -> u64 {
-    const INFINITE: u64 = 0x7ff << 52;
-    const QUIET: u64 = 1 << 51;
-    /// What is to go of a significand of 64 bits.
-    const EXCESS: i64 = 11;
-    let sign = high & 1 << 63;
-    let exponent = (high >> 48 & 0x7fff) as i64;
-    // 64 bits of the significand, of which the last says whether there are more.
-    let more = u64::from(low << 15 != 0);
-    let fraction = high << 16 >> 1 | low >> 49 | more;
-    let place = exponent - 0x3fff + 0x3ff;
-    let magnitude = match (exponent, place) {
-        (0x7fff, _) if fraction != 0 => INFINITE | QUIET | fraction << 1 >> 12,
-        (_, 0x7ff..) => INFINITE,
-        // Below half of what is least.
-        (_, ..=-53) => 0,
-        _ => {
-            let shift = EXCESS + (1 - place).max(0);
-            let significand = 1 << 63 | fraction;
-            let kept = significand.unbounded_shr(shift as u32);
-            // What goes, half of the last place being its upper bit.
-            let rest = significand << (64 - shift);
-            let up = rest > 1 << 63 || rest == 1 << 63 && kept & 1 != 0;
-            // The leading bit adds one to the exponent, where it is not too small for it.
-            (u64::from(place.max(1) as u16 - 1) << 52) + kept + u64::from(up)
+/// A stream, which takes bytes.
+struct Stream {
+    file: *mut File,
+    is_wide: bool,
+}
+
+impl Sink for Stream {
+    fn is_wide(&self) -> bool {
+        self.is_wide
+    }
+
+    fn put(&mut self, unit: u32) -> Result<(), Error> {
+        if self.is_wide && unit > 127 {
+            return Err(Error::NotACharacter);
         }
+        // SAFETY: C's promise: a stream that is open.
+        match unsafe { File::put(self.file, unit as u8) } {
+            true => Ok(()),
+            false => Err(Error::Stream),
+        }
+    }
+}
+
+/// An array, of which the last unit is kept for the 0.
+struct Array {
+    start: *mut c_char,
+    room: usize,
+    length: usize,
+}
+
+impl Array {
+    fn new(start: *mut c_char, room: usize) -> Self {
+        Array {
+            start,
+            room,
+            length: 0,
+        }
+    }
+
+    /// Ends the text, where there is room for anything.
+    fn end(&mut self) {
+        if self.room > 0 {
+            // SAFETY: C's promise: so many characters.
+            unsafe { self.start.add(self.length.min(self.room - 1)).write(0) };
+        }
+    }
+}
+
+impl Sink for Array {
+    fn put(&mut self, unit: u32) -> Result<(), Error> {
+        if self.room.saturating_sub(self.length) > 1 {
+            // SAFETY: C's promise: so many characters.
+            unsafe { self.start.add(self.length).write(unit as c_char) };
+        }
+        self.length += 1;
+        Ok(())
+    }
+
+    fn fill(&mut self, unit: u32, times: u32) -> Result<(), Error> {
+        let room = self.room.saturating_sub(self.length.saturating_add(1));
+        let fits = room.min(times as usize);
+        if fits > 0 {
+            // SAFETY: C's promise: so many characters.
+            unsafe { self.start.add(self.length).write_bytes(unit as u8, fits) };
+        }
+        self.length += times as usize;
+        Ok(())
+    }
+}
+
+/// An array of wide characters, which must have room for all.
+struct WideArray {
+    start: *mut u32,
+    room: usize,
+    length: usize,
+}
+
+impl Sink for WideArray {
+    fn is_wide(&self) -> bool {
+        true
+    }
+
+    fn put(&mut self, unit: u32) -> Result<(), Error> {
+        if self.room.saturating_sub(self.length) <= 1 {
+            return Err(Error::TooLong);
+        }
+        // SAFETY: C's promise: so many characters.
+        unsafe { self.start.add(self.length).write(unit) };
+        self.length += 1;
+        Ok(())
+    }
+}
+
+/// # Safety
+/// As for C's `vfprintf`, unless the format is null.
+unsafe fn write_to_stream(
+    file: *mut File,
+    units: Option<&dyn Units>,
+    arguments: Arguments,
+    is_wide: bool,
+) -> c_int {
+    let Some(units) = units else {
+        // As other C libraries do; what is behind a null pointer is no format.
+        return fail(EINVAL);
     };
-    sign | magnitude
-}
-
-#[cfg(all(target_os = "none", target_arch = "riscv64"))]
-mod wrap {
-    use core::ffi::{CStr, c_char, c_int, c_void};
-
-    use super::{Spec, has_long_double, rounded};
-    use crate::arch::VaList;
-    use crate::libc::errno::{EINVAL, fail};
-
-    /// Longest specification that is looked at; longer ones go on as they are.
-    const SPEC_BYTES: usize = 48;
-
-    /// A text of a length. It ends with two zeros, since strings that end with one are in one section, which then comes
-    /// whole: with all words of the runtime's that are ever formatted.
-    static TEXT: [u8; 6] = *b"%.*s\0\0";
-
-    unsafe extern "C" {
-        fn __real_vfprintf(file: *mut c_void, format: *const c_char, arguments: VaList) -> c_int;
-    }
-
-    /// What calls of `vfprintf` come to.
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn __wrap_vfprintf(
-        file: *mut c_void,
-        format: *const c_char,
-        mut arguments: VaList,
-    ) -> c_int {
-        if format.is_null() {
-            // As other C libraries do; what is behind a null pointer is no format.
-            return fail(EINVAL);
+    // SAFETY: the caller's promise.
+    unsafe {
+        if !File::allows(file, WRITABLE) {
+            return fail(EBADF);
         }
-        // SAFETY: C's promise about the format and the arguments that it calls for, from here on.
-        let mut rest = unsafe { CStr::from_ptr(format) }.to_bytes();
-        if !has_long_double(rest) {
-            // SAFETY: as above.
-            return unsafe { __real_vfprintf(file, format, arguments) };
-        }
-        let mut written: c_int = 0;
-        while !rest.is_empty() {
-            let text = rest
-                .iter()
-                .position(|byte| *byte == b'%')
-                .unwrap_or(rest.len());
-            let (piece, after) = match text {
-                0 => rest.split_at(Spec::at(rest).len),
-                _ => rest.split_at(text),
-            };
-            rest = after;
-            // SAFETY: as above.
-            let result = unsafe {
-                match text {
-                    0 => converted(file, piece, &mut arguments, written),
-                    _ => {
-                        let text = [piece.len() as u64, piece.as_ptr().addr() as u64];
-                        __real_vfprintf(file, TEXT.as_ptr().cast(), VaList::of(&text))
-                    }
-                }
-            };
-            if result < 0 {
-                return result;
-            }
-            written = written.saturating_add(result);
-        }
-        written
-    }
-
-    /// Prints one specification.
-    ///
-    /// # Safety
-    /// The arguments are those that the specification calls for.
-    unsafe fn converted(
-        file: *mut c_void,
-        piece: &[u8],
-        arguments: &mut VaList,
-        written: c_int,
-    ) -> c_int {
-        let spec = Spec::at(piece);
-        let mut text = [0; SPEC_BYTES];
-        let mut values = [0; 4];
-        if piece.len() >= SPEC_BYTES || spec.stars > 2 {
-            return -1;
-        }
-        let (long, mut len) = (spec.is_long_double(), 0);
-        for &byte in piece.iter().filter(|byte| !(long && **byte == b'L')) {
-            text[len] = byte as c_char;
-            len += 1;
-        }
-        // SAFETY: the caller's promise.
-        unsafe {
-            for value in values.iter_mut().take(spec.stars) {
-                *value = arguments.next();
-            }
-            if long {
-                let [low, high] = arguments.next_long_double();
-                values[spec.stars] = rounded(low, high);
-            } else if spec.takes() == 1 {
-                values[spec.stars] = arguments.next();
-            }
-            if spec.letter == b'n' {
-                // It counts the whole output, of which a piece knows nothing.
-                core::ptr::with_exposed_provenance_mut::<c_int>(values[spec.stars] as usize)
-                    .write_unaligned(written);
-                return 0;
-            }
-            __real_vfprintf(file, text.as_ptr(), VaList::of(&values))
-        }
+        write(&mut Stream { file, is_wide }, units, arguments)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+unsafe extern "C" fn vfprintf(
+    file: *mut File,
+    format: *const c_char,
+    arguments: Arguments,
+) -> c_int {
+    let units = Narrow(format);
+    // SAFETY: C's promise.
+    unsafe {
+        write_to_stream(
+            file,
+            (!format.is_null()).then_some(&units),
+            arguments,
+            false,
+        )
+    }
+}
 
-    #[test]
-    fn specifications_are_read_to_their_letter() {
-        for (format, len, stars, letter, long) in [
-            ("%d", 2, 0, b'd', false),
-            ("%-*.*Lf|", 7, 2, b'f', true),
-            ("%08.3Lgx", 7, 0, b'g', true),
-            ("%llu", 4, 0, b'u', false),
-            ("%%d", 2, 0, b'%', false),
-            ("%", 1, 0, 0, false),
-            ("%5", 2, 0, 0, false),
-        ] {
-            let spec = Spec {
-                len,
-                stars,
-                letter,
-                long,
-            };
-            assert_eq!(Spec::at(format.as_bytes()), spec, "{format}");
+unsafe extern "C" fn fprintf(
+    file: *mut File,
+    format: *const c_char,
+    arguments: Arguments,
+) -> c_int {
+    // SAFETY: C's promise.
+    unsafe { vfprintf(file, format, arguments) }
+}
+
+unsafe extern "C" fn vprintf(format: *const c_char, arguments: Arguments) -> c_int {
+    // SAFETY: C's promise.
+    unsafe { vfprintf(stdio::stdout.file(), format, arguments) }
+}
+
+unsafe extern "C" fn printf(format: *const c_char, arguments: Arguments) -> c_int {
+    // SAFETY: C's promise.
+    unsafe { vprintf(format, arguments) }
+}
+
+unsafe extern "C" fn vsnprintf(
+    text: *mut c_char,
+    room: usize,
+    format: *const c_char,
+    arguments: Arguments,
+) -> c_int {
+    if format.is_null() {
+        return fail(EINVAL);
+    }
+    let mut array = Array::new(text, room);
+    // SAFETY: C's promise.
+    let length = unsafe { write(&mut array, &Narrow(format), arguments) };
+    array.end();
+    length
+}
+
+unsafe extern "C" fn snprintf(
+    text: *mut c_char,
+    room: usize,
+    format: *const c_char,
+    arguments: Arguments,
+) -> c_int {
+    // SAFETY: C's promise.
+    unsafe { vsnprintf(text, room, format, arguments) }
+}
+
+unsafe extern "C" fn vsprintf(
+    text: *mut c_char,
+    format: *const c_char,
+    arguments: Arguments,
+) -> c_int {
+    // SAFETY: C's promise.
+    unsafe { vsnprintf(text, usize::MAX, format, arguments) }
+}
+
+unsafe extern "C" fn sprintf(
+    text: *mut c_char,
+    format: *const c_char,
+    arguments: Arguments,
+) -> c_int {
+    // SAFETY: C's promise.
+    unsafe { vsprintf(text, format, arguments) }
+}
+
+/// As GNU has it. The text is made twice, the first time for its length.
+unsafe extern "C" fn vasprintf(
+    out: *mut *mut c_char,
+    format: *const c_char,
+    arguments: Arguments,
+) -> c_int {
+    // SAFETY: C's promises, and a block of the text's length with its end.
+    unsafe {
+        out.write(ptr::null_mut());
+        let length = vsnprintf(ptr::null_mut(), 0, format, arguments);
+        let Ok(bytes) = usize::try_from(length) else {
+            return length;
+        };
+        let text: *mut c_char = realloc(ptr::null_mut(), bytes + 1).cast();
+        if text.is_null() {
+            return fail(ENOMEM);
+        }
+        out.write(text);
+        vsnprintf(text, bytes + 1, format, arguments)
+    }
+}
+
+unsafe extern "C" fn asprintf(
+    out: *mut *mut c_char,
+    format: *const c_char,
+    arguments: Arguments,
+) -> c_int {
+    // SAFETY: C's promise.
+    unsafe { vasprintf(out, format, arguments) }
+}
+
+unsafe extern "C" fn vfwprintf(file: *mut File, format: *const u32, arguments: Arguments) -> c_int {
+    let units = Wide(format);
+    // SAFETY: C's promise.
+    unsafe { write_to_stream(file, (!format.is_null()).then_some(&units), arguments, true) }
+}
+
+unsafe extern "C" fn fwprintf(file: *mut File, format: *const u32, arguments: Arguments) -> c_int {
+    // SAFETY: C's promise.
+    unsafe { vfwprintf(file, format, arguments) }
+}
+
+unsafe extern "C" fn vwprintf(format: *const u32, arguments: Arguments) -> c_int {
+    // SAFETY: C's promise.
+    unsafe { vfwprintf(stdio::stdout.file(), format, arguments) }
+}
+
+unsafe extern "C" fn wprintf(format: *const u32, arguments: Arguments) -> c_int {
+    // SAFETY: C's promise.
+    unsafe { vwprintf(format, arguments) }
+}
+
+unsafe extern "C" fn vswprintf(
+    text: *mut u32,
+    room: usize,
+    format: *const u32,
+    arguments: Arguments,
+) -> c_int {
+    let mut array = WideArray {
+        start: text,
+        room,
+        length: 0,
+    };
+    // SAFETY: C's promises.
+    unsafe {
+        let length = write(&mut array, &Wide(format), arguments);
+        if room > 0 {
+            text.add(array.length).write(0);
+            return length;
         }
     }
+    fail(EOVERFLOW)
+}
 
-    #[test]
-    fn long_doubles_are_rounded_to_the_nearest_double() {
-        /// With a significand of these bits behind the leading one.
-        fn long(exponent: i64, high: u64, low: u64) -> [u64; 2] {
-            [low, ((exponent + 0x3fff) as u64) << 48 | high]
-        }
-        // Half of the last place of a double, and the least of a long double.
-        const HALF: u64 = 1 << 59;
-        for ([low, high], double) in [
-            ([0, 0], 0.0),
-            (long(0, 0, 0), 1.0),
-            (long(1, 1 << 47, 0), 3.0),
-            (long(-3, 0x5555_5555_5555, 0x5555_5555_5555_5555), 1.0 / 6.0),
-            (long(0, 0, HALF), 1.0),
-            (long(0, 0, HALF + 1), 1.0 + f64::EPSILON),
-            (long(0, 0, 3 * HALF), 1.0 + 2.0 * f64::EPSILON),
-            (long(0, (1 << 48) - 1, u64::MAX), 2.0),
-            (long(1023, (1 << 48) - 1, !0 << 60), f64::MAX),
-            (long(1023, (1 << 48) - 1, !0 << 59), f64::INFINITY),
-            (long(1024, 0, 0), f64::INFINITY),
-            (long(-1022, 0, 0), f64::MIN_POSITIVE),
-            (long(-1023, (1 << 48) - 1, !0 << 60), f64::MIN_POSITIVE),
-            (long(-1023, 1 << 47, 0), f64::from_bits(3 << 50)),
-            (long(-1074, 0, 0), f64::from_bits(1)),
-            (long(-1075, 0, 0), 0.0),
-            (long(-1075, 0, 1), f64::from_bits(1)),
-            (long(-1076, 0, 0), 0.0),
-            ([1, 0], 0.0),
-            ([0, 0x7fff << 48], f64::INFINITY),
-        ] {
-            assert_eq!(
-                rounded(low, high),
-                double.to_bits(),
-                "{high:016x}{low:016x}"
-            );
-            let negative = rounded(low, high | 1 << 63);
-            assert_eq!(negative, (-double).to_bits(), "-{high:016x}{low:016x}");
-        }
-        assert!(f64::from_bits(rounded(1, 0x7fff << 48)).is_nan());
+unsafe extern "C" fn swprintf(
+    text: *mut u32,
+    room: usize,
+    format: *const u32,
+    arguments: Arguments,
+) -> c_int {
+    // SAFETY: C's promise.
+    unsafe { vswprintf(text, room, format, arguments) }
+}
+
+/// The one argument of a conversion.
+struct One(u128);
+
+impl Values for One {
+    unsafe fn next(&mut self, _: Kind) -> u128 {
+        self.0
     }
 
-    #[test]
-    fn formats_with_long_doubles_are_told_from_others() {
-        assert!(has_long_double(b"a %d b %Lf"));
-        assert!(has_long_double(b"%%%LG"));
-        assert!(!has_long_double(b"%%Lf %f %ld %Ld %"));
-        assert!(!has_long_double(b""));
+    fn rewind(&mut self) {}
+}
+
+/// A format of strfroml, which has one conversion and no modifier, with the modifier.
+struct LongConversion(Narrow);
+
+impl Units for LongConversion {
+    fn at(&self, place: usize) -> u32 {
+        let is_letter = |place: usize| (self.0.at(place) as u8).is_ascii_alphabetic();
+        // The letter is the first; the modifier is in its place, and what follows is further back by one.
+        match (0..=place).any(is_letter) {
+            true if is_letter(place) && !(0..place).any(is_letter) => u32::from(b'L'),
+            true => self.0.at(place - 1),
+            false => self.0.at(place),
+        }
     }
+}
+
+/// # Safety
+/// As for C's `strfromd`.
+unsafe fn write_one(text: *mut c_char, room: usize, units: &dyn Units, bits: u128) -> c_int {
+    let mut array = Array::new(text, room);
+    // SAFETY: the caller's promise: one conversion, of a number of this format.
+    let result = unsafe { format(&mut array, units, &mut One(bits), arch::rounding()) };
+    array.end();
+    returned(result)
+}
+
+unsafe extern "C" fn strfromf(
+    text: *mut c_char,
+    room: usize,
+    format: *const c_char,
+    value: f32,
+) -> c_int {
+    // SAFETY: C's promise.
+    unsafe { strfromd(text, room, format, f64::from(value)) }
+}
+
+unsafe extern "C" fn strfromd(
+    text: *mut c_char,
+    room: usize,
+    format: *const c_char,
+    value: f64,
+) -> c_int {
+    // SAFETY: C's promise.
+    unsafe { write_one(text, room, &Narrow(format), value.to_bits().into()) }
+}
+
+/// A `long double`, which is passed as any integer of 128 bits is.
+type LongDouble = u128;
+
+unsafe extern "C" fn strfroml(
+    text: *mut c_char,
+    room: usize,
+    format: *const c_char,
+    value: LongDouble,
+) -> c_int {
+    let units = LongConversion(Narrow(format));
+    // SAFETY: C's promise.
+    unsafe { write_one(text, room, &units, value) }
+}
+
+/// As `%.*g`; digits beyond 17 tell nothing more.
+unsafe extern "C" fn gcvt(value: f64, digits: c_int, text: *mut c_char) -> *mut c_char {
+    const MOST: c_int = 17;
+    let precision = digits.clamp(0, MOST) as u8;
+    let units = [
+        b'%',
+        b'.',
+        b'0' + precision / 10,
+        b'0' + precision % 10,
+        b'g',
+    ];
+    // SAFETY: C's promise: an array that is long enough.
+    unsafe { write_one(text, usize::MAX, &&units[..], value.to_bits().into()) };
+    text
 }

@@ -3,6 +3,7 @@
 //!
 //! It follows glibc in the locale "C" where the standards leave a choice: one unit at most is put back.
 
+use core::ffi::c_void;
 use core::ptr;
 
 use super::decimal::{DOUBLE, FloatFormat, QUAD, Rounding, SINGLE};
@@ -25,9 +26,9 @@ pub trait Source {
 #[derive(Clone, Copy, Debug)]
 pub struct Heap {
     /// Makes a block of this size of a block or null.
-    pub realloc: unsafe extern "C" fn(*mut u8, usize) -> *mut u8,
+    pub realloc: unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void,
     /// Gives a block back.
-    pub free: unsafe extern "C" fn(*mut u8),
+    pub free: unsafe extern "C" fn(*mut c_void),
 }
 
 /// What `errno` becomes.

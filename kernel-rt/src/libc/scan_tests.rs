@@ -1,6 +1,6 @@
 //! The reader beside this machine's `sscanf` and `strtod`.
 
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{c_char, c_int};
 use std::ffi::CString;
 use std::prelude::v1::*;
 
@@ -16,8 +16,8 @@ unsafe extern "C" {
     fn strtod(text: *const c_char, end: *mut *mut c_char) -> f64;
     fn strtof(text: *const c_char, end: *mut *mut c_char) -> f32;
     fn __errno_location() -> *mut c_int;
-    fn realloc(block: *mut u8, bytes: usize) -> *mut u8;
-    fn free(block: *mut u8);
+    fn realloc(block: *mut c_void, bytes: usize) -> *mut c_void;
+    fn free(block: *mut c_void);
 }
 
 struct Bytes<'a> {
@@ -509,7 +509,7 @@ fn strings_are_made_in_blocks_of_their_size() {
             std::ffi::CStr::from_ptr(block.cast()).to_bytes(),
             long.as_bytes()
         );
-        free(block.cast());
+        free(block);
     }
     assert_eq!(read("", "%ms", &mut block), -1);
     assert!(block.is_null());

@@ -89,18 +89,65 @@ impl File {
     }
 }
 
-const READABLE: u8 = 1;
+#[cfg(target_arch = "riscv64")]
+impl File {
+    /// Puts a byte into a stream that can be written to, and returns whether that succeeded. A stream that fails is marked.
+    ///
+    /// # Safety
+    /// A stream that is open.
+    pub unsafe fn put(file: *mut File, byte: u8) -> bool {
+        // SAFETY: the caller's promise, and the stream's own function.
+        unsafe {
+            let is_put = match (*file).put {
+                Some(put) => put(byte as c_char, file) >= 0,
+                None => false,
+            };
+            if !is_put {
+                (*file).flags |= FAILED;
+            }
+            is_put
+        }
+    }
+
+    /// Whether a stream can be used in this way ([`READABLE`], [`WRITABLE`]); it is marked as failed where it cannot.
+    ///
+    /// # Safety
+    /// A stream that is open.
+    pub unsafe fn allows(file: *mut File, way: u8) -> bool {
+        // SAFETY: the caller's promise.
+        let flags = unsafe { &mut (*file).flags };
+        let allows = *flags & way != 0;
+        if !allows {
+            *flags |= FAILED;
+        }
+        allows
+    }
+}
+
+/// `__SRD`.
+pub const READABLE: u8 = 1;
 /// `__SWR`.
 pub const WRITABLE: u8 = 2;
+/// `__SERR`.
+#[cfg(target_arch = "riscv64")]
+const FAILED: u8 = 4;
 const EOF: c_int = -2; // _FDEV_EOF
 
 #[repr(transparent)]
-struct FileCell(UnsafeCell<File>);
+pub struct FileCell(UnsafeCell<File>);
 // SAFETY: only the one program's code, in C, touches the contents.
 unsafe impl Sync for FileCell {}
 
 #[repr(transparent)]
-struct FileRef(&'static FileCell);
+pub struct FileRef(&'static FileCell);
+
+#[cfg(target_arch = "riscv64")]
+impl FileRef {
+    /// The stream.
+    pub fn file(&self) -> *mut File {
+        self.0.0.get()
+    }
+}
 
 unsafe extern "C" fn put_out(c: c_char, _: *mut File) -> c_int {
     console::write(Stream::Out, &[c]);
@@ -144,9 +191,9 @@ static OUT: FileCell = file(WRITABLE, Some(put_out), None);
 static ERR: FileCell = file(WRITABLE, Some(put_err), None);
 
 #[unsafe(no_mangle)]
-static stdin: FileRef = FileRef(&IN);
+pub static stdin: FileRef = FileRef(&IN);
 #[unsafe(no_mangle)]
-static stdout: FileRef = FileRef(&OUT);
+pub static stdout: FileRef = FileRef(&OUT);
 #[unsafe(no_mangle)]
 static stderr: FileRef = FileRef(&ERR);
 
@@ -227,7 +274,7 @@ unsafe extern "C" fn fflush(file: *mut File) -> c_int {
 }
 
 unsafe extern "C" {
-    fn getc(file: *mut File) -> c_int;
+    pub fn getc(file: *mut File) -> c_int;
     pub fn realloc(block: *mut c_void, bytes: usize) -> *mut c_void;
 }
 

@@ -156,7 +156,7 @@ impl Board {
         match self {
             Self::Virt => &[
                 "-Wl,--gc-sections",
-                "-Wl,--wrap=vfprintf,--wrap=fdopen,--wrap=fclose",
+                "-Wl,--wrap=fdopen,--wrap=fclose",
             ],
             // Some of picolibc's own assembler does not say that its stack need not be executed.
             Self::Stm32f405 => &[

@@ -46,6 +46,30 @@ fn conforms_on(name: &str, torus: &str, processes: u32, instances: &str, memory:
     assert_eq!(told, usize::from(name == "conf_libc"), "{ended}");
 }
 
+/// The sum that formats.c prints of its conversions, on a node and beside the host's library.
+fn converts_as_the_host(conversions: &str, seed: &str) {
+    let sum = |options: &[&str]| {
+        let options = [&["-n", "1", "-q", "--mpi-memory", "32"], options].concat();
+        let ended = run(&options, "formats.c", &[conversions, seed]).expect(0);
+        assert!(ended.stdout.contains(" conversions, sum "), "{ended}");
+        ended.stdout
+    };
+    assert_eq!(sum(&[]), sum(&["--on", "linux"]), "seed {seed}");
+}
+
+#[test]
+fn conversions_of_formats_are_those_of_the_hosts_library() {
+    converts_as_the_host("20000", "1");
+}
+
+#[test]
+#[ignore = "a million conversions on an emulated node: minutes"]
+fn a_million_conversions_of_formats_are_those_of_the_hosts_library() {
+    for seed in 2..12 {
+        converts_as_the_host("100000", &seed.to_string());
+    }
+}
+
 /// Over virtio-net.
 #[test]
 fn a_node_in_each_instance() {

@@ -2,6 +2,8 @@
 
 use core::arch::asm;
 
+use crate::libc::decimal::Rounding;
+
 /// Bit of `sstatus.SIE`: interrupts are taken.
 const SSTATUS_SIE: usize = 1 << 1;
 /// `sie`/`sip`: supervisor software, timer and external interrupt.
@@ -49,6 +51,19 @@ pub fn acknowledge_software() {
 pub fn memory_before_devices() {
     // SAFETY: orders accesses.
     unsafe { asm!("fence w, o", options(nostack)) };
+}
+
+/// How floating-point results are rounded, as C's `fesetround` has set it.
+pub fn rounding() -> Rounding {
+    let mode: usize;
+    // SAFETY: reads a control register.
+    unsafe { asm!("frrm {}", out(reg) mode, options(nomem, nostack)) };
+    match mode {
+        1 => Rounding::Zero,
+        2 => Rounding::Down,
+        3 => Rounding::Up,
+        _ => Rounding::Nearest,
+    }
 }
 
 /// Sleeps until an interrupt is pending, whether or not it would be taken.

@@ -10,7 +10,6 @@
 //! layout    where the image's parts stand
 //! memory    `memcpy`, `memset`
 //! errno     C's `errno`
-//! va_list   C's variadic arguments, `long double`
 //! ```
 //! Boot order: `_start` (entry page) calls the board's `midplane_survey` on hart 0, then on each hart that is to be
 //! a node its `midplane_map`, sets stack, thread pointer and trap vector, and enters the board's `midplane_boot`
@@ -32,8 +31,6 @@ mod memory;
 pub mod paging;
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
 mod trap;
-#[cfg(all(target_arch = "riscv64", target_os = "none"))]
-mod va_list;
 
 /// What `uname` calls the machine.
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
@@ -43,4 +40,4 @@ pub const NAME: &str = "riscv64";
 pub const TICK_NS: Option<u64> = None;
 
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
-pub use self::{callers::*, cpu::*, entry::*, errno::*, layout::*, va_list::*};
+pub use self::{callers::*, cpu::*, entry::*, errno::*, layout::*};
