@@ -5,8 +5,18 @@ use kernel_rt::board::stm32f405::memory as stm32f405;
 use kernel_rt::callers::{SAVED, SAVED_ARM};
 use midplane_setup::kit::{self, Kit};
 use mpi_adi::matching::Choice;
-use object::elf::{EM_ARM, EM_RISCV, Machine};
+use object::elf::{EM_AARCH64, EM_ARM, EM_RISCV, EM_X86_64, Machine};
 use std::path::PathBuf;
+
+/// The machine that this command runs on, where programs can be processes.
+pub fn machine_here() -> Option<Machine> {
+    match std::env::consts::ARCH {
+        "x86_64" => Some(EM_X86_64),
+        "aarch64" => Some(EM_AARCH64),
+        "riscv64" => Some(EM_RISCV),
+        _ => None,
+    }
+}
 
 /// What a node is, where it is emulated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
@@ -56,6 +66,24 @@ impl Board {
         match self {
             Self::Virt => EM_RISCV,
             Self::Stm32f405 => EM_ARM,
+        }
+    }
+
+    /// What an image for `machine` that was given instead is, and what to do with it.
+    pub fn other(self, machine: Machine) -> String {
+        let own = machine_here();
+        let boards = [Self::Virt, Self::Stm32f405];
+        if Some(machine) == own {
+            return "a program for processes of this machine: run it with --on linux (mpiexec heeds MIDPLANE_ON=linux), or \
+                    compile it for nodes, with MIDPLANE_ON unset"
+                .into();
+        }
+        match boards.into_iter().find(|board| board.machine() == machine) {
+            Some(Self::Virt) => "an image for nodes in QEMU: run it without --on and --board, with MIDPLANE_ON unset, or \
+                                 compile it for what was asked for"
+                .into(),
+            Some(Self::Stm32f405) => "an image for the board STM32F405: run it with --board stm32f405".into(),
+            None => format!("built for another machine (ELF machine {})", machine.0),
         }
     }
 

@@ -1,7 +1,7 @@
 //! A linked image: is it one of ours, where does its blackboard stand, does it fit a node, and which
 //! line of the program stands at an address.
 
-use crate::build::board::Board;
+use crate::build::board::{Board, machine_here};
 use crate::build::given::Flags;
 use crate::build::unwind;
 use crate::host::size;
@@ -13,7 +13,7 @@ use kernel_rt::host::layout::SEVERAL_SYMBOL;
 use kernel_rt::host::{files, outbox};
 use kernel_rt::mem::{Bytes, MIN_MEMORY, Needs, Plan, TooSmall};
 use kernel_rt::{blackboard, callers, inbox};
-use object::elf::{FileHeader32, FileHeader64, PT_LOAD};
+use object::elf::{FileHeader32, FileHeader64, Machine, PT_LOAD};
 use object::read::elf::{ElfFile, FileHeader, ProgramHeader};
 use object::{Endianness, FileKind, Object, ObjectSection, ObjectSymbol};
 use std::path::{Path, PathBuf};
@@ -79,6 +79,15 @@ pub struct Stacks {
     pub interrupts: Bytes,
 }
 
+/// Checks that a program is for the machine that we run on.
+fn check_machine(path: &Path, machine: Machine) -> Result<(), Stop> {
+    if machine_here().is_none_or(|here| here == machine) {
+        return Ok(());
+    }
+    let other = Board::default().other(machine);
+    Err(Stop::usage(format!("{}: {other}", path.display())))
+}
+
 /// How far into the RAM that begins at `base` the parts reach that are loaded.
 fn loaded_bytes<Elf: FileHeader<Endian = Endianness>>(
     elf: &ElfFile<'_, Elf>,
@@ -132,6 +141,12 @@ impl Image {
     /// A program for this machine. It shares no memory with the tool but what its processes map by themselves.
     pub fn of_process(path: &Path) -> Result<Self, Stop> {
         let bytes = std::fs::read(path).doing(format_args!("read {}", path.display()))?;
+        // The shell would be given what the system cannot execute.
+        if let Ok(elf) = ElfFile::<FileHeader64<Endianness>>::parse(&*bytes) {
+            check_machine(path, elf.elf_header().e_machine(elf.endian()))?;
+        } else if let Ok(elf) = ElfFile::<FileHeader32<Endianness>>::parse(&*bytes) {
+            check_machine(path, elf.elf_header().e_machine(elf.endian()))?;
+        }
         Ok(Self {
             board: Board::default(),
             // A name without a folder would be looked for in PATH, when it is started.
@@ -169,11 +184,8 @@ impl Image {
         let machine = elf.elf_header().e_machine(endian);
         let board = Board::chosen();
         if machine != board.machine() {
-            return Err(format!(
-                "built for another machine (ELF machine {}, nodes are {})",
-                machine.0,
-                board.machine_name()
-            ));
+            let other = board.other(machine);
+            return Err(format!("{other} (nodes are {})", board.machine_name()));
         }
         let base = board.ram();
         let symbol = |name: &str| symbol_in_ram(&elf, base, name);
@@ -525,9 +537,37 @@ mod tests {
         let this_program = std::fs::read("/proc/self/exe").unwrap();
         let error = Image::parse(Path::new("x"), this_program).unwrap_err();
         assert!(
-            error.contains("another machine") || error.contains("no symbol"),
+            error.contains("--on linux") || error.contains("no symbol"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn an_image_for_another_machine_is_refused_with_what_to_do() {
+        let mut program = std::fs::read("/proc/self/exe").unwrap();
+        let error = Image::parse(Path::new("x"), program.clone()).unwrap_err();
+        assert!(
+            error.contains("--on linux") && error.contains("MIDPLANE_ON"),
+            "{error}"
+        );
+        // The machine is at byte 18 of the header.
+        program[18] = if cfg!(target_arch = "riscv64") {
+            62
+        } else {
+            243
+        };
+        let file = std::env::temp_dir().join(format!("midplane-other-{}", std::process::id()));
+        std::fs::write(&file, program).unwrap();
+        let error = Image::of_process(&file).unwrap_err();
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(error.status, crate::host::stop::USAGE);
+        if !cfg!(target_arch = "riscv64") {
+            assert!(
+                error.message.contains("an image for nodes in QEMU"),
+                "{error}"
+            );
+            assert!(error.message.contains("MIDPLANE_ON unset"), "{error}");
+        }
     }
 
     const NEEDS: Needs = Needs {
