@@ -2,6 +2,7 @@
 //! line of the program stands at an address.
 
 use crate::build::board::{Board, machine_here};
+use crate::build::callees::Callees;
 use crate::build::given::Flags;
 use crate::build::unwind;
 use crate::host::size;
@@ -403,15 +404,46 @@ impl Image {
         unwind::innermost_call(self.board, &self.bytes, &registers, &word, &is_it)
     }
 
-    /// The innermost of these calls that the program makes, as [`Image::describe`] has it; empty when there is none or
-    /// the file does not tell. The addresses are those to return to.
-    pub fn describe_trace(&self, mut addresses: impl Iterator<Item = u64>) -> Vec<String> {
-        let Ok(loader) = addr2line::Loader::new(&self.path) else {
+    /// Where a process of this machine stands, as [`Image::describe`] has it: at `pc`, if there is one, within these calls,
+    /// innermost first, by the addresses to return to. Where that is not the program's code, the innermost of the calls that
+    /// the program makes; empty when there is none or the file does not tell.
+    pub fn describe_process(&self, pc: Option<u64>, calls: &[u64]) -> Vec<String> {
+        let (Ok(loader), Some(code)) = (
+            addr2line::Loader::new(&self.path),
+            Callees::read(&self.bytes),
+        ) else {
             return Vec::new();
         };
-        let call = addresses.find(|address| is_program(&loader, address - 1));
+        let is_programs = |address| is_program(&loader, address) || code.is_plain(&loader, address);
+        if let Some(pc) = pc.filter(|pc| is_programs(*pc)) {
+            return self.describe(pc);
+        }
+        let call = calls.iter().find(|address| is_programs(**address - 1));
+        let Some(call) = call else {
+            let is_runtimes = |address: &u64| is_rust(&loader, *address - 1);
+            return match pc.is_some() && calls.iter().any(is_runtimes) {
+                true => vec![BESIDE_CALLS.into()],
+                false => Vec::new(),
+            };
+        };
         // The address is behind the call.
-        call.map_or(Vec::new(), |address| self.describe(address - 1))
+        let mut lines = self.describe(call - 1);
+        if let (Some(_), Some(line)) = (pc, lines.first_mut()) {
+            let callee = match code.callee(*call) {
+                // It has jumped to the one that failed, as its last call.
+                Some(callee) if is_programs(callee.address) => {
+                    format!(
+                        "a function of a library, called by {}, which is",
+                        callee.name
+                    )
+                }
+                Some(callee) => format!("{},", callee.name),
+                None if calls.first() == Some(call) => "a function by its pointer,".into(),
+                None => "a function of a library,".into(),
+            };
+            *line = format!("{callee} called from {line}");
+        }
+        lines
     }
 
     /// The function and line at an address, innermost first, as far as the image says: for example
@@ -457,6 +489,18 @@ impl Image {
         }
         lines
     }
+}
+
+/// What is said of a fault in the thread that goes on while the program computes.
+const BESIDE_CALLS: &str =
+    "a nonblocking operation, which goes on while the program computes: the memory is its buffer's";
+
+/// Whether the code at an address is in Rust.
+fn is_rust(loader: &addr2line::Loader, address: u64) -> bool {
+    let frames = loader.find_frames(address).ok();
+    let frame = frames.and_then(|mut frames| frames.next().ok().flatten());
+    let language = frame.and_then(|frame| frame.function?.language);
+    language == Some(gimli::DW_LANG_Rust)
 }
 
 /// Whether the code at an address is the program's: neither the runtime's, all of which is in Rust, nor of picolibc

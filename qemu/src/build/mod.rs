@@ -1,6 +1,7 @@
 //! From a program's source to an image that nodes boot, or to a program for this machine.
 
 pub mod board;
+mod callees;
 pub mod cc;
 pub mod compiler;
 pub mod given;

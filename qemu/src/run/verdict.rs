@@ -203,7 +203,7 @@ pub fn failure(
     }
     let stands = match account.end {
         End::Fault | End::StackOverflow => Some(Stands::At(account.fault.pc)),
-        End::MpiAbort | End::MpiError | End::LinkLost => Some(Stands::InCall),
+        End::Abort | End::MpiAbort | End::MpiError | End::LinkLost => Some(Stands::InCall),
         End::Panic => Some(Stands::InPanic),
         _ => None,
     };

@@ -43,6 +43,154 @@ fn abort_ends_the_job_and_what_was_printed_is_shown() {
     assert!(ended.stdout.contains("about to call abort"), "{ended}");
 }
 
+/// What is said of each kind of fault in `faults.c`.
+const FAULTS: [(&str, &[&str]); 21] = [
+    (
+        "strlen",
+        &[
+            "null pointer: load from 0x8",
+            "in strlen, called from in_library at faults.c:",
+        ],
+    ),
+    (
+        "memcpy",
+        &[
+            "null pointer: store to 0x8",
+            "in memcpy, called from in_library at faults.c:",
+        ],
+    ),
+    (
+        "memset",
+        &[
+            "null pointer: store to 0x",
+            "in memset, called from in_library at faults.c:",
+        ],
+    ),
+    (
+        "printf",
+        &[
+            "null pointer: load from 0x8",
+            "in printf, called from in_library at faults.c:",
+        ],
+    ),
+    ("qsort", &["null pointer", "in compare at faults.c:"]),
+    (
+        "compare",
+        &[
+            "null pointer: load from 0x8",
+            "in compare_badly at faults.c:",
+        ],
+    ),
+    ("free", &["in free, called from in_library at faults.c:"]),
+    (
+        "fclose",
+        &[
+            "null pointer",
+            "in a function of a library, called by in_library, which is called from main at faults.c:",
+        ],
+    ),
+    (
+        "high",
+        &[
+            "an address that no x86-64 processor can use; a register has: 0x4141414141414141",
+            "in high at faults.c:",
+        ],
+    ),
+    (
+        "high_memset",
+        &[
+            "0x4141414141414141",
+            "which is called from main at faults.c:",
+        ],
+    ),
+    (
+        "raise",
+        &[
+            "the program sent itself signal 11 (SIGSEGV)",
+            "in raise, called from sent at faults.c:",
+        ],
+    ),
+    (
+        "kill",
+        &[
+            "the program sent itself signal 7 (SIGBUS)",
+            "in kill, called from sent at faults.c:",
+        ],
+    ),
+    (
+        "abort",
+        &["the program called abort()", "in sent at faults.c:"],
+    ),
+    (
+        "division",
+        &["integer division by zero", "in others at faults.c:"],
+    ),
+    (
+        "exception",
+        &["floating-point division by zero", "in others at faults.c:"],
+    ),
+    ("trap", &["illegal instruction", "in others at faults.c:"]),
+    (
+        "nowhere",
+        &[
+            "null pointer: jump to 0x0",
+            "in a function by its pointer, called from others at faults.c:",
+        ],
+    ),
+    (
+        "constant",
+        &[
+            "code and constants cannot be written",
+            "in others at faults.c:",
+        ],
+    ),
+    (
+        "file_end",
+        &["behind the end of a mapped file", "in others at faults.c:"],
+    ),
+    (
+        "receive",
+        &[
+            "code and constants cannot be written",
+            "in MPI_Recv, called from main at faults.c:",
+        ],
+    ),
+    // Without lines.
+    ("strlen", &["in strlen, called from in_library"]),
+];
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_fault_is_explained_with_the_programs_line_wherever_it_is() {
+    for (at, (what, words)) in FAULTS.into_iter().enumerate() {
+        let board = if at % 2 == 0 { "linux" } else { "cluster" };
+        let flags = match at == FAULTS.len() - 1 {
+            true => "--cflags=-fno-builtin -fno-inline -g0",
+            false => "--cflags=-fno-builtin -fno-inline",
+        };
+        let options = ["--on", board, "-q", "-n", "2", "-l", "m", flags];
+        harness::run(&options, "faults.c", &[what])
+            .expect(1)
+            .says(&["rank 1 at (1,0,0): "])
+            .says(words);
+    }
+}
+
+#[test]
+#[ignore = "the other half"]
+#[cfg(target_arch = "x86_64")]
+fn the_same_on_the_other_board() {
+    for (at, (what, words)) in FAULTS[..20].iter().enumerate() {
+        let board = if at % 2 == 1 { "linux" } else { "cluster" };
+        let flags = "--cflags=-fno-builtin -fno-inline";
+        let options = ["--on", board, "-q", "-n", "2", "-l", "m", flags];
+        harness::run(&options, "faults.c", &[what])
+            .expect(1)
+            .says(&["rank 1 at (1,0,0): "])
+            .says(words);
+    }
+}
+
 #[test]
 fn mpi_abort_gives_its_code_and_its_line() {
     run(&FOUR, "fail_mpi_abort.c", &[])

@@ -4,6 +4,7 @@
 //! ends does end by it, as without us: debuggers, sanitizers and core files see what they expect. Where one of them
 //! has a handler already, ours is not installed.
 
+use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::fmt::Write as _;
 use core::{mem, ptr};
@@ -28,8 +29,18 @@ const SIGNALS: [c_int; 5] = [
 const STACK_BYTES: usize = 64 << 10;
 /// Below the stack, where an overrun ends up.
 const GUARD_BYTES: u64 = 64 << 20;
+/// The lowest page of a stack may be closed.
+const GUARD_PAGE: u64 = 4096;
 /// Where null pointers and what is computed from them point.
 const NULL_BYTES: u64 = 1 << 20;
+
+#[repr(align(16))]
+struct Stack(UnsafeCell<[u8; STACK_BYTES]>);
+
+// SAFETY: the system alone uses it.
+unsafe impl Sync for Stack {}
+
+static STACK: Stack = Stack(UnsafeCell::new([0; STACK_BYTES]));
 
 /// What goes on before a failure is told.
 static BEFORE: OnceLock<fn()> = OnceLock::new();
@@ -78,12 +89,44 @@ fn is_traced() -> bool {
     tracer.is_some_and(|number| number.trim() != "0")
 }
 
+/// As many return addresses are looked for: a handler's own come first.
+const LOOKED_AT: usize = 2 * super::share::FRAMES;
+
 /// Where the process is, and where it would return to, innermost first.
-fn frames() -> [u64; super::share::FRAMES] {
-    let mut addresses = [ptr::null_mut::<c_void>(); super::share::FRAMES];
+fn frames() -> [u64; LOOKED_AT] {
+    let mut addresses = [ptr::null_mut::<c_void>(); LOOKED_AT];
     // SAFETY: there is room for as many as it is told.
     unsafe { libc::backtrace(addresses.as_mut_ptr(), addresses.len() as c_int) };
     addresses.map(|address| address.addr() as u64)
+}
+
+/// Where the process would return to from where a signal has come. After a jump to where no code is, what the jump was a
+/// call from is on top of the stack.
+fn frames_at(at: &Registers) -> [u64; LOOKED_AT] {
+    let mut frames = frames();
+    let here = frames.iter().position(|address| *address == at.pc);
+    match here {
+        Some(here) if frames.get(here + 1).is_some_and(|next| *next != 0) => {
+            frames.rotate_left(here + 1);
+            frames[LOOKED_AT - here - 1..].fill(0);
+        }
+        _ => {
+            frames.fill(0);
+            frames[0] = top_of_stack(at);
+        }
+    }
+    frames
+}
+
+/// The word on top of the program's stack; 0 where the stack pointer does not point there.
+fn top_of_stack(at: &Registers) -> u64 {
+    let stack = stack();
+    let is_there = stack.contains(at.sp) && stack.contains(at.sp + 7) && at.sp.is_multiple_of(8);
+    // SAFETY: a word of the stack in use. The stack's guard, below, has no stack pointer in it that is looked at.
+    match is_there && at.sp >= stack.start + GUARD_PAGE {
+        true => unsafe { *(at.sp as *const u64) },
+        false => 0,
+    }
 }
 
 /// From now on panics of the runtime, and signals that end the program, are explained.
@@ -94,13 +137,13 @@ pub fn explain() {
     }));
     // The first call loads a library, which a handler must not.
     frames();
-    let stack = Box::leak(Box::new([0u8; STACK_BYTES]));
     let stack = libc::stack_t {
-        ss_sp: stack.as_mut_ptr().cast(),
+        ss_sp: STACK.0.get().cast(),
         ss_flags: 0,
         ss_size: STACK_BYTES,
     };
-    // SAFETY: the stack is there for ever, and nothing else uses it.
+    // SAFETY: the stack is there for ever, and nothing else uses it. It is no heap's: the system alone knows of it, so that
+    // to a checker of leaks it would be lost.
     unsafe { libc::sigaltstack(&stack, ptr::null_mut()) };
     for signal in SIGNALS {
         // SAFETY: the structures are C's, for which zeros are valid; the handler is of the type that goes with
@@ -171,20 +214,43 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
         let place = Some((process.who.rank, process.who.coord));
         let mut message = Words::default();
         let blackboard = &process.account.blackboard;
-        // SAFETY: these signals' information has an address.
-        let address = unsafe { info.si_addr() }.addr() as u64;
-        let why = match signal {
-            libc::SIGABRT => {
-                let _ = write!(message, "{}: the program called abort()", NodeName(place));
+        // SAFETY: these signals' information has an address, or the number of the process that has sent it.
+        let (address, sender) = unsafe { (info.si_addr().addr() as u64, info.si_pid()) };
+        let name = NodeName(place);
+        let Registers { pc, sp, .. } = at;
+        let words = match (signal, info.si_code) {
+            (signal, code) if code <= 0 => sent(signal, sender),
+            (libc::SIGFPE, code) => arithmetic(code),
+            (libc::SIGILL, _) => Some(("illegal instruction", None)),
+            (libc::SIGSEGV, SI_KERNEL) => Some(protection(context, &at)),
+            (libc::SIGBUS, code) => Some((bus(code), Some(address))),
+            _ => None,
+        };
+        let why = match words {
+            Some(_) if signal == libc::SIGABRT && sender == process.number as libc::pid_t => {
+                let _ = write!(message, "{name}: the program called abort()");
                 End::Abort
             }
-            libc::SIGFPE => {
-                let name = NodeName(place);
-                let _ = write!(message, "{name}: division by zero, at pc {:#x}", at.pc);
+            Some((words, None)) => {
+                let _ = write!(message, "{name}: {words}, at pc {pc:#x}, sp {sp:#x}");
                 End::Fault
             }
-            _ => {
-                let (fault, map) = fault(signal, info.si_code, address, &at);
+            Some((words, Some(number))) if info.si_code <= 0 => {
+                let _ = match number == u64::from(process.number) {
+                    true => write!(message, "{name}: the program sent itself {words}"),
+                    false => write!(message, "{name}: process {number} sent {words}"),
+                };
+                End::Fault
+            }
+            Some((words, Some(value))) => {
+                let _ = write!(
+                    message,
+                    "{name}: {words}: {value:#x}, at pc {pc:#x}, sp {sp:#x}"
+                );
+                End::Fault
+            }
+            None => {
+                let (fault, map) = fault(info.si_code, address, &at);
                 let report = Report::of(fault, &map);
                 let why = Why::Fault(report);
                 let _ = write!(message, "{}", Failure { place, why });
@@ -193,7 +259,7 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
         };
         about_to_tell();
         blackboard.set_fault(signal as u64, at.pc, address);
-        process.account.trace.note(frames().into_iter());
+        process.account.trace.note(frames_at(&at).into_iter());
         blackboard.failed(why, 1, Message::Words(&message.0));
         if !process.is_tended {
             // SAFETY: writes what is there; there is no one to tell that it cannot.
@@ -208,7 +274,8 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
     unsafe {
         let default: libc::sigaction = mem::zeroed();
         libc::sigaction(signal, &default, ptr::null_mut());
-        if signal == libc::SIGABRT {
+        let is_sent = (*info).si_code <= 0;
+        if is_sent {
             libc::syscall(
                 libc::SYS_tgkill,
                 libc::getpid(),
@@ -219,24 +286,95 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
     }
 }
 
-/// The fault that a signal tells of, and where things stand.
-fn fault(signal: c_int, code: c_int, address: u64, at: &Registers) -> (Fault, Map) {
+/// The processor gives no address.
+const SI_KERNEL: c_int = 128;
+
+/// Words on a signal, and a value that goes with them.
+type Explained = (&'static str, Option<u64>);
+
+/// A signal that a process has sent, and that one's number.
+fn sent(signal: c_int, sender: libc::pid_t) -> Option<Explained> {
+    let words = match signal {
+        libc::SIGSEGV => "signal 11 (SIGSEGV)",
+        libc::SIGBUS => "signal 7 (SIGBUS)",
+        libc::SIGILL => "signal 4 (SIGILL)",
+        libc::SIGFPE => "signal 8 (SIGFPE)",
+        _ => "signal 6 (SIGABRT)",
+    };
+    Some((words, Some(sender as u64)))
+}
+
+/// What SIGFPE means.
+fn arithmetic(code: c_int) -> Option<Explained> {
+    let words = match code {
+        1 => "integer division by zero, or one whose result is too big",
+        2 => "integer overflow",
+        3 => "floating-point division by zero, for which the program wants a signal",
+        4 => "floating-point overflow, for which the program wants a signal",
+        5 => "floating-point underflow, for which the program wants a signal",
+        6 => "an inexact floating-point result, for which the program wants a signal",
+        7 => "an invalid floating-point operation, for which the program wants a signal",
+        _ => "an arithmetic exception",
+    };
+    Some((words, None))
+}
+
+/// What SIGBUS means.
+fn bus(code: c_int) -> &'static str {
+    match code {
+        1 => "misaligned access",
+        2 => "no memory there, such as behind the end of a mapped file",
+        _ => "the machine's memory fails there",
+    }
+}
+
+/// What a general protection fault means, for which the processor gives no address.
+#[cfg(target_arch = "x86_64")]
+fn protection(context: &libc::ucontext_t, at: &Registers) -> Explained {
+    /// `ret`, which reads its address from the stack.
+    const RET: u8 = 0xc3;
+    let is_no_address = |value: &u64| !matches!((*value as i64) >> 47, 0 | -1);
+    // SAFETY: the instruction that was being executed.
+    let instruction = unsafe { *(at.pc as *const u8) };
+    let top = top_of_stack(at);
+    if instruction == RET && is_no_address(&top) {
+        let words = "the return address on the stack has been overwritten";
+        return (words, Some(top));
+    }
+    // The general registers come first.
+    let registers = &context.uc_mcontext.gregs[..libc::REG_RIP as usize];
+    let mut registers = registers.iter().map(|value| *value as u64);
+    match registers.find(is_no_address) {
+        Some(value) => (
+            "an address that no x86-64 processor can use; a register has",
+            Some(value),
+        ),
+        None => (
+            "an address that is not aligned as its instruction asks, or an instruction that programs must not use",
+            None,
+        ),
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn protection(_: &libc::ucontext_t, _: &Registers) -> Explained {
+    ("an access that the processor does not allow", None)
+}
+
+/// The fault that SIGSEGV tells of, and where things stand.
+fn fault(code: c_int, address: u64, at: &Registers) -> (Fault, Map) {
     /// The address is mapped, but not for this access.
     const SEGV_ACCERR: c_int = 2;
-    /// The processor gives no address.
-    const SI_KERNEL: c_int = 128;
-    let cause = match signal {
-        libc::SIGILL => Cause::IllegalInstruction,
-        _ if code == SI_KERNEL => Cause::Other(signal as u64),
-        _ => at.access,
-    };
     let fault = Fault {
-        cause,
-        code: signal as u64,
+        cause: at.access,
+        code: libc::SIGSEGV as u64,
         pc: at.pc,
-        address: if signal == libc::SIGILL { 0 } else { address },
+        address,
         sp: at.sp,
-        ra: 0,
+        ra: match at.access {
+            Cause::InstructionAccess => top_of_stack(at),
+            _ => 0,
+        },
     };
     const NOTHING: Bytes = Bytes { start: 0, end: 0 };
     const EVERYTHING: Bytes = Bytes {
@@ -260,7 +398,7 @@ fn fault(signal: c_int, code: c_int, address: u64, at: &Registers) -> (Fault, Ma
         } else {
             NOTHING
         },
-        ram: if code == SEGV_ACCERR || signal == libc::SIGBUS {
+        ram: if code == SEGV_ACCERR {
             EVERYTHING
         } else {
             NOTHING

@@ -139,16 +139,15 @@ fn variables<'a>(plan: &Plan<'a>) -> impl Iterator<Item = (&'a OsStr, &'a OsStr)
 
 /// The functions and lines where a failed node stands, innermost first.
 pub fn describe(plan: &Plan<'_>, node: &Node, stands: Stands) -> Vec<String> {
-    if let Stands::At(pc) = stands {
-        let places = plan.image.describe(pc);
-        if !places.is_empty() {
-            return places;
-        }
-    }
     let mut bytes = [0; 8 * FRAMES];
     let trace = Layout::new(plan.shape.nodes()).account(node.rank) + AT_TRACE;
-    match node.read_ram(trace, &mut bytes) {
-        Some(()) => plan.image.describe_trace(Trace::read(&bytes)),
+    let calls = match node.read_ram(trace, &mut bytes) {
+        Some(()) => Trace::read(&bytes).collect(),
         None => Vec::new(),
-    }
+    };
+    let pc = match stands {
+        Stands::At(pc) => Some(pc),
+        _ => None,
+    };
+    plan.image.describe_process(pc, &calls)
 }
