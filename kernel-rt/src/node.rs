@@ -189,6 +189,14 @@ pub trait Platform<L> {
     /// The blackboard has changed. A board whose memory the tool does not see copies it to where the tool does.
     fn show_blackboard(&self) {}
 
+    /// Somebody waits for the figures on the blackboard. Boards whose nodes write them by a timer leave it out.
+    fn is_asked(&self) -> bool {
+        false
+    }
+
+    /// They have been written.
+    fn answered(&self) {}
+
     /// Ends the node, and with it the job.
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> !;
 
@@ -675,6 +683,16 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             }
             self.watch = Watch::Open;
         }
+        self.publish_if_asked(adi);
+    }
+
+    /// Writes the figures if somebody waits for them.
+    #[inline]
+    fn publish_if_asked(&self, adi: &Adi) {
+        if self.platform.is_asked() {
+            self.publish(adi);
+            self.platform.answered();
+        }
     }
 
     /// Goes on until there is nothing to do before a link says so, by an interrupt when it is `asked` to; if that takes
@@ -914,6 +932,7 @@ impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
         };
         if !moved {
             self.platform.looked_in_vain();
+            self.publish_if_asked(adi);
         }
         moved
     }

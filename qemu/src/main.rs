@@ -32,6 +32,7 @@ use host::setup;
 use host::stop::{self, Stop};
 use lab::{bench, cluster, memory, sim, size, soak, suite};
 use probe::{explain, flash, image};
+use run::linux::keep;
 use run::{attach, command, debug};
 use show::say::{complain, unwritable};
 use std::alloc::System;
@@ -108,6 +109,9 @@ enum Sub {
     /// What a debugger starts a rank's process by (`run --debug`)
     #[command(hide = true)]
     Debugged(debug::Debugged),
+    /// What stands between us and a command that ranks run under (`run --under`)
+    #[command(hide = true)]
+    Kept(keep::Kept),
 }
 
 #[derive(Args)]
@@ -151,6 +155,7 @@ fn main() -> ExitCode {
         Sub::Soak(options) => soak::run(&options),
         Sub::Test => suite::run(),
         Sub::Debugged(options) => debug::become_process(&options),
+        Sub::Kept(options) => keep::keep(&options),
         Sub::Doctor => setup::doctor().map(|all_there| u8::from(!all_there)),
     };
     end(status)

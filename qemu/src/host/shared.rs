@@ -3,9 +3,10 @@
 use crate::host::stop::{Doing, Stop};
 use rustix::fs::{MemfdFlags, SealFlags, SeekFrom};
 use rustix::io::Errno;
+use rustix::thread::futex;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 use vm_memory::{Bytes, FileOffset, MmapRegion, VolatileMemory, VolatileSlice};
 
 /// A mapped file of a fixed size; zeros where nothing was written, and there it takes no memory.
@@ -51,6 +52,22 @@ impl Shared {
             let stored = self.slice().store(word.to_le(), at, Ordering::Release);
             stored.is_ok()
         })
+    }
+
+    /// Rings a process that sleeps on an aligned word of this memory while it is `armed`, by another value.
+    pub fn ring(&self, at: u64, armed: u32, rung: u32) {
+        let slice = self.slice();
+        let word = place(at).and_then(|at| slice.get_atomic_ref::<AtomicU32>(at).ok());
+        if let Some(word) = word {
+            let order = Ordering::AcqRel;
+            if word
+                .compare_exchange(armed, rung, order, Ordering::Relaxed)
+                .is_ok()
+            {
+                // It is not there any more, or wakes.
+                let _ = futex::wake(word, futex::Flags::empty(), u32::MAX);
+            }
+        }
     }
 
     /// Copies bytes out.

@@ -5,14 +5,14 @@ use crate::host::shared::Shared;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
 use crate::run::instance::{Ears, Fleet, Instance};
-use crate::run::linux::{give_streams, process};
+use crate::run::linux::{Inherited, bonds, give_streams, process};
 use crate::run::node::Node;
 use crate::run::plan::{Plan, coord};
 use kernel_rt::board::linux::carried::PROCESSORS;
 use kernel_rt::board::linux::share::{Layout, NO_RANK, PRINT_MARK};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::Signal;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 
@@ -27,15 +27,16 @@ pub fn boot(plan: &Plan<'_>) -> Result<Fleet, Stop> {
     let shared = Rc::new(Shared::new("midplane-cluster", layout.words())?);
     let (stdout, its_stdout) = messages()?;
     let (stderr, its_stderr) = messages()?;
-    let inherited = shared.file().try_clone().doing("share the job's memory")?;
+    let (bonds, theirs) = bonds()?;
+    let inherited = Inherited::new(&shared, &theirs, plan.stack.unwrap_or(STACK_BYTES))?;
     let first = coord(&plan.shape, 0)?;
-    let told = (inherited.as_raw_fd(), plan.stack.unwrap_or(STACK_BYTES));
-    let mut command = process(plan, first, told, plan.under)?;
+    let under = inherited.under(plan.under, 0, [None; 2])?;
+    let mut command = process(plan, first, &inherited, &under)?;
     give_streams(&mut command, [its_stdout, its_stderr], true);
     if plan.processors > 1 {
         command.env(PROCESSORS, plan.processors.to_string());
     }
-    sys::bind_to_us(&mut command, Signal::KILL, vec![inherited.into()]);
+    sys::bind_to_us(&mut command, Signal::KILL, inherited.descriptors());
     let child = command
         .spawn()
         .doing(format_args!("start {}", plan.image.path.display()))?;
@@ -44,8 +45,10 @@ pub fn boot(plan: &Plan<'_>) -> Result<Fleet, Stop> {
         is_several: plan.processors > 1,
         ..Ears::default()
     };
-    let instance = Instance::new((0..nodes).collect(), ears, child)?;
+    let mut instance = Instance::new((0..nodes).collect(), ears, child)?;
+    instance.is_kept = !plan.under.is_empty();
     let mut fleet = Fleet::new(&plan.shape);
+    fleet.bonds = Some(bonds);
     fleet.instances.push(instance);
     for rank in 0..nodes {
         let who = (rank, coord(&plan.shape, rank)?);

@@ -22,6 +22,8 @@ pub struct Instance {
     pub pidfd: OwnedFd,
     /// How the process ended, once [`Instance::reap`] has found out.
     pub gone: Option<ExitStatus>,
+    /// It is [one](crate::run::linux::keep) that ends with all that it has started, when the [bonds](Bonds) are cut.
+    pub is_kept: bool,
     child: Child,
 }
 
@@ -50,6 +52,7 @@ impl Instance {
             ears,
             pidfd,
             gone: None,
+            is_kept: false,
             child: child.claim(),
         })
     }
@@ -78,6 +81,15 @@ impl Instance {
         if self.gone.is_some() {
             return Vec::new();
         }
+        if self.is_kept {
+            // It is about to end by itself.
+            let _ = poll(
+                &mut [PollFd::new(&self.pidfd, PollFlags::IN)],
+                Some(&KEPT_WITHIN),
+            );
+            self.signal(Signal::KILL);
+            return Vec::new();
+        }
         let others = match self.ears.is_several {
             true => self.children(),
             false => Vec::new(),
@@ -94,6 +106,28 @@ impl Instance {
     }
 }
 
+/// How long one that is kept is waited for, after it has been told to end.
+const KEPT_WITHIN: Timespec = Timespec {
+    tv_sec: 10,
+    tv_nsec: 0,
+};
+
+/// Our ends of the pipes of which the processes of this machine have the others: see
+/// [`VARIABLE`](kernel_rt::board::linux::VARIABLE).
+pub struct Bonds {
+    /// The processes die when it is closed, which our end does, too.
+    _life: OwnedFd,
+    /// They publish their counters when something is written into it.
+    pub asks: OwnedFd,
+}
+
+impl Bonds {
+    /// Of both pipes' ends.
+    pub fn new(life: OwnedFd, asks: OwnedFd) -> Self {
+        Self { _life: life, asks }
+    }
+}
+
 /// All of a job. Dropping it kills the processes.
 pub struct Fleet {
     /// The processes.
@@ -104,6 +138,8 @@ pub struct Fleet {
     pub doorbells: Option<Doorbells>,
     /// The other end of the boards' serial console.
     pub console: Option<OwnedFd>,
+    /// What binds processes of this machine to us.
+    pub bonds: Option<Bonds>,
     /// The process that is the debugger, or carries the debugged rank within it.
     pub debugger: Option<usize>,
     /// What the debugger had started when it was asked to end: its rank dies with it, a moment later.
@@ -125,6 +161,7 @@ impl Fleet {
             nodes: Vec::with_capacity(shape.nodes() as usize),
             doorbells: None,
             console: None,
+            bonds: None,
             debugger: None,
             leaving: Vec::new(),
         }
@@ -146,6 +183,7 @@ impl Fleet {
 
     /// Kills all nodes and waits until they are gone. What they have written can still be read.
     pub fn kill(&mut self) {
+        self.bonds = None;
         let others: Vec<OwnedFd> = self.instances.iter().flat_map(Instance::kill).collect();
         for instance in &mut self.instances {
             if instance.gone.is_none() {

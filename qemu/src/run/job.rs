@@ -13,11 +13,13 @@ use crate::run::input::Input;
 use crate::run::instance::Fleet;
 use crate::run::line::{Attached, Port};
 use crate::run::linux;
+use crate::run::node::Node;
 use crate::run::output::Sink;
 use crate::run::plan::{Backend, Plan};
 use crate::run::report;
 use crate::run::verdict::{self, Cause, Glance, Outcome, Seen, Stands};
 use crate::show::say;
+use kernel_rt::blackboard::State;
 use kernel_rt::dev::chain::Said;
 use kernel_rt::host::files;
 use kernel_rt::host::outbox::Stream;
@@ -44,6 +46,10 @@ const DEBUGGER_ENDS_WITHIN: Duration = Duration::from_secs(5);
 /// After a board has failed, others have this long to print more, and this long in all.
 const QUIET: Duration = Duration::from_millis(1000);
 const LAST_WORDS: Duration = Duration::from_secs(5);
+/// Processes have this long to end after the job: a checker of leaks looks through all of their memory.
+const ENDS_WITHIN: Duration = Duration::from_secs(120);
+/// How long the job's last counters are waited for, where it does not end by itself.
+const COUNTERS_WITHIN: Duration = Duration::from_millis(500);
 /// With more nodes than this, boot progress is shown.
 const QUIET_BOOT: usize = 16;
 /// What is kept of QEMU's own messages, in bytes from the end, for explaining why it ended.
@@ -96,6 +102,7 @@ pub fn run<'a>(
             Some(_) => Input::none(),
         },
         ends: None,
+        let_end: None,
         files: Files::new(nodes, folder)?,
         attached: match plan.backend {
             Backend::Attached(port) => Some(Attached::new(port)),
@@ -173,6 +180,8 @@ struct Job<'a, 'b, 'd> {
     input: Input,
     /// While there is a debugger: what was said of the job's end, and when the debugger is waited for no more.
     ends: Option<(Cause, Option<Instant>)>,
+    /// Since when the processes are to end by themselves: all of their programs have ended.
+    let_end: Option<Instant>,
     files: Files,
     /// Where the nodes are boards with a serial console.
     attached: Option<Attached<'d>>,
@@ -201,7 +210,7 @@ impl Job<'_, '_, '_> {
             self.wait(signals, deadline.map_or(next_look, |at| at.min(next_look)));
             let now = Instant::now();
             if let Some(stop) = signals.pending() {
-                let nodes = self.look();
+                let nodes = self.last_look(plan);
                 return self.interrupted(stop.status, nodes);
             }
             if let Some(error) = self.out.broken() {
@@ -217,15 +226,27 @@ impl Job<'_, '_, '_> {
             let up = self.glances.iter().filter(|node| node.is_up()).count();
             self.show_progress(up);
             let is_late = deadline.is_some_and(|deadline| now >= deadline);
-            if let Some(cause) = self.cause(plan, now, is_late) {
-                return self.explain(plan, cause, self.look());
+            match self.cause(plan, now, is_late) {
+                Some(Cause::Ended) if self.lets_end(plan) => {
+                    if let Some(end) = self.end_of_processes(plan, now) {
+                        return end;
+                    }
+                }
+                Some(Cause::Ended) => return self.explain(plan, Cause::Ended, self.look()),
+                Some(cause) => {
+                    let nodes = self.last_look(plan);
+                    return self.explain(plan, cause, nodes);
+                }
+                None => {}
             }
             if is_late {
                 let limit = timeout.unwrap_or_default().as_secs_f64();
-                return self.late(
-                    &format!("the job did not end within {limit} s (--timeout); where it was:"),
-                    self.look(),
-                );
+                return {
+                    let nodes = self.last_look(plan);
+                    let limit =
+                        format!("the job did not end within {limit} s (--timeout); where it was:");
+                    self.late(&limit, nodes)
+                };
             }
             if let Some(end) = self.look_at_line(now) {
                 return end;
@@ -233,10 +254,13 @@ impl Job<'_, '_, '_> {
             // Whoever debugs, or attaches to boards, may start them at leisure.
             let is_hurried = plan.debug.is_none() && !matches!(plan.backend, Backend::Attached(_));
             if is_hurried && up < self.glances.len() && now >= boot_deadline {
-                return self.late(
-                    &format!("not all nodes came up within {boot} s; where they were:"),
-                    self.look(),
-                );
+                return {
+                    let nodes = self.last_look(plan);
+                    self.late(
+                        &format!("not all nodes came up within {boot} s; where they were:"),
+                        nodes,
+                    )
+                };
             }
         }
     }
@@ -259,7 +283,11 @@ impl Job<'_, '_, '_> {
     /// where something went wrong, that is said, and can be looked at.
     /// Where boards fail, what others have printed before may still be on its way.
     fn cause(&mut self, plan: &Plan<'_>, now: Instant, is_late: bool) -> Option<Cause> {
-        let cause = verdict::cause(&self.glances);
+        let cause = match (verdict::cause(&self.glances), self.let_end) {
+            // As they are to.
+            (Some(Cause::Lost(_)), Some(_)) => Some(Cause::Ended),
+            (cause, _) => cause,
+        };
         if let (Some(attached), Some(Cause::Failed(_))) = (&self.attached, cause) {
             let (first, since) = *self.failed.get_or_insert((cause?, now));
             let printed = attached.printed().map_or(since, |at| at.max(since));
@@ -304,6 +332,49 @@ impl Job<'_, '_, '_> {
             }
         }
         None
+    }
+
+    /// Whether what all programs' ends are followed by is the processes' own doing. A debugger's rank ends with it; and one
+    /// process has the nodes of a cluster, each in turn.
+    fn lets_end(&self, plan: &Plan<'_>) -> bool {
+        matches!(plan.backend, Backend::Linux) && plan.debug.is_none()
+    }
+
+    /// All programs have ended. The processes are told so, and what they do at their ends is waited for.
+    fn end_of_processes(&mut self, plan: &Plan<'_>, now: Instant) -> Option<Ending> {
+        let since = *self.let_end.get_or_insert(now);
+        let instances = &self.fleet.instances;
+        let left = instances.iter().filter(|instance| instance.gone.is_none());
+        let left: Vec<u32> = left.flat_map(|instance| instance.ranks.clone()).collect();
+        if left.is_empty() {
+            return Some(self.explain(plan, Cause::Ended, self.look()));
+        }
+        if now >= since + ENDS_WITHIN {
+            let nodes = self.look();
+            let message = verdict::never_ended(&nodes, &left, ENDS_WITHIN);
+            let end = self.end(stop::FAILURE, Outcome::Timeout, Some(message), nodes);
+            return Some((end, None));
+        }
+        for rank in left {
+            linux::let_end(plan, &self.fleet.nodes[rank as usize]);
+        }
+        None
+    }
+
+    /// The nodes as they are when the job is about to be ended. Processes publish their counters only when they are asked
+    /// to.
+    fn last_look(&mut self, plan: &Plan<'_>) -> Vec<Seen> {
+        if matches!(plan.backend, Backend::Linux | Backend::Cluster) {
+            let until = Instant::now() + COUNTERS_WITHIN;
+            let owes =
+                |node: &Node| node.state() == Ok(State::Running) && !linux::has_answered(node);
+            linux::ask_for_counters(&self.fleet);
+            while self.fleet.nodes.iter().any(owes) && Instant::now() < until {
+                std::thread::sleep(PROCESS_TICK);
+                linux::ask_for_counters(&self.fleet);
+            }
+        }
+        self.look()
     }
 
     /// Writes the output that is there; how long there is to wait until more is due, or `until` comes.
@@ -623,8 +694,15 @@ impl Job<'_, '_, '_> {
     fn explain(&self, plan: &Plan<'_>, cause: Cause, nodes: Vec<Seen>) -> Ending {
         let (status, outcome, message, lost) = match cause {
             Cause::Ended => {
-                let message = verdict::changed_status(&nodes);
-                (verdict::job_status(&nodes), Outcome::Ended, message, None)
+                let gone: Vec<_> = match self.let_end {
+                    Some(_) => { self.fleet.instances.iter() }
+                        .map(|instance| instance.gone)
+                        .collect(),
+                    None => Vec::new(),
+                };
+                let (status, message) = verdict::job_status(&nodes, &gone);
+                let message = message.or_else(|| verdict::changed_status(&nodes));
+                (status, Outcome::Ended, message, None)
             }
             Cause::Failed(at) => {
                 let node = &self.fleet.nodes[at];

@@ -16,7 +16,7 @@ mod instance;
 pub mod job;
 pub mod limits;
 pub mod line;
-mod linux;
+pub mod linux;
 mod machines;
 mod node;
 mod output;

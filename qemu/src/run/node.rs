@@ -3,6 +3,7 @@
 use crate::build::image::{Image, Stacks};
 use crate::host::shared::Shared;
 use kernel_rt::blackboard::{self, ReadError, Snapshot, State};
+use kernel_rt::dev::ring::Asleep;
 use kernel_rt::host::files::{self, Asked};
 use kernel_rt::host::layout::Layout;
 use kernel_rt::host::outbox::{Overwritten, Reader, Stream};
@@ -226,6 +227,21 @@ impl Node {
     /// Puts into the node's RAM what stands there on a board that has said so. False: it has no such place.
     pub fn write_ram(&self, offset: u64, bytes: &[u8]) -> bool {
         self.memory.write(offset, bytes)
+    }
+
+    /// A word of a process's orders, at this offset of its account.
+    pub fn order(&self, at: u64) -> Option<u32> {
+        self.memory.load(self.blackboard + at)
+    }
+
+    /// Writes a word of a process's orders.
+    pub fn give_order(&self, at: u64, word: u32) {
+        self.memory.store(self.blackboard + at, word);
+    }
+
+    /// Rings a process that sleeps on the word at this offset of the memory that all of them share.
+    pub fn ring(&self, at: u64) {
+        { &self.memory.instance }.ring(at, Asleep::ARMED, Asleep::RUNG);
     }
 
     /// How far the stacks have been used: up to the furthest byte that is not zero, as they were at the start. `None`

@@ -8,6 +8,7 @@ use net_torus::coord::Coord;
 use serde::Serialize;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
+use std::time::Duration;
 
 /// What is known about one node.
 #[derive(Debug)]
@@ -145,14 +146,41 @@ pub fn root(nodes: &[Seen]) -> Option<usize> {
     nodes.iter().position(is_root)
 }
 
-/// The exit status of a job whose programs have all ended: the first that is not 0, by rank.
-pub fn job_status(nodes: &[Seen]) -> u8 {
-    nodes
-        .iter()
-        .filter_map(|n| n.account.as_ref().ok())
-        .map(|account| exit_byte(account.status))
-        .find(|&status| status != 0)
-        .unwrap_or(0)
+/// The exit status of a job whose programs have all ended: the first that is not 0, by rank. Where nodes are processes of
+/// this machine, whose ends are in `gone`, a process may have ended with another status than its program: by what ran at
+/// its end, such as a checker of leaks, or by the command that it ran under. That is said then.
+pub fn job_status(nodes: &[Seen], gone: &[Option<ExitStatus>]) -> (u8, Option<String>) {
+    let gone = gone.iter().copied().chain(std::iter::repeat(None));
+    let statuses = nodes.iter().zip(gone).filter_map(|(node, gone)| {
+        let status = exit_byte(node.account.as_ref().ok()?.status);
+        if status != 0 {
+            return Some((status, None));
+        }
+        let (status, how) = match (gone?.signal(), gone?.code().unwrap_or(0)) {
+            (None, 0) => return None,
+            (None, code) => (exit_byte(code), format!("ended with status {code}")),
+            (Some(signal), _) => (FAILURE, format!("was killed by signal {signal}")),
+        };
+        let name = node.name();
+        let message = format!(
+            "{name}: the program ended with status 0, but its process {how}: by what ran at its end, or what it ran under"
+        );
+        Some((status, Some(message)))
+    });
+    let mut statuses = statuses;
+    statuses.next().unwrap_or((0, None))
+}
+
+/// What is said of processes that went on for longer than `limit` after the job.
+pub fn never_ended(nodes: &[Seen], left: &[u32], limit: Duration) -> String {
+    let nodes = nodes.iter().filter(|node| left.contains(&node.rank));
+    let nodes: Vec<_> = nodes.map(|node| (node.rank, node.coord)).collect();
+    format!(
+        "{} process did not end within {} s after all programs had ended, and was killed: what it would have written at \
+         its end is lost",
+        whose(&nodes),
+        limit.as_secs()
+    )
 }
 
 /// What to say of a status that has become another one on the way, by [`exit_byte`].
@@ -414,7 +442,32 @@ pub mod tests {
         assert_eq!(cause(&[ended, running]), None);
         assert_eq!(cause(&[ended; 3]), Some(Cause::Ended));
         let ended = [done(0, 0), done(1, 256 + 3), done(2, 4)];
-        assert_eq!(job_status(&ended), 3);
+        assert_eq!(job_status(&ended, &[]), (3, None));
+    }
+
+    #[test]
+    fn a_process_that_ends_otherwise_than_its_program_gives_the_status() {
+        let raw = ExitStatus::from_raw;
+        let nodes = [done(0, 0), done(1, 0), done(2, 5)];
+        let ends = [Some(raw(0)), Some(raw(23 << 8)), Some(raw(0))];
+        let (status, message) = job_status(&nodes, &ends);
+        assert_eq!(status, 23);
+        let message = message.unwrap();
+        for words in [
+            "rank 1 at (1,0,0)",
+            "status 0",
+            "its process ended with status 23",
+        ] {
+            assert!(message.contains(words), "{message}");
+        }
+        // The program's own status counts, whatever becomes of it.
+        let ends = [None, Some(raw(0)), Some(raw(0))];
+        assert_eq!(job_status(&nodes, &ends), (5, None));
+        let (status, message) = job_status(&nodes, &[Some(raw(9))]);
+        assert_eq!(status, FAILURE);
+        assert!(message.unwrap().contains("was killed by signal 9"));
+        let text = never_ended(&nodes, &[1], Duration::from_secs(120));
+        assert!(text.starts_with("rank 1 at (1,0,0): its process did not end within 120 s"));
     }
 
     #[test]
@@ -422,7 +475,7 @@ pub mod tests {
         for (status, expected) in [(0, 0), (3, 3), (-1, 255), (256, 1), (512, 1), (i32::MIN, 1)] {
             assert_eq!(exit_byte(status), expected, "{status}");
             let nodes = [done(0, 0), done(1, status)];
-            assert_eq!(job_status(&nodes), expected);
+            assert_eq!(job_status(&nodes, &[]), (expected, None));
             let said = changed_status(&nodes).unwrap_or_default();
             let changed = [256, 512, i32::MIN].contains(&status);
             assert_eq!(

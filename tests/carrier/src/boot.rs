@@ -71,7 +71,7 @@ extern "C" fn midplane_cluster(argc: c_int, argv: *const *const c_char) -> ! {
         worker,
     };
     let program = |node: &Node<'_, '_>| {
-        accounts.begin(node.rank(), stack(told.stack_bytes));
+        accounts.begin(node.rank(), stack(told.stack_bytes()));
         // SAFETY: the program ends by `Node::exit`, and never returns; the cluster is there until the process's end.
         unsafe {
             rank::begin(node, accounts, system);
@@ -85,7 +85,8 @@ extern "C" fn midplane_cluster(argc: c_int, argv: *const *const c_char) -> ! {
         }
         true
     };
-    let place = (told.stack_bytes, worker.map(|worker| &worker.block));
+    told.answer_by(rank::answer);
+    let place = (told.stack_bytes(), worker.map(|worker| &worker.block));
     let job = cluster.carry(place, &carried, program, &mut watch);
     match job {
         Ok(ended) => tell(accounts, worker, here.start as u32, ended),
@@ -259,6 +260,11 @@ impl Carrier for Carried {
 
     fn counts(&self, rank: usize, adi: &Adi, router: &Router<'_>, times_ns: [u64; 2]) {
         self.accounts.count(rank as u32, adi, router, times_ns);
+        self.accounts.answered(rank as u32);
+    }
+
+    fn is_asked(&self, rank: usize) -> bool {
+        self.accounts.is_asked(rank as u32)
     }
 }
 

@@ -27,7 +27,10 @@ pub trait Carrier<E = Engine> {
     /// What counter number `index` was when it was last told.
     fn counted(&self, rank: usize, index: usize) -> u64;
 
-    /// At the job's end, and when the program asks: what the node of `rank` has counted; and its clock, and how long it
+    /// Somebody waits for what the node of `rank` has counted.
+    fn is_asked(&self, rank: usize) -> bool;
+
+    /// At the job's end, when somebody waits for it, and when the program asks: what the node of `rank` has counted; and its clock, and how long it
     /// had nothing to do, in nanoseconds of virtual time.
     fn counts(&self, rank: usize, adi: &Adi<Sound, E>, router: &Router<'_>, times_ns: [u64; 2]);
 }

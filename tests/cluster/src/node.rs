@@ -37,7 +37,14 @@ const PATIENCE_NS: u64 = 10_000_000;
 impl<E: Matching> Kernel<E> for NodeKernel<'_, '_, '_, E> {
     fn poll(&mut self, adi: &mut Adi<Sound, E>) -> bool {
         let Node { rank, yielder, .. } = *self.node;
-        self.node.shared.poll(rank, adi, &mut self.memory, yielder)
+        let moved = { self.node.shared }.poll(rank, adi, &mut self.memory, yielder);
+        if !moved
+            && let Some(carrier) = self.node.shared.carrier()
+            && carrier.is_asked(rank)
+        {
+            self.count(adi);
+        }
+        moved
     }
 
     fn idle(&mut self) {
@@ -157,6 +164,12 @@ impl<'a, 'm, E: Matching> Node<'a, 'm, E> {
         );
         self.shared.finish(self.rank, status);
         self.shared.leave(self.yielder)
+    }
+
+    /// Tells the carrier what the nodes have counted, this one unless it is at work: that one tells it behind its step. Only
+    /// for a job that ends for it; may be called by a signal's handler in this process's strand.
+    pub fn count_all(&self) {
+        self.shared.count_all(Some(self.rank));
     }
 
     /// This process's number.

@@ -224,6 +224,25 @@ impl<'m, E: Matching> Shared<'m, E> {
         self.here.clone().zip(&self.bodies)
     }
 
+    /// Tells the carrier what the nodes have counted that are here. That of `rank`, whose program goes on, only if it is not
+    /// at work; the others are at rest, though a call may have them in which their programs sleep.
+    pub(super) fn count_all(&self, rank: Option<usize>) {
+        let Some(carrier) = self.carrier else { return };
+        for (other, body) in self.bodies() {
+            if rank == Some(other)
+                && (body.adi.try_borrow().is_err() || body.torus.try_borrow().is_err())
+            {
+                continue;
+            }
+            let times = self.times(other);
+            strands::look_at_rest(&body.adi, |adi| {
+                strands::look_at_rest(&body.torus, |torus| {
+                    carrier.counts(other, adi, torus.router(), times);
+                });
+            });
+        }
+    }
+
     /// Nodes of the machine.
     pub(super) fn size(&self) -> usize {
         self.phases.len()

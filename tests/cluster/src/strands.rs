@@ -7,6 +7,7 @@
 //! where there are none they are mappings without access, of which the host allows a number
 //! (`/proc/sys/vm/max_map_count`, 65,530 unless it was changed: then there can be 32,764 stacks).
 
+use std::cell::RefCell;
 use std::io;
 use std::marker::PhantomData;
 use std::num::NonZeroUsize;
@@ -49,6 +50,16 @@ impl<R> Strand<'_, R> {
         // SAFETY: nothing that is borrowed outlives its owner for want of a destructor: what the frames of the runtime
         // own is on the host's heap, where it stays.
         unsafe { self.0.force_reset() };
+    }
+}
+
+/// Looks at what a strand may have borrowed that is suspended, or abandoned. For a job that ends for it.
+pub(super) fn look_at_rest<T>(cell: &RefCell<T>, look: impl FnOnce(&T)) {
+    match cell.try_borrow() {
+        Ok(value) => look(&value),
+        // SAFETY: the value outlives the cell's borrow. Who has borrowed it is another strand of this thread, which does
+        // not go on before this returns.
+        Err(_) => look(unsafe { &*cell.as_ptr() }),
     }
 }
 

@@ -192,6 +192,22 @@ fn the_same_on_the_other_board() {
 }
 
 #[test]
+fn the_counters_are_there_when_the_job_is_ended() {
+    for board in ["linux", "cluster"] {
+        let options = ["--on", board, "-n", "3", "--timeout", "2"];
+        let (ended, report) = harness::run_with_report(&options, "asks.c", &[]);
+        ended.expect(1).says(&["--timeout"]);
+        for rank in 0..3 {
+            let messages = &report["ranks"][rank]["messages"];
+            assert!(
+                messages.as_u64() >= Some(10),
+                "{board}, rank {rank}: {report}"
+            );
+        }
+    }
+}
+
+#[test]
 fn mpi_abort_gives_its_code_and_its_line() {
     run(&FOUR, "fail_mpi_abort.c", &[])
         .expect(7)

@@ -6,6 +6,7 @@ mod cluster;
 mod conformance;
 mod costs;
 mod debug;
+mod ends;
 mod faults;
 mod jobs;
 

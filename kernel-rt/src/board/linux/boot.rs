@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_void};
 use std::fmt::Display;
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd};
-use std::{env, ptr, thread};
+use std::{ptr, thread};
 
 use mpi_adi::at_once::{Received, Sent};
 use mpi_adi::envelope::{Context, Pattern};
@@ -21,7 +21,8 @@ use net_torus::torus::Torus;
 use super::held::{self, with_node};
 use super::platform::{Futex, Link, Linux, LinuxNode, Wire, now_ns};
 use super::share::{Account, Layout};
-use super::{PROCESS, Process, VARIABLE, end, heap, note_forks, process, stand_in};
+use super::tool::{self, Told};
+use super::{PROCESS, Process, end, heap, note_forks, process, stand_in};
 use crate::board::device::device;
 use crate::dev::ring::{Asleep, RingLink, RingPair};
 use crate::fault::NodeName;
@@ -125,19 +126,17 @@ fn or_fail<T, E: Display>(result: Result<T, E>) -> T {
 /// Sets the node up; called before the program's first constructor.
 #[unsafe(no_mangle)]
 extern "C" fn midplane_boot() {
-    let told = env::var(VARIABLE).ok();
-    // SAFETY: there is one thread.
-    unsafe { env::remove_var(VARIABLE) };
+    let told = or_fail(Told::read());
+    let own;
     let (file, memory, text) = match &told {
         Some(told) => {
-            let mut words = told.splitn(3, ' ');
-            let mut word = || words.next().unwrap_or_default();
-            let number = or_fail(word().parse::<i32>());
-            // SAFETY: the tool hands us this descriptor, and it is nobody else's.
-            let file = unsafe { File::from_raw_fd(number) };
-            (file, or_fail(word().parse()), word())
+            or_fail(told.die_with_tool());
+            (&told.file, told.bytes, &*told.text)
         }
-        None => (or_fail(own_file()), MEMORY, ""),
+        None => {
+            own = or_fail(own_file());
+            (&own, MEMORY, "")
+        }
     };
     let args = match BootArgs::parse(text.as_bytes()) {
         Ok(args) => args,
@@ -145,8 +144,8 @@ extern "C" fn midplane_boot() {
     };
     let who = identify(&args, memory);
     let layout = Layout::new(who.shape.nodes());
-    let account: &Account = map(&file, layout.account(who.rank), size_of::<Account>());
-    let words: &[Asleep; 0] = map(&file, layout.words(), layout.words_bytes() as usize);
+    let account: &Account = map(file, layout.account(who.rank), size_of::<Account>());
+    let words: &[Asleep; 0] = map(file, layout.words(), layout.words_bytes() as usize);
     let word = |rank: u32| {
         // SAFETY: the words are mapped, one for each rank.
         unsafe { &*words.as_ptr().add(rank as usize) }
@@ -178,13 +177,17 @@ extern "C" fn midplane_boot() {
         let there = who.shape.rank(there)?;
         let (axis, is_plus) = (d as usize / 2, (d as usize).is_multiple_of(2));
         let owner = if is_plus { who.rank } else { there };
-        let pair: &RingPair = map(&file, layout.pair(owner, axis), size_of::<RingPair>());
+        let pair: &RingPair = map(file, layout.pair(owner, axis), size_of::<RingPair>());
         let link: Link = RingLink::new(pair, d, word(who.rank), word(there), Futex(word(there)));
         Some(wire(link, d, &args, &who))
     });
     let torus = or_fail(Torus::new(router, links));
     let node = node(&who, torus, account, word(who.rank));
     held::set(node);
+    if let Some(told) = &told {
+        tool::set_word(word(who.rank));
+        or_fail(told.answer_by(tool::answer_now));
+    }
     mpi_adi::c::install(&LinuxEnv);
     account.blackboard.running();
 }
@@ -240,7 +243,7 @@ fn node(
             lends: who.mpi_borrow,
         },
         word,
-        blackboard: &account.blackboard,
+        account,
         watches: who.shape.nodes() as usize <= processors,
         stands_in: share > 0,
         vain_looks: 0,
@@ -317,8 +320,9 @@ pub(super) fn map<T>(file: &File, offset: u64, bytes: usize) -> &'static T {
     unsafe { &*start.cast::<T>() }
 }
 
-/// The program has ended, by `exit` or by the end of `main`: says so, and goes on forwarding for others. Returns
-/// when there are none.
+/// The program has ended, by `exit` or by the end of `main`: says so, and goes on forwarding for others until the tool says
+/// that the job is over. Then it returns, and the process ends as its program has, with what else is to be done at its end:
+/// leak checkers, profilers and counters of coverage write then.
 #[unsafe(no_mangle)]
 extern "C" fn midplane_exit(status: c_int, _: *mut c_void) {
     let Some(process) = process() else { return };
@@ -336,12 +340,13 @@ extern "C" fn midplane_exit(status: c_int, _: *mut c_void) {
         );
     }
     heap::note_peak();
+    stand_in::end();
     with_node(|node| {
         node.publish();
         process.account.blackboard.call(None);
         process.account.blackboard.done(status);
         if process.is_tended && process.who.exit == Exit::Stay {
-            loop {
+            while !process.account.orders.has_ended() {
                 node.forward();
             }
         }

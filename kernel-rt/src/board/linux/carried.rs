@@ -5,8 +5,6 @@
 
 use std::env;
 use std::fmt::Display;
-use std::fs::File;
-use std::os::fd::FromRawFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use mpi_adi::Adi;
@@ -18,7 +16,7 @@ pub use super::boot::boot_failed;
 use super::boot::map;
 pub use super::end::before_end;
 use super::share::Account;
-use super::{PROCESS, Process, VARIABLE, end};
+use super::{PROCESS, Process, end, tool};
 use crate::fault::NodeName;
 use crate::host::blackboard::{Call, End, Message};
 use crate::host::counters::{LinkFigures, NodeFigures, Sources};
@@ -36,44 +34,44 @@ pub struct Accounts {
     running: AtomicU32,
 }
 
-/// What the tool has told the process: a descriptor of the file with the accounts, one of each node behind the other;
-/// the bytes of a stack; boot arguments. `None` where it was not the tool that started it.
+/// What the tool has told the process, whose shared file has the accounts, one of each node behind the other. `None` where
+/// it was not the tool that started it.
 pub struct Told {
-    file: File,
-    /// Bytes of a program's stack.
-    pub stack_bytes: usize,
+    told: tool::Told,
     /// Processes that are to have the nodes.
     pub processors: usize,
-    text: String,
 }
 
 impl Told {
-    /// Reads the variables, and takes them from the environment. To be called once, by the only thread.
+    /// Reads the variables, and takes them from the environment. From now on the process dies with the tool. To be called
+    /// once, by the only thread.
     pub fn read() -> Option<Told> {
-        let told = env::var(VARIABLE).ok()?;
-        // SAFETY: there is one thread.
-        unsafe { env::remove_var(VARIABLE) };
+        let told = or_fail(tool::Told::read())?;
         let processors = env::var(PROCESSORS).ok();
-        // SAFETY: as above.
+        // SAFETY: there is one thread.
         unsafe { env::remove_var(PROCESSORS) };
         let processors = processors.and_then(|number| number.parse().ok());
-        let mut words = told.splitn(3, ' ');
-        let number = words.next()?.parse().ok()?;
-        let stack_bytes = words.next()?.parse().ok()?;
-        let text = words.next()?.to_owned();
-        // SAFETY: the tool hands us this descriptor, and nothing else has it.
-        let file = unsafe { File::from_raw_fd(number) };
+        or_fail(told.die_with_tool());
         Some(Told {
-            file,
-            stack_bytes,
+            told,
             processors: processors.unwrap_or(1),
-            text,
         })
+    }
+
+    /// Bytes of a program's stack.
+    pub fn stack_bytes(&self) -> usize {
+        self.told.bytes as usize
+    }
+
+    /// From now on `answer` is called when the tool asks for the counters of this process's nodes, by a signal's handler: it
+    /// must neither allocate nor take locks.
+    pub fn answer_by(&self, answer: fn()) {
+        or_fail(self.told.answer_by(answer));
     }
 
     /// The boot arguments. Ends the process where they make no sense.
     pub fn arguments(&self) -> BootArgs<'_> {
-        let args = or_fail(BootArgs::parse(self.text.as_bytes()));
+        let args = or_fail(BootArgs::parse(self.told.text.as_bytes()));
         or_fail(args.check_matching(Engine::NAME));
         args
     }
@@ -82,7 +80,7 @@ impl Told {
     /// explained, on the account of the node that goes on.
     pub fn accounts(&self, shape: Shape, here: u32) -> Accounts {
         let bytes = shape.nodes() as usize * size_of::<Account>();
-        let all = map(&self.file, 0, bytes);
+        let all = map(&self.told.file, 0, bytes);
         end::explain();
         Accounts {
             all,
@@ -163,6 +161,16 @@ impl Accounts {
         let links = router.links().iter();
         let links = links.map(|direction| (direction, LinkFigures::default()));
         self.of(rank).blackboard.publish(sources, links);
+    }
+
+    /// Whether the tool waits for what the node of `rank` has counted.
+    pub fn is_asked(&self, rank: Rank) -> bool {
+        self.of(rank).orders.wants_counters()
+    }
+
+    /// It has been said.
+    pub fn answered(&self, rank: Rank) {
+        self.of(rank).orders.answer();
     }
 
     /// What counter number `index` of the list was when it was last said.

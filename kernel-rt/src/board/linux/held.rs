@@ -12,6 +12,9 @@
 //! Without a fence a processor may look at C2 before others see its C1. But T2 finds each thread before its C1 or behind it:
 //! one that it finds before sees T1 at C2, and of one that it finds behind T3 sees C1. So never both have the node, and a call
 //! pays for no locked instruction.
+//!
+//! The handler of the tool's signal ([`tool`](super::tool)) takes it as the stand-in does, where neither a call nor the
+//! stand-in has it.
 
 use std::cell::UnsafeCell;
 use std::hint;
@@ -25,7 +28,7 @@ use crate::host::blackboard::End;
 
 /// Calls that have begun, and those that have ended: odd while one has the node. Calls write it.
 static CALLS: AtomicU32 = AtomicU32::new(0);
-/// Why a call does not have the node. The stand-in writes it, but for [`WAITED_FOR`].
+/// Why a call does not have the node. The stand-in or the handler writes it, but for [`WAITED_FOR`].
 static TAKEN: AtomicU32 = AtomicU32::new(ABSENT);
 /// It can have it.
 const FREE: u32 = 0;
@@ -78,12 +81,14 @@ fn membarrier(command: libc::c_int) -> bool {
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
 }
 
-/// Runs `f` with the node, if no call has it. For the stand-in alone.
+/// Runs `f` with the node, if neither a call nor another has it. For the stand-in and the handler.
 pub fn try_node<R>(f: impl FnOnce(&mut LinuxNode) -> R) -> Option<R> {
-    TAKEN.store(IN_USE, Ordering::Relaxed);
+    TAKEN
+        .compare_exchange(FREE, IN_USE, Ordering::Acquire, Ordering::Relaxed)
+        .ok()?;
     let is_ours = membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
         && CALLS.load(Ordering::Acquire).is_multiple_of(2);
-    // SAFETY: it is there, since a call has started the stand-in, and no call has it or gets it: see the module.
+    // SAFETY: it is there, since it was free, and no call has it or gets it: see the module.
     let result = is_ours.then(|| f(unsafe { (*NODE.0.get()).assume_init_mut() }));
     if TAKEN.swap(FREE, Ordering::Release) == WAITED_FOR {
         futex_wake(&TAKEN);

@@ -9,6 +9,7 @@
 //! heap        what the process's own heap could lend
 //! share       the file in memory that the processes and the tool share
 //! stand_in    what goes on while the program computes
+//! tool        the process ends with the tool, and publishes its counters when the tool asks
 //! ```
 //! The program is compiled by the host's compiler, and linked with this and `ld/linux.c`, which calls it. Streams,
 //! files, malloc and threads are the host's own.
@@ -25,15 +26,17 @@ mod held;
 mod platform;
 pub mod share;
 mod stand_in;
+mod tool;
 
 use std::sync::OnceLock;
 
 use crate::host::personality::Personality;
 use crate::mem::Bytes;
 
-/// The variable in which the tool tells a process who it is: the number of the inherited descriptor of the shared
-/// file, the node's memory in bytes, and boot arguments (see [`personality`](crate::host::personality)), with spaces
-/// between them. Without it the process is the only one of its job.
+/// The variable in which the tool tells a process who it is: the numbers of three inherited descriptors (the shared file;
+/// a pipe that the tool closes when the process is to die, as it does when it dies itself; a pipe into which it writes when
+/// it asks for the counters), the node's memory in bytes, and boot arguments (see
+/// [`personality`](crate::host::personality)), with spaces between them. Without it the process is the only one of its job.
 pub const VARIABLE: &str = "MIDPLANE_NODE";
 
 /// What the process knows of itself.

@@ -5,6 +5,7 @@ use std::{hint, ptr};
 
 use mpi_adi::kernel::{AbortReason, Heap};
 
+use super::share::Account;
 use super::{end, heap};
 use crate::dev::ring::{Asleep, Bell, RingLink};
 use crate::host::blackboard::{Blackboard, End};
@@ -90,8 +91,8 @@ pub struct Linux {
     pub memory: NodeMemory,
     /// This node's word.
     pub word: &'static Asleep,
-    /// Where the node says how it fares.
-    pub blackboard: &'static Blackboard,
+    /// Where the node says how it fares, and the tool what it asks.
+    pub account: &'static Account,
     /// The node has a processor to itself.
     pub watches: bool,
     /// Something goes on while the program computes ([`super::stand_in`]).
@@ -195,7 +196,15 @@ impl Platform<Wire> for Linux {
     }
 
     fn blackboard(&self) -> &Blackboard {
-        self.blackboard
+        &self.account.blackboard
+    }
+
+    fn is_asked(&self) -> bool {
+        self.account.orders.wants_counters()
+    }
+
+    fn answered(&self) {
+        self.account.orders.answer();
     }
 
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {

@@ -7,7 +7,7 @@
 //! ```
 //! A process maps its own account, the words and its own pairs; nothing else of another node is within its reach.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use net_torus::coord::Rank;
 
@@ -19,6 +19,14 @@ const PAGE: u64 = 4096;
 pub const FRAMES: usize = 32;
 /// Offset of [`Trace`] in an account.
 pub const AT_TRACE: u64 = core::mem::offset_of!(Account, trace) as u64;
+
+/// Offsets of the words of [`Orders`] in an account.
+pub const AT_ENDS: u64 = AT_ORDERS + core::mem::offset_of!(Orders, ends) as u64;
+/// See [`AT_ENDS`].
+pub const AT_ASKED: u64 = AT_ORDERS + core::mem::offset_of!(Orders, asked) as u64;
+/// See [`AT_ENDS`].
+pub const AT_ANSWERED: u64 = AT_ORDERS + core::mem::offset_of!(Orders, answered) as u64;
+const AT_ORDERS: u64 = core::mem::offset_of!(Account, orders) as u64;
 
 /// In front of what a process of several nodes prints: that it is that; then whose it is, in four bytes.
 pub const PRINT_MARK: [u8; 4] = *b"MPR1";
@@ -33,6 +41,36 @@ pub struct Account {
     pub blackboard: Blackboard,
     /// Where it was when it failed.
     pub trace: Trace,
+    /// What the tool asks of it.
+    pub orders: Orders,
+}
+
+/// What the tool asks of a node. The tool writes all but `answered`.
+#[repr(C)]
+#[derive(Default)]
+pub struct Orders {
+    ends: AtomicU32,
+    asked: AtomicU32,
+    answered: AtomicU32,
+}
+
+impl Orders {
+    /// The job is over, and a process whose program has ended is to end.
+    pub fn has_ended(&self) -> bool {
+        self.ends.load(Ordering::Acquire) != 0
+    }
+
+    /// The counters are to be published, since the tool is about to end the job.
+    #[inline]
+    pub fn wants_counters(&self) -> bool {
+        self.asked.load(Ordering::Relaxed) != self.answered.load(Ordering::Relaxed)
+    }
+
+    /// They have been published.
+    pub fn answer(&self) {
+        let asked = self.asked.load(Ordering::Relaxed);
+        self.answered.store(asked, Ordering::Release);
+    }
 }
 
 /// Addresses to return to, innermost first; ends with a zero, or when it is full.
@@ -81,6 +119,11 @@ impl Layout {
     /// The nodes' words, [`Asleep`] by [`Asleep`].
     pub fn words(self) -> u64 {
         self.nodes * size_of::<Account>() as u64
+    }
+
+    /// The node's word.
+    pub fn word(self, rank: Rank) -> u64 {
+        self.words() + u64::from(rank) * size_of::<Asleep>() as u64
     }
 
     /// Size of the words.

@@ -11,11 +11,14 @@
 //! millisecond whether a call has ended since, less often while the program is in calls; where none has, it serves, and
 //! waits for the links as a call does that sleeps. When nothing needs it for a while it sleeps until something does.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::JoinHandle;
 use std::{mem, ptr, thread};
 
 use super::held::{self, try_node};
 use super::platform::{LinuxNode, futex_wait, futex_wake};
+use super::tool;
 use crate::dev::ring::Asleep;
 
 /// How long a program computes before it is stood in for, in nanoseconds.
@@ -35,6 +38,10 @@ static STATE: AtomicU32 = AtomicU32::new(ABSENT);
 const ABSENT: u32 = 0;
 const AT_WORK: u32 = 1;
 const ASLEEP: u32 = 2;
+/// The program has ended, and the thread with it.
+const ENDED: u32 = 3;
+
+static THREAD: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
 
 /// A call is about to end, which has the node: what it leaves may need the thread.
 #[inline]
@@ -46,8 +53,10 @@ pub fn call_ended(node: &LinuxNode) {
 
 #[cold]
 fn to_work() {
-    if STATE.swap(AT_WORK, Ordering::Relaxed) == ASLEEP {
-        return futex_wake(&STATE);
+    match STATE.load(Ordering::Relaxed) {
+        ENDED => return,
+        _ if STATE.swap(AT_WORK, Ordering::Relaxed) == ASLEEP => return futex_wake(&STATE),
+        _ => {}
     }
     // SAFETY: both sets are here, and the mask is set back as it was.
     unsafe {
@@ -55,8 +64,24 @@ fn to_work() {
         libc::sigfillset(&mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
         // Without a thread the node goes on in calls alone.
-        let _ = thread::Builder::new().stack_size(STACK_BYTES).spawn(run);
+        let started = thread::Builder::new().stack_size(STACK_BYTES).spawn(run);
+        if let Ok(mut thread) = THREAD.lock() {
+            *thread = started.ok();
+        }
         libc::pthread_sigmask(libc::SIG_SETMASK, &before, ptr::null_mut());
+    }
+}
+
+/// Ends the thread, since the program has ended: leak checkers look at what a thread has. Blocks for as long as a pause at
+/// most.
+pub fn end() {
+    if STATE.swap(ENDED, Ordering::Relaxed) == ASLEEP {
+        futex_wake(&STATE);
+    }
+    let thread = THREAD.lock().ok().and_then(|mut thread| thread.take());
+    if let Some(thread) = thread {
+        // It has no result.
+        let _ = thread.join();
     }
 }
 
@@ -72,7 +97,7 @@ enum Look {
 
 fn run() {
     let (mut seen, mut pause, mut idle) = (held::calls(), PAUSE_NS, 0);
-    loop {
+    while STATE.load(Ordering::Relaxed) != ENDED {
         sleep(pause);
         match try_node(|node| look(node, &mut seen)).unwrap_or(Look::Calls) {
             Look::Calls => pause = (2 * pause).clamp(PAUSE_NS, MOST_PAUSE_NS),
@@ -81,7 +106,9 @@ fn run() {
                 // Under the lock, so that no call's need is missed.
                 try_node(|node| {
                     if !node.is_under_way() {
-                        STATE.store(ASLEEP, Ordering::Relaxed);
+                        let order = Ordering::Relaxed;
+                        // Unless the program has ended.
+                        let _ = STATE.compare_exchange(AT_WORK, ASLEEP, order, order);
                     }
                 });
                 while STATE.load(Ordering::Relaxed) == ASLEEP {
@@ -101,6 +128,7 @@ fn run() {
 }
 
 fn look(node: &mut LinuxNode, seen: &mut u32) -> Look {
+    tool::answer(node);
     let calls = held::calls();
     if mem::replace(seen, calls) != calls {
         return Look::Calls;

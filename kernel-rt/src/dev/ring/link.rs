@@ -54,6 +54,8 @@ impl Default for Asleep {
 impl Asleep {
     /// Value of the word while the node may sleep and has not been rung.
     pub const ARMED: u32 = ASLEEP;
+    /// Value of the word that ends the sleep, for a board whose tool rings, too.
+    pub const RUNG: u32 = RUNG;
 
     /// The word, for a board that sleeps by a wait on it, while it is [`Asleep::ARMED`].
     pub fn word(&self) -> &AtomicU32 {

@@ -1,21 +1,26 @@
 //! A job whose nodes are processes of this machine. They share a file in memory with each other and with us; see
 //! [`kernel_rt::board::linux::share`].
 
+pub mod keep;
+
 use crate::host::shared::Shared;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
 use crate::run::debug;
-use crate::run::instance::{Ears, Fleet, Instance, stream};
+use crate::run::instance::{Bonds, Ears, Fleet, Instance, stream};
 use crate::run::node::Node;
 use crate::run::plan::{Plan, boot_arguments, coord};
 use crate::run::verdict::Stands;
 use kernel_rt::board::linux::VARIABLE;
-use kernel_rt::board::linux::share::{AT_TRACE, FRAMES, Layout, Trace};
+use kernel_rt::board::linux::share::{
+    AT_ANSWERED, AT_ASKED, AT_ENDS, AT_TRACE, FRAMES, Layout, Trace,
+};
 use kernel_rt::personality::Nodes;
 use net_torus::coord::Coord;
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Resource, Signal};
 use std::ffi::OsStr;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -30,6 +35,8 @@ pub fn boot(
     let layout = Layout::new(nodes);
     let shared = Rc::new(Shared::new("midplane-job", layout.total())?);
     let mut fleet = Fleet::new(&plan.shape);
+    let (bonds, theirs) = bonds()?;
+    fleet.bonds = Some(bonds);
     fleet.debugger = plan.debug.map(|debug| debug.rank as usize);
     for rank in 0..nodes {
         let who = (rank, coord(&plan.shape, rank)?);
@@ -39,40 +46,103 @@ pub fn boot(
             &shared,
             layout.account(rank),
         ));
-        fleet.instances.push(start(plan, who, &shared)?);
+        fleet.instances.push(start(plan, who, (&shared, &theirs))?);
         going_on()?;
     }
     Ok(fleet)
 }
 
-fn start(plan: &Plan<'_>, (rank, coord): (u32, Coord), shared: &Shared) -> Result<Instance, Stop> {
+/// The processes' ends of the [`Bonds`].
+pub struct Theirs {
+    life: OwnedFd,
+    asks: OwnedFd,
+}
+
+/// Both ends of what binds the processes of a job to us.
+pub fn bonds() -> Result<(Bonds, Theirs), Stop> {
+    let pipe = || pipe_with(PipeFlags::CLOEXEC).doing("create a pipe for the processes");
+    let ((their_life, life), (their_asks, asks)) = (pipe()?, pipe()?);
+    let theirs = Theirs {
+        life: their_life,
+        asks: their_asks,
+    };
+    Ok((Bonds::new(life, asks), theirs))
+}
+
+/// What a process inherits and is told.
+pub struct Inherited {
+    file: OwnedFd,
+    life: OwnedFd,
+    asks: OwnedFd,
+    bytes: u64,
+}
+
+impl Inherited {
+    /// The job's memory and the pipes, and a number of bytes.
+    pub fn new(shared: &Shared, theirs: &Theirs, bytes: u64) -> Result<Self, Stop> {
+        let file = shared.file().try_clone().doing("share the job's memory")?;
+        let [life, asks] = [&theirs.life, &theirs.asks].map(OwnedFd::try_clone);
+        Ok(Self {
+            file: file.into(),
+            life: life.doing("share a pipe")?,
+            asks: asks.doing("share a pipe")?,
+            bytes,
+        })
+    }
+
+    fn words(&self) -> String {
+        let [file, life, asks] = [&self.file, &self.life, &self.asks].map(AsRawFd::as_raw_fd);
+        format!("{file} {life} {asks} {}", self.bytes)
+    }
+
+    /// The words to run a process under, for those that the user gave; see [`keep`].
+    pub fn under(
+        &self,
+        words: &[String],
+        rank: u32,
+        limits: [Option<u64>; 2],
+    ) -> Result<Vec<String>, Stop> {
+        keep::under(words, (&self.life, rank), limits)
+    }
+
+    /// The descriptors, which are still to be inherited.
+    pub fn descriptors(self) -> Vec<OwnedFd> {
+        vec![self.file, self.life, self.asks]
+    }
+}
+
+fn start(
+    plan: &Plan<'_>,
+    (rank, coord): (u32, Coord),
+    (shared, theirs): (&Shared, &Theirs),
+) -> Result<Instance, Stop> {
     let (stdout, node_stdout) = stream()?;
     let (stderr, node_stderr) = stream()?;
-    let inherited = shared.file().try_clone().doing("share the job's memory")?;
-    let told = (inherited.as_raw_fd(), plan.node_memory);
-    let mut inherited: Vec<OwnedFd> = vec![inherited.into()];
+    let inherited = Inherited::new(shared, theirs, plan.node_memory)?;
     let prints: [OwnedFd; 2] = [node_stdout.into(), node_stderr.into()];
     let limits = [plan.stack, plan.limits_memory.then_some(plan.node_memory)];
-    let mut command = match plan.debug.filter(|debug| debug.rank == rank) {
+    let debug = plan.debug.filter(|debug| debug.rank == rank);
+    let (command, descriptors) = match debug {
         Some(debug) => {
             let under = debug.under(limits, [&prints[0], &prints[1]].map(AsRawFd::as_raw_fd))?;
-            inherited.extend(prints);
-            let mut command = process(plan, coord, told, &under)?;
+            let mut command = process(plan, coord, &inherited, &under)?;
+            let mut descriptors = inherited.descriptors();
+            descriptors.extend(prints);
             debug::heed_terminal(&mut command, true);
-            command
+            (command, descriptors)
         }
         None => {
-            let mut command = process(plan, coord, told, plan.under)?;
+            let under = inherited.under(plan.under, rank, limits)?;
+            let mut command = process(plan, coord, &inherited, &under)?;
             give_streams(&mut command, prints, rank == 0 && plan.debug.is_none());
-            for (resource, limit) in [Resource::Stack, Resource::Data].into_iter().zip(limits) {
-                if let Some(bytes) = limit {
-                    sys::limit(&mut command, resource, bytes);
-                }
+            if under.is_empty() {
+                limit(&mut command, limits);
             }
-            command
+            (command, inherited.descriptors())
         }
     };
-    sys::bind_to_us(&mut command, Signal::KILL, inherited);
+    let mut command = command;
+    sys::bind_to_us(&mut command, Signal::KILL, descriptors);
     let child = command.spawn().doing(format_args!(
         "start {} for rank {rank}",
         command.get_program().display()
@@ -82,15 +152,26 @@ fn start(plan: &Plan<'_>, (rank, coord): (u32, Coord), shared: &Shared) -> Resul
         prints: [Some(stdout), Some(stderr)],
         ..Ears::default()
     };
-    Instance::new(vec![rank], ears, child)
+    let mut instance = Instance::new(vec![rank], ears, child)?;
+    instance.is_kept = debug.is_none() && !plan.under.is_empty();
+    Ok(instance)
+}
+
+/// Limits a process's stack and its data, in bytes.
+fn limit(command: &mut Command, limits: [Option<u64>; 2]) {
+    for (resource, limit) in [Resource::Stack, Resource::Data].into_iter().zip(limits) {
+        if let Some(bytes) = limit {
+            sys::limit(command, resource, bytes);
+        }
+    }
 }
 
 /// What starts a process of the program, `under` another command where that is not empty, and whose first node is at
-/// `coord`. It is told a descriptor, which it is still to inherit, and a number of bytes.
+/// `coord`.
 pub fn process(
     plan: &Plan<'_>,
     coord: Coord,
-    (descriptor, bytes): (RawFd, u64),
+    inherited: &Inherited,
     under: &[String],
 ) -> Result<Command, Stop> {
     let bootargs = boot_arguments(plan, Nodes::One(coord))?;
@@ -114,8 +195,31 @@ pub fn process(
     command
         .args(arguments.iter().map(|word| OsStr::from_bytes(word)))
         .envs(variables(plan))
-        .env(VARIABLE, format!("{descriptor} {bytes} {settings}"));
+        .env(VARIABLE, format!("{} {settings}", inherited.words()));
     Ok(command)
+}
+
+/// Tells a rank whose program has ended that the job is over. To be repeated until its process has ended: it may just fall
+/// asleep.
+pub fn let_end(plan: &Plan<'_>, node: &Node) {
+    node.give_order(AT_ENDS, 1);
+    node.ring(Layout::new(plan.shape.nodes()).word(node.rank));
+}
+
+/// Asks the processes for their counters. To be repeated until they [have answered](has_answered): one may just fall asleep.
+pub fn ask_for_counters(fleet: &Fleet) {
+    for node in &fleet.nodes {
+        node.give_order(AT_ASKED, 1);
+    }
+    if let Some(bonds) = &fleet.bonds {
+        // Nobody may be there any more.
+        let _ = rustix::io::write(&bonds.asks, b"?");
+    }
+}
+
+/// Whether a node has published its counters since.
+pub fn has_answered(node: &Node) -> bool {
+    node.order(AT_ANSWERED) == node.order(AT_ASKED)
 }
 
 /// A process that prints to these files. Whether it `reads` our input.

@@ -1,0 +1,152 @@
+//! How processes end: by themselves when the job is over, and all of them when the tool has gone, whatever stands between.
+
+use crate::run;
+use midplane_harness::{Folder, Job, marked, program};
+use rustix::process::Signal;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Whether this machine has a command; says that what needs it is left out otherwise.
+fn has(command: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = std::env::split_paths(&path).any(|folder| folder.join(command).is_file());
+    if !is_there {
+        eprintln!("left out, as there is no {command}: what runs under it");
+    }
+    is_there
+}
+
+#[test]
+fn a_process_ends_by_itself_with_what_is_to_be_done_then() {
+    let ended = run(&["-n", "3"], "ends.c", &[]).expect(0);
+    for rank in 0..3 {
+        for what in ["atexit", "destructor"] {
+            ended.prints(&format!("[{rank}] rank {rank}: {what}\n"));
+        }
+    }
+}
+
+/// What the program loses is told, nothing of ours is, and the checker's status is the job's.
+#[test]
+fn checkers_of_leaks_have_their_say() {
+    // The name alone where there is none.
+    let library = Command::new("cc")
+        .arg("-print-file-name=libasan.so")
+        .output();
+    let is_there = library.is_ok_and(|output| output.stdout.starts_with(b"/"));
+    if !is_there {
+        eprintln!("left out, as the compiler has no AddressSanitizer: its leaks");
+    } else {
+        let ended = run(&["-n", "2", "--cflags=-fsanitize=address"], "ends.c", &[]).expect(1);
+        ended.says(&[
+            "SUMMARY: AddressSanitizer: 123456 byte(s) leaked in 1 allocation(s)",
+            "rank 0 at (0,0,0): the program ended with status 0, but its process ended with status 1",
+        ]);
+    }
+    if has("valgrind") {
+        let under = "--under=valgrind --leak-check=full --error-exitcode=9";
+        let ended = run(&["-n", "2", under], "ends.c", &[]).expect(9).says(&[
+            "123,456 bytes in 1 blocks are definitely lost",
+            "definitely lost: 123,456 bytes in 1 blocks",
+            "possibly lost: 0 bytes in 0 blocks",
+        ]);
+        assert_eq!(ended.stderr.matches("ERROR SUMMARY: 1 errors").count(), 2);
+    }
+}
+
+#[test]
+fn what_counts_calls_or_lines_writes_at_the_end() {
+    let folder = Folder::new("ends");
+    let prefix = format!("GCOV_PREFIX={}", folder.path("coverage"));
+    run(
+        &["-n", "2", "--cflags=--coverage", "--env", &prefix],
+        "ends.c",
+        &[],
+    )
+    .expect(0);
+    let mut list = Command::new("find");
+    let list = list
+        .args([&folder.path("coverage"), "-name", "*.gcda"])
+        .output();
+    let list = String::from_utf8(list.unwrap().stdout).unwrap();
+    assert_eq!(list.lines().count(), 1, "{list}");
+    if has("strace") {
+        let file = folder.path("counts");
+        let under = format!("--under=strace -c -f -o {file}");
+        run(&["-n", "1", &under], "ends.c", &[]).expect(0);
+        let counts = std::fs::read_to_string(&file).unwrap();
+        assert!(
+            counts.contains("exit_group") || counts.contains("total"),
+            "{counts}"
+        );
+    }
+}
+
+/// Tracers and shells, which do not end as we do.
+fn commands() -> Vec<&'static str> {
+    let mut commands = vec![
+        "sh -c '\"$@\"; sleep 1000' sh",
+        "setsid sh -c '\"$@\" & wait' sh",
+        "env",
+    ];
+    if has("strace") {
+        commands.push("strace -f -o /dev/null");
+    }
+    if has("valgrind") {
+        commands.push("valgrind -q");
+    }
+    commands
+}
+
+/// Waits for the end of all processes with this mark.
+fn none_is_left(mark: &str, under: &str) {
+    let until = Instant::now() + Duration::from_secs(30);
+    while !marked(mark).is_empty() {
+        assert!(Instant::now() < until, "{under}: left: {:?}", marked(mark));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn nothing_outlives_the_tool_whatever_stands_between() {
+    let program = program("fail_hang.c");
+    for under in commands() {
+        let mut job = Job::start(&[
+            "run", "-q", "--on", "linux", "-n", "3", "--under", under, &program,
+        ]);
+        job.wait_for("waiting");
+        job.signal(Signal::KILL);
+        job.child.wait().unwrap();
+        none_is_left(&job.mark, under);
+        assert_eq!(job.end().status, None);
+    }
+}
+
+#[test]
+fn nothing_is_left_of_a_job_that_ends_early() {
+    let program = program("fail_hang.c");
+    for under in commands() {
+        let mut job = Job::start(&[
+            "run", "-q", "--on", "linux", "-n", "3", "--under", under, &program,
+        ]);
+        job.wait_for("waiting");
+        job.signal(Signal::INT);
+        // Which looks for what is left.
+        job.end().expect(130).says(&["in MPI_Recv"]);
+    }
+}
+
+/// A command that leaves the rank behind.
+#[test]
+fn a_rank_goes_on_when_the_command_that_it_ran_under_has_ended() {
+    let under = "--under=sh -c '\"$@\" &' sh";
+    run(&["-n", "3", under], "pi.c", &["1000"]).expect(0);
+}
+
+#[test]
+#[ignore = "takes two minutes"]
+fn a_process_that_does_not_end_is_killed() {
+    run(&["-n", "2", "--timeout", "1000"], "ends.c", &["stay"])
+        .expect(1)
+        .says(&["did not end within 120 s after all programs had ended"]);
+}
