@@ -259,10 +259,17 @@ impl fmt::Display for Report {
         match self.meaning {
             Meaning::StackOverflow => {
                 let kib = self.stack_bytes / 1024;
+                write!(
+                    f,
+                    "stack overflow: the program's stack of {kib} KiB is used up ({access} {address:#x}"
+                )?;
+                // A processor that has no room to store the program counter loses it.
+                if pc != 0 {
+                    write!(f, " at pc {pc:#x}")?;
+                }
                 return write!(
                     f,
-                    "stack overflow: the program's stack of {kib} KiB is used up ({access} {address:#x} at pc \
-                     {pc:#x}, sp {sp:#x}); recurse less deeply, or keep big arrays static or in malloc's memory"
+                    ", sp {sp:#x}); recurse less deeply, or keep big arrays static or in malloc's memory"
                 );
             }
             Meaning::TrapStackOverflow => write!(f, "the kernel's own stack overflowed: ")?,

@@ -451,7 +451,10 @@ fn faults_and_calls_that_end_the_job_are_told() {
     let ended = run(&["--torus", "2x1x1"], "fail_null.c", &[]).expect(1);
     ended.says(&["null pointer: store to 0x0", "fail_null.c:"]);
     let ended = run(&["--torus", "2x1x1"], "fail_stack.c", &[]).expect(1);
-    ended.says(&["stack overflow: the program's stack of 20 KiB"]);
+    ended.says(&[
+        "stack overflow: the program's stack of 20 KiB",
+        "fail_stack.c:",
+    ]);
     let ended = run(&["--torus", "2x1x1"], "fail_mpi_abort.c", &[]).expect(7);
     ended.says(&[
         "MPI_Abort was called with status 7",
@@ -459,6 +462,20 @@ fn faults_and_calls_that_end_the_job_are_told() {
     ]);
     let ended = run(&["--torus", "2x1x1"], "fail_internal.c", &[]).expect(1);
     ended.says(&["panicked", "called from provoke at fail_internal.c:"]);
+}
+
+/// The stack lies lowest in RAM, so that no frame reaches other memory. The processor then loses the program counter, and the
+/// function is found by its frame.
+#[test]
+fn a_stack_overflow_by_frames_of_any_size_names_the_line() {
+    for bytes in ["32", "500", "1000", "6000", "22500", "3000000"] {
+        let ended = run(&["--torus", "2x1x1"], "fail_frames.c", &[bytes]).expect(1);
+        ended.says(&[
+            "rank 1 at (1,0,0): stack overflow: the program's stack of 20 KiB",
+            "at fail_frames.c:",
+        ]);
+        assert!(!ended.stderr.contains("pc 0x0"), "{ended}");
+    }
 }
 
 /// The program's alone: what the boot has used is not counted.

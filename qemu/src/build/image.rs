@@ -329,18 +329,24 @@ impl Image {
     /// Where a fault at `pc` was, as [`Image::describe`] has it. Where that is a library's code, the line of the
     /// program from which it was called. `read` reads the node's RAM from an offset on.
     pub fn describe_fault(&self, pc: u64, read: Read<'_>) -> Vec<String> {
+        let overflowed = self.overflowed(read).filter(|_| pc == 0);
+        let pc = overflowed.map_or(pc, |registers| registers.pc);
         // What the linker left out is described at address 0 and the following.
         let is_code = pc >= self.board.code();
-        let is_program = is_code
+        let is_here = is_code
             && addr2line::Loader::new(&self.path).is_ok_and(|loader| is_program(&loader, pc));
         let here = match is_code {
             true => self.describe(pc),
             false => Vec::new(),
         };
-        if is_program {
+        if is_here {
             return here;
         }
-        let mut lines = self.describe_call(read);
+        let call = match overflowed {
+            Some(registers) => self.call_from(&registers, read, &is_program),
+            None => self.call(read, &is_program),
+        };
+        let mut lines = call.map_or(Vec::new(), |address| self.describe(address));
         let Some(line) = lines.first_mut() else {
             return here;
         };
@@ -390,18 +396,46 @@ impl Image {
 
     /// The innermost of the calls that a node with noted registers is in whose caller `is_it`.
     fn call(&self, read: Read<'_>, is_it: &dyn Fn(&addr2line::Loader, u64) -> bool) -> Option<u64> {
-        let mut noted = [0; callers::BYTES];
-        read(self.callers?, &mut noted)?;
-        let word = |address: u64| {
-            let mut word = [0; 8];
-            let bytes = &mut word[..self.board.word()];
-            read(address.checked_sub(self.board.ram())?, bytes)?;
-            Some(u64::from_le_bytes(word))
-        };
+        self.call_from(&self.noted(read)?, read, is_it)
+    }
+
+    /// The same of a node with these registers.
+    fn call_from(
+        &self,
+        registers: &Registers,
+        read: Read<'_>,
+        is_it: &dyn Fn(&addr2line::Loader, u64) -> bool,
+    ) -> Option<u64> {
         let loader = addr2line::Loader::new(&self.path).ok()?;
         let is_it = |address| is_it(&loader, address);
-        let registers = Registers::read(&noted)?;
-        unwind::innermost_call(self.board, &self.bytes, &registers, &word, &is_it)
+        let word = |address| self.word(read, address);
+        unwind::innermost_call(self.board, &self.bytes, registers, &word, &is_it)
+    }
+
+    /// The registers of a node whose stack has ended with the function that it was in, as they were there.
+    fn overflowed(&self, read: Read<'_>) -> Option<Registers> {
+        let base = self.board.ram();
+        let stack = Bytes {
+            start: base + self.stacks.program.start,
+            end: base + self.stacks.program.end,
+        };
+        let word = |address| self.word(read, address);
+        unwind::overflowed(self.board, &self.bytes, &self.noted(read)?, &word, stack)
+    }
+
+    /// The registers that a node has noted.
+    fn noted(&self, read: Read<'_>) -> Option<Registers> {
+        let mut noted = [0; callers::BYTES];
+        read(self.callers?, &mut noted)?;
+        Registers::read(&noted)
+    }
+
+    /// The word of a node's memory at an address.
+    fn word(&self, read: Read<'_>, address: u64) -> Option<u64> {
+        let mut word = [0; 8];
+        let bytes = &mut word[..self.board.word()];
+        read(address.checked_sub(self.board.ram())?, bytes)?;
+        Some(u64::from_le_bytes(word))
     }
 
     /// Where a process of this machine stands, as [`Image::describe`] has it: at `pc`, if there is one, within these calls,

@@ -10,6 +10,7 @@ use gimli::{
     UnwindContext, UnwindSection, UnwindTableRow,
 };
 use kernel_rt::callers::Registers;
+use kernel_rt::mem::Bytes;
 use object::{Object, ObjectSection};
 
 /// Frames that are looked at; what goes deeper is not in a call of the runtime.
@@ -44,6 +45,18 @@ impl Frame {
 
     fn get(&self, register: Register) -> Option<u64> {
         *self.registers.get(usize::from(register.0))?
+    }
+
+    /// Where the return address stands in memory, by the row of the table for this frame.
+    fn return_address_place(&self, row: &UnwindTableRow<usize>) -> Option<u64> {
+        let CfaRule::RegisterAndOffset { register, offset } = row.cfa() else {
+            return None;
+        };
+        let cfa = self.get(*register)?.checked_add_signed(*offset)?;
+        match row.register(self.ra) {
+            Some(RegisterRule::Offset(offset)) => cfa.checked_add_signed(offset),
+            _ => None,
+        }
     }
 
     /// The frame of the caller, by the row of the table for this one; `read` gives 8 bytes of memory.
@@ -128,10 +141,103 @@ impl<'a> Tables<'a> {
         let row = row(self.debug.as_ref()?, &self.bases, &mut context, address)?;
         frame.caller(row, read)
     }
+
+    /// The start of the first row of the function at `function` by which a frame with these registers has its return address
+    /// at `place`.
+    fn row_with_return_address(&self, frame: &Frame, function: u64, place: u64) -> Option<u64> {
+        fn start<'a, S: UnwindSection<EndianSlice<'a, LittleEndian>>>(
+            section: &S,
+            bases: &BaseAddresses,
+            function: u64,
+            holds: &dyn Fn(&UnwindTableRow<usize>) -> bool,
+        ) -> Option<u64> {
+            let fde = section
+                .fde_for_address(bases, function, S::cie_from_offset)
+                .ok()?;
+            let mut context = UnwindContext::new();
+            let mut rows = fde.rows(section, bases, &mut context).ok()?;
+            while let Ok(Some(row)) = rows.next_row() {
+                if holds(row) {
+                    return Some(row.start_address());
+                }
+            }
+            None
+        }
+        let holds = |row: &UnwindTableRow<usize>| frame.return_address_place(row) == Some(place);
+        let eh = self.eh.as_ref();
+        eh.and_then(|eh| start(eh, &self.bases, function, &holds))
+            .or_else(|| start(self.debug.as_ref()?, &self.bases, function, &holds))
+    }
 }
 
-/// The address of the innermost call that a node with these registers is in whose caller `is_it`. `read` gives 8 bytes of the node's memory. `None`: there is none, or the image does not
-/// tell.
+/// Where a function was whose stack has ended with it, so that the processor could store neither its program counter nor
+/// its return address: an address in it, in a row of its table that agrees with the stack pointer or frame pointer. With
+/// the registers as they were there. `stack` is what is left of the stack, `read` gives 8 bytes of the node's memory.
+///
+/// The return address of a call is looked for from the stack pointer upward. It counts where the table of the called
+/// function has it at just that place; what earlier calls have left in unused memory does not agree.
+pub fn overflowed(
+    board: Board,
+    image: &[u8],
+    noted: &Registers,
+    read: &dyn Fn(u64) -> Option<u64>,
+    stack: Bytes,
+) -> Option<Registers> {
+    // Only this processor stores registers by the stack pointer of what it interrupts.
+    if board != Board::Stm32f405 || noted.saved[0] != 0 {
+        return None;
+    }
+    let elf = object::File::parse(image).ok()?;
+    let tables = Tables::of(&elf, board.word());
+    let word = board.word() as u64;
+    let noted_sp = noted.saved[1];
+    let first = noted_sp.max(stack.start).next_multiple_of(word);
+    // Its entry may have moved the stack pointer by four bytes more, to a multiple of eight.
+    let frames = [0, ALIGNMENT].map(|moved| {
+        let mut registers = *noted;
+        registers.saved[1] = noted_sp.wrapping_add(moved);
+        registers
+    });
+    (first..stack.end).step_by(word as usize).find_map(|at| {
+        let target = called(&elf, board.return_address(read(at)?))?;
+        frames.iter().find_map(|registers| {
+            let frame = Frame::new(board, registers);
+            let pc = tables.row_with_return_address(&frame, target, at)?;
+            Some(Registers { pc, ..*registers })
+        })
+    })
+}
+
+/// What the entry of an exception moves the stack pointer by where it is no multiple of eight (Armv7-M, B1.5.7).
+const ALIGNMENT: u64 = 4;
+
+/// The function that the call in front of this address calls, where it names one: Thumb's BL (Armv7-M, A7.7.18).
+fn called(elf: &object::File<'_>, return_address: u64) -> Option<u64> {
+    let at = return_address.checked_sub(4)?;
+    let section = elf.sections().find(|section| {
+        section.kind() == object::SectionKind::Text
+            && (section.address()..section.address() + section.size()).contains(&at)
+    })?;
+    let bytes = section.data_range(at, 4).ok()??;
+    let half = |from: usize| {
+        Some(u32::from(u16::from_le_bytes(
+            bytes.get(from..from + 2)?.try_into().ok()?,
+        )))
+    };
+    let (first, second) = (half(0)?, half(2)?);
+    if first >> 11 != 0b11110 || second & 0xd000 != 0xd000 {
+        return None;
+    }
+    let bit = |word: u32, place: u32| word >> place & 1;
+    let sign = bit(first, 10);
+    let [i1, i2] = [13, 11].map(|place| !(bit(second, place) ^ sign) & 1);
+    let offset = sign << 24 | i1 << 23 | i2 << 22 | (first & 0x3ff) << 12 | (second & 0x7ff) << 1;
+    let offset = i64::from((offset << 7) as i32 >> 7);
+    return_address.checked_add_signed(offset)
+}
+
+/// The address of the innermost call that a node with these registers is in whose caller `is_it`. `read` gives 8 bytes of
+/// the node's memory. `None`: there is none, or the image does not tell.
 pub fn innermost_call(
     board: Board,
     image: &[u8],

@@ -28,8 +28,8 @@ global_asm!(
     "mrseq r0, MSP",
     "mrsne r0, PSP",
     "mov r1, lr",
-    "movw r2, #:lower16:__trap_guard",
-    "movt r2, #:upper16:__trap_guard",
+    "movw r2, #:lower16:__trap_stack_top",
+    "movt r2, #:upper16:__trap_stack_top",
     "mov sp, r2",
     "push {{r4-r11}}",
     "mov r2, sp",
@@ -67,25 +67,23 @@ extern "C" fn hard_fault(frame: u32, exc_return: u32, kept: *const [u32; 8]) -> 
     let is_there = frame.is_multiple_of(4)
         && ram.contains(frame.into())
         && ram.contains(u64::from(frame) + u64::from(LONG_FRAME))
-        && !super::layout::guard().contains(frame.into())
+        && !super::layout::trap_guard().contains(frame.into())
         && !cause::decode(cfsr, hfsr, mmfar, bfar, false).no_stack;
-    let (pc, lr, sp) = match is_there {
-        true => {
-            // SAFETY: within RAM, aligned, and outside the guards.
-            let stacked = unsafe { &*core::ptr::with_exposed_provenance::<Frame>(frame as usize) };
-            let size = if exc_return & IS_SHORT != 0 {
-                FRAME
-            } else {
-                LONG_FRAME
-            };
-            let moved = if stacked.xpsr & WAS_ALIGNED != 0 {
-                4
-            } else {
-                0
-            };
-            (stacked.pc, stacked.lr, frame + size + moved)
-        }
-        false => (0, 0, frame),
+    let size = if exc_return & IS_SHORT != 0 {
+        FRAME
+    } else {
+        LONG_FRAME
+    };
+    // The stack pointer moves also where the stacking fails (B1.5.6). What was to be stored, the program counter and the
+    // return address among it, is then lost: the tool finds the function by its stack.
+    let before = frame.wrapping_add(size);
+    let (pc, lr, sp) = if is_there {
+        // SAFETY: within RAM, aligned, and outside the guards.
+        let stacked = unsafe { &*core::ptr::with_exposed_provenance::<Frame>(frame as usize) };
+        let was_aligned = stacked.xpsr & WAS_ALIGNED != 0;
+        (stacked.pc, stacked.lr, before + 4 * u32::from(was_aligned))
+    } else {
+        (0, 0, before)
     };
     let decoded = cause::decode(cfsr, hfsr, mmfar, bfar, is_store_at(pc));
     let address = match (decoded.address, decoded.no_stack) {

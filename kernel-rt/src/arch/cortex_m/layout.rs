@@ -6,6 +6,7 @@ unsafe extern "C" {
     static __ram_start: u8;
     static __ram_end: u8;
     static __trap_stack: u8;
+    static __trap_stack_top: u8;
     static __trap_guard: u8;
     static __stack_bottom: u8;
     static __stack_top: u8;
@@ -44,11 +45,11 @@ macro_rules! parts {
 parts! {
     /// All memory.
     ram: __ram_start..__ram_end;
-    /// The stack of interrupts and faults, which ends where memory begins.
-    trap_stack: __trap_stack..__trap_guard;
-    /// The guard of the program's stack.
-    guard: __trap_guard..__stack_bottom;
-    /// The program's stack.
+    /// The stack of interrupts and faults.
+    trap_stack: __trap_stack..__trap_stack_top;
+    /// The guard of that stack.
+    trap_guard: __trap_guard..__trap_stack;
+    /// The program's stack, which begins where RAM does.
     stack: __stack_bottom..__stack_top;
     /// Code and constants.
     constants: __text_start..__rodata_end;

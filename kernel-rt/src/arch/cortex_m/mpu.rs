@@ -3,10 +3,10 @@
 //! | region | what | |
 //! |---|---|---|
 //! | 0 | the first MiB, to which flash or boot memory is mirrored: null pointers | no access |
-//! | 1 | the MiB below RAM, into which the trap stack would grow | no access |
+//! | 1 | the 256 MiB below RAM, into which the program's stack would grow, CCM included | no access |
 //! | 2 | flash | read, execute |
 //! | 3 | RAM, all of it | read, write |
-//! | 4 | the guard below the program's stack | no access |
+//! | 4 | the guard below the stack of interrupts and faults | no access |
 //!
 //! Where no region is, the default map holds, for the devices. Of two that overlap the higher counts.
 
@@ -27,15 +27,25 @@ const CONTROL: u32 = 1 | 1 << 2;
 const VALID: u32 = 1 << 4;
 
 const MIB: u32 = 1 << 20;
+/// Size of the guard below RAM: no local array that the address space has room for reaches past it.
+const BELOW_BYTES: u64 = 256 << 20;
 
-/// Switches the guards on, but for the one below the program's stack. `flash` and `ram` are as long as a power of two and
+/// The guarded range below RAM, which the program's stack would grow into.
+pub fn below(ram: Bytes) -> Bytes {
+    Bytes {
+        start: ram.start - BELOW_BYTES,
+        end: ram.start,
+    }
+}
+
+/// Switches the guards on, but for the one below the trap stack. `flash` and `ram` are as long as a power of two and
 /// lie at a multiple of it.
 pub fn protect(flash: Bytes, ram: Bytes) {
-    let below = ram.start as u32 - MIB;
+    let below = below(ram);
     let size = |bytes: Bytes| bytes.len() as u32;
     let regions = [
         (0, MIB, NO_ACCESS | NEVER_EXECUTE),
-        (below, MIB, NO_ACCESS | NEVER_EXECUTE),
+        (below.start as u32, size(below), NO_ACCESS | NEVER_EXECUTE),
         (flash.start as u32, size(flash), READ_ONLY | NORMAL),
         (
             ram.start as u32,
@@ -49,8 +59,8 @@ pub fn protect(flash: Bytes, ram: Bytes) {
     switch_on();
 }
 
-/// Switches the guard below the program's stack on, once the boot has no use for that memory any more.
-pub fn protect_below_stack(guard: Bytes) {
+/// Enables the guard below the trap stack, once the boot, which runs across it, has ended.
+pub fn protect_below_trap_stack(guard: Bytes) {
     const GUARD: u32 = 4;
     let rights = NO_ACCESS | NEVER_EXECUTE;
     set(GUARD, guard.start as u32, guard.len() as u32, rights);

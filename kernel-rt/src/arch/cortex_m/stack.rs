@@ -6,7 +6,7 @@ use cortex_m::peripheral::{FPU, SCB};
 
 /// Goes on with `next`, on the program's stack from its top, as the process stack; interrupts have their own from now
 /// on. The boot has run on both as the main one, and nothing of it is needed any more: they are made zero, so that later
-/// it can be seen how far they were used. What lies between them is not guarded yet.
+/// it can be seen how far they were used. The guard between them is not enabled yet.
 ///
 /// # Safety
 /// Called once, outside interrupts; what `next` uses does not lie on the stack.
@@ -24,11 +24,11 @@ pub unsafe fn run_on_program_stack(next: extern "C" fn() -> !) -> ! {
             "movs r3, #0",
             "2:",
             "str r3, [r4], #4",
-            "cmp r4, r0",
+            "cmp r4, r1",
             "bne 2b",
             "bx r2",
             in("r0") super::layout::stack().end as u32,
-            in("r4") super::layout::trap_stack().start as u32,
+            in("r4") super::layout::stack().start as u32,
             in("r1") super::layout::trap_stack().end as u32,
             in("r2") next,
             options(noreturn)

@@ -108,7 +108,7 @@ unsafe impl Send for Words {}
 static WORDS: Mutex<Cell<Option<Words>>> = Mutex::new(Cell::new(None));
 
 extern "C" fn run() -> ! {
-    arch::protect_below_stack(arch::guard());
+    arch::protect_below_trap_stack(arch::trap_guard());
     let words = critical_section::with(|cs| WORDS.borrow(cs).take());
     let Some(Words { argv, environment }) = words else {
         arch::park()
@@ -157,7 +157,7 @@ fn links_of(who: &Personality) -> Directions {
 }
 
 /// The parts of the node come together in the heap, one after the other: the stack has no room for more. The boot runs
-/// from the top of the program's stack and, before there is a guard, on through that of the interrupts.
+/// from the top of the interrupts' stack and, before there is a guard, on through that of the program.
 fn start_node(who: &Personality, args: &BootArgs<'_>) {
     let torus = torus(who, args);
     let adi = mpi_device(who);

@@ -3,9 +3,9 @@
 //! ```text
 //! 0x0800_0000   flash: vectors, code, constants, the data's first contents
 //! 0x080e_0000   the last sector: the personality, text in the grammar of `host::personality`, ended by a 0 or 0xff
-//! 0x2000_0000   trap stack, growing down out of RAM when it is full
+//! 0x2000_0000   the program's stack, growing down out of RAM when it is full
 //!               guard
-//!               the program's stack
+//!               trap stack
 //!               data, zeroed data with the lines' rings
 //!               MIDPLANE_IMAGE_END
 //!               heap: windows of the links, router, MPI memory, then the program's own

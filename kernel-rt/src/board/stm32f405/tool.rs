@@ -106,8 +106,8 @@ pub fn show() {
     let memory = match MIDPLANE_BLACKBOARD.state() {
         Some(State::Failed) => Some(RAM),
         Some(State::Done) => Some(Bytes {
-            start: arch::trap_stack().start,
-            end: arch::stack().end,
+            start: arch::stack().start,
+            end: arch::trap_stack().end,
         }),
         _ => None,
     };

@@ -14,11 +14,6 @@ const NULL: Bytes = Bytes {
     start: 0,
     end: 1 << 20,
 };
-/// What the trap stack grows into.
-const BELOW: Bytes = Bytes {
-    start: RAM.start - (1 << 20),
-    end: RAM.start,
-};
 
 /// A trap that is no interrupt.
 #[unsafe(no_mangle)]
@@ -27,9 +22,9 @@ fn midplane_fault(fault: Fault, registers: &Registers) -> ! {
     MIDPLANE_BLACKBOARD.set_fault(fault.code, fault.pc, fault.address);
     let map = &Map {
         null: NULL,
-        guard: arch::guard(),
+        guard: arch::below(RAM),
         stack: arch::stack(),
-        trap_guard: BELOW,
+        trap_guard: arch::trap_guard(),
         constants: arch::constants(),
         ram: RAM,
     };
