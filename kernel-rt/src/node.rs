@@ -39,6 +39,9 @@ pub const PROGRAM_SLICE_NS: u64 = 50_000;
 /// How far interrupts may be ahead of their share before they are held off, in nanoseconds: a timer's interrupt, which ends
 /// that, is not for less.
 pub const INTERRUPT_GRACE_NS: u64 = 20_000;
+/// How long a node that polls without result sleeps at most, in nanoseconds, where it yields the processor so
+/// ([`Platform::looked_in_vain`]). A link that has something ends the sleep.
+pub const YIELD_NS: u64 = 200_000;
 /// How old the blackboard's figures may be while the node is at work, in nanoseconds by its own clock.
 pub const PUBLISH_NS: u64 = 1_000_000;
 
@@ -159,8 +162,10 @@ pub trait Platform<L> {
     }
 
     /// A call has looked for something to do, and there was nothing. Where nodes share a processor, this one may leave it
-    /// to the others for a while.
-    fn looked_in_vain(&mut self) {}
+    /// to the others for a while. True: by a sleep of [`YIELD_NS`] at most, which the node then makes.
+    fn looked_in_vain(&mut self) -> bool {
+        false
+    }
 
     /// An interrupt is pending. While false, no link has interrupted that was asked to.
     fn is_interrupted(&self) -> bool;
@@ -931,8 +936,11 @@ impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
             _ => self.step(adi),
         };
         if !moved {
-            self.platform.looked_in_vain();
             self.publish_if_asked(adi);
+            if self.platform.looked_in_vain() {
+                self.platform.wake_in(YIELD_NS);
+                self.sleep();
+            }
         }
         moved
     }

@@ -154,9 +154,9 @@ impl Platform<Wire> for Linux {
         if self.watches { LOOKS } else { 0 }
     }
 
-    fn looked_in_vain(&mut self) {
+    fn looked_in_vain(&mut self) -> bool {
         if self.watches {
-            return;
+            return false;
         }
         self.vain_looks += 1;
         if self.vain_looks >= VAIN_LOOKS {
@@ -164,6 +164,7 @@ impl Platform<Wire> for Linux {
             // SAFETY: it takes nothing. Not by the library's function, whose name can be one of the program's.
             unsafe { libc::syscall(libc::SYS_sched_yield) };
         }
+        false
     }
 
     fn is_interrupted(&self) -> bool {

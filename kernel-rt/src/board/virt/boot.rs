@@ -146,7 +146,16 @@ fn node(
     };
     // Where the machine has no random bits, the time of day is what nobody who writes a program knows.
     let adi = adi(who, random ^ clock::wall_clock_ns());
-    joined(adi, torus, Virt { memory, watched }).limit_interrupts(who.interrupts)
+    joined(
+        adi,
+        torus,
+        Virt {
+            memory,
+            watched,
+            vain_looks: 0,
+        },
+    )
+    .limit_interrupts(who.interrupts)
 }
 
 #[inline(never)]

@@ -41,6 +41,8 @@ pub struct Virt {
     pub watched: Option<&'static Asleep>,
     /// The program's memory.
     pub memory: NodeMemory,
+    /// Looks without result since the node slept last.
+    pub vain_looks: u32,
 }
 
 /// The board's own link.
@@ -54,6 +56,10 @@ use crate::dev::faults::device;
 /// How often a node that has a processor to itself looks whether it has been rung, before it sleeps: some twenty
 /// microseconds, what it costs to put one of QEMU's threads to sleep and to wake it.
 const LOOKS: u32 = 500;
+
+/// Looks without result after which a node that shares processors with others yields its own. A thread of QEMU's that polls
+/// keeps it for milliseconds, in which the nodes that it waits for do not run.
+const VAIN_LOOKS: u32 = 64;
 
 /// Takes all pending interrupts but those of devices; false when there are none at all.
 pub fn acknowledge() -> bool {
@@ -87,12 +93,19 @@ impl Platform<Wire> for Virt {
 
     #[inline]
     fn wait(&mut self) {
+        self.vain_looks = 0;
         let mut looks = 0..LOOKS;
         let goes_on = || !arch::is_interrupt_pending() && looks.next().is_some();
         if self.watched.is_some_and(|word| word.watch(goes_on)) {
             return;
         }
         arch::wait_for_interrupt();
+    }
+
+    #[inline]
+    fn looked_in_vain(&mut self) -> bool {
+        self.vain_looks += 1;
+        self.watched.is_none() && self.vain_looks >= VAIN_LOOKS
     }
 
     #[inline]
