@@ -619,30 +619,13 @@ fn draw(rows: &[Row]) -> Result<String, Stop> {
         let name = format!("{} of MPI memory at {} nodes", row.mpi_memory, row.nodes);
         (name, mark(at))
     });
-    let times: Vec<f64> = rows.iter().map(|row| point(row).1).collect();
-    let nodes: Vec<f64> = rows.iter().map(|row| point(row).0).collect();
-    let range = |values: &[f64]| {
-        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        least.floor()..most.ceil().max(least.floor() + 1.0)
-    };
     plot::chart(&Chart {
         heading: &format!(
             "{}: virtual time by the cost model of Blue Gene/L",
             rows.first().map_or("", |row| &row.program)
         ),
-        x: Axis {
-            title: "nodes",
-            range: range(&nodes),
-            names: 9,
-            name: &|power| format!("{:.0}", power.exp2()),
-        },
-        y: Axis {
-            title: "microseconds",
-            range: range(&times),
-            names: 8,
-            name: &|power| format!("1e{power:.0}"),
-        },
+        x: Axis::log2_of("nodes", rows.iter().map(|row| point(row).0)),
+        y: Axis::log10_of("microseconds", rows.iter().map(|row| point(row).1)),
         series,
         legend: legend.collect(),
     })

@@ -2,6 +2,7 @@
 
 use crate::host::stop::{Doing, Stop};
 use plotters::coord::Shift;
+use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint};
 use plotters::element::ComposedElement;
 use plotters::prelude::*;
 
@@ -17,6 +18,12 @@ const MAP: u32 = 240;
 /// Between two heat maps, and above each for its name.
 const SPACE: u32 = 24;
 const FONT: (&str, u32) = ("sans-serif", 13);
+/// Width of a letter of that font in pixels, at most on average.
+const LETTER: u32 = 8;
+/// Between two lines of a legend.
+const LEGEND_LINE: u32 = 20;
+/// Boxes of a heat map's scale.
+const SCALE_BOXES: u32 = 10;
 
 /// The shape of a mark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,14 +64,170 @@ pub struct Mark {
 
 /// One axis. What is drawn on a logarithmic scale is given as logarithms.
 pub struct Axis<'a> {
-    /// What it shows, with its unit.
+    /// Quantity and unit.
     pub title: &'a str,
     /// Least and greatest value.
     pub range: std::ops::Range<f64>,
-    /// About how many values are named.
-    pub names: usize,
-    /// The name of a value.
-    pub name: &'a dyn Fn(&f64) -> String,
+    /// The values that are named, no two by the same name.
+    pub ticks: Vec<Tick>,
+}
+
+/// A named value of an axis.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Tick {
+    /// The value.
+    pub at: f64,
+    /// Its name.
+    pub name: String,
+}
+
+/// Ticks of a linear axis at most.
+const MAX_TICKS: f64 = 11.0;
+
+impl<'a> Axis<'a> {
+    /// A linear axis whose ticks are multiples of 1, 2 or 5 times a power of ten.
+    pub fn linear(title: &'a str, range: std::ops::Range<f64>) -> Self {
+        let least_step = ((range.end - range.start) / MAX_TICKS).max(f64::MIN_POSITIVE);
+        let power = 10f64.powi(least_step.log10().floor() as i32);
+        let steps = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power);
+        let step = { steps.into_iter() }
+            .find(|step| *step >= least_step)
+            .unwrap_or(steps[3]);
+        let decimals = (-step.log10().floor()).max(0.0) as usize;
+        let [first, last] = [
+            (range.start / step).ceil(),
+            (range.end / step + 1e-9).floor(),
+        ];
+        let ticks = (first as i64..=last as i64).map(|multiple| {
+            let at = multiple as f64 * step;
+            let name = format!("{at:.decimals$}");
+            Tick { at, name }
+        });
+        Self {
+            title,
+            ticks: ticks.collect(),
+            range,
+        }
+    }
+
+    /// A logarithmic axis; `range` is of decimal logarithms. Where it is short, 2 and 5 times the powers are named, too.
+    pub fn log10(title: &'a str, range: std::ops::Range<f64>) -> Self {
+        let factors: &[u32] = match range.end - range.start {
+            short if short <= 2.0 => &[1, 2, 5],
+            _ => &[1],
+        };
+        let powers = range.start.floor() as i32..=range.end.ceil() as i32;
+        let ticks = { powers }
+            .flat_map(|power| factors.iter().map(move |factor| (power, *factor)))
+            .map(|(power, factor)| Tick {
+                at: f64::from(power) + f64::from(factor).log10(),
+                name: match power {
+                    0..=6 => format!("{}", u64::from(factor) * 10u64.pow(power as u32)),
+                    -3..0 => {
+                        let value = f64::from(factor) / 10f64.powi(-power);
+                        format!("{value:.*}", -power as usize)
+                    }
+                    _ => format!("{factor}e{power}"),
+                },
+            })
+            .filter(|tick| range.start <= tick.at && tick.at <= range.end);
+        Self {
+            title,
+            ticks: ticks.collect(),
+            range,
+        }
+    }
+
+    /// The same of these values: whole decades, at least one.
+    pub fn log10_of(title: &'a str, values: impl Iterator<Item = f64>) -> Self {
+        Self::log10(title, whole(values))
+    }
+
+    /// A logarithmic axis; `range` is of logarithms to the base of two.
+    pub fn log2(title: &'a str, range: std::ops::Range<f64>) -> Self {
+        let powers = range.start.ceil() as i32..=range.end.floor() as i32;
+        let ticks = powers.map(|power| Tick {
+            at: f64::from(power),
+            name: match power {
+                0..=16 => (1u32 << power).to_string(),
+                _ => format!("2^{power}"),
+            },
+        });
+        Self {
+            title,
+            ticks: ticks.collect(),
+            range,
+        }
+    }
+
+    /// The same of these values: whole powers, at least one.
+    pub fn log2_of(title: &'a str, values: impl Iterator<Item = f64>) -> Self {
+        Self::log2(title, whole(values))
+    }
+
+    /// An axis of things that are no numbers, at 0, 1 and so on.
+    pub fn categories(title: &'a str, names: impl Iterator<Item = String>) -> Self {
+        let ticks = { (0..).zip(names) }.map(|(place, name)| Tick {
+            at: f64::from(place),
+            name,
+        });
+        let ticks: Vec<Tick> = ticks.collect();
+        Self {
+            title,
+            range: -0.5..ticks.len().max(1) as f64 - 0.5,
+            ticks,
+        }
+    }
+
+    /// The name of a value that has one.
+    fn name(&self, at: f64) -> String {
+        let tick = self.ticks.iter().find(|tick| tick.at == at);
+        tick.map_or(String::new(), |tick| tick.name.clone())
+    }
+
+    fn marked(&self) -> Marked {
+        Marked {
+            range: self.range.clone(),
+            ticks: self.ticks.iter().map(|tick| tick.at).collect(),
+        }
+    }
+}
+
+/// The whole numbers around these values, at least one apart.
+fn whole(values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
+    let (least, most) = values.fold(
+        (f64::INFINITY, f64::NEG_INFINITY),
+        |(least, most), value| (least.min(value), most.max(value)),
+    );
+    if least > most {
+        return 0.0..1.0;
+    }
+    least.floor()..most.ceil().max(least.floor() + 1.0)
+}
+
+/// The coordinates of an axis. Plotters' own choose their ticks, some of which have the same name when it is rounded.
+struct Marked {
+    range: std::ops::Range<f64>,
+    ticks: Vec<f64>,
+}
+
+impl Ranged for Marked {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, (from, to): (i32, i32)) -> i32 {
+        let span = self.range.end - self.range.start;
+        let part = (value - self.range.start) / if span > 0.0 { span } else { 1.0 };
+        from + (part * f64::from(to - from)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
+        self.ticks.clone()
+    }
+
+    fn range(&self) -> std::ops::Range<f64> {
+        self.range.clone()
+    }
 }
 
 /// Points of one kind.
@@ -95,7 +258,7 @@ pub struct Chart<'a> {
 pub struct HeatMap {
     /// What stands above it.
     pub name: String,
-    /// The cells by row, then by column; each value from 0 to 1.
+    /// The cells by row, then by column.
     pub cells: Vec<Vec<[f64; 3]>>,
 }
 
@@ -105,6 +268,32 @@ pub struct HeatMaps<'a> {
     pub heading: &'a str,
     /// The maps.
     pub maps: Vec<HeatMap>,
+    /// The values of the lightest and of the darkest colour.
+    pub scale: std::ops::Range<f64>,
+    /// The name of a value on the scale.
+    pub name: &'a dyn Fn(f64) -> String,
+}
+
+impl HeatMaps<'_> {
+    /// The colour of a value.
+    fn colour(&self, value: f64) -> RGBColor {
+        let span = self.scale.end - self.scale.start;
+        heat((value - self.scale.start) / if span > 0.0 { span } else { 1.0 })
+    }
+}
+
+impl Chart<'_> {
+    /// Width and height in pixels. The legend stands beside the chart, so that it covers no point.
+    fn size(&self) -> (u32, u32) {
+        let below = self.legend.len() as u32 * LEGEND_LINE + LEGEND_LINE;
+        let height = CHART.1.max(below) + heading_height(self.heading);
+        (CHART.0 + self.legend_width(), height)
+    }
+
+    fn legend_width(&self) -> u32 {
+        let names = self.legend.iter().map(|(name, _)| name.chars().count());
+        names.max().map_or(0, |most| 40 + LETTER * most as u32)
+    }
 }
 
 /// The drawing of a chart.
@@ -112,8 +301,7 @@ pub struct HeatMaps<'a> {
 /// # Errors
 /// A failure when the drawing cannot be made.
 pub fn chart(chart: &Chart<'_>) -> Result<String, Stop> {
-    let size = (CHART.0, CHART.1 + heading_height(chart.heading));
-    draw(size, |area| draw_chart(area, chart))
+    draw(chart.size(), |area| draw_chart(area, chart))
 }
 
 /// The drawing of a chart with heat maps below.
@@ -122,11 +310,11 @@ pub fn chart(chart: &Chart<'_>) -> Result<String, Stop> {
 /// As [`chart`].
 pub fn chart_and_maps(chart: &Chart<'_>, maps: &HeatMaps<'_>) -> Result<String, Stop> {
     let grid = Grid::of(maps);
-    let above = CHART.1 + heading_height(chart.heading);
-    let size = (grid.width().max(CHART.0), above + grid.height());
+    let (width, above) = chart.size();
+    let size = (grid.width().max(width), above + grid.height());
     draw(size, |area| {
         let (top, bottom) = area.split_vertically(above);
-        let (left, _) = top.split_horizontally(CHART.0);
+        let (left, _) = top.split_horizontally(width);
         draw_chart(&left, chart)?;
         draw_maps(&bottom, maps, &grid)
     })
@@ -160,20 +348,19 @@ fn draw_heading(area: &Area<'_>, heading: &str) -> Result<(), Failure<'static>> 
 fn draw_chart(area: &Area<'_>, chart: &Chart<'_>) -> Result<(), Failure<'static>> {
     let (head, body) = area.split_vertically(heading_height(chart.heading));
     draw_heading(&head, chart.heading)?;
+    let (body, side) = body.split_horizontally(CHART.0);
     let mut axes = ChartBuilder::on(&body)
         .margin(10)
         .margin_right(20)
         .x_label_area_size(44)
-        .y_label_area_size(60)
-        .build_cartesian_2d(chart.x.range.clone(), chart.y.range.clone())?;
+        .y_label_area_size(70)
+        .build_cartesian_2d(chart.x.marked(), chart.y.marked())?;
     axes.configure_mesh()
         .label_style(FONT)
         .light_line_style(TRANSPARENT)
-        .x_labels(chart.x.names)
-        .x_label_formatter(chart.x.name)
+        .x_label_formatter(&|at| chart.x.name(*at))
         .x_desc(chart.x.title)
-        .y_labels(chart.y.names)
-        .y_label_formatter(chart.y.name)
+        .y_label_formatter(&|at| chart.y.name(*at))
         .y_desc(chart.y.title)
         .draw()?;
     for series in &chart.series {
@@ -183,18 +370,12 @@ fn draw_chart(area: &Area<'_>, chart: &Chart<'_>) -> Result<(), Failure<'static>
         }
         axes.draw_series(series.points.iter().map(|&at| element(at, series.mark)))?;
     }
-    for (name, mark) in &chart.legend {
-        let mark = *mark;
-        axes.draw_series(std::iter::empty::<Drawn<'_, (f64, f64)>>())?
-            .label(name)
-            .legend(move |(x, y)| element((x + 10, y), mark));
+    for (line, (name, mark)) in (0..).zip(&chart.legend) {
+        let y = (LEGEND_LINE * line + LEGEND_LINE) as i32;
+        side.draw(&element((12, y), *mark))?;
+        side.draw(&Text::new(name.as_str(), (26, y - 6), FONT))?;
     }
-    axes.configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
-        .label_font(FONT)
-        .background_style(WHITE.mix(0.8))
-        .border_style(BLACK.mix(0.3))
-        .draw()
+    Ok(())
 }
 
 /// A mark as it is drawn: its ground and its outline.
@@ -269,32 +450,42 @@ fn draw_maps(area: &Area<'_>, maps: &HeatMaps<'_>, grid: &Grid) -> Result<(), Fa
                 for (place, &value) in (0..).zip(stripes) {
                     let from = (x + place * stripe, y);
                     let to = (x + (place + 1) * stripe, y + cell - 1);
-                    area.draw(&Rectangle::new([from, to], heat(value).filled()))?;
+                    area.draw(&Rectangle::new([from, to], maps.colour(value).filled()))?;
                 }
             }
         }
     }
     let below = (grid.above + grid.down * grid.panel.1 + SPACE / 2) as i32;
-    for step in 0..=10 {
-        let left = 20 + 24 * step;
+    for step in 0..=SCALE_BOXES {
+        let part = f64::from(step) / f64::from(SCALE_BOXES);
+        let left = 20 + 24 * step as i32;
         let corners = [(left, below), (left + 24, below + 12)];
-        area.draw(&Rectangle::new(
-            corners,
-            heat(f64::from(step) / 10.0).filled(),
-        ))?;
+        area.draw(&Rectangle::new(corners, heat(part).filled()))?;
         area.draw(&Rectangle::new(corners, BLACK.mix(0.5)))?;
+        if step % (SCALE_BOXES / 2) == 0 {
+            let value = maps.scale.start + part * (maps.scale.end - maps.scale.start);
+            area.draw(&Text::new((maps.name)(value), (left, below + 16), FONT))?;
+        }
     }
     Ok(())
 }
 
-/// A colour from white (0) over red to black (1).
+/// A colour between white (0), yellow, red and dark purple (1), each darker than the one before.
 fn heat(value: f64) -> RGBColor {
-    let value = value.clamp(0.0, 1.0);
-    let channel = |full: f64, from: f64| {
-        let gone = ((value - from) / (1.0 - from)).clamp(0.0, 1.0);
-        (255.0 * (1.0 - gone / full)).clamp(0.0, 255.0) as u8
+    const COLOURS: [[f64; 3]; 4] = [
+        [255.0, 255.0, 255.0],
+        [254.0, 204.0, 92.0],
+        [227.0, 60.0, 40.0],
+        [70.0, 0.0, 60.0],
+    ];
+    let at = value.clamp(0.0, 1.0) * (COLOURS.len() - 1) as f64;
+    let below = (at as usize).min(COLOURS.len() - 2);
+    let [from, to] = [COLOURS[below], COLOURS[below + 1]];
+    let channel = |place: usize| {
+        let part = at - below as f64;
+        (from[place] + part * (to[place] - from[place])).round() as u8
     };
-    RGBColor(channel(1.3, 0.5), channel(0.55, 0.0), channel(0.45, 0.0))
+    RGBColor(channel(0), channel(1), channel(2))
 }
 
 #[cfg(test)]
@@ -315,18 +506,8 @@ mod tests {
         ];
         Chart {
             heading: "first & line\nsecond line",
-            x: Axis {
-                title: "nodes",
-                range: 0.0..4.0,
-                names: 5,
-                name: &|value| format!("{value}"),
-            },
-            y: Axis {
-                title: "time",
-                range: 0.0..4.0,
-                names: 5,
-                name: &|value| format!("{value}"),
-            },
+            x: Axis::linear("nodes", 0.0..4.0),
+            y: Axis::log10("time", 0.0..4.0),
             series: all
                 .into_iter()
                 .flat_map(|shape| [mark(shape, false), mark(shape, true)])
@@ -383,10 +564,15 @@ mod tests {
             let maps = HeatMaps {
                 heading: "use of the links",
                 maps: maps.collect(),
+                scale: 0.0..1.0,
+                name: &|value| format!("{:.0} percent", 100.0 * value),
             };
             let drawing = chart_and_maps(&example(), &maps).unwrap();
             check(&drawing);
             assert!(drawing.contains(&format!("z = {}", planes - 1)));
+            for number in ["0 percent", "50 percent", "100 percent"] {
+                assert!(drawing.contains(number), "{number}");
+            }
             drawing.matches("<rect").count()
         };
         let least = stripes(1, 1, 1);
@@ -395,9 +581,73 @@ mod tests {
     }
 
     #[test]
-    fn heat_goes_from_white_to_black() {
+    fn heat_goes_from_white_to_dark() {
         assert_eq!(heat(0.0), RGBColor(255, 255, 255));
-        let RGBColor(red, green, blue) = heat(2.0);
-        assert!(red < 80 && green == 0 && blue == 0);
+        assert_eq!(heat(2.0), heat(1.0));
+        let light = |step: u32| {
+            let RGBColor(red, green, blue) = heat(f64::from(step) / 20.0);
+            299 * u32::from(red) + 587 * u32::from(green) + 114 * u32::from(blue)
+        };
+        assert!((0..20).all(|step| light(step) > light(step + 1)));
+        assert!(light(20) < 60_000);
+    }
+
+    #[track_caller]
+    fn check_ticks(axis: &Axis<'_>, names: &[&str]) {
+        let found: Vec<&str> = axis.ticks.iter().map(|tick| tick.name.as_str()).collect();
+        assert_eq!(found, names);
+        assert!(axis.ticks.is_sorted_by(|a, b| a.at < b.at));
+    }
+
+    #[test]
+    fn ticks_are_round_and_have_different_names() {
+        check_ticks(
+            &Axis::linear("", 0.0..1.0),
+            &[
+                "0.0", "0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "1.0",
+            ],
+        );
+        check_ticks(
+            &Axis::linear("", -2.0..102.0),
+            &[
+                "0", "10", "20", "30", "40", "50", "60", "70", "80", "90", "100",
+            ],
+        );
+        check_ticks(&Axis::log10("", 0.0..3.0), &["1", "10", "100", "1000"]);
+        check_ticks(
+            &Axis::log10("", -1.0..0.5),
+            &["0.1", "0.2", "0.5", "1", "2"],
+        );
+        check_ticks(
+            &Axis::log10("", 4.2..8.0),
+            &["100000", "1000000", "1e7", "1e8"],
+        );
+        let times = [1e4, 1.2e5].map(f64::log10);
+        check_ticks(
+            &Axis::log10_of("", times.into_iter()),
+            &[
+                "10000", "20000", "50000", "100000", "200000", "500000", "1000000",
+            ],
+        );
+        check_ticks(&Axis::log2_of("", [3.0].into_iter()), &["8", "16"]);
+        check_ticks(&Axis::log2("", 15.5..17.5), &["65536", "2^17"]);
+        check_ticks(&Axis::log2_of("", std::iter::empty()), &["1", "2"]);
+        let names = ["a", "b"].map(String::from);
+        check_ticks(&Axis::categories("", names.into_iter()), &["a", "b"]);
+    }
+
+    #[test]
+    fn the_legend_stands_beside_the_chart() {
+        let drawing = chart(&example()).unwrap();
+        let before = drawing.split("what it &lt;means&gt;").next().unwrap();
+        let text = &before[before.rfind("<text").unwrap()..];
+        let x = text
+            .split("x=\"")
+            .nth(1)
+            .unwrap()
+            .split('"')
+            .next()
+            .unwrap();
+        assert!(x.parse::<u32>().unwrap() > CHART.0, "{text}");
     }
 }

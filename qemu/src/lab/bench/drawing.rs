@@ -47,22 +47,9 @@ pub fn draw(rows: &[Row], sizes: &[usize; COLOURS.len()]) -> Result<String, Stop
     });
     let chart = Chart {
         heading: "Killer benchmark: time with scarce MPI memory over time with ample memory",
-        x: Axis {
-            title: "nodes",
-            // 8 to 128 nodes.
-            range: 2.5..7.5,
-            names: 6,
-            name: &|log| match log.fract() == 0.0 {
-                true => format!("{:.0}", log.exp2()),
-                false => String::new(),
-            },
-        },
-        y: Axis {
-            title: "overhead",
-            range: 0.8..most + 0.1,
-            names: 10,
-            name: &|overhead| format!("{overhead:.1}"),
-        },
+        // 8 to 128 nodes.
+        x: Axis::log2("nodes", 2.5..7.5),
+        y: Axis::linear("overhead", 0.8..most + 0.1),
         series: series.collect(),
         legend: legend(sizes),
     };

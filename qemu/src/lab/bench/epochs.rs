@@ -390,14 +390,8 @@ fn drawing(rows: &[Row]) -> Result<String, Stop> {
         .flat_map(|r| [r.blocking, r.nonblocking, r.reordered]);
     let most = values.fold(10.0f64, f64::max).log10();
     let least = 0.0;
-    let (count, small) = (patterns.len() / BYTES.len(), BYTES[0]);
-    let name = |at: &f64| {
-        let row = patterns.get(at.round() as usize * BYTES.len());
-        match (at.fract() == 0.0, row) {
-            (true, Some(row)) => row.what.into(),
-            _ => String::new(),
-        }
-    };
+    let small = BYTES[0];
+    let names = patterns.iter().step_by(BYTES.len());
     let series = marks()
         .into_iter()
         .enumerate()
@@ -416,21 +410,8 @@ fn drawing(rows: &[Row]) -> Result<String, Stop> {
         });
     plot::chart(&Chart {
         heading: "Epochs: what waits when one process is late, with 8 bytes (left) and with 64 KiB",
-        x: Axis {
-            title: "pattern",
-            range: -0.5..count as f64 - 0.5,
-            names: count,
-            name: &name,
-        },
-        y: Axis {
-            title: "microseconds",
-            range: least..most + 0.1,
-            names: 5,
-            name: &|log| match log.fract() == 0.0 {
-                true => format!("{:.0}", 10f64.powf(*log)),
-                false => String::new(),
-            },
-        },
+        x: Axis::categories("pattern", names.map(|row| row.what.into())),
+        y: Axis::log10("microseconds", least..most + 0.1),
         series: series.collect(),
         legend: marks().map(|(name, mark, _)| (name.into(), mark)).into(),
     })

@@ -323,18 +323,11 @@ fn drawing(rows: &[Row]) -> Result<String, Stop> {
     });
     plot::chart(&Chart {
         heading: "Transfer that is hidden at both sides, by computing",
-        x: Axis {
-            title: "computing over the transfer's time (3: that or more)",
-            range: -0.1..3.1,
-            names: 7,
-            name: &|times| format!("{times:.1}"),
-        },
-        y: Axis {
-            title: "percent hidden",
-            range: -2.0..102.0,
-            names: 6,
-            name: &|percent| format!("{percent:.0}"),
-        },
+        x: Axis::linear(
+            "computing over the transfer's time (3: that or more)",
+            -0.1..3.1,
+        ),
+        y: Axis::linear("percent hidden", -2.0..102.0),
         series: series.collect(),
         legend: { marks.iter() }
             .map(|(percent, first, mark)| {

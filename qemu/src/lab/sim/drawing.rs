@@ -9,75 +9,107 @@ use plotters::style::RGBColor;
 /// Nodes up to which the heat map shows every plane of the machine by itself; above, their mean.
 const PLANES_UP_TO: u32 = 4096;
 
-/// Draws the rows and, of the last one, the use of each node's links by direction.
+const COLOURS: [RGBColor; 6] = [
+    RGBColor(0x1f, 0x5f, 0xa8),
+    RGBColor(0xb8, 0x44, 0x2c),
+    RGBColor(0x2c, 0x8f, 0x4e),
+    RGBColor(0x8a, 0x4f, 0xa3),
+    RGBColor(0xc0, 0x8a, 0x1e),
+    RGBColor(0x33, 0x33, 0x33),
+];
+
+/// Least difference between the ends of the heat map's scale: so that noise does not look like a pattern.
+const LEAST_SCALE: f64 = 0.05;
+
+/// The rows of one machine and its parameters, in any order of their loads.
+pub struct Curve {
+    /// What distinguishes it from the others; empty where there is one.
+    pub name: String,
+    /// Its rows.
+    pub rows: Vec<Row>,
+}
+
+/// Draws latency against load, and of the last row the use of each node's links by direction.
 pub fn draw(
     heading: &str,
     shape: &Shape,
-    rows: &[Row],
+    curves: &[Curve],
     by_link: &[[f64; 6]],
 ) -> Result<String, Stop> {
     let maps = heat_maps(shape, by_link);
-    let load = rows.last().map_or(0.0, |row| row.load);
-    let whole = maps.len() < usize::from(shape.extents()[2]);
+    let rows = || curves.iter().flat_map(|curve| &curve.rows);
+    let load = rows().last().map_or(0.0, |row| row.load);
+    let is_whole = maps.len() < usize::from(shape.extents()[2]);
     let maps = HeatMaps {
         heading: &format!(
-            "use of the links at load {load}: per node three stripes, the busier of its two outgoing X, Y and Z \
-             links; white 0, black 100 %{}",
-            if whole { "; mean over all z" } else { "" }
+            "use of the links at load {load}{}: per node three stripes, the busier of its two outgoing X, Y and Z \
+             links{}",
+            match curves.last() {
+                Some(curve) if !curve.name.is_empty() => format!(", {}", curve.name),
+                _ => String::new(),
+            },
+            if is_whole { "; mean over all z" } else { "" }
         ),
+        scale: scale(&maps),
+        name: &|part| format!("{:.0} %", 100.0 * part),
         maps,
     };
-    let greatest_load = rows.iter().fold(1.0f64, |most, row| most.max(row.load));
+    let greatest_load = rows().fold(1.0f64, |most, row| most.max(row.load));
     // Latencies on a logarithmic scale: they grow without bound near saturation.
-    let greatest = rows.iter().fold(10.0f64, |most, row| {
+    let greatest = rows().fold(10.0f64, |most, row| {
         most.max(row.latency_p99_ticks as f64)
             .max(row.latency_mean_ticks)
     });
-    let mut sorted: Vec<&Row> = rows.iter().collect();
-    sorted.sort_by(|a, b| a.load.total_cmp(&b.load));
     type Latency = fn(&Row) -> f64;
-    let curves: [(&str, RGBColor, Latency); 2] = [
-        ("mean", RGBColor(0x1f, 0x5f, 0xa8), |r| r.latency_mean_ticks),
-        ("99 %", RGBColor(0xb8, 0x44, 0x2c), |r| {
-            r.latency_p99_ticks as f64
-        }),
+    let kinds: [(&str, MarkShape, Latency); 2] = [
+        ("mean", MarkShape::Circle, |r| r.latency_mean_ticks),
+        ("99 %", MarkShape::Square, |r| r.latency_p99_ticks as f64),
     ];
-    let mark = |colour| Mark {
-        shape: MarkShape::Circle,
-        colour,
-        filled: true,
-    };
-    let series = curves.map(|(_, colour, value)| Series {
-        points: sorted
-            .iter()
-            .map(|row| (row.load, value(row).max(1.0).log10()))
-            .collect(),
-        mark: mark(colour),
-        joined: true,
-    });
+    let mut series = Vec::new();
+    let mut legend = Vec::new();
+    for (curve, colour) in curves.iter().zip(COLOURS.into_iter().cycle()) {
+        let mut sorted: Vec<&Row> = curve.rows.iter().collect();
+        sorted.sort_by(|a, b| a.load.total_cmp(&b.load));
+        for (kind, shape, value) in kinds {
+            let mark = Mark {
+                shape,
+                colour,
+                filled: shape == MarkShape::Circle,
+            };
+            let point = |row: &&Row| (row.load, value(row).max(1.0).log10());
+            series.push(Series {
+                points: sorted.iter().map(point).collect(),
+                mark,
+                joined: true,
+            });
+            let name = format!("{kind} {}", curve.name);
+            legend.push((name.trim_end().to_string(), mark));
+        }
+    }
     let chart = Chart {
         heading,
-        x: Axis {
-            title: "offered load, as a fraction of the limit",
-            range: 0.0..greatest_load,
-            names: 11,
-            name: &|load| format!("{load:.2}"),
-        },
-        y: Axis {
-            title: "latency in ticks",
-            range: 0.0..greatest.log10().ceil(),
-            names: 8,
-            name: &|decades| match decades.fract() == 0.0 {
-                true => format!("{:.0}", 10f64.powf(*decades)),
-                false => String::new(),
-            },
-        },
-        series: series.into(),
-        legend: curves
-            .map(|(name, colour, _)| (name.into(), mark(colour)))
-            .into(),
+        x: Axis::linear(
+            "offered load, as a fraction of the limit",
+            0.0..greatest_load,
+        ),
+        y: Axis::log10("latency in ticks", 0.0..greatest.log10().ceil()),
+        series,
+        legend,
     };
     plot::chart_and_maps(&chart, &maps)
+}
+
+/// The least and the greatest use of a link, in whole percent: the colours tell links of a saturated machine apart, too.
+fn scale(maps: &[HeatMap]) -> std::ops::Range<f64> {
+    let used = || {
+        maps.iter()
+            .flat_map(|map| map.cells.iter().flatten().flatten())
+    };
+    let most = used().fold(0.0f64, |most, used| most.max(*used));
+    let least = used().fold(most, |least, used| least.min(*used));
+    let whole = |part: f64, to: fn(f64) -> f64| to(100.0 * part) / 100.0;
+    let end = whole(most, f64::ceil).max(LEAST_SCALE);
+    whole(least, f64::floor).min(end - LEAST_SCALE)..end
 }
 
 /// A map for each plane of the machine, or one of their mean.
@@ -102,8 +134,8 @@ fn heat_maps(shape: &Shape, by_link: &[[f64; 6]]) -> Vec<HeatMap> {
             cells: (0..ey).map(row).collect(),
         }
     };
-    match shape.nodes() <= PLANES_UP_TO {
-        true => (0..ez).map(|z| map(format!("z = {z}"), z..z + 1)).collect(),
-        false => vec![map("all z".into(), 0..ez)],
+    if shape.nodes() > PLANES_UP_TO {
+        return vec![map("all z".into(), 0..ez)];
     }
+    (0..ez).map(|z| map(format!("z = {z}"), z..z + 1)).collect()
 }

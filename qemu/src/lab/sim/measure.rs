@@ -4,8 +4,9 @@ use crate::host::capacity;
 use crate::host::size;
 use crate::host::stop::Stop;
 use crate::lab::sim::check::{self, Check};
-use crate::lab::sim::drawing;
+use crate::lab::sim::drawing::{self, Curve};
 use crate::lab::sim::row::{Row, TABLE};
+use crate::lab::sim::sweep::{self, Items};
 use crate::run::topology;
 use crate::show::file::ResultFile;
 use crate::show::say::say;
@@ -22,49 +23,54 @@ const MOST_TICKS: u64 = 1 << 31;
 const MOST_THREADS: i64 = 1024;
 /// Routers that a thread has at least if none are asked for: with fewer, threads wait for one another most of the time.
 const LEAST_ROUTERS: u32 = 128;
-/// Loads in one command.
-const MOST_LOADS: usize = 100;
+/// Runs in one command.
+const MAX_RUNS: usize = 10_000;
 
 /// Options of `midplane sim`.
 #[derive(Args, Debug)]
 #[command(
     after_help = "A tick is the time in which a link carries one chunk of 32 bytes, 183 ns at Blue Gene/L's \
                   175 MB/s. Loads are fractions of the limit, which is what the wires allow.\n\n\
-                  Example: cargo midplane sim --torus 8x8x8 --traffic uniform --load 0.1,0.5,0.9,1.5 --svg out.svg"
+                  Each combination of the values given is simulated. Where there may be several, they are separated by \
+                  commas, and FIRST:LAST:STEP stands for a range of numbers; the step of whole numbers may be left out.\n\n\
+                  Examples: cargo midplane sim --torus 8x8x8 --traffic uniform --load 0.1:0.9:0.1,1.5 --svg out.svg\n          \
+                  cargo midplane sim --traffic uniform,tornado --routing adaptive,deterministic --seed 1:5 --csv out.csv"
 )]
 pub struct SimArgs {
-    /// Extents of the machine along X, Y and Z, each 1 to 256
-    #[arg(long, value_name = "XxYxZ", default_value = "8x8x8", value_parser = topology::parse_extents)]
-    torus: [u16; 3],
+    /// Extents of the machine along X, Y and Z, each 1 to 256; several, separated by commas
+    #[arg(long, value_name = "XxYxZ", value_delimiter = ',', default_value = "8x8x8",
+          value_parser = parse_extents)]
+    torus: Vec<Extents>,
 
     /// Dimensions that do not wrap around, for example z or xyz
     #[arg(long, value_name = "DIMENSIONS", default_value = "", value_parser = topology::parse_mesh)]
     mesh: Mesh,
 
-    /// Who sends to whom
-    #[arg(long, value_enum, default_value = "uniform")]
-    traffic: Pattern,
+    /// Who sends to whom; several, separated by commas
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "uniform")]
+    traffic: Vec<Pattern>,
 
-    /// Offered load as a fraction of the limit; several, separated by commas, are simulated one by one
-    #[arg(long, value_name = "LOAD", value_delimiter = ',', default_value = "0.9", value_parser = parse_load)]
-    load: Vec<f64>,
+    /// Offered load as a fraction of the limit, above 0 and at most 100; several, and ranges
+    #[arg(long, value_name = "LOAD", value_delimiter = ',', default_value = "0.9",
+          value_parser = sweep::loads)]
+    load: Vec<Items<f64>>,
 
-    /// Seed of everything random; the same seed gives the same numbers
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    /// Seed of everything random; the same seed gives the same numbers. Several, and ranges
+    #[arg(long, value_delimiter = ',', default_value = "1", value_parser = sweep::seeds)]
+    seed: Vec<Items<u64>>,
 
-    /// How packets find their way
-    #[arg(long, value_enum, default_value = "adaptive")]
-    routing: Way,
+    /// How packets find their way; several, separated by commas
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "adaptive")]
+    routing: Vec<Way>,
 
     /// Size of the packets in chunks of 32 bytes, 1 to 8, or a range such as 1-8
     #[arg(long, value_name = "CHUNKS", default_value = "8", value_parser = parse_chunks)]
     chunks: (u8, u8),
 
-    /// Buffer of each virtual channel behind each link, in packets of 256 bytes, 2 to 2047
-    #[arg(long, value_name = "PACKETS", default_value_t = 4,
-          value_parser = clap::value_parser!(u16).range(2..=2047))]
-    buffers: u16,
+    /// Buffer of each virtual channel behind each link, in packets of 256 bytes, 2 to 2047; several, and ranges
+    #[arg(long, value_name = "PACKETS", value_delimiter = ',', default_value = "4",
+          value_parser = sweep::buffers)]
+    buffers: Vec<Items<u16>>,
 
     /// Fraction of the packets that go to the hot node, with --traffic hot-spot [default: 0.1]
     #[arg(long, value_name = "FRACTION", value_parser = parse_fraction)]
@@ -85,11 +91,11 @@ pub struct SimArgs {
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=MOST_THREADS))]
     threads: Option<u32>,
 
-    /// Write a line per load to this file
+    /// Write a line per run to this file, with its parameters
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
-    /// Draw latency against load, and the use of the links at the last load, to this file
+    /// Draw latency against load, and the use of the links in the last run, to this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 
@@ -99,8 +105,8 @@ pub struct SimArgs {
 
 impl SimArgs {
     /// Who sends to whom.
-    fn pattern(&self) -> Traffic {
-        match self.traffic {
+    fn pattern(&self, pattern: Pattern) -> Traffic {
+        match pattern {
             Pattern::Uniform => Traffic::Uniform,
             Pattern::Neighbour => Traffic::Neighbour,
             Pattern::Complement => Traffic::Complement,
@@ -110,6 +116,58 @@ impl SimArgs {
             Pattern::HotSpot => Traffic::HotSpot(self.hot.unwrap_or(HOT_FRACTION)),
         }
     }
+
+    /// Each combination of the parameters, loads aside.
+    fn points(&self) -> Vec<Point> {
+        let buffers = sweep::values(&self.buffers);
+        let seeds = sweep::values(&self.seed);
+        let mut points = Vec::new();
+        for torus in &self.torus {
+            for &traffic in &self.traffic {
+                for &routing in &self.routing {
+                    let driven = { buffers.iter() }
+                        .flat_map(|buffers| seeds.iter().map(move |seed| (*buffers, *seed)));
+                    points.extend(driven.map(|(buffers, seed)| Point {
+                        torus: torus.0,
+                        traffic,
+                        routing,
+                        buffers,
+                        seed,
+                    }));
+                }
+            }
+        }
+        points
+    }
+
+    /// How many runs are asked for.
+    fn runs(&self) -> usize {
+        let [buffers, seeds, loads] = [
+            sweep::values(&self.buffers).len(),
+            sweep::values(&self.seed).len(),
+            sweep::values(&self.load).len(),
+        ];
+        let machines = self.torus.len() * self.traffic.len() * self.routing.len();
+        { [buffers, seeds, loads].into_iter() }.fold(machines, usize::saturating_mul)
+    }
+}
+
+/// A machine and how it is driven, one value of each parameter.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Point {
+    torus: [u16; 3],
+    traffic: Pattern,
+    routing: Way,
+    buffers: u16,
+    seed: u64,
+}
+
+/// So that clap does not take the array for several values.
+#[derive(Clone, Copy, Debug)]
+struct Extents([u16; 3]);
+
+fn parse_extents(text: &str) -> Result<Extents, String> {
+    topology::parse_extents(text).map(Extents)
 }
 
 /// So that clap does not take the array for several values.
@@ -141,10 +199,12 @@ enum Way {
     Deterministic,
 }
 
-fn parse_load(text: &str) -> Result<f64, String> {
-    match text.trim().parse::<f64>() {
-        Ok(load) if load > 0.0 && load <= 100.0 => Ok(load),
-        _ => Err("a load is a number above 0, at most 100".into()),
+impl Way {
+    fn name(self) -> &'static str {
+        match self {
+            Way::Adaptive => "adaptive",
+            Way::Deterministic => "deterministic",
+        }
     }
 }
 
@@ -166,6 +226,7 @@ fn parse_chunks(text: &str) -> Result<(u8, u8), String> {
 /// A machine and how it is driven, checked.
 struct Setting<'a> {
     options: &'a SimArgs,
+    point: Point,
     shape: Shape,
     traffic: Traffic,
     limit: Limit,
@@ -173,21 +234,27 @@ struct Setting<'a> {
 }
 
 impl<'a> Setting<'a> {
-    /// Checks what was asked for.
-    fn of(options: &'a SimArgs) -> Result<Self, Stop> {
-        let shape = Shape::new(options.torus, options.mesh.map(|mesh| !mesh))
-            .ok_or_else(|| Stop::usage("--torus: extents are 1 to 256"))?;
-        if options.load.len() > MOST_LOADS {
+    /// Checks everything that was asked for.
+    fn all(options: &'a SimArgs) -> Result<Vec<Self>, Stop> {
+        let runs = options.runs();
+        if runs > MAX_RUNS {
             return Err(Stop::usage(format!(
-                "--load: at most {MOST_LOADS} loads at once"
+                "{runs} runs are asked for, and one command makes {MAX_RUNS} at most; give fewer values"
             )));
         }
-        if options.hot.is_some() && options.traffic != Pattern::HotSpot {
+        if options.hot.is_some() && !options.traffic.contains(&Pattern::HotSpot) {
             return Err(Stop::usage(
                 "--hot does nothing without --traffic hot-spot; give both or none",
             ));
         }
-        let traffic = options.pattern();
+        let points = options.points().into_iter();
+        points.map(|point| Self::of(options, point)).collect()
+    }
+
+    fn of(options: &'a SimArgs, point: Point) -> Result<Self, Stop> {
+        let shape = Shape::new(point.torus, options.mesh.map(|mesh| !mesh))
+            .ok_or_else(|| Stop::usage("--torus: extents are 1 to 256"))?;
+        let traffic = options.pattern(point.traffic);
         let limit = traffic.limit(&shape);
         if limit.load == 0.0 {
             return Err(Stop::usage(format!(
@@ -196,7 +263,7 @@ impl<'a> Setting<'a> {
                 traffic.name()
             )));
         }
-        let packets = options.buffers;
+        let packets = point.buffers;
         let sizes = Sizes {
             dynamic: packets,
             normal: packets,
@@ -205,6 +272,7 @@ impl<'a> Setting<'a> {
         };
         let setting = Self {
             options,
+            point,
             shape,
             traffic,
             limit,
@@ -220,6 +288,35 @@ impl<'a> Setting<'a> {
                 size::about(available)
             ))),
         }
+    }
+
+    /// The parameters that have several values.
+    fn name(&self) -> String {
+        let Point {
+            torus,
+            traffic: _,
+            routing,
+            buffers,
+            seed,
+        } = self.point;
+        let options = self.options;
+        [
+            (options.torus.len() > 1, extents(torus)),
+            (options.traffic.len() > 1, self.traffic.name().into()),
+            (options.routing.len() > 1, routing.name().into()),
+            (
+                sweep::values(&options.buffers).len() > 1,
+                format!("buffers {buffers}"),
+            ),
+            (
+                sweep::values(&options.seed).len() > 1,
+                format!("seed {seed}"),
+            ),
+        ]
+        .into_iter()
+        .filter_map(|(is_named, name)| is_named.then_some(name))
+        .collect::<Vec<String>>()
+        .join(", ")
     }
 
     fn threads(&self) -> u32 {
@@ -240,14 +337,14 @@ impl<'a> Setting<'a> {
         Config {
             shape: self.shape,
             sizes: self.sizes,
-            routing: match self.options.routing {
+            routing: match self.point.routing {
                 Way::Adaptive => Routing::Adaptive,
                 Way::Deterministic => Routing::Deterministic,
             },
             traffic: self.traffic,
             load,
             chunks: self.options.chunks,
-            seed: self.options.seed,
+            seed: self.point.seed,
             priority: 0.0,
             packets: None,
         }
@@ -269,6 +366,22 @@ impl<'a> Setting<'a> {
             hops: before + totals.hops,
             by_link: network.link_use(),
             row: Row {
+                torus: extents(self.point.torus),
+                mesh: { "xyz".chars().zip(self.options.mesh) }
+                    .filter_map(|(letter, is_mesh)| is_mesh.then_some(letter))
+                    .collect(),
+                traffic: self.traffic.name(),
+                hot: match self.traffic {
+                    Traffic::HotSpot(fraction) => Some(fraction),
+                    _ => None,
+                },
+                routing: self.point.routing.name(),
+                min_chunks: self.options.chunks.0,
+                max_chunks: self.options.chunks.1,
+                buffers: self.point.buffers,
+                seed: self.point.seed,
+                warmup_ticks: self.options.warmup,
+                ticks: self.options.ticks,
                 load,
                 limit_chunks_per_tick: self.limit.load,
                 offered_chunks_per_tick: load * self.limit.load,
@@ -299,25 +412,37 @@ struct Measured {
 /// Simulates, prints a table, writes the files asked for; the exit status.
 pub fn run(options: &SimArgs) -> Result<u8, Stop> {
     if options.check.check {
-        return check::run(options.check.packets, options.seed);
+        let [seed] = sweep::values(&options.seed)[..] else {
+            return Err(Stop::usage("--check takes one --seed"));
+        };
+        return check::run(options.check.packets, seed);
     }
-    let setting = Setting::of(options)?;
+    let settings = Setting::all(options)?;
     // Before the simulation, which may take long.
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
-    let mut memory = vec![[0; 32]; Network::chunks(&setting.config(1.0))];
-    let heading = heading(&setting);
-    say(format_args!("{heading}\n{}", TABLE.heading().join("\n")))?;
-    let mut rows = Vec::new();
+    let loads = sweep::values(&options.load);
+    let mut curves = Vec::new();
     let mut by_link = Vec::new();
     let (mut hops, start) = (0, Instant::now());
-    for &load in &options.load {
-        let measured = setting.measure(load, &mut memory)?;
-        say(TABLE.row(&measured.row))?;
-        hops += measured.hops;
-        by_link = measured.by_link;
-        rows.push(measured.row);
+    for setting in &settings {
+        let mut memory = vec![[0; 32]; Network::chunks(&setting.config(1.0))];
+        let heading = heading(setting);
+        say(format_args!("{heading}\n{}", TABLE.heading().join("\n")))?;
+        let mut rows = Vec::new();
+        for &load in &loads {
+            let measured = setting.measure(load, &mut memory)?;
+            say(TABLE.row(&measured.row))?;
+            hops += measured.hops;
+            by_link = measured.by_link;
+            rows.push(measured.row);
+        }
+        curves.push(Curve {
+            name: setting.name(),
+            rows,
+        });
     }
-    if !rows.iter().all(Row::is_steady) {
+    let rows = || curves.iter().flat_map(|curve| &curve.rows);
+    if !rows().all(Row::is_steady) {
         say(
             "* not steady: the machine filled up or emptied while measuring; take a longer\n  --warmup",
         )?;
@@ -329,18 +454,29 @@ pub fn run(options: &SimArgs) -> Result<u8, Stop> {
         hops as f64 / 1e6 / seconds
     ))?;
     if let Some(file) = csv_file {
+        let rows: Vec<Row> = rows().cloned().collect();
         file.write(&table::csv(&rows)?)?;
     }
-    if let Some(file) = svg_file {
-        file.write(&drawing::draw(&heading, &setting.shape, &rows, &by_link)?)?;
+    if let (Some(file), Some(last)) = (svg_file, settings.last()) {
+        let heading = match settings.len() {
+            1 => heading(last),
+            several => format!("{several} machines, side by side"),
+        };
+        file.write(&drawing::draw(&heading, &last.shape, &curves, &by_link)?)?;
     }
     Ok(0)
+}
+
+/// Extents as people write them.
+fn extents([x, y, z]: [u16; 3]) -> String {
+    format!("{x}x{y}x{z}")
 }
 
 /// What is simulated, in three lines.
 fn heading(setting: &Setting<'_>) -> String {
     let Setting {
         options,
+        point,
         shape,
         traffic,
         limit,
@@ -361,11 +497,8 @@ fn heading(setting: &Setting<'_>) -> String {
          packets of {chunks} chunks, seed {}; {} for {} routers\n\
          limit {:.4} chunks per node and tick, set by {}",
         traffic.name(),
-        match options.routing {
-            Way::Adaptive => "adaptive",
-            Way::Deterministic => "deterministic",
-        },
-        options.seed,
+        point.routing.name(),
+        point.seed,
         size::about(setting.bytes()),
         shape.nodes(),
         limit.load,
@@ -439,8 +572,12 @@ mod tests {
         let lines: Vec<Vec<_>> = csv.lines().map(|l| l.split(',').collect()).collect();
         assert_eq!(lines.len(), 3);
         assert!(lines.iter().all(|line| line.len() == lines[0].len()));
-        let accepted: f64 = lines[1][3].parse().unwrap();
-        let offered: f64 = lines[1][2].parse().unwrap();
+        let value = |name: &str| -> f64 {
+            let column = lines[0].iter().position(|heading| *heading == name);
+            lines[1][column.unwrap()].parse().unwrap()
+        };
+        let accepted = value("accepted_chunks_per_tick");
+        let offered = value("offered_chunks_per_tick");
         assert!(
             (accepted / offered - 1.0).abs() < 0.2,
             "{accepted} of {offered}"
@@ -450,6 +587,41 @@ mod tests {
         assert!(svg.matches("<rect").count() > 3 * 24);
         assert!(svg.contains("latency in ticks") && svg.contains("z = 2"));
         assert!(svg.trim_end().ends_with("</svg>"));
+    }
+
+    #[test]
+    fn every_combination_is_simulated_and_named() {
+        let arguments = "--torus 2x1x1,2x2x1 --traffic uniform,neighbour --routing adaptive,deterministic \
+                         --buffers 2:4:2 --seed 1:3,7 --load 0.1:0.3:0.1,0.9 --ticks 10";
+        let options = options(arguments).unwrap();
+        assert_eq!(options.runs(), 2 * 2 * 2 * 2 * 4 * 4);
+        assert_eq!(sweep::values(&options.load), [0.1, 0.2, 0.3, 0.9]);
+        let settings = Setting::all(&options).unwrap();
+        assert_eq!(settings.len(), 64);
+        let names: std::collections::BTreeSet<String> =
+            settings.iter().map(Setting::name).collect();
+        assert_eq!(names.len(), 64);
+        assert!(
+            names.contains("2x2x1, neighbour, deterministic, buffers 4, seed 7"),
+            "{names:?}"
+        );
+        let row = settings[63].measure(
+            0.5,
+            &mut vec![[0; 32]; Network::chunks(&settings[63].config(1.0))],
+        );
+        let row = row.unwrap().row;
+        assert_eq!(
+            (row.torus.as_str(), row.traffic, row.buffers, row.seed),
+            ("2x2x1", "neighbour", 4, 7)
+        );
+    }
+
+    #[test]
+    fn too_many_runs_are_refused() {
+        let stop = run(&options("--seed 1:10001").unwrap()).unwrap_err();
+        assert_eq!(stop.status, crate::host::stop::USAGE);
+        assert!(stop.message.starts_with("10001 runs"), "{stop}");
+        assert!(options("--seed 1:18446744073709551615").is_err());
     }
 
     #[test]

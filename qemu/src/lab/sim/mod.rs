@@ -4,5 +4,6 @@ mod check;
 mod drawing;
 mod measure;
 mod row;
+mod sweep;
 
 pub use measure::{SimArgs, run};

@@ -6,9 +6,25 @@ use serde::Serialize;
 /// Part of the packets injected while measuring that may stay in the machine in a steady state.
 const STEADY: f64 = 0.02;
 
-/// What was measured at one load. Loads are in chunks of 32 bytes for each node and tick.
+/// The parameters of a run, and the results. Loads are in chunks of 32 bytes for each node and tick.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
+    /// Extents of the machine.
+    pub torus: String,
+    /// Dimensions that do not wrap around.
+    pub mesh: String,
+    pub traffic: &'static str,
+    /// Fraction of the packets that go to the hot node; none with other traffic.
+    pub hot: Option<f64>,
+    pub routing: &'static str,
+    /// Least and greatest size of the packets in chunks.
+    pub min_chunks: u8,
+    pub max_chunks: u8,
+    /// Buffer of each virtual channel in packets.
+    pub buffers: u16,
+    pub seed: u64,
+    pub warmup_ticks: u64,
+    pub ticks: u64,
     /// Offered load as a fraction of the limit.
     #[serde(serialize_with = "six_places")]
     pub load: f64,
@@ -82,6 +98,17 @@ mod tests {
     #[test]
     fn a_row_of_great_numbers_fits_a_terminal() {
         let row = Row {
+            torus: "256x256x256".into(),
+            mesh: "xyz".into(),
+            traffic: "uniform",
+            hot: None,
+            routing: "adaptive",
+            min_chunks: 1,
+            max_chunks: 8,
+            buffers: 2047,
+            seed: u64::MAX,
+            warmup_ticks: 1,
+            ticks: 1,
             load: 100.0,
             limit_chunks_per_tick: 2.0,
             offered_chunks_per_tick: 99.9999,

@@ -52,18 +52,11 @@ pub fn draw(rows: &[Row]) -> Result<String, Stop> {
     });
     let chart = Chart {
         heading: "Matching: time to queue an entry and to find it again",
-        x: Axis {
-            title: "entries of the full queue",
-            range: 0.0..greatest(|row| (row.entries as f64).log2()) + 1.0,
-            names: 12,
-            name: &|log| format!("2^{log:.0}"),
-        },
-        y: Axis {
-            title: "ns",
-            range: 0.0..greatest(|row| row.ns().log10()) + 0.5,
-            names: 8,
-            name: &|log| format!("10^{log:.1}"),
-        },
+        x: Axis::log2(
+            "entries of the full queue",
+            0.0..greatest(|row| (row.entries as f64).log2()) + 1.0,
+        ),
+        y: Axis::log10("ns", 0.0..greatest(|row| row.ns().log10()) + 0.5),
         series: series.collect(),
         legend: engines
             .iter()

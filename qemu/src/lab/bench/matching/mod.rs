@@ -53,12 +53,12 @@ pub struct MatchingArgs {
     #[arg(long)]
     all: bool,
 
-    /// Write a line per engine and test to this file
+    /// Write a line per engine and test to this file; needs a part, since each has columns of its own
     #[arg(long, value_name = "FILE", requires = "part")]
     csv: Option<PathBuf>,
 
-    /// Draw the times to this file (with `search`)
-    #[arg(long, value_name = "FILE", requires = "part")]
+    /// Draw the times of `search` to this file; where everything is measured, too
+    #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
 
@@ -91,8 +91,10 @@ impl Bench {
 
 /// Measures; the exit status.
 pub fn run(options: &MatchingArgs) -> Result<u8, Stop> {
-    if options.svg.is_some() && options.part != Some(Part::Search) {
-        return Err(Stop::usage("--svg: only `search` is drawn"));
+    if options.svg.is_some() && options.part.is_some_and(|part| part != Part::Search) {
+        return Err(Stop::usage(
+            "--svg: only `search` is drawn; ask for that part, or for none",
+        ));
     }
     // Before the measurement, which takes long.
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;

@@ -1,0 +1,127 @@
+//! The values of a parameter that are swept: one, or a range `FIRST:LAST:STEP` of them.
+
+/// Values that one range stands for at most.
+const MAX_VALUES: usize = 100_000;
+
+/// The values that one item of a list stands for.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Items<T>(pub Vec<T>);
+
+/// All values of a list.
+pub fn values<T: Copy>(list: &[Items<T>]) -> Vec<T> {
+    list.iter().flat_map(|items| &items.0).copied().collect()
+}
+
+/// Offered loads.
+pub fn loads(text: &str) -> Result<Items<f64>, String> {
+    let load = |text: &str| match text.parse::<f64>() {
+        Ok(load) if load > 0.0 && load <= 100.0 => Ok(load),
+        _ => Err("a load is a number above 0, at most 100".to_string()),
+    };
+    let parts: Vec<&str> = text.trim().split(':').collect();
+    let (first, last, step) = match parts[..] {
+        [one] => return Ok(Items(vec![load(one)?])),
+        [first, last, step] => (load(first)?, load(last)?, load(step)?),
+        _ => return Err("a range of loads is FIRST:LAST:STEP, for example 0.1:0.9:0.1".into()),
+    };
+    // As far as the last value, however its decimals are rounded in binary.
+    let steps = ((last - first) / step + 1e-6).floor();
+    if !(0.0..MAX_VALUES as f64).contains(&steps) {
+        return Err(range_help());
+    }
+    let values = (0..=steps as u32).map(|at| first + f64::from(at) * step);
+    // As it was written, not 0.30000000000000004.
+    Ok(Items(
+        values.map(|load| (load * 1e9).round() / 1e9).collect(),
+    ))
+}
+
+/// Seeds.
+pub fn seeds(text: &str) -> Result<Items<u64>, String> {
+    integers(
+        text,
+        0..=u64::MAX,
+        "a seed is a number from 0 to 18446744073709551615",
+    )
+}
+
+/// Buffers in packets.
+pub fn buffers(text: &str) -> Result<Items<u16>, String> {
+    let Items(packets) = integers(text, 2..=2047, "a buffer has 2 to 2047 packets")?;
+    Ok(Items(
+        packets.into_iter().map(|packets| packets as u16).collect(),
+    ))
+}
+
+fn integers(
+    text: &str,
+    allowed: std::ops::RangeInclusive<u64>,
+    help: &str,
+) -> Result<Items<u64>, String> {
+    let number = |text: &str| match text.parse::<u64>() {
+        Ok(number) if allowed.contains(&number) => Ok(number),
+        _ => Err(help.to_string()),
+    };
+    let parts: Vec<&str> = text.trim().split(':').collect();
+    let (first, last, step) = match parts[..] {
+        [one] => return Ok(Items(vec![number(one)?])),
+        [first, last] => (number(first)?, number(last)?, 1),
+        [first, last, step] => (number(first)?, number(last)?, step.parse().unwrap_or(0)),
+        _ => return Err("a range is FIRST:LAST or FIRST:LAST:STEP".into()),
+    };
+    let distance = last.checked_sub(first);
+    let steps = distance.and_then(|distance| distance.checked_div(step));
+    let Some(steps) = steps.filter(|steps| *steps < MAX_VALUES as u64) else {
+        return Err(range_help());
+    };
+    Ok(Items((0..=steps).map(|at| first + at * step).collect()))
+}
+
+fn range_help() -> String {
+    format!(
+        "a range is FIRST:LAST:STEP with FIRST at most LAST, a STEP above 0 and at most {MAX_VALUES} values"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_have_both_their_ends() {
+        assert_eq!(
+            loads("0.1:0.5:0.1"),
+            Ok(Items(vec![0.1, 0.2, 0.3, 0.4, 0.5]))
+        );
+        assert_eq!(loads(" 0.9"), Ok(Items(vec![0.9])));
+        assert_eq!(loads("0.5:0.5:1"), Ok(Items(vec![0.5])));
+        assert_eq!(seeds("3:6"), Ok(Items(vec![3, 4, 5, 6])));
+        assert_eq!(seeds("3:8:2"), Ok(Items(vec![3, 5, 7])));
+        assert_eq!(seeds("18446744073709551615"), Ok(Items(vec![u64::MAX])));
+        assert_eq!(buffers("2:2047:2045"), Ok(Items(vec![2, 2047])));
+    }
+
+    #[test]
+    fn ranges_that_are_none_are_refused() {
+        for wrong in [
+            "",
+            "0",
+            "-1",
+            "nan",
+            "0.1:0.9",
+            "0.9:0.1:0.1",
+            "0.1:0.9:0",
+            "0.1:1:inf",
+            "1:2:3:4",
+            "0.1:100:0.0001",
+        ] {
+            assert!(loads(wrong).is_err(), "{wrong}");
+        }
+        for wrong in ["", "x", "5:4", "1:2:0", "1:2:3:4", "0:18446744073709551615"] {
+            assert!(seeds(wrong).is_err(), "{wrong}");
+        }
+        for wrong in ["1", "2048", "2:2048"] {
+            assert!(buffers(wrong).is_err(), "{wrong}");
+        }
+    }
+}
