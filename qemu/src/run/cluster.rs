@@ -5,13 +5,12 @@ use crate::host::shared::Shared;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
 use crate::run::instance::{Ears, Fleet, Instance};
-use crate::run::linux::{Inherited, bonds, give_streams, process};
+use crate::run::linux::{Inherited, bonds, end_signal, give_streams, process};
 use crate::run::node::Node;
 use crate::run::plan::{Plan, coord};
 use kernel_rt::board::linux::carried::PROCESSORS;
 use kernel_rt::board::linux::share::{Layout, NO_RANK, PRINT_MARK};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use rustix::process::Signal;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
@@ -30,13 +29,14 @@ pub fn boot(plan: &Plan<'_>) -> Result<Fleet, Stop> {
     let (bonds, theirs) = bonds()?;
     let inherited = Inherited::new(&shared, &theirs, plan.stack.unwrap_or(STACK_BYTES))?;
     let first = coord(&plan.shape, 0)?;
-    let under = inherited.under(plan.under, 0, [None; 2])?;
+    let under = inherited.under(plan, 0, [None; 2])?;
     let mut command = process(plan, first, &inherited, &under)?;
     give_streams(&mut command, [its_stdout, its_stderr], true);
     if plan.processors > 1 {
         command.env(PROCESSORS, plan.processors.to_string());
     }
-    sys::bind_to_us(&mut command, Signal::KILL, inherited.descriptors());
+    let is_kept = !plan.under.is_empty();
+    sys::bind_to_us(&mut command, end_signal(is_kept), inherited.descriptors());
     let child = command
         .spawn()
         .doing(format_args!("start {}", plan.image.path.display()))?;
@@ -46,7 +46,7 @@ pub fn boot(plan: &Plan<'_>) -> Result<Fleet, Stop> {
         ..Ears::default()
     };
     let mut instance = Instance::new((0..nodes).collect(), ears, child)?;
-    instance.is_kept = !plan.under.is_empty();
+    instance.is_kept = is_kept;
     let mut fleet = Fleet::new(&plan.shape);
     fleet.bonds = Some(bonds);
     fleet.instances.push(instance);

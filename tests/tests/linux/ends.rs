@@ -85,7 +85,7 @@ fn what_counts_calls_or_lines_writes_at_the_end() {
 /// Tracers and shells, which do not end as we do.
 fn commands() -> Vec<&'static str> {
     let mut commands = vec![
-        "sh -c '\"$@\"; sleep 1000' sh",
+        "sh -c 'sleep 1000 & \"$@\"; true' sh",
         "setsid sh -c '\"$@\" & wait' sh",
         "env",
     ];

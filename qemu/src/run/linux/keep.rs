@@ -15,6 +15,8 @@ use rustix::process::{
 };
 use std::ffi::OsString;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -31,7 +33,7 @@ const GONE_WITHIN: Duration = Duration::from_secs(5);
 /// # Errors
 /// There is no such command.
 pub fn under(
-    words: &[String],
+    (words, image): (&[String], &Path),
     (life, rank): (&OwnedFd, u32),
     [stack, data]: [Option<u64>; 2],
 ) -> Result<Vec<String>, Stop> {
@@ -46,7 +48,8 @@ pub fn under(
     let us = std::env::current_exe().doing("find this command's own file")?;
     let life = life.as_raw_fd().to_string();
     let mut under = vec![us.to_string_lossy().into_owned(), KEPT.into()];
-    under.extend(["--life".into(), life]);
+    under.extend(["--life".into(), life, "--image".into()]);
+    under.push(image.to_string_lossy().into_owned());
     for (option, limit) in [("--stack", stack), ("--data", data)] {
         if let Some(bytes) = limit {
             under.extend([option.into(), bytes.to_string()]);
@@ -63,6 +66,9 @@ pub struct Kept {
     /// Descriptor of a pipe that has a writer for as long as the job lasts
     #[arg(long)]
     life: RawFd,
+    /// The program, as it is named to the command
+    #[arg(long)]
+    image: OsString,
     /// Limit of the stack in bytes
     #[arg(long)]
     stack: Option<u64>,
@@ -74,7 +80,7 @@ pub struct Kept {
     words: Vec<OsString>,
 }
 
-/// Runs the command, and ends as it has, after all that it has started.
+/// Runs the command, and ends as it has, after the program that it may have left behind. What else it leaves is killed.
 ///
 /// # Errors
 /// It cannot be started.
@@ -108,28 +114,31 @@ pub fn keep(options: &Kept) -> Result<u8, Stop> {
             kill_all();
             return Ok(status(ended));
         }
-        match reap(child, &mut ended) {
-            Left::Some => {}
-            Left::Nothing => return Ok(status(ended)),
+        reap(child, &mut ended);
+        if ended.is_some() && !is_there(std::process::id(), options.image.as_bytes()) {
+            kill_all();
+            return Ok(status(ended));
         }
     }
 }
 
-enum Left {
-    Some,
-    Nothing,
-}
-
 /// Takes note of ends.
-fn reap(child: Pid, ended: &mut Option<WaitStatus>) -> Left {
+fn reap(child: Pid, ended: &mut Option<WaitStatus>) {
     loop {
         match wait(WaitOptions::NOHANG) {
             Ok(Some((pid, status))) if pid == child => *ended = Some(status),
             Ok(Some(_)) | Err(Errno::INTR) => {}
-            Ok(None) => return Left::Some,
-            Err(_) => return Left::Nothing,
+            Ok(None) | Err(_) => return,
         }
     }
+}
+
+/// Whether what has come of this process has one with this word in its command line.
+fn is_there(process: u32, word: &[u8]) -> bool {
+    children(process).into_iter().any(|child| {
+        let line = std::fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|other| other == word) || is_there(child, word)
+    })
 }
 
 /// Kills what there is, until nothing is left: what a child leaves behind is ours next.

@@ -95,14 +95,14 @@ impl Inherited {
         format!("{file} {life} {asks} {}", self.bytes)
     }
 
-    /// The words to run a process under, for those that the user gave; see [`keep`].
+    /// The words to run the process of `rank`, or of all, under; see [`keep`].
     pub fn under(
         &self,
-        words: &[String],
+        plan: &Plan<'_>,
         rank: u32,
         limits: [Option<u64>; 2],
     ) -> Result<Vec<String>, Stop> {
-        keep::under(words, (&self.life, rank), limits)
+        keep::under((plan.under, &plan.image.path), (&self.life, rank), limits)
     }
 
     /// The descriptors, which are still to be inherited.
@@ -132,7 +132,7 @@ fn start(
             (command, descriptors)
         }
         None => {
-            let under = inherited.under(plan.under, rank, limits)?;
+            let under = inherited.under(plan, rank, limits)?;
             let mut command = process(plan, coord, &inherited, &under)?;
             give_streams(&mut command, prints, rank == 0 && plan.debug.is_none());
             if under.is_empty() {
@@ -142,7 +142,8 @@ fn start(
         }
     };
     let mut command = command;
-    sys::bind_to_us(&mut command, Signal::KILL, descriptors);
+    let is_kept = debug.is_none() && !plan.under.is_empty();
+    sys::bind_to_us(&mut command, end_signal(is_kept), descriptors);
     let child = command.spawn().doing(format_args!(
         "start {} for rank {rank}",
         command.get_program().display()
@@ -153,8 +154,16 @@ fn start(
         ..Ears::default()
     };
     let mut instance = Instance::new(vec![rank], ears, child)?;
-    instance.is_kept = debug.is_none() && !plan.under.is_empty();
+    instance.is_kept = is_kept;
     Ok(instance)
+}
+
+/// What a process that we have started gets when we end. One that [keeps](keep) another has to kill that first.
+pub fn end_signal(is_kept: bool) -> Signal {
+    match is_kept {
+        true => Signal::TERM,
+        false => Signal::KILL,
+    }
 }
 
 /// Limits a process's stack and its data, in bytes.
