@@ -55,12 +55,13 @@ impl<R> Strand<'_, R> {
 
 /// Looks at what a strand may have borrowed that is suspended, or abandoned. For a job that ends for it.
 pub(super) fn look_at_rest<T>(cell: &RefCell<T>, look: impl FnOnce(&T)) {
-    match cell.try_borrow() {
-        Ok(value) => look(&value),
-        // SAFETY: the value outlives the cell's borrow. Who has borrowed it is another strand of this thread, which does
-        // not go on before this returns.
-        Err(_) => look(unsafe { &*cell.as_ptr() }),
+    if let Ok(value) = cell.try_borrow() {
+        return look(&value);
     }
+    // SAFETY: the value outlives the cell's borrow. Who has borrowed it is another strand of this thread, which does not go
+    // on before this returns.
+    let value = unsafe { &*cell.as_ptr() };
+    look(value);
 }
 
 /// Hands `count` strands, of which each is to run `program` with its number on a stack of so many bytes, to `f`. Those

@@ -122,11 +122,11 @@ fn frames_at(at: &Registers) -> [u64; LOOKED_AT] {
 fn top_of_stack(at: &Registers) -> u64 {
     let stack = stack();
     let is_there = stack.contains(at.sp) && stack.contains(at.sp + 7) && at.sp.is_multiple_of(8);
-    // SAFETY: a word of the stack in use. The stack's guard, below, has no stack pointer in it that is looked at.
-    match is_there && at.sp >= stack.start + GUARD_PAGE {
-        true => unsafe { *(at.sp as *const u64) },
-        false => 0,
+    if !is_there || at.sp < stack.start + GUARD_PAGE {
+        return 0;
     }
+    // SAFETY: a word of the stack in use; its lowest page, which may be closed, is left out.
+    unsafe { *(at.sp as *const u64) }
 }
 
 /// From now on panics of the runtime, and signals that end the program, are explained.
