@@ -44,6 +44,7 @@ fn abort_ends_the_job_and_what_was_printed_is_shown() {
 }
 
 /// What is said of each kind of fault in `faults.c`.
+#[cfg(target_arch = "x86_64")]
 const FAULTS: [(&str, &[&str]); 21] = [
     (
         "strlen",
