@@ -267,17 +267,16 @@ impl<'a> Decimal<'a> {
             point,
             sticky: false,
         };
-        let mut rest = number.significand;
-        while rest != 0 {
-            decimal.used.start -= 1;
-            decimal.limbs[decimal.used.start] = (rest % u128::from(BASE)) as u32;
-            rest /= u128::from(BASE);
+        // By steps, from its first bits on: a division of 128 bits takes more of an image.
+        for step in (0..u128::BITS.div_ceil(STEP)).rev() {
+            let bits = (number.significand >> (step * STEP)) as u32 & ((1 << STEP) - 1);
+            decimal.multiply(STEP, bits);
         }
         let mut left = number.exponent.unsigned_abs();
         while left > 0 {
             let bits = left.min(STEP);
             match grows {
-                true => decimal.multiply(bits),
+                true => decimal.multiply(bits, 0),
                 false => decimal.divide(bits, last.min(most) as usize),
             }
             left -= bits;
@@ -285,9 +284,9 @@ impl<'a> Decimal<'a> {
         decimal
     }
 
-    /// Multiplies by `2^bits`, at most [`STEP`].
-    fn multiply(&mut self, bits: u32) {
-        let mut carry = 0;
+    /// Multiplies by `2^bits`, at most [`STEP`], and adds less than that at the last limb, which is that of the ones.
+    fn multiply(&mut self, bits: u32, add: u32) {
+        let mut carry = u64::from(add);
         for limb in self.limbs[self.used.clone()].iter_mut().rev() {
             let value = (u64::from(*limb) << bits) + carry;
             *limb = (value % u64::from(BASE)) as u32;
@@ -297,7 +296,9 @@ impl<'a> Decimal<'a> {
             self.used.start -= 1;
             self.limbs[self.used.start] = carry as u32;
         }
-        while self.used.end > self.used.start && self.limbs[self.used.end - 1] == 0 {
+        // Behind the point zeros come soon; in front of it something may be added to them.
+        while self.used.end > self.used.start.max(self.point) && self.limbs[self.used.end - 1] == 0
+        {
             self.used.end -= 1;
         }
     }
@@ -543,7 +544,7 @@ impl<'a> Digits<'a> {
                 Some(whole) if whole >> (format.precision + 1) != 0 => break whole,
                 Some(whole) => {
                     let bits = if whole >> 64 == 0 { STEP } else { 9 };
-                    decimal.multiply(bits);
+                    decimal.multiply(bits, 0);
                     binary -= bits as i32;
                 }
             }

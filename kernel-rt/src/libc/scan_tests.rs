@@ -294,10 +294,8 @@ fn compare_scanf(seed: u128, number: u64) {
             )
         };
         assert_eq!(outcome.assigned, result, "{format:?} of {input:?}");
-        // What a failed conversion has stored of a string before is not said.
-        if !format.contains('[') && !format.contains('s') && !format.contains('c')
-            || result == values.len() as c_int
-        {
+        // glibc 2.36 loses a bit of hexadecimal numbers that are rounded to subnormal ones.
+        if !input.contains("p-") && !input.contains("P-") {
             let differs = wanted.iter().zip(&got).position(|(a, b)| a != b);
             assert_eq!(differs, None, "{format:?} of {input:?}");
         }
