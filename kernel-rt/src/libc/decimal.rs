@@ -378,13 +378,13 @@ impl<'a> Decimal<'a> {
         let behind = usize::try_from(below + 1).unwrap_or(0);
         let rest = self.used.start.max(behind)..self.used.end;
         let more = self.sticky
-            || self.limb(below) % unit != 0
+            || !self.limb(below).is_multiple_of(unit)
             || self
                 .limbs
                 .get(rest)
                 .is_some_and(|rest| rest.iter().any(|limb| *limb != 0));
         let odd = self.digit(place) & 1 != 0;
-        let away = rounding.is_away(negative, odd, next >= 5, more || next % 5 != 0);
+        let away = rounding.is_away(negative, odd, next >= 5, more || !next.is_multiple_of(5));
         // Without the places below.
         let Ok(index) = usize::try_from(index) else {
             // Left of all memory: only with precisions that no number has.

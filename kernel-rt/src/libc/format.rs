@@ -430,8 +430,8 @@ unsafe fn convert(
     if field.width > i32::MAX as u32 {
         return Err(Error::TooLong);
     }
-    // SAFETY: the caller's promise.
     let argument = match spec.kind() {
+        // SAFETY: the caller's promise.
         Some(kind) => unsafe { value(units, values, spec.argument, kind)? },
         None => 0,
     };
@@ -828,10 +828,7 @@ fn decimal_float(
     let sign = sign(unpacked.negative, field.flags);
     let shown = show(field, number, unpacked, limbs);
     let has_point = shown.behind > 0 || field.flags.other_form;
-    let point = match shown.exponent {
-        Some(exponent) => exponent,
-        None => 0,
-    };
+    let point = shown.exponent.unwrap_or_default();
     let mut text = [0; 8];
     let mark = b'E' | number.letter & 0x20;
     let exponent = shown.exponent.map_or(&[][..], |exponent| {

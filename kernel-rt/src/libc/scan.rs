@@ -405,7 +405,7 @@ unsafe fn integer(
             negative = byte == b'-';
             return true;
         }
-        if is_zero && byte.to_ascii_lowercase() == b'x' && matches!(base, 0 | 16) {
+        if is_zero && byte.eq_ignore_ascii_case(&b'x') && matches!(base, 0 | 16) {
             is_zero = false;
             base = 16;
             return true;
@@ -629,9 +629,9 @@ unsafe fn fill(
         if !accepts(unit) {
             return false;
         }
-        // SAFETY: the caller's promise.
         result = match is_other && unit > 127 {
             true => Err(Stop::Trouble(Trouble::NotACharacter)),
+            // SAFETY: the caller's promise.
             false => unsafe { store.push(unit) },
         };
         result.is_ok()

@@ -84,7 +84,7 @@ fn text(random: &mut Rand64) -> String {
             // A double, and half way to the next; with a digit behind it or not.
             let value = f64::from_bits(random.rand_u64() & (u64::MAX >> 1));
             let value = if below(random, 3) == 0 {
-                f64::from_bits(random.rand_u64() >> 12 + below(random, 40))
+                f64::from_bits(random.rand_u64() >> (12 + below(random, 40)))
             } else {
                 value
             };
