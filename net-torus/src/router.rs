@@ -628,21 +628,26 @@ impl<'m> Router<'m> {
     }
 
     /// Takes a frame that came in over the link in direction `side`. What is wrong with it is counted
-    /// ([`Stats::defects`]) and dropped; a good packet always has room, since its sender had tokens.
+    /// ([`Stats::defects`]) and dropped; a good packet always has room, since its sender had tokens. False if anything was
+    /// wrong.
     #[inline(never)]
-    pub fn receive_frame(&mut self, side: Direction, frame: &[u8]) {
+    pub fn receive_frame(&mut self, side: Direction, frame: &[u8]) -> bool {
         self.stats.links[side as usize].frames_received += 1;
         let sums = self.sums_of(side);
         if let Some(sums) = sums
             && let Err(defect) = (sums.check_frame)(frame)
         {
-            return self.defect(defect);
+            self.defect(defect);
+            return false;
         }
         let (granted, mut packets) = match FrameRepr::parse_granted(frame) {
             Ok(parts) => parts,
-            Err(defect) => return self.defect(defect),
+            Err(defect) => {
+                self.defect(defect);
+                return false;
+            }
         };
-        self.take_granted(side, granted);
+        let mut is_good = self.take_granted(side, granted);
         while !packets.is_empty() {
             let packet = match sums {
                 None => Packet::new_unsummed(packets),
@@ -653,14 +658,16 @@ impl<'m> Router<'m> {
                     Ok(chunks) => chunks,
                     Err(defect) => {
                         self.defect(defect);
+                        is_good = false;
                         packet.word().chunks()
                     }
                 },
                 Err((defect, chunks)) => {
                     self.defect(defect);
+                    is_good = false;
                     match chunks {
                         Some(chunks) => chunks,
-                        None => return,
+                        None => return false,
                     }
                 }
             };
@@ -668,6 +675,7 @@ impl<'m> Router<'m> {
         }
         self.deliver(Fifo::Normal);
         self.deliver(Fifo::Priority);
+        is_good
     }
 
     /// Takes over the neighbour's grant counters.
@@ -676,13 +684,14 @@ impl<'m> Router<'m> {
         self.take_granted(side, vc::packed(granted));
     }
 
-    /// Takes over the neighbour's grant counters, as [`vc::packed`] has them.
+    /// Takes over the neighbour's grant counters, as [`vc::packed`] has them; false if they cannot be.
     #[inline]
-    fn take_granted(&mut self, side: Direction, granted: u64) {
+    fn take_granted(&mut self, side: Direction, granted: u64) -> bool {
         let news = granted ^ self.seen[side as usize];
         if news == 0 {
-            return;
+            return true;
         }
+        let mut is_good = true;
         self.seen[side as usize] = granted;
         // Mostly one channel's counter is another one.
         let mut left = news;
@@ -696,11 +705,13 @@ impl<'m> Router<'m> {
                 Granted::More => self.look_again(),
                 Granted::TooMuch => {
                     self.defect(Defect::Grant);
+                    is_good = false;
                     // As if it had not come.
                     self.seen[side as usize] ^= news & lane;
                 }
             }
         }
+        is_good
     }
 
     /// Takes from the link in direction `side` the packet with which `packets` begin, whose header is `word`, and as many of those behind it

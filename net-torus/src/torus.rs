@@ -152,14 +152,17 @@ impl<'m, L: Link> Torus<'m, L> {
             return false;
         };
         let router = &mut self.router;
-        let mut taken = 0;
-        while taken < FRAMES_PER_STEP && link.receive(|frame| router.receive_frame(side, frame)) {
+        let (mut taken, mut is_good) = (0, true);
+        while taken < FRAMES_PER_STEP
+            && link.receive(|frame| is_good &= router.receive_frame(side, frame))
+        {
             taken += 1;
         }
         if taken > 0 {
             self.touched = self.touched.with(side);
         }
-        if link.is_dead() {
+        // A link that is memory is as the neighbour's router wrote it, or somebody else did.
+        if link.is_dead() || !is_good && link.is_exact() {
             self.dead = self.dead.with(side);
         }
         taken > 0
@@ -317,6 +320,16 @@ impl<'m, L: Link> Torus<'m, L> {
     #[inline]
     pub fn dead_links(&self) -> Directions {
         self.dead
+    }
+
+    /// Asks all links whether they have given up; true if one has.
+    pub fn find_dead(&mut self) -> bool {
+        for (d, link) in Direction::ALL.into_iter().zip(&self.links) {
+            if link.as_ref().is_some_and(L::is_dead) {
+                self.dead = self.dead.with(d);
+            }
+        }
+        !self.dead.is_empty()
     }
 
     /// The router, to look at.
