@@ -25,6 +25,7 @@ use mpi_adi::memory::{Span, UserMemory};
 use mpi_adi::request::{RequestId, Whole};
 use mpi_adi::send::SendTo;
 use net_torus::Direction;
+use net_torus::coord::Coord;
 use net_torus::link::Link;
 use net_torus::reliable::Reliable;
 use net_torus::torus::Torus;
@@ -72,6 +73,10 @@ pub trait NodeLink: Link {
         all.fold(true, |quiet, link| quiet & link.prepare_sleep())
     }
 
+    /// Checks what is in memory that the neighbour writes, too: it may be that a wild store hit it, and that this end waits
+    /// for what will never come. A link that fails is [dead](Link::is_dead).
+    fn audit(&mut self) {}
+
     /// What the device did that it must not do; such frames are lost.
     fn defects(&self) -> u64;
 
@@ -103,6 +108,10 @@ impl<L: NodeLink + 'static, const FRAMES: usize> NodeLink for Reliable<'static, 
 
     fn prepare_sleep(&mut self) -> bool {
         self.lower_mut().prepare_sleep()
+    }
+
+    fn audit(&mut self) {
+        self.lower_mut().audit();
     }
 
     fn defects(&self) -> u64 {
@@ -173,6 +182,12 @@ pub trait Platform<L> {
     /// Takes all pending interrupts.
     fn acknowledge(&mut self, links: &mut [Option<L>; 6]);
 
+    /// Whether the links are to be [audited](NodeLink::audit): the board says so a few times in a second. Asked for behind
+    /// interrupts, and behind looks in vain where there are none. Boards whose links are not memory leave it out.
+    fn is_audit_due(&mut self) -> bool {
+        false
+    }
+
     /// The program's memory.
     fn memory(&mut self) -> &mut Self::Memory;
 
@@ -209,6 +224,17 @@ pub trait Platform<L> {
     /// ([`Link::is_dead`]). Boards whose links never do leave it out.
     fn link_lost(&mut self, direction: Direction) -> ! {
         let _ = direction;
+        self.abort(AbortReason::DeadLink, 1)
+    }
+
+    /// Ends the node because the memory of the link in this direction, which it shares with that neighbour, was
+    /// overwritten. Boards whose links are not memory leave it out.
+    fn link_overwritten(
+        &mut self,
+        direction: Direction,
+        neighbour: (net_torus::coord::Rank, Coord),
+    ) -> ! {
+        let _ = (direction, neighbour);
         self.abort(AbortReason::DeadLink, 1)
     }
 }
@@ -597,6 +623,10 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     #[inline(never)]
     fn go_on(&mut self, adi: &mut Adi, now: u64, mut moved: bool) -> bool {
         self.gathers_for = None;
+        // Before anything of a frame that is not as it was sent comes to the program or to others.
+        if moved && !self.torus.dead_links().is_empty() {
+            self.end_for_links();
+        }
         // By its first step the device knows what the network has.
         let is_first = self.beats == 0;
         let has_received = self.torus.router().has_received();
@@ -633,8 +663,33 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     #[cold]
     #[inline(never)]
     fn end_for_links(&mut self) {
-        if let Some(direction) = self.torus.dead_links().iter().next() {
-            self.platform.link_lost(direction);
+        let Some(direction) = self.torus.dead_links().iter().next() else {
+            return;
+        };
+        let is_memory =
+            { self.torus.links()[direction as usize].as_ref() }.is_some_and(L::is_exact);
+        let (shape, here) = (self.torus.router().shape(), self.torus.router().coord());
+        match { shape.neighbour(here, direction) }
+            .and_then(|there| Some((shape.rank(there)?, there)))
+        {
+            Some(neighbour) if is_memory => self.platform.link_overwritten(direction, neighbour),
+            _ => self.platform.link_lost(direction),
+        }
+    }
+
+    /// Audits the links, if it is time; ends the node for one that fails.
+    #[inline]
+    fn audit_if_due(&mut self) {
+        if self.platform.is_audit_due() {
+            self.audit();
+        }
+    }
+
+    #[inline(never)]
+    fn audit(&mut self) {
+        { self.torus.present_links().iter_mut().flatten() }.for_each(L::audit);
+        if self.torus.find_dead() {
+            self.end_for_links();
         }
     }
 
@@ -870,6 +925,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             // It may have been the timer, for an earlier reason.
             self.figures = Figures::Old;
         }
+        self.audit_if_due();
     }
 
     /// Has the blackboard name the call that the program is in.
@@ -940,6 +996,9 @@ impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
             if self.platform.looked_in_vain() {
                 self.platform.wake_in(YIELD_NS);
                 self.sleep();
+            }
+            if !P::INTERRUPTS {
+                self.audit_if_due();
             }
         }
         moved

@@ -79,6 +79,19 @@ pub fn link_lost(direction: net_torus::Direction) -> ! {
     end(End::LinkLost, 1, Why::LinkLost { direction, any_way })
 }
 
+/// Ends the node because the memory of its link in this direction, which it shares with this neighbour, was overwritten.
+#[cfg(not(target_arch = "arm"))]
+pub fn link_overwritten(
+    direction: net_torus::Direction,
+    neighbour: (net_torus::coord::Rank, net_torus::Coord),
+) -> ! {
+    let why = Why::LinkOverwritten {
+        direction,
+        neighbour,
+    };
+    end(End::LinkOverwritten, 1, why)
+}
+
 /// Ends the node for what the MPI device says.
 pub fn aborted(why: AbortReason<'_>, status: i32) -> ! {
     match why {

@@ -128,6 +128,10 @@ impl<L: NodeLink> NodeLink for Lossy<L> {
         self.link.prepare_sleep()
     }
 
+    fn audit(&mut self) {
+        self.link.audit();
+    }
+
     fn defects(&self) -> u64 {
         self.link.defects()
     }
@@ -179,6 +183,10 @@ impl<L: NodeLink + 'static> NodeLink for Detour<'static, Lossy<L>> {
         // Asked in any case: of all links at once is known whether they interrupt.
         let quiet = self.lower_mut().prepare_sleep();
         quiet && !self.has_mail()
+    }
+
+    fn audit(&mut self) {
+        self.lower_mut().audit();
     }
 
     fn defects(&self) -> u64 {

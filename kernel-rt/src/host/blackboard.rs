@@ -122,6 +122,8 @@ pub enum End {
     Boot = 7,
     /// A neighbour does not answer any more, most likely because it has failed itself; `message` says where it is.
     LinkLost = 8,
+    /// The memory that a link shares with a neighbour was overwritten; `message` says which.
+    LinkOverwritten = 9,
 }
 
 impl State {
@@ -149,6 +151,7 @@ impl End {
             6 => Self::MpiError,
             7 => Self::Boot,
             8 => Self::LinkLost,
+            9 => Self::LinkOverwritten,
             _ => return None,
         })
     }

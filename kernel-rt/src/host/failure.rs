@@ -59,6 +59,13 @@ pub enum Why<'a> {
         /// The links have other ways, and it answers on none.
         any_way: bool,
     },
+    /// The memory of the link in this direction was overwritten, which the node shares with that neighbour.
+    LinkOverwritten {
+        /// Where the link leads.
+        direction: Direction,
+        /// Who is there.
+        neighbour: (Rank, Coord),
+    },
     /// A link has given up.
     DeadLink,
     /// The kernel could not start.
@@ -175,6 +182,17 @@ impl fmt::Display for Why<'_> {
                     f.write_str(", and neither does it any other way")?;
                 }
                 f.write_str("; look at its wires and at the neighbour")
+            }
+            Self::LinkOverwritten {
+                direction,
+                neighbour,
+            } => {
+                let (name, there) = (direction.name(), NodeName(Some(*neighbour)));
+                write!(
+                    f,
+                    "the link {name} to {there} is dead: a frame failed its seal or an index is wrong, as its memory was \
+                     overwritten, by a wild store of this rank or of that neighbour; look for stores by bad pointers in both"
+                )
             }
             Self::DeadLink => f.write_str("a link is dead"),
             Self::Boot(why) => write!(f, "cannot start: {why}"),
@@ -373,6 +391,7 @@ const RELIABLE: u64 = 22;
 const NO_DEVICE_MEMORY: u64 = 23;
 const NO_DEVICE_PLACE: u64 = 24;
 const NO_CONSOLE: u64 = 25;
+const LINK_OVERWRITTEN: u64 = 26;
 
 impl<'a> Failure<'a> {
     /// The failure as a record.
@@ -437,6 +456,14 @@ impl<'a> Why<'a> {
                 numbers[1] = any_way.into();
                 LINK_LOST
             }
+            Self::LinkOverwritten {
+                direction,
+                neighbour,
+            } => {
+                numbers[0] = direction as u64;
+                numbers[1] = place_number(Some(neighbour));
+                LINK_OVERWRITTEN
+            }
             Self::DeadLink => DEAD_LINK,
             Self::Boot(why) => return why.fields(),
         };
@@ -477,6 +504,10 @@ impl<'a> Why<'a> {
             LINK_LOST => Self::LinkLost {
                 direction: fields.one_of(0, &Direction::ALL)?,
                 any_way: numbers[1] != 0,
+            },
+            LINK_OVERWRITTEN => Self::LinkOverwritten {
+                direction: fields.one_of(0, &Direction::ALL)?,
+                neighbour: read_place(numbers[1])?,
             },
             DEAD_LINK => Self::DeadLink,
             _ => Self::Boot(Boot::of(fields)?),
@@ -711,6 +742,10 @@ mod tests {
             Why::NotFinalized(0),
             mpi("no such thing", None),
             mpi("no such thing", Some("own words")),
+            Why::LinkOverwritten {
+                direction: Direction::YPlus,
+                neighbour: (7, Coord { x: 1, y: 2, z: 255 }),
+            },
             Why::DeadLink,
         ];
         let lost = Direction::ALL.map(|direction| Why::LinkLost {

@@ -15,6 +15,7 @@
 //! | `midplane.eager=BYTES` | greatest message whose data follows without waiting for an answer | the device's |
 //! | `midplane.interrupts=PERCENT` | how much of the processor interrupts take at most while the program computes | 100 |
 //! | `midplane.watch=yes` | each node of a box has a processor of the host to itself: it watches for its neighbours for a while before it sleeps | it sleeps at once |
+//! | `midplane.seal=yes` | frames of links in memory have a seal over all of their bytes | over name and length |
 //! | `midplane.mpi_borrow=yes` | beyond that, the program's heap lends what it can spare | it does not |
 //! | `midplane.matching=NAME` | the image's matching engine must be this one | it can be any |
 //! | `midplane.env=WORD` | a variable of the program's environment, NAME=VALUE, encoded as argv's words | none |
@@ -174,6 +175,8 @@ pub struct BootArgs<'a> {
     pub interrupts: Option<u8>,
     /// Whether a node of a box watches for its neighbours before it sleeps.
     pub watch: bool,
+    /// Whether frames of links in memory have a seal over all of their bytes, and not over name and length only.
+    pub seal: bool,
     /// The name of the matching engine that the image must have, when said; see
     /// [`Choice`](mpi_adi::matching::Choice).
     pub matching: Option<&'a [u8]>,
@@ -341,6 +344,8 @@ pub enum ParseError<'a> {
     MpiBorrow(&'a [u8]),
     /// `midplane.watch` is something other than `yes`.
     Watch(&'a [u8]),
+    /// `midplane.seal` is something other than `yes`.
+    Seal(&'a [u8]),
     /// `midplane.faults` is not of the grammar in [`faults`](super::faults).
     Faults(&'a [u8]),
     /// Not a number of nodes, or not a node's number.
@@ -423,7 +428,7 @@ impl fmt::Display for ParseError<'_> {
             Self::OneInstance => f.write_str(
                 "this image is for jobs in one instance; give its source, or have it linked by `midplane cc`",
             ),
-            Self::MpiBorrow(word) | Self::Watch(word) => {
+            Self::MpiBorrow(word) | Self::Watch(word) | Self::Seal(word) => {
                 write!(f, "`{}` is not `yes`", Shown(word))
             }
             Self::MpiMemory(word) | Self::Eager(word) => {
@@ -521,6 +526,7 @@ numbered! {
         18: Exit;
         19: Encoding;
         23: Watch;
+        25: Seal;
     }
     plain {
         20: TooManyArgs;
@@ -562,6 +568,7 @@ impl Default for BootArgs<'_> {
             eager: None,
             interrupts: None,
             watch: false,
+            seal: false,
             matching: None,
             faults: None,
             auto: None,
@@ -586,7 +593,7 @@ pub(crate) fn single() -> Shape {
 /// The names of all settings but the environment's, as they are numbered below.
 const NAMES: &[u8] =
     b"torus wrap coord boxes instance node_memory mpi_memory eager interrupts mpi_borrow \
-                       matching output log exit faults auto number console watch";
+                       matching output log exit faults auto number console watch seal";
 const TORUS: usize = 0;
 const WRAP: usize = 1;
 const COORD: usize = 2;
@@ -606,7 +613,8 @@ const AUTO: usize = 15;
 const NUMBER: usize = 16;
 const CONSOLE: usize = 17;
 const WATCH: usize = 18;
-const SETTINGS: usize = 19;
+const SEAL: usize = 19;
+const SETTINGS: usize = 20;
 
 /// Whether this image does what the setting asks for.
 const fn is_known(setting: usize) -> bool {
@@ -618,7 +626,7 @@ const fn is_known(setting: usize) -> bool {
         AUTO | NUMBER => is_host || cfg!(feature = "auto"),
         CONSOLE => is_host || cfg!(feature = "console"),
         // A board is one node.
-        BOXES | INSTANCE | NODE_MEMORY => is_host || cfg!(not(target_arch = "arm")),
+        BOXES | INSTANCE | NODE_MEMORY | SEAL => is_host || cfg!(not(target_arch = "arm")),
         LOG => LOGS,
         MPI_BORROW => is_host || cfg!(feature = "borrow"),
         _ => true,
@@ -640,6 +648,7 @@ fn wrong(setting: usize, word: &[u8]) -> ParseError<'_> {
         INTERRUPTS => ParseError::Interrupts(word),
         MPI_BORROW => ParseError::MpiBorrow(word),
         WATCH => ParseError::Watch(word),
+        SEAL => ParseError::Seal(word),
         OUTPUT => ParseError::Output(word),
         LOG => ParseError::Log(word),
         EXIT => ParseError::Exit(word),
@@ -849,6 +858,7 @@ impl<'a> BootArgs<'a> {
             eager: settings.number(EAGER, u64::MAX),
             interrupts: { settings.number(INTERRUPTS, 100) }.map(|percent| percent as u8),
             watch: settings.is(WATCH, "yes"),
+            seal: settings.is(SEAL, "yes"),
             matching: settings.get(MATCHING, Some),
             faults: settings.faults(),
             auto: settings.auto(),
@@ -934,6 +944,9 @@ impl<'a> BootArgs<'a> {
         }
         if self.watch {
             out.write_str(" midplane.watch=yes")?;
+        }
+        if self.seal {
+            out.write_str(" midplane.seal=yes")?;
         }
         if self.mpi_borrow {
             out.write_str(" midplane.mpi_borrow=yes")?;
@@ -1042,6 +1055,7 @@ mod tests {
             eager: Some(0),
             interrupts: Some(50),
             watch: true,
+            seal: true,
             matching: Some(b"list"),
             auto: None,
             console: Some(Console {
@@ -1062,7 +1076,7 @@ mod tests {
         assert_eq!(
             text,
             "midplane.torus=4x256x1 midplane.wrap=xz midplane.coord=3,255,0 \
-             midplane.mpi_memory=65536 midplane.eager=0 midplane.interrupts=50 midplane.watch=yes midplane.mpi_borrow=yes midplane.matching=list \
+             midplane.mpi_memory=65536 midplane.eager=0 midplane.interrupts=50 midplane.watch=yes midplane.seal=yes midplane.mpi_borrow=yes midplane.matching=list \
              midplane.faults=10000,1000,7;1,0,0:X+@5000 midplane.console=3,1,0:Z- midplane.output=rings midplane.log=yes midplane.env=A= midplane.env=B_1=x%20y=z -- killer % a%20b%25c \
              %C3%A4%0A --"
         );
@@ -1224,6 +1238,7 @@ mod tests {
             ("midplane.interrupts=101", ParseError::Interrupts(b"101")),
             ("midplane.mpi_borrow=no", ParseError::MpiBorrow(b"no")),
             ("midplane.watch=1", ParseError::Watch(b"1")),
+            ("midplane.seal=no", ParseError::Seal(b"no")),
             ("midplane.output=uart", ParseError::Output(b"uart")),
             (
                 "midplane.output=rings midplane.log=no",

@@ -138,6 +138,11 @@ pub struct Options {
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     interrupts: Option<u8>,
 
+    /// Seal what nodes write into the memory that they share with neighbours: a wild store there ends the job, and changes no
+    /// message. Without effect on boards and with --on cluster, whose nodes share none
+    #[arg(long)]
+    seal: bool,
+
     /// Matching engine of the nodes, which are built for it and carry no other [default: default, on
     /// stm32f405 list]
     #[arg(long, value_name = "NAME", value_parser = limits::matching())]
@@ -402,6 +407,7 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
         mpi_borrow: options.mpi_borrow,
         eager: options.eager,
         interrupts: options.interrupts,
+        seal: options.seal,
         matching: program.matching(&flags),
         faults: faults.as_deref(),
         auto: options.auto,

@@ -38,6 +38,8 @@ pub struct Plan<'a> {
     pub eager: Option<u64>,
     /// How many percent of a processor interrupts take at most while the program computes, when said.
     pub interrupts: Option<u8>,
+    /// Whether frames of links in memory have a seal over all of their bytes.
+    pub seal: bool,
     /// Whether the program's heap lends to MPI what it can spare.
     pub mpi_borrow: bool,
     /// The matching engine that the image was built for, when it is known: the nodes check it.
@@ -97,6 +99,7 @@ impl<'a> Plan<'a> {
             mpi_memory: 0,
             eager: None,
             interrupts: None,
+            seal: false,
             mpi_borrow: false,
             matching: None,
             faults: None,
@@ -157,6 +160,8 @@ pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
         eager: plan.eager,
         interrupts: plan.interrupts,
         watch: has_processors(plan),
+        // Boards are joined by lines, and do not know the word.
+        seal: plan.seal && !matches!(plan.backend, Backend::Boards(_)),
         matching: plan.matching.map(|choice| choice.name().as_bytes()),
         faults: plan.faults.map(str::as_bytes),
         output: match plan.backend {

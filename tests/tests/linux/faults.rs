@@ -33,6 +33,39 @@ fn a_stack_overrun_is_named_with_the_size_of_the_stack() {
     ]);
 }
 
+/// Jobs of one wild store after the other: how many had no effect, and how many ended with a message.
+fn wild_jobs(seeds: std::ops::Range<u32>, stores: u32) -> [u32; 2] {
+    let mut ended = [0, 0];
+    for seed in seeds {
+        let arguments = [seed, stores].map(|number| number.to_string());
+        let options = ["--torus", "2x2x1", "--seal"];
+        let job = run(
+            &options,
+            "fail_wild.c",
+            &arguments.each_ref().map(String::as_str),
+        );
+        let status = job.status;
+        assert!(matches!(status, Some(0 | 1)), "seed {seed}: {job}");
+        if status == Some(1) {
+            let _ = job.says(&["rank "]);
+        }
+        ended[usize::from(status == Some(1))] += 1;
+    }
+    ended
+}
+
+#[test]
+fn a_wild_store_into_shared_memory_has_no_effect_or_ends_the_job_with_a_message() {
+    let [_, fatal] = wild_jobs(1..9, 100);
+    assert!(fatal > 0);
+}
+
+#[test]
+#[ignore = "10,000 stores, many minutes"]
+fn ten_thousand_wild_stores_have_no_effect_or_end_the_job_with_a_message() {
+    println!("{:?}", wild_jobs(1..1001, 50));
+}
+
 #[test]
 fn abort_ends_the_job_and_what_was_printed_is_shown() {
     let ended = run(&FOUR, "fail_abort.c", &[]).expect(1).says(&[

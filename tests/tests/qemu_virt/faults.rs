@@ -29,6 +29,21 @@ fn a_fault_in_a_library_names_the_programs_line_and_the_malloc_that_had_failed()
 }
 
 #[test]
+fn a_wild_store_into_a_ring_has_no_effect_or_ends_the_job_with_a_message() {
+    let mut fatal = 0;
+    for seed in ["1", "2", "3"] {
+        let options = ["--torus", "2x2x1", "--instances", "1", "--seal"];
+        let job = run(&options, "fail_wild.c", &[seed, "200", "4"]);
+        assert!(matches!(job.status, Some(0 | 1)), "seed {seed}: {job}");
+        if job.status == Some(1) {
+            fatal += 1;
+            let _ = job.says(&["rank ", "is dead", "overwritten"]);
+        }
+    }
+    assert!(fatal > 0);
+}
+
+#[test]
 fn a_jump_to_nowhere_names_the_line_of_the_call() {
     run(&["-n", "1"], "fail_jump.c", &[])
         .expect(1)

@@ -145,11 +145,8 @@ extern "C" fn midplane_boot() {
     let who = identify(&args, memory);
     let layout = Layout::new(who.shape.nodes());
     let account: &Account = map(file, layout.account(who.rank), size_of::<Account>());
-    let words: &[Asleep; 0] = map(file, layout.words(), layout.words_bytes() as usize);
-    let word = |rank: u32| {
-        // SAFETY: the words are mapped, one for each rank.
-        unsafe { &*words.as_ptr().add(rank as usize) }
-    };
+    let word = |rank| -> &'static Asleep { map(file, layout.word(rank), size_of::<Asleep>()) };
+    let own_word = word(who.rank);
     let was_there = account.blackboard.state() != Some(State::Off);
     account.blackboard.begin();
     account.blackboard.set_rank(who.rank);
@@ -178,11 +175,12 @@ extern "C" fn midplane_boot() {
         let (axis, is_plus) = (d as usize / 2, (d as usize).is_multiple_of(2));
         let owner = if is_plus { who.rank } else { there };
         let pair: &RingPair = map(file, layout.pair(owner, axis), size_of::<RingPair>());
-        let link: Link = RingLink::new(pair, d, word(who.rank), word(there), Futex(word(there)));
+        let there = word(there);
+        let link: Link = RingLink::new(pair, d, own_word, there, Futex(there)).seal(args.seal);
         Some(wire(link, d, &args, &who))
     });
     let torus = or_fail(Torus::new(router, links));
-    let node = node(&who, torus, account, word(who.rank));
+    let node = node(&who, torus, account, own_word);
     held::set(node);
     if let Some(told) = &told {
         tool::set_word(word(who.rank));
@@ -248,6 +246,7 @@ fn node(
         stands_in: share > 0,
         vain_looks: 0,
         wake_at: None,
+        audit_at: 0,
     };
     LinuxNode::new(adi, torus, platform).limit_interrupts(share)
 }

@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicU32;
 use std::{hint, ptr};
 
 use mpi_adi::kernel::{AbortReason, Heap};
+use net_torus::coord::{Coord, Direction, Rank};
 
 use super::share::Account;
 use super::{end, heap};
@@ -31,6 +32,12 @@ const LOOKS: u32 = 2000;
 /// Looks in vain after which a node that shares its processor leaves it to others. What a program waits for with MPI_Test
 /// comes from one of them, and until the kernel takes the processor away are thousands of looks more.
 const VAIN_LOOKS: u32 = 16;
+
+/// The longest sleep. A wake that is lost, because a wild store hit the word, costs no more.
+const LONGEST_SLEEP_NS: u64 = 500_000_000;
+
+/// The least time between two audits of the links.
+const AUDIT_NS: u64 = 100_000_000;
 
 /// Wakes a process that waits on its word.
 pub struct Futex(pub &'static Asleep);
@@ -101,6 +108,8 @@ pub struct Linux {
     pub vain_looks: u32,
     /// When the next sleep ends at the latest, where links send again what is lost.
     pub wake_at: Option<u64>,
+    /// When the links are to be audited next.
+    pub audit_at: u64,
 }
 
 impl Platform<Wire> for Linux {
@@ -138,6 +147,7 @@ impl Platform<Wire> for Linux {
 
     fn wait(&mut self) {
         let limit = self.wake_at.take().map(|at| at.saturating_sub(now_ns()));
+        let limit = limit.map_or(LONGEST_SLEEP_NS, |ns| ns.min(LONGEST_SLEEP_NS));
         let mut looks = 0..LOOKS;
         let mut goes_on = || {
             hint::spin_loop();
@@ -147,7 +157,7 @@ impl Platform<Wire> for Linux {
             return;
         }
         // Returns at once when the word has been rung; a signal that ends the wait does no harm.
-        futex_wait(self.word.word(), Asleep::ARMED, limit);
+        futex_wait(self.word.word(), Asleep::ARMED, Some(limit));
     }
 
     fn looks(&self) -> u32 {
@@ -172,6 +182,15 @@ impl Platform<Wire> for Linux {
     }
 
     fn acknowledge(&mut self, _: &mut [Option<Wire>; 6]) {}
+
+    fn is_audit_due(&mut self) -> bool {
+        let now = self.about_ns();
+        let is_due = now >= self.audit_at;
+        if is_due {
+            self.audit_at = now + AUDIT_NS;
+        }
+        is_due
+    }
 
     fn memory(&mut self) -> &mut NodeMemory {
         &mut self.memory
@@ -216,8 +235,16 @@ impl Platform<Wire> for Linux {
         }
     }
 
+    fn link_overwritten(&mut self, direction: Direction, neighbour: (Rank, Coord)) -> ! {
+        let why = Why::LinkOverwritten {
+            direction,
+            neighbour,
+        };
+        failed(End::LinkOverwritten, 1, why)
+    }
+
     #[cfg(feature = "faults")]
-    fn link_lost(&mut self, direction: net_torus::Direction) -> ! {
+    fn link_lost(&mut self, direction: Direction) -> ! {
         let any_way = true;
         failed(End::LinkLost, 1, Why::LinkLost { direction, any_way })
     }

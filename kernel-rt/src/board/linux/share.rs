@@ -2,16 +2,17 @@
 //!
 //! ```text
 //! accounts   one for each node: its blackboard, and where it was when it failed      the node's, read by the tool
-//! words      one for each node: whether it sleeps                                    everybody's
+//! words      a page for each node: whether it sleeps                                  the node's and its neighbours'
 //! pairs      three for each node: its links towards X+, Y+ and Z+                    the node's and its neighbour's
 //! ```
-//! A process maps its own account, the words and its own pairs; nothing else of another node is within its reach.
+//! A process maps its own account, its own word and pairs, and its neighbours' words. Nothing else of another node is within
+//! its reach: a wild store harms neighbours at most.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use net_torus::coord::Rank;
 
-use crate::dev::ring::{Asleep, RingPair};
+use crate::dev::ring::RingPair;
 use crate::host::blackboard::Blackboard;
 
 const PAGE: u64 = 4096;
@@ -116,19 +117,19 @@ impl Layout {
         u64::from(rank) * size_of::<Account>() as u64
     }
 
-    /// The nodes' words, [`Asleep`] by [`Asleep`].
+    /// Start of the nodes' words.
     pub fn words(self) -> u64 {
         self.nodes * size_of::<Account>() as u64
     }
 
-    /// The node's word.
-    pub fn word(self, rank: Rank) -> u64 {
-        self.words() + u64::from(rank) * size_of::<Asleep>() as u64
+    /// Size of the words: a page each, so that a process maps its neighbours' alone.
+    fn words_bytes(self) -> u64 {
+        self.nodes * PAGE
     }
 
-    /// Size of the words.
-    pub fn words_bytes(self) -> u64 {
-        (self.nodes * size_of::<Asleep>() as u64).next_multiple_of(PAGE)
+    /// The node's word, an [`Asleep`](crate::dev::ring::Asleep) at the start of a page.
+    pub fn word(self, rank: Rank) -> u64 {
+        self.words() + u64::from(rank) * PAGE
     }
 
     /// The link of the node towards greater coordinates along axis 0, 1 or 2.
@@ -153,16 +154,15 @@ mod tests {
             let layout = Layout::new(nodes);
             let mut end = 0;
             let accounts = (0..nodes).map(|k| (layout.account(k), size_of::<Account>() as u64));
-            let words = (layout.words(), layout.words_bytes());
+            let words = (0..nodes).map(|k| (layout.word(k), PAGE));
             let pairs = (0..nodes)
                 .flat_map(|k| (0..3).map(move |axis| layout.pair(k, axis)))
                 .map(|start| (start, size_of::<RingPair>() as u64));
-            for (start, bytes) in accounts.chain([words]).chain(pairs) {
+            for (start, bytes) in accounts.chain(words).chain(pairs) {
                 assert_eq!((start, start % PAGE), (end, 0));
                 end = start + bytes;
             }
             assert_eq!(layout.total(), end);
-            assert!(layout.words_bytes() >= u64::from(nodes) * size_of::<Asleep>() as u64);
         }
     }
 

@@ -65,7 +65,7 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
     // SAFETY: the plan's parts are RAM behind the image and do not overlap; each is handed out here only.
     unsafe { heap::init(plan.heap) }
     let (links, greetings) = match &found.machine {
-        Some(machine) => (ring_links(machine, &who), 0),
+        Some(machine) => (ring_links(machine, &who, args.seal), 0),
         // SAFETY: as above.
         None => unsafe { devices.links(&plan) },
     };
@@ -239,13 +239,13 @@ fn identify(hart: usize, found: &Found, args: &BootArgs<'_>) -> Personality {
 }
 
 /// The links of a node of a box. They need no greeting: what a neighbour sends before this node is there waits in its
-/// rings.
-fn ring_links(machine: &BoxMachine, who: &Personality) -> Links {
+/// rings. `seal`: frames are sealed whole.
+fn ring_links(machine: &BoxMachine, who: &Personality, seal: bool) -> Links {
     if machine.is_cut_off(who.coord) {
         boot_failed(Boot::NoDoorbell(machine.boxed.instance));
     }
     // SAFETY: the only call, and `midplane_map` has called `map` for this node.
-    let links = unsafe { machine.links(who.coord) };
+    let links = unsafe { machine.links(who.coord, seal) };
     #[cfg(feature = "instances")]
     let links = links.map(|link| link.map(super::either::BoardLink::Ring));
     links

@@ -154,6 +154,11 @@ impl NodeLink for BoardLink {
     }
 
     #[inline]
+    fn audit(&mut self) {
+        either!(self, link => link.audit());
+    }
+
+    #[inline]
     fn defects(&self) -> u64 {
         either!(self, link => link.defects())
     }

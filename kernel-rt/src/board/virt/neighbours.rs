@@ -150,11 +150,15 @@ impl BoxMachine {
         Ok(())
     }
 
-    /// The links of the node at `coord`, on that node.
+    /// The links of the node at `coord`, on that node; `seal`: frames are sealed whole.
     ///
     /// # Safety
     /// Called once, on the node for which [`BoxMachine::map`] was called.
-    pub unsafe fn links(&self, coord: Coord) -> [Option<RingLink<'static, Register>>; 6] {
+    pub unsafe fn links(
+        &self,
+        coord: Coord,
+        seal: bool,
+    ) -> [Option<RingLink<'static, Register>>; 6] {
         // SAFETY: as this function's.
         let own = unsafe { own_word() };
         Direction::ALL.map(|direction| {
@@ -165,7 +169,7 @@ impl BoxMachine {
             // SAFETY: mapped by `map`, for ever. All zeros is a word of a node that is awake, and rings with nothing
             // under way; the memory is shared by atomics and as `RingLink` has it.
             let (pair, there) = unsafe { (&*pair, &*asleep) };
-            Some(RingLink::new(pair, direction, own, there, neighbour.bell))
+            Some(RingLink::new(pair, direction, own, there, neighbour.bell).seal(seal))
         })
     }
 }

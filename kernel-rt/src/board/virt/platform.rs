@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use mpi_adi::kernel::{AbortReason, Heap};
+use net_torus::coord::{Coord, Direction, Rank};
 
 #[cfg(not(feature = "instances"))]
 use super::neighbours::Register;
@@ -124,6 +125,11 @@ impl Platform<Wire> for Virt {
     }
 
     #[inline]
+    fn is_audit_due(&mut self) -> bool {
+        timer::has_passed()
+    }
+
+    #[inline]
     fn memory(&mut self) -> &mut NodeMemory {
         &mut self.memory
     }
@@ -155,8 +161,12 @@ impl Platform<Wire> for Virt {
         aborted(why, status)
     }
 
+    fn link_overwritten(&mut self, direction: Direction, neighbour: (Rank, Coord)) -> ! {
+        crate::board::start::link_overwritten(direction, neighbour)
+    }
+
     #[cfg(feature = "faults")]
-    fn link_lost(&mut self, direction: net_torus::Direction) -> ! {
+    fn link_lost(&mut self, direction: Direction) -> ! {
         crate::board::start::link_lost(direction)
     }
 }

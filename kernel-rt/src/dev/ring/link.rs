@@ -7,11 +7,13 @@
 //! ```
 //! A slot's name is the number of its frame. The consumer waits for it, and finds the frame in the same line of its cache.
 //!
-//! What the neighbour writes is not believed: a tail that cannot be ends the link, a length that cannot be
-//! loses the frame; both are counted.
+//! What the neighbour writes is not believed, and a wild store of either end may hit anything here. A frame has a seal, an
+//! index or a length that cannot be ends the link, and [`NodeLink::audit`] finds what else would let an end wait for ever.
 
 use net_torus::coord::Direction;
 use net_torus::link::Link;
+
+use core::sync::atomic::compiler_fence;
 
 use super::sync::{AtomicU32, Ordering, UnsafeCell, fence};
 use super::{FRAME_BYTES, SLOTS};
@@ -134,6 +136,10 @@ impl Asleep {
 #[repr(C, align(64))]
 struct Word(AtomicU32);
 
+/// The same, of which an exploration need not know.
+#[repr(C, align(64))]
+struct Head(core::sync::atomic::AtomicU32);
+
 /// A frame's name: how many frames there are with it, modulo 2^32. A slot that was never filled has 0.
 #[inline]
 const fn name(before: u32) -> u32 {
@@ -152,8 +158,56 @@ struct Slot {
 #[repr(C)]
 struct Frame {
     bytes: u32,
-    _aligned: [u32; 2],
+    /// [`seal`], its lower half first.
+    seal: [u32; 2],
     data: [u8; FRAME_BYTES],
+}
+
+impl Frame {
+    /// The frame is written, with so many bytes, of which the first `sealed` have a seal.
+    #[inline]
+    fn close(&mut self, name: u32, bytes: usize, sealed: usize) {
+        let bytes = bytes.min(FRAME_BYTES);
+        self.bytes = bytes as u32;
+        self.seal = halves(seal(name, bytes, &self.data[..bytes.min(sealed)]));
+    }
+}
+
+/// How far what was before is moved for each part of a frame.
+const TURN: u32 = 23;
+
+/// What a frame of this name and length with this data has for a seal. A store of up to eight bytes makes it another one in
+/// any case, as it changes one word, or disjoint lanes of two; of what changes more, one in 2^64 is missed, unless it is
+/// made for that.
+#[inline]
+fn seal(name: u32, bytes: usize, data: &[u8]) -> u64 {
+    let seed = u64::from(name) << 32 | bytes as u64;
+    let start = data.as_ptr().cast::<u64>();
+    if !start.is_aligned() || !data.len().is_multiple_of(size_of::<u64>()) {
+        return seal_by_bytes(seed, data);
+    }
+    // SAFETY: the same memory, aligned; any bytes are words.
+    let words = unsafe { core::slice::from_raw_parts(start, data.len() / size_of::<u64>()) };
+    let (fours, rest) = words.as_chunks();
+    let sum = fours.iter().fold(seed, |sum: u64, [a, b, c, d]| {
+        let four = a.wrapping_add(*b).wrapping_add(*c).wrapping_add(*d);
+        sum.rotate_left(TURN).wrapping_add(four)
+    });
+    { rest.iter() }.fold(sum, |sum, word| sum.rotate_left(TURN).wrapping_add(*word))
+}
+
+/// The same of a frame that is no words: no router's.
+#[cold]
+#[inline(never)]
+fn seal_by_bytes(seed: u64, data: &[u8]) -> u64 {
+    data.iter().fold(seed, |sum, byte| {
+        sum.rotate_left(TURN).wrapping_add(u64::from(*byte))
+    })
+}
+
+#[inline]
+fn halves(seal: u64) -> [u32; 2] {
+    [seal as u32, (seal >> 32) as u32]
 }
 
 /// One direction.
@@ -163,6 +217,8 @@ struct Ring {
     tail: Word,
     /// 1: the producer waits for room. The producer's.
     full: Word,
+    /// Frames sent so far, modulo 2^32, as of the end of a round. The producer's, and read by [`NodeLink::audit`] alone.
+    head: Head,
     slots: [Slot; SLOTS],
 }
 
@@ -181,11 +237,12 @@ impl Default for RingPair {
         Self([(); 2].map(|()| Ring {
             tail: word(),
             full: word(),
+            head: Head(core::sync::atomic::AtomicU32::new(0)),
             slots: core::array::from_fn(|_| Slot {
                 name: AtomicU32::new(0),
                 frame: UnsafeCell::new(Frame {
                     bytes: 0,
-                    _aligned: [0; 2],
+                    seal: [0; 2],
                     data: [0; FRAME_BYTES],
                 }),
             }),
@@ -211,6 +268,8 @@ pub struct RingLink<'m, B> {
     full_at: u32,
     /// What is out of the ordinary, a bit each: the look before sleep is at one word.
     state: u8,
+    /// So many bytes from a frame's start have a seal.
+    sealed: u16,
     defects: u64,
 }
 
@@ -222,7 +281,7 @@ const FREED: u8 = 1 << 1;
 const FULL: u8 = 1 << 2;
 /// The neighbour knows that this end waits for room.
 const WAITS: u8 = 1 << 3;
-/// The neighbour's index is impossible: nothing it says means anything any more.
+/// The memory is not as the two ends have written it: nothing in it means anything any more.
 const BROKEN: u8 = 1 << 4;
 
 impl<'m, B: Bell> RingLink<'m, B> {
@@ -254,8 +313,18 @@ impl<'m, B: Bell> RingLink<'m, B> {
             seen_tail: 0,
             full_at: 0,
             state: 0,
+            sealed: 0,
             defects: 0,
         }
+    }
+
+    /// All bytes of frames have a seal, if `whole`, and not the name and the length only. Both ends of a link must say the same.
+    #[must_use]
+    pub fn seal(mut self, whole: bool) -> Self {
+        if whole {
+            self.sealed = FRAME_BYTES as u16;
+        }
+        self
     }
 
     #[inline]
@@ -291,11 +360,17 @@ impl<'m, B: Bell> RingLink<'m, B> {
     /// Whether that many frames can be under way, and could ever since; else the link ends.
     #[inline]
     fn check(&mut self, under_way: u32) -> bool {
-        if under_way > SLOTS as u32 && !self.is(BROKEN) {
-            self.state |= BROKEN;
-            self.defects += 1;
+        if under_way > SLOTS as u32 {
+            self.end();
         }
         !self.is(BROKEN)
+    }
+
+    /// The link has ended.
+    #[cold]
+    fn end(&mut self) {
+        self.defects += !self.is(BROKEN) as u64;
+        self.state |= BROKEN;
     }
 
     /// Rings the neighbour if it sleeps and there is something new for it.
@@ -309,6 +384,8 @@ impl<'m, B: Bell> RingLink<'m, B> {
         // What was published and freed, against what the neighbour says before its last look: see `Asleep::arm`
         // and `prepare_all`. At least one of the two sees the other's.
         fence(Ordering::SeqCst);
+        // Behind the fence, and so behind the frames' names.
+        self.outgoing.head.0.store(self.head, Ordering::Relaxed);
         let wanted = news & PUBLISHED != 0 || self.incoming.full.0.load(Ordering::Relaxed) != 0;
         if wanted && self.there.is_to_be_rung() {
             self.bell.ring();
@@ -401,12 +478,23 @@ impl<B: Bell> Link for RingLink<'_, B> {
         fence(Ordering::Acquire);
         let good = self.slot_in.frame.with(|frame| {
             // SAFETY: the slot has the frame's name, so the producer is done with it until `tail` passes it. Bytes have no
-            // invalid values. A neighbour that does not keep to it changes bytes that the torus checks.
-            let frame = unsafe { &*frame };
-            let data = frame.data.get(..frame.bytes as usize);
-            data.map(f).is_some()
+            // invalid values. A neighbour that does not keep to it changes bytes that the torus checks. The length is read
+            // once.
+            let (frame, bytes) = unsafe { (&*frame, (&raw const (*frame).bytes).read_volatile()) };
+            let bytes = bytes as usize;
+            let Some(data) = frame.data.get(..bytes) else {
+                return false;
+            };
+            f(data);
+            // Behind `f`, whatever a wild store has changed until then: the seal is of what `f` has read, or of what is no
+            // longer as it was sent. The layers above use nothing of it before they have asked whether the link is dead.
+            compiler_fence(Ordering::SeqCst);
+            let sealed = &data[..bytes.min(self.sealed.into())];
+            frame.seal == halves(seal(self.awaited, bytes, sealed))
         });
-        self.defects += !good as u64;
+        if !good {
+            self.end();
+        }
         // Releases the slot: `f` is done with it.
         self.incoming.tail.0.store(self.awaited, Ordering::Release);
         self.slot_in = &self.incoming.slots[self.awaited as usize & (SLOTS - 1)];
@@ -421,12 +509,16 @@ impl<B: Bell> Link for RingLink<'_, B> {
             return false;
         }
         self.wait_for(0);
+        let (name, sealed) = (name(self.head), self.sealed.into());
         let bytes = self.slot_out().frame.with_mut(|frame| {
             // SAFETY: `tail` has passed the slot, so the consumer is done with it until it has a name. Bytes have no
             // invalid values.
             let frame = unsafe { &mut *frame };
-            frame.bytes = f(&mut frame.data).min(FRAME_BYTES) as u32;
-            frame.bytes
+            let bytes = f(&mut frame.data);
+            if bytes != 0 {
+                frame.close(name, bytes, sealed);
+            }
+            bytes
         });
         if bytes != 0 {
             self.publish();
@@ -451,10 +543,11 @@ impl<B: Bell> Link for RingLink<'_, B> {
     #[inline]
     fn send_unsent(&mut self, bytes: usize) {
         self.wait_for(0);
-        let slot = self.slot_out();
+        let (name, sealed) = (name(self.head), self.sealed.into());
         // SAFETY: as in `transmit`; `unsent` has seen that the slot is this end's.
-        slot.frame
-            .with_mut(|frame| unsafe { (*frame).bytes = bytes.min(FRAME_BYTES) as u32 });
+        self.slot_out()
+            .frame
+            .with_mut(|frame| unsafe { (*frame).close(name, bytes, sealed) });
         self.publish();
     }
 
@@ -482,7 +575,7 @@ impl<B: Bell> Link for RingLink<'_, B> {
         self.announce();
     }
 
-    /// The neighbour has written what cannot be where the indices are.
+    /// The memory is not as the two ends have written it.
     fn is_dead(&self) -> bool {
         self.is(BROKEN)
     }
@@ -513,6 +606,24 @@ impl<B: Bell> NodeLink for RingLink<'_, B> {
         prepare_all(links.iter_mut().flatten())
     }
 
+    /// Finds a frame that was sent and has not come, and indices that are not as they were written.
+    fn audit(&mut self) {
+        const SLOTS_EACH: i32 = SLOTS as i32;
+        let taken = self.awaited.wrapping_sub(1);
+        // Acquires the frames' names. It says less than was taken where the neighbour's round has not ended.
+        let head = self.incoming.head.0.load(Ordering::Acquire);
+        let is_right = match head.wrapping_sub(taken) as i32 {
+            1..=SLOTS_EACH => self.has_frame(),
+            waiting => (-SLOTS_EACH..=0).contains(&waiting),
+        };
+        let tail = self.incoming.tail.0.load(Ordering::Relaxed);
+        if !is_right || tail != taken {
+            self.end();
+        }
+        let tail = self.outgoing.tail.0.load(Ordering::Acquire);
+        self.check(self.head.wrapping_sub(tail));
+    }
+
     fn defects(&self) -> u64 {
         self.defects
     }
@@ -527,6 +638,7 @@ pub mod tests {
     pub fn start_at<B>(link: &mut RingLink<'_, B>, start: u32) {
         for ring in [link.outgoing, link.incoming] {
             ring.tail.0.store(start, Ordering::Relaxed);
+            ring.head.0.store(start, Ordering::Relaxed);
             for more in 1..=SLOTS as u32 {
                 let before = start.wrapping_sub(more);
                 let slot = &ring.slots[before as usize & (SLOTS - 1)];
@@ -543,6 +655,35 @@ pub mod tests {
             // SAFETY: the other end is not reading.
             unsafe { (*frame).bytes = bytes }
         });
+    }
+
+    /// A wild store hits a byte of a frame's data.
+    pub fn set_byte<B>(link: &RingLink<'_, B>, slot: usize, at: usize, byte: u8) {
+        link.outgoing.slots[slot].frame.with_mut(|frame| {
+            // SAFETY: the other end is not reading.
+            unsafe { (*frame).data[at] = byte }
+        });
+    }
+
+    /// A store of 1, 2, 4 or 8 bytes, of zeros or of anything, somewhere within what the ends use.
+    pub fn store(pair: &RingPair, mut random: impl FnMut() -> u32) {
+        let bytes = 1usize << (random() % 4);
+        let words = random().is_multiple_of(4);
+        // Every fourth where the indices are, as few of the bytes are theirs.
+        let within = if words { 192 } else { size_of::<Ring>() };
+        let ring = (random() % 2) as usize * size_of::<Ring>();
+        let at = ring + (random() as usize % within) / bytes * bytes;
+        let value = match random() % 3 {
+            0 => 0,
+            1 => u64::from(random() % 64),
+            _ => u64::from(random()) << 32 | u64::from(random()),
+        };
+        let value = value.to_le_bytes();
+        // SAFETY: within the pair; neither end is at work.
+        unsafe {
+            let to = core::ptr::from_ref(pair).cast_mut().cast::<u8>().add(at);
+            to.copy_from_nonoverlapping(value.as_ptr(), bytes);
+        }
     }
 
     /// The receiver writes another tail.
