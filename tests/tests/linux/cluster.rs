@@ -255,6 +255,27 @@ fn short_messages_at_random_do_as_they_should() {
     }
 }
 
+/// Receives that are posted and cancelled in a loop, probes, and all other ways to look for a message again and again,
+/// with room for a record, for two, and for a few.
+#[test]
+fn programs_that_poll_get_their_messages() {
+    for (processes, memory) in [
+        ("2", "32"),
+        ("3", "32"),
+        ("3", "64"),
+        ("12", "32"),
+        ("12", "1K"),
+    ] {
+        let options = ["-n", processes, "--mpi-memory", memory];
+        let ended = run(&options, "polls.c", &[]).expect(0);
+        assert!(ended.stdout.contains(" checks, 0 failed"), "{ended}");
+    }
+    // Messages that leave after their answer.
+    let options = ["-n", "5", "--mpi-memory", "32"];
+    let ended = run(&options, "polls.c", &["-1", "4", "3000"]).expect(0);
+    assert!(ended.stdout.contains(" checks, 0 failed"), "{ended}");
+}
+
 /// What a job says and reports, without the host's time and where its processes lie in memory.
 fn seen(options: &[&str], name: &str, arguments: &[&str]) -> (Ended, Value) {
     let options = [&["--on", "cluster", "--torus", "4x2x2"], options].concat();
