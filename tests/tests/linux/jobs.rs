@@ -272,6 +272,13 @@ fn random_calls_of_all_kinds_do_as_they_should() {
     }
 }
 
+/// More processes than most hosts have processors, with room for one record each.
+#[test]
+fn programs_that_poll_get_their_messages() {
+    let ended = run(&["-n", "7", "--mpi-memory", "32"], "polls.c", &[]).expect(0);
+    assert!(ended.stdout.contains(" checks, 0 failed"), "{ended}");
+}
+
 #[test]
 fn short_messages_at_random_do_as_they_should() {
     for (processes, memory, seed) in [("2", "32", "4"), ("5", "4K", "5"), ("1", "32", "6")] {

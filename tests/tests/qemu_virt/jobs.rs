@@ -71,6 +71,12 @@ fn random_calls_of_all_kinds_do_as_they_should() {
 }
 
 #[test]
+fn programs_that_poll_get_their_messages() {
+    let ended = run(&["-n", "3", "--mpi-memory", "32"], "polls.c", &[]).expect(0);
+    assert!(ended.stdout.contains(" checks, 0 failed"), "{ended}");
+}
+
+#[test]
 fn short_messages_at_random_do_as_they_should() {
     for (processes, memory, seed) in [("2", "32", "1"), ("6", "4K", "2"), ("9", "1M", "3")] {
         let options = ["-n", processes, "--mpi-memory", memory];
