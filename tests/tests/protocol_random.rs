@@ -5,7 +5,7 @@
 //! was.
 #![forbid(unsafe_code)]
 
-use midplane_tests::sim::{Job, Seeded};
+use midplane_tests::sim::{Job, Op, POLLING, Seeded};
 use mpi_adi::request::CHUNK_SLOTS;
 
 /// Jobs in a bounded run; `cargo midplane soak` goes on.
@@ -18,6 +18,21 @@ fn random_jobs_complete_as_mpi_says() {
         .map(|(seed, failure)| format!("seed {seed}: {failure}"))
         .collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Receives that are polled (posted, cancelled, and posted again) get their messages, whatever the memory.
+#[test]
+fn random_jobs_that_poll_complete() {
+    let polls = |seed: u64| POLLING | seed;
+    let failures: Vec<String> = (0..JOBS / 4)
+        .filter_map(|seed| Some((seed, Seeded::draw(polls(seed)).run().err()?)))
+        .map(|(seed, failure)| format!("seed {}: {failure}", polls(seed)))
+        .collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    let is_poll = |op: &Op| matches!(op, Op::PollReceive(..));
+    let drawn = (0..JOBS / 4).map(|seed| Seeded::draw(polls(seed)).program.ops);
+    let polled = drawn.filter(|ops| ops.iter().flatten().any(is_poll));
+    assert!(polled.count() > JOBS as usize / 8);
 }
 
 /// Of processes under locks of all, each had the lock of one and waited for that of another behind an exclusive one.

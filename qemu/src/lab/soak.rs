@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use clap::Args;
 use midplane_tests::explore::{Background, Finding, Progress, cases};
 use midplane_tests::matching as sequences;
-use midplane_tests::sim::{Failure, Report, Seeded};
+use midplane_tests::sim::{Failure, POLLING, Report, Seeded};
 use mpi_adi::matching::{Choice, Matching, WithEngine};
 
 use crate::host::capacity;
@@ -50,6 +50,8 @@ const MINUTES: f64 = 10.0;
 const NEWS: Duration = Duration::from_secs(60);
 /// What the largest exploration takes of the host's memory, in bytes.
 const EXPLORATION_BYTES: u64 = 10 << 30;
+/// One job in so many has receives that are polled.
+const WITH_POLLS: u64 = 4;
 /// Every so many seeds draw a sequence for the matching engines as well, which takes as long as several jobs.
 const SEQUENCES: u64 = 8;
 /// Failures after which it is clear that something is wrong.
@@ -143,6 +145,9 @@ pub fn run(options: &SoakArgs) -> Result<u8, Stop> {
     std::panic::set_hook(Box::new(|_| {}));
     while options.jobs.is_none_or(|jobs| sums.jobs < jobs) && sums.failures < MOST_FAILURES {
         let seed = first.wrapping_add(sums.jobs);
+        // Not the first one, so that a seed is replayed as it is given.
+        let polls = sums.jobs % WITH_POLLS == WITH_POLLS - 1;
+        let seed = if polls { seed | POLLING } else { seed };
         let matching = options.matching.unwrap_or_else(|| engine_of(seed));
         let well = run_seed(seed, matching, options.jobs == Some(1), &mut sums)?;
         failed.extend((!well).then_some(seed));

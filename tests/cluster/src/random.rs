@@ -32,6 +32,8 @@ pub enum Stream {
     Windows = 9,
     /// Whether the operations of a simulated job's collectives commute.
     Operations = 10,
+    /// Which receives of a simulated job are polled.
+    Polls = 11,
 }
 
 /// Random numbers from a seed.

@@ -15,7 +15,8 @@ pub type Asked = (Option<u32>, Option<Tag>);
 pub enum Call {
     /// MPI_Irecv.
     Receive(Asked),
-    /// MPI_Cancel of the receive that the call of this number has started, and MPI_Wait if it was in time.
+    /// MPI_Cancel of the receive that the call of this number has started, and MPI_Wait if it was in time; or
+    /// MPI_Request_free, after which it is gone.
     CancelReceive(usize),
     /// MPI_Irecv, if the receive that call `of` has started was cancelled in time: whoever has lost no message
     /// has none to receive again.
@@ -25,6 +26,9 @@ pub enum Call {
         /// What is asked for now.
         asked: Asked,
     },
+    /// MPI_Irecv, MPI_Cancel and MPI_Wait, again and again until a message has come. Between the calls the network may do
+    /// anything. All receives of a case that polls are polled, so one is posted at a time.
+    Poll(Asked),
     /// MPI_Isend to the receiver itself, with this tag.
     SendToItself(Tag),
 }
@@ -131,10 +135,17 @@ impl Case {
     /// What a call of the receiver asks for, if it starts a receive.
     pub fn pattern(&self, call: usize) -> Option<Pattern> {
         let (source, tag) = match self.receiver[call] {
-            Call::Receive(asked) | Call::ReceiveInstead { asked, .. } => asked,
+            Call::Receive(asked) | Call::ReceiveInstead { asked, .. } | Call::Poll(asked) => asked,
             Call::CancelReceive(_) | Call::SendToItself(_) => return None,
         };
         Some(Pattern::new(source.map(Rank::new), tag, 0))
+    }
+
+    /// The receiver polls.
+    pub fn polls(&self) -> bool {
+        self.receiver
+            .iter()
+            .any(|call| matches!(call, Call::Poll(_)))
     }
 
     /// The senders' ranks.

@@ -9,7 +9,7 @@ use mpi_adi::protocol::Age;
 use rustc_hash::FxBuildHasher;
 
 use super::case::{Case, SENDERS};
-use super::node::{CANCELLER, Deed, Injected, Node, turn_back};
+use super::node::{CANCELLER, Deed, Injected, Node, turn_back, turn_back_horizon};
 use super::system::{Global, Step};
 
 /// States of nodes that are kept themselves, some 8 KiB each.
@@ -46,6 +46,7 @@ pub(super) enum Origin {
     First,
     After(u32, Local),
     TurnedBack(u32, Age),
+    HorizonsTurnedBack(u32, u8),
 }
 
 /// A step of one node, and what it depends on.
@@ -68,6 +69,7 @@ pub(super) enum OnSide {
     RequestTaken { place: u8 },
     Answered { packet: u16 },
     AgeTurnedBack { by: Age },
+    HorizonsTurnedBack { by: u8 },
 }
 
 /// A node after a step.
@@ -76,8 +78,16 @@ struct After {
     node: u32,
     /// The packet injected by it: its class, destination and number.
     injected: Option<(bool, u8, u16)>,
-    /// By sender: how far the receiver's age has been turned back, which is back at 0.
-    turned: [Age; SENDERS],
+    turned: TurnedBack,
+}
+
+/// How far the receiver's numbers have been turned back, which are back at 0.
+#[derive(Clone, Copy, Debug)]
+struct TurnedBack {
+    /// By sender: its age.
+    ages: [Age; SENDERS],
+    /// The count of receives.
+    posts: u8,
 }
 
 /// States of nodes, of packets and of channels, by number, and what follows from them.
@@ -156,14 +166,21 @@ impl<E: Matching> Memo<E> {
             missing.push(at);
             at = match self.nodes[at as usize].origin {
                 Origin::First => unreachable!("a first node is kept"),
-                Origin::After(before, _) | Origin::TurnedBack(before, _) => before,
+                Origin::After(before, _)
+                | Origin::TurnedBack(before, _)
+                | Origin::HorizonsTurnedBack(before, _) => before,
             };
         }
         while let Some(at) = missing.pop() {
             let node = match self.nodes[at as usize].origin {
                 Origin::First => unreachable!("a first node is kept"),
                 Origin::After(before, local) => {
-                    let (node, _, _) = self.after(case, before, local).expect("made before");
+                    let (node, ..) = self.after(case, before, local).expect("made before");
+                    node
+                }
+                Origin::HorizonsTurnedBack(before, by) => {
+                    let mut node = self.kept(before).clone();
+                    node.turn_back_horizons_by(by);
                     node
                 }
                 Origin::TurnedBack(before, by) => {
@@ -187,7 +204,7 @@ impl<E: Matching> Memo<E> {
         case: &Case,
         number: u32,
         local: Local,
-    ) -> Option<(Node<E>, Option<Injected>, [Age; SENDERS])> {
+    ) -> Option<(Node<E>, Option<Injected>, TurnedBack)> {
         let deed = match local {
             Local::Call => Deed::Call,
             Local::Cancel => Deed::Cancel,
@@ -199,7 +216,10 @@ impl<E: Matching> Memo<E> {
             Local::TakeOwn { priority } => Deed::TakeOwn { priority },
         };
         let (mut node, injected) = self.kept(number).after(case, deed)?;
-        let turned = node.turn_back(case);
+        let turned = TurnedBack {
+            ages: node.turn_back(case),
+            posts: node.turn_back_posts(case),
+        };
         Some((node, injected, turned))
     }
 
@@ -282,6 +302,20 @@ impl<E: Matching> Memo<E> {
                 }
                 None
             }
+            OnSide::HorizonsTurnedBack { by } => {
+                let mut node = self.node(case, side.node).clone();
+                node.turn_back_horizons_by(by);
+                side.node = self.number(case, node, Origin::HorizonsTurnedBack(side.node, by));
+                for (priority, packets) in [(false, &mut side.requests), (true, &mut side.answers)]
+                {
+                    for number in packets {
+                        let mut packet = self.packets[usize::from(*number)].clone();
+                        turn_back_horizon(priority, &mut packet, by);
+                        *number = self.packet(packet);
+                    }
+                }
+                None
+            }
         };
         let moved = match local.map(|local| self.local(case, side.node, local)) {
             None => true,
@@ -352,9 +386,15 @@ impl<E: Matching> Memo<E> {
             let side = &mut next.sides[usize::from(dest) - 1];
             *side = self.on_side(case, *side, OnSide::Answered { packet })?;
         }
-        for (side, by) in next.sides.iter_mut().zip(after.turned) {
+        for (side, by) in next.sides.iter_mut().zip(after.turned.ages) {
             if by > 0 {
                 *side = self.on_side(case, *side, OnSide::AgeTurnedBack { by })?;
+            }
+        }
+        if after.turned.posts > 0 {
+            let by = after.turned.posts;
+            for side in &mut next.sides[..case.senders.len()] {
+                *side = self.on_side(case, *side, OnSide::HorizonsTurnedBack { by })?;
             }
         }
         Some(next)

@@ -5,6 +5,7 @@
 //!   case.rs     one case: the nodes' programs, their memory, what is broken
 //!   background.rs   rows of the table in a thread beside something else
 //!   search.rs   depth-first search over the states of a system
+//!   fair.rs     search for runs without end in which everybody makes progress, of cases that poll
 //!   system.rs   a case as a transition system       steps.rs   its steps, and those that are enough
 //!   memo.rs     what the steps of each node lead to, found out once
 //!   node.rs     one node: a device and its program
@@ -14,6 +15,7 @@
 pub mod background;
 pub mod case;
 pub mod cases;
+mod fair;
 mod memo;
 mod node;
 pub mod rules;
@@ -24,6 +26,7 @@ pub mod system;
 pub use background::{Background, Finding, Progress};
 pub use case::{Case, PER_SENDER, SENDERS};
 pub use cases::{Expected, Row, Surprise};
+pub use fair::explore_fairly;
 pub use search::{Counterexample, Explored, MOST_STATES, Unfinished, Watch, explore, unwatched};
 pub use system::{END, ENOUGH, EXPECTED, Global, MEMORY, ORDER, Step, System};
 

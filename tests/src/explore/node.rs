@@ -9,7 +9,7 @@ use mpi_adi::memory::{Span, UserMemory};
 use mpi_adi::protocol::{Age, Rules as _};
 use mpi_adi::request::{Data, Mode, Receive, ReceiveState, Request, RequestId};
 use mpi_adi::send::SendTo;
-use mpi_adi::wire::{self, Rts};
+use mpi_adi::wire::{self, Restart, Rts};
 use mpi_adi::{Config, Memory};
 use msg_layer::Class;
 use msg_layer::fake::{Fake, Room};
@@ -137,6 +137,14 @@ fn injected(case: &Case, port: &mut Fake) -> Option<Injected> {
     })
 }
 
+/// The receive of a call that polls.
+#[derive(Clone, Copy, Debug)]
+struct Polled {
+    id: RequestId,
+    /// It has been cancelled; MPI_Wait has still to return.
+    is_cancelled: bool,
+}
+
 /// A device and its program.
 #[derive(Clone, Debug)]
 pub struct Node<E> {
@@ -150,6 +158,8 @@ pub struct Node<E> {
     names: Vec<u32>,
     /// The call that is to be cancelled has been.
     cancelled: bool,
+    /// The receive of a call that polls.
+    polled: Option<Polled>,
     /// By class: packets to itself that are under way. No other node has a part in them.
     own: [VecDeque<Vec<u8>>; 2],
 }
@@ -176,6 +186,7 @@ impl<E: Matching> Node<E> {
             names: vec![0; case.calls(rank)],
             cancelled: case.cancel.is_none() || rank != CANCELLER,
             own: Default::default(),
+            polled: None,
         }
     }
 
@@ -222,6 +233,7 @@ impl<E: Matching> Node<E> {
                 }
             }
         }
+        node.end_poll();
         let mut injected = injected(case, &mut port);
         if let Some(own) = injected.take_if(|packet| packet.dest == node.rank) {
             node.keep_own(own);
@@ -296,6 +308,9 @@ impl<E: Matching> Node<E> {
     }
 
     fn call(&mut self, case: &Case) {
+        if self.rank == 0 && matches!(case.receiver[self.calls.len()], Call::Poll(_)) {
+            return self.poll(case);
+        }
         let id = match self.rank {
             0 => self.call_of_receiver(case),
             rank => {
@@ -304,6 +319,44 @@ impl<E: Matching> Node<E> {
             }
         };
         self.calls.push(id);
+    }
+
+    /// The next step of a call that polls.
+    fn poll(&mut self, case: &Case) {
+        let at = self.calls.len();
+        match &mut self.polled {
+            Some(polled) => {
+                polled.is_cancelled = true;
+                self.adi.cancel(polled.id);
+            }
+            None => {
+                if self.bytes.0.len() == at {
+                    self.bytes.0.push(EMPTY);
+                }
+                let pattern = case.pattern(at).expect("a poll is for something");
+                let span = Span::model(at, case.len);
+                let id = self.adi.irecv(&mut self.bytes, pattern, span);
+                self.polled = Some(Polled {
+                    id: id.expect("the host's memory"),
+                    is_cancelled: false,
+                });
+            }
+        }
+    }
+
+    /// The program sees at once what has become of the receive that it polls by.
+    fn end_poll(&mut self) {
+        let Some(Polled { id, .. }) = self.polled.filter(|polled| self.adi.is_done(polled.id))
+        else {
+            return;
+        };
+        self.polled = None;
+        match self.adi.peek(id) {
+            Some(outcome) if outcome.cancelled => {
+                self.adi.test(id);
+            }
+            _ => self.calls.push(Some(id)),
+        }
     }
 
     fn send(&mut self, case: &Case, sender: u8, tag: Tag) -> RequestId {
@@ -333,19 +386,32 @@ impl<E: Matching> Node<E> {
         match case.receiver[at] {
             Call::CancelReceive(call) => {
                 let id = self.calls[call].expect("a receive that is cancelled once");
-                if self.adi.cancel(id) {
+                let is_over = self.adi.cancel(id);
+                if is_over {
                     self.adi.test(id).expect("cancelled, so complete");
+                } else if self.is_posted(id) {
+                    self.adi.forget(id);
+                }
+                if !self.adi.knows(id) {
                     self.calls[call] = None;
                 }
                 return None;
             }
             Call::ReceiveInstead { of, .. } if self.calls[of].is_some() => return None,
-            Call::Receive(_) | Call::ReceiveInstead { .. } | Call::SendToItself(_) => {}
+            Call::Receive(_)
+            | Call::ReceiveInstead { .. }
+            | Call::SendToItself(_)
+            | Call::Poll(_) => {}
         }
         let pattern = case.pattern(at)?;
         let span = Span::model(at, case.len);
         let id = self.adi.irecv(&mut self.bytes, pattern, span);
         Some(id.expect("the host's memory"))
+    }
+
+    fn is_posted(&self, id: RequestId) -> bool {
+        let receive = self.adi.requests().get_receive(id);
+        receive.is_some_and(|receive| matches!(receive.state, ReceiveState::Posted(_)))
     }
 
     /// The requests under way or done, with their calls.
@@ -356,7 +422,8 @@ impl<E: Matching> Node<E> {
 
     /// Its program has a call to make.
     pub fn may_call(&self, case: &Case) -> bool {
-        self.calls.len() < case.calls(self.rank)
+        let waits = self.polled.is_some_and(|polled| polled.is_cancelled);
+        self.calls.len() < case.calls(self.rank) && !waits
     }
 
     /// Its program has a message to cancel.
@@ -385,6 +452,21 @@ impl<E: Matching> Node<E> {
         *to = case.rules.age_after(*to, age.wrapping_neg());
     }
 
+    /// Turns the receiver's count of receives back to 0 when none is posted, and says by how much. A horizon is compared
+    /// with the places of receives that are posted, and of later ones: so a state is the same as one in which all of them
+    /// are less by the same number.
+    pub fn turn_back_posts(&mut self, case: &Case) -> u8 {
+        match self.rank == 0 && case.polls() {
+            true => self.adi.turn_back_posts() as u8,
+            false => 0,
+        }
+    }
+
+    /// Turns back the horizon that a sender knows, after the receiver's count.
+    pub fn turn_back_horizons_by(&mut self, by: u8) {
+        self.adi.turn_back_horizons(by.into());
+    }
+
     /// All that its further steps depend on, and what has been seen of it that later states are judged by.
     pub fn fingerprint(&self, case: &Case) -> u128 {
         let mut bytes = Written(Vec::new());
@@ -403,6 +485,9 @@ impl<E: Matching> Node<E> {
                 .hash(&mut bytes);
         }
         self.cancelled.hash(&mut bytes);
+        if let Some(polled) = self.polled {
+            polled.is_cancelled.hash(&mut bytes);
+        }
         if self.own != <[VecDeque<Vec<u8>>; 2]>::default() {
             self.own.hash(&mut bytes);
         }
@@ -465,7 +550,8 @@ impl<E: Matching> Node<E> {
 
     /// The call has started a request that is done.
     fn is_done(&self, call: usize) -> bool {
-        self.calls[call].is_some_and(|id| self.adi.is_done(id))
+        let id = self.calls.get(call).copied().flatten();
+        id.is_some_and(|id| self.adi.is_done(id))
     }
 
     /// Every receive that is done got a message that it asked for, whole and once, with its status, and none
@@ -541,6 +627,20 @@ pub fn turn_back(case: &Case, priority: bool, packet: &mut [u8], age: Age) {
     };
     let carried = &mut packet[header.bytes() + at];
     *carried = case.rules.age_after(*carried, age.wrapping_neg());
+}
+
+/// Turns back the horizon that a packet carries, if it carries one.
+pub fn turn_back_horizon(priority: bool, packet: &mut [u8], by: u8) {
+    let (header, payload) = Header::parse(packet).expect("a packet of the device");
+    let (at, horizon) = match (priority, header.handler) {
+        (false, wire::RTS) => (16, Rts::parse(payload).and_then(|(rts, _)| rts.asked)),
+        (true, wire::RESTART) => (4, Restart::parse(payload).map(|restart| restart.horizon)),
+        _ => return,
+    };
+    let Some(horizon) = horizon else { return };
+    let at = header.bytes() + at;
+    let turned = horizon.saturating_sub(by.into()).to_le_bytes();
+    packet[at..at + turned.len()].copy_from_slice(&turned);
 }
 
 /// What a value hashes, one after the other.

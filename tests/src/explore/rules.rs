@@ -16,6 +16,8 @@ pub struct Rules {
     pub records_in_order: bool,
     /// Rule (e).
     pub guards_posts: bool,
+    /// Rule (f).
+    pub holds_cancelled: bool,
     /// What a process sends to itself does not overtake what waits in its queue.
     pub guards_own_queue: bool,
     /// Width of the age in bits.
@@ -36,6 +38,7 @@ impl Rules {
         matched_releases: true,
         records_in_order: true,
         guards_posts: true,
+        holds_cancelled: true,
         guards_own_queue: true,
         age_bits: Age::BITS,
         horizon_bits: Horizon::BITS,
@@ -59,6 +62,9 @@ impl protocol::Rules for Rules {
     }
     fn guards_posts(self) -> bool {
         self.guards_posts
+    }
+    fn holds_cancelled(self) -> bool {
+        self.holds_cancelled
     }
     fn guards_own_queue(self) -> bool {
         self.guards_own_queue

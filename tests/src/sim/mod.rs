@@ -34,5 +34,5 @@ pub mod torus;
 
 pub use check::Violation;
 pub use job::{Heap, Job, Report, Setup, Short};
-pub use program::{Plan, Program};
+pub use program::{Op, POLLING, Plan, Program};
 pub use seed::{Failure, Seeded};

@@ -45,6 +45,8 @@ pub(super) struct Process<'a, E> {
     windows: Script,
     /// What a matched probe has taken and is still to be received.
     held: Option<(RequestId, Probed)>,
+    /// A receive for nothing that has been cancelled and has not ended.
+    nothing: Option<Live>,
     calls: u64,
     /// A defect: its collectives have no numbers to tell them apart.
     numbers_alike: bool,
@@ -114,6 +116,7 @@ impl<'a, E: Matching> Process<'a, E> {
             collectives: UnderWay::default(),
             windows: Script::new(calls),
             held: None,
+            nothing: None,
             calls: 0,
             numbers_alike,
             heap,
@@ -215,6 +218,7 @@ impl<'a, E: Matching> Process<'a, E> {
                 return self.matched_receive(receive, turns, records);
             }
             Op::CancelReceive(receive) => return self.cancel_receive(receive, records),
+            Op::PollReceive(receive, turns) => return self.poll_receive(receive, turns, records),
             Op::WaitSend(message) => {
                 self.test_sends(|m| m == message);
                 self.sends.iter().all(|&(m, _)| m != message)
@@ -235,7 +239,7 @@ impl<'a, E: Matching> Process<'a, E> {
                 self.probe(pattern)?;
                 self.short.is_none()
             }
-            Op::CancelNothing(pattern) => self.cancel_nothing(pattern)?,
+            Op::CancelNothing(pattern) => return self.cancel_nothing(pattern),
             Op::Compute(turns) => {
                 self.computing = turns;
                 true
@@ -299,17 +303,56 @@ impl<'a, E: Matching> Process<'a, E> {
         }
     }
 
-    fn cancel_nothing(&mut self, pattern: Pattern) -> Result<bool, Violation> {
-        let Some(Live { id, span }) = self.start_receive(pattern, 1)? else {
-            return Ok(false);
+    fn cancel_nothing(&mut self, pattern: Pattern) -> Result<Turn, Violation> {
+        let is_new = self.nothing.is_none();
+        let live = match self.nothing {
+            Some(live) => live,
+            None => match self.start_receive(pattern, 1)? {
+                Some(live) => live,
+                None => return Ok(Turn::InVain),
+            },
         };
-        let cancelled = self.adi.cancel(id);
-        let outcome = self.adi.test(id);
-        self.buffers.give_back(span);
-        if !cancelled || outcome.is_none_or(|o| !o.cancelled) {
-            return Err(Violation::Cancel { rank: self.rank });
+        self.nothing = Some(live);
+        self.adi.cancel(live.id);
+        let Some(outcome) = self.adi.test(live.id) else {
+            return Ok(Turn::begun(is_new));
+        };
+        self.nothing = None;
+        self.buffers.give_back(live.span);
+        match outcome.cancelled {
+            true => Ok(Turn::Done),
+            false => Err(Violation::Cancel { rank: self.rank }),
         }
-        Ok(true)
+    }
+
+    /// Posts a receive, and takes it back some turns later, until it has got a message.
+    fn poll_receive(
+        &mut self,
+        receive: u32,
+        turns: u32,
+        records: &mut Records,
+    ) -> Result<Turn, Violation> {
+        let posted = self.receives.last().copied();
+        let Some((_, Live { id, span })) =
+            posted.filter(|(last, _)| self.begun && *last == receive)
+        else {
+            let pattern = self.program.receives[receive as usize].pattern;
+            self.begun = self.receive(receive, pattern, None, records)?;
+            self.computing = if self.begun { turns } else { 0 };
+            return Ok(Turn::begun(self.begun));
+        };
+        self.adi.cancel(id);
+        match self.adi.peek(id) {
+            None => Ok(Turn::InVain),
+            Some(outcome) if outcome.cancelled => {
+                self.adi.test(id);
+                self.receives.pop();
+                self.buffers.give_back(span);
+                self.begun = false;
+                Ok(Turn::Begun)
+            }
+            Some(_) => Ok(Turn::Done),
+        }
     }
 
     /// Notes what a call returned; `None` when it could not be made for want of memory, which is to be tried
@@ -497,21 +540,25 @@ impl<'a, E: Matching> Process<'a, E> {
         }
     }
 
-    /// Cancels the receive just posted; if that succeeds, posts it again.
+    /// Cancels the receive just posted, and waits for it; if it was cancelled, posts it again.
     fn cancel_or_keep(&mut self, number: u32, records: &mut Records) -> Result<bool, Violation> {
         let pattern = self.program.receives[number as usize].pattern;
-        let &(_, Live { id, span }) = self.receives.last().expect("just posted");
-        if self.adi.cancel(id) {
-            let outcome = self.adi.test(id);
-            if outcome.is_none_or(|o| !o.cancelled) {
-                return Err(Violation::Cancel { rank: self.rank });
+        // When it has been posted again without success, it is no more among the receives.
+        if let Some(&(last, Live { id, span })) = self.receives.last()
+            && last == number
+        {
+            self.adi.cancel(id);
+            match self.adi.peek(id) {
+                None => return Ok(false),
+                Some(outcome) if !outcome.cancelled => return Ok(true),
+                Some(_) => {}
             }
+            self.adi.test(id);
             self.receives.pop();
             self.buffers.give_back(span);
-            // The slot just given back is there for the next receive.
-            return self.receive(number, pattern, None, records);
         }
-        Ok(true)
+        // The slot just given back is there for the next receive.
+        self.receive(number, pattern, None, records)
     }
 
     fn test_sends(&mut self, which: impl Fn(u32) -> bool) {

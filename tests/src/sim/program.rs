@@ -60,6 +60,8 @@ pub enum Op {
     MatchedReceive(u32, u32),
     /// MPI_Irecv, MPI_Cancel, MPI_Wait; if it was cancelled, MPI_Irecv again.
     CancelReceive(u32),
+    /// MPI_Irecv, so many turns of computing, MPI_Cancel and MPI_Wait, again and again until a message has come.
+    PollReceive(u32, u32),
     /// MPI_Wait for a send.
     WaitSend(u32),
     /// MPI_Wait for a receive.
@@ -99,6 +101,8 @@ pub struct Plan {
     pub synchronous: f64,
     /// Part of the receives that probe first, and part that are cancelled and repeated.
     pub probing: f64,
+    /// Part of the receives whose start may wait that are polled: cancelled and repeated until a message has come.
+    pub polling: f64,
     /// Part of the sends that are cancelled and repeated.
     pub cancelling: f64,
     /// Whether operations that need nothing (probes, cancelled receives, tests) are mixed in.
@@ -133,6 +137,9 @@ const ANY_AT_ALL: Context = 3;
 /// A context in which nobody sends.
 const UNUSED: Context = 9;
 
+/// In jobs of seeds with this bit receives are polled.
+pub const POLLING: u64 = 1 << 63;
+
 impl Plan {
     /// A plan drawn from `seed`.
     pub fn draw(seed: u64) -> Plan {
@@ -158,6 +165,10 @@ impl Plan {
             any_tag: r.pick(&some),
             synchronous: r.pick(&[0.0, 0.0, 0.2, 1.0]),
             probing: r.pick(&[0.0, 0.0, 0.0, 0.3, 1.0]),
+            polling: match seed & POLLING {
+                0 => 0.0,
+                _ => Random::new(seed, Stream::Polls).pick(&[0.3, 1.0]),
+            },
             cancelling: r.pick(&[0.0, 0.0, 0.0, 0.3, 1.0]),
             noise: r.chance(0.3),
             blocking: r.pick(&some),
@@ -234,6 +245,7 @@ struct Draw<'a> {
     plan: &'a Plan,
     seed: u64,
     random: Random,
+    polls: Random,
     messages: Vec<Message>,
     sent: Vec<f64>,
     receives: Vec<Receive>,
@@ -247,6 +259,7 @@ impl<'a> Draw<'a> {
             plan,
             seed,
             random: Random::new(seed, Stream::Program),
+            polls: Random::new(seed, Stream::Polls),
             messages: Vec::new(),
             sent: Vec::new(),
             receives: Vec::new(),
@@ -471,7 +484,9 @@ impl<'a> Draw<'a> {
             self.posted[receive],
             receive as u32,
         );
-        let op = if can_block && self.random.chance(self.plan.probing) {
+        let op = if can_block && self.polls.chance(self.plan.polling) {
+            Op::PollReceive(number, self.polls.pick(&[0, 0, 1, 3, 20]))
+        } else if can_block && self.random.chance(self.plan.probing) {
             match self.random.below(10) {
                 0..4 => Op::ProbeReceive(number),
                 4..7 => Op::MatchedReceive(number, self.random.pick(&[0, 0, 1, 20])),

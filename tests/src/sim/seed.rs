@@ -11,7 +11,7 @@ use mpi_adi::{DEFAULT_EAGER_LIMIT, GREATEST_EAGER_LIMIT};
 use super::check::Violation;
 use super::job::{Job, Report, Setup};
 use super::net::{Capacity, Order};
-use super::program::{Plan, Program};
+use super::program::{POLLING, Plan, Program};
 
 /// Request slots are bounded to a multiple of this, a multiple of what the pool grows by.
 const SLOTS: usize = 32;
@@ -53,10 +53,10 @@ impl Seeded {
         let mpi_memory = [0, 32, 64, 96, 256, 1024, 65_536];
         let setup = Setup {
             mpi_memory: r.pick(&mpi_memory),
-            request_slots: if r.chance(0.1) {
-                r.index(4) * SLOTS
-            } else {
-                usize::MAX
+            // A program that polls never comes to rest, so one that runs short would not either.
+            request_slots: match r.chance(0.1).then(|| r.index(4) * SLOTS) {
+                Some(slots) if seed & POLLING == 0 => slots,
+                _ => usize::MAX,
             },
             lends: r.pick(&[0, 0, 0, 1, 4, 100, 1000]),
             eager: r.pick(&[0, 300, 600, DEFAULT_EAGER_LIMIT, GREATEST_EAGER_LIMIT]),

@@ -7,12 +7,13 @@
 //!
 //! ```text
 //!   sound.rs    what holds, explored in all orders of steps       long.rs   what takes minutes, reduced
-//!   broken.rs   what fails, and must be found
+//!   broken.rs   what fails, and must be found                   polls.rs  programs that poll, in fair runs
 //! ```
 #![forbid(unsafe_code)]
 
 mod broken;
 mod long;
+mod polls;
 mod sound;
 
 use std::fmt;
@@ -21,12 +22,14 @@ use mpi_adi::envelope::Tag;
 use mpi_adi::matching::{Engine, Matching};
 
 use super::case::{Asked, Call, Case};
+use super::fair::explore_fairly;
 use super::rules::Rules;
 use super::search::{Explored, MOST_STATES, Unfinished, Watch, explore};
 use super::system::System;
 
 pub use broken::*;
 pub use long::*;
+pub use polls::*;
 pub use sound::*;
 
 /// One line of the table.
@@ -60,6 +63,16 @@ pub enum Expected {
     Unknown {
         /// It is explored reduced.
         reduced: bool,
+    },
+    /// Every property holds in every state of a case that polls, and no fair run goes on without end.
+    HoldsFairly {
+        /// So many states, in all orders of steps.
+        states: u64,
+    },
+    /// A fair run of a case that polls goes on without end.
+    Livelock {
+        /// So many states have been explored before that is seen.
+        states: u64,
     },
     /// The property does not hold: a breadth-first search in all orders of steps says so.
     Fails {
@@ -135,6 +148,16 @@ impl Row {
             Expected::HoldsReduced { states } => (true, Some(states)),
             Expected::Unknown { reduced } => (reduced, None),
             Expected::Fails { .. } => (true, None),
+            Expected::HoldsFairly { states } | Expected::Livelock { states } => {
+                let explored = explore_fairly(&self.system_with_engine::<E>(false), MOST_STATES);
+                return match explored.map_err(Surprise::Unfinished)? {
+                    explored if explored.states == states => Ok(explored),
+                    explored => Err(Surprise::Count {
+                        explored,
+                        expected: states,
+                    }),
+                };
+            }
         };
         self.explored::<E>(reduced, expected, watch)
     }
@@ -252,6 +275,20 @@ fn to_itself(mpi_memory: usize) -> Case {
             Call::Receive(ANY),
         ],
         ..Case::new(&[&[3]], &[], mpi_memory)
+    }
+}
+
+/// Senders of so many messages each, to a receiver that polls for messages of any source by receives that it cancels. All
+/// receives may have the same name.
+fn polled(senders: usize, messages: usize, mpi_memory: usize) -> Case {
+    let case = many(senders, messages, mpi_memory);
+    Case {
+        receiver: vec![Call::Poll(ANY); senders * messages],
+        rules: Rules {
+            name_bits: 0,
+            ..NO_BCOPY
+        },
+        ..case
     }
 }
 

@@ -1,0 +1,61 @@
+//! Programs that poll: receives that are posted and cancelled in a loop until each message has come.
+#![forbid(unsafe_code)]
+
+use super::{Expected, NONE, ONE, Row, TWO, polled, under};
+use crate::explore::case::{Asked, Call, Case};
+use crate::explore::rules::Rules;
+
+/// As [`polled`], by receives for these.
+fn polled_for(senders: &[&[i32]], receives: &[Asked], mpi_memory: usize) -> Case {
+    let case = polled(senders.len(), 1, mpi_memory);
+    Case {
+        senders: senders.iter().map(|tags| tags.to_vec()).collect(),
+        receiver: receives.iter().copied().map(Call::Poll).collect(),
+        ..case
+    }
+}
+
+fn cases() -> Vec<(String, Case)> {
+    let mut cases = Vec::new();
+    for memory in [NONE, ONE, TWO] {
+        for (senders, messages) in [(1, 2), (1, 3), (2, 1), (2, 2), (3, 1)] {
+            let name = format!("{senders} x {messages} polled, {memory} bytes");
+            cases.push((name, polled(senders, messages, memory)));
+        }
+        let second = [(None, Some(2)), (None, Some(1))];
+        let name = format!("1 x 2 polled by tags in reverse, {memory} bytes");
+        cases.push((name, polled_for(&[&[1, 2]], &second, memory)));
+        let by_name = [(Some(2), None), (Some(1), None)];
+        let name = format!("2 x 1 polled by source, {memory} bytes");
+        cases.push((name, polled_for(&[&[1], &[1]], &by_name, memory)));
+        let reversed = [(None, Some(2)); 2];
+        let rest = [(None, None); 2];
+        let receives = [reversed, rest].concat();
+        let name = format!("2 x 2 polled by tags in reverse, {memory} bytes");
+        cases.push((name, polled_for(&[&[1, 2], &[1, 2]], &receives, memory)));
+    }
+    cases
+}
+
+/// Every fair run comes to its end.
+pub fn polled_receives() -> Vec<Row> {
+    cases()
+        .into_iter()
+        .map(|(name, case)| Row::new(name, case, Expected::HoldsFairly { states: 0 }))
+        .collect()
+}
+
+/// Rule (f): a receive that is cancelled at once is gone when the message comes that was asked for in its name.
+pub fn without_rule_f() -> Vec<Row> {
+    let rules = |case: &Case| Rules {
+        holds_cancelled: false,
+        ..case.rules
+    };
+    cases()
+        .into_iter()
+        .map(|(name, case)| {
+            let case = under(rules(&case), case);
+            Row::new(name, case, Expected::Livelock { states: 0 })
+        })
+        .collect()
+}
