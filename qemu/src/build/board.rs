@@ -182,10 +182,7 @@ impl Board {
     /// What the linker is told besides.
     pub fn link_flags(self) -> &'static [&'static str] {
         match self {
-            Self::Virt => &[
-                "-Wl,--gc-sections",
-                "-Wl,--wrap=fdopen,--wrap=fclose",
-            ],
+            Self::Virt => &["-Wl,--gc-sections", "-Wl,--wrap=fdopen,--wrap=fclose"],
             // Some of picolibc's own assembler does not say that its stack need not be executed.
             Self::Stm32f405 => &[
                 "-Wl,--gc-sections,-z,noexecstack",
