@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 /* The runtime's (tests/carrier/src). */
-void midplane_cluster(int argc, char **argv) __attribute__((noreturn));
+void midplane_cluster(void) __attribute__((noreturn));
 void midplane_leave(int status) __attribute__((noreturn));
 void midplane_refuse(const char *function, const char *why) __attribute__((noreturn));
 /* Kinds of state, as system.rs numbers them; behind the last, signals' actions. */

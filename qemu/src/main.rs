@@ -33,7 +33,7 @@ use host::stop::{self, Stop};
 use lab::{bench, cluster, memory, sim, size, soak, suite};
 use probe::{explain, flash, image};
 use run::linux::keep;
-use run::{attach, command, debug};
+use run::{attach, command, debug, mpiexec};
 use show::say::{complain, unwritable};
 use std::alloc::System;
 use std::ffi::OsString;
@@ -69,8 +69,14 @@ enum Sub {
     ///
     /// Takes the compiler's own words (-c, -o, -I, -D, -O2, -l and so on) and -show. Without -c it links an image that
     /// `run` boots. `--on linux` in front of them, or MIDPLANE_ON=linux in the environment, makes a program for processes
-    /// of this machine. `--path` alone writes mpicc, mpicxx and mpiexec as files and prints the path of mpicc.
+    /// of this machine. `--path` alone writes mpicc, mpicxx, mpiexec and mpirun as files and prints the path of mpicc;
+    /// `--pkg-config` alone writes mpi.pc for pkg-config, and prints its folder.
     Cc(CcArgs),
+    /// Start a program, or several, as other implementations' mpiexec does
+    ///
+    /// `mpiexec [OPTIONS] PROGRAM [ARGUMENTS] [: [OPTIONS] PROGRAM [ARGUMENTS]]..`: what `cc --path` writes as mpiexec and
+    /// mpirun. `cargo midplane mpiexec --help` has its options.
+    Mpiexec(CcArgs),
     /// Simulate the nodes' routers alone, under synthetic traffic
     Sim(sim::SimArgs),
     /// Run a program on whole machines of up to 65,536 nodes in this process, in virtual time
@@ -117,7 +123,7 @@ enum Sub {
 #[derive(Args)]
 #[command(disable_help_flag = true)]
 struct CcArgs {
-    /// What the compiler is told
+    /// What the compiler, or mpiexec, is told
     #[arg(
         value_name = "WORDS",
         trailing_var_arg = true,
@@ -127,11 +133,16 @@ struct CcArgs {
 }
 
 fn main() -> ExitCode {
-    // Not for clap: every word is the compiler's.
+    // Not for clap: every word is the compiler's, or another launcher's.
     let mut arguments = std::env::args_os().skip(1);
-    if arguments.next().is_some_and(|command| command == "cc") {
+    let run: Option<fn(&[OsString]) -> Result<u8, Stop>> = match arguments.next() {
+        Some(command) if command == "cc" => Some(cc::run),
+        Some(command) if command == "mpiexec" => Some(mpiexec::run),
+        _ => None,
+    };
+    if let Some(run) = run {
         let words: Vec<OsString> = arguments.collect();
-        return end(checked().and_then(|()| cc::run(&words)));
+        return end(checked().and_then(|()| run(&words)));
     }
     let cli = match Cli::try_parse_from(as_mpirun(std::env::args_os())) {
         Ok(cli) => cli,
@@ -143,6 +154,7 @@ fn main() -> ExitCode {
     let status = match cli.command {
         Sub::Run(options) => command::run(&options),
         Sub::Cc(options) => cc::run(&options.words),
+        Sub::Mpiexec(options) => mpiexec::run(&options.words),
         Sub::Sim(options) => sim::run(&options),
         Sub::Cluster(options) => cluster::run(&options),
         Sub::Memory(options) => memory::run(&options),
@@ -159,6 +171,15 @@ fn main() -> ExitCode {
         Sub::Doctor => setup::doctor().map(|all_there| u8::from(!all_there)),
     };
     end(status)
+}
+
+/// The options of `run` that a command line has, the command's name its first word.
+fn run_options(words: &[OsString]) -> Result<command::Options, Stop> {
+    match Cli::try_parse_from(words).map(|cli| cli.command) {
+        Ok(Sub::Run(options)) => Ok(*options),
+        Ok(_) => Err(Stop::usage("give a program")),
+        Err(error) => Err(Stop::usage(one_line(&error))),
+    }
 }
 
 /// There is a checkout to build from.

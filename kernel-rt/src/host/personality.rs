@@ -18,6 +18,7 @@
 //! | `midplane.seal=yes` | frames of links in memory have a seal over all of their bytes | over name and length |
 //! | `midplane.mpi_borrow=yes` | beyond that, the program's heap lends what it can spare | it does not |
 //! | `midplane.matching=NAME` | the image's matching engine must be this one | it can be any |
+//! | `midplane.app=N` | number of the program among those that the job was started with (MPI_APPNUM) | 0 |
 //! | `midplane.env=WORD` | a variable of the program's environment, NAME=VALUE, encoded as argv's words | none |
 //! | `midplane.auto=N` | N nodes, or with 0 any number, find extents and places out from their wires; only images built for it know it | as said |
 //! | `midplane.number=N` | with that, the node's number, which no other node has | the chip's |
@@ -32,6 +33,10 @@
 //! hexadecimal digits. An empty word is written `%`. Words without the prefix `midplane.` in front of
 //! `--` belong to another reader (a boot loader) and are skipped; an unknown word with the prefix is an
 //! error, because it is a request that this kernel does not understand.
+//!
+//! The nodes of a box may be given several programs' words (MPMD, MPI-3.1 section 8.8). A word `%%RANK`, which encodes
+//! nothing, ends argv: from that rank on `midplane.app`, `midplane.env` and argv are those that follow
+//! ([`BootArgs::of_rank`]).
 
 use core::fmt::{self, Write as _};
 
@@ -190,10 +195,14 @@ pub struct BootArgs<'a> {
     pub output: Output,
     /// What to do when the program has ended.
     pub exit: Exit,
+    /// The program's number among those that the job was started with.
+    pub app: u32,
     /// The program's environment.
     pub environment: Environment<'a>,
     /// The program's argv.
     pub args: Words<'a>,
+    /// The same three for ranks further on.
+    pub others: Others<'a>,
 }
 
 /// Everything a node knows about itself when its program starts.
@@ -236,6 +245,23 @@ impl<'a> Words<'a> {
 /// The variables of the environment, encoded as in the boot arguments, whose text before argv this is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Environment<'a>(&'a [u8]);
+
+/// The words of other programs, each behind a [`MARK`] and the first of its ranks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Others<'a>(&'a [u8]);
+
+/// What is in front of the first rank of another program.
+const MARK: &[u8] = b"%%";
+
+/// Whether an image knows of programs beside the first: one node alone is told its own only.
+const SEVERAL_APPS: bool = cfg!(not(target_arch = "arm"));
+
+/// The text up to the first word that begins with a mark, and the text from it on.
+fn until_mark(text: &[u8]) -> (&[u8], &[u8]) {
+    let is_mark = |at: &usize| text.get(*at..).is_some_and(|rest| rest.starts_with(b" %%"));
+    let at = { 0..text.len() }.find(is_mark).unwrap_or(text.len());
+    text.split_at(at)
+}
 
 /// What is in front of each of our words.
 const PREFIX: &[u8] = b"midplane.";
@@ -358,6 +384,8 @@ pub enum ParseError<'a> {
     Log(&'a [u8]),
     /// Not `test`.
     Exit(&'a [u8]),
+    /// Not a program's number, or not the first of its ranks.
+    App(&'a [u8]),
     /// A word of argv that is not encoded as it must be, or that encodes a zero byte, which C strings
     /// cannot hold.
     Encoding(&'a [u8]),
@@ -449,6 +477,7 @@ impl fmt::Display for ParseError<'_> {
                 Shown(word)
             ),
             Self::Exit(word) => write!(f, "`{}` is not an exit; only `test` is", Shown(word)),
+            Self::App(word) => write!(f, "`{}` is no program's number or rank", Shown(word)),
             Self::Encoding(word) => write!(f, "`{}` is not percent-encoded text", Shown(word)),
         }
     }
@@ -527,6 +556,7 @@ numbered! {
         19: Encoding;
         23: Watch;
         25: Seal;
+        26: App;
     }
     plain {
         20: TooManyArgs;
@@ -575,8 +605,10 @@ impl Default for BootArgs<'_> {
             console: None,
             output: Output::Uart,
             exit: Exit::Test,
+            app: 0,
             environment: Environment::default(),
             args: Words::default(),
+            others: Others::default(),
         }
     }
 }
@@ -593,7 +625,7 @@ pub(crate) fn single() -> Shape {
 /// The names of all settings but the environment's, as they are numbered below.
 const NAMES: &[u8] =
     b"torus wrap coord boxes instance node_memory mpi_memory eager interrupts mpi_borrow \
-                       matching output log exit faults auto number console watch seal";
+                       matching output log exit faults auto number console watch seal app";
 const TORUS: usize = 0;
 const WRAP: usize = 1;
 const COORD: usize = 2;
@@ -614,7 +646,8 @@ const NUMBER: usize = 16;
 const CONSOLE: usize = 17;
 const WATCH: usize = 18;
 const SEAL: usize = 19;
-const SETTINGS: usize = 20;
+const APP: usize = 20;
+const SETTINGS: usize = 21;
 
 /// Whether this image does what the setting asks for.
 const fn is_known(setting: usize) -> bool {
@@ -655,6 +688,7 @@ fn wrong(setting: usize, word: &[u8]) -> ParseError<'_> {
         FAULTS => ParseError::Faults(word),
         AUTO | NUMBER => ParseError::Auto(word),
         CONSOLE => ParseError::Console(word),
+        APP => ParseError::App(word),
         _ => ParseError::Unknown(word),
     }
 }
@@ -686,6 +720,37 @@ impl<'a> Settings<'a> {
             Some(Some(_)) => self.refuse(ParseError::Twice(word)),
             None => self.refuse(ParseError::Unknown(word)),
         }
+    }
+
+    /// Takes the settings of a text; environment and argv, which are sound.
+    fn read(&mut self, text: &'a [u8]) -> Result<(Environment<'a>, Words<'a>), ParseError<'a>> {
+        let mut args = Words::default();
+        let mut environment = Environment(text);
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (word, after) = until(rest, b' ');
+            rest = after;
+            if word == b"--" {
+                environment = Environment(text.get(..text.len() - rest.len()).unwrap_or(text));
+                args = Words(rest);
+                break;
+            }
+            let Some(setting) = word.strip_prefix(PREFIX) else {
+                continue;
+            };
+            if !word.starts_with(VARIABLE) {
+                self.take(word, setting);
+            }
+        }
+        args.iter().check(MAX_ARGS, ParseError::TooManyArgs)?;
+        { environment.iter() }.check(MAX_ENVIRONMENT, ParseError::TooManyVariables)?;
+        environment.check_names()?;
+        Ok((environment, args))
+    }
+
+    fn app(&mut self) -> u32 {
+        // As MPI has it, an `int`.
+        self.number(APP, i32::MAX as u64).unwrap_or_default() as u32
     }
 
     // Once in the image, for all settings.
@@ -823,28 +888,12 @@ impl<'a> BootArgs<'a> {
         if text.len() > MAX_BYTES {
             return Err(ParseError::TooLong(text.len()));
         }
+        let (text, others) = match SEVERAL_APPS {
+            true => until_mark(text),
+            false => (text, &b""[..]),
+        };
         let mut settings = Settings::default();
-        let mut args = Words::default();
-        let mut environment = Environment(text);
-        let mut rest = text;
-        while !rest.is_empty() {
-            let (word, after) = until(rest, b' ');
-            rest = after;
-            if word == b"--" {
-                environment = Environment(text.get(..text.len() - rest.len()).unwrap_or(text));
-                args = Words(rest);
-                break;
-            }
-            let Some(setting) = word.strip_prefix(PREFIX) else {
-                continue;
-            };
-            if !word.starts_with(VARIABLE) {
-                settings.take(word, setting);
-            }
-        }
-        args.iter().check(MAX_ARGS, ParseError::TooManyArgs)?;
-        { environment.iter() }.check(MAX_ENVIRONMENT, ParseError::TooManyVariables)?;
-        environment.check_names()?;
+        let (environment, args) = settings.read(text)?;
         let by_hand = ![TORUS, COORD, BOXES, AUTO]
             .iter()
             .any(|setting| settings.has(*setting));
@@ -865,10 +914,45 @@ impl<'a> BootArgs<'a> {
             console: settings.console(shape),
             output: settings.output(),
             exit: if is_test { Exit::Test } else { Exit::Stay },
+            app: settings.app(),
             environment,
             args,
+            others: Others(others),
         };
         settings.error.map_or(Ok(read), Err)
+    }
+
+    /// The same with the words of the program that this rank runs.
+    ///
+    /// # Errors
+    /// As those of [`BootArgs::parse`], of which words that no rank up to this one has are not checked.
+    pub fn of_rank(self, rank: Rank) -> Result<Self, ParseError<'a>> {
+        let mut own = self;
+        let mut rest = self.others.0;
+        while let Some((b" ", marked)) = SEVERAL_APPS.then(|| rest.split_at_checked(1)).flatten() {
+            let (text, after) = until_mark(marked);
+            let (mark, text) = until(text, b' ');
+            let first = mark.strip_prefix(MARK).and_then(number);
+            let first: Rank = first.ok_or(ParseError::App(mark))?;
+            if first > rank {
+                break;
+            }
+            let mut settings = Settings::default();
+            let (environment, args) = settings.read(text)?;
+            if let Some(foreign) = (0..APP).find(|setting| settings.has(*setting)) {
+                settings.refuse_setting(foreign, mark);
+            }
+            own = Self {
+                app: settings.app(),
+                environment,
+                args,
+                ..self
+            };
+            settings.error.map_or(Ok(()), Err)?;
+            rest = after;
+        }
+        own.others = Others::default();
+        Ok(own)
     }
 
     /// Checks that host and image mean the same matching engine; `has` is the image's.
@@ -970,17 +1054,45 @@ impl<'a> BootArgs<'a> {
         if self.exit == Exit::Test {
             out.write_str(" midplane.exit=test")?;
         }
-        for variable in environment {
-            out.write_str(" midplane.env=")?;
-            encode_word(variable, out)?;
-        }
-        out.write_str(" --")?;
-        for word in argv {
-            out.write_char(' ')?;
-            encode_word(word, out)?;
-        }
-        Ok(())
+        encode_app(self.app, environment, argv, out)
     }
+}
+
+/// Writes what a node of rank `first`, or of a rank from there on, has in place of what was written before: its program's
+/// number, environment and argv. Those of the ranks before come first.
+///
+/// # Errors
+/// Only those of `out`; see [`BootArgs::encode`].
+pub fn encode_other<'w>(
+    first: Rank,
+    app: u32,
+    environment: impl IntoIterator<Item = &'w [u8]>,
+    argv: impl IntoIterator<Item = &'w [u8]>,
+    out: &mut impl fmt::Write,
+) -> fmt::Result {
+    write!(out, " {}{first}", Shown(MARK))?;
+    encode_app(app, environment, argv, out)
+}
+
+fn encode_app<'w>(
+    app: u32,
+    environment: impl IntoIterator<Item = &'w [u8]>,
+    argv: impl IntoIterator<Item = &'w [u8]>,
+    out: &mut impl fmt::Write,
+) -> fmt::Result {
+    if app > 0 {
+        write!(out, " midplane.app={app}")?;
+    }
+    for variable in environment {
+        out.write_str(" midplane.env=")?;
+        encode_word(variable, out)?;
+    }
+    out.write_str(" --")?;
+    for word in argv {
+        out.write_char(' ')?;
+        encode_word(word, out)?;
+    }
+    Ok(())
 }
 
 /// Writes one word of argv, percent-encoded.
@@ -1065,8 +1177,10 @@ mod tests {
             faults: Some(b"10000,1000,7;1,0,0:X+@5000"),
             output: Output::Rings { log: true },
             exit: Exit::Stay,
+            app: 2,
             environment: Environment::default(),
             args: Words::default(),
+            others: Others::default(),
         };
         let variables: [&[u8]; 2] = [b"A=", b"B_1=x y=z"];
         let mut text = String::new();
@@ -1077,7 +1191,7 @@ mod tests {
             text,
             "midplane.torus=4x256x1 midplane.wrap=xz midplane.coord=3,255,0 \
              midplane.mpi_memory=65536 midplane.eager=0 midplane.interrupts=50 midplane.watch=yes midplane.seal=yes midplane.mpi_borrow=yes midplane.matching=list \
-             midplane.faults=10000,1000,7;1,0,0:X+@5000 midplane.console=3,1,0:Z- midplane.output=rings midplane.log=yes midplane.env=A= midplane.env=B_1=x%20y=z -- killer % a%20b%25c \
+             midplane.faults=10000,1000,7;1,0,0:X+@5000 midplane.console=3,1,0:Z- midplane.output=rings midplane.log=yes midplane.app=2 midplane.env=A= midplane.env=B_1=x%20y=z -- killer % a%20b%25c \
              %C3%A4%0A --"
         );
         let read = BootArgs::parse(text.as_bytes()).expect("own words");
@@ -1095,6 +1209,42 @@ mod tests {
             },
             written
         );
+    }
+
+    #[test]
+    fn ranks_have_the_words_of_their_own_program() {
+        let variable: &[u8] = b"A=1";
+        let mut text = String::new();
+        let first = BootArgs {
+            shape: Shape::new([4, 1, 1], [true; 3]).expect("extents"),
+            exit: Exit::Stay,
+            ..BootArgs::default()
+        };
+        let argv = |words: [&'static str; 2]| words.map(str::as_bytes);
+        { first.encode([variable], argv(["a", "%%1"]), &mut text) }.expect("strings take all");
+        { encode_other(1, 1, [], argv(["b", "--"]), &mut text) }.expect("strings take all");
+        { encode_other(3, 2, [variable], argv(["c", ""]), &mut text) }.expect("strings take all");
+        let read = BootArgs::parse(text.as_bytes()).expect("own words");
+        let words_of = |rank| {
+            let own = read.of_rank(rank).expect("own words");
+            let variables = own.environment.iter().count();
+            assert_eq!((own.shape, own.exit), (first.shape, Exit::Stay));
+            (own.app, variables, words(&own.args))
+        };
+        let of = |words: [&'static str; 2]| words.map(|word| word.as_bytes().to_vec()).to_vec();
+        assert_eq!(words_of(0), (0, 1, of(["a", "%%1"])));
+        assert_eq!(words_of(1), (1, 0, of(["b", "--"])));
+        assert_eq!(words_of(2), words_of(1));
+        assert_eq!(words_of(3), (2, 1, of(["c", ""])));
+        for (wrong, error) in [
+            ("-- a %%x -- b", ParseError::App(b"%%x")),
+            ("-- a %%0 midplane.app=x -- b", ParseError::App(b"x")),
+            ("-- a %%0 midplane.eager=1 -- b", ParseError::Eager(b"%%0")),
+            ("-- a %%0 -- b %%0 -- %0", ParseError::Encoding(b"%0")),
+        ] {
+            let read = BootArgs::parse(wrong.as_bytes()).expect("the first program's are sound");
+            assert_eq!(read.of_rank(0), Err(error), "{wrong}");
+        }
     }
 
     #[test]
@@ -1246,6 +1396,7 @@ mod tests {
             ),
             ("midplane.log=yes", ParseError::Log(b"yes")),
             ("midplane.exit=now", ParseError::Exit(b"now")),
+            ("midplane.app=2147483648", ParseError::App(b"2147483648")),
             ("midplane.torus", ParseError::Unknown(b"midplane.torus")),
             (
                 "midplane.colour=red",

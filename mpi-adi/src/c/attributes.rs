@@ -106,6 +106,14 @@ fn delete(function: &'static str, comm: c_int, keyval: c_int) -> c_int {
     })
 }
 
+/// MPI_APPNUM: the program's number among those that the job was started with (MPI-3.1 section 10.5.3).
+static APPNUM: AtomicI32 = AtomicI32::new(0);
+
+/// Says which of the programs that the job was started with this is, from 0 on. To be called before the program's `main`.
+pub fn set_appnum(number: u32) {
+    APPNUM.store(number as c_int, Ordering::Relaxed);
+}
+
 /// The predefined attribute with this key: where its value is (section 8.1.2).
 fn predefined(keyval: c_int) -> Option<*const c_int> {
     static TAG_UB: c_int = Tag::MAX;
@@ -113,14 +121,13 @@ fn predefined(keyval: c_int) -> Option<*const c_int> {
     // Every rank can print.
     static IO: c_int = MPI_ANY_SOURCE;
     static WTIME_IS_GLOBAL: c_int = 0;
-    static APPNUM: c_int = 0;
     static UNIVERSE_SIZE: AtomicI32 = AtomicI32::new(0);
     Some(match keyval {
         MPI_TAG_UB => &raw const TAG_UB,
         MPI_HOST => &raw const HOST,
         MPI_IO => &raw const IO,
         MPI_WTIME_IS_GLOBAL => &raw const WTIME_IS_GLOBAL,
-        MPI_APPNUM => &raw const APPNUM,
+        MPI_APPNUM => APPNUM.as_ptr(),
         MPI_UNIVERSE_SIZE => {
             UNIVERSE_SIZE.store(world().size as c_int, Ordering::Relaxed);
             UNIVERSE_SIZE.as_ptr()

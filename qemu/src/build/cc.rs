@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The variable that says what programs are for.
-const ON: &str = "MIDPLANE_ON";
+pub const ON: &str = "MIDPLANE_ON";
 /// Options whose argument is the next word.
 const WITH_ARGUMENT: [&str; 31] = [
     "-o",
@@ -471,7 +471,7 @@ fn name_missing(said: &Said) {
     }
 }
 
-/// Writes `mpicc`, `mpicxx` and `mpiexec` for build systems that want files, in a folder of their own; the path of the
+/// Writes `mpicc`, `mpicxx`, `mpiexec` and `mpirun` for build systems that want files, in a folder of their own; the path of the
 /// first.
 fn write_wrappers() -> Result<PathBuf, Stop> {
     let tool = std::env::current_exe().doing("find this command")?;
@@ -487,10 +487,8 @@ fn write_wrappers() -> Result<PathBuf, Stop> {
     let scripts = [
         ("mpicc", format!("{start}exec {tool} cc \"$@\"\n")),
         ("mpicxx", format!("{start}exec {tool} cc --c++ \"$@\"\n")),
-        (
-            "mpiexec",
-            format!("{start}{}", MPIEXEC.replace("TOOL", &tool)),
-        ),
+        ("mpiexec", format!("{start}exec {tool} mpiexec \"$@\"\n")),
+        ("mpirun", format!("{start}exec {tool} mpiexec \"$@\"\n")),
     ];
     for (name, text) in scripts {
         let (file, new) = (
@@ -504,27 +502,6 @@ fn write_wrappers() -> Result<PathBuf, Stop> {
     }
     Ok(folder.join("mpicc"))
 }
-
-/// `mpiexec -n 4 program arguments`, as other implementations have it.
-const MPIEXEC: &str = r#"set -f
-options= ranks=1
-add() { for word; do options="$options '$(printf %s "$word" | sed "s/'/'\\\\''/g")'"; done; }
-while [ $# -gt 0 ]; do
-    case $1 in
-    -n | -np | -c | --n | --np) ranks=$2 && shift 2 ;;
-    -x | --env) add "$1" "$2" && shift 2 ;;
-    -env | -genv) add --env "$2=$3" && shift 3 ;;
-    --timeout | --files | --torus | --node-memory | --mpi-memory | --on) add "$1" "$2" && shift 2 ;;
-    -*) echo "mpiexec: $1 is not known; \`cargo midplane help run\` explains what is" >&2 && exit 2 ;;
-    *) break ;;
-    esac
-done
-[ $# -gt 0 ] || { echo "mpiexec: give a program" >&2; exit 2; }
-[ -z "$MIDPLANE_ON" ] || add --on "$MIDPLANE_ON"
-case $options in *--torus*) ;; *) add -n "$ranks" ;; esac
-program=$1 && shift
-eval "exec TOOL run --quiet $options \"\$program\" -- \"\$@\""
-"#;
 
 #[cfg(test)]
 mod tests {

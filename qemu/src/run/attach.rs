@@ -6,6 +6,7 @@ use crate::host::signals::Signals;
 use crate::host::stop::Stop;
 use crate::run::command::{self, Shown, Watched};
 use crate::run::line::Port;
+use crate::run::output::Style;
 use crate::run::plan::{Backend, Plan};
 use crate::run::topology;
 use crate::show::file::ResultFile;
@@ -90,6 +91,8 @@ pub fn run(options: &AttachArgs) -> Result<u8, Stop> {
         quiet: options.watched.quiet,
         links: options.watched.links,
         program: shown.to_string(),
+        style: Style::Prefixed,
+        programs: Vec::new(),
         // The first word is the program's name.
         arguments: args.args.iter().skip(1).map(word).collect(),
     };

@@ -29,7 +29,7 @@ fn of_boards(plan: &Plan<'_>) -> Result<Fleet, Stop> {
     for rank in 0..plan.shape.nodes() {
         let who = (rank, coord(&plan.shape, rank)?);
         let window = Rc::new(Shared::new("midplane-window", WINDOW_BYTES)?);
-        let node = Node::new(who, plan.image, 0, &window, OwnMemory::Whole);
+        let node = Node::new(who, plan.image(rank), 0, &window, OwnMemory::Whole);
         fleet.nodes.push(node);
     }
     Ok(fleet)

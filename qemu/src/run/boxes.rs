@@ -1,6 +1,5 @@
 //! `--instances`: a torus cut into boxes of nodes, one for each QEMU process. Pure.
 
-use crate::build::image::Image;
 use crate::host::stop::Stop;
 use kernel_rt::host::layout::{Division, Layout, MAX_NODES, MAX_SHARED_BYTES, shared_bytes};
 use net_torus::coord::Shape;
@@ -10,24 +9,22 @@ use net_torus::coord::Shape;
 pub struct Boxes {
     /// Which nodes are in which.
     pub division: Division,
-    image_bytes: u64,
     node_memory: u64,
 }
 
 impl Boxes {
-    /// Boxes of nodes that run `image` in so much memory each, rounded up to a multiple of 2 MiB.
-    pub fn new(division: Division, image: &Image, node_memory: u64) -> Self {
+    /// Boxes of nodes with so much memory each, rounded up to a multiple of 2 MiB.
+    pub fn new(division: Division, node_memory: u64) -> Self {
         Self {
             division,
-            image_bytes: image.end,
             node_memory,
         }
     }
 
-    /// What lies where in the memory of an instance.
-    pub fn layout(&self, instance: u32) -> Result<Layout, Stop> {
+    /// What lies where in the memory of an instance whose image ends so many bytes behind the start of RAM.
+    pub fn layout(&self, instance: u32, image_bytes: u64) -> Result<Layout, Stop> {
         let nodes = self.division.node_box(instance).map_or(0, |b| b.nodes());
-        Layout::new(self.image_bytes, nodes, self.node_memory).ok_or_else(|| {
+        Layout::new(image_bytes, nodes, self.node_memory).ok_or_else(|| {
             Stop::usage(format!(
                 "--node-memory {}: more than a node can have",
                 self.node_memory
@@ -36,11 +33,16 @@ impl Boxes {
     }
 }
 
-/// `shape` in so many instances, or in as few as can be; `None`: each node has one to itself.
-pub fn divide(shape: Shape, instances: Option<u32>) -> Result<Option<Division>, Stop> {
+/// `shape` in so many instances, or in as few as can be, whose nodes run one image each: `starts` are the first ranks of
+/// those that run another than the ranks before. `None`: each node has an instance to itself.
+pub fn divide(
+    shape: Shape,
+    instances: Option<u32>,
+    starts: &[u32],
+) -> Result<Option<Division>, Stop> {
     let nodes = shape.nodes();
     let instances = match instances {
-        None => return Ok(fewest(shape)),
+        None => return Ok(fewest(shape, starts)),
         Some(wanted) if wanted == nodes && nodes > 1 => return Ok(None),
         Some(wanted) => wanted,
     };
@@ -68,18 +70,43 @@ pub fn divide(shape: Shape, instances: Option<u32>) -> Result<Option<Division>, 
             good.join(", ")
         ))
     })?;
-    Ok(Division::new(shape, parts))
+    match Division::new(shape, parts) {
+        Some(division) if !is_by_image(&division, starts) => Err(Stop::usage(format!(
+            "--instances {instances}: the nodes of an instance have one image, and here one would have several; leave \
+             --instances out, or give {nodes}, one for each node"
+        ))),
+        division => Ok(division),
+    }
+}
+
+/// Whether the nodes of each instance run one image.
+fn is_by_image(division: &Division, starts: &[u32]) -> bool {
+    let image = |rank: u32| starts.partition_point(|start| *start <= rank);
+    starts.is_empty()
+        || (0..division.instances()).all(|instance| {
+            let within = division.node_box(instance);
+            let coords = within
+                .into_iter()
+                .flat_map(|b| (0..b.nodes()).filter_map(move |k| b.coord(k)));
+            let mut images = coords
+                .filter_map(|coord| division.shape().rank(coord))
+                .map(image);
+            let first = images.next();
+            images.all(|image| Some(image) == first)
+        })
 }
 
 /// `shape` in as few instances as can be, which is what runs fastest (docs/emulation.md); `None` when boxes cannot hold
 /// it.
-fn fewest(shape: Shape) -> Option<Division> {
+fn fewest(shape: Shape, starts: &[u32]) -> Option<Division> {
     let most = match shared_bytes(&shape) > MAX_SHARED_BYTES {
         true => 1,
         false => shape.nodes() - 1,
     };
-    let parts = (1..=most.max(1)).find_map(|instances| parts(shape.extents(), instances))?;
-    Division::new(shape, parts)
+    (1..=most.max(1)).find_map(|instances| {
+        let parts = parts(shape.extents(), instances)?;
+        Division::new(shape, parts).filter(|division| is_by_image(division, starts))
+    })
 }
 
 /// In how many parts to cut each axis so that there are `instances` equal boxes, with as few links between them as
@@ -134,7 +161,7 @@ mod tests {
     #[test]
     fn what_cannot_be_is_refused_with_what_can() {
         let shape = Shape::new([2, 2, 2], [true; 3]).unwrap();
-        let refused = |instances| divide(shape, Some(instances)).unwrap_err().message;
+        let refused = |instances| divide(shape, Some(instances), &[]).unwrap_err().message;
         assert!(
             refused(3).ends_with("give one of 1, 2, 4, 8"),
             "{}",
@@ -142,15 +169,15 @@ mod tests {
         );
         assert!(refused(9).ends_with("there are only 8 nodes"));
         let great = Shape::new([16, 16, 16], [true; 3]).unwrap();
-        let error = divide(great, Some(8)).unwrap_err().message;
+        let error = divide(great, Some(8), &[]).unwrap_err().message;
         assert!(error.contains("more than instances can share"), "{error}");
     }
 
     #[test]
     fn one_instance_for_each_node_is_no_division() {
         let shape = Shape::new([2, 2, 2], [true; 3]).unwrap();
-        assert_eq!(divide(shape, Some(8)).unwrap(), None);
-        let one = divide(shape, Some(1)).unwrap().unwrap();
+        assert_eq!(divide(shape, Some(8), &[]).unwrap(), None);
+        let one = divide(shape, Some(1), &[]).unwrap().unwrap();
         assert_eq!((one.instances(), one.parts()), (1, [1; 3]));
     }
 
@@ -167,8 +194,24 @@ mod tests {
             ([16, 16, 16], None),
         ] {
             let shape = Shape::new(extents, [true; 3]).unwrap();
-            let division = divide(shape, None).unwrap();
+            let division = divide(shape, None, &[]).unwrap();
             assert_eq!(division.map(|d| d.instances()), expected, "{extents:?}");
         }
+    }
+
+    #[test]
+    fn nodes_of_several_images_have_instances_by_image() {
+        let shape = Shape::new([2, 2, 2], [true; 3]).unwrap();
+        let instances =
+            |starts: &[u32]| divide(shape, None, starts).unwrap().map(|d| d.instances());
+        assert_eq!(instances(&[4]), Some(2));
+        assert_eq!(instances(&[2, 4, 6]), Some(4));
+        assert_eq!(instances(&[1]), None, "one for each node");
+        let error = divide(shape, Some(4), &[1]).unwrap_err().message;
+        assert!(
+            error.contains("one image") && error.contains("give 8"),
+            "{error}"
+        );
+        assert!(divide(shape, Some(8), &[1]).unwrap().is_none());
     }
 }

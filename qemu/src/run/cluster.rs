@@ -39,7 +39,7 @@ pub fn boot(plan: &Plan<'_>) -> Result<Fleet, Stop> {
     sys::bind_to_us(&mut command, end_signal(is_kept), inherited.descriptors());
     let child = command
         .spawn()
-        .doing(format_args!("start {}", plan.image.path.display()))?;
+        .doing(format_args!("start {}", plan.image(0).path.display()))?;
     let ears = Ears {
         prints: [Some(stdout), Some(stderr)],
         is_several: plan.processors > 1,

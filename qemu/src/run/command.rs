@@ -16,9 +16,9 @@ use crate::run::faults::FaultOptions;
 use crate::run::files::Folder;
 use crate::run::job;
 use crate::run::line::{check_console, parse_console};
-use crate::run::output::Sink;
-use crate::run::plan::{Backend, Plan};
-use crate::run::report::{self, JobFacts};
+use crate::run::output::{Sink, Style};
+use crate::run::plan::{self, Backend, Plan};
+use crate::run::report::{self, JobFacts, ProgramFacts};
 use crate::run::verdict::Outcome;
 use crate::run::{limits, topology, wiring};
 use crate::show::file::ResultFile;
@@ -37,6 +37,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::{IsTerminal, stderr, stdin, stdout};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
+use std::slice;
 use std::time::Duration;
 
 /// How long a job has, and what is shown of it.
@@ -215,6 +216,18 @@ pub struct Options {
         help_heading = "Options for C programs")]
     cflags: Vec<Vec<String>>,
 
+    /// Pass on what ranks write byte for byte, without the rank in front of each line; so it is for one rank
+    #[arg(long, overrides_with_all = ["prefix", "no_prefix"])]
+    no_prefix: bool,
+
+    /// Put the rank in front of each line that it writes; so it is for several ranks
+    #[arg(long, overrides_with_all = ["prefix", "no_prefix"])]
+    prefix: bool,
+
+    /// Several programs, as `mpiexec` starts them; then `program`, which is the first, is not for all ranks.
+    #[arg(skip)]
+    pub apps: Vec<AppOptions>,
+
     /// The program: C files (.c, also .o and .a), a Rust file (.rs) or a linked image
     #[arg(value_name = "PROGRAM", required = true)]
     program: Vec<PathBuf>,
@@ -222,6 +235,47 @@ pub struct Options {
     /// The program's arguments
     #[arg(value_name = "ARGUMENTS", last = true)]
     arguments: Vec<OsString>,
+}
+
+/// One of the programs that `mpiexec` starts.
+#[derive(Clone, Debug)]
+pub struct AppOptions {
+    /// How many ranks run it.
+    pub ranks: u32,
+    /// Its file.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// Its variables beside all programs', as the option `--env` has them.
+    pub env: Vec<OsString>,
+    /// The same as `-x` has them.
+    pub export: Vec<OsString>,
+    /// Where its processes start.
+    pub directory: Option<PathBuf>,
+}
+
+/// A program and its words, to be built.
+struct App {
+    program: Program,
+    first: u32,
+    ranks: u32,
+    argv: Vec<Vec<u8>>,
+    environment: Vec<Vec<u8>>,
+    directory: Option<PathBuf>,
+}
+
+impl App {
+    fn facts(&self) -> ProgramFacts {
+        let words = self.argv.iter().skip(1);
+        ProgramFacts {
+            program: self.program.path().display().to_string(),
+            arguments: words
+                .map(|word| String::from_utf8_lossy(word).into_owned())
+                .collect(),
+            first_rank: self.first,
+            ranks: self.ranks,
+        }
+    }
 }
 
 /// What the nodes of a job are.
@@ -233,6 +287,16 @@ enum On {
     Linux,
     /// Coroutines in one process of this machine, in virtual time: C programs on up to 65,536 nodes
     Cluster,
+}
+
+impl On {
+    /// What a process of a program for this machine carries.
+    fn carries(self) -> Carries {
+        match self {
+            On::Cluster => Carries::Cluster,
+            On::Linux | On::Qemu => Carries::Node,
+        }
+    }
 }
 
 impl Options {
@@ -265,10 +329,101 @@ impl Options {
         }
     }
 
-    /// The program's environment, NAME=VALUE each.
-    fn environment(&self) -> Result<Vec<Vec<u8>>, Stop> {
+    /// The programs of a machine of so many nodes, once all are there.
+    fn apps(&self, nodes: u32) -> Result<Vec<App>, Stop> {
+        if self.apps.is_empty() {
+            let program = Program::classify(&self.program)?;
+            return Ok(vec![App {
+                argv: argv(&program, &self.arguments),
+                environment: self.environment(&[], &[])?,
+                program,
+                first: 0,
+                ranks: nodes,
+                directory: None,
+            }]);
+        }
+        let mut apps = Vec::new();
+        let mut first = 0;
+        for app in &self.apps {
+            let program = Program::classify(slice::from_ref(&app.program))?;
+            if let Some(directory) = app.directory.as_ref().filter(|path| !path.is_dir()) {
+                let directory = directory.display();
+                return Err(Stop::usage(format!(
+                    "-wdir {directory}: there is no such folder"
+                )));
+            }
+            apps.push(App {
+                argv: argv(&program, &app.arguments),
+                environment: self.environment(&app.export, &app.env)?,
+                program,
+                first,
+                ranks: app.ranks,
+                directory: app.directory.clone(),
+            });
+            first += app.ranks;
+        }
+        if first != nodes {
+            return Err(Stop::usage(format!(
+                "-n: the programs have {first} ranks in all, and the machine has {nodes} nodes, one for each"
+            )));
+        }
+        self.check_apps(&apps)?;
+        Ok(apps)
+    }
+
+    /// Refuses what programs cannot have of their own where they run.
+    fn check_apps(&self, apps: &[App]) -> Result<(), Stop> {
+        if self.on == On::Qemu && apps.iter().any(|app| app.directory.is_some()) {
+            say::complain(
+                "midplane: -wdir does nothing for nodes; --files FOLDER gives them a folder to work in",
+            );
+        }
+        let Some((first, others)) = apps.split_first().filter(|_| self.on == On::Cluster) else {
+            return Ok(());
+        };
+        let has_one = |same: fn(&App, &App) -> bool| others.iter().all(|other| same(first, other));
+        let several = [
+            (has_one(|a, b| a.program == b.program), "programs"),
+            (
+                has_one(|a, b| a.environment == b.environment),
+                "environments",
+            ),
+            (has_one(|a, b| a.directory == b.directory), "folders"),
+        ];
+        match several.iter().find(|(is_one, _)| !is_one) {
+            Some((_, what)) => Err(Stop::usage(format!(
+                "the ranks of a cluster are in one process, which cannot have several {what}; give --on linux"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// How many ranks the job has, one on each node.
+    pub fn ranks(&self) -> u32 {
+        let extents = self.nodes.unwrap_or(self.torus);
+        extents.into_iter().map(u32::from).product()
+    }
+
+    /// How the ranks of a machine of so many nodes are shown.
+    fn style(&self, nodes: u32) -> Style {
+        Style::of(nodes, self.prefix || !self.no_prefix && nodes > 1)
+    }
+
+    /// A program's environment, NAME=VALUE each; what it has of its own comes last.
+    fn environment(&self, export: &[OsString], env: &[OsString]) -> Result<Vec<Vec<u8>>, Stop> {
         let mut variables = BTreeMap::new();
-        for word in &self.export {
+        Self::add_variables((&self.export, &self.env), &mut variables)?;
+        Self::add_variables((export, env), &mut variables)?;
+        let join = |(name, value): (Vec<u8>, Vec<u8>)| [&name[..], b"=", &value].concat();
+        Ok(variables.into_iter().map(join).collect())
+    }
+
+    /// Adds variables with the values that they have here, and such with values.
+    fn add_variables(
+        (export, env): (&[OsString], &[OsString]),
+        variables: &mut BTreeMap<Vec<u8>, Vec<u8>>,
+    ) -> Result<(), Stop> {
+        for word in export {
             let (name, value) = match divided(word) {
                 Some((name, value)) => (name, value.to_vec()),
                 None => {
@@ -283,7 +438,7 @@ impl Options {
             };
             variables.insert(name.to_vec(), value);
         }
-        for word in &self.env {
+        for word in env {
             let Some((name, value)) = divided(word) else {
                 return Err(Stop::usage(format!(
                     "--env {0}: give it as NAME=VALUE; for a variable as it is here, -x {0}",
@@ -292,8 +447,7 @@ impl Options {
             };
             variables.insert(name.to_vec(), value.to_vec());
         }
-        let join = |(name, value): (Vec<u8>, Vec<u8>)| [&name[..], b"=", &value].concat();
-        Ok(variables.into_iter().map(join).collect())
+        Ok(())
     }
 
     /// Which of the options that only some kinds of programs heed were given.
@@ -336,6 +490,15 @@ impl Options {
     }
 }
 
+/// A program's argv.
+fn argv(program: &Program, arguments: &[OsString]) -> Vec<Vec<u8>> {
+    let words = arguments.iter().cloned().map(OsString::into_vec);
+    [program.name().into_bytes()]
+        .into_iter()
+        .chain(words)
+        .collect()
+}
+
 /// The name and the value of NAME=VALUE; `None` when it is not of that form.
 fn divided(variable: &OsStr) -> Option<(&[u8], &[u8])> {
     let bytes = variable.as_bytes();
@@ -369,29 +532,60 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
     let shape = checked(options)?;
     let node_memory = options.node_memory();
     let faults = options.faults.order(&shape)?;
-    let environment = options.environment()?;
-    let program = Program::classify(&options.program)?;
-    program.check_flags(&options.given())?;
+    let apps = options.apps(shape.nodes())?;
+    for app in &apps {
+        app.program.check_flags(&options.given())?;
+    }
+    // The first with each program: what is the same is built once.
+    let image_of = |at: usize| {
+        let is_same = |app: &App| app.program == apps[at].program;
+        apps.iter().position(is_same).unwrap_or(at)
+    };
+    let starts: Vec<u32> = { 1..apps.len() }
+        .filter(|at| image_of(*at) != image_of(at - 1))
+        .map(|at| apps[at].first)
+        .collect();
     let folder = { options.files.as_deref() }.map(Folder::open).transpose()?;
     let report_file = ResultFile::open_if_given(options.watched.report.as_ref())?;
     let division = match options.board {
         Board::Virt if options.debug.is_some() => None,
-        Board::Virt => boxes::divide(shape, options.instances)?,
+        Board::Virt => boxes::divide(shape, options.instances, &starts)?,
         Board::Stm32f405 => None,
     };
     let flags = options.flags();
-    let (tools, image) = match options.on {
+    let tools = match options.on {
         On::Qemu => {
             let instances = division.map(|division| division.instances().into());
-            let (tools, image) = build_for_nodes(options, &program, &shape, instances)?;
-            (Some(tools), image)
+            Some(tools_for_nodes(options, &shape, instances)?)
         }
-        On::Linux => (None, linux::build(&program, &flags, Carries::Node)?),
-        On::Cluster => (None, linux::build(&program, &flags, Carries::Cluster)?),
+        On::Linux | On::Cluster => None,
     };
+    let mut images: Vec<Option<Image>> = Vec::new();
+    for (at, app) in apps.iter().enumerate() {
+        images.push(match (image_of(at) == at, &tools) {
+            (false, _) => None,
+            (true, Some(tools)) => {
+                let is_several = division.is_none_or(|division| division.instances() > 1);
+                Some(build_for_nodes(
+                    options,
+                    (tools, &app.program),
+                    &shape,
+                    is_several,
+                )?)
+            }
+            (true, None) => Some(linux::build(&app.program, &flags, options.on.carries())?),
+        });
+    }
     let debug = debugger(options, &shape)?;
-    let mut argv = vec![program.name().into_bytes()];
-    argv.extend(options.arguments.iter().cloned().map(OsString::into_vec));
+    let planned = apps.iter().enumerate().filter_map(|(at, app)| {
+        Some(plan::App {
+            image: images[image_of(at)].as_ref()?,
+            first: app.first,
+            argv: &app.argv,
+            environment: &app.environment,
+            directory: app.directory.as_deref(),
+        })
+    });
     let plan = Plan {
         backend: backend(options, tools.as_ref()),
         limits_memory: options.node_memory.is_some(),
@@ -399,21 +593,22 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
         processors: options.processors.unwrap_or(1),
         under: &options.under.concat(),
         debug: debug.as_ref(),
-        image: &image,
+        apps: planned.collect(),
         shape,
-        boxes: division.map(|division| Boxes::new(division, &image, node_memory)),
+        boxes: division.map(|division| Boxes::new(division, node_memory)),
         node_memory,
         mpi_memory: options.mpi_memory_of(node_memory),
         mpi_borrow: options.mpi_borrow,
         eager: options.eager,
         interrupts: options.interrupts,
         seal: options.seal,
-        matching: program.matching(&flags),
+        matching: { apps.iter() }
+            .map(|app| app.program.matching(&flags))
+            .reduce(Option::and)
+            .flatten(),
         faults: faults.as_deref(),
         auto: options.auto,
         console: options.console,
-        environment: &environment,
-        argv: &argv,
         log: options.verbose,
         counted: options.count_instructions,
         sandbox: tools.as_ref().is_some_and(|tools| can_lock_in(&tools.qemu)),
@@ -423,14 +618,14 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
         Some(_) if stdin().is_terminal() => Signals::catch_but_keys()?,
         _ => Signals::catch()?,
     };
-    let arguments = options.arguments.iter();
+    let facts: Vec<ProgramFacts> = apps.iter().map(App::facts).collect();
     let shown = Shown {
         quiet: options.watched.quiet,
         links: options.watched.links,
-        program: program.path().display().to_string(),
-        arguments: arguments
-            .map(|a| a.to_string_lossy().into_owned())
-            .collect(),
+        style: options.style(shape.nodes()),
+        program: facts[0].program.clone(),
+        arguments: facts[0].arguments.clone(),
+        programs: if facts.len() > 1 { facts } else { Vec::new() },
     };
     let limits = (folder, options.watched.timeout);
     show(&plan, limits, &signals, (&shown, report_file), look)
@@ -442,10 +637,14 @@ pub struct Shown {
     pub quiet: bool,
     /// With a table of the links.
     pub links: bool,
+    /// How what the ranks write is passed on.
+    pub style: Style,
     /// The program's file, for the report.
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
+    /// All programs, where they are several.
+    pub programs: Vec<ProgramFacts>,
 }
 
 /// Runs a job and shows what it says and how it ended; the exit status. The nodes may work with the files in a folder, and
@@ -458,7 +657,10 @@ pub fn show(
     look: &mut dyn FnMut(&JobEnd),
 ) -> Result<u8, Stop> {
     let (stdout, stderr) = (stdout(), stderr());
-    let (mut out, mut err) = (Sink::new(&stdout), Sink::new(&stderr));
+    let (mut out, mut err) = (
+        Sink::new(&stdout, shown.style),
+        Sink::new(&stderr, shown.style),
+    );
     let end = job::run(plan, folder, timeout, signals, &mut out, &mut err)?;
     look(&end);
     let status = tell(shown, plan, &end, report_file, &mut err);
@@ -569,29 +771,36 @@ fn check_place(options: &Options) -> Result<(), Stop> {
     Ok(())
 }
 
-/// The image for the nodes, with what built it. Fails where the host has no room for so many nodes, or one of them has
-/// none for the image.
-fn build_for_nodes(
+/// What builds and runs images for the nodes. Fails where the host has no room for so many.
+fn tools_for_nodes(
     options: &Options,
-    program: &Program,
     shape: &Shape,
     instances: Option<u64>,
-) -> Result<(Tools, Image), Stop> {
+) -> Result<Tools, Stop> {
     let node_memory = options.node_memory();
-    let mpi_memory = options.mpi_memory_of(node_memory);
     let memory = Memory {
         node: node_memory,
-        mpi: mpi_memory,
+        mpi: options.mpi_memory_of(node_memory),
     };
     Machine::look().check(shape.nodes().into(), memory, instances)?;
-    let tools = setup::ensure()?;
-    let is_virt = options.board == Board::Virt;
+    setup::ensure()
+}
+
+/// The image of a program for the nodes. Fails where one of them has no room for it.
+fn build_for_nodes(
+    options: &Options,
+    (tools, program): (&Tools, &Program),
+    shape: &Shape,
+    is_several: bool,
+) -> Result<Image, Stop> {
+    let node_memory = options.node_memory();
+    let mpi_memory = options.mpi_memory_of(node_memory);
     let flags = Flags {
-        instances: is_virt && instances != Some(1),
+        instances: options.board == Board::Virt && is_several,
         log: options.verbose,
         ..options.flags()
     };
-    let image = program.build(&tools, &flags)?;
+    let image = program.build(tools, &flags)?;
     image.check_has(&flags)?;
     if image.has_personality {
         return Err(Stop::usage(format!(
@@ -608,7 +817,7 @@ fn build_for_nodes(
         })?,
         Board::Stm32f405 => image.check_fits_board(links, mpi_memory, shape.nodes())?,
     }
-    Ok((tools, image))
+    Ok(image)
 }
 
 /// Refuses what a board does not have.
@@ -694,6 +903,7 @@ fn tell(
     let facts = JobFacts {
         program: shown.program.clone(),
         arguments: shown.arguments.clone(),
+        programs: shown.programs.clone(),
         node_memory: plan.node_memory,
         mpi_memory: plan.mpi_memory,
         mpi_borrow: plan.mpi_borrow,

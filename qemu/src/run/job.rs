@@ -70,7 +70,9 @@ pub fn run<'a>(
     out: &mut Sink<'a>,
     err: &mut Sink<'a>,
 ) -> Result<JobEnd, Stop> {
-    let dictionary = Dictionary::read(&plan.image.bytes)?;
+    let dictionaries: Vec<Dictionary> = { plan.apps.iter() }
+        .map(|app| Dictionary::read(&app.image.bytes))
+        .collect::<Result<_, _>>()?;
     let begun = Instant::now();
     let nodes = plan.shape.nodes() as usize;
     if nodes > QUIET_BOOT {
@@ -85,7 +87,9 @@ pub fn run<'a>(
     let emulated = fleet.console.take();
     let emulated = emulated.map(|fd| Port::of_emulated(fd).greeting(plan.auto));
     let mut job = Job {
-        decoders: fleet.nodes.iter().map(|_| dictionary.decoder()).collect(),
+        decoders: { fleet.nodes.iter() }
+            .map(|node| dictionaries[plan.app(node.rank).0 as usize].decoder())
+            .collect(),
         complaints: fleet.instances.iter().map(|_| VecDeque::new()).collect(),
         glances: vec![Glance::default(); nodes],
         fleet,
@@ -706,6 +710,7 @@ impl Job<'_, '_, '_> {
             }
             Cause::Failed(at) => {
                 let node = &self.fleet.nodes[at];
+                let image = plan.image(node.rank);
                 let read = |offset, out: &mut [u8]| node.read_ram(offset, out);
                 let places = |stands| match (plan.backend, stands) {
                     // Its words name the place.
@@ -713,11 +718,11 @@ impl Job<'_, '_, '_> {
                     (Backend::Linux | Backend::Cluster, stands) => {
                         linux::describe(plan, node, stands)
                     }
-                    (_, Stands::At(pc)) => plan.image.describe_fault(pc, &read),
-                    (_, Stands::InCall) => plan.image.describe_call(&read),
-                    (_, Stands::InPanic) => plan.image.describe_panic(&read),
+                    (_, Stands::At(pc)) => image.describe_fault(pc, &read),
+                    (_, Stands::InCall) => image.describe_call(&read),
+                    (_, Stands::InPanic) => image.describe_panic(&read),
                 };
-                let failed_malloc = || plan.image.describe_failed_malloc(&read);
+                let failed_malloc = || image.describe_failed_malloc(&read);
                 let (message, status) = verdict::failure(&nodes[at], places, failed_malloc);
                 (status, Outcome::Failed, Some(message), None)
             }

@@ -31,17 +31,34 @@ pub fn boot(
     qemu: &Tool,
     going_on: &mut impl FnMut() -> Result<(), Stop>,
 ) -> Result<Fleet, Stop> {
-    let image = memory_file("midplane-image")?;
-    (&image)
-        .write_all(&plan.image.bytes)
-        .doing("copy the image into memory")?;
+    let files = Files::new(plan)?;
     let mut fleet = Fleet::new(&plan.shape);
     match (plan.backend, &plan.boxes) {
-        (Backend::Boards(_), _) => fleet.boot_boards(plan, qemu, &image, going_on)?,
-        (_, None) => fleet.boot_singly(plan, qemu, &image, going_on)?,
-        (_, Some(boxes)) => fleet.boot_boxes(plan, qemu, (boxes, &image), going_on)?,
+        (Backend::Boards(_), _) => fleet.boot_boards(plan, qemu, &files, going_on)?,
+        (_, None) => fleet.boot_singly(plan, qemu, &files, going_on)?,
+        (_, Some(boxes)) => fleet.boot_boxes(plan, qemu, (boxes, &files), going_on)?,
     }
     Ok(fleet)
+}
+
+/// The programs' images in memory, as QEMU reads them.
+struct Files(Vec<File>);
+
+impl Files {
+    fn new(plan: &Plan<'_>) -> Result<Self, Stop> {
+        let files = plan.apps.iter().map(|app| {
+            let mut file = memory_file("midplane-image")?;
+            file.write_all(&app.image.bytes)
+                .doing("copy the image into memory")?;
+            Ok(file)
+        });
+        files.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// That of a rank's program.
+    fn of(&self, plan: &Plan<'_>, rank: u32) -> &File {
+        &self.0[plan.app(rank).0 as usize]
+    }
 }
 
 impl Fleet {
@@ -49,7 +66,7 @@ impl Fleet {
         &mut self,
         plan: &Plan<'_>,
         qemu: &Tool,
-        image: &File,
+        files: &Files,
         going_on: &mut impl FnMut() -> Result<(), Stop>,
     ) -> Result<(), Stop> {
         let mut sockets = Sockets::new(&plan.shape, frame_link);
@@ -76,7 +93,7 @@ impl Fleet {
             let instance = self.start(
                 (plan, qemu),
                 Nodes::One(coord),
-                (image, &ram),
+                (files.of(plan, rank), &ram),
                 carries,
                 inherited,
                 vec![rank],
@@ -84,7 +101,7 @@ impl Fleet {
             let who = (rank, coord);
             self.nodes.push(Node::new(
                 who,
-                plan.image,
+                plan.image(rank),
                 instance,
                 &ram,
                 node::OwnMemory::Whole,
@@ -92,7 +109,7 @@ impl Fleet {
             going_on()?;
         }
         if let (Some(debug), Some(at)) = (plan.debug, waiting) {
-            let child = debug.attach(plan.image, at)?;
+            let child = debug.attach(plan.image(debug.rank), at)?;
             self.debugger = Some(self.instances.len());
             self.instances
                 .push(Instance::new(Vec::new(), Ears::default(), child)?);
@@ -104,7 +121,7 @@ impl Fleet {
         &mut self,
         plan: &Plan<'_>,
         qemu: &Tool,
-        image: &File,
+        files: &Files,
         going_on: &mut impl FnMut() -> Result<(), Stop>,
     ) -> Result<(), Stop> {
         let mut sockets = Sockets::new(&plan.shape, serial_line);
@@ -118,12 +135,12 @@ impl Fleet {
                 lines.push((console.direction, theirs));
                 self.console = Some(ours);
             }
-            let instance =
-                self.start_board((plan, qemu), (rank, coord), (image, &window), lines)?;
+            let files = (files.of(plan, rank), &*window);
+            let instance = self.start_board((plan, qemu), (rank, coord), files, lines)?;
             let who = (rank, coord);
             let place = node::OwnMemory::Whole;
             self.nodes
-                .push(Node::new(who, plan.image, instance, &window, place));
+                .push(Node::new(who, plan.image(rank), instance, &window, place));
             going_on()?;
         }
         Ok(())
@@ -178,7 +195,7 @@ impl Fleet {
         &mut self,
         plan: &Plan<'_>,
         qemu: &Tool,
-        (boxes, image): (&Boxes, &File),
+        (boxes, files): (&Boxes, &Files),
         going_on: &mut impl FnMut() -> Result<(), Stop>,
     ) -> Result<(), Stop> {
         let division = boxes.division;
@@ -186,7 +203,11 @@ impl Fleet {
             self.doorbells = Some(Doorbells::new(&division)?);
         }
         for number in 0..division.instances() {
-            let layout = boxes.layout(number)?;
+            let within = division.node_box(number);
+            let first = within.and_then(|within| plan.shape.rank(within.origin));
+            let first = first.unwrap_or(0);
+            let image = plan.image(first);
+            let layout = boxes.layout(number, image.end)?;
             let nodes = Boxed {
                 division,
                 instance: number,
@@ -207,19 +228,19 @@ impl Fleet {
                     .map(|socket| (socket.as_raw_fd(), doorbell::vectors(&division))),
             };
             let sockets = socket.into_iter().map(OwnedFd::from).collect();
-            let files = (image, &*ram);
+            let files = (files.of(plan, first), &*ram);
             let nodes = Nodes::Box(nodes);
             let instance =
                 self.start((plan, qemu), nodes, files, carries, sockets, ranks.clone())?;
             for (index, who) in (0..).zip(ranks.into_iter().zip(coords)) {
-                let code = plan.image.code;
+                let code = image.code;
                 let place = node::OwnMemory::InBox {
                     layout,
                     index,
                     code,
                 };
                 self.nodes
-                    .push(Node::new(who, plan.image, instance, &ram, place));
+                    .push(Node::new(who, image, instance, &ram, place));
             }
             going_on()?;
         }

@@ -18,6 +18,7 @@ pub mod limits;
 pub mod line;
 pub mod linux;
 mod machines;
+pub mod mpiexec;
 mod node;
 mod output;
 mod plan;

@@ -1,8 +1,9 @@
-//! The nodes' output, line by line behind the rank, without ever waiting for the reader of ours.
+//! The nodes' output, line by line behind the rank or byte for byte, without ever waiting for the reader of ours.
 //!
 //! Complete lines of different ranks never mix. A line that is not yet complete is held back; on a
 //! terminal it is shown after a short while, so that a prompt appears, and continued if no other writer has
-//! written in between.
+//! written in between. Without the rank in front it is shown after a shorter while, whoever reads, and nothing is added
+//! to what ranks write.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -16,11 +17,36 @@ const LINE_BYTES: usize = 64 << 10;
 const QUEUE_BYTES: usize = 256 << 10;
 /// How long an incomplete line waits for its end on a terminal.
 const PATIENCE: Duration = Duration::from_millis(200);
+/// The same where lines are passed on byte for byte.
+const PLAIN_PATIENCE: Duration = Duration::from_millis(50);
 /// A pipe that polls as writable takes this many bytes without blocking (POSIX `PIPE_BUF`, Linux).
 const PIPE_BUF: usize = 4096;
 
 /// Who writes: a rank's program, or its kernel's log.
 type Writer = u32;
+
+/// How what ranks write is passed on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Style {
+    /// Line by line, each behind its rank.
+    #[default]
+    Prefixed,
+    /// Byte for byte; lines of different ranks do not mix as long as they are whole within [`PLAIN_PATIENCE`].
+    Plain,
+    /// Byte for byte and at once: there is one rank.
+    Immediate,
+}
+
+impl Style {
+    /// That of so many ranks, with or without the rank in front.
+    pub fn of(ranks: u32, prefix: bool) -> Self {
+        match (prefix, ranks) {
+            (true, _) => Self::Prefixed,
+            (false, 1) => Self::Immediate,
+            (false, _) => Self::Plain,
+        }
+    }
+}
 
 /// Joins the writers' bytes into lines. Pure: the clock is an argument, the result is [`Lines::ready`].
 #[derive(Default)]
@@ -31,21 +57,33 @@ pub struct Lines {
     partial: HashMap<Writer, (Vec<u8>, Instant)>,
     /// The writer whose incomplete line has been written out last.
     open: Option<Writer>,
-    /// Whether incomplete lines are shown after [`PATIENCE`].
-    impatient: bool,
+    style: Style,
+    /// Incomplete lines are shown after so long, if at all before the end.
+    patience: Option<Duration>,
 }
 
 impl Lines {
     /// `impatient`: show incomplete lines after a while.
-    pub fn new(impatient: bool) -> Self {
+    pub fn new(style: Style, impatient: bool) -> Self {
         Self {
-            impatient,
+            style,
+            patience: match style {
+                Style::Prefixed => impatient.then_some(PATIENCE),
+                Style::Plain | Style::Immediate => Some(PLAIN_PATIENCE),
+            },
             ..Self::default()
         }
     }
 
     /// Takes what `rank` has written.
     pub fn take(&mut self, rank: Writer, mut bytes: &[u8], now: Instant) {
+        if self.style == Style::Immediate {
+            self.ready.extend(bytes);
+            if let Some(last) = bytes.last() {
+                self.open = (*last != b'\n').then_some(rank);
+            }
+            return;
+        }
         while let Some(end) = bytes.iter().position(|&b| b == b'\n') {
             let (line, rest) = bytes.split_at(end + 1);
             let held = self.partial.remove(&rank).map(|(held, _)| held);
@@ -75,17 +113,15 @@ impl Lines {
 
     /// Shows incomplete lines that have waited long enough; returns when to call again.
     pub fn tick(&mut self, now: Instant) -> Option<Instant> {
-        if !self.impatient {
-            return None;
-        }
-        let mut due: Vec<Writer> = self.waiting(|since| now >= since + PATIENCE);
+        let patience = self.patience?;
+        let mut due: Vec<Writer> = self.waiting(|since| now >= since + patience);
         due.sort_unstable();
         for rank in due {
             self.show_partial(rank);
         }
         self.partial
             .values()
-            .map(|(_, since)| *since + PATIENCE)
+            .map(|(_, since)| *since + patience)
             .min()
     }
 
@@ -95,9 +131,9 @@ impl Lines {
         rest.sort_unstable();
         for rank in rest {
             self.show_partial(rank);
-            self.close();
+            self.break_line();
         }
-        self.close();
+        self.break_line();
     }
 
     fn waiting(&self, when: impl Fn(Instant) -> bool) -> Vec<Writer> {
@@ -119,8 +155,17 @@ impl Lines {
     /// Makes the next byte written one of `rank`'s line.
     fn begin(&mut self, rank: Writer) {
         if self.open != Some(rank) {
+            self.break_line();
+            if self.style == Style::Prefixed {
+                self.ready.extend(format!("[{rank}] ").as_bytes());
+            }
+        }
+    }
+
+    /// Before what another rank writes: an open line ends, where lines may be added to.
+    fn break_line(&mut self) {
+        if self.style == Style::Prefixed {
             self.close();
-            self.ready.extend(format!("[{rank}] ").as_bytes());
         }
     }
 
@@ -141,10 +186,10 @@ pub struct Sink<'a> {
 
 impl<'a> Sink<'a> {
     /// A sink that writes to `to`.
-    pub fn new(to: &'a impl AsFd) -> Self {
+    pub fn new(to: &'a impl AsFd, style: Style) -> Self {
         let to = to.as_fd();
         Self {
-            lines: Lines::new(rustix::termios::isatty(to)),
+            lines: Lines::new(style, rustix::termios::isatty(to)),
             to,
             broken: None,
         }
@@ -205,7 +250,7 @@ mod tests {
     #[test]
     fn lines_of_different_ranks_never_mix() {
         let now = Instant::now();
-        let mut lines = Lines::new(false);
+        let mut lines = Lines::new(Style::Prefixed, false);
         lines.take(0, b"one ", now);
         lines.take(1, b"other\nnext", now);
         lines.take(0, b"line\n", now);
@@ -219,7 +264,7 @@ mod tests {
     #[test]
     fn an_incomplete_line_ends_with_the_job() {
         let now = Instant::now();
-        let mut lines = Lines::new(false);
+        let mut lines = Lines::new(Style::Prefixed, false);
         lines.take(3, b"no end", now);
         assert_eq!(lines.tick(now + Duration::from_secs(60)), None);
         assert_eq!(text(&lines), "");
@@ -231,7 +276,7 @@ mod tests {
     #[test]
     fn on_a_terminal_an_incomplete_line_is_shown_and_continued() {
         let now = Instant::now();
-        let mut lines = Lines::new(true);
+        let mut lines = Lines::new(Style::Prefixed, true);
         lines.take(0, b"name? ", now);
         assert_eq!(lines.tick(now), Some(now + PATIENCE));
         assert_eq!(text(&lines), "");
@@ -244,7 +289,7 @@ mod tests {
     #[test]
     fn another_rank_or_a_note_ends_an_open_line() {
         let now = Instant::now();
-        let mut lines = Lines::new(true);
+        let mut lines = Lines::new(Style::Prefixed, true);
         lines.take(0, b"a", now);
         lines.tick(now + PATIENCE);
         lines.take(1, b"b\n", now);
@@ -256,9 +301,37 @@ mod tests {
     }
 
     #[test]
+    fn one_rank_without_prefix_is_passed_on_at_once_and_byte_for_byte() {
+        let now = Instant::now();
+        let mut lines = Lines::new(Style::of(1, false), false);
+        lines.take(0, b"a\0\xff\n\r", now);
+        assert_eq!(lines.ready, b"a\0\xff\n\r");
+        lines.note("note");
+        assert_eq!(lines.ready, b"a\0\xff\n\r\nnote\n");
+        lines.take(0, b"end", now);
+        lines.finish();
+        assert!(lines.ready.ends_with(b"\nend"), "no line is ended");
+    }
+
+    #[test]
+    fn several_ranks_without_prefix_keep_whole_lines_and_all_bytes() {
+        let now = Instant::now();
+        let mut lines = Lines::new(Style::of(2, false), false);
+        lines.take(0, b"one ", now);
+        lines.take(1, b"other\n", now);
+        lines.take(0, b"line\nna", now);
+        assert_eq!(text(&lines), "other\none line\n");
+        assert_eq!(lines.tick(now), Some(now + PLAIN_PATIENCE));
+        assert_eq!(lines.tick(now + PLAIN_PATIENCE), None);
+        lines.take(1, b"x", now);
+        lines.finish();
+        assert_eq!(text(&lines), "other\none line\nnax");
+    }
+
+    #[test]
     fn an_endless_line_is_passed_on_in_pieces() {
         let now = Instant::now();
-        let mut lines = Lines::new(false);
+        let mut lines = Lines::new(Style::Prefixed, false);
         for _ in 0..3 {
             lines.take(0, &[b'x'; LINE_BYTES / 2], now);
         }
@@ -271,7 +344,7 @@ mod tests {
     #[test]
     fn a_sink_writes_without_blocking_and_keeps_the_rest() {
         let (read, write) = rustix::pipe::pipe().unwrap();
-        let mut sink = Sink::new(&write);
+        let mut sink = Sink::new(&write, Style::Prefixed);
         let now = Instant::now();
         let line = vec![b'y'; LINE_BYTES - 1];
         for _ in 0..5 {
@@ -290,7 +363,7 @@ mod tests {
     #[test]
     fn a_full_device_breaks_a_sink_with_its_own_error() {
         let full = std::fs::File::create("/dev/full").unwrap();
-        let mut sink = Sink::new(&full);
+        let mut sink = Sink::new(&full, Style::Prefixed);
         sink.lines.note("x");
         sink.write();
         assert_eq!(sink.broken(), Some(Errno::NOSPC));

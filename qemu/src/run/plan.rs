@@ -6,16 +6,53 @@ use crate::host::stop::{Doing, Stop};
 use crate::run::boxes::Boxes;
 use crate::run::debug::Debug;
 use crate::run::line::Port;
-use kernel_rt::personality::{Auto, BootArgs, Console, Exit, Nodes, Output};
+use kernel_rt::personality::{Auto, BootArgs, Console, Exit, Nodes, Output, encode_other};
 use mpi_adi::matching::Choice;
 use net_torus::coord::{Coord, Shape};
+use std::ops::RangeInclusive;
+use std::path::Path;
+
+/// One of the programs that a job is started with (MPI-3.1 section 8.8), for the ranks from `first` on up to the next
+/// one's.
+#[derive(Clone, Copy)]
+pub struct App<'a> {
+    /// What its nodes run.
+    pub image: &'a Image,
+    /// Its first rank.
+    pub first: u32,
+    /// Its argv.
+    pub argv: &'a [Vec<u8>],
+    /// Its environment, NAME=VALUE each.
+    pub environment: &'a [Vec<u8>],
+    /// Where its processes start, when said. For processes of this machine only.
+    pub directory: Option<&'a Path>,
+}
+
+impl<'a> App<'a> {
+    /// A program without words, for all ranks.
+    pub fn of_image(image: &'a Image) -> Self {
+        Self {
+            image,
+            first: 0,
+            argv: &[],
+            environment: &[],
+            directory: None,
+        }
+    }
+
+    /// The environment that is told with the arguments; `has_none`: it is not told so.
+    fn told_environment(&self, has_none: bool) -> impl Iterator<Item = &'a [u8]> {
+        let told = if has_none { &[] } else { self.environment };
+        told.iter().map(Vec::as_slice)
+    }
+}
 
 /// What to boot.
 pub struct Plan<'a> {
     /// What the nodes are.
     pub backend: Backend<'a>,
-    /// What every node runs.
-    pub image: &'a Image,
+    /// What the nodes run, at least one, by rank.
+    pub apps: Vec<App<'a>>,
     /// The machine.
     pub shape: Shape,
     /// How nodes share instances; without it each has one to itself.
@@ -50,10 +87,6 @@ pub struct Plan<'a> {
     pub auto: bool,
     /// Where the nodes, which are boards, have their serial console, if that is what is shown of them.
     pub console: Option<Console>,
-    /// The program's environment, NAME=VALUE each.
-    pub environment: &'a [Vec<u8>],
-    /// The program's argv.
-    pub argv: &'a [Vec<u8>],
     /// Whether the kernels' logs are wanted.
     pub log: bool,
     /// Whether the processors' counters of instructions are exact.
@@ -87,7 +120,7 @@ impl<'a> Plan<'a> {
     ) -> Self {
         Self {
             backend,
-            image,
+            apps: vec![App::of_image(image)],
             shape,
             boxes: None,
             node_memory,
@@ -105,12 +138,22 @@ impl<'a> Plan<'a> {
             faults: None,
             auto: false,
             console: None,
-            environment: &[],
-            argv: &[],
             log: false,
             counted: false,
             sandbox: false,
         }
+    }
+
+    /// The program of a rank, and its number.
+    pub fn app(&self, rank: u32) -> (u32, &App<'a>) {
+        let later = { self.apps.iter().skip(1) }.take_while(|app| app.first <= rank);
+        let number = later.count();
+        (number as u32, &self.apps[number])
+    }
+
+    /// What a rank runs.
+    pub fn image(&self, rank: u32) -> &'a Image {
+        self.app(rank).1.image
     }
 }
 
@@ -138,9 +181,31 @@ fn has_processors(plan: &Plan<'_>) -> bool {
     plan.boxes.is_some() && !plan.counted && plan.shape.nodes() as usize <= processors
 }
 
+/// The ranks from the first of these nodes to their last; some between may be others'.
+fn ranks(plan: &Plan<'_>, nodes: Nodes) -> RangeInclusive<u32> {
+    let rank = |coord: Coord| plan.shape.rank(coord).unwrap_or(0);
+    match (nodes, plan.backend) {
+        // One process has all of them.
+        (_, Backend::Cluster) => 0..=plan.shape.nodes() - 1,
+        (Nodes::One(coord), _) => rank(coord)..=rank(coord),
+        (Nodes::Box(boxed), _) => {
+            let within = boxed.nodes();
+            let ranks = (0..within.nodes())
+                .filter_map(|k| within.coord(k))
+                .map(rank);
+            let (first, last) = ranks.fold((u32::MAX, 0), |(first, last), rank| {
+                (first.min(rank), last.max(rank))
+            });
+            first.min(last)..=last
+        }
+    }
+}
+
 /// The boot arguments of an instance with these nodes.
 pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
     let mut text = String::new();
+    let ranks = ranks(plan, nodes);
+    let ((number, app), (last, _)) = (plan.app(*ranks.start()), plan.app(*ranks.end()));
     // Numbers are such that the places are those that the tool knows: the least is where rings begin.
     let auto = match nodes {
         Nodes::One(coord) if plan.auto => Some(Auto {
@@ -172,23 +237,32 @@ pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
             Backend::Linux | Backend::Cluster | Backend::Attached(_) => Output::default(),
         },
         exit: Exit::Stay,
+        app: number,
         environment: Default::default(),
         args: Default::default(),
+        others: Default::default(),
     };
     // A process has an environment of its own.
-    let environment = match plan.backend {
-        Backend::Qemu(_) | Backend::Boards(_) => plan.environment,
-        Backend::Linux | Backend::Cluster | Backend::Attached(_) => &[],
-    };
+    let has_none = !matches!(plan.backend, Backend::Qemu(_) | Backend::Boards(_));
     settings
         .encode(
-            environment.iter().map(Vec::as_slice),
-            plan.argv.iter().map(Vec::as_slice),
+            app.told_environment(has_none),
+            app.argv.iter().map(Vec::as_slice),
             &mut text,
         )
         .doing("write boot arguments")?;
+    for (number, app) in (number + 1..=last).zip(&plan.apps[number as usize + 1..]) {
+        encode_other(
+            app.first,
+            number,
+            app.told_environment(has_none),
+            app.argv.iter().map(Vec::as_slice),
+            &mut text,
+        )
+        .doing("write boot arguments")?;
+    }
     // The node reads with the same code and the same limits: better refused here than there.
-    match BootArgs::parse(text.as_bytes()) {
+    match BootArgs::parse(text.as_bytes()).and_then(|args| args.of_rank(*ranks.end())) {
         Ok(_) => Ok(text),
         Err(error) => Err(Stop::usage(format!(
             "the program's arguments or environment: {error}"

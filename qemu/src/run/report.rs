@@ -19,6 +19,19 @@ const WHOLE_TABLE: usize = 32;
 /// How many of the busiest nodes it shows then.
 const BUSIEST: usize = 8;
 
+/// One of several programs of a job.
+#[derive(Clone, Serialize)]
+pub struct ProgramFacts {
+    /// Its file.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// The first of its ranks.
+    pub first_rank: u32,
+    /// How many ranks run it.
+    pub ranks: u32,
+}
+
 /// What the report says about the job as a whole.
 #[derive(Serialize)]
 pub struct JobFacts {
@@ -26,6 +39,9 @@ pub struct JobFacts {
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
+    /// All programs, where they are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<ProgramFacts>,
     /// Extents along X, Y, Z.
     pub torus: [u16; 3],
     /// Which dimensions wrap around.
@@ -48,6 +64,7 @@ impl JobFacts {
         Self {
             program: String::new(),
             arguments: Vec::new(),
+            programs: Vec::new(),
             torus: shape.extents(),
             wraps: shape.wraps(),
             nodes: shape.nodes(),

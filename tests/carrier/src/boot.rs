@@ -2,14 +2,14 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::ffi::{c_char, c_int};
+use std::ffi::{CString, c_char, c_int};
 use std::time::Duration;
 
 use kernel_rt::blackboard::{Call, End};
 use kernel_rt::board::linux::carried::{Accounts, Told, boot_failed, fail_here, name};
 use kernel_rt::board::linux::share::NO_RANK;
 use kernel_rt::mem::Bytes;
-use kernel_rt::personality::BootArgs;
+use kernel_rt::personality::{BootArgs, decode};
 use midplane_cluster::{Carrier, Cluster, Costs, Ended, Failure, Node, Watched};
 use mpi_adi::Adi;
 use mpi_adi::kernel::{AbortReason, CallNote};
@@ -37,7 +37,7 @@ unsafe extern "C" {
 
 /// Runs the job in place of the program's `main`.
 #[unsafe(no_mangle)]
-extern "C" fn midplane_cluster(argc: c_int, argv: *const *const c_char) -> ! {
+extern "C" fn midplane_cluster() -> ! {
     let Some(told) = Told::read() else {
         eprintln!("this is a program for `cargo midplane cluster`, which has to start it");
         std::process::abort();
@@ -72,10 +72,17 @@ extern "C" fn midplane_cluster(argc: c_int, argv: *const *const c_char) -> ! {
     };
     let program = |node: &Node<'_, '_>| {
         accounts.begin(node.rank(), stack(told.stack_bytes()));
+        let own = { args.of_rank(node.rank()) }.unwrap_or_else(|why| boot_failed(why));
+        let words: Vec<CString> = { own.args.iter() }
+            // `BootArgs::parse` has refused words with a zero byte.
+            .filter_map(|word| CString::new(decode(word).flatten().collect::<Vec<u8>>()).ok())
+            .collect();
+        let argv: Vec<*const c_char> = words.iter().map(|word| word.as_ptr()).collect();
         // SAFETY: the program ends by `Node::exit`, and never returns; the cluster is there until the process's end.
         unsafe {
             rank::begin(node, accounts, system);
-            midplane_begin(node.rank(), argc, argv)
+            mpi_adi::c::set_appnum(own.app);
+            midplane_begin(node.rank(), argv.len() as c_int, argv.as_ptr())
         }
     };
     let mut progress = Progress::new(ranks);

@@ -323,10 +323,11 @@ pub fn midplane(arguments: &[&str]) -> Ended {
     Job::start(arguments).end()
 }
 
-/// `midplane run` with a limit on its time; the program's name is completed.
+/// `midplane run` with a limit on its time; the program's name is completed. Each line has its rank in front, as for
+/// several ranks.
 pub fn run(options: &[&str], name: &str, arguments: &[&str]) -> Ended {
     let path = program(name);
-    let mut all = vec!["run", "--timeout", LIMIT];
+    let mut all = vec!["run", "--prefix", "--timeout", LIMIT];
     all.extend(options);
     all.extend([path.as_str(), "--"]);
     all.extend(arguments);

@@ -186,6 +186,7 @@ extern "C" fn midplane_boot() {
         tool::set_word(word(who.rank));
         or_fail(told.answer_by(tool::answer_now));
     }
+    mpi_adi::c::set_appnum(args.app);
     mpi_adi::c::install(&LinuxEnv);
     account.blackboard.running();
 }

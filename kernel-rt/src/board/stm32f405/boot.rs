@@ -87,6 +87,7 @@ extern "C" fn boot() -> ! {
     let argv = strings(args.args.iter(), 1);
     let environment = strings(args.environment.iter(), 0);
     arch::enable_interrupts();
+    mpi_adi::c::set_appnum(args.app);
     mpi_adi::c::install(&NodeEnv);
     MIDPLANE_BLACKBOARD.running();
     console::ring();

@@ -44,6 +44,7 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
     clock::set(hardware.clock_hz, found.calendar_ns, found.ticks);
     let args = or_fail(arguments_of(found, hardware));
     let who = identify(hart, found, &args);
+    let args = or_fail(args.of_rank(who.rank));
     set_personality(who);
     if let Output::Rings { log } = args.output {
         console::attach(hart as u8);
@@ -97,6 +98,7 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
     let argv = strings(args.args.iter(), 1);
     let environment = strings(args.environment.iter(), 0);
     arch::enable_interrupts();
+    mpi_adi::c::set_appnum(args.app);
     mpi_adi::c::install(&NodeEnv);
     MIDPLANE_BLACKBOARD.running();
     if let Some(machine) = &found.machine {

@@ -9,7 +9,7 @@ use crate::host::sys;
 use crate::run::debug;
 use crate::run::instance::{Bonds, Ears, Fleet, Instance, stream};
 use crate::run::node::Node;
-use crate::run::plan::{Plan, boot_arguments, coord};
+use crate::run::plan::{App, Backend, Plan, boot_arguments, coord};
 use crate::run::verdict::Stands;
 use kernel_rt::board::linux::VARIABLE;
 use kernel_rt::board::linux::share::{
@@ -184,27 +184,39 @@ pub fn process(
     under: &[String],
 ) -> Result<Command, Stop> {
     let bootargs = boot_arguments(plan, Nodes::One(coord))?;
-    let settings = bootargs.split(" -- ").next().unwrap_or_default();
-    let (program, arguments) = plan
+    let settings = match plan.backend {
+        // It gives each rank the arguments of its program.
+        Backend::Cluster => &*bootargs,
+        _ => bootargs.split(" -- ").next().unwrap_or_default(),
+    };
+    let (_, app) = plan.app(plan.shape.rank(coord).unwrap_or(0));
+    let (program, arguments) = app
         .argv
         .split_first()
         .ok_or_else(|| Stop::failure("a program without a name"))?;
+    // Before it starts, the process has gone to its directory.
+    let path = app.directory.map(|_| std::path::absolute(&app.image.path));
+    let path = path.transpose().doing("find the program's folder")?;
+    let image = path.as_ref().unwrap_or(&app.image.path);
     let mut command = match under.split_first() {
         None => {
-            let mut command = Command::new(&plan.image.path);
+            let mut command = Command::new(image);
             command.arg0(OsStr::from_bytes(program));
             command
         }
         Some((under, words)) => {
             let mut command = Command::new(under);
-            command.args(words).arg(&plan.image.path);
+            command.args(words).arg(image);
             command
         }
     };
     command
         .args(arguments.iter().map(|word| OsStr::from_bytes(word)))
-        .envs(variables(plan))
+        .envs(variables(app))
         .env(VARIABLE, format!("{} {settings}", inherited.words()));
+    if let Some(directory) = app.directory {
+        command.current_dir(directory);
+    }
     Ok(command)
 }
 
@@ -242,8 +254,8 @@ pub fn give_streams(command: &mut Command, [stdout, stderr]: [OwnedFd; 2], reads
 }
 
 /// The program's variables, name and value.
-fn variables<'a>(plan: &Plan<'a>) -> impl Iterator<Item = (&'a OsStr, &'a OsStr)> {
-    plan.environment.iter().filter_map(|variable| {
+fn variables<'a>(app: &App<'a>) -> impl Iterator<Item = (&'a OsStr, &'a OsStr)> {
+    app.environment.iter().filter_map(|variable| {
         let at = variable.iter().position(|byte| *byte == b'=')?;
         let (name, value) = (&variable[..at], &variable[at + 1..]);
         Some((OsStr::from_bytes(name), OsStr::from_bytes(value)))
@@ -262,5 +274,5 @@ pub fn describe(plan: &Plan<'_>, node: &Node, stands: Stands) -> Vec<String> {
         Stands::At(pc) => Some(pc),
         _ => None,
     };
-    plan.image.describe_process(pc, &calls)
+    plan.image(node.rank).describe_process(pc, &calls)
 }

@@ -1,0 +1,763 @@
+//! `mpiexec` and `mpirun`: what people type for MPICH, Open MPI and others, as a job of [`command`]. The words are read
+//! here, not by clap: options have one dash or two, some take two values, and a colon begins the next program (MPI-3.1
+//! section 8.8).
+
+use crate::host::stop::Stop;
+use crate::run::command::{AppOptions, Options};
+use crate::show::say::complain;
+use clap::CommandFactory;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// What an option does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Does {
+    /// The number of ranks.
+    Ranks,
+    /// A variable by its name and its value, which are two words: for one program, or for all.
+    Set {
+        all: bool,
+    },
+    /// A variable by its name, or NAME=VALUE.
+    Export,
+    /// A list of names, separated by commas.
+    ExportList {
+        all: bool,
+    },
+    /// Where processes start.
+    Directory,
+    /// Hosts: only this one.
+    Hosts,
+    /// A file of hosts.
+    HostFile,
+    /// Seconds.
+    Timeout,
+    /// Ranks in front of lines, or not.
+    Prefix(bool),
+    /// A file of programs (form B).
+    ConfigFile,
+    /// More is said.
+    Verbose,
+    /// Nothing, which is so already.
+    Already,
+    /// Nothing here, which is told.
+    Ignored,
+    /// The version, or help.
+    Version,
+    Help,
+}
+
+/// An option: its names without dashes, how many words follow, what it does, and what help says.
+struct Word {
+    names: &'static [&'static str],
+    values: usize,
+    does: Does,
+    help: &'static str,
+}
+
+const fn word(
+    names: &'static [&'static str],
+    values: usize,
+    does: Does,
+    help: &'static str,
+) -> Word {
+    Word {
+        names,
+        values,
+        does,
+        help,
+    }
+}
+
+/// All options but those of `run`.
+const WORDS: &[Word] = &[
+    word(
+        &["n", "np", "c"],
+        1,
+        Does::Ranks,
+        "NUMBER: ranks of the program that follows [default: 1]",
+    ),
+    word(
+        &["x"],
+        1,
+        Does::Export,
+        "NAME[=VALUE]: a variable of this program's environment",
+    ),
+    word(
+        &["env"],
+        2,
+        Does::Set { all: false },
+        "NAME VALUE: the same",
+    ),
+    word(
+        &["envlist"],
+        1,
+        Does::ExportList { all: false },
+        "NAME,..: the same, with the values that they have here",
+    ),
+    word(
+        &["genv"],
+        2,
+        Does::Set { all: true },
+        "NAME VALUE: a variable of all programs' environment",
+    ),
+    word(
+        &["genvlist"],
+        1,
+        Does::ExportList { all: true },
+        "NAME,..: the same, with the values that they have here",
+    ),
+    word(
+        &["wdir", "wd", "chdir", "cd"],
+        1,
+        Does::Directory,
+        "FOLDER: where this program's processes start",
+    ),
+    word(
+        &["l", "prepend-rank", "tag-output", "prefix"],
+        0,
+        Does::Prefix(true),
+        "put the rank in front of each line that it writes",
+    ),
+    word(
+        &["no-prefix"],
+        0,
+        Does::Prefix(false),
+        "pass on what ranks write byte for byte [default]",
+    ),
+    word(
+        &["timeout"],
+        1,
+        Does::Timeout,
+        "SECONDS: end the job then, and say where each rank was",
+    ),
+    word(
+        &["configfile"],
+        1,
+        Does::ConfigFile,
+        "FILE: programs, one a line, each with its options; alone",
+    ),
+    word(
+        &["host", "hosts", "H"],
+        1,
+        Does::Hosts,
+        "NAMES: only localhost or this machine's name",
+    ),
+    word(
+        &["hostfile", "machinefile", "f"],
+        1,
+        Does::HostFile,
+        "FILE: such names, one a line",
+    ),
+    word(
+        &["v", "verbose"],
+        0,
+        Does::Verbose,
+        "print the table of the report, too",
+    ),
+    word(
+        &["q", "quiet"],
+        0,
+        Does::Already,
+        "nothing: it is so already",
+    ),
+    word(
+        &[
+            "oversubscribe",
+            "allow-run-as-root",
+            "use-hwthread-cpus",
+            "genvall",
+            "envall",
+        ],
+        0,
+        Does::Already,
+        "",
+    ),
+    word(&["V", "version"], 0, Does::Version, "print the version"),
+    word(&["h", "help"], 0, Does::Help, "print this"),
+    // What other launchers do with hosts, processors, networks and starters of their own.
+    word(
+        &[
+            "nooversubscribe",
+            "report-bindings",
+            "nolocal",
+            "bynode",
+            "byslot",
+            "bycore",
+            "enable-x",
+            "disable-x",
+            "info",
+            "print-all-exitcodes",
+            "print-rank-map",
+            "display-map",
+            "display-allocation",
+            "bind-to-core",
+            "bind-to-socket",
+            "bind-to-none",
+            "genvnone",
+            "envnone",
+            "disable-auto-cleanup",
+            "disable-hostname-propagation",
+            "enable-recovery",
+            "do-not-launch",
+        ],
+        0,
+        Does::Ignored,
+        "",
+    ),
+    word(
+        &[
+            "ppn",
+            "perhost",
+            "npernode",
+            "N",
+            "npersocket",
+            "cpus-per-proc",
+            "cpus-per-rank",
+            "bind-to",
+            "binding",
+            "map-by",
+            "rank-by",
+            "membind",
+            "topolib",
+            "iface",
+            "launcher",
+            "launcher-exec",
+            "bootstrap",
+            "bootstrap-exec",
+            "rmk",
+            "demux",
+            "usize",
+            "order-nodes",
+            "localhost",
+            "path",
+            "stdin",
+            "am",
+            "tune",
+            "output-filename",
+            "outfile-pattern",
+            "errfile-pattern",
+            "prepend-pattern",
+            "pmi-port",
+            "rankfile",
+            "rf",
+            "cpu-set",
+            "output",
+            "display",
+            "runtime-options",
+        ],
+        1,
+        Does::Ignored,
+        "",
+    ),
+    word(&["mca", "gmca", "pmca", "prtemca"], 2, Does::Ignored, ""),
+];
+
+/// The option of this name, which has stood behind one dash or two.
+fn find(name: &str) -> Option<&'static Word> {
+    WORDS.iter().find(|word| word.names.contains(&name))
+}
+
+/// What the words ask for.
+#[derive(Default, Debug)]
+struct Request {
+    /// Words for `run`.
+    run: Vec<OsString>,
+    /// Whether `run` is told the extents of the machine.
+    has_torus: bool,
+    /// The programs; `ranks` is 0 where it was not said.
+    apps: Vec<AppOptions>,
+    /// Options that do nothing here.
+    ignored: Vec<String>,
+    /// A file of programs in place of them.
+    config_file: Option<PathBuf>,
+    /// The version or help is asked for.
+    asked: Option<Does>,
+}
+
+impl Request {
+    /// Reads all programs and what is in front of each.
+    fn read(words: &[OsString]) -> Result<Self, Stop> {
+        let mut request = Request::default();
+        for segment in words.split(|word| word == ":") {
+            request.read_app(segment)?;
+            if request.asked.is_some() {
+                return Ok(request);
+            }
+        }
+        if let Some(file) = request.config_file.take() {
+            if request
+                .apps
+                .iter()
+                .any(|app| !app.program.as_os_str().is_empty())
+            {
+                return Err(usage("-configfile stands in place of programs"));
+            }
+            request.apps.clear();
+            request.read_config(&file)?;
+        }
+        for app in &request.apps {
+            if app.program.as_os_str().is_empty() {
+                return Err(usage(
+                    "give a program, one on each side of a `:` (`mpiexec --help` explains)",
+                ));
+            }
+        }
+        Ok(request)
+    }
+
+    /// Form B: each line is a program with its options.
+    fn read_config(&mut self, file: &Path) -> Result<(), Stop> {
+        let shown = file.display();
+        let text = fs::read_to_string(file)
+            .map_err(|error| usage(format_args!("-configfile {shown}: {error}")))?;
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let words = shell_words::split(line).map_err(|_| {
+                usage(format_args!(
+                    "-configfile {shown}, line {number}: a quote is not closed"
+                ))
+            })?;
+            let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
+            if words.iter().any(|word| word == ":") {
+                return Err(usage(format_args!(
+                    "-configfile {shown}, line {number}: one program a line, without `:`"
+                )));
+            }
+            self.read_app(&words)?;
+            if self.config_file.is_some() || self.asked.is_some() {
+                return Err(usage(format_args!(
+                    "-configfile {shown}, line {number}: give a program"
+                )));
+            }
+        }
+        if self.apps.is_empty() {
+            return Err(usage(format_args!(
+                "-configfile {shown}: there is no program in it"
+            )));
+        }
+        Ok(())
+    }
+
+    fn read_app(&mut self, words: &[OsString]) -> Result<(), Stop> {
+        let mut app = AppOptions {
+            ranks: 0,
+            program: PathBuf::new(),
+            arguments: Vec::new(),
+            env: Vec::new(),
+            export: Vec::new(),
+            directory: None,
+        };
+        let mut rest = words;
+        while let [word, after @ ..] = rest {
+            rest = after;
+            let Some(name) = option_name(word) else {
+                app.program = word.into();
+                app.arguments = rest.to_vec();
+                break;
+            };
+            if word == "--" {
+                continue;
+            }
+            // `--name=value`, of which no short option is one.
+            let (name, joined) = match name
+                .split_once('=')
+                .filter(|_| word.as_bytes().starts_with(b"--"))
+            {
+                Some((name, value)) => (name, Some(OsString::from(value))),
+                None => (name, None),
+            };
+            let Some(option) = find(name) else {
+                rest = self.pass_on(word, (name, joined), rest)?;
+                continue;
+            };
+            let mut values: Vec<OsString> = joined.into_iter().collect();
+            let missing = option.values.saturating_sub(values.len());
+            if values.len() > option.values || rest.len() < missing {
+                return Err(usage(format_args!(
+                    "{}: it takes {} values",
+                    word.display(),
+                    option.values
+                )));
+            }
+            values.extend_from_slice(&rest[..missing]);
+            rest = &rest[missing..];
+            self.heed((option.does, word), &values, &mut app)?;
+            if self.asked.is_some() {
+                return Ok(());
+            }
+        }
+        self.apps.push(app);
+        Ok(())
+    }
+
+    fn heed(
+        &mut self,
+        (does, word): (Does, &OsStr),
+        values: &[OsString],
+        app: &mut AppOptions,
+    ) -> Result<(), Stop> {
+        let shown = word.display();
+        match (does, values) {
+            (Does::Ranks, [number]) => {
+                let ranks = number.to_str().and_then(|text| text.parse().ok());
+                app.ranks = ranks.filter(|ranks| *ranks > 0).ok_or_else(|| {
+                    usage(format_args!(
+                        "{shown} {}: give a number of ranks, 1 or more",
+                        number.display()
+                    ))
+                })?;
+            }
+            (Does::Set { all }, [name, value]) => {
+                let mut variable = name.clone();
+                variable.push("=");
+                variable.push(value);
+                match all {
+                    true => self.run.extend(["--env".into(), variable]),
+                    false => app.env.push(variable),
+                }
+            }
+            (Does::Export, [variable]) => app.export.push(variable.clone()),
+            (Does::ExportList { all }, [names]) => {
+                let names = names.as_bytes().split(|byte| *byte == b',');
+                for name in names.filter(|name| !name.is_empty()).map(OsStr::from_bytes) {
+                    match all {
+                        true => self.run.extend(["-x".into(), name.into()]),
+                        false => app.export.push(name.into()),
+                    }
+                }
+            }
+            (Does::Directory, [directory]) => app.directory = Some(directory.into()),
+            (Does::Timeout, [seconds]) => self.run.extend(["--timeout".into(), seconds.clone()]),
+            (Does::Hosts, [names]) => {
+                let names = names.to_string_lossy();
+                names
+                    .split(',')
+                    .try_for_each(|name| check_host(&shown.to_string(), name))?;
+            }
+            (Does::HostFile, [file]) => check_hosts(&shown.to_string(), Path::new(file))?,
+            (Does::ConfigFile, [file]) => self.config_file = Some(file.into()),
+            (Does::Prefix(wanted), _) => {
+                self.run
+                    .push(if wanted { "--prefix" } else { "--no-prefix" }.into());
+            }
+            (Does::Verbose, _) => self.run.push("--no-quiet".into()),
+            (Does::Ignored, _) => self.ignored.push(shown.to_string()),
+            (Does::Version | Does::Help, _) => self.asked = Some(does),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Options of `run` by their long names; what is left.
+    fn pass_on<'a>(
+        &mut self,
+        word: &OsStr,
+        (name, joined): (&str, Option<OsString>),
+        rest: &'a [OsString],
+    ) -> Result<&'a [OsString], Stop> {
+        let run = crate::Cli::command();
+        let run = run.find_subcommand("run");
+        let option = run
+            .filter(|_| word.as_bytes().starts_with(b"--"))
+            .and_then(|run| {
+                run.get_arguments()
+                    .find(|option| option.get_long() == Some(name))
+            });
+        let Some(option) = option else {
+            return Err(usage(format_args!(
+                "{} is not known; `mpiexec --help` has what is",
+                word.display()
+            )));
+        };
+        self.has_torus |= matches!(name, "torus" | "nodes");
+        self.run.push(format!("--{name}").into());
+        match (option.get_action().takes_values(), joined, rest) {
+            (false, None, rest) => Ok(rest),
+            (true, Some(value), rest) => {
+                self.run.push(value);
+                Ok(rest)
+            }
+            (true, None, [value, rest @ ..]) => {
+                self.run.push(value.clone());
+                Ok(rest)
+            }
+            (true, None, []) => Err(usage(format_args!("--{name}: it takes a value"))),
+            (false, Some(_), _) => Err(usage(format_args!("--{name} takes no value"))),
+        }
+    }
+
+    /// The options of the job, on what `place` says where the words do not.
+    fn options(mut self, place: Option<OsString>) -> Result<Options, Stop> {
+        if !self.ignored.is_empty() {
+            self.ignored.sort_unstable();
+            self.ignored.dedup();
+            complain(format_args!(
+                "mpiexec: {}: nothing here heeds it",
+                self.ignored.join(", ")
+            ));
+        }
+        let mut words: Vec<OsString> = ["midplane", "run", "--no-prefix"]
+            .map(OsString::from)
+            .to_vec();
+        match self.run.iter().position(|word| word == "--no-quiet") {
+            None => words.push("--quiet".into()),
+            Some(_) => self.run.retain(|word| word != "--no-quiet"),
+        }
+        if let Some(place) = place.filter(|_| !self.run.iter().any(|word| word == "--on")) {
+            words.extend(["--on".into(), place]);
+        }
+        let is_said = self.apps.iter().any(|app| app.ranks > 0);
+        let is_one = self.apps.len() == 1;
+        for app in &mut self.apps {
+            app.program = located(&app.program, app.directory.as_deref())?;
+            app.ranks = app.ranks.max(1);
+        }
+        let ranks = self
+            .apps
+            .iter()
+            .try_fold(0_u32, |sum, app| sum.checked_add(app.ranks));
+        let ranks = ranks.ok_or_else(|| usage("-n: too many ranks"))?;
+        if !self.has_torus {
+            words.extend(["-n".into(), ranks.to_string().into()]);
+        }
+        words.append(&mut self.run);
+        let first = &self.apps[0];
+        words.push(first.program.clone().into());
+        let mut options = crate::run_options(&words)?;
+        if self.has_torus && is_one && !is_said {
+            self.apps[0].ranks = options.ranks();
+        }
+        options.apps = self.apps;
+        Ok(options)
+    }
+}
+
+fn usage(what: impl std::fmt::Display) -> Stop {
+    Stop {
+        message: format!("mpiexec: {what}"),
+        ..Stop::usage("")
+    }
+}
+
+/// The name of an option, without dashes.
+fn option_name(word: &OsStr) -> Option<&str> {
+    let text = word.to_str()?;
+    let name = text.strip_prefix("--").or_else(|| text.strip_prefix('-'))?;
+    (text != "-").then_some(name)
+}
+
+/// Refuses hosts but this one; behind a name may be a number of ranks.
+fn check_host(option: &str, name: &str) -> Result<(), Stop> {
+    let name = name.split([':', ' ', '\t']).next().unwrap_or_default();
+    let own = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let own = own.trim();
+    let short = own.split('.').next().unwrap_or_default();
+    match name {
+        "" | "localhost" | "127.0.0.1" | "::1" => Ok(()),
+        name if name == own || name == short => Ok(()),
+        name => Err(usage(format_args!(
+            "{option} {name}: ranks run on this machine only; leave {option} out, or give localhost"
+        ))),
+    }
+}
+
+fn check_hosts(option: &str, file: &Path) -> Result<(), Stop> {
+    let text = fs::read_to_string(file)
+        .map_err(|error| usage(format_args!("{option} {}: {error}", file.display())))?;
+    let lines = text
+        .lines()
+        .map(|line| line.split('#').next().unwrap_or_default().trim());
+    { lines.filter(|line| !line.is_empty()) }.try_for_each(|line| check_host(option, line))
+}
+
+/// The file of a program. A name without a folder is looked for in PATH, then here, as MPICH does; any other is taken from
+/// where its processes start, or from here.
+fn located(program: &Path, directory: Option<&Path>) -> Result<PathBuf, Stop> {
+    let there = directory.map(|directory| directory.join(program));
+    let near = there.into_iter().chain([program.to_path_buf()]);
+    if program.as_os_str().as_bytes().contains(&b'/') {
+        let found = near.clone().find(|file| file.is_file());
+        // What is wrong with it is told when it is read.
+        return Ok(found.unwrap_or_else(|| program.into()));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let named = folders.iter().map(|folder| folder.join(program));
+    let is_executable = |file: &PathBuf| {
+        let found = file.metadata();
+        found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    let found = { named.filter(is_executable) }.chain(near.filter(|file| file.is_file()));
+    { found }.next().ok_or_else(|| {
+        usage(format_args!(
+            "cannot find the program {}: neither in PATH nor here is there such a file",
+            program.display()
+        ))
+    })
+}
+
+/// What `--help` says.
+pub fn help() -> String {
+    let mut text = String::from(
+        "Start a program, or several (MPI-3.1 section 8.8), as other implementations' mpiexec does\n\n\
+         Usage: mpiexec [OPTIONS] PROGRAM [ARGUMENTS] [: [OPTIONS] PROGRAM [ARGUMENTS]]..\n\n\
+         MIDPLANE_ON says where: qemu, linux or cluster. A PROGRAM without a folder is looked for in PATH, then here.\n\n",
+    );
+    for word in WORDS.iter().filter(|word| !word.help.is_empty()) {
+        let names: Vec<String> = { word.names.iter() }
+            .map(|name| format!("{}{name}", if name.len() > 4 { "--" } else { "-" }))
+            .collect();
+        text.push_str(&format!(
+            "  {}\n          {}\n",
+            names.join(", "),
+            word.help
+        ));
+    }
+    text.push_str("\nAll long options of `cargo midplane run` are taken, too. These do nothing, with one dash or two");
+    for (does, what) in [
+        (Does::Already, "because it is so already"),
+        (Does::Ignored, "which is told"),
+    ] {
+        let words = WORDS
+            .iter()
+            .filter(|word| word.help.is_empty() && word.does == does);
+        let names: Vec<&str> = words.flat_map(|word| word.names).copied().collect();
+        text.push_str(&format!(";\n{what}: {}", names.join(" ")));
+    }
+    text.push_str(".\n");
+    text
+}
+
+/// Starts what the words ask for; its exit status.
+///
+/// # Errors
+/// Words that are not known, hosts other than this one, programs that there are not, and those of a job.
+pub fn run(words: &[OsString]) -> Result<u8, Stop> {
+    let request = Request::read(words)?;
+    match request.asked {
+        Some(Does::Help) => {
+            crate::show::say::pass_on(help().as_bytes())?;
+            return Ok(0);
+        }
+        Some(_) => {
+            crate::show::say::say(format_args!(
+                "mpiexec (Midplane) {}",
+                env!("CARGO_PKG_VERSION")
+            ))?;
+            return Ok(0);
+        }
+        None => {}
+    }
+    let place = std::env::var_os(crate::build::cc::ON).filter(|place| !place.is_empty());
+    crate::run::command::run(&request.options(place)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Request, Stop> {
+        let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        Request::read(&words)
+    }
+
+    fn shown(apps: &[AppOptions]) -> Vec<String> {
+        let each = |app: &AppOptions| {
+            let words: Vec<_> = app
+                .arguments
+                .iter()
+                .map(|word| word.to_string_lossy())
+                .collect();
+            let mut more: Vec<_> = [&app.env[..], &app.export[..]].concat();
+            more.extend(app.directory.iter().map(OsString::from));
+            let more: Vec<_> = more.iter().map(|word| word.to_string_lossy()).collect();
+            format!(
+                "{} {} [{}] {}",
+                app.ranks,
+                app.program.display(),
+                words.join(" "),
+                more.join(" ")
+            )
+        };
+        apps.iter().map(each).collect()
+    }
+
+    #[test]
+    fn programs_have_ranks_arguments_and_variables_of_their_own() {
+        let request = read("-n 1 -env A 1 a -n 3 : --np=2 -x B -wdir /tmp b x -- : c").unwrap();
+        assert_eq!(
+            shown(&request.apps),
+            ["1 a [-n 3] A=1", "2 b [x --] B /tmp", "0 c [] "]
+        );
+        assert!(request.run.is_empty() && request.ignored.is_empty());
+        let request = read("-genv A 1 --timeout=5 -l --torus 2x1x1 --mpi-borrow a").unwrap();
+        let words: Vec<_> = request
+            .run
+            .iter()
+            .map(|word| word.to_string_lossy())
+            .collect();
+        assert_eq!(
+            words.join(" "),
+            "--env A=1 --timeout 5 --prefix --torus 2x1x1 --mpi-borrow"
+        );
+        assert!(request.has_torus);
+    }
+
+    #[test]
+    fn options_of_other_launchers_are_taken() {
+        let line = "--oversubscribe -ppn 2 -hosts localhost --host localhost:4 --bind-to core --map-by node \
+                    --rank-by core --mca btl self,tcp -genvall -print-rank-map --allow-run-as-root -iface lo \
+                    -launcher fork --use-hwthread-cpus --report-bindings -n 2 a";
+        let request = read(line).unwrap();
+        assert_eq!(shown(&request.apps), ["2 a [] "]);
+        assert!(request.run.is_empty());
+        let ignored = request.ignored.join(" ");
+        assert_eq!(
+            ignored,
+            "-ppn --bind-to --map-by --rank-by --mca -print-rank-map -iface -launcher --report-bindings"
+        );
+        assert_eq!(read("-n 4 --version a").unwrap().asked, Some(Does::Version));
+        assert_eq!(read("-h").unwrap().asked, Some(Does::Help));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_named() {
+        for (line, word) in [
+            ("", "give a program"),
+            ("-n 2", "give a program"),
+            ("a :", "give a program"),
+            (": a", "give a program"),
+            ("-n 0 a", "-n 0"),
+            ("-n x a", "-n x"),
+            ("-n", "-n: it takes 1"),
+            ("-env A", "-env: it takes 2"),
+            ("--oversubscribe=3 a", "--oversubscribe"),
+            ("--nonsense a", "--nonsense is not known"),
+            ("-torus 2x2x2 a", "-torus is not known"),
+            ("-hosts localhost,far a", "far: ranks run on this machine"),
+            ("-f /nonexistent/hosts a", "/nonexistent/hosts"),
+            ("-configfile /nonexistent/file", "/nonexistent/file"),
+            ("-configfile /nonexistent/file a", "in place of programs"),
+        ] {
+            let error = read(line).expect_err(line);
+            assert!(error.message.contains(word), "{line}: {error}");
+            assert_eq!(error.status, crate::host::stop::USAGE, "{line}");
+        }
+    }
+
+    #[test]
+    fn names_are_each_options_own() {
+        let mut names: Vec<&str> = WORDS.iter().flat_map(|word| word.names).copied().collect();
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+}
