@@ -1,6 +1,6 @@
 //! From the process's start to the program, and the program's end.
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt::Display;
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -117,6 +117,27 @@ fn within<R>(node: &mut LinuxNode, work: impl FnOnce(&mut LinuxNode) -> R) -> R 
 pub fn boot_failed(why: impl Display) -> ! {
     let name = NodeName(process().map(|p| (p.who.rank, p.who.coord)));
     end::end(End::Boot, 1, &format!("{name}: cannot start: {why}"))
+}
+
+/// A shared library has functions of MPI, as tools have that are preloaded: the program would not call them.
+///
+/// # Safety
+/// The names are C strings.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn midplane_wrapped(library: *const c_char, function: *const c_char) -> ! {
+    // SAFETY: as the caller promises.
+    let [library, function] =
+        [library, function].map(|text| unsafe { CStr::from_ptr(text) }.to_string_lossy());
+    let name = NodeName(process().map(|p| (p.who.rank, p.who.coord)));
+    let library = library.rsplit('/').next().unwrap_or_default();
+    end::end(
+        End::Boot,
+        2,
+        &format!(
+            "{name}: cannot start: the library {library} has a function {function}, which nothing would call: MPI is part \
+             of the program; link the tool's code with the program, in front of MPI (PMPI), and do not preload it"
+        ),
+    )
 }
 
 fn or_fail<T, E: Display>(result: Result<T, E>) -> T {
