@@ -21,11 +21,11 @@ use crate::host::folders;
 use crate::host::setup;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
-use crate::show::say::complain;
+use crate::show::say::{self, complain};
 use rustix::process::Signal;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{IsTerminal, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -102,16 +102,30 @@ enum Show {
     /// As Open MPI's -showme:compile and -showme:link: the same without the compiler.
     CompileFlags,
     LinkFlags,
+    /// As Open MPI's of the same names: the compiler; folders of headers and of libraries, and libraries, without their
+    /// options; the version.
+    Compiler,
+    HeaderFolders,
+    LibraryFolders,
+    Libraries,
+    Version,
 }
 
 impl Show {
     fn of(word: &OsStr) -> Option<Show> {
-        Some(match word.to_str()? {
-            "-show" | "-showme" | "--showme" => Show::Command,
-            "-compile-info" | "-compile_info" => Show::Compiling,
-            "-link-info" | "-link_info" => Show::Linking,
-            "-showme:compile" | "--showme:compile" => Show::CompileFlags,
-            "-showme:link" | "--showme:link" => Show::LinkFlags,
+        let word = word.to_str()?;
+        let word = word.strip_prefix("--").or_else(|| word.strip_prefix('-'))?;
+        Some(match word {
+            "show" | "showme" => Show::Command,
+            "compile-info" | "compile_info" => Show::Compiling,
+            "link-info" | "link_info" => Show::Linking,
+            "showme:compile" => Show::CompileFlags,
+            "showme:link" => Show::LinkFlags,
+            "showme:command" => Show::Compiler,
+            "showme:incdirs" => Show::HeaderFolders,
+            "showme:libdirs" => Show::LibraryFolders,
+            "showme:libs" => Show::Libraries,
+            "showme:version" => Show::Version,
             _ => return None,
         })
     }
@@ -164,6 +178,10 @@ impl Line {
             .filter(|word| on_linux && *word != "-pie" || compiler::is_for_nodes(word))
             .cloned()
             .collect();
+        let words = match on_linux {
+            true => words,
+            false => compiler::with_symbols(&words),
+        };
         let inputs = inputs(&words);
         is_cpp |= inputs.iter().any(|input| Kind::is_cpp(Path::new(input)));
         Ok(Self {
@@ -214,6 +232,9 @@ pub fn run(words: &[OsString]) -> Result<u8, Stop> {
         let path = write_wrappers()?;
         return show(&path.display().to_string());
     }
+    if words.last().is_some_and(|word| word == PKG_CONFIG) {
+        return show_pkg_config(&words[..words.len() - 1]);
+    }
     // A compiler takes it for a word of its own, and then says that it finds no file of the next word's name.
     if words.iter().any(|word| word == "--path") {
         return Err(Stop::usage(format!(
@@ -222,23 +243,17 @@ pub fn run(words: &[OsString]) -> Result<u8, Stop> {
     }
     let on = std::env::var_os(ON);
     let line = Line::read(words, on.as_deref())?;
+    if line.show == Some(Show::Version) {
+        return show(VERSION);
+    }
     check(&line)?;
     let is_link = line.show.is_none() && line.step == Step::Link;
     if !line.on_linux && is_link && link_quickly(&line)? {
         return Ok(0);
     }
-    let mut command = match line.on_linux {
-        true => on_linux(&line)?,
-        false => for_nodes(&line, &Linker::Gnu)?,
-    };
+    let mut command = prepared(&line)?;
     match (line.show, line.step) {
-        (Some(Show::Command | Show::Compiling | Show::Linking), _) => {
-            show(&midplane_setup::ask::line(&command))
-        }
-        (Some(Show::CompileFlags | Show::LinkFlags), _) => {
-            let all = midplane_setup::ask::line(&command);
-            show(all.split_once(' ').map_or("", |(_, flags)| flags))
-        }
+        (Some(shown), _) => show(&answer(shown, &command)),
         (None, Step::Link) => link(&mut command),
         (None, Step::Ask | Step::Compile) => {
             // From here on this process is the compiler.
@@ -246,6 +261,98 @@ pub fn run(words: &[OsString]) -> Result<u8, Stop> {
             Err(error).doing(format_args!("run {}", command.get_program().display()))
         }
     }
+}
+
+/// The command that does what is wanted. What builds the runtime, and fetches tools, is seen where a person may look: build
+/// systems take for the answer to a question whatever they read.
+fn prepared(line: &Line) -> Result<Command, Stop> {
+    let prepare = || match line.on_linux {
+        true => on_linux(line),
+        false => for_nodes(line, &Linker::Gnu),
+    };
+    let is_seen = line.show.is_none() && line.step == Step::Link && std::io::stderr().is_terminal();
+    match is_seen {
+        true => prepare(),
+        false => say::quietly(prepare),
+    }
+}
+
+/// What is shown of a command.
+fn answer(shown: Show, command: &Command) -> String {
+    let words = || command.get_args().map(|word| word.to_string_lossy());
+    // What follows an option, in one word or in two.
+    let behind = |option: &'static str| {
+        let mut words = words();
+        let mut values = Vec::new();
+        while let Some(word) = words.next() {
+            match word.strip_prefix(option) {
+                Some("") => values.extend(words.next().map(|word| word.into_owned())),
+                Some(value) => values.push(value.to_string()),
+                None => {}
+            }
+        }
+        values.join(" ")
+    };
+    match shown {
+        Show::Command | Show::Compiling | Show::Linking => {
+            let program = command.get_program().to_string_lossy();
+            shell_words::join([program].into_iter().chain(words()))
+        }
+        Show::CompileFlags | Show::LinkFlags => shell_words::join(words()),
+        Show::Compiler => command.get_program().display().to_string(),
+        Show::HeaderFolders => behind("-I"),
+        Show::LibraryFolders => behind("-L"),
+        Show::Libraries => behind("-l"),
+        Show::Version => VERSION.into(),
+    }
+}
+
+/// As Open MPI's wrappers have it.
+const VERSION: &str = concat!("mpicc: Midplane ", env!("CARGO_PKG_VERSION"));
+
+/// The word that asks for a file for pkg-config.
+const PKG_CONFIG: &str = "--pkg-config";
+
+/// Writes `mpi.pc`, for pkg-config, with what it links with, for programs that `words` say; shows its folder.
+fn show_pkg_config(words: &[OsString]) -> Result<u8, Stop> {
+    let on = std::env::var_os(ON);
+    let flags = |question: &str| {
+        let words: Vec<OsString> = words.iter().cloned().chain([question.into()]).collect();
+        let line = Line::read(&words, on.as_deref())?;
+        if !line.words.is_empty() {
+            return Err(Stop::usage(format!(
+                "{PKG_CONFIG}: only --on and --c++ stand in front of it"
+            )));
+        }
+        check(&line)?;
+        let shown = line.show.unwrap_or(Show::CompileFlags);
+        Ok((line.on_linux, answer(shown, &prepared(&line)?)))
+    };
+    let (on_linux, compile) = flags("-showme:compile")?;
+    let (_, link) = flags("-showme:link")?;
+    let folder = folders::target()
+        .join("midplane/pkgconfig")
+        .join(if on_linux { "linux" } else { "qemu" });
+    fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
+    // Of other MPIs the names that build systems look for.
+    for name in ["mpi", "ompi", "ompi-c", "ompi-cxx", "mpich"] {
+        let text = format!(
+            "Name: {name}\nDescription: Midplane, an MPI\nVersion: {}\nCflags: {compile}\nLibs: {link}\n",
+            env!("CARGO_PKG_VERSION")
+        );
+        write_anew(&folder.join(format!("{name}.pc")), &text, 0o644)?;
+    }
+    show(&folder.display().to_string())
+}
+
+/// Writes a file in one step, so that a reader finds the old one or the new one.
+fn write_anew(file: &Path, text: &str, mode: u32) -> Result<(), Stop> {
+    let mut new = file.as_os_str().to_os_string();
+    new.push(format!(".{}", std::process::id()));
+    let written = fs::write(&new, text)
+        .and_then(|()| fs::set_permissions(&new, fs::Permissions::from_mode(mode)))
+        .and_then(|()| fs::rename(&new, file));
+    written.doing(format_args!("write {}", file.display()))
 }
 
 fn show(line: &str) -> Result<u8, Stop> {
@@ -260,8 +367,11 @@ fn parts(line: &Line) -> [bool; 3] {
         // What a program would be compiled and linked with.
         Some(Show::Command) if line.words.is_empty() => [true, true, false],
         None | Some(Show::Command) => [line.step != Step::Ask, line.step == Step::Link, true],
-        Some(Show::Compiling | Show::CompileFlags) => [true, false, false],
-        Some(Show::Linking | Show::LinkFlags) => [false, true, false],
+        Some(Show::Compiling | Show::CompileFlags | Show::HeaderFolders) => [true, false, false],
+        Some(Show::Linking | Show::LinkFlags | Show::LibraryFolders | Show::Libraries) => {
+            [false, true, false]
+        }
+        Some(Show::Compiler | Show::Version) => [false; 3],
     }
 }
 
@@ -329,8 +439,15 @@ fn on_linux(line: &Line) -> Result<Command, Stop> {
     if links && !is_shared {
         command.args([linux::FIXED, linux::WRAP]);
     }
+    // For FindMPI and meson an object must be a word for the linker, too.
+    let mut start = OsString::from("-Wl,");
+    if links && !is_shared {
+        start.push(start_object()?);
+    }
     if words {
-        command.args(&line.words);
+        // A build system that has asked what to link with may say so as well.
+        let words = line.words.iter().filter(|word| **word != start);
+        command.args(words.map(|word| linux::in_place_of(word)));
     }
     if compiles {
         command
@@ -339,20 +456,32 @@ fn on_linux(line: &Line) -> Result<Command, Stop> {
     }
     if links && !is_shared {
         end_languages(line, &mut command);
-        // For FindMPI an object must be a word for the linker, too.
-        let mut start = OsString::from("-Wl,");
-        start.push(start_object()?);
         let runtime = Runtime {
             borrow: true,
             has_room: true,
             ..Runtime::default()
         };
-        command
-            .arg(start)
-            .arg(linux::library(runtime)?)
-            .args(linux::LIBRARIES);
+        command.arg(start);
+        name_library(&linux::library(runtime)?, &mut command);
+        command.args(linux::libraries(&line.words));
     }
     Ok(command)
+}
+
+/// Adds a library by its folder and its name: meson takes no notice of files.
+fn name_library(library: &Path, command: &mut Command) {
+    let stem = library.file_stem().and_then(OsStr::to_str);
+    let name = stem.and_then(|stem| stem.strip_prefix("lib"));
+    match (library.parent(), name) {
+        (Some(folder), Some(name)) => {
+            let mut option = OsString::from("-L");
+            option.push(folder);
+            command.arg(option).arg(format!("-l{name}"));
+        }
+        _ => {
+            command.arg(library);
+        }
+    }
 }
 
 /// What follows is told by its name again.
@@ -398,7 +527,11 @@ fn link_quickly(line: &Line) -> Result<bool, Stop> {
     let Some(linker) = linker else {
         return Ok(false);
     };
-    let mut command = for_nodes(line, &linker)?;
+    let prepare = || for_nodes(line, &linker);
+    let mut command = match std::io::stderr().is_terminal() {
+        true => prepare()?,
+        false => say::quietly(prepare)?,
+    };
     sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
     let output = command.stdin(Stdio::null()).output();
     let output = output.doing(format_args!("run {}", command.get_program().display()))?;
@@ -471,8 +604,8 @@ fn name_missing(said: &Said) {
     }
 }
 
-/// Writes `mpicc`, `mpicxx`, `mpiexec` and `mpirun` for build systems that want files, in a folder of their own; the path of the
-/// first.
+/// Writes `mpicc`, `mpicxx`, `mpiexec` and `mpirun` for build systems that want files, in a folder of their own; the path
+/// of the first.
 fn write_wrappers() -> Result<PathBuf, Stop> {
     let tool = std::env::current_exe().doing("find this command")?;
     let folder = folders::target().join("midplane/bin");
@@ -491,14 +624,7 @@ fn write_wrappers() -> Result<PathBuf, Stop> {
         ("mpirun", format!("{start}exec {tool} mpiexec \"$@\"\n")),
     ];
     for (name, text) in scripts {
-        let (file, new) = (
-            folder.join(name),
-            folder.join(format!("{name}.{}", std::process::id())),
-        );
-        let written = fs::write(&new, text)
-            .and_then(|()| fs::set_permissions(&new, fs::Permissions::from_mode(0o755)))
-            .and_then(|()| fs::rename(&new, &file));
-        written.doing(format_args!("write {}", file.display()))?;
+        write_anew(&folder.join(name), &text, 0o755)?;
     }
     Ok(folder.join("mpicc"))
 }
@@ -576,5 +702,21 @@ mod tests {
         assert_eq!((line.show, line.step), (Some(Show::Command), Step::Link));
         assert_eq!(line.words, ["a.c"]);
         assert_eq!(read("-showme:link").unwrap().show, Some(Show::LinkFlags));
+        assert_eq!(read("--showme:version").unwrap().show, Some(Show::Version));
+    }
+
+    #[test]
+    fn answers_are_without_options_where_these_are_asked_for() {
+        let mut command = Command::new("cc");
+        command.args(["-I", "/a b", "-I/c", "-L/d", "-lone", "-l", "two", "-Wl,-x"]);
+        for (shown, said) in [
+            (Show::Compiler, "cc"),
+            (Show::HeaderFolders, "/a b /c"),
+            (Show::LibraryFolders, "/d"),
+            (Show::Libraries, "one two"),
+            (Show::LinkFlags, "-I '/a b' -I/c -L/d -lone -l two -Wl,-x"),
+        ] {
+            assert_eq!(answer(shown, &command), said);
+        }
     }
 }

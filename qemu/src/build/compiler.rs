@@ -54,6 +54,36 @@ pub(super) fn is_for_nodes(word: &OsStr) -> bool {
     !LEFT_OUT.iter().any(|out| word == *out)
 }
 
+/// The linker's words for leaving out all symbols, and the one that leaves out what debuggers read: the tool finds what a
+/// node shows by the image's symbols.
+const STRIP: [&str; 2] = ["-s", "--strip-all"];
+const STRIP_DEBUG: &str = "--strip-debug";
+
+/// The compiler's words for nodes, whose images keep their symbols.
+pub(super) fn with_symbols(words: &[OsString]) -> Vec<OsString> {
+    let is_strip = |word: &OsStr| STRIP.iter().any(|strip| word == *strip);
+    let mut kept = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let is_linkers = at > 0 && words[at - 1] == "-Xlinker";
+        let list = word.to_str().and_then(|word| word.strip_prefix("-Wl,"));
+        kept.push(match list {
+            _ if is_linkers && is_strip(word) => STRIP_DEBUG.into(),
+            _ if word == "-s" => format!("-Wl,{STRIP_DEBUG}").into(),
+            Some(list) if list.split(',').any(|word| is_strip(OsStr::new(word))) => {
+                let words = list
+                    .split(',')
+                    .map(|word| match is_strip(OsStr::new(word)) {
+                        true => STRIP_DEBUG,
+                        false => word,
+                    });
+                format!("-Wl,{}", words.collect::<Vec<_>>().join(",")).into()
+            }
+            _ => word.clone(),
+        });
+    }
+    kept
+}
+
 /// The compiler's option for OpenMP. It is left out for nodes, whose programs have one thread: without it directives are
 /// comments, and OpenMP's functions are those of the nodes' C library.
 pub(super) const OPENMP: &str = "-fopenmp";
@@ -253,5 +283,19 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         // What cannot be removed is in the build folder, where it does no harm.
         let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_keeps_its_symbols() {
+        let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
+        let said = "-s -Wl,-s a.c -Xlinker -s -Xlinker --strip-all -Wl,-Map=m,--strip-all -S -Wl,-x -o -s.o";
+        let kept = "-Wl,--strip-debug -Wl,--strip-debug a.c -Xlinker --strip-debug -Xlinker --strip-debug \
+                    -Wl,-Map=m,--strip-debug -S -Wl,-x -o -s.o";
+        assert_eq!(with_symbols(&words(said)), words(kept));
     }
 }

@@ -115,8 +115,13 @@ fn symbol_in_ram<'data>(elf: &impl Object<'data>, base: u64, name: &str) -> Resu
     elf.symbols()
         .find(|s| s.name() == Ok(name))
         .and_then(|s| s.address().checked_sub(base))
-        .ok_or_else(|| {
-            format!("no symbol {name} in RAM; was it linked with this runtime by `midplane`?")
+        .ok_or_else(|| match elf.symbols().next() {
+            None => "it is stripped: it has no symbols, by which the tool finds what a node shows; link it by mpicc, whose \
+                     option -s leaves what is needed, or strip it with --strip-debug only"
+                .into(),
+            Some(_) => format!(
+                "no symbol {name} in RAM: it was not linked with Midplane's runtime; link it by mpicc (`cargo midplane cc`)"
+            ),
         })
 }
 

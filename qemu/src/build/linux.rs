@@ -15,7 +15,7 @@ use midplane_setup::fresh::Artifact;
 use object::Endianness;
 use object::elf::{DT_NEEDED, FileHeader64};
 use object::read::elf::{Dyn, FileHeader};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -36,7 +36,32 @@ const SHARED_IN_CLUSTER: [&str; 11] = [
     "c", "m", "mvec", "pthread", "dl", "rt", "util", "anl", "gcc_s", "ld-linux", "ubsan",
 ];
 /// What the runtime needs.
-pub(super) const LIBRARIES: [&str; 4] = ["-lgcc_s", "-lpthread", "-ldl", "-lm"];
+const LIBRARIES: [&str; 4] = ["-lgcc_s", "-lpthread", "-ldl", "-lm"];
+/// Words that ask for a program without a dynamic loader. With the third one its addresses would not be those in its file,
+/// which [`FIXED`] is for, and so it is as the first.
+const STATIC: [&str; 3] = ["-static", "--static", "-static-pie"];
+
+/// Whether a word for the compiler is to be another where the runtime is linked, and which.
+pub(super) fn in_place_of(word: &OsStr) -> &OsStr {
+    if word == "-static-pie" {
+        return OsStr::new("-static");
+    }
+    word
+}
+
+/// What the runtime needs, where the compiler is told these words: of the shared unwinder there is no static one.
+pub(super) fn libraries(words: &[OsString]) -> [&'static str; 4] {
+    let is_static =
+        |word: &OsString| word == "-static-libgcc" || STATIC.iter().any(|one| word == one);
+    let [_, others @ ..] = LIBRARIES;
+    match words.iter().any(is_static) {
+        true => {
+            let [a, b, c] = others;
+            ["-lgcc_eh", a, b, c]
+        }
+        false => LIBRARIES,
+    }
+}
 
 /// Functions of the C library that the runtime calls, and that programs have under the same names for themselves; and
 /// the names for them that are the library's alone (C17 section 7.1.3).
@@ -204,7 +229,8 @@ fn make(
     scratch: &Scratch,
 ) -> Result<(), Stop> {
     let mut link = Command::new(driver(program));
-    link.args([FIXED, carries.wrap()]).args(&flags.compile);
+    link.args([FIXED, carries.wrap()])
+        .args(flags.compile.iter().map(|word| in_place_of(word)));
     for (at, start) in carries.start().iter().enumerate() {
         let source = folders::root().join(start);
         let object = scratch.0.join(format!("start-{at}.o"));
@@ -235,7 +261,7 @@ fn make(
         }
         Program::Image(_) => {}
     }
-    link.args(LIBRARIES);
+    link.args(libraries(&[&flags.compile[..], &flags.link].concat()));
     let linked = making.link(link, &scratch.0.join("program"), program.path());
     let is_static = |word: &OsString| linked_statically(word).len() > 1;
     if linked.is_err() && carries == Carries::Cluster && flags.link.iter().any(is_static) {
@@ -306,6 +332,13 @@ pub(super) fn library(runtime: Runtime) -> Result<PathBuf, Stop> {
     apart(&library, Carries::Node)
 }
 
+/// A file beside this one, whose name ends otherwise.
+fn beside(file: &Path, end: &str) -> PathBuf {
+    let mut name = file.file_stem().unwrap_or_default().to_os_string();
+    name.push(end);
+    file.with_file_name(name)
+}
+
 /// The runtime's library that calls the C library's functions by names that no program has: in one file with the
 /// runtime, a program's own `read` is the program's alone.
 fn apart(library: &Path, carries: Carries) -> Result<PathBuf, Stop> {
@@ -314,7 +347,8 @@ fn apart(library: &Path, carries: Carries) -> Result<PathBuf, Stop> {
         .map(|(name, reserved)| format!("--redefine-sym={name}={reserved}"))
         .collect();
     let artifact = Artifact {
-        file: library.with_extension("apart.a"),
+        // A name without another dot: CMake takes what follows one for an extension.
+        file: beside(library, "_apart.a"),
         root: folders::root().into(),
         beside: vec![library.into()],
         with: format!("{words:?}"),
@@ -338,4 +372,29 @@ fn apart(library: &Path, carries: Carries) -> Result<PathBuf, Stop> {
     // Without the note, it is made again.
     let _ = list.and_then(|()| artifact.succeeded(begun?));
     Ok(artifact.file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_static_program_has_the_static_unwinder() {
+        let of = |words: &str| libraries(&words.split(' ').map(OsString::from).collect::<Vec<_>>());
+        assert_eq!(of("a.c -O2")[0], "-lgcc_s");
+        for words in [
+            "-static a.c",
+            "a.c --static",
+            "-static-pie",
+            "-static-libgcc -O2",
+        ] {
+            assert_eq!(
+                of(words),
+                ["-lgcc_eh", "-lpthread", "-ldl", "-lm"],
+                "{words}"
+            );
+        }
+        assert_eq!(in_place_of(OsStr::new("-static-pie")), "-static");
+        assert_eq!(in_place_of(OsStr::new("-static-libgcc")), "-static-libgcc");
+    }
 }

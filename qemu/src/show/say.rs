@@ -3,6 +3,7 @@
 use crate::host::stop::Stop;
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
+use std::sync::{Mutex, PoisonError};
 
 /// Writes a line to stdout.
 ///
@@ -22,10 +23,40 @@ pub fn pass_on(text: &[u8]) -> Result<(), Stop> {
     told(stdout.write_all(text).and_then(|()| stdout.flush()))
 }
 
+/// What was to be written to stderr while it is [held](quietly).
+static HELD: Mutex<Option<Vec<u8>>> = Mutex::new(None);
+
+/// Does `work`, and holds what it tells on stderr meanwhile: that is shown only where it fails.
+///
+/// # Errors
+/// Those of the work.
+pub fn quietly<T>(work: impl FnOnce() -> Result<T, Stop>) -> Result<T, Stop> {
+    let held = || HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    *held() = Some(Vec::new());
+    let result = work();
+    let told = held().take().unwrap_or_default();
+    if result.is_err() {
+        complain_bytes(&told);
+    }
+    result
+}
+
+/// The same as [`complain`] for text that ends its lines itself.
+pub fn complain_bytes(text: &[u8]) {
+    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    match &mut *held {
+        Some(held) => held.extend(text),
+        None => {
+            let mut stderr = io::stderr();
+            let _ = stderr.write_all(text).and_then(|()| stderr.flush());
+        }
+    }
+}
+
 /// Writes a line to stderr. Where that cannot be done, there is no other place to say so; the exit status
 /// tells.
 pub fn complain(line: impl fmt::Display) {
-    let _ = write_line(io::stderr(), line);
+    complain_bytes(format!("{line}\n").as_bytes());
 }
 
 fn write_line(mut to: impl Write, line: impl fmt::Display) -> io::Result<()> {
@@ -60,5 +91,20 @@ mod tests {
         let (read, write) = rustix::pipe::pipe().unwrap();
         drop(read);
         assert_eq!(told(write_line(File::from(write), "x")), Ok(()));
+    }
+
+    #[test]
+    fn what_is_held_is_dropped_where_all_goes_well() {
+        let held = || HELD.lock().unwrap().clone();
+        let seen = quietly(|| {
+            complain("a line");
+            Ok(held())
+        });
+        // Other tests may tell something meanwhile.
+        let seen = String::from_utf8(seen.unwrap().unwrap()).unwrap();
+        assert!(seen.contains("a line\n"), "{seen}");
+        assert_eq!(held(), None);
+        assert!(quietly(|| Err::<(), _>(Stop::failure("x"))).is_err());
+        assert_eq!(held(), None);
     }
 }

@@ -3,11 +3,11 @@
 use crate::host::signals::Hold;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
+use crate::show::say::{complain, complain_bytes};
 use midplane_setup::ask::line;
 use rustix::fs::MemfdFlags;
 use rustix::process::Signal;
 use std::fs::File;
-use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Tells the user. When stderr is closed or full, the work goes on.
 pub fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "midplane: {text}");
+    complain(format_args!("midplane: {text}"));
 }
 
 /// Runs a command that can be broken off at any time. It ends when we do.
@@ -56,7 +56,7 @@ pub fn run_whole(mut command: Command) -> Result<(), Stop> {
 /// own output is closed, and even when we are not there any more.
 fn start(command: &mut Command) -> Result<(Child, File), Stop> {
     let line = line(command);
-    let _ = writeln!(std::io::stderr(), "+ {line}");
+    complain(format_args!("+ {line}"));
     let output = rustix::fs::memfd_create("midplane-output", MemfdFlags::CLOEXEC)
         .map(File::from)
         .doing("create a file in memory")?;
@@ -81,7 +81,7 @@ fn follow(child: &mut Child, output: &File, mut between: impl FnMut()) -> Result
         let ended = child.try_wait().doing("wait for a command")?;
         let mut buffer = [0; 8192];
         while let Ok(bytes @ 1..) = output.read_at(&mut buffer, shown) {
-            let _ = std::io::stderr().write_all(&buffer[..bytes]);
+            complain_bytes(&buffer[..bytes]);
             shown += bytes as u64;
         }
         if let Some(status) = ended {
