@@ -9,6 +9,7 @@ mod debug;
 mod ends;
 mod faults;
 mod jobs;
+mod launch;
 
 use midplane_harness::{self as harness, Ended};
 

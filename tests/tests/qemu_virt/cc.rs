@@ -2,6 +2,7 @@
 
 use crate::harness::*;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -17,6 +18,14 @@ fn run_in(folder: &Path, on: &str, words: &[&str]) -> Output {
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).current_dir(folder);
     command.env("MIDPLANE_ON", on).output().expect("it starts")
+}
+
+/// The same with this PATH.
+fn run_with(folder: &Path, on: &str, path: &str, words: &[&str]) -> Output {
+    let _turn = Turn::take();
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).current_dir(folder);
+    { command.env("MIDPLANE_ON", on).env("PATH", path).output() }.expect("it starts")
 }
 
 #[track_caller]
@@ -70,9 +79,21 @@ fn make_builds_a_project_for_nodes_and_for_linux() {
         let mpiexec = mpicc().replace("mpicc", "mpiexec");
         for name in ["./parts", "parts"] {
             let said = run_in(&folder.0, on, &[&mpiexec, "-n", "2", name]);
-            assert!(text(&said, 0).starts_with("[0] parts: "));
+            assert!(text(&said, 0).starts_with("parts: "));
         }
     }
+}
+
+/// What makes `mpiexec` of another MPI come first in the PATH, as where that is installed.
+fn with_another_mpi(folder: &Folder) -> String {
+    let bin = folder.0.join("another");
+    fs::create_dir_all(&bin).unwrap();
+    for name in ["mpiexec", "mpirun", "mpicc"] {
+        let file = bin.join(name);
+        fs::write(&file, "#!/bin/sh\necho another MPI\nexit 9\n").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    format!("{}:{}", bin.display(), std::env::var("PATH").unwrap())
 }
 
 #[test]
@@ -80,26 +101,162 @@ fn cmake_builds_a_project() {
     if !has("cmake") {
         return;
     }
-    let compiler = format!("-DCMAKE_C_COMPILER={}", mpicc());
+    let mpicc = mpicc();
+    let compiler = format!("-DCMAKE_C_COMPILER={mpicc}");
+    let home = Path::new(&mpicc).ancestors().nth(2).unwrap();
+    let home = format!("-DMPI_HOME={}", home.display());
     let folder = project("cmake");
-    for on in ["qemu", "linux"] {
-        let words = ["cmake", "-S", ".", "-B", on, compiler.as_str()];
-        text(&run_in(&folder.0, on, &words), 0);
-        text(&run_in(&folder.0, on, &["cmake", "--build", on]), 0);
-        let built = folder.path(&format!("{on}/parts"));
-        let ended = midplane(&["run", "--on", on, "-n", "3", "--timeout", LIMIT, &built]);
-        assert_eq!(ended.expect(0).stdout, "[0] parts: 131.946891\n");
+    let path = with_another_mpi(&folder);
+    for (on, name, words) in [
+        ("qemu", "qemu", &[&*compiler, &home][..]),
+        ("linux", "linux", &[&*compiler, &home]),
+        // By the host's compiler, with what FindMPI asks mpicc for.
+        ("linux", "plain", &[&home]),
+    ] {
+        let words = [&["cmake", "-S", ".", "-B", name], words].concat();
+        text(&run_with(&folder.0, on, &path, &words), 0);
+        let cache = fs::read_to_string(folder.0.join(name).join("CMakeCache.txt")).unwrap();
+        let line = cache
+            .lines()
+            .find(|line| line.starts_with("MPIEXEC_EXECUTABLE:"));
+        let ours = mpicc.replace("/mpicc", "/mpiexec");
+        assert!(line.is_some_and(|line| line.ends_with(&ours)), "{line:?}");
+        text(
+            &run_with(&folder.0, on, &path, &["cmake", "--build", name]),
+            0,
+        );
+        let built = folder.path(&format!("{name}/parts"));
+        let said = run_with(&folder.0, on, &path, &[&ours, "-n", "3", &built]);
+        assert_eq!(text(&said, 0), "parts: 131.946891\n");
     }
 }
 
-/// CMake's FindMPI asks `mpicc` what it would do, takes of that what it knows, and gives it to the project's compiler.
+#[test]
+fn meson_builds_a_project() {
+    if !has("meson") || !has("ninja") {
+        return;
+    }
+    let mpicc = mpicc();
+    let folder = project("meson");
+    let path = with_another_mpi(&folder);
+    let meson = "project('parts', 'c')\nmpi = dependency('mpi', language: 'c')\n\
+                 libm = meson.get_compiler('c').find_library('m')\n\
+                 executable('parts', 'main.c', 'area.c', include_directories: 'include', c_args: '-DTIMES=3',\n\
+                 \x20 dependencies: [mpi, libm])\n";
+    fs::write(folder.0.join("meson.build"), meson).unwrap();
+    let pkg_config = midplane(&["cc", "--on", "linux", "--pkg-config"]).expect(0);
+    let pkg_config = pkg_config.stdout.trim_end().to_string();
+    for (name, variable, value) in [
+        ("by-pkg-config", "PKG_CONFIG_PATH", &pkg_config),
+        ("by-mpicc", "MPICC", &mpicc),
+        ("by-compiler", "CC", &mpicc),
+    ] {
+        if name == "by-pkg-config" && !has("pkg-config") {
+            continue;
+        }
+        let assignment = format!("{variable}={value}");
+        let also = format!("MPICC={mpicc}");
+        let words = ["env", &assignment, &also, "meson", "setup", name];
+        text(&run_with(&folder.0, "linux", &path, &words), 0);
+        text(
+            &run_with(&folder.0, "linux", &path, &["ninja", "-C", name]),
+            0,
+        );
+        let built = folder.path(&format!("{name}/parts"));
+        let mpiexec = mpicc.replace("/mpicc", "/mpiexec");
+        let said = run_with(&folder.0, "linux", &path, &[&mpiexec, "-n", "3", &built]);
+        assert_eq!(text(&said, 0), "parts: 131.946891\n", "{name}");
+    }
+}
+
+#[test]
+fn autotools_build_a_project() {
+    if !has("autoconf") || !has("automake") || !has("make") {
+        return;
+    }
+    let mpicc = mpicc();
+    let folder = project("autotools");
+    let path = with_another_mpi(&folder);
+    let configure = "AC_INIT([parts], [1])\nAM_INIT_AUTOMAKE([foreign -Wno-portability])\nAC_PROG_CC\n\
+                     AC_CHECK_HEADERS([mpi.h], [], [AC_MSG_ERROR([no mpi.h])])\n\
+                     AC_CHECK_FUNC([MPI_Init], [], [AC_CHECK_LIB([mpi], [MPI_Init], [], [AC_MSG_ERROR([no MPI])])])\n\
+                     AC_CHECK_FUNC([MPI_No_such], [AC_MSG_ERROR([too much])])\nAC_SEARCH_LIBS([sqrt], [m])\n\
+                     AC_CHECK_SIZEOF([long])\nAC_CONFIG_FILES([Makefile])\nAC_OUTPUT\n";
+    fs::write(folder.0.join("configure.ac"), configure).unwrap();
+    let makefile = "bin_PROGRAMS = parts\nparts_SOURCES = main.c area.c\nAM_CPPFLAGS = -I$(srcdir)/include -DTIMES=3\n";
+    fs::write(folder.0.join("Makefile.am"), makefile).unwrap();
+    text(
+        &run_in(
+            &folder.0,
+            "linux",
+            &[
+                "sh",
+                "-c",
+                "rm Makefile && aclocal && autoconf && automake --add-missing",
+            ],
+        ),
+        0,
+    );
+    for (on, host) in [
+        ("linux", &[][..]),
+        ("qemu", &["--host=riscv64-unknown-elf"]),
+    ] {
+        let build = folder.0.join(on);
+        fs::create_dir_all(&build).unwrap();
+        let compiler = format!("CC={mpicc}");
+        let words = [&["../configure", &compiler], host].concat();
+        text(&run_with(&build, on, &path, &words), 0);
+        text(&run_with(&build, on, &path, &["make"]), 0);
+        let mpiexec = mpicc.replace("/mpicc", "/mpiexec");
+        let said = run_with(&build, on, &path, &[&mpiexec, "-n", "3", "./parts"]);
+        assert_eq!(text(&said, 0), "parts: 131.946891\n", "{on}");
+    }
+}
+
+/// Build systems take for the answer whatever they read, on either stream.
+#[test]
+fn answers_stand_alone() {
+    let folder = Folder::new("answers");
+    for on in ["qemu", "linux"] {
+        for question in [
+            "-show",
+            "-showme:compile",
+            "-showme:link",
+            "-showme:incdirs",
+            "-showme:libdirs",
+            "-showme:libs",
+            "--showme:version",
+            "-compile-info",
+            "-link-info",
+        ] {
+            let output = run_in(&folder.0, on, &[&mpicc(), question]);
+            assert!(
+                output.status.success() && output.stderr.is_empty(),
+                "{output:?}"
+            );
+            let said = String::from_utf8(output.stdout).unwrap();
+            assert_eq!(said.lines().count(), 1, "{question}: {said}");
+        }
+    }
+    let version = run_in(&folder.0, "linux", &[&mpicc(), "--showme:version"]);
+    assert_eq!(
+        text(&version, 0),
+        concat!("mpicc: Midplane ", env!("CARGO_PKG_VERSION"), "\n")
+    );
+    midplane(&["cc", "a.c", "--pkg-config"])
+        .expect(2)
+        .says(&["--pkg-config"]);
+}
+
+/// CMake's FindMPI and meson ask `mpicc` what it would do, take of that what they know, and give it to the project's
+/// compiler.
 #[test]
 fn a_compiler_links_with_what_cmake_takes_of_the_words() {
     let folder = project("find_mpi");
     let shown = |question| text(&run_in(&folder.0, "linux", &[&mpicc(), question]), 0);
     let is_known = |word: &&str| {
-        let begins = ["-I", "-f", "-Wl,", "-l"];
-        begins.iter().any(|begin| word.starts_with(begin)) || word.ends_with(".a")
+        let begins = ["-I", "-f", "-Wl,", "-l", "-L"];
+        begins.iter().any(|begin| word.starts_with(begin))
     };
     let compile = shown("-showme:compile").replace("-I ", "-I");
     let link = shown("-showme:link");

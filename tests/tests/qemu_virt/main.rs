@@ -12,6 +12,7 @@ mod debug;
 mod faults;
 mod files;
 mod jobs;
+mod launch;
 mod matching;
 mod options;
 mod setup;

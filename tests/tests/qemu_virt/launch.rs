@@ -1,0 +1,132 @@
+//! `mpiexec` for nodes: several programs, in one instance or in several; and images that were stripped.
+
+use crate::harness::*;
+use std::fs;
+use std::process::Command;
+
+fn sorted(text: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+fn linked(folder: &Folder, source: &str, words: &[&str], name: &str) -> String {
+    let (source, path) = (program(source), folder.path(name));
+    midplane(&[&["cc", "-O2"], words, &[&source, "-o", &path]].concat()).expect(0);
+    path
+}
+
+#[test]
+fn several_programs_are_one_job_of_nodes() {
+    let folder = Folder::new("mpmd");
+    let (a, b) = (
+        linked(&folder, "mpmd.c", &[], "a"),
+        linked(&folder, "mpmd.c", &["-O0"], "b"),
+    );
+    let mpiexec = |words: &[&str]| midplane(&[&["mpiexec", "--timeout", LIMIT], words].concat());
+    // One image, in one instance.
+    let words = [
+        "-n", "1", "-env", "PART", "first", &a, "x", "", ":", "-n", "3", &a, "y y", ":", "-n", "2",
+        &a,
+    ];
+    let ended = mpiexec(&words).expect(0);
+    let lines = [
+        "rank 0 of 6 is of program 0, sum 7, PART first: x ",
+        "rank 1 of 6 is of program 1, sum 7, PART none: y y",
+        "rank 2 of 6 is of program 1, sum 7, PART none: y y",
+        "rank 3 of 6 is of program 1, sum 7, PART none: y y",
+        "rank 4 of 6 is of program 2, sum 7, PART none:",
+        "rank 5 of 6 is of program 2, sum 7, PART none:",
+    ];
+    assert_eq!(sorted(&ended.stdout), lines, "{ended}");
+    // Two images, in an instance each, and each node in one.
+    for (first, second) in [("2", "2"), ("1", "2")] {
+        let words = [
+            "--mpi-memory",
+            "32",
+            "-n",
+            first,
+            &a,
+            ":",
+            "-n",
+            second,
+            &b,
+            "fail",
+            "0",
+        ];
+        let ended = mpiexec(&words).expect(0);
+        let ranks: usize = [first, second]
+            .iter()
+            .map(|n| n.parse::<usize>().unwrap())
+            .sum();
+        assert_eq!(ended.stdout.lines().count(), ranks, "{ended}");
+        let last = format!(
+            "rank {} of {ranks} is of program 1, sum 2, PART none: fail 0",
+            ranks - 1
+        );
+        assert!(ended.stdout.contains(&last), "{ended}");
+    }
+    mpiexec(&["-n", "1", &a, ":", "-n", "1", &a, "fail", "6"]).expect(6);
+    mpiexec(&["-n", "1", &a, ":", "-n", "1", &a, "abort"])
+        .expect(7)
+        .says(&["rank 1 at"]);
+    mpiexec(&["--instances", "1", "-n", "1", &a, ":", "-n", "1", &b])
+        .expect(2)
+        .says(&["one image"]);
+    // What has no meaning for nodes is told.
+    mpiexec(&["-wdir", "/", "-n", "1", &a])
+        .expect(0)
+        .says(&["-wdir", "--files"]);
+}
+
+#[test]
+fn images_are_linked_without_what_debuggers_read_and_others_are_told_what_they_lack() {
+    let folder = Folder::new("stripped");
+    let image = linked(&folder, "killer.c", &["-s"], "killer");
+    let ended = midplane(&[
+        "run",
+        "-q",
+        "--timeout",
+        LIMIT,
+        "-n",
+        "2",
+        &image,
+        "--",
+        "2",
+        "100",
+    ])
+    .expect(0);
+    assert!(ended.stdout.contains("killer: 2 processes"), "{ended}");
+    let whole = linked(&folder, "killer.c", &[], "whole");
+    let size = |path: &str| fs::metadata(path).unwrap().len();
+    assert!(size(&image) < size(&whole), "debug information is left out");
+    // Stripped by another tool.
+    let gcc = midplane(&["cc", "-print-prog-name=strip"]).expect(0).stdout;
+    let stripped = Command::new(gcc.trim_end()).arg(&whole).status().unwrap();
+    assert!(stripped.success());
+    midplane(&["run", "-n", "1", &whole])
+        .expect(2)
+        .says(&["it is stripped", "-s"]);
+    // Of the nodes' machine, but not ours.
+    let source = folder.path("foreign.c");
+    fs::write(&source, "void _start(void) { for (;;) {} }\n").unwrap();
+    let foreign = folder.path("foreign");
+    let compiler = midplane(&["cc", "-showme:command"]).expect(0).stdout;
+    let words = [
+        "-nostdlib",
+        "-Wl,-Ttext=0x80000000",
+        &source,
+        "-o",
+        &foreign,
+    ];
+    assert!(
+        Command::new(compiler.trim_end())
+            .args(words)
+            .status()
+            .unwrap()
+            .success()
+    );
+    midplane(&["run", "-n", "1", &foreign])
+        .expect(2)
+        .says(&["no symbol", "not linked with Midplane's runtime"]);
+}
