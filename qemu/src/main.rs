@@ -132,10 +132,13 @@ struct CcArgs {
     words: Vec<OsString>,
 }
 
+/// A command that is given its words as they are; its exit status.
+type Command = fn(&[OsString]) -> Result<u8, Stop>;
+
 fn main() -> ExitCode {
     // Not for clap: every word is the compiler's, or another launcher's.
     let mut arguments = std::env::args_os().skip(1);
-    let run: Option<fn(&[OsString]) -> Result<u8, Stop>> = match arguments.next() {
+    let run: Option<Command> = match arguments.next() {
         Some(command) if command == "cc" => Some(cc::run),
         Some(command) if command == "mpiexec" => Some(mpiexec::run),
         _ => None,

@@ -23,6 +23,7 @@ use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
 use crate::show::say::{self, complain};
 use rustix::process::Signal;
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{IsTerminal, Read, Write};
@@ -296,15 +297,27 @@ fn answer(shown: Show, command: &Command) -> String {
     match shown {
         Show::Command | Show::Compiling | Show::Linking => {
             let program = command.get_program().to_string_lossy();
-            shell_words::join([program].into_iter().chain(words()))
+            joined([program].into_iter().chain(words()))
         }
-        Show::CompileFlags | Show::LinkFlags => shell_words::join(words()),
+        Show::CompileFlags | Show::LinkFlags => joined(words()),
         Show::Compiler => command.get_program().display().to_string(),
         Show::HeaderFolders => behind("-I"),
         Show::LibraryFolders => behind("-L"),
         Show::Libraries => behind("-l"),
         Show::Version => VERSION.into(),
     }
+}
+
+/// Words in a line, quoted where a shell would divide them: CMake knows no option in quotes.
+fn joined<'a>(words: impl Iterator<Item = Cow<'a, str>>) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "_@%+=:,./-".contains(c);
+    let quoted = words.map(
+        |word| match !word.is_empty() && word.chars().all(is_plain) {
+            true => word,
+            false => shell_words::quote(&word).into_owned().into(),
+        },
+    );
+    quoted.collect::<Vec<_>>().join(" ")
 }
 
 /// As Open MPI's wrappers have it.
@@ -708,13 +721,25 @@ mod tests {
     #[test]
     fn answers_are_without_options_where_these_are_asked_for() {
         let mut command = Command::new("cc");
-        command.args(["-I", "/a b", "-I/c", "-L/d", "-lone", "-l", "two", "-Wl,-x"]);
+        command.args([
+            "-I",
+            "/a b",
+            "-I/c",
+            "-L/d",
+            "-lone",
+            "-l",
+            "two",
+            "-Wl,--wrap=x",
+        ]);
         for (shown, said) in [
             (Show::Compiler, "cc"),
             (Show::HeaderFolders, "/a b /c"),
             (Show::LibraryFolders, "/d"),
             (Show::Libraries, "one two"),
-            (Show::LinkFlags, "-I '/a b' -I/c -L/d -lone -l two -Wl,-x"),
+            (
+                Show::LinkFlags,
+                "-I '/a b' -I/c -L/d -lone -l two -Wl,--wrap=x",
+            ),
         ] {
             assert_eq!(answer(shown, &command), said);
         }

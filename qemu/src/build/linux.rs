@@ -49,18 +49,19 @@ pub(super) fn in_place_of(word: &OsStr) -> &OsStr {
     word
 }
 
-/// What the runtime needs, where the compiler is told these words: of the shared unwinder there is no static one.
-pub(super) fn libraries(words: &[OsString]) -> [&'static str; 4] {
-    let is_static =
-        |word: &OsString| word == "-static-libgcc" || STATIC.iter().any(|one| word == one);
+/// What the runtime needs, where the compiler is told these words. Of the shared unwinder there is no static one, and
+/// without a table of their frames static programs have none until their constructors have run.
+pub(super) fn libraries(words: &[OsString]) -> Vec<&'static str> {
+    let is_static = words
+        .iter()
+        .any(|word| STATIC.iter().any(|one| word == one));
     let [_, others @ ..] = LIBRARIES;
-    match words.iter().any(is_static) {
-        true => {
-            let [a, b, c] = others;
-            ["-lgcc_eh", a, b, c]
-        }
-        false => LIBRARIES,
-    }
+    let unwinder: &[&str] = match is_static {
+        true => &["-Wl,--eh-frame-hdr", "-lgcc_eh"],
+        false if words.iter().any(|word| word == "-static-libgcc") => &["-lgcc_eh"],
+        false => &LIBRARIES[..1],
+    };
+    [unwinder, &others].concat()
 }
 
 /// Functions of the C library that the runtime calls, and that programs have under the same names for themselves; and
@@ -382,18 +383,14 @@ mod tests {
     fn a_static_program_has_the_static_unwinder() {
         let of = |words: &str| libraries(&words.split(' ').map(OsString::from).collect::<Vec<_>>());
         assert_eq!(of("a.c -O2")[0], "-lgcc_s");
-        for words in [
-            "-static a.c",
-            "a.c --static",
-            "-static-pie",
-            "-static-libgcc -O2",
-        ] {
+        for words in ["-static a.c", "a.c --static", "-static-pie"] {
             assert_eq!(
-                of(words),
-                ["-lgcc_eh", "-lpthread", "-ldl", "-lm"],
+                of(words)[..2],
+                ["-Wl,--eh-frame-hdr", "-lgcc_eh"],
                 "{words}"
             );
         }
+        assert_eq!(of("-static-libgcc")[..2], ["-lgcc_eh", "-lpthread"]);
         assert_eq!(in_place_of(OsStr::new("-static-pie")), "-static");
         assert_eq!(in_place_of(OsStr::new("-static-libgcc")), "-static-libgcc");
     }

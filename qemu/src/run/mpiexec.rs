@@ -289,12 +289,15 @@ impl Request {
             }
         }
         if let Some(file) = request.config_file.take() {
-            if request
-                .apps
-                .iter()
-                .any(|app| !app.program.as_os_str().is_empty())
-            {
-                return Err(usage("-configfile stands in place of programs"));
+            let is_said = |app: &AppOptions| {
+                let has_variables = !(app.env.is_empty() && app.export.is_empty());
+                let is_named = !app.program.as_os_str().is_empty();
+                is_named || has_variables || app.ranks > 0 || app.directory.is_some()
+            };
+            if request.apps.len() > 1 || request.apps.iter().any(is_said) {
+                return Err(usage(
+                    "-configfile stands in place of programs and what belongs to them",
+                ));
             }
             request.apps.clear();
             request.read_config(&file)?;
@@ -745,6 +748,7 @@ mod tests {
             ("-f /nonexistent/hosts a", "/nonexistent/hosts"),
             ("-configfile /nonexistent/file", "/nonexistent/file"),
             ("-configfile /nonexistent/file a", "in place of programs"),
+            ("-n 2 -configfile /nonexistent/file", "in place of programs"),
         ] {
             let error = read(line).expect_err(line);
             assert!(error.message.contains(word), "{line}: {error}");

@@ -252,6 +252,8 @@ pub fn failure(
     let status = match account.end {
         // The program's choice; but an abort means that something is wrong, also with code 0.
         End::MpiAbort | End::MpiError => exit_byte(account.status).max(1),
+        // 2 where the program cannot be used as it is.
+        End::Boot => exit_byte(account.status).max(1),
         _ => FAILURE,
     };
     (text, status)

@@ -84,7 +84,7 @@ fn several_programs_are_one_job() {
     let file = folder.path("programs");
     let text = format!("# three\n-n 1 -x PART=first {a} x\n-n 2 {b}\n\n-n 1 '{a}' fail 0\n");
     fs::write(&file, text).unwrap();
-    let ended = mpiexec(&["-l", "-x", "PART=none", "-configfile", &file]).expect(0);
+    let ended = mpiexec(&["-l", "-configfile", &file]).expect(0);
     let mut said = sorted(&ended.stdout).into_iter();
     assert_eq!(
         said.next(),

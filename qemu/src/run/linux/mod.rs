@@ -102,7 +102,11 @@ impl Inherited {
         rank: u32,
         limits: [Option<u64>; 2],
     ) -> Result<Vec<String>, Stop> {
-        keep::under((plan.under, &plan.image(rank).path), (&self.life, rank), limits)
+        keep::under(
+            (plan.under, &plan.image(rank).path),
+            (&self.life, rank),
+            limits,
+        )
     }
 
     /// The descriptors, which are still to be inherited.
