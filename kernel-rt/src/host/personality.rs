@@ -246,7 +246,7 @@ impl<'a> Words<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Environment<'a>(&'a [u8]);
 
-/// The words of other programs, each behind a [`MARK`] and the first of its ranks.
+/// The words of other programs, each behind a `MARK` and the first of its ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Others<'a>(&'a [u8]);
 

@@ -1,4 +1,4 @@
-//! `mpiexec` and `mpirun`: what people type for MPICH, Open MPI and others, as a job of [`command`]. The words are read
+//! `mpiexec` and `mpirun`: what people type for MPICH, Open MPI and others, as a job of [`command`](super::command). The words are read
 //! here, not by clap: options have one dash or two, some take two values, and a colon begins the next program (MPI-3.1
 //! section 8.8).
 
