@@ -181,9 +181,7 @@ groups! {
     few_bits_of_age
     few_bits_of_names
     matched_records_are_no_release
-    #[ignore = "the numbers of states are still to be stated"]
     polled_receives
-    #[ignore = "the numbers of states are still to be stated"]
     without_rule_f
     no_age
     without_rule_a
