@@ -81,7 +81,7 @@ pub const ROUTER_BYTES: usize = 3456;
 pub const NODE_BYTES: usize = if cfg!(feature = "faults") {
     7168
 } else if IS_LEAST || !IS_THE_BOARD {
-    5120
+    5376
 } else {
     6016
 };
