@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 
 void midplane_boot(void);
 void midplane_wrapped(const char *library, const char *function) __attribute__((noreturn));
@@ -59,27 +58,24 @@ static int look_at_library(struct dl_phdr_info *info, size_t size, void *unused)
     return 0;
 }
 
+static int status_at_end;
+static void midplane_note_status(int status, void *unused) {
+    (void)unused;
+    status_at_end = status;
+}
+
 __attribute__((constructor(101))) static void midplane_start(void) {
     /* As on nodes: what is printed comes line by line. */
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
     midplane_boot();
     dl_iterate_phdr(look_at_library, NULL);
+    on_exit(midplane_note_status, NULL);
 }
 
-/* What is to be done at the end is done in the order opposite to that in which it was asked for. The loader's destructors
- * of the program and its libraries were asked for before main, but not before this. A program without a loader asks for its
- * destructors earlier: there the last of them tells. */
-static int is_loaded(void) { return getauxval(AT_BASE) != 0; }
-static int status_at_end;
-static void midplane_end(int status, void *unused) {
-    status_at_end = status;
-    if (is_loaded()) midplane_exit(status, unused);
-}
-static void midplane_watch_end(void) { on_exit(midplane_end, NULL); }
-__attribute__((section(".preinit_array"), used)) static void (*const midplane_before_all)(void) = midplane_watch_end;
-static void midplane_destroyed(void) {
-    if (!is_loaded()) midplane_exit(status_at_end, NULL);
-}
+/* The last of the program's destructors tells of its end, which comes behind all functions of atexit: so MPI_Finalize may be
+ * called in any of them. What a checker of leaks or a library has to do at its end it was asked to do earlier, before main,
+ * and it does so later, when the job is over. */
+static void midplane_destroyed(void) { midplane_exit(status_at_end, NULL); }
 __attribute__((section(".fini_array.00000"), used)) static void (*const midplane_after_all)(void) = midplane_destroyed;
 
 /* The program may end without atexit's functions, too. */

@@ -288,7 +288,8 @@ static void library(void)
     CHECK(pthread_getspecific(key) == (void *)first);
     errno = 1000 + check_rank;
     let_others_go_on();
-    CHECK(errno == 1000 + check_rank || errno == 0);
+    /* A call of MPI may change it, but not to another rank's. */
+    CHECK(errno < 1000 || errno == 1000 + check_rank);
     setenv("TZ", check_rank % 2 ? "XXX-3" : "YYY5", 1);
     let_others_go_on();
     when = 86400;

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// Seconds after which a job that should end by itself is given up, for `--timeout`.
 pub const LIMIT: &str = "300";
@@ -206,7 +208,13 @@ impl Job {
             stdout: String::from_utf8_lossy(&stdout).into_owned(),
             stderr: String::from_utf8_lossy(&stderr).into_owned(),
         };
-        let left = marked(&mark);
+        // A process that has been killed takes a moment to be gone.
+        let over = Instant::now() + Duration::from_secs(5);
+        let mut left = marked(&mark);
+        while !left.is_empty() && Instant::now() < over {
+            sleep(Duration::from_millis(20));
+            left = marked(&mark);
+        }
         assert!(left.is_empty(), "left behind: {left:?}\n{ended}");
         ended
     }
