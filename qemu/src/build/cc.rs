@@ -463,9 +463,8 @@ fn on_linux(line: &Line) -> Result<Command, Stop> {
         command.args(words.map(|word| linux::in_place_of(word)));
     }
     if compiles {
-        command
-            .arg("-I")
-            .arg(folders::root().join("mpi-adi/include"));
+        // In one word: meson takes apart what is two.
+        command.arg(compiler::headers("mpi-adi/include"));
     }
     if links && !is_shared {
         end_languages(line, &mut command);

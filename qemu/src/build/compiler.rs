@@ -118,10 +118,16 @@ pub fn begin_compile(compile: &mut Command) {
 
 /// What is behind them: the folders of headers.
 pub(super) fn end_compile(compile: &mut Command) {
-    let root = crate::host::folders::root();
-    compile.arg("-I").arg(root.join("mpi-adi/include"));
+    compile.arg(headers("mpi-adi/include"));
     // What picolibc lacks.
-    compile.arg("-I").arg(root.join("kernel-rt/include"));
+    compile.arg(headers("kernel-rt/include"));
+}
+
+/// The option for a folder of headers of the workspace.
+pub(super) fn headers(folder: &str) -> OsString {
+    let mut option = OsString::from("-I");
+    option.push(crate::host::folders::root().join(folder));
+    option
 }
 
 /// What links a node's image.
