@@ -23,12 +23,17 @@ RECURSION(500)
 RECURSION(1000)
 RECURSION(6000)
 
+static __attribute__((noinline)) void touch(volatile char *array, int bytes)
+{
+    array[0] = 1;
+    array[bytes - 1] = 2;
+}
+
 static __attribute__((noinline)) int one_array(int bytes)
 {
     volatile char *array = __builtin_alloca(bytes);
 
-    array[0] = 1;
-    array[bytes - 1] = 2;
+    touch(array, bytes);
     return array[0];
 }
 
