@@ -169,7 +169,7 @@ impl<'a, 'm, E: Matching> Node<'a, 'm, E> {
     /// Tells the carrier what the nodes have counted, this one unless it is at work: that one tells it behind its step. Only
     /// for a job that ends for it; may be called by a signal's handler in this process's strand.
     pub fn count_all(&self) {
-        self.shared.count_all(Some(self.rank));
+        self.shared.count_all(self.rank);
     }
 
     /// This process's number.

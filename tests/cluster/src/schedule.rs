@@ -226,11 +226,10 @@ impl<'m, E: Matching> Shared<'m, E> {
 
     /// Tells the carrier what the nodes have counted that are here. That of `rank`, whose program goes on, only if it is not
     /// at work; the others are at rest, though a call may have them in which their programs sleep.
-    pub(super) fn count_all(&self, rank: Option<usize>) {
+    pub(super) fn count_all(&self, rank: usize) {
         let Some(carrier) = self.carrier else { return };
         for (other, body) in self.bodies() {
-            if rank == Some(other)
-                && (body.adi.try_borrow().is_err() || body.torus.try_borrow().is_err())
+            if rank == other && (body.adi.try_borrow().is_err() || body.torus.try_borrow().is_err())
             {
                 continue;
             }
