@@ -23,6 +23,8 @@ int main(int argc, char **argv)
         memset(block, 1, 100 + (size_t)argc);
     else if (strcmp(how, "strlen") == 0)
         length_seen = strlen(block);
+    else if (strcmp(how, "sscanf") == 0)
+        sscanf("12", "%d", (int *)block);
     else
         sprintf(block, "%s is written\n", how);
     printf("%s", block);

@@ -79,8 +79,11 @@ macro_rules! define {
 #[cfg(all(target_os = "none", target_arch = "riscv64"))]
 macro_rules! variadic {
     () => {
-        "addi sp, sp, -80
+        ".cfi_startproc
+         addi sp, sp, -80
+         .cfi_def_cfa_offset 80
          sd ra, 0(sp)
+         .cfi_offset ra, -80
          sd a0, 16(sp)
          sd a1, 24(sp)
          sd a2, 32(sp)
@@ -93,26 +96,33 @@ macro_rules! variadic {
          call {function}
          ld ra, 0(sp)
          addi sp, sp, 80
-         ret"
+         ret
+         .cfi_endproc"
     };
 }
 
 #[cfg(all(target_os = "none", target_arch = "arm"))]
 macro_rules! variadic {
     () => {
-        "push {{r0-r3}}
+        ".cfi_startproc
+         push {{r0-r3}}
          push {{r4, lr}}
+         .cfi_def_cfa_offset 24
+         .cfi_offset lr, -20
+         .cfi_offset r4, -24
          add r{fixed}, sp, #(8 + 4 * {fixed})
          bl {function}
          pop {{r4, lr}}
          add sp, sp, #16
-         bx lr"
+         bx lr
+         .cfi_endproc"
     };
 }
 
 /// Defines C's names of functions with arguments that vary, of which so many come first that do not; the Rust function
 /// takes a `va_list` in place of the others. What came in registers is put in memory in front of what came there, as
-/// the calling conventions of both processors intend.
+/// the calling conventions of both processors intend. The frame is described, so that the tool finds the program's line
+/// when a fault happens further inside.
 #[cfg(target_os = "none")]
 macro_rules! define_variadic {
     ($($function:ident: $fixed:literal),* $(,)?) => {

@@ -251,7 +251,8 @@ unsafe fn directive(
     if letter == b'%' {
         return input.expect(PERCENT);
     }
-    let mut address = 0;
+    // A null pointer is not the same: the store through it is the program's fault, and must be one.
+    let mut address = None;
     if !spec.is_suppressed {
         // SAFETY: the caller's promise: every argument is a pointer.
         unsafe {
@@ -261,7 +262,7 @@ unsafe fn directive(
                     values.next(Kind::Word);
                 }
             }
-            address = values.next(Kind::Word) as usize;
+            address = Some(values.next(Kind::Word) as usize);
         }
     }
     let is_wide = spec.length == Length::Long;
@@ -269,7 +270,7 @@ unsafe fn directive(
     unsafe {
         match letter {
             b'n' => {
-                if address != 0 {
+                if let Some(address) = address {
                     store(address, spec.length, input.length as u64);
                 }
                 return Ok(());
@@ -384,12 +385,12 @@ impl<'a> Set<'a> {
 }
 
 /// # Safety
-/// The address is 0, or that of an integer of the specification's length.
+/// The address, if there is one, is that of an integer of the specification's length.
 unsafe fn integer(
     input: &mut Input<'_>,
     spec: Spec,
     base: u32,
-    address: usize,
+    address: Option<usize>,
 ) -> Result<(), Stop> {
     input.expect_more()?;
     let mut base = base;
@@ -465,7 +466,7 @@ unsafe fn integer(
             most
         };
     }
-    if address != 0 {
+    if let Some(address) = address {
         // SAFETY: the caller's promise.
         unsafe { store(address, spec.length, value) };
     }
@@ -473,8 +474,8 @@ unsafe fn integer(
 }
 
 /// # Safety
-/// The address is 0, or that of a number of the specification's length.
-unsafe fn float(input: &mut Input<'_>, spec: Spec, address: usize) -> Result<(), Stop> {
+/// The address, if there is one, is that of a number of the specification's length.
+unsafe fn float(input: &mut Input<'_>, spec: Spec, address: Option<usize>) -> Result<(), Stop> {
     // SAFETY: the caller's promise.
     unsafe {
         match spec.length {
@@ -488,9 +489,9 @@ unsafe fn float(input: &mut Input<'_>, spec: Spec, address: usize) -> Result<(),
 }
 
 /// # Safety
-/// As for [`write_at`], unless the address is 0.
-unsafe fn write<T>(address: usize, value: T) {
-    if address != 0 {
+/// As for [`write_at`], if there is an address.
+unsafe fn write<T>(address: Option<usize>, value: T) {
+    if let Some(address) = address {
         // SAFETY: the caller's promise.
         unsafe { write_at(address, value) };
     }
@@ -526,15 +527,23 @@ fn read_float(
     Ok(number.bits)
 }
 
+/// Where characters go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Target {
+    /// Nowhere: the assignment is suppressed.
+    Nowhere,
+    /// The program's array at this address.
+    Array(usize),
+    /// A block that is made here, at this address; 0 before there is one.
+    Block(usize),
+}
+
 /// Characters that are stored for the program.
 struct Store {
-    /// Address of the first; 0 where none is stored.
-    start: usize,
-    /// Where the program wants to find it, if the block is made here; else 0.
-    variable: usize,
+    target: Target,
     is_wide: bool,
     length: usize,
-    /// Characters that there is room for.
+    /// Characters that a block has room for.
     room: usize,
     heap: Heap,
 }
@@ -544,29 +553,35 @@ impl Store {
         if self.is_wide { size_of::<u32>() } else { 1 }
     }
 
-    /// Makes the block as large as this.
-    fn resize(&mut self, room: usize) -> Result<(), Stop> {
-        let block = ptr::with_exposed_provenance_mut(self.start);
+    /// Makes the block, which is at `start` if there is one, as large as this; where it is then.
+    fn resize(&mut self, start: usize, room: usize) -> Result<usize, Stop> {
+        let block = ptr::with_exposed_provenance_mut(start);
         let bytes = room.saturating_mul(self.size());
         // SAFETY: a block that was made here, or none.
         let block = unsafe { (self.heap.realloc)(block, bytes) };
         if block.is_null() {
             return Err(Stop::Trouble(Trouble::NoMemory));
         }
-        self.start = block.expose_provenance();
+        let start = block.expose_provenance();
+        self.target = Target::Block(start);
         self.room = room;
-        Ok(())
+        Ok(start)
     }
 
     /// # Safety
-    /// Without a variable, the program's array has room.
+    /// The program's array has room.
     unsafe fn push(&mut self, unit: u32) -> Result<(), Stop> {
         const FIRST: usize = 32;
-        if self.variable != 0 && self.length == self.room {
-            self.resize(self.room.saturating_mul(2).max(FIRST))?;
-        }
-        if self.start != 0 {
-            let address = self.start + self.length * self.size();
+        let start = match self.target {
+            Target::Nowhere => None,
+            Target::Array(start) => Some(start),
+            Target::Block(start) if self.length < self.room => Some(start),
+            Target::Block(start) => {
+                Some(self.resize(start, self.room.saturating_mul(2).max(FIRST))?)
+            }
+        };
+        if let Some(start) = start {
+            let address = start.wrapping_add(self.length * self.size());
             // SAFETY: there is room.
             unsafe {
                 match self.is_wide {
@@ -581,19 +596,23 @@ impl Store {
 }
 
 /// # Safety
-/// The address is 0, or that of an array with room for the characters, or of a pointer where a block is asked for.
+/// The address, if there is one, is that of an array with room for the characters, or of a pointer where a block is
+/// asked for.
 unsafe fn string(
     input: &mut Input<'_>,
     spec: Spec,
-    address: usize,
+    address: Option<usize>,
     is_wide: bool,
     has_end: bool,
     accepts: impl Fn(u32) -> bool,
 ) -> Result<(), Stop> {
-    let is_made = spec.allocates && address != 0;
+    let target = match address {
+        None => Target::Nowhere,
+        Some(_) if spec.allocates => Target::Block(0),
+        Some(start) => Target::Array(start),
+    };
     let mut store = Store {
-        start: if is_made { 0 } else { address },
-        variable: if is_made { address } else { 0 },
+        target,
         is_wide,
         length: 0,
         room: 0,
@@ -601,14 +620,17 @@ unsafe fn string(
     };
     // SAFETY: the caller's promise.
     let result = unsafe { fill(input, spec.width, &mut store, has_end, accepts) };
-    if is_made {
-        if result.is_err() {
-            // SAFETY: a block that was made here, or none.
-            unsafe { (input.heap.free)(ptr::with_exposed_provenance_mut(store.start)) };
-            store.start = 0;
-        }
+    if let (Target::Block(block), Some(variable)) = (store.target, address) {
+        let block = match result {
+            Ok(()) => block,
+            Err(_) => {
+                // SAFETY: a block that was made here, or none.
+                unsafe { (input.heap.free)(ptr::with_exposed_provenance_mut(block)) };
+                0
+            }
+        };
         // SAFETY: the caller's promise.
-        unsafe { write_at(address, store.start) };
+        unsafe { write_at(variable, block) };
     }
     result
 }
@@ -644,10 +666,10 @@ unsafe fn fill(
         // SAFETY: the caller's promise.
         unsafe { store.push(0)? };
     }
-    match store.variable {
-        0 => Ok(()),
-        _ => store.resize(store.length),
+    if let Target::Block(start) = store.target {
+        store.resize(start, store.length)?;
     }
+    Ok(())
 }
 
 #[cfg(test)]

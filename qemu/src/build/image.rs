@@ -4,7 +4,7 @@
 use crate::build::board::{Board, machine_here};
 use crate::build::callees::Callees;
 use crate::build::given::Flags;
-use crate::build::unwind;
+use crate::build::unwind::{self, Call};
 use crate::host::size;
 use crate::host::stop::{Doing, Stop};
 use kernel_rt::board::stm32f405::memory as stm32f405;
@@ -351,12 +351,25 @@ impl Image {
             Some(registers) => self.call_from(&registers, read, &is_program),
             None => self.call(read, &is_program),
         };
-        let mut lines = call.map_or(Vec::new(), |address| self.describe(address));
+        let Some(call) = call else {
+            return here;
+        };
+        let mut lines = self.describe(call.from);
         let Some(line) = lines.first_mut() else {
             return here;
         };
         // Only its name: the lines of the library's sources mean nothing to the program's author.
-        let function = here.last().and_then(|line| line.split(' ').next());
+        let name = |lines: &[String]| {
+            let line = lines.last()?;
+            let name = line.rsplit_once(" at ").map_or(&**line, |(name, _)| name);
+            Some(name.to_string())
+        };
+        let function = match name(&here) {
+            // Within the runtime: the function of C that the program has called.
+            Some(inner) if inner.contains("::") => name(&self.describe(call.within))
+                .map(|outer| outer.rsplit("::").next().unwrap_or(&outer).to_string()),
+            function => function,
+        };
         *line = match function {
             Some(function) => format!("{function}, called from {line}"),
             None => format!("a call from {line}"),
@@ -383,15 +396,15 @@ impl Image {
     /// when there is none or the image does not tell. `read` reads the node's RAM from an offset on.
     pub fn describe_call(&self, read: Read<'_>) -> Vec<String> {
         let call = self.call(read, &is_program);
-        call.map_or(Vec::new(), |address| self.describe(address))
+        call.map_or(Vec::new(), |call| self.describe(call.from))
     }
 
     /// Where the runtime has panicked on a node with a C program, as [`Image::describe`] has it, and from which line of
     /// the program it was called; empty when the image does not tell. `read` reads the node's RAM from an offset on.
     pub fn describe_panic(&self, read: Read<'_>) -> Vec<String> {
         let place = self.call(read, &|loader, address| !is_of_rust(loader, address));
-        let mut lines = place.map_or(Vec::new(), |address| {
-            self.lines(address, &|file| !is_rusts_file(file))
+        let mut lines = place.map_or(Vec::new(), |call| {
+            self.lines(call.from, &|file| !is_rusts_file(file))
         });
         if let (Some(line), Some(call)) = (lines.last_mut(), self.describe_call(read).first()) {
             line.push_str(&format!(", called from {call}"));
@@ -400,7 +413,11 @@ impl Image {
     }
 
     /// The innermost of the calls that a node with noted registers is in whose caller `is_it`.
-    fn call(&self, read: Read<'_>, is_it: &dyn Fn(&addr2line::Loader, u64) -> bool) -> Option<u64> {
+    fn call(
+        &self,
+        read: Read<'_>,
+        is_it: &dyn Fn(&addr2line::Loader, u64) -> bool,
+    ) -> Option<Call> {
         self.call_from(&self.noted(read)?, read, is_it)
     }
 
@@ -410,7 +427,7 @@ impl Image {
         registers: &Registers,
         read: Read<'_>,
         is_it: &dyn Fn(&addr2line::Loader, u64) -> bool,
-    ) -> Option<u64> {
+    ) -> Option<Call> {
         let loader = addr2line::Loader::new(&self.path).ok()?;
         let is_it = |address| is_it(&loader, address);
         let word = |address| self.word(read, address);

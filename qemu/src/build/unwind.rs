@@ -236,15 +236,24 @@ fn called(elf: &object::File<'_>, return_address: u64) -> Option<u64> {
     return_address.checked_add_signed(offset)
 }
 
-/// The address of the innermost call that a node with these registers is in whose caller `is_it`. `read` gives 8 bytes of
-/// the node's memory. `None`: there is none, or the image does not tell.
+/// A call that a node is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Call {
+    /// The address of the call.
+    pub from: u64,
+    /// Where the node is in the function that was called.
+    pub within: u64,
+}
+
+/// The innermost call that a node with these registers is in whose caller `is_it`. `read` gives 8 bytes of the node's
+/// memory. `None`: there is none, or the image does not tell.
 pub fn innermost_call(
     board: Board,
     image: &[u8],
     noted: &Registers,
     read: &dyn Fn(u64) -> Option<u64>,
     is_it: &dyn Fn(u64) -> bool,
-) -> Option<u64> {
+) -> Option<Call> {
     let elf = object::File::parse(image).ok()?;
     let tables = Tables::of(&elf, board.word());
     let mut frame = Frame::new(board, noted);
@@ -265,9 +274,10 @@ pub fn innermost_call(
             (None, _) => return None,
         };
         frame.pc = board.return_address(frame.pc);
+        let within = at;
         at = frame.pc.checked_sub(1)?;
         if is_it(at) {
-            return Some(at);
+            return Some(Call { from: at, within });
         }
     }
     None

@@ -17,7 +17,8 @@ fn a_fault_in_a_library_names_the_programs_line_and_the_malloc_that_had_failed()
     for (how, function, line) in [
         ("memset", "memset", 23),
         ("strlen", "strlen", 25),
-        ("sprintf", "", 27),
+        ("sscanf", "sscanf", 27),
+        ("sprintf", "sprintf", 29),
     ] {
         run(&["-n", "1"], "fail_malloc.c", &[how]).expect(1).says(&[
             "rank 0 at (0,0,0): null pointer",
