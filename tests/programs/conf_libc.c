@@ -97,43 +97,6 @@ static void strings(void)
     CHECK(strlen(strerror(ENOENT)) > 0);
 }
 
-/* What a conversion prints, its digits rounded once from the exact value (C17 7.21.6.1 and F.5). */
-static int prints(const char *format, double value, const char *wanted)
-{
-    char text[64];
-
-    snprintf(text, sizeof text, format, value);
-    if (strcmp(text, wanted) != 0)
-        printf("%s of %a is %s, not %s\n", format, value, text, wanted);
-    return strcmp(text, wanted) == 0;
-}
-
-static void digits(void)
-{
-    static const struct {
-        const char *format;
-        double value;
-        const char *wanted;
-    } cases[] = {
-        {"%.0f", 0.45, "0"}, {"%.0f", 0.5, "0"}, {"%.0f", 1.5, "2"}, {"%.0f", 2.5, "2"},
-        {"%.0f", 0.49999999999999994, "0"}, {"%.1f", 0.25, "0.2"}, {"%.1f", 0.35, "0.3"}, {"%.2f", 0.125, "0.12"},
-        {"%.2f", 1.005, "1.00"}, {"%.2f", 2.675, "2.67"}, {"%.1f", 0.45, "0.5"}, {"%.1f", 9.95, "9.9"},
-        {"%.3f", 1.0005, "1.000"}, {"%.1f", 1e15 + 0.3, "1000000000000000.2"}, {"%.0f", 1e23, "99999999999999991611392"},
-        {"%.2f", 123456789012345680.0, "123456789012345680.00"}, {"%.17g", 0.1, "0.10000000000000001"},
-        {"%.17g", 1.0 / 3, "0.33333333333333331"}, {"%.16e", 0.1, "1.0000000000000001e-01"},
-        {"%.20f", 0.1, "0.10000000000000000555"}, {"%.6g", 100000.5, "100000"}, {"%.3e", 2.5e-5, "2.500e-05"},
-        {"%.0e", 2500.0, "2e+03"}, {"%g", 0.0001, "0.0001"}, {"%g", 123456789.0, "1.23457e+08"}, {"%.15g", 0.3, "0.3"},
-        {"%.16g", 0.3, "0.3"}, {"%.2f", 0.375, "0.38"}, {"%.2f", 0.995, "0.99"}, {"%6.2f", 99.995, "100.00"},
-        {"%.3f", 0.0005, "0.001"}, {"%.3f", 0.00049, "0.000"}, {"%.1f", 0.04999, "0.0"}, {"%.2f", 0.004999, "0.00"},
-        {"%.4f", 3.00004999, "3.0000"}, {"%.4f", 0.99994999, "0.9999"}, {"%a", 1.5, "0x1.8p+0"}, {"%.0a", 1.5, "0x2p+0"},
-        {"%-8.1E|", -1e300, "-1.0E+300|"}, {"%+08.1f", 2.0, "+00002.0"}, {"%08f", INFINITY, "     inf"},
-    };
-    size_t i;
-
-    for (i = 0; i < sizeof cases / sizeof *cases; i++)
-        CHECK(prints(cases[i].format, cases[i].value, cases[i].wanted));
-}
-
 static void conversions(void)
 {
     char text[64], word[8] = "";
@@ -551,7 +514,6 @@ int main(int argc, char **argv)
     CHECK(atexit(at_end) == 0 && ended == 0);
     sorting();
     strings();
-    digits();
     conversions();
     copying();
     filling();

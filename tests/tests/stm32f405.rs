@@ -394,6 +394,14 @@ fn a_rust_program_on_four_boards() {
     run(&["--torus", "2x2x1"], "ring.rs", &[]).expect(0);
 }
 
+/// The conversions are the runtime's own, and `long double` is `double` there.
+#[test]
+fn numbers_are_written_and_read_exactly() {
+    run(&["-n", "1"], "digits.c", &[])
+        .expect(0)
+        .prints("digits: 0 failed");
+}
+
 /// Nothing is said of the machine but how many nodes it has; the numbers by which the nodes tell each other apart are the
 /// tool's.
 /// In a row of boards the ends meet only through the middle, whose program computes meanwhile.

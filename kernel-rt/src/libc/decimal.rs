@@ -34,6 +34,13 @@ impl Rounding {
     }
 }
 
+/// The bits of a number of any format that this machine has.
+#[cfg(not(target_arch = "arm"))]
+pub type Bits = u128;
+/// The bits of a number of any format that this machine has. Wider integers would take much of a microcontroller's flash.
+#[cfg(target_arch = "arm")]
+pub type Bits = u64;
+
 /// A binary interchange format of IEEE 754.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FloatFormat {
@@ -88,7 +95,7 @@ pub struct Unpacked {
     /// What it is; only of a finite one the rest means anything.
     pub class: Class,
     /// An integer.
-    pub significand: u128,
+    pub significand: Bits,
     /// Of its last bit.
     pub exponent: i32,
 }
@@ -97,7 +104,7 @@ pub struct Unpacked {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packed {
     /// The bits.
-    pub bits: u128,
+    pub bits: Bits,
     /// C's ERANGE: the magnitude is too great, or tiny (after rounding) and not exact.
     pub range_error: bool,
 }
@@ -109,33 +116,38 @@ impl FloatFormat {
         whole + (self.digits as usize).div_ceil(DIGITS) + INTEGER_LIMBS + 2
     }
 
+    /// Bytes of a number in memory.
+    pub const fn bytes(self) -> usize {
+        (self.sign_bit() as usize + 1) / 8
+    }
+
     /// Exponent of the last bit of the smallest number.
     pub const fn least_exponent(self) -> i32 {
         2 - self.max_exponent - self.precision as i32
     }
 
-    fn exponent_mask(self) -> u128 {
-        2 * self.max_exponent as u128 + 1
+    const fn exponent_mask(self) -> Bits {
+        2 * self.max_exponent as Bits + 1
     }
 
     /// Bit of the sign.
-    fn sign_bit(self) -> u32 {
+    const fn sign_bit(self) -> u32 {
         self.precision - 1 + self.exponent_mask().count_ones()
     }
 
     /// Infinity.
-    pub fn infinity(self, negative: bool) -> u128 {
-        u128::from(negative) << self.sign_bit() | self.exponent_mask() << (self.precision - 1)
+    pub fn infinity(self, negative: bool) -> Bits {
+        Bits::from(negative) << self.sign_bit() | self.exponent_mask() << (self.precision - 1)
     }
 
     /// A quiet NaN with this payload.
-    pub fn nan(self, negative: bool, payload: u128) -> u128 {
+    pub fn nan(self, negative: bool, payload: Bits) -> Bits {
         let quiet = 1 << (self.precision - 2);
         self.infinity(negative) | quiet | payload & (quiet - 1)
     }
 
     /// Takes a number apart.
-    pub fn unpack(self, bits: u128) -> Unpacked {
+    pub fn unpack(self, bits: Bits) -> Unpacked {
         let stored = self.precision - 1;
         let field = (bits >> stored & self.exponent_mask()) as i32;
         let fraction = bits & ((1 << stored) - 1);
@@ -147,7 +159,7 @@ impl FloatFormat {
         Unpacked {
             negative: bits >> self.sign_bit() & 1 != 0,
             class,
-            significand: fraction | u128::from(field != 0) << stored,
+            significand: fraction | Bits::from(field != 0) << stored,
             exponent: self.least_exponent() + (field - 1).max(0),
         }
     }
@@ -161,25 +173,21 @@ impl FloatFormat {
         rounding: Rounding,
     ) -> Packed {
         let most = 4 * i64::from(self.max_exponent);
-        let number = Unpacked {
-            negative,
-            class: Class::Finite,
-            significand,
-            exponent: exponent.clamp(-most, most) as i32,
-        };
-        self.pack(number, false, rounding)
+        let exponent = exponent.clamp(-most, most) as i32;
+        self.pack(negative, significand, exponent, false, rounding)
     }
 
     /// Rounds `significand * 2^exponent`, and a little more where `sticky`, in which case the significand has more bits
     /// than the format.
-    pub fn pack(self, number: Unpacked, sticky: bool, rounding: Rounding) -> Packed {
-        let Unpacked {
-            negative,
-            significand,
-            exponent,
-            ..
-        } = number;
-        let sign = u128::from(negative) << self.sign_bit();
+    pub fn pack(
+        self,
+        negative: bool,
+        significand: u128,
+        exponent: i32,
+        sticky: bool,
+        rounding: Rounding,
+    ) -> Packed {
+        let sign = Bits::from(negative) << self.sign_bit();
         if significand == 0 {
             return Packed {
                 bits: sign,
@@ -206,12 +214,12 @@ impl FloatFormat {
                 && round(unbounded).0 >> self.precision != 0);
         // The leading bit adds one to the exponent, where there is one.
         let place = i64::from(exponent) + i64::from(shift) - i64::from(self.least_exponent());
-        let bits = ((place as u128) << (self.precision - 1)).saturating_add(kept);
+        let bits = ((place as Bits) << (self.precision - 1)).saturating_add(kept as Bits);
         let infinity = self.infinity(false);
         if place >= i64::from(self.exponent_mask() as u32) || bits >= infinity {
             let away = rounding.is_away(negative, true, true, true);
             return Packed {
-                bits: sign | (infinity - u128::from(!away)),
+                bits: sign | (infinity - Bits::from(!away)),
                 range_error: true,
             };
         }
@@ -256,11 +264,11 @@ pub struct Decimal<'a> {
 impl<'a> Decimal<'a> {
     /// Expands `significand * 2^exponent`. Digits further than `after` places behind the point may be missing; then they are
     /// told from zeros all the same. The memory has the format's limbs.
-    pub fn expand(number: Unpacked, after: i64, limbs: &'a mut [u32]) -> Self {
+    pub fn expand(number: Unpacked, after: i32, limbs: &'a mut [u32]) -> Self {
         let grows = number.exponent >= 0;
         let point = if grows { limbs.len() } else { INTEGER_LIMBS };
-        let most = limbs.len() as i64;
-        let last = (point as i64).saturating_add(after.max(0) / DIGITS as i64 + 2);
+        let most = limbs.len() as i32;
+        let last = point as i32 + after.max(0) / DIGITS as i32 + 2;
         let mut decimal = Decimal {
             used: point..point,
             limbs,
@@ -268,7 +276,7 @@ impl<'a> Decimal<'a> {
             sticky: false,
         };
         // By steps, from its first bits on: a division of 128 bits takes more of an image.
-        for step in (0..u128::BITS.div_ceil(STEP)).rev() {
+        for step in (0..Bits::BITS.div_ceil(STEP)).rev() {
             let bits = (number.significand >> (step * STEP)) as u32 & ((1 << STEP) - 1);
             decimal.multiply(STEP, bits);
         }
@@ -327,7 +335,7 @@ impl<'a> Decimal<'a> {
         }
     }
 
-    fn limb(&self, index: i64) -> u32 {
+    fn limb(&self, index: i32) -> u32 {
         match usize::try_from(index) {
             Ok(index) if self.used.contains(&index) => self.limbs[index],
             _ => 0,
@@ -335,33 +343,33 @@ impl<'a> Decimal<'a> {
     }
 
     /// The limb of a place, and the place in it.
-    fn locate(&self, place: i64) -> (i64, u32) {
-        let limb = self.point as i64 - 1 - place.div_euclid(DIGITS as i64);
-        (limb, POWERS[place.rem_euclid(DIGITS as i64) as usize])
+    fn locate(&self, place: i32) -> (i32, u32) {
+        let limb = self.point as i32 - 1 - place.div_euclid(DIGITS as i32);
+        (limb, POWERS[place.rem_euclid(DIGITS as i32) as usize])
     }
 
     /// The digit that counts `10^place`.
-    pub fn digit(&self, place: i64) -> u8 {
+    pub fn digit(&self, place: i32) -> u8 {
         let (limb, power) = self.locate(place);
         (self.limb(limb) / power % 10) as u8
     }
 
     /// The place of the leading digit; 0 of zero.
-    pub fn leading_place(&self) -> i64 {
+    pub fn leading_place(&self) -> i32 {
         if self.used.is_empty() {
             return 0;
         }
         let digits = self.limbs[self.used.start].checked_ilog10().unwrap_or(0);
-        (self.point as i64 - 1 - self.used.start as i64) * DIGITS as i64 + i64::from(digits)
+        (self.point as i32 - 1 - self.used.start as i32) * DIGITS as i32 + digits as i32
     }
 
     /// A place below which all digits are 0.
-    pub fn least_place(&self) -> i64 {
-        (self.point as i64 - self.used.end as i64) * DIGITS as i64
+    pub fn least_place(&self) -> i32 {
+        (self.point as i32 - self.used.end as i32) * DIGITS as i32
     }
 
     /// The place of the last digit that is not 0, but at least `least`.
-    pub fn last_place(&self, least: i64) -> i64 {
+    pub fn last_place(&self, least: i32) -> i32 {
         let mut place = least.max(self.least_place());
         let leading = self.leading_place();
         while place < leading && self.digit(place) == 0 {
@@ -371,18 +379,11 @@ impl<'a> Decimal<'a> {
     }
 
     /// Rounds to a multiple of `10^place`.
-    pub fn round(&mut self, place: i64, negative: bool, rounding: Rounding) {
+    pub fn round(&mut self, place: i32, negative: bool, rounding: Rounding) {
         let (index, power) = self.locate(place);
         let next = self.digit(place - 1);
-        let (below, unit) = self.locate(place - 1);
-        let behind = usize::try_from(below + 1).unwrap_or(0);
-        let rest = self.used.start.max(behind)..self.used.end;
-        let more = self.sticky
-            || !self.limb(below).is_multiple_of(unit)
-            || self
-                .limbs
-                .get(rest)
-                .is_some_and(|rest| rest.iter().any(|limb| *limb != 0));
+        let mut lower = self.least_place()..place - 1;
+        let more = self.sticky || lower.any(|place| self.digit(place) != 0);
         let odd = self.digit(place) & 1 != 0;
         let away = rounding.is_away(negative, odd, next >= 5, more || !next.is_multiple_of(5));
         // Without the places below.
@@ -424,7 +425,7 @@ impl<'a> Decimal<'a> {
     fn whole(&self) -> Option<u128> {
         let mut whole = 0u128;
         for index in self.used.start..self.point {
-            let limb = self.limb(index as i64);
+            let limb = self.limb(index as i32);
             whole = whole
                 .checked_mul(u128::from(BASE))?
                 .checked_add(u128::from(limb))?;
@@ -480,14 +481,7 @@ impl<'a> Digits<'a> {
     pub fn finish(self, negative: bool, exponent: i64, rounding: Rounding) -> Packed {
         let format = self.format;
         let pack = |significand, exponent, sticky| {
-            let class = Class::Finite;
-            let number = Unpacked {
-                negative,
-                class,
-                significand,
-                exponent,
-            };
-            format.pack(number, sticky, rounding)
+            format.pack(negative, significand, exponent, sticky, rounding)
         };
         if self.count == 0 {
             return pack(0, 0, false);

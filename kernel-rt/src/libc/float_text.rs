@@ -1,7 +1,14 @@
 //! Floating-point numbers that are read from text: strtod's subject sequences, and scanf's items, which may be their prefixes.
 //! A result is rounded once, from the exact value, however many digits there are.
+#![cfg_attr(
+    target_arch = "arm",
+    expect(
+        clippy::useless_conversion,
+        reason = "numbers have no more than 64 bits there"
+    )
+)]
 
-use super::decimal::{Digits, FloatFormat, Packed, Rounding};
+use super::decimal::{Bits, Digits, FloatFormat, Packed, Rounding};
 
 /// Where in a number a text is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,7 +65,7 @@ pub struct Reader<'a> {
 /// A NaN's number: digits as C's constants have them.
 #[derive(Clone, Copy, Default, Debug)]
 struct Payload {
-    value: u128,
+    value: u64,
     base: u8,
     is_number: bool,
     length: usize,
@@ -253,16 +260,16 @@ impl Payload {
         match (lower as char).to_digit(u32::from(self.base)) {
             // As of strtoull: what is too great is all ones.
             Some(digit) => {
-                let next = self.value * u128::from(self.base) + u128::from(digit);
-                self.value = next.min(u128::from(u64::MAX));
+                let next = self.value.saturating_mul(u64::from(self.base));
+                self.value = next.saturating_add(u64::from(digit));
             }
             None => self.is_number = false,
         }
     }
 
-    fn value(&self) -> u128 {
+    fn value(&self) -> Bits {
         match self.is_number {
-            true => self.value,
+            true => self.value.into(),
             false => 0,
         }
     }

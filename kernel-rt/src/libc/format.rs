@@ -3,10 +3,17 @@
 //! is a [`Sink`] for this one formatter.
 //!
 //! It follows glibc in the locale "C" where the standards leave a choice. Nothing is allocated.
+#![cfg_attr(
+    target_arch = "arm",
+    expect(
+        clippy::unnecessary_cast,
+        reason = "numbers have no more than 64 bits there"
+    )
+)]
 
 use core::ptr;
 
-use super::decimal::{Class, DOUBLE, Decimal, FloatFormat, QUAD, Rounding, Unpacked};
+use super::decimal::{Bits, Class, DOUBLE, Decimal, FloatFormat, QUAD, Rounding, Unpacked};
 
 /// Why a call fails; `errno` follows from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,7 +79,7 @@ pub trait Values {
     ///
     /// # Safety
     /// There is one more argument, of this kind.
-    unsafe fn next(&mut self, kind: Kind) -> u128;
+    unsafe fn next(&mut self, kind: Kind) -> Bits;
     /// Goes back to the first.
     fn rewind(&mut self);
 }
@@ -82,6 +89,10 @@ pub const LONG_DOUBLE: FloatFormat = match cfg!(target_arch = "arm") {
     true => DOUBLE,
     false => QUAD,
 };
+
+/// A microcontroller's flash has no room for what only POSIX and GNU define: numbered arguments are errors there, and what is
+/// no conversion is shown by its letter.
+const IS_SMALL: bool = cfg!(target_arch = "arm");
 
 /// A width or precision, or the place of an argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -167,15 +178,48 @@ pub fn number(units: &(impl Units + ?Sized), place: &mut usize) -> Result<Option
     Ok(number)
 }
 
-/// Flags of a conversion.
+/// Flags of a conversion, a bit each: a byte is copied with less code than a field for each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Flags {
-    left: bool,
-    plus: bool,
-    space: bool,
-    other_form: bool,
-    zero: bool,
-    group: bool,
+struct Flags(u8);
+
+impl Flags {
+    const LEFT: Flags = Flags(1 << 0);
+    const PLUS: Flags = Flags(1 << 1);
+    const SPACE: Flags = Flags(1 << 2);
+    const OTHER_FORM: Flags = Flags(1 << 3);
+    const ZERO: Flags = Flags(1 << 4);
+    const GROUP: Flags = Flags(1 << 5);
+    /// Those in the order in which glibc shows them.
+    const LETTERS: [(Flags, u8); 6] = [
+        (Flags::OTHER_FORM, b'#'),
+        (Flags::GROUP, b'\''),
+        (Flags::PLUS, b'+'),
+        (Flags::SPACE, b' '),
+        (Flags::LEFT, b'-'),
+        (Flags::ZERO, b'0'),
+    ];
+
+    /// The flag of this character, if it is one.
+    fn of(character: u8) -> Option<Flags> {
+        // Digits of the locale, which are those of ASCII.
+        if character == b'I' {
+            return Some(Flags(0));
+        }
+        let mut letters = Flags::LETTERS.iter();
+        letters.find_map(|&(flag, letter)| (letter == character).then_some(flag))
+    }
+
+    fn has(self, flag: Flags) -> bool {
+        self.0 & flag.0 != 0
+    }
+
+    fn set(&mut self, flag: Flags) {
+        self.0 |= flag.0;
+    }
+
+    fn clear(&mut self, flag: Flags) {
+        self.0 &= !flag.0;
+    }
 }
 
 /// A conversion specification.
@@ -203,26 +247,17 @@ impl Spec {
         };
         let start = *place;
         match number(units, place)? {
+            Some(_) if IS_SMALL && units.at(*place) == u32::from(b'$') => {
+                return Err(Error::Format);
+            }
             Some(argument) if argument > 0 && units.at(*place) == u32::from(b'$') => {
                 spec.argument = Count::Numbered(argument);
                 *place += 1;
             }
             _ => *place = start,
         }
-        loop {
-            let flags = &mut spec.flags;
-            let flag = match ascii(units.at(*place)) {
-                b'-' => &mut flags.left,
-                b'+' => &mut flags.plus,
-                b' ' => &mut flags.space,
-                b'#' => &mut flags.other_form,
-                b'0' => &mut flags.zero,
-                b'\'' => &mut flags.group,
-                // Digits of the locale, which are those of ASCII.
-                b'I' => &mut true,
-                _ => break,
-            };
-            *flag = true;
+        while let Some(flag) = Flags::of(ascii(units.at(*place))) {
+            spec.flags.set(flag);
             *place += 1;
         }
         spec.width = count(units, place)?;
@@ -264,6 +299,9 @@ fn count(units: &dyn Units, place: &mut usize) -> Result<Count, Error> {
         return Ok(number(units, place)?.map_or(Count::Absent, Count::Given));
     }
     *place += 1;
+    if IS_SMALL {
+        return Ok(Count::Next);
+    }
     let start = *place;
     Ok(match number(units, place)? {
         Some(argument) if argument > 0 && units.at(*place) == u32::from(b'$') => {
@@ -317,10 +355,12 @@ unsafe fn value(
     values: &mut dyn Values,
     count: Count,
     kind: Kind,
-) -> Result<u128, Error> {
+) -> Result<Bits, Error> {
     // SAFETY: the caller's promise about format and arguments: here, and for each argument before a numbered one.
     unsafe {
-        if let Count::Numbered(number) = count {
+        if let Count::Numbered(number) = count
+            && !IS_SMALL
+        {
             values.rewind();
             for argument in 1..number {
                 values.next(kind_of(units, argument)?);
@@ -357,10 +397,10 @@ impl Output<'_> {
         bytes.iter().try_for_each(|byte| self.put(u32::from(*byte)))
     }
 
-    fn repeat(&mut self, byte: u8, times: u64) -> Result<(), Error> {
-        let most = i32::MAX as u32 - self.length;
-        let times = u32::try_from(times).ok().filter(|times| *times <= most);
-        let times = times.ok_or(Error::TooLong)?;
+    fn repeat(&mut self, byte: u8, times: u32) -> Result<(), Error> {
+        if times > i32::MAX as u32 - self.length {
+            return Err(Error::TooLong);
+        }
         self.length += times;
         self.sink.fill(u32::from(byte), times)
     }
@@ -426,7 +466,9 @@ unsafe fn convert(
         width: width.unsigned_abs(),
         precision: precision.and_then(|precision| u32::try_from(precision).ok()),
     };
-    field.flags.left |= width < 0;
+    if width < 0 {
+        field.flags.set(Flags::LEFT);
+    }
     if field.width > i32::MAX as u32 {
         return Err(Error::TooLong);
     }
@@ -439,40 +481,20 @@ unsafe fn convert(
     match letter {
         0 => Err(Error::Format),
         b'%' => output.put(PERCENT),
-        b'd' | b'i' => {
-            let unused = 128 - spec.length.bits();
-            let value = (argument << unused) as i128 >> unused;
-            let sign = sign(value < 0, field.flags);
-            integer(
-                output,
-                field,
-                sign,
-                b"",
-                value.unsigned_abs() as u64,
-                10,
-                letter,
-            )
+        b'd' | b'i' | b'o' | b'u' | b'x' | b'X' | b'b' | b'B' => {
+            let unused = u64::BITS - spec.length.bits();
+            let value = (argument as u64) << unused;
+            if matches!(letter, b'd' | b'i') {
+                let value = value as i64 >> unused;
+                let sign = sign(value < 0, field.flags);
+                return integer(output, field, sign, false, value.unsigned_abs(), letter);
+            }
+            integer(output, field, None, false, value >> unused, letter)
         }
-        b'o' | b'u' | b'x' | b'X' | b'b' | b'B' => {
-            let unused = 128 - spec.length.bits();
-            let value = (argument << unused >> unused) as u64;
-            let (base, prefix) = match letter {
-                b'o' => (8, [0; 2]),
-                b'u' => (10, [0; 2]),
-                b'b' | b'B' => (2, [b'0', letter]),
-                _ => (16, [b'0', letter]),
-            };
-            let has_prefix = field.flags.other_form && value != 0 && prefix[0] != 0;
-            let prefix = if has_prefix { &prefix[..] } else { b"" };
-            integer(output, field, None, prefix, value, base, letter)
-        }
-        b'p' if argument as usize == 0 => {
-            let text = b"(nil)";
-            output.padded(field, text.len() as u64, |output| output.put_all(text))
-        }
+        b'p' if argument as usize == 0 => output.padded_text(field, b"(nil)"),
         b'p' => {
             let sign = sign(false, field.flags);
-            integer(output, field, sign, b"0x", argument as u64, 16, b'x')
+            integer(output, field, sign, true, argument as u64, b'x')
         }
         b'c' | b'C' => {
             let is_wide = spec.length == Length::Long || letter == b'C';
@@ -481,7 +503,7 @@ unsafe fn convert(
                 false => u32::from(argument as u8),
             };
             output.check(unit, is_wide)?;
-            output.padded(field, 1, |output| output.put(unit))
+            output.padded(field, 1, &mut |output| output.put(unit))
         }
         b's' | b'S' => {
             let is_wide = spec.length == Length::Long || letter == b'S';
@@ -530,19 +552,23 @@ pub unsafe fn write_at<T>(address: usize, value: T) {
 }
 
 /// As glibc shows what is no conversion.
+#[inline(never)]
 fn unknown(output: &mut Output<'_>, field: Field, letter: u32) -> Result<(), Error> {
-    let flags = field.flags;
+    if IS_SMALL {
+        output.put(PERCENT)?;
+        return output.put(letter);
+    }
+    let mut flags = field.flags;
+    if flags.has(Flags::PLUS) {
+        flags.clear(Flags::SPACE);
+    }
+    if flags.has(Flags::LEFT) {
+        flags.clear(Flags::ZERO);
+    }
     output.put(PERCENT)?;
-    for (is_set, flag) in [
-        (flags.other_form, b'#'),
-        (flags.group, b'\''),
-        (flags.plus, b'+'),
-        (flags.space && !flags.plus, b' '),
-        (flags.left, b'-'),
-        (flags.zero && !flags.left, b'0'),
-    ] {
-        if is_set {
-            output.put(u32::from(flag))?;
+    for (flag, letter) in Flags::LETTERS {
+        if flags.has(flag) {
+            output.put(u32::from(letter))?;
         }
     }
     let plain = Field {
@@ -551,22 +577,22 @@ fn unknown(output: &mut Output<'_>, field: Field, letter: u32) -> Result<(), Err
         precision: None,
     };
     if field.width != 0 {
-        integer(output, plain, None, b"", u64::from(field.width), 10, b'u')?;
+        integer(output, plain, None, false, u64::from(field.width), b'u')?;
     }
     if let Some(precision) = field.precision {
         output.put(u32::from(b'.'))?;
-        integer(output, plain, None, b"", u64::from(precision), 10, b'u')?;
+        integer(output, plain, None, false, u64::from(precision), b'u')?;
     }
     output.put(letter)
 }
 
 fn sign(negative: bool, flags: Flags) -> Option<u8> {
-    match (negative, flags.plus, flags.space) {
-        (true, ..) => Some(b'-'),
-        (_, true, _) => Some(b'+'),
-        (.., true) => Some(b' '),
-        _ => None,
-    }
+    let signs = [
+        (negative, b'-'),
+        (flags.has(Flags::PLUS), b'+'),
+        (flags.has(Flags::SPACE), b' '),
+    ];
+    signs.into_iter().find_map(|(is, sign)| is.then_some(sign))
 }
 
 impl Output<'_> {
@@ -574,18 +600,22 @@ impl Output<'_> {
     fn padded(
         &mut self,
         field: Field,
-        length: u64,
-        body: impl FnOnce(&mut Self) -> Result<(), Error>,
+        length: u32,
+        body: &mut dyn FnMut(&mut Self) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let spaces = u64::from(field.width).saturating_sub(length);
-        if !field.flags.left {
+        let spaces = field.width.saturating_sub(length);
+        if !field.flags.has(Flags::LEFT) {
             self.repeat(b' ', spaces)?;
         }
         body(self)?;
-        if field.flags.left {
+        if field.flags.has(Flags::LEFT) {
             self.repeat(b' ', spaces)?;
         }
         Ok(())
+    }
+
+    fn padded_text(&mut self, field: Field, text: &[u8]) -> Result<(), Error> {
+        self.padded(field, text.len() as u32, &mut |output| output.put_all(text))
     }
 
     /// The same of a number, whose digits `body` writes: zeros instead of spaces stand behind its sign and its prefix.
@@ -594,16 +624,16 @@ impl Output<'_> {
         mut field: Field,
         sign: Option<u8>,
         prefix: &[u8],
-        length: u64,
-        body: impl FnOnce(&mut Self) -> Result<(), Error>,
+        length: u32,
+        body: &mut dyn FnMut(&mut Self) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let all = length + prefix.len() as u64 + u64::from(sign.is_some());
+        let all = length.saturating_add(prefix.len() as u32 + u32::from(sign.is_some()));
         let mut zeros = 0;
-        if field.flags.zero && !field.flags.left {
-            zeros = u64::from(field.width).saturating_sub(all);
+        if field.flags.has(Flags::ZERO) && !field.flags.has(Flags::LEFT) {
+            zeros = field.width.saturating_sub(all);
             field.width = 0;
         }
-        self.padded(field, all, |output| {
+        self.padded(field, all, &mut |output| {
             output.put_all(sign.as_slice())?;
             output.put_all(prefix)?;
             output.repeat(b'0', zeros)?;
@@ -612,15 +642,21 @@ impl Output<'_> {
     }
 }
 
+/// `has_prefix`: the base is told whatever the flags say.
 fn integer(
     output: &mut Output<'_>,
     mut field: Field,
     sign: Option<u8>,
-    prefix: &[u8],
+    has_prefix: bool,
     value: u64,
-    base: u64,
     letter: u8,
 ) -> Result<(), Error> {
+    let base = match letter {
+        b'o' => 8,
+        b'x' | b'X' => 16,
+        b'b' | b'B' => 2,
+        _ => 10,
+    };
     let mut text = [0; 64];
     let mut start = text.len();
     let mut rest = value;
@@ -630,14 +666,22 @@ fn integer(
         rest /= base;
     }
     let digits = &text[start..];
-    let mut least = u64::from(field.precision.unwrap_or(1));
-    if letter == b'o' && field.flags.other_form {
-        least = least.max(digits.len() as u64 + 1);
+    let mut least = field.precision.unwrap_or(1);
+    let is_other_form = field.flags.has(Flags::OTHER_FORM) && value != 0;
+    if letter == b'o' && field.flags.has(Flags::OTHER_FORM) {
+        least = least.max(digits.len() as u32 + 1);
     }
+    let prefix: &[u8] = match base {
+        2 | 16 if has_prefix || is_other_form => &[b'0', letter],
+        _ => b"",
+    };
     // A precision makes the flag nothing.
-    field.flags.zero &= field.precision.is_none();
-    let zeros = least.saturating_sub(digits.len() as u64);
-    output.padded_number(field, sign, prefix, zeros + digits.len() as u64, |output| {
+    if field.precision.is_some() {
+        field.flags.clear(Flags::ZERO);
+    }
+    let zeros = least.saturating_sub(digits.len() as u32);
+    let length = zeros.saturating_add(digits.len() as u32);
+    output.padded_number(field, sign, prefix, length, &mut |output| {
         output.repeat(b'0', zeros)?;
         output.put_all(digits)
     })
@@ -653,6 +697,7 @@ fn hexadecimal(digit: u8, upper: bool) -> u8 {
 
 /// # Safety
 /// The address is 0 or that of a string, of which at most as many units are read as the precision says.
+#[inline(never)]
 unsafe fn string(
     output: &mut Output<'_>,
     field: Field,
@@ -665,7 +710,7 @@ unsafe fn string(
         .map_or(usize::MAX, |precision| precision as usize);
     if address == 0 {
         let text = if most < NULL.len() { b"" } else { NULL };
-        return output.padded(field, text.len() as u64, |output| output.put_all(text));
+        return output.padded_text(field, text);
     }
     // SAFETY: the caller's promise; only units up to the 0 are read.
     let unit = |place: usize| unsafe {
@@ -688,20 +733,23 @@ unsafe fn string(
         }
         length += 1;
     }
-    output.padded(field, length as u64, |output| {
-        (0..length).try_for_each(|place| output.put(unit(place)))
-    })
+    output.padded(
+        field,
+        u32::try_from(length).unwrap_or(u32::MAX),
+        &mut |output| (0..length).try_for_each(|place| output.put(unit(place))),
+    )
 }
 
 /// A floating-point number to be written.
 #[derive(Clone, Copy)]
 struct Number {
-    bits: u128,
+    bits: Bits,
     format: FloatFormat,
     letter: u8,
     rounding: Rounding,
 }
 
+#[inline(never)]
 fn float(output: &mut Output<'_>, mut field: Field, number: Number) -> Result<(), Error> {
     let unpacked = number.format.unpack(number.bits);
     let sign = sign(unpacked.negative, field.flags);
@@ -718,8 +766,8 @@ fn float(output: &mut Output<'_>, mut field: Field, number: Number) -> Result<()
         Class::Nan => [b"nan", b"NAN"],
     };
     let word = words[usize::from(is_upper)];
-    field.flags.zero = false;
-    output.padded_number(field, sign, b"", word.len() as u64, |output| {
+    field.flags.clear(Flags::ZERO);
+    output.padded_number(field, sign, b"", word.len() as u32, &mut |output| {
         output.put_all(word)
     })
 }
@@ -746,28 +794,72 @@ fn long_double(
 }
 
 /// A lower bound of the place of the leading digit, at most two too low.
-fn least_leading_place(number: Unpacked) -> i64 {
-    let length = 128 - i64::from(number.significand.leading_zeros());
-    let binary = i64::from(number.exponent) + length - 1;
+fn least_leading_place(number: Unpacked) -> i32 {
+    let length = (Bits::BITS - number.significand.leading_zeros()) as i32;
+    let binary = number.exponent + length - 1;
     // log10(2) is 0.30102999..
     (binary * 30103).div_euclid(100_000) - 1
 }
 
-/// The digits of a number, and how they are to be shown.
+/// More places than a number of any format has digits behind the point, or in front of it.
+const MOST_DIGITS: u32 = 20_000;
+
+/// The digits of a number.
+enum Figures<'a> {
+    Decimal(Decimal<'a>),
+    /// Of base 16: the one in front of the point, above so many bits behind it.
+    Hexadecimal {
+        significand: Bits,
+        behind: u32,
+        is_upper: bool,
+    },
+}
+
+impl Figures<'_> {
+    /// The character of the digit that counts the base to the power of `place`.
+    fn at(&self, place: i32) -> u8 {
+        match self {
+            Figures::Decimal(decimal) => b'0' + decimal.digit(place),
+            Figures::Hexadecimal {
+                significand,
+                behind,
+                is_upper,
+            } => {
+                let digit = significand >> (*behind as i32 + 4 * place) & 15;
+                hexadecimal(digit as u8, *is_upper)
+            }
+        }
+    }
+
+    /// A place below which all digits are 0.
+    fn least_place(&self) -> i32 {
+        match self {
+            Figures::Decimal(decimal) => decimal.least_place(),
+            Figures::Hexadecimal { behind, .. } => -(*behind as i32) / 4,
+        }
+    }
+}
+
+/// How a number is to be shown.
 struct Shown<'a> {
-    decimal: Decimal<'a>,
+    figures: Figures<'a>,
     /// Place of the first digit that is shown.
-    first: i64,
+    first: i32,
     /// Digits behind the point.
-    behind: i64,
+    behind: i32,
+    /// Zeros behind those.
+    zeros: u32,
     /// The exponent, if it is shown.
-    exponent: Option<i64>,
+    exponent: Option<i32>,
 }
 
 /// Chooses style and digits by the letter, as C17 says. Not of the sink's type, so that there is one of it.
 #[inline(never)]
 fn show<'a>(field: Field, number: Number, unpacked: Unpacked, limbs: &'a mut [u32]) -> Shown<'a> {
-    let precision = i64::from(field.precision.unwrap_or(6));
+    let precision = field.precision.unwrap_or(6);
+    // No number has a digit behind the others.
+    let zeros = precision.saturating_sub(MOST_DIGITS);
+    let precision = (precision - zeros) as i32;
     let negative = unpacked.negative;
     let letter = number.letter.to_ascii_lowercase();
     if letter == b'f' {
@@ -775,9 +867,10 @@ fn show<'a>(field: Field, number: Number, unpacked: Unpacked, limbs: &'a mut [u3
         decimal.round(-precision, negative, number.rounding);
         let first = decimal.leading_place().max(0);
         return Shown {
-            decimal,
+            figures: Figures::Decimal(decimal),
             first,
             behind: precision,
+            zeros,
             exponent: None,
         };
     }
@@ -795,8 +888,10 @@ fn show<'a>(field: Field, number: Number, unpacked: Unpacked, limbs: &'a mut [u3
     decimal.round(before - digits, negative, number.rounding);
     let leading = decimal.leading_place();
     let mut last = leading - digits;
-    if letter == b'g' && !field.flags.other_form {
+    let mut zeros = zeros;
+    if letter == b'g' && !field.flags.has(Flags::OTHER_FORM) {
         last = decimal.last_place(last);
+        zeros = 0;
     } else if letter == b'g' && before == digits && leading > before {
         // The standard wants these zeros; glibc leaves them out (`%#.2g` of 99.8 is `1.e+02`).
         last = leading;
@@ -804,16 +899,18 @@ fn show<'a>(field: Field, number: Number, unpacked: Unpacked, limbs: &'a mut [u3
     if letter == b'g' && (-4..=digits).contains(&leading) {
         let behind = (-last).max(0);
         return Shown {
-            decimal,
+            figures: Figures::Decimal(decimal),
             first: leading.max(0),
             behind,
+            zeros,
             exponent: None,
         };
     }
     Shown {
-        decimal,
+        figures: Figures::Decimal(decimal),
         first: leading,
         behind: leading - last,
+        zeros,
         exponent: Some(leading),
     }
 }
@@ -825,44 +922,60 @@ fn decimal_float(
     unpacked: Unpacked,
     limbs: &mut [u32],
 ) -> Result<(), Error> {
-    let sign = sign(unpacked.negative, field.flags);
     let shown = show(field, number, unpacked, limbs);
-    let has_point = shown.behind > 0 || field.flags.other_form;
-    let point = shown.exponent.unwrap_or_default();
+    let sign = sign(unpacked.negative, field.flags);
+    write_shown(output, field, sign, number.letter, &shown)
+}
+
+#[inline(never)]
+fn write_shown(
+    output: &mut Output<'_>,
+    field: Field,
+    sign: Option<u8>,
+    letter: u8,
+    shown: &Shown<'_>,
+) -> Result<(), Error> {
+    let has_point = shown.behind > 0 || field.flags.has(Flags::OTHER_FORM);
+    let point = match shown.figures {
+        Figures::Decimal(_) => shown.exponent.unwrap_or_default(),
+        Figures::Hexadecimal { .. } => 0,
+    };
+    let upper = letter & 0x20;
+    let (prefix, mark, least): (&[u8], _, _) = match letter | 0x20 {
+        b'a' => (&[b'0', b'X' | upper], b'P', 1),
+        _ => (&[], b'E', 2),
+    };
     let mut text = [0; 8];
-    let mark = b'E' | number.letter & 0x20;
     let exponent = shown.exponent.map_or(&[][..], |exponent| {
-        exponent_text(&mut text, mark, exponent, 2)
+        exponent_text(&mut text, mark | upper, exponent, least)
     });
     let whole = shown.first - point + 1;
-    let length = whole + i64::from(has_point) + shown.behind;
-    output.padded_number(
-        field,
-        sign,
-        b"",
-        length as u64 + exponent.len() as u64,
-        |output| {
-            for place in (point..=shown.first).rev() {
-                output.put(u32::from(b'0' + shown.decimal.digit(place)))?;
-            }
-            if has_point {
+    let length = (whole + i32::from(has_point) + shown.behind) as u32 + exponent.len() as u32;
+    let length = length.saturating_add(shown.zeros);
+    output.padded_number(field, sign, prefix, length, &mut |output| {
+        let last = point - shown.behind;
+        let zeros = shown.figures.least_place().clamp(last, point);
+        let mut place = shown.first;
+        while place >= zeros {
+            if place == point - 1 {
                 output.put(u32::from(b'.'))?;
             }
-            let last = point - shown.behind;
-            let zeros = shown.decimal.least_place().min(point);
-            for place in (last.max(zeros)..point).rev() {
-                output.put(u32::from(b'0' + shown.decimal.digit(place)))?;
-            }
-            output.repeat(b'0', (zeros - last).max(0) as u64)?;
-            output.put_all(exponent)
-        },
-    )
+            output.put(u32::from(shown.figures.at(place)))?;
+            place -= 1;
+        }
+        if has_point && zeros == point {
+            output.put(u32::from(b'.'))?;
+        }
+        output.repeat(b'0', (zeros - last) as u32)?;
+        output.repeat(b'0', shown.zeros)?;
+        output.put_all(exponent)
+    })
 }
 
 /// An exponent with its letter and its sign.
-fn exponent_text(text: &mut [u8; 8], mark: u8, exponent: i64, least: usize) -> &[u8] {
+fn exponent_text(text: &mut [u8; 8], mark: u8, exponent: i32, least: usize) -> &[u8] {
     let mut start = text.len();
-    let mut rest = exponent.unsigned_abs() as u32;
+    let mut rest = exponent.unsigned_abs();
     while rest != 0 || text.len() - start < least {
         start -= 1;
         text[start] = b'0' + (rest % 10) as u8;
@@ -873,18 +986,18 @@ fn exponent_text(text: &mut [u8; 8], mark: u8, exponent: i64, least: usize) -> &
     &text[start - 2..]
 }
 
+#[inline(never)]
 fn hexadecimal_float(
     output: &mut Output<'_>,
     field: Field,
     number: Number,
     unpacked: Unpacked,
 ) -> Result<(), Error> {
-    let is_upper = number.letter == b'A';
-    let bits = number.format.precision - 1;
-    let all = bits / 4;
+    let behind = number.format.precision - 1;
+    let all = behind / 4;
     let mut significand = unpacked.significand;
     let digits = match field.precision {
-        None => all - ((significand | 1 << bits).trailing_zeros() / 4).min(all),
+        None => all - ((significand | 1 << behind).trailing_zeros() / 4).min(all),
         Some(precision) => {
             let dropped = 4 * all.saturating_sub(precision);
             let kept = significand >> dropped;
@@ -896,32 +1009,27 @@ fn hexadecimal_float(
                 dropped != 0 && rest >= half,
                 rest != 0 && rest != half,
             );
-            significand = (kept + u128::from(away)) << dropped;
+            significand = (kept + Bits::from(away)) << dropped;
             precision
         }
     };
     let exponent = match unpacked.significand {
         0 => 0,
-        _ => i64::from(unpacked.exponent) + i64::from(bits),
+        _ => unpacked.exponent + behind as i32,
     };
-    let has_point = digits > 0 || field.flags.other_form;
-    let mut text = [0; 8];
-    let exponent = exponent_text(&mut text, if is_upper { b'P' } else { b'p' }, exponent, 1);
-    let prefix = if is_upper { b"0X" } else { b"0x" };
-    let length = 1 + u64::from(has_point) + u64::from(digits) + exponent.len() as u64;
+    let shown = Shown {
+        figures: Figures::Hexadecimal {
+            significand,
+            behind,
+            is_upper: number.letter == b'A',
+        },
+        first: 0,
+        behind: digits.min(all) as i32,
+        zeros: digits.saturating_sub(all),
+        exponent: Some(exponent),
+    };
     let sign = sign(unpacked.negative, field.flags);
-    output.padded_number(field, sign, prefix, length, |output| {
-        output.put(u32::from(b'0' + (significand >> bits) as u8))?;
-        if has_point {
-            output.put(u32::from(b'.'))?;
-        }
-        for digit in (0..all).rev().take(digits as usize) {
-            let digit = (significand >> (4 * digit)) as u8 & 15;
-            output.put(u32::from(hexadecimal(digit, is_upper)))?;
-        }
-        output.repeat(b'0', u64::from(digits.saturating_sub(all)))?;
-        output.put_all(exponent)
-    })
+    write_shown(output, field, sign, number.letter, &shown)
 }
 
 #[cfg(test)]

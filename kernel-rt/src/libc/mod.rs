@@ -162,15 +162,14 @@ macro_rules! define_same {
 #[cfg(target_os = "none")]
 type Arguments = *const core::ffi::c_void;
 
-/// A list of arguments as it lies in memory. The microcontroller's flash has no room for what reads it: there printf and scanf
-/// are picolibc's.
-#[cfg(all(target_os = "none", target_arch = "riscv64"))]
+/// A list of arguments as it lies in memory: each at a multiple of its size, in words of the processor.
+#[cfg(target_os = "none")]
 struct List {
     start: Arguments,
     next: usize,
 }
 
-#[cfg(all(target_os = "none", target_arch = "riscv64"))]
+#[cfg(target_os = "none")]
 impl List {
     fn new(start: Arguments) -> Self {
         let next = start.addr();
@@ -178,12 +177,13 @@ impl List {
     }
 }
 
-#[cfg(all(target_os = "none", target_arch = "riscv64"))]
+#[cfg(target_os = "none")]
 impl format::Values for List {
-    unsafe fn next(&mut self, kind: format::Kind) -> u128 {
+    unsafe fn next(&mut self, kind: format::Kind) -> decimal::Bits {
         let size = match kind {
-            format::Kind::Int | format::Kind::Word | format::Kind::Long => 8,
-            format::Kind::LongDouble => 16,
+            format::Kind::Int | format::Kind::Word => size_of::<usize>(),
+            format::Kind::Long => 8,
+            format::Kind::LongDouble => format::LONG_DOUBLE.bytes(),
         };
         let place = self.next.next_multiple_of(size);
         self.next = place + size;
@@ -191,8 +191,9 @@ impl format::Values for List {
         // SAFETY: the caller's promise: an argument of this size, which is its alignment, too.
         unsafe {
             match size {
-                8 => place.cast::<u64>().read().into(),
-                _ => place.cast::<u128>().read(),
+                4 => place.cast::<u32>().read().into(),
+                8 => decimal::Bits::from(place.cast::<u64>().read()),
+                _ => place.cast::<decimal::Bits>().read(),
             }
         }
     }
@@ -203,22 +204,22 @@ impl format::Values for List {
 }
 
 /// A format in memory.
-#[cfg(all(target_os = "none", target_arch = "riscv64"))]
+#[cfg(target_os = "none")]
 struct Narrow(*const core::ffi::c_char);
 
-#[cfg(all(target_os = "none", target_arch = "riscv64"))]
+#[cfg(target_os = "none")]
 impl format::Units for Narrow {
     fn at(&self, place: usize) -> u32 {
         // SAFETY: C's promise: a string, behind whose end nothing is asked for.
-        u32::from(unsafe { self.0.add(place).read() } as u8)
+        u32::from(unsafe { self.0.add(place).read() })
     }
 }
 
 /// A format of wide characters in memory.
-#[cfg(all(target_os = "none", target_arch = "riscv64"))]
+#[cfg(target_os = "none")]
 struct Wide(*const u32);
 
-#[cfg(all(target_os = "none", target_arch = "riscv64"))]
+#[cfg(target_os = "none")]
 impl format::Units for Wide {
     fn at(&self, place: usize) -> u32 {
         // SAFETY: C's promise, as above.
@@ -276,14 +277,14 @@ mod paths;
 mod polling;
 #[cfg(target_os = "none")]
 mod positioned;
-#[cfg(all(target_os = "none", target_arch = "riscv64"))]
+#[cfg(target_os = "none")]
 mod printf;
 #[cfg(target_os = "none")]
 mod process;
 #[cfg(target_os = "none")]
 mod random;
 pub mod scan;
-#[cfg(all(target_os = "none", target_arch = "riscv64"))]
+#[cfg(target_os = "none")]
 mod scanf;
 #[cfg(target_os = "none")]
 mod semaphores;
@@ -293,7 +294,7 @@ mod signals;
 mod stdio;
 #[cfg(target_os = "none")]
 mod streams;
-#[cfg(all(target_os = "none", target_arch = "riscv64"))]
+#[cfg(target_os = "none")]
 mod strtod;
 #[cfg(target_os = "none")]
 mod terminal;

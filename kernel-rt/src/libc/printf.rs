@@ -4,6 +4,7 @@
 use core::ffi::{c_char, c_int};
 use core::ptr;
 
+use super::decimal::Bits;
 use super::errno::{EBADF, EILSEQ, EINVAL, ENOMEM, EOVERFLOW, fail};
 use super::format::{Error, Kind, Sink, Units, Values, format};
 use super::stdio::{self, File, WRITABLE, realloc};
@@ -322,10 +323,10 @@ unsafe extern "C" fn swprintf(
 }
 
 /// The one argument of a conversion.
-struct One(u128);
+struct One(Bits);
 
 impl Values for One {
-    unsafe fn next(&mut self, _: Kind) -> u128 {
+    unsafe fn next(&mut self, _: Kind) -> Bits {
         self.0
     }
 
@@ -349,7 +350,7 @@ impl Units for LongConversion {
 
 /// # Safety
 /// As for C's `strfromd`.
-unsafe fn write_one(text: *mut c_char, room: usize, units: &dyn Units, bits: u128) -> c_int {
+unsafe fn write_one(text: *mut c_char, room: usize, units: &dyn Units, bits: Bits) -> c_int {
     let mut array = Array::new(text, room);
     // SAFETY: the caller's promise: one conversion, of a number of this format.
     let result = unsafe { format(&mut array, units, &mut One(bits), arch::rounding()) };
@@ -374,11 +375,20 @@ unsafe extern "C" fn strfromd(
     value: f64,
 ) -> c_int {
     // SAFETY: C's promise.
-    unsafe { write_one(text, room, &Narrow(format), value.to_bits().into()) }
+    unsafe { write_one(text, room, &Narrow(format), Bits::from(value.to_bits())) }
 }
 
-/// A `long double`, which is passed as any integer of 128 bits is.
+/// A `long double`: of 128 bits, which is passed as any integer of so many is, or the same as a `double`.
+#[cfg(target_arch = "riscv64")]
 type LongDouble = u128;
+#[cfg(target_arch = "arm")]
+type LongDouble = f64;
+
+fn bits_of(value: LongDouble) -> Bits {
+    #[cfg(target_arch = "arm")]
+    let value = value.to_bits();
+    value
+}
 
 unsafe extern "C" fn strfroml(
     text: *mut c_char,
@@ -388,7 +398,7 @@ unsafe extern "C" fn strfroml(
 ) -> c_int {
     let units = LongConversion(Narrow(format));
     // SAFETY: C's promise.
-    unsafe { write_one(text, room, &units, value) }
+    unsafe { write_one(text, room, &units, bits_of(value)) }
 }
 
 /// As `%.*g`; digits beyond 17 tell nothing more.
@@ -403,6 +413,6 @@ unsafe extern "C" fn gcvt(value: f64, digits: c_int, text: *mut c_char) -> *mut 
         b'g',
     ];
     // SAFETY: C's promise: an array that is long enough.
-    unsafe { write_one(text, usize::MAX, &&units[..], value.to_bits().into()) };
+    unsafe { write_one(text, usize::MAX, &&units[..], Bits::from(value.to_bits())) };
     text
 }

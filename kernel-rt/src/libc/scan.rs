@@ -2,11 +2,18 @@
 //! function of the family is a [`Source`] for this one reader.
 //!
 //! It follows glibc in the locale "C" where the standards leave a choice: one unit at most is put back.
+#![cfg_attr(
+    target_arch = "arm",
+    expect(
+        clippy::unnecessary_cast,
+        reason = "numbers have no more than 64 bits there"
+    )
+)]
 
 use core::ffi::c_void;
 use core::ptr;
 
-use super::decimal::{DOUBLE, FloatFormat, QUAD, Rounding, SINGLE};
+use super::decimal::{Bits, DOUBLE, FloatFormat, QUAD, Rounding, SINGLE};
 use super::float_text::Reader;
 use super::format::{Kind, LONG_DOUBLE, Length, PERCENT, Units, Values, ascii, number, write_at};
 
@@ -499,12 +506,12 @@ unsafe fn write<T>(address: Option<usize>, value: T) {
 
 // Each has its limbs on the stack, of which a `long double` needs more than 7 KiB.
 #[inline(never)]
-fn read(input: &mut Input<'_>, spec: Spec, format: FloatFormat) -> Result<u128, Stop> {
+fn read(input: &mut Input<'_>, spec: Spec, format: FloatFormat) -> Result<Bits, Stop> {
     read_float(input, spec, format, &mut [0; DOUBLE.limbs()])
 }
 
 #[inline(never)]
-fn read_long(input: &mut Input<'_>, spec: Spec) -> Result<u128, Stop> {
+fn read_long(input: &mut Input<'_>, spec: Spec) -> Result<Bits, Stop> {
     read_float(input, spec, QUAD, &mut [0; QUAD.limbs()])
 }
 
@@ -513,7 +520,7 @@ fn read_float(
     spec: Spec,
     format: FloatFormat,
     limbs: &mut [u32],
-) -> Result<u128, Stop> {
+) -> Result<Bits, Stop> {
     input.expect_more()?;
     let mut reader = Reader::new(format, false, limbs);
     input.take_while(spec.width, |unit, left| reader.push(ascii(unit), left > 1));

@@ -89,7 +89,6 @@ impl File {
     }
 }
 
-#[cfg(target_arch = "riscv64")]
 impl File {
     /// Puts a byte into a stream that can be written to, and returns whether that succeeded. A stream that fails is marked.
     ///
@@ -129,7 +128,6 @@ pub const READABLE: u8 = 1;
 /// `__SWR`.
 pub const WRITABLE: u8 = 2;
 /// `__SERR`.
-#[cfg(target_arch = "riscv64")]
 const FAILED: u8 = 4;
 const EOF: c_int = -2; // _FDEV_EOF
 
@@ -141,7 +139,6 @@ unsafe impl Sync for FileCell {}
 #[repr(transparent)]
 pub struct FileRef(&'static FileCell);
 
-#[cfg(target_arch = "riscv64")]
 impl FileRef {
     /// The stream.
     pub fn file(&self) -> *mut File {

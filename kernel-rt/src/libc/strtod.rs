@@ -2,14 +2,21 @@
 
 use core::ffi::c_char;
 
-use super::decimal::{DOUBLE, FloatFormat, QUAD, SINGLE};
+#[cfg(target_arch = "riscv64")]
+use super::decimal::QUAD;
+use super::decimal::{Bits, DOUBLE, FloatFormat, SINGLE};
 use super::errno::ERANGE;
 use super::float_text::Reader;
 use super::format::{Units, ascii};
 use super::{Narrow, Wide};
 use crate::arch::{self, set_errno};
 
-define!(strtof, strtod, strtold, wcstof, wcstod, wcstold);
+define!(strtof, strtod, wcstof, wcstod);
+#[cfg(target_arch = "riscv64")]
+define!(strtold, wcstold);
+// A `long double` is a `double` there.
+#[cfg(target_arch = "arm")]
+define_same!(strtold = strtod, wcstold = wcstod);
 define_same!(
     strtof_l = strtof,
     strtod_l = strtod,
@@ -20,7 +27,7 @@ define_same!(
 );
 
 /// The bits of a number, and how many units it takes, with spaces in front.
-fn read(units: &dyn Units, format: FloatFormat, limbs: &mut [u32]) -> (u128, usize) {
+fn read(units: &dyn Units, format: FloatFormat, limbs: &mut [u32]) -> (Bits, usize) {
     let mut start = 0;
     while matches!(ascii(units.at(start)), b' ' | b'\t'..=b'\r') {
         start += 1;
@@ -48,7 +55,7 @@ unsafe fn read_narrow(
     end: *mut *const c_char,
     format: FloatFormat,
     limbs: &mut [u32],
-) -> u128 {
+) -> Bits {
     let (bits, length) = read(&Narrow(text), format, limbs);
     if !end.is_null() {
         // SAFETY: the caller's promise, and a place in the string.
@@ -64,7 +71,7 @@ unsafe fn read_wide(
     end: *mut *const u32,
     format: FloatFormat,
     limbs: &mut [u32],
-) -> u128 {
+) -> Bits {
     let (bits, length) = read(&Wide(text), format, limbs);
     if !end.is_null() {
         // SAFETY: the caller's promise, and a place in the string.
@@ -94,11 +101,13 @@ unsafe extern "C" fn wcstod(text: *const u32, end: *mut *const u32) -> f64 {
 }
 
 // A `long double` is returned as any integer of 128 bits is.
+#[cfg(target_arch = "riscv64")]
 unsafe extern "C" fn strtold(text: *const c_char, end: *mut *const c_char) -> u128 {
     // SAFETY: C's promise.
     unsafe { read_narrow(text, end, QUAD, &mut [0; QUAD.limbs()]) }
 }
 
+#[cfg(target_arch = "riscv64")]
 unsafe extern "C" fn wcstold(text: *const u32, end: *mut *const u32) -> u128 {
     // SAFETY: C's promise.
     unsafe { read_wide(text, end, QUAD, &mut [0; QUAD.limbs()]) }

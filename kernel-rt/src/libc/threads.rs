@@ -547,12 +547,7 @@ impl Keys {
         const ROUNDS: usize = 4;
         for _ in 0..ROUNDS {
             for key in 0..KEYS as c_uint {
-                let take = |key: &mut Key| {
-                    (
-                        core::mem::replace(&mut key.value, ptr::null_mut()),
-                        key.destructor,
-                    )
-                };
+                let take = |key: &mut Key| (core::mem::take(&mut key.value), key.destructor);
                 if let Some((value, Some(destructor))) = TABLE.key(key, take)
                     && !value.is_null()
                 {
@@ -597,5 +592,5 @@ extern "C" fn pthread_setspecific(key: c_uint, value: *mut c_void) -> c_int {
 }
 
 extern "C" fn pthread_getspecific(key: c_uint) -> *mut c_void {
-    TABLE.key(key, |key| key.value).unwrap_or(ptr::null_mut())
+    TABLE.key(key, |key| key.value).unwrap_or_default()
 }

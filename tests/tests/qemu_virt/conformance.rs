@@ -58,6 +58,16 @@ fn converts_as_the_host(conversions: &str, seed: &str) {
 }
 
 #[test]
+fn numbers_are_written_and_read_exactly_on_every_board() {
+    for on in [&[][..], &["--on", "linux"], &["--on", "cluster"]] {
+        let options = [&["-n", "1"], on].concat();
+        run(&options, "digits.c", &[])
+            .expect(0)
+            .prints("digits: 0 failed");
+    }
+}
+
+#[test]
 fn conversions_of_formats_are_those_of_the_hosts_library() {
     converts_as_the_host("20000", "1");
 }

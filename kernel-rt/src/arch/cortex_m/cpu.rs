@@ -5,6 +5,8 @@ use core::arch::asm;
 use cortex_m::peripheral::scb::SystemHandler;
 use cortex_m::peripheral::{Peripherals, SCB};
 
+use crate::libc::decimal::Rounding;
+
 /// Priority of what is never held off: links' bytes and the clock. Of the eight bits the processor has the upper four.
 pub const URGENT: u8 = 0x40;
 /// What is as urgent as this or less is held off in a critical section.
@@ -71,6 +73,19 @@ pub fn wait_for_interrupt() {
     }
     // SAFETY: nothing outside this function holds interrupts off by PRIMASK.
     unsafe { cortex_m::interrupt::enable() };
+}
+
+/// How the program wants results to be rounded (Armv7-M, B1.5.5: FPSCR, bits 23 and 22).
+pub fn rounding() -> Rounding {
+    let status: u32;
+    // SAFETY: reads a register of the floating-point unit, which is on.
+    unsafe { asm!("vmrs {}, fpscr", out(reg) status, options(nomem, nostack)) };
+    match status >> 22 & 3 {
+        1 => Rounding::Up,
+        2 => Rounding::Down,
+        3 => Rounding::Zero,
+        _ => Rounding::Nearest,
+    }
 }
 
 /// Stops the processor for good: interrupts off, asleep.
