@@ -1,6 +1,7 @@
 /* Fails on purpose: the last rank uses up its stack by frames of one size, each of which it touches at its ends only.
  *
- *     fail_frames BYTES      a recursion, or one array where BYTES is none of the sizes below
+ *     fail_frames BYTES      a recursion, or one array where BYTES is none of the sizes below; 30000: of a function that
+ *                            calls no other
  *
  * However large a frame is, it must not step over what guards the stack.
  */
@@ -37,6 +38,15 @@ static __attribute__((noinline)) int one_array(int bytes)
     return array[0];
 }
 
+static __attribute__((noinline)) int leaf(int value)
+{
+    volatile char array[30000];
+
+    array[0] = (char)value;
+    array[sizeof array - 1] = 2;
+    return array[0];
+}
+
 static int use_up(int bytes)
 {
     switch (bytes) {
@@ -48,6 +58,8 @@ static int use_up(int bytes)
         return recurse1000(1);
     case 6000:
         return recurse6000(1);
+    case 30000:
+        return leaf(1);
     default:
         return one_array(bytes);
     }

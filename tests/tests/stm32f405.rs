@@ -476,7 +476,7 @@ fn faults_and_calls_that_end_the_job_are_told() {
 /// function is found by its frame.
 #[test]
 fn a_stack_overflow_by_frames_of_any_size_names_the_line() {
-    for bytes in ["32", "500", "1000", "6000", "22500", "3000000"] {
+    for bytes in ["32", "500", "1000", "6000", "22500", "30000", "3000000"] {
         let ended = run(&["--torus", "2x1x1"], "fail_frames.c", &[bytes]).expect(1);
         let ended = ended.says(&[
             "rank 1 at (1,0,0): stack overflow: the program's stack of 20 KiB",

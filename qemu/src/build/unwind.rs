@@ -12,6 +12,7 @@ use gimli::{
 use kernel_rt::callers::Registers;
 use kernel_rt::mem::Bytes;
 use object::{Object, ObjectSection};
+use std::collections::BTreeMap;
 
 /// Frames that are looked at; what goes deeper is not in a call of the runtime.
 const FRAMES: usize = 64;
@@ -47,12 +48,17 @@ impl Frame {
         *self.registers.get(usize::from(register.0))?
     }
 
-    /// Where the return address stands in memory, by the row of the table for this frame.
-    fn return_address_place(&self, row: &UnwindTableRow<usize>) -> Option<u64> {
+    /// Where the caller's frame begins, by the row of the table for this frame.
+    fn canonical_address(&self, row: &UnwindTableRow<usize>) -> Option<u64> {
         let CfaRule::RegisterAndOffset { register, offset } = row.cfa() else {
             return None;
         };
-        let cfa = self.get(*register)?.checked_add_signed(*offset)?;
+        self.get(*register)?.checked_add_signed(*offset)
+    }
+
+    /// Where the return address stands in memory, by the row of the table for this frame.
+    fn return_address_place(&self, row: &UnwindTableRow<usize>) -> Option<u64> {
+        let cfa = self.canonical_address(row)?;
         match row.register(self.ra) {
             Some(RegisterRule::Offset(offset)) => cfa.checked_add_signed(offset),
             _ => None,
@@ -65,10 +71,7 @@ impl Frame {
         row: &UnwindTableRow<usize>,
         read: &dyn Fn(u64) -> Option<u64>,
     ) -> Option<Frame> {
-        let CfaRule::RegisterAndOffset { register, offset } = row.cfa() else {
-            return None;
-        };
-        let cfa = self.get(*register)?.checked_add_signed(*offset)?;
+        let cfa = self.canonical_address(row)?;
         let mut registers = self.registers;
         for (register, rule) in row.registers() {
             let value = match rule {
@@ -142,31 +145,64 @@ impl<'a> Tables<'a> {
         frame.caller(row, read)
     }
 
-    /// The start of the first row of the function at `function` by which a frame with these registers has its return address
-    /// at `place`.
-    fn row_with_return_address(&self, frame: &Frame, function: u64, place: u64) -> Option<u64> {
-        fn start<'a, S: UnwindSection<EndianSlice<'a, LittleEndian>>>(
+    /// The rows of the table of the function at `function`, by the addresses where they begin.
+    fn rows(&self, function: u64) -> Vec<(u64, UnwindTableRow<usize>)> {
+        fn of<'a, S: UnwindSection<EndianSlice<'a, LittleEndian>>>(
             section: &S,
             bases: &BaseAddresses,
             function: u64,
-            holds: &dyn Fn(&UnwindTableRow<usize>) -> bool,
-        ) -> Option<u64> {
+        ) -> Option<Vec<(u64, UnwindTableRow<usize>)>> {
             let fde = section
                 .fde_for_address(bases, function, S::cie_from_offset)
                 .ok()?;
             let mut context = UnwindContext::new();
-            let mut rows = fde.rows(section, bases, &mut context).ok()?;
-            while let Ok(Some(row)) = rows.next_row() {
-                if holds(row) {
-                    return Some(row.start_address());
-                }
+            let mut table = fde.rows(section, bases, &mut context).ok()?;
+            let mut rows = Vec::new();
+            while let Ok(Some(row)) = table.next_row() {
+                rows.push((row.start_address(), row.clone()));
             }
-            None
+            Some(rows)
         }
-        let holds = |row: &UnwindTableRow<usize>| frame.return_address_place(row) == Some(place);
         let eh = self.eh.as_ref();
-        eh.and_then(|eh| start(eh, &self.bases, function, &holds))
-            .or_else(|| start(self.debug.as_ref()?, &self.bases, function, &holds))
+        let rows = eh.and_then(|eh| of(eh, &self.bases, function));
+        rows.or_else(|| of(self.debug.as_ref()?, &self.bases, function))
+            .unwrap_or_default()
+    }
+
+    /// The start of the first row of the function at `function` by which a frame with these registers has its return address
+    /// at `place`.
+    fn row_with_return_address(&self, frame: &Frame, function: u64, place: u64) -> Option<u64> {
+        let rows = self.rows(function);
+        let row = { rows.iter() }.find(|(_, row)| frame.return_address_place(row) == Some(place));
+        row.map(|(start, _)| *start)
+    }
+
+    /// Of the function at `function`, the starts of the rows by which a frame with these registers has not stored its return
+    /// address, and where the caller's frame begins by them.
+    fn rows_without_return_address(&self, frame: &Frame, function: u64) -> Vec<(u64, u64)> {
+        let rows = self.rows(function).into_iter().filter_map(|(start, row)| {
+            let cfa = frame.canonical_address(&row)?;
+            frame
+                .return_address_place(&row)
+                .is_none()
+                .then_some((start, cfa))
+        });
+        rows.collect()
+    }
+
+    /// Where the function begins that this address is in.
+    fn function(&self, address: u64) -> Option<u64> {
+        fn of<'a, S: UnwindSection<EndianSlice<'a, LittleEndian>>>(
+            section: &S,
+            bases: &BaseAddresses,
+            address: u64,
+        ) -> Option<u64> {
+            let fde = section.fde_for_address(bases, address, S::cie_from_offset);
+            fde.ok().map(|fde| fde.initial_address())
+        }
+        let eh = self.eh.as_ref();
+        eh.and_then(|eh| of(eh, &self.bases, address))
+            .or_else(|| of(self.debug.as_ref()?, &self.bases, address))
     }
 }
 
@@ -198,12 +234,73 @@ pub fn overflowed(
         registers.saved[1] = noted_sp.wrapping_add(moved);
         registers
     });
-    (first..stack.end).step_by(word as usize).find_map(|at| {
+    let with_calls = (first..stack.end).step_by(word as usize).find_map(|at| {
         let target = called(&elf, board.return_address(read(at)?))?;
         frames.iter().find_map(|registers| {
             let frame = Frame::new(board, registers);
             let pc = tables.row_with_return_address(&frame, target, at)?;
             Some(Registers { pc, ..*registers })
+        })
+    });
+    with_calls.or_else(|| overflowed_leaf(board, &elf, &tables, &frames, read, stack))
+}
+
+/// The same where the function calls no other and has not stored its return address, which is lost. Of all calls in the
+/// image, it is one of a function whose table says where its caller's frame begins, and in this frame lies the return address
+/// of a call of that caller.
+fn overflowed_leaf(
+    board: Board,
+    elf: &object::File<'_>,
+    tables: &Tables<'_>,
+    frames: &[Registers],
+    read: &dyn Fn(u64) -> Option<u64>,
+    stack: Bytes,
+) -> Option<Registers> {
+    let mut functions = BTreeMap::new();
+    calls(elf).find_map(|(return_address, target)| {
+        let starts = functions.entry(target).or_insert_with(|| {
+            let mut starts = Vec::new();
+            for registers in frames {
+                let frame = Frame::new(board, registers);
+                for (pc, cfa) in tables.rows_without_return_address(&frame, target) {
+                    starts.push((Registers { pc, ..*registers }, cfa));
+                }
+            }
+            starts
+        });
+        starts.iter().find_map(|(registers, cfa)| {
+            if !(stack.start..stack.end).contains(cfa) {
+                return None;
+            }
+            let mut caller = *registers;
+            caller.pc = return_address;
+            caller.saved[1] = *cfa;
+            let frame = Frame::new(board, &caller);
+            let call = return_address.checked_sub(1)?;
+            let next = tables.caller(&frame, call, read)?;
+            let is_called = called(elf, board.return_address(next.pc))? == tables.function(call)?;
+            let mut registers = *registers;
+            registers.saved[0] = return_address;
+            is_called.then_some(registers)
+        })
+    })
+}
+
+/// The calls of the image that name what they call: the addresses that they return to, and the functions.
+fn calls<'a>(elf: &'a object::File<'_>) -> impl Iterator<Item = (u64, u64)> + 'a {
+    let sections = elf
+        .sections()
+        .filter(|section| section.kind() == object::SectionKind::Text);
+    sections.flat_map(move |section| {
+        let code = section.data().unwrap_or_default();
+        let address = section.address();
+        let places = (0..code.len().saturating_sub(3)).step_by(2);
+        places.filter_map(move |place| {
+            let return_address = address + place as u64 + 4;
+            Some((
+                return_address,
+                callee(code.get(place..place + 4)?, return_address)?,
+            ))
         })
     })
 }
@@ -218,7 +315,11 @@ fn called(elf: &object::File<'_>, return_address: u64) -> Option<u64> {
         section.kind() == object::SectionKind::Text
             && (section.address()..section.address() + section.size()).contains(&at)
     })?;
-    let bytes = section.data_range(at, 4).ok()??;
+    callee(section.data_range(at, 4).ok()??, return_address)
+}
+
+/// The function that these four bytes call, which this address comes behind.
+fn callee(bytes: &[u8], return_address: u64) -> Option<u64> {
     let half = |from: usize| {
         Some(u32::from(u16::from_le_bytes(
             bytes.get(from..from + 2)?.try_into().ok()?,
