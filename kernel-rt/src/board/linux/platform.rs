@@ -34,7 +34,7 @@ const LOOKS: u32 = 2000;
 const VAIN_LOOKS: u32 = 16;
 
 /// The longest sleep. A wake that is lost, because a wild store hit the word, costs no more.
-const LONGEST_SLEEP_NS: u64 = 500_000_000;
+const LONGEST_SLEEP_NS: u64 = 250_000_000;
 
 /// The least time between two audits of the links.
 const AUDIT_NS: u64 = 100_000_000;

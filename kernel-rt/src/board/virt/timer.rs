@@ -7,7 +7,7 @@ use crate::{arch, clock};
 
 /// Beside rings the timer is never further away than this, even without a deadline: a bell that is lost, because a wild store
 /// hit the node's word, costs no more.
-const FURTHEST_NS: u64 = 500_000_000;
+const FURTHEST_NS: u64 = 250_000_000;
 
 /// Beside virtio links it is never further away than this. QEMU wakes its main thread, which
 /// then contends with the processor's, whenever the earliest of its timers changes; with this one

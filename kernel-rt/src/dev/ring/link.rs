@@ -13,6 +13,7 @@
 use net_torus::coord::Direction;
 use net_torus::link::Link;
 
+use alloc::boxed::Box;
 use core::sync::atomic::compiler_fence;
 
 use super::sync::{AtomicU32, Ordering, UnsafeCell, fence};
@@ -164,14 +165,28 @@ struct Frame {
 }
 
 impl Frame {
-    /// The frame is written, with so many bytes, of which the first `sealed` have a seal.
+    /// The frame is written, with so many bytes.
     #[inline]
-    fn close(&mut self, name: u32, bytes: usize, sealed: usize) {
+    fn close(&mut self, name: u32, bytes: usize) {
         let bytes = bytes.min(FRAME_BYTES);
         self.bytes = bytes as u32;
-        self.seal = halves(seal(name, bytes, &self.data[..bytes.min(sealed)]));
+        self.seal = halves(seal(name, bytes, &[]));
+    }
+
+    /// The same of a frame that was written elsewhere. The seal is of what was written there.
+    fn copy(&mut self, name: u32, bytes: usize, draft: &Draft) {
+        let bytes = bytes.min(FRAME_BYTES);
+        let data = &draft.0[..bytes];
+        self.bytes = bytes as u32;
+        self.seal = halves(seal(name, bytes, data));
+        self.data[..bytes].copy_from_slice(data);
     }
 }
+
+/// The data of a frame that is being written, in memory of this end alone: a store into the ring before the frame has its
+/// seal would have one, too. Aligned as in a [`Slot`].
+#[repr(C, align(16))]
+struct Draft([u8; FRAME_BYTES]);
 
 /// How far what was before is moved for each part of a frame.
 const TURN: u32 = 23;
@@ -277,8 +292,8 @@ pub struct RingLink<'m, B> {
     full_at: u32,
     /// What is out of the ordinary, a bit each: the look before sleep is at one word.
     state: u8,
-    /// So many bytes from a frame's start have a seal.
-    sealed: u16,
+    /// Where frames are written whose bytes have a seal; `None`: in the ring, with a seal of their name and length.
+    draft: Option<Box<Draft>>,
     defects: u64,
 }
 
@@ -322,17 +337,16 @@ impl<'m, B: Bell> RingLink<'m, B> {
             seen_tail: 0,
             full_at: 0,
             state: 0,
-            sealed: 0,
+            draft: None,
             defects: 0,
         }
     }
 
     /// All bytes of frames have a seal, if `whole`, and not the name and the length only. Both ends of a link must say the same.
+    /// Takes [`FRAME_BYTES`] of the heap, once.
     #[must_use]
     pub fn seal(mut self, whole: bool) -> Self {
-        if whole {
-            self.sealed = FRAME_BYTES as u16;
-        }
+        self.draft = whole.then(|| Box::new(Draft([0; FRAME_BYTES])));
         self
     }
 
@@ -498,7 +512,7 @@ impl<B: Bell> Link for RingLink<'_, B> {
             // Behind `f`, whatever a wild store has changed until then: the seal is of what `f` has read, or of what is no
             // longer as it was sent. The layers above use nothing of it before they have asked whether the link is dead.
             compiler_fence(Ordering::SeqCst);
-            let sealed = &data[..bytes.min(self.sealed.into())];
+            let sealed = if self.draft.is_some() { data } else { &[] };
             frame.seal == halves(seal(self.awaited, bytes, sealed))
         });
         if !good {
@@ -518,14 +532,20 @@ impl<B: Bell> Link for RingLink<'_, B> {
             return false;
         }
         self.wait_for(0);
-        let (name, sealed) = (name(self.head), self.sealed.into());
-        let bytes = self.slot_out().frame.with_mut(|frame| {
+        let (name, slot) = (name(self.head), self.slot_out());
+        let mut draft = self.draft.as_deref_mut();
+        let bytes = slot.frame.with_mut(|frame| {
             // SAFETY: `tail` has passed the slot, so the consumer is done with it until it has a name. Bytes have no
             // invalid values.
             let frame = unsafe { &mut *frame };
-            let bytes = f(&mut frame.data);
-            if bytes != 0 {
-                frame.close(name, bytes, sealed);
+            let bytes = f(match &mut draft {
+                Some(draft) => &mut draft.0,
+                None => &mut frame.data,
+            });
+            match draft {
+                _ if bytes == 0 => {}
+                Some(draft) => frame.copy(name, bytes, draft),
+                None => frame.close(name, bytes),
             }
             bytes
         });
@@ -544,7 +564,11 @@ impl<B: Bell> Link for RingLink<'_, B> {
         if !self.has_room(SLOTS as u32) {
             return None;
         }
-        let frame = self.slot_out().frame.with_mut(|frame| frame);
+        let slot = self.slot_out();
+        if let Some(draft) = &mut self.draft {
+            return Some(&mut draft.0);
+        }
+        let frame = slot.frame.with_mut(|frame| frame);
         // SAFETY: as in `transmit`; nothing else of this end refers to the slot while `self` is borrowed.
         Some(unsafe { &mut (*frame).data })
     }
@@ -552,11 +576,15 @@ impl<B: Bell> Link for RingLink<'_, B> {
     #[inline]
     fn send_unsent(&mut self, bytes: usize) {
         self.wait_for(0);
-        let (name, sealed) = (name(self.head), self.sealed.into());
+        let name = name(self.head);
+        let draft = self.draft.as_deref();
         // SAFETY: as in `transmit`; `unsent` has seen that the slot is this end's.
-        self.slot_out()
-            .frame
-            .with_mut(|frame| unsafe { (*frame).close(name, bytes, sealed) });
+        self.slot_out().frame.with_mut(|frame| unsafe {
+            match draft {
+                Some(draft) => (*frame).copy(name, bytes, draft),
+                None => (*frame).close(name, bytes),
+            }
+        });
         self.publish();
     }
 

@@ -314,6 +314,19 @@ fn routed(random: &mut oorandom::Rand32, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|_| random.rand_u32() as u8).collect()
 }
 
+/// Where whole frames are sealed, one that is being written is not in the ring yet.
+#[test]
+fn a_store_before_a_frame_is_sealed_changes_nothing() {
+    let wire = Wire::default();
+    let [mut low, mut high] = wire.ends().map(|end| end.seal(true));
+    low.unsent().expect("room")[..32].fill(7);
+    link::tests::set_byte(&low, 0, 5, 1);
+    low.send_unsent(32);
+    low.poll(0);
+    assert_eq!(take(&mut high), Some(vec![7; 32]));
+    assert!(!high.is_dead());
+}
+
 /// One store of 1, 2, 4 or 8 bytes anywhere in the memory of a link at work, as a wild pointer makes: each frame that is taken
 /// while the link lives is the one that was sent, and where one does not come, an audit ends the link.
 fn wild_stores(jobs: u64) -> [u32; 2] {
