@@ -27,6 +27,9 @@ use crate::console::{self, Stream};
 macro_rules! program {
     ($main:path) => {
         $crate::steps!();
+        $crate::starts_by_itself!();
+        // The tests of a package have a `main` of their own.
+        #[cfg(not(all(test, target_os = "linux")))]
         const _: () = {
             // On the board whose reset handler calls `main`, that is the kernel's entry (ld/stm32f405.ld).
             #[cfg_attr(
@@ -133,6 +136,25 @@ macro_rules! steps {
             fn midplane_forward() -> ! {
                 running::forward()
             }
+        };
+    };
+}
+
+/// Makes the program that this is part of a rank of its job, where it is a process of Linux. [`program!`](crate::program)
+/// and the crate `mpi` do so.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! starts_by_itself {
+    () => {
+        #[cfg(target_os = "linux")]
+        const _: () = {
+            // In front of the program's constructors, and behind its destructors.
+            #[used]
+            #[unsafe(link_section = ".init_array.00101")]
+            static START: extern "C" fn() = $crate::board::linux::start;
+            #[used]
+            #[unsafe(link_section = ".fini_array.00000")]
+            static END: extern "C" fn() = $crate::board::linux::ended;
         };
     };
 }

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 
 use super::point_to_point::buffered::Attached;
-use super::process::{Here, Phase, ask, current, start};
+use super::process::{Here, Phase, ask, phase, start};
 use super::topology::SimpleCommunicator;
 use crate::mpi::environment as job;
 use crate::mpi::process::Env;
@@ -84,6 +84,8 @@ impl Drop for Universe {
             detach(&self.here, env);
             self.here.or_fatal("MPI_Finalize", job::finalize(env));
             self.here.set_phase(Phase::After);
+        } else {
+            self.here.leave();
         }
     }
 }
@@ -136,12 +138,12 @@ pub fn threading_support() -> Threading {
 
 /// Whether MPI has been started (MPI_Initialized).
 pub fn is_initialized() -> bool {
-    current().is_some_and(|here| here.phase() != Phase::Before)
+    phase() != Phase::Before
 }
 
 /// Whether MPI has ended (MPI_Finalized).
 pub fn is_finalized() -> bool {
-    current().is_some_and(|here| here.phase() == Phase::After)
+    phase() == Phase::After
 }
 
 /// The version of the standard: 3 and 1 (MPI_Get_version).
