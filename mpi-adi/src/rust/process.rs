@@ -12,6 +12,7 @@
 
 use alloc::rc::Rc;
 use core::cell::{Cell, RefCell};
+use core::panic::Location;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
@@ -116,6 +117,9 @@ impl Here {
         let Ok(env) = self.env() else {
             panic!("{function}: {error}");
         };
+        let place = Location::caller();
+        // Of a request that nobody waits for, or an object that is dropped, no line is known.
+        let is_programs = !place.file().contains("mpi-adi/src/rust/");
         env.with(&mut |adi, kernel| {
             let fatal = MpiError {
                 rank: adi.rank().index(),
@@ -124,6 +128,7 @@ impl Here {
                 told: error.told(""),
                 heap: None,
                 said: None,
+                called_at: is_programs.then_some(place),
             };
             kernel.abort(AbortReason::MpiError(&fatal), 1)
         });
