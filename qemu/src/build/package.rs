@@ -149,6 +149,15 @@ impl Dependency {
 
 /// The packages that cargo finds by a manifest.
 fn metadata(manifest: &Path) -> Result<Metadata, Stop> {
+    ask(manifest)?.map_err(|said| {
+        said.lines().for_each(complain);
+        let shown = manifest.display();
+        Stop::usage(format!("cargo cannot use {shown}; what it says is above"))
+    })
+}
+
+/// The same, or what cargo says against the manifest.
+fn ask(manifest: &Path) -> Result<Result<Metadata, String>, Stop> {
     let mut cargo = Command::new(own_cargo());
     cargo
         .args(["metadata", "--no-deps", "--format-version", "1"])
@@ -157,15 +166,12 @@ fn metadata(manifest: &Path) -> Result<Metadata, Stop> {
         .current_dir(manifest.parent().unwrap_or(Path::new("/")))
         .stdin(Stdio::null());
     let output = cargo.output().doing("run cargo")?;
-    let shown = manifest.display();
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        said.lines().for_each(complain);
-        return Err(Stop::usage(format!(
-            "cargo cannot use {shown}; what it says is above"
-        )));
+        return Ok(Err(String::from_utf8_lossy(&output.stderr).into_owned()));
     }
+    let shown = manifest.display();
     serde_json::from_slice(&output.stdout)
+        .map(Ok)
         .map_err(|error| Stop::failure(format!("cargo metadata of {shown}: {error}")))
 }
 
@@ -239,7 +245,17 @@ impl Package {
         let Some(manifest) = manifest else {
             return Ok(None);
         };
-        let found = metadata(&manifest)?;
+        let within = path.strip_prefix(manifest.parent().unwrap_or(Path::new("/")));
+        let is_usual =
+            within.is_ok_and(|path| path.starts_with("src") || path.starts_with("examples"));
+        let found = match is_usual {
+            true => metadata(&manifest)?,
+            // Some folder above has a manifest, which may be anything.
+            false => match ask(&manifest)? {
+                Ok(found) => found,
+                Err(_) => return Ok(None),
+            },
+        };
         let is_it = |target: &Target| target.src_path == path && target.option().is_some();
         for mut package in found.packages {
             let Some(at) = package.targets.iter().position(is_it) else {

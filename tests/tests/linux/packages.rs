@@ -79,7 +79,7 @@ fn cargo_runs_and_tests_a_package() {
     let tested = shown(&cargo(&folder, &words, None), 0);
     assert!(tested.contains("2 passed"), "{tested}");
     let runner = format!("{} mpiexec --on linux -n 2", command().display());
-    let tested = [&words[..], &["--", "--nocapture"]].concat();
+    let tested = [&words[..], &["--", "--nocapture", "--test-threads=2"]].concat();
     // Words for the tests are behind those for cargo.
     let (before, behind) = tested.split_at(3);
     let config = format!("target.'cfg(target_os=\"linux\")'.runner = {runner:?}");
@@ -132,7 +132,11 @@ fn packages_that_cannot_be_run_are_refused_in_a_sentence() {
     let library = package("library", &mpi, None);
     let without = package("without", "", main);
     let rsmpi = package("rsmpi", "mpi = \"0.8\"", main);
-    let missing = package("missing", &format!("{mpi}\nno = {{ path = \"no\" }}"), main);
+    let missing = package(
+        "missing",
+        &format!("{mpi}\nno = {{ git = \"file:///nonexistent/no\" }}"),
+        main,
+    );
     let plain = package("plain", &mpi, main);
     for (words, said) in [
         (&[hello][..], "give --bin and one of hello, second"),
