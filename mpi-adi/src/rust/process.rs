@@ -295,5 +295,5 @@ pub(crate) fn ask<R>(question: impl FnOnce(&dyn Env) -> R) -> Option<R> {
     if let Some(found) = FINDER.get().and_then(|find| find()) {
         return found.0.env().ok().map(question);
     }
-    installed().map(|env| question(env))
+    installed().map(question)
 }

@@ -189,7 +189,11 @@ fn link_words(tools: &Tools, flags: &Flags, folder: &Path) -> Result<Vec<OsStrin
     let driver = folder.join("linker");
     write_if_changed(&driver, &script)?;
     fs::set_permissions(&driver, Permissions::from_mode(0o755)).doing("make a script")?;
-    let linker = llvm_linker().unwrap_or(Linker::Gnu);
+    // LLVM's takes the program's `__real_main` for a wrapped `main` where both are in one object.
+    let linker = match Board::chosen() {
+        Board::Virt => llvm_linker().unwrap_or(Linker::Gnu),
+        Board::Stm32f405 => Linker::Gnu,
+    };
     let mut link = Command::new(&driver);
     begin_link(&mut link, &linker);
     if let Some(bytes) = flags.stack {

@@ -105,7 +105,7 @@ fn find_program() {
     unsafe extern "C" fn first(info: *mut libc::dl_phdr_info, _: usize, _: *mut c_void) -> c_int {
         // SAFETY: the loader hands it to us.
         let behind = unsafe { (*info).dlpi_addr };
-        LOADED_BEHIND.store(behind as u64, Ordering::Relaxed);
+        LOADED_BEHIND.store(behind, Ordering::Relaxed);
         1
     }
     // SAFETY: the function takes what it is given.
@@ -179,8 +179,8 @@ impl Panics {
     fn end_here(self) -> bool {
         match self {
             Self::EndTheJob => true,
-            // SAFETY: asks for a number.
             Self::EndTheRank => {
+                // SAFETY: asks for a number.
                 let thread = unsafe { libc::gettid() };
                 thread as u32 == std::process::id() || mpi_adi::rust::process::is_owner()
             }

@@ -15,6 +15,7 @@ use super::VARIABLE;
 use super::boot::{boot, midplane_exit};
 use super::end::Panics;
 
+// SAFETY: as the manual of the C library has it.
 unsafe extern "C" {
     /// on_exit(3), which the C library's header for other languages lacks.
     fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
