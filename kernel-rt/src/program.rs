@@ -244,7 +244,20 @@ pub unsafe fn run<R: Outcome>(
     let words = words.collect::<alloc::vec::Vec<_>>().leak();
     COUNT.store(words.len(), Ordering::Relaxed);
     WORDS.store(words.as_mut_ptr(), Ordering::Release);
-    main().status()
+    ended(main).status()
+}
+
+#[cfg(target_os = "none")]
+fn ended<R>(main: impl FnOnce() -> R) -> R {
+    main()
+}
+
+/// A panic ends the program as it ends others of Rust's, and not in the function of C that calls it.
+#[cfg(target_os = "linux")]
+fn ended<R>(main: impl FnOnce() -> R) -> R {
+    const PANICKED: c_int = 101;
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(main))
+        .unwrap_or_else(|_| std::process::exit(PANICKED))
 }
 
 /// One of the two streams, for `print!` and its like.
