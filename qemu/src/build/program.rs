@@ -200,6 +200,10 @@ fn link_words(tools: &Tools, flags: &Flags, folder: &Path) -> Result<Vec<OsStrin
         link.arg(format!("-Wl,--defsym=MIDPLANE_STACK_BYTES={bytes}"));
     }
     link.args(&flags.link);
+    if let Linker::Gnu = linker {
+        // Rust asks for LLVM's.
+        link.arg("-fuse-ld=bfd");
+    }
     // Rust asks for a table that nothing reads, and for no libraries.
     link.args(["-Wl,--no-eh-frame-hdr", "-lm", "-lc", "-lgcc"]);
     let words = [link.get_program()].into_iter().chain(link.get_args());
