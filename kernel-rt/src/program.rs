@@ -27,6 +27,9 @@ use crate::console::{self, Stream};
 macro_rules! program {
     ($main:path) => {
         $crate::steps!();
+        $crate::starts_by_itself!();
+        // The tests of a package have a `main` of their own.
+        #[cfg(not(all(test, target_os = "linux")))]
         const _: () = {
             // On the board whose reset handler calls `main`, that is the kernel's entry (ld/stm32f405.ld).
             #[cfg_attr(
@@ -137,6 +140,25 @@ macro_rules! steps {
     };
 }
 
+/// Makes the program that this is part of a rank of its job, where it is a process of Linux. [`program!`](crate::program)
+/// and the crate `mpi` do so.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! starts_by_itself {
+    () => {
+        #[cfg(target_os = "linux")]
+        const _: () = {
+            // In front of the program's constructors, and behind its destructors.
+            #[used]
+            #[unsafe(link_section = ".init_array.00101")]
+            static START: extern "C" fn() = $crate::board::linux::start;
+            #[used]
+            #[unsafe(link_section = ".fini_array.00000")]
+            static END: extern "C" fn() = $crate::board::linux::ended;
+        };
+    };
+}
+
 /// What `main` of a Rust program may return.
 pub trait Outcome {
     /// The program's exit status.
@@ -222,7 +244,20 @@ pub unsafe fn run<R: Outcome>(
     let words = words.collect::<alloc::vec::Vec<_>>().leak();
     COUNT.store(words.len(), Ordering::Relaxed);
     WORDS.store(words.as_mut_ptr(), Ordering::Release);
-    main().status()
+    ended(main).status()
+}
+
+#[cfg(target_os = "none")]
+fn ended<R>(main: impl FnOnce() -> R) -> R {
+    main()
+}
+
+/// A panic ends the program as it ends others of Rust's, and not in the function of C that calls it.
+#[cfg(target_os = "linux")]
+fn ended<R>(main: impl FnOnce() -> R) -> R {
+    const PANICKED: c_int = 101;
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(main))
+        .unwrap_or_else(|_| std::process::exit(PANICKED))
 }
 
 /// One of the two streams, for `print!` and its like.

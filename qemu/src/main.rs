@@ -69,7 +69,7 @@ enum Sub {
     ///
     /// Takes the compiler's own words (-c, -o, -I, -D, -O2, -l and so on) and -show. Without -c it links an image that
     /// `run` boots. `--on linux` in front of them, or MIDPLANE_ON=linux in the environment, makes a program for processes
-    /// of this machine. `--path` alone writes mpicc, mpicxx, mpiexec and mpirun as files and prints the path of mpicc;
+    /// of this machine. `--path` alone writes mpicc, mpicxx, mpiexec, mpirun and midplane as files and prints the path of mpicc;
     /// `--pkg-config` alone writes mpi.pc for pkg-config, and prints its folder.
     Cc(CcArgs),
     /// Start a program, or several, as other implementations' mpiexec does

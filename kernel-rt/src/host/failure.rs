@@ -499,6 +499,7 @@ impl<'a> Why<'a> {
                         0 => None,
                         _ => Some(fields.text(2)?),
                     },
+                    called_at: None,
                 })
             }
             LINK_LOST => Self::LinkLost {
@@ -668,6 +669,7 @@ mod tests {
             told: mpi_adi::Error::Argument { what: words }.told(""),
             heap: None,
             said,
+            called_at: None,
         })
     }
 

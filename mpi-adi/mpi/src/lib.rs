@@ -76,6 +76,9 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+#[cfg(target_os = "linux")]
+kernel_rt::starts_by_itself!();
+
 pub use mpi_adi::rust::*;
 pub use mpi_adi::{Class, Error};
 

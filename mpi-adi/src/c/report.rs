@@ -107,6 +107,7 @@ pub(super) fn raise(function: &'static str, blame: Blame, error: Error) -> c_int
                 told: error.told(""),
                 heap,
                 said: said.as_deref(),
+                called_at: None,
             };
             kernel.abort(AbortReason::MpiError(&fatal), 1)
         }

@@ -1,5 +1,7 @@
 //! What the device asks of whatever carries it: a node's kernel, or the in-process cluster.
 
+use core::panic::Location;
+
 use net_torus::Coord;
 
 use crate::Adi;
@@ -133,6 +135,9 @@ pub struct MpiError<'a> {
     pub heap: Option<Heap>,
     /// What the program says of a code of its own.
     pub said: Option<&'a str>,
+    /// The line of the program that has made the call, where the binding knows it. It is words: who tells errors by numbers
+    /// leaves it out.
+    pub called_at: Option<&'a Location<'a>>,
 }
 
 /// An error of MPI's in numbers ([`Error::told`](crate::Error::told)).

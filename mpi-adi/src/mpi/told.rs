@@ -218,12 +218,17 @@ impl fmt::Display for MpiError<'_> {
             told,
             heap,
             said,
+            called_at,
         } = *self;
         write!(
             f,
-            "rank {rank} at ({},{},{}): {function} failed",
+            "rank {rank} at ({},{},{}): {function}",
             here.x, here.y, here.z
         )?;
+        if let Some(place) = called_at {
+            write!(f, ", called at {place},")?;
+        }
+        f.write_str(" failed")?;
         match Error::of_told(told) {
             Some(error) => write!(f, " with {}", Described { error, heap })?,
             None => f.write_str(", and what it says of it makes no sense")?,
@@ -308,6 +313,7 @@ mod tests {
                 used: 90,
             }),
             said: Some("own words"),
+            called_at: None,
         };
         assert_eq!(
             fatal.to_string(),
@@ -322,6 +328,7 @@ mod tests {
             told,
             heap: None,
             said: None,
+            called_at: None,
             ..fatal
         };
         assert_eq!(

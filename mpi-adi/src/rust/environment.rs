@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 
 use super::point_to_point::buffered::Attached;
-use super::process::{Here, Phase, ask, current, start};
+use super::process::{Here, Phase, ask, phase, start};
 use super::topology::SimpleCommunicator;
 use crate::mpi::environment as job;
 use crate::mpi::process::Env;
@@ -45,10 +45,14 @@ impl Universe {
     /// Gives buffered sends a buffer of so many bytes, of the program's heap, in place of the one that they have
     /// (MPI_Buffer_attach, MPI-3.1 section 3.6). Blocks until all messages have left that one. Ends the job when the
     /// heap has no room.
+    #[track_caller]
     pub fn set_buffer_size(&mut self, size: usize) {
         self.detach_buffer();
         if size > 0 {
-            let attached = self.here.or_fatal("MPI_Buffer_attach", Attached::new(size));
+            let attached = self.here.or_fatal(
+                "mpi::environment::Universe::set_buffer_size (MPI_Buffer_attach)",
+                Attached::new(size),
+            );
             *self.here.attached.borrow_mut() = Some(attached);
         }
     }
@@ -84,6 +88,8 @@ impl Drop for Universe {
             detach(&self.here, env);
             self.here.or_fatal("MPI_Finalize", job::finalize(env));
             self.here.set_phase(Phase::After);
+        } else {
+            self.here.leave();
         }
     }
 }
@@ -114,6 +120,7 @@ impl Ord for Threading {
 }
 
 /// Starts MPI (MPI_Init, MPI-3.1 section 8.7). `None`: it has been started before. Does not block.
+#[track_caller]
 pub fn initialize() -> Option<Universe> {
     initialize_with_threading(Threading::Single).map(|(universe, _)| universe)
 }
@@ -121,9 +128,13 @@ pub fn initialize() -> Option<Universe> {
 /// Starts MPI with this support of threads (MPI_Init_thread, MPI-3.1 section 12.4.3); what it has is told beside it, at
 /// most [`Threading::Funneled`], since the objects of this binding do not leave their thread. `None`: MPI has been
 /// started before. Does not block.
+#[track_caller]
 pub fn initialize_with_threading(threading: Threading) -> Option<(Universe, Threading)> {
     let here = start()?;
-    here.or_fatal("MPI_Init", SimpleCommunicator::enter_system(&here));
+    here.or_fatal(
+        "mpi::environment::initialize_with_threading (MPI_Init)",
+        SimpleCommunicator::enter_system(&here),
+    );
     here.set_phase(Phase::Running);
     let level = threading.min(Threading::Funneled);
     Some((Universe { here, level }, level))
@@ -136,12 +147,12 @@ pub fn threading_support() -> Threading {
 
 /// Whether MPI has been started (MPI_Initialized).
 pub fn is_initialized() -> bool {
-    current().is_some_and(|here| here.phase() != Phase::Before)
+    phase() != Phase::Before
 }
 
 /// Whether MPI has ended (MPI_Finalized).
 pub fn is_finalized() -> bool {
-    current().is_some_and(|here| here.phase() == Phase::After)
+    phase() == Phase::After
 }
 
 /// The version of the standard: 3 and 1 (MPI_Get_version).

@@ -66,7 +66,10 @@ impl Info {
     /// fails.
     #[track_caller]
     pub fn set(&mut self, key: &str, value: &str) {
-        fatal("MPI_Info_set", self.try_set(key, value));
+        fatal(
+            "mpi::info::Info::set (MPI_Info_set)",
+            self.try_set(key, value),
+        );
     }
 
     /// As [`set`](Info::set). Fails with class InfoKey for a key that is empty or too long, with class InfoValue for a value
@@ -108,7 +111,10 @@ impl Info {
     /// A copy (MPI_Info_dup). Ends the job when the heap has no room.
     #[track_caller]
     pub fn duplicate(&self) -> Info {
-        fatal("MPI_Info_dup", self.try_duplicate())
+        fatal(
+            "mpi::info::Info::duplicate (MPI_Info_dup)",
+            self.try_duplicate(),
+        )
     }
 
     /// As [`duplicate`](Info::duplicate). Fails with [`Error::NoRoom`].

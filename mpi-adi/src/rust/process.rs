@@ -4,13 +4,17 @@
 //! On a node, and in a process of this machine, there is one. Where processes are threads, their carrier says which is
 //! whose: it [carries](carry) each for as long as its program runs, and tells by [`find_by`] which one is asking.
 //!
+//! A program that cargo has built starts by itself. Its node is set up when MPI is first asked for something
+//! ([`Starter`]).
+//!
 //! Objects of the program can outlive that. They have a hold on the `Here`, not on the device, which is taken away
 //! from it at the end: what they are asked to do then is an error.
 
 use alloc::rc::Rc;
 use core::cell::{Cell, RefCell};
+use core::panic::Location;
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use crate::c;
 use crate::device::kernel::{AbortReason, MpiError};
@@ -82,6 +86,13 @@ impl Here {
         }
     }
 
+    /// The program gives MPI up by a panic. A program that catches it has no MPI any more.
+    pub(crate) fn leave(&self) {
+        if self.is_installed {
+            self.set_phase(Phase::After);
+        }
+    }
+
     /// From now on interrupts find what is under way here.
     pub(crate) fn open_to_interrupts(&self) {
         if self.is_installed {
@@ -106,6 +117,9 @@ impl Here {
         let Ok(env) = self.env() else {
             panic!("{function}: {error}");
         };
+        let place = Location::caller();
+        // Of a request that nobody waits for, or an object that is dropped, no line is known.
+        let is_programs = !place.file().contains("mpi-adi/src/rust/");
         env.with(&mut |adi, kernel| {
             let fatal = MpiError {
                 rank: adi.rank().index(),
@@ -114,6 +128,7 @@ impl Here {
                 told: error.told(""),
                 heap: None,
                 said: None,
+                called_at: is_programs.then_some(place),
             };
             kernel.abort(AbortReason::MpiError(&fatal), 1)
         });
@@ -157,14 +172,53 @@ pub fn find_by(find: fn() -> Option<Carried>) {
 /// The process that was installed, as its one thread that talks MPI keeps it.
 struct Installed(Cell<Option<Rc<Here>>>);
 
-// SAFETY: `start` lets one thread come here: the first, and none other ever. `current` is called by calls on objects
-// of the process, none of which can leave the thread where `start` has made the first of them.
+// SAFETY: `start` lets one thread come here: the first, and none other ever. `current` looks whether it is that thread,
+// where there are several.
 unsafe impl Sync for Installed {}
 
 static INSTALLED: Installed = Installed(Cell::new(None));
+/// The thread that has started it, as its [`Starter`] numbers them.
+static OWNER: AtomicUsize = AtomicUsize::new(0);
 static IS_STARTED: AtomicBool = AtomicBool::new(false);
 /// What interrupts may look at of that process; null: it has started no collective.
 static OPEN: AtomicPtr<UnderWay> = AtomicPtr::new(ptr::null_mut());
+
+/// How a process comes to its node where nothing has installed one before the program began, and where the program may have
+/// several threads.
+#[derive(Clone, Copy)]
+pub struct Starter {
+    /// Sets up the node of a job of one process, and installs it. It is called once.
+    pub boot: fn(),
+    /// Whether a panic is ending the thread that asks.
+    pub is_unwinding: fn() -> bool,
+    /// A number of the thread that asks, other than 0 and than those of the others.
+    pub thread: fn() -> usize,
+}
+
+static STARTER: spin::Once<Starter> = spin::Once::new();
+
+/// Tells how the process comes to its node; later calls change nothing.
+pub fn start_by(starter: Starter) {
+    STARTER.call_once(|| starter);
+}
+
+/// Whether the thread that asks has started the process. It is the only one where there is no [`Starter`].
+pub fn is_owner() -> bool {
+    let thread = STARTER.get().map(|starter| (starter.thread)());
+    thread.is_none_or(|thread| thread == OWNER.load(Ordering::Relaxed))
+}
+
+/// The device of the process that is installed, which is set up now if it has not been.
+fn installed() -> Option<&'static dyn Env> {
+    static IS_BOOTED: spin::Once = spin::Once::new();
+    if let Some(env) = c::installed() {
+        return Some(env);
+    }
+    let starter = STARTER.get()?;
+    // Threads that ask meanwhile wait.
+    IS_BOOTED.call_once(starter.boot);
+    Some(c::installed()?)
+}
 
 /// Starts the process whose program is asking; `None`: it has been started before, or there is none.
 pub(crate) fn start() -> Option<Rc<Here>> {
@@ -174,19 +228,39 @@ pub(crate) fn start() -> Option<Rc<Here>> {
     if c::phase() != c::Phase::Before {
         return None;
     }
-    let env = c::installed()?;
+    let env = installed()?;
     if IS_STARTED.swap(true, Ordering::Relaxed) {
         return None;
     }
-    let here = Here::new(env, true, || false);
+    let starter = STARTER.get();
+    let is_unwinding = starter.map_or((|| false) as fn() -> bool, |starter| starter.is_unwinding);
+    let here = Here::new(env, true, is_unwinding);
     INSTALLED.0.set(Some(here.clone()));
+    if let Some(starter) = starter {
+        OWNER.store((starter.thread)(), Ordering::Relaxed);
+    }
     Some(here)
+}
+
+/// How far the process is whose program is asking, by any of its threads.
+pub(crate) fn phase() -> Phase {
+    if let Some(found) = FINDER.get().and_then(|find| find()) {
+        return found.0.phase();
+    }
+    match c::phase() {
+        c::Phase::Before => Phase::Before,
+        c::Phase::Running => Phase::Running,
+        c::Phase::After => Phase::After,
+    }
 }
 
 /// The process whose program is asking, once it has been started.
 pub(crate) fn current() -> Option<Rc<Here>> {
     if let Some(found) = FINDER.get().and_then(|find| find()) {
         return Some(found.0);
+    }
+    if !is_owner() {
+        return None;
     }
     let installed = INSTALLED.0.take();
     let here = installed.clone();
@@ -221,5 +295,5 @@ pub(crate) fn ask<R>(question: impl FnOnce(&dyn Env) -> R) -> Option<R> {
     if let Some(found) = FINDER.get().and_then(|find| find()) {
         return found.0.env().ok().map(question);
     }
-    c::installed().map(|env| question(env))
+    installed().map(question)
 }

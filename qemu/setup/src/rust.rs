@@ -47,9 +47,9 @@ impl Debian {
 }
 
 impl Rust {
-    /// A cargo command that compiles for the nodes; more arguments are to follow `build` or `fetch`. `target` is a target's
-    /// name, or a file that describes one.
-    pub fn cargo(&self, subcommand: &str, target: &OsStr) -> Command {
+    /// A cargo command that compiles for the nodes by what stands in the workspace `root`; more arguments are to follow
+    /// `build`, `rustc` or `fetch`. `target` is a target's name, or a file that describes one.
+    pub fn cargo(&self, root: &Path, subcommand: &str, target: &OsStr) -> Command {
         let mut command = match self {
             Self::Sources | Self::Installed => Command::new(own_cargo()),
             Self::Debian(debian) => debian.cargo.command(),
@@ -60,7 +60,8 @@ impl Rust {
         }
         if *self != Self::Installed {
             command
-                .args(["--config", ALONG])
+                .arg("--config")
+                .arg(root.join(ALONG))
                 .env("RUSTC_BOOTSTRAP", "1");
         }
         if let Self::Debian(debian) = self {

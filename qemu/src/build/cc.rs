@@ -616,8 +616,8 @@ fn name_missing(said: &Said) {
     }
 }
 
-/// Writes `mpicc`, `mpicxx`, `mpiexec` and `mpirun` for build systems that want files, in a folder of their own; the path
-/// of the first.
+/// Writes `mpicc`, `mpicxx`, `mpiexec` and `mpirun` for build systems that want files, and `midplane`, which is this command
+/// for other folders than the workspace, in a folder of their own; the path of the first.
 fn write_wrappers() -> Result<PathBuf, Stop> {
     let tool = std::env::current_exe().doing("find this command")?;
     let folder = folders::target().join("midplane/bin");
@@ -634,6 +634,7 @@ fn write_wrappers() -> Result<PathBuf, Stop> {
         ("mpicxx", format!("{start}exec {tool} cc --c++ \"$@\"\n")),
         ("mpiexec", format!("{start}exec {tool} mpiexec \"$@\"\n")),
         ("mpirun", format!("{start}exec {tool} mpiexec \"$@\"\n")),
+        ("midplane", format!("{start}exec {tool} \"$@\"\n")),
     ];
     for (name, text) in scripts {
         write_anew(&folder.join(name), &text, 0o755)?;

@@ -1,6 +1,7 @@
 //! What the user gave to be built: files and options.
 
 use crate::build::board::Board;
+use crate::build::package::Package;
 use crate::host::size;
 use crate::host::stop::Stop;
 use mpi_adi::matching::Choice;
@@ -14,8 +15,10 @@ use std::path::{Path, PathBuf};
 pub enum Program {
     /// C source files (.c, .s, .S), objects (.o) and libraries (.a), at least one.
     C(Vec<PathBuf>),
-    /// A Rust source file with `kernel_rt::program!`.
+    /// A Rust source file with `kernel_rt::program!`, alone.
     Rust(PathBuf),
+    /// A binary of a package of cargo's.
+    Package(Package),
     /// An image that has been linked already.
     Image(PathBuf),
 }
@@ -113,12 +116,16 @@ pub enum Heeded {
     Link(&'static str),
 }
 
+/// The manifest of a package.
+const MANIFEST: &str = "Cargo.toml";
+
 /// What one file is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Source,
     Object,
     Rust,
+    Package,
     Image,
 }
 
@@ -142,7 +149,15 @@ impl Kind {
         let mut file = fs::File::open(path)
             .map_err(|error| Stop::usage(format!("cannot read the program {shown}: {error}")))?;
         if file.metadata().is_ok_and(|m| m.is_dir()) {
-            return Err(Stop::usage(format!("{shown} is a folder, not a program")));
+            if path.join(MANIFEST).is_file() {
+                return Ok(Self::Package);
+            }
+            return Err(Stop::usage(format!(
+                "{shown} is a folder without a {MANIFEST}: give a program, or the folder of a package"
+            )));
+        }
+        if path.file_name().is_some_and(|name| name == MANIFEST) {
+            return Ok(Self::Package);
         }
         match path.extension().and_then(|e| e.to_str()) {
             _ if Self::is_cpp(path) => return Ok(Self::Source),
@@ -163,7 +178,7 @@ impl Kind {
         match file.read_exact(&mut magic) {
             Ok(()) if magic == *b"\x7fELF" => Ok(Self::Image),
             _ => Err(Stop::usage(format!(
-                "{shown} is neither C (.c, .s, .S, .o, .a), nor a Rust file (.rs), nor a linked image"
+                "{shown} is neither C (.c, .s, .S, .o, .a), nor a Rust file (.rs) or package, nor a linked image"
             ))),
         }
     }
@@ -182,8 +197,19 @@ fn other_language(extension: &str) -> Option<&'static str> {
 }
 
 impl Program {
-    /// Tells what the files make up.
-    pub fn classify(paths: &[PathBuf]) -> Result<Self, Stop> {
+    /// Tells what the files make up; of a package the binary of this name.
+    pub fn classify(paths: &[PathBuf], binary: Option<&str>) -> Result<Self, Stop> {
+        let program = Self::of_files(paths, binary)?;
+        match (binary, &program) {
+            (None, _) | (_, Self::Package(_)) => Ok(program),
+            (Some(name), _) => Err(Stop::usage(format!(
+                "--bin {name}: {} is no package; leave it out",
+                program.path().display()
+            ))),
+        }
+    }
+
+    fn of_files(paths: &[PathBuf], binary: Option<&str>) -> Result<Self, Stop> {
         let Some((first, others)) = paths.split_first() else {
             return Err(Stop::usage("give a program"));
         };
@@ -203,7 +229,17 @@ impl Program {
             return Ok(Self::C(paths.to_vec()));
         }
         match (kind, others) {
-            (Kind::Rust, []) => Ok(Self::Rust(first.clone())),
+            (Kind::Rust, []) => {
+                let package = Package::of_file(first)?;
+                Ok(package.map_or_else(|| Self::Rust(first.clone()), Self::Package))
+            }
+            (Kind::Package, []) => {
+                let manifest = match first.is_dir() {
+                    true => first.join(MANIFEST),
+                    false => first.clone(),
+                };
+                Package::find(first, &manifest, binary).map(Self::Package)
+            }
             (Kind::Image, []) => Ok(Self::Image(first.clone())),
             _ => Err(Stop::usage(
                 "several files make up one program only if all are C (.c, .o, .a); the program's own \
@@ -227,7 +263,10 @@ impl Program {
                 (Heeded::Compile(option), Self::C(paths)) if !has_source(paths) => {
                     (option, "has been compiled already")
                 }
-                (Heeded::Compile(option) | Heeded::LinkC(option), Self::Rust(_)) => (
+                (
+                    Heeded::Compile(option) | Heeded::LinkC(option),
+                    Self::Rust(_) | Self::Package(_),
+                ) => (
                     option,
                     "is a Rust program, and this option is for C programs",
                 ),
@@ -250,11 +289,15 @@ impl Program {
         match self {
             Self::C(paths) => &paths[0],
             Self::Rust(path) | Self::Image(path) => path,
+            Self::Package(package) => package.given(),
         }
     }
 
-    /// The program's name: its first file's without extension.
+    /// The program's name: its first file's without extension, or a package's binary's.
     pub fn name(&self) -> String {
+        if let Self::Package(package) = self {
+            return package.binary().into();
+        }
         self.path()
             .file_stem()
             .unwrap_or_default()
@@ -296,12 +339,12 @@ mod tests {
             fs::write(&path, content).unwrap();
             path
         };
-        let is = |path: &PathBuf| Program::classify(slice::from_ref(path));
+        let is = |path: &PathBuf| Program::classify(slice::from_ref(path), None);
         let c = file("a.c", b"");
         assert_eq!(is(&c), Ok(Program::C(vec![c.clone()])));
         let several = [c.clone(), file("b.o", b""), file("c.S", b"")];
         assert_eq!(
-            Program::classify(&several),
+            Program::classify(&several, None),
             Ok(Program::C(several.to_vec()))
         );
         let rust = file("a.rs", b"");
@@ -320,7 +363,7 @@ mod tests {
             vec![c, none],
             vec![],
         ] {
-            let error = Program::classify(&paths).unwrap_err();
+            let error = Program::classify(&paths, None).unwrap_err();
             assert_eq!(error.status, crate::host::stop::USAGE, "{error}");
             assert!(!error.message.contains('\n'), "{error}");
         }
@@ -332,7 +375,7 @@ mod tests {
         for (name, language) in [("a.f90", "Fortran"), ("a.F", "Fortran"), ("a.cu", "CUDA")] {
             let path = folder.0.join(name);
             fs::write(&path, "").unwrap();
-            let error = Program::classify(slice::from_ref(&path)).unwrap_err();
+            let error = Program::classify(slice::from_ref(&path), None).unwrap_err();
             for word in [
                 &format!("{name} is {language},"),
                 "C (.c",

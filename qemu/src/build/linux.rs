@@ -1,6 +1,6 @@
 //! From a program's source to a program for this machine, whose nodes are its processes, or coroutines in one of them: the
-//! same runtime as a static library, the program's objects by the host's compiler, the link; or a Rust program's own
-//! library.
+//! same runtime as a static library, the program's objects by the host's compiler, the link; or a program
+//! in Rust by cargo.
 
 use crate::build::compiler::{OPENMP, Scratch};
 use crate::build::given::{Flags, Kind, Program, Runtime};
@@ -155,12 +155,12 @@ pub fn build(program: &Program, flags: &Flags, carries: Carries) -> Result<Image
     }
     let folder = program.folder(flags, carries.folder())?;
     let file = folder.join(program.name());
-    let with = (flags.runtime(), carries.links());
-    let mut library = program.library(compiler(), with, &folder)?;
-    // A program in Rust is compiled with the runtime as one.
-    if let Program::C(_) = program {
-        library = apart(&library, carries)?;
+    if let Program::Rust(_) | Program::Package(_) = program {
+        program.build_rust(compiler("rustc"), flags, &[], &file)?;
+        return Image::of_process(&file);
     }
+    let library = runtime_library(compiler("build"), (flags.runtime(), carries.links()))?;
+    let library = apart(&library, carries)?;
     let cc = in_path(driver(program)).unwrap_or_default();
     let script = folders::root().join(SCRIPT_IN_CLUSTER);
     if let Some(making) = Making::new(file.clone(), (program, flags), &cc, &[&library, &script])? {
@@ -246,10 +246,6 @@ fn make(
         }
     }
     match program {
-        Program::Rust(_) => {
-            // By its name, so that `main` is found in it.
-            link.arg("-Wl,--undefined=main").arg(library);
-        }
         Program::C(paths) => {
             let objects =
                 making.objects(paths, scratch, |path| Ok(compile(&flags.compile, path)))?;
@@ -260,7 +256,7 @@ fn make(
             };
             link.arg(library);
         }
-        Program::Image(_) => {}
+        Program::Rust(_) | Program::Package(_) | Program::Image(_) => {}
     }
     link.args(libraries(&[&flags.compile[..], &flags.link].concat()));
     let linked = making.link(link, &scratch.0.join("program"), program.path());
@@ -280,7 +276,10 @@ fn check_for_cluster(program: &Program, flags: &Flags) -> Result<(), Stop> {
             format!("{OPENMP} makes threads, which have state")
         }
         Program::C(_) => return Ok(()),
-        Program::Rust(path) => format!("{} is Rust, whose library keeps state", path.display()),
+        Program::Rust(_) | Program::Package(_) => format!(
+            "{} is Rust, whose library keeps state",
+            program.path().display()
+        ),
         Program::Image(path) => {
             return Err(Stop::usage(format!(
                 "{} is linked already, and not for a cluster: give what it was made from",
@@ -302,15 +301,21 @@ fn driver(program: &Program) -> &'static str {
     }
 }
 
-/// What compiles Rust for this machine, in a folder of cargo's own.
-fn compiler() -> Compiler {
+/// What compiles Rust for this machine by this command of cargo's, in a folder of cargo's own. A package's configuration may
+/// ask for another machine.
+fn compiler(command: &str) -> Compiler {
+    let machine = match std::env::consts::ARCH {
+        "riscv64" => "riscv64gc",
+        machine => machine,
+    };
+    let target = format!("{machine}-unknown-linux-gnu");
     let mut cargo = Command::new(own_cargo());
-    cargo.arg("build");
+    cargo.args([command, "--target", &target]);
     Compiler {
         cargo,
         target: folders::target().join("midplane/linux"),
         profile: "process",
-        output: "process".into(),
+        output: Path::new(&target).join("process"),
         version: String::new(),
     }
 }
@@ -329,7 +334,7 @@ fn compile(words: &[OsString], source: &Path) -> Command {
 
 /// The runtime, with these features.
 pub(super) fn library(runtime: Runtime) -> Result<PathBuf, Stop> {
-    let library = runtime_library(compiler(), (runtime, Links::Kernel))?;
+    let library = runtime_library(compiler("build"), (runtime, Links::Kernel))?;
     apart(&library, Carries::Node)
 }
 

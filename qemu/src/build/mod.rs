@@ -8,6 +8,7 @@ pub mod given;
 pub mod image;
 pub mod linux;
 mod making;
+pub mod package;
 pub mod program;
 mod said;
 mod target;

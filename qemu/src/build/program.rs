@@ -3,12 +3,14 @@
 use crate::build::board::Board;
 use crate::build::compiler::{
     Linker, OPENMP, Scratch, absolute, begin_link, compile_c, end_link, is_for_nodes,
-    link_c_library, refused, say_that_openmp_is_left_out,
+    link_c_library, llvm_linker, say_that_openmp_is_left_out,
 };
 use crate::build::given::{Flags, Program, Runtime};
 use crate::build::image::Image;
 use crate::build::making::Making;
+use crate::build::package::{self, add_link, put};
 use crate::build::target;
+use crate::host::folders;
 use crate::host::setup::Tools;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
@@ -17,9 +19,11 @@ use midplane_setup::fresh::Artifact;
 use midplane_setup::kit::kit;
 use rustix::process::Signal;
 use std::collections::hash_map::DefaultHasher;
-use std::fs;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, Permissions};
 use std::hash::{Hash, Hasher};
 use std::io::{BufRead, BufReader, IsTerminal};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::slice;
@@ -35,8 +39,13 @@ impl Program {
         }
         let folder = self.folder(flags, kit().target)?;
         let image = folder.join(self.name()).with_extension("elf");
-        let with = (flags.runtime(), Links::Kernel);
-        let library = self.library(Compiler::for_nodes(tools)?, with, &folder)?;
+        if let Self::Rust(_) | Self::Package(_) = self {
+            let link = link_words(tools, flags, &folder)?;
+            self.build_rust(Compiler::for_nodes(tools, "rustc")?, flags, &link, &image)?;
+            return Image::read(&image);
+        }
+        let compiler = Compiler::for_nodes(tools, "build")?;
+        let library = runtime_library(compiler, (flags.runtime(), Links::Kernel))?;
         let scripts = Board::chosen().scripts();
         let parts: Vec<&Path> = { scripts.iter().map(PathBuf::as_path) }
             .chain([&*library])
@@ -48,19 +57,35 @@ impl Program {
         Image::read(&image)
     }
 
-    /// What it is linked with: a library of its own, if it is in Rust, or the runtime's.
-    pub(super) fn library(
+    /// Has cargo build a program in Rust, and puts it in `file`. `link` are the words of
+    /// [`add_link`].
+    pub(super) fn build_rust(
         &self,
         compiler: Compiler,
-        (runtime, links): (Runtime, Links),
-        folder: &Path,
-    ) -> Result<PathBuf, Stop> {
-        let Self::Rust(path) = self else {
-            return runtime_library(compiler, (runtime, links));
-        };
-        let source = absolute(path)?;
-        let library = package_library(compiler, (runtime, Links::Binding), &source, folder)?;
-        library.ok_or_else(|| refused(&source, "compile"))
+        flags: &Flags,
+        link: &[OsString],
+        file: &Path,
+    ) -> Result<(), Stop> {
+        let is_for_nodes = !link.is_empty();
+        match self {
+            Self::Package(package) => {
+                if is_for_nodes {
+                    package.check_for_nodes()?;
+                }
+                let features = package.features(flags.runtime(), is_for_nodes);
+                package.build(compiler, &features, link, file)
+            }
+            Self::Rust(path) => {
+                let source = absolute(path)?;
+                let with = (flags.runtime(), Links::Binding);
+                let folder = file.parent().unwrap_or(Path::new("."));
+                match build_around(compiler, with, &source, folder, link)? {
+                    Ok(built) => put(&built, file),
+                    Err(trouble) => Err(package::refused(path, trouble, is_for_nodes)),
+                }
+            }
+            Self::C(_) | Self::Image(_) => Ok(()),
+        }
     }
 
     /// Compiles what has not been, and links it with the runtime's library.
@@ -76,7 +101,7 @@ impl Program {
             Self::C(paths) => {
                 making.objects(paths, scratch, |path| compile_c(tools, flags, path))?
             }
-            Self::Rust(_) | Self::Image(_) => Vec::new(),
+            Self::Rust(_) | Self::Package(_) | Self::Image(_) => Vec::new(),
         };
         let link = |linker: &Linker| {
             let mut link = tools.gcc.command();
@@ -85,15 +110,8 @@ impl Program {
                 link.arg(format!("-Wl,--defsym=MIDPLANE_STACK_BYTES={bytes}"));
             }
             link.args(&objects);
-            match self {
-                Self::C(_) => {
-                    link.args(flags.link.iter().filter(|word| is_for_nodes(word)));
-                    end_link(&mut link, library);
-                }
-                Self::Rust(_) | Self::Image(_) => {
-                    link.arg(library);
-                }
-            }
+            link.args(flags.link.iter().filter(|word| is_for_nodes(word)));
+            end_link(&mut link, library);
             link_c_library(&mut link, linker);
             link
         };
@@ -106,14 +124,20 @@ impl Program {
         let paths = match self {
             Self::C(paths) => &paths[..],
             Self::Rust(path) | Self::Image(path) => slice::from_ref(path),
+            Self::Package(package) => {
+                package.hash(&mut hasher);
+                &[]
+            }
         };
         for path in paths {
             absolute(path)?.hash(&mut hasher);
         }
         (&flags.compile, &flags.link, flags.runtime(), machine).hash(&mut hasher);
-        let folder = crate::host::folders::target()
-            .join("midplane/programs")
-            .join(format!("{}-{:016x}", self.name(), hasher.finish()));
+        let folder = folders::target().join("midplane/programs").join(format!(
+            "{}-{:016x}",
+            self.name(),
+            hasher.finish()
+        ));
         fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
         Ok(folder)
     }
@@ -121,7 +145,10 @@ impl Program {
 
 /// The kernel and all of the runtime as a static library for C programs on nodes.
 pub(super) fn kernel_library(tools: &Tools, runtime: Runtime) -> Result<PathBuf, Stop> {
-    runtime_library(Compiler::for_nodes(tools)?, (runtime, Links::Kernel))
+    runtime_library(
+        Compiler::for_nodes(tools, "build")?,
+        (runtime, Links::Kernel),
+    )
 }
 
 /// The same, by this compiler: a package like a Rust program's, so that what depends neither on the program nor on the
@@ -135,16 +162,52 @@ pub(super) fn runtime_library(
         Links::Kernel | Links::Binding => ("runtime", "#![no_std]\nkernel_rt::steps!();\n"),
     };
     let name = [name].into_iter().chain(runtime.features());
-    let folder = crate::host::folders::target()
+    let folder = folders::target()
         .join("midplane")
         .join(name.collect::<Vec<_>>().join("-"));
     fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
     let source = folder.join("lib.rs");
     write_if_changed(&source, content)?;
-    let built = package_library(compiler, (runtime, links), &source, &folder)?;
-    built.ok_or_else(|| {
-        Stop::failure("the runtime does not compile; what the compiler says is above")
-    })
+    let built = build_around(compiler, (runtime, links), &source, &folder, &[])?;
+    built
+        .map_err(|_| Stop::failure("the runtime does not compile; what the compiler says is above"))
+}
+
+/// Words by which a program in Rust is linked for nodes: the driver of the linker, and what it is told.
+fn link_words(tools: &Tools, flags: &Flags, folder: &Path) -> Result<Vec<OsString>, Stop> {
+    let gcc = tools.gcc.command();
+    // It may have words and variables of its own.
+    let quoted = |word: &OsStr| shell_words::quote(&word.to_string_lossy()).into_owned();
+    let mut script = String::from("#!/bin/sh\n");
+    for (name, value) in gcc.get_envs() {
+        let value = quoted(value.unwrap_or_default());
+        script.push_str(&format!("export {}={value}\n", name.display()));
+    }
+    let words = [gcc.get_program()].into_iter().chain(gcc.get_args());
+    let words: Vec<String> = words.map(quoted).collect();
+    script.push_str(&format!("exec {} \"$@\"\n", words.join(" ")));
+    let driver = folder.join("linker");
+    write_if_changed(&driver, &script)?;
+    fs::set_permissions(&driver, Permissions::from_mode(0o755)).doing("make a script")?;
+    // LLVM's takes the program's `__real_main` for a wrapped `main` where both are in one object.
+    let linker = match Board::chosen() {
+        Board::Virt => llvm_linker().unwrap_or(Linker::Gnu),
+        Board::Stm32f405 => Linker::Gnu,
+    };
+    let mut link = Command::new(&driver);
+    begin_link(&mut link, &linker);
+    if let Some(bytes) = flags.stack {
+        link.arg(format!("-Wl,--defsym=MIDPLANE_STACK_BYTES={bytes}"));
+    }
+    link.args(&flags.link);
+    if let Linker::Gnu = linker {
+        // Rust asks for LLVM's.
+        link.arg("-fuse-ld=bfd");
+    }
+    // Rust asks for a table that nothing reads, and for no libraries.
+    link.args(["-Wl,--no-eh-frame-hdr", "-lm", "-lc", "-lgcc"]);
+    let words = [link.get_program()].into_iter().chain(link.get_args());
+    Ok(words.map(OsStr::to_os_string).collect())
 }
 
 /// Where a Rust program's library is compiled, and by what.
@@ -162,12 +225,13 @@ pub(super) struct Compiler {
 }
 
 impl Compiler {
-    fn for_nodes(tools: &Tools) -> Result<Self, Stop> {
+    /// By this command of cargo's.
+    fn for_nodes(tools: &Tools, command: &str) -> Result<Self, Stop> {
         let profile = Board::chosen().profile();
         let folder = target_folder(tools);
         let target = target::to_compile_for(tools, &folder)?;
         Ok(Compiler {
-            cargo: tools.rust.cargo("build", &target),
+            cargo: tools.rust.cargo(folders::root(), command, &target),
             target: folder,
             profile,
             output: Path::new(kit().target).join(profile),
@@ -187,15 +251,16 @@ pub(super) enum Links {
     Cluster,
 }
 
-/// A package in `folder` around a Rust file, compiled to a static library that holds the kernel too: `None` when it
-/// does not compile. Each has a name of its own, and so its own file in the folder that cargo has for all: what does
+/// A package in `folder` around a Rust file, compiled to a program, or to a static library that holds the kernel. Each has
+/// a name of its own, and so its own file in the folder that cargo has for all: what does
 /// not depend on the matching engine is compiled once, and nothing is compiled again for another engine.
-fn package_library(
+fn build_around(
     compiler: Compiler,
     (runtime, links): (Runtime, Links),
     source: &Path,
     folder: &Path,
-) -> Result<Option<PathBuf>, Stop> {
+    link: &[OsString],
+) -> Result<Result<PathBuf, Trouble>, Stop> {
     let Compiler {
         mut cargo,
         target,
@@ -217,21 +282,34 @@ fn package_library(
         .arg(package.join("Cargo.toml"))
         .arg("--target-dir")
         .arg(&target);
-    let library = Artifact {
-        file: target.join(output).join(format!("lib{name}.a")),
-        root: crate::host::folders::root().into(),
-        beside: vec![package.join("Cargo.toml"), lock],
-        with: version,
+    add_link(&mut cargo, link);
+    let file = match links {
+        Links::Binding => name,
+        Links::Kernel | Links::Cluster => format!("lib{name}.a"),
     };
-    let built = library.is_fresh() || run_cargo(cargo, &library)?;
-    Ok(built.then_some(library.file))
+    let mut beside = vec![package.join("Cargo.toml"), lock];
+    if !link.is_empty() {
+        beside.extend(Board::chosen().scripts());
+    }
+    let built = Artifact {
+        file: target.join(output).join(file),
+        root: folders::root().into(),
+        beside,
+        with: format!("{version} {link:?}"),
+    };
+    if !built.is_fresh()
+        && let Some(trouble) = run_cargo(cargo, Some(&built))?
+    {
+        return Ok(Err(trouble));
+    }
+    Ok(Ok(built.file))
 }
 
 /// The package has the versions that the workspace was tested with, and none is looked for elsewhere: its lock file begins as
 /// the workspace's, whenever that has changed. Cargo drops what is not needed, so what it began as stands beside it.
 fn keep_versions(package: &Path, lock: &Path) -> Result<(), Stop> {
-    let tested = fs::read(crate::host::folders::root().join("Cargo.lock"))
-        .doing("read the workspace's Cargo.lock")?;
+    let tested =
+        fs::read(folders::root().join("Cargo.lock")).doing("read the workspace's Cargo.lock")?;
     let origin = package.join("workspace.lock");
     if lock.exists() && fs::read(&origin).is_ok_and(|last| last == tested) {
         return Ok(());
@@ -244,21 +322,35 @@ fn keep_versions(package: &Path, lock: &Path) -> Result<(), Stop> {
 
 /// Cargo's folder for the nodes: its own, so that building for nodes never waits for building tests.
 fn target_folder(tools: &Tools) -> PathBuf {
-    crate::host::folders::target()
-        .join("midplane")
-        .join(tools.rust.folder())
+    folders::target().join("midplane").join(tools.rust.folder())
 }
 
-/// Runs cargo in the workspace, whose configuration it then finds, to build this file. Shows what it does,
-/// but not that there was nothing to do.
-pub(super) fn run_cargo(mut cargo: Command, artifact: &Artifact) -> Result<bool, Stop> {
-    let begun = artifact.begin();
+/// Why cargo does not build.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Trouble {
+    /// Something needs Rust's standard library, which is not there.
+    LacksStd,
+    /// A package is not there, or cannot be had.
+    LacksPackage,
+    /// The compiler or the linker refuses the program.
+    Compiler,
+}
+
+/// Runs cargo, in the workspace where no other folder is given, whose configuration it then finds, to build this file.
+/// Shows what it does, but not that there was nothing to do. `None`: it has built.
+pub(super) fn run_cargo(
+    mut cargo: Command,
+    artifact: Option<&Artifact>,
+) -> Result<Option<Trouble>, Stop> {
+    let begun = artifact.map(Artifact::begin);
     let color = match std::io::stderr().is_terminal() {
         true => "always",
         false => "never",
     };
+    if cargo.get_current_dir().is_none() {
+        cargo.current_dir(folders::root());
+    }
     cargo
-        .current_dir(crate::host::folders::root())
         .env("CARGO_TERM_COLOR", color)
         // What others like to build with makes images bigger: it undoes the optimisation across crates.
         .env("CARGO_INCREMENTAL", "0")
@@ -269,8 +361,8 @@ pub(super) fn run_cargo(mut cargo: Command, artifact: &Artifact) -> Result<bool,
     let mut child = cargo
         .spawn()
         .doing(format_args!("run {}", cargo.get_program().display()))?;
+    let mut hearing = Hearing::default();
     if let Some(stderr) = child.stderr.take() {
-        let mut hearing = Hearing::default();
         for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
             let line = String::from_utf8_lossy(&line);
             if hearing.is_news(&line) {
@@ -279,11 +371,12 @@ pub(super) fn run_cargo(mut cargo: Command, artifact: &Artifact) -> Result<bool,
         }
     }
     let status = child.wait().doing("wait for cargo")?;
-    if let (true, Ok(begun)) = (status.success(), begun) {
+    if let (true, Some(artifact), Some(Ok(begun))) = (status.success(), artifact, begun) {
         // Without the note, cargo is asked again the next time.
         let _ = artifact.succeeded(begun);
     }
-    Ok(status.success())
+    let trouble = hearing.trouble.unwrap_or(Trouble::Compiler);
+    Ok((!status.success()).then_some(trouble))
 }
 
 /// Listens to cargo.
@@ -291,18 +384,40 @@ pub(super) fn run_cargo(mut cargo: Command, artifact: &Artifact) -> Result<bool,
 struct Hearing {
     /// Amid a warning that is no news.
     is_amid: bool,
+    /// The trouble that was named first.
+    trouble: Option<Trouble>,
 }
+
+/// Cargo's words for a package that it does not get.
+const LACKS_PACKAGE: [&str; 6] = [
+    "no matching package",
+    "failed to get `",
+    "failed to download",
+    "failed to select a version",
+    "failed to load source",
+    "Unable to update",
+];
 
 impl Hearing {
     /// Whether a line tells the user anything. That there was nothing to do does not, nor does what the compiler says of
     /// each package: that it does not promise to know for ever what `.cargo/along.toml` says of the processor.
     fn is_news(&mut self, line: &str) -> bool {
+        let trouble = match line {
+            line if line.contains("can't find crate for `std`") => Some(Trouble::LacksStd),
+            line if LACKS_PACKAGE.iter().any(|words| line.contains(words)) => {
+                Some(Trouble::LacksPackage)
+            }
+            _ => None,
+        };
+        self.trouble = self.trouble.or(trouble);
         if self.is_amid {
             self.is_amid = !line.is_empty();
             return false;
         }
         self.is_amid = line.contains("unstable feature specified for `-Ctarget-feature`");
-        let counts = line.contains("(lib) generated ") && line.contains(" warning");
+        let counts = [") generated ", "warning"]
+            .iter()
+            .all(|words| line.contains(words));
         !self.is_amid && !counts && !line.contains("Finished")
     }
 }
@@ -318,7 +433,7 @@ fn crate_name(folder: &Path) -> String {
 }
 
 fn manifest(name: &str, source: &Path, (runtime, links): (Runtime, Links)) -> String {
-    let root = crate::host::folders::root();
+    let root = folders::root();
     let quoted = |path: &Path| toml_string(&path.to_string_lossy());
     let features = match &runtime.features()[..] {
         [] => String::new(),
@@ -346,13 +461,16 @@ fn manifest(name: &str, source: &Path, (runtime, links): (Runtime, Links)) -> St
          version = \"0.0.0\"\n\
          edition = \"2024\"\n\
          publish = false\n\n\
-         [lib]\n\
-         path = {}\n\
-         crate-type = [\"staticlib\"]\n\n\
+         {}\n\
+         path = {}\n\n\
          [dependencies]\n\
          kernel-rt = {{ path = {}{features}{defaults} }}\n\
          {binding}\n\
          [workspace]\n",
+        match links {
+            Links::Binding => format!("[[bin]]\nname = \"{name}\""),
+            Links::Kernel | Links::Cluster => "[lib]\ncrate-type = [\"staticlib\"]".into(),
+        },
         quoted(source),
         quoted(&root.join("kernel-rt")),
     )

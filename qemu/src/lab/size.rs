@@ -31,7 +31,11 @@ pub struct SizeArgs {
     #[arg(long, value_name = "NAME", value_parser = limits::matching())]
     matching: Option<Choice>,
 
-    /// The program, as for `run`: C files, a Rust file or a linked image
+    /// Binary of a package, where it has several
+    #[arg(long, value_name = "NAME")]
+    bin: Option<String>,
+
+    /// The program, as for `run`: C files, a Rust file, the folder of a package or a linked image
     #[arg(value_name = "PROGRAM", required = true)]
     program: Vec<PathBuf>,
 }
@@ -112,7 +116,7 @@ const TABLE: Table<Row> = Table {
 /// Builds the program and prints the table; the exit status.
 pub fn run(options: &SizeArgs) -> Result<u8, Stop> {
     midplane_setup::kit::choose(options.board.kit());
-    let program = Program::classify(&options.program)?;
+    let program = Program::classify(&options.program, options.bin.as_deref())?;
     let flags = Flags {
         matching: { options.matching }.unwrap_or_else(|| Board::chosen().matching()),
         ..Flags::default()

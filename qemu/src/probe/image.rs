@@ -82,7 +82,11 @@ pub struct What {
     #[arg(long, value_name = "NAME", value_parser = limits::matching())]
     matching: Option<Choice>,
 
-    /// The program: C files (.c, also .o and .a)
+    /// Binary of a package, where it has several
+    #[arg(long, value_name = "NAME")]
+    bin: Option<String>,
+
+    /// The program: C files (.c, also .o and .a), a Rust file (.rs), or the folder of a package of cargo's
     #[arg(value_name = "PROGRAM", required = true)]
     program: Vec<PathBuf>,
 
@@ -185,7 +189,7 @@ impl What {
             }
         }
         self.stack.map_or(Ok(()), given::check_stack)?;
-        let program = Program::classify(&self.program)?;
+        let program = Program::classify(&self.program, self.bin.as_deref())?;
         if let Program::Image(path) = &program {
             return Err(Stop::usage(format!(
                 "{} has been linked already, without a personality; give what it was linked from",

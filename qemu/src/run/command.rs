@@ -228,7 +228,12 @@ pub struct Options {
     #[arg(skip)]
     pub apps: Vec<AppOptions>,
 
-    /// The program: C files (.c, also .o and .a), a Rust file (.rs) or a linked image
+    /// Binary of a package, where it has several
+    #[arg(long, value_name = "NAME")]
+    bin: Option<String>,
+
+    /// The program: C files (.c, also .o and .a), a Rust file (.rs), the folder or Cargo.toml of a package of cargo's, or a
+    /// linked image
     #[arg(value_name = "PROGRAM", required = true)]
     program: Vec<PathBuf>,
 
@@ -332,7 +337,7 @@ impl Options {
     /// The programs of a machine of so many nodes, once all are there.
     fn apps(&self, nodes: u32) -> Result<Vec<App>, Stop> {
         if self.apps.is_empty() {
-            let program = Program::classify(&self.program)?;
+            let program = Program::classify(&self.program, self.bin.as_deref())?;
             return Ok(vec![App {
                 argv: argv(&program, &self.arguments),
                 environment: self.environment(&[], &[])?,
@@ -345,7 +350,7 @@ impl Options {
         let mut apps = Vec::new();
         let mut first = 0;
         for app in &self.apps {
-            let program = Program::classify(slice::from_ref(&app.program))?;
+            let program = Program::classify(slice::from_ref(&app.program), None)?;
             if let Some(directory) = app.directory.as_ref().filter(|path| !path.is_dir()) {
                 let directory = directory.display();
                 return Err(Stop::usage(format!(

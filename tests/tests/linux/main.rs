@@ -10,6 +10,7 @@ mod ends;
 mod faults;
 mod jobs;
 mod launch;
+mod packages;
 
 use midplane_harness::{self as harness, Ended};
 

@@ -15,6 +15,7 @@ mod jobs;
 mod launch;
 mod matching;
 mod options;
+mod packages;
 mod setup;
 
 use midplane_harness as harness;

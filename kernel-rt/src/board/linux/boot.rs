@@ -18,6 +18,7 @@ use net_torus::coord::Direction;
 use net_torus::router::Router;
 use net_torus::torus::Torus;
 
+use super::end::Panics;
 use super::held::{self, with_node};
 use super::platform::{Futex, Link, Linux, LinuxNode, Wire, now_ns};
 use super::share::{Account, Layout};
@@ -147,6 +148,11 @@ fn or_fail<T, E: Display>(result: Result<T, E>) -> T {
 /// Sets the node up; called before the program's first constructor.
 #[unsafe(no_mangle)]
 extern "C" fn midplane_boot() {
+    boot(Panics::EndTheJob);
+}
+
+/// Sets the node up of a program whose panics mean this.
+pub(super) fn boot(panics: Panics) {
     let told = or_fail(Told::read());
     let own;
     let (file, memory, text) = match &told {
@@ -180,7 +186,10 @@ extern "C" fn midplane_boot() {
         stack: end::look_at_stack(),
     });
     note_forks();
-    end::explain();
+    end::explain(match told {
+        Some(_) => panics,
+        None => panics.alone(),
+    });
     if was_there {
         // A debugger that starts it again: the links would begin anew at one end only.
         boot_failed("this rank has run before; start the job again");
@@ -345,7 +354,7 @@ pub(super) fn map<T>(file: &File, offset: u64, bytes: usize) -> &'static T {
 /// that the job is over. Then it returns, and the process ends as its program has, with what else is to be done at its end:
 /// leak checkers, profilers and counters of coverage write then.
 #[unsafe(no_mangle)]
-extern "C" fn midplane_exit(status: c_int, _: *mut c_void) {
+pub(super) extern "C" fn midplane_exit(status: c_int, _: *mut c_void) {
     let Some(process) = process() else { return };
     // SAFETY: all streams. Nothing else writes them out when this does not come back.
     unsafe { libc::fflush(ptr::null_mut()) };

@@ -9,6 +9,7 @@ use core::ffi::{c_int, c_void};
 use core::fmt::Write as _;
 use core::{mem, ptr};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::process;
 use crate::fault::{Cause, Fault, Map, NodeName, Report};
@@ -63,7 +64,10 @@ pub fn end(why: End, status: i32, message: &str) -> ! {
     unsafe { libc::fflush(ptr::null_mut()) };
     if let Some(process) = process() {
         about_to_tell();
-        process.account.trace.note(frames().into_iter());
+        process
+            .account
+            .trace
+            .note(frames().map(in_file).into_iter());
         let message = Message::Words(message);
         process.account.blackboard.failed(why, status, message);
         if is_traced() {
@@ -91,6 +95,28 @@ fn is_traced() -> bool {
 
 /// As many return addresses are looked for: a handler's own come first.
 const LOOKED_AT: usize = 2 * super::share::FRAMES;
+
+/// How far behind the addresses in its file the program is loaded, in bytes: 0 where it is linked for fixed addresses.
+static LOADED_BEHIND: AtomicU64 = AtomicU64::new(0);
+
+/// From now on addresses in the program are told as they are in its file.
+fn find_program() {
+    /// The first object is the program.
+    unsafe extern "C" fn first(info: *mut libc::dl_phdr_info, _: usize, _: *mut c_void) -> c_int {
+        // SAFETY: the loader hands it to us.
+        let behind = unsafe { (*info).dlpi_addr };
+        LOADED_BEHIND.store(behind, Ordering::Relaxed);
+        1
+    }
+    // SAFETY: the function takes what it is given.
+    unsafe { libc::dl_iterate_phdr(Some(first), ptr::null_mut()) };
+}
+
+/// An address in the program, as it is in its file.
+fn in_file(address: u64) -> u64 {
+    let behind = LOADED_BEHIND.load(Ordering::Relaxed);
+    address.checked_sub(behind).unwrap_or(address)
+}
 
 /// Where the process is, and where it would return to, innermost first.
 fn frames() -> [u64; LOOKED_AT] {
@@ -129,14 +155,53 @@ fn top_of_stack(at: &Registers) -> u64 {
     unsafe { *(at.sp as *const u64) }
 }
 
+/// Meaning of a panic.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Panics {
+    /// Every panic ends the job: only the runtime can panic.
+    EndTheJob,
+    /// A panic ends the job in the process's first thread, and in the thread that has started MPI.
+    EndTheRank,
+    /// The program handles panics itself, as in a test or under `catch_unwind`.
+    AreThePrograms,
+}
+
+impl Panics {
+    /// The meaning where the process is the only one of its job.
+    pub fn alone(self) -> Self {
+        match self {
+            Self::EndTheRank => Self::AreThePrograms,
+            other => other,
+        }
+    }
+
+    /// Whether a panic of this thread ends the job.
+    fn end_here(self) -> bool {
+        match self {
+            Self::EndTheJob => true,
+            Self::EndTheRank => {
+                // SAFETY: asks for a number.
+                let thread = unsafe { libc::gettid() };
+                thread as u32 == std::process::id() || mpi_adi::rust::process::is_owner()
+            }
+            Self::AreThePrograms => false,
+        }
+    }
+}
+
 /// From now on panics of the runtime, and signals that end the program, are explained.
-pub fn explain() {
-    std::panic::set_hook(Box::new(|info| {
+pub fn explain(panics: Panics) {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if !panics.end_here() {
+            return usual(info);
+        }
         let name = NodeName(process().map(|p| (p.who.rank, p.who.coord)));
         end(End::Panic, 1, &format!("{name}: {info}"));
     }));
     // The first call loads a library, which a handler must not.
     frames();
+    find_program();
     let stack = libc::stack_t {
         ss_sp: STACK.0.get().cast(),
         ss_flags: 0,
@@ -258,8 +323,11 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
             }
         };
         about_to_tell();
-        blackboard.set_fault(signal as u64, at.pc, address);
-        process.account.trace.note(frames_at(&at).into_iter());
+        blackboard.set_fault(signal as u64, in_file(at.pc), address);
+        process
+            .account
+            .trace
+            .note(frames_at(&at).map(in_file).into_iter());
         blackboard.failed(why, 1, Message::Words(&message.0));
         if !process.is_tended {
             // SAFETY: writes what is there; there is no one to tell that it cannot.

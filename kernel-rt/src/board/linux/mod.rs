@@ -5,13 +5,14 @@
 //! carried     nodes that are several to a process, for the cluster
 //! end         a node that fails: by a call, a panic, a signal
 //! held        the node, which one thread has at a time
+//! own_start   start and end of a program in Rust, which cargo has linked
 //! platform    clock, sleep and heap, as a node asks for them
 //! heap        what the process's own heap could lend
 //! share       the file in memory that the processes and the tool share
 //! stand_in    what goes on while the program computes
 //! tool        the process ends with the tool, and publishes its counters when the tool asks
 //! ```
-//! The program is compiled by the host's compiler, and linked with this and `ld/linux.c`, which calls it. Streams,
+//! A program in C is compiled by the host's compiler, and linked with this and `ld/linux.c`, which calls it. Streams,
 //! files, malloc and threads are the host's own.
 //!
 //! There are no interrupts. While a request, a window or an answer that waits is there, a thread stands in for them when the
@@ -23,10 +24,14 @@ pub mod carried;
 mod end;
 pub mod heap;
 mod held;
+mod own_start;
 mod platform;
 pub mod share;
 mod stand_in;
 mod tool;
+
+#[doc(hidden)]
+pub use own_start::{ended, start};
 
 use std::sync::OnceLock;
 

@@ -71,8 +71,13 @@ where
 /// with.
 pub trait CommunicatorCollectives: Communicator {
     /// Blocks until every process has called it (MPI_Barrier, MPI-3.1 section 5.3).
+    #[track_caller]
     fn barrier(&self) {
-        or_fatal(self, "MPI_Barrier", self.try_barrier());
+        or_fatal(
+            self,
+            "mpi::collective::CommunicatorCollectives::barrier (MPI_Barrier)",
+            self.try_barrier(),
+        );
     }
 
     /// As [`barrier`](Self::barrier), with the error as its result.
@@ -82,6 +87,7 @@ pub trait CommunicatorCollectives: Communicator {
 
     /// Collects all processes' `sendbuf`, in the order of the ranks, in every `recvbuf` (MPI_Allgather, MPI-3.1 section
     /// 5.7).
+    #[track_caller]
     fn all_gather_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
     where
         S: Buffer + ?Sized,
@@ -89,7 +95,7 @@ pub trait CommunicatorCollectives: Communicator {
     {
         or_fatal(
             self,
-            "MPI_Allgather",
+            "mpi::collective::CommunicatorCollectives::all_gather_into (MPI_Allgather)",
             self.try_all_gather_into(sendbuf, recvbuf),
         );
     }
@@ -112,13 +118,18 @@ pub trait CommunicatorCollectives: Communicator {
 
     /// As [`all_gather_into`](Self::all_gather_into), of as many elements of each process as its part has
     /// (MPI_Allgatherv). Takes the list of the parts in the program's heap.
+    #[track_caller]
     fn all_gather_varcount_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
     where
         S: Buffer + ?Sized,
         R: PartitionedBufferMut + ?Sized,
     {
         let gathered = self.try_all_gather_varcount_into(sendbuf, recvbuf);
-        or_fatal(self, "MPI_Allgatherv", gathered);
+        or_fatal(
+            self,
+            "mpi::collective::CommunicatorCollectives::all_gather_varcount_into (MPI_Allgatherv)",
+            gathered,
+        );
     }
 
     /// As [`all_gather_varcount_into`](Self::all_gather_varcount_into), with the error as its result.
@@ -137,6 +148,7 @@ pub trait CommunicatorCollectives: Communicator {
     }
 
     /// Gives each process its part of every `sendbuf` (MPI_Alltoall, MPI-3.1 section 5.8).
+    #[track_caller]
     fn all_to_all_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
     where
         S: Buffer + ?Sized,
@@ -144,7 +156,7 @@ pub trait CommunicatorCollectives: Communicator {
     {
         or_fatal(
             self,
-            "MPI_Alltoall",
+            "mpi::collective::CommunicatorCollectives::all_to_all_into (MPI_Alltoall)",
             self.try_all_to_all_into(sendbuf, recvbuf),
         );
     }
@@ -169,13 +181,18 @@ pub trait CommunicatorCollectives: Communicator {
 
     /// As [`all_to_all_into`](Self::all_to_all_into), of as many elements as the parts have (MPI_Alltoallv). Takes the
     /// lists of the parts in the program's heap.
+    #[track_caller]
     fn all_to_all_varcount_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
     where
         S: PartitionedBuffer + ?Sized,
         R: PartitionedBufferMut + ?Sized,
     {
         let exchanged = self.try_all_to_all_varcount_into(sendbuf, recvbuf);
-        or_fatal(self, "MPI_Alltoallv", exchanged);
+        or_fatal(
+            self,
+            "mpi::collective::CommunicatorCollectives::all_to_all_varcount_into (MPI_Alltoallv)",
+            exchanged,
+        );
     }
 
     /// As [`all_to_all_varcount_into`](Self::all_to_all_varcount_into), with the error as its result.
@@ -214,13 +231,18 @@ pub trait CommunicatorCollectives: Communicator {
     ///     answer
     /// }
     /// ```
+    #[track_caller]
     fn all_to_all_vartype_into(
         &self,
         sendbufs: &[AnyBuffer<'_>],
         recvbufs: &mut [AnyBufferMut<'_>],
     ) {
         let result = self.try_all_to_all_vartype_into(sendbufs, recvbufs);
-        or_fatal(self, "MPI_Alltoallw", result);
+        or_fatal(
+            self,
+            "mpi::collective::CommunicatorCollectives::all_to_all_vartype_into (MPI_Alltoallw)",
+            result,
+        );
     }
 
     /// As [`all_to_all_vartype_into`](Self::all_to_all_vartype_into), with the error as its result. Fails with
@@ -239,6 +261,7 @@ pub trait CommunicatorCollectives: Communicator {
     }
 
     /// Combines all processes' `sendbuf`, place by place, into every `recvbuf` (MPI_Allreduce, MPI-3.1 section 5.9.6).
+    #[track_caller]
     fn all_reduce_into<S, R, O>(&self, sendbuf: &S, recvbuf: &mut R, op: O)
     where
         S: Buffer + ?Sized,
@@ -247,7 +270,7 @@ pub trait CommunicatorCollectives: Communicator {
     {
         or_fatal(
             self,
-            "MPI_Allreduce",
+            "mpi::collective::CommunicatorCollectives::all_reduce_into (MPI_Allreduce)",
             self.try_all_reduce_into(sendbuf, recvbuf, op),
         );
     }
@@ -273,6 +296,7 @@ pub trait CommunicatorCollectives: Communicator {
 
     /// Combines as [`all_reduce_into`](Self::all_reduce_into), and gives each process its part of the result
     /// (MPI_Reduce_scatter_block, MPI-3.1 section 5.10.1).
+    #[track_caller]
     fn reduce_scatter_block_into<S, R, O>(&self, sendbuf: &S, recvbuf: &mut R, op: O)
     where
         S: Buffer + ?Sized,
@@ -280,7 +304,11 @@ pub trait CommunicatorCollectives: Communicator {
         O: Operation,
     {
         let scattered = self.try_reduce_scatter_block_into(sendbuf, recvbuf, op);
-        or_fatal(self, "MPI_Reduce_scatter_block", scattered);
+        or_fatal(
+            self,
+            "mpi::collective::CommunicatorCollectives::reduce_scatter_block_into (MPI_Reduce_scatter_block)",
+            scattered,
+        );
     }
 
     /// As [`reduce_scatter_block_into`](Self::reduce_scatter_block_into), with the error as its result.
@@ -321,6 +349,7 @@ pub trait CommunicatorCollectives: Communicator {
     ///     sums
     /// }
     /// ```
+    #[track_caller]
     fn reduce_scatter_varcount_into<S, R, O>(&self, sendbuf: &S, recvbuf: &mut R, op: O)
     where
         S: PartitionedBuffer + ?Sized,
@@ -328,7 +357,11 @@ pub trait CommunicatorCollectives: Communicator {
         O: Operation,
     {
         let scattered = self.try_reduce_scatter_varcount_into(sendbuf, recvbuf, op);
-        or_fatal(self, "MPI_Reduce_scatter", scattered);
+        or_fatal(
+            self,
+            "mpi::collective::CommunicatorCollectives::reduce_scatter_varcount_into (MPI_Reduce_scatter)",
+            scattered,
+        );
     }
 
     /// As [`reduce_scatter_varcount_into`](Self::reduce_scatter_varcount_into), with the error as its result: with
@@ -354,6 +387,7 @@ pub trait CommunicatorCollectives: Communicator {
     }
 
     /// Combines `sendbuf` of the ranks up to this one into `recvbuf` (MPI_Scan, MPI-3.1 section 5.11.1).
+    #[track_caller]
     fn scan_into<S, R, O>(&self, sendbuf: &S, recvbuf: &mut R, op: O)
     where
         S: Buffer + ?Sized,
@@ -361,7 +395,11 @@ pub trait CommunicatorCollectives: Communicator {
         O: Operation,
     {
         let scanned = self.try_scan_into(sendbuf, recvbuf, op);
-        or_fatal(self, "MPI_Scan", scanned);
+        or_fatal(
+            self,
+            "mpi::collective::CommunicatorCollectives::scan_into (MPI_Scan)",
+            scanned,
+        );
     }
 
     /// As [`scan_into`](Self::scan_into), with the error as its result.
@@ -376,6 +414,7 @@ pub trait CommunicatorCollectives: Communicator {
 
     /// Combines `sendbuf` of the ranks before this one into `recvbuf`, which rank 0 leaves as it is (MPI_Exscan, MPI-3.1
     /// section 5.11.2).
+    #[track_caller]
     fn exclusive_scan_into<S, R, O>(&self, sendbuf: &S, recvbuf: &mut R, op: O)
     where
         S: Buffer + ?Sized,
@@ -383,7 +422,11 @@ pub trait CommunicatorCollectives: Communicator {
         O: Operation,
     {
         let scanned = self.try_exclusive_scan_into(sendbuf, recvbuf, op);
-        or_fatal(self, "MPI_Exscan", scanned);
+        or_fatal(
+            self,
+            "mpi::collective::CommunicatorCollectives::exclusive_scan_into (MPI_Exscan)",
+            scanned,
+        );
     }
 
     /// As [`exclusive_scan_into`](Self::exclusive_scan_into), with the error as its result.
@@ -403,9 +446,14 @@ pub trait CommunicatorCollectives: Communicator {
 
     /// Starts a barrier; the request is complete when every process has started it (MPI_Ibarrier, MPI-3.1 section 5.12.1).
     /// Does not block.
+    #[track_caller]
     fn immediate_barrier(&self) -> Request<'static, ()> {
         let request = self.try_immediate_barrier();
-        or_fatal(self, "MPI_Ibarrier", request)
+        or_fatal(
+            self,
+            "mpi::collective::CommunicatorCollectives::immediate_barrier (MPI_Ibarrier)",
+            request,
+        )
     }
 
     /// As [`immediate_barrier`](Self::immediate_barrier), with the error as its result.
@@ -414,6 +462,7 @@ pub trait CommunicatorCollectives: Communicator {
     }
 
     /// As [`all_gather_into`](Self::all_gather_into), without blocking (MPI_Iallgather, MPI-3.1 section 5.12.5).
+    #[track_caller]
     fn immediate_all_gather_into<'a, Sc, S, R>(
         &self,
         scope: Sc,
@@ -426,7 +475,11 @@ pub trait CommunicatorCollectives: Communicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_all_gather_into(scope, sendbuf, recvbuf);
-        or_fatal(self, "MPI_Iallgather", request)
+        or_fatal(
+            self,
+            "mpi::collective::CommunicatorCollectives::immediate_all_gather_into (MPI_Iallgather)",
+            request,
+        )
     }
 
     /// As [`immediate_all_gather_into`](Self::immediate_all_gather_into), with the error as its result.
@@ -445,6 +498,7 @@ pub trait CommunicatorCollectives: Communicator {
     }
 
     /// As [`all_gather_varcount_into`](Self::all_gather_varcount_into), without blocking (MPI_Iallgatherv).
+    #[track_caller]
     fn immediate_all_gather_varcount_into<'a, Sc, S, R>(
         &self,
         scope: Sc,
@@ -457,7 +511,11 @@ pub trait CommunicatorCollectives: Communicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_all_gather_varcount_into(scope, sendbuf, recvbuf);
-        or_fatal(self, "MPI_Iallgatherv", request)
+        or_fatal(
+            self,
+            "mpi::collective::CommunicatorCollectives::immediate_all_gather_varcount_into (MPI_Iallgatherv)",
+            request,
+        )
     }
 
     /// As [`immediate_all_gather_varcount_into`](Self::immediate_all_gather_varcount_into), with the error as its result.
@@ -476,6 +534,7 @@ pub trait CommunicatorCollectives: Communicator {
     }
 
     /// As [`all_to_all_into`](Self::all_to_all_into), without blocking (MPI_Ialltoall, MPI-3.1 section 5.12.6).
+    #[track_caller]
     fn immediate_all_to_all_into<'a, Sc, S, R>(
         &self,
         scope: Sc,
@@ -488,7 +547,11 @@ pub trait CommunicatorCollectives: Communicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_all_to_all_into(scope, sendbuf, recvbuf);
-        or_fatal(self, "MPI_Ialltoall", request)
+        or_fatal(
+            self,
+            "mpi::collective::CommunicatorCollectives::immediate_all_to_all_into (MPI_Ialltoall)",
+            request,
+        )
     }
 
     /// As [`immediate_all_to_all_into`](Self::immediate_all_to_all_into), with the error as its result.
@@ -507,6 +570,7 @@ pub trait CommunicatorCollectives: Communicator {
     }
 
     /// As [`all_to_all_varcount_into`](Self::all_to_all_varcount_into), without blocking (MPI_Ialltoallv).
+    #[track_caller]
     fn immediate_all_to_all_varcount_into<'a, Sc, S, R>(
         &self,
         scope: Sc,
@@ -519,7 +583,11 @@ pub trait CommunicatorCollectives: Communicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_all_to_all_varcount_into(scope, sendbuf, recvbuf);
-        or_fatal(self, "MPI_Ialltoallv", request)
+        or_fatal(
+            self,
+            "mpi::collective::CommunicatorCollectives::immediate_all_to_all_varcount_into (MPI_Ialltoallv)",
+            request,
+        )
     }
 
     /// As [`immediate_all_to_all_varcount_into`](Self::immediate_all_to_all_varcount_into), with the error as its result.
@@ -538,6 +606,7 @@ pub trait CommunicatorCollectives: Communicator {
     }
 
     /// As [`all_to_all_vartype_into`](Self::all_to_all_vartype_into), without blocking (MPI_Ialltoallw).
+    #[track_caller]
     fn immediate_all_to_all_vartype_into<'a, 's, 'r, Sc>(
         &self,
         scope: Sc,
@@ -548,7 +617,11 @@ pub trait CommunicatorCollectives: Communicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_all_to_all_vartype_into(scope, sendbufs, recvbufs);
-        or_fatal(self, "MPI_Ialltoallw", request)
+        or_fatal(
+            self,
+            "mpi::collective::CommunicatorCollectives::immediate_all_to_all_vartype_into (MPI_Ialltoallw)",
+            request,
+        )
     }
 
     /// As [`immediate_all_to_all_vartype_into`](Self::immediate_all_to_all_vartype_into), with the error as its result.
@@ -566,6 +639,7 @@ pub trait CommunicatorCollectives: Communicator {
     }
 
     /// As [`all_reduce_into`](Self::all_reduce_into), without blocking (MPI_Iallreduce, MPI-3.1 section 5.12.8).
+    #[track_caller]
     fn immediate_all_reduce_into<'a, Sc, S, R, O>(
         &self,
         scope: Sc,
@@ -580,7 +654,11 @@ pub trait CommunicatorCollectives: Communicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_all_reduce_into(scope, sendbuf, recvbuf, op);
-        or_fatal(self, "MPI_Iallreduce", request)
+        or_fatal(
+            self,
+            "mpi::collective::CommunicatorCollectives::immediate_all_reduce_into (MPI_Iallreduce)",
+            request,
+        )
     }
 
     /// As [`immediate_all_reduce_into`](Self::immediate_all_reduce_into), with the error as its result.
@@ -610,6 +688,7 @@ pub trait CommunicatorCollectives: Communicator {
 
     /// As [`reduce_scatter_block_into`](Self::reduce_scatter_block_into), without blocking (MPI_Ireduce_scatter_block,
     /// MPI-3.1 section 5.12.9).
+    #[track_caller]
     fn immediate_reduce_scatter_block_into<'a, Sc, S, R, O>(
         &self,
         scope: Sc,
@@ -624,7 +703,11 @@ pub trait CommunicatorCollectives: Communicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_reduce_scatter_block_into(scope, sendbuf, recvbuf, op);
-        or_fatal(self, "MPI_Ireduce_scatter_block", request)
+        or_fatal(
+            self,
+            "mpi::collective::CommunicatorCollectives::immediate_reduce_scatter_block_into (MPI_Ireduce_scatter_block)",
+            request,
+        )
     }
 
     /// As [`immediate_reduce_scatter_block_into`](Self::immediate_reduce_scatter_block_into), with the error as its result.
@@ -648,6 +731,7 @@ pub trait CommunicatorCollectives: Communicator {
 
     /// As [`reduce_scatter_varcount_into`](Self::reduce_scatter_varcount_into), without blocking (MPI_Ireduce_scatter,
     /// MPI-3.1 section 5.12.10).
+    #[track_caller]
     fn immediate_reduce_scatter_varcount_into<'a, Sc, S, R, O>(
         &self,
         scope: Sc,
@@ -662,7 +746,11 @@ pub trait CommunicatorCollectives: Communicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_reduce_scatter_varcount_into(scope, sendbuf, recvbuf, op);
-        or_fatal(self, "MPI_Ireduce_scatter", request)
+        or_fatal(
+            self,
+            "mpi::collective::CommunicatorCollectives::immediate_reduce_scatter_varcount_into (MPI_Ireduce_scatter)",
+            request,
+        )
     }
 
     /// As [`immediate_reduce_scatter_varcount_into`](Self::immediate_reduce_scatter_varcount_into), with the error as its result.
@@ -683,6 +771,7 @@ pub trait CommunicatorCollectives: Communicator {
     }
 
     /// As [`scan_into`](Self::scan_into), without blocking (MPI_Iscan, MPI-3.1 section 5.12.11).
+    #[track_caller]
     fn immediate_scan_into<'a, Sc, S, R, O>(
         &self,
         scope: Sc,
@@ -697,7 +786,11 @@ pub trait CommunicatorCollectives: Communicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_scan_into(scope, sendbuf, recvbuf, op);
-        or_fatal(self, "MPI_Iscan", request)
+        or_fatal(
+            self,
+            "mpi::collective::CommunicatorCollectives::immediate_scan_into (MPI_Iscan)",
+            request,
+        )
     }
 
     /// As [`immediate_scan_into`](Self::immediate_scan_into), with the error as its result.
@@ -719,6 +812,7 @@ pub trait CommunicatorCollectives: Communicator {
     }
 
     /// As [`exclusive_scan_into`](Self::exclusive_scan_into), without blocking (MPI_Iexscan, MPI-3.1 section 5.12.12).
+    #[track_caller]
     fn immediate_exclusive_scan_into<'a, Sc, S, R, O>(
         &self,
         scope: Sc,
@@ -733,7 +827,11 @@ pub trait CommunicatorCollectives: Communicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_exclusive_scan_into(scope, sendbuf, recvbuf, op);
-        or_fatal(self, "MPI_Iexscan", request)
+        or_fatal(
+            self,
+            "mpi::collective::CommunicatorCollectives::immediate_exclusive_scan_into (MPI_Iexscan)",
+            request,
+        )
     }
 
     /// As [`immediate_exclusive_scan_into`](Self::immediate_exclusive_scan_into), with the error as its result.

@@ -149,12 +149,17 @@ fn own(record: &Rc<Record>) -> CommRank {
 pub trait CollectivesInPlace: Communicator {
     /// Collects all processes' parts, in the order of the ranks, in every `buffer`, where each process has its own part at its
     /// place (MPI_Allgather, MPI-3.1 section 5.7).
+    #[track_caller]
     fn all_gather_in_place<R>(&self, buffer: &mut R)
     where
         R: BufferMut + ?Sized,
     {
         let result = self.try_all_gather_in_place(buffer);
-        or_fatal(self, "MPI_Allgather", result);
+        or_fatal(
+            self,
+            "mpi::collective::CollectivesInPlace::all_gather_in_place (MPI_Allgather)",
+            result,
+        );
     }
 
     /// As [`all_gather_in_place`](Self::all_gather_in_place), with the error as its result.
@@ -169,6 +174,7 @@ pub trait CollectivesInPlace: Communicator {
     }
 
     /// As [`all_gather_in_place`](Self::all_gather_in_place), without blocking (MPI_Iallgather, MPI-3.1 section 5.12.5).
+    #[track_caller]
     fn immediate_all_gather_in_place<'a, Sc, R>(
         &self,
         scope: Sc,
@@ -179,7 +185,11 @@ pub trait CollectivesInPlace: Communicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_all_gather_in_place(scope, buffer);
-        or_fatal(self, "MPI_Iallgather", request)
+        or_fatal(
+            self,
+            "mpi::collective::CollectivesInPlace::immediate_all_gather_in_place (MPI_Iallgather)",
+            request,
+        )
     }
 
     /// As [`immediate_all_gather_in_place`](Self::immediate_all_gather_in_place), with the error as its result.
@@ -201,12 +211,17 @@ pub trait CollectivesInPlace: Communicator {
 
     /// As [`all_gather_in_place`](Self::all_gather_in_place), of parts that differ (MPI_Allgatherv). Takes their list in the
     /// program's heap.
+    #[track_caller]
     fn all_gather_varcount_in_place<R>(&self, buffer: &mut R)
     where
         R: PartitionedBufferMut + ?Sized,
     {
         let result = self.try_all_gather_varcount_in_place(buffer);
-        or_fatal(self, "MPI_Allgatherv", result);
+        or_fatal(
+            self,
+            "mpi::collective::CollectivesInPlace::all_gather_varcount_in_place (MPI_Allgatherv)",
+            result,
+        );
     }
 
     /// As [`all_gather_varcount_in_place`](Self::all_gather_varcount_in_place), with the error as its result.
@@ -222,6 +237,7 @@ pub trait CollectivesInPlace: Communicator {
     }
 
     /// As [`all_gather_varcount_in_place`](Self::all_gather_varcount_in_place), without blocking (MPI_Iallgatherv, MPI-3.1 section 5.12.5).
+    #[track_caller]
     fn immediate_all_gather_varcount_in_place<'a, Sc, R>(
         &self,
         scope: Sc,
@@ -232,7 +248,11 @@ pub trait CollectivesInPlace: Communicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_all_gather_varcount_in_place(scope, buffer);
-        or_fatal(self, "MPI_Iallgatherv", request)
+        or_fatal(
+            self,
+            "mpi::collective::CollectivesInPlace::immediate_all_gather_varcount_in_place (MPI_Iallgatherv)",
+            request,
+        )
     }
 
     /// As [`immediate_all_gather_varcount_in_place`](Self::immediate_all_gather_varcount_in_place), with the error as its result.
@@ -254,12 +274,17 @@ pub trait CollectivesInPlace: Communicator {
 
     /// Gives each process its part of every `buffer`, and has in its place what that process gives (MPI_Alltoall, MPI-3.1
     /// section 5.8).
+    #[track_caller]
     fn all_to_all_in_place<R>(&self, buffer: &mut R)
     where
         R: BufferMut + ?Sized,
     {
         let result = self.try_all_to_all_in_place(buffer);
-        or_fatal(self, "MPI_Alltoall", result);
+        or_fatal(
+            self,
+            "mpi::collective::CollectivesInPlace::all_to_all_in_place (MPI_Alltoall)",
+            result,
+        );
     }
 
     /// As [`all_to_all_in_place`](Self::all_to_all_in_place), with the error as its result.
@@ -274,6 +299,7 @@ pub trait CollectivesInPlace: Communicator {
     }
 
     /// As [`all_to_all_in_place`](Self::all_to_all_in_place), without blocking (MPI_Ialltoall, MPI-3.1 section 5.12.6).
+    #[track_caller]
     fn immediate_all_to_all_in_place<'a, Sc, R>(
         &self,
         scope: Sc,
@@ -284,7 +310,11 @@ pub trait CollectivesInPlace: Communicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_all_to_all_in_place(scope, buffer);
-        or_fatal(self, "MPI_Ialltoall", request)
+        or_fatal(
+            self,
+            "mpi::collective::CollectivesInPlace::immediate_all_to_all_in_place (MPI_Ialltoall)",
+            request,
+        )
     }
 
     /// As [`immediate_all_to_all_in_place`](Self::immediate_all_to_all_in_place), with the error as its result.
@@ -306,12 +336,17 @@ pub trait CollectivesInPlace: Communicator {
 
     /// As [`all_to_all_in_place`](Self::all_to_all_in_place), of parts that differ, of which two processes have as long ones for
     /// each other (MPI_Alltoallv). Takes their list in the program's heap.
+    #[track_caller]
     fn all_to_all_varcount_in_place<R>(&self, buffer: &mut R)
     where
         R: PartitionedBufferMut + ?Sized,
     {
         let result = self.try_all_to_all_varcount_in_place(buffer);
-        or_fatal(self, "MPI_Alltoallv", result);
+        or_fatal(
+            self,
+            "mpi::collective::CollectivesInPlace::all_to_all_varcount_in_place (MPI_Alltoallv)",
+            result,
+        );
     }
 
     /// As [`all_to_all_varcount_in_place`](Self::all_to_all_varcount_in_place), with the error as its result.
@@ -326,6 +361,7 @@ pub trait CollectivesInPlace: Communicator {
     }
 
     /// As [`all_to_all_varcount_in_place`](Self::all_to_all_varcount_in_place), without blocking (MPI_Ialltoallv, MPI-3.1 section 5.12.6).
+    #[track_caller]
     fn immediate_all_to_all_varcount_in_place<'a, Sc, R>(
         &self,
         scope: Sc,
@@ -336,7 +372,11 @@ pub trait CollectivesInPlace: Communicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_all_to_all_varcount_in_place(scope, buffer);
-        or_fatal(self, "MPI_Ialltoallv", request)
+        or_fatal(
+            self,
+            "mpi::collective::CollectivesInPlace::immediate_all_to_all_varcount_in_place (MPI_Ialltoallv)",
+            request,
+        )
     }
 
     /// As [`immediate_all_to_all_varcount_in_place`](Self::immediate_all_to_all_varcount_in_place), with the error as its result.
@@ -357,13 +397,18 @@ pub trait CollectivesInPlace: Communicator {
     }
 
     /// Combines all processes' `buffer`, place by place, into every one (MPI_Allreduce, MPI-3.1 section 5.9.6).
+    #[track_caller]
     fn all_reduce_in_place<R, O>(&self, buffer: &mut R, op: O)
     where
         R: BufferMut + ?Sized,
         O: Operation,
     {
         let result = self.try_all_reduce_in_place(buffer, op);
-        or_fatal(self, "MPI_Allreduce", result);
+        or_fatal(
+            self,
+            "mpi::collective::CollectivesInPlace::all_reduce_in_place (MPI_Allreduce)",
+            result,
+        );
     }
 
     /// As [`all_reduce_in_place`](Self::all_reduce_in_place), with the error as its result.
@@ -384,6 +429,7 @@ pub trait CollectivesInPlace: Communicator {
     }
 
     /// As [`all_reduce_in_place`](Self::all_reduce_in_place), without blocking (MPI_Iallreduce, MPI-3.1 section 5.12.8).
+    #[track_caller]
     fn immediate_all_reduce_in_place<'a, Sc, R, O>(
         &self,
         scope: Sc,
@@ -396,7 +442,11 @@ pub trait CollectivesInPlace: Communicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_all_reduce_in_place(scope, buffer, op);
-        or_fatal(self, "MPI_Iallreduce", request)
+        or_fatal(
+            self,
+            "mpi::collective::CollectivesInPlace::immediate_all_reduce_in_place (MPI_Iallreduce)",
+            request,
+        )
     }
 
     /// As [`immediate_all_reduce_in_place`](Self::immediate_all_reduce_in_place), with the error as its result.
@@ -426,13 +476,18 @@ pub trait CollectivesInPlace: Communicator {
     /// Combines as [`all_reduce_in_place`](Self::all_reduce_in_place), and gives each process its part of the result, in that
     /// place of its `buffer`, whose other parts stay as they are (MPI_Reduce_scatter_block, MPI-3.1 section 5.10.1). (C has the
     /// result at the beginning.)
+    #[track_caller]
     fn reduce_scatter_block_in_place<R, O>(&self, buffer: &mut R, op: O)
     where
         R: BufferMut + ?Sized,
         O: Operation,
     {
         let result = self.try_reduce_scatter_block_in_place(buffer, op);
-        or_fatal(self, "MPI_Reduce_scatter_block", result);
+        or_fatal(
+            self,
+            "mpi::collective::CollectivesInPlace::reduce_scatter_block_in_place (MPI_Reduce_scatter_block)",
+            result,
+        );
     }
 
     /// As [`reduce_scatter_block_in_place`](Self::reduce_scatter_block_in_place), with the error as its result.
@@ -451,6 +506,7 @@ pub trait CollectivesInPlace: Communicator {
     }
 
     /// As [`reduce_scatter_block_in_place`](Self::reduce_scatter_block_in_place), without blocking (MPI_Ireduce_scatter_block, MPI-3.1 section 5.12.9).
+    #[track_caller]
     fn immediate_reduce_scatter_block_in_place<'a, Sc, R, O>(
         &self,
         scope: Sc,
@@ -463,7 +519,11 @@ pub trait CollectivesInPlace: Communicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_reduce_scatter_block_in_place(scope, buffer, op);
-        or_fatal(self, "MPI_Ireduce_scatter_block", request)
+        or_fatal(
+            self,
+            "mpi::collective::CollectivesInPlace::immediate_reduce_scatter_block_in_place (MPI_Ireduce_scatter_block)",
+            request,
+        )
     }
 
     /// As [`immediate_reduce_scatter_block_in_place`](Self::immediate_reduce_scatter_block_in_place), with the error as its result.
@@ -490,13 +550,18 @@ pub trait CollectivesInPlace: Communicator {
 
     /// As [`reduce_scatter_block_in_place`](Self::reduce_scatter_block_in_place), of parts that differ, and do not overlap
     /// (MPI_Reduce_scatter, MPI-3.1 section 5.10.2). Takes their list in the program's heap.
+    #[track_caller]
     fn reduce_scatter_varcount_in_place<R, O>(&self, buffer: &mut R, op: O)
     where
         R: PartitionedBufferMut + ?Sized,
         O: Operation,
     {
         let result = self.try_reduce_scatter_varcount_in_place(buffer, op);
-        or_fatal(self, "MPI_Reduce_scatter", result);
+        or_fatal(
+            self,
+            "mpi::collective::CollectivesInPlace::reduce_scatter_varcount_in_place (MPI_Reduce_scatter)",
+            result,
+        );
     }
 
     /// As [`reduce_scatter_varcount_in_place`](Self::reduce_scatter_varcount_in_place), with the error as its result.
@@ -518,6 +583,7 @@ pub trait CollectivesInPlace: Communicator {
     }
 
     /// As [`reduce_scatter_varcount_in_place`](Self::reduce_scatter_varcount_in_place), without blocking (MPI_Ireduce_scatter, MPI-3.1 section 5.12.10).
+    #[track_caller]
     fn immediate_reduce_scatter_varcount_in_place<'a, Sc, R, O>(
         &self,
         scope: Sc,
@@ -530,7 +596,11 @@ pub trait CollectivesInPlace: Communicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_reduce_scatter_varcount_in_place(scope, buffer, op);
-        or_fatal(self, "MPI_Ireduce_scatter", request)
+        or_fatal(
+            self,
+            "mpi::collective::CollectivesInPlace::immediate_reduce_scatter_varcount_in_place (MPI_Ireduce_scatter)",
+            request,
+        )
     }
 
     /// As [`immediate_reduce_scatter_varcount_in_place`](Self::immediate_reduce_scatter_varcount_in_place), with the error as its result.
@@ -550,13 +620,18 @@ pub trait CollectivesInPlace: Communicator {
     }
 
     /// Combines `buffer` of the ranks up to this one into this one's (MPI_Scan, MPI-3.1 section 5.11.1).
+    #[track_caller]
     fn scan_in_place<R, O>(&self, buffer: &mut R, op: O)
     where
         R: BufferMut + ?Sized,
         O: Operation,
     {
         let result = self.try_scan_in_place(buffer, op);
-        or_fatal(self, "MPI_Scan", result);
+        or_fatal(
+            self,
+            "mpi::collective::CollectivesInPlace::scan_in_place (MPI_Scan)",
+            result,
+        );
     }
 
     /// As [`scan_in_place`](Self::scan_in_place), with the error as its result.
@@ -569,6 +644,7 @@ pub trait CollectivesInPlace: Communicator {
     }
 
     /// As [`scan_in_place`](Self::scan_in_place), without blocking (MPI_Iscan, MPI-3.1 section 5.12.11).
+    #[track_caller]
     fn immediate_scan_in_place<'a, Sc, R, O>(
         &self,
         scope: Sc,
@@ -581,7 +657,11 @@ pub trait CollectivesInPlace: Communicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_scan_in_place(scope, buffer, op);
-        or_fatal(self, "MPI_Iscan", request)
+        or_fatal(
+            self,
+            "mpi::collective::CollectivesInPlace::immediate_scan_in_place (MPI_Iscan)",
+            request,
+        )
     }
 
     /// As [`immediate_scan_in_place`](Self::immediate_scan_in_place), with the error as its result.
@@ -601,13 +681,18 @@ pub trait CollectivesInPlace: Communicator {
 
     /// Combines `buffer` of the ranks before this one into this one's; rank 0 leaves it as it is (MPI_Exscan, MPI-3.1 section
     /// 5.11.2).
+    #[track_caller]
     fn exclusive_scan_in_place<R, O>(&self, buffer: &mut R, op: O)
     where
         R: BufferMut + ?Sized,
         O: Operation,
     {
         let result = self.try_exclusive_scan_in_place(buffer, op);
-        or_fatal(self, "MPI_Exscan", result);
+        or_fatal(
+            self,
+            "mpi::collective::CollectivesInPlace::exclusive_scan_in_place (MPI_Exscan)",
+            result,
+        );
     }
 
     /// As [`exclusive_scan_in_place`](Self::exclusive_scan_in_place), with the error as its result.
@@ -620,6 +705,7 @@ pub trait CollectivesInPlace: Communicator {
     }
 
     /// As [`exclusive_scan_in_place`](Self::exclusive_scan_in_place), without blocking (MPI_Iexscan, MPI-3.1 section 5.12.12).
+    #[track_caller]
     fn immediate_exclusive_scan_in_place<'a, Sc, R, O>(
         &self,
         scope: Sc,
@@ -632,7 +718,11 @@ pub trait CollectivesInPlace: Communicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_exclusive_scan_in_place(scope, buffer, op);
-        or_fatal(self, "MPI_Iexscan", request)
+        or_fatal(
+            self,
+            "mpi::collective::CollectivesInPlace::immediate_exclusive_scan_in_place (MPI_Iexscan)",
+            request,
+        )
     }
 
     /// As [`immediate_exclusive_scan_in_place`](Self::immediate_exclusive_scan_in_place), with the error as its result.
@@ -658,13 +748,17 @@ impl<C: Communicator + ?Sized> CollectivesInPlace for C {}
 pub trait RootInPlace: Root {
     /// Collects all processes' parts, in the order of the ranks, in `buffer`, where the root has its own part at its place
     /// (MPI_Gather, MPI-3.1 section 5.5).
+    #[track_caller]
     fn gather_in_place_root<B>(&self, buffer: &mut B)
     where
         B: BufferMut + ?Sized,
     {
         assert_root(self, true);
         let result = self.try_gather_in_place_root(buffer);
-        record(self).here.or_fatal("MPI_Gather", result);
+        record(self).here.or_fatal(
+            "mpi::collective::RootInPlace::gather_in_place_root (MPI_Gather)",
+            result,
+        );
     }
 
     /// As [`gather_in_place_root`](Self::gather_in_place_root), with the error as its result.
@@ -681,6 +775,7 @@ pub trait RootInPlace: Root {
     }
 
     /// As [`gather_in_place_root`](Self::gather_in_place_root), without blocking (MPI_Igather, MPI-3.1 section 5.12.3).
+    #[track_caller]
     fn immediate_gather_in_place_root<'a, Sc, B>(
         &self,
         scope: Sc,
@@ -692,7 +787,10 @@ pub trait RootInPlace: Root {
     {
         assert_root(self, true);
         let request = self.try_immediate_gather_in_place_root(scope, buffer);
-        record(self).here.or_fatal("MPI_Igather", request)
+        record(self).here.or_fatal(
+            "mpi::collective::RootInPlace::immediate_gather_in_place_root (MPI_Igather)",
+            request,
+        )
     }
 
     /// As [`immediate_gather_in_place_root`](Self::immediate_gather_in_place_root), with the error as its result.
@@ -715,13 +813,17 @@ pub trait RootInPlace: Root {
 
     /// As [`gather_in_place_root`](Self::gather_in_place_root), of parts that differ (MPI_Gatherv). Takes their list in the
     /// program's heap.
+    #[track_caller]
     fn gather_varcount_in_place_root<B>(&self, buffer: &mut B)
     where
         B: PartitionedBufferMut + ?Sized,
     {
         assert_root(self, true);
         let result = self.try_gather_varcount_in_place_root(buffer);
-        record(self).here.or_fatal("MPI_Gatherv", result);
+        record(self).here.or_fatal(
+            "mpi::collective::RootInPlace::gather_varcount_in_place_root (MPI_Gatherv)",
+            result,
+        );
     }
 
     /// As [`gather_varcount_in_place_root`](Self::gather_varcount_in_place_root), with the error as its result.
@@ -739,6 +841,7 @@ pub trait RootInPlace: Root {
     }
 
     /// As [`gather_varcount_in_place_root`](Self::gather_varcount_in_place_root), without blocking (MPI_Igatherv, MPI-3.1 section 5.12.3).
+    #[track_caller]
     fn immediate_gather_varcount_in_place_root<'a, Sc, B>(
         &self,
         scope: Sc,
@@ -750,7 +853,10 @@ pub trait RootInPlace: Root {
     {
         assert_root(self, true);
         let request = self.try_immediate_gather_varcount_in_place_root(scope, buffer);
-        record(self).here.or_fatal("MPI_Igatherv", request)
+        record(self).here.or_fatal(
+            "mpi::collective::RootInPlace::immediate_gather_varcount_in_place_root (MPI_Igatherv)",
+            request,
+        )
     }
 
     /// As [`immediate_gather_varcount_in_place_root`](Self::immediate_gather_varcount_in_place_root), with the error as its result.
@@ -772,13 +878,17 @@ pub trait RootInPlace: Root {
     }
 
     /// Gives each process its part of `buffer`, in which the root has its own (MPI_Scatter, MPI-3.1 section 5.6).
+    #[track_caller]
     fn scatter_in_place_root<B>(&self, buffer: &B)
     where
         B: Buffer + ?Sized,
     {
         assert_root(self, true);
         let result = self.try_scatter_in_place_root(buffer);
-        record(self).here.or_fatal("MPI_Scatter", result);
+        record(self).here.or_fatal(
+            "mpi::collective::RootInPlace::scatter_in_place_root (MPI_Scatter)",
+            result,
+        );
     }
 
     /// As [`scatter_in_place_root`](Self::scatter_in_place_root), with the error as its result.
@@ -797,6 +907,7 @@ pub trait RootInPlace: Root {
     }
 
     /// As [`scatter_in_place_root`](Self::scatter_in_place_root), without blocking (MPI_Iscatter, MPI-3.1 section 5.12.4).
+    #[track_caller]
     fn immediate_scatter_in_place_root<'a, Sc, B>(
         &self,
         scope: Sc,
@@ -808,7 +919,10 @@ pub trait RootInPlace: Root {
     {
         assert_root(self, true);
         let request = self.try_immediate_scatter_in_place_root(scope, buffer);
-        record(self).here.or_fatal("MPI_Iscatter", request)
+        record(self).here.or_fatal(
+            "mpi::collective::RootInPlace::immediate_scatter_in_place_root (MPI_Iscatter)",
+            request,
+        )
     }
 
     /// As [`immediate_scatter_in_place_root`](Self::immediate_scatter_in_place_root), with the error as its result.
@@ -831,13 +945,17 @@ pub trait RootInPlace: Root {
 
     /// As [`scatter_in_place_root`](Self::scatter_in_place_root), of parts that differ (MPI_Scatterv). Takes their list in the
     /// program's heap.
+    #[track_caller]
     fn scatter_varcount_in_place_root<B>(&self, buffer: &B)
     where
         B: PartitionedBuffer + ?Sized,
     {
         assert_root(self, true);
         let result = self.try_scatter_varcount_in_place_root(buffer);
-        record(self).here.or_fatal("MPI_Scatterv", result);
+        record(self).here.or_fatal(
+            "mpi::collective::RootInPlace::scatter_varcount_in_place_root (MPI_Scatterv)",
+            result,
+        );
     }
 
     /// As [`scatter_varcount_in_place_root`](Self::scatter_varcount_in_place_root), with the error as its result.
@@ -855,6 +973,7 @@ pub trait RootInPlace: Root {
     }
 
     /// As [`scatter_varcount_in_place_root`](Self::scatter_varcount_in_place_root), without blocking (MPI_Iscatterv, MPI-3.1 section 5.12.4).
+    #[track_caller]
     fn immediate_scatter_varcount_in_place_root<'a, Sc, B>(
         &self,
         scope: Sc,
@@ -866,7 +985,7 @@ pub trait RootInPlace: Root {
     {
         assert_root(self, true);
         let request = self.try_immediate_scatter_varcount_in_place_root(scope, buffer);
-        record(self).here.or_fatal("MPI_Iscatterv", request)
+        record(self).here.or_fatal("mpi::collective::RootInPlace::immediate_scatter_varcount_in_place_root (MPI_Iscatterv)", request)
     }
 
     /// As [`immediate_scatter_varcount_in_place_root`](Self::immediate_scatter_varcount_in_place_root), with the error as its result.
@@ -888,6 +1007,7 @@ pub trait RootInPlace: Root {
     }
 
     /// Combines all processes' buffers, place by place, into `buffer` of the root (MPI_Reduce, MPI-3.1 section 5.9.1).
+    #[track_caller]
     fn reduce_in_place_root<B, O>(&self, buffer: &mut B, op: O)
     where
         B: BufferMut + ?Sized,
@@ -895,7 +1015,10 @@ pub trait RootInPlace: Root {
     {
         assert_root(self, true);
         let result = self.try_reduce_in_place_root(buffer, op);
-        record(self).here.or_fatal("MPI_Reduce", result);
+        record(self).here.or_fatal(
+            "mpi::collective::RootInPlace::reduce_in_place_root (MPI_Reduce)",
+            result,
+        );
     }
 
     /// As [`reduce_in_place_root`](Self::reduce_in_place_root), with the error as its result.
@@ -913,6 +1036,7 @@ pub trait RootInPlace: Root {
     }
 
     /// As [`reduce_in_place_root`](Self::reduce_in_place_root), without blocking (MPI_Ireduce, MPI-3.1 section 5.12.7).
+    #[track_caller]
     fn immediate_reduce_in_place_root<'a, Sc, B, O>(
         &self,
         scope: Sc,
@@ -926,7 +1050,10 @@ pub trait RootInPlace: Root {
     {
         assert_root(self, true);
         let request = self.try_immediate_reduce_in_place_root(scope, buffer, op);
-        record(self).here.or_fatal("MPI_Ireduce", request)
+        record(self).here.or_fatal(
+            "mpi::collective::RootInPlace::immediate_reduce_in_place_root (MPI_Ireduce)",
+            request,
+        )
     }
 
     /// As [`immediate_reduce_in_place_root`](Self::immediate_reduce_in_place_root), with the error as its result.

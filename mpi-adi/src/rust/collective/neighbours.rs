@@ -86,6 +86,7 @@ where
 }
 
 /// As [`start`], and waits for its end.
+#[track_caller]
 fn exchange_all<S: ?Sized, R: ?Sized>(
     record: &Rc<Record>,
     function: &'static str,
@@ -127,6 +128,7 @@ fn exchange_all<S: ?Sized, R: ?Sized>(
 pub trait NeighborCollectives: Communicator {
     /// Gives `sendbuf` to every destination, and collects those of all sources in the parts of `recvbuf`
     /// (MPI_Neighbor_allgather, MPI-3.1 section 7.6.1).
+    #[track_caller]
     fn neighbor_all_gather_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
     where
         S: Buffer + ?Sized,
@@ -134,7 +136,7 @@ pub trait NeighborCollectives: Communicator {
     {
         or_fatal(
             self,
-            "MPI_Neighbor_allgather",
+            "mpi::collective::NeighborCollectives::neighbor_all_gather_into (MPI_Neighbor_allgather)",
             self.try_neighbor_all_gather_into(sendbuf, recvbuf),
         );
     }
@@ -151,6 +153,7 @@ pub trait NeighborCollectives: Communicator {
 
     /// As [`neighbor_all_gather_into`](Self::neighbor_all_gather_into), of as many elements of each source as its part has
     /// (MPI_Neighbor_allgatherv).
+    #[track_caller]
     fn neighbor_all_gather_varcount_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
     where
         S: Buffer + ?Sized,
@@ -158,7 +161,7 @@ pub trait NeighborCollectives: Communicator {
     {
         or_fatal(
             self,
-            "MPI_Neighbor_allgatherv",
+            "mpi::collective::NeighborCollectives::neighbor_all_gather_varcount_into (MPI_Neighbor_allgatherv)",
             self.try_neighbor_all_gather_varcount_into(sendbuf, recvbuf),
         );
     }
@@ -179,6 +182,7 @@ pub trait NeighborCollectives: Communicator {
 
     /// Gives each destination its part of `sendbuf`, and collects what all sources give in the parts of `recvbuf`
     /// (MPI_Neighbor_alltoall, MPI-3.1 section 7.6.2).
+    #[track_caller]
     fn neighbor_all_to_all_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
     where
         S: Buffer + ?Sized,
@@ -186,7 +190,7 @@ pub trait NeighborCollectives: Communicator {
     {
         or_fatal(
             self,
-            "MPI_Neighbor_alltoall",
+            "mpi::collective::NeighborCollectives::neighbor_all_to_all_into (MPI_Neighbor_alltoall)",
             self.try_neighbor_all_to_all_into(sendbuf, recvbuf),
         );
     }
@@ -203,6 +207,7 @@ pub trait NeighborCollectives: Communicator {
 
     /// As [`neighbor_all_to_all_into`](Self::neighbor_all_to_all_into), of as many elements as the parts have
     /// (MPI_Neighbor_alltoallv).
+    #[track_caller]
     fn neighbor_all_to_all_varcount_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
     where
         S: PartitionedBuffer + ?Sized,
@@ -210,7 +215,7 @@ pub trait NeighborCollectives: Communicator {
     {
         or_fatal(
             self,
-            "MPI_Neighbor_alltoallv",
+            "mpi::collective::NeighborCollectives::neighbor_all_to_all_varcount_into (MPI_Neighbor_alltoallv)",
             self.try_neighbor_all_to_all_varcount_into(sendbuf, recvbuf),
         );
     }
@@ -247,6 +252,7 @@ pub trait NeighborCollectives: Communicator {
     ///     (before, behind)
     /// }
     /// ```
+    #[track_caller]
     fn neighbor_all_to_all_vartype_into(
         &self,
         sendbufs: &[AnyBuffer<'_>],
@@ -254,7 +260,7 @@ pub trait NeighborCollectives: Communicator {
     ) {
         or_fatal(
             self,
-            "MPI_Neighbor_alltoallw",
+            "mpi::collective::NeighborCollectives::neighbor_all_to_all_vartype_into (MPI_Neighbor_alltoallw)",
             self.try_neighbor_all_to_all_vartype_into(sendbufs, recvbufs),
         );
     }
@@ -271,6 +277,7 @@ pub trait NeighborCollectives: Communicator {
 
     /// As [`neighbor_all_gather_into`](Self::neighbor_all_gather_into), without blocking
     /// (MPI_Ineighbor_allgather, MPI-3.1 section 7.7.1).
+    #[track_caller]
     fn immediate_neighbor_all_gather_into<'a, Sc, S, R>(
         &self,
         scope: Sc,
@@ -283,7 +290,11 @@ pub trait NeighborCollectives: Communicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_neighbor_all_gather_into(scope, sendbuf, recvbuf);
-        or_fatal(self, "MPI_Ineighbor_allgather", request)
+        or_fatal(
+            self,
+            "mpi::collective::NeighborCollectives::immediate_neighbor_all_gather_into (MPI_Ineighbor_allgather)",
+            request,
+        )
     }
 
     /// As [`immediate_neighbor_all_gather_into`](Self::immediate_neighbor_all_gather_into), with the error as its result.
@@ -310,6 +321,7 @@ pub trait NeighborCollectives: Communicator {
 
     /// As [`neighbor_all_gather_varcount_into`](Self::neighbor_all_gather_varcount_into), without blocking
     /// (MPI_Ineighbor_allgatherv, MPI-3.1 section 7.7.1).
+    #[track_caller]
     fn immediate_neighbor_all_gather_varcount_into<'a, Sc, S, R>(
         &self,
         scope: Sc,
@@ -322,7 +334,11 @@ pub trait NeighborCollectives: Communicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_neighbor_all_gather_varcount_into(scope, sendbuf, recvbuf);
-        or_fatal(self, "MPI_Ineighbor_allgatherv", request)
+        or_fatal(
+            self,
+            "mpi::collective::NeighborCollectives::immediate_neighbor_all_gather_varcount_into (MPI_Ineighbor_allgatherv)",
+            request,
+        )
     }
 
     /// As [`immediate_neighbor_all_gather_varcount_into`](Self::immediate_neighbor_all_gather_varcount_into), with the error as its result.
@@ -349,6 +365,7 @@ pub trait NeighborCollectives: Communicator {
 
     /// As [`neighbor_all_to_all_into`](Self::neighbor_all_to_all_into), without blocking
     /// (MPI_Ineighbor_alltoall, MPI-3.1 section 7.7.2).
+    #[track_caller]
     fn immediate_neighbor_all_to_all_into<'a, Sc, S, R>(
         &self,
         scope: Sc,
@@ -361,7 +378,11 @@ pub trait NeighborCollectives: Communicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_neighbor_all_to_all_into(scope, sendbuf, recvbuf);
-        or_fatal(self, "MPI_Ineighbor_alltoall", request)
+        or_fatal(
+            self,
+            "mpi::collective::NeighborCollectives::immediate_neighbor_all_to_all_into (MPI_Ineighbor_alltoall)",
+            request,
+        )
     }
 
     /// As [`immediate_neighbor_all_to_all_into`](Self::immediate_neighbor_all_to_all_into), with the error as its result.
@@ -382,6 +403,7 @@ pub trait NeighborCollectives: Communicator {
 
     /// As [`neighbor_all_to_all_varcount_into`](Self::neighbor_all_to_all_varcount_into), without blocking
     /// (MPI_Ineighbor_alltoallv, MPI-3.1 section 7.7.2).
+    #[track_caller]
     fn immediate_neighbor_all_to_all_varcount_into<'a, Sc, S, R>(
         &self,
         scope: Sc,
@@ -394,7 +416,11 @@ pub trait NeighborCollectives: Communicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_neighbor_all_to_all_varcount_into(scope, sendbuf, recvbuf);
-        or_fatal(self, "MPI_Ineighbor_alltoallv", request)
+        or_fatal(
+            self,
+            "mpi::collective::NeighborCollectives::immediate_neighbor_all_to_all_varcount_into (MPI_Ineighbor_alltoallv)",
+            request,
+        )
     }
 
     /// As [`immediate_neighbor_all_to_all_varcount_into`](Self::immediate_neighbor_all_to_all_varcount_into), with the error as its result.
@@ -421,6 +447,7 @@ pub trait NeighborCollectives: Communicator {
 
     /// As [`neighbor_all_to_all_vartype_into`](Self::neighbor_all_to_all_vartype_into), without blocking
     /// (MPI_Ineighbor_alltoallw, MPI-3.1 section 7.7.2).
+    #[track_caller]
     fn immediate_neighbor_all_to_all_vartype_into<'a, 's, 'r, Sc>(
         &self,
         scope: Sc,
@@ -432,7 +459,11 @@ pub trait NeighborCollectives: Communicator {
     {
         let request =
             self.try_immediate_neighbor_all_to_all_vartype_into(scope, sendbufs, recvbufs);
-        or_fatal(self, "MPI_Ineighbor_alltoallw", request)
+        or_fatal(
+            self,
+            "mpi::collective::NeighborCollectives::immediate_neighbor_all_to_all_vartype_into (MPI_Ineighbor_alltoallw)",
+            request,
+        )
     }
 
     /// As [`immediate_neighbor_all_to_all_vartype_into`](Self::immediate_neighbor_all_to_all_vartype_into), with the error as its result.

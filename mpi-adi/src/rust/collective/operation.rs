@@ -318,6 +318,7 @@ impl Given<'_> {
 /// Combines the elements of two buffers, here alone: `inoutbuf[i] = inbuf[i] op inoutbuf[i]` (MPI_Reduce_local, MPI-3.1
 /// section 5.9.7). Does not block. Ends the job when the buffers differ in length, and for an operation that the
 /// datatype does not have.
+#[track_caller]
 pub fn reduce_local_into<S, R, O>(inbuf: &S, inoutbuf: &mut R, op: O)
 where
     S: Buffer + ?Sized,
@@ -342,5 +343,8 @@ where
             })
         })
     });
-    fatal("MPI_Reduce_local", result)
+    fatal(
+        "mpi::collective::reduce_local_into (MPI_Reduce_local)",
+        result,
+    )
 }

@@ -63,9 +63,12 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     fn root_rank(&self) -> Rank;
 
     /// Gives the root's `buffer` to all processes (MPI_Bcast, MPI-3.1 section 5.4).
+    #[track_caller]
     fn broadcast_into<Buf: BufferMut + ?Sized>(&self, buffer: &mut Buf) {
         let result = self.try_broadcast_into(buffer);
-        record(self).here.or_fatal("MPI_Bcast", result);
+        record(self)
+            .here
+            .or_fatal("mpi::collective::Root::broadcast_into (MPI_Bcast)", result);
     }
 
     /// As [`broadcast_into`](Self::broadcast_into), with the error as its result.
@@ -78,10 +81,13 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     }
 
     /// Gives `sendbuf` to the root (MPI_Gather, MPI-3.1 section 5.5).
+    #[track_caller]
     fn gather_into<S: Buffer + ?Sized>(&self, sendbuf: &S) {
         assert_root(self, false);
         let result = self.try_gather_into(sendbuf);
-        record(self).here.or_fatal("MPI_Gather", result);
+        record(self)
+            .here
+            .or_fatal("mpi::collective::Root::gather_into (MPI_Gather)", result);
     }
 
     /// As [`gather_into`](Self::gather_into), with the error as its result.
@@ -91,6 +97,7 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     }
 
     /// Collects all processes' `sendbuf`, in the order of the ranks, in `recvbuf` (MPI_Gather).
+    #[track_caller]
     fn gather_into_root<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
     where
         S: Buffer + ?Sized,
@@ -98,7 +105,10 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     {
         assert_root(self, true);
         let result = self.try_gather_into_root(sendbuf, recvbuf);
-        record(self).here.or_fatal("MPI_Gather", result);
+        record(self).here.or_fatal(
+            "mpi::collective::Root::gather_into_root (MPI_Gather)",
+            result,
+        );
     }
 
     /// As [`gather_into_root`](Self::gather_into_root), with the error as its result.
@@ -120,10 +130,14 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     }
 
     /// As [`gather_into`](Self::gather_into), of as many elements as the root's part for this process has (MPI_Gatherv).
+    #[track_caller]
     fn gather_varcount_into<S: Buffer + ?Sized>(&self, sendbuf: &S) {
         assert_root(self, false);
         let result = self.try_gather_varcount_into(sendbuf);
-        record(self).here.or_fatal("MPI_Gatherv", result);
+        record(self).here.or_fatal(
+            "mpi::collective::Root::gather_varcount_into (MPI_Gatherv)",
+            result,
+        );
     }
 
     /// As [`gather_varcount_into`](Self::gather_varcount_into), with the error as its result.
@@ -133,6 +147,7 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     }
 
     /// As [`gather_into_root`](Self::gather_into_root), into parts (MPI_Gatherv). Takes their list in the program's heap.
+    #[track_caller]
     fn gather_varcount_into_root<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
     where
         S: Buffer + ?Sized,
@@ -140,7 +155,10 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     {
         assert_root(self, true);
         let result = self.try_gather_varcount_into_root(sendbuf, recvbuf);
-        record(self).here.or_fatal("MPI_Gatherv", result);
+        record(self).here.or_fatal(
+            "mpi::collective::Root::gather_varcount_into_root (MPI_Gatherv)",
+            result,
+        );
     }
 
     /// As [`gather_varcount_into_root`](Self::gather_varcount_into_root), with the error as its result.
@@ -161,10 +179,13 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     }
 
     /// Takes this process's part of the root's buffer (MPI_Scatter, MPI-3.1 section 5.6).
+    #[track_caller]
     fn scatter_into<R: BufferMut + ?Sized>(&self, recvbuf: &mut R) {
         assert_root(self, false);
         let result = self.try_scatter_into(recvbuf);
-        record(self).here.or_fatal("MPI_Scatter", result);
+        record(self)
+            .here
+            .or_fatal("mpi::collective::Root::scatter_into (MPI_Scatter)", result);
     }
 
     /// As [`scatter_into`](Self::scatter_into), with the error as its result.
@@ -174,6 +195,7 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     }
 
     /// Gives each process its part of `sendbuf` (MPI_Scatter).
+    #[track_caller]
     fn scatter_into_root<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
     where
         S: Buffer + ?Sized,
@@ -181,7 +203,10 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     {
         assert_root(self, true);
         let result = self.try_scatter_into_root(sendbuf, recvbuf);
-        record(self).here.or_fatal("MPI_Scatter", result);
+        record(self).here.or_fatal(
+            "mpi::collective::Root::scatter_into_root (MPI_Scatter)",
+            result,
+        );
     }
 
     /// As [`scatter_into_root`](Self::scatter_into_root), with the error as its result.
@@ -204,10 +229,14 @@ pub trait Root: AsCommunicator<Out: Communicator> {
 
     /// As [`scatter_into`](Self::scatter_into), of as many elements as the root's part for this process has
     /// (MPI_Scatterv).
+    #[track_caller]
     fn scatter_varcount_into<R: BufferMut + ?Sized>(&self, recvbuf: &mut R) {
         assert_root(self, false);
         let result = self.try_scatter_varcount_into(recvbuf);
-        record(self).here.or_fatal("MPI_Scatterv", result);
+        record(self).here.or_fatal(
+            "mpi::collective::Root::scatter_varcount_into (MPI_Scatterv)",
+            result,
+        );
     }
 
     /// As [`scatter_varcount_into`](Self::scatter_varcount_into), with the error as its result.
@@ -220,6 +249,7 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     }
 
     /// As [`scatter_into_root`](Self::scatter_into_root), of parts (MPI_Scatterv). Takes their list in the program's heap.
+    #[track_caller]
     fn scatter_varcount_into_root<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
     where
         S: PartitionedBuffer + ?Sized,
@@ -227,7 +257,10 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     {
         assert_root(self, true);
         let result = self.try_scatter_varcount_into_root(sendbuf, recvbuf);
-        record(self).here.or_fatal("MPI_Scatterv", result);
+        record(self).here.or_fatal(
+            "mpi::collective::Root::scatter_varcount_into_root (MPI_Scatterv)",
+            result,
+        );
     }
 
     /// As [`scatter_varcount_into_root`](Self::scatter_varcount_into_root), with the error as its result.
@@ -252,6 +285,7 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     }
 
     /// Combines all processes' `sendbuf`, place by place, at the root (MPI_Reduce, MPI-3.1 section 5.9.1).
+    #[track_caller]
     fn reduce_into<S, O>(&self, sendbuf: &S, op: O)
     where
         S: Buffer + ?Sized,
@@ -259,7 +293,9 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     {
         assert_root(self, false);
         let result = self.try_reduce_into(sendbuf, op);
-        record(self).here.or_fatal("MPI_Reduce", result);
+        record(self)
+            .here
+            .or_fatal("mpi::collective::Root::reduce_into (MPI_Reduce)", result);
     }
 
     /// As [`reduce_into`](Self::reduce_into), with the error as its result.
@@ -281,6 +317,7 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     }
 
     /// As [`reduce_into`](Self::reduce_into), with the result in `recvbuf` (MPI_Reduce).
+    #[track_caller]
     fn reduce_into_root<S, R, O>(&self, sendbuf: &S, recvbuf: &mut R, op: O)
     where
         S: Buffer + ?Sized,
@@ -289,7 +326,10 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     {
         assert_root(self, true);
         let result = self.try_reduce_into_root(sendbuf, recvbuf, op);
-        record(self).here.or_fatal("MPI_Reduce", result);
+        record(self).here.or_fatal(
+            "mpi::collective::Root::reduce_into_root (MPI_Reduce)",
+            result,
+        );
     }
 
     /// As [`reduce_into_root`](Self::reduce_into_root), with the error as its result.
@@ -319,6 +359,7 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     }
 
     /// As [`broadcast_into`](Self::broadcast_into), without blocking (MPI_Ibcast, MPI-3.1 section 5.12.2).
+    #[track_caller]
     fn immediate_broadcast_into<'a, Sc, Buf>(
         &self,
         scope: Sc,
@@ -329,7 +370,10 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_broadcast_into(scope, buf);
-        record(self).here.or_fatal("MPI_Ibcast", request)
+        record(self).here.or_fatal(
+            "mpi::collective::Root::immediate_broadcast_into (MPI_Ibcast)",
+            request,
+        )
     }
 
     /// As [`immediate_broadcast_into`](Self::immediate_broadcast_into), with the error as its result.
@@ -346,6 +390,7 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     }
 
     /// As [`gather_into`](Self::gather_into), without blocking (MPI_Igather, MPI-3.1 section 5.12.3).
+    #[track_caller]
     fn immediate_gather_into<'a, Sc, S>(&self, scope: Sc, sendbuf: &'a S) -> Request<'a, S, Sc>
     where
         S: 'a + Buffer + ?Sized,
@@ -353,7 +398,10 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     {
         assert_root(self, false);
         let request = self.try_immediate_gather_into(scope, sendbuf);
-        record(self).here.or_fatal("MPI_Igather", request)
+        record(self).here.or_fatal(
+            "mpi::collective::Root::immediate_gather_into (MPI_Igather)",
+            request,
+        )
     }
 
     /// As [`immediate_gather_into`](Self::immediate_gather_into), with the error as its result.
@@ -371,6 +419,7 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     }
 
     /// As [`gather_into_root`](Self::gather_into_root), without blocking (MPI_Igather).
+    #[track_caller]
     fn immediate_gather_into_root<'a, Sc, S, R>(
         &self,
         scope: Sc,
@@ -384,7 +433,10 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     {
         assert_root(self, true);
         let request = self.try_immediate_gather_into_root(scope, sendbuf, recvbuf);
-        record(self).here.or_fatal("MPI_Igather", request)
+        record(self).here.or_fatal(
+            "mpi::collective::Root::immediate_gather_into_root (MPI_Igather)",
+            request,
+        )
     }
 
     /// As [`immediate_gather_into_root`](Self::immediate_gather_into_root), with the error as its result.
@@ -404,6 +456,7 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     }
 
     /// As [`gather_varcount_into`](Self::gather_varcount_into), without blocking (MPI_Igatherv).
+    #[track_caller]
     fn immediate_gather_varcount_into<'a, Sc, S>(
         &self,
         scope: Sc,
@@ -415,7 +468,10 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     {
         assert_root(self, false);
         let request = self.try_immediate_gather_varcount_into(scope, sendbuf);
-        record(self).here.or_fatal("MPI_Igatherv", request)
+        record(self).here.or_fatal(
+            "mpi::collective::Root::immediate_gather_varcount_into (MPI_Igatherv)",
+            request,
+        )
     }
 
     /// As [`immediate_gather_varcount_into`](Self::immediate_gather_varcount_into), with the error as its result.
@@ -433,6 +489,7 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     }
 
     /// As [`gather_varcount_into_root`](Self::gather_varcount_into_root), without blocking (MPI_Igatherv).
+    #[track_caller]
     fn immediate_gather_varcount_into_root<'a, Sc, S, R>(
         &self,
         scope: Sc,
@@ -446,7 +503,10 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     {
         assert_root(self, true);
         let request = self.try_immediate_gather_varcount_into_root(scope, sendbuf, recvbuf);
-        record(self).here.or_fatal("MPI_Igatherv", request)
+        record(self).here.or_fatal(
+            "mpi::collective::Root::immediate_gather_varcount_into_root (MPI_Igatherv)",
+            request,
+        )
     }
 
     /// As [`immediate_gather_varcount_into_root`](Self::immediate_gather_varcount_into_root), with the error as its result.
@@ -466,6 +526,7 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     }
 
     /// As [`scatter_into`](Self::scatter_into), without blocking (MPI_Iscatter, MPI-3.1 section 5.12.4).
+    #[track_caller]
     fn immediate_scatter_into<'a, Sc, R>(&self, scope: Sc, recvbuf: &'a mut R) -> Request<'a, R, Sc>
     where
         R: 'a + BufferMut + ?Sized,
@@ -473,7 +534,10 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     {
         assert_root(self, false);
         let request = self.try_immediate_scatter_into(scope, recvbuf);
-        record(self).here.or_fatal("MPI_Iscatter", request)
+        record(self).here.or_fatal(
+            "mpi::collective::Root::immediate_scatter_into (MPI_Iscatter)",
+            request,
+        )
     }
 
     /// As [`immediate_scatter_into`](Self::immediate_scatter_into), with the error as its result.
@@ -491,6 +555,7 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     }
 
     /// As [`scatter_into_root`](Self::scatter_into_root), without blocking (MPI_Iscatter).
+    #[track_caller]
     fn immediate_scatter_into_root<'a, Sc, S, R>(
         &self,
         scope: Sc,
@@ -504,7 +569,10 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     {
         assert_root(self, true);
         let request = self.try_immediate_scatter_into_root(scope, sendbuf, recvbuf);
-        record(self).here.or_fatal("MPI_Iscatter", request)
+        record(self).here.or_fatal(
+            "mpi::collective::Root::immediate_scatter_into_root (MPI_Iscatter)",
+            request,
+        )
     }
 
     /// As [`immediate_scatter_into_root`](Self::immediate_scatter_into_root), with the error as its result.
@@ -524,6 +592,7 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     }
 
     /// As [`scatter_varcount_into`](Self::scatter_varcount_into), without blocking (MPI_Iscatterv).
+    #[track_caller]
     fn immediate_scatter_varcount_into<'a, Sc, R>(
         &self,
         scope: Sc,
@@ -535,7 +604,10 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     {
         assert_root(self, false);
         let request = self.try_immediate_scatter_varcount_into(scope, recvbuf);
-        record(self).here.or_fatal("MPI_Iscatterv", request)
+        record(self).here.or_fatal(
+            "mpi::collective::Root::immediate_scatter_varcount_into (MPI_Iscatterv)",
+            request,
+        )
     }
 
     /// As [`immediate_scatter_varcount_into`](Self::immediate_scatter_varcount_into), with the error as its result.
@@ -553,6 +625,7 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     }
 
     /// As [`scatter_varcount_into_root`](Self::scatter_varcount_into_root), without blocking (MPI_Iscatterv).
+    #[track_caller]
     fn immediate_scatter_varcount_into_root<'a, Sc, S, R>(
         &self,
         scope: Sc,
@@ -566,7 +639,10 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     {
         assert_root(self, true);
         let request = self.try_immediate_scatter_varcount_into_root(scope, sendbuf, recvbuf);
-        record(self).here.or_fatal("MPI_Iscatterv", request)
+        record(self).here.or_fatal(
+            "mpi::collective::Root::immediate_scatter_varcount_into_root (MPI_Iscatterv)",
+            request,
+        )
     }
 
     /// As [`immediate_scatter_varcount_into_root`](Self::immediate_scatter_varcount_into_root), with the error as its result.
@@ -586,6 +662,7 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     }
 
     /// As [`reduce_into`](Self::reduce_into), without blocking (MPI_Ireduce, MPI-3.1 section 5.12.7).
+    #[track_caller]
     fn immediate_reduce_into<'a, Sc, S, O>(
         &self,
         scope: Sc,
@@ -599,7 +676,10 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     {
         assert_root(self, false);
         let request = self.try_immediate_reduce_into(scope, sendbuf, op);
-        record(self).here.or_fatal("MPI_Ireduce", request)
+        record(self).here.or_fatal(
+            "mpi::collective::Root::immediate_reduce_into (MPI_Ireduce)",
+            request,
+        )
     }
 
     /// As [`immediate_reduce_into`](Self::immediate_reduce_into), with the error as its result.
@@ -619,6 +699,7 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     }
 
     /// As [`reduce_into_root`](Self::reduce_into_root), without blocking (MPI_Ireduce).
+    #[track_caller]
     fn immediate_reduce_into_root<'a, Sc, S, R, O>(
         &self,
         scope: Sc,
@@ -634,7 +715,10 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     {
         assert_root(self, true);
         let request = self.try_immediate_reduce_into_root(scope, sendbuf, recvbuf, op);
-        record(self).here.or_fatal("MPI_Ireduce", request)
+        record(self).here.or_fatal(
+            "mpi::collective::Root::immediate_reduce_into_root (MPI_Ireduce)",
+            request,
+        )
     }
 
     /// As [`immediate_reduce_into_root`](Self::immediate_reduce_into_root), with the error as its result.

@@ -116,6 +116,7 @@ unsafe impl<T: Equivalence> Field for T {
 
 // SAFETY: as the items'.
 unsafe impl<T: Field, const N: usize> Field for [T; N] {
+    #[track_caller]
     fn datatype() -> Result<UserDatatype, Error> {
         let item = T::datatype()?.0.resized(0, size_of::<T>() as isize)?;
         Ok(UserDatatype(item.contiguous(N)?))
@@ -133,6 +134,7 @@ macro_rules! tuples {
     ($(($($item:ident $at:tt),+))*) => {$(
         // SAFETY: as the items'.
         unsafe impl<$($item: Field),+> Field for ($($item,)+) {
+            #[track_caller]
             fn datatype() -> Result<UserDatatype, Error> {
                 structured(
                     size_of::<Self>(),
@@ -160,6 +162,7 @@ tuples! {
 /// A field: where it is, and its datatype.
 type Part = (usize, fn() -> Result<UserDatatype, Error>);
 
+#[track_caller]
 fn structured(size: usize, fields: &[Part]) -> Result<UserDatatype, Error> {
     let mut parts = room(fields.len())?;
     for (at, datatype) in fields {
@@ -177,6 +180,7 @@ fn structured(size: usize, fields: &[Part]) -> Result<UserDatatype, Error> {
 
 /// The datatype of a struct of so many bytes; what `#[derive(Equivalence)]` is made of.
 #[doc(hidden)]
+#[track_caller]
 pub fn of_fields(size: usize, fields: &[Part]) -> UserDatatype {
     fatal("#[derive(Equivalence)]", structured(size, fields))
 }

@@ -64,6 +64,7 @@ fn each<D: UncommittedDatatype>(
 ///     bytes
 /// }
 /// ```
+#[track_caller]
 pub fn pack_external<B: Buffer + ?Sized>(inbuf: &B) -> Vec<u8> {
     let pack = || {
         let bytes = pack_external_size(inbuf.count() as usize, &inbuf.as_datatype())?;
@@ -72,18 +73,22 @@ pub fn pack_external<B: Buffer + ?Sized>(inbuf: &B) -> Vec<u8> {
         try_pack_external_into(inbuf, &mut packed, 0)?;
         Ok(packed)
     };
-    fatal("MPI_Pack_external", pack())
+    fatal("mpi::datatype::pack_external (MPI_Pack_external)", pack())
 }
 
 /// Packs the elements of a buffer in external32 to `position` of `outbuf`, in bytes; where the next ones go
 /// (MPI_Pack_external, MPI-3.1 section 4.3). Does not block. Ends the job where [`try_pack_external_into`] fails.
+#[track_caller]
 pub fn pack_external_into<B: Buffer + ?Sized>(
     inbuf: &B,
     outbuf: &mut [u8],
     position: usize,
 ) -> usize {
     let packed = try_pack_external_into(inbuf, outbuf, position);
-    fatal("MPI_Pack_external", packed)
+    fatal(
+        "mpi::datatype::pack_external_into (MPI_Pack_external)",
+        packed,
+    )
 }
 
 /// As [`pack_external_into`]. Fails with [`Error::Argument`] where they do not fit there, with [`Error::Order`] before MPI
@@ -108,13 +113,17 @@ pub fn try_pack_external_into<B: Buffer + ?Sized>(
 
 /// Unpacks elements in external32 from `position` of `inbuf`, in bytes, into a buffer; where the next ones begin
 /// (MPI_Unpack_external, MPI-3.1 section 4.3). Does not block. Ends the job where [`try_unpack_external_into`] fails.
+#[track_caller]
 pub fn unpack_external_into<B: BufferMut + ?Sized>(
     inbuf: &[u8],
     outbuf: &mut B,
     position: usize,
 ) -> usize {
     let unpacked = try_unpack_external_into(inbuf, outbuf, position);
-    fatal("MPI_Unpack_external", unpacked)
+    fatal(
+        "mpi::datatype::unpack_external_into (MPI_Unpack_external)",
+        unpacked,
+    )
 }
 
 /// As [`unpack_external_into`]. Fails as [`try_pack_external_into`].

@@ -131,8 +131,12 @@ impl<D: UncommittedDatatype + ?Sized> UncommittedDatatype for &D {
 
 impl<D: Datatype + ?Sized> Datatype for &D {}
 
+#[track_caller]
 fn copy_of(kind: Kind<'_>) -> Type {
-    fatal("MPI_Type_dup", kind.with_type(Type::try_clone))
+    fatal(
+        "mpi::datatype::UncommittedDatatype::dup (MPI_Type_dup)",
+        kind.with_type(Type::try_clone),
+    )
 }
 
 macro_rules! references {
@@ -149,6 +153,7 @@ macro_rules! references {
 
         impl UncommittedDatatype for $name<'_> {
             type DuplicatedDatatype = $owned;
+            #[track_caller]
             fn dup(&self) -> $owned {
                 $owned(copy_of(self.0))
             }
@@ -262,8 +267,12 @@ fn elements(displacements: &[Count]) -> impl ExactSizeIterator<Item = isize> {
 
 impl UncommittedUserDatatype {
     /// `count` copies, one behind the other (MPI_Type_contiguous, MPI-3.1 section 4.1.2).
+    #[track_caller]
     pub fn contiguous<D: UncommittedDatatype>(count: Count, oldtype: &D) -> Self {
-        fatal("MPI_Type_contiguous", Self::try_contiguous(count, oldtype))
+        fatal(
+            "mpi::datatype::UncommittedUserDatatype::contiguous (MPI_Type_contiguous)",
+            Self::try_contiguous(count, oldtype),
+        )
     }
 
     /// As [`contiguous`](Self::contiguous), with the error as its result.
@@ -276,6 +285,7 @@ impl UncommittedUserDatatype {
     }
 
     /// `count` blocks of `blocklength` copies, `stride` copies apart (MPI_Type_vector, MPI-3.1 section 4.1.2).
+    #[track_caller]
     pub fn vector<D: UncommittedDatatype>(
         count: Count,
         blocklength: Count,
@@ -283,7 +293,7 @@ impl UncommittedUserDatatype {
         oldtype: &D,
     ) -> Self {
         fatal(
-            "MPI_Type_vector",
+            "mpi::datatype::UncommittedUserDatatype::vector (MPI_Type_vector)",
             Self::try_vector(count, blocklength, stride, oldtype),
         )
     }
@@ -301,6 +311,7 @@ impl UncommittedUserDatatype {
     }
 
     /// As [`vector`](Self::vector), with the stride in bytes (MPI_Type_create_hvector).
+    #[track_caller]
     pub fn heterogeneous_vector<D: UncommittedDatatype>(
         count: Count,
         blocklength: Count,
@@ -308,7 +319,7 @@ impl UncommittedUserDatatype {
         oldtype: &D,
     ) -> Self {
         fatal(
-            "MPI_Type_create_hvector",
+            "mpi::datatype::UncommittedUserDatatype::heterogeneous_vector (MPI_Type_create_hvector)",
             Self::try_heterogeneous_vector(count, blocklength, stride, oldtype),
         )
     }
@@ -323,6 +334,7 @@ impl UncommittedUserDatatype {
         Self::strided([count, blocklength], oldtype, |_| Some(stride))
     }
 
+    #[track_caller]
     fn strided<D: UncommittedDatatype>(
         [count, length]: [Count; 2],
         oldtype: &D,
@@ -338,13 +350,14 @@ impl UncommittedUserDatatype {
 
     /// Blocks of `blocklengths[i]` copies, `displacements[i]` copies from the beginning (MPI_Type_indexed, MPI-3.1
     /// section 4.1.2).
+    #[track_caller]
     pub fn indexed<D: UncommittedDatatype>(
         blocklengths: &[Count],
         displacements: &[Count],
         oldtype: &D,
     ) -> Self {
         fatal(
-            "MPI_Type_indexed",
+            "mpi::datatype::UncommittedUserDatatype::indexed (MPI_Type_indexed)",
             Self::try_indexed(blocklengths, displacements, oldtype),
         )
     }
@@ -365,13 +378,14 @@ impl UncommittedUserDatatype {
     }
 
     /// As [`indexed`](Self::indexed), with displacements in bytes (MPI_Type_create_hindexed).
+    #[track_caller]
     pub fn heterogeneous_indexed<D: UncommittedDatatype>(
         blocklengths: &[Count],
         displacements: &[Address],
         oldtype: &D,
     ) -> Self {
         fatal(
-            "MPI_Type_create_hindexed",
+            "mpi::datatype::UncommittedUserDatatype::heterogeneous_indexed (MPI_Type_create_hindexed)",
             Self::try_heterogeneous_indexed(blocklengths, displacements, oldtype),
         )
     }
@@ -392,13 +406,14 @@ impl UncommittedUserDatatype {
     }
 
     /// As [`indexed`](Self::indexed), with blocks of one length (MPI_Type_create_indexed_block).
+    #[track_caller]
     pub fn indexed_block<D: UncommittedDatatype>(
         blocklength: Count,
         displacements: &[Count],
         oldtype: &D,
     ) -> Self {
         fatal(
-            "MPI_Type_create_indexed_block",
+            "mpi::datatype::UncommittedUserDatatype::indexed_block (MPI_Type_create_indexed_block)",
             Self::try_indexed_block(blocklength, displacements, oldtype),
         )
     }
@@ -416,13 +431,14 @@ impl UncommittedUserDatatype {
     }
 
     /// As [`indexed_block`](Self::indexed_block), with displacements in bytes (MPI_Type_create_hindexed_block).
+    #[track_caller]
     pub fn heterogeneous_indexed_block<D: UncommittedDatatype>(
         blocklength: Count,
         displacements: &[Address],
         oldtype: &D,
     ) -> Self {
         fatal(
-            "MPI_Type_create_hindexed_block",
+            "mpi::datatype::UncommittedUserDatatype::heterogeneous_indexed_block (MPI_Type_create_hindexed_block)",
             Self::try_heterogeneous_indexed_block(blocklength, displacements, oldtype),
         )
     }
@@ -441,13 +457,14 @@ impl UncommittedUserDatatype {
 
     /// Blocks of `blocklengths[i]` copies of `types[i]`, `displacements[i]` bytes from the beginning
     /// (MPI_Type_create_struct, MPI-3.1 section 4.1.2).
+    #[track_caller]
     pub fn structured<D: UncommittedDatatype>(
         blocklengths: &[Count],
         displacements: &[Address],
         types: &[D],
     ) -> Self {
         fatal(
-            "MPI_Type_create_struct",
+            "mpi::datatype::UncommittedUserDatatype::structured (MPI_Type_create_struct)",
             Self::try_structured(blocklengths, displacements, types),
         )
     }
@@ -483,9 +500,10 @@ impl UncommittedUserDatatype {
     }
 
     /// The same data between other bounds, in bytes (MPI_Type_create_resized, MPI-3.1 section 4.1.7).
+    #[track_caller]
     pub fn resized<D: UncommittedDatatype>(lb: Address, extent: Address, oldtype: &D) -> Self {
         fatal(
-            "MPI_Type_create_resized",
+            "mpi::datatype::UncommittedUserDatatype::resized (MPI_Type_create_resized)",
             Self::try_resized(lb, extent, oldtype),
         )
     }
@@ -515,6 +533,7 @@ impl UncommittedUserDatatype {
     ///     to.send(&View::with_count_and_datatype(&field[..], 1, &inner));
     /// }
     /// ```
+    #[track_caller]
     pub fn subarray<D: UncommittedDatatype>(
         sizes: &[Count],
         subsizes: &[Count],
@@ -523,7 +542,7 @@ impl UncommittedUserDatatype {
         oldtype: &D,
     ) -> Self {
         fatal(
-            "MPI_Type_create_subarray",
+            "mpi::datatype::UncommittedUserDatatype::subarray (MPI_Type_create_subarray)",
             Self::try_subarray(sizes, subsizes, starts, order, oldtype),
         )
     }
@@ -551,13 +570,14 @@ impl UncommittedUserDatatype {
     /// The part of one process of an array that is distributed over a grid of them (MPI_Type_create_darray, MPI-3.1 section
     /// 4.1.4). Where the process is in the grid is said with each dimension; in a Cartesian communicator its coordinates say
     /// so.
+    #[track_caller]
     pub fn distributed_array<D: UncommittedDatatype>(
         dimensions: &[GridDimension],
         order: Order,
         oldtype: &D,
     ) -> Self {
         fatal(
-            "MPI_Type_create_darray",
+            "mpi::datatype::UncommittedUserDatatype::distributed_array (MPI_Type_create_darray)",
             Self::try_distributed_array(dimensions, order, oldtype),
         )
     }
@@ -656,6 +676,7 @@ macro_rules! owned {
 
         impl UncommittedDatatype for $name {
             type DuplicatedDatatype = $name;
+            #[track_caller]
             fn dup(&self) -> $name {
                 $name(copy_of(Kind::Made(&self.0)))
             }

@@ -59,8 +59,10 @@ fn or_fatal<D: Destination + ?Sized, R>(
     record(to).here.or_fatal(function, result)
 }
 
+#[track_caller]
 pub(super) fn start<'a, D, Sc, B>(
     to: &D,
+    name: &'static str,
     what: (&'static str, Option<Mode>),
     scope: Sc,
     buffer: &'a B,
@@ -71,7 +73,7 @@ where
     B: Buffer + ?Sized,
     Sc: Scope<'a>,
 {
-    or_fatal(to, what.0, try_start(to, what, scope, buffer, tag))
+    or_fatal(to, name, try_start(to, what, scope, buffer, tag))
 }
 
 pub(super) fn try_start<'a, D, Sc, B>(
@@ -119,8 +121,13 @@ pub trait Destination: AsCommunicator {
 
     /// Sends `buf`; blocks until it may be changed again, which may be before it is received (MPI_Send, MPI-3.1 section
     /// 3.2.1).
+    #[track_caller]
     fn send_with_tag<Buf: Buffer + ?Sized>(&self, buf: &Buf, tag: Tag) {
-        or_fatal(self, "MPI_Send", self.try_send_with_tag(buf, tag));
+        or_fatal(
+            self,
+            "mpi::point_to_point::Destination::send_with_tag (MPI_Send)",
+            self.try_send_with_tag(buf, tag),
+        );
     }
 
     /// As [`send_with_tag`](Destination::send_with_tag), with the error as its result.
@@ -129,6 +136,7 @@ pub trait Destination: AsCommunicator {
     }
 
     /// As [`send_with_tag`](Destination::send_with_tag), with the tag 0.
+    #[track_caller]
     fn send<Buf: Buffer + ?Sized>(&self, buf: &Buf) {
         self.send_with_tag(buf, Tag::default());
     }
@@ -137,8 +145,13 @@ pub trait Destination: AsCommunicator {
     /// section 3.4). Ends the job when the message does not fit there, too.
     ///
     /// [`Universe::set_buffer_size`]: crate::rust::environment::Universe::set_buffer_size
+    #[track_caller]
     fn buffered_send_with_tag<Buf: Buffer + ?Sized>(&self, buf: &Buf, tag: Tag) {
-        or_fatal(self, "MPI_Bsend", self.try_buffered_send_with_tag(buf, tag));
+        or_fatal(
+            self,
+            "mpi::point_to_point::Destination::buffered_send_with_tag (MPI_Bsend)",
+            self.try_buffered_send_with_tag(buf, tag),
+        );
     }
 
     /// As [`buffered_send_with_tag`](Destination::buffered_send_with_tag), with the error as its result:
@@ -159,15 +172,17 @@ pub trait Destination: AsCommunicator {
     }
 
     /// As [`buffered_send_with_tag`](Destination::buffered_send_with_tag), with the tag 0.
+    #[track_caller]
     fn buffered_send<Buf: Buffer + ?Sized>(&self, buf: &Buf) {
         self.buffered_send_with_tag(buf, Tag::default());
     }
 
     /// Sends `buf`; blocks until a receive has matched it (MPI_Ssend, MPI-3.1 section 3.4).
+    #[track_caller]
     fn synchronous_send_with_tag<Buf: Buffer + ?Sized>(&self, buf: &Buf, tag: Tag) {
         or_fatal(
             self,
-            "MPI_Ssend",
+            "mpi::point_to_point::Destination::synchronous_send_with_tag (MPI_Ssend)",
             self.try_synchronous_send_with_tag(buf, tag),
         );
     }
@@ -182,6 +197,7 @@ pub trait Destination: AsCommunicator {
     }
 
     /// As [`synchronous_send_with_tag`](Destination::synchronous_send_with_tag), with the tag 0.
+    #[track_caller]
     fn synchronous_send<Buf: Buffer + ?Sized>(&self, buf: &Buf) {
         self.synchronous_send_with_tag(buf, Tag::default());
     }
@@ -189,21 +205,24 @@ pub trait Destination: AsCommunicator {
     /// As [`send_with_tag`](Destination::send_with_tag), by a program that knows that the receive has been started
     /// (MPI_Rsend, MPI-3.1 section 3.4). Where it has not, the message is sent all the same; so this is no unsafe
     /// function.
+    #[track_caller]
     fn ready_send_with_tag<Buf: Buffer + ?Sized>(&self, buf: &Buf, tag: Tag) {
         or_fatal(
             self,
-            "MPI_Rsend",
+            "mpi::point_to_point::Destination::ready_send_with_tag (MPI_Rsend)",
             send(self, ("MPI_Rsend", Mode::Standard), buf, tag),
         );
     }
 
     /// As [`ready_send_with_tag`](Destination::ready_send_with_tag), with the tag 0.
+    #[track_caller]
     fn ready_send<Buf: Buffer + ?Sized>(&self, buf: &Buf) {
         self.ready_send_with_tag(buf, Tag::default());
     }
 
     /// Starts a send; the request is complete when the buffer may be changed again (MPI_Isend, MPI-3.1 section 3.7.2).
     /// Does not block, and never waits for another process.
+    #[track_caller]
     fn immediate_send_with_tag<'a, Sc, Buf>(
         &self,
         scope: Sc,
@@ -215,7 +234,11 @@ pub trait Destination: AsCommunicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_send_with_tag(scope, buf, tag);
-        or_fatal(self, "MPI_Isend", request)
+        or_fatal(
+            self,
+            "mpi::point_to_point::Destination::immediate_send_with_tag (MPI_Isend)",
+            request,
+        )
     }
 
     /// As [`immediate_send_with_tag`](Self::immediate_send_with_tag), with the error as its result.
@@ -233,6 +256,7 @@ pub trait Destination: AsCommunicator {
     }
 
     /// As [`immediate_send_with_tag`](Destination::immediate_send_with_tag), with the tag 0.
+    #[track_caller]
     fn immediate_send<'a, Sc, Buf>(&self, scope: Sc, buf: &'a Buf) -> Request<'a, Buf, Sc>
     where
         Buf: 'a + Buffer + ?Sized,
@@ -243,6 +267,7 @@ pub trait Destination: AsCommunicator {
 
     /// As [`buffered_send_with_tag`](Destination::buffered_send_with_tag); the request is complete at once
     /// (MPI_Ibsend).
+    #[track_caller]
     fn immediate_buffered_send_with_tag<'a, Sc, Buf>(
         &self,
         scope: Sc,
@@ -254,7 +279,11 @@ pub trait Destination: AsCommunicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_buffered_send_with_tag(scope, buf, tag);
-        or_fatal(self, "MPI_Ibsend", request)
+        or_fatal(
+            self,
+            "mpi::point_to_point::Destination::immediate_buffered_send_with_tag (MPI_Ibsend)",
+            request,
+        )
     }
 
     /// As [`immediate_buffered_send_with_tag`](Self::immediate_buffered_send_with_tag), with the error as its result.
@@ -272,6 +301,7 @@ pub trait Destination: AsCommunicator {
     }
 
     /// As [`immediate_buffered_send_with_tag`](Destination::immediate_buffered_send_with_tag), with the tag 0.
+    #[track_caller]
     fn immediate_buffered_send<'a, Sc, Buf>(&self, scope: Sc, buf: &'a Buf) -> Request<'a, Buf, Sc>
     where
         Buf: 'a + Buffer + ?Sized,
@@ -282,6 +312,7 @@ pub trait Destination: AsCommunicator {
 
     /// As [`immediate_send_with_tag`](Destination::immediate_send_with_tag), but the request is complete only when a
     /// receive has matched the message (MPI_Issend).
+    #[track_caller]
     fn immediate_synchronous_send_with_tag<'a, Sc, Buf>(
         &self,
         scope: Sc,
@@ -293,7 +324,11 @@ pub trait Destination: AsCommunicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_synchronous_send_with_tag(scope, buf, tag);
-        or_fatal(self, "MPI_Issend", request)
+        or_fatal(
+            self,
+            "mpi::point_to_point::Destination::immediate_synchronous_send_with_tag (MPI_Issend)",
+            request,
+        )
     }
 
     /// As [`immediate_synchronous_send_with_tag`](Self::immediate_synchronous_send_with_tag), with the error as its result.
@@ -317,6 +352,7 @@ pub trait Destination: AsCommunicator {
     }
 
     /// As [`immediate_synchronous_send_with_tag`](Destination::immediate_synchronous_send_with_tag), with the tag 0.
+    #[track_caller]
     fn immediate_synchronous_send<'a, Sc, Buf>(
         &self,
         scope: Sc,
@@ -331,6 +367,7 @@ pub trait Destination: AsCommunicator {
 
     /// As [`immediate_send_with_tag`](Destination::immediate_send_with_tag), by a program that knows that the receive has
     /// been started (MPI_Irsend); see [`ready_send_with_tag`](Destination::ready_send_with_tag).
+    #[track_caller]
     fn immediate_ready_send_with_tag<'a, Sc, Buf>(
         &self,
         scope: Sc,
@@ -342,7 +379,11 @@ pub trait Destination: AsCommunicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_ready_send_with_tag(scope, buf, tag);
-        or_fatal(self, "MPI_Irsend", request)
+        or_fatal(
+            self,
+            "mpi::point_to_point::Destination::immediate_ready_send_with_tag (MPI_Irsend)",
+            request,
+        )
     }
 
     /// As [`immediate_ready_send_with_tag`](Self::immediate_ready_send_with_tag), with the error as its result.
@@ -360,6 +401,7 @@ pub trait Destination: AsCommunicator {
     }
 
     /// As [`immediate_ready_send_with_tag`](Destination::immediate_ready_send_with_tag), with the tag 0.
+    #[track_caller]
     fn immediate_ready_send<'a, Sc, Buf>(&self, scope: Sc, buf: &'a Buf) -> Request<'a, Buf, Sc>
     where
         Buf: 'a + Buffer + ?Sized,

@@ -73,6 +73,7 @@ where
 ///
 /// # Panics
 /// When the message received is empty, and does not come from the null process.
+#[track_caller]
 pub fn send_receive_with_tags<M, D, R, S>(
     msg: &M,
     destination: &D,
@@ -89,6 +90,7 @@ where
     one((msg, destination, sendtag), (source, Some(receivetag)))
 }
 
+#[track_caller]
 fn one<M, D, R, S>(send: (&M, &D, Tag), (source, receive_tag): (&S, Option<Tag>)) -> (R, Status)
 where
     M: Equivalence,
@@ -98,7 +100,11 @@ where
 {
     let mut value = zeroed::<R>();
     let status = into(send, (&mut value, source, receive_tag));
-    let status = or_fatal(source, FUNCTION, status);
+    let status = or_fatal(
+        source,
+        "mpi::point_to_point::send_receive (MPI_Sendrecv)",
+        status,
+    );
     if status.source_rank() != super::PROC_NULL {
         super::not_empty(&status);
     }
@@ -109,6 +115,7 @@ where
 ///
 /// # Panics
 /// As there.
+#[track_caller]
 pub fn send_receive<R, M, D, S>(msg: &M, destination: &D, source: &S) -> (R, Status)
 where
     M: Equivalence,
@@ -120,6 +127,7 @@ where
 }
 
 /// As [`send_receive_with_tags`], of buffers.
+#[track_caller]
 pub fn send_receive_into_with_tags<M, D, B, S>(
     msg: &M,
     destination: &D,
@@ -135,7 +143,11 @@ where
     S: Source,
 {
     let status = into((msg, destination, sendtag), (buf, source, Some(receivetag)));
-    or_fatal(source, FUNCTION, status)
+    or_fatal(
+        source,
+        "mpi::point_to_point::send_receive_into_with_tags (MPI_Sendrecv)",
+        status,
+    )
 }
 
 /// As [`send_receive_into_with_tags`], with the error as its result.
@@ -157,6 +169,7 @@ where
 }
 
 /// As [`send_receive_into_with_tags`], with the tag 0, and receiving any.
+#[track_caller]
 pub fn send_receive_into<M, D, B, S>(msg: &M, destination: &D, buf: &mut B, source: &S) -> Status
 where
     M: Buffer + ?Sized,
@@ -165,7 +178,11 @@ where
     S: Source,
 {
     let status = into((msg, destination, Tag::default()), (buf, source, None));
-    or_fatal(source, FUNCTION, status)
+    or_fatal(
+        source,
+        "mpi::point_to_point::send_receive_into (MPI_Sendrecv)",
+        status,
+    )
 }
 
 fn replace<B, D, S>(
@@ -200,6 +217,7 @@ where
 /// Sends what is in `buf` and receives in its place; blocks until both are done (MPI_Sendrecv_replace, MPI-3.1 section
 /// 3.10). What is sent is copied to the program's heap. Ends the job as [`send_receive_with_tags`], and when the heap
 /// has no room.
+#[track_caller]
 pub fn send_receive_replace_into_with_tags<B, D, S>(
     buf: &mut B,
     destination: &D,
@@ -213,7 +231,11 @@ where
     S: Source,
 {
     let status = replace(buf, (destination, sendtag), (source, Some(receivetag)));
-    or_fatal(source, REPLACE, status)
+    or_fatal(
+        source,
+        "mpi::point_to_point::send_receive_replace_into_with_tags (MPI_Sendrecv_replace)",
+        status,
+    )
 }
 
 /// As [`send_receive_replace_into_with_tags`], with the error as its result.
@@ -233,6 +255,7 @@ where
 }
 
 /// As [`send_receive_replace_into_with_tags`], with the tag 0, and receiving any.
+#[track_caller]
 pub fn send_receive_replace_into<B, D, S>(buf: &mut B, destination: &D, source: &S) -> Status
 where
     B: BufferMut + ?Sized,
@@ -240,5 +263,9 @@ where
     S: Source,
 {
     let status = replace(buf, (destination, Tag::default()), (source, None));
-    or_fatal(source, REPLACE, status)
+    or_fatal(
+        source,
+        "mpi::point_to_point::send_receive_replace_into (MPI_Sendrecv_replace)",
+        status,
+    )
 }

@@ -81,6 +81,7 @@ impl Message {
     ///
     /// # Panics
     /// When it is empty.
+    #[track_caller]
     pub fn matched_receive<Msg: Equivalence>(self) -> (Msg, Status) {
         let mut value = zeroed::<Msg>();
         let status = self.matched_receive_into(&mut value);
@@ -89,9 +90,13 @@ impl Message {
     }
 
     /// Receives it into `buf`; blocks until it is there (MPI_Mrecv). Ends the job when it is longer.
+    #[track_caller]
     pub fn matched_receive_into<Buf: BufferMut + ?Sized>(mut self, buf: &mut Buf) -> Status {
         let result = lend_mut(buf, |span| self.receive(span));
-        self.record.here.or_fatal(FUNCTION, result)
+        self.record.here.or_fatal(
+            "mpi::point_to_point::Message::matched_receive_into (MPI_Mrecv)",
+            result,
+        )
     }
 
     /// As [`matched_receive_into`](Self::matched_receive_into), with the error as its result: [`Error::Truncated`].
@@ -103,6 +108,7 @@ impl Message {
     }
 
     /// Starts its receive into `buf` (MPI_Imrecv, MPI-3.1 section 3.8.3). Does not block.
+    #[track_caller]
     pub fn immediate_matched_receive_into<'a, Sc, Buf>(
         self,
         scope: Sc,
@@ -114,7 +120,10 @@ impl Message {
     {
         match self.try_immediate_matched_receive_into(scope, buf) {
             Ok(request) => request,
-            Err((message, error)) => message.record.here.fatal("MPI_Imrecv", error),
+            Err((message, error)) => message.record.here.fatal(
+                "mpi::point_to_point::Message::immediate_matched_receive_into (MPI_Imrecv)",
+                error,
+            ),
         }
     }
 
@@ -168,6 +177,7 @@ pub trait MatchedReceiveVec {
 }
 
 impl MatchedReceiveVec for (Message, Status) {
+    #[track_caller]
     fn matched_receive_vec<Msg: Equivalence>(self) -> (Vec<Msg>, Status) {
         let (message, status) = self;
         let here = message.record.here.clone();
@@ -181,7 +191,10 @@ impl MatchedReceiveVec for (Message, Status) {
                 values.resize_with(count, zeroed::<Msg>);
                 Ok(values)
             });
-        let mut values: Vec<Msg> = here.or_fatal(FUNCTION, values);
+        let mut values: Vec<Msg> = here.or_fatal(
+            "mpi::point_to_point::MatchedReceiveVec::matched_receive_vec (MPI_Mrecv)",
+            values,
+        );
         let status = message.matched_receive_into(&mut values[..]);
         (values, status)
     }

@@ -139,7 +139,14 @@ impl<D: Destination, P: Deref<Target: Buffer>> Persistent for PersistentSend<D, 
 
     fn start<'s, Sc: Scope<'s>>(&'s mut self, scope: Sc) -> Request<'s, P::Target, Sc> {
         let what = ("MPI_Start", self.mode);
-        destination::start(&self.to, what, scope, &*self.buffer, self.tag)
+        destination::start(
+            &self.to,
+            "mpi::point_to_point::Persistent::start (MPI_Start)",
+            what,
+            scope,
+            &*self.buffer,
+            self.tag,
+        )
     }
 
     fn try_start<'s, Sc: Scope<'s>>(

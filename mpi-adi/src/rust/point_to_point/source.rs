@@ -56,6 +56,7 @@ fn begin<S: Source + ?Sized>(
     }
 }
 
+#[track_caller]
 pub(super) fn start<'a, S, Sc, B>(
     from: &S,
     function: &'static str,
@@ -70,7 +71,7 @@ where
 {
     or_fatal(
         from,
-        function,
+        "mpi::point_to_point::Source::immediate_receive_into (MPI_Irecv)",
         try_start(from, function, scope, buffer, tag),
     )
 }
@@ -97,9 +98,14 @@ where
     }
 }
 
+#[track_caller]
 fn receive_one<S: Source + ?Sized, Msg: Equivalence>(from: &S, tag: Option<Tag>) -> (Msg, Status) {
     let mut value = crate::rust::request::zeroed::<Msg>();
-    let status = or_fatal(from, "MPI_Recv", receive(from, &mut value, tag));
+    let status = or_fatal(
+        from,
+        "mpi::point_to_point::Source::receive (MPI_Recv)",
+        receive(from, &mut value, tag),
+    );
     not_empty(&status);
     (value, status)
 }
@@ -153,8 +159,13 @@ pub trait Source: AsCommunicator {
     fn source_rank(&self) -> Rank;
 
     /// Blocks until a message that fits can be received, and says which (MPI_Probe, MPI-3.1 section 3.8.1).
+    #[track_caller]
     fn probe_with_tag(&self, tag: Tag) -> Status {
-        or_fatal(self, "MPI_Probe", self.try_probe_with_tag(tag))
+        or_fatal(
+            self,
+            "mpi::point_to_point::Source::probe_with_tag (MPI_Probe)",
+            self.try_probe_with_tag(tag),
+        )
     }
 
     /// As [`probe_with_tag`](Source::probe_with_tag), with the error as its result.
@@ -163,14 +174,24 @@ pub trait Source: AsCommunicator {
     }
 
     /// As [`probe_with_tag`](Source::probe_with_tag), for any tag.
+    #[track_caller]
     fn probe(&self) -> Status {
-        or_fatal(self, "MPI_Probe", probe(self, None))
+        or_fatal(
+            self,
+            "mpi::point_to_point::Source::probe (MPI_Probe)",
+            probe(self, None),
+        )
     }
 
     /// Blocks until there is a message that fits, and takes it: none but [`Message`]'s receives get it (MPI_Mprobe,
     /// MPI-3.1 section 3.8.2).
+    #[track_caller]
     fn matched_probe_with_tag(&self, tag: Tag) -> (Message, Status) {
-        or_fatal(self, "MPI_Mprobe", self.try_matched_probe_with_tag(tag))
+        or_fatal(
+            self,
+            "mpi::point_to_point::Source::matched_probe_with_tag (MPI_Mprobe)",
+            self.try_matched_probe_with_tag(tag),
+        )
     }
 
     /// As [`matched_probe_with_tag`](Source::matched_probe_with_tag), with the error as its result.
@@ -180,8 +201,13 @@ pub trait Source: AsCommunicator {
     }
 
     /// As [`matched_probe_with_tag`](Source::matched_probe_with_tag), for any tag.
+    #[track_caller]
     fn matched_probe(&self) -> (Message, Status) {
-        let found = or_fatal(self, "MPI_Mprobe", matched_probe(self, None, true));
+        let found = or_fatal(
+            self,
+            "mpi::point_to_point::Source::matched_probe (MPI_Mprobe)",
+            matched_probe(self, None, true),
+        );
         found.expect("it blocks until there is one")
     }
 
@@ -189,6 +215,7 @@ pub trait Source: AsCommunicator {
     ///
     /// # Panics
     /// When the message is empty.
+    #[track_caller]
     fn receive_with_tag<Msg: Equivalence>(&self, tag: Tag) -> (Msg, Status) {
         receive_one(self, Some(tag))
     }
@@ -197,14 +224,20 @@ pub trait Source: AsCommunicator {
     ///
     /// # Panics
     /// As there.
+    #[track_caller]
     fn receive<Msg: Equivalence>(&self) -> (Msg, Status) {
         receive_one(self, None)
     }
 
     /// Receives into `buf`; blocks until the message is there (MPI_Recv, MPI-3.1 section 3.2.4). A shorter message
     /// leaves the rest of the buffer as it was.
+    #[track_caller]
     fn receive_into_with_tag<Buf: BufferMut + ?Sized>(&self, buf: &mut Buf, tag: Tag) -> Status {
-        or_fatal(self, "MPI_Recv", self.try_receive_into_with_tag(buf, tag))
+        or_fatal(
+            self,
+            "mpi::point_to_point::Source::receive_into_with_tag (MPI_Recv)",
+            self.try_receive_into_with_tag(buf, tag),
+        )
     }
 
     /// As [`receive_into_with_tag`](Source::receive_into_with_tag), with the error as its result.
@@ -217,8 +250,13 @@ pub trait Source: AsCommunicator {
     }
 
     /// As [`receive_into_with_tag`](Source::receive_into_with_tag), for any tag.
+    #[track_caller]
     fn receive_into<Buf: BufferMut + ?Sized>(&self, buf: &mut Buf) -> Status {
-        or_fatal(self, "MPI_Recv", self.try_receive_into(buf))
+        or_fatal(
+            self,
+            "mpi::point_to_point::Source::receive_into (MPI_Recv)",
+            self.try_receive_into(buf),
+        )
     }
 
     /// As [`receive_into`](Source::receive_into), with the error as its result.
@@ -229,17 +267,20 @@ pub trait Source: AsCommunicator {
     /// Receives as many values as the message has, into the program's heap; blocks until it is there (MPI_Mprobe and
     /// MPI_Mrecv). Ends the job when the heap has no room, which the sender decides: where memory is short, use
     /// [`receive_into_with_tag`](Source::receive_into_with_tag) with a buffer of the longest length that is agreed on.
+    #[track_caller]
     fn receive_vec_with_tag<Msg: Equivalence>(&self, tag: Tag) -> (Vec<Msg>, Status) {
         self.matched_probe_with_tag(tag).matched_receive_vec()
     }
 
     /// As [`receive_vec_with_tag`](Source::receive_vec_with_tag), for any tag.
+    #[track_caller]
     fn receive_vec<Msg: Equivalence>(&self) -> (Vec<Msg>, Status) {
         self.matched_probe().matched_receive_vec()
     }
 
     /// Starts a receive into `buf`; the request is complete when the message is there (MPI_Irecv, MPI-3.1 section
     /// 3.7.2). Does not block.
+    #[track_caller]
     fn immediate_receive_into_with_tag<'a, Sc, Buf>(
         &self,
         scope: Sc,
@@ -268,6 +309,7 @@ pub trait Source: AsCommunicator {
     }
 
     /// As [`immediate_receive_into_with_tag`](Source::immediate_receive_into_with_tag), for any tag.
+    #[track_caller]
     fn immediate_receive_into<'a, Sc, Buf>(
         &self,
         scope: Sc,
@@ -294,21 +336,36 @@ pub trait Source: AsCommunicator {
     }
 
     /// Starts a receive of one value, which takes its place in the program's heap (MPI_Irecv). Does not block.
+    #[track_caller]
     fn immediate_receive_with_tag<Msg: Equivalence>(&self, tag: Tag) -> ReceiveFuture<Msg> {
         let started = ReceiveFuture::new(|span| begin(self, "MPI_Irecv", span, Some(tag)));
-        or_fatal(self, "MPI_Irecv", started)
+        or_fatal(
+            self,
+            "mpi::point_to_point::Source::immediate_receive_with_tag (MPI_Irecv)",
+            started,
+        )
     }
 
     /// As [`immediate_receive_with_tag`](Source::immediate_receive_with_tag), for any tag.
+    #[track_caller]
     fn immediate_receive<Msg: Equivalence>(&self) -> ReceiveFuture<Msg> {
         let started = ReceiveFuture::new(|span| begin(self, "MPI_Irecv", span, None));
-        or_fatal(self, "MPI_Irecv", started)
+        or_fatal(
+            self,
+            "mpi::point_to_point::Source::immediate_receive (MPI_Irecv)",
+            started,
+        )
     }
 
     /// As [`probe_with_tag`](Source::probe_with_tag) without blocking: `None` when there is no such message yet
     /// (MPI_Iprobe).
+    #[track_caller]
     fn immediate_probe_with_tag(&self, tag: Tag) -> Option<Status> {
-        or_fatal(self, "MPI_Iprobe", self.try_immediate_probe_with_tag(tag))
+        or_fatal(
+            self,
+            "mpi::point_to_point::Source::immediate_probe_with_tag (MPI_Iprobe)",
+            self.try_immediate_probe_with_tag(tag),
+        )
     }
 
     /// As [`immediate_probe_with_tag`](Source::immediate_probe_with_tag), with the error as its result.
@@ -317,15 +374,25 @@ pub trait Source: AsCommunicator {
     }
 
     /// As [`immediate_probe_with_tag`](Source::immediate_probe_with_tag), for any tag.
+    #[track_caller]
     fn immediate_probe(&self) -> Option<Status> {
-        or_fatal(self, "MPI_Iprobe", immediate_probe(self, None))
+        or_fatal(
+            self,
+            "mpi::point_to_point::Source::immediate_probe (MPI_Iprobe)",
+            immediate_probe(self, None),
+        )
     }
 
     /// As [`matched_probe_with_tag`](Source::matched_probe_with_tag) without blocking: `None` when there is no such
     /// message yet (MPI_Improbe).
+    #[track_caller]
     fn immediate_matched_probe_with_tag(&self, tag: Tag) -> Option<(Message, Status)> {
         let found = self.try_immediate_matched_probe_with_tag(tag);
-        or_fatal(self, "MPI_Improbe", found)
+        or_fatal(
+            self,
+            "mpi::point_to_point::Source::immediate_matched_probe_with_tag (MPI_Improbe)",
+            found,
+        )
     }
 
     /// As [`immediate_matched_probe_with_tag`](Source::immediate_matched_probe_with_tag), with the error as its result.
@@ -337,8 +404,13 @@ pub trait Source: AsCommunicator {
     }
 
     /// As [`immediate_matched_probe_with_tag`](Source::immediate_matched_probe_with_tag), for any tag.
+    #[track_caller]
     fn immediate_matched_probe(&self) -> Option<(Message, Status)> {
-        or_fatal(self, "MPI_Improbe", matched_probe(self, None, false))
+        or_fatal(
+            self,
+            "mpi::point_to_point::Source::immediate_matched_probe (MPI_Improbe)",
+            matched_probe(self, None, false),
+        )
     }
 
     /// A receive of a message with this tag that can be [started](crate::rust::point_to_point::Persistent) again and

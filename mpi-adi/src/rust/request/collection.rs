@@ -11,8 +11,12 @@ use crate::rust::fatal;
 use crate::rust::process::current;
 use crate::rust::status::Status;
 
+/// The names of a call in Rust and of MPI's function.
+type Call = (&'static str, &'static str);
+
 /// Blocks until one of the requests is complete, and takes it out of the list: its place, and its status (MPI_Waitany,
 /// MPI-3.1 section 3.7.5). `None`: there are none. Its error ends the job.
+#[track_caller]
 pub fn wait_any<'a, D: ?Sized, S: Scope<'a>>(
     requests: &mut Vec<Request<'a, D, S>>,
 ) -> Option<(usize, Status)> {
@@ -20,7 +24,7 @@ pub fn wait_any<'a, D: ?Sized, S: Scope<'a>>(
     let first = requests.first()?;
     if !first.is_complete() {
         let current = current()?;
-        let env = fatal("MPI_Waitany", current.env());
+        let env = fatal("mpi::request::wait_any (MPI_Waitany)", current.env());
         let is_done = |request: &Request<'a, D, S>, adi: &crate::Adi| {
             request.look(|ticket| ticket.is_done(adi))
         };
@@ -46,6 +50,7 @@ pub struct RequestCollection<'a, D: ?Sized> {
 type Results<'a, D> = Vec<(usize, Status, &'a D)>;
 
 impl<'a, D: ?Sized> RequestCollection<'a, D> {
+    #[track_caller]
     fn new(reserve: usize) -> Self {
         RequestCollection {
             requests: fatal("RequestCollection", room(reserve)),
@@ -59,6 +64,7 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     }
 
     /// Adds a request; its place. Ends the job when the heap has no room for it.
+    #[track_caller]
     pub fn add<S: Scope<'a>>(&mut self, request: Request<'a, D, S>) -> usize {
         let result = self.requests.try_reserve(1);
         let bytes = size_of::<Ticket>();
@@ -77,14 +83,16 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     }
 
     /// Completes the request at this place.
-    fn complete(&mut self, function: &'static str, place: usize) -> Option<(usize, Status, &'a D)> {
+    #[track_caller]
+    fn complete(&mut self, (name, function): Call, place: usize) -> Option<(usize, Status, &'a D)> {
         let (ticket, data) = self.requests[place].take()?;
-        let status = ticket.wait_or_end(function);
+        let status = ticket.wait_or_end(name, function);
         // SAFETY: borrowed for `'a`, and the operation is over.
         Some((place, status, unsafe { &*data }))
     }
 
     /// Makes progress; the places of those that are complete.
+    #[track_caller]
     fn done(&self, function: &'static str) -> Vec<usize> {
         let mut done = fatal(function, room(self.requests.len()));
         if let Some(current) = current() {
@@ -99,26 +107,35 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
         done
     }
 
+    #[track_caller]
     fn complete_all(
         &mut self,
-        function: &'static str,
+        call: Call,
         places: impl Iterator<Item = usize>,
         result: &mut Results<'a, D>,
     ) {
         result.clear();
         for place in places {
-            result.extend(self.complete(function, place));
+            result.extend(self.complete(call, place));
         }
     }
 
     /// Blocks until one is complete, and completes it (MPI_Waitany). `None`: there is none left.
+    #[track_caller]
     pub fn wait_any(&mut self) -> Option<(usize, Status, &'a D)> {
         let place = Ticket::wait_any("MPI_Waitany", self.open())?;
-        self.complete("MPI_Waitany", place)
+        self.complete(
+            (
+                "mpi::request::RequestCollection::wait_any (MPI_Waitany)",
+                "MPI_Waitany",
+            ),
+            place,
+        )
     }
 
     /// Blocks until at least one is complete, and completes all that are (MPI_Waitsome). `result` has what they have
     /// left, and nothing else.
+    #[track_caller]
     pub fn wait_some(&mut self, result: &mut Results<'a, D>) {
         Ticket::wait_any("MPI_Waitsome", self.open());
         self.test_some(result);
@@ -126,44 +143,80 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
 
     /// Blocks until all are complete, and completes them (MPI_Waitall). `result` has what they have left, and nothing
     /// else.
+    #[track_caller]
     pub fn wait_all(&mut self, result: &mut Results<'a, D>) {
         let places = 0..self.requests.len();
-        self.complete_all("MPI_Waitall", places, result);
+        self.complete_all(
+            (
+                "mpi::request::RequestCollection::wait_all (MPI_Waitall)",
+                "MPI_Waitall",
+            ),
+            places,
+            result,
+        );
     }
 
     /// Completes one that is complete (MPI_Testany). Does not block. `None`: none is.
+    #[track_caller]
     pub fn test_any(&mut self) -> Option<(usize, Status, &'a D)> {
         let place = *self.done("MPI_Testany").first()?;
-        self.complete("MPI_Testany", place)
+        self.complete(
+            (
+                "mpi::request::RequestCollection::test_any (MPI_Testany)",
+                "MPI_Testany",
+            ),
+            place,
+        )
     }
 
     /// Completes all that are complete (MPI_Testsome). Does not block. `result` as for
     /// [`wait_some`](Self::wait_some).
+    #[track_caller]
     pub fn test_some(&mut self, result: &mut Results<'a, D>) {
         let done = self.done("MPI_Testsome");
-        self.complete_all("MPI_Testsome", done.into_iter(), result);
+        self.complete_all(
+            (
+                "mpi::request::RequestCollection::test_some (MPI_Testsome)",
+                "MPI_Testsome",
+            ),
+            done.into_iter(),
+            result,
+        );
     }
 
     /// Completes all if all are complete, and says so (MPI_Testall). Does not block.
+    #[track_caller]
     pub fn test_all(&mut self, result: &mut Results<'a, D>) -> bool {
         let done = self.done("MPI_Testall");
         let is_all = done.len() == self.incomplete();
         result.clear();
         if is_all {
-            self.complete_all("MPI_Testall", done.into_iter(), result);
+            self.complete_all(
+                (
+                    "mpi::request::RequestCollection::test_all (MPI_Testall)",
+                    "MPI_Testall",
+                ),
+                done.into_iter(),
+                result,
+            );
         }
         is_all
     }
 
+    #[track_caller]
     fn finish(&mut self) {
         for (ticket, _) in self.requests.drain(..).flatten() {
-            ticket.wait_or_end("MPI_Waitall");
+            ticket.wait_or_end(
+                "mpi::request::RequestCollection::wait_all (MPI_Waitall)",
+                "MPI_Waitall",
+            );
         }
     }
 }
 
 /// As [`scope`](super::scope()), with a collection of requests that has room for `reserve`. What is left in it at the end is
 /// waited for, too.
+#[track_caller]
 pub fn multiple_scope<'a, F, R, D>(reserve: usize, f: F) -> R
 where
     D: 'a + ?Sized,

@@ -104,9 +104,13 @@ impl<C: Twin + 'static> DuplicateFuture<C> {
 
     /// Blocks until all processes of the communicator have started it, and gives the duplicate (MPI_Wait). Ends the job where
     /// [`try_get`](Self::try_get) fails.
+    #[track_caller]
     pub fn get(self) -> C {
         let duplicate = self.try_get();
-        crate::rust::fatal(FUNCTION, duplicate)
+        crate::rust::fatal(
+            "mpi::request::DuplicateFuture::get (MPI_Comm_idup)",
+            duplicate,
+        )
     }
 
     /// As [`get`](Self::get). Fails at all processes alike with [`Error::Limit`] or, for lack of room, [`Error::NoRoom`] or

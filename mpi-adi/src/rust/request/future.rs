@@ -51,10 +51,11 @@ impl<T: Equivalence> ReceiveFuture<T> {
     ///
     /// # Panics
     /// When the message is empty.
+    #[track_caller]
     pub fn get(self) -> (T, Status) {
         let mut this = ManuallyDrop::new(self);
         let ticket = this.ticket.take().expect("taken only at the end");
-        let status = ticket.wait_or_end("MPI_Wait");
+        let status = ticket.wait_or_end("mpi::request::ReceiveFuture::get (MPI_Wait)", "MPI_Wait");
         // SAFETY: from a box, whose receive is over.
         let value = unsafe { Box::from_raw(this.value) };
         crate::rust::status::not_empty(&status);

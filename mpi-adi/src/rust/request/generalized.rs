@@ -141,13 +141,17 @@ impl fmt::Debug for Completion {
 /// A call that completes the request blocks until the [`Completion`] has been used: a program that has this still in its
 /// hands, and waits, waits for ever. A request of the [`StaticScope`](super::StaticScope) that is dropped before is not
 /// waited for: its operation is dropped, and to complete it changes nothing (MPI_Request_free).
+#[track_caller]
 pub fn start_generalized<'a, G, S>(scope: S, operation: G) -> (Request<'a, (), S>, Completion)
 where
     G: Generalized + 'a,
     S: Scope<'a>,
 {
     let started = try_start_generalized(scope, operation);
-    crate::rust::fatal("MPI_Grequest_start", started)
+    crate::rust::fatal(
+        "mpi::request::start_generalized (MPI_Grequest_start)",
+        started,
+    )
 }
 
 /// As [`start_generalized`]. Fails with [`Error::Order`] before MPI is started and after its end, and with
@@ -165,6 +169,7 @@ where
 
 /// As [`start_generalized`], with a buffer that the request gives back, as that of a message does: such a request can be
 /// among theirs in a [`RequestCollection`](super::RequestCollection).
+#[track_caller]
 pub fn start_generalized_with_data<'a, D, G, S>(
     scope: S,
     data: &'a D,
@@ -176,7 +181,10 @@ where
     S: Scope<'a>,
 {
     let started = try_start_generalized_with_data(scope, data, operation);
-    crate::rust::fatal("MPI_Grequest_start", started)
+    crate::rust::fatal(
+        "mpi::request::start_generalized_with_data (MPI_Grequest_start)",
+        started,
+    )
 }
 
 /// As [`start_generalized_with_data`]. Fails as [`try_start_generalized`].

@@ -201,8 +201,11 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     }
 
     /// Blocks until the operation is complete (MPI_Wait, MPI-3.1 section 3.7.3). Its error ends the job.
+    #[track_caller]
     pub fn wait(self) -> Status {
-        self.into_parts().0.wait_or_end("MPI_Wait")
+        self.into_parts()
+            .0
+            .wait_or_end("mpi::request::Request::wait (MPI_Wait)", "MPI_Wait")
     }
 
     /// As [`Request::wait`], but an error is the result: [`Error::Truncated`], or what a collective fails with. The
@@ -217,14 +220,19 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     }
 
     /// As [`Request::wait`], without a status.
+    #[track_caller]
     pub fn wait_without_status(self) {
         self.wait();
     }
 
     /// As [`Request::wait`]; gives the buffer back.
+    #[track_caller]
     pub fn wait_for_data(self) -> &'a D {
         let (ticket, data, _) = self.into_parts();
-        ticket.wait_or_end("MPI_Wait");
+        ticket.wait_or_end(
+            "mpi::request::Request::wait_for_data (MPI_Wait)",
+            "MPI_Wait",
+        );
         // SAFETY: borrowed for `'a`, and the operation is over.
         unsafe { &*data }
     }
@@ -235,6 +243,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         clippy::result_large_err,
         reason = "the request goes on, as a value of rsmpi's does"
     )]
+    #[track_caller]
     pub fn test(self) -> Result<Status, Self> {
         match self.is_complete() {
             true => Ok(self.wait()),
@@ -247,12 +256,16 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         clippy::result_large_err,
         reason = "the request goes on, as a value of rsmpi's does"
     )]
+    #[track_caller]
     pub fn test_with_data(self) -> Result<(Status, &'a D), Self> {
         if !self.is_complete() {
             return Err(self);
         }
         let (ticket, data, _) = self.into_parts();
-        let status = ticket.wait_or_end("MPI_Test");
+        let status = ticket.wait_or_end(
+            "mpi::request::Request::test_with_data (MPI_Test)",
+            "MPI_Test",
+        );
         // SAFETY: as in `wait_for_data`.
         Ok((status, unsafe { &*data }))
     }
@@ -265,6 +278,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     /// What [`Request::try_wait`] would give, if that would not block; the request stays as it is
     /// (MPI_Request_get_status, MPI-3.1 section 3.7.6). Of a collective, and of what goes on in a window, an error comes when
     /// the request is completed alone. Makes progress, and does not block.
+    #[track_caller]
     pub fn get_status(&self) -> Option<Result<Status, Error>> {
         let seen = self.look(|ticket| ticket.seen("MPI_Request_get_status"))?;
         Some(match seen {
@@ -283,6 +297,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     }
 
     /// The same request in a scope that is shorter. Ends the job when that has no room for it.
+    #[track_caller]
     pub fn shrink_scope_to<'b, S2: Scope<'b>>(self, scope: S2) -> Request<'b, D, S2>
     where
         'a: 'b,

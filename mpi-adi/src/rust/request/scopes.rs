@@ -69,10 +69,11 @@ impl Scope<'static> for StaticScope {
         }
     }
 
+    #[track_caller]
     fn leave(&self, held: Held) {
         let ticket = self.take(held);
         if ticket.can_wait() && !ticket.can_be_given_up() {
-            ticket.wait_or_end("MPI_Wait");
+            ticket.wait_or_end("a request that was dropped (MPI_Wait)", "MPI_Wait");
         }
     }
 }
@@ -101,9 +102,10 @@ impl LocalScope<'_> {
     }
 
     /// Waits for everything still open.
+    #[track_caller]
     pub(super) fn finish(self) {
         for ticket in self.open.into_inner().tickets.into_iter().flatten() {
-            ticket.wait_or_end("MPI_Waitall");
+            ticket.wait_or_end("mpi::request::scope (MPI_Waitall)", "MPI_Waitall");
         }
     }
 }
@@ -170,6 +172,7 @@ impl<'a> Scope<'a> for &LocalScope<'a> {
 /// that have not been completed are; their errors end the job.
 ///
 /// See the [module](crate::rust::request) for examples.
+#[track_caller]
 pub fn scope<'a, F, R>(f: F) -> R
 where
     F: FnOnce(&LocalScope<'a>) -> R,

@@ -92,6 +92,7 @@ impl Ticket {
     }
 
     /// Makes progress, and says whether it is complete. Does not block.
+    #[track_caller]
     pub(super) fn is_complete(&self, function: &'static str) -> bool {
         let Some(here) = self.here() else {
             return true;
@@ -104,14 +105,17 @@ impl Ticket {
     }
 
     /// A generalized request's operation is to be told by the caller, which has no scope's tickets in its hands.
+    #[track_caller]
     pub(super) fn cancel(&self) -> Option<Open> {
         let here = self.here()?;
         match &self.what {
             What::Send(_, id) | What::Receive(_, id) => {
-                let env = here.or_fatal("MPI_Cancel", here.env());
+                let env = here.or_fatal("mpi::request::Request::cancel (MPI_Cancel)", here.env());
                 look(env, CallNote::of("MPI_Cancel"), |adi, _| adi.cancel(*id));
             }
-            What::Collective(..) | What::OneSided(..) => here.fatal("MPI_Cancel", NOT_ALLOWED),
+            What::Collective(..) | What::OneSided(..) => {
+                here.fatal("mpi::request::Request::cancel (MPI_Cancel)", NOT_ALLOWED)
+            }
             What::Generalized(open) => return Some(open.clone()),
             What::Over(_) => {}
         }
@@ -119,6 +123,7 @@ impl Ticket {
     }
 
     /// What is known of it; `None`: it is not complete. Makes progress, and does not block.
+    #[track_caller]
     pub(super) fn seen(&self, function: &'static str) -> Option<Seen> {
         if !self.is_complete(function) {
             return None;
@@ -168,19 +173,20 @@ impl Ticket {
         result
     }
 
-    /// As [`Ticket::wait`]; an error ends the job.
+    /// As [`Ticket::wait`]; an error ends the job, as one of the call of this `name`.
     #[track_caller]
-    pub(super) fn wait_or_end(self, function: &'static str) -> Status {
+    pub(super) fn wait_or_end(self, name: &'static str, function: &'static str) -> Status {
         let here = self.here().cloned();
         let result = self.wait(function);
         match (here, result) {
             (_, Ok(status)) => status,
-            (Some(here), Err(error)) => here.fatal(function, error),
-            (None, Err(error)) => crate::rust::fatal(function, Err(error)),
+            (Some(here), Err(error)) => here.fatal(name, error),
+            (None, Err(error)) => crate::rust::fatal(name, Err(error)),
         }
     }
 
     /// Blocks until one of these is complete; its place. `None`: there are none.
+    #[track_caller]
     pub(super) fn wait_any<'t>(
         function: &'static str,
         tickets: impl Iterator<Item = (usize, &'t Ticket)> + Clone,

@@ -178,6 +178,7 @@ impl CartesianCommunicator {
     ///
     /// # Panics
     /// When `retain` is not as long as there are dimensions.
+    #[track_caller]
     pub fn subgroup(&self, retain: &[bool]) -> CartesianCommunicator {
         assert_eq!(
             retain.len(),
@@ -185,7 +186,10 @@ impl CartesianCommunicator {
             "a choice for each dimension"
         );
         let here = &self.0.record.here;
-        here.or_fatal("MPI_Cart_sub", self.try_subgroup(retain))
+        here.or_fatal(
+            "mpi::topology::CartesianCommunicator::subgroup (MPI_Cart_sub)",
+            self.try_subgroup(retain),
+        )
     }
 
     /// As [`subgroup`](Self::subgroup). Fails with [`Error::Argument`] when `retain` is not as long as there are dimensions,

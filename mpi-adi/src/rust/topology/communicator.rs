@@ -117,9 +117,13 @@ pub trait Context {
     /// MPI-3.1 section 6.7.2). The value is dropped with the communicator, that of a communicator that is there from the
     /// start on at the end of MPI, before anything else; of several, the one that was set last first. Takes of the
     /// program's heap what the value needs, and a place in a list, and ends the job when there is no room. Does not block.
+    #[track_caller]
     fn set_attr<A: CommAttribute>(&self, value: A) {
         let result = self.try_set_attr(value);
-        self.record().here.or_fatal("MPI_Comm_set_attr", result);
+        self.record().here.or_fatal(
+            "mpi::topology::Context::set_attr (MPI_Comm_set_attr)",
+            result,
+        );
     }
 
     /// As [`set_attr`](Context::set_attr). Fails with [`Error::NoRoom`] when the list has no room.
@@ -300,8 +304,13 @@ pub trait Communicator {
 
     /// Another communicator of the same processes, with those [attributes](crate::rust::attribute) that are to be cloned
     /// (MPI_Comm_dup, MPI-3.1 section 6.4.2).
+    #[track_caller]
     fn duplicate(&self) -> UserCommunicator {
-        or_fatal(self, "MPI_Comm_dup", self.try_duplicate())
+        or_fatal(
+            self,
+            "mpi::topology::Communicator::duplicate (MPI_Comm_dup)",
+            self.try_duplicate(),
+        )
     }
 
     /// As [`duplicate`](Communicator::duplicate). Fails with [`Error::NoMemory`]; at all
@@ -333,8 +342,13 @@ pub trait Communicator {
     ///     duplicate.get()
     /// }
     /// ```
+    #[track_caller]
     fn immediate_duplicate(&self) -> DuplicateFuture<UserCommunicator> {
-        or_fatal(self, "MPI_Comm_idup", self.try_immediate_duplicate())
+        or_fatal(
+            self,
+            "mpi::topology::Communicator::immediate_duplicate (MPI_Comm_idup)",
+            self.try_immediate_duplicate(),
+        )
     }
 
     /// As [`immediate_duplicate`](Communicator::immediate_duplicate). Fails with [`Error::NoMemory`] and [`Error::NoRoom`].
@@ -344,9 +358,14 @@ pub trait Communicator {
 
     /// As [`duplicate`](Communicator::duplicate), with hints for the duplicate, as [`set_info`](Context::set_info) has them
     /// (MPI_Comm_dup_with_info, MPI-3.1 section 6.4.2).
+    #[track_caller]
     fn duplicate_with_info(&self, info: &Info) -> UserCommunicator {
         let duplicate = self.try_duplicate_with_info(info);
-        or_fatal(self, "MPI_Comm_dup_with_info", duplicate)
+        or_fatal(
+            self,
+            "mpi::topology::Communicator::duplicate_with_info (MPI_Comm_dup_with_info)",
+            duplicate,
+        )
     }
 
     /// As [`duplicate_with_info`](Communicator::duplicate_with_info). Fails as
@@ -359,15 +378,21 @@ pub trait Communicator {
 
     /// Divides the processes by color into communicators of their own, in the order that they have here (MPI_Comm_split,
     /// MPI-3.1 section 6.4.2). `None`: this process is in none.
+    #[track_caller]
     fn split_by_color(&self, color: Color) -> Option<UserCommunicator> {
         self.split_by_color_with_key(color, 0)
     }
 
     /// As [`split_by_color`](Communicator::split_by_color), in the order of the keys and, where these are equal, in the
     /// order that the processes have here.
+    #[track_caller]
     fn split_by_color_with_key(&self, color: Color, key: Key) -> Option<UserCommunicator> {
         let part = self.try_split_by_color_with_key(color, key);
-        or_fatal(self, "MPI_Comm_split", part)
+        or_fatal(
+            self,
+            "mpi::topology::Communicator::split_by_color_with_key (MPI_Comm_split)",
+            part,
+        )
     }
 
     /// As [`split_by_color_with_key`](Communicator::split_by_color_with_key). Fails as
@@ -385,6 +410,7 @@ pub trait Communicator {
 
     /// The processes that share memory with this one (MPI_Comm_split_type with MPI_COMM_TYPE_SHARED): it alone, on
     /// nodes that share none.
+    #[track_caller]
     fn split_shared(&self, key: Key) -> UserCommunicator {
         let color = Color::with_value(self.rank());
         let own = self.split_by_color_with_key(color, key);
@@ -393,6 +419,7 @@ pub trait Communicator {
 
     /// As [`split_shared`](Communicator::split_shared), with hints for what is made, as [`set_info`](Context::set_info) has
     /// them.
+    #[track_caller]
     fn split_shared_with_info(&self, key: Key, info: &Info) -> UserCommunicator {
         let own = self.split_shared(key);
         own.set_info(info);
@@ -402,13 +429,18 @@ pub trait Communicator {
     /// A communicator of the processes of a group; processes can give different groups that have no process in common
     /// (MPI_Comm_create, MPI-3.1 section 6.4.2). `None`: this process is not in the group that it gave. Ends the job
     /// when the group has a process that this communicator does not have.
+    #[track_caller]
     fn split_by_subgroup_collective<G>(&self, group: &G) -> Option<UserCommunicator>
     where
         G: Group + ?Sized,
         Self: Sized,
     {
         let made = self.try_split_by_subgroup_collective(group);
-        or_fatal(self, "MPI_Comm_create", made)
+        or_fatal(
+            self,
+            "mpi::topology::Communicator::split_by_subgroup_collective (MPI_Comm_create)",
+            made,
+        )
     }
 
     /// As [`split_by_subgroup_collective`](Communicator::split_by_subgroup_collective). Fails with class Group when the group
@@ -430,6 +462,7 @@ pub trait Communicator {
 
     /// As [`split_by_subgroup_collective`](Communicator::split_by_subgroup_collective), called by the processes of the
     /// group alone (MPI_Comm_create_group).
+    #[track_caller]
     fn split_by_subgroup<G>(&self, group: &G) -> Option<UserCommunicator>
     where
         G: Group + ?Sized,
@@ -440,6 +473,7 @@ pub trait Communicator {
 
     /// As [`split_by_subgroup`](Communicator::split_by_subgroup); the tag makes no difference, since calls do not
     /// overlap.
+    #[track_caller]
     fn split_by_subgroup_with_tag<G>(&self, group: &G, tag: Tag) -> Option<UserCommunicator>
     where
         G: Group + ?Sized,
@@ -447,7 +481,11 @@ pub trait Communicator {
     {
         let _ = tag;
         let made = self.try_split_by_subgroup(group);
-        or_fatal(self, "MPI_Comm_create_group", made)
+        or_fatal(
+            self,
+            "mpi::topology::Communicator::split_by_subgroup_with_tag (MPI_Comm_create_group)",
+            made,
+        )
     }
 
     /// As [`split_by_subgroup`](Communicator::split_by_subgroup). Fails as
@@ -465,6 +503,7 @@ pub trait Communicator {
     }
 
     /// Its processes (MPI_Comm_group, MPI-3.1 section 6.3.2), in the program's heap. Does not block.
+    #[track_caller]
     fn group(&self) -> UserGroup {
         let this = self.as_simple();
         let membership = this.record.membership();
@@ -472,14 +511,22 @@ pub trait Communicator {
         if let Ok(members) = &mut members {
             members.append((0..membership.size).map(|rank| membership.to_world(CommRank(rank))));
         }
-        let members = or_fatal(self, "MPI_Comm_group", members);
+        let members = or_fatal(
+            self,
+            "mpi::topology::Communicator::group (MPI_Comm_group)",
+            members,
+        );
         UserGroup(members.done(), this.own_number())
     }
 
     /// Ends the whole job at once with this status (MPI_Abort, MPI-3.1 section 8.7).
+    #[track_caller]
     fn abort(&self, errorcode: i32) -> ! {
         let here = &self.as_simple().record.here;
-        job::abort(here.or_fatal("MPI_Abort", here.env()), errorcode)
+        job::abort(
+            here.or_fatal("mpi::topology::Communicator::abort (MPI_Abort)", here.env()),
+            errorcode,
+        )
     }
 
     /// Names it (MPI_Comm_set_name, MPI-3.1 section 6.8).
@@ -499,6 +546,7 @@ pub trait Communicator {
     ///
     /// # Panics
     /// When `dims` and `periods` differ in length.
+    #[track_caller]
     fn create_cartesian_communicator(
         &self,
         dims: &[Count],
@@ -507,7 +555,11 @@ pub trait Communicator {
     ) -> Option<CartesianCommunicator> {
         cartesian::assert_same(dims, periods);
         let made = self.try_create_cartesian_communicator(dims, periods, reorder);
-        or_fatal(self, cartesian::CREATE, made)
+        or_fatal(
+            self,
+            "mpi::topology::Communicator::create_cartesian_communicator (MPI_Cart_create)",
+            made,
+        )
     }
 
     /// As [`create_cartesian_communicator`](Communicator::create_cartesian_communicator). Fails with [`Error::Argument`] when
@@ -528,10 +580,15 @@ pub trait Communicator {
     ///
     /// # Panics
     /// As there.
+    #[track_caller]
     fn cartesian_map(&self, dims: &[Count], periods: &[bool]) -> Option<Rank> {
         cartesian::assert_same(dims, periods);
         let rank = cartesian::map(self.as_simple(), dims, periods);
-        or_fatal(self, "MPI_Cart_map", rank)
+        or_fatal(
+            self,
+            "mpi::topology::Communicator::cartesian_map (MPI_Cart_map)",
+            rank,
+        )
     }
 
     /// A communicator of the same processes, in which this one has these neighbours: blocks come from `sources` and go to
@@ -539,13 +596,18 @@ pub trait Communicator {
     /// them (MPI_Dist_graph_create_adjacent, MPI-3.1 section 7.5.4). Where one process has another among its sources,
     /// that one has it among its destinations as often. Ranks stay as they are. Ends the job where
     /// [`try_create_distributed_graph_adjacent`](Communicator::try_create_distributed_graph_adjacent) fails.
+    #[track_caller]
     fn create_distributed_graph_adjacent(
         &self,
         sources: &[Rank],
         destinations: &[Rank],
     ) -> DistributedGraphCommunicator {
         let made = self.try_create_distributed_graph_adjacent(sources, destinations);
-        or_fatal(self, graph::CREATE_ADJACENT, made)
+        or_fatal(
+            self,
+            "mpi::topology::Communicator::create_distributed_graph_adjacent (MPI_Dist_graph_create_adjacent)",
+            made,
+        )
     }
 
     /// As [`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent). Fails with [`Error::Rank`]
@@ -561,13 +623,18 @@ pub trait Communicator {
 
     /// As [`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent), of edges with weights,
     /// which both of an edge's ends give alike.
+    #[track_caller]
     fn create_weighted_distributed_graph_adjacent(
         &self,
         sources: &[(Rank, Weight)],
         destinations: &[(Rank, Weight)],
     ) -> DistributedGraphCommunicator {
         let made = self.try_create_weighted_distributed_graph_adjacent(sources, destinations);
-        or_fatal(self, graph::CREATE_ADJACENT, made)
+        or_fatal(
+            self,
+            "mpi::topology::Communicator::create_weighted_distributed_graph_adjacent (MPI_Dist_graph_create_adjacent)",
+            made,
+        )
     }
 
     /// As [`create_weighted_distributed_graph_adjacent`](Communicator::create_weighted_distributed_graph_adjacent). Fails
@@ -586,9 +653,14 @@ pub trait Communicator {
     /// (MPI_Dist_graph_create, MPI-3.1 section 7.5.4). A process's neighbours are in the order of the ranks that have
     /// given the edges, and then as each has given them. Ends the job where
     /// [`try_create_distributed_graph`](Communicator::try_create_distributed_graph) fails.
+    #[track_caller]
     fn create_distributed_graph(&self, edges: &[(Rank, Rank)]) -> DistributedGraphCommunicator {
         let made = self.try_create_distributed_graph(edges);
-        or_fatal(self, graph::CREATE, made)
+        or_fatal(
+            self,
+            "mpi::topology::Communicator::create_distributed_graph (MPI_Dist_graph_create)",
+            made,
+        )
     }
 
     /// As [`create_distributed_graph`](Communicator::create_distributed_graph). Fails as
@@ -603,12 +675,17 @@ pub trait Communicator {
 
     /// As [`create_distributed_graph`](Communicator::create_distributed_graph), of edges with weights. Either all processes
     /// give weights, or none does.
+    #[track_caller]
     fn create_weighted_distributed_graph(
         &self,
         edges: &[(Rank, Rank, Weight)],
     ) -> DistributedGraphCommunicator {
         let made = self.try_create_weighted_distributed_graph(edges);
-        or_fatal(self, graph::CREATE, made)
+        or_fatal(
+            self,
+            "mpi::topology::Communicator::create_weighted_distributed_graph (MPI_Dist_graph_create)",
+            made,
+        )
     }
 
     /// As [`create_weighted_distributed_graph`](Communicator::create_weighted_distributed_graph). Fails as
@@ -626,10 +703,15 @@ pub trait Communicator {
     /// one's. Takes 4 bytes of the program's heap for each node and for each of its neighbours at every process, where a
     /// [distributed graph](Communicator::create_distributed_graph_adjacent) takes its own edges alone. Ends the job where
     /// [`try_create_graph_communicator`](Communicator::try_create_graph_communicator) fails.
+    #[track_caller]
     fn create_graph_communicator(&self, neighbors: &[&[Rank]]) -> Option<GraphCommunicator> {
         let this = self.as_simple();
         let made = graph::create_known(this, neighbors);
-        or_fatal(self, graph::CREATE_GRAPH, made)
+        or_fatal(
+            self,
+            "mpi::topology::Communicator::create_graph_communicator (MPI_Graph_create)",
+            made,
+        )
     }
 
     /// As [`create_graph_communicator`](Communicator::create_graph_communicator). Fails with [`Error::Argument`] for more
@@ -658,6 +740,7 @@ pub trait Communicator {
     /// Blocks until all processes of both groups have called it. Takes of the program's heap what a list of both groups
     /// needs, and another one of the remote group. Ends the job where
     /// [`try_create_intercommunicator`](Communicator::try_create_intercommunicator) fails.
+    #[track_caller]
     fn create_intercommunicator<C: Context>(
         &self,
         local_leader: Rank,
@@ -669,7 +752,11 @@ pub trait Communicator {
     {
         let this = self.as_simple();
         let made = inter::create(this, local_leader, remote_leader, tag);
-        or_fatal(self, inter::CREATE, made)
+        or_fatal(
+            self,
+            "mpi::topology::Communicator::create_intercommunicator (MPI_Intercomm_create)",
+            made,
+        )
     }
 
     /// As [`create_intercommunicator`](Communicator::create_intercommunicator). Fails with [`Error::Rank`] for a local
@@ -715,11 +802,16 @@ pub trait Communicator {
 
     /// The elements of a buffer, packed, in the program's heap (MPI_Pack, MPI-3.1 section 4.2). Does not block. Ends the
     /// job when the heap has no room.
+    #[track_caller]
     fn pack<B: Buffer + ?Sized>(&self, inbuf: &B) -> Vec<u8>
     where
         Self: Sized,
     {
-        or_fatal(self, "MPI_Pack", self.try_pack(inbuf))
+        or_fatal(
+            self,
+            "mpi::topology::Communicator::pack (MPI_Pack)",
+            self.try_pack(inbuf),
+        )
     }
 
     /// As [`pack`](Communicator::pack). Fails with [`Error::NoRoom`].
@@ -738,12 +830,17 @@ pub trait Communicator {
 
     /// Packs the elements of a buffer to `position` of `outbuf`; where the next ones go (MPI_Pack). Does not block. Ends the
     /// job where [`try_pack_into`](Communicator::try_pack_into) fails.
+    #[track_caller]
     fn pack_into<B: Buffer + ?Sized>(&self, inbuf: &B, outbuf: &mut [u8], position: Count) -> Count
     where
         Self: Sized,
     {
         let packed = self.try_pack_into(inbuf, outbuf, position);
-        or_fatal(self, "MPI_Pack", packed)
+        or_fatal(
+            self,
+            "mpi::topology::Communicator::pack_into (MPI_Pack)",
+            packed,
+        )
     }
 
     /// As [`pack_into`](Communicator::pack_into). Fails with [`Error::Argument`] when they do not fit there.
@@ -767,6 +864,7 @@ pub trait Communicator {
     /// Unpacks elements from `position` of `inbuf` into a buffer; where the next ones begin (MPI_Unpack, MPI-3.1 section
     /// 4.2). Does not block. Needs no unsafe code: what is unpacked is checked as what is received. Ends the job where
     /// [`try_unpack_into`](Communicator::try_unpack_into) fails.
+    #[track_caller]
     fn unpack_into<B: BufferMut + ?Sized>(
         &self,
         inbuf: &[u8],
@@ -777,7 +875,11 @@ pub trait Communicator {
         Self: Sized,
     {
         let unpacked = self.try_unpack_into(inbuf, outbuf, position);
-        or_fatal(self, "MPI_Unpack", unpacked)
+        or_fatal(
+            self,
+            "mpi::topology::Communicator::unpack_into (MPI_Unpack)",
+            unpacked,
+        )
     }
 
     /// As [`unpack_into`](Communicator::unpack_into). Fails with [`Error::Argument`] when `inbuf` ends before the elements
@@ -802,6 +904,7 @@ pub trait Communicator {
 
 /// Where so many bytes are in a packing buffer, from `position` on, and the position behind them. Fails with
 /// [`Error::Argument`].
+#[track_caller]
 fn packed(room: usize, position: Count, bytes: usize) -> Result<(Range<usize>, Count), Error> {
     let from = usize::try_from(position).ok();
     let place = from.and_then(|from| Some(from..from.checked_add(bytes)?));

@@ -48,11 +48,15 @@ pub trait Group {
     fn own(&self) -> Option<envelope::Rank>;
 
     /// Its processes and, behind them, those of the other that are not among them (MPI_Group_union).
+    #[track_caller]
     fn union<G: Group + ?Sized>(&self, other: &G) -> UserGroup
     where
         Self: Sized,
     {
-        fatal("MPI_Group_union", self.try_union(other))
+        fatal(
+            "mpi::topology::Group::union (MPI_Group_union)",
+            self.try_union(other),
+        )
     }
 
     /// As [`union`](Group::union). Fails with [`Error::NoRoom`].
@@ -65,11 +69,15 @@ pub trait Group {
     }
 
     /// Those of its processes that the other has, too (MPI_Group_intersection).
+    #[track_caller]
     fn intersection<G: Group + ?Sized>(&self, other: &G) -> UserGroup
     where
         Self: Sized,
     {
-        fatal("MPI_Group_intersection", self.try_intersection(other))
+        fatal(
+            "mpi::topology::Group::intersection (MPI_Group_intersection)",
+            self.try_intersection(other),
+        )
     }
 
     /// As [`intersection`](Group::intersection). Fails with [`Error::NoRoom`].
@@ -82,11 +90,15 @@ pub trait Group {
     }
 
     /// Those of its processes that the other does not have (MPI_Group_difference).
+    #[track_caller]
     fn difference<G: Group + ?Sized>(&self, other: &G) -> UserGroup
     where
         Self: Sized,
     {
-        fatal("MPI_Group_difference", self.try_difference(other))
+        fatal(
+            "mpi::topology::Group::difference (MPI_Group_difference)",
+            self.try_difference(other),
+        )
     }
 
     /// As [`difference`](Group::difference). Fails with [`Error::NoRoom`].
@@ -100,8 +112,12 @@ pub trait Group {
 
     /// The processes with these ranks, in this order (MPI_Group_incl). Ends the job where
     /// [`try_include`](Group::try_include) fails.
+    #[track_caller]
     fn include(&self, ranks: &[Rank]) -> UserGroup {
-        fatal("MPI_Group_incl", self.try_include(ranks))
+        fatal(
+            "mpi::topology::Group::include (MPI_Group_incl)",
+            self.try_include(ranks),
+        )
     }
 
     /// As [`include`](Group::include). Fails with [`Error::Rank`] for a rank that the group does not have, with
@@ -111,8 +127,12 @@ pub trait Group {
     }
 
     /// The processes without these ranks (MPI_Group_excl). Ends the job as [`include`](Group::include).
+    #[track_caller]
     fn exclude(&self, ranks: &[Rank]) -> UserGroup {
-        fatal("MPI_Group_excl", self.try_exclude(ranks))
+        fatal(
+            "mpi::topology::Group::exclude (MPI_Group_excl)",
+            self.try_exclude(ranks),
+        )
     }
 
     /// As [`exclude`](Group::exclude). Fails as [`try_include`](Group::try_include).
@@ -136,8 +156,12 @@ pub trait Group {
     ///     world.group().include_ranges(&[(0, last, 2), (odd, 1, -2)])
     /// }
     /// ```
+    #[track_caller]
     fn include_ranges(&self, ranges: &[(Rank, Rank, Count)]) -> UserGroup {
-        fatal("MPI_Group_range_incl", self.try_include_ranges(ranges))
+        fatal(
+            "mpi::topology::Group::include_ranges (MPI_Group_range_incl)",
+            self.try_include_ranges(ranges),
+        )
     }
 
     /// As [`include_ranges`](Group::include_ranges). Fails as [`try_include`](Group::try_include), and with
@@ -151,8 +175,12 @@ pub trait Group {
 
     /// The processes without those of these ranges (MPI_Group_range_excl). Ends the job as
     /// [`include_ranges`](Group::include_ranges).
+    #[track_caller]
     fn exclude_ranges(&self, ranges: &[(Rank, Rank, Count)]) -> UserGroup {
-        fatal("MPI_Group_range_excl", self.try_exclude_ranges(ranges))
+        fatal(
+            "mpi::topology::Group::exclude_ranges (MPI_Group_range_excl)",
+            self.try_exclude_ranges(ranges),
+        )
     }
 
     /// As [`exclude_ranges`](Group::exclude_ranges). Fails as [`try_include_ranges`](Group::try_include_ranges).
@@ -218,6 +246,7 @@ fn rank_in(members: &[envelope::Rank], process: envelope::Rank) -> Option<Rank> 
 }
 
 /// Of a group, those with these ranks, which it has.
+#[track_caller]
 fn chosen<G: Group + ?Sized>(of: &G, ranks: Vec<u32>) -> Result<UserGroup, Error> {
     let members = of.members();
     let mut chosen = Members::with_room(ranks.len())?;
@@ -226,6 +255,7 @@ fn chosen<G: Group + ?Sized>(of: &G, ranks: Vec<u32>) -> Result<UserGroup, Error
 }
 
 /// Of a group, those without these ranks.
+#[track_caller]
 fn left<G: Group + ?Sized>(of: &G, ranks: &[u32]) -> Result<UserGroup, Error> {
     let each = of.members().iter().zip(0..);
     let mut left = Members::with_room(of.members().len())?;

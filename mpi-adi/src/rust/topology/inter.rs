@@ -177,15 +177,18 @@ impl InterCommunicator {
 
     /// The processes of the local group, in the program's heap (MPI_Comm_group, MPI-3.1 section 6.3.2). Does not block. Ends
     /// the job when there is no room.
+    #[track_caller]
     pub fn group(&self) -> UserGroup {
         self.group_of("MPI_Comm_group", self.made.sides().local_members())
     }
 
     /// As [`group`](Self::group), of the remote group (MPI_Comm_remote_group, MPI-3.1 section 6.6.1).
+    #[track_caller]
     pub fn remote_group(&self) -> UserGroup {
         self.group_of("MPI_Comm_remote_group", self.made.sides().remote_members())
     }
 
+    #[track_caller]
     fn group_of(&self, function: &'static str, members: &[envelope::Rank]) -> UserGroup {
         let local = self.made.sides().local();
         let members = self.or_fatal(function, exact(members));
@@ -196,8 +199,12 @@ impl InterCommunicator {
     /// group give the same order. Where both groups give the same, which of them comes first is up to the library, for all
     /// alike. Blocks until all processes of both groups have called it. Ends the job where [`try_merge`](Self::try_merge)
     /// fails.
+    #[track_caller]
     pub fn merge(&self, order: MergeOrder) -> SimpleCommunicator {
-        self.or_fatal(MERGE, self.try_merge(order))
+        self.or_fatal(
+            "mpi::topology::InterCommunicator::merge (MPI_Intercomm_merge)",
+            self.try_merge(order),
+        )
     }
 
     /// As [`merge`](Self::merge). Fails as [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
@@ -211,8 +218,12 @@ impl InterCommunicator {
     /// Another intercommunicator of the same groups, with those [attributes](crate::rust::attribute) that are to be cloned
     /// (MPI_Comm_dup, MPI-3.1 section 6.4.2). Blocks until all processes of
     /// both groups have called it. Ends the job where [`try_duplicate`](Self::try_duplicate) fails.
+    #[track_caller]
     pub fn duplicate(&self) -> InterCommunicator {
-        self.or_fatal(DUPLICATE, self.try_duplicate())
+        self.or_fatal(
+            "mpi::topology::InterCommunicator::duplicate (MPI_Comm_dup)",
+            self.try_duplicate(),
+        )
     }
 
     /// As [`duplicate`](Self::duplicate). Fails as [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
@@ -224,8 +235,12 @@ impl InterCommunicator {
 
     /// As [`duplicate`](Self::duplicate), without blocking (MPI_Comm_idup, MPI-3.1 section 6.4.2). Ends the job where
     /// [`try_immediate_duplicate`](Self::try_immediate_duplicate) fails.
+    #[track_caller]
     pub fn immediate_duplicate(&self) -> DuplicateFuture<InterCommunicator> {
-        self.or_fatal("MPI_Comm_idup", self.try_immediate_duplicate())
+        self.or_fatal(
+            "mpi::topology::InterCommunicator::immediate_duplicate (MPI_Comm_idup)",
+            self.try_immediate_duplicate(),
+        )
     }
 
     /// As [`immediate_duplicate`](Self::immediate_duplicate). Fails with [`Error::NoMemory`] and [`Error::NoRoom`].
@@ -235,8 +250,12 @@ impl InterCommunicator {
 
     /// As [`duplicate`](Self::duplicate), with hints for the duplicate, as [`set_info`](Context::set_info) has them
     /// (MPI_Comm_dup_with_info, MPI-3.1 section 6.4.2).
+    #[track_caller]
     pub fn duplicate_with_info(&self, info: &Info) -> InterCommunicator {
-        self.or_fatal("MPI_Comm_dup_with_info", self.try_duplicate_with_info(info))
+        self.or_fatal(
+            "mpi::topology::InterCommunicator::duplicate_with_info (MPI_Comm_dup_with_info)",
+            self.try_duplicate_with_info(info),
+        )
     }
 
     /// As [`duplicate_with_info`](Self::duplicate_with_info). Fails as
@@ -251,14 +270,19 @@ impl InterCommunicator {
     /// (MPI_Comm_split, MPI-3.1 section 6.4.2), each in the order that they have here. `None`: this process is in none, or
     /// no process of the other group has its color. Blocks until all processes of both groups have called it. Ends the job
     /// where [`try_split_by_color_with_key`](Self::try_split_by_color_with_key) fails.
+    #[track_caller]
     pub fn split_by_color(&self, color: Color) -> Option<InterCommunicator> {
         self.split_by_color_with_key(color, 0)
     }
 
     /// As [`split_by_color`](Self::split_by_color), in the order of the keys and, where these are equal, in the order that
     /// the processes have here.
+    #[track_caller]
     pub fn split_by_color_with_key(&self, color: Color, key: Key) -> Option<InterCommunicator> {
-        self.or_fatal(SPLIT, self.try_split_by_color_with_key(color, key))
+        self.or_fatal(
+            "mpi::topology::InterCommunicator::split_by_color_with_key (MPI_Comm_split)",
+            self.try_split_by_color_with_key(color, key),
+        )
     }
 
     /// As [`split_by_color_with_key`](Self::split_by_color_with_key). Fails as [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
@@ -275,12 +299,16 @@ impl InterCommunicator {
     /// their own group alone, in the order of it (MPI_Comm_create, MPI-3.1 section 6.4.2). `None`: this process is not in it,
     /// or no process of the other group is in one. Blocks until all processes of both groups have called it. Ends the job
     /// where [`try_split_by_subgroup_collective`](Self::try_split_by_subgroup_collective) fails.
+    #[track_caller]
     pub fn split_by_subgroup_collective<G: Group + ?Sized>(
         &self,
         group: &G,
     ) -> Option<InterCommunicator> {
         let made = self.try_split_by_subgroup_collective(group);
-        self.or_fatal("MPI_Comm_create", made)
+        self.or_fatal(
+            "mpi::topology::InterCommunicator::split_by_subgroup_collective (MPI_Comm_create)",
+            made,
+        )
     }
 
     /// As [`split_by_subgroup_collective`](Self::split_by_subgroup_collective). Fails with class Group, at this process
@@ -307,6 +335,7 @@ impl InterCommunicator {
 
     /// How it compares with another one: by both groups, as that one that compares worse (MPI_Comm_compare, MPI-3.1 section
     /// 6.4.1). Does not block.
+    #[track_caller]
     pub fn compare(&self, other: &InterCommunicator) -> CommunicatorRelation {
         let (a, b) = (self.made.sides(), other.made.sides());
         if a.context == b.context {
@@ -329,8 +358,15 @@ impl InterCommunicator {
     }
 
     /// Ends the whole job at once with this status (MPI_Abort, MPI-3.1 section 8.7).
+    #[track_caller]
     pub fn abort(&self, errorcode: i32) -> ! {
-        job::abort(self.or_fatal("MPI_Abort", self.here().env()), errorcode)
+        job::abort(
+            self.or_fatal(
+                "mpi::topology::InterCommunicator::abort (MPI_Abort)",
+                self.here().env(),
+            ),
+            errorcode,
+        )
     }
 
     /// Names it (MPI_Comm_set_name, MPI-3.1 section 6.8).

@@ -57,6 +57,7 @@ impl Passive for Lock {}
 impl Passive for LockAll {}
 
 impl Kind for Fence {
+    #[track_caller]
     fn close(&self, call: &Call<'_>) -> Result<Watched, Error> {
         call.fence(false, None, false).map(Watched::Fenced)
     }
@@ -72,11 +73,13 @@ impl Kind for Post {
     }
 }
 impl Kind for Lock {
+    #[track_caller]
     fn close(&self, call: &Call<'_>) -> Result<Watched, Error> {
         call.unlock(self.target, None).map(Watched::Closed)
     }
 }
 impl Kind for LockAll {
+    #[track_caller]
     fn close(&self, call: &Call<'_>) -> Result<Watched, Error> {
         call.unlock_all(None).map(Watched::Closed)
     }
@@ -122,6 +125,7 @@ impl<'w, K: Kind> Epoch<'w, K> {
         this.kind.close(&this.record.call(function)?)
     }
 
+    #[track_caller]
     fn close_and_wait(self, function: &'static str) -> Result<(), Error> {
         let record = self.record;
         let watched = self.close(function)?;
@@ -178,7 +182,9 @@ impl Epoch<'_, Fence> {
     #[track_caller]
     pub fn next(&mut self) {
         let next = self.try_next();
-        self.record.here().or_fatal("MPI_Win_fence", next);
+        self.record
+            .here()
+            .or_fatal("mpi::window::Epoch::next (MPI_Win_fence)", next);
     }
 
     /// As [`next`](Epoch::next). Fails with class RmaRange, and with [`Error::NoRoom`].
@@ -202,7 +208,7 @@ impl Epoch<'_, Fence> {
     #[track_caller]
     pub fn end(self) {
         let here = self.record.here();
-        here.or_fatal("MPI_Win_fence", self.try_end());
+        here.or_fatal("mpi::window::Epoch::end (MPI_Win_fence)", self.try_end());
     }
 
     /// As [`end`](Epoch::end). Fails as [`try_next`](Epoch::try_next).
@@ -223,7 +229,10 @@ impl Epoch<'_, Start> {
     #[track_caller]
     pub fn complete(self) {
         let here = self.record.here();
-        here.or_fatal("MPI_Win_complete", self.try_complete());
+        here.or_fatal(
+            "mpi::window::Epoch::complete (MPI_Win_complete)",
+            self.try_complete(),
+        );
     }
 
     /// As [`complete`](Epoch::complete). Fails with class RmaRange: an operation beyond a target's part, of a dynamic
@@ -244,7 +253,10 @@ impl Epoch<'_, Post> {
     #[track_caller]
     pub fn wait(self) {
         let here = self.record.here();
-        here.or_fatal("MPI_Win_wait", self.close_and_wait("MPI_Win_wait"));
+        here.or_fatal(
+            "mpi::window::Epoch::wait (MPI_Win_wait)",
+            self.close_and_wait("MPI_Win_wait"),
+        );
     }
 
     /// As [`wait`](Epoch::wait), without blocking (MPI_Win_iwait).
@@ -283,7 +295,10 @@ impl Epoch<'_, Lock> {
     #[track_caller]
     pub fn unlock(self) {
         let here = self.record.here();
-        here.or_fatal("MPI_Win_unlock", self.try_unlock());
+        here.or_fatal(
+            "mpi::window::Epoch::unlock (MPI_Win_unlock)",
+            self.try_unlock(),
+        );
     }
 
     /// As [`unlock`](Epoch::unlock). Fails with class RmaRange: an operation beyond the target's part, of a dynamic
@@ -305,7 +320,10 @@ impl Epoch<'_, LockAll> {
     #[track_caller]
     pub fn unlock_all(self) {
         let here = self.record.here();
-        here.or_fatal("MPI_Win_unlock_all", self.try_unlock_all());
+        here.or_fatal(
+            "mpi::window::Epoch::unlock_all (MPI_Win_unlock_all)",
+            self.try_unlock_all(),
+        );
     }
 
     /// As [`unlock_all`](Epoch::unlock_all). Fails as [`try_unlock`](Epoch::try_unlock).
@@ -364,7 +382,10 @@ pub trait Epochs: AnyWindow {
     #[track_caller]
     fn fence(&self) -> Epoch<'_, Fence> {
         let record = self.record();
-        record.here().or_fatal("MPI_Win_fence", self.try_fence())
+        record.here().or_fatal(
+            "mpi::window::Epochs::fence (MPI_Win_fence)",
+            self.try_fence(),
+        )
     }
 
     /// As [`fence`](Epochs::fence).
@@ -380,16 +401,20 @@ pub trait Epochs: AnyWindow {
     fn immediate_fence(&self) -> Epoch<'_, Fence> {
         let record = self.record();
         let epoch = open_fence(record, "MPI_Win_ifence", true);
-        record.here().or_fatal("MPI_Win_ifence", epoch)
+        record.here().or_fatal(
+            "mpi::window::Epochs::immediate_fence (MPI_Win_ifence)",
+            epoch,
+        )
     }
 
     /// Begins access to the processes of a group (MPI_Win_start).
     #[track_caller]
     fn start<G: Group + ?Sized>(&self, group: &G) -> Epoch<'_, Start> {
         let record = self.record();
-        record
-            .here()
-            .or_fatal("MPI_Win_start", self.try_start(group))
+        record.here().or_fatal(
+            "mpi::window::Epochs::start (MPI_Win_start)",
+            self.try_start(group),
+        )
     }
 
     /// As [`start`](Epochs::start). Fails with [`Error::Argument`], too: a process that is not in the window.
@@ -405,14 +430,20 @@ pub trait Epochs: AnyWindow {
     fn immediate_start<G: Group + ?Sized>(&self, group: &G) -> Epoch<'_, Start> {
         let record = self.record();
         let epoch = open_access(record, "MPI_Win_istart", group, true);
-        record.here().or_fatal("MPI_Win_istart", epoch)
+        record.here().or_fatal(
+            "mpi::window::Epochs::immediate_start (MPI_Win_istart)",
+            epoch,
+        )
     }
 
     /// Exposes this process's part to the processes of a group (MPI_Win_post).
     #[track_caller]
     fn post<G: Group + ?Sized>(&self, group: &G) -> Epoch<'_, Post> {
         let record = self.record();
-        record.here().or_fatal("MPI_Win_post", self.try_post(group))
+        record.here().or_fatal(
+            "mpi::window::Epochs::post (MPI_Win_post)",
+            self.try_post(group),
+        )
     }
 
     /// As [`post`](Epochs::post). Fails as [`try_start`](Epochs::try_start).
@@ -428,25 +459,29 @@ pub trait Epochs: AnyWindow {
     fn immediate_post<G: Group + ?Sized>(&self, group: &G) -> Epoch<'_, Post> {
         let record = self.record();
         let epoch = open_exposure(record, "MPI_Win_ipost", group);
-        record.here().or_fatal("MPI_Win_ipost", epoch)
+        record
+            .here()
+            .or_fatal("mpi::window::Epochs::immediate_post (MPI_Win_ipost)", epoch)
     }
 
     /// Locks a process's part for this one alone (MPI_Win_lock with MPI_LOCK_EXCLUSIVE).
     #[track_caller]
     fn lock_exclusive(&self, rank: Rank) -> Epoch<'_, Lock> {
         let record = self.record();
-        record
-            .here()
-            .or_fatal("MPI_Win_lock", self.try_lock(rank, true))
+        record.here().or_fatal(
+            "mpi::window::Epochs::lock_exclusive (MPI_Win_lock)",
+            self.try_lock(rank, true),
+        )
     }
 
     /// Locks a process's part together with others (MPI_Win_lock with MPI_LOCK_SHARED).
     #[track_caller]
     fn lock_shared(&self, rank: Rank) -> Epoch<'_, Lock> {
         let record = self.record();
-        record
-            .here()
-            .or_fatal("MPI_Win_lock", self.try_lock(rank, false))
+        record.here().or_fatal(
+            "mpi::window::Epochs::lock_shared (MPI_Win_lock)",
+            self.try_lock(rank, false),
+        )
     }
 
     /// As the two before. Fails with [`Error::Rank`], too.
@@ -462,7 +497,10 @@ pub trait Epochs: AnyWindow {
     fn immediate_lock_exclusive(&self, rank: Rank) -> Epoch<'_, Lock> {
         let record = self.record();
         let epoch = open_lock(record, "MPI_Win_ilock", (rank, true), true);
-        record.here().or_fatal("MPI_Win_ilock", epoch)
+        record.here().or_fatal(
+            "mpi::window::Epochs::immediate_lock_exclusive (MPI_Win_ilock)",
+            epoch,
+        )
     }
 
     /// As [`lock_shared`](Epochs::lock_shared), without blocking (MPI_Win_ilock).
@@ -470,7 +508,10 @@ pub trait Epochs: AnyWindow {
     fn immediate_lock_shared(&self, rank: Rank) -> Epoch<'_, Lock> {
         let record = self.record();
         let epoch = open_lock(record, "MPI_Win_ilock", (rank, false), true);
-        record.here().or_fatal("MPI_Win_ilock", epoch)
+        record.here().or_fatal(
+            "mpi::window::Epochs::immediate_lock_shared (MPI_Win_ilock)",
+            epoch,
+        )
     }
 
     /// Begins access to all processes under shared locks, each of which is asked for by the first operation there
@@ -478,9 +519,10 @@ pub trait Epochs: AnyWindow {
     #[track_caller]
     fn lock_all(&self) -> Epoch<'_, LockAll> {
         let record = self.record();
-        record
-            .here()
-            .or_fatal("MPI_Win_lock_all", self.try_lock_all())
+        record.here().or_fatal(
+            "mpi::window::Epochs::lock_all (MPI_Win_lock_all)",
+            self.try_lock_all(),
+        )
     }
 
     /// As [`lock_all`](Epochs::lock_all).
@@ -496,7 +538,10 @@ pub trait Epochs: AnyWindow {
     fn immediate_lock_all(&self) -> Epoch<'_, LockAll> {
         let record = self.record();
         let epoch = open_lock_all(record, "MPI_Win_ilock_all", true);
-        record.here().or_fatal("MPI_Win_ilock_all", epoch)
+        record.here().or_fatal(
+            "mpi::window::Epochs::immediate_lock_all (MPI_Win_ilock_all)",
+            epoch,
+        )
     }
 
     /// Blocks until all that has been done under locks is done at its targets (MPI_Win_flush_all). Fails with class
@@ -529,6 +574,7 @@ pub trait Epochs: AnyWindow {
 
 impl<W: AnyWindow + ?Sized> Epochs for W {}
 
+#[track_caller]
 fn open_fence<'w>(
     record: &'w Rc<Record>,
     function: &'static str,
@@ -551,6 +597,7 @@ fn open_access<'w, G: Group + ?Sized>(
     Ok(Epoch::new(record, Start(()), serial))
 }
 
+#[track_caller]
 fn open_exposure<'w, G: Group + ?Sized>(
     record: &'w Rc<Record>,
     function: &'static str,
@@ -573,6 +620,7 @@ fn open_lock<'w>(
     Ok(Epoch::new(record, Lock { rank, target }, serial))
 }
 
+#[track_caller]
 fn open_lock_all<'w>(
     record: &'w Rc<Record>,
     function: &'static str,

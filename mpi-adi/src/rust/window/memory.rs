@@ -206,9 +206,12 @@ pub trait AnyWindow: sealed::Sealed {
 
     /// The hints that are in use, in the program's heap (MPI_Win_get_info, MPI-3.1 section 11.2.7). Does not block. Ends
     /// the job where [`try_get_info`](AnyWindow::try_get_info) fails.
+    #[track_caller]
     fn get_info(&self) -> Info {
         let info = self.try_get_info();
-        self.record().here().or_fatal("MPI_Win_get_info", info)
+        self.record()
+            .here()
+            .or_fatal("mpi::window::AnyWindow::get_info (MPI_Win_get_info)", info)
     }
 
     /// As [`get_info`](AnyWindow::get_info). Fails with [`Error::NoRoom`].
@@ -219,9 +222,13 @@ pub trait AnyWindow: sealed::Sealed {
     /// Attaches a value to it, in place of the one of the same type that it may have (MPI_Win_set_attr, MPI-3.1 section
     /// 6.7.3); otherwise as [`Context::set_attr`](crate::rust::topology::Context::set_attr). The value is dropped with the
     /// window.
+    #[track_caller]
     fn set_attr<A: CommAttribute>(&self, value: A) {
         let result = self.try_set_attr(value);
-        self.record().here().or_fatal("MPI_Win_set_attr", result);
+        self.record().here().or_fatal(
+            "mpi::window::AnyWindow::set_attr (MPI_Win_set_attr)",
+            result,
+        );
     }
 
     /// As [`set_attr`](AnyWindow::set_attr). Fails with [`Error::NoRoom`] when the list has no room.
@@ -282,7 +289,11 @@ impl<T: Equivalence> Window<'static, T> {
     /// 11.2.2). Blocks until all processes of the communicator have called it. Its error ends the job.
     #[track_caller]
     pub fn allocate<C: Communicator + ?Sized>(len: usize, comm: &C) -> Self {
-        or_fatal(comm, "MPI_Win_allocate", Self::try_allocate(len, comm))
+        or_fatal(
+            comm,
+            "mpi::window::Window::allocate (MPI_Win_allocate)",
+            Self::try_allocate(len, comm),
+        )
     }
 
     /// As [`allocate`](Window::allocate). Fails at all processes alike: with [`Error::NoRoom`] where the heap has no
@@ -310,7 +321,11 @@ impl<T: Equivalence> Window<'static, T> {
     #[track_caller]
     pub fn allocate_with_info<C: Communicator + ?Sized>(len: usize, comm: &C, info: &Info) -> Self {
         let window = Self::try_allocate_with_info(len, comm, info);
-        or_fatal(comm, "MPI_Win_allocate", window)
+        or_fatal(
+            comm,
+            "mpi::window::Window::allocate_with_info (MPI_Win_allocate)",
+            window,
+        )
     }
 
     /// As [`allocate_with_info`](Window::allocate_with_info). Fails as [`try_allocate`](Window::try_allocate).
@@ -351,7 +366,7 @@ impl<'a, T: Equivalence> Window<'a, T> {
     {
         or_fatal(
             comm,
-            "MPI_Win_create",
+            "mpi::window::Window::create (MPI_Win_create)",
             Self::try_create(scope, memory, comm),
         )
     }
@@ -388,7 +403,11 @@ impl<'a, T: Equivalence> Window<'a, T> {
         C: Communicator + ?Sized,
     {
         let window = Self::try_create_with_info(scope, memory, comm, info);
-        or_fatal(comm, "MPI_Win_create", window)
+        or_fatal(
+            comm,
+            "mpi::window::Window::create_with_info (MPI_Win_create)",
+            window,
+        )
     }
 
     /// As [`create_with_info`](Window::create_with_info). Fails as [`try_allocate`](Window::try_allocate).
@@ -439,7 +458,10 @@ impl<'a, T: Equivalence> Window<'a, T> {
     #[track_caller]
     pub fn local(&mut self) -> Local<'_, T> {
         let here = self.record.here().clone();
-        here.or_fatal("MPI_Win_lock", self.try_local())
+        here.or_fatal(
+            "mpi::window::Window::local (MPI_Win_lock)",
+            self.try_local(),
+        )
     }
 
     /// As [`local`](Window::local). Fails with class RmaSync while an epoch is open that has been forgotten, and with
@@ -501,7 +523,11 @@ impl DynamicWindow {
     /// Its error ends the job.
     #[track_caller]
     pub fn create<C: Communicator + ?Sized>(comm: &C) -> DynamicWindow {
-        or_fatal(comm, "MPI_Win_create_dynamic", Self::try_create(comm))
+        or_fatal(
+            comm,
+            "mpi::window::DynamicWindow::create (MPI_Win_create_dynamic)",
+            Self::try_create(comm),
+        )
     }
 
     /// As [`create`](DynamicWindow::create). Fails as [`Window::try_allocate`].
@@ -514,7 +540,11 @@ impl DynamicWindow {
     #[track_caller]
     pub fn create_with_info<C: Communicator + ?Sized>(comm: &C, info: &Info) -> DynamicWindow {
         let window = Self::try_create_with_info(comm, info);
-        or_fatal(comm, "MPI_Win_create_dynamic", window)
+        or_fatal(
+            comm,
+            "mpi::window::DynamicWindow::create_with_info (MPI_Win_create_dynamic)",
+            window,
+        )
     }
 
     /// As [`create_with_info`](DynamicWindow::create_with_info). Fails as [`Window::try_allocate`].
@@ -534,7 +564,10 @@ impl DynamicWindow {
         T: Equivalence,
     {
         let attached = self.try_attach(scope, memory);
-        self.record.here().or_fatal("MPI_Win_attach", attached)
+        self.record.here().or_fatal(
+            "mpi::window::DynamicWindow::attach (MPI_Win_attach)",
+            attached,
+        )
     }
 
     /// As [`attach`](DynamicWindow::attach). Fails with [`Error::NoRoom`], and with class Type for elements with
@@ -622,7 +655,10 @@ impl<T: Equivalence> Attached<'_, T> {
             "attached to another window"
         );
         let local = self.memory.local(&self.record);
-        window.record.here().or_fatal("MPI_Win_lock", local)
+        window
+            .record
+            .here()
+            .or_fatal("mpi::window::Attached::local (MPI_Win_lock)", local)
     }
 }
 

@@ -62,6 +62,7 @@ pub(super) type Call<'r> = windows::Window<'r, &'r Record>;
 impl Record {
     /// Makes a window of all processes of a communicator, of memory that `allocate` gives; `None`: a dynamic one.
     /// Blocks until all processes have called it. Fails at all of them alike.
+    #[track_caller]
     pub(super) fn make<M>(
         comm: &SimpleCommunicator,
         disp_unit: usize,
@@ -222,6 +223,7 @@ impl Record {
     }
 
     /// The reverse of [`Record::withdraw`].
+    #[track_caller]
     pub(super) fn give_back(&self, function: &'static str) -> Result<(), Error> {
         let call = self.call(function)?;
         call.change(|window| window.withdraw(false));

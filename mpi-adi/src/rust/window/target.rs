@@ -283,7 +283,7 @@ impl<'e, K> Target<'e, K> {
     /// the buffer, which needs the target's exposure, and not its calls.
     #[track_caller]
     pub fn put<'d, B: Buffer + ?Sized>(&self, at: impl Into<At<'d>>, from: &B) {
-        self.or_fatal("MPI_Put", self.try_put(at, from));
+        self.or_fatal("mpi::window::Target::put (MPI_Put)", self.try_put(at, from));
     }
 
     /// As [`put`](Target::put).
@@ -311,14 +311,20 @@ impl<'e, K> Target<'e, K> {
     #[track_caller]
     pub fn get<'d, T: Equivalence>(&self, at: impl Into<At<'d>>) -> T {
         let mut value = zeroed::<T>();
-        self.or_fatal("MPI_Get", self.try_get_into(at, &mut value));
+        self.or_fatal(
+            "mpi::window::Target::get (MPI_Get)",
+            self.try_get_into(at, &mut value),
+        );
         value
     }
 
     /// Gets as many elements of the target's part as the buffer has (MPI_Get). Blocks until they are there.
     #[track_caller]
     pub fn get_into<'d, B: BufferMut + ?Sized>(&self, at: impl Into<At<'d>>, into: &mut B) {
-        self.or_fatal("MPI_Get", self.try_get_into(at, into));
+        self.or_fatal(
+            "mpi::window::Target::get_into (MPI_Get)",
+            self.try_get_into(at, into),
+        );
     }
 
     /// As [`get_into`](Target::get_into).
@@ -348,7 +354,10 @@ impl<'e, K> Target<'e, K> {
         from: &B,
         op: impl Into<WindowOperation>,
     ) {
-        self.or_fatal("MPI_Accumulate", self.try_accumulate(at, from, op));
+        self.or_fatal(
+            "mpi::window::Target::accumulate (MPI_Accumulate)",
+            self.try_accumulate(at, from, op),
+        );
     }
 
     /// As [`accumulate`](Target::accumulate).
@@ -382,7 +391,10 @@ impl<'e, K> Target<'e, K> {
         R: BufferMut + ?Sized,
     {
         let done = self.try_get_accumulate_into(at, from, result, op);
-        self.or_fatal("MPI_Get_accumulate", done);
+        self.or_fatal(
+            "mpi::window::Target::get_accumulate_into (MPI_Get_accumulate)",
+            done,
+        );
     }
 
     /// As [`get_accumulate_into`](Target::get_accumulate_into).
@@ -427,7 +439,7 @@ impl<'e, K> Target<'e, K> {
     ) -> T {
         let mut result = zeroed::<T>();
         let done = self.try_get_accumulate_into(at, value, &mut result, op);
-        self.or_fatal("MPI_Fetch_and_op", done);
+        self.or_fatal("mpi::window::Target::fetch_and_op (MPI_Fetch_and_op)", done);
         result
     }
 
@@ -442,7 +454,10 @@ impl<'e, K> Target<'e, K> {
     ) -> T {
         let mut result = zeroed::<T>();
         let done = self.try_compare_and_swap_into(at, (compare, new), &mut result);
-        self.or_fatal("MPI_Compare_and_swap", done);
+        self.or_fatal(
+            "mpi::window::Target::compare_and_swap (MPI_Compare_and_swap)",
+            done,
+        );
         result
     }
 
@@ -500,7 +515,7 @@ impl<'e, K> Target<'e, K> {
         };
         // SAFETY: as above.
         let request = unsafe { Request::start(scope, core::ptr::from_ref(from), start) };
-        self.or_fatal("MPI_Rput", request)
+        self.or_fatal("mpi::window::Target::immediate_put (MPI_Rput)", request)
     }
 
     /// As [`get_into`](Target::get_into), without blocking (MPI_Rget; here in every epoch).
@@ -529,7 +544,10 @@ impl<'e, K> Target<'e, K> {
         };
         // SAFETY: as above.
         let request = unsafe { Request::start(scope, data.cast_const(), start) };
-        self.or_fatal("MPI_Rget", request)
+        self.or_fatal(
+            "mpi::window::Target::immediate_get_into (MPI_Rget)",
+            request,
+        )
     }
 
     /// As [`accumulate`](Target::accumulate), without blocking (MPI_Raccumulate; here in every epoch).
@@ -560,7 +578,10 @@ impl<'e, K> Target<'e, K> {
         };
         // SAFETY: as above.
         let request = unsafe { Request::start(scope, core::ptr::from_ref(from), start) };
-        self.or_fatal("MPI_Raccumulate", request)
+        self.or_fatal(
+            "mpi::window::Target::immediate_accumulate (MPI_Raccumulate)",
+            request,
+        )
     }
 
     /// As [`get_accumulate_into`](Target::get_accumulate_into), without blocking (MPI_Rget_accumulate; here in every
@@ -602,7 +623,10 @@ impl<'e, K> Target<'e, K> {
         };
         // SAFETY: as above.
         let request = unsafe { Request::start(scope, data.cast_const(), start) };
-        self.or_fatal("MPI_Rget_accumulate", request)
+        self.or_fatal(
+            "mpi::window::Target::immediate_get_accumulate_into (MPI_Rget_accumulate)",
+            request,
+        )
     }
 
     /// As [`compare_and_swap`](Target::compare_and_swap), without blocking; what the element was comes into `result`.
@@ -647,6 +671,9 @@ impl<'e, K> Target<'e, K> {
         };
         // SAFETY: as above.
         let request = unsafe { Request::start(scope, data.cast_const(), start) };
-        self.or_fatal("MPI_Compare_and_swap", request)
+        self.or_fatal(
+            "mpi::window::Target::immediate_compare_and_swap_into (MPI_Compare_and_swap)",
+            request,
+        )
     }
 }

@@ -145,7 +145,7 @@ impl Fetching {
         if *rust != Rust::Sources || built.exists() {
             return Ok(true);
         }
-        let mut fetch = rust.cargo("fetch", kit().target.as_ref());
+        let mut fetch = rust.cargo(&self.places.root, "fetch", kit().target.as_ref());
         fetch.args(["--quiet", "--manifest-path", "kernel-rt/Cargo.toml"]);
         fetch.current_dir(&self.places.root);
         match run_shown(fetch) {

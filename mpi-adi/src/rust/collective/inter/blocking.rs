@@ -26,8 +26,12 @@ use crate::rust::topology::{AsCommunicator, InterCommunicator, Process};
 /// one.
 impl InterCommunicator {
     /// Blocks until every process of both groups has called it (MPI_Barrier, MPI-3.1 section 5.3).
+    #[track_caller]
     pub fn barrier(&self) {
-        self.or_fatal("MPI_Barrier", self.try_barrier());
+        self.or_fatal(
+            "mpi::collective::InterCommunicator::barrier (MPI_Barrier)",
+            self.try_barrier(),
+        );
     }
 
     /// As [`barrier`](Self::barrier), with the error as its result.
@@ -37,8 +41,12 @@ impl InterCommunicator {
 
     /// Gives `buffer` of this process, the root, to all processes of the remote group, which call
     /// [`broadcast_into`](Process::broadcast_into) (MPI_Bcast with MPI_ROOT, MPI-3.1 section 5.4).
+    #[track_caller]
     pub fn broadcast_root<B: Buffer + ?Sized>(&self, buffer: &B) {
-        self.or_fatal("MPI_Bcast", self.try_broadcast_root(buffer));
+        self.or_fatal(
+            "mpi::collective::InterCommunicator::broadcast_root (MPI_Bcast)",
+            self.try_broadcast_root(buffer),
+        );
     }
 
     /// As [`broadcast_root`](Self::broadcast_root), with the error as its result.
@@ -51,9 +59,13 @@ impl InterCommunicator {
 
     /// Collects what all processes of the remote group give by [`gather_into`](Process::gather_into), in the order of
     /// their ranks, in `recvbuf` of this process, the root (MPI_Gather with MPI_ROOT, MPI-3.1 section 5.5).
+    #[track_caller]
     pub fn gather_root<R: BufferMut + ?Sized>(&self, recvbuf: &mut R) {
         let result = self.try_gather_root(recvbuf);
-        self.or_fatal("MPI_Gather", result);
+        self.or_fatal(
+            "mpi::collective::InterCommunicator::gather_root (MPI_Gather)",
+            result,
+        );
     }
 
     /// As [`gather_root`](Self::gather_root), with the error as its result.
@@ -68,9 +80,13 @@ impl InterCommunicator {
 
     /// As [`gather_root`](Self::gather_root), into parts, of what all give by
     /// [`gather_varcount_into`](Process::gather_varcount_into) (MPI_Gatherv). Takes their list in the program's heap.
+    #[track_caller]
     pub fn gather_varcount_root<R: PartitionedBufferMut + ?Sized>(&self, recvbuf: &mut R) {
         let result = self.try_gather_varcount_root(recvbuf);
-        self.or_fatal("MPI_Gatherv", result);
+        self.or_fatal(
+            "mpi::collective::InterCommunicator::gather_varcount_root (MPI_Gatherv)",
+            result,
+        );
     }
 
     /// As [`gather_varcount_root`](Self::gather_varcount_root), with the error as its result.
@@ -87,8 +103,12 @@ impl InterCommunicator {
 
     /// Gives each process of the remote group, which calls [`scatter_into`](Process::scatter_into), its part of `sendbuf` of
     /// this process, the root (MPI_Scatter with MPI_ROOT, MPI-3.1 section 5.6).
+    #[track_caller]
     pub fn scatter_root<S: Buffer + ?Sized>(&self, sendbuf: &S) {
-        self.or_fatal("MPI_Scatter", self.try_scatter_root(sendbuf));
+        self.or_fatal(
+            "mpi::collective::InterCommunicator::scatter_root (MPI_Scatter)",
+            self.try_scatter_root(sendbuf),
+        );
     }
 
     /// As [`scatter_root`](Self::scatter_root), with the error as its result.
@@ -103,8 +123,12 @@ impl InterCommunicator {
 
     /// As [`scatter_root`](Self::scatter_root), of parts, to processes that call
     /// [`scatter_varcount_into`](Process::scatter_varcount_into) (MPI_Scatterv). Takes their list in the program's heap.
+    #[track_caller]
     pub fn scatter_varcount_root<S: PartitionedBuffer + ?Sized>(&self, sendbuf: &S) {
-        self.or_fatal("MPI_Scatterv", self.try_scatter_varcount_root(sendbuf));
+        self.or_fatal(
+            "mpi::collective::InterCommunicator::scatter_varcount_root (MPI_Scatterv)",
+            self.try_scatter_varcount_root(sendbuf),
+        );
     }
 
     /// As [`scatter_varcount_root`](Self::scatter_varcount_root), with the error as its result.
@@ -121,9 +145,13 @@ impl InterCommunicator {
 
     /// Takes what all processes of the remote group give by [`reduce_into`](Process::reduce_into), combined, place by
     /// place, into `recvbuf` of this process, the root (MPI_Reduce with MPI_ROOT, MPI-3.1 section 5.9.1).
+    #[track_caller]
     pub fn reduce_root<R: BufferMut + ?Sized>(&self, recvbuf: &mut R) {
         let result = self.try_reduce_root(recvbuf);
-        self.or_fatal("MPI_Reduce", result);
+        self.or_fatal(
+            "mpi::collective::InterCommunicator::reduce_root (MPI_Reduce)",
+            result,
+        );
     }
 
     /// As [`reduce_root`](Self::reduce_root), with the error as its result.
@@ -137,13 +165,17 @@ impl InterCommunicator {
 
     /// Collects `sendbuf` of all processes of the remote group, in the order of their ranks, in `recvbuf` (MPI_Allgather,
     /// MPI-3.1 section 5.7).
+    #[track_caller]
     pub fn all_gather_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
     where
         S: Buffer + ?Sized,
         R: BufferMut + ?Sized,
     {
         let result = self.try_all_gather_into(sendbuf, recvbuf);
-        self.or_fatal("MPI_Allgather", result);
+        self.or_fatal(
+            "mpi::collective::InterCommunicator::all_gather_into (MPI_Allgather)",
+            result,
+        );
     }
 
     /// As [`all_gather_into`](Self::all_gather_into), with the error as its result.
@@ -164,13 +196,17 @@ impl InterCommunicator {
 
     /// As [`all_gather_into`](Self::all_gather_into), of as many elements of each process as its part has
     /// (MPI_Allgatherv). Takes the list of the parts in the program's heap.
+    #[track_caller]
     pub fn all_gather_varcount_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
     where
         S: Buffer + ?Sized,
         R: PartitionedBufferMut + ?Sized,
     {
         let result = self.try_all_gather_varcount_into(sendbuf, recvbuf);
-        self.or_fatal("MPI_Allgatherv", result);
+        self.or_fatal(
+            "mpi::collective::InterCommunicator::all_gather_varcount_into (MPI_Allgatherv)",
+            result,
+        );
     }
 
     /// As [`all_gather_varcount_into`](Self::all_gather_varcount_into), with the error as its result.
@@ -194,13 +230,17 @@ impl InterCommunicator {
 
     /// Gives each process of the remote group its part of `sendbuf`, and collects the parts that they have for this one in
     /// `recvbuf` (MPI_Alltoall, MPI-3.1 section 5.8).
+    #[track_caller]
     pub fn all_to_all_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
     where
         S: Buffer + ?Sized,
         R: BufferMut + ?Sized,
     {
         let result = self.try_all_to_all_into(sendbuf, recvbuf);
-        self.or_fatal("MPI_Alltoall", result);
+        self.or_fatal(
+            "mpi::collective::InterCommunicator::all_to_all_into (MPI_Alltoall)",
+            result,
+        );
     }
 
     /// As [`all_to_all_into`](Self::all_to_all_into), with the error as its result.
@@ -223,13 +263,17 @@ impl InterCommunicator {
 
     /// As [`all_to_all_into`](Self::all_to_all_into), of as many elements as the parts have (MPI_Alltoallv). Takes the
     /// lists of the parts in the program's heap.
+    #[track_caller]
     pub fn all_to_all_varcount_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
     where
         S: PartitionedBuffer + ?Sized,
         R: PartitionedBufferMut + ?Sized,
     {
         let result = self.try_all_to_all_varcount_into(sendbuf, recvbuf);
-        self.or_fatal("MPI_Alltoallv", result);
+        self.or_fatal(
+            "mpi::collective::InterCommunicator::all_to_all_varcount_into (MPI_Alltoallv)",
+            result,
+        );
     }
 
     /// As [`all_to_all_varcount_into`](Self::all_to_all_varcount_into), with the error as its result.
@@ -255,13 +299,17 @@ impl InterCommunicator {
 
     /// Gives each process of the remote group a buffer of its own, and collects what these processes give in one for each,
     /// of whatever datatypes (MPI_Alltoallw). Takes the lists of the buffers and what does not block in the program's heap.
+    #[track_caller]
     pub fn all_to_all_vartype_into(
         &self,
         sendbufs: &[AnyBuffer<'_>],
         recvbufs: &mut [AnyBufferMut<'_>],
     ) {
         let result = self.try_all_to_all_vartype_into(sendbufs, recvbufs);
-        self.or_fatal("MPI_Alltoallw", result);
+        self.or_fatal(
+            "mpi::collective::InterCommunicator::all_to_all_vartype_into (MPI_Alltoallw)",
+            result,
+        );
     }
 
     /// As [`all_to_all_vartype_into`](Self::all_to_all_vartype_into), with the error as its result. Fails with
@@ -280,6 +328,7 @@ impl InterCommunicator {
 
     /// Combines `sendbuf` of all processes of the remote group, place by place, into `recvbuf`, which is as long as this
     /// process's `sendbuf` (MPI_Allreduce, MPI-3.1 section 5.9.6).
+    #[track_caller]
     pub fn all_reduce_into<S, R, O>(&self, sendbuf: &S, recvbuf: &mut R, op: O)
     where
         S: Buffer + ?Sized,
@@ -287,7 +336,10 @@ impl InterCommunicator {
         O: Operation,
     {
         let result = self.try_all_reduce_into(sendbuf, recvbuf, op);
-        self.or_fatal("MPI_Allreduce", result);
+        self.or_fatal(
+            "mpi::collective::InterCommunicator::all_reduce_into (MPI_Allreduce)",
+            result,
+        );
     }
 
     /// As [`all_reduce_into`](Self::all_reduce_into), with the error as its result.
@@ -312,6 +364,7 @@ impl InterCommunicator {
     /// one behind those of lower ranks of this group, into `recvbuf` (MPI_Reduce_scatter_block, MPI-3.1 section 5.10.1).
     /// A process's `sendbuf` has as many elements as the results of its own group together, and so both groups' results
     /// have the same number.
+    #[track_caller]
     pub fn reduce_scatter_block_into<S, R, O>(&self, sendbuf: &S, recvbuf: &mut R, op: O)
     where
         S: Buffer + ?Sized,
@@ -319,7 +372,7 @@ impl InterCommunicator {
         O: Operation,
     {
         let result = self.try_reduce_scatter_block_into(sendbuf, recvbuf, op);
-        self.or_fatal("MPI_Reduce_scatter_block", result);
+        self.or_fatal("mpi::collective::InterCommunicator::reduce_scatter_block_into (MPI_Reduce_scatter_block)", result);
     }
 
     /// As [`reduce_scatter_block_into`](Self::reduce_scatter_block_into), with the error as its result.
@@ -360,6 +413,7 @@ impl InterCommunicator {
     ///     greatest
     /// }
     /// ```
+    #[track_caller]
     pub fn reduce_scatter_varcount_into<S, R, O>(&self, sendbuf: &S, recvbuf: &mut R, op: O)
     where
         S: PartitionedBuffer + ?Sized,
@@ -367,7 +421,10 @@ impl InterCommunicator {
         O: Operation,
     {
         let result = self.try_reduce_scatter_varcount_into(sendbuf, recvbuf, op);
-        self.or_fatal("MPI_Reduce_scatter", result);
+        self.or_fatal(
+            "mpi::collective::InterCommunicator::reduce_scatter_varcount_into (MPI_Reduce_scatter)",
+            result,
+        );
     }
 
     /// As [`reduce_scatter_varcount_into`](Self::reduce_scatter_varcount_into), with the error as its result; with
@@ -396,9 +453,13 @@ impl InterCommunicator {
 impl Process<'_, InterCommunicator> {
     /// Takes what the root gives by [`broadcast_root`](InterCommunicator::broadcast_root) (MPI_Bcast, MPI-3.1 section
     /// 5.4).
+    #[track_caller]
     pub fn broadcast_into<B: BufferMut + ?Sized>(&self, buffer: &mut B) {
         let result = self.try_broadcast_into(buffer);
-        self.as_communicator().or_fatal("MPI_Bcast", result);
+        self.as_communicator().or_fatal(
+            "mpi::collective::Process::broadcast_into (MPI_Bcast)",
+            result,
+        );
     }
 
     /// As [`broadcast_into`](Self::broadcast_into), with the error as its result.
@@ -409,9 +470,11 @@ impl Process<'_, InterCommunicator> {
 
     /// Gives `sendbuf` to the root, which calls [`gather_root`](InterCommunicator::gather_root) (MPI_Gather, MPI-3.1
     /// section 5.5).
+    #[track_caller]
     pub fn gather_into<S: Buffer + ?Sized>(&self, sendbuf: &S) {
         let result = self.try_gather_into(sendbuf);
-        self.as_communicator().or_fatal("MPI_Gather", result);
+        self.as_communicator()
+            .or_fatal("mpi::collective::Process::gather_into (MPI_Gather)", result);
     }
 
     /// As [`gather_into`](Self::gather_into), with the error as its result.
@@ -421,9 +484,13 @@ impl Process<'_, InterCommunicator> {
 
     /// As [`gather_into`](Self::gather_into), of as many elements as the root's part for this process has, to a root that
     /// calls [`gather_varcount_root`](InterCommunicator::gather_varcount_root) (MPI_Gatherv).
+    #[track_caller]
     pub fn gather_varcount_into<S: Buffer + ?Sized>(&self, sendbuf: &S) {
         let result = self.give("MPI_Gatherv", sendbuf);
-        self.as_communicator().or_fatal("MPI_Gatherv", result);
+        self.as_communicator().or_fatal(
+            "mpi::collective::Process::gather_varcount_into (MPI_Gatherv)",
+            result,
+        );
     }
 
     /// As [`gather_varcount_into`](Self::gather_varcount_into), with the error as its result.
@@ -440,9 +507,13 @@ impl Process<'_, InterCommunicator> {
 
     /// Takes this process's part of what the root gives by [`scatter_root`](InterCommunicator::scatter_root) (MPI_Scatter,
     /// MPI-3.1 section 5.6).
+    #[track_caller]
     pub fn scatter_into<R: BufferMut + ?Sized>(&self, recvbuf: &mut R) {
         let result = self.try_scatter_into(recvbuf);
-        self.as_communicator().or_fatal("MPI_Scatter", result);
+        self.as_communicator().or_fatal(
+            "mpi::collective::Process::scatter_into (MPI_Scatter)",
+            result,
+        );
     }
 
     /// As [`scatter_into`](Self::scatter_into), with the error as its result.
@@ -452,9 +523,13 @@ impl Process<'_, InterCommunicator> {
 
     /// As [`scatter_into`](Self::scatter_into), of as many elements as the root's part for this process has, from a root
     /// that calls [`scatter_varcount_root`](InterCommunicator::scatter_varcount_root) (MPI_Scatterv).
+    #[track_caller]
     pub fn scatter_varcount_into<R: BufferMut + ?Sized>(&self, recvbuf: &mut R) {
         let result = self.take("MPI_Scatterv", recvbuf);
-        self.as_communicator().or_fatal("MPI_Scatterv", result);
+        self.as_communicator().or_fatal(
+            "mpi::collective::Process::scatter_varcount_into (MPI_Scatterv)",
+            result,
+        );
     }
 
     /// As [`scatter_varcount_into`](Self::scatter_varcount_into), with the error as its result.
@@ -477,13 +552,15 @@ impl Process<'_, InterCommunicator> {
 
     /// Combines `sendbuf` of all processes of this group, place by place, at the root, which calls
     /// [`reduce_root`](InterCommunicator::reduce_root) (MPI_Reduce, MPI-3.1 section 5.9.1).
+    #[track_caller]
     pub fn reduce_into<S, O>(&self, sendbuf: &S, op: O)
     where
         S: Buffer + ?Sized,
         O: Operation,
     {
         let result = self.try_reduce_into(sendbuf, op);
-        self.as_communicator().or_fatal("MPI_Reduce", result);
+        self.as_communicator()
+            .or_fatal("mpi::collective::Process::reduce_into (MPI_Reduce)", result);
     }
 
     /// As [`reduce_into`](Self::reduce_into), with the error as its result.

@@ -94,9 +94,13 @@ impl InterCommunicator {
     }
 
     /// As [`barrier`](Self::barrier), without blocking (MPI_Ibarrier, MPI-3.1 section 5.12.1).
+    #[track_caller]
     pub fn immediate_barrier(&self) -> Request<'static, ()> {
         let request = self.try_immediate_barrier();
-        self.or_fatal("MPI_Ibarrier", request)
+        self.or_fatal(
+            "mpi::collective::InterCommunicator::immediate_barrier (MPI_Ibarrier)",
+            request,
+        )
     }
 
     /// As [`immediate_barrier`](Self::immediate_barrier), with the error as its result.
@@ -105,6 +109,7 @@ impl InterCommunicator {
     }
 
     /// As [`broadcast_root`](Self::broadcast_root), without blocking (MPI_Ibcast, MPI-3.1 section 5.12.2).
+    #[track_caller]
     pub fn immediate_broadcast_root<'a, Sc, B>(
         &self,
         scope: Sc,
@@ -115,7 +120,10 @@ impl InterCommunicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_broadcast_root(scope, buffer);
-        self.or_fatal("MPI_Ibcast", request)
+        self.or_fatal(
+            "mpi::collective::InterCommunicator::immediate_broadcast_root (MPI_Ibcast)",
+            request,
+        )
     }
 
     /// As [`immediate_broadcast_root`](Self::immediate_broadcast_root), with the error as its result.
@@ -135,6 +143,7 @@ impl InterCommunicator {
     }
 
     /// As [`gather_root`](Self::gather_root), without blocking (MPI_Igather, MPI-3.1 section 5.12.3).
+    #[track_caller]
     pub fn immediate_gather_root<'a, Sc, R>(
         &self,
         scope: Sc,
@@ -145,7 +154,10 @@ impl InterCommunicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_gather_root(scope, recvbuf);
-        self.or_fatal("MPI_Igather", request)
+        self.or_fatal(
+            "mpi::collective::InterCommunicator::immediate_gather_root (MPI_Igather)",
+            request,
+        )
     }
 
     /// As [`immediate_gather_root`](Self::immediate_gather_root), with the error as its result.
@@ -165,6 +177,7 @@ impl InterCommunicator {
     }
 
     /// As [`gather_varcount_root`](Self::gather_varcount_root), without blocking (MPI_Igatherv).
+    #[track_caller]
     pub fn immediate_gather_varcount_root<'a, Sc, R>(
         &self,
         scope: Sc,
@@ -175,7 +188,10 @@ impl InterCommunicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_gather_varcount_root(scope, recvbuf);
-        self.or_fatal("MPI_Igatherv", request)
+        self.or_fatal(
+            "mpi::collective::InterCommunicator::immediate_gather_varcount_root (MPI_Igatherv)",
+            request,
+        )
     }
 
     /// As [`immediate_gather_varcount_root`](Self::immediate_gather_varcount_root), with the error as its result.
@@ -195,13 +211,17 @@ impl InterCommunicator {
     }
 
     /// As [`scatter_root`](Self::scatter_root), without blocking (MPI_Iscatter, MPI-3.1 section 5.12.4).
+    #[track_caller]
     pub fn immediate_scatter_root<'a, Sc, S>(&self, scope: Sc, sendbuf: &'a S) -> Request<'a, S, Sc>
     where
         S: 'a + Buffer + ?Sized,
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_scatter_root(scope, sendbuf);
-        self.or_fatal("MPI_Iscatter", request)
+        self.or_fatal(
+            "mpi::collective::InterCommunicator::immediate_scatter_root (MPI_Iscatter)",
+            request,
+        )
     }
 
     /// As [`immediate_scatter_root`](Self::immediate_scatter_root), with the error as its result.
@@ -221,6 +241,7 @@ impl InterCommunicator {
     }
 
     /// As [`scatter_varcount_root`](Self::scatter_varcount_root), without blocking (MPI_Iscatterv).
+    #[track_caller]
     pub fn immediate_scatter_varcount_root<'a, Sc, S>(
         &self,
         scope: Sc,
@@ -231,7 +252,10 @@ impl InterCommunicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_scatter_varcount_root(scope, sendbuf);
-        self.or_fatal("MPI_Iscatterv", request)
+        self.or_fatal(
+            "mpi::collective::InterCommunicator::immediate_scatter_varcount_root (MPI_Iscatterv)",
+            request,
+        )
     }
 
     /// As [`immediate_scatter_varcount_root`](Self::immediate_scatter_varcount_root), with the error as its result.
@@ -251,6 +275,7 @@ impl InterCommunicator {
     }
 
     /// As [`reduce_root`](Self::reduce_root), without blocking (MPI_Ireduce, MPI-3.1 section 5.12.7).
+    #[track_caller]
     pub fn immediate_reduce_root<'a, Sc, R>(
         &self,
         scope: Sc,
@@ -261,7 +286,10 @@ impl InterCommunicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_reduce_root(scope, recvbuf);
-        self.or_fatal("MPI_Ireduce", request)
+        self.or_fatal(
+            "mpi::collective::InterCommunicator::immediate_reduce_root (MPI_Ireduce)",
+            request,
+        )
     }
 
     /// As [`immediate_reduce_root`](Self::immediate_reduce_root), with the error as its result.
@@ -282,6 +310,7 @@ impl InterCommunicator {
     }
 
     /// As [`all_gather_into`](Self::all_gather_into), without blocking (MPI_Iallgather, MPI-3.1 section 5.12.5).
+    #[track_caller]
     pub fn immediate_all_gather_into<'a, Sc, S, R>(
         &self,
         scope: Sc,
@@ -294,7 +323,10 @@ impl InterCommunicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_all_gather_into(scope, sendbuf, recvbuf);
-        self.or_fatal("MPI_Iallgather", request)
+        self.or_fatal(
+            "mpi::collective::InterCommunicator::immediate_all_gather_into (MPI_Iallgather)",
+            request,
+        )
     }
 
     /// As [`immediate_all_gather_into`](Self::immediate_all_gather_into), with the error as its result.
@@ -313,6 +345,7 @@ impl InterCommunicator {
     }
 
     /// As [`all_gather_varcount_into`](Self::all_gather_varcount_into), without blocking (MPI_Iallgatherv).
+    #[track_caller]
     pub fn immediate_all_gather_varcount_into<'a, Sc, S, R>(
         &self,
         scope: Sc,
@@ -325,7 +358,7 @@ impl InterCommunicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_all_gather_varcount_into(scope, sendbuf, recvbuf);
-        self.or_fatal("MPI_Iallgatherv", request)
+        self.or_fatal("mpi::collective::InterCommunicator::immediate_all_gather_varcount_into (MPI_Iallgatherv)", request)
     }
 
     /// As [`immediate_all_gather_varcount_into`](Self::immediate_all_gather_varcount_into), with the error as its result.
@@ -344,6 +377,7 @@ impl InterCommunicator {
     }
 
     /// As [`all_to_all_into`](Self::all_to_all_into), without blocking (MPI_Ialltoall, MPI-3.1 section 5.12.6).
+    #[track_caller]
     pub fn immediate_all_to_all_into<'a, Sc, S, R>(
         &self,
         scope: Sc,
@@ -356,7 +390,10 @@ impl InterCommunicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_all_to_all_into(scope, sendbuf, recvbuf);
-        self.or_fatal("MPI_Ialltoall", request)
+        self.or_fatal(
+            "mpi::collective::InterCommunicator::immediate_all_to_all_into (MPI_Ialltoall)",
+            request,
+        )
     }
 
     /// As [`immediate_all_to_all_into`](Self::immediate_all_to_all_into), with the error as its result.
@@ -375,6 +412,7 @@ impl InterCommunicator {
     }
 
     /// As [`all_to_all_varcount_into`](Self::all_to_all_varcount_into), without blocking (MPI_Ialltoallv).
+    #[track_caller]
     pub fn immediate_all_to_all_varcount_into<'a, Sc, S, R>(
         &self,
         scope: Sc,
@@ -387,7 +425,7 @@ impl InterCommunicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_all_to_all_varcount_into(scope, sendbuf, recvbuf);
-        self.or_fatal("MPI_Ialltoallv", request)
+        self.or_fatal("mpi::collective::InterCommunicator::immediate_all_to_all_varcount_into (MPI_Ialltoallv)", request)
     }
 
     /// As [`immediate_all_to_all_varcount_into`](Self::immediate_all_to_all_varcount_into), with the error as its result.
@@ -406,6 +444,7 @@ impl InterCommunicator {
     }
 
     /// As [`all_to_all_vartype_into`](Self::all_to_all_vartype_into), without blocking (MPI_Ialltoallw).
+    #[track_caller]
     pub fn immediate_all_to_all_vartype_into<'a, 's, 'r, Sc>(
         &self,
         scope: Sc,
@@ -416,7 +455,7 @@ impl InterCommunicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_all_to_all_vartype_into(scope, sendbufs, recvbufs);
-        self.or_fatal("MPI_Ialltoallw", request)
+        self.or_fatal("mpi::collective::InterCommunicator::immediate_all_to_all_vartype_into (MPI_Ialltoallw)", request)
     }
 
     /// As [`immediate_all_to_all_vartype_into`](Self::immediate_all_to_all_vartype_into), with the error as its result.
@@ -434,6 +473,7 @@ impl InterCommunicator {
     }
 
     /// As [`all_reduce_into`](Self::all_reduce_into), without blocking (MPI_Iallreduce, MPI-3.1 section 5.12.8).
+    #[track_caller]
     pub fn immediate_all_reduce_into<'a, Sc, S, R, O>(
         &self,
         scope: Sc,
@@ -448,7 +488,10 @@ impl InterCommunicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_all_reduce_into(scope, sendbuf, recvbuf, op);
-        self.or_fatal("MPI_Iallreduce", request)
+        self.or_fatal(
+            "mpi::collective::InterCommunicator::immediate_all_reduce_into (MPI_Iallreduce)",
+            request,
+        )
     }
 
     /// As [`immediate_all_reduce_into`](Self::immediate_all_reduce_into), with the error as its result.
@@ -471,6 +514,7 @@ impl InterCommunicator {
 
     /// As [`reduce_scatter_block_into`](Self::reduce_scatter_block_into), without blocking (MPI_Ireduce_scatter_block,
     /// MPI-3.1 section 5.12.9).
+    #[track_caller]
     pub fn immediate_reduce_scatter_block_into<'a, Sc, S, R, O>(
         &self,
         scope: Sc,
@@ -485,7 +529,7 @@ impl InterCommunicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_reduce_scatter_block_into(scope, sendbuf, recvbuf, op);
-        self.or_fatal("MPI_Ireduce_scatter_block", request)
+        self.or_fatal("mpi::collective::InterCommunicator::immediate_reduce_scatter_block_into (MPI_Ireduce_scatter_block)", request)
     }
 
     /// As [`immediate_reduce_scatter_block_into`](Self::immediate_reduce_scatter_block_into), with the error as its result.
@@ -508,6 +552,7 @@ impl InterCommunicator {
 
     /// As [`reduce_scatter_varcount_into`](Self::reduce_scatter_varcount_into), without blocking (MPI_Ireduce_scatter,
     /// MPI-3.1 section 5.12.10).
+    #[track_caller]
     pub fn immediate_reduce_scatter_varcount_into<'a, Sc, S, R, O>(
         &self,
         scope: Sc,
@@ -522,7 +567,7 @@ impl InterCommunicator {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_reduce_scatter_varcount_into(scope, sendbuf, recvbuf, op);
-        self.or_fatal("MPI_Ireduce_scatter", request)
+        self.or_fatal("mpi::collective::InterCommunicator::immediate_reduce_scatter_varcount_into (MPI_Ireduce_scatter)", request)
     }
 
     /// As [`immediate_reduce_scatter_varcount_into`](Self::immediate_reduce_scatter_varcount_into), with the error as its result.
@@ -553,6 +598,7 @@ impl Process<'_, InterCommunicator> {
 
     /// As [`broadcast_into`](Self::broadcast_into), without blocking, from a root that calls
     /// [`immediate_broadcast_root`](InterCommunicator::immediate_broadcast_root) (MPI_Ibcast, MPI-3.1 section 5.12.2).
+    #[track_caller]
     pub fn immediate_broadcast_into<'a, Sc, B>(
         &self,
         scope: Sc,
@@ -563,7 +609,10 @@ impl Process<'_, InterCommunicator> {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_broadcast_into(scope, buffer);
-        self.as_communicator().or_fatal("MPI_Ibcast", request)
+        self.as_communicator().or_fatal(
+            "mpi::collective::Process::immediate_broadcast_into (MPI_Ibcast)",
+            request,
+        )
     }
 
     /// As [`immediate_broadcast_into`](Self::immediate_broadcast_into), with the error as its result.
@@ -582,13 +631,17 @@ impl Process<'_, InterCommunicator> {
 
     /// As [`gather_into`](Self::gather_into), without blocking, to a root that calls
     /// [`immediate_gather_root`](InterCommunicator::immediate_gather_root) (MPI_Igather, MPI-3.1 section 5.12.3).
+    #[track_caller]
     pub fn immediate_gather_into<'a, Sc, S>(&self, scope: Sc, sendbuf: &'a S) -> Request<'a, S, Sc>
     where
         S: 'a + Buffer + ?Sized,
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_gather_into(scope, sendbuf);
-        self.as_communicator().or_fatal("MPI_Igather", request)
+        self.as_communicator().or_fatal(
+            "mpi::collective::Process::immediate_gather_into (MPI_Igather)",
+            request,
+        )
     }
 
     /// As [`immediate_gather_into`](Self::immediate_gather_into), with the error as its result.
@@ -607,6 +660,7 @@ impl Process<'_, InterCommunicator> {
 
     /// As [`gather_varcount_into`](Self::gather_varcount_into), without blocking, to a root that calls
     /// [`immediate_gather_varcount_root`](InterCommunicator::immediate_gather_varcount_root) (MPI_Igatherv).
+    #[track_caller]
     pub fn immediate_gather_varcount_into<'a, Sc, S>(
         &self,
         scope: Sc,
@@ -617,7 +671,10 @@ impl Process<'_, InterCommunicator> {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_gather_varcount_into(scope, sendbuf);
-        self.as_communicator().or_fatal("MPI_Igatherv", request)
+        self.as_communicator().or_fatal(
+            "mpi::collective::Process::immediate_gather_varcount_into (MPI_Igatherv)",
+            request,
+        )
     }
 
     /// As [`immediate_gather_varcount_into`](Self::immediate_gather_varcount_into), with the error as its result.
@@ -636,6 +693,7 @@ impl Process<'_, InterCommunicator> {
 
     /// As [`scatter_into`](Self::scatter_into), without blocking, from a root that calls
     /// [`immediate_scatter_root`](InterCommunicator::immediate_scatter_root) (MPI_Iscatter, MPI-3.1 section 5.12.4).
+    #[track_caller]
     pub fn immediate_scatter_into<'a, Sc, R>(
         &self,
         scope: Sc,
@@ -646,7 +704,10 @@ impl Process<'_, InterCommunicator> {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_scatter_into(scope, recvbuf);
-        self.as_communicator().or_fatal("MPI_Iscatter", request)
+        self.as_communicator().or_fatal(
+            "mpi::collective::Process::immediate_scatter_into (MPI_Iscatter)",
+            request,
+        )
     }
 
     /// As [`immediate_scatter_into`](Self::immediate_scatter_into), with the error as its result.
@@ -665,6 +726,7 @@ impl Process<'_, InterCommunicator> {
 
     /// As [`scatter_varcount_into`](Self::scatter_varcount_into), without blocking, from a root that calls
     /// [`immediate_scatter_varcount_root`](InterCommunicator::immediate_scatter_varcount_root) (MPI_Iscatterv).
+    #[track_caller]
     pub fn immediate_scatter_varcount_into<'a, Sc, R>(
         &self,
         scope: Sc,
@@ -675,7 +737,10 @@ impl Process<'_, InterCommunicator> {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_scatter_varcount_into(scope, recvbuf);
-        self.as_communicator().or_fatal("MPI_Iscatterv", request)
+        self.as_communicator().or_fatal(
+            "mpi::collective::Process::immediate_scatter_varcount_into (MPI_Iscatterv)",
+            request,
+        )
     }
 
     /// As [`immediate_scatter_varcount_into`](Self::immediate_scatter_varcount_into), with the error as its result.
@@ -694,6 +759,7 @@ impl Process<'_, InterCommunicator> {
 
     /// As [`reduce_into`](Self::reduce_into), without blocking, at a root that calls
     /// [`immediate_reduce_root`](InterCommunicator::immediate_reduce_root) (MPI_Ireduce, MPI-3.1 section 5.12.7).
+    #[track_caller]
     pub fn immediate_reduce_into<'a, Sc, S, O>(
         &self,
         scope: Sc,
@@ -706,7 +772,10 @@ impl Process<'_, InterCommunicator> {
         Sc: Scope<'a>,
     {
         let request = self.try_immediate_reduce_into(scope, sendbuf, op);
-        self.as_communicator().or_fatal("MPI_Ireduce", request)
+        self.as_communicator().or_fatal(
+            "mpi::collective::Process::immediate_reduce_into (MPI_Ireduce)",
+            request,
+        )
     }
 
     /// As [`immediate_reduce_into`](Self::immediate_reduce_into), with the error as its result.

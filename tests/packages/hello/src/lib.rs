@@ -1,0 +1,4 @@
+//! What both binaries do.
+#![no_std]
+
+pub mod ring;

@@ -1,0 +1,185 @@
+//! Packages of cargo's: run by the command, and by cargo itself, alone and with a runner. `tests/packages/hello` is one.
+
+use midplane_harness::{LIMIT, command, midplane, root};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The package, with the versions that the workspace has.
+fn package() -> PathBuf {
+    let folder = root().join("tests/packages/hello");
+    fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
+    folder
+}
+
+/// Cargo in the package.
+fn cargo(folder: &Path, words: &[&str], runner: Option<&str>) -> Output {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo
+        .args(words)
+        .current_dir(folder)
+        .env("CARGO_TARGET_DIR", root().join("target/midplane/packages"));
+    if let Some(runner) = runner {
+        let config = format!("target.'cfg(target_os=\"linux\")'.runner = {runner:?}");
+        cargo.arg("--config").arg(config);
+    }
+    cargo.output().expect("cargo runs")
+}
+
+#[track_caller]
+fn shown(output: &Output, status: i32) -> String {
+    let (said, printed) = (&output.stderr, &output.stdout);
+    let all = [said, printed].map(|text| String::from_utf8_lossy(text));
+    assert_eq!(output.status.code(), Some(status), "{}", all.join("\n"));
+    all.join("\n")
+}
+
+/// `cargo run` and `cargo test` give a world of one, the tool several ranks of the same executable, and a runner does, too.
+#[test]
+fn cargo_runs_and_tests_a_package() {
+    let folder = package();
+    let alone = shown(&cargo(&folder, &["run", "--bin", "hello"], None), 0);
+    assert!(alone.contains("hello 0 of 1: [0]"), "{alone}");
+    let panic = cargo(
+        &folder,
+        &["run", "-q", "--bin", "hello", "--", "panic"],
+        None,
+    );
+    let panic = shown(&panic, 101);
+    assert!(panic.contains("src/main.rs:26"), "{panic}");
+    let executable = root().join("target/midplane/packages/debug/hello");
+    let executable = executable.to_str().unwrap();
+    let words = ["run", "--on", "linux", "-n", "2", "--timeout", LIMIT, "-q"];
+    let failing = |name: &str| midplane(&[&words[..], &[executable, "--", name]].concat());
+    for (name, call, line) in [
+        ("tag", "Destination::send_with_tag (MPI_Send)", 9),
+        (
+            "started",
+            "Destination::immediate_send_with_tag (MPI_Isend)",
+            11,
+        ),
+        ("truncated", "Source::receive_into (MPI_Recv)", 13),
+    ] {
+        let call = format!("mpi::point_to_point::{call}, called at src/errors.rs:{line}:");
+        failing(name)
+            .expect(1)
+            .says(&["rank 0 at (0,0,0)", &call])
+            .prints("[1] hello 1 of 2: [1, 0]");
+    }
+    failing("panic")
+        .expect(1)
+        .says(&["panicked at src/main.rs:26"]);
+    let runner = format!("{} mpiexec --on linux -n 3", command().display());
+    let several = cargo(&folder, &["run", "--bin", "hello"], Some(&runner));
+    let several = shown(&several, 0);
+    for line in ["hello 0 of 3: [0, 2, 1]", "hello 2 of 3: [2, 1, 0]"] {
+        assert!(several.contains(line), "{several}");
+    }
+    let words = ["test", "--test", "world"];
+    let tested = shown(&cargo(&folder, &words, None), 0);
+    assert!(tested.contains("2 passed"), "{tested}");
+    let runner = format!("{} mpiexec --on linux -n 2", command().display());
+    let tested = [&words[..], &["--", "--nocapture", "--test-threads=2"]].concat();
+    // Words for the tests are behind those for cargo.
+    let (before, behind) = tested.split_at(3);
+    let config = format!("target.'cfg(target_os=\"linux\")'.runner = {runner:?}");
+    let tested = [before, &["--config", &config], behind].concat();
+    let tested = shown(&cargo(&folder, &tested, None), 0);
+    assert!(tested.contains("tested by 1 of 2"), "{tested}");
+}
+
+/// By the folder, the manifest or the file; each binary by its name.
+#[test]
+fn a_package_runs_as_processes() {
+    let folder = package();
+    let (manifest, file) = (folder.join("Cargo.toml"), folder.join("src/main.rs"));
+    let given = |words: &[&str]| {
+        let all = ["run", "--on", "linux", "-n", "3", "--timeout", LIMIT];
+        midplane(&[&all[..], words].concat())
+    };
+    given(&[file.to_str().unwrap()])
+        .expect(0)
+        .prints("[2] hello 2 of 3: [2, 1, 0]");
+    given(&[manifest.to_str().unwrap(), "--bin", "second", "--", "x"])
+        .expect(0)
+        .prints("[1] second 1 of 2");
+}
+
+/// What is no package, or not one that can be run.
+#[test]
+fn packages_that_cannot_be_run_are_refused_in_a_sentence() {
+    let folder = package();
+    let own = command().with_file_name(format!("midplane-test-packages-{}", std::process::id()));
+    let hello = folder.to_str().unwrap();
+    let package = |name: &str, manifest: &str, main: Option<&str>| {
+        let folder = own.join(name);
+        fs::create_dir_all(folder.join("src")).unwrap();
+        let text = "[package]\nname = \"a\"\nedition = \"2024\"\n[workspace]\n[dependencies]\n";
+        let text = format!("{text}{manifest}\n");
+        fs::write(folder.join("Cargo.toml"), text).unwrap();
+        let file = match main {
+            Some(_) => "src/main.rs",
+            None => "src/lib.rs",
+        };
+        fs::write(folder.join(file), main.unwrap_or_default()).unwrap();
+        folder.display().to_string()
+    };
+    fs::create_dir_all(&own).unwrap();
+    let mpi = format!("mpi = {{ path = {:?} }}", root().join("mpi-adi/mpi"));
+    let main = Some("fn main() {}\n");
+    let empty = own.display().to_string();
+    let broken = package("broken", "= = =", main);
+    let library = package("library", &mpi, None);
+    let without = package("without", "", main);
+    let rsmpi = package("rsmpi", "mpi = \"0.8\"", main);
+    let missing = package(
+        "missing",
+        &format!("{mpi}\nno = {{ git = \"file:///nonexistent/no\" }}"),
+        main,
+    );
+    let plain = package("plain", &mpi, main);
+    for (words, said) in [
+        (&[hello][..], "give --bin and one of hello, second"),
+        (
+            &[hello, "--bin", "third"],
+            "has no such binary, but hello, second",
+        ),
+        (&[&empty], "is a folder without a Cargo.toml"),
+        (&[&broken], "cargo cannot use"),
+        (&[&library], "has no binary: no src/main.rs"),
+        (
+            &[&without],
+            "does not depend on mpi; the line in its Cargo.toml is mpi = { path =",
+        ),
+        (&[&rsmpi], "depends on the mpi of a registry"),
+        (&[&missing], "cargo does not get what it depends on"),
+        (&[&plain, "-D", "X"], "is a Rust program"),
+        (
+            &[&plain, "--on", "cluster"],
+            "is Rust, whose library keeps state",
+        ),
+    ] {
+        let words = [&["run", "--on", "linux"], words].concat();
+        // The last of two is heeded.
+        let twice = words.iter().filter(|word| **word == "--on").count() == 2;
+        let words = if twice {
+            [&words[..1], &words[3..]].concat()
+        } else {
+            words
+        };
+        midplane(&words).expect(2).says(&[said]);
+    }
+    // Nodes have no standard library, and boot by the kernel.
+    midplane(&["run", &plain])
+        .expect(2)
+        .says(&["does not depend on kernel-rt", "give --on linux"]);
+    midplane(&[
+        "run",
+        &root().join("tests/programs/ring.rs").display().to_string(),
+        "--bin",
+        "a",
+    ])
+    .expect(2)
+    .says(&["--bin a", "is no package"]);
+    fs::remove_dir_all(own).unwrap();
+}
