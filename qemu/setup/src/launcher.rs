@@ -37,13 +37,13 @@ fn launch(arguments: &[OsString]) -> Result<u8, (u8, Refusal)> {
     let places = places();
     check_root(&places.root).map_err(usage)?;
     if arguments == ["doctor"] {
-        return doctor(&places).map_err(usage);
+        return doctor(&places);
     }
     let profile = Profile::of(arguments);
     let tool = profile.tool(&places);
     if !tool.is_fresh() {
         rust::check_own(&places.root).map_err(usage)?;
-        build(profile, &tool, &places.root).map_err(|refusal| (FAILURE, refusal))?;
+        build(profile, &tool, &places.root)?;
     }
     let mut command = Command::new(&tool.file);
     let error = command.env(ROOT, &places.root).args(arguments).exec();
@@ -67,14 +67,21 @@ fn places() -> Places {
     Places { root, target }
 }
 
-fn doctor(places: &Places) -> Result<u8, Refusal> {
-    let mut report = doctor::examine(places)?;
+fn doctor(places: &Places) -> Result<u8, (u8, Refusal)> {
+    let mut report = doctor::examine(places).map_err(|refusal| (USAGE, refusal))?;
     if let Err(Refusal(why)) = rust::check_own(&places.root) {
         report.text.push_str(&format!("{why}\n"));
         report.all_there = false;
     }
-    // Whether or not stdout is read, the status tells.
-    let _ = io::stdout().write_all(report.text.as_bytes());
+    let mut stdout = io::stdout();
+    let written = { stdout.write_all(report.text.as_bytes()) }.and_then(|()| stdout.flush());
+    // A reader that has gone has read enough.
+    if let Err(error) = written
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        let message = format!("cannot write to stdout: {error}");
+        return Err((FAILURE, Refusal(message)));
+    }
     Ok(u8::from(!report.all_there))
 }
 
@@ -119,7 +126,7 @@ impl Profile {
 }
 
 /// Has cargo build the tool, in sight.
-fn build(profile: Profile, tool: &Artifact, root: &Path) -> Result<(), Refusal> {
+fn build(profile: Profile, tool: &Artifact, root: &Path) -> Result<(), (u8, Refusal)> {
     if !tool.file.exists() {
         let _ = writeln!(
             io::stderr(),
@@ -144,11 +151,10 @@ fn build(profile: Profile, tool: &Artifact, root: &Path) -> Result<(), Refusal> 
     }
     let status = cargo
         .status()
-        .map_err(|error| Refusal(format!("cannot run cargo: {error}")))?;
+        .map_err(|error| (USAGE, Refusal(rust::no_cargo(&error))))?;
     if !status.success() {
-        return Err(Refusal(
-            "the command does not compile; what cargo says is above".into(),
-        ));
+        let message = "the command does not compile; what cargo says is above";
+        return Err((FAILURE, Refusal(message.into())));
     }
     if let Ok(begun) = begun {
         // Without the note, cargo is asked again the next time.

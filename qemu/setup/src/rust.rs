@@ -102,6 +102,15 @@ pub fn own_cargo() -> PathBuf {
     std::env::var_os("CARGO").map_or_else(|| "cargo".into(), PathBuf::from)
 }
 
+/// What is said where [`own_cargo`] cannot be started: the machine cannot be used so.
+pub fn no_cargo(error: &std::io::Error) -> String {
+    let cargo = own_cargo();
+    format!(
+        "cannot run {}: {error}; have its folder in PATH, or install Rust (https://rustup.rs)",
+        cargo.display()
+    )
+}
+
 /// The compiler at hand: the one that cargo would use.
 fn own_rustc(root: &Path) -> Command {
     let mut command = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));

@@ -369,9 +369,7 @@ fn write_anew(file: &Path, text: &str, mode: u32) -> Result<(), Stop> {
 }
 
 fn show(line: &str) -> Result<u8, Stop> {
-    let written = writeln!(std::io::stdout(), "{line}");
-    written.map_err(crate::show::say::unwritable)?;
-    Ok(0)
+    crate::show::say::say(line).map(|()| 0)
 }
 
 /// Which parts belong into the command: for compiling, for linking, the words.

@@ -5,6 +5,7 @@
 use crate::build::compiler::{OPENMP, Scratch};
 use crate::build::given::{Flags, Kind, Program, Runtime};
 use crate::build::image::Image;
+use crate::build::kept;
 use crate::build::making::Making;
 use crate::build::program::{Compiler, Links, runtime_library};
 use crate::host::folders;
@@ -151,6 +152,7 @@ pub fn build(program: &Program, flags: &Flags, carries: Carries) -> Result<Image
         check_for_cluster(program, flags)?;
     }
     if let Program::Image(path) = program {
+        kept::use_image(path)?;
         return Image::of_process(path);
     }
     let folder = program.folder(flags, carries.folder())?;

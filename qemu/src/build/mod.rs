@@ -6,6 +6,7 @@ pub mod cc;
 pub mod compiler;
 pub mod given;
 pub mod image;
+mod kept;
 pub mod linux;
 mod making;
 pub mod package;

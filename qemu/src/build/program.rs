@@ -7,6 +7,7 @@ use crate::build::compiler::{
 };
 use crate::build::given::{Flags, Program, Runtime};
 use crate::build::image::Image;
+use crate::build::kept;
 use crate::build::making::Making;
 use crate::build::package::{self, add_link, put};
 use crate::build::target;
@@ -17,6 +18,7 @@ use crate::host::sys;
 use crate::show::say::complain;
 use midplane_setup::fresh::Artifact;
 use midplane_setup::kit::kit;
+use midplane_setup::rust;
 use rustix::process::Signal;
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::{OsStr, OsString};
@@ -32,6 +34,7 @@ impl Program {
     /// Builds the image.
     pub fn build(&self, tools: &Tools, flags: &Flags) -> Result<Image, Stop> {
         if let Self::Image(path) = self {
+            kept::use_image(path)?;
             return Image::read(path);
         }
         if flags.compile.iter().any(|word| word == OPENMP) {
@@ -138,7 +141,7 @@ impl Program {
             self.name(),
             hasher.finish()
         ));
-        fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
+        kept::use_folder(&folder)?;
         Ok(folder)
     }
 }
@@ -360,7 +363,7 @@ pub(super) fn run_cargo(
     sys::bind_to_us(&mut cargo, Signal::TERM, Vec::new());
     let mut child = cargo
         .spawn()
-        .doing(format_args!("run {}", cargo.get_program().display()))?;
+        .map_err(|error| Stop::usage(rust::no_cargo(&error)))?;
     let mut hearing = Hearing::default();
     if let Some(stderr) = child.stderr.take() {
         for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {

@@ -11,7 +11,40 @@ use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+/// Whether whoever started us had closed stdout.
+static STDOUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Runs before Rust's own start, which would put `/dev/null` in the place of a closed stdout: all output would be lost
+/// without a word. On `/dev/full` each write fails, ours and those of the compilers that we run.
+extern "C" fn replace_closed_stdout() {
+    const STDOUT: libc::c_int = libc::STDOUT_FILENO;
+    // SAFETY: the calls take numbers and a constant string, no memory of ours. No other thread is there, and a number that
+    // is not open belongs to nobody.
+    unsafe {
+        if libc::fcntl(STDOUT, libc::F_GETFD) >= 0 {
+            return;
+        }
+        let full = libc::open(c"/dev/full".as_ptr(), libc::O_WRONLY);
+        if full >= 0 && full != STDOUT {
+            libc::dup2(full, STDOUT);
+            libc::close(full);
+        }
+    }
+    STDOUT_WAS_CLOSED.store(true, Ordering::Relaxed);
+}
+
+// SAFETY: the C library calls each address of this section once, as a function that may ignore its arguments.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn() = replace_closed_stdout;
+
+/// Whether whoever started us had closed stdout.
+pub fn stdout_was_closed() -> bool {
+    STDOUT_WAS_CLOSED.load(Ordering::Relaxed)
+}
 
 /// Makes the child end when this process does, by whatever means it ends, and lets the child inherit
 /// `keep` under the same numbers. The descriptors stay open here for as long as `command` exists.

@@ -56,6 +56,17 @@ pub fn children(process: u32) -> Vec<u32> {
     children.split_whitespace().flat_map(str::parse).collect()
 }
 
+/// Whether a process has been stopped by a signal. One that a debugger holds has not.
+pub fn is_stopped(process: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat"));
+    stat.is_ok_and(|stat| state(&stat) == Some("T"))
+}
+
+fn state(stat: &str) -> Option<&str> {
+    let (_, behind_the_name) = stat.rsplit_once(')')?;
+    behind_the_name.split_whitespace().next()
+}
+
 /// proc(5): `utime` and `stime` are numbers 14 and 15; the name before them, in parentheses, may have anything in it.
 fn processor(stat: &str) -> Option<Duration> {
     let (_, behind_the_name) = stat.rsplit_once(')')?;
@@ -80,6 +91,8 @@ mod tests {
         let stat = "7 (a) R (b) S 1 7 7 0 -1 4194560 900 0 0 0 250 31 0 0 20 0 1 0 5 6 7";
         assert_eq!(processor(stat), Some(Duration::from_millis(2810)));
         assert_eq!(processor("7 (a) S 1 7"), None);
+        assert_eq!(state(stat), Some("S"));
+        assert_eq!(state("7 (a) T (b) R"), Some("R"));
         let status = "Name:\ta\nVmPeak:\t  900 kB\nVmHWM:\t  12 kB\nVmRSS:\t  8 kB\n";
         assert_eq!(peak_bytes(status), Some(12 << 10));
         assert_eq!(peak_bytes("Name:\ta\n"), None);

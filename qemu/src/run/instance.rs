@@ -69,6 +69,18 @@ impl Instance {
         Used::by_family(self.child.id())
     }
 
+    /// Its process, or one that it has started, which a signal has stopped.
+    pub fn stopped(&self) -> Option<u32> {
+        let own = self.child.id();
+        let others = match self.ears.is_several {
+            // Which nodes which of them has is not known here.
+            true => Vec::new(),
+            false => used::children(own),
+        };
+        let mut all = [own].into_iter().chain(others);
+        all.find(|process| used::is_stopped(*process))
+    }
+
     fn signal(&self, signal: Signal) {
         if self.gone.is_none() {
             // The descriptor names our child and no other process; it may have ended meanwhile.

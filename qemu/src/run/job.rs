@@ -10,7 +10,7 @@ use crate::run::doorbell::Doorbells;
 use crate::run::ended::JobEnd;
 use crate::run::files::{Answer, Files, Folder};
 use crate::run::input::Input;
-use crate::run::instance::Fleet;
+use crate::run::instance::{Fleet, Instance};
 use crate::run::line::{Attached, Port};
 use crate::run::linux;
 use crate::run::node::Node;
@@ -692,7 +692,12 @@ impl Job<'_, '_, '_> {
     }
 
     fn look(&self) -> Vec<Seen> {
-        self.fleet.nodes.iter().map(Seen::at).collect()
+        let stopped: Vec<_> = self.fleet.instances.iter().map(Instance::stopped).collect();
+        let seen = |node: &Node| Seen {
+            stopped: stopped.get(node.instance).copied().flatten(),
+            ..Seen::at(node)
+        };
+        self.fleet.nodes.iter().map(seen).collect()
     }
 
     fn explain(&self, plan: &Plan<'_>, cause: Cause, nodes: Vec<Seen>) -> Ending {

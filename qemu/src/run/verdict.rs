@@ -21,6 +21,8 @@ pub struct Seen {
     pub account: Result<Snapshot, Unreadable>,
     /// What of its stacks has been used, where that can be seen.
     pub stacks: Option<StacksUse>,
+    /// The process that carries it, where a signal has stopped that.
+    pub stopped: Option<u32>,
 }
 
 impl Seen {
@@ -31,6 +33,7 @@ impl Seen {
             coord: node.coord,
             account: node.snapshot(),
             stacks: node.stacks(),
+            stopped: None,
         }
     }
 
@@ -324,9 +327,18 @@ fn doing(node: &Seen) -> String {
         State::Booting => "booting".into(),
         State::Done => format!("ended with status {}", account.status),
         State::Failed => "failed".into(),
-        State::Running => match &account.call {
-            Some(call) => format!("in {}", describe_call(call)),
-            None => "computing, outside MPI".into(),
+        State::Running => match (&account.call, node.stopped) {
+            (Some(call), None) => format!("in {}", describe_call(call)),
+            (None, None) => "computing, outside MPI".into(),
+            (call, Some(process)) => {
+                let place = match call {
+                    Some(call) => format!("in {}", describe_call(call)),
+                    None => "outside MPI".into(),
+                };
+                format!(
+                    "stopped by a signal, {place} (`kill -CONT {process}` lets its process go on)"
+                )
+            }
         },
     }
 }
@@ -397,6 +409,7 @@ pub mod tests {
                     bytes: 6144,
                 },
             }),
+            stopped: None,
         }
     }
 
@@ -623,6 +636,10 @@ pub mod tests {
             done(3, 0),
             calling(4, "MPI_Barrier", None, None),
             running(5),
+            Seen {
+                stopped: Some(77),
+                ..running(6)
+            },
         ];
         assert_eq!(
             whereabouts(&nodes),
@@ -631,6 +648,7 @@ pub mod tests {
                 "ranks 1, 2, 4: in MPI_Barrier",
                 "rank 3 at (3,0,0): ended with status 0",
                 "rank 5 at (5,0,0): computing, outside MPI",
+                "rank 6 at (6,0,0): stopped by a signal, outside MPI (`kill -CONT 77` lets its process go on)",
             ]
         );
         assert_eq!(ranges([0, 2, 3, 4, 7, 8]), "0, 2-4, 7, 8");

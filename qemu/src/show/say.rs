@@ -1,6 +1,7 @@
 //! Lines of the command's own on its two streams.
 
 use crate::host::stop::Stop;
+use crate::host::sys;
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
 use std::sync::{Mutex, PoisonError};
@@ -73,7 +74,10 @@ fn told(result: io::Result<()>) -> Result<(), Stop> {
 
 /// What is said of an error of stdout.
 pub fn unwritable(error: io::Error) -> Stop {
-    Stop::failure(format!("cannot write to stdout: {error}"))
+    match sys::stdout_was_closed() {
+        true => Stop::failure("cannot write to stdout: it is closed"),
+        false => Stop::failure(format!("cannot write to stdout: {error}")),
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::run;
 use midplane_harness::{Folder, Job, marked, program};
 use rustix::process::Signal;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Whether this machine has a command; says that what needs it is left out otherwise.
@@ -149,4 +149,86 @@ fn a_process_that_does_not_end_is_killed() {
     run(&["-n", "2", "--timeout", "1000"], "ends.c", &["stay"])
         .expect(1)
         .says(&["did not end within 120 s after all programs had ended"]);
+}
+
+/// Runs the tool by a shell, which closes its stdout.
+fn with_closed_stdout(words: &[&str]) -> std::process::Output {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "exec \"$0\" \"$@\" >&-"]);
+    shell.arg(midplane_harness::command()).args(words);
+    shell.output().unwrap()
+}
+
+#[test]
+fn a_closed_stdout_is_an_error_where_something_is_to_be_written() {
+    let [ring, status] = ["app_ring.c", "fail_status.c"].map(program);
+    for words in [
+        &["run", "-q", "--on", "linux", "-n", "2", &ring][..],
+        &["run", "-q", "--on", "cluster", "-n", "2", &ring],
+        &["help"],
+        &["doctor"],
+        &["memory"],
+        &["sim", "--torus", "2x2x2", "--ticks", "10"],
+        &["cc", "--on", "linux", "-show"],
+    ] {
+        let ended = with_closed_stdout(words);
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(1), "{words:?}: {said}");
+        let expected = "midplane: cannot write to stdout: it is closed";
+        assert!(said.contains(expected), "{words:?}: {said}");
+    }
+    // Nothing is to be written.
+    let words = ["run", "-q", "--on", "linux", "-n", "2", &status, "--", "0"];
+    assert_eq!(with_closed_stdout(&words).status.code(), Some(0));
+}
+
+#[test]
+fn a_full_device_is_an_error_for_what_prints() {
+    for words in [["doctor"].as_slice(), &["cc", "--on", "linux", "-show"]] {
+        let full = std::fs::File::create("/dev/full").unwrap();
+        let ended = Job::start_between(words, Stdio::null(), full.into()).end();
+        ended.expect(1).says(&["midplane: cannot write to stdout"]);
+    }
+}
+
+/// What cannot be used as asked is the machine.
+#[test]
+fn without_cargo_in_the_path_the_status_is_that_of_a_machine_that_lacks_it() {
+    let ring = program("app_ring.c");
+    for board in ["linux", "cluster"] {
+        for path in [Some(""), None] {
+            let mut tool = Command::new(midplane_harness::command());
+            tool.args(["run", "-q", "--on", board, "-n", "2", &ring]);
+            tool.env_remove("PATH").env_remove("CARGO");
+            if let Some(path) = path {
+                tool.env("PATH", path);
+            }
+            let ended = tool.output().unwrap();
+            let said = String::from_utf8_lossy(&ended.stderr);
+            // Where all has been built, an empty path lacks the compiler; without one the system has its own.
+            if ended.status.code() != Some(0) || path.is_some() {
+                assert_eq!(ended.status.code(), Some(2), "{said}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_stopped_rank_is_told_from_one_that_computes() {
+    let program = program("fail_hang.c");
+    let mut job = Job::start(&["run", "-q", "--on", "linux", "-n", "2", &program]);
+    job.wait_for("waiting");
+    let tool = job.child.id() as i32;
+    let mut ranks = marked(&job.mark).into_iter().filter(|pid| *pid != tool);
+    let victim = ranks.next_back().unwrap();
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(victim).unwrap(),
+        Signal::STOP,
+    )
+    .unwrap();
+    job.signal(Signal::INT);
+    job.end().expect(130).says(&[
+        "stopped by a signal",
+        &format!("(`kill -CONT {victim}` lets its process go on)"),
+    ]);
 }

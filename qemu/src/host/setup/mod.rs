@@ -8,6 +8,7 @@ mod shown;
 mod unpack;
 
 use crate::host::stop::{Doing, Stop};
+use crate::show::say::pass_on;
 use midplane_setup::apt::{self, Lists};
 pub use midplane_setup::ask::{Tool, in_path};
 pub use midplane_setup::found::Tools;
@@ -21,7 +22,6 @@ pub use midplane_setup::rust::own_cargo;
 use midplane_setup::rust::{self, Choice, Rust};
 use midplane_setup::{Places, Refusal, doctor as examination, folder};
 use shown::{run_shown, run_whole, say};
-use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -51,8 +51,7 @@ pub fn llvm_linker() -> Option<PathBuf> {
 /// Prints what is found and what `run` would do about the rest; true when nothing is missing.
 pub fn doctor() -> Result<bool, Stop> {
     let report = examination::examine(&places())?;
-    // Whether or not stdout is read, the status tells.
-    let _ = stdout().write_all(report.text.as_bytes());
+    pass_on(report.text.as_bytes())?;
     Ok(report.all_there)
 }
 
