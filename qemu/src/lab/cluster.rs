@@ -16,7 +16,7 @@ use clap::{Args, Parser, ValueEnum};
 use kernel_rt::counters::Counter;
 use midplane_tests::Failure;
 use midplane_tests::scale::{Far, Program, Scale};
-use midplane_tests::timed::Costs;
+use midplane_tests::timed::{Change, Costs};
 use mpi_adi::region::BLOCK_BYTES;
 use plotters::style::RGBColor;
 use serde::Serialize;
@@ -77,6 +77,12 @@ pub struct ClusterArgs {
     /// Processors of this machine to use, each for a part of the nodes; what happens is the same
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = limits::processors())]
     processors: usize,
+
+    /// Another cost in virtual time than Blue Gene/L's: link_ns_per_byte, hop_ns, packet_ns, call_ns, search_ns,
+    /// copy_ns_per_byte or interrupt_ns; for programs in C compute_percent, how much of the processor time that one takes
+    /// here, its computing takes in virtual time [default: 0]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = Change::parse)]
+    cost: Vec<Change>,
 
     #[command(flatten)]
     c: ForC,
@@ -314,6 +320,8 @@ struct Row {
     processor_seconds: f64,
     /// The most that this process had.
     memory_bytes: u64,
+    /// The changes of the cost model, a space between them.
+    costs: String,
 }
 
 impl Row {
@@ -448,6 +456,12 @@ fn run_c(
         .into();
     words.push(mpi_memory.to_string().into());
     words.push(format!("--processors={}", options.processors).into());
+    words.extend(
+        options
+            .cost
+            .iter()
+            .map(|cost| format!("--cost={cost}").into()),
+    );
     if options.quiet || is_sweep {
         words.push("--quiet".into());
     }
@@ -479,9 +493,15 @@ fn run_c(
             host_seconds: end.elapsed.as_secs_f64(),
             processor_seconds: used.processor.as_secs_f64(),
             memory_bytes: used.peak_bytes,
+            costs: changes(&options.cost),
         });
     })?;
     Ok((row.filter(|_| status == 0), status))
+}
+
+fn changes(costs: &[Change]) -> String {
+    let words: Vec<String> = costs.iter().map(Change::to_string).collect();
+    words.join(" ")
 }
 
 fn measure(
@@ -509,7 +529,7 @@ fn measure(
         bytes: bytes as usize,
         mpi_memory,
         others_memory,
-        costs: Costs::BLUE_GENE,
+        costs: Costs::BLUE_GENE.with(options.cost.iter().copied()),
         seed: options.seed.unwrap_or(1),
         processors: options.processors,
     };
@@ -550,6 +570,7 @@ fn measure(
         host_seconds: start.elapsed().as_secs_f64(),
         processor_seconds: (used.processor - before.processor).as_secs_f64(),
         memory_bytes: used.peak_bytes,
+        costs: changes(&options.cost),
     })
 }
 

@@ -8,8 +8,9 @@ use crate::run::instance::{Ears, Fleet, Instance};
 use crate::run::linux::{Inherited, bonds, end_signal, give_streams, process};
 use crate::run::node::Node;
 use crate::run::plan::{Plan, coord};
-use kernel_rt::board::linux::carried::PROCESSORS;
+use kernel_rt::board::linux::carried::{COSTS, PROCESSORS};
 use kernel_rt::board::linux::share::{Layout, NO_RANK, PRINT_MARK};
+use midplane_tests::timed::Change;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -34,6 +35,10 @@ pub fn boot(plan: &Plan<'_>) -> Result<Fleet, Stop> {
     give_streams(&mut command, [its_stdout, its_stderr], true);
     if plan.processors > 1 {
         command.env(PROCESSORS, plan.processors.to_string());
+    }
+    if !plan.costs.is_empty() {
+        let words: Vec<String> = plan.costs.iter().map(Change::to_string).collect();
+        command.env(COSTS, words.join(","));
     }
     let is_kept = !plan.under.is_empty();
     sys::bind_to_us(&mut command, end_signal(is_kept), inherited.descriptors());

@@ -27,6 +27,7 @@ use clap::{Args, ValueEnum};
 use kernel_rt::mem::{MPI_SHARE, Needs};
 use kernel_rt::personality::Console;
 use midplane_setup::kit;
+use midplane_tests::timed::Change;
 use mpi_adi::LEAST_MPI_MEMORY;
 use mpi_adi::matching::Choice;
 use net_torus::coord::Shape;
@@ -157,6 +158,12 @@ pub struct Options {
     /// [default: 1]
     #[arg(long, value_name = "NUMBER", value_parser = limits::processors())]
     processors: Option<usize>,
+
+    /// With --on cluster: another cost in virtual time than Blue Gene/L's. The names are link_ns_per_byte, hop_ns, packet_ns,
+    /// call_ns, search_ns, copy_ns_per_byte, interrupt_ns, and compute_percent: how much of the processor time that a
+    /// program takes here, its computing takes in virtual time [default: 0]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = Change::parse)]
+    cost: Vec<Change>,
 
     #[command(flatten)]
     faults: FaultOptions,
@@ -596,6 +603,7 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
         limits_memory: options.node_memory.is_some(),
         stack: options.stack,
         processors: options.processors.unwrap_or(1),
+        costs: &options.cost,
         under: &options.under.concat(),
         debug: debug.as_ref(),
         apps: planned.collect(),
@@ -757,6 +765,11 @@ fn check_place(options: &Options) -> Result<(), Stop> {
     if options.processors.is_some() && options.on != On::Cluster {
         return Err(Stop::usage(
             "--processors is for clusters; leave it out, or give --on cluster",
+        ));
+    }
+    if !options.cost.is_empty() && options.on != On::Cluster {
+        return Err(Stop::usage(
+            "--cost is for clusters, whose time is virtual; leave it out, or give --on cluster",
         ));
     }
     if options.on == On::Cluster {

@@ -7,6 +7,7 @@ use crate::run::boxes::Boxes;
 use crate::run::debug::Debug;
 use crate::run::line::Port;
 use kernel_rt::personality::{Auto, BootArgs, Console, Exit, Nodes, Output, encode_other};
+use midplane_tests::timed::Change;
 use mpi_adi::matching::Choice;
 use net_torus::coord::{Coord, Shape};
 use std::ops::RangeInclusive;
@@ -65,6 +66,8 @@ pub struct Plan<'a> {
     pub stack: Option<u64>,
     /// Processes that are to have the nodes of a cluster.
     pub processors: usize,
+    /// What costs other than the cost model's in a cluster.
+    pub costs: &'a [Change],
     /// What starts each node's process; empty: nothing. For processes of this machine only.
     pub under: &'a [String],
     /// The rank that has a debugger. In QEMU each node is then an instance of its own.
@@ -127,6 +130,7 @@ impl<'a> Plan<'a> {
             limits_memory: false,
             stack: None,
             processors: 1,
+            costs: &[],
             under: &[],
             debug: None,
             mpi_memory: 0,

@@ -10,7 +10,7 @@ use kernel_rt::board::linux::carried::{Accounts, Told, boot_failed, fail_here, n
 use kernel_rt::board::linux::share::NO_RANK;
 use kernel_rt::mem::Bytes;
 use kernel_rt::personality::{BootArgs, decode};
-use midplane_cluster::{Carrier, Cluster, Costs, Ended, Failure, Node, Watched};
+use midplane_cluster::{Carrier, Change, Cluster, Costs, Ended, Failure, Node, Watched};
 use mpi_adi::Adi;
 use mpi_adi::kernel::{AbortReason, CallNote};
 use net_torus::Router;
@@ -44,7 +44,9 @@ extern "C" fn midplane_cluster() -> ! {
     };
     let args = told.arguments();
     let ranks = args.shape.nodes();
-    let cluster = cluster(&args, told.processors);
+    let costs = costs(&args, &told.costs);
+    rank::compute_for(costs.compute_percent);
+    let cluster = cluster(&args, told.processors, costs);
     let worker = divided(&told, &args, &cluster);
     let here = worker.map_or(0..ranks as usize, |worker| worker.block.ranks());
     let accounts: &'static Accounts =
@@ -158,11 +160,18 @@ fn tell(accounts: &Accounts, worker: Option<&Worker>, first: u32, ended: Ended) 
     }
 }
 
-fn cluster(args: &BootArgs<'_>, processors: usize) -> Cluster {
+/// The cost model's, but what the tool has said.
+fn costs(args: &BootArgs<'_>, changes: &str) -> Costs {
+    let changes = changes.split(',').filter(|word| !word.is_empty());
+    let changes: Result<Vec<Change>, String> = changes.map(Change::parse).collect();
     let costs = Costs {
         interrupt_percent: args.interrupts.unwrap_or(100).into(),
         ..Costs::BLUE_GENE
     };
+    costs.with(changes.unwrap_or_else(|why| boot_failed(why)))
+}
+
+fn cluster(args: &BootArgs<'_>, processors: usize, costs: Costs) -> Cluster {
     Cluster::new(args.shape.extents())
         .wraps(args.shape.wraps())
         .mpi_memory(args.mpi_memory.unwrap_or(MPI_MEMORY) as usize)

@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io;
 use std::mem;
 use std::os::fd::{IntoRawFd, RawFd};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 use kernel_rt::blackboard::End;
 use kernel_rt::board::linux::carried::{Accounts, fail_here, name};
@@ -26,6 +26,54 @@ unsafe extern "C" {
 
 /// Greatest number of bytes that the tool is given at once.
 pub const MOST_PRINTED: usize = 8 << 10;
+
+/// How many percent of the process's processor time the programs' computing takes in virtual time.
+static COMPUTE_PERCENT: AtomicU64 = AtomicU64::new(0);
+/// Nanoseconds of processor time at which the program of the rank that goes on has come back from its last call; 0: it has
+/// made none. This is a variable of the program's data: each rank finds its own.
+static CAME_BACK: AtomicU64 = AtomicU64::new(0);
+
+/// From now on the programs' computing takes this share of the processor's time.
+pub fn compute_for(percent: u64) {
+    COMPUTE_PERCENT.store(percent, Ordering::Relaxed);
+}
+
+/// Nanoseconds of a processor that this thread has taken.
+fn processor_ns() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: a place for the time; without such a clock it stays 0. The C library's function is the ranks' (`cluster.c`), which
+    // tells virtual time.
+    unsafe {
+        libc::syscall(
+            libc::SYS_clock_gettime,
+            libc::CLOCK_THREAD_CPUTIME_ID,
+            &raw mut time,
+        )
+    };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// The program is about to go into the runtime: what it has computed since it came back takes its time.
+fn leave_program(node: &Node<'_, '_>) {
+    let percent = COMPUTE_PERCENT.load(Ordering::Relaxed);
+    let came_back = CAME_BACK.load(Ordering::Relaxed);
+    if percent == 0 || came_back == 0 {
+        return;
+    }
+    let spent = processor_ns().saturating_sub(came_back);
+    let ns = u128::from(spent) * u128::from(percent) / 100;
+    node.compute_ns(u64::try_from(ns).unwrap_or(u64::MAX));
+}
+
+/// The program goes on.
+fn enter_program() {
+    if COMPUTE_PERCENT.load(Ordering::Relaxed) != 0 {
+        CAME_BACK.store(processor_ns(), Ordering::Relaxed);
+    }
+}
 
 /// The rank that goes on.
 #[derive(Clone, Copy)]
@@ -56,6 +104,7 @@ pub unsafe fn begin(node: &Node<'_, '_>, accounts: &'static Accounts, system: &'
         system,
     }));
     mpi_adi::c::install(&RankEnv);
+    enter_program();
 }
 
 fn here() -> Here {
@@ -68,8 +117,10 @@ struct RankEnv;
 impl Env for RankEnv {
     fn with<'f>(&self, f: &'f mut Work<'f>) {
         let node = here().node;
+        leave_program(node);
         node.with(f);
         ring_if_due(node);
+        enter_program();
     }
 
     fn process(&self) -> &Process {
@@ -89,8 +140,10 @@ pub fn answer() {
 #[unsafe(no_mangle)]
 extern "C" fn midplane_now() -> u64 {
     let (node, mut now) = (here().node, 0);
+    leave_program(node);
     node.with(&mut |_, kernel| now = kernel.now());
     ring_if_due(node);
+    enter_program();
     now
 }
 
@@ -107,7 +160,10 @@ fn ring_if_due(node: &Node<'_, '_>) {
 /// The program sleeps so long.
 #[unsafe(no_mangle)]
 extern "C" fn midplane_sleep(ns: u64) {
-    here().node.compute_ns(ns);
+    let node = here().node;
+    leave_program(node);
+    node.compute_ns(ns);
+    enter_program();
 }
 
 /// The program has ended, and what it had to do at its end is done.
@@ -124,6 +180,7 @@ extern "C" fn midplane_leave(status: c_int) -> ! {
         );
     }
     let Here { node, accounts, .. } = here();
+    leave_program(node);
     accounts.done(node.rank(), status);
     node.exit(status)
 }

@@ -9,8 +9,13 @@
 //!   blocking call ends; each entry of a queue that is looked at `search_ns`; each byte that is copied from
 //!   MPI memory to the program `copy_ns_per_byte`.
 //! * The program's computing costs nothing, so all that is seen is MPI, unless it says that it computes: then what comes
-//!   interrupts it, for `interrupt_ns` beside what is done, by which its computing ends later.
+//!   interrupts it, for `interrupt_ns` beside what is done, by which its computing ends later. With `compute_percent` a
+//!   program in C computes for this share of the processor time that it takes on this machine between its calls.
+//!
+//! [`Change`] sets one of these from the command line.
 #![forbid(unsafe_code)]
+
+use std::fmt;
 
 /// Packets that the processor injects in one go at most: an answer and something of its own.
 pub const INJECT: usize = 2;
@@ -34,6 +39,61 @@ pub struct Costs {
     pub interrupt_ns: u64,
     /// How many percent of a processor interrupts take at most while a program computes; 0: there are none.
     pub interrupt_percent: u64,
+    /// How many percent of this machine's processor time a program's own computing takes in virtual time; 0: none. Other
+    /// than 0, times differ from run to run.
+    pub compute_percent: u64,
+}
+
+/// Greatest value of a parameter: a second.
+const MOST: f64 = 1e9;
+
+/// Another value of one parameter.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Change {
+    name: &'static str,
+    value: f64,
+}
+
+impl Change {
+    /// The parameters, but `interrupt_percent`, which is an option of every board.
+    pub const NAMES: [&str; 8] = [
+        "link_ns_per_byte",
+        "hop_ns",
+        "packet_ns",
+        "call_ns",
+        "search_ns",
+        "copy_ns_per_byte",
+        "interrupt_ns",
+        "compute_percent",
+    ];
+
+    /// Reads `NAME=VALUE`.
+    ///
+    /// # Errors
+    /// With the reason: a name that is none of [`Change::NAMES`], or a value that is no number from 0 to 10^9, or not a whole
+    /// number where nanoseconds or percent are counted.
+    pub fn parse(text: &str) -> Result<Change, String> {
+        let names = Change::NAMES.join(", ");
+        let (name, value) = text
+            .split_once('=')
+            .ok_or_else(|| format!("a cost is NAME=VALUE; the names are {names}"))?;
+        let name = { Change::NAMES.into_iter() }
+            .find(|known| *known == name)
+            .ok_or_else(|| format!("there is no cost {name}; the names are {names}"))?;
+        let value: f64 = { value.parse().ok() }
+            .filter(|value| (0.0..=MOST).contains(value))
+            .ok_or("a cost is a number from 0 to 1000000000")?;
+        if !name.ends_with("_per_byte") && value.fract() != 0.0 {
+            return Err(format!("{name} is a whole number"));
+        }
+        Ok(Change { name, value })
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.name, self.value)
+    }
 }
 
 impl Costs {
@@ -50,6 +110,7 @@ impl Costs {
         copy_ns_per_byte: 0.7,
         interrupt_ns: 500,
         interrupt_percent: 100,
+        compute_percent: 0,
     };
 
     /// Blue Gene/L's links, and processors that take next to no time: what is seen is the wires.
@@ -61,6 +122,24 @@ impl Costs {
         interrupt_ns: 1,
         ..Costs::BLUE_GENE
     };
+
+    /// With these changes, the last of those of one name.
+    pub fn with(mut self, changes: impl IntoIterator<Item = Change>) -> Costs {
+        for Change { name, value } in changes {
+            let whole = value as u64;
+            match name {
+                "link_ns_per_byte" => self.link_ns_per_byte = value,
+                "hop_ns" => self.hop_ns = whole,
+                "packet_ns" => self.packet_ns = whole,
+                "call_ns" => self.call_ns = whole,
+                "search_ns" => self.search_ns = whole,
+                "copy_ns_per_byte" => self.copy_ns_per_byte = value,
+                "interrupt_ns" => self.interrupt_ns = whole,
+                _ => self.compute_percent = whole,
+            }
+        }
+        self
+    }
 
     /// Nanoseconds for which a link carries so many bytes, at least one.
     pub fn carries(&self, bytes: usize) -> u64 {
@@ -107,6 +186,29 @@ fn times(count: u64, factor: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_cost_is_changed_by_its_name() {
+        let change = |text: &str| Change::parse(text).map(|change| Costs::BLUE_GENE.with([change]));
+        for (at, name) in Change::NAMES.into_iter().enumerate() {
+            let text = format!("{name}={}", at + 7);
+            assert_eq!(Change::parse(&text).unwrap().to_string(), text);
+            assert_ne!(change(&text), Ok(Costs::BLUE_GENE), "{name}");
+        }
+        let changed = change("copy_ns_per_byte=0.25").unwrap();
+        assert_eq!(changed.copy_ns_per_byte, 0.25);
+        for wrong in [
+            "hop_ns",
+            "hop=1",
+            "hop_ns=-1",
+            "hop_ns=1.5",
+            "hop_ns=1e10",
+            "hop_ns=x",
+            "=",
+        ] {
+            assert!(change(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn products_by_integers_are_those_of_the_processor() {

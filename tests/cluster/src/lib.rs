@@ -60,7 +60,7 @@ use net_torus::{Chunk, Router, Shape, Sizes, Torus};
 
 pub use self::blocks::{Block, Division, Failed, Words};
 pub use self::carrier::Carrier;
-pub use self::costs::Costs;
+pub use self::costs::{Change, Costs};
 pub use self::node::Node;
 pub use self::schedule::running;
 use self::schedule::{Body, Over, Shared};

@@ -9,7 +9,7 @@ use mpi_adi::request::{Mode, RequestId};
 use mpi_adi::send::SendTo;
 use net_torus::Shape;
 
-pub use midplane_cluster::Costs;
+pub use midplane_cluster::{Change, Costs};
 
 use super::machine::{Node, Programs, SimulatedMachine, router_memory};
 use crate::sim::memory::is_message;

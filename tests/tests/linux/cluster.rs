@@ -10,6 +10,43 @@ fn run(options: &[&str], name: &str, arguments: &[&str]) -> Ended {
     harness::run(&options, name, arguments)
 }
 
+/// Seconds of virtual time that `pi.c` takes with so many intervals.
+fn virtual_seconds(costs: &[&str], intervals: &str) -> f64 {
+    let costs: Vec<String> = costs.iter().map(|cost| format!("--cost={cost}")).collect();
+    let mut options = vec!["--on", "cluster", "-n", "2"];
+    options.extend(costs.iter().map(String::as_str));
+    let (ended, report) = harness::run_with_report(&options, "pi.c", &[intervals]);
+    ended.expect(0);
+    report["virtual_seconds"].as_f64().expect("a number")
+}
+
+#[test]
+fn what_things_cost_can_be_said() {
+    let usual = virtual_seconds(&[], "1000");
+    assert_eq!(virtual_seconds(&["hop_ns=100"], "1000"), usual);
+    // Each of two messages at least waits for it.
+    let slow = virtual_seconds(&["hop_ns=1", "hop_ns=1000000"], "1000");
+    assert!(slow > usual + 1e-3, "{slow} and {usual}");
+    // Computing takes no time but where it is said: 3,000,000 intervals take more than a nanosecond each on any machine.
+    assert_eq!(virtual_seconds(&[], "3000000"), usual);
+    let computing = virtual_seconds(&["compute_percent=1000"], "3000000");
+    assert!(computing > usual + 1e-3, "{computing} and {usual}");
+    for (cost, words) in [
+        (
+            "hop=3",
+            "there is no cost hop; the names are link_ns_per_byte, hop_ns, ",
+        ),
+        ("hop_ns=0.5", "hop_ns is a whole number"),
+        ("hop_ns=1e300", "a cost is a number from 0 to 1000000000"),
+    ] {
+        run(&["--cost", cost], "pi.c", &[]).expect(2).says(&[words]);
+    }
+    let options = ["--on", "linux", "--cost", "hop_ns=5"];
+    harness::run(&options, "pi.c", &[])
+        .expect(2)
+        .says(&["--cost is for clusters"]);
+}
+
 /// The C binding's tables, the program's variables and the C library's are each rank's own, with one record of memory.
 #[test]
 fn programs_that_check_themselves_find_nothing_wrong() {

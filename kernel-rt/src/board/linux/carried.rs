@@ -26,6 +26,9 @@ use crate::mem::Bytes;
 /// The variable in which the tool says how many processes are to have the nodes; without it, one.
 pub const PROCESSORS: &str = "MIDPLANE_PROCESSORS";
 
+/// The variable in which the tool says what costs other than the cost model's: `NAME=VALUE`, separated by commas.
+pub const COSTS: &str = "MIDPLANE_COSTS";
+
 /// Where all nodes say how they fare.
 pub struct Accounts {
     all: &'static [Account; 0],
@@ -40,6 +43,8 @@ pub struct Told {
     told: tool::Told,
     /// Processes that are to have the nodes.
     pub processors: usize,
+    /// As [`COSTS`] has them.
+    pub costs: String,
 }
 
 impl Told {
@@ -48,13 +53,18 @@ impl Told {
     pub fn read() -> Option<Told> {
         let told = or_fail(tool::Told::read())?;
         let processors = env::var(PROCESSORS).ok();
+        let costs = env::var(COSTS).ok();
         // SAFETY: there is one thread.
-        unsafe { env::remove_var(PROCESSORS) };
+        unsafe {
+            env::remove_var(PROCESSORS);
+            env::remove_var(COSTS);
+        }
         let processors = processors.and_then(|number| number.parse().ok());
         or_fail(told.die_with_tool());
         Some(Told {
             told,
             processors: processors.unwrap_or(1),
+            costs: costs.unwrap_or_default(),
         })
     }
 
