@@ -11,10 +11,9 @@ use crate::build::compiler::absolute;
 use crate::build::given::Runtime;
 use crate::build::program::{Compiler, Trouble, run_cargo};
 use crate::host::folders;
-use crate::host::setup::own_cargo;
+use crate::host::setup::{no_cargo, own_cargo};
 use crate::host::stop::{Doing, Stop};
 use crate::show::say::complain;
-use midplane_setup::rust;
 use serde::Deserialize;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -166,8 +165,7 @@ fn ask(manifest: &Path) -> Result<Result<Metadata, String>, Stop> {
         .arg(manifest)
         .current_dir(manifest.parent().unwrap_or(Path::new("/")))
         .stdin(Stdio::null());
-    let output = cargo.output();
-    let output = output.map_err(|error| Stop::usage(rust::no_cargo(&error)))?;
+    let output = cargo.output().map_err(no_cargo)?;
     if !output.status.success() {
         return Ok(Err(String::from_utf8_lossy(&output.stderr).into_owned()));
     }

@@ -12,13 +12,12 @@ use crate::build::making::Making;
 use crate::build::package::{self, add_link, put};
 use crate::build::target;
 use crate::host::folders;
-use crate::host::setup::Tools;
+use crate::host::setup::{Tools, no_cargo};
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
 use crate::show::say::complain;
 use midplane_setup::fresh::Artifact;
 use midplane_setup::kit::kit;
-use midplane_setup::rust;
 use rustix::process::Signal;
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::{OsStr, OsString};
@@ -361,9 +360,7 @@ pub(super) fn run_cargo(
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
     sys::bind_to_us(&mut cargo, Signal::TERM, Vec::new());
-    let mut child = cargo
-        .spawn()
-        .map_err(|error| Stop::usage(rust::no_cargo(&error)))?;
+    let mut child = cargo.spawn().map_err(no_cargo)?;
     let mut hearing = Hearing::default();
     if let Some(stderr) = child.stderr.take() {
         for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {

@@ -499,6 +499,7 @@ fn run_c(
     Ok((row.filter(|_| status == 0), status))
 }
 
+/// The changes of the cost model, as the table has them.
 fn changes(costs: &[Change]) -> String {
     let words: Vec<String> = costs.iter().map(Change::to_string).collect();
     words.join(" ")

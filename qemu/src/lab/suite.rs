@@ -74,17 +74,12 @@ fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// What is said where cargo cannot be started.
-fn no_cargo(error: std::io::Error) -> Stop {
-    Stop::usage(midplane_setup::rust::no_cargo(&error))
-}
-
 /// The names of the workspace's integration tests but the libraries'.
 fn integration_tests() -> Result<Vec<String>, Stop> {
     let metadata = cargo(&["metadata", "--no-deps", "--format-version", "1"])
         .stderr(Stdio::inherit())
         .output()
-        .map_err(no_cargo)?;
+        .map_err(setup::no_cargo)?;
     let metadata: Value =
         serde_json::from_slice(&metadata.stdout).doing("read what cargo metadata says")?;
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
@@ -121,7 +116,7 @@ impl Lane {
             // A group of its own, so that a signal can be passed on to all that the tests have started.
             .process_group(0);
         sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
-        let mut child = command.spawn().map_err(no_cargo)?;
+        let mut child = command.spawn().map_err(setup::no_cargo)?;
         let output = child
             .stdout
             .take()

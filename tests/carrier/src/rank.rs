@@ -56,8 +56,8 @@ fn processor_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// The program is about to go into the runtime: what it has computed since it came back takes its time.
-fn leave_program(node: &Node<'_, '_>) {
+/// What the program has computed since it came back from its last call takes its time.
+fn pay_computing(node: &Node<'_, '_>) {
     let percent = COMPUTE_PERCENT.load(Ordering::Relaxed);
     let came_back = CAME_BACK.load(Ordering::Relaxed);
     if percent == 0 || came_back == 0 {
@@ -69,10 +69,19 @@ fn leave_program(node: &Node<'_, '_>) {
 }
 
 /// The program goes on.
-fn enter_program() {
+fn go_on() {
     if COMPUTE_PERCENT.load(Ordering::Relaxed) != 0 {
         CAME_BACK.store(processor_ns(), Ordering::Relaxed);
     }
+}
+
+/// A call of the rank that goes on, between two stretches of its program's computing.
+fn call<R>(f: impl FnOnce(&'static Node<'static, 'static>) -> R) -> R {
+    let node = here().node;
+    pay_computing(node);
+    let result = f(node);
+    go_on();
+    result
 }
 
 /// The rank that goes on.
@@ -104,7 +113,7 @@ pub unsafe fn begin(node: &Node<'_, '_>, accounts: &'static Accounts, system: &'
         system,
     }));
     mpi_adi::c::install(&RankEnv);
-    enter_program();
+    go_on();
 }
 
 fn here() -> Here {
@@ -116,11 +125,10 @@ struct RankEnv;
 
 impl Env for RankEnv {
     fn with<'f>(&self, f: &'f mut Work<'f>) {
-        let node = here().node;
-        leave_program(node);
-        node.with(f);
-        ring_if_due(node);
-        enter_program();
+        call(|node| {
+            node.with(f);
+            ring_if_due(node);
+        });
     }
 
     fn process(&self) -> &Process {
@@ -139,12 +147,12 @@ pub fn answer() {
 /// Nanoseconds of virtual time. To ask takes as long as a call of MPI, so that a loop that waits for a time ends.
 #[unsafe(no_mangle)]
 extern "C" fn midplane_now() -> u64 {
-    let (node, mut now) = (here().node, 0);
-    leave_program(node);
-    node.with(&mut |_, kernel| now = kernel.now());
-    ring_if_due(node);
-    enter_program();
-    now
+    call(|node| {
+        let mut now = 0;
+        node.with(&mut |_, kernel| now = kernel.now());
+        ring_if_due(node);
+        now
+    })
 }
 
 /// Sends the signal of an alarm that has gone off.
@@ -160,10 +168,7 @@ fn ring_if_due(node: &Node<'_, '_>) {
 /// The program sleeps so long.
 #[unsafe(no_mangle)]
 extern "C" fn midplane_sleep(ns: u64) {
-    let node = here().node;
-    leave_program(node);
-    node.compute_ns(ns);
-    enter_program();
+    call(|node| node.compute_ns(ns));
 }
 
 /// The program has ended, and what it had to do at its end is done.
@@ -180,7 +185,7 @@ extern "C" fn midplane_leave(status: c_int) -> ! {
         );
     }
     let Here { node, accounts, .. } = here();
-    leave_program(node);
+    pay_computing(node);
     accounts.done(node.rank(), status);
     node.exit(status)
 }

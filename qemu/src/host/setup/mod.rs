@@ -48,6 +48,11 @@ pub fn llvm_linker() -> Option<PathBuf> {
     rust::own_llvm_linker(&places())
 }
 
+/// Why [`own_cargo`] is not started.
+pub fn no_cargo(error: std::io::Error) -> Stop {
+    Stop::usage(rust::no_cargo(&error))
+}
+
 /// Prints what is found and what `run` would do about the rest; true when nothing is missing.
 pub fn doctor() -> Result<bool, Stop> {
     let report = examination::examine(&places())?;
