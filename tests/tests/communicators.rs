@@ -1,6 +1,6 @@
 //! Contexts of communicators: freed and used again, and never confused.
 
-use midplane_tests::{Cluster, Node};
+use midplane_lab::{Cluster, Node};
 use mpi_adi::context::CONTEXTS;
 use mpi_adi::{Class, Mpi, Source, TagSelector};
 

@@ -4,9 +4,9 @@
 
 use std::sync::Mutex;
 
-use midplane_tests::explore::{Expected, Explored, Row, cases, unwatched};
-use midplane_tests::sim::Seeded;
-use midplane_tests::{Cluster, Node};
+use midplane_lab::explore::{Expected, Explored, Row, cases, unwatched};
+use midplane_lab::sim::Seeded;
+use midplane_lab::{Cluster, Node};
 use mpi_adi::matching::{Choice, Matching, WithEngine};
 use mpi_adi::{Communicator, Error, Mpi, Op, Source, TagSelector};
 

@@ -1,11 +1,11 @@
-//! The engine of epochs, explored exhaustively: every row of the table (`tests/src/epochs/cases/`).
+//! The engine of epochs, explored exhaustively: every row of the table (`qemu/lab/src/epochs/cases/`).
 //!
 //! `-- --nocapture` prints how many states there were.
 #![forbid(unsafe_code)]
 
-use midplane_tests::epochs::cases::{Finds, Row, table};
-use midplane_tests::epochs::explore::{Found, explore, walk};
-use midplane_tests::epochs::random::Windows;
+use midplane_lab::epochs::cases::{Finds, Row, table};
+use midplane_lab::epochs::explore::{Found, explore, walk};
+use midplane_lab::epochs::random::Windows;
 use mpi_adi::device::rma::epochs::Flaw;
 
 /// States after which a job is given up.

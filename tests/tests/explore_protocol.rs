@@ -4,7 +4,7 @@
 //! (`-- --ignored`); `cargo midplane soak` explores them all.
 #![forbid(unsafe_code)]
 
-use midplane_tests::explore::{
+use midplane_lab::explore::{
     END, ENOUGH, EXPECTED, Expected, Global, MEMORY, MOST_STATES, ORDER, Row, Step, Surprise,
     System, Unfinished, cases, explore, unwatched,
 };

@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
 use cap::Cap;
-use midplane_tests::{Cluster, Node, alone};
+use midplane_lab::{Cluster, Node, alone};
 use mpi_adi::c::constants::*;
 use mpi_adi::c::*;
 use mpi_adi::coll::driven::{Among, Buffers, Driven, Operation, What};

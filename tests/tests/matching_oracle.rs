@@ -3,7 +3,7 @@
 //! A failure names its seed; `cargo midplane soak --seed SEED --jobs 1` replays it.
 #![forbid(unsafe_code)]
 
-use midplane_tests::matching::{self, Op, Sequence};
+use midplane_lab::matching::{self, Op, Sequence};
 
 /// Sequences in a bounded run; `cargo midplane soak` goes on.
 const SEQUENCES: u64 = 200;

@@ -4,7 +4,7 @@
 use std::alloc::System;
 
 use cap::Cap;
-use midplane_tests::alone;
+use midplane_lab::alone;
 use mpi_adi::envelope::{Pattern, Rank};
 use mpi_adi::matching::{Choice, Matching, WithEngine};
 use mpi_adi::memory::{RawMemory, Span};

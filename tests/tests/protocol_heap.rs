@@ -5,8 +5,8 @@ use std::alloc::System;
 use std::cell::{Cell, RefCell};
 
 use cap::Cap;
-use midplane_tests::alone;
-use midplane_tests::sim::{Heap, Job, Seeded};
+use midplane_lab::alone;
+use midplane_lab::sim::{Heap, Job, Seeded};
 use mpi_adi::envelope::Rank;
 
 #[global_allocator]

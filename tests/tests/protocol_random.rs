@@ -5,7 +5,7 @@
 //! was.
 #![forbid(unsafe_code)]
 
-use midplane_tests::sim::{Job, Op, POLLING, Seeded};
+use midplane_lab::sim::{Job, Op, POLLING, Seeded};
 use mpi_adi::request::CHUNK_SLOTS;
 
 /// Jobs in a bounded run; `cargo midplane soak` goes on.

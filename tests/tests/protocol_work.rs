@@ -1,8 +1,8 @@
 //! The device's work grows with the number of messages, not with its square.
 #![forbid(unsafe_code)]
 
-use midplane_tests::flood::{Flood, Work};
-use midplane_tests::timed::{Costs, Killer};
+use midplane_lab::flood::{Flood, Work};
+use midplane_lab::timed::{Costs, Killer};
 use mpi_adi::matching::Choice;
 
 fn flood(senders: u32, messages: u32, mpi_memory: usize) -> Work {

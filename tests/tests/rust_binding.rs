@@ -7,9 +7,9 @@ use std::rc::Rc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use midplane_tests::rust::as_program;
-use midplane_tests::timed::Costs;
-use midplane_tests::{Cluster, Failure, Node, Statuses};
+use midplane_lab::rust::as_program;
+use midplane_lab::timed::Costs;
+use midplane_lab::{Cluster, Failure, Node, Statuses};
 use mpi::collective::{SystemOperation, UserOperation};
 use mpi::datatype::{AnyBuffer, AnyBufferMut, Partition, PartitionMut, UserDatatype, View};
 use mpi::environment::Universe;

@@ -6,8 +6,8 @@ use std::ffi::c_int;
 use std::ptr::null_mut;
 
 use cap::Cap;
-use midplane_tests::alone;
-use midplane_tests::epochs::memory;
+use midplane_lab::alone;
+use midplane_lab::epochs::memory;
 use mpi_adi::Class;
 use mpi_adi::c::constants::{
     MPI_COMM_WORLD, MPI_DATATYPE_NULL, MPI_ERRORS_RETURN, MPI_INFO_NULL, MPI_SUCCESS, MPI_WIN_NULL,

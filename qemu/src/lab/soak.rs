@@ -5,9 +5,9 @@ use std::fmt;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use midplane_tests::explore::{Background, Finding, Progress, cases};
-use midplane_tests::matching as sequences;
-use midplane_tests::sim::{Failure, POLLING, Report, Seeded};
+use midplane_lab::explore::{Background, Finding, Progress, cases};
+use midplane_lab::matching as sequences;
+use midplane_lab::sim::{Failure, POLLING, Report, Seeded};
 use mpi_adi::matching::{Choice, Matching, WithEngine};
 
 use crate::host::capacity;

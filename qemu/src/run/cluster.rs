@@ -10,7 +10,7 @@ use crate::run::node::Node;
 use crate::run::plan::{Plan, coord};
 use kernel_rt::board::linux::carried::{COSTS, PROCESSORS};
 use kernel_rt::board::linux::share::{Layout, NO_RANK, PRINT_MARK};
-use midplane_tests::timed::Change;
+use midplane_lab::timed::Change;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;

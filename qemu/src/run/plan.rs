@@ -7,7 +7,7 @@ use crate::run::boxes::Boxes;
 use crate::run::debug::Debug;
 use crate::run::line::Port;
 use kernel_rt::personality::{Auto, BootArgs, Console, Exit, Nodes, Output, encode_other};
-use midplane_tests::timed::Change;
+use midplane_lab::timed::Change;
 use mpi_adi::matching::Choice;
 use net_torus::coord::{Coord, Shape};
 use std::ops::RangeInclusive;

@@ -3,6 +3,7 @@
 
 pub mod boards;
 pub mod probe;
+mod programs;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;

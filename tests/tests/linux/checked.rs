@@ -42,7 +42,7 @@ macro_rules! all {
     };
 }
 
-midplane_tests::self_checking_programs!(all);
+midplane_harness::self_checking_programs!(all);
 
 /// But for the program that uses up a process's memory, whose limit leaves no room for what checks it.
 fn all() -> impl Iterator<Item = &'static str> {

@@ -31,7 +31,7 @@ macro_rules! conformance {
     };
 }
 
-midplane_tests::self_checking_programs!(conformance);
+midplane_harness::self_checking_programs!(conformance);
 
 /// Every macro of mpi.h that is a value, used where the compiler warns of whatever it can.
 #[test]

@@ -161,7 +161,7 @@ macro_rules! conformance {
     };
 }
 
-midplane_tests::self_checking_programs!(conformance);
+midplane_harness::self_checking_programs!(conformance);
 
 /// No program for other implementations, which support what it calls.
 #[test]

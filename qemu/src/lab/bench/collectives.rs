@@ -7,8 +7,8 @@ use crate::show::file::ResultFile;
 use crate::show::say::say;
 use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
-use midplane_tests::collectives::{Collective, Kind};
-use midplane_tests::timed::Costs;
+use midplane_lab::collectives::{Collective, Kind};
+use midplane_lab::timed::Costs;
 use serde::Serialize;
 use std::path::PathBuf;
 

@@ -10,11 +10,11 @@ use crate::show::plot::{self, Axis, Chart, Mark, Series, Shape};
 use crate::show::say::say;
 use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
-use midplane_tests::Failure;
-use midplane_tests::epochs_timed::{
+use midplane_lab::Failure;
+use midplane_lab::epochs_timed::{
     Calls, Lu, Pattern, Solved, Transactions, pattern, solve, throughput,
 };
-use midplane_tests::timed::Costs;
+use midplane_lab::timed::Costs;
 use plotters::style::RGBColor;
 use serde::Serialize;
 use std::path::PathBuf;

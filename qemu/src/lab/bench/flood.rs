@@ -5,7 +5,7 @@ use crate::host::stop::Stop;
 use crate::run::limits;
 use crate::show::say::say;
 use clap::Args;
-use midplane_tests::flood::{Flood, Searched};
+use midplane_lab::flood::{Flood, Searched};
 use mpi_adi::matching::Choice;
 use std::time::Instant;
 

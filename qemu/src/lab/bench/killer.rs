@@ -10,7 +10,7 @@ use crate::show::file::ResultFile;
 use crate::show::say::say;
 use crate::show::table;
 use clap::Args;
-use midplane_tests::timed::{Costs, Killer, Measured};
+use midplane_lab::timed::{Costs, Killer, Measured};
 use mpi_adi::LEAST_MPI_MEMORY;
 use mpi_adi::matching::Choice;
 use std::path::PathBuf;

@@ -4,8 +4,8 @@ use super::{callgrind, costs};
 use crate::host::stop::Stop;
 use crate::show::say::say;
 use clap::Args;
-use midplane_tests::exchange::{self, Kind};
-use midplane_tests::oneself::{self, Asked};
+use midplane_lab::exchange::{self, Kind};
+use midplane_lab::oneself::{self, Asked};
 
 /// Options of `midplane bench message-loop`.
 #[derive(Args, Debug)]

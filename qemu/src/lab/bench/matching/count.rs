@@ -6,9 +6,9 @@ use crate::lab::bench::callgrind;
 use crate::show::say::say;
 use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
-use midplane_tests::matching::{ENGINES, Engine};
-use midplane_tests::measure::matching::blank::Blank;
-use midplane_tests::measure::matching::{Order, Queue, Search};
+use midplane_lab::matching::{ENGINES, Engine};
+use midplane_lab::measure::matching::blank::Blank;
+use midplane_lab::measure::matching::{Order, Queue, Search};
 use serde::Serialize;
 
 /// Options of `midplane bench matching-loop`.

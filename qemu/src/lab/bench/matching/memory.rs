@@ -4,7 +4,7 @@ use super::Bench;
 use crate::host::stop::Stop;
 use crate::show::say::say;
 use crate::show::table::{self, Column, Table};
-use midplane_tests::measure::matching::overhead::published;
+use midplane_lab::measure::matching::overhead::published;
 use serde::Serialize;
 
 /// What one engine takes in one row of the table.

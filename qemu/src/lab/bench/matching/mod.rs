@@ -12,7 +12,7 @@ use crate::host::stop::Stop;
 use crate::show::file::ResultFile;
 use crate::show::say::say;
 use clap::{Args, ValueEnum};
-use midplane_tests::matching::{ENGINES, Engine};
+use midplane_lab::matching::{ENGINES, Engine};
 use std::path::PathBuf;
 
 pub use count::{LoopArgs, run_loop};

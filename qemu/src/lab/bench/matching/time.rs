@@ -4,8 +4,8 @@ use super::Bench;
 use super::row::{Row, TABLE};
 use crate::host::stop::Stop;
 use crate::show::say::say;
-use midplane_tests::measure::matching::application::APPLICATIONS;
-use midplane_tests::measure::matching::{
+use midplane_lab::measure::matching::application::APPLICATIONS;
+use midplane_lab::measure::matching::{
     Collective, Effort, Measured, Order, Queue, Search, Traffic,
 };
 
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
     use crate::host::signals::Signals;
     use crate::show::table;
-    use midplane_tests::matching::ENGINES;
+    use midplane_lab::matching::ENGINES;
 
     #[test]
     fn a_test_is_measured_told_and_drawn() {

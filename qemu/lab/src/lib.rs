@@ -7,7 +7,6 @@ pub mod epochs;
 pub mod explore;
 pub mod matching;
 pub mod measure;
-mod programs;
 pub mod rust;
 pub mod sim;
 
