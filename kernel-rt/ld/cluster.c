@@ -1,6 +1,6 @@
-/* What a C program in the cluster is linked with beside the runtime (tests/carrier). All ranks are in one process, and
- * each finds its own data in place, which is all that the program's file has of variables: those of this file, too. The
- * host's C library has variables of its own, which are not among them. So what of it keeps something from one call to
+/* What a C program in the cluster is linked with beside the runtime (kernel-rt/cluster/carrier). All ranks are in one
+ * process, and each finds its own data in place, which is all that the program's file has of variables: those of this
+ * file, too. The host's C library has variables of its own, which are not among them. So what of it keeps something from one call to
  * the next is here and in cluster_library.c: streams, the numbers of chance, strtok, the environment, what is to be done
  * at the end. And the time, which is virtual. What the system keeps of a process is in cluster_system.c. */
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The runtime's (tests/carrier/src). */
+/* The runtime's (kernel-rt/cluster/carrier/src). */
 void midplane_cluster(void) __attribute__((noreturn));
 void midplane_leave(int status) __attribute__((noreturn));
 void midplane_refuse(const char *function, const char *why) __attribute__((noreturn));

@@ -1,6 +1,6 @@
 /* State that the system keeps of a process, for each rank of a cluster: what changes it says so first, so that the runtime
- * puts it back when another rank goes on (tests/carrier/src/system.rs). Signals that a rank sends itself, alarms in
- * virtual time, locks of files; and what a rank cannot have, because it would reach beyond the rank. */
+ * puts it back when another rank goes on (kernel-rt/cluster/carrier/src/system.rs). Signals that a rank sends itself,
+ * alarms in virtual time, locks of files; and what a rank cannot have, because it would reach beyond the rank. */
 
 #define _GNU_SOURCE
 #include <errno.h>

@@ -31,8 +31,8 @@ const WRAP_IN_CLUSTER: &str =
     "-Wl,-z,now,--wrap=main,--wrap=abort,--wrap=__cxa_atexit,--wrap=__cxa_thread_atexit";
 /// Parts of the linker's script where the process is a whole cluster.
 const SCRIPT_IN_CLUSTER: &str = "kernel-rt/ld/cluster.ld";
-/// Libraries of the C library, whose state is each rank's own as far as docs/scale.md says (tests/carrier); and one whose
-/// state is nothing that a program sees.
+/// Libraries of the C library, whose state is each rank's own as far as docs/scale.md says
+/// (kernel-rt/cluster/carrier); and one whose state is nothing that a program sees.
 const SHARED_IN_CLUSTER: [&str; 11] = [
     "c", "m", "mvec", "pthread", "dl", "rt", "util", "anl", "gcc_s", "ld-linux", "ubsan",
 ];

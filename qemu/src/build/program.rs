@@ -450,7 +450,7 @@ fn manifest(name: &str, source: &Path, (runtime, links): (Runtime, Links)) -> St
             "",
             format!(
                 "midplane-carrier = {{ path = {} }}\n",
-                quoted(&root.join("tests/carrier"))
+                quoted(&root.join("kernel-rt/cluster/carrier"))
             ),
         ),
     };

@@ -1,5 +1,6 @@
-//! A job whose nodes are coroutines of one process of this machine, in virtual time (`tests/carrier`). It shares with us
-//! the nodes' accounts, as processes that are nodes do, and hands us what they print in messages that name the rank.
+//! A job whose nodes are coroutines of one process of this machine, in virtual time (`kernel-rt/cluster/carrier`). It
+//! shares with us the nodes' accounts, as processes that are nodes do, and hands us what they print in messages that name
+//! the rank.
 
 use crate::host::shared::Shared;
 use crate::host::stop::{Doing, Stop};
