@@ -3,8 +3,8 @@
 //!
 //! `cargo run -p kernel-rt --example skeleton` has two such nodes meet in a barrier.
 
-use kernel_rt::blackboard::Blackboard;
 use kernel_rt::node::{Node, NodeLink, Platform};
+use midplane_abi::blackboard::Blackboard;
 use mpi_adi::envelope::Rank;
 use mpi_adi::kernel::{AbortReason, Heap};
 use mpi_adi::memory::RawMemory;

@@ -35,7 +35,7 @@
 #undef clearerr_unlocked
 
 /* Bytes of the longest name of a file, with its end; streams that can be open at one time, with the three standard ones
- * (host/files.rs). */
+ * (abi/src/files.rs). */
 #ifndef FILENAME_MAX
 #define FILENAME_MAX 4096
 #endif

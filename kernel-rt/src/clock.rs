@@ -1,7 +1,8 @@
 //! The clock: ticks of the processor's counter as nanoseconds, and the time of day.
 
+use midplane_abi::word::Word;
+
 use crate::arch;
-use crate::host::word::Word;
 
 const NS_PER_SECOND: u64 = 1_000_000_000;
 

@@ -13,11 +13,11 @@ use critical_section::Mutex;
 
 use crate::board::records::MIDPLANE_OUTBOX;
 use crate::board::{timer, uart};
-use crate::host::notation;
-use crate::host::outbox::Pen;
 use crate::{arch, clock};
 
-pub use crate::host::outbox::Stream;
+use midplane_abi::notation;
+use midplane_abi::outbox::Pen;
+pub use midplane_abi::outbox::Stream;
 
 /// How long an unfinished line waits for its end, in ticks of the clock (10 ms at 10 MHz).
 pub const PARTIAL_TICKS: u64 = 100_000;

@@ -7,19 +7,26 @@ use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use critical_section::Mutex;
+#[cfg(feature = "panic-text")]
+use midplane_abi::blackboard::Words;
+use midplane_abi::blackboard::{End, Message};
+#[cfg(not(feature = "panic-text"))]
+use midplane_abi::failure::LOGGED;
+use midplane_abi::failure::{Failure, Why};
+#[cfg(feature = "panic-text")]
+use midplane_abi::fault::NodeName;
+use midplane_abi::personality::{Exit, LOGS};
+#[cfg(not(feature = "panic-text"))]
+use midplane_abi::record::Record;
+use midplane_abi::status::exit_byte;
+use mpi_adi::kernel::MpiError;
 
 use crate::board::{system, uart};
-#[cfg(feature = "panic-text")]
-use crate::fault::NodeName;
-#[cfg(feature = "panic-text")]
-use crate::host::blackboard::Words;
-use crate::host::blackboard::{End, Message};
-use crate::host::failure::{Failure, Why};
 #[cfg(not(feature = "panic-text"))]
-use crate::host::failure::{LOGGED, Record};
-use crate::host::personality::{Exit, LOGS};
-use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS, personality};
-use crate::host::status::exit_byte;
+use crate::mpi_failure::of_error;
+#[cfg(feature = "panic-text")]
+use crate::mpi_failure::write_text;
+use crate::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS, personality};
 use crate::{arch, console, log};
 
 /// Brings the blackboard's figures up to date.
@@ -34,7 +41,7 @@ pub fn publish_with(publish: fn()) {
 ///
 /// With the feature `panic-text` that is words, with the node's name: what a Rust program's own panics say is meant for its
 /// author. A C program's image has no words for what goes wrong, nor what formats them; it leaves a record, of which the
-/// tool makes the same words ([`failure`](crate::host::failure)).
+/// tool makes the same words ([`failure`](midplane_abi::failure)).
 struct Account {
     #[cfg(feature = "panic-text")]
     words: Words,
@@ -45,7 +52,7 @@ struct Account {
 #[cfg(feature = "panic-text")]
 impl Account {
     fn of(failure: &Failure<'_>) -> Self {
-        Self::saying(format_args!("{failure}"))
+        Self::saying(format_args!("{}", failure.in_words(write_text)))
     }
 
     fn saying(text: fmt::Arguments<'_>) -> Self {
@@ -134,6 +141,18 @@ fn end_with(why: End, status: i32, account: &Account) -> ! {
     system::stay()
 }
 
+/// The program ends for an error of MPI's.
+pub fn mpi_error(error: &MpiError<'_>, status: i32) -> ! {
+    #[cfg(feature = "panic-text")]
+    end_with(
+        End::MpiError,
+        status,
+        &Account::saying(format_args!("{error}")),
+    );
+    #[cfg(not(feature = "panic-text"))]
+    end(End::MpiError, status, Why::Mpi(of_error(error)))
+}
+
 /// The program ends itself, or the kernel ends it for what it did.
 pub fn program_abort(what: &str) -> ! {
     end(End::Abort, 1, Why::Words(what))
@@ -141,7 +160,7 @@ pub fn program_abort(what: &str) -> ! {
 
 /// With the feature `panic-text` a panic is told with its place and its words. A C program's image has neither the places
 /// nor the words of the runtime's panics, nor the code that would format them; the tool finds the place from the
-/// registers (`host/callers.rs`). That the parameter has no use is what makes them go.
+/// registers (`midplane_abi::callers`). That the parameter has no use is what makes them go.
 #[panic_handler]
 fn panic(#[cfg_attr(not(feature = "panic-text"), expect(unused))] info: &PanicInfo<'_>) -> ! {
     // Interrupts stay off from here on: this does not come back.

@@ -14,8 +14,7 @@ use critical_section::Mutex;
 use embedded_alloc::LlffHeap as Blocks;
 #[cfg(not(target_arch = "arm"))]
 use embedded_alloc::TlsfHeap as Blocks;
-
-use crate::mem::Bytes;
+use midplane_abi::address::Bytes;
 
 struct NodeHeap {
     heap: Blocks,

@@ -6,15 +6,17 @@
 //!   running    the one node of this image, as calls and interrupts meet it        end       a node that fails
 //!   node       the node: step, settle, interrupt (portable)                       lend      the heap lends to MPI
 //!   dev/       virtio devices; what implements `Link`
-//!   clock  heap  console  log  mem  fault
-//!   host/      blackboard, counters, inbox, personality: what the tool shares
+//!   clock  heap  console  log  mem
+//!   counters  variables  mpi_failure  records      what this node has for the tool
 //! arch/      the processor: nothing of an architecture stands elsewhere
+//! midplane-abi  what the tool shares: a crate below, in `abi/`
 //! ```
-//! An arrow between files points downwards or sideways in this list, never back: what is called from below
-//! (a freed block, the last figures of a failing node, an interrupt) is registered by the board.
+//! An arrow between files points downwards or sideways in this list: what is called from below (a freed block, the last
+//! figures of a failing node, an interrupt) is registered by the board. Console, log, end and the node's lock call their
+//! board's devices by name all the same; `tests/tests/architecture` lists them.
 //!
-//! What can be thought through without a machine is portable and tested on the host: [`host`], [`mod@node`],
-//! [`board::device_tree`], [`board::stm32f405::memory`], [`arch::riscv64::cause`], [`arch::cortex_m::cause`], [`dev::serial`], [`fault`], [`mem`], [`libc::decimal`], [`libc::format`], [`libc::float_text`], [`libc::scan`]. The rest exists on
+//! What can be thought through without a machine is portable and tested on the host: [`mod@node`],
+//! [`board::device_tree`], [`board::stm32f405::memory`], [`arch::riscv64::cause`], [`arch::cortex_m::cause`], [`dev::serial`], [`mem`], [`libc::decimal`], [`libc::format`], [`libc::float_text`], [`libc::scan`]. The rest exists on
 //! boards only. How an image is compiled and linked is written at the top of `ld/virt.ld`.
 #![cfg_attr(target_os = "none", no_std)]
 
@@ -24,11 +26,15 @@ extern crate alloc;
 pub mod arch;
 pub mod board;
 pub mod dev;
-pub mod fault;
-pub mod host;
 pub mod libc;
 pub mod mem;
+pub mod mpi_failure;
 pub mod node;
+#[cfg(target_os = "none")]
+pub mod records;
+
+mod counters;
+mod variables;
 
 #[cfg(target_os = "none")]
 mod clock;
@@ -51,7 +57,8 @@ pub mod running;
 #[cfg(target_os = "linux")]
 use board::linux::heap;
 
-pub use host::{blackboard, callers, counters, failed_malloc, inbox, personality};
+#[doc(hidden)]
+pub use midplane_abi::personality::MAX_BYTES as __PERSONALITY_BYTES;
 #[cfg(any(target_os = "none", target_os = "linux"))]
 pub use program::{Args, Outcome, args};
 #[cfg(any(target_os = "none", target_os = "linux"))]

@@ -15,12 +15,10 @@
 //! its own MPI calls share what is left.
 #![forbid(unsafe_code)]
 
-use core::fmt;
-
+use midplane_abi::address::{Bytes, PAGE};
+use midplane_abi::boot_error::TooSmall;
 use net_torus::router::Sizes;
 
-/// Unit in which memory is divided, in bytes.
-pub const PAGE: u64 = 4096;
 /// Size of one link frame's buffer in bytes, device header included: 15 of the greatest packets and more.
 pub const FRAME_BYTES: u64 = 4096;
 /// Frames per link that wait to be filled by the device: what may arrive while the node looks away.
@@ -62,30 +60,6 @@ const _: () = assert!(6 * LINK_BYTES == 672 * 1024);
 // Which leaves a program room even in the least memory.
 const _: () = assert!(6 * LINK_BYTES + MIN_HEAP < MIN_MEMORY / 4);
 
-/// A range of addresses.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Bytes {
-    /// The first address.
-    pub start: u64,
-    /// The address behind the last.
-    pub end: u64,
-}
-
-impl Bytes {
-    /// Its size in bytes.
-    pub const fn len(&self) -> u64 {
-        self.end - self.start
-    }
-    /// Whether it has no bytes.
-    pub const fn is_empty(&self) -> bool {
-        self.start == self.end
-    }
-    /// Whether `address` lies in it.
-    pub const fn contains(&self, address: u64) -> bool {
-        self.start <= address && address < self.end
-    }
-}
-
 /// What a node needs besides its image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Needs {
@@ -106,33 +80,6 @@ pub struct Plan {
     pub frames: Bytes,
     /// For the heap.
     pub heap: Bytes,
-}
-
-/// The memory is too small; all sizes in bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TooSmall {
-    /// What the node has.
-    pub memory: u64,
-    /// The least that it would need.
-    pub least: u64,
-    /// Of which the image takes so much.
-    pub image: u64,
-    /// Of which the MPI region takes so much.
-    pub mpi: u64,
-}
-
-impl fmt::Display for TooSmall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "the program needs at least {} KiB of memory (image {} KiB, MPI memory {} KiB), the node has {} \
-             KiB; give it more with --node-memory, or make --mpi-memory or the program's data smaller",
-            self.least.div_ceil(1024),
-            self.image.div_ceil(1024),
-            self.mpi.div_ceil(1024),
-            self.memory / 1024
-        )
-    }
 }
 
 impl Plan {

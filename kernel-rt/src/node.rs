@@ -15,6 +15,7 @@
 
 use core::hint;
 
+use midplane_abi::blackboard::{Blackboard, Call};
 use mpi_adi::Adi;
 use mpi_adi::at_once::{Received, Sent};
 use mpi_adi::call;
@@ -30,8 +31,7 @@ use net_torus::link::Link;
 use net_torus::reliable::Reliable;
 use net_torus::torus::Torus;
 
-use crate::host::blackboard::{Blackboard, Call};
-use crate::host::counters::{LinkFigures, NodeFigures, Sources};
+use crate::counters::{LinkFigures, NodeFigures, Sources, publish};
 
 /// Steps that an interrupt makes at most before the program has the processor back.
 pub const STEPS_PER_INTERRUPT: u32 = 64;
@@ -970,7 +970,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             }
         };
         let links = router.links().iter();
-        board.publish(sources, links.map(|d| (d, figures(d))));
+        publish(board, sources, links.map(|d| (d, figures(d))));
         self.platform.show_blackboard();
     }
 }
@@ -1056,7 +1056,7 @@ impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::blackboard::Snapshot;
+    use midplane_abi::blackboard::Snapshot;
     use mpi_adi::envelope::{Pattern, Rank};
     use mpi_adi::memory::{RawMemory, Span};
     use mpi_adi::request::Mode;

@@ -52,8 +52,8 @@ macro_rules! program {
 }
 
 /// What an image knows that is flashed as it is, by `cargo run` or whatever else knows nothing of Midplane: its node's
-/// boot arguments, a literal in the words of [`personality`](crate::personality), such as `"midplane.auto=0"`. Of
-/// [`MAX_BYTES`](crate::personality::MAX_BYTES) bytes at most, or it does not compile. Elsewhere than on a board with a
+/// boot arguments, a literal in the words of [`personality`](midplane_abi::personality), such as `"midplane.auto=0"`. Of
+/// [`MAX_BYTES`](midplane_abi::personality::MAX_BYTES) bytes at most, or it does not compile. Elsewhere than on a board with a
 /// personality in flash it is nothing.
 #[macro_export]
 macro_rules! flashed_personality {
@@ -61,7 +61,7 @@ macro_rules! flashed_personality {
         #[cfg(all(target_os = "none", target_arch = "arm"))]
         const _: () = {
             const WORDS: &[u8] = ::core::concat!($words, "\0").as_bytes();
-            const { ::core::assert!(WORDS.len() <= $crate::personality::MAX_BYTES + 1) };
+            const { ::core::assert!(WORDS.len() <= $crate::__PERSONALITY_BYTES + 1) };
             #[used]
             #[unsafe(link_section = ".personality")]
             static PERSONALITY: [u8; WORDS.len()] = match WORDS.first_chunk() {

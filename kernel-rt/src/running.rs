@@ -6,6 +6,10 @@
 use core::cell::RefCell;
 
 use critical_section::Mutex;
+use midplane_abi::blackboard::End;
+use midplane_abi::failure::Why;
+use midplane_abi::personality::{Exit, LOGS};
+use midplane_abi::status::exit_byte;
 pub use mpi_adi::Work;
 pub use mpi_adi::at_once::{Received, Sent};
 pub use mpi_adi::envelope::{Context, Pattern};
@@ -17,11 +21,7 @@ use mpi_adi::{Env, Process};
 use crate::board::platform::{BoardNode, Held};
 use crate::board::{steps, system, timer};
 use crate::end::end;
-use crate::host::blackboard::End;
-use crate::host::failure::Why;
-use crate::host::personality::{Exit, LOGS};
-use crate::host::records::{MIDPLANE_BLACKBOARD, personality};
-use crate::host::status::exit_byte;
+use crate::records::{MIDPLANE_BLACKBOARD, personality};
 use crate::{arch, clock, console};
 
 static NODE: Mutex<RefCell<Slot>> = Mutex::new(RefCell::new(Slot::Empty));

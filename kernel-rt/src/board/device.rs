@@ -1,40 +1,10 @@
 //! The MPI device that a personality asks for.
 #![forbid(unsafe_code)]
 
-use core::fmt;
-
+use midplane_abi::boot_error::NoDevice;
+use midplane_abi::personality::Personality;
 use mpi_adi::envelope::Rank;
 use mpi_adi::{Adi, Config, Memory};
-
-use crate::host::personality::Personality;
-
-/// Why a node has no MPI device.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum NoDevice {
-    /// The heap has no room for so many bytes of MPI memory.
-    Memory(u64),
-    /// The device refuses its place in the job.
-    Place {
-        /// The node's.
-        rank: u32,
-        /// How many nodes the job has.
-        peers: u32,
-    },
-}
-
-impl fmt::Display for NoDevice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NoDevice::Memory(bytes) => write!(
-                f,
-                "{bytes} bytes of MPI memory do not fit this node's memory; lower --mpi-memory or raise --node-memory"
-            ),
-            NoDevice::Place { rank, peers } => {
-                write!(f, "no MPI device for rank {rank} of {peers}")
-            }
-        }
-    }
-}
 
 /// Makes the device of the node `who`, over memory of the heap; `seed` is for its tables.
 #[cfg(not(target_arch = "arm"))]

@@ -4,9 +4,8 @@
 //! board. It is read once, from front to back, by what little there is here, as a crate for trees takes 4 KB of the image.
 #![forbid(unsafe_code)]
 
-use core::fmt;
-
-use crate::mem::Bytes;
+use midplane_abi::address::Bytes;
+use midplane_abi::boot_error::TreeError;
 
 /// Most virtio-mmio slots that are looked at.
 pub const MAX_SLOTS: usize = 32;
@@ -37,46 +36,6 @@ pub struct Hardware<'a> {
     /// Random bits that the machine hands over (`rng-seed`), as many as fit here; 0 when there are none.
     pub random: u64,
 }
-
-/// Why a device tree is refused.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TreeError {
-    /// It is none, or its structure is broken.
-    Broken,
-    /// No memory node covers the board's first byte of RAM.
-    NoMemory,
-    /// No clock frequency, or one of 0.
-    NoClock,
-    /// A virtio slot whose registers or interrupt cannot be right.
-    Slot,
-    /// More than [`MAX_SLOTS`] slots.
-    TooManySlots,
-}
-
-impl TreeError {
-    /// All of them, by their numbers.
-    pub(crate) const ALL: [Self; 5] = [
-        Self::Broken,
-        Self::NoMemory,
-        Self::NoClock,
-        Self::Slot,
-        Self::TooManySlots,
-    ];
-}
-
-impl fmt::Display for TreeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Broken => "device tree: not one, or its structure is broken",
-            Self::NoMemory => "device tree: no memory where this board has it",
-            Self::NoClock => "device tree: no clock frequency",
-            Self::Slot => "device tree: a virtio slot with impossible registers or interrupt",
-            Self::TooManySlots => "device tree: more virtio slots than this kernel looks at",
-        })
-    }
-}
-
-impl core::error::Error for TreeError {}
 
 impl<'a> Hardware<'a> {
     /// Reads a device tree for a board whose RAM starts at `ram` and whose devices lie below it.

@@ -5,12 +5,12 @@ use core::ffi::c_char;
 use alloc::boxed::Box;
 use bytemuck::Zeroable;
 use bytemuck::allocation::try_zeroed_slice_box;
+use midplane_abi::blackboard::End;
+use midplane_abi::failure::{Boot, Why};
+use midplane_abi::personality::decode;
 use mpi_adi::kernel::AbortReason;
 
-use crate::end::end;
-use crate::host::blackboard::End;
-use crate::host::failure::{Boot, Why};
-use crate::host::personality::decode;
+use crate::end::{end, mpi_error};
 
 /// A link's device could not be brought up, or is missing or superfluous; there is too little memory; the boot
 /// arguments are wrong.
@@ -27,7 +27,7 @@ pub fn or_fail<'a, T, E: Into<Boot<'a>>>(result: Result<T, E>) -> T {
 #[cfg(feature = "auto")]
 pub fn boot_failed_in_words(why: core::fmt::Arguments<'_>) -> ! {
     use core::fmt::Write;
-    let mut words = crate::host::blackboard::Words::default();
+    let mut words = midplane_abi::blackboard::Words::default();
     let _ = words.write_fmt(why);
     boot_failed(Boot::Words(&words.0))
 }
@@ -96,7 +96,7 @@ pub fn link_overwritten(
 pub fn aborted(why: AbortReason<'_>, status: i32) -> ! {
     match why {
         AbortReason::MpiAbort => end(End::MpiAbort, status, Why::MpiAbort(status)),
-        AbortReason::MpiError(error) => end(End::MpiError, status, Why::Mpi(*error)),
+        AbortReason::MpiError(error) => mpi_error(error, status),
         AbortReason::DeadLink => end(End::LinkLost, status, Why::DeadLink),
     }
 }

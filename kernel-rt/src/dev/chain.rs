@@ -26,10 +26,10 @@
 #![forbid(unsafe_code)]
 
 use heapless::Vec;
+use midplane_abi::outbox::Stream;
 use net_torus::coord::{Coord, Direction, Shape};
 
 use super::serial::MTU;
-use crate::host::outbox::Stream;
 
 const RECORD: u8 = b'C';
 const ANSWER: u8 = b'A';

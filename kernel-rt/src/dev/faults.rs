@@ -10,14 +10,14 @@
 //! Images are built with this only when faults are asked for (the feature `faults`).
 #![forbid(unsafe_code)]
 
+use midplane_abi::faults::{Faults, MILLION};
+use midplane_abi::personality::BootArgs;
 use net_torus::coord::{Coord, Direction, Shape};
 use net_torus::detour::{self, Detour};
 use net_torus::link::Link;
 use net_torus::reliable::{Reliable, Retry};
 use oorandom::Rand32;
 
-use crate::host::faults::{Faults, MILLION};
-use crate::host::personality::BootArgs;
 use crate::node::NodeLink;
 
 /// Frames that a link has under way at most, where the board does not say: as many as a ring has slots for.

@@ -10,13 +10,13 @@ use core::ptr::NonNull;
 use core::sync::atomic::{Ordering, fence};
 
 use critical_section::Mutex;
+use midplane_abi::address::{Bytes, PAGE};
+use midplane_abi::boot_error::DeviceError;
 use virtio_drivers::transport::mmio::{MmioError, MmioTransport};
 use virtio_drivers::transport::{DeviceStatus, DeviceType, Transport};
 use virtio_drivers::{BufferDirection, Hal, PhysAddr};
 
 use crate::board::device_tree::Slot;
-use crate::host::failure::DeviceError;
-use crate::mem::{Bytes, PAGE};
 
 /// Memory that has not yet been given to a queue.
 static POOL: Mutex<Cell<Bytes>> = Mutex::new(Cell::new(Bytes { start: 0, end: 0 }));

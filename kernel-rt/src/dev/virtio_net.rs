@@ -5,6 +5,7 @@
 //!
 //! Except at the start; see [`greeting`](super::greeting).
 
+use midplane_abi::boot_error::DeviceError;
 use net_torus::link::Link;
 use virtio_drivers::queue::VirtQueue;
 use virtio_drivers::transport::Transport;
@@ -12,7 +13,6 @@ use virtio_drivers::transport::mmio::MmioTransport;
 
 use super::greeting::{Greeting, HELLO_BYTES, is_greeting};
 use super::virtio::{BoardHal, begin, settle_queue};
-use crate::host::failure::DeviceError;
 use crate::mem::{FRAME_BYTES, RECEIVE_FRAMES, TRANSMIT_FRAMES};
 use crate::node::NodeLink;
 

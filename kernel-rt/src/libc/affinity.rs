@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
 
 use super::errno::{EFAULT, EINVAL, ENOSYS, ESRCH, fail, fail_long};
 use super::time::Timespec;
-use crate::host::records::personality;
+use crate::records::personality;
 use crate::{clock, heap};
 
 define!(

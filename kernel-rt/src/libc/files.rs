@@ -1,9 +1,15 @@
 //! Descriptors: 0 is the input, 1 and 2 are the streams, the others files, which the tool looks after
-//! ([`host::files`](crate::host::files)). To the program the folder of `run --files` is `/`, and it always works there.
+//! ([`midplane_abi::files`]). To the program the folder of `run --files` is `/`, and it always works there.
 //! Without that option nothing can be opened.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
+
+use midplane_abi::blackboard;
+use midplane_abi::files::{
+    self, Answer, BYTES, Call, MAX_PATH, OPEN_APPEND, OPEN_CREATE, OPEN_EXCLUSIVE, OPEN_FOLDER,
+    OPEN_NO_LINK, OPEN_READ, OPEN_TRUNCATE, OPEN_WRITE,
+};
 
 use super::errno::{
     EBADF, EINVAL, EMFILE, ENAMETOOLONG, ENOENT, ENOLCK, ENOSYS, EOVERFLOW, EPERM, ERANGE, EROFS,
@@ -15,12 +21,7 @@ use super::{Offset, wide};
 use crate::arch::set_errno;
 use crate::board::records::MIDPLANE_FILES;
 use crate::console::{self, Stream};
-use crate::host::blackboard;
-use crate::host::files::{
-    self, Answer, BYTES, Call, MAX_PATH, OPEN_APPEND, OPEN_CREATE, OPEN_EXCLUSIVE, OPEN_FOLDER,
-    OPEN_NO_LINK, OPEN_READ, OPEN_TRUNCATE, OPEN_WRITE,
-};
-use crate::host::records::MIDPLANE_BLACKBOARD;
+use crate::records::MIDPLANE_BLACKBOARD;
 use crate::running::sleep;
 
 define!(

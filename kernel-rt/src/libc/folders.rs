@@ -3,6 +3,8 @@
 use core::ffi::{c_char, c_int, c_long, c_void};
 use core::ptr;
 
+use midplane_abi::files::{Call, OPEN_FOLDER, OPEN_READ};
+
 use super::errno::{EBADF, EINVAL, ENOMEM, fail, fail_long};
 use super::files::{ask, file, path};
 use super::lists::{Compare, qsort, strcoll};
@@ -10,7 +12,6 @@ use super::stdio::realloc;
 use crate::arch::{errno, set_errno};
 use crate::board::records::MIDPLANE_FILES;
 use crate::heap;
-use crate::host::files::{Call, OPEN_FOLDER, OPEN_READ};
 
 define!(
     opendir, fdopendir, readdir, closedir, rewinddir, telldir, seekdir, dirfd, scandir, alphasort,

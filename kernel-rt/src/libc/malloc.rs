@@ -4,12 +4,13 @@
 use core::ffi::{c_int, c_void};
 use core::ptr;
 
+use midplane_abi::failed_malloc::Failed;
+
 use super::errno::{EINVAL, ENOMEM};
 use crate::arch::set_errno;
 use crate::end::program_abort;
 use crate::heap;
-use crate::host::failed_malloc::Failed;
-use crate::host::records::MIDPLANE_FAILED_MALLOC;
+use crate::records::MIDPLANE_FAILED_MALLOC;
 
 define!(free, malloc_usable_size, sbrk, brk);
 

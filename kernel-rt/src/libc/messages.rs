@@ -11,7 +11,7 @@ use super::process::{exit, program_name};
 use super::streams::Text;
 use crate::arch;
 use crate::console::{self, Stream};
-use crate::host::records::personality;
+use crate::records::personality;
 
 define_variadic!(
     err: 2,

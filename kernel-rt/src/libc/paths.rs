@@ -3,12 +3,13 @@
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr;
 
+use midplane_abi::files::MAX_PATH;
+
 use super::errno::{EEXIST, EINVAL, ENAMETOOLONG, ENOENT, ENOMEM, ENOSYS, fail, fail_long};
 use super::files::{access, mkdir};
 use super::random::random_word;
 use crate::arch::{errno, set_errno};
 use crate::heap;
-use crate::host::files::MAX_PATH;
 
 define!(realpath, mkdtemp, pathconf, fpathconf, statvfs, fstatvfs);
 

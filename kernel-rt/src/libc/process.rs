@@ -7,14 +7,14 @@ use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use critical_section::Mutex;
+use midplane_abi::files::MAX_OPEN;
 
 use super::errno::{EAGAIN, ECHILD, EINVAL, ENOENT, EPERM, ESRCH, fail, fail_long};
 use super::time::CLOCKS_PER_SECOND;
 use crate::arch::{self, set_errno};
 use crate::end::program_abort;
 use crate::heap;
-use crate::host::files::MAX_OPEN;
-use crate::host::records::personality;
+use crate::records::personality;
 use crate::running::finish;
 
 define!(

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use super::errno::{EINVAL, EIO, fail};
 use crate::arch::set_errno;
 use crate::clock;
-use crate::host::records::personality;
+use crate::records::personality;
 
 define!(getrandom, getentropy, initstate, setstate);
 

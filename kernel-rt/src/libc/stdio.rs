@@ -5,15 +5,16 @@ use core::ffi::{c_char, c_int, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
+use midplane_abi::blackboard::Call;
+use midplane_abi::files::MAX_OPEN;
+use midplane_abi::inbox::Taken;
+
 use super::errno::{EINVAL, ENOMEM, ENOSYS, fail};
 use super::process;
 use crate::arch::set_errno;
 use crate::board::records::MIDPLANE_INBOX;
 use crate::console::{self, Stream};
-use crate::host::blackboard::Call;
-use crate::host::files::MAX_OPEN;
-use crate::host::inbox::Taken;
-use crate::host::records::{MIDPLANE_BLACKBOARD, personality};
+use crate::records::{MIDPLANE_BLACKBOARD, personality};
 use crate::running::sleep;
 
 define!(fflush, getdelim, getline, popen, pclose);

@@ -4,7 +4,13 @@
 //! are small cases. All other tests run whole machines, for which `Cargo.toml` has the workspace optimised.
 
 /// The libraries, from below. The last is the kernel.
-pub const LIBRARIES: [&str; 4] = ["net-torus", "msg-layer", "mpi-adi", "kernel-rt"];
+pub const LIBRARIES: [&str; 5] = [
+    "net-torus",
+    "msg-layer",
+    "mpi-adi",
+    "midplane-abi",
+    "kernel-rt",
+];
 
 /// The libraries below the kernel by themselves. The device's tests are many, and take ten times as long where it is not
 /// optimised at all.
@@ -12,7 +18,7 @@ pub fn below_kernel() -> Vec<&'static str> {
     by_themselves("profile.dev.package.mpi-adi.opt-level=1", &LIBRARIES[..3])
 }
 
-/// The kernel by itself, whose tests want little of the device.
+/// The kernel and what it shares with the tool by themselves, whose tests want little of the device.
 pub fn kernel() -> Vec<&'static str> {
     by_themselves(UNOPTIMISED, &LIBRARIES[3..])
 }

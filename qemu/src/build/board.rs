@@ -1,8 +1,8 @@
 //! The boards that nodes can be: what a program is built with for each.
 
 use clap::ValueEnum;
-use kernel_rt::board::stm32f405::memory as stm32f405;
-use kernel_rt::callers::{SAVED, SAVED_ARM};
+use midplane_abi::callers::{SAVED, SAVED_ARM};
+use midplane_abi::stm32f405;
 use midplane_setup::kit::{self, Kit};
 use mpi_adi::matching::Choice;
 use object::elf::{EM_AARCH64, EM_ARM, EM_RISCV, EM_X86_64, Machine};
@@ -212,6 +212,7 @@ impl Board {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kernel_rt::board::stm32f405::memory;
 
     /// The words of the linker script are those of the kernel's sums.
     #[test]
@@ -219,8 +220,8 @@ mod tests {
         let script = crate::host::folders::root().join(Board::Stm32f405.script());
         let script = std::fs::read_to_string(script).unwrap();
         for (name, value) in [
-            ("MIDPLANE_TRAP_STACK_BYTES", stm32f405::TRAP_STACK_BYTES),
-            ("PROVIDE(MIDPLANE_STACK_BYTES", stm32f405::STACK_BYTES),
+            ("MIDPLANE_TRAP_STACK_BYTES", memory::TRAP_STACK_BYTES),
+            ("PROVIDE(MIDPLANE_STACK_BYTES", memory::STACK_BYTES),
             ("MIDPLANE_INBOX", stm32f405::INBOX),
             ("MIDPLANE_FILES", stm32f405::FILES),
         ] {
@@ -233,7 +234,7 @@ mod tests {
             stm32f405::PERSONALITY.start - stm32f405::FLASH.start,
             896 << 10
         );
-        let least = stm32f405::heap(stm32f405::RAM.end - 0x5c00, stm32f405::Needs::of(6, 32, 8));
+        let least = memory::heap(stm32f405::RAM.end - 0x5c00, memory::Needs::of(6, 32, 8));
         assert!(least.is_ok(), "MIDPLANE_LEAST_HEAP");
     }
 }

@@ -8,12 +8,14 @@ use crate::build::unwind::{self, Call};
 use crate::host::size;
 use crate::host::stop::{Doing, Stop};
 use kernel_rt::board::stm32f405::memory as stm32f405;
-use kernel_rt::callers::Registers;
-use kernel_rt::failed_malloc::{self, Failed};
-use kernel_rt::host::layout::SEVERAL_SYMBOL;
-use kernel_rt::host::{files, outbox};
-use kernel_rt::mem::{Bytes, MIN_MEMORY, Needs, Plan, TooSmall};
-use kernel_rt::{blackboard, callers, inbox};
+use kernel_rt::mem::{MIN_MEMORY, Needs, Plan};
+use midplane_abi::address::Bytes;
+use midplane_abi::boot_error::TooSmall;
+use midplane_abi::callers::Registers;
+use midplane_abi::failed_malloc::{self, Failed};
+use midplane_abi::layout::SEVERAL_SYMBOL;
+use midplane_abi::{blackboard, callers, inbox};
+use midplane_abi::{files, outbox};
 use object::elf::{FileHeader32, FileHeader64, Machine, PT_LOAD};
 use object::read::elf::{ElfFile, FileHeader, ProgramHeader};
 use object::{Endianness, FileKind, Object, ObjectSection, ObjectSymbol};
@@ -212,7 +214,7 @@ impl Image {
             Board::Stm32f405 => 0,
         };
         let records = [
-            blackboard + kernel_rt::blackboard::BYTES as u64,
+            blackboard + midplane_abi::blackboard::BYTES as u64,
             outbox + outbox::BYTES as u64,
         ];
         let footprint = match board {

@@ -9,8 +9,8 @@ use gimli::{
     BaseAddresses, CfaRule, DebugFrame, EhFrame, EndianSlice, LittleEndian, Register, RegisterRule,
     UnwindContext, UnwindSection, UnwindTableRow,
 };
-use kernel_rt::callers::Registers;
-use kernel_rt::mem::Bytes;
+use midplane_abi::address::Bytes;
+use midplane_abi::callers::Registers;
 use object::{Object, ObjectSection};
 use std::collections::BTreeMap;
 
@@ -392,7 +392,7 @@ mod tests {
     fn what_is_no_image_and_memory_that_is_not_there_give_nothing() {
         let noted = Registers {
             pc: 0x8000_0000,
-            saved: [0; kernel_rt::callers::SAVED.len()],
+            saved: [0; midplane_abi::callers::SAVED.len()],
         };
         for image in [
             b"\x7fELF".to_vec(),

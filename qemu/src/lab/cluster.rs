@@ -13,7 +13,7 @@ use crate::show::plot::{self, Axis, Chart, Mark, Series, Shape};
 use crate::show::say::{complain, say};
 use crate::show::table::{self, Column, Table, six_places};
 use clap::{Args, Parser, ValueEnum};
-use kernel_rt::counters::Counter;
+use midplane_abi::counters::Counter;
 use midplane_lab::Failure;
 use midplane_lab::scale::{Far, Program, Scale};
 use midplane_lab::timed::{Change, Costs};

@@ -1,8 +1,9 @@
 //! `midplane memory`: what a node's memory is used for, by the constants that the node's code uses.
 
 use clap::Args;
-use kernel_rt::host::outbox;
-use kernel_rt::{blackboard, mem};
+use kernel_rt::mem;
+use midplane_abi::blackboard;
+use midplane_abi::outbox;
 use mpi_adi::device::rma::deferred::DEFERRED_BYTES;
 use mpi_adi::device::rma::epochs::{EPOCH_BYTES, MEMBER_BYTES};
 use mpi_adi::device::rma::{self, CURSORS, OneSided, Peer, RESULTS, RING_PACKETS, SLOTS};

@@ -13,6 +13,7 @@ use crate::show::say::say;
 use crate::show::table::{Column, Table};
 use clap::Args;
 use kernel_rt::board::stm32f405::memory::{self, Needs};
+use midplane_abi::stm32f405::{FLASH, PERSONALITY, RAM};
 use mpi_adi::matching::Choice;
 use object::elf::SHF_ALLOC;
 use object::{File, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
@@ -53,8 +54,13 @@ const LAYERS: [&str; 8] = [
 ];
 const PROGRAM: usize = 0;
 const C_LIBRARY: usize = 1;
+const KERNEL: usize = 5;
 const RUST: usize = 6;
 const NO_NAME: usize = 7;
+/// The part of the kernel that the tool shares, which is a crate of its own.
+const ABI: &str = "abi";
+const ABI_CRATE: &str = "midplane-abi";
+const ABI_FOLDER: &str = "kernel-rt/abi/src/";
 /// The layer that has parts of two steps.
 const DEEP: &str = "mpi-adi";
 
@@ -156,11 +162,11 @@ fn stm32f405_lines(parts: &BTreeMap<Part, Bytes>) -> Vec<String> {
         String::new(),
         format!(
             "flash: {flash} of {} bytes (text, constants, first contents of data)",
-            memory::PERSONALITY.start - memory::FLASH.start
+            PERSONALITY.start - FLASH.start
         ),
         format!(
             "RAM: {ram} of {} bytes: {stacks} stacks, {kernel} kernel and C library, {program} program",
-            memory::RAM.len()
+            RAM.len()
         ),
         format!(
             "heap, at most: {node} node, router and six links, {requests} first requests, {tables} tables for {NODES} nodes"
@@ -285,6 +291,9 @@ fn of_code(loader: &addr2line::Loader, at: u64, name: &str) -> Part {
 }
 
 fn of_file(file: &str) -> Part {
+    if file.contains(ABI_FOLDER) {
+        return (KERNEL, ABI.into());
+    }
     for (number, layer) in LAYERS.iter().enumerate() {
         if let Some((_, rest)) = file.split_once(&format!("{layer}/src/")) {
             return (number, part_of(layer, rest.split('/')));
@@ -336,7 +345,7 @@ fn part_of<'p>(layer: &str, path: impl Iterator<Item = &'p str>) -> String {
 fn of_name(name: &str) -> Part {
     let Some(path) = addr2line::demangle(name, gimli::DW_LANG_Rust) else {
         return match name.starts_with("MIDPLANE_") || name.starts_with("__") {
-            true => (5, "host".into()),
+            true => (KERNEL, ABI.into()),
             false => (PROGRAM, "and C library: data".into()),
         };
     };
@@ -345,6 +354,9 @@ fn of_name(name: &str) -> Part {
     let ours = words.find_map(|word| {
         let mut steps = word.split("::");
         let of = steps.next()?.replace('_', "-");
+        if of == ABI_CRATE {
+            return Some((KERNEL, ABI.to_string()));
+        }
         let number = LAYERS.iter().position(|layer| *layer == of)?;
         // The last step is the name itself.
         let steps: Vec<&str> = steps.collect();
@@ -372,6 +384,7 @@ mod tests {
             ("/a/mpi-adi/src/c/args.rs", "mpi-adi", "c/args"),
             ("/a/net-torus/src/router.rs", "net-torus", "router"),
             ("/a/kernel-rt/src/board/virt/boot.rs", "kernel-rt", "board"),
+            ("/a/kernel-rt/abi/src/inbox.rs", "kernel-rt", "abi"),
             (
                 "../newlib/libc/tinystdio/vfprintf.c",
                 "C library",

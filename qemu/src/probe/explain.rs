@@ -3,7 +3,8 @@
 use crate::host::stop::Stop;
 use crate::show::say::say;
 use clap::Args;
-use kernel_rt::host::failure::{Failure, LOGGED};
+use kernel_rt::mpi_failure::write_text;
+use midplane_abi::failure::{Failure, LOGGED};
 
 /// Options of `midplane explain`.
 #[derive(Args, Debug)]
@@ -35,13 +36,13 @@ fn words(record: &str) -> Result<String, Stop> {
             "RECORD is no failure of a node's, or of another version's; are all digits there?",
         )
     })?;
-    Ok(failure.to_string())
+    Ok(failure.in_words(write_text).to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kernel_rt::host::failure::Why;
+    use midplane_abi::failure::Why;
 
     #[test]
     fn what_a_node_has_printed_is_put_in_words() {
@@ -58,7 +59,10 @@ mod tests {
             digits.to_uppercase(),
             format!("{LOGGED}{digits}\n"),
         ] {
-            assert_eq!(words(&printed).expect("words"), failure.to_string());
+            assert_eq!(
+                words(&printed).expect("words"),
+                failure.in_words(write_text).to_string()
+            );
         }
         for wrong in [
             "",

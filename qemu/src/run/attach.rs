@@ -11,9 +11,10 @@ use crate::run::plan::{Backend, Plan};
 use crate::run::topology;
 use crate::show::file::ResultFile;
 use clap::Args;
-use kernel_rt::board::stm32f405::memory::{BAUD, RAM};
+use kernel_rt::board::stm32f405::memory::BAUD;
 use kernel_rt::mem::MPI_SHARE;
-use kernel_rt::personality::{BootArgs, decode};
+use midplane_abi::personality::{BootArgs, decode};
+use midplane_abi::stm32f405::RAM;
 use net_torus::coord::Shape;
 use std::path::PathBuf;
 

@@ -6,7 +6,7 @@ use crate::run::instance::Fleet;
 use crate::run::node::{Node, OwnMemory};
 use crate::run::plan::{Backend, Plan, coord};
 use crate::run::{cluster, linux, machines};
-use kernel_rt::board::stm32f405::memory::WINDOW_BYTES;
+use midplane_abi::stm32f405::WINDOW_BYTES;
 use std::rc::Rc;
 
 /// Starts all nodes. `going_on` is called after each process; when it returns an error, everything is taken

@@ -1,7 +1,7 @@
 //! `--instances`: a torus cut into boxes of nodes, one for each QEMU process. Pure.
 
 use crate::host::stop::Stop;
-use kernel_rt::host::layout::{Division, Layout, MAX_NODES, MAX_SHARED_BYTES, shared_bytes};
+use midplane_abi::layout::{Division, Layout, MAX_NODES, MAX_SHARED_BYTES, shared_bytes};
 use net_torus::coord::Shape;
 
 /// How nodes share instances.

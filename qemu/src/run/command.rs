@@ -25,7 +25,7 @@ use crate::show::file::ResultFile;
 use crate::show::say;
 use clap::{Args, ValueEnum};
 use kernel_rt::mem::{MPI_SHARE, Needs};
-use kernel_rt::personality::Console;
+use midplane_abi::personality::Console;
 use midplane_lab::timed::Change;
 use midplane_setup::kit;
 use mpi_adi::LEAST_MPI_MEMORY;

@@ -2,7 +2,8 @@
 
 use crate::host::stop::{Doing, Stop};
 use defmt_decoder::{DecodeError, StreamDecoder, Table};
-use kernel_rt::host::failure::{Failure, LOGGED};
+use kernel_rt::mpi_failure::write_text;
+use midplane_abi::failure::{Failure, LOGGED};
 
 /// The log statements of an image.
 pub struct Dictionary(Option<Table>);
@@ -61,7 +62,8 @@ fn in_words(line: String) -> String {
         let record = numbers.split(", ").map(|number| number.parse().ok());
         let record = record.collect::<Option<Vec<u8>>>()?;
         let failure = Failure::read(&record)?;
-        Some(format!("{before}{failure}{after}"))
+        let words = failure.in_words(write_text);
+        Some(format!("{before}{words}{after}"))
     };
     words().unwrap_or(line)
 }
@@ -69,7 +71,7 @@ fn in_words(line: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kernel_rt::host::failure::Why;
+    use midplane_abi::failure::Why;
 
     #[test]
     fn a_failure_is_logged_in_words() {
@@ -80,7 +82,7 @@ mod tests {
         let line = |record: &[u8]| in_words(format!("1.5 ERROR {LOGGED}{record:?} (end.rs:70)"));
         assert_eq!(
             line(record.bytes()),
-            format!("1.5 ERROR {failure} (end.rs:70)")
+            format!("1.5 ERROR {} (end.rs:70)", failure.in_words(write_text))
         );
         // What makes no sense is shown as it is.
         for other in [&[][..], &[1, 2, 3]] {

@@ -6,7 +6,7 @@
 
 use crate::host::shared::memory_file;
 use crate::host::stop::{Doing, Stop};
-use kernel_rt::host::layout::{Division, shared_bytes};
+use midplane_abi::layout::{Division, shared_bytes};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};

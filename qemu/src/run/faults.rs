@@ -2,8 +2,8 @@
 
 use crate::host::stop::Stop;
 use clap::Args;
-use kernel_rt::host::faults::{Cut, Faults, MAX_CUTS, MILLION, MOST};
-use kernel_rt::host::notation::{direction, parse_coord};
+use midplane_abi::faults::{Cut, Faults, MAX_CUTS, MILLION, MOST};
+use midplane_abi::notation::{direction, parse_coord};
 use net_torus::coord::Shape;
 
 /// Options that order faults.

@@ -1,4 +1,4 @@
-//! `--files`: the tool's end of the nodes' calls on files (`kernel_rt::host::files`). Threads of its own serve them, so
+//! `--files`: the tool's end of the nodes' calls on files (`midplane_abi::files`). Threads of its own serve them, so
 //! that a slow disk holds up nothing else.
 //!
 //! # Nothing outside the folder
@@ -10,7 +10,7 @@
 //! Descriptors are the node's own, and open files end with the job.
 
 use crate::host::stop::{Doing, Stop};
-use kernel_rt::host::files::{
+use midplane_abi::files::{
     Asked, BYTES, Call, MAX_OPEN, MAX_PATH, OPEN_APPEND, OPEN_CREATE, OPEN_EXCLUSIVE, OPEN_FOLDER,
     OPEN_NO_LINK, OPEN_READ, OPEN_TRUNCATE, OPEN_WRITE, Status,
 };
@@ -382,7 +382,7 @@ pub struct Answer<'a> {
     pub rank: usize,
     /// The call's number.
     pub number: u32,
-    /// See [`kernel_rt::host::files::answer`].
+    /// See [`midplane_abi::files::answer`].
     pub answer: Result<([u64; 2], &'a [u8]), u32>,
 }
 

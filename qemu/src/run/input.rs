@@ -4,7 +4,7 @@
 //! stopped by the attempt.
 
 use crate::run::node::Node;
-use kernel_rt::inbox::{CAPACITY, Head};
+use midplane_abi::inbox::{CAPACITY, Head};
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 

@@ -19,10 +19,10 @@ use crate::run::plan::{Backend, Plan};
 use crate::run::report;
 use crate::run::verdict::{self, Cause, Glance, Outcome, Seen, Stands};
 use crate::show::say;
-use kernel_rt::blackboard::State;
 use kernel_rt::dev::chain::Said;
-use kernel_rt::host::files;
-use kernel_rt::host::outbox::Stream;
+use midplane_abi::blackboard::State;
+use midplane_abi::files;
+use midplane_abi::outbox::Stream;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use signal_hook::consts::SIGPIPE;
@@ -56,7 +56,7 @@ const QUIET_BOOT: usize = 16;
 const COMPLAINT_BYTES: usize = 2048;
 /// Bytes read from a socket, or taken from a ring, at once; a ring holds no more.
 const CHUNK: usize = 16 << 10;
-const _: () = assert!(CHUNK >= kernel_rt::host::outbox::CAPACITY as usize);
+const _: () = assert!(CHUNK >= midplane_abi::outbox::CAPACITY as usize);
 /// So many numbers of nodes the bell tells apart.
 const BELLS: usize = 256;
 

@@ -4,9 +4,9 @@
 use crate::host::stop::{Doing, Stop};
 use kernel_rt::dev::chain::{self, Record, Said};
 use kernel_rt::dev::serial::{self, Collector, LINE_BYTES, Line};
-use kernel_rt::host::notation::direction;
-use kernel_rt::host::outbox::Stream;
-use kernel_rt::personality::Console;
+use midplane_abi::notation::direction;
+use midplane_abi::outbox::Stream;
+use midplane_abi::personality::Console;
 use net_torus::coord::{Coord, Shape};
 use net_torus::discover;
 use rustix::fs::{FlockOperation, Mode, OFlags};

@@ -2,14 +2,14 @@
 
 use crate::build::image::{Image, Stacks};
 use crate::host::shared::Shared;
-use kernel_rt::blackboard::{self, ReadError, Snapshot, State};
 use kernel_rt::dev::ring::Asleep;
-use kernel_rt::host::files::{self, Asked};
-use kernel_rt::host::layout::Layout;
-use kernel_rt::host::outbox::{Overwritten, Reader, Stream};
-use kernel_rt::host::window::Window;
-use kernel_rt::inbox::{self, Head};
-use kernel_rt::mem::Bytes;
+use midplane_abi::address::Bytes;
+use midplane_abi::blackboard::{self, ReadError, Snapshot, State};
+use midplane_abi::files::{self, Asked};
+use midplane_abi::inbox::{self, Head};
+use midplane_abi::layout::Layout;
+use midplane_abi::outbox::{Overwritten, Reader, Stream};
+use midplane_abi::window::Window;
 use net_torus::coord::Coord;
 use serde::Serialize;
 use std::fmt;
@@ -47,7 +47,7 @@ impl Memory {
                 index,
                 code,
             } => {
-                let address = kernel_rt::host::layout::RAM.checked_add(at)?;
+                let address = midplane_abi::layout::RAM.checked_add(at)?;
                 layout.offset(index, address, code)
             }
         }

@@ -6,7 +6,7 @@ use crate::host::stop::{Doing, Stop};
 use crate::run::boxes::Boxes;
 use crate::run::debug::Debug;
 use crate::run::line::Port;
-use kernel_rt::personality::{Auto, BootArgs, Console, Exit, Nodes, Output, encode_other};
+use midplane_abi::personality::{Auto, BootArgs, Console, Exit, Nodes, Output, encode_other};
 use midplane_lab::timed::Change;
 use mpi_adi::matching::Choice;
 use net_torus::coord::{Coord, Shape};

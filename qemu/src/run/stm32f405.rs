@@ -5,7 +5,7 @@
 //! the node writes, through semihosting, to the file that semihosting's command line names.
 
 use crate::run::wiring::SANDBOX;
-use kernel_rt::board::stm32f405::memory::PERSONALITY;
+use midplane_abi::stm32f405::PERSONALITY;
 use net_torus::coord::Direction;
 
 /// Greatest room for translated code in MiB.

@@ -2,8 +2,10 @@
 
 use crate::host::stop::FAILURE;
 use crate::run::node::{Node, StacksUse, Unreadable};
-use kernel_rt::blackboard::{End, SeenCall, Snapshot, State};
-use kernel_rt::host::status::exit_byte;
+use kernel_rt::mpi_failure::write_text;
+use midplane_abi::blackboard::{End, SeenCall, Snapshot, State};
+use midplane_abi::failure::text_of;
+use midplane_abi::status::exit_byte;
 use net_torus::coord::Coord;
 use serde::Serialize;
 use std::os::unix::process::ExitStatusExt;
@@ -222,7 +224,8 @@ pub fn failure(
     let Ok(account) = &node.account else {
         return (overwritten_message(node), FAILURE);
     };
-    let mut text = account.message.trim_end().to_string();
+    let message = text_of(&account.message, write_text);
+    let mut text = message.trim_end().to_string();
     if text.is_empty() {
         text = match account.end {
             End::MpiAbort => format!("called MPI_Abort with code {}", account.status),
@@ -383,7 +386,7 @@ fn ranges(numbers: impl IntoIterator<Item = u32>) -> String {
 pub mod tests {
     use super::*;
     use crate::run::node::StackUse;
-    use kernel_rt::blackboard::{BYTES, ReadError};
+    use midplane_abi::blackboard::{BYTES, ReadError, SeenMessage};
 
     /// A node's account of itself, for tests.
     pub fn seen(rank: u32, state: State, write: impl FnOnce(&mut Snapshot)) -> Seen {
@@ -437,7 +440,7 @@ pub mod tests {
         seen(rank, State::Failed, |s| {
             s.end = end;
             s.status = status;
-            s.message.push_str(message).unwrap();
+            s.message = SeenMessage::Words(message.try_into().unwrap());
         })
     }
 

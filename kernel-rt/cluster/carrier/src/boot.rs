@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int};
 use std::time::Duration;
 
-use kernel_rt::blackboard::{Call, End};
 use kernel_rt::board::linux::carried::{Accounts, Told, boot_failed, fail_here, name};
 use kernel_rt::board::linux::share::NO_RANK;
-use kernel_rt::mem::Bytes;
-use kernel_rt::personality::{BootArgs, decode};
+use midplane_abi::address::Bytes;
+use midplane_abi::blackboard::{Call, End};
+use midplane_abi::personality::{BootArgs, decode};
 use midplane_cluster::{Carrier, Change, Cluster, Costs, Ended, Failure, Node, Watched};
 use mpi_adi::Adi;
 use mpi_adi::kernel::{AbortReason, CallNote};

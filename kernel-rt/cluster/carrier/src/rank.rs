@@ -7,9 +7,9 @@ use std::mem;
 use std::os::fd::{IntoRawFd, RawFd};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
-use kernel_rt::blackboard::End;
 use kernel_rt::board::linux::carried::{Accounts, fail_here, name};
 use kernel_rt::board::linux::share::{NO_RANK, PRINT_MARK};
+use midplane_abi::blackboard::End;
 use midplane_cluster::Node;
 use mpi_adi::c::{Phase, phase};
 use mpi_adi::{Env, Process, Work};

@@ -2,7 +2,7 @@
 
 use core::arch::asm;
 
-use crate::host::callers::{Registers, SAVED};
+use midplane_abi::callers::{Registers, SAVED};
 
 /// Puts the registers in the places that the tool reads: the return address and the stack pointer first, then r4 to
 /// r11; the places behind them stay 0.

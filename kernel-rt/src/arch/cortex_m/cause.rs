@@ -2,7 +2,7 @@
 //! B3.2.16 HardFault Status Register).
 #![forbid(unsafe_code)]
 
-use crate::fault::Cause;
+use midplane_abi::fault::Cause;
 
 // Bits of CFSR: the MemManage, BusFault and UsageFault status registers.
 const IACCVIOL: u32 = 1;

@@ -3,11 +3,11 @@
 use core::arch::global_asm;
 
 use cortex_m::peripheral::SCB;
+use midplane_abi::callers::Registers;
+use midplane_abi::fault::Fault;
 
 use super::callers::noted;
 use super::cause;
-use crate::fault::Fault;
-use crate::host::callers::Registers;
 
 // SAFETY: the board defines it, with this signature.
 unsafe extern "Rust" {

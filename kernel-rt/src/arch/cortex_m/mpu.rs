@@ -11,8 +11,7 @@
 //! Where no region is, the default map holds, for the devices. Of two that overlap the higher counts.
 
 use cortex_m::peripheral::MPU;
-
-use crate::mem::Bytes;
+use midplane_abi::address::Bytes;
 
 const NO_ACCESS: u32 = 0;
 const READ_WRITE: u32 = 0b011 << 24;

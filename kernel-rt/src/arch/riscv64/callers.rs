@@ -2,7 +2,7 @@
 
 use core::arch::asm;
 
-use crate::host::callers::{Registers, SAVED};
+use midplane_abi::callers::{Registers, SAVED};
 
 /// The registers at this place of the function that it is inlined into.
 #[inline(always)]

@@ -1,7 +1,7 @@
 //! Causes of traps, as `scause` holds them. Pure; tested on the host.
 #![forbid(unsafe_code)]
 
-use crate::fault::Cause;
+use midplane_abi::fault::Cause;
 
 /// Decodes `scause` of an exception (The RISC-V Instruction Set Manual, volume II, table
 /// "Supervisor cause register values after trap").

@@ -166,7 +166,7 @@ pub fn forget_call() {
 pub fn touch_code() {
     const RETURN: [u8; 2] = 0x8082u16.to_le_bytes();
     let code = layout::constants();
-    for page in (code.start..code.end).step_by(crate::mem::PAGE as usize) {
+    for page in (code.start..code.end).step_by(midplane_abi::address::PAGE as usize) {
         let start = core::ptr::with_exposed_provenance::<[[u8; 2]; 2048]>(page as usize);
         // SAFETY: code and constants can be read, and never change.
         let words = unsafe { &*start };

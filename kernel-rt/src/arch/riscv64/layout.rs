@@ -1,6 +1,6 @@
 //! Where the image's parts stand: the linker script's symbols.
 
-use crate::mem::Bytes;
+use midplane_abi::address::Bytes;
 
 unsafe extern "C" {
     static __stack_bottom: u8;

@@ -2,7 +2,7 @@
 //! System"). Pure; tested on the host.
 #![forbid(unsafe_code)]
 
-use crate::mem::PAGE;
+use midplane_abi::address::PAGE;
 
 /// A table of any level.
 pub type Table = [u64; 512];

@@ -2,9 +2,10 @@
 
 use core::arch::global_asm;
 
+use midplane_abi::callers::Registers;
+use midplane_abi::fault::Fault;
+
 use super::cause;
-use crate::fault::Fault;
-use crate::host::callers::Registers;
 
 // SAFETY: the board defines both, with these signatures.
 unsafe extern "Rust" {

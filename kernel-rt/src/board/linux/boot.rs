@@ -6,6 +6,10 @@ use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::{ptr, thread};
 
+use midplane_abi::blackboard::{End, State};
+use midplane_abi::failure::{Failure, Why};
+use midplane_abi::fault::NodeName;
+use midplane_abi::personality::{BootArgs, Exit, Nodes, Personality};
 use mpi_adi::at_once::{Received, Sent};
 use mpi_adi::envelope::{Context, Pattern};
 use mpi_adi::kernel::Kernel;
@@ -26,12 +30,9 @@ use super::tool::{self, Told};
 use super::{PROCESS, Process, end, heap, note_forks, process, stand_in};
 use crate::board::device::device;
 use crate::dev::ring::{Asleep, RingLink, RingPair};
-use crate::fault::NodeName;
-use crate::host::blackboard::{End, State};
-use crate::host::failure::{Failure, Why};
-use crate::host::personality::{BootArgs, Exit, Nodes, Personality};
 use crate::lend::NodeMemory;
 use crate::mem::{MPI_SHARE, ROUTER};
+use crate::mpi_failure::write_text;
 
 /// Memory that a process counts as its node's when it was not started by the tool, in bytes.
 const MEMORY: u64 = 64 << 20;
@@ -366,7 +367,7 @@ pub(super) extern "C" fn midplane_exit(status: c_int, _: *mut c_void) {
         end::end(
             End::MpiError,
             if status == 0 { 1 } else { status },
-            &failure.to_string(),
+            &failure.in_words(write_text).to_string(),
         );
     }
     heap::note_peak();

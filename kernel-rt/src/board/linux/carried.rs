@@ -7,6 +7,10 @@ use std::env;
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use midplane_abi::address::Bytes;
+use midplane_abi::blackboard::{Call, End, Message};
+use midplane_abi::fault::NodeName;
+use midplane_abi::personality::{BootArgs, Exit, Personality};
 use mpi_adi::Adi;
 use mpi_adi::matching::{Engine, Matching};
 use net_torus::coord::{Coord, Rank, Shape};
@@ -17,11 +21,7 @@ use super::boot::map;
 pub use super::end::before_end;
 use super::share::Account;
 use super::{PROCESS, Process, end, tool};
-use crate::fault::NodeName;
-use crate::host::blackboard::{Call, End, Message};
-use crate::host::counters::{LinkFigures, NodeFigures, Sources};
-use crate::host::personality::{BootArgs, Exit, Personality};
-use crate::mem::Bytes;
+use crate::counters::{LinkFigures, NodeFigures, Sources, publish};
 
 /// The variable in which the tool says how many processes are to have the nodes; without it, one.
 pub const PROCESSORS: &str = "MIDPLANE_PROCESSORS";
@@ -170,7 +170,7 @@ impl Accounts {
         };
         let links = router.links().iter();
         let links = links.map(|direction| (direction, LinkFigures::default()));
-        self.of(rank).blackboard.publish(sources, links);
+        publish(&self.of(rank).blackboard, sources, links);
     }
 
     /// Whether the tool waits for what the node of `rank` has counted.

@@ -11,12 +11,14 @@ use core::{mem, ptr};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use midplane_abi::address::Bytes;
+use midplane_abi::blackboard::{End, Message, Words};
+use midplane_abi::failure::{Failure, Why};
+use midplane_abi::fault::{Cause, Fault, Map, NodeName, Report};
+use midplane_abi::status::exit_byte;
+
 use super::process;
-use crate::fault::{Cause, Fault, Map, NodeName, Report};
-use crate::host::blackboard::{End, Message, Words};
-use crate::host::failure::{Failure, Why};
-use crate::host::status::exit_byte;
-use crate::mem::Bytes;
+use crate::mpi_failure::write_text;
 
 /// The signals that end a program for what it did.
 const SIGNALS: [c_int; 5] = [
@@ -318,7 +320,7 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
                 let (fault, map) = fault(info.si_code, address, &at);
                 let report = Report::of(fault, &map);
                 let why = Why::Fault(report);
-                let _ = write!(message, "{}", Failure { place, why });
+                let _ = write!(message, "{}", Failure { place, why }.in_words(write_text));
                 report.end()
             }
         };

@@ -21,10 +21,11 @@ use std::hint;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU32, Ordering, compiler_fence};
 
+use midplane_abi::blackboard::End;
+use midplane_abi::fault::NodeName;
+
 use super::platform::{LinuxNode, futex_wait, futex_wake};
 use super::{end, process};
-use crate::fault::NodeName;
-use crate::host::blackboard::End;
 
 /// Calls that have begun, and those that have ended: odd while one has the node. Calls write it.
 static CALLS: AtomicU32 = AtomicU32::new(0);

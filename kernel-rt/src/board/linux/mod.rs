@@ -30,18 +30,17 @@ pub mod share;
 mod stand_in;
 mod tool;
 
+use midplane_abi::address::Bytes;
+use midplane_abi::personality::Personality;
 #[doc(hidden)]
 pub use own_start::{ended, start};
 
 use std::sync::OnceLock;
 
-use crate::host::personality::Personality;
-use crate::mem::Bytes;
-
 /// The variable in which the tool tells a process who it is: the numbers of three inherited descriptors (the shared file;
 /// a pipe that the tool closes when the process is to die, as it does when it dies itself; a pipe into which it writes when
 /// it asks for the counters), the node's memory in bytes, and boot arguments (see
-/// [`personality`](crate::host::personality)), with spaces between them. Without it the process is the only one of its job.
+/// [`personality`](midplane_abi::personality)), with spaces between them. Without it the process is the only one of its job.
 pub const VARIABLE: &str = "MIDPLANE_NODE";
 
 /// What the process knows of itself.

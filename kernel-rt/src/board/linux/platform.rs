@@ -3,15 +3,16 @@
 use std::sync::atomic::AtomicU32;
 use std::{hint, ptr};
 
+use midplane_abi::blackboard::{Blackboard, End};
+use midplane_abi::failure::{Failure, Why};
 use mpi_adi::kernel::{AbortReason, Heap};
 use net_torus::coord::{Coord, Direction, Rank};
 
 use super::share::Account;
 use super::{end, heap};
 use crate::dev::ring::{Asleep, Bell, RingLink};
-use crate::host::blackboard::{Blackboard, End};
-use crate::host::failure::{Failure, Why};
 use crate::lend::NodeMemory;
+use crate::mpi_failure::write_text;
 use crate::node::{Node, Platform};
 
 /// This board's node.
@@ -230,7 +231,7 @@ impl Platform<Wire> for Linux {
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
         match why {
             AbortReason::MpiAbort => failed(End::MpiAbort, status, Why::MpiAbort(status)),
-            AbortReason::MpiError(error) => failed(End::MpiError, status, Why::Mpi(*error)),
+            AbortReason::MpiError(error) => end::end(End::MpiError, status, &error.to_string()),
             AbortReason::DeadLink => failed(End::LinkLost, status, Why::DeadLink),
         }
     }
@@ -252,5 +253,9 @@ impl Platform<Wire> for Linux {
 
 fn failed(end: End, status: i32, why: Why<'_>) -> ! {
     let place = super::process().map(|p| (p.who.rank, p.who.coord));
-    end::end(end, status, &Failure { place, why }.to_string())
+    end::end(
+        end,
+        status,
+        &Failure { place, why }.in_words(write_text).to_string(),
+    )
 }

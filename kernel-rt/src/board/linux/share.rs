@@ -10,10 +10,10 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use midplane_abi::blackboard::Blackboard;
 use net_torus::coord::Rank;
 
 use crate::dev::ring::RingPair;
-use crate::host::blackboard::Blackboard;
 
 const PAGE: u64 = 4096;
 /// Greatest number of return addresses that a failing node leaves.

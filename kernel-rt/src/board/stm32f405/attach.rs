@@ -4,20 +4,21 @@
 use core::cell::RefCell;
 
 use critical_section::Mutex;
+use midplane_abi::address::Bytes;
+use midplane_abi::blackboard::{self, State};
+use midplane_abi::failure::Boot;
+use midplane_abi::outbox::Stream;
+use midplane_abi::personality::Console;
+use midplane_abi::stm32f405::RAM;
+use midplane_abi::{callers, failed_malloc};
 use net_torus::{Coord, Direction, Shape};
 
 use super::lines::{self, UsartLine};
-use super::memory::{BAUD, CHAIN_BYTES, RAM};
+use super::memory::{BAUD, CHAIN_BYTES};
 use crate::board::start::boot_failed;
 use crate::dev::chain::{self, Chain, Ground, Part};
 use crate::dev::serial::{self, Collector, Line};
-use crate::host::blackboard::{self, State};
-use crate::host::failure::Boot;
-use crate::host::outbox::Stream;
-use crate::host::personality::Console;
-use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS, MIDPLANE_FAILED_MALLOC};
-use crate::host::{callers, failed_malloc};
-use crate::mem::Bytes;
+use crate::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS, MIDPLANE_FAILED_MALLOC};
 use crate::{arch, clock, running};
 
 /// How often a node that cannot print looks whether it can, in nanoseconds.

@@ -4,7 +4,7 @@
 //! is linked with `--wrap=main`, so the handler comes here, and [`libc::run`] calls the program's.
 //!
 //! Boot order: clocks, personality, output, guards, memory plan, heap, links, router, device, interrupts, program.
-//! Whatever fails on the way is left on the blackboard as [`End::Boot`](crate::host::blackboard::End::Boot).
+//! Whatever fails on the way is left on the blackboard as [`End::Boot`](midplane_abi::blackboard::End::Boot).
 
 use core::cell::Cell;
 use core::ffi::c_char;
@@ -14,6 +14,11 @@ use alloc::boxed::Box;
 // Reset and the vector table.
 use cortex_m_rt as _;
 use critical_section::Mutex;
+use midplane_abi::failure::Boot;
+use midplane_abi::personality::{
+    BootArgs, LOGS, MAX_BYTES, Nodes, Output, ParseError, Personality,
+};
+use midplane_abi::stm32f405::{FLASH, PERSONALITY, RAM};
 use mpi_adi::Adi;
 use mpi_adi::matching::{Engine, Matching};
 #[cfg(feature = "faults")]
@@ -27,7 +32,7 @@ use net_torus::wire::Directions;
 
 #[cfg(not(feature = "faults"))]
 use super::memory::WINDOW_MEMORY;
-use super::memory::{self, FLASH, Needs, PERSONALITY, RAM, ROUTER};
+use super::memory::{self, Needs, ROUTER};
 use super::platform::{BoardLink, BoardNode, Stm32};
 use super::{clocks, lines, tool, uart};
 use crate::board::device::boxed_device;
@@ -35,12 +40,10 @@ use crate::board::start::{boot_failed, leak, or_fail, strings};
 use crate::board::steps;
 use crate::dev::serial::{self, SerialLink};
 use crate::end;
-use crate::host::failure::Boot;
-use crate::host::personality::{BootArgs, LOGS, MAX_BYTES, Nodes, Output, ParseError, Personality};
-use crate::host::records::{MIDPLANE_BLACKBOARD, set_personality};
 use crate::lend::NodeMemory;
 use crate::mem::MPI_SHARE;
 use crate::node::Carrier;
+use crate::records::{MIDPLANE_BLACKBOARD, set_personality};
 use crate::running::{self, NodeEnv};
 use crate::{arch, clock, console, heap, libc, log};
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 0x0800_0000   flash: vectors, code, constants, the data's first contents
-//! 0x080e_0000   the last sector: the personality, text in the grammar of `host::personality`, ended by a 0 or 0xff
+//! 0x080e_0000   the last sector: the personality, text in the grammar of `midplane_abi::personality`, ended by a 0 or 0xff
 //! 0x2000_0000   the program's stack, growing down out of RAM when it is full
 //!               guard
 //!               trap stack
@@ -13,46 +13,15 @@
 //! ```
 #![forbid(unsafe_code)]
 
-use core::fmt;
-
+use midplane_abi::address::Bytes;
+use midplane_abi::boot_error::NoRoom;
+use midplane_abi::stm32f405::{MIN_HEAP, RAM};
 use mpi_adi::Budget;
 use net_torus::Shape;
 use net_torus::chunk::CHUNK_BYTES;
 use net_torus::router::Sizes;
 
 use crate::dev::serial::{self, ACK_LINE_BYTES, LINE_BYTES, MTU};
-use crate::host::{files, inbox, outbox};
-use crate::mem::Bytes;
-
-/// Flash.
-pub const FLASH: Bytes = Bytes {
-    start: 0x0800_0000,
-    end: 0x0810_0000,
-};
-/// The sector of flash with the personality.
-pub const PERSONALITY: Bytes = Bytes {
-    start: 0x080e_0000,
-    end: FLASH.end,
-};
-/// RAM. The 64 KiB that only the processor reaches (CCM) are left alone.
-pub const RAM: Bytes = Bytes {
-    start: 0x2000_0000,
-    end: 0x2002_0000,
-};
-
-// Where, in the memory of a tool that emulates the board, the records lie that the board's own has no room for; by
-// addresses behind the end of RAM.
-/// The outbox.
-pub const OUTBOX: u64 = RAM.end;
-/// The inbox.
-pub const INBOX: u64 = OUTBOX + (outbox::BYTES as u64).next_multiple_of(64);
-/// The desk of calls on files.
-pub const FILES: u64 = INBOX + (size_of::<inbox::Inbox>() as u64).next_multiple_of(64);
-/// Their end.
-pub const WINDOW_END: u64 =
-    (FILES + size_of::<files::Desk>() as u64).next_multiple_of(crate::mem::PAGE);
-/// Bytes of the file through which the tool sees a node: its RAM, and those records.
-pub const WINDOW_BYTES: u64 = WINDOW_END - RAM.start;
 
 /// Bits per second of each line. Nine in ten boards reach it over 30 cm of wire, and every clock here divides to it
 /// without an error.
@@ -91,8 +60,6 @@ const IS_LEAST: bool = cfg!(all(
 ));
 /// Greatest size of the first requests, which a program's first call takes from the heap.
 pub const REQUESTS_BYTES: usize = 960;
-/// Least heap that is left to the program, in bytes. The boot has the parts of the node there for a while.
-pub const MIN_HEAP: u64 = 12 * 1024;
 /// The stack of interrupts and faults: one bounded poll of the node, the urgent interrupts on top of it, and what a
 /// failing node says.
 pub const TRAP_STACK_BYTES: u64 = 3584;
@@ -180,42 +147,6 @@ fn bytes(mpi: u64) -> usize {
     usize::try_from(mpi).unwrap_or(usize::MAX)
 }
 
-/// The RAM is too small; all sizes in bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NoRoom {
-    /// Stacks and static data.
-    pub image: u64,
-    /// Node, router and links, which are bigger in images with faults.
-    pub kernel: u64,
-    /// For incoming MPI traffic.
-    pub mpi: u64,
-    /// What grows with the number of nodes.
-    pub tables: u64,
-}
-
-impl fmt::Display for NoRoom {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            image,
-            kernel,
-            mpi,
-            tables,
-        } = *self;
-        let sum = [kernel, MIN_HEAP, mpi, tables]
-            .into_iter()
-            .fold(image, u64::saturating_add);
-        write!(
-            f,
-            "{sum} bytes of RAM are needed, the board has {}: {image} of stacks and static data, {kernel} of node, \
-             router and links, {mpi} of MPI memory, {tables} of tables by number of nodes, {MIN_HEAP} of heap at least; lower \
-             --mpi-memory or --stack, make the program's data smaller, or use fewer nodes",
-            RAM.len(),
-        )
-    }
-}
-
-impl core::error::Error for NoRoom {}
-
 /// The heap behind an image that ends at `image_end`.
 ///
 /// # Errors
@@ -273,17 +204,5 @@ mod tests {
         };
         assert!(heap(RAM.start, endless).is_err());
         assert!(heap(RAM.end + 1, needs).is_err());
-    }
-
-    #[test]
-    fn parts_do_not_overlap() {
-        const {
-            assert!(PERSONALITY.start >= FLASH.start && PERSONALITY.end <= FLASH.end);
-            assert!(OUTBOX < INBOX && INBOX < FILES && FILES < WINDOW_END);
-            assert!(OUTBOX + outbox::BYTES as u64 <= INBOX);
-        }
-        for at in [OUTBOX, INBOX, FILES] {
-            assert!(at.is_multiple_of(8));
-        }
     }
 }

@@ -3,15 +3,16 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use midplane_abi::personality::{Auto, BootArgs, Console, Nodes};
+use midplane_abi::stm32f405::RAM;
 use net_torus::discover::Discovery;
 use net_torus::wiring::{Account, End, Entry};
 use net_torus::{Coord, Direction, Link, Shape};
 
-use super::memory::{Needs, RAM};
+use super::memory::Needs;
 use super::{heap, start_line};
 use crate::board::start::boot_failed_in_words;
 use crate::dev::serial::SerialLink;
-use crate::host::personality::{Auto, BootArgs, Console, Nodes};
 use crate::mem::MPI_SHARE;
 use crate::{arch, clock};
 
@@ -114,7 +115,7 @@ fn discover(auto: Auto) -> (Shape, Coord, Option<Console>) {
 fn speak(number: u32, discovery: &Discovery<'_>) {
     #[cfg(feature = "console")]
     if let Some(End { link, .. }) = discovery.console().filter(|end| end.node == number) {
-        use crate::host::personality::single;
+        use midplane_abi::personality::single;
         let at = Coord::default();
         let direction = link;
         super::attach::open((single(), at), Console { at, direction });

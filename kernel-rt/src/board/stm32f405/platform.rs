@@ -3,6 +3,7 @@
 
 use alloc::boxed::Box;
 
+use midplane_abi::blackboard::Blackboard;
 use mpi_adi::kernel::{AbortReason, Heap};
 use mpi_adi::request::{CHUNK_SLOTS, RequestPool};
 use net_torus::Direction;
@@ -12,10 +13,9 @@ use super::memory::{NODE_BYTES, REQUESTS_BYTES, WINDOW};
 use super::uart;
 use crate::board::start::{aborted, link_lost};
 use crate::dev::serial::SerialLink;
-use crate::host::blackboard::Blackboard;
-use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS};
 use crate::lend::NodeMemory;
 use crate::node::{Node, Platform};
+use crate::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS};
 use crate::{arch, clock, heap};
 
 /// This board's node.

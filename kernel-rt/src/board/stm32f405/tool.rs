@@ -11,13 +11,13 @@
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use cortex_m_semihosting::{nr, syscall};
+use midplane_abi::address::Bytes;
+use midplane_abi::blackboard::{self, State};
+use midplane_abi::stm32f405::RAM;
+use midplane_abi::window::Window;
 
-use super::memory::RAM;
 use crate::arch;
-use crate::host::blackboard::{self, State};
-use crate::host::records::MIDPLANE_BLACKBOARD;
-use crate::host::window::Window;
-use crate::mem::Bytes;
+use crate::records::MIDPLANE_BLACKBOARD;
 
 /// No file.
 const NONE: usize = usize::MAX;

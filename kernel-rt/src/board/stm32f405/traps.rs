@@ -1,13 +1,14 @@
 //! Interrupts and faults, as the processor's code hands them over.
 
-use super::memory::RAM;
+use midplane_abi::address::Bytes;
+use midplane_abi::callers::Registers;
+use midplane_abi::failure::Why;
+use midplane_abi::fault::{Fault, Map, Report};
+use midplane_abi::stm32f405::RAM;
+
 use crate::arch;
 use crate::end::end;
-use crate::fault::{Fault, Map, Report};
-use crate::host::callers::Registers;
-use crate::host::failure::Why;
-use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS};
-use crate::mem::Bytes;
+use crate::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS};
 
 /// Where null pointers and their neighbourhood point.
 const NULL: Bytes = Bytes {

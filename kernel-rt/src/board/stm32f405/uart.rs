@@ -7,10 +7,10 @@
 use core::cell::RefCell;
 
 use critical_section::Mutex;
+use midplane_abi::outbox::Stream;
 use rtt_target::{UpChannel, rtt_init};
 
 pub use super::tool::ring;
-use crate::host::outbox::Stream;
 
 /// What a probe reads.
 struct Channels {

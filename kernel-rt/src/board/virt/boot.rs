@@ -3,6 +3,9 @@
 //! Boot order: boot arguments, output, memory plan, heap, links, router, device, interrupts,
 //! program. Whatever fails on the way is left on the blackboard as [`End::Boot`].
 
+use midplane_abi::address::Bytes;
+use midplane_abi::failure::Boot;
+use midplane_abi::personality::{BootArgs, LOGS, Nodes, Output, ParseError, Personality};
 use mpi_adi::Adi;
 use mpi_adi::matching::{Engine, Matching};
 use net_torus::router::{ConfigError, Router};
@@ -23,11 +26,9 @@ use crate::board::steps;
 use crate::console;
 use crate::dev::ring::Asleep;
 use crate::end;
-use crate::host::failure::Boot;
-use crate::host::personality::{BootArgs, LOGS, Nodes, Output, ParseError, Personality};
-use crate::host::records::{MIDPLANE_BLACKBOARD, set_personality};
 use crate::lend::NodeMemory;
-use crate::mem::{Bytes, MPI_SHARE, Needs, Plan, ROUTER};
+use crate::mem::{MPI_SHARE, Needs, Plan, ROUTER};
+use crate::records::{MIDPLANE_BLACKBOARD, set_personality};
 use crate::running::{self, NodeEnv};
 use crate::{arch, clock, heap, libc, log};
 

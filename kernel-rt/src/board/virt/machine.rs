@@ -9,16 +9,18 @@ use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use core::ptr;
 
+use midplane_abi::address::{Bytes, PAGE};
+use midplane_abi::boot_error::TreeError;
+use midplane_abi::layout::Layout;
+use midplane_abi::personality::{BootArgs, MAX_BYTES, Nodes};
+
 use super::doorbell;
 use super::layout::{MAX_RAM, RAM};
 use super::neighbours::BoxMachine;
 use super::registers::{CALENDAR, EXIT, MACHINE_TIMERS, SOFTWARE, UART, read32, write64};
 use crate::arch;
 use crate::arch::paging::{Access, Table, Tables, Unmappable};
-use crate::board::device_tree::{Hardware, TreeError};
-use crate::host::layout::Layout;
-use crate::host::personality::{BootArgs, MAX_BYTES, Nodes};
-use crate::mem::{Bytes, PAGE};
+use crate::board::device_tree::Hardware;
 
 /// What hart 0 found.
 pub struct Found {

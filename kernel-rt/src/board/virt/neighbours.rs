@@ -9,6 +9,11 @@
 
 use core::ptr;
 
+use midplane_abi::address::PAGE;
+use midplane_abi::layout::{
+    Layout, RING_BYTES, RING_WINDOW, RING_WINDOWS, SEVERAL, owner, shared_asleep, shared_ring,
+};
+use midplane_abi::personality::Boxed;
 use net_torus::coord::{Coord, Direction};
 
 use super::doorbell;
@@ -17,11 +22,6 @@ use super::registers::{SOFTWARE, write32};
 use crate::arch;
 use crate::arch::paging::{Access, Tables, Unmappable};
 use crate::dev::ring::{Asleep, Bell, RingLink, RingPair};
-use crate::host::layout::{
-    Layout, RING_BYTES, RING_WINDOW, RING_WINDOWS, SEVERAL, owner, shared_asleep, shared_ring,
-};
-use crate::host::personality::Boxed;
-use crate::mem::PAGE;
 
 const OWN: u64 = RING_WINDOWS + 6 * RING_WINDOW;
 const DOORBELL: u64 = RING_WINDOWS + 7 * RING_WINDOW;

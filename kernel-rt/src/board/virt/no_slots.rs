@@ -1,9 +1,10 @@
 //! The links of a node that has a machine to itself, in an image for one instance: it must have no neighbours.
 
+use midplane_abi::personality::{ParseError, Personality};
+
 use super::platform::Links;
 use crate::board::device_tree::Hardware;
 use crate::board::start::boot_failed;
-use crate::host::personality::{ParseError, Personality};
 use crate::mem::Plan;
 
 /// The node's network devices: none.

@@ -1,6 +1,7 @@
 //! Clock, timer, sleep and heap, as a node asks for them.
 #![forbid(unsafe_code)]
 
+use midplane_abi::blackboard::Blackboard;
 use mpi_adi::kernel::{AbortReason, Heap};
 use net_torus::coord::{Coord, Direction, Rank};
 
@@ -11,10 +12,9 @@ use crate::board::start::aborted;
 use crate::dev::ring::Asleep;
 #[cfg(not(feature = "instances"))]
 use crate::dev::ring::RingLink;
-use crate::host::blackboard::Blackboard;
-use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS};
 use crate::lend::NodeMemory;
 use crate::node::{Node, Platform};
+use crate::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS};
 use crate::{arch, clock, heap};
 
 /// A link of this board: of a node of a box.

@@ -1,16 +1,16 @@
-//! The records of this image that the tool sees in the node's memory, beside the [host's](crate::host::records). It finds
+//! The records of this image that the tool sees in the node's memory, beside [those of all boards](crate::records). It finds
 //! them by their symbols.
 
-use crate::host::files::Desk;
-use crate::host::inbox::Inbox;
-use crate::host::outbox::Outbox;
+use midplane_abi::files::Desk;
+use midplane_abi::inbox::Inbox;
+use midplane_abi::outbox::Outbox;
 
-/// See [`crate::host::files`].
+/// See [`midplane_abi::files`].
 #[unsafe(no_mangle)]
 pub static MIDPLANE_FILES: Desk = Desk::new();
-/// See [`crate::host::inbox`].
+/// See [`midplane_abi::inbox`].
 #[unsafe(no_mangle)]
 pub static MIDPLANE_INBOX: Inbox = Inbox::new();
-/// See [`crate::host::outbox`].
+/// See [`midplane_abi::outbox`].
 #[unsafe(no_mangle)]
 pub static MIDPLANE_OUTBOX: Outbox = Outbox::new();

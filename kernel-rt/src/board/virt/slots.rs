@@ -2,6 +2,10 @@
 
 use core::ptr;
 
+use midplane_abi::address::Bytes;
+use midplane_abi::boot_error::DeviceError;
+use midplane_abi::failure::Boot;
+use midplane_abi::personality::Personality;
 use virtio_drivers::transport::DeviceType;
 use virtio_drivers::transport::mmio::MmioTransport;
 
@@ -12,9 +16,7 @@ use crate::board::device_tree::{Hardware, Slot};
 use crate::board::start::boot_failed;
 use crate::dev::virtio;
 use crate::dev::virtio_net::{Frame, NetLink};
-use crate::host::failure::{Boot, DeviceError};
-use crate::host::personality::Personality;
-use crate::mem::{Bytes, Plan, RECEIVE_FRAMES, TRANSMIT_FRAMES};
+use crate::mem::{Plan, RECEIVE_FRAMES, TRANSMIT_FRAMES};
 use crate::{arch, clock};
 
 type Transports = [Option<MmioTransport<'static>>; 6];
@@ -105,7 +107,7 @@ fn start_links(transports: Transports, slots: &[Slot], frames: Bytes) -> [Option
 
 /// Waits until all neighbours are there; then the links, and how many greetings they sent. The host sees a node that
 /// waits here as booting, and that its image is for such nodes by this function's name
-/// ([`SEVERAL_SYMBOL`](crate::host::layout::SEVERAL_SYMBOL)).
+/// ([`SEVERAL_SYMBOL`](midplane_abi::layout::SEVERAL_SYMBOL)).
 #[unsafe(no_mangle)]
 #[inline(never)]
 fn midplane_greeted(links: [Option<NetLink>; 6]) -> (Links, u32) {

@@ -3,15 +3,15 @@
 use core::cell::Cell;
 
 use critical_section::Mutex;
+use midplane_abi::address::Bytes;
+use midplane_abi::callers::Registers;
+use midplane_abi::failure::Why;
+use midplane_abi::fault::{Fault, Map, Report};
 
 use super::layout::{BELOW_RAM, NULL_BYTES};
 use crate::arch;
 use crate::end::end;
-use crate::fault::{Fault, Map, Report};
-use crate::host::callers::Registers;
-use crate::host::failure::Why;
-use crate::host::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS};
-use crate::mem::Bytes;
+use crate::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS};
 
 static RAM: Mutex<Cell<Bytes>> = Mutex::new(Cell::new(Bytes { start: 0, end: 0 }));
 

@@ -2,8 +2,9 @@
 
 use core::ptr;
 
+use midplane_abi::outbox::Stream;
+
 use super::registers::UART;
-use crate::host::outbox::Stream;
 
 const DATA: usize = UART;
 const LINE_STATUS: usize = UART + 5;

@@ -7,7 +7,7 @@ use crate::host::stop::{Doing, Stop};
 use crate::lab::bench::boot;
 use crate::lab::bench::row::{Memory, Row, RunIn, middle, tell};
 use crate::show::say::say;
-use kernel_rt::counters::Counter;
+use midplane_abi::counters::Counter;
 use mpi_adi::matching::Choice;
 use serde_json::Value;
 use std::path::Path;

@@ -15,7 +15,7 @@ use kernel_rt::board::linux::VARIABLE;
 use kernel_rt::board::linux::share::{
     AT_ANSWERED, AT_ASKED, AT_ENDS, AT_TRACE, FRAMES, Layout, Trace,
 };
-use kernel_rt::personality::Nodes;
+use midplane_abi::personality::Nodes;
 use net_torus::coord::Coord;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Resource, Signal};

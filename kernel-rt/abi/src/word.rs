@@ -1,5 +1,4 @@
 //! Words of 64 bits that are written rarely, and read by others only while they are not written.
-#![forbid(unsafe_code)]
 
 use core::sync::atomic::Ordering;
 

@@ -141,7 +141,7 @@ pub fn close(window: &impl Window, at: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::window::tests::Alone;
+    use crate::window::tests::Alone;
 
     impl Alone for Inbox {
         fn word(&self, at: u64) -> Option<&AtomicU32> {

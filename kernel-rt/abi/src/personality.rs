@@ -183,7 +183,7 @@ pub struct BootArgs<'a> {
     /// Whether frames of links in memory have a seal over all of their bytes, and not over name and length only.
     pub seal: bool,
     /// The name of the matching engine that the image must have, when said; see
-    /// [`Choice`](mpi_adi::matching::Choice).
+    /// `mpi_adi::matching::Choice`.
     pub matching: Option<&'a [u8]>,
     /// The faults that the links are to have, when said: a word that `Faults` reads.
     pub faults: Option<&'a [u8]>,
@@ -614,7 +614,7 @@ impl Default for BootArgs<'_> {
 }
 
 /// A machine of one node.
-pub(crate) fn single() -> Shape {
+pub fn single() -> Shape {
     match Shape::new([1; 3], [false; 3]) {
         Some(shape) => shape,
         // Extents of 1 are within 1..=256 by the contract of `Shape::new`.
@@ -1114,18 +1114,36 @@ pub fn encode_word(word: &[u8], out: &mut impl fmt::Write) -> fmt::Result {
 }
 
 /// The bytes that an encoded word stands for; `None` in place of what is not encoded as it must be.
-pub fn decode(word: &[u8]) -> impl Iterator<Item = Option<u8>> {
-    let word = if word == b"%" { &[] } else { word };
-    let mut bytes = word.iter().copied();
-    core::iter::from_fn(move || {
-        let byte = bytes.next()?;
+pub fn decode(word: &[u8]) -> Decoded<'_> {
+    Decoded(if word == b"%" { &[] } else { word })
+}
+
+/// See [`decode`]. No closures: each crate that used them would have a copy in the image.
+pub struct Decoded<'a>(&'a [u8]);
+
+impl Decoded<'_> {
+    fn byte(&mut self) -> Option<u8> {
+        let (byte, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*byte)
+    }
+
+    fn digit(&mut self) -> Option<u32> {
+        (self.byte()? as char).to_digit(16)
+    }
+}
+
+impl Iterator for Decoded<'_> {
+    type Item = Option<u8>;
+
+    fn next(&mut self) -> Option<Option<u8>> {
+        let byte = self.byte()?;
         if byte != b'%' {
             return Some(Some(byte));
         }
-        let mut digit = || (bytes.next()? as char).to_digit(16);
-        let (high, low) = (digit(), digit());
+        let (high, low) = (self.digit(), self.digit());
         Some(high.zip(low).map(|(high, low)| (high << 4 | low) as u8))
-    })
+    }
 }
 
 /// Checks that a word is encoded as it must be, and is no more than what a C string holds.

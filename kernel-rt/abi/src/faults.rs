@@ -4,7 +4,6 @@
 //!   LOSS,CORRUPTION,SEED{;X,Y,Z:DIRECTION@MILLISECONDS}
 //! ```
 //! Loss and corruption are frames in a million. Each cut names one end of a link; both ends go by it.
-#![forbid(unsafe_code)]
 
 use core::fmt;
 use core::str::FromStr;

@@ -1,7 +1,6 @@
 //! Outbox, inbox and files desk of a node whose memory the tool does not see: they lie in memory of the tool's, which
 //! the node reaches through a [`Window`]. The words are the same, and so are the rules
 //! ([`outbox`], [`inbox`], [`files`]); the tool does not know the difference.
-#![forbid(unsafe_code)]
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -194,9 +193,9 @@ impl<W: Window> Desk<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::files::Asked;
-    use crate::host::inbox::Head;
-    use crate::host::outbox::Reader;
+    use crate::files::Asked;
+    use crate::inbox::Head;
+    use crate::outbox::Reader;
     use std::cell::RefCell;
     use std::rc::Rc;
     use std::vec::Vec;

@@ -10,11 +10,10 @@
 //! Each part begins on a multiple of [`LARGE_PAGE`]. A node sees its own memory from [`RAM`] on, and in it, in
 //! the place of its own, the code and constants of the image slot. Its page tables lie in its own memory, in a
 //! section of the image, and it does not see them.
-#![forbid(unsafe_code)]
 
 use net_torus::coord::{Coord, Direction, Shape};
 
-use crate::mem::Bytes;
+use super::address::{Bytes, PAGE};
 
 /// Where every node's memory begins, as the node sees it; an instance's memory begins there, too.
 pub const RAM: u64 = 0x8000_0000;
@@ -30,7 +29,7 @@ pub const RING_WINDOW: u64 = 2 * RING_BYTES;
 pub const MAX_NODES: u32 = 512;
 
 /// Where in the room of a node's first ring the page is that says whether the node sleeps.
-const ASLEEP: u64 = RING_BYTES - crate::mem::PAGE;
+const ASLEEP: u64 = RING_BYTES - PAGE;
 
 const _: () = assert!(8 * RING_WINDOW <= LARGE_PAGE);
 

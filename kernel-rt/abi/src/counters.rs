@@ -1,14 +1,11 @@
 //! Everything that a node counts for the job's report: one list, from which the rest follows.
 //!
-//! A line of [`Counter`], [`LinkCounter`] or [`ChannelCounter`] says all there is to say of a counter: its
-//! meaning, its name in the report, its unit, how the nodes' values make one, and where the node has it
-//! from. The words of the blackboard, what the node writes there and the report are made from the lists. A
-//! new counter is one line here (and where it is counted); the names are part of the report's format.
-#![forbid(unsafe_code)]
+//! A line of [`Counter`], [`LinkCounter`] or [`ChannelCounter`] says what a counter is: its meaning, its name in the
+//! report, its unit, how the nodes' values make one. The words of the blackboard and the report are made from the lists. A
+//! new counter is one line here and one in the kernel's `counters.rs`, which says where the node has it from; the names
+//! are part of the report's format.
 
-use mpi_adi::Adi;
-use net_torus::stats::{ChannelStats, LinkStats};
-use net_torus::{Direction, Stats, Vc};
+use net_torus::{Direction, Vc};
 
 /// What is counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,60 +93,12 @@ pub struct About {
     pub meaning: &'static str,
 }
 
-/// What neither the device nor the router counts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NodeFigures {
-    /// Steps of the node's loop.
-    pub beats: u64,
-    /// Ticks of the clock that the node slept.
-    pub idle_ticks: u64,
-    /// Ticks that interrupts took while the program computed.
-    pub interrupt_ticks: u64,
-    /// Ticks since the node's start.
-    pub run_ticks: u64,
-    /// Greatest number of bytes of the heap ever in use.
-    pub heap_peak_bytes: u64,
-    /// What the links' devices did that they must not do.
-    pub link_defects: u64,
-    /// Frames that the links have sent again.
-    pub link_retries: u64,
-}
-
-/// What a link counts, and the router does not.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct LinkFigures {
-    /// Frames sent again.
-    pub retries: u64,
-    /// Frames that went another way.
-    pub detours: u64,
-}
-
-/// Where the counters of a link come from.
-#[derive(Clone, Copy)]
-pub struct LinkSources<'a> {
-    /// The router's.
-    pub stats: &'a LinkStats,
-    /// The link's own.
-    pub own: LinkFigures,
-}
-
-/// Where a node's counters come from.
-#[derive(Clone, Copy)]
-pub struct Sources<'a> {
-    /// The device.
-    pub adi: &'a Adi,
-    /// The router's counters.
-    pub torus: &'a Stats,
-    /// The node's own.
-    pub own: &'a NodeFigures,
-}
-
-/// Makes an enum of counters from lines `Variant "name" Unit Total, value;`, each under its meaning.
+/// Makes an enum of counters from lines `Variant "name" Unit Total;`, each under its meaning.
 macro_rules! counters {
     (
         $(#[$doc:meta])*
-        $list:ident: |$from:ident: $source:ty|
-        $(#[doc = $meaning:literal] $counter:ident $name:literal $unit:ident $total:ident, $value:expr;)*
+        $list:ident:
+        $(#[doc = $meaning:literal] $counter:ident $name:literal $unit:ident $total:ident;)*
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -174,114 +123,109 @@ macro_rules! counters {
                     },)*
                 }
             }
-
-            /// Calls `take` with each counter and its value.
-            pub fn read($from: $source, mut take: impl FnMut(Self, u64)) {
-                $(take(Self::$counter, $value as u64);)*
-            }
         }
     };
 }
 
 counters! {
     /// A counter of a node.
-    Counter: |from: Sources<'_>|
+    Counter:
     /// Sends started by the program.
-    MessagesSent "messages" Messages Sum, from.adi.stats().messages_sent;
+    MessagesSent "messages" Messages Sum;
     /// Receives completed.
-    MessagesReceived "messages_received" Messages Sum, from.adi.stats().messages_received;
+    MessagesReceived "messages_received" Messages Sum;
     /// RTS sent, offers made again included.
-    RtsSent "rts" ProtocolPackets Sum, from.adi.stats().rts_sent;
+    RtsSent "rts" ProtocolPackets Sum;
     /// RTS received.
-    RtsReceived "rts_received" ProtocolPackets Sum, from.adi.stats().rts_received;
+    RtsReceived "rts_received" ProtocolPackets Sum;
     /// CTS sent, those that share a packet counted each.
-    CtsSent "cts" ProtocolPackets Sum, from.adi.stats().cts_sent;
+    CtsSent "cts" ProtocolPackets Sum;
     /// NCTSD sent: messages recorded without a buffer.
-    NctsdSent "nctsd" ProtocolPackets Sum, from.adi.stats().nctsd_sent;
+    NctsdSent "nctsd" ProtocolPackets Sum;
     /// NCTS sent: messages refused.
-    NctsSent "ncts" ProtocolPackets Sum, from.adi.stats().ncts_sent;
+    NctsSent "ncts" ProtocolPackets Sum;
     /// Restarts sent (resendAll in paper 004): refused messages asked for again.
-    RestartsSent "restarts" ProtocolPackets Sum, from.adi.stats().restarts_sent;
+    RestartsSent "restarts" ProtocolPackets Sum;
     /// CTS received, those that share a packet counted each.
-    CtsReceived "cts_received" ProtocolPackets Sum, from.adi.stats().cts_received;
+    CtsReceived "cts_received" ProtocolPackets Sum;
     /// NCTSD received.
-    NctsdReceived "nctsd_received" ProtocolPackets Sum, from.adi.stats().nctsd_received;
+    NctsdReceived "nctsd_received" ProtocolPackets Sum;
     /// NCTS received.
-    NctsReceived "ncts_received" ProtocolPackets Sum, from.adi.stats().ncts_received;
+    NctsReceived "ncts_received" ProtocolPackets Sum;
     /// Restarts received.
-    RestartsReceived "restarts_received" ProtocolPackets Sum, from.adi.stats().restarts_received;
+    RestartsReceived "restarts_received" ProtocolPackets Sum;
     /// Most records of unexpected messages at once.
-    PeakUnexpectedRecords "peak_unexpected_records" Records Greatest, from.adi.region().peak_records() as u64;
+    PeakUnexpectedRecords "peak_unexpected_records" Records Greatest;
     /// Most bytes of MPI memory in use at once, records and buffers, what was borrowed included.
-    PeakUnexpectedBytes "peak_unexpected_bytes" Bytes Greatest, from.adi.region().peak_bytes() as u64;
+    PeakUnexpectedBytes "peak_unexpected_bytes" Bytes Greatest;
     /// Most bytes at once that the program's heap lent to MPI.
-    PeakBorrowedBytes "peak_borrowed_bytes" Bytes Greatest, from.adi.region().peak_lent_bytes() as u64;
+    PeakBorrowedBytes "peak_borrowed_bytes" Bytes Greatest;
     /// Records of unexpected messages at the end.
-    UnexpectedRecords "unexpected_records" Records Sum, from.adi.region().records() as u64;
+    UnexpectedRecords "unexpected_records" Records Sum;
     /// Most receives posted at once.
-    PostedReceivesPeak "posted_receives_peak" Requests Greatest, from.adi.matching().peak_posted as u64;
+    PostedReceivesPeak "posted_receives_peak" Requests Greatest;
     /// Most unexpected messages at once that no receive had matched.
-    UnexpectedMessagesPeak "unexpected_messages_peak" Messages Greatest, from.adi.matching().peak_unexpected as u64;
+    UnexpectedMessagesPeak "unexpected_messages_peak" Messages Greatest;
     /// Searches of the posted receives and of the unexpected messages, whether they found something or not.
-    MatchingSearches "matching_searches" Searches Sum, from.adi.matching().searches;
+    MatchingSearches "matching_searches" Searches Sum;
     /// Hops of all searches: entries and structures looked at, one after the other.
-    MatchingHops "matching_hops" Hops Sum, from.adi.matching().traversals;
+    MatchingHops "matching_hops" Hops Sum;
     /// Hops of the longest search.
-    MatchingHopsPeak "matching_hops_peak" Hops Greatest, from.adi.matching().longest as u64;
+    MatchingHopsPeak "matching_hops_peak" Hops Greatest;
     /// Most requests at once.
-    RequestsPeak "requests_peak" Requests Greatest, from.adi.requests().peak() as u64;
+    RequestsPeak "requests_peak" Requests Greatest;
     /// Messages whose data was sent eagerly, right behind their RTS.
-    EagerSent "eager" Messages Sum, from.adi.stats().eager_sent;
+    EagerSent "eager" Messages Sum;
     /// Packets of eager data that were dropped; the sender sends what is wanted again.
-    EagerDropped "eager_dropped" Packets Sum, from.adi.stats().eager_dropped;
+    EagerDropped "eager_dropped" Packets Sum;
     /// Packets sent over links, injected here or forwarded.
-    PacketsSent "packets_sent" Packets Sum, from.torus.sent().packets;
+    PacketsSent "packets_sent" Packets Sum;
     /// Packets received over links.
-    PacketsReceived "packets_received" Packets Sum, from.torus.received().packets;
+    PacketsReceived "packets_received" Packets Sum;
     /// Packets forwarded from link to link.
-    PacketsForwarded "packets_forwarded" Packets Sum, from.torus.forwarded().packets;
+    PacketsForwarded "packets_forwarded" Packets Sum;
     /// Defective frames and packets, and what the links' devices did that they must not do.
-    LinkDefects "link_defects" Frames Sum, net_torus::stats::wide(from.torus.all_defects()) + from.own.link_defects;
+    LinkDefects "link_defects" Frames Sum;
     /// Frames sent again over links that lose some.
-    LinkRetries "link_retries" Frames Sum, from.own.link_retries;
+    LinkRetries "link_retries" Frames Sum;
     /// Ticks that the node slept.
-    IdleTicks "idle_ticks" Ticks Sum, from.own.idle_ticks;
+    IdleTicks "idle_ticks" Ticks Sum;
     /// Ticks that interrupts took while the program computed.
-    InterruptTicks "interrupt_ticks" Ticks Sum, from.own.interrupt_ticks;
+    InterruptTicks "interrupt_ticks" Ticks Sum;
     /// Ticks since the node's start.
-    RunTicks "run_ticks" Ticks Sum, from.own.run_ticks;
+    RunTicks "run_ticks" Ticks Sum;
     /// Most bytes of the program's heap in use at once.
-    HeapPeakBytes "heap_peak_bytes" Bytes Greatest, from.own.heap_peak_bytes;
+    HeapPeakBytes "heap_peak_bytes" Bytes Greatest;
 }
 
 counters! {
     /// A counter of one link of a node.
-    LinkCounter: |from: LinkSources<'_>|
+    LinkCounter:
     /// Frames sent.
-    FramesSent "frames_sent" Frames Sum, from.stats.frames_sent;
+    FramesSent "frames_sent" Frames Sum;
     /// Those of the frames sent that carried tokens only.
-    TokenFramesSent "token_frames_sent" Frames Sum, from.stats.token_frames_sent;
+    TokenFramesSent "token_frames_sent" Frames Sum;
     /// Frames received, also defective ones.
-    FramesReceived "frames_received" Frames Sum, from.stats.frames_received;
+    FramesReceived "frames_received" Frames Sum;
     /// Frames sent again.
-    Retries "retries" Frames Sum, from.own.retries;
+    Retries "retries" Frames Sum;
     /// Frames that went another way, because the link is cut.
-    Detours "detours" Frames Sum, from.own.detours;
+    Detours "detours" Frames Sum;
 }
 
 counters! {
     /// A counter of one virtual channel of a link.
-    ChannelCounter: |from: &ChannelStats|
+    ChannelCounter:
     /// Packets sent, injected here or forwarded.
-    PacketsSent "packets_sent" Packets Sum, from.sent.packets;
+    PacketsSent "packets_sent" Packets Sum;
     /// Chunks of the packets sent, headers included.
-    ChunksSent "chunks_sent" Chunks Sum, from.sent.chunks;
+    ChunksSent "chunks_sent" Chunks Sum;
     /// Those of the packets sent that had come in over another link.
-    PacketsForwarded "packets_forwarded" Packets Sum, from.forwarded.packets;
+    PacketsForwarded "packets_forwarded" Packets Sum;
     /// Packets received and accepted.
-    PacketsReceived "packets_received" Packets Sum, from.received.packets;
+    PacketsReceived "packets_received" Packets Sum;
     /// Most chunks at once in the buffer behind the link.
-    PeakChunks "peak_chunks" Chunks Greatest, from.high_water as u64;
+    PeakChunks "peak_chunks" Chunks Greatest;
 }
 
 /// Links of a node, one for each direction.

@@ -1,5 +1,4 @@
 //! How numbers, places and directions are written in boot arguments.
-#![forbid(unsafe_code)]
 
 use net_torus::coord::{Coord, Direction};
 
@@ -44,7 +43,7 @@ fn three_whole(text: &[u8], separator: u8) -> Option<[u64; 3]> {
 
 /// What is before the first such byte, and what behind; `None`: there is none.
 #[inline(never)]
-pub(crate) fn split_at_byte(text: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
+pub fn split_at_byte(text: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
     let at = text.iter().position(|other| *other == byte)?;
     let (before, from) = text.split_at_checked(at)?;
     Some((before, from.get(1..)?))

@@ -1,13 +1,12 @@
 //! Traps that end a node: what happened, and in which words. The architecture decodes its registers to a [`Fault`].
-#![forbid(unsafe_code)]
 
 use core::fmt;
 
 use net_torus::coord::{Coord, Rank};
 
-use crate::host::blackboard::End;
-use crate::host::failure::Fields;
-use crate::mem::Bytes;
+use super::address::Bytes;
+use super::blackboard::End;
+use super::record::Fields;
 
 /// Why the processor trapped. Interrupts are not among the causes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -300,8 +299,12 @@ impl fmt::Display for Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::blackboard::MESSAGE_BYTES;
-    use crate::host::failure::{Failure, Why};
+    use crate::failure::{Failure, Why};
+    use crate::record::MESSAGE_BYTES;
+
+    fn text(failure: Failure<'_>) -> String {
+        failure.in_words(|_, _, _| Ok(())).to_string()
+    }
 
     fn bytes(start: u64, end: u64) -> Bytes {
         Bytes { start, end }
@@ -383,7 +386,7 @@ mod tests {
     fn reports_name_place_and_registers() {
         let report = |fault, place| {
             let why = Why::Fault(Report::of(fault, &map()));
-            Failure { place, why }.to_string()
+            text(Failure { place, why })
         };
         let place = Some((5, Coord { x: 1, y: 0, z: 1 }));
         assert_eq!(
@@ -435,7 +438,7 @@ mod tests {
                 let why = Why::Fault(Report::of(fault, &map()));
                 let place = Some((u32::MAX, coord));
                 let failure = Failure { place, why };
-                assert!(failure.to_string().len() <= MESSAGE_BYTES);
+                assert!(text(failure).len() <= MESSAGE_BYTES);
                 assert_eq!(Failure::read(failure.write().bytes()), Some(failure));
             }
         }

@@ -8,9 +8,9 @@
 //! this module: the node by [`Blackboard`], the reader by [`Snapshot::read`].
 //!
 //! How old is what it says: state, call, end, message and fault are written as they happen. The figures
-//! ([`Blackboard::publish`]: beats and counters) take thousands of instructions to write, so a node writes them
+//! (beats and counters) take thousands of instructions to write, so a node writes them
 //! once a millisecond of its own clock while something moves
-//! ([`PUBLISH_NS`](crate::node::PUBLISH_NS)): what has moved is there a millisecond later at the latest, also
+//! (`kernel_rt::node::PUBLISH_NS`): what has moved is there a millisecond later at the latest, also
 //! where the node sleeps, computes or hangs by then, because the timer is set before. They are written once more at the
 //! program's end and, unless it fails in the middle of a call, at its failure. A node that was killed may lack
 //! its last millisecond.
@@ -18,22 +18,17 @@
 //! Whatever explains a state is written before the state itself, so a reader that sees
 //! [`State::Failed`] also sees why.
 
-use super::counters::{
-    ChannelCounter, Counter, LINKS, LinkCounter, LinkCounters, LinkFigures, LinkSources, Sources,
-};
-use super::failure::{Failure, Record};
+use super::counters::{ChannelCounter, Counter, LINKS, LinkCounter, LinkCounters};
+use super::record::{MESSAGE_BYTES, Record};
 use super::window::Window;
-use core::fmt::{self, Write as _};
+use core::fmt;
 use core::sync::atomic::{AtomicU32, Ordering, fence};
-use net_torus::stats::ChannelStats;
-use net_torus::{Direction, Stats, Vc};
+use net_torus::{Direction, Vc};
 
 /// The image's symbol at which the blackboard stands.
 pub const SYMBOL: &str = "MIDPLANE_BLACKBOARD";
 /// First word of a blackboard that has been set up ("MPB3").
 pub const MAGIC: u32 = u32::from_le_bytes(*b"MPB3");
-/// Greatest message (UTF-8 or a record, cut at this many bytes) that an ending node leaves.
-pub const MESSAGE_BYTES: usize = 512;
 /// Greatest name of a call in bytes; a longer one is cut.
 pub const CALL_BYTES: usize = 32;
 /// Greatest name of a matching engine in bytes.
@@ -178,12 +173,13 @@ impl Blackboard {
     }
 
     /// What a reader copies.
-    #[cfg(test)]
-    pub(crate) fn bytes(&self) -> std::vec::Vec<u8> {
-        let words = self.words.iter();
-        words
-            .flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes())
-            .collect()
+    pub fn bytes(&self) -> [u8; BYTES] {
+        let mut bytes = [0; BYTES];
+        let (places, _) = bytes.as_chunks_mut();
+        for (place, word) in places.iter_mut().zip(&self.words) {
+            *place = word.load(Ordering::Relaxed).to_ne_bytes();
+        }
+        bytes
     }
 
     fn set(&self, at: usize, word: u32) {
@@ -335,52 +331,57 @@ impl Blackboard {
         u64::from(self.get(word)) | u64::from(self.get(word + 1)) << 32
     }
 
-    /// Brings all counters up to date, and those of these links.
-    pub fn publish(
-        &self,
-        sources: Sources<'_>,
-        links: impl Iterator<Item = (Direction, LinkFigures)>,
-    ) {
-        self.set_beats(sources.own.beats);
-        Counter::read(sources, |counter, value| self.set_counter(counter, value));
-        for (d, figures) in links {
-            self.set_link(sources.torus, d, figures);
-        }
-    }
-
-    /// Sets all counters of the link in direction `d`: what the router has counted, and the link itself.
-    pub fn set_link(&self, stats: &Stats, d: Direction, own: LinkFigures) {
-        // In place, and without a look at the bounds for each: a busy node does this every millisecond.
+    /// The counters of the link in direction `d`.
+    pub fn link(&self, d: Direction) -> LinkBoard<'_> {
+        // In place, and without a look at the bounds for each: a busy node writes them every millisecond.
         let (links, _) = self.words[AT_LINKS..].as_chunks::<{ 2 * LINK_VALUES }>();
         let (longs, _) = links[d as usize].as_chunks::<2>();
         let (frames, channels) = longs.split_at(LinkCounter::COUNT);
         let (channels, _) = channels.as_chunks::<{ ChannelCounter::COUNT }>();
-        let sources = LinkSources {
-            stats: &stats.links[d as usize],
-            own,
-        };
-        LinkCounter::read(sources, |counter, value| {
-            put_long(&frames[counter as usize], value);
-        });
-        for (longs, channel) in channels.iter().zip(&stats.channels[d as usize]) {
-            put_channel(longs, channel);
-        }
+        LinkBoard { frames, channels }
     }
 }
 
+/// The counters of one link on a blackboard.
+#[derive(Clone, Copy)]
+pub struct LinkBoard<'a> {
+    frames: &'a [[AtomicU32; 2]],
+    channels: &'a [[[AtomicU32; 2]; ChannelCounter::COUNT]],
+}
+
+impl<'a> LinkBoard<'a> {
+    /// Sets a counter of the link.
+    #[inline]
+    pub fn set(&self, counter: LinkCounter, value: u64) {
+        put_long(&self.frames[counter as usize], value);
+    }
+
+    /// The counters of its channels, in the order of [`Vc::ALL`].
+    #[inline]
+    pub fn channels(&self) -> impl Iterator<Item = ChannelBoard<'a>> {
+        self.channels.iter().map(ChannelBoard)
+    }
+}
+
+/// The counters of one channel of a link on a blackboard.
+#[derive(Clone, Copy)]
+pub struct ChannelBoard<'a>(&'a [[AtomicU32; 2]; ChannelCounter::COUNT]);
+
+impl ChannelBoard<'_> {
+    /// Sets one of them.
+    #[inline]
+    pub fn set(&self, counter: ChannelCounter, value: u64) {
+        put_long(&self.0[counter as usize], value);
+    }
+}
+
+#[inline]
 fn put(at: &AtomicU32, word: u32) {
     // Little-endian by definition; the same thing on every machine that a node is made of.
     at.store(word.to_le(), Ordering::Relaxed);
 }
 
-// Once in the image, for all channels.
-#[inline(never)]
-fn put_channel(longs: &[[AtomicU32; 2]; ChannelCounter::COUNT], channel: &ChannelStats) {
-    ChannelCounter::read(channel, |counter, value| {
-        put_long(&longs[counter as usize], value);
-    });
-}
-
+#[inline]
 fn put_long([low, high]: &[AtomicU32; 2], value: u64) {
     put(low, value as u32);
     put(high, (value >> 32) as u32);
@@ -388,7 +389,7 @@ fn put_long([low, high]: &[AtomicU32; 2], value: u64) {
 
 /// Words as they come, cut to the room that there is for a message.
 #[derive(Default)]
-pub(crate) struct Words(pub(crate) heapless::String<MESSAGE_BYTES>);
+pub struct Words(pub heapless::String<MESSAGE_BYTES>);
 
 impl fmt::Write for Words {
     fn write_str(&mut self, text: &str) -> fmt::Result {
@@ -399,7 +400,7 @@ impl fmt::Write for Words {
 }
 
 /// `text`, at most `bytes` long, cut between two characters.
-pub(crate) fn cut(text: &str, bytes: usize) -> &str {
+pub fn cut(text: &str, bytes: usize) -> &str {
     if text.len() <= bytes {
         return text;
     }
@@ -438,6 +439,15 @@ pub struct SeenCall {
     pub tag: Option<i32>,
 }
 
+/// What an ended node has left, as the reader sees it; [`failure`](super::failure) makes text of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SeenMessage {
+    /// Words.
+    Words(heapless::String<MESSAGE_BYTES>),
+    /// A failure's record.
+    Record(heapless::Vec<u8, MESSAGE_BYTES>),
+}
+
 /// A trap's registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FaultRegisters {
@@ -469,7 +479,7 @@ pub struct Snapshot {
     /// How many calls the program has entered.
     pub calls_entered: u64,
     /// What the failed node has to say.
-    pub message: heapless::String<MESSAGE_BYTES>,
+    pub message: SeenMessage,
     /// The name of its matching engine; empty until the node has come up.
     pub matching: heapless::String<MATCHING_BYTES>,
     /// The counters, by [`Counter`].
@@ -565,13 +575,13 @@ impl Snapshot {
             call,
             calls_entered: long(AT_CALL_ENTERED),
             message: match word(AT_MESSAGE_KIND) {
-                IS_RECORD => words_of(field(
-                    bytes,
-                    AT_MESSAGE,
-                    MESSAGE_BYTES,
-                    word(AT_MESSAGE_BYTES),
-                )),
-                _ => text(bytes, AT_MESSAGE, word(AT_MESSAGE_BYTES)),
+                IS_RECORD => {
+                    let length = word(AT_MESSAGE_BYTES);
+                    let record = field(bytes, AT_MESSAGE, MESSAGE_BYTES, length);
+                    // Cannot be refused: never more bytes than the field has.
+                    SeenMessage::Record(record.try_into().unwrap_or_default())
+                }
+                _ => SeenMessage::Words(text(bytes, AT_MESSAGE, word(AT_MESSAGE_BYTES))),
             },
             matching: text(bytes, AT_MATCHING, word(AT_MATCHING_BYTES)),
             counters: core::array::from_fn(|i| long(AT_COUNTERS + 2 * i)),
@@ -599,16 +609,6 @@ fn field(bytes: &[u8], at: usize, room: usize, length: u32) -> &[u8] {
     &bytes[4 * at..4 * at + (length as usize).min(room)]
 }
 
-/// The words of the failure that a node has left as this record, cut to the room there is.
-fn words_of(record: &[u8]) -> heapless::String<MESSAGE_BYTES> {
-    let mut text = Words::default();
-    let _ = match Failure::read(record) {
-        Some(failure) => write!(text, "{failure}"),
-        None => text.write_str("failed, and what it says of it makes no sense"),
-    };
-    text.0
-}
-
 /// The text of `length` bytes at word `at`. Bytes that are not UTF-8 (an overwritten board) become `?`,
 /// and a length beyond the field is cut to it.
 fn text<const N: usize>(bytes: &[u8], at: usize, length: u32) -> heapless::String<N> {
@@ -627,11 +627,18 @@ fn text<const N: usize>(bytes: &[u8], at: usize, length: u32) -> heapless::Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::window::tests::Alone;
+    use crate::window::tests::Alone;
     use core::sync::atomic::AtomicU8;
 
     fn read(board: &Blackboard) -> Snapshot {
         Snapshot::read(&board.bytes()).expect("a blackboard")
+    }
+
+    fn words(seen: &Snapshot) -> &str {
+        match &seen.message {
+            SeenMessage::Words(words) => words,
+            SeenMessage::Record(record) => panic!("{record:?}"),
+        }
     }
 
     impl Alone for Blackboard {
@@ -695,45 +702,6 @@ mod tests {
     }
 
     #[test]
-    fn names_of_all_matching_engines_fit() {
-        for choice in mpi_adi::matching::Choice::ALL {
-            let board = Blackboard::new();
-            board.begin();
-            board.set_matching(choice.name());
-            assert_eq!(read(&board).matching, choice.name());
-        }
-    }
-
-    #[test]
-    fn every_link_has_its_own_counters() {
-        let board = Blackboard::new();
-        board.begin();
-        for d in Direction::ALL {
-            let mut stats = Stats::default();
-            stats.links[d as usize].frames_received = u64::MAX - d as u64;
-            stats.channels[d as usize][Vc::Bn as usize].sent.chunks = 100 + d as u64;
-            stats.channels[d as usize][Vc::Bp as usize].high_water = 7;
-            let own = LinkFigures {
-                retries: 0,
-                detours: 3,
-            };
-            board.set_link(&stats, d, own);
-        }
-        let seen = read(&board);
-        for d in Direction::ALL {
-            let mut expected = LinkCounters::default();
-            expected.frames[LinkCounter::FramesReceived as usize] = u64::MAX - d as u64;
-            expected.frames[LinkCounter::Detours as usize] = 3;
-            let chunks = ChannelCounter::ChunksSent as usize;
-            expected.channels[Vc::Bn as usize][chunks] = 100 + d as u64;
-            let peak = ChannelCounter::PeakChunks as usize;
-            expected.channels[Vc::Bp as usize][peak] = 7;
-            assert_eq!(seen.links[d as usize], expected);
-        }
-        assert_eq!(seen.counters, [0; Counter::COUNT]);
-    }
-
-    #[test]
     fn the_first_failure_stands() {
         let board = Blackboard::new();
         board.begin();
@@ -746,7 +714,7 @@ mod tests {
             (seen.state, seen.end, seen.status),
             (State::Failed, End::Fault, 1)
         );
-        assert_eq!(seen.message, "rank 3: store to nowhere");
+        assert_eq!(words(&seen), "rank 3: store to nowhere");
         let registers = FaultRegisters {
             cause: 7,
             pc: 0x8000_1234,
@@ -799,7 +767,8 @@ mod tests {
         board.begin();
         let long = "ä".repeat(MESSAGE_BYTES);
         board.failed(End::Panic, 1, Message::Words(&format!("x{long}")));
-        let message = read(&board).message;
+        let seen = read(&board);
+        let message = words(&seen);
         assert_eq!(message.len(), MESSAGE_BYTES - 1);
         assert!(message.starts_with("xä") && message.ends_with('ä'));
     }
@@ -821,8 +790,8 @@ mod tests {
         assert_eq!(Snapshot::read(&all), Err(ReadError::End(u32::MAX)));
         all[8..12].copy_from_slice(&(End::Fault as u32).to_le_bytes());
         let seen = Snapshot::read(&all).expect("states are sound");
-        assert_eq!(seen.message.len(), MESSAGE_BYTES);
-        assert!(seen.message.chars().all(|c| c == '?'));
+        assert_eq!(words(&seen).len(), MESSAGE_BYTES);
+        assert!(words(&seen).chars().all(|c| c == '?'));
         assert_eq!(seen.matching.as_str(), "?".repeat(MATCHING_BYTES));
     }
 }

@@ -1,5 +1,4 @@
 //! A node's memory as the tool sees it.
-#![forbid(unsafe_code)]
 
 /// The node's memory, from outside, while the node runs. Places are offsets in bytes from where the node's memory
 /// begins. Every call is bounded and none blocks; `None` and `false`: the memory has no such place.

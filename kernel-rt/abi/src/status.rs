@@ -1,5 +1,4 @@
 //! A program's status as a process's.
-#![forbid(unsafe_code)]
 
 /// The exit status of a process for a program's status: the low eight bits, as POSIX has it, except that a
 /// status that is not 0 does not become 0 (256, 512 ..) but 1: a failure stays one.

@@ -2,28 +2,20 @@
 //!
 //! A node has no sentences for what can go wrong, nor what puts numbers into them: it leaves a *record* on its blackboard,
 //! by [`Failure::write`]. Whoever reads the blackboard with this library turns it back into the [`Failure`]
-//! ([`Failure::read`]), whose words stand here and with the types that it is made of. A process of this machine writes
-//! the words at once.
-//!
-//! A record is a sequence of little-endian numbers of 64 bits: the node's place, the kind of failure, eight numbers of which
-//! each kind has its own use, and three texts, each its length in bytes and as many bytes. The last text of a kind is cut
-//! where it is too long for the record; others are the kernel's, and short.
-#![forbid(unsafe_code)]
+//! ([`Failure::read`]), whose words stand here and with the types that it is made of. Only the words of MPI's errors are
+//! the device's ([`MpiText`]). A process of this machine writes the words at once.
 
-use core::fmt;
+use core::fmt::{self, Display as _, Write as _};
 
-use mpi_adi::kernel::{Heap, MpiError, Told};
 use net_torus::coord::{Coord, Direction, Rank};
 use net_torus::reliable::ReliableError;
 use net_torus::router::ConfigError;
 
-use super::blackboard::MESSAGE_BYTES;
+use super::blackboard::{SeenMessage, Words};
+use super::boot_error::{DeviceError, NoDevice, NoRoom, TooSmall, TreeError};
+use super::fault::{NodeName, Report};
 use super::personality::{OtherMatching, ParseError};
-use crate::board::device::NoDevice;
-use crate::board::device_tree::TreeError;
-use crate::board::stm32f405::memory::NoRoom;
-use crate::fault::{NodeName, Report};
-use crate::mem::TooSmall;
+use super::record::{Fields, MESSAGE_BYTES, NUMBERS, Record, TEXTS};
 
 /// What is in front of a failure's record in the log, and on the console of a node that no tool looks after.
 pub const LOGGED: &str = "failed: ";
@@ -51,7 +43,7 @@ pub enum Why<'a> {
     /// The program ended with this status, and without MPI_Finalize.
     NotFinalized(i32),
     /// An error under MPI_ERRORS_ARE_FATAL.
-    Mpi(MpiError<'a>),
+    Mpi(MpiFailure<'a>),
     /// The neighbour in this direction does not answer any more.
     LinkLost {
         /// Where it is.
@@ -71,6 +63,20 @@ pub enum Why<'a> {
     /// The kernel could not start.
     Boot(Boot<'a>),
 }
+
+/// An error of MPI's that ended the job, as the library that raised it writes it down. Only that library knows what the
+/// numbers and texts mean; see [`MpiText`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MpiFailure<'a> {
+    /// The record's numbers.
+    pub numbers: [u64; NUMBERS],
+    /// The record's texts. The last is cut where the record has no room for it.
+    pub texts: [&'a str; TEXTS],
+}
+
+/// Writes an error of MPI's in words, the name of the node at this place included.
+pub type MpiText =
+    fn(Option<(Rank, Coord)>, &MpiFailure<'_>, &mut fmt::Formatter<'_>) -> fmt::Result;
 
 /// Why a kernel could not start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -116,52 +122,27 @@ pub enum Boot<'a> {
     NoConsole,
 }
 
-/// Why a device could not be brought up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DeviceError {
-    /// The slot speaks another version than 2: QEMU needs `-global virtio-mmio.force-legacy=false`.
-    Transport,
-    /// The device lacks the modern interface.
-    Refused,
-    /// The device's queue is missing or too small, or there is no memory for it.
-    Queue,
-    /// The slot's interrupt is none of the interrupt controller's.
-    Interrupt,
+/// A failure as text.
+pub struct InWords<'a> {
+    failure: Failure<'a>,
+    mpi: MpiText,
 }
 
-impl DeviceError {
-    const ALL: [Self; 4] = [Self::Transport, Self::Refused, Self::Queue, Self::Interrupt];
-}
-
-impl fmt::Display for DeviceError {
+impl fmt::Display for InWords<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Transport => {
-                "its transport is not version 2 (QEMU: -global virtio-mmio.force-legacy=false)"
-            }
-            Self::Refused => {
-                "it lacks a feature that this kernel needs (a console: more than one port)"
-            }
-            Self::Queue => "its queue is missing or too small",
-            Self::Interrupt => "it has no usable interrupt",
-        })
-    }
-}
-
-impl core::error::Error for DeviceError {}
-
-impl fmt::Display for Failure<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Failure { place, why } = &self.failure;
         // It has the name in its own words.
-        if let Why::Mpi(error) = &self.why {
-            return error.fmt(f);
+        if let Why::Mpi(error) = why {
+            return (self.mpi)(*place, error, f);
         }
-        write!(f, "{}: {}", NodeName(self.place), self.why)
+        write!(f, "{}: ", NodeName(*place))?;
+        why.write_words(f)
     }
 }
 
-impl fmt::Display for Why<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Why<'_> {
+    /// Writes the words of all but MPI's errors.
+    fn write_words(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Words(words) => f.write_str(words),
             Self::Panic => f.write_str("panicked"),
@@ -171,7 +152,7 @@ impl fmt::Display for Why<'_> {
                 f,
                 "the program ended with status {status} without MPI_Finalize; others may be waiting for it"
             ),
-            Self::Mpi(error) => error.fmt(f),
+            Self::Mpi(_) => Ok(()),
             Self::LinkLost { direction, any_way } => {
                 let name = direction.name();
                 write!(
@@ -251,107 +232,6 @@ from! {
     NoDevice => Device;
 }
 
-/// A failure's record in bytes.
-pub struct Record {
-    bytes: [u8; MESSAGE_BYTES],
-    length: usize,
-}
-
-impl Record {
-    /// What has been written.
-    pub fn bytes(&self) -> &[u8] {
-        self.bytes.get(..self.length).unwrap_or_default()
-    }
-
-    /// As many of these bytes as there is room for.
-    fn put(&mut self, bytes: &[u8]) {
-        let room = self.bytes.get_mut(self.length..).unwrap_or_default();
-        for (place, byte) in room.iter_mut().zip(bytes) {
-            *place = *byte;
-            self.length += 1;
-        }
-    }
-}
-
-/// How many numbers a record has besides place and kind.
-const NUMBERS: usize = 8;
-/// How many texts it has.
-const TEXTS: usize = 3;
-
-/// A record as it is filled, and as it is read: of each kind the same.
-#[derive(Default)]
-pub(crate) struct Fields<'a> {
-    place: u64,
-    kind: u64,
-    pub(crate) numbers: [u64; NUMBERS],
-    texts: [&'a [u8]; TEXTS],
-}
-
-impl<'a> Fields<'a> {
-    // Not inlined, so that its stack is given back before the node says it.
-    #[inline(never)]
-    fn write(&self) -> Record {
-        let mut record = Record {
-            bytes: [0; MESSAGE_BYTES],
-            length: 0,
-        };
-        for number in [self.place, self.kind].iter().chain(&self.numbers) {
-            record.put(&number.to_le_bytes());
-        }
-        for text in self.texts {
-            let room = MESSAGE_BYTES.saturating_sub(record.length + size_of::<u64>());
-            let text = text.get(..room).unwrap_or(text);
-            record.put(&(text.len() as u64).to_le_bytes());
-            record.put(text);
-        }
-        record
-    }
-
-    /// Nothing in `record` is trusted.
-    fn read(mut record: &'a [u8]) -> Option<Self> {
-        let number = |record: &mut &'a [u8]| {
-            let (number, rest) = record.split_first_chunk()?;
-            *record = rest;
-            Some(u64::from_le_bytes(*number))
-        };
-        let mut fields = Self {
-            place: number(&mut record)?,
-            kind: number(&mut record)?,
-            ..Self::default()
-        };
-        for place in &mut fields.numbers {
-            *place = number(&mut record)?;
-        }
-        for text in &mut fields.texts {
-            // Where the one before it took all the room, there is none.
-            let length = number(&mut record).unwrap_or_default();
-            (*text, record) = record.split_at_checked(length.try_into().ok()?)?;
-        }
-        Some(fields)
-    }
-
-    /// One of the numbers, which may have fewer bits.
-    pub(crate) fn number<N: TryFrom<u64>>(&self, at: usize) -> Option<N> {
-        self.numbers.get(at).copied()?.try_into().ok()
-    }
-
-    /// What of these one of the numbers is the place of.
-    pub(crate) fn one_of<T: Copy>(&self, at: usize, all: &[T]) -> Option<T> {
-        all.get(self.number::<usize>(at)?).copied()
-    }
-
-    /// One of the texts, up to where it was cut within a character.
-    fn text(&self, at: usize) -> Option<&'a str> {
-        let text = self.texts.get(at)?;
-        let mut chunks = text.utf8_chunks();
-        let first = chunks.next().map_or("", |chunk| chunk.valid());
-        (text.len() - first.len() < MAX_CHAR_BYTES).then_some(first)
-    }
-}
-
-/// Bytes of the longest character.
-const MAX_CHAR_BYTES: usize = 4;
-
 /// The node's place in one number: none, or rank, x, y and z above a bit that says that there is one.
 fn place_number(place: Option<(Rank, Coord)>) -> u64 {
     place.map_or(0, |(rank, Coord { x, y, z })| {
@@ -401,6 +281,11 @@ impl<'a> Failure<'a> {
         fields.write()
     }
 
+    /// The failure as text, with MPI's errors as `mpi` writes them.
+    pub fn in_words(self, mpi: MpiText) -> InWords<'a> {
+        InWords { failure: self, mpi }
+    }
+
     /// The failure that a node has left as this record; `None` when it makes no sense.
     pub fn read(record: &'a [u8]) -> Option<Self> {
         let fields = Fields::read(record)?;
@@ -409,6 +294,20 @@ impl<'a> Failure<'a> {
             why: Why::of(&fields)?,
         })
     }
+}
+
+/// The text of what an ended node has left, cut to the room that there is for it.
+pub fn text_of(message: &SeenMessage, mpi: MpiText) -> heapless::String<MESSAGE_BYTES> {
+    let record = match message {
+        SeenMessage::Words(words) => return words.clone(),
+        SeenMessage::Record(record) => record,
+    };
+    let mut text = Words::default();
+    let _ = match Failure::read(record) {
+        Some(failure) => write!(text, "{}", failure.in_words(mpi)),
+        None => text.write_str("failed, and what it says of it makes no sense"),
+    };
+    text.0
 }
 
 impl<'a> Why<'a> {
@@ -434,21 +333,8 @@ impl<'a> Why<'a> {
                 NOT_FINALIZED
             }
             Self::Mpi(error) => {
-                let [a, b, c] = error.told.numbers;
-                // A heap of no bytes could not have failed.
-                let heap = error.heap.unwrap_or(Heap { bytes: 0, used: 0 });
-                *numbers = [
-                    error.told.kind.into(),
-                    a,
-                    b,
-                    c,
-                    heap.bytes as u64,
-                    heap.used as u64,
-                    place_number(Some((error.rank, error.here))),
-                    error.said.is_some().into(),
-                ];
-                let said = error.said.unwrap_or_default();
-                fields.texts = [error.function, error.told.words, said].map(str::as_bytes);
+                *numbers = error.numbers;
+                fields.texts = error.texts.map(str::as_bytes);
                 MPI
             }
             Self::LinkLost { direction, any_way } => {
@@ -478,30 +364,10 @@ impl<'a> Why<'a> {
             FAULT => Self::Fault(Report::of_numbers(fields)?),
             MPI_ABORT => Self::MpiAbort(numbers[0] as i32),
             NOT_FINALIZED => Self::NotFinalized(numbers[0] as i32),
-            MPI => {
-                let [_, a, b, c, bytes, _, place, has_said] = *numbers;
-                let (rank, here) = read_place(place)?;
-                let heap = Heap {
-                    bytes: fields.number(4)?,
-                    used: fields.number(5)?,
-                };
-                Self::Mpi(MpiError {
-                    rank,
-                    here,
-                    function: fields.text(0)?,
-                    told: Told {
-                        kind: fields.number(0)?,
-                        numbers: [a, b, c],
-                        words: fields.text(1)?,
-                    },
-                    heap: (bytes != 0).then_some(heap),
-                    said: match has_said {
-                        0 => None,
-                        _ => Some(fields.text(2)?),
-                    },
-                    called_at: None,
-                })
-            }
+            MPI => Self::Mpi(MpiFailure {
+                numbers: *numbers,
+                texts: [fields.text(0)?, fields.text(1)?, fields.text(2)?],
+            }),
             LINK_LOST => Self::LinkLost {
                 direction: fields.one_of(0, &Direction::ALL)?,
                 any_way: numbers[1] != 0,
@@ -661,16 +527,17 @@ mod tests {
 
     const PLACE: Option<(Rank, Coord)> = Some((5, Coord { x: 1, y: 0, z: 255 }));
 
-    fn mpi(words: &'static str, said: Option<&'static str>) -> Why<'static> {
-        Why::Mpi(MpiError {
-            rank: 5,
-            here: Coord { x: 1, y: 0, z: 255 },
-            function: "MPI_Send",
-            told: mpi_adi::Error::Argument { what: words }.told(""),
-            heap: None,
-            said,
-            called_at: None,
+    fn mpi(words: &'static str, said: &'static str) -> Why<'static> {
+        Why::Mpi(MpiFailure {
+            numbers: [30, 1, 2, 0, u64::MAX, 3, 4, 5],
+            texts: ["MPI_Send", words, said],
         })
+    }
+
+    fn text(failure: Failure<'_>) -> String {
+        let mpi: MpiText =
+            |place, error, f| write!(f, "{}: {}", NodeName(place), error.texts.concat());
+        failure.in_words(mpi).to_string()
     }
 
     fn fault(cause: Cause) -> Why<'static> {
@@ -742,8 +609,8 @@ mod tests {
             fault(Cause::Other(77)),
             Why::MpiAbort(-1),
             Why::NotFinalized(0),
-            mpi("no such thing", None),
-            mpi("no such thing", Some("own words")),
+            mpi("no such thing", ""),
+            mpi("no such thing", "own words"),
             Why::LinkOverwritten {
                 direction: Direction::YPlus,
                 neighbour: (7, Coord { x: 1, y: 2, z: 255 }),
@@ -783,7 +650,7 @@ mod tests {
                 assert_eq!(Failure::read(&bytes[..length]), None, "{why:?}");
             }
             for length in 0..bytes.len() {
-                let text = Failure::read(&bytes[..length]).map(|failure| failure.to_string());
+                let text = Failure::read(&bytes[..length]).map(text);
                 assert!(text.is_none_or(|text| !text.is_empty()));
             }
             for at in 0..bytes.len() {
@@ -791,7 +658,7 @@ mod tests {
                     let mut damaged = bytes.to_vec();
                     damaged[at] = value;
                     match Failure::read(&damaged) {
-                        Some(failure) => assert!(!failure.to_string().is_empty()),
+                        Some(failure) => assert!(!text(failure).is_empty()),
                         None => refused += 1,
                     }
                 }
@@ -805,16 +672,14 @@ mod tests {
         let long: &str = "ä".repeat(MESSAGE_BYTES).leak();
         for why in [
             Why::Words(long),
-            mpi(long, None),
-            mpi("short", Some(long)),
+            mpi(long, ""),
+            mpi("short", long),
             Why::Boot(Boot::Arguments(ParseError::Unknown(long.as_bytes()))),
         ] {
             let failure = Failure { place: PLACE, why };
             let record = failure.write();
-            let read = Failure::read(record.bytes())
-                .expect("a failure")
-                .to_string();
-            let all = failure.to_string();
+            let read = text(Failure::read(record.bytes()).expect("a failure"));
+            let all = text(failure);
             let same = read
                 .bytes()
                 .zip(all.bytes())
@@ -829,7 +694,7 @@ mod tests {
 
     #[test]
     fn a_failure_has_its_nodes_name() {
-        let text = |place, why| Failure { place, why }.to_string();
+        let text = |place, why| text(Failure { place, why });
         assert_eq!(
             text(PLACE, Why::DeadLink),
             "rank 5 at (1,0,255): a link is dead"
@@ -837,10 +702,6 @@ mod tests {
         assert_eq!(
             text(None, Why::Boot(Boot::OutOfMemory)),
             "a node that does not know its rank yet: cannot start: out of memory"
-        );
-        assert_eq!(
-            text(PLACE, mpi("no such thing", None)),
-            "rank 5 at (1,0,255): MPI_Send failed with MPI_ERR_ARG: invalid argument: no such thing"
         );
     }
 }

@@ -3,11 +3,10 @@
 use core::cell::Cell;
 
 use critical_section::Mutex;
-
-use super::blackboard::Blackboard;
-use super::callers::Callers;
-use super::failed_malloc::FailedMalloc;
-use super::personality::Personality;
+use midplane_abi::blackboard::Blackboard;
+use midplane_abi::callers::Callers;
+use midplane_abi::failed_malloc::FailedMalloc;
+use midplane_abi::personality::Personality;
 
 /// Found by the host tool through this name.
 #[unsafe(no_mangle)]

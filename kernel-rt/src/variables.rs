@@ -1,10 +1,9 @@
-//! What MPI_T tells of a node's counters (MPI-3.1 section 14.3): the one list of [`super::counters`], in its order.
+//! What MPI_T tells of a node's counters (MPI-3.1 section 14.3): the one list of [`midplane_abi::counters`], in its order.
 //!
 //! The C binding finds the function by its name, so that an image has the list's texts only if its program calls MPI_T.
 
+use midplane_abi::counters::{Counter, Total};
 use mpi_adi::kernel::Counted;
-
-use super::counters::{Counter, Total};
 
 /// What is known of counter number `index`; `None`: there are not so many.
 #[unsafe(no_mangle)]

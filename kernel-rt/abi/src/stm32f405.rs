@@ -1,0 +1,53 @@
+//! Addresses of the STM32F405 board, by which image and tool go.
+
+use super::address::{Bytes, PAGE};
+use super::{files, inbox, outbox};
+
+/// Flash.
+pub const FLASH: Bytes = Bytes {
+    start: 0x0800_0000,
+    end: 0x0810_0000,
+};
+/// The sector of flash with the personality.
+pub const PERSONALITY: Bytes = Bytes {
+    start: 0x080e_0000,
+    end: FLASH.end,
+};
+/// RAM. The 64 KiB that only the processor reaches (CCM) are left alone.
+pub const RAM: Bytes = Bytes {
+    start: 0x2000_0000,
+    end: 0x2002_0000,
+};
+
+// Where, in the memory of a tool that emulates the board, the records lie that the board's own has no room for; by
+// addresses behind the end of RAM.
+/// The outbox.
+pub const OUTBOX: u64 = RAM.end;
+/// The inbox.
+pub const INBOX: u64 = OUTBOX + (outbox::BYTES as u64).next_multiple_of(64);
+/// The desk of calls on files.
+pub const FILES: u64 = INBOX + (size_of::<inbox::Inbox>() as u64).next_multiple_of(64);
+/// Their end.
+pub const WINDOW_END: u64 = (FILES + size_of::<files::Desk>() as u64).next_multiple_of(PAGE);
+/// Bytes of the file through which the tool sees a node: its RAM, and those records.
+pub const WINDOW_BYTES: u64 = WINDOW_END - RAM.start;
+
+/// Least heap that is left to the program, in bytes. The boot has the parts of the node there for a while.
+pub const MIN_HEAP: u64 = 12 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_do_not_overlap() {
+        const {
+            assert!(PERSONALITY.start >= FLASH.start && PERSONALITY.end <= FLASH.end);
+            assert!(OUTBOX < INBOX && INBOX < FILES && FILES < WINDOW_END);
+            assert!(OUTBOX + outbox::BYTES as u64 <= INBOX);
+        }
+        for at in [OUTBOX, INBOX, FILES] {
+            assert!(at.is_multiple_of(8));
+        }
+    }
+}

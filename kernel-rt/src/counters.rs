@@ -1,0 +1,208 @@
+//! Where a node has the counters of the report from: a row for each line of [`midplane_abi::counters`].
+#![forbid(unsafe_code)]
+
+use midplane_abi::blackboard::{Blackboard, ChannelBoard};
+use midplane_abi::counters::{ChannelCounter, Counter, LinkCounter};
+use mpi_adi::Adi;
+use net_torus::stats::{ChannelStats, LinkStats};
+use net_torus::{Direction, Stats};
+
+/// What neither the device nor the router counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NodeFigures {
+    /// Steps of the node's loop.
+    pub beats: u64,
+    /// Ticks of the clock that the node slept.
+    pub idle_ticks: u64,
+    /// Ticks that interrupts took while the program computed.
+    pub interrupt_ticks: u64,
+    /// Ticks since the node's start.
+    pub run_ticks: u64,
+    /// Greatest number of bytes of the heap ever in use.
+    pub heap_peak_bytes: u64,
+    /// What the links' devices did that they must not do.
+    pub link_defects: u64,
+    /// Frames that the links have sent again.
+    pub link_retries: u64,
+}
+
+/// What a link counts, and the router does not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LinkFigures {
+    /// Frames sent again.
+    pub retries: u64,
+    /// Frames that went another way.
+    pub detours: u64,
+}
+
+/// Where the counters of a link come from.
+#[derive(Clone, Copy)]
+pub struct LinkSources<'a> {
+    /// The router's.
+    pub stats: &'a LinkStats,
+    /// The link's own.
+    pub own: LinkFigures,
+}
+
+/// Where a node's counters come from.
+#[derive(Clone, Copy)]
+pub struct Sources<'a> {
+    /// The device.
+    pub adi: &'a Adi,
+    /// The router's counters.
+    pub torus: &'a Stats,
+    /// The node's own.
+    pub own: &'a NodeFigures,
+}
+
+/// Makes a function that calls `take` with each counter of a list and its value. A counter without a row, or with two, is
+/// an error of the compiler.
+macro_rules! values {
+    ($name:ident: |$from:ident: $source:ty| $list:ident; $($counter:ident = $value:expr;)*) => {
+        fn $name($from: $source, mut take: impl FnMut($list, u64)) {
+            const _: [$list; $list::COUNT] = [$($list::$counter),*];
+            const _: fn($list) = |counter| match counter {
+                $($list::$counter => (),)*
+            };
+            $(take($list::$counter, $value as u64);)*
+        }
+    };
+}
+
+values! {
+    of_node: |from: Sources<'_>| Counter;
+    MessagesSent = from.adi.stats().messages_sent;
+    MessagesReceived = from.adi.stats().messages_received;
+    RtsSent = from.adi.stats().rts_sent;
+    RtsReceived = from.adi.stats().rts_received;
+    CtsSent = from.adi.stats().cts_sent;
+    NctsdSent = from.adi.stats().nctsd_sent;
+    NctsSent = from.adi.stats().ncts_sent;
+    RestartsSent = from.adi.stats().restarts_sent;
+    CtsReceived = from.adi.stats().cts_received;
+    NctsdReceived = from.adi.stats().nctsd_received;
+    NctsReceived = from.adi.stats().ncts_received;
+    RestartsReceived = from.adi.stats().restarts_received;
+    PeakUnexpectedRecords = from.adi.region().peak_records() as u64;
+    PeakUnexpectedBytes = from.adi.region().peak_bytes() as u64;
+    PeakBorrowedBytes = from.adi.region().peak_lent_bytes() as u64;
+    UnexpectedRecords = from.adi.region().records() as u64;
+    PostedReceivesPeak = from.adi.matching().peak_posted as u64;
+    UnexpectedMessagesPeak = from.adi.matching().peak_unexpected as u64;
+    MatchingSearches = from.adi.matching().searches;
+    MatchingHops = from.adi.matching().traversals;
+    MatchingHopsPeak = from.adi.matching().longest as u64;
+    RequestsPeak = from.adi.requests().peak() as u64;
+    EagerSent = from.adi.stats().eager_sent;
+    EagerDropped = from.adi.stats().eager_dropped;
+    PacketsSent = from.torus.sent().packets;
+    PacketsReceived = from.torus.received().packets;
+    PacketsForwarded = from.torus.forwarded().packets;
+    LinkDefects = net_torus::stats::wide(from.torus.all_defects()) + from.own.link_defects;
+    LinkRetries = from.own.link_retries;
+    IdleTicks = from.own.idle_ticks;
+    InterruptTicks = from.own.interrupt_ticks;
+    RunTicks = from.own.run_ticks;
+    HeapPeakBytes = from.own.heap_peak_bytes;
+}
+
+values! {
+    of_link: |from: LinkSources<'_>| LinkCounter;
+    FramesSent = from.stats.frames_sent;
+    TokenFramesSent = from.stats.token_frames_sent;
+    FramesReceived = from.stats.frames_received;
+    Retries = from.own.retries;
+    Detours = from.own.detours;
+}
+
+values! {
+    of_channel: |from: &ChannelStats| ChannelCounter;
+    PacketsSent = from.sent.packets;
+    ChunksSent = from.sent.chunks;
+    PacketsForwarded = from.forwarded.packets;
+    PacketsReceived = from.received.packets;
+    PeakChunks = from.high_water as u64;
+}
+
+/// Brings all counters on `board` up to date, and those of these links.
+pub fn publish(
+    board: &Blackboard,
+    sources: Sources<'_>,
+    links: impl Iterator<Item = (Direction, LinkFigures)>,
+) {
+    board.set_beats(sources.own.beats);
+    of_node(sources, |counter, value| board.set_counter(counter, value));
+    for (d, figures) in links {
+        set_link(board, sources.torus, d, figures);
+    }
+}
+
+/// Sets all counters of the link in direction `d`: what the router has counted, and the link itself.
+fn set_link(board: &Blackboard, stats: &Stats, d: Direction, own: LinkFigures) {
+    let link = board.link(d);
+    let sources = LinkSources {
+        stats: &stats.links[d as usize],
+        own,
+    };
+    of_link(sources, |counter, value| link.set(counter, value));
+    for (place, channel) in link.channels().zip(&stats.channels[d as usize]) {
+        set_channel(place, channel);
+    }
+}
+
+// Once in the image, for all channels.
+#[inline(never)]
+fn set_channel(place: ChannelBoard<'_>, channel: &ChannelStats) {
+    of_channel(channel, |counter, value| place.set(counter, value));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use midplane_abi::blackboard::Snapshot;
+    use midplane_abi::counters::LinkCounters;
+    use net_torus::Vc;
+
+    fn read(board: &Blackboard) -> Snapshot {
+        Snapshot::read(&board.bytes()).expect("a blackboard")
+    }
+
+    #[test]
+    fn names_of_all_matching_engines_fit() {
+        for choice in mpi_adi::matching::Choice::ALL {
+            let board = Blackboard::new();
+            board.begin();
+            board.set_matching(choice.name());
+            assert_eq!(read(&board).matching, choice.name());
+        }
+    }
+
+    #[test]
+    fn every_link_has_its_own_counters() {
+        let board = Blackboard::new();
+        board.begin();
+        for d in Direction::ALL {
+            let mut stats = Stats::default();
+            stats.links[d as usize].frames_received = u64::MAX - d as u64;
+            stats.channels[d as usize][Vc::Bn as usize].sent.chunks = 100 + d as u64;
+            stats.channels[d as usize][Vc::Bp as usize].high_water = 7;
+            let own = LinkFigures {
+                retries: 0,
+                detours: 3,
+            };
+            set_link(&board, &stats, d, own);
+        }
+        let seen = read(&board);
+        for d in Direction::ALL {
+            let mut expected = LinkCounters::default();
+            expected.frames[LinkCounter::FramesReceived as usize] = u64::MAX - d as u64;
+            expected.frames[LinkCounter::Detours as usize] = 3;
+            let chunks = ChannelCounter::ChunksSent as usize;
+            expected.channels[Vc::Bn as usize][chunks] = 100 + d as u64;
+            let peak = ChannelCounter::PeakChunks as usize;
+            expected.channels[Vc::Bp as usize][peak] = 7;
+            assert_eq!(seen.links[d as usize], expected);
+        }
+        assert_eq!(seen.counters, [0; Counter::COUNT]);
+    }
+}

@@ -1,0 +1,112 @@
+//! Errors of MPI's, whose words the device has, in the record that a failed node leaves.
+#![forbid(unsafe_code)]
+
+use core::fmt::{self, Display as _};
+
+use midplane_abi::failure::MpiFailure;
+use mpi_adi::kernel::{Heap, MpiError, Told};
+use net_torus::coord::{Coord, Rank};
+
+/// The error as numbers and texts, without the place where it was called.
+pub fn of_error<'a>(error: &MpiError<'a>) -> MpiFailure<'a> {
+    let [a, b, c] = error.told.numbers;
+    // A heap of no bytes could not have failed.
+    let heap = error.heap.unwrap_or(Heap { bytes: 0, used: 0 });
+    let (bytes, used) = (heap.bytes as u64, heap.used as u64);
+    let has_said = error.said.is_some().into();
+    let kind = error.told.kind.into();
+    MpiFailure {
+        numbers: [kind, a, b, c, bytes, used, has_said, 0],
+        texts: [
+            error.function,
+            error.told.words,
+            error.said.unwrap_or_default(),
+        ],
+    }
+}
+
+/// The error of the node at this place that [`of_error`] has written down; `None` when it makes no sense.
+fn error_of<'a>((rank, here): (Rank, Coord), failure: &MpiFailure<'a>) -> Option<MpiError<'a>> {
+    let [kind, a, b, c, bytes, used, has_said, _] = failure.numbers;
+    let [function, words, said] = failure.texts;
+    let heap = Heap {
+        bytes: bytes.try_into().ok()?,
+        used: used.try_into().ok()?,
+    };
+    Some(MpiError {
+        rank,
+        here,
+        function,
+        told: Told {
+            kind: kind.try_into().ok()?,
+            numbers: [a, b, c],
+            words,
+        },
+        heap: (bytes != 0).then_some(heap),
+        said: (has_said != 0).then_some(said),
+        called_at: None,
+    })
+}
+
+/// Writes the error in the device's words: the [`MpiText`](midplane_abi::failure::MpiText) of all who show failures.
+///
+/// # Errors
+/// Only those of `f`.
+pub fn write_text(
+    place: Option<(Rank, Coord)>,
+    failure: &MpiFailure<'_>,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    match place.and_then(|place| error_of(place, failure)) {
+        Some(error) => error.fmt(f),
+        None => f.write_str("an error of MPI's, and what it says of it makes no sense"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use midplane_abi::failure::{Failure, Why};
+
+    #[test]
+    fn an_error_is_told_as_the_device_tells_it() {
+        let what = "no such thing";
+        let here = Coord { x: 1, y: 0, z: 255 };
+        let error = |heap, said| MpiError {
+            rank: 5,
+            here,
+            function: "MPI_Send",
+            told: mpi_adi::Error::Argument { what }.told(""),
+            heap,
+            said,
+            called_at: None,
+        };
+        let heap = Some(Heap { bytes: 9, used: 7 });
+        for (heap, said) in [(None, None), (heap, Some("own words")), (heap, Some(""))] {
+            let error = error(heap, said);
+            let why = Why::Mpi(of_error(&error));
+            let place = Some((5, here));
+            let record = Failure { place, why }.write();
+            let read = Failure::read(record.bytes()).expect("a failure");
+            assert_eq!(read, Failure { place, why });
+            assert_eq!(error_of((5, here), &of_error(&error)), Some(error));
+            assert_eq!(read.in_words(write_text).to_string(), error.to_string());
+        }
+        assert_eq!(
+            error(None, None).to_string(),
+            "rank 5 at (1,0,255): MPI_Send failed with MPI_ERR_ARG: invalid argument: no such thing"
+        );
+    }
+
+    #[test]
+    fn numbers_that_are_no_error_are_told_as_such() {
+        let why = Why::Mpi(MpiFailure {
+            numbers: [u64::MAX; 8],
+            texts: [""; 3],
+        });
+        for place in [None, Some((0, Coord::default()))] {
+            let text = Failure { place, why }.in_words(write_text).to_string();
+            assert!(text.contains("makes no sense"), "{text}");
+        }
+    }
+}
