@@ -140,7 +140,7 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     let run: Option<Command> = match arguments.next() {
         Some(command) if command == "cc" => Some(cc::run),
-        Some(command) if command == "mpiexec" => Some(mpiexec::run),
+        Some(command) if command == "mpiexec" => Some(|words| mpiexec::run(words, run_options)),
         _ => None,
     };
     if let Some(run) = run {
@@ -157,7 +157,7 @@ fn main() -> ExitCode {
     let status = match cli.command {
         Sub::Run(options) => command::run(&options),
         Sub::Cc(options) => cc::run(&options.words),
-        Sub::Mpiexec(options) => mpiexec::run(&options.words),
+        Sub::Mpiexec(options) => mpiexec::run(&options.words, run_options),
         Sub::Sim(options) => sim::run(&options),
         Sub::Cluster(options) => cluster::run(&options),
         Sub::Memory(options) => memory::run(&options),

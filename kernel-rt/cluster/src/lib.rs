@@ -23,6 +23,7 @@
 //!   drawn.rs   timed.rs              drawn from the seed, among the nodes in ready.rs; or by virtual time, in events.rs
 //!      |      /
 //!   wires.rs      the links           blocks.rs   parts of a machine that go on side by side
+//!                 processor.rs  what is busy, and until when       outcome.rs  how it ends
 //!                 costs.rs      what things cost              hands.rs    what a processor does with its router in one go
 //! ```
 #![deny(unsafe_code)]
@@ -34,7 +35,9 @@ mod drawn;
 mod events;
 pub mod hands;
 mod node;
+mod outcome;
 pub mod panic;
+mod processor;
 pub mod random;
 mod ready;
 mod schedule;
@@ -51,7 +54,6 @@ use std::time::Duration;
 
 use corosensei::Yielder;
 use mpi_adi::envelope::Rank;
-use mpi_adi::kernel::CallNote;
 use mpi_adi::matching::{Engine, Matching};
 use mpi_adi::protocol::Sound;
 use mpi_adi::{Adi, Config, Memory, Stats};
@@ -62,6 +64,7 @@ pub use self::blocks::{Block, Division, Failed, Words};
 pub use self::carrier::Carrier;
 pub use self::costs::{Change, Costs};
 pub use self::node::Node;
+pub use self::outcome::{Ended, Failure, Statuses, Watched};
 pub use self::schedule::running;
 use self::schedule::{Body, Over, Shared};
 use self::strands::{STACK_BYTES, with_strands};
@@ -81,47 +84,6 @@ pub struct Cluster {
     seed: u64,
     costs: Option<Costs>,
     processors: usize,
-}
-
-/// What a job ended with: each process's status, by rank.
-pub type Statuses = Result<Vec<i32>, Failure>;
-
-/// What a block of a machine, or all of it, ended with: as [`Statuses`], of its own processes. `None`: what failed first
-/// failed in another block.
-pub type Ended = Result<Vec<i32>, Option<Failure>>;
-
-/// Why a job did not end by itself.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Failure {
-    /// Nothing can move any more; the calls that the processes are in, by rank.
-    Hang(Vec<Option<CallNote>>),
-    /// A process ended the job.
-    Abort {
-        /// Which.
-        rank: u32,
-        /// With which status.
-        status: i32,
-        /// With which words.
-        message: String,
-    },
-    /// A process panicked.
-    Panic {
-        /// Which.
-        rank: u32,
-        /// With which words.
-        message: String,
-    },
-    /// What watched the job has stopped it.
-    Stopped,
-}
-
-/// How far a job is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Watched {
-    /// Virtual time in nanoseconds.
-    pub now_ns: u64,
-    /// Processes whose programs have ended.
-    pub ended: usize,
 }
 
 /// What a node counted, at the job's end.

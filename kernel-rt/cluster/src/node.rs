@@ -12,8 +12,8 @@ use mpi_adi::{Adi, Env, Process, Work};
 
 use super::Failure;
 use super::drawn::YIELDS;
+use super::processor::Counted;
 use super::schedule::{Phase, Shared};
-use super::timed::Counted;
 use super::wires::Looks;
 
 /// One process of a cluster, as its program sees it.

@@ -19,10 +19,10 @@ use net_torus::Torus;
 
 use super::blocks::{Block, Failed, NEVER, Says};
 use super::carrier::Carrier;
+use super::outcome::{Ended, Failure, Watched};
+use super::processor::{Counted, Processor};
 use super::strands;
-use super::timed::{Counted, Processor};
 use super::wires::{Looks, WireEnd, Wires};
-use super::{Ended, Failure, Watched};
 use crate::costs::Costs;
 use crate::random::{Random, Stream};
 

@@ -5,71 +5,19 @@
 //! [`Node::compute_ns`](super::Node::compute_ns), which what comes interrupts.
 #![forbid(unsafe_code)]
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 
 use mpi_adi::Adi;
 use mpi_adi::matching::Matching;
-use mpi_adi::memory::{MODEL_KEYS, RawMemory, Span, UserMemory};
 use mpi_adi::protocol::Sound;
+use net_torus::Link;
 use net_torus::torus::Torus;
-use net_torus::{BODY_BYTES, Link};
 
 use super::events::Events;
+use super::processor::Counted;
 use super::schedule::{Phase, Shared};
 use crate::costs::{Costs, INJECT};
 use crate::hands::Hands;
-
-/// A node's processor.
-#[derive(Clone, Default)]
-pub(super) struct Processor {
-    /// What it does takes until then.
-    busy_until: Cell<u64>,
-    /// What it has done took so long.
-    busy: Cell<u64>,
-    /// What has been paid of [`Adi::searched`].
-    searched: Cell<u64>,
-    /// Something is still to leave.
-    owes: Cell<bool>,
-}
-
-impl Processor {
-    /// Something is still to leave.
-    pub(super) fn owes(&self) -> bool {
-        self.owes.get()
-    }
-}
-
-/// The program's memory. Counts what is copied out of MPI memory, which comes in more than a packet's bytes at once. A
-/// model's spans have no bytes: only what they take counts.
-#[derive(Default)]
-pub(super) struct Counted(u64);
-
-impl UserMemory for Counted {
-    fn read(&self, span: Span, offset: usize, out: &mut [u8]) {
-        if span.address() >= MODEL_KEYS {
-            RawMemory.read(span, offset, out);
-        }
-    }
-
-    fn write(&mut self, span: Span, offset: usize, bytes: &[u8]) {
-        if bytes.len() > BODY_BYTES {
-            self.0 += bytes.len() as u64;
-        }
-        if span.address() < MODEL_KEYS {
-            return;
-        }
-        RawMemory.write(span, offset, bytes);
-    }
-
-    fn copy(&mut self, from: Span, to: Span, len: usize) {
-        self.0 += len as u64;
-        RawMemory.copy(from, to, len);
-    }
-
-    fn whole(&mut self) -> Option<&mut dyn UserMemory> {
-        Some(self)
-    }
-}
 
 impl<E: Matching> Shared<'_, E> {
     /// Lets routers and nodes whose programs have ended do what is planned, until a program is to go on: whose.

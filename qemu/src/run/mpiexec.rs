@@ -5,7 +5,7 @@
 use crate::host::stop::Stop;
 use crate::run::command::{AppOptions, Options};
 use crate::show::say::complain;
-use clap::CommandFactory;
+use clap::Args;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -465,14 +465,10 @@ impl Request {
         (name, joined): (&str, Option<OsString>),
         rest: &'a [OsString],
     ) -> Result<&'a [OsString], Stop> {
-        let run = crate::Cli::command();
-        let run = run.find_subcommand("run");
-        let option = run
+        let run = Options::augment_args(clap::Command::new("run"));
+        let option = { run.get_arguments() }
             .filter(|_| word.as_bytes().starts_with(b"--"))
-            .and_then(|run| {
-                run.get_arguments()
-                    .find(|option| option.get_long() == Some(name))
-            });
+            .find(|option| option.get_long() == Some(name));
         let Some(option) = option else {
             return Err(usage(format_args!(
                 "{} is not known; `mpiexec --help` has what is",
@@ -497,7 +493,7 @@ impl Request {
     }
 
     /// The options of the job, on what `place` says where the words do not.
-    fn options(mut self, place: Option<OsString>) -> Result<Options, Stop> {
+    fn options(mut self, place: Option<OsString>, read: ReadOptions) -> Result<Options, Stop> {
         if !self.ignored.is_empty() {
             self.ignored.sort_unstable();
             self.ignored.dedup();
@@ -533,7 +529,7 @@ impl Request {
         words.append(&mut self.run);
         let first = &self.apps[0];
         words.push(first.program.clone().into());
-        let mut options = crate::run_options(&words)?;
+        let mut options = read(&words)?;
         if self.has_torus && is_one && !is_said {
             self.apps[0].ranks = options.ranks();
         }
@@ -638,11 +634,14 @@ pub fn help() -> String {
     text
 }
 
-/// Starts what the words ask for; its exit status.
+/// Reads the options of `run` from a command line, the command's name its first word.
+pub type ReadOptions = fn(&[OsString]) -> Result<Options, Stop>;
+
+/// Starts what the words ask for, with the options of `run` as `read` reads them; its exit status.
 ///
 /// # Errors
 /// Words that are not known, hosts other than this one, programs that there are not, and those of a job.
-pub fn run(words: &[OsString]) -> Result<u8, Stop> {
+pub fn run(words: &[OsString], read: ReadOptions) -> Result<u8, Stop> {
     let request = Request::read(words)?;
     match request.asked {
         Some(Does::Help) => {
@@ -659,7 +658,7 @@ pub fn run(words: &[OsString]) -> Result<u8, Stop> {
         None => {}
     }
     let place = std::env::var_os(crate::build::cc::ON).filter(|place| !place.is_empty());
-    crate::run::command::run(&request.options(place)?)
+    crate::run::command::run(&request.options(place, read)?)
 }
 
 #[cfg(test)]

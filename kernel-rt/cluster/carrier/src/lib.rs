@@ -9,6 +9,7 @@
 //! data        the program's data: each rank's is in place while the rank goes on
 //! thread      the same of `errno` and the floating-point environment
 //! system      the same of what the system keeps, as the umask, and of the locale, where a rank has changed it
+//! socket      messages to the tool
 //! several     processes that have a block of the ranks each, where more than one processor is to be used
 //! ```
 //! The program is compiled by the host's compiler, for one fixed address, and linked with this and `cluster.c`: one
@@ -25,5 +26,6 @@ mod boot;
 mod data;
 mod rank;
 mod several;
+mod socket;
 mod system;
 mod thread;

@@ -15,6 +15,7 @@ use mpi_adi::c::{Phase, phase};
 use mpi_adi::{Env, Process, Work};
 
 use crate::several;
+use crate::socket::{MOST_PRINTED, hand_on};
 use crate::system::{System, duplicate};
 
 unsafe extern "C" {
@@ -23,9 +24,6 @@ unsafe extern "C" {
     /// Sends the rank the signal of an alarm that has gone off.
     fn midplane_ring(now: u64);
 }
-
-/// Greatest number of bytes that the tool is given at once.
-pub const MOST_PRINTED: usize = 8 << 10;
 
 /// How many percent of the process's processor time the programs' computing takes in virtual time.
 static COMPUTE_PERCENT: AtomicU64 = AtomicU64::new(0);
@@ -257,24 +255,5 @@ pub fn send(rank: u32, stream: c_int, part: &[u8]) {
     match several::worker() {
         Some(worker) => worker.print(stream, &message),
         None => hand_on(kept(stream), &message),
-    }
-}
-
-/// Sends a message by a socket; waits for room.
-pub fn hand_on(socket: c_int, message: &[u8]) {
-    loop {
-        // SAFETY: there are as many bytes.
-        let sent = unsafe {
-            libc::send(
-                socket,
-                message.as_ptr().cast(),
-                message.len(),
-                libc::MSG_NOSIGNAL,
-            )
-        };
-        let interrupted = std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted;
-        if sent >= 0 || !interrupted {
-            return;
-        }
     }
 }

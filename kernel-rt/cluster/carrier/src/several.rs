@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use kernel_rt::board::linux::carried::before_end;
 use midplane_cluster::{Block, Division, Failed};
 
-use crate::rank::{MOST_PRINTED, hand_on};
+use crate::socket::{MOST_PRINTED, hand_on};
 use crate::system::duplicate;
 
 /// A time and a rank: what happens before it has an earlier time, or the same one and a lower rank.

@@ -14,7 +14,7 @@ use rustc_hash::FxBuildHasher;
 use super::memory::{Flat, WINDOWS};
 use super::random::Windows;
 use super::script::{Call, Script, WRONG_BYTES, windows};
-use crate::sim::job::Plenty;
+use crate::sim::setup::Plenty;
 
 /// The rules, of which one may be broken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

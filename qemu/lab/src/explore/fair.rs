@@ -14,7 +14,8 @@ use mpi_adi::matching::Matching;
 use rustc_hash::FxBuildHasher;
 
 use super::search::{Counterexample, Explored, Unfinished};
-use super::system::{END, ENOUGH, Global, Step, System};
+use super::state::{END, ENOUGH, Global, Step};
+use super::system::System;
 
 /// A set of kinds of steps, a bit each.
 type Kinds = u32;

@@ -10,7 +10,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::case::{Case, SENDERS};
 use super::node::{CANCELLER, Deed, Injected, Node, turn_back, turn_back_horizon};
-use super::system::{Global, Step};
+use super::state::{Global, Step};
 
 /// States of nodes that are kept themselves, some 8 KiB each.
 const KEPT_NODES: usize = 100_000;

@@ -6,6 +6,7 @@
 //!   background.rs   rows of the table in a thread beside something else
 //!   search.rs   depth-first search over the states of a system
 //!   fair.rs     search for runs without end in which everybody makes progress, of cases that poll
+//!   state.rs    states and steps, and what must hold
 //!   system.rs   a case as a transition system       steps.rs   its steps, and those that are enough
 //!   memo.rs     what the steps of each node lead to, found out once
 //!   node.rs     one node: a device and its program
@@ -20,6 +21,7 @@ mod memo;
 mod node;
 pub mod rules;
 pub mod search;
+pub mod state;
 mod steps;
 pub mod system;
 
@@ -28,7 +30,8 @@ pub use case::{Case, PER_SENDER, SENDERS};
 pub use cases::{Expected, Row, Surprise};
 pub use fair::explore_fairly;
 pub use search::{Counterexample, Explored, MOST_STATES, Unfinished, Watch, explore, unwatched};
-pub use system::{END, ENOUGH, EXPECTED, Global, MEMORY, ORDER, Step, System};
+pub use state::{END, ENOUGH, EXPECTED, Global, MEMORY, ORDER, Step};
+pub use system::System;
 
 /// The device that is explored.
 pub type Device<E = mpi_adi::matching::Engine> = mpi_adi::Adi<rules::Rules, E>;

@@ -17,7 +17,7 @@ use msg_layer::header::{Header, SHORT_HEADER};
 
 use super::Device;
 use super::case::{Call, Case, ITSELF, PER_SENDER, SENDERS};
-use super::system::{EXPECTED, MEMORY, ORDER};
+use super::state::{EXPECTED, MEMORY, ORDER};
 
 /// The sender that cancels.
 pub const CANCELLER: u8 = 1;

@@ -11,7 +11,8 @@ use std::ops::ControlFlow;
 use mpi_adi::matching::Matching;
 use rustc_hash::FxBuildHasher;
 
-use super::system::{END, ENOUGH, Global, Step, System};
+use super::state::{END, ENOUGH, Global, Step};
+use super::system::System;
 
 /// How much was explored.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]

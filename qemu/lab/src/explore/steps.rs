@@ -5,7 +5,7 @@ use mpi_adi::matching::Matching;
 
 use super::case::Case;
 use super::memo::{Known, Memo, Side};
-use super::system::{Global, Step};
+use super::state::{Global, Step};
 
 impl<E: Matching> Memo<E> {
     pub(super) fn of_side(&self, side: u32) -> (&Side, &Known<E>) {

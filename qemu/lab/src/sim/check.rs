@@ -7,11 +7,36 @@ use mpi_adi::matching::Matching;
 use mpi_adi::protocol::Sound;
 use mpi_adi::recv::Probed;
 use mpi_adi::region::BLOCK_BYTES;
-use mpi_adi::{Adi, NoMemory, Outcome};
+use mpi_adi::{Adi, Error, NoMemory, Outcome};
 
-use super::job::{Got, Short};
 use super::memory::is_message;
 use super::program::{Op, Program};
+
+/// What one receive got.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Got {
+    /// Its place among its rank's receives, in order of posting.
+    pub posted: u64,
+    /// What it asked for when it was posted.
+    pub pattern: Pattern,
+    /// What the device says of it, once it has completed.
+    pub outcome: Option<Outcome>,
+    /// The buffer afterwards.
+    pub bytes: Vec<u8>,
+    /// What a probe had said, if one had been asked.
+    pub probed: Option<Probed>,
+}
+
+/// A call that could not be made for want of memory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Short {
+    /// Whose.
+    pub rank: Rank,
+    /// The operation's number.
+    pub at: usize,
+    /// What ran out, as the call said.
+    pub what: Error,
+}
 
 /// What a job did that it must not do.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -13,9 +13,9 @@ use mpi_adi::{Adi, Env, Error, Work};
 
 use super::check::Violation;
 use super::collectives::{Collective, ELEMENT};
-use super::job::Heap;
 use super::memory;
 use super::program::Program;
+use super::setup::Heap;
 
 /// A rank's device and memory, for the calls of one of its turns.
 pub(crate) struct Turn<'a, E, M>(pub(crate) RefCell<(&'a mut Adi<Sound, E>, &'a mut M)>);

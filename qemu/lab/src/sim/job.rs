@@ -1,91 +1,20 @@
 //! A job: a program and how it is run, over real devices.
 #![forbid(unsafe_code)]
 
-use mpi_adi::envelope::{Pattern, Rank};
+use mpi_adi::envelope::Rank;
 use mpi_adi::matching::{Engine, Matching};
 use mpi_adi::protocol::Sound;
-use mpi_adi::recv::Probed;
-use mpi_adi::{Adi, Config, Error, Memory, Outcome, Stats};
+use mpi_adi::{Adi, Config, Memory, Stats};
 use net_torus::{Shape, Sizes};
 
-use super::check::{self, Violation};
+use super::check::{self, Got, Short, Violation};
 use super::collectives::Collective;
-use super::net::{Capacity, Net, Order};
+use super::net::Net;
 use super::process::{Process, Records};
 use super::program::Program;
 use super::schedule;
+use super::setup::{Heap, Plenty, Setup};
 use super::torus::{RouterMemory, Routers};
-
-/// How a job is run.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Setup {
-    /// Bytes of MPI memory of each rank.
-    pub mpi_memory: usize,
-    /// Greatest number of request slots of each rank.
-    pub request_slots: usize,
-    /// The programs' heaps lend MPI up to so many blocks, now more and now less.
-    pub lends: u32,
-    /// Greatest message that is sent eagerly, in bytes.
-    pub eager: usize,
-    /// Real routers and bad links in place of the network that the next two describe.
-    pub bad_links: bool,
-    /// The network's FIFOs.
-    pub capacity: Capacity,
-    /// The network's order.
-    pub order: Order,
-    /// A defect, for a test of the tests: collectives of one communicator have tags alike.
-    pub numbers_alike: bool,
-    /// The seed of every choice.
-    pub seed: u64,
-}
-
-/// What one receive got.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Got {
-    /// Its place among its rank's receives, in order of posting.
-    pub posted: u64,
-    /// What it asked for when it was posted.
-    pub pattern: Pattern,
-    /// What the device says of it, once it has completed.
-    pub outcome: Option<Outcome>,
-    /// The buffer afterwards.
-    pub bytes: Vec<u8>,
-    /// What a probe had said, if one had been asked.
-    pub probed: Option<Probed>,
-}
-
-/// A call that could not be made for want of memory.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Short {
-    /// Whose.
-    pub rank: Rank,
-    /// The operation's number.
-    pub at: usize,
-    /// What ran out, as the call said.
-    pub what: Error,
-}
-
-/// The heaps of the programs, from which devices allocate during calls.
-pub trait Heap {
-    /// `rank` makes a call that may allocate.
-    fn enter(&self, rank: Rank);
-    /// The call has returned.
-    fn leave(&self, rank: Rank);
-    /// Nothing can move for want of memory. True: there is more now, go on.
-    fn extend(&self) -> bool;
-}
-
-/// Heaps without a bound.
-#[derive(Clone, Copy, Debug)]
-pub struct Plenty;
-
-impl Heap for Plenty {
-    fn enter(&self, _: Rank) {}
-    fn leave(&self, _: Rank) {}
-    fn extend(&self) -> bool {
-        false
-    }
-}
 
 /// What a finished job leaves behind.
 #[derive(Clone, Debug)]

@@ -7,6 +7,8 @@
 //!        |       (collectives.rs: its collectives, and what they must come to; its windows, beside all that:
 //!        |       ../epochs/random.rs)
 //!        |
+//!   setup.rs     how it is run
+//!        |
 //!   job.rs       runs it      schedule.rs   draws from the seed which node computes, which one is polled,
 //!      |                                    which packet arrives
 //!   process.rs   one rank: its device and how far its program is (collective.rs: its collectives under way)
@@ -30,9 +32,11 @@ mod process;
 pub mod program;
 mod schedule;
 pub mod seed;
+pub mod setup;
 pub mod torus;
 
-pub use check::Violation;
-pub use job::{Heap, Job, Report, Setup, Short};
+pub use check::{Short, Violation};
+pub use job::{Job, Report};
 pub use program::{Op, POLLING, Plan, Program};
 pub use seed::{Failure, Seeded};
+pub use setup::{Heap, Setup};

@@ -11,11 +11,11 @@ use mpi_adi::request::RequestId;
 use mpi_adi::send::SendTo;
 use mpi_adi::{Adi, Error, NoMemory};
 
-use super::check::Violation;
+use super::check::{Got, Violation};
 use super::collective::UnderWay;
-use super::job::{Got, Heap};
 use super::memory::Buffers;
 use super::program::{Op, Program};
+use super::setup::Heap;
 use crate::epochs::script::{self, Script};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

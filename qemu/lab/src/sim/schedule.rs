@@ -4,10 +4,10 @@
 use midplane_cluster::random::{Random, Stream};
 use mpi_adi::matching::Matching;
 
-use super::check::Violation;
-use super::job::{Setup, Short};
+use super::check::{Short, Violation};
 use super::net::Carrier;
 use super::process::{Process, Records};
+use super::setup::Setup;
 
 /// How fast what goes, drawn anew now and then.
 struct Tempo {

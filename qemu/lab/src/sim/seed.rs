@@ -9,9 +9,10 @@ use mpi_adi::matching::{Engine, Matching};
 use mpi_adi::{DEFAULT_EAGER_LIMIT, GREATEST_EAGER_LIMIT};
 
 use super::check::Violation;
-use super::job::{Job, Report, Setup};
+use super::job::{Job, Report};
 use super::net::{Capacity, Order};
 use super::program::{POLLING, Plan, Program};
+use super::setup::Setup;
 
 /// Request slots are bounded to a multiple of this, a multiple of what the pool grows by.
 const SLOTS: usize = 32;

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::explore::case::Case;
 use crate::explore::rules::Rules;
-use crate::explore::system::{END, EXPECTED, ORDER};
+use crate::explore::state::{END, EXPECTED, ORDER};
 
 /// Horizons of so few bits that the last receive of [`cancelled_receives`](super::cancelled_receives) seems to be as old as the first one.
 pub fn narrow_horizons() -> Vec<Row> {
