@@ -1,0 +1,345 @@
+//! What ARCHITECTURE.md says is so. Of a message's way: each file is there, comes once, and has the functions that are named
+//! beside it. Of the layers: crates and modules use what is below them, and no file imports itself by way of others.
+
+mod graph;
+mod layout;
+mod modules;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use graph::{Graph, circles};
+use layout::{Package, faults, quoted, rows, table};
+use modules::{Modules, defining, read_crate};
+use serde_json::Value;
+
+fn root() -> &'static Path {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    root.expect("a folder of the workspace")
+}
+
+fn architecture() -> String {
+    fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap()
+}
+
+/// The text of a file, or of all files of a folder.
+fn text(path: &Path) -> String {
+    if path.is_file() {
+        return fs::read_to_string(path).unwrap();
+    }
+    let entries = fs::read_dir(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    entries.map(|entry| text(&entry.unwrap().path())).collect()
+}
+
+/// Whether the text defines the function, or implements the trait.
+fn defines(text: &str, name: &str) -> bool {
+    let name = name.rsplit("::").next().unwrap();
+    let starts = [
+        format!("fn {name}("),
+        format!("fn {name}<"),
+        format!(" {name} for "),
+    ];
+    starts.iter().any(|start| text.contains(start))
+}
+
+#[test]
+fn a_messages_way_is_as_it_is_told() {
+    let (root, told) = (root(), architecture());
+    let (mut files, mut names) = (BTreeSet::new(), 0);
+    for cells in table(&told, "## Reading a message's way") {
+        let first = root.join(quoted(cells[0]).next().expect("a file"));
+        let beside = |name: &str| first.with_file_name(name);
+        let others = quoted(cells[0]).skip(1).map(beside);
+        let here: Vec<PathBuf> = [first.clone()].into_iter().chain(others).collect();
+        let text: String = here.iter().map(|path| text(path)).collect();
+        for path in here {
+            assert!(files.insert(path.clone()), "{} comes twice", path.display());
+        }
+        for name in cells[1..].iter().flat_map(|cell| quoted(cell)) {
+            names += 1;
+            let is_there = match name.ends_with(".rs") {
+                true => beside(name).is_file() || root.join(name).is_file(),
+                false => defines(&text, name),
+            };
+            assert!(is_there, "`{name}` is not where this row has it: {cells:?}");
+        }
+    }
+    assert!(
+        files.len() > 20 && names > 30,
+        "{} files, {names} names",
+        files.len()
+    );
+}
+
+/// What cargo says of the workspace's crates.
+fn metadata() -> Vec<Value> {
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "metadata",
+            "--no-deps",
+            "--offline",
+            "--format-version",
+            "1",
+        ])
+        .current_dir(root())
+        .output()
+        .expect("cargo");
+    let value: Value = serde_json::from_slice(&output.stdout).expect("metadata");
+    value["packages"].as_array().expect("packages").clone()
+}
+
+fn folder(package: &Value) -> PathBuf {
+    let manifest = Path::new(package["manifest_path"].as_str().expect("a path"));
+    manifest.parent().expect("a folder").to_path_buf()
+}
+
+/// The path from the workspace's folder on.
+fn from_root(path: &Path) -> String {
+    let root = root().canonicalize().expect("the workspace");
+    let path = path.canonicalize().expect("a path");
+    let path = path.strip_prefix(root).expect("in the workspace");
+    path.display().to_string()
+}
+
+#[test]
+fn crates_use_what_is_below_them() {
+    let packages = metadata();
+    let name = |value: &Value| value["name"].as_str().expect("a name").to_string();
+    let read = |package: &Value| {
+        let depends = package["dependencies"].as_array().expect("dependencies");
+        let own = depends
+            .iter()
+            .filter(|dependency| dependency["path"].is_string());
+        let depends: BTreeSet<String> = own.map(name).collect();
+        Package {
+            name: name(package),
+            folder: from_root(&folder(package)),
+            depends: depends.into_iter().collect(),
+        }
+    };
+    let packages: Vec<Package> = packages.iter().map(read).collect();
+    assert!(packages.iter().any(|package| !package.depends.is_empty()));
+    let faults = faults(&rows(&architecture()), &packages);
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// The modules of each crate: of its library and of its program.
+fn crates() -> Vec<Modules> {
+    let mut crates = Vec::new();
+    for package in metadata() {
+        let folder = folder(&package).join("src");
+        let roots = ["lib.rs", "main.rs"].map(|name| folder.join(name));
+        let roots = roots.iter().filter(|root| root.is_file());
+        crates.extend(roots.map(|root| read_crate(root)));
+    }
+    assert!(crates.len() > 10, "{} crates", crates.len());
+    crates
+}
+
+/// Files by what they import of their own crate.
+fn files(modules: &Modules) -> Graph {
+    let mut files = Graph::new();
+    for module in modules.values() {
+        let from = from_root(&module.file);
+        let to = { module.imports.iter() }
+            .flat_map(|names| defining(modules, names))
+            .map(|defined| from_root(&defined.file));
+        let to: Vec<String> = to.filter(|to| *to != from).collect();
+        files.entry(from).or_default().extend(to);
+    }
+    files
+}
+
+/// The modules of `mpi-adi` from below: each uses those in front of it.
+const MPI_ADI: [&str; 5] = ["device", "mpi", "slices", "c", "rust"];
+
+#[test]
+fn the_device_knows_no_binding() {
+    let modules = read_crate(&root().join("mpi-adi/src/lib.rs"));
+    let layer = |file: &str| {
+        let path = file.strip_prefix("mpi-adi/src/").expect("a file of it");
+        let top = path.split(['/', '.']).next();
+        MPI_ADI.iter().position(|layer| Some(*layer) == top)
+    };
+    let mut edges = 0;
+    for (from, to) in files(&modules) {
+        for to in to {
+            if let (Some(above), Some(below)) = (layer(&from), layer(&to)) {
+                assert!(above >= below, "{from} must not use {to}");
+                edges += usize::from(above > below);
+            }
+        }
+    }
+    assert!(edges > 100, "{edges} imports");
+}
+
+/// What `midplane-abi` may know of the torus: data.
+const DATA: [&str; 7] = [
+    "Coord",
+    "Direction",
+    "Rank",
+    "Shape",
+    "Vc",
+    "ConfigError",
+    "ReliableError",
+];
+
+#[test]
+fn what_node_and_tool_share_is_data() {
+    let mut names = BTreeSet::new();
+    for file in fs::read_dir(root().join("kernel-rt/abi/src")).unwrap() {
+        let text = text(&file.unwrap().path());
+        for import in text.split("use net_torus::").skip(1) {
+            let import = import.split(';').next().expect("a text");
+            let words = import.split(|c: char| !c.is_alphanumeric());
+            names.extend(
+                words
+                    .filter(|word| word.starts_with(char::is_uppercase))
+                    .map(String::from),
+            );
+        }
+    }
+    assert_eq!(names, DATA.map(String::from).into());
+}
+
+/// Circles that are not broken yet, each with what has to be done. A new one is refused; one that is broken goes from here.
+const CIRCLES: &[(&str, &[&str])] = &[
+    (
+        "whether a buffer is MPI_IN_PLACE is asked below the arguments' checks; goes with the table of MPI functions",
+        &["mpi-adi/src/c/args.rs", "mpi-adi/src/c/datatypes/lent.rs"],
+    ),
+    (
+        "communicators install the barrier by messages themselves; the split of mpi-adi moves that to its objects",
+        &[
+            "mpi-adi/src/c/collectives/barrier.rs",
+            "mpi-adi/src/c/comm_objects.rs",
+            "mpi-adi/src/c/report.rs",
+        ],
+    ),
+    (
+        "the device is one object; it becomes parts that own their fields",
+        &[
+            "mpi-adi/src/device/adi.rs",
+            "mpi-adi/src/device/at_hand.rs",
+            "mpi-adi/src/device/barrier/mod.rs",
+            "mpi-adi/src/device/recv/cancel.rs",
+            "mpi-adi/src/device/send/oneself.rs",
+        ],
+    ),
+    (
+        "the queues use what their own module has; it belongs into a file below them",
+        &[
+            "mpi-adi/src/device/matching/indexed/mod.rs",
+            "mpi-adi/src/device/matching/indexed/posted.rs",
+            "mpi-adi/src/device/matching/indexed/unexpected.rs",
+        ],
+    ),
+    (
+        "a page uses the record that the table of pages defines; the two profiles make them one file",
+        &[
+            "mpi-adi/src/device/no_peer_pages.rs",
+            "mpi-adi/src/device/peer_pages.rs",
+            "mpi-adi/src/device/peers.rs",
+        ],
+    ),
+    (
+        "windows are one object; they become a part with its own state",
+        &[
+            "mpi-adi/src/device/rma/deferred.rs",
+            "mpi-adi/src/device/rma/epochs.rs",
+            "mpi-adi/src/device/rma/mod.rs",
+            "mpi-adi/src/device/rma/origin.rs",
+            "mpi-adi/src/device/rma/target.rs",
+        ],
+    ),
+    (
+        "communicators and requests of the Rust binding name each other; the binding is rewritten",
+        &[
+            "mpi-adi/src/rust/info.rs",
+            "mpi-adi/src/rust/point_to_point/buffered.rs",
+            "mpi-adi/src/rust/process.rs",
+            "mpi-adi/src/rust/request/duplicate.rs",
+            "mpi-adi/src/rust/request/generalized.rs",
+            "mpi-adi/src/rust/request/mod.rs",
+            "mpi-adi/src/rust/request/scopes.rs",
+            "mpi-adi/src/rust/request/ticket.rs",
+            "mpi-adi/src/rust/request/under_way.rs",
+            "mpi-adi/src/rust/topology/cartesian.rs",
+            "mpi-adi/src/rust/topology/communicator.rs",
+            "mpi-adi/src/rust/topology/graph.rs",
+            "mpi-adi/src/rust/topology/inter.rs",
+            "mpi-adi/src/rust/topology/kinds.rs",
+            "mpi-adi/src/rust/topology/process.rs",
+            "mpi-adi/src/rust/topology/record.rs",
+            "mpi-adi/src/rust/window/record.rs",
+        ],
+    ),
+    (
+        "persistent requests are made of, and by, their ends; the binding is rewritten",
+        &[
+            "mpi-adi/src/rust/point_to_point/destination.rs",
+            "mpi-adi/src/rust/point_to_point/persistent.rs",
+            "mpi-adi/src/rust/point_to_point/source.rs",
+        ],
+    ),
+    (
+        "console, end and the node's lock call their board by name; they become a board's own types",
+        &[
+            "kernel-rt/src/board/start.rs",
+            "kernel-rt/src/board/stm32f405/attach.rs",
+            "kernel-rt/src/board/stm32f405/platform.rs",
+            "kernel-rt/src/board/stm32f405/system.rs",
+            "kernel-rt/src/board/stm32f405/uart.rs",
+            "kernel-rt/src/board/virt/platform.rs",
+            "kernel-rt/src/board/virt/slots.rs",
+            "kernel-rt/src/console.rs",
+            "kernel-rt/src/end.rs",
+            "kernel-rt/src/log.rs",
+            "kernel-rt/src/running.rs",
+        ],
+    ),
+    (
+        "a collective is an operation of the program that draws it; operations belong into a file below both",
+        &[
+            "qemu/lab/src/sim/collectives.rs",
+            "qemu/lab/src/sim/program.rs",
+        ],
+    ),
+    (
+        "what is given is a package, and a package is built by what is given; build inputs belong into a file below",
+        &[
+            "qemu/src/build/compiler.rs",
+            "qemu/src/build/given.rs",
+            "qemu/src/build/image.rs",
+            "qemu/src/build/making.rs",
+            "qemu/src/build/package.rs",
+            "qemu/src/build/program.rs",
+            "qemu/src/build/target.rs",
+        ],
+    ),
+];
+
+#[test]
+fn files_import_each_other_in_no_circles() {
+    let mut found = BTreeSet::new();
+    for modules in crates() {
+        found.extend(circles(&files(&modules)));
+    }
+    let known =
+        { CIRCLES.iter() }.map(|(_, files)| files.iter().map(|file| file.to_string()).collect());
+    let known: BTreeSet<BTreeSet<String>> = known.collect();
+    for circle in &found {
+        assert!(
+            known.contains(circle),
+            "these files import each other: {circle:#?}"
+        );
+    }
+    for circle in &known {
+        assert!(
+            found.contains(circle),
+            "no circle any more, or a smaller one: {circle:#?}"
+        );
+    }
+}
