@@ -301,13 +301,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "a collective is an operation of the program that draws it; operations belong into a file below both",
-        &[
-            "qemu/lab/src/sim/collectives.rs",
-            "qemu/lab/src/sim/program.rs",
-        ],
-    ),
-    (
         "what is given is a package, and a package is built by what is given; build inputs belong into a file below",
         &[
             "qemu/src/build/compiler.rs",

@@ -10,7 +10,8 @@ use mpi_adi::region::BLOCK_BYTES;
 use mpi_adi::{Adi, Error, NoMemory, Outcome};
 
 use super::memory::is_message;
-use super::program::{Op, Program};
+use super::op::Op;
+use super::program::Program;
 
 /// What one receive got.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -11,7 +11,7 @@ use midplane_cluster::random::{Random, Stream};
 use mpi_adi::coll::driven::{Among, What};
 use mpi_adi::envelope::{Context, Rank};
 
-use super::program::{Event, Op};
+use super::op::{Event, Op};
 
 /// A communicator.
 #[derive(Clone, PartialEq, Eq, Debug)]

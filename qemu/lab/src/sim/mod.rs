@@ -3,7 +3,7 @@
 //! ```text
 //!   seed.rs      draws a job from one seed
 //!        |
-//!   program.rs   a random but legal MPI program: operations by rank, and what they must receive
+//!   program.rs   a random but legal MPI program: operations (op.rs) by rank, and what they must receive
 //!        |       (collectives.rs: its collectives, and what they must come to; its windows, beside all that:
 //!        |       ../epochs/random.rs)
 //!        |
@@ -28,6 +28,7 @@ pub mod collectives;
 pub mod job;
 pub mod memory;
 pub mod net;
+pub mod op;
 mod process;
 pub mod program;
 mod schedule;
@@ -37,6 +38,7 @@ pub mod torus;
 
 pub use check::{Short, Violation};
 pub use job::{Job, Report};
-pub use program::{Op, POLLING, Plan, Program};
+pub use op::Op;
+pub use program::{POLLING, Plan, Program};
 pub use seed::{Failure, Seeded};
 pub use setup::{Heap, Setup};

@@ -14,7 +14,8 @@ use mpi_adi::{Adi, Error, NoMemory};
 use super::check::{Got, Violation};
 use super::collective::UnderWay;
 use super::memory::Buffers;
-use super::program::{Op, Program};
+use super::op::Op;
+use super::program::Program;
 use super::setup::Heap;
 use crate::epochs::script::{self, Script};
 

@@ -104,7 +104,8 @@ mod tests {
     use mpi_adi::envelope::{Envelope, Rank};
     use mpi_adi::request::Mode;
 
-    use super::super::program::{Message, Op};
+    use super::super::op::Op;
+    use super::super::program::Message;
     use super::*;
 
     /// A seed that was written down is worth something only as long as it draws the same job.
