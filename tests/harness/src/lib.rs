@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod boards;
+pub mod cases;
 pub mod probe;
 mod programs;
 

@@ -1,6 +1,7 @@
 //! The command with `--on linux`: the same programs as in QEMU, as processes of this machine. They say the same, and
 //! what goes wrong is told in the same words.
 
+mod cases;
 mod checked;
 mod cluster;
 mod conformance;

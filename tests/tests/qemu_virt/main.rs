@@ -5,6 +5,7 @@
 //! far beyond what a healthy job takes, so that a hang ends as a failure with a message.
 
 mod boxes;
+mod cases;
 mod cc;
 mod conformance;
 mod costs;

@@ -1,0 +1,13 @@
+//! The programs after public reports, as processes and in the cluster.
+
+use midplane_harness::cases;
+
+#[test]
+fn reported_cases_pass_as_processes() {
+    cases::pass(&["--on", "linux"]);
+}
+
+#[test]
+fn reported_cases_pass_in_the_cluster() {
+    cases::pass(&["--on", "cluster"]);
+}
