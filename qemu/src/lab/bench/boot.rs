@@ -2,7 +2,7 @@
 
 use crate::host::folders;
 use crate::host::signals::Signals;
-use crate::host::stop::{Doing, Stop};
+use crate::host::stop::{Doing, Stop, USAGE};
 use crate::host::sys;
 use crate::host::used::Used;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -96,10 +96,12 @@ pub fn said_and_used(
             let errors = String::from_utf8_lossy(&output.stderr);
             let last = command.get_args().map(|word| word.display().to_string());
             let words: Vec<String> = last.collect();
-            Err(Stop::failure(format!(
-                "{name} {} failed:\n{said}{errors}",
-                words.join(" ")
-            )))
+            let message = format!("{name} {} failed:\n{said}{errors}", words.join(" "));
+            // A machine that lacks a tool lacks it for who measures, too.
+            if output.status.code() == Some(USAGE.into()) {
+                return Err(Stop::usage(message));
+            }
+            Err(Stop::failure(message))
         }
     }
 }
@@ -216,5 +218,17 @@ mod tests {
         let said = "steps: halo, 8 processes, 1 times, 0.000093 seconds, 0 errors\n";
         assert_eq!(seconds(said), Some(0.000_093));
         assert_eq!(seconds("steps: no\n"), None);
+    }
+
+    #[test]
+    fn a_missing_tool_of_a_job_is_no_failure_of_the_measurement() {
+        let signals = Signals::catch().expect("signals");
+        for (status, expected) in [(2, USAGE), (1, crate::host::stop::FAILURE), (3, 1)] {
+            let mut job = Command::new("sh");
+            job.args(["-c", &format!("echo missing >&2; exit {status}")]);
+            let stop = said(job, None, &signals).expect_err("a failed job");
+            assert_eq!(stop.status, expected);
+            assert!(stop.message.ends_with("failed:\nmissing\n"), "{stop}");
+        }
     }
 }
