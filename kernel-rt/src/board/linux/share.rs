@@ -10,12 +10,12 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use midplane_abi::address::PAGE;
 use midplane_abi::blackboard::Blackboard;
 use net_torus::coord::Rank;
 
 use crate::dev::ring::RingPair;
 
-const PAGE: u64 = 4096;
 /// Greatest number of return addresses that a failing node leaves.
 pub const FRAMES: usize = 32;
 /// Offset of [`Trace`] in an account.
