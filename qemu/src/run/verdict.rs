@@ -325,24 +325,22 @@ fn doing(node: &Seen) -> String {
         Ok(account) => account,
         Err(error) => return format!("unreadable, {error}"),
     };
-    match account.state {
+    let place = match account.state {
+        State::Done => return format!("ended with status {}", account.status),
+        State::Failed => return "failed".into(),
         State::Off => "not started".into(),
         State::Booting => "booting".into(),
-        State::Done => format!("ended with status {}", account.status),
-        State::Failed => "failed".into(),
-        State::Running => match (&account.call, node.stopped) {
-            (Some(call), None) => format!("in {}", describe_call(call)),
-            (None, None) => "computing, outside MPI".into(),
-            (call, Some(process)) => {
-                let place = match call {
-                    Some(call) => format!("in {}", describe_call(call)),
-                    None => "outside MPI".into(),
-                };
-                format!(
-                    "stopped by a signal, {place} (`kill -CONT {process}` lets its process go on)"
-                )
-            }
+        State::Running => match &account.call {
+            Some(call) => format!("in {}", describe_call(call)),
+            None if node.stopped.is_some() => "outside MPI".into(),
+            None => "computing, outside MPI".into(),
         },
+    };
+    match node.stopped {
+        None => place,
+        Some(process) => {
+            format!("stopped by a signal, {place} (`kill -CONT {process}` lets its process go on)")
+        }
     }
 }
 
@@ -643,6 +641,10 @@ pub mod tests {
                 stopped: Some(77),
                 ..running(6)
             },
+            Seen {
+                stopped: Some(78),
+                ..seen(7, State::Off, |_| ())
+            },
         ];
         assert_eq!(
             whereabouts(&nodes),
@@ -652,6 +654,7 @@ pub mod tests {
                 "rank 3 at (3,0,0): ended with status 0",
                 "rank 5 at (5,0,0): computing, outside MPI",
                 "rank 6 at (6,0,0): stopped by a signal, outside MPI (`kill -CONT 77` lets its process go on)",
+                "rank 7 at (7,0,0): stopped by a signal, not started (`kill -CONT 78` lets its process go on)",
             ]
         );
         assert_eq!(ranges([0, 2, 3, 4, 7, 8]), "0, 2-4, 7, 8");

@@ -220,7 +220,8 @@ fn a_stopped_rank_is_told_from_one_that_computes() {
     job.wait_for("waiting");
     let tool = job.child.id() as i32;
     let mut ranks = marked(&job.mark).into_iter().filter(|pid| *pid != tool);
-    let victim = ranks.next_back().unwrap();
+    // Rank 0, which has written the line; another may not have started yet.
+    let victim = ranks.next().unwrap();
     rustix::process::kill_process(
         rustix::process::Pid::from_raw(victim).unwrap(),
         Signal::STOP,
