@@ -4,8 +4,11 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use crate::device::work::did;
+
 /// `count` values from the heap; `None` when it has no room.
 pub fn boxed<T: Clone>(value: T, count: usize) -> Option<Box<[T]>> {
+    did(count);
     let mut items = Vec::new();
     items.try_reserve_exact(count).ok()?;
     items.resize(count, value);

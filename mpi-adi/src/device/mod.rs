@@ -48,5 +48,6 @@ pub mod stats;
 #[cfg(test)]
 mod tests;
 pub mod wire;
+mod work;
 
 pub use adi::{Adi, Beside, GoOn, Meanwhile};

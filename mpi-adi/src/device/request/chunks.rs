@@ -1,13 +1,24 @@
 //! An array that grows out of the program's heap by chunks, which stay where they are.
+//!
+//! The list of chunks doubles up to [`FEW`], and then has room for [`MOST`] at once, if the heap has it: to copy a longer
+//! one would make one call cost more than 10,000 instructions.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::any::Full;
+use super::pool::CHUNK_SLOTS;
 use crate::device::memory::boxed_with;
+use crate::device::names::MAX_SLOTS;
+use crate::device::work::did;
 
-/// Chunks, and a list of them that doubles: no more than two words a chunk.
+/// Chunks up to which their list doubles.
+const FEW: usize = 1 << 11;
+/// Chunks that a longer list has room for.
+const MOST: usize = MAX_SLOTS / CHUNK_SLOTS;
+
+/// Chunks, and a list of them: no more than two words a chunk, or [`MOST`] words.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Chunks<C> {
     /// Boxed, so that the chunks stay where they are when the list grows.
@@ -23,7 +34,14 @@ impl<C> Default for Chunks<C> {
 impl<C> Chunks<C> {
     /// Adds the chunk that `make` makes; [`Full`] when the heap has no room for it.
     pub(crate) fn push(&mut self, make: impl FnOnce() -> C) -> Result<(), Full> {
-        self.list.try_reserve(1).map_err(|_| Full)?;
+        let len = self.list.len();
+        if len == self.list.capacity() {
+            did(len / 8);
+            let has_all = len >= FEW && self.list.try_reserve_exact(MOST - len.min(MOST)).is_ok();
+            if !has_all || len >= MOST {
+                self.list.try_reserve(1).map_err(|_| Full)?;
+            }
+        }
         self.list.push(boxed_with(make).ok_or(Full)?);
         Ok(())
     }

@@ -15,9 +15,20 @@
 //! bucket is there, one bucket is split. So no call does more than a constant share of the growth, and no more than
 //! 4/3 members a bucket are expected for ever.
 //!
-//! Equal keys share a chain, oldest first, so the first one that is found is the oldest. Others in its chain are
-//! there by chance: whatever the keys are, their hashes are pairwise independent ([`KeyHash`]), so that fewer than
-//! two are expected, and who chooses the keys cannot choose otherwise without knowing the seed.
+//! Equal keys are neighbours in their chain, oldest first: a *group*, which begins with its oldest member.
+//! The first member of a group knows the last one, so that a search, an entry and a split pass a whole group in one hop,
+//! however many members it has:
+//!
+//! ```text
+//!                prev       +-------------+
+//!                           v             |
+//!   bucket ----> oldest A -> A -> A -> youngest A ----> B ----> oldest C -> youngest C
+//!                  |                     ^
+//!                  +---------------------+ prev: the last one of the group
+//! ```
+//! Other groups in a chain are there by chance: whatever the keys are, their hashes are pairwise independent
+//! ([`KeyHash`]), so that fewer than two are expected, and who chooses the keys cannot choose otherwise without knowing
+//! the seed.
 #![forbid(unsafe_code)]
 
 use super::any::KEYED;
@@ -27,6 +38,7 @@ use super::send::Send;
 use super::table::{KeyHash, kind};
 use crate::device::envelope::Pattern;
 use crate::device::names::{Serial, Slot};
+use crate::device::work::did;
 
 /// A posted receive that has been found in the table.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +64,19 @@ impl RequestPool {
         if let Some(bucket) = self.table.buckets.add(self.buckets()) {
             self.split(bucket);
         }
-        self.append_to(self.table.buckets.of(hash), slot);
+        let bucket = self.table.buckets.of(hash);
+        let head = self.bucket(bucket);
+        let mut group = head;
+        while let Some(first) = group {
+            did(1);
+            let (entry, last) = (self.listed(first), self.last_of(first));
+            if entry.has_key_of(self.listed(slot)) {
+                return self.append_to(first, last, slot);
+            }
+            group = self.listed(last).next[KEYED];
+        }
+        self.put_group(head, slot, slot);
+        *self.bucket_mut(bucket) = Some(slot);
     }
 
     /// Enters the posted receive in `slot`: its kind and its serial.
@@ -65,7 +89,7 @@ impl RequestPool {
         (kind(&pattern), serial)
     }
 
-    /// The oldest posted receive in the table that has this pattern; each request looked at is a hop.
+    /// The oldest posted receive in the table that has this pattern; each group looked at is a hop.
     #[inline]
     pub(crate) fn find_posted(&self, pattern: &Pattern, hops: &mut u32) -> Option<Found> {
         let bucket = self.table.buckets.of(self.table.hashes.of(pattern));
@@ -80,7 +104,7 @@ impl RequestPool {
                     bucket,
                 });
             }
-            next = entry.next[KEYED];
+            next = self.listed(self.last_of(slot)).next[KEYED];
         }
         None
     }
@@ -97,34 +121,63 @@ impl RequestPool {
         if self.bucket(bucket) != Some(slot) {
             return false;
         }
-        let entry = self.listed(slot);
-        // The first one's `prev` is the last one.
-        let (prev, next) = (entry.prev[KEYED], entry.next[KEYED]);
+        let next = self.leave_group(slot);
         *self.bucket_mut(bucket) = next;
-        if let Some(next) = next {
-            self.listed_mut(next).prev[KEYED] = prev;
-        }
         self.table.buckets.remove();
         true
+    }
+
+    /// The first member of a group leaves it; the next one in the chain, which is the first one now if there are others.
+    #[inline]
+    fn leave_group(&mut self, first: Slot) -> Option<Slot> {
+        let (last, next) = (self.last_of(first), self.listed(first).next[KEYED]);
+        if last != first
+            && let Some(second) = next
+        {
+            self.listed_mut(second).prev[KEYED] = Some(last);
+        }
+        next
     }
 
     /// Takes the request in `slot` out again; `hash` is that of its key.
     #[inline]
     pub(crate) fn withdraw(&mut self, slot: Slot, hash: u32) {
         let bucket = self.table.buckets.of(hash);
-        if self.withdraw_first(slot, bucket) {
-            return;
+        if !self.withdraw_first(slot, bucket) {
+            self.withdraw_behind(slot, bucket);
         }
-        let entry = self.listed(slot);
-        let (prev, next) = (entry.prev[KEYED], entry.next[KEYED]);
-        let behind = next.or(self.bucket(bucket));
-        if let Some(prev) = prev {
-            self.listed_mut(prev).next[KEYED] = next;
-        }
-        if let Some(behind) = behind {
-            self.listed_mut(behind).prev[KEYED] = prev;
-        }
+    }
+
+    /// As [`RequestPool::withdraw`], of a request that is not the first one in its bucket.
+    #[inline(never)]
+    fn withdraw_behind(&mut self, slot: Slot, bucket: u32) {
         self.table.buckets.remove();
+        let mut before = None;
+        let mut group = self.bucket(bucket);
+        while let Some(first) = group {
+            did(1);
+            let last = self.last_of(first);
+            if first == slot {
+                let next = self.leave_group(slot);
+                if let Some(before) = before {
+                    self.listed_mut(before).next[KEYED] = next;
+                }
+                return;
+            }
+            if self.listed(first).has_key_of(self.listed(slot)) {
+                let (prev, next) = (self.last_of(slot), self.listed(slot).next[KEYED]);
+                self.listed_mut(prev).next[KEYED] = next;
+                let behind = match (last == slot, next) {
+                    (false, Some(next)) => next,
+                    _ => first,
+                };
+                self.listed_mut(behind).prev[KEYED] = Some(prev);
+                return;
+            }
+            before = Some(last);
+            group = self.listed(last).next[KEYED];
+        }
+        unreachable!("{NO_GROUP}")
     }
 
     /// The oldest request in the bucket of this hash.
@@ -133,36 +186,39 @@ impl RequestPool {
         self.bucket(self.table.buckets.of(hash))
     }
 
+    /// The last member of the group that begins with `first`; of another member, the one before it.
     #[inline]
-    fn append_to(&mut self, bucket: u32, slot: Slot) {
-        let bucket = self.bucket_mut(bucket);
-        let first = *bucket.get_or_insert(slot);
-        let last = match first == slot {
-            true => slot,
-            false => self.append_behind(first, slot),
-        };
+    fn last_of(&self, first: Slot) -> Slot {
+        self.listed(first).prev[KEYED].expect(NO_GROUP)
+    }
+
+    /// `slot` comes behind the last member of the group that begins with `first`.
+    #[inline]
+    fn append_to(&mut self, first: Slot, last: Slot, slot: Slot) {
+        self.listed_mut(first).prev[KEYED] = Some(slot);
+        let next = self.listed_mut(last).next[KEYED].replace(slot);
         let entry = self.listed_mut(slot);
-        entry.prev[KEYED] = Some(last);
-        entry.next[KEYED] = None;
+        (entry.prev[KEYED], entry.next[KEYED]) = (Some(last), next);
     }
 
-    /// The last of the chain that begins with `first`, behind which `slot` comes now.
-    fn append_behind(&mut self, first: Slot, slot: Slot) -> Slot {
-        let last = self.listed_mut(first).prev[KEYED].replace(slot);
-        let last = last.expect("the first one of a chain knows the last one");
-        self.listed_mut(last).next[KEYED] = Some(slot);
-        last
+    /// Puts a group in front of a chain that begins with `head`.
+    #[inline]
+    fn put_group(&mut self, head: Option<Slot>, first: Slot, last: Slot) {
+        self.listed_mut(last).next[KEYED] = head;
+        self.listed_mut(first).prev[KEYED] = Some(last);
     }
 
-    /// Divides the members of a bucket between it and the bucket that has come into use.
+    /// Divides the groups of a bucket between it and the bucket that has come into use.
     #[cold]
     fn split(&mut self, bucket: u32) {
-        let mut next = self.bucket(bucket);
-        *self.bucket_mut(bucket) = None;
-        while let Some(slot) = next {
-            next = self.next_in::<KEYED>(slot);
-            let hash = self.key_hash(slot);
-            self.append_to(self.table.buckets.of(hash), slot);
+        let mut next = self.bucket_mut(bucket).take();
+        while let Some(first) = next {
+            did(1);
+            let last = self.last_of(first);
+            next = self.listed(last).next[KEYED];
+            let bucket = self.table.buckets.of(self.key_hash(first));
+            self.put_group(self.bucket(bucket), first, last);
+            *self.bucket_mut(bucket) = Some(first);
         }
     }
 
@@ -187,6 +243,8 @@ impl RequestPool {
         self.table.hashes.of_send(dest, context, tag)
     }
 }
+
+const NO_GROUP: &str = "a request in the table is in a group of its bucket";
 
 #[cfg(test)]
 mod tests {

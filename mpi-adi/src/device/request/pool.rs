@@ -17,6 +17,7 @@ use crate::device::memory::Span;
 use crate::device::names::{
     BcopyId, GenerationBits, MAX_SLOTS, REQUEST_GENERATION_BITS, RequestId, Slot,
 };
+use crate::device::work::did;
 
 /// Slots that the pool grows by at a time.
 pub const CHUNK_SLOTS: usize = if cfg!(feature = "small") { 16 } else { 32 };
@@ -138,6 +139,7 @@ impl RequestPool {
                 return Err(Full);
             }
             let free = self.free;
+            did(CHUNK_SLOTS);
             self.chunks.push(|| Chunk {
                 entries: core::array::from_fn(|i| {
                     SlotEntry::unused(if i + 1 < CHUNK_SLOTS {

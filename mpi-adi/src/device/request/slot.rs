@@ -265,6 +265,13 @@ impl SlotEntry {
         !matches!(self.state, State::Free { .. }) && id.is(self.generation())
     }
 
+    /// Both are sends, or both posted receives, and have the same key in the table.
+    #[inline]
+    pub(super) fn has_key_of(&self, other: &SlotEntry) -> bool {
+        (self.tag, self.peer, self.context) == (other.tag, other.peer, other.context)
+            && self.is_send() == other.is_send()
+    }
+
     /// The request that is here.
     #[inline]
     pub(super) fn request(&self) -> Option<Request> {

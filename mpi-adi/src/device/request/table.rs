@@ -79,6 +79,12 @@ impl KeyHash {
         self.sum(self.receives, pattern.context(), source, tag)
     }
 
+    /// The hashes of the patterns of all kinds that match `envelope`.
+    #[inline]
+    pub(crate) fn of_kinds(&self, envelope: &Envelope) -> [u32; KINDS] {
+        core::array::from_fn(|kind| self.of(&pattern_of(envelope, kind)))
+    }
+
     /// The hash of what is sent to `dest` in this context with this tag: another one than that of what is received
     /// so.
     #[inline]
@@ -114,12 +120,11 @@ pub(crate) struct Buckets {
 }
 
 impl Buckets {
-    /// So many in use at first, a power of two.
+    /// So many in use at first, at least 1.
     pub(crate) const fn new(used: u32) -> Buckets {
-        assert!(used.is_power_of_two());
         Buckets {
             used,
-            mask: used - 1,
+            mask: used.next_power_of_two() - 1,
             members: 0,
         }
     }
