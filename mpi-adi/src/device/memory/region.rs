@@ -187,8 +187,13 @@ pub struct Region {
     peak_records: u32,
     peak_blocks: u32,
     peak_lent: u32,
+    /// Records that have one more block for the matching engine.
+    extended: u32,
     name_bits: GenerationBits,
 }
+
+/// In a record's word for the matching engine: it names one more block that is the record's.
+const EXTENDED: u32 = 1 << 31;
 
 impl Region {
     /// A region with `reserve` of its own.
@@ -207,6 +212,7 @@ impl Region {
             peak_records: 0,
             peak_blocks: 0,
             peak_lent: 0,
+            extended: 0,
             name_bits: GenerationBits::new(RECORD_GENERATION_BITS),
         }
     }
@@ -323,10 +329,15 @@ impl Region {
             Some(start) => BlockIndex::new(start),
             None => self.take_lent_run(memory, count)?,
         };
+        self.took(count);
+        Some(run)
+    }
+
+    #[inline]
+    fn took(&mut self, count: u32) {
         self.used += count;
         self.free -= count;
         self.peak_blocks = self.peak_blocks.max(self.used);
-        Some(run)
     }
 
     #[cold]
@@ -582,8 +593,73 @@ impl Region {
         let count = record.blocks();
         self.block_mut(at)[field::KIND] = KIND_FREE;
         self.records -= 1;
+        let more = match self.extended {
+            0 => 0,
+            _ => self.free_extension(memory, at),
+        };
         self.free_run(memory, at, count);
-        count
+        count + more
+    }
+
+    /// Frees the block that the record at `at` has been extended by; how many blocks that were.
+    #[inline(never)]
+    fn free_extension<M: UserMemory + ?Sized>(&mut self, memory: &mut M, at: BlockIndex) -> u32 {
+        let Some(block) = self.extension(at) else {
+            return 0;
+        };
+        self.extended -= 1;
+        self.free_run(memory, block, 1);
+        1
+    }
+
+    /// Gives the record at `at` one more block, which is the matching engine's until the record is freed, and is named
+    /// by the engine's word from now on. The block's bytes mean nothing at first. `None` when no block is free: none is
+    /// borrowed for this.
+    pub(in crate::device) fn extend(&mut self, at: BlockIndex) -> Option<BlockIndex> {
+        let block = match self.reserve.take_run(1) {
+            Some(block) => BlockIndex::new(block),
+            None => self.take_run_of_loans(1)?,
+        };
+        self.took(1);
+        self.extended += 1;
+        self.set_word(at, EXTENDED | block.index());
+        Some(block)
+    }
+
+    /// The word of a record that has been [extended](Region::extend).
+    #[inline]
+    pub(in crate::device) fn is_extended(word: u32) -> bool {
+        word & EXTENDED != 0
+    }
+
+    /// The block that the record at `at` has been [extended](Region::extend) by.
+    #[inline]
+    pub(in crate::device) fn extension(&self, at: BlockIndex) -> Option<BlockIndex> {
+        let word = self.word(at);
+        Self::is_extended(word).then(|| BlockIndex::new(word & !EXTENDED))
+    }
+
+    /// The bytes of a block that a record has been extended by.
+    #[inline]
+    pub(in crate::device) fn extension_bytes(&self, block: BlockIndex) -> &Block {
+        self.block(block)
+    }
+
+    /// As [`Region::extension_bytes`], to change them.
+    #[inline]
+    pub(in crate::device) fn extension_bytes_mut(&mut self, block: BlockIndex) -> &mut Block {
+        self.block_mut(block)
+    }
+
+    /// A block is free, and at least a [`LOW_WATERMARK`]th of the reserve.
+    pub(in crate::device) fn has_spare(&self) -> bool {
+        self.free > self.reserve.len() as u32 / LOW_WATERMARK
+    }
+
+    /// Blocks that are free now, of the reserve and of loans.
+    #[inline]
+    pub(in crate::device) fn free_now(&self) -> u32 {
+        self.free
     }
 
     /// Copies `bytes` into the buffer of the record at `at`, at `offset`.
@@ -624,6 +700,18 @@ impl Region {
     /// Whether the record at `at` matches `pattern`.
     pub fn matches(&self, at: BlockIndex, pattern: &Pattern) -> bool {
         pattern.matches(&envelope(self.block(at)))
+    }
+
+    /// Whether the record at `at` matches `pattern`, and what comes behind it in its list.
+    #[inline]
+    pub(in crate::device) fn look(
+        &self,
+        at: BlockIndex,
+        pattern: &Pattern,
+    ) -> (bool, Option<BlockIndex>) {
+        let block = self.block(at);
+        let next = BlockIndex::from_word(get(block, field::NEXT));
+        (pattern.matches(&envelope(block)), next)
     }
 }
 

@@ -57,13 +57,13 @@
 //! Nothing depends on the size of the job. What is taken for loans is given back by a search after the last one.
 #![forbid(unsafe_code)]
 
+mod deep;
 mod posted;
 mod rise;
 mod table;
 #[cfg(test)]
 mod tests;
 mod unexpected;
-mod wild;
 
 use core::hash::{Hash, Hasher};
 
@@ -75,11 +75,8 @@ use crate::device::request::RequestPool;
 use crate::device::stats::Count;
 use posted::PostedQueue;
 use unexpected::UnexpectedQueue;
-use wild::Wild;
 
-pub use table::{BUCKET_BLOCKS, BUCKETS, LEAST_BLOCKS};
-pub use unexpected::BUCKET_BYTES;
-pub use wild::WILD_ENTRIES;
+pub use table::{BUCKET_BLOCKS, BUCKET_BYTES, BUCKETS, LEAST_BLOCKS};
 
 /// Records up to which a search does not find out whether they rise.
 pub const SHORT: u32 = 8;
@@ -89,6 +86,17 @@ pub const NEAR: u32 = 16;
 /// The same of unexpected messages, of which an exact receive looks for one: their chains are shorter to enter and to
 /// search, and a message that comes when others wait is then found as fast beside ten as beside a million.
 pub const NEAR_RECORDS: u32 = 4;
+
+/// Entries of a queue that are not indexed, at most: from there on the oldest of them is indexed when one more comes. So no
+/// search passes more, however long the queue is.
+pub const FAR: u32 = 96;
+/// Unexpected messages that a search indexes, of those that it passes; as many again, if that leaves none behind. Half as
+/// many as receives ([`NEAR`]): a probe and a receive may search for the same message.
+pub const MOVED_RECORDS: u32 = 8;
+/// Unexpected messages that a search for a wildcard passes before it indexes any.
+pub const WILD_ENTRIES: u32 = 32;
+/// Unexpected messages that such a search indexes at most.
+pub const WILD_MOVES: u32 = 4;
 
 /// The two queues.
 #[derive(Clone, Debug)]
@@ -112,11 +120,18 @@ impl Matching for Indexed {
     const NAME: &'static str = "default";
 
     fn fixed_bytes(blocks: usize, _: usize) -> usize {
-        table::buckets(blocks) as usize * BUCKET_BYTES
+        let deep = match blocks > FAR as usize {
+            true => deep::bytes(blocks),
+            false => 0,
+        };
+        table::buckets(blocks) as usize * BUCKET_BYTES + deep
     }
 
     fn wildcard_bytes(blocks: usize) -> usize {
-        Wild::bytes(blocks)
+        match blocks > FAR as usize {
+            true => 0,
+            false => deep::bytes(blocks),
+        }
     }
 
     fn new(blocks: usize, _: usize) -> Option<Self> {

@@ -1,8 +1,9 @@
-//! Posted receives: those that a search has passed are in the pool's table, the others in a list.
+//! Posted receives: those that a search has passed, and those that are older than the youngest [`FAR`], are in the pool's
+//! table; the others are in a list.
 #![forbid(unsafe_code)]
 
-use super::NEAR;
 use super::rise::Rise;
+use super::{FAR, NEAR};
 use crate::device::envelope::Envelope;
 use crate::device::list::{Ends, Links};
 use crate::device::names::{Serial, Slot};
@@ -47,8 +48,36 @@ impl PostedQueue {
         self.list.pushed(slot);
         match posted {
             0 => self.rise = Rise::of(&pattern),
-            _ => self.rise.add(&pattern),
+            _ => {
+                self.rise.add(&pattern);
+                if posted - self.all_indexed >= FAR {
+                    self.index_oldest(requests);
+                }
+            }
         }
+    }
+
+    /// Moves the oldest receive of the list to the table.
+    #[inline(never)]
+    fn index_oldest(&mut self, requests: &mut RequestPool) {
+        let Some(slot) = self.list.head() else {
+            return;
+        };
+        let next = self.index(requests, slot);
+        self.list.cut(requests, next);
+        if self.beside == Some(slot) {
+            self.beside = None;
+        }
+    }
+
+    /// Enters a receive of the list, which all before it have left, into the table; the next one of the list.
+    fn index(&mut self, requests: &mut RequestPool, slot: Slot) -> Option<Slot> {
+        let next = requests.next(slot);
+        let (kind, serial) = requests.enter_posted(slot);
+        self.indexed[kind] += 1;
+        self.indexed_to = serial + 1;
+        self.all_indexed += 1;
+        next
     }
 
     #[inline]
@@ -151,25 +180,30 @@ impl PostedQueue {
         (found, hops + NEAR - 1 + passed)
     }
 
-    /// Moves receives from the head of the list, the first [`NEAR`] of which do not match, to the table, up to the
-    /// first one that matches; that and how many more have been looked at.
+    /// The first receive that matches `envelope`, of a list the first [`NEAR`] of which do not, and how many more have
+    /// been looked at. Moves those to the table, and as many again, if that leaves none behind that do not match.
     fn pass(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> (Option<Slot>, u32) {
-        let mut moved = 0;
-        let mut next = self.list.head();
+        let mut rest = self.list.head();
+        for _ in 0..NEAR {
+            rest = rest.and_then(|slot| self.index(requests, slot));
+        }
+        let (mut next, mut passed) = (rest, 0);
         while let Some(slot) = next {
-            if moved >= NEAR && requests.posted_matches(slot, envelope) {
+            let (pattern, after) = requests.posted_and_next(slot);
+            if pattern.matches(envelope) {
                 break;
             }
-            next = requests.next(slot);
-            let (kind, serial) = requests.enter_posted(slot);
-            self.indexed[kind] += 1;
-            self.indexed_to = serial + 1;
-            moved += 1;
+            passed += 1;
+            next = after;
         }
-        self.all_indexed += moved;
-        self.list.cut(requests, next);
+        if passed <= NEAR {
+            while let Some(slot) = rest.filter(|_| rest != next) {
+                rest = self.index(requests, slot);
+            }
+        }
+        self.list.cut(requests, rest);
         self.beside = None;
-        (next, moved - moved.min(NEAR) + u32::from(next.is_some()))
+        (next, passed + u32::from(next.is_some()))
     }
 
     /// The first receive in the table that matches `envelope`.

@@ -57,6 +57,8 @@ impl Rise {
     }
 }
 
+/// Entries that a search looks at to find out whether they rise.
+const LOOKS: u32 = 32;
 /// The highest key without a source, whose word is 0.
 const NO_SOURCE: u64 = u32::MAX as u64;
 
@@ -84,6 +86,21 @@ impl<I: Copy + PartialEq> LateRise<I> {
         }
     }
 
+    /// `at` comes after `before` in the list and will not be looked at later: it is now, if all before it have been.
+    #[inline]
+    pub(super) fn pass<L>(
+        &mut self,
+        links: &L,
+        before: Option<I>,
+        at: I,
+        pattern: impl Fn(&L, I) -> Pattern,
+    ) {
+        if self.to == before && self.rise.holds() {
+            self.rise.add(&pattern(links, at));
+            self.to = Some(at);
+        }
+    }
+
     /// As [`Rise::holds`]. The list has the entries that have not been looked at yet at its end, and they are looked at
     /// now if `may_look`.
     #[inline]
@@ -101,9 +118,10 @@ impl<I: Copy + PartialEq> LateRise<I> {
             }
             self.look(links, list, pattern, hops);
         }
-        self.rise.holds()
+        self.rise.holds() && self.to == list.tail()
     }
 
+    /// At the next [`LOOKS`] entries.
     fn look<L: Links<I>>(
         &mut self,
         links: &L,
@@ -115,7 +133,10 @@ impl<I: Copy + PartialEq> LateRise<I> {
             Some(at) => links.next(at),
             None => list.head(),
         };
-        while let Some(at) = next {
+        for _ in 0..LOOKS {
+            let Some(at) = next else {
+                return;
+            };
             *hops += 1;
             self.rise.add(&pattern(links, at));
             if !self.rise.holds() {

@@ -1,12 +1,9 @@
-//! An array of buckets, and a larger one in its place while memory is lent; how many there are, and which is whose.
+//! How many buckets there are, and which is whose.
 #![forbid(unsafe_code)]
 
-use alloc::boxed::Box;
-use core::ops::{Deref, DerefMut};
-
-use crate::device::boxed::boxed;
+use super::FAR;
 use crate::device::list::{Ends, Links};
-use crate::device::memory::region::Region;
+use crate::device::memory::region::{MAX_BLOCKS, MAX_LOAN_BLOCKS, MAX_LOANS, Region};
 use crate::device::names::BlockIndex;
 use crate::device::request::NEIGHBOURS;
 
@@ -18,20 +15,13 @@ pub const BUCKETS: usize = 3;
 /// Blocks of MPI memory below which there are no buckets: so few are walked.
 pub const LEAST_BLOCKS: usize = 32;
 
-/// Buckets for so many blocks.
+/// Buckets for so many blocks: no more than records are entered.
 pub(super) const fn buckets(blocks: usize) -> u32 {
     if blocks < LEAST_BLOCKS {
         return 0;
     }
-    (blocks / BUCKET_BLOCKS * BUCKETS) as u32
-}
-
-/// Records for each bucket, above which loans have made the table too small: more than MPI memory alone has room for.
-pub(super) const CROWDED: u32 = 4;
-
-/// Buckets for so many records, when the table has become too small: it fits until there are six times as many.
-pub(super) const fn grown_buckets(records: u32) -> usize {
-    buckets(4 * records as usize) as usize
+    let all = (blocks / BUCKET_BLOCKS * BUCKETS) as u32;
+    if all < FAR { all } else { FAR }
 }
 
 /// The bucket of `count` that this hash falls into: whole groups of [`NEIGHBOURS`] as far as there are, so that
@@ -59,68 +49,56 @@ pub(super) fn after(
     }
 }
 
-/// The buckets in use.
-#[derive(Clone, Debug)]
-pub(super) struct Table<T> {
-    buckets: Box<[T]>,
-    /// What it began with, as long as a larger one is in use: going back to it cannot fail.
-    first: Option<Box<[T]>>,
-}
+/// Bytes of a bucket.
+pub const BUCKET_BYTES: usize = size_of::<Bucket>();
 
-impl<T: Copy> Table<T> {
-    /// So many buckets, for good. `None` when the heap has no room.
-    pub(super) fn new(empty: T, count: usize) -> Option<Table<T>> {
-        Some(Table {
-            buckets: boxed(empty, count)?,
-            first: None,
-        })
-    }
+/// One block of a chain, from which the others are found, and the classes of hashes that the chain has had since it was
+/// empty.
+///
+/// ```text
+///   bit  31 .. 24    23 .. 0
+///        classes     number of the block; means nothing when there are no classes
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bucket(u32);
 
-    /// A larger one than it began with is in use.
+impl Bucket {
+    pub(super) const EMPTY: Bucket = Bucket(0);
+    const BLOCK_BITS: u32 = 24;
+    const CLASSES: u32 = u32::BITS - Self::BLOCK_BITS;
+
+    /// The class of a hash, which the bucket that it falls into says nothing about.
     #[inline]
-    pub(super) fn is_grown(&self) -> bool {
-        self.first.is_some()
+    fn class(hash: u32) -> u32 {
+        1 << (Self::BLOCK_BITS + hash / NEIGHBOURS % Self::CLASSES)
     }
 
-    /// There are so many records, lent blocks counted, that chains grow long.
+    /// The block; `None` when the chain is empty.
     #[inline]
-    pub(super) fn is_crowded(&self, region: &Region) -> bool {
-        region.records() > (CROWDED * self.buckets.len() as u32).max(LEAST_BLOCKS as u32)
+    pub(super) fn block(self) -> Option<BlockIndex> {
+        let block = self.0 & ((1 << Self::BLOCK_BITS) - 1);
+        (self.0 >> Self::BLOCK_BITS != 0).then(|| BlockIndex::new(block))
     }
 
-    /// Takes so many buckets into use, all of them empty; false when the heap has no room.
-    pub(super) fn grow(&mut self, empty: T, count: usize) -> bool {
-        let Some(grown) = boxed(empty, count) else {
-            return false;
-        };
-        let before = core::mem::replace(&mut self.buckets, grown);
-        self.first.get_or_insert(before);
-        true
-    }
-
-    /// Goes back to what it began with, all of it empty; false when that is in use.
-    pub(super) fn shrink(&mut self, empty: T) -> bool {
-        let Some(first) = self.first.take() else {
-            return false;
-        };
-        self.buckets = first;
-        self.buckets.fill(empty);
-        true
-    }
-}
-
-impl<T> Deref for Table<T> {
-    type Target = [T];
-
+    /// The same, if the chain may have a record with this hash.
     #[inline]
-    fn deref(&self) -> &[T] {
-        &self.buckets
+    pub(super) fn block_of(self, hash: u32) -> Option<BlockIndex> {
+        self.block().filter(|_| self.0 & Self::class(hash) != 0)
+    }
+
+    /// The block is `block` now, and the chain has this hash.
+    #[inline]
+    pub(super) fn add(&mut self, block: BlockIndex, hash: u32) {
+        self.0 |= Self::class(hash);
+        self.set(block);
+    }
+
+    /// The block is `block` now, of what the chain has had.
+    #[inline]
+    pub(super) fn set(&mut self, block: BlockIndex) {
+        self.0 = self.0 >> Self::BLOCK_BITS << Self::BLOCK_BITS | block.index();
     }
 }
 
-impl<T> DerefMut for Table<T> {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut [T] {
-        &mut self.buckets
-    }
-}
+// A block has a number of so many bits.
+const _: () = assert!(MAX_BLOCKS + MAX_LOANS * MAX_LOAN_BLOCKS as usize == 1 << Bucket::BLOCK_BITS);

@@ -1,75 +1,30 @@
-//! Unexpected messages: all in one list, in the order of arrival; those that an exact search has passed also in the
-//! chain of their envelope's bucket.
+//! Unexpected messages: all in one list, in the order of arrival; the oldest of many also in an index for patterns of all
+//! kinds (`deep`); of the others, those that an exact search has passed also in the chain of their envelope's bucket.
 //!
 //! A bucket says which of eight classes of envelopes its chain has had since it was empty, so that a search which
 //! finds nothing, as for a message that is still to come or was refused, seldom looks at a record at all.
 #![forbid(unsafe_code)]
 
+use super::deep::Deep;
 use super::rise::LateRise;
-use super::table::{Table, after, bucket, buckets, grown_buckets};
-use super::wild::{WILD_ENTRIES, Wild};
-use super::{NEAR_RECORDS, SHORT};
+use super::table::{Bucket, after, bucket, buckets};
+use super::{FAR, MOVED_RECORDS, NEAR_RECORDS, SHORT, WILD_ENTRIES, WILD_MOVES};
+use alloc::boxed::Box;
+
+use crate::device::boxed::boxed;
 use crate::device::envelope::Pattern;
 use crate::device::list::{Ends, Links};
-use crate::device::memory::region::{MAX_BLOCKS, MAX_LOAN_BLOCKS, MAX_LOANS, Region};
+use crate::device::memory::region::Region;
 use crate::device::names::BlockIndex;
-use crate::device::request::{KINDS, KeyHash, NEIGHBOURS, kind};
+use crate::device::request::{KeyHash, kind};
 
-/// Bytes of a bucket.
-pub const BUCKET_BYTES: usize = size_of::<Bucket>();
 /// Searches through the chains, without a look at the head or beside the last match that would have found the same, after
 /// which both are passed over, until a chain has one of them again.
 const MISSES: u8 = 4;
-
-/// A chain's last record, and the classes of hashes that it has had since it was empty.
-///
-/// ```text
-///   bit  31 .. 24    23 .. 0
-///        classes     number of the last record's block; means nothing when there are no classes
-/// ```
-#[derive(Clone, Copy, Debug)]
-struct Bucket(u32);
-
-impl Bucket {
-    const EMPTY: Bucket = Bucket(0);
-    const BLOCK_BITS: u32 = 24;
-    const CLASSES: u32 = u32::BITS - Self::BLOCK_BITS;
-
-    /// The class of a hash, which the bucket that it falls into says nothing about.
-    #[inline]
-    fn class(hash: u32) -> u32 {
-        1 << (Self::BLOCK_BITS + hash / NEIGHBOURS % Self::CLASSES)
-    }
-
-    /// The last one of the chain.
-    #[inline]
-    fn last(self) -> Option<BlockIndex> {
-        let block = self.0 & ((1 << Self::BLOCK_BITS) - 1);
-        (self.0 >> Self::BLOCK_BITS != 0).then(|| BlockIndex::new(block))
-    }
-
-    /// The last one of the chain, if that may have a record with this hash.
-    #[inline]
-    fn last_of(self, hash: u32) -> Option<BlockIndex> {
-        self.last().filter(|_| self.0 & Self::class(hash) != 0)
-    }
-
-    /// The chain ends with `last`, which has this hash.
-    #[inline]
-    fn append(&mut self, last: BlockIndex, hash: u32) {
-        self.0 |= Self::class(hash);
-        self.end_with(last);
-    }
-
-    /// The chain ends with `last`, one of its records.
-    #[inline]
-    fn end_with(&mut self, last: BlockIndex) {
-        self.0 = self.0 >> Self::BLOCK_BITS << Self::BLOCK_BITS | last.index();
-    }
-}
-
-// A block has a number of so many bits.
-const _: () = assert!(MAX_BLOCKS + MAX_LOANS * MAX_LOAN_BLOCKS as usize == 1 << Bucket::BLOCK_BITS);
+/// Records for each bucket, above which the oldest are moved to their index.
+const CROWDED: u32 = 4;
+/// Records that are moved to the index of the oldest when one more comes: more than one, for what found no room there before.
+const CAUGHT_UP: u32 = 2;
 
 /// A record that a search has found in a chain.
 #[derive(Clone, Copy, Debug)]
@@ -86,40 +41,38 @@ pub(super) struct UnexpectedQueue {
     /// What was before the last one that has been taken out.
     beside: Option<BlockIndex>,
     rise: LateRise<BlockIndex>,
-    /// The youngest record that is in a chain, as are all that are older. A chain is a ring, whose last one the
-    /// bucket names.
+    /// The oldest records, in an index for patterns of all kinds.
+    deep: Deep,
+    /// The youngest record that is in a chain, as are all that are older and not in [that index](Self::deep). A chain is a
+    /// ring, whose last one the bucket names.
     indexed_to: Option<BlockIndex>,
-    buckets: Table<Bucket>,
+    buckets: Box<[Bucket]>,
     hashes: KeyHash,
     /// Searches through the chains that found nothing at the head or beside the last match, up to [`MISSES`].
     misses: u8,
     /// Where the last search has found what is likely to be taken out next.
     found: Option<Found>,
-    /// Indexes for wildcards, by kind; the first kind has none.
-    wild: [Option<Wild>; KINDS],
-    /// There is one of those.
-    has_wild: bool,
-    /// There is one of those, or a record has been in a chain.
+    /// Records that are not in the index of the oldest, at most, as long as the memory has a block for another one there.
+    far: u32,
+    /// A record has been in a chain, or in the index of the oldest.
     has_index: bool,
-    /// Blocks of the reserve.
-    blocks: usize,
 }
 
 impl UnexpectedQueue {
     pub(super) fn new(blocks: usize) -> Option<UnexpectedQueue> {
+        let buckets = boxed(Bucket::EMPTY, buckets(blocks) as usize)?;
         Some(UnexpectedQueue {
             list: Ends::default(),
             beside: None,
             rise: LateRise::NEW,
+            deep: Deep::new(blocks)?,
             indexed_to: None,
-            buckets: Table::new(Bucket::EMPTY, buckets(blocks) as usize)?,
+            far: FAR.min((CROWDED * buckets.len() as u32).max(WILD_ENTRIES)),
+            buckets,
             hashes: KeyHash::new(0),
             misses: 0,
             found: None,
-            wild: [const { None }; KINDS],
-            has_wild: false,
             has_index: false,
-            blocks,
         })
     }
 
@@ -138,8 +91,7 @@ impl UnexpectedQueue {
     /// Some of the heap is in use for loans.
     #[cfg(test)]
     pub(super) fn has_grown(&self) -> bool {
-        let mut wild = self.wild.iter().flatten();
-        self.buckets.is_grown() || wild.any(Wild::has_grown)
+        self.deep.has_grown()
     }
 
     /// Queues a record when there are `recorded` others.
@@ -149,6 +101,29 @@ impl UnexpectedQueue {
             self.rise = LateRise::NEW;
         }
         self.list.push(region, at);
+        if recorded - self.deep.len() >= self.far {
+            self.index_oldest(region, CAUGHT_UP);
+        }
+    }
+
+    /// Moves so many records to the index of the oldest, if the memory has room.
+    #[inline(never)]
+    fn index_oldest(&mut self, region: &mut Region, count: u32) {
+        for _ in 0..count {
+            let Some(at) = after(region, &self.list, self.deep.to()) else {
+                return;
+            };
+            if !self.deep.has_room(region) {
+                return;
+            }
+            self.rise.pass(region, self.deep.to(), at, pattern_at);
+            if region.word(at) != 0 {
+                self.unchain(region, at);
+                self.indexed_to = self.indexed_to.filter(|&to| to != at);
+            }
+            self.deep.enter(&self.hashes, region, at);
+            self.has_index = true;
+        }
     }
 
     #[inline]
@@ -160,18 +135,18 @@ impl UnexpectedQueue {
         self.rise.leave(at, self.beside);
     }
 
-    /// Takes a record out of all indexes.
+    /// Takes a record out of the index that it is in.
     fn leave(&mut self, region: &mut Region, at: BlockIndex) {
-        if region.word(at) != 0 {
+        let word = region.word(at);
+        if word != 0 {
+            if Region::is_extended(word) {
+                return self.deep.leave(&self.hashes, region, at);
+            }
             if self.indexed_to == Some(at) {
-                (self.indexed_to, _) = region.neighbours(at);
+                let (before, _) = region.neighbours(at);
+                self.indexed_to = before.filter(|_| before != self.deep.to());
             }
             self.unchain(region, at);
-        }
-        if self.has_wild {
-            for wild in self.wild.iter_mut().flatten() {
-                wild.leave(&self.hashes, region, at);
-            }
         }
     }
 
@@ -199,7 +174,7 @@ impl UnexpectedQueue {
         recorded: u32,
     ) -> (Option<BlockIndex>, u32) {
         let Some(head) = self.list.head() else {
-            self.fit_all(region);
+            self.deep.trim(region);
             return (None, 0);
         };
         if self.misses == MISSES && self.indexed_to.is_some() && kind(pattern) == 0 {
@@ -208,15 +183,9 @@ impl UnexpectedQueue {
         if region.matches(head, pattern) {
             return (Some(head), 1);
         }
-        if self.buckets.is_empty() {
-            self.fit(region);
-            if self.buckets.is_empty() {
-                return self.walk(region, |at| region.matches(at, pattern));
-            }
-        }
         match kind(pattern) {
             0 => self.find_exact(region, pattern, recorded > SHORT),
-            kind => self.find_wild(region, pattern, kind),
+            _ => self.find_wild(region, pattern),
         }
     }
 
@@ -259,11 +228,14 @@ impl UnexpectedQueue {
         pattern: &Pattern,
         mut hops: u32,
     ) -> (Option<BlockIndex>, u32) {
+        let hash = self.hashes.of(pattern);
+        if let Some(at) = self.deep.find(region, pattern, 0, hash, &mut hops) {
+            return (Some(at), hops);
+        }
         if self.indexed_to.is_some() {
             self.misses = (self.misses + 1).min(MISSES);
-            let hash = self.hashes.of(pattern);
             let bucket = bucket(hash, self.buckets.len() as u32);
-            self.found = self.buckets[bucket].last_of(hash).and_then(|last| {
+            self.found = self.buckets[bucket].block_of(hash).and_then(|last| {
                 find_in_chain(region, bucket, last, &mut hops, |at| {
                     region.matches(at, pattern)
                 })
@@ -275,20 +247,21 @@ impl UnexpectedQueue {
                 return (Some(at), hops);
             }
         }
-        let first = after(region, &self.list, self.indexed_to);
+        let first = after(region, &self.list, self.indexed_to.or(self.deep.to()));
         let mut next = first;
         // What is looked for in vain again and again is to be told by the chains.
         let is_vain = self.misses == MISSES && self.indexed_to.is_some();
-        let near = if is_vain { 0 } else { NEAR_RECORDS };
+        let near = if is_vain { 1 } else { NEAR_RECORDS };
         for _ in 0..near {
             let Some(at) = next else {
                 return (None, hops);
             };
             hops += 1;
-            if region.matches(at, pattern) {
+            let (is_found, behind) = region.look(at, pattern);
+            if is_found {
                 return (next, hops);
             }
-            next = Links::next(region, at);
+            next = behind;
         }
         let (found, passed) = self.pass(region, first, pattern, near);
         (found, hops + passed)
@@ -313,8 +286,8 @@ impl UnexpectedQueue {
         beside.filter(|&at| region.matches(at, pattern))
     }
 
-    /// Enters records from `first` on, the first `near` of which do not match, into their chains, up to the first
-    /// one that matches; that and how many more have been looked at.
+    /// The first record from `first` on that matches, the first `near` of which do not, and how many more have been looked
+    /// at. Enters the first [`MOVED_RECORDS`] into their chains, as far as they do not match.
     fn pass(
         &mut self,
         region: &mut Region,
@@ -322,88 +295,67 @@ impl UnexpectedQueue {
         pattern: &Pattern,
         near: u32,
     ) -> (Option<BlockIndex>, u32) {
-        self.has_index = true;
-        self.fit(region);
+        let moves = match self.buckets.is_empty() {
+            true => 0,
+            false => MOVED_RECORDS,
+        };
+        self.has_index |= moves > 0;
         let (mut next, mut passed) = (first, 0);
-        while let Some(at) = next {
+        while let Some(at) = next.filter(|_| passed < moves) {
             if passed >= near && region.matches(at, pattern) {
                 break;
             }
-            // None are left where the last loan has gone, and the MPI memory is too small to have any.
-            if !self.buckets.is_empty() {
-                self.indexed_to = next;
-                self.chain(region, at);
-            }
+            self.indexed_to = next;
+            self.chain(region, at);
             passed += 1;
             next = Links::next(region, at);
+        }
+        let mut rest = next;
+        while let Some(at) = next {
+            let (is_found, behind) = region.look(at, pattern);
+            if is_found {
+                break;
+            }
+            passed += 1;
+            next = behind;
+        }
+        // As many again, if that leaves none behind.
+        if passed > moves && passed <= 2 * moves {
+            while let Some(at) = rest.filter(|_| rest != next) {
+                self.indexed_to = rest;
+                self.chain(region, at);
+                rest = Links::next(region, at);
+            }
         }
         (next, passed - passed.min(near) + u32::from(next.is_some()))
     }
 
-    fn find_wild(
-        &mut self,
-        region: &Region,
-        pattern: &Pattern,
-        kind: usize,
-    ) -> (Option<BlockIndex>, u32) {
-        if let Some(wild) = self.wild[kind].as_mut() {
-            return wild.find(&self.hashes, region, &self.list, pattern);
+    /// As [`UnexpectedQueue::find_exact`], of a pattern with a wildcard.
+    fn find_wild(&mut self, region: &mut Region, pattern: &Pattern) -> (Option<BlockIndex>, u32) {
+        let mut hops = 1;
+        let hash = self.hashes.of(pattern);
+        let kind = kind(pattern);
+        if let Some(at) = self.deep.find(region, pattern, kind, hash, &mut hops) {
+            return (Some(at), hops);
         }
-        let (found, hops) = self.walk(region, |at| region.matches(at, pattern));
-        if hops > WILD_ENTRIES {
-            // Without room for it, the next such search walks again.
-            self.wild[kind] = Wild::new(kind, self.blocks);
-            (self.has_wild, self.has_index) = (true, true);
-        }
-        (found, hops)
-    }
-
-    /// Makes the table as large as the records want it, if loans have come or gone and the heap has room.
-    #[inline]
-    fn fit(&mut self, region: &mut Region) {
-        let has_too_few = self.buckets.is_crowded(region);
-        if has_too_few || self.buckets.is_grown() {
-            self.change_buckets(region, has_too_few);
-        }
-    }
-
-    /// The same for all indexes.
-    fn fit_all(&mut self, region: &mut Region) {
-        self.fit(region);
-        for wild in self.wild.iter_mut().flatten() {
-            wild.fit(&self.hashes, region, &self.list);
-        }
-    }
-
-    #[cold]
-    fn change_buckets(&mut self, region: &mut Region, has_too_few: bool) {
-        let is_over = self.list.head().is_none() || !region.has_loans();
-        let has_changed = match has_too_few {
-            true => self
-                .buckets
-                .grow(Bucket::EMPTY, grown_buckets(region.records())),
-            false => is_over && self.buckets.shrink(Bucket::EMPTY),
+        let mut next = match self.deep.to() {
+            // The head has been looked at.
+            None => after(region, &self.list, self.list.head()),
+            to => after(region, &self.list, to),
         };
-        if !has_changed {
-            return;
-        }
-        self.found = None;
-        let chained = self.indexed_to.and(self.list.head());
-        let last = self.indexed_to;
-        if self.buckets.is_empty() {
-            self.indexed_to = None;
-        }
-        let mut next = chained;
+        let mut walked = 0;
         while let Some(at) = next {
-            region.set_word(at, 0);
-            if !self.buckets.is_empty() {
-                self.chain(region, at);
+            walked += 1;
+            let (is_found, behind) = region.look(at, pattern);
+            if is_found {
+                break;
             }
-            next = match next == last {
-                true => None,
-                false => Links::next(region, at),
-            };
+            next = behind;
         }
+        if walked >= WILD_ENTRIES && region.has_spare() && self.deep.make_room() {
+            self.index_oldest(region, WILD_MOVES);
+        }
+        (next, hops + walked)
     }
 
     /// Appends a record to the chain of its envelope's bucket.
@@ -411,7 +363,7 @@ impl UnexpectedQueue {
         let hash = self.hashes.of(&region.envelope(at).pattern());
         let bucket = bucket(hash, self.buckets.len() as u32);
         let bucket = &mut self.buckets[bucket];
-        let first = match bucket.last() {
+        let first = match bucket.block() {
             None => at,
             Some(last) => {
                 let first = in_chain_after(region, last);
@@ -420,7 +372,7 @@ impl UnexpectedQueue {
             }
         };
         region.set_word(at, BlockIndex::to_word(Some(first)));
-        bucket.append(at, hash);
+        bucket.add(at, hash);
     }
 
     /// Takes a record out of its chain.
@@ -429,7 +381,7 @@ impl UnexpectedQueue {
         let found = found.or_else(|| {
             let hash = self.hashes.of(&region.envelope(at).pattern());
             let bucket = bucket(hash, self.buckets.len() as u32);
-            let last = self.buckets[bucket].last()?;
+            let last = self.buckets[bucket].block()?;
             find_in_chain(region, bucket, last, &mut 0, |other| other == at)
         });
         let Some(Found { before, bucket, .. }) = found else {
@@ -440,8 +392,8 @@ impl UnexpectedQueue {
         } else {
             let after = region.word(at);
             region.set_word(before, after);
-            if self.buckets[bucket].last() == Some(at) {
-                self.buckets[bucket].end_with(before);
+            if self.buckets[bucket].block() == Some(at) {
+                self.buckets[bucket].set(before);
             }
         }
         region.set_word(at, 0);

@@ -2,10 +2,10 @@
 
 use super::{Heap, Queues};
 use crate::device::envelope::{Envelope, Pattern, Rank};
-use crate::device::matching::indexed::table::{bucket, grown_buckets};
-use crate::device::matching::indexed::unexpected::BUCKET_BYTES;
-use crate::device::matching::indexed::{Indexed, Matching, NEAR, SHORT, WILD_ENTRIES};
-use crate::device::memory::region::Region;
+use crate::device::matching::indexed::table::{BUCKET_BYTES, bucket};
+use crate::device::matching::indexed::{
+    FAR, Indexed, MOVED_RECORDS, Matching, NEAR, SHORT, WILD_ENTRIES, WILD_MOVES,
+};
 use crate::device::names::{BlockIndex, RequestId};
 use crate::device::request::{KeyHash, NEIGHBOURS};
 
@@ -34,7 +34,10 @@ fn queues(blocks: usize, heap: u32) -> Both {
 
 /// Messages that are recorded, in this order.
 fn record(ours: &mut Both, tags: impl IntoIterator<Item = i32>) -> Vec<(i32, BlockIndex)> {
-    let one = |tag| (tag, ours.message(envelope(tag)).unwrap_err().unwrap());
+    let one = |tag| {
+        let number = ours.message(envelope(tag)).unwrap_err().unwrap();
+        (tag, ours.at[&number])
+    };
     tags.into_iter().map(one).collect()
 }
 
@@ -136,13 +139,18 @@ fn a_wildcard_looks_at_each_record_until_there_is_an_index_for_it() {
         assert_eq!(missing, (None, many as u64));
     }
     records.extend(record(&mut ours, [many]));
-    for hops in [many + 1, 1 + many + 1, 1] {
+    // The first of these indexes some, so that the others pass no more than before.
+    let fewer = many + 1 - WILD_MOVES as i32 + 1;
+    for hops in [many + 1, fewer, fewer] {
         let missing = probe(&mut ours, &any_source(MISSING));
         assert_eq!(missing, (None, hops as u64));
     }
-    // Behind the head, each is the first of its chain.
-    for &(tag, at) in &records[1..] {
+    // Behind the head, each that is indexed is the first of its chain.
+    for &(tag, at) in &records[1..WILD_MOVES as usize] {
         assert_eq!(probe(&mut ours, &any_source(tag)), (Some(at), 2), "{tag}");
+    }
+    for &(tag, at) in &records {
+        assert_eq!(probe(&mut ours, &any_source(tag)).0, Some(at), "{tag}");
     }
 }
 
@@ -151,13 +159,14 @@ fn a_wildcard_looks_at_each_record_until_there_is_an_index_for_it() {
 #[test]
 fn searches_in_vain_end_at_the_head_or_beside_the_last_match() {
     let mut ours = queues(2000, 0);
-    let mut records = record(&mut ours, (0..20).rev());
-    assert_eq!(vain(&mut ours), 1 + 2 + 20);
+    let count = 2 * MOVED_RECORDS as i32;
+    let mut records = record(&mut ours, (0..count).rev());
+    assert_eq!(vain(&mut ours), 1 + 2 + count as u64);
     records.extend(record(&mut ours, [30, 31, 32]));
     // The fourth one indexes the three.
     let hops = [(); 7].map(|()| vain(&mut ours));
     assert_eq!(hops, [4, 4, 4, 4, 0, 0, 0]);
-    for (place, ends) in [(10, false), (0, true), (11, false), (22, true)] {
+    for (place, ends) in [(10, false), (0, true), (11, false), (18, true)] {
         finds_all(&mut ours, &records[place..=place]);
         assert_eq!(vain(&mut ours), u64::from(ends), "{place}");
         (0..4).for_each(|_| _ = vain(&mut ours));
@@ -222,7 +231,7 @@ fn a_seed_says_which_envelopes_share_a_chain() {
     let hops = [0, 1].map(|seed| {
         let mut ours = Both::new(BLOCKS, seed);
         record(&mut ours, tags.iter().rev().copied());
-        vain(&mut ours);
+        (0..20).for_each(|_| _ = vain(&mut ours));
         let search = |&tag| probe(&mut ours, &envelope(tag).pattern()).1;
         tags.iter().map(search).sum::<u64>()
     });
@@ -253,21 +262,46 @@ fn hashes_fall_into_all_groups_of_buckets() {
 #[test]
 fn buckets_are_as_many_as_is_said() {
     let bytes = [31, 32, 40, 1000].map(|blocks| Indexed::fixed_bytes(blocks, 0));
-    assert_eq!(bytes, [0, 48, 60, 1500]);
-    assert_eq!(grown_buckets(1000) * BUCKET_BYTES, 6 * 1000);
+    // Some for each block, and for what is older than the youngest records, of which there are no more than this.
+    let deep = (1000_usize.div_ceil(64) + 1000_usize.div_ceil(512)) * 16 * 8;
+    assert_eq!(bytes, [0, 48, 60, FAR as usize * 4 + deep]);
 }
 
-/// As many records as there are no buckets for do not take any from the heap.
+/// Records beyond those that are walked have buckets as soon as memory is lent, and give them back with it.
 #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
 #[test]
-fn a_search_takes_buckets_when_there_are_more_records_than_are_walked() {
+fn records_in_loans_take_buckets_and_give_them_back() {
     let mut ours = queues(24, 1000);
-    record(&mut ours, (0..32).rev());
-    assert_eq!(vain(&mut ours), 32);
-    assert!(!ours.engine.unexpected.has_grown());
-    record(&mut ours, [32]);
+    record(&mut ours, (0..WILD_ENTRIES as i32).rev());
     vain(&mut ours);
+    assert!(!ours.engine.unexpected.has_grown());
+    let records = record(&mut ours, 100..400);
     assert!(ours.engine.unexpected.has_grown());
+    assert!(vain(&mut ours) < 2 * u64::from(WILD_ENTRIES));
+    finds_all(&mut ours, &records);
+    for (_, at) in records {
+        ours.forget(at);
+    }
+    finds_nothing_of_loans(&mut ours);
+}
+
+/// Takes all records.
+fn take_all(ours: &mut Both) {
+    let any = Pattern::new(None, None, 0);
+    while let Some(at) = ours.engine.take(&mut ours.region, &any) {
+        ours.region.release(&mut ours.heap, at);
+    }
+}
+
+/// When the others have been taken, the loans are over, and so are their buckets.
+fn finds_nothing_of_loans(ours: &mut Both) {
+    take_all(ours);
+    assert!(!ours.region.has_loans());
+    for _ in 0..100 {
+        let any = Pattern::new(None, None, 0);
+        assert_eq!(ours.engine.probe(&mut ours.region, &any), None);
+    }
+    assert!(!ours.engine.unexpected.has_grown());
 }
 
 /// Records that are in chains, many or one, are found when there are more buckets, and when there are as few again.
@@ -282,26 +316,16 @@ fn what_is_in_a_chain_is_found_when_the_buckets_change() {
             ours.forget(at);
         }
         records.extend(record(&mut ours, 1000..1700));
-        assert!(!ours.engine.unexpected.has_grown());
         vain(&mut ours);
         assert!(ours.engine.unexpected.has_grown());
         finds_all(&mut ours, &records);
-
-        records.retain(|&(_, at)| {
-            let stays = Region::place_in_loan(at).is_none();
-            if !stays {
-                ours.forget(at);
-            }
-            stays
-        });
-        assert!(!ours.region.has_loans());
-        // There is room where others were.
-        let (_, at) = records.remove(0);
-        ours.forget(at);
+        for (_, at) in records.drain(stay / 2..) {
+            ours.forget(at);
+        }
         records.extend(record(&mut ours, [2000]));
         (0..5).for_each(|_| _ = vain(&mut ours));
-        assert!(!ours.engine.unexpected.has_grown());
         finds_all(&mut ours, &records);
+        finds_nothing_of_loans(&mut ours);
     }
 }
 
@@ -315,28 +339,60 @@ fn what_is_in_an_index_for_wildcards_is_there_when_it_grows() {
         assert_eq!(probe(&mut ours, &any_source(MISSING)).0, None);
     }
     records.extend(record(&mut ours, 100..1100));
-    for &(tag, at) in &records[1..40] {
-        assert_eq!(probe(&mut ours, &any_source(tag)), (Some(at), 2), "{tag}");
-    }
-    assert_eq!(probe(&mut ours, &any_source(MISSING)), (None, 1 + 1000));
     for &(tag, at) in &records {
-        assert_eq!(probe(&mut ours, &any_source(tag)).0, Some(at), "{tag}");
+        let (found, hops) = probe(&mut ours, &any_source(tag));
+        assert_eq!(found, Some(at), "{tag}");
+        assert!(hops < 2 * u64::from(FAR), "{tag}: {hops}");
     }
+    let (found, hops) = probe(&mut ours, &any_source(MISSING));
+    assert_eq!(found, None);
+    assert!(hops < 2 * u64::from(FAR), "{hops}");
 }
 
-/// A single block has no room for an index for wildcards, which is there as long as memory is lent.
+/// Where the MPI memory has a single block, there are buckets as long as memory is lent.
 #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
 #[test]
-fn wildcards_walk_when_the_loans_of_a_single_block_are_over() {
+fn wildcards_go_on_when_the_loans_of_a_single_block_are_over() {
     let mut ours = queues(1, 1000);
-    let records = record(&mut ours, (0..40).rev());
+    let records = record(&mut ours, (0..100).rev());
     for _ in 0..2 {
         assert_eq!(probe(&mut ours, &any_source(MISSING)).0, None);
     }
-    for &(_, at) in &records[1..] {
+    for &(tag, at) in &records {
+        assert_eq!(probe(&mut ours, &any_source(tag)).0, Some(at));
         ours.forget(at);
     }
-    assert!(!ours.region.has_loans());
-    // One for the index.
-    assert_eq!(probe(&mut ours, &any_source(MISSING)), (None, 2));
+    finds_nothing_of_loans(&mut ours);
+    record(&mut ours, [1]);
+    assert!(probe(&mut ours, &any_source(1)).0.is_some());
+}
+
+/// With no block left for one more record and its node, records are walked, and found.
+#[test]
+fn what_has_no_node_is_found() {
+    let blocks = 400;
+    let mut ours = queues(blocks, 0);
+    let mut records = Vec::new();
+    let next = |ours: &mut Both, tag| ours.message(envelope(tag)).unwrap_err();
+    while let Some(number) = next(&mut ours, records.len() as i32) {
+        records.push((records.len() as i32, ours.at[&number]));
+    }
+    assert_eq!(ours.region.free_now(), 0);
+    // The youngest have none.
+    assert_eq!(records.len(), (blocks + FAR as usize) / 2);
+    for _ in 0..2 {
+        finds_all(&mut ours, &records);
+        for &(tag, at) in &records {
+            assert_eq!(probe(&mut ours, &any_source(tag)).0, Some(at), "{tag}");
+        }
+        vain(&mut ours);
+        // What comes in the place of another one.
+        let (_, at) = records.remove(0);
+        ours.forget(at);
+        let tag = records.len() as i32 + 1000;
+        let number = next(&mut ours, tag).unwrap();
+        records.push((tag, ours.at[&number]));
+    }
+    take_all(&mut ours);
+    assert_eq!(ours.region.free_now() as usize, blocks);
 }
