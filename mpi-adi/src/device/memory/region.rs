@@ -192,6 +192,8 @@ pub struct Region {
     name_bits: GenerationBits,
 }
 
+/// Records may have one more block for the matching engine. A small build has engines that take none.
+const EXTENDS: bool = cfg!(any(test, not(feature = "small")));
 /// In a record's word for the matching engine: it names one more block that is the record's.
 const EXTENDED: u32 = 1 << 31;
 
@@ -593,9 +595,9 @@ impl Region {
         let count = record.blocks();
         self.block_mut(at)[field::KIND] = KIND_FREE;
         self.records -= 1;
-        let more = match self.extended {
-            0 => 0,
-            _ => self.free_extension(memory, at),
+        let more = match self.extended > 0 && EXTENDS {
+            true => self.free_extension(memory, at),
+            false => 0,
         };
         self.free_run(memory, at, count);
         count + more
@@ -656,10 +658,13 @@ impl Region {
         self.free > self.reserve.len() as u32 / LOW_WATERMARK
     }
 
-    /// Blocks that are free now, of the reserve and of loans.
+    /// Blocks that are free for [`Region::extend`], of the reserve and of loans.
     #[inline]
-    pub(in crate::device) fn free_now(&self) -> u32 {
-        self.free
+    pub(in crate::device) fn free_to_extend(&self) -> u32 {
+        match EXTENDS {
+            true => self.free,
+            false => 0,
+        }
     }
 
     /// Copies `bytes` into the buffer of the record at `at`, at `offset`.

@@ -34,16 +34,22 @@ impl<C> Default for Chunks<C> {
 impl<C> Chunks<C> {
     /// Adds the chunk that `make` makes; [`Full`] when the heap has no room for it.
     pub(crate) fn push(&mut self, make: impl FnOnce() -> C) -> Result<(), Full> {
-        let len = self.list.len();
-        if len == self.list.capacity() {
-            did(len / 8);
-            let has_all = len >= FEW && self.list.try_reserve_exact(MOST - len.min(MOST)).is_ok();
-            if !has_all || len >= MOST {
-                self.list.try_reserve(1).map_err(|_| Full)?;
-            }
+        if cfg!(not(feature = "small")) && self.list.len() == self.list.capacity() {
+            self.make_long();
         }
+        self.list.try_reserve(1).map_err(|_| Full)?;
         self.list.push(boxed_with(make).ok_or(Full)?);
         Ok(())
+    }
+
+    /// Makes room for [`MOST`] chunks in a list that is full with [`FEW`] or more, if the heap has it.
+    fn make_long(&mut self) {
+        let len = self.list.len();
+        did(len / 8);
+        if (FEW..MOST).contains(&len) {
+            // What there is no room for is asked for again, less at a time.
+            _ = self.list.try_reserve_exact(MOST - len);
+        }
     }
 
     /// Chunks.

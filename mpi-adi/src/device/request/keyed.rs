@@ -65,18 +65,38 @@ impl RequestPool {
             self.split(bucket);
         }
         let bucket = self.table.buckets.of(hash);
-        let head = self.bucket(bucket);
-        let mut group = head;
-        while let Some(first) = group {
-            did(1);
-            let (entry, last) = (self.listed(first), self.last_of(first));
-            if entry.has_key_of(self.listed(slot)) {
-                return self.append_to(first, last, slot);
+        match self.find_group(bucket, slot) {
+            (_, Some(first)) => self.append_to(first, slot),
+            (end, None) => {
+                *self.link_mut(bucket, end) = Some(slot);
+                let entry = self.listed_mut(slot);
+                (entry.prev[KEYED], entry.next[KEYED]) = (Some(slot), None);
             }
-            group = self.listed(last).next[KEYED];
         }
-        self.put_group(head, slot, slot);
-        *self.bucket_mut(bucket) = Some(slot);
+    }
+
+    /// The first member of the group in this bucket that the request in `slot` belongs to, or `None`; and what is before
+    /// that in the chain, or the chain's end.
+    #[cfg_attr(not(feature = "small"), inline)]
+    fn find_group(&self, bucket: u32, slot: Slot) -> (Option<Slot>, Option<Slot>) {
+        let (mut before, mut group) = (None, self.bucket(bucket));
+        while let Some(first) = group
+            && !self.listed(first).has_key_of(self.listed(slot))
+        {
+            did(1);
+            before = Some(self.last_of(first));
+            group = before.and_then(|last| self.listed(last).next[KEYED]);
+        }
+        (before, group)
+    }
+
+    /// The link to what comes behind `before` in the chain of this bucket.
+    #[cfg_attr(not(feature = "small"), inline)]
+    fn link_mut(&mut self, bucket: u32, before: Option<Slot>) -> &mut Option<Slot> {
+        match before {
+            None => self.bucket_mut(bucket),
+            Some(before) => &mut self.listed_mut(before).next[KEYED],
+        }
     }
 
     /// Enters the posted receive in `slot`: its kind and its serial.
@@ -143,41 +163,33 @@ impl RequestPool {
     #[inline]
     pub(crate) fn withdraw(&mut self, slot: Slot, hash: u32) {
         let bucket = self.table.buckets.of(hash);
-        if !self.withdraw_first(slot, bucket) {
-            self.withdraw_behind(slot, bucket);
+        // Where the image is small, the one loop is enough.
+        if cfg!(feature = "small") || !self.withdraw_first(slot, bucket) {
+            self.withdraw_anywhere(slot, bucket);
         }
     }
 
-    /// As [`RequestPool::withdraw`], of a request that is not the first one in its bucket.
+    /// As [`RequestPool::withdraw`], wherever the request is in its bucket.
     #[inline(never)]
-    fn withdraw_behind(&mut self, slot: Slot, bucket: u32) {
+    fn withdraw_anywhere(&mut self, slot: Slot, bucket: u32) {
         self.table.buckets.remove();
-        let mut before = None;
-        let mut group = self.bucket(bucket);
-        while let Some(first) = group {
-            did(1);
-            let last = self.last_of(first);
-            if first == slot {
-                let next = self.leave_group(slot);
-                if let Some(before) = before {
-                    self.listed_mut(before).next[KEYED] = next;
-                }
-                return;
-            }
-            if self.listed(first).has_key_of(self.listed(slot)) {
-                let (prev, next) = (self.last_of(slot), self.listed(slot).next[KEYED]);
-                self.listed_mut(prev).next[KEYED] = next;
-                let behind = match (last == slot, next) {
-                    (false, Some(next)) => next,
-                    _ => first,
-                };
-                self.listed_mut(behind).prev[KEYED] = Some(prev);
-                return;
-            }
-            before = Some(last);
-            group = self.listed(last).next[KEYED];
+        let (before, Some(first)) = self.find_group(bucket, slot) else {
+            debug_assert!(false, "a request in the table is in a group of its bucket");
+            return;
+        };
+        if first == slot {
+            let next = self.leave_group(slot);
+            *self.link_mut(bucket, before) = next;
+            return;
         }
-        unreachable!("{NO_GROUP}")
+        let last = self.last_of(first);
+        let (prev, next) = (self.last_of(slot), self.listed(slot).next[KEYED]);
+        self.listed_mut(prev).next[KEYED] = next;
+        let behind = match (last == slot, next) {
+            (false, Some(next)) => next,
+            _ => first,
+        };
+        self.listed_mut(behind).prev[KEYED] = Some(prev);
     }
 
     /// The oldest request in the bucket of this hash.
@@ -189,36 +201,32 @@ impl RequestPool {
     /// The last member of the group that begins with `first`; of another member, the one before it.
     #[inline]
     fn last_of(&self, first: Slot) -> Slot {
-        self.listed(first).prev[KEYED].expect(NO_GROUP)
+        self.listed(first).prev[KEYED].unwrap_or(first)
     }
 
     /// `slot` comes behind the last member of the group that begins with `first`.
     #[inline]
-    fn append_to(&mut self, first: Slot, last: Slot, slot: Slot) {
+    fn append_to(&mut self, first: Slot, slot: Slot) {
+        let last = self.last_of(first);
         self.listed_mut(first).prev[KEYED] = Some(slot);
         let next = self.listed_mut(last).next[KEYED].replace(slot);
         let entry = self.listed_mut(slot);
         (entry.prev[KEYED], entry.next[KEYED]) = (Some(last), next);
     }
 
-    /// Puts a group in front of a chain that begins with `head`.
-    #[inline]
-    fn put_group(&mut self, head: Option<Slot>, first: Slot, last: Slot) {
-        self.listed_mut(last).next[KEYED] = head;
-        self.listed_mut(first).prev[KEYED] = Some(last);
-    }
-
     /// Divides the groups of a bucket between it and the bucket that has come into use.
     #[cold]
     fn split(&mut self, bucket: u32) {
         let mut next = self.bucket_mut(bucket).take();
+        // The last members of the chains of this bucket and of the other one.
+        let mut ends = [None; 2];
         while let Some(first) = next {
             did(1);
             let last = self.last_of(first);
-            next = self.listed(last).next[KEYED];
-            let bucket = self.table.buckets.of(self.key_hash(first));
-            self.put_group(self.bucket(bucket), first, last);
-            *self.bucket_mut(bucket) = Some(first);
+            next = self.listed_mut(last).next[KEYED].take();
+            let to = self.table.buckets.of(self.key_hash(first));
+            let end = ends[usize::from(to != bucket)].replace(last);
+            *self.link_mut(to, end) = Some(first);
         }
     }
 
@@ -243,8 +251,6 @@ impl RequestPool {
         self.table.hashes.of_send(dest, context, tag)
     }
 }
-
-const NO_GROUP: &str = "a request in the table is in a group of its bucket";
 
 #[cfg(test)]
 mod tests {

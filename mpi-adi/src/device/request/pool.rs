@@ -623,11 +623,11 @@ impl RequestPool {
 const CANCELLED_MARK: u8 = 0xCA;
 
 const NO_BUCKET: &str = "a bucket that is in use";
-const NOT_LISTED: &str = "a list names a slot that is not there";
-const NO_SEND: &str = "a queue of sends names a slot that holds none";
-const NOT_PENDING: &str = "a pending send queue names a send that is not pending";
-const NO_RECEIVE: &str = "a queue of receives names a slot that holds none";
-const NOT_POSTED: &str = "the posted receive queue names a receive that is not posted";
+const NOT_LISTED: &str = "a listed slot";
+const NO_SEND: &str = "a queued send";
+const NOT_PENDING: &str = "a pending send";
+const NO_RECEIVE: &str = "a queued receive";
+const NOT_POSTED: &str = "a posted receive";
 
 impl RequestPool {
     /// Hashes what the pool does from now on, up to the names that it gives to sends: that depends on its live

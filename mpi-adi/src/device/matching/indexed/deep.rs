@@ -169,7 +169,7 @@ impl Deep {
         if region.has_loans() {
             self.grow();
         }
-        self.has_buckets() && region.free_now() > 0
+        self.has_buckets() && region.free_to_extend() > 0
     }
 
     /// Makes a chunk of buckets where there are too few. Without room on the heap, chains grow longer.

@@ -183,6 +183,9 @@ impl UnexpectedQueue {
         if region.matches(head, pattern) {
             return (Some(head), 1);
         }
+        if self.buckets.is_empty() && self.deep.len() == 0 {
+            return self.walk(region, |at| region.matches(at, pattern));
+        }
         match kind(pattern) {
             0 => self.find_exact(region, pattern, recorded > SHORT),
             _ => self.find_wild(region, pattern),

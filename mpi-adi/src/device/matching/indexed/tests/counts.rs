@@ -377,7 +377,7 @@ fn what_has_no_node_is_found() {
     while let Some(number) = next(&mut ours, records.len() as i32) {
         records.push((records.len() as i32, ours.at[&number]));
     }
-    assert_eq!(ours.region.free_now(), 0);
+    assert_eq!(ours.region.free_to_extend(), 0);
     // The youngest have none.
     assert_eq!(records.len(), (blocks + FAR as usize) / 2);
     for _ in 0..2 {
@@ -394,5 +394,5 @@ fn what_has_no_node_is_found() {
         records.push((tag, ours.at[&number]));
     }
     take_all(&mut ours);
-    assert_eq!(ours.region.free_now() as usize, blocks);
+    assert_eq!(ours.region.free_to_extend() as usize, blocks);
 }

@@ -69,7 +69,7 @@ fn key(keys: Keys, at: u32, depth: u32) -> Envelope {
         },
         Keys::Scattered => scattered,
         Keys::Equal => equal,
-        Keys::Mixed if at % 2 == 0 => equal,
+        Keys::Mixed if at.is_multiple_of(2) => equal,
         Keys::Mixed => scattered,
     }
 }
