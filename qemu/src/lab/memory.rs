@@ -58,7 +58,7 @@ struct EngineBytes {
     context: usize,
     /// Of the heap, for each request, which may become a posted receive.
     receive: usize,
-    /// Of the heap, for each kind of wildcard.
+    /// Of the heap, for all kinds of wildcards.
     wildcard: usize,
 }
 

@@ -147,8 +147,7 @@ pub trait Matching: Clone + fmt::Debug + Send {
         0
     }
 
-    /// Bytes of the heap that [`probe`](Matching::probe) asks for, once for each of the three kinds of wildcards, with
-    /// so many blocks.
+    /// Bytes of the heap that [`probe`](Matching::probe) asks for at most, once, with so many blocks.
     fn wildcard_bytes(blocks: usize) -> usize {
         let _ = blocks;
         0

@@ -5,17 +5,30 @@
 //! Most messages match the first entry of a queue, or one of the first few. A list finds these as fast as anything
 //! can, and costs nothing but two links when an entry comes and goes. So every entry begins its life in a plain
 //! list, in order. Only a search that has to pass more than [`NEAR`] entries ([`NEAR_RECORDS`] of unexpected
-//! messages) *indexes* them, and each entry is indexed at most once, since no later search begins before it:
+//! messages) *indexes* some of them, and each entry is indexed at most once, since no later search begins before it.
+//! And when more than [`FAR`] entries are not indexed, each entry that comes indexes the oldest of these:
 //!
 //! ```text
-//!   posted receives       indexed, by pattern            | list, in the order of posting
-//!   unexpected messages   indexed, by envelope           | not indexed            all in one list, in the order of
-//!                                                        ^ the next search        arrival
-//!                                                          that finds nothing on the left goes on here
+//!   posted receives       indexed, by pattern                       | list, in the order of posting
+//!   unexpected messages   deep: by pattern  | chained: by envelope  | neither         all in one list, in the order of
+//!                         of each kind                              ^ at most FAR      arrival
+//!                                           the next search that finds nothing on the left goes on here
 //! ```
 //! What is indexed is older than what is not, so a match in the index is older than any in the list. Indexing
 //! takes constant time, so each entry costs a constant more than in a list, whatever the order in which it is
-//! asked for, and nothing more than in a list when it is asked for in order.
+//! asked for, and nothing more than in a list when it is asked for in order and no more than [`FAR`] others wait.
+//!
+//! # Why no single message is dear
+//! A search looks at an index in constant expected time, passes at most [`FAR`] entries that are not indexed, and indexes at
+//! most twice [`NEAR`] of them ([`MOVED_RECORDS`]); an entry that comes indexes at most two others. Equal keys form groups,
+//! which are passed in one step, and tables grow by one bucket at a time. So no message takes more than 10,000 instructions
+//! above the mean on a node, however many wait (`tests/programs/worst_message.c`). A first search that indexed all that it
+//! passed took 300 instructions for each of them. The price is paid by messages that wait behind [`FAR`] others: to be
+//! entered for four kinds of patterns, of which the program may use one.
+//!
+//! An unexpected message that is so old has a block of the MPI memory for its links, so that nothing is allocated when a
+//! message comes. It is one block less for messages; where no block is free, the message stays in the list, and more come
+//! only when others have left.
 //!
 //! A program that posts a receive for each rank in a loop, or is sent messages with rising tags, makes a queue whose
 //! keys *rise* (`rise`): no two are the same, so that a match is the only one, wherever it stands. While a queue
@@ -27,9 +40,9 @@
 //!   source, any tag, or both. The oldest receive of each is the first of its kind in one bucket of a hash table; the
 //!   oldest of these four, by serial, is the first that was posted. Kinds of which none is indexed are not
 //!   looked for.
-//! * **A receive starts**, or a probe (`unexpected`): an exact one finds the first message of its envelope in
-//!   the bucket of a hash table. For wildcards (`wild`) there is one more index for each kind, but only from the
-//!   moment when a program has used that kind with a long queue.
+//! * **A receive starts**, or a probe (`unexpected`): it finds the first of the oldest messages that matches in the bucket
+//!   of a hash table (`deep`), whatever its wildcards are; or else an exact one finds the first message of its envelope in
+//!   another one; and then the list is walked.
 //!
 //! # Why nobody can make it slow
 //! Keys are hashed with random numbers that are drawn at the start (`KeyHash`).
@@ -50,11 +63,12 @@
 //! |---|---|---|
 //! | posted receives | 0 | the table is inside the pool's slots (`request/keyed.rs`) |
 //! | unexpected messages | 0 | links and chain are inside their records |
-//! | buckets for unexpected messages | [`BUCKETS`] of [`BUCKET_BYTES`] for each [`BUCKET_BLOCKS`] blocks of MPI memory, none below [`LEAST_BLOCKS`] blocks | the budget |
-//! | each kind of wildcard | 10 for a block of the reserve | the program's heap, at the first search for such a pattern that passes [`WILD_ENTRIES`] entries; if there is no room, such searches walk the list |
-//! | while memory is lent (`--mpi-borrow`) | buckets for four times the records that a search found there to be too many: 6 for each of these; 8 for a block of a loan and kind of wildcard | the program's heap, in the search; without room, chains grow long and wildcards walk the list |
+//! | buckets for the chains of unexpected messages | [`BUCKETS`] of [`BUCKET_BYTES`] for each [`BUCKET_BLOCKS`] blocks of MPI memory, up to [`FAR`], none below [`LEAST_BLOCKS`] blocks | the budget |
+//! | buckets for the oldest of them | 2.25 for each block | the budget, with more than [`FAR`] blocks; else the program's heap, at the first search for a wildcard that passes [`WILD_ENTRIES`] entries |
+//! | an unexpected message that is among the oldest | a block | the MPI memory |
+//! | while memory is lent (`--mpi-borrow`) | a chunk of buckets when there are more than four records for each | the program's heap; without room, chains grow long |
 //!
-//! Nothing depends on the size of the job. What is taken for loans is given back by a search after the last one.
+//! Nothing depends on the size of the job. What is taken for loans is given back by searches after the last one.
 #![forbid(unsafe_code)]
 
 mod deep;
