@@ -41,6 +41,8 @@ mod buffered;
 mod cartesian;
 #[path = "rsmpi/datatypes.rs"]
 mod datatypes;
+#[path = "rsmpi/derived.rs"]
+mod derived;
 #[path = "rsmpi/duplicate.rs"]
 mod duplicate;
 #[path = "rsmpi/dyn_communicator.rs"]
@@ -83,12 +85,16 @@ mod reduce;
 mod scan;
 #[path = "rsmpi/scatter.rs"]
 mod scatter;
+#[path = "rsmpi/scopes.rs"]
+mod scopes;
 #[path = "rsmpi/send_receive.rs"]
 mod send_receive;
 #[path = "rsmpi/simple.rs"]
 mod simple;
 #[path = "rsmpi/split.rs"]
 mod split;
+#[path = "rsmpi/struct_vectors.rs"]
+mod struct_vectors;
 #[path = "rsmpi/structured.rs"]
 mod structured;
 #[path = "rsmpi/time.rs"]
@@ -116,6 +122,7 @@ fn choose() -> i32 {
         buffered,
         cartesian,
         datatypes,
+        derived,
         duplicate,
         dyn_communicator,
         environment,
@@ -137,9 +144,11 @@ fn choose() -> i32 {
         reduce,
         scan,
         scatter,
+        scopes,
         send_receive,
         simple,
         split,
+        struct_vectors,
         structured,
         time,
         vector,

@@ -81,6 +81,9 @@ fn boards_are_shown_by_their_serial_console() {
     midplane(&["run", "--console", "z+", &harness::program("killer.c")])
         .expect(2)
         .says(&["--console does nothing without --board stm32f405"]);
+    for console in [&[][..], &["--console", "z+"]] {
+        harness::cases::lines_come_whole(&[&BOARD, console].concat());
+    }
     let fails = ["--torus", "2x1x1", "--console", "z+"];
     let ended = run(&fails, "fail_null.c", &[]).expect(1);
     ended
@@ -388,10 +391,12 @@ fn halo_and_collectives_on_eight_boards_over_bad_lines_with_the_least_mpi_memory
     }
 }
 
-/// Its arrays, 12,000 bytes, lie on the stack.
+/// The arrays of the first, 12,000 bytes, lie on the stack.
 #[test]
-fn a_rust_program_on_four_boards() {
-    run(&["--torus", "2x2x1"], "ring.rs", &[]).expect(0);
+fn rust_programs_on_four_boards() {
+    for name in ["ring", "rsmpi/struct_vectors"] {
+        run(&["--torus", "2x2x1"], &format!("{name}.rs"), &[]).expect(0);
+    }
 }
 
 /// The conversions are the runtime's own, and `long double` is `double` there.

@@ -18,6 +18,13 @@ pub struct Callees<'a> {
 /// Bytes of an entry of a table of relocations.
 const RELOCATION_BYTES: usize = 24;
 
+/// Functions of the runtime's crates that come without lines: a coroutine's entries.
+const RUNTIMES_ASSEMBLER: [&str; 3] = [
+    "stack_init_trampoline",
+    "stack_init_trampoline_return",
+    "stack_call_trampoline",
+];
+
 impl<'a> Callees<'a> {
     /// Reads a program's file. `None`: it is none of a machine of 64 bits.
     pub fn read(bytes: &'a [u8]) -> Option<Self> {
@@ -57,7 +64,7 @@ impl<'a> Callees<'a> {
     }
 
     /// Whether the code at an address, for which the file has no line, is the program's, as its name says: neither the
-    /// runtime's, whose code has lines, nor a library's.
+    /// runtime's, whose code has lines but for some of its assembler, nor a library's.
     pub fn is_plain(&self, loader: &addr2line::Loader, address: u64) -> bool {
         let Some((start, (bytes, name))) = self.functions.range(..=address).next_back() else {
             return false;
@@ -65,6 +72,7 @@ impl<'a> Callees<'a> {
         let has_line = || matches!(loader.find_location(address), Ok(Some(_)));
         address - start < *bytes
             && (!name.starts_with('_') || name.starts_with("_Z"))
+            && !RUNTIMES_ASSEMBLER.contains(name)
             && !(self.is_static && is_c_librarys(name))
             && !has_line()
     }

@@ -1,10 +1,12 @@
 //! Programs after public reports about other implementations of MPI: each prints each check that fails, prints "ok"
 //! otherwise, and ends with status 0.
 
-use crate::run;
+use crate::{Folder, Job, LIMIT, program, run};
+use std::fs::{self, File};
+use std::process::Stdio;
 
 /// Name and number of ranks.
-const CASES: [(&str, &str); 20] = [
+const CASES: [(&str, &str); 21] = [
     ("p01_procnull", "2"),
     ("p02_status_error", "2"),
     ("p03_inactive", "2"),
@@ -25,6 +27,7 @@ const CASES: [(&str, &str); 20] = [
     ("q13_finalize", "2"),
     ("q15_jump", "2"),
     ("q18_freed_more", "2"),
+    ("t01_header", "2"),
 ];
 
 /// Runs each program with these options and 32 bytes of MPI memory.
@@ -35,5 +38,114 @@ pub fn pass(options: &[&str]) {
         let ended = run(&options, &format!("cases/{name}.c"), &[]).expect(0);
         assert!(ended.stdout.contains("ok"), "{name}: {ended}");
         assert!(!ended.stdout.contains("FAIL"), "{name}: {ended}");
+    }
+}
+
+/// Checks the programs whose input, arguments, output or end are the case, with these options and 32 bytes of MPI memory.
+#[track_caller]
+pub fn come_and_go_whole(options: &[&str]) {
+    let options = [options, &["-q", "--mpi-memory", "32"]].concat();
+    lines_come_whole(&options);
+    input_comes_whole(&options);
+    arguments_come_as_given(&options);
+    ends_have_the_ranks_status(&options);
+}
+
+/// Checks that the lines of each of two ranks come whole and in order.
+#[track_caller]
+pub fn lines_come_whole(options: &[&str]) {
+    let options = [options, &["-n", "2"]].concat();
+    let ended = run(&options, "cases/b01_utf8.c", &[]).expect(0);
+    for rank in 0..2 {
+        let begin = format!("[{rank}] ");
+        let lines = ended.stdout.lines();
+        let lines = lines.filter_map(|line| line.strip_prefix(&begin));
+        let expected = (0..12).map(|i| {
+            let characters: String = "€😀x".chars().cycle().take(40 + 7 * i).collect();
+            format!("{rank}:{i}:{characters}:end")
+        });
+        assert!(lines.eq(expected), "{ended}");
+    }
+}
+
+#[track_caller]
+fn input_comes_whole(options: &[&str]) {
+    let folder = Folder::new("input");
+    let (path, source) = (folder.path("bytes"), program("cases/t02_io.c"));
+    // More than a pipe holds, every byte, and no newline at the end.
+    let bytes: Vec<u8> = (0..200_001u64).map(|i| (i * i / 7) as u8).collect();
+    fs::write(&path, &bytes).expect("a file");
+    let run = ["run", "-n", "3", "--prefix", "--timeout", LIMIT];
+    let job = [&run, options, &[&source]].concat();
+    let stdin = Stdio::from(File::open(&path).expect("a file"));
+    let ended = Job::start_with(&job, stdin).end().expect(0);
+    let add = |sum: u64, byte: &u8| (sum * 31 + u64::from(*byte)) % 1_000_003;
+    let sum = bytes.iter().fold(1, add);
+    let mut lines: Vec<&str> = ended.stdout.lines().collect();
+    lines.sort_unstable();
+    let first = format!("[0] {} bytes, sum {sum}, end 1", bytes.len());
+    let others = [1, 2].map(|rank| format!("[{rank}] 0 bytes, sum 1, end 1"));
+    assert_eq!(lines, [&first, &others[0], &others[1]], "{ended}");
+}
+
+#[track_caller]
+fn arguments_come_as_given(options: &[&str]) {
+    let options = [options, &["-n", "2", "--env", "V=a=b"]].concat();
+    let arguments = [
+        "", "a b", "'\"\\", "x\ny", "ä€", "-n", "--on", "--", ":", "$HOME", "*", "%41", "\t",
+    ];
+    let ended = run(&options, "cases/t03_argv.c", &arguments).expect(0);
+    let is_plain = |byte: u8| (33..=126).contains(&byte);
+    let shown = |text: &str| {
+        { text.bytes() }
+            .map(|byte| match is_plain(byte) {
+                true => char::from(byte).to_string(),
+                false => format!("\\{byte:02x}"),
+            })
+            .collect::<String>()
+    };
+    let lines = arguments.iter().zip(1..);
+    let mut lines: Vec<String> = lines
+        .map(|(text, i)| format!("[1] {i}:{}", shown(text)))
+        .collect();
+    lines.push("[1] end NULL, V=a=b".into());
+    assert!(ended.stdout.lines().eq(lines), "{ended}");
+}
+
+/// A status of 0 without MPI_Finalize is a failure. The C library of a process loses what it holds when a signal ends it.
+#[track_caller]
+fn ends_have_the_ranks_status(options: &[&str]) {
+    let options = [options, &["-n", "3"]].concat();
+    for (how, status, line) in [
+        ("exit3", 3, "ended with status 3 without MPI_Finalize"),
+        ("exit0", 1, "ended with status 0 without MPI_Finalize"),
+        ("_exit5", 5, "ended with status 5 without MPI_Finalize"),
+        ("return4", 4, "ended with status 4 without MPI_Finalize"),
+        ("finalize6", 6, ""),
+        ("abort7", 7, "MPI_Abort was called with status 7"),
+        ("abort0", 1, "MPI_Abort was called with status 0"),
+        ("abort256", 1, "MPI_Abort was called with status 256"),
+        ("abort-1", 255, "MPI_Abort was called with status -1"),
+        ("abortself", 9, "MPI_Abort was called with status 9"),
+        ("abort", 1, "the program called abort()"),
+        ("segv", 1, "null pointer: store to 0x8"),
+        ("kill", 1, "signal 9"),
+    ] {
+        let ended = run(&options, "cases/t04_exit.c", &[how]).expect(status);
+        let ended = ended.says(&[line]);
+        if !["segv", "kill"].contains(&how) {
+            assert_eq!(ended.stdout, "[1] before\n", "{how}: {ended}");
+        }
+        // A call that ends the job is told with its line, and no other line is.
+        for line in ended
+            .stderr
+            .lines()
+            .filter(|line| line.starts_with("  in "))
+        {
+            assert!(
+                line.starts_with("  in main at t04_exit.c:"),
+                "{how}: {ended}"
+            );
+        }
     }
 }

@@ -11,3 +11,10 @@ fn reported_cases_pass_as_processes() {
 fn reported_cases_pass_in_the_cluster() {
     cases::pass(&["--on", "cluster"]);
 }
+
+#[test]
+fn output_input_arguments_and_ends_are_whole() {
+    for on in ["linux", "cluster"] {
+        cases::come_and_go_whole(&["--on", on]);
+    }
+}

@@ -83,6 +83,19 @@ fn the_header_and_its_macros_give_no_warning() {
     let more = "-Wold-style-cast -Wuseless-cast -Wzero-as-null-pointer-constant -Wconversion";
     let standards = ["c++98", "c++11", "c++17", "c++20"];
     compile("c++", &standards, more, "all.cpp", cpp);
+    // Its constants, where the language wants constants.
+    let constants = std::fs::read_to_string(midplane_harness::program("cases/t01_header.c"));
+    let constants = constants.expect("the program");
+    let standards = ["c90", "c17"];
+    compile(
+        "cc",
+        &standards,
+        "-Wconversion",
+        "constants.c",
+        constants.clone(),
+    );
+    let more = "-Wzero-as-null-pointer-constant -Wconversion";
+    compile("c++", &["c++11", "c++20"], more, "constants.cpp", constants);
     std::fs::remove_dir_all(&folder).expect("the folder");
 }
 
