@@ -171,7 +171,8 @@ pub trait Platform<L> {
     }
 
     /// A call has looked for something to do, and there was nothing. Where nodes share a processor, this one may leave it
-    /// to the others for a while. True: by a sleep of [`YIELD_NS`] at most, which the node then makes.
+    /// to the others for a while. True: by a sleep of [`YIELD_NS`] at most, which the node then makes. By such a sleep, too,
+    /// a node that polls is seen to do so.
     fn looked_in_vain(&mut self) -> bool {
         false
     }
@@ -748,11 +749,19 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
 
     /// Writes the figures if somebody waits for them.
     #[inline]
-    fn publish_if_asked(&self, adi: &Adi) {
+    fn publish_if_asked(&mut self, adi: &Adi) {
         if self.platform.is_asked() {
-            self.publish(adi);
-            self.platform.answered();
+            self.answer(adi);
         }
+    }
+
+    /// Writes the figures and, within a call, its name.
+    #[cold]
+    #[inline(never)]
+    fn answer(&mut self, adi: &Adi) {
+        self.show_call();
+        self.publish(adi);
+        self.platform.answered();
     }
 
     /// Goes on until there is nothing to do before a link says so, by an interrupt when it is `asked` to; if that takes

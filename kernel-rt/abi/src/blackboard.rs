@@ -476,8 +476,10 @@ pub struct Snapshot {
     pub fault: FaultRegisters,
     /// The call that the program is in; `None` in its own code, or when the node was just changing it.
     pub call: Option<SeenCall>,
-    /// How many calls the program has entered.
+    /// How many calls have been shown: those that sleep, that take long, or that poll again and again.
     pub calls_entered: u64,
+    /// The name of the last one; empty while there was none, or when the node was just changing it.
+    pub last_call: heapless::String<CALL_BYTES>,
     /// What the failed node has to say.
     pub message: SeenMessage,
     /// The name of its matching engine; empty until the node has come up.
@@ -556,8 +558,12 @@ impl Snapshot {
         let up = magic == MAGIC;
         let flags = word(AT_CALL_ACTIVE);
         let whole = word(AT_CALL_COMPLETE) == word(AT_CALL_BEGUN);
+        let last_call = match whole {
+            true => text(bytes, AT_CALL_NAME, word(AT_CALL_BYTES)),
+            false => heapless::String::new(),
+        };
         let call = (whole && flags & CALL_ACTIVE != 0).then(|| SeenCall {
-            function: text(bytes, AT_CALL_NAME, word(AT_CALL_BYTES)),
+            function: last_call.clone(),
             peer: (flags & CALL_HAS_PEER != 0).then(|| word(AT_CALL_PEER) as i32),
             tag: (flags & CALL_HAS_TAG != 0).then(|| word(AT_CALL_TAG) as i32),
         });
@@ -574,6 +580,7 @@ impl Snapshot {
             },
             call,
             calls_entered: long(AT_CALL_ENTERED),
+            last_call,
             message: match word(AT_MESSAGE_KIND) {
                 IS_RECORD => {
                     let length = word(AT_MESSAGE_BYTES);

@@ -69,12 +69,12 @@ impl<'a> Callees<'a> {
         let Some((start, (bytes, name))) = self.functions.range(..=address).next_back() else {
             return false;
         };
-        let has_line = || matches!(loader.find_location(address), Ok(Some(_)));
+        let is_runtimes = RUNTIMES_ASSEMBLER.contains(name)
+            || matches!(loader.find_location(address), Ok(Some(_)));
         address - start < *bytes
             && (!name.starts_with('_') || name.starts_with("_Z"))
-            && !RUNTIMES_ASSEMBLER.contains(name)
             && !(self.is_static && is_c_librarys(name))
-            && !has_line()
+            && !is_runtimes
     }
 
     fn instruction(&self, back: u64) -> Option<Target> {

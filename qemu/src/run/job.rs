@@ -50,6 +50,8 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 const ENDS_WITHIN: Duration = Duration::from_secs(120);
 /// How long the job's last counters are waited for, where it does not end by itself.
 const COUNTERS_WITHIN: Duration = Duration::from_millis(500);
+/// How long a rank is watched for whether it polls, where that would be said.
+const POLLS_WITHIN: Duration = Duration::from_millis(100);
 /// With more nodes than this, boot progress is shown.
 const QUIET_BOOT: usize = 16;
 /// What is kept of QEMU's own messages, in bytes from the end, for explaining why it ended.
@@ -214,7 +216,7 @@ impl Job<'_, '_, '_> {
             self.wait(signals, deadline.map_or(next_look, |at| at.min(next_look)));
             let now = Instant::now();
             if let Some(stop) = signals.pending() {
-                let nodes = self.last_look(plan);
+                let nodes = self.look_where(plan);
                 return self.interrupted(stop.status, nodes);
             }
             if let Some(error) = self.out.broken() {
@@ -246,7 +248,7 @@ impl Job<'_, '_, '_> {
             if is_late {
                 let limit = timeout.unwrap_or_default().as_secs_f64();
                 return {
-                    let nodes = self.last_look(plan);
+                    let nodes = self.look_where(plan);
                     let limit =
                         format!("the job did not end within {limit} s (--timeout); where it was:");
                     self.late(&limit, nodes)
@@ -259,7 +261,7 @@ impl Job<'_, '_, '_> {
             let is_hurried = plan.debug.is_none() && !matches!(plan.backend, Backend::Attached(_));
             if is_hurried && up < self.glances.len() && now >= boot_deadline {
                 return {
-                    let nodes = self.last_look(plan);
+                    let nodes = self.look_where(plan);
                     self.late(
                         &format!("not all nodes came up within {boot} s; where they were:"),
                         nodes,
@@ -372,13 +374,42 @@ impl Job<'_, '_, '_> {
             let until = Instant::now() + COUNTERS_WITHIN;
             let owes =
                 |node: &Node| node.state() == Ok(State::Running) && !linux::has_answered(node);
-            linux::ask_for_counters(&self.fleet);
+            linux::ask_for_counters(&self.fleet, 1);
             while self.fleet.nodes.iter().any(owes) && Instant::now() < until {
                 std::thread::sleep(PROCESS_TICK);
-                linux::ask_for_counters(&self.fleet);
+                linux::ask_for_counters(&self.fleet, 1);
             }
         }
         self.look()
+    }
+
+    /// The nodes as they are when it is to be said where they are: of one that computes, whether it polls between. It shows
+    /// some of its calls then, and a process the one in which it finds that it was asked.
+    fn look_where(&mut self, plan: &Plan<'_>) -> Vec<Seen> {
+        let mut nodes = self.last_look(plan);
+        let shown: Vec<Option<u64>> = nodes
+            .iter()
+            .map(|node| {
+                node.account
+                    .as_ref()
+                    .ok()
+                    .map(|account| account.calls_entered)
+            })
+            .collect();
+        let until = Instant::now() + POLLS_WITHIN;
+        let mut times = 1;
+        while nodes.iter().any(Seen::may_poll) && Instant::now() < until {
+            if matches!(plan.backend, Backend::Linux | Backend::Cluster) {
+                times += 1;
+                linux::ask_for_counters(&self.fleet, times);
+            }
+            std::thread::sleep(PROCESS_TICK);
+            nodes = self.look();
+            for (node, shown) in nodes.iter_mut().zip(&shown) {
+                node.shown_before = *shown;
+            }
+        }
+        nodes
     }
 
     /// Writes the output that is there; how long there is to wait until more is due, or `until` comes.

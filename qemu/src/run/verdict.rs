@@ -25,6 +25,8 @@ pub struct Seen {
     pub stacks: Option<StacksUse>,
     /// The process that carries it, where a signal has stopped that.
     pub stopped: Option<u32>,
+    /// It shows calls one after the other: how many it had shown a moment before its account.
+    pub shown_before: Option<u64>,
 }
 
 impl Seen {
@@ -36,7 +38,33 @@ impl Seen {
             account: node.snapshot(),
             stacks: node.stacks(),
             stopped: None,
+            shown_before: None,
         }
+    }
+
+    /// The call with which its program polls, again and again outside of others.
+    pub fn polls(&self) -> Option<&str> {
+        let account = self.account.as_ref().ok()?;
+        let is_again = self
+            .shown_before
+            .is_some_and(|shown| account.calls_entered > shown);
+        let call = &*account.last_call;
+        let begins = |begin: &&str| call.starts_with(begin);
+        (is_again && POLLS.iter().any(begins)).then_some(call)
+    }
+
+    /// It runs outside of calls, or of calls that wait, as far as is known.
+    pub fn may_poll(&self) -> bool {
+        let account = self.account.as_ref();
+        self.state() == Some(State::Running)
+            && self.stopped.is_none()
+            && account.is_ok_and(|account| {
+                account.call.is_none()
+                    || POLLS
+                        .iter()
+                        .any(|begin| account.last_call.starts_with(begin))
+            })
+            && self.polls().is_none()
     }
 
     /// Its name in messages: rank and coordinates.
@@ -49,6 +77,15 @@ impl Seen {
         self.account.as_ref().ok().map(|account| account.state)
     }
 }
+
+/// How the names of calls begin that ask whether something has come, and do not wait for it.
+const POLLS: [&str; 5] = [
+    "MPI_Test",
+    "MPI_Iprobe",
+    "MPI_Improbe",
+    "MPI_Request_get_status",
+    "MPI_Win_test",
+];
 
 /// A node's name in messages.
 pub fn name(rank: u32, coord: Coord) -> String {
@@ -330,6 +367,7 @@ fn doing(node: &Seen) -> String {
         State::Failed => return "failed".into(),
         State::Off => "not started".into(),
         State::Booting => "booting".into(),
+        State::Running if let Some(call) = node.polls() => format!("polling, with {call}"),
         State::Running => match &account.call {
             Some(call) => format!("in {}", describe_call(call)),
             None if node.stopped.is_some() => "outside MPI".into(),
@@ -411,6 +449,7 @@ pub mod tests {
                 },
             }),
             stopped: None,
+            shown_before: None,
         }
     }
 
@@ -626,6 +665,30 @@ pub mod tests {
             text.contains("status 1") && text.ends_with("qemu: bad option"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_rank_that_polls_shows_its_call_again_and_again() {
+        let polls = |last_call: &str, shown_before| {
+            let account = seen(0, State::Running, |s| {
+                s.calls_entered = 5;
+                s.last_call = last_call.parse().unwrap();
+            });
+            let node = Seen {
+                shown_before,
+                ..account
+            };
+            whereabouts(&[node]).remove(0)
+        };
+        let computes = "rank 0 at (0,0,0): computing, outside MPI";
+        assert_eq!(
+            polls("MPI_Testsome", Some(4)),
+            "rank 0 at (0,0,0): polling, with MPI_Testsome"
+        );
+        // It was its last call a while ago, it is not known, or it waits.
+        assert_eq!(polls("MPI_Testsome", Some(5)), computes);
+        assert_eq!(polls("MPI_Testsome", None), computes);
+        assert_eq!(polls("MPI_Wait", Some(4)), computes);
     }
 
     #[test]

@@ -172,6 +172,34 @@ fn a_hanging_job_says_where_each_rank_is() {
         ]);
 }
 
+/// On processors of their own, and where nodes share one.
+#[test]
+fn a_rank_that_polls_is_told_with_its_call() {
+    let path = program("fail_hang.c");
+    for (options, what, expected) in [
+        (&["-n", "2"][..], "probe", "polling, with MPI_Iprobe"),
+        (&["-n", "4"], "test", "polling, with MPI_Test"),
+        (
+            &["-n", "2", "--on", "linux"],
+            "probe",
+            "polling, with MPI_Iprobe",
+        ),
+        (
+            &["-n", "2", "--on", "cluster"],
+            "test",
+            "polling, with MPI_Test",
+        ),
+    ] {
+        let job = [
+            &["run", "-q", "--timeout", "2"],
+            options,
+            &[&path, "--", what],
+        ];
+        let ended = midplane(&job.concat()).expect(1);
+        ended.says(&["rank 0 at (0,0,0): in MPI_Recv", expected]);
+    }
+}
+
 #[test]
 fn signals_end_everything_and_what_hung_is_told() {
     for (signal, status) in [

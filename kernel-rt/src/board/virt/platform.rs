@@ -61,6 +61,8 @@ const LOOKS: u32 = 500;
 /// Looks without result after which a node that shares processors with others yields its own. A thread of QEMU's that polls
 /// keeps it for milliseconds, in which the nodes that it waits for do not run.
 const VAIN_LOOKS: u32 = 64;
+/// The same of a node that has a processor to itself: some milliseconds of them. The sleep shows which call it polls with.
+const ALONE_LOOKS: u32 = 4096;
 
 /// Takes all pending interrupts but those of devices; false when there are none at all.
 pub fn acknowledge() -> bool {
@@ -106,7 +108,7 @@ impl Platform<Wire> for Virt {
     #[inline]
     fn looked_in_vain(&mut self) -> bool {
         self.vain_looks += 1;
-        self.watched.is_none() && self.vain_looks >= VAIN_LOOKS
+        self.vain_looks >= VAIN_LOOKS && (self.watched.is_none() || self.vain_looks >= ALONE_LOOKS)
     }
 
     #[inline]

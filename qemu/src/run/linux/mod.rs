@@ -231,10 +231,11 @@ pub fn let_end(plan: &Plan<'_>, node: &Node) {
     node.ring(Layout::new(plan.shape.nodes()).word(node.rank));
 }
 
-/// Asks the processes for their counters. To be repeated until they [have answered](has_answered): one may just fall asleep.
-pub fn ask_for_counters(fleet: &Fleet) {
+/// Asks the processes for their counters, for the so-many-th time from 1. To be repeated until they
+/// [have answered](has_answered): one may just fall asleep.
+pub fn ask_for_counters(fleet: &Fleet, time: u32) {
     for node in &fleet.nodes {
-        node.give_order(AT_ASKED, 1);
+        node.give_order(AT_ASKED, time);
     }
     if let Some(bonds) = &fleet.bonds {
         // Nobody may be there any more.
