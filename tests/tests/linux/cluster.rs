@@ -53,6 +53,9 @@ fn programs_that_check_themselves_find_nothing_wrong() {
     for (name, torus, processes) in [
         ("conf_rma_passive", "3x2x1", 6),
         ("conf_tools", "3x2x1", 6),
+        ("conf_kept", "3x2x1", 6),
+        ("conf_queries", "3x2x1", 6),
+        ("conf_finalize", "3x2x1", 6),
         // A full buffer is waited for in virtual time.
         ("conf_buffered", "3x2x1", 6),
         // On a line and across, a packet may wait behind one that leaves by another link at the same time.
