@@ -1,4 +1,6 @@
-//! The folders of programs that have been built, below `target/midplane/programs`: kept for the next run, up to a limit.
+//! The folders of programs that have been built, below `target/midplane/programs`, and of the runtime's libraries for
+//! programs, below `target/midplane`: kept for the next run, up to a limit for each kind. What cargo has made for such a
+//! folder is in a directory that it has for all, by the name of the folder's crate, and goes with the folder.
 //!
 //! Each has a file that who uses the folder holds locked for as long as its process lives, and whose time of change is that of
 //! the last use. When a folder is added, those that nobody uses are removed, the one used longest ago first, until the rest is
@@ -12,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
-/// What all of them take together, at most, when one is added; those in use count, and stay.
+/// What all of a kind take together, at most, when one is added; those in use count, and stay.
 const KEPT_BYTES: u64 = 2 << 30;
 /// One that has just been used stays in any case: a job may be about to start from it.
 const YOUNG: Duration = Duration::from_secs(600);
@@ -75,16 +77,86 @@ fn hold(folder: &Path) -> io::Result<File> {
     }
 }
 
+/// How the names of the runtime's folders begin, which lie among others.
+pub(super) const RUNTIMES: [&str; 2] = ["runtime", "cluster"];
+/// The folder of the programs' folders.
+pub(super) const PROGRAMS: &str = "programs";
+
+/// What cargo has made, by the names of crates.
+struct Made(Vec<(String, PathBuf)>);
+
+impl Made {
+    /// All of it below `target/midplane`: in cargo's directories for each target and profile.
+    fn below(midplane: &Path) -> Self {
+        let mut made = Vec::new();
+        let targets = entries(midplane).flat_map(|target| entries(&target).collect::<Vec<_>>());
+        for profile in targets.flat_map(|target| entries(&target).collect::<Vec<_>>()) {
+            if !profile.join(".fingerprint").is_dir() {
+                continue;
+            }
+            for folder in ["", "deps", ".fingerprint"] {
+                let named = entries(&profile.join(folder));
+                made.extend(named.filter_map(|path| Some((crate_of(&path)?, path))));
+            }
+        }
+        Self(made)
+    }
+
+    fn of(&self, folder: &Path) -> impl Iterator<Item = &Path> {
+        let name = crate_name(folder);
+        let made = self.0.iter();
+        made.filter_map(move |(of, path)| (*of == name).then_some(path.as_path()))
+    }
+}
+
+/// The name of the crate that the tool puts around what is in a folder.
+pub(super) fn crate_name(folder: &Path) -> String {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let word: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect();
+    format!("{CRATE}{word}")
+}
+
+/// How its name begins.
+const CRATE: &str = "program_";
+
+/// The crate whose file or folder this is, by its name: a hash, an extension or the tool's own ending may follow.
+fn crate_of(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    let name = name.strip_prefix("lib").unwrap_or(name);
+    let name = name.split(['.', '-']).next()?;
+    let name = name.strip_suffix("_apart").unwrap_or(name);
+    name.starts_with(CRATE).then(|| name.into())
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let all = fs::read_dir(folder).into_iter().flatten().flatten();
+    all.map(|entry| entry.path())
+}
+
 /// Removes folders in `all` that nobody uses and that were last used before `before`, until the rest takes `limit` bytes at
 /// most.
 fn prune(all: &Path, limit: u64, before: SystemTime) -> io::Result<()> {
+    let is_programs = all.file_name().is_some_and(|name| name == PROGRAMS);
+    let midplane = if is_programs { all.parent() } else { Some(all) };
+    let made = Made::below(midplane.unwrap_or(all));
+    let is_kept = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        is_programs || RUNTIMES.iter().any(|begin| name.starts_with(begin))
+    };
     let mut folders: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
     for entry in fs::read_dir(all)? {
         let path = entry?.path();
+        if !is_kept(&path) {
+            continue;
+        }
         // One of an older version has no mark: its own time will do.
         let used = fs::metadata(path.join(MARK)).or_else(|_| fs::metadata(&path));
         if let Ok(used) = used.and_then(|used| used.modified()) {
-            folders.push((used, bytes(&path), path));
+            let sum = made.of(&path).map(bytes).sum::<u64>() + bytes(&path);
+            folders.push((used, sum, path));
         }
     }
     folders.sort();
@@ -93,15 +165,15 @@ fn prune(all: &Path, limit: u64, before: SystemTime) -> io::Result<()> {
         if sum <= limit || used >= before {
             break;
         }
-        if remove(&path)? {
+        if remove(&path, &made)? {
             sum -= bytes;
         }
     }
     Ok(())
 }
 
-/// Removes a folder unless somebody uses it; whether it has gone.
-fn remove(folder: &Path) -> io::Result<bool> {
+/// Removes a folder, and what cargo has made for it, unless somebody uses it; whether it has gone.
+fn remove(folder: &Path, made: &Made) -> io::Result<bool> {
     if !folder.is_dir() {
         return Ok(false);
     }
@@ -111,7 +183,15 @@ fn remove(folder: &Path) -> io::Result<bool> {
         .write(true)
         .open(folder.join(MARK))?;
     match mark.try_lock() {
-        Ok(()) => fs::remove_dir_all(folder).map(|()| true),
+        Ok(()) => {
+            for path in made.of(folder) {
+                match path.is_dir() {
+                    true => fs::remove_dir_all(path)?,
+                    false => fs::remove_file(path)?,
+                }
+            }
+            fs::remove_dir_all(folder).map(|()| true)
+        }
         Err(TryLockError::WouldBlock) => Ok(false),
         Err(TryLockError::Error(error)) => Err(error),
     }
@@ -136,7 +216,8 @@ mod tests {
 
     #[test]
     fn those_used_longest_ago_go_first_and_none_that_is_in_use() {
-        let all = std::env::temp_dir().join(format!("midplane-kept-{}", std::process::id()));
+        let midplane = std::env::temp_dir().join(format!("midplane-kept-{}", std::process::id()));
+        let all = midplane.join(PROGRAMS);
         let now = SystemTime::now();
         let mut marks = Vec::new();
         // The oldest is in use; of the others the older goes.
@@ -160,6 +241,48 @@ mod tests {
         drop(marks);
         prune(&all, 0, now).unwrap();
         assert_eq!(are_there(), [false; 4]);
-        fs::remove_dir_all(&all).unwrap();
+        fs::remove_dir_all(&midplane).unwrap();
+    }
+
+    #[test]
+    fn what_cargo_has_made_goes_with_its_folder() {
+        let midplane = std::env::temp_dir().join(format!("midplane-made-{}", std::process::id()));
+        let profile = midplane.join("linux/x86_64-unknown-linux-gnu/process");
+        let outputs = |name: &str| {
+            [
+                format!("libprogram_{name}.a"),
+                format!("libprogram_{name}_apart.stamp"),
+                format!("deps/libprogram_{name}-0123.a"),
+                format!("deps/program_{name}-0123.d"),
+                format!(".fingerprint/program_{name}-0123/hash"),
+            ]
+            .map(|name| profile.join(name))
+        };
+        let now = SystemTime::now();
+        let write = |path: &Path| {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, [1; 1 << 16]).unwrap();
+        };
+        for (folder, name, hours) in [
+            ("runtime-short-ways", "runtime_short_ways", 8),
+            ("runtime-short-ways-borrow", "runtime_short_ways_borrow", 1),
+            ("programs/ring-ab", "ring_ab", 9),
+        ] {
+            outputs(name).iter().for_each(|path| write(path));
+            let mark = hold(&midplane.join(folder)).unwrap();
+            mark.set_modified(now - Duration::from_secs(3600 * hours))
+                .unwrap();
+        }
+        let are_there = |name| outputs(name).map(|path| path.exists());
+        // The outputs of one are more than half of both together; of others nothing goes.
+        prune(&midplane, 500_000, now).unwrap();
+        assert_eq!(are_there("runtime_short_ways"), [false; 5]);
+        assert!(!midplane.join("runtime-short-ways").exists());
+        assert_eq!(are_there("runtime_short_ways_borrow"), [true; 5]);
+        assert_eq!(are_there("ring_ab"), [true; 5]);
+        prune(&midplane.join(PROGRAMS), 0, now).unwrap();
+        assert_eq!(are_there("ring_ab"), [false; 5]);
+        assert_eq!(are_there("runtime_short_ways_borrow"), [true; 5]);
+        fs::remove_dir_all(&midplane).unwrap();
     }
 }

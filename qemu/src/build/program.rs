@@ -135,11 +135,9 @@ impl Program {
             absolute(path)?.hash(&mut hasher);
         }
         (&flags.compile, &flags.link, flags.runtime(), machine).hash(&mut hasher);
-        let folder = folders::target().join("midplane/programs").join(format!(
-            "{}-{:016x}",
-            self.name(),
-            hasher.finish()
-        ));
+        let name = format!("{}-{:016x}", self.name(), hasher.finish());
+        let folder = folders::target().join("midplane").join(kept::PROGRAMS);
+        let folder = folder.join(name);
         kept::use_folder(&folder)?;
         Ok(folder)
     }
@@ -160,14 +158,14 @@ pub(super) fn runtime_library(
     (runtime, links): (Runtime, Links),
 ) -> Result<PathBuf, Stop> {
     let (name, content) = match links {
-        Links::Cluster => ("cluster", "extern crate midplane_carrier as _;\n"),
-        Links::Kernel | Links::Binding => ("runtime", "#![no_std]\nkernel_rt::steps!();\n"),
+        Links::Cluster => (kept::RUNTIMES[1], "extern crate midplane_carrier as _;\n"),
+        Links::Kernel | Links::Binding => (kept::RUNTIMES[0], "#![no_std]\nkernel_rt::steps!();\n"),
     };
     let name = [name].into_iter().chain(runtime.features());
     let folder = folders::target()
         .join("midplane")
         .join(name.collect::<Vec<_>>().join("-"));
-    fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
+    kept::use_folder(&folder)?;
     let source = folder.join("lib.rs");
     write_if_changed(&source, content)?;
     let built = build_around(compiler, (runtime, links), &source, &folder, &[])?;
@@ -270,7 +268,7 @@ fn build_around(
         output,
         version,
     } = compiler;
-    let name = crate_name(folder);
+    let name = kept::crate_name(folder);
     let package = folder.join("package");
     fs::create_dir_all(&package).doing(format_args!("create {}", package.display()))?;
     write_if_changed(
@@ -423,15 +421,6 @@ impl Hearing {
 }
 
 /// The name of the package around the program in `folder`: a Rust identifier.
-fn crate_name(folder: &Path) -> String {
-    let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    let word: String = name
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
-        .collect();
-    format!("program_{word}")
-}
-
 fn manifest(name: &str, source: &Path, (runtime, links): (Runtime, Links)) -> String {
     let root = folders::root();
     let quoted = |path: &Path| toml_string(&path.to_string_lossy());
@@ -519,7 +508,7 @@ mod tests {
     #[test]
     fn package_names_are_identifiers_and_paths_are_quoted() {
         assert_eq!(
-            crate_name(Path::new("/a/my-prog.x-12")),
+            kept::crate_name(Path::new("/a/my-prog.x-12")),
             "program_my_prog_x_12"
         );
         assert_eq!(toml_string("a\"b\\c\n"), "\"a\\\"b\\\\c\\u000A\"");
