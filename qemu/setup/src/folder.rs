@@ -7,6 +7,8 @@
 //!     no-sources                       for which Rust compiler the sources of its library could not be had
 //! ```
 //!
+//! Beside them is `target-*`, what is built of a checkout that cannot be written.
+//!
 //! It belongs to the user and not to the checkout, so that `cargo clean` and a second clone do not fetch
 //! again. It can be removed at any time.
 
@@ -22,22 +24,23 @@ pub const NO_SOURCES: &str = "no-sources";
 
 /// The folders that are looked at, in this order. The first that can be created is unpacked to.
 pub fn candidates(places: &Places) -> Vec<PathBuf> {
-    let variable = |name| std::env::var_os(name).map(PathBuf::from);
-    candidates_of(variable("XDG_CACHE_HOME"), variable("HOME"), &places.target)
+    let own = places.target.join("midplane/packages");
+    of_user().into_iter().chain([own]).collect()
 }
 
-fn candidates_of(cache: Option<PathBuf>, home: Option<PathBuf>, target: &Path) -> Vec<PathBuf> {
+/// The user's own; `None` where there is no home.
+pub fn of_user() -> Option<PathBuf> {
+    let variable = |name| std::env::var_os(name).map(PathBuf::from);
+    of_user_by(variable("XDG_CACHE_HOME"), variable("HOME"))
+}
+
+fn of_user_by(cache: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBuf> {
     // What is not absolute is to be ignored (XDG Base Directory Specification, "Environment variables").
     let cache = cache.filter(|cache| cache.is_absolute());
     // A home that is not there is not made.
     let home = home.filter(|home| home.is_absolute() && home.is_dir());
     let user = cache.or_else(|| home.map(|home| home.join(".cache")));
-    let mut candidates: Vec<PathBuf> = user
-        .map(|cache| cache.join("midplane"))
-        .into_iter()
-        .collect();
-    candidates.push(target.join("midplane/packages"));
-    candidates
+    user.map(|cache| cache.join("midplane"))
 }
 
 /// The folder that has this need's packages, if they have been unpacked.
@@ -118,27 +121,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_folder_is_the_users_and_the_builds_where_there_is_no_user() {
-        let target = Path::new("/t");
-        let last = PathBuf::from("/t/midplane/packages");
+    fn the_folder_is_the_users_where_there_is_a_user() {
         let here = std::env::temp_dir();
         let home = Some(here.clone());
         assert_eq!(
-            candidates_of(Some("/c".into()), home.clone(), target),
-            [PathBuf::from("/c/midplane"), last.clone()]
+            of_user_by(Some("/c".into()), home.clone()),
+            Some("/c/midplane".into())
         );
-        let own = here.join(".cache/midplane");
         for cache in [None, Some("relative".into())] {
-            assert_eq!(
-                candidates_of(cache, home.clone(), target),
-                [own.clone(), last.clone()]
-            );
+            let own = here.join(".cache/midplane");
+            assert_eq!(of_user_by(cache, home.clone()), Some(own));
         }
         for home in [None, Some("/nonexistent/home".into()), Some("home".into())] {
-            assert_eq!(
-                candidates_of(None, home, target),
-                std::slice::from_ref(&last)
-            );
+            assert_eq!(of_user_by(None, home), None);
         }
     }
 

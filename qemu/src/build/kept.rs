@@ -38,6 +38,19 @@ pub(super) fn use_folder(folder: &Path) -> Result<(), Stop> {
         }
         // Where nothing can be written, nothing is removed.
         Err(_) if !is_new => return Ok(()),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::ReadOnlyFilesystem
+                    | io::ErrorKind::PermissionDenied
+                    | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            return Err(Stop::usage(format!(
+                "cannot create {}: {error}; let XDG_CACHE_HOME name a folder that can be written",
+                folder.display()
+            )));
+        }
         Err(error) => return Err(error).doing(format_args!("create {}", folder.display())),
     }
     if let (true, Some(all)) = (is_new, folder.parent()) {

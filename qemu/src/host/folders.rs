@@ -1,6 +1,8 @@
 //! Where this command builds, and what it builds from.
 
+use rustix::fs::{Access, access};
 use std::ffi::OsString;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -18,8 +20,38 @@ fn root_of(told: Option<OsString>) -> PathBuf {
     })
 }
 
-/// Cargo's folder for build results: where we have been built, else the workspace's own.
+/// Cargo's folder for build results: [where we have been built](built), or one of the user's for this checkout where that
+/// cannot be written.
 pub fn target() -> PathBuf {
+    static TARGET: OnceLock<PathBuf> = OnceLock::new();
+    let target = TARGET.get_or_init(|| {
+        let built = built();
+        match is_writable(&built) {
+            true => built,
+            false => of_user(root()).unwrap_or(built),
+        }
+    });
+    target.clone()
+}
+
+/// Whether programs can be built in it.
+fn is_writable(target: &Path) -> bool {
+    let ours = target.join("midplane");
+    std::fs::create_dir_all(&ours).is_ok() && access(&ours, Access::WRITE_OK).is_ok()
+}
+
+/// The user's folder for what is built of a checkout, if there can be one.
+fn of_user(root: &Path) -> Option<PathBuf> {
+    let mut hasher = DefaultHasher::new();
+    root.hash(&mut hasher);
+    let folder = midplane_setup::folder::of_user()?;
+    let folder = folder.join(format!("target-{:016x}", hasher.finish()));
+    std::fs::create_dir_all(&folder).ok()?;
+    is_writable(&folder).then_some(folder)
+}
+
+/// Where we have been built, else the workspace's own folder for it.
+pub fn built() -> PathBuf {
     std::env::current_exe()
         .ok()
         .and_then(|exe| exe.ancestors().nth(2).map(PathBuf::from))

@@ -264,6 +264,37 @@ fn mpiexec_takes_what_people_type() {
     }
 }
 
+/// A target folder that takes nothing more: the user's cache is built in, and where there is none that is said.
+#[test]
+fn a_checkout_that_cannot_be_written_is_built_from() {
+    let folder = Folder::new("unwritable");
+    let tool = folder.path("target/debug/midplane");
+    fs::create_dir_all(folder.0.join("target/debug")).unwrap();
+    fs::copy(command(), &tool).unwrap();
+    fs::write(folder.path("target/CACHEDIR.TAG"), "").unwrap();
+    fs::write(folder.path("target/midplane"), "no directory").unwrap();
+    let run = |cache: &str, words: &[&str]| {
+        let mut command = Command::new(&tool);
+        let command = command.args(words).env("XDG_CACHE_HOME", cache);
+        command.output().unwrap()
+    };
+    let cache = folder.path("cache");
+    let output = run(&cache, &["cc", "--path"]);
+    let path = String::from_utf8_lossy(&output.stdout).into_owned();
+    let begin = format!("{cache}/midplane/target-");
+    assert!(
+        path.starts_with(&begin) && Path::new(path.trim_end()).exists(),
+        "{output:?}"
+    );
+    let output = run("/proc/none", &["run", "--on", "linux", &program("pi.c")]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.code() == Some(2) && said.contains("let XDG_CACHE_HOME name a folder"),
+        "{output:?}"
+    );
+    assert_eq!(said.lines().count(), 1, "{output:?}");
+}
+
 #[test]
 fn programs_are_linked_statically_and_stripped() {
     let folder = Folder::new("static");

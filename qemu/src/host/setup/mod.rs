@@ -34,7 +34,7 @@ impl From<Refusal> for Stop {
 fn places() -> Places {
     Places {
         root: crate::host::folders::root().into(),
-        target: crate::host::folders::target(),
+        target: crate::host::folders::built(),
     }
 }
 
