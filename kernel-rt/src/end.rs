@@ -155,6 +155,7 @@ pub fn mpi_error(error: &MpiError<'_>, status: i32) -> ! {
 
 /// The program ends itself, or the kernel ends it for what it did.
 pub fn program_abort(what: &str) -> ! {
+    MIDPLANE_CALLERS.note(&arch::registers());
     end(End::Abort, 1, Why::Words(what))
 }
 

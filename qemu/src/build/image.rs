@@ -338,8 +338,8 @@ impl Image {
     pub fn describe_fault(&self, pc: u64, read: Read<'_>) -> Vec<String> {
         let overflowed = self.overflowed(read).filter(|_| pc == 0);
         let pc = overflowed.map_or(pc, |registers| registers.pc);
-        // What the linker left out is described at address 0 and the following.
-        let is_code = pc >= self.board.code();
+        // A jump may go anywhere, where symbols of data are the nearest.
+        let is_code = self.is_code(pc);
         let is_here = is_code
             && addr2line::Loader::new(&self.path).is_ok_and(|loader| is_program(&loader, pc));
         let here = match is_code {
@@ -364,6 +364,10 @@ impl Image {
         let name = |lines: &[String]| {
             let line = lines.last()?;
             let name = line.rsplit_once(" at ").map_or(&**line, |(name, _)| name);
+            // The program's name for it: of two names of one address the table may have the other first.
+            let name = { name.strip_prefix('P') }
+                .filter(|name| name.starts_with("MPI_"))
+                .unwrap_or(name);
             Some(name.to_string())
         };
         let function = match name(&here) {
@@ -377,6 +381,19 @@ impl Image {
             None => format!("a call from {line}"),
         };
         lines
+    }
+
+    /// Whether the image has code at an address. What the linker left out is described at address 0 and the following.
+    fn is_code(&self, address: u64) -> bool {
+        let Ok(elf) = object::File::parse(&*self.bytes) else {
+            return false;
+        };
+        let mut sections = elf.sections();
+        sections.any(|section| {
+            section.kind() == object::SectionKind::Text
+                && address >= self.board.code()
+                && (section.address()..section.address() + section.size()).contains(&address)
+        })
     }
 
     /// What to say of the last allocation that failed on a node, if one did. `read` reads the node's RAM from an

@@ -46,10 +46,20 @@ fn a_wild_store_into_a_ring_has_no_effect_or_ends_the_job_with_a_message() {
 
 #[test]
 fn a_jump_to_nowhere_names_the_line_of_the_call() {
-    run(&["-n", "1"], "fail_jump.c", &[])
-        .expect(1)
-        .says(&["null pointer: jump to 0x0"])
-        .says(&["in a call from main at fail_jump.c:11"]);
+    for (arguments, words) in [
+        (&[][..], "null pointer: jump to 0x0"),
+        (&["0x1230"], "null pointer: jump to 0x1230"),
+        (&["0x123456780"], "no memory there: jump to 0x123456780"),
+        (&["data"], "data cannot be executed: jump to 0x"),
+    ] {
+        let nodes = run(&["-n", "1"], "fail_jump.c", arguments).expect(1);
+        nodes.says(&[words, "in a call from main at fail_jump.c:16"]);
+        for on in ["linux", "cluster"] {
+            let ended = run(&["-n", "2", "--on", on], "fail_jump.c", arguments).expect(1);
+            let place = "in a function by its pointer, called from main at fail_jump.c:16";
+            ended.says(&[words, place]);
+        }
+    }
 }
 
 /// The words and places of the runtime's own panics are not in a C program's image.
@@ -84,7 +94,7 @@ fn a_stack_overrun_is_named() {
 fn abort_ends_the_job_and_what_was_printed_is_shown() {
     let ended = run(&["--torus", "2x2x1"], "fail_abort.c", &[])
         .expect(1)
-        .says(&["rank 3", "(1,1,0)", "abort"]);
+        .says(&["rank 3", "(1,1,0)", "abort", "in main at fail_abort.c:"]);
     assert!(ended.stdout.contains("about to call abort"), "{ended}");
 }
 

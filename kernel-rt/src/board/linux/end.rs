@@ -131,7 +131,11 @@ fn frames() -> [u64; LOOKED_AT] {
 /// Where the process would return to from where a signal has come. After a jump to where no code is, what the jump was a
 /// call from is on top of the stack.
 fn frames_at(at: &Registers) -> [u64; LOOKED_AT] {
-    let mut frames = frames();
+    let mut frames = match at.access {
+        // The unwinder reads the code there, and would fault itself.
+        Cause::InstructionAccess => [0; LOOKED_AT],
+        _ => frames(),
+    };
     let here = frames.iter().position(|address| *address == at.pc);
     match here {
         Some(here) if frames.get(here + 1).is_some_and(|next| *next != 0) => {
