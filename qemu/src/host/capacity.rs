@@ -64,6 +64,38 @@ impl Machine {
     }
 }
 
+/// Descriptors for a process of a job on this machine: its output's two ends, and itself.
+const DESCRIPTORS_PER_PROCESS: u64 = 3;
+/// The same for all else.
+const DESCRIPTORS_BESIDE: u64 = 64;
+
+impl Machine {
+    /// Refuses more ranks, each a process of this machine, than it lets one user and one tool have.
+    pub fn check_processes(&self, ranks: u64) -> Result<(), Stop> {
+        let read = |path: &str| std::fs::read_to_string(path).ok()?.trim().parse().ok();
+        let limit = [
+            getrlimit(Resource::Nproc).current,
+            read("/proc/sys/kernel/pid_max"),
+        ];
+        self.check_processes_within(ranks, limit.into_iter().flatten().min())
+    }
+
+    fn check_processes_within(&self, ranks: u64, processes: Option<u64>) -> Result<(), Stop> {
+        let descriptors = self.0.descriptors;
+        let by_descriptors =
+            descriptors.saturating_sub(DESCRIPTORS_BESIDE) / DESCRIPTORS_PER_PROCESS;
+        let capacity = by_descriptors.min(processes.unwrap_or(u64::MAX));
+        if ranks <= capacity {
+            return Ok(());
+        }
+        let processes = processes.map_or(String::new(), |most| format!(", and {most} processes"));
+        Err(Stop::usage(format!(
+            "{ranks} processes are more than this machine can hold now: it can hold {capacity} ({descriptors} open files are \
+             allowed, a process takes {DESCRIPTORS_PER_PROCESS}{processes}); --on cluster has all ranks in one process"
+        )))
+    }
+}
+
 /// Memory of each node, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
@@ -94,6 +126,23 @@ mod tests {
         let error = machine.check(11, memory, None).unwrap_err();
         assert_eq!(error.status, crate::host::stop::USAGE);
         assert!(error.message.contains("it can hold 10 "), "{error}");
+    }
+
+    #[test]
+    fn more_processes_than_the_system_allows_are_refused() {
+        let machine = Machine(Offer {
+            memory: 240 << 20,
+            descriptors: 1024,
+        });
+        assert!(machine.check_processes_within(320, None).is_ok());
+        for (ranks, processes, capacity) in [(321, None, 320), (51, Some(50), 50)] {
+            let error = machine
+                .check_processes_within(ranks, processes)
+                .unwrap_err();
+            assert_eq!(error.status, crate::host::stop::USAGE);
+            let words = format!("it can hold {capacity} ");
+            assert!(error.message.contains(&words), "{error}");
+        }
     }
 
     #[test]

@@ -570,7 +570,11 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
             let instances = division.map(|division| division.instances().into());
             Some(tools_for_nodes(options, &shape, instances)?)
         }
-        On::Linux | On::Cluster => None,
+        On::Linux => {
+            Machine::look().check_processes(shape.nodes().into())?;
+            None
+        }
+        On::Cluster => None,
     };
     let mut images: Vec<Option<Image>> = Vec::new();
     for (at, app) in apps.iter().enumerate() {
