@@ -26,7 +26,7 @@ fn atom(rank: i32, i: usize) -> Atom {
         tag: i as u16,
         position: [f64::from(rank), i as f64, -0.5],
         kind: 7,
-        bonded: (i % 2 == 0, i as u32),
+        bonded: (i.is_multiple_of(2), i as u32),
     }
 }
 
