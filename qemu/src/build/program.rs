@@ -420,7 +420,7 @@ impl Hearing {
     }
 }
 
-/// The name of the package around the program in `folder`: a Rust identifier.
+/// The manifest of the package of this name around a program.
 fn manifest(name: &str, source: &Path, (runtime, links): (Runtime, Links)) -> String {
     let root = folders::root();
     let quoted = |path: &Path| toml_string(&path.to_string_lossy());
