@@ -229,14 +229,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "the queues use what their own module has; it belongs into a file below them",
-        &[
-            "mpi-adi/src/device/matching/indexed/mod.rs",
-            "mpi-adi/src/device/matching/indexed/posted.rs",
-            "mpi-adi/src/device/matching/indexed/unexpected.rs",
-        ],
-    ),
-    (
         "a page uses the record that the table of pages defines; the two profiles make them one file",
         &[
             "mpi-adi/src/device/no_peer_pages.rs",

@@ -8,15 +8,14 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::any::Full;
-use super::pool::CHUNK_SLOTS;
 use crate::device::memory::boxed_with;
 use crate::device::names::MAX_SLOTS;
 use crate::device::work::did;
 
 /// Chunks up to which their list doubles.
 const FEW: usize = 1 << 11;
-/// Chunks that a longer list has room for.
-const MOST: usize = MAX_SLOTS / CHUNK_SLOTS;
+/// Chunks that a longer list has room for: of 32 slots each, for every request that can have a name.
+const MOST: usize = MAX_SLOTS / 32;
 
 /// Chunks, and a list of them: no more than two words a chunk, or [`MOST`] words.
 #[derive(Clone, PartialEq, Eq, Debug)]

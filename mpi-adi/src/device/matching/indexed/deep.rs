@@ -20,11 +20,11 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::FAR;
+use super::limits::FAR;
 use super::table::Bucket;
-use crate::device::boxed::boxed;
 use crate::device::envelope::Pattern;
 use crate::device::list::Links;
+use crate::device::memory::boxed_with;
 use crate::device::memory::region::{Block, Region};
 use crate::device::names::BlockIndex;
 use crate::device::request::{Buckets, KINDS, KeyHash, pattern_of};
@@ -35,6 +35,7 @@ type Heads = [Bucket; 2];
 
 /// Buckets of a chunk.
 const CHUNK: usize = 16;
+type Chunk = [Heads; CHUNK];
 /// Blocks of MPI memory for a bucket of kinds 0 and 1, and of kinds 2 and 3: there are fewer sources than tags.
 const BUCKET_BLOCKS: [usize; 2] = [4, 32];
 /// Records for each bucket of kinds 0 and 1, above which loans have made them too few.
@@ -45,15 +46,16 @@ const fn chunks(blocks: usize, table: usize) -> usize {
     blocks.div_ceil(BUCKET_BLOCKS[table] * CHUNK)
 }
 
-/// Bytes of the buckets for so many blocks.
+/// Bytes of the buckets for so many blocks, and of the lists of their chunks.
 pub(super) const fn bytes(blocks: usize) -> usize {
-    (chunks(blocks, 0) + chunks(blocks, 1)) * CHUNK * size_of::<Heads>()
+    let of_chunk = size_of::<Chunk>() + size_of::<Box<Chunk>>();
+    (chunks(blocks, 0) + chunks(blocks, 1)) * of_chunk
 }
 
 /// Buckets for two kinds.
 #[derive(Clone, Debug)]
 struct Table {
-    heads: Vec<Box<[Heads]>>,
+    heads: Vec<Box<Chunk>>,
     used: Buckets,
 }
 
@@ -68,20 +70,23 @@ impl Table {
 
     /// Makes so many chunks, or fewer, when the heap has no room for all; false when it has none for one.
     fn make(&mut self, chunks: usize) -> bool {
+        // Not doubled; where there is no room for all, each asks for itself.
+        _ = self.heads.try_reserve_exact(chunks);
         while self.heads.len() < chunks && self.add_chunk() {}
         self.use_all();
         !self.heads.is_empty()
     }
 
     fn add_chunk(&mut self) -> bool {
-        let Some(heads) = boxed([Bucket::EMPTY; 2], CHUNK) else {
-            return false;
-        };
+        did(CHUNK);
         let has_room = self.heads.try_reserve(1).is_ok();
-        if has_room {
-            self.heads.push(heads);
+        match boxed_with(|| [[Bucket::EMPTY; 2]; CHUNK]) {
+            Some(heads) if has_room => {
+                self.heads.push(heads);
+                true
+            }
+            _ => false,
         }
-        has_room
     }
 
     /// All buckets are in use, and empty.
@@ -194,6 +199,7 @@ impl Deep {
         for (at, table) in self.tables.iter_mut().enumerate() {
             if table.heads.len() > chunks(self.blocks, at) {
                 table.heads.pop();
+                table.heads.shrink_to(chunks(self.blocks, at));
                 table.use_all();
             }
         }

@@ -64,7 +64,7 @@
 //! | posted receives | 0 | the table is inside the pool's slots (`request/keyed.rs`) |
 //! | unexpected messages | 0 | links and chain are inside their records |
 //! | buckets for the chains of unexpected messages | [`BUCKETS`] of [`BUCKET_BYTES`] for each [`BUCKET_BLOCKS`] blocks of MPI memory, up to [`FAR`], none below [`LEAST_BLOCKS`] blocks | the budget |
-//! | buckets for the oldest of them | 2.25 for each block | the budget, with more than [`FAR`] blocks; else the program's heap, at the first search for a wildcard that passes [`WILD_ENTRIES`] entries |
+//! | buckets for the oldest of them, in chunks | 2.4 for each block | the budget, with more than [`FAR`] blocks; else the program's heap, at the first search for a wildcard that passes [`WILD_ENTRIES`] entries |
 //! | an unexpected message that is among the oldest | a block | the MPI memory |
 //! | while memory is lent (`--mpi-borrow`) | a chunk of buckets when there are more than four records for each | the program's heap; without room, chains grow long |
 //!
@@ -72,6 +72,7 @@
 #![forbid(unsafe_code)]
 
 mod deep;
+mod limits;
 mod posted;
 mod rise;
 mod table;
@@ -90,27 +91,8 @@ use crate::device::stats::Count;
 use posted::PostedQueue;
 use unexpected::UnexpectedQueue;
 
+pub use limits::{FAR, MOVED_RECORDS, NEAR, NEAR_RECORDS, SHORT, WILD_ENTRIES, WILD_MOVES};
 pub use table::{BUCKET_BLOCKS, BUCKET_BYTES, BUCKETS, LEAST_BLOCKS};
-
-/// Records up to which a search does not find out whether they rise.
-pub const SHORT: u32 = 8;
-/// Posted receives at the beginning of what is not indexed that a search may walk over without indexing them: to walk
-/// over so many costs about as much as to index one and to find it.
-pub const NEAR: u32 = 16;
-/// The same of unexpected messages, of which an exact receive looks for one: their chains are shorter to enter and to
-/// search, and a message that comes when others wait is then found as fast beside ten as beside a million.
-pub const NEAR_RECORDS: u32 = 4;
-
-/// Entries of a queue that are not indexed, at most: from there on the oldest of them is indexed when one more comes. So no
-/// search passes more, however long the queue is.
-pub const FAR: u32 = 96;
-/// Unexpected messages that a search indexes, of those that it passes; as many again, if that leaves none behind. Half as
-/// many as receives ([`NEAR`]): a probe and a receive may search for the same message.
-pub const MOVED_RECORDS: u32 = 8;
-/// Unexpected messages that a search for a wildcard passes before it indexes any.
-pub const WILD_ENTRIES: u32 = 32;
-/// Unexpected messages that such a search indexes at most.
-pub const WILD_MOVES: u32 = 4;
 
 /// The two queues.
 #[derive(Clone, Debug)]

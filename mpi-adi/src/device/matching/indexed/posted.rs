@@ -2,8 +2,8 @@
 //! table; the others are in a list.
 #![forbid(unsafe_code)]
 
+use super::limits::{FAR, NEAR};
 use super::rise::Rise;
-use super::{FAR, NEAR};
 use crate::device::envelope::Envelope;
 use crate::device::list::{Ends, Links};
 use crate::device::names::{Serial, Slot};

@@ -1,7 +1,7 @@
 //! How many buckets there are, and which is whose.
 #![forbid(unsafe_code)]
 
-use super::FAR;
+use super::limits::FAR;
 use crate::device::list::{Ends, Links};
 use crate::device::memory::region::{MAX_BLOCKS, MAX_LOAN_BLOCKS, MAX_LOANS, Region};
 use crate::device::names::BlockIndex;

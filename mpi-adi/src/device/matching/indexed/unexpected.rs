@@ -6,9 +6,9 @@
 #![forbid(unsafe_code)]
 
 use super::deep::Deep;
+use super::limits::{FAR, MOVED_RECORDS, NEAR_RECORDS, SHORT, WILD_ENTRIES, WILD_MOVES};
 use super::rise::LateRise;
 use super::table::{Bucket, after, bucket, buckets};
-use super::{FAR, MOVED_RECORDS, NEAR_RECORDS, SHORT, WILD_ENTRIES, WILD_MOVES};
 use alloc::boxed::Box;
 
 use crate::device::boxed::boxed;

@@ -263,7 +263,7 @@ fn hashes_fall_into_all_groups_of_buckets() {
 fn buckets_are_as_many_as_is_said() {
     let bytes = [31, 32, 40, 1000].map(|blocks| Indexed::fixed_bytes(blocks, 0));
     // Some for each block, and for what is older than the youngest records, of which there are no more than this.
-    let deep = (1000_usize.div_ceil(64) + 1000_usize.div_ceil(512)) * 16 * 8;
+    let deep = (1000_usize.div_ceil(64) + 1000_usize.div_ceil(512)) * (16 * 8 + size_of::<usize>());
     assert_eq!(bytes, [0, 48, 60, FAR as usize * 4 + deep]);
 }
 
