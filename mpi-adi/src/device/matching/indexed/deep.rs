@@ -20,7 +20,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::limits::FAR;
+use super::limits::FEW_BLOCKS;
 use super::table::Bucket;
 use crate::device::envelope::Pattern;
 use crate::device::list::Links;
@@ -134,7 +134,7 @@ impl Deep {
             len: 0,
             blocks,
         };
-        match blocks > FAR as usize && !deep.make_room() {
+        match blocks > FEW_BLOCKS && !deep.make_room() {
             true => None,
             false => Some(deep),
         }

@@ -12,6 +12,8 @@ pub const NEAR_RECORDS: u32 = 4;
 /// Entries of a queue that are not indexed, at most: from there on the oldest of them is indexed when one more comes. So no
 /// search passes more, however long the queue is.
 pub const FAR: u32 = 96;
+/// Blocks of MPI memory up to which no unexpected message is indexed as others come: so many are passed at most.
+pub const FEW_BLOCKS: usize = 256;
 /// Unexpected messages that a search indexes, of those that it passes; as many again, if that leaves none behind. Half as
 /// many as receives ([`NEAR`]): a probe and a receive may search for the same message.
 pub const MOVED_RECORDS: u32 = 8;

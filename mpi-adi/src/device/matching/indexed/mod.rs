@@ -64,7 +64,7 @@
 //! | posted receives | 0 | the table is inside the pool's slots (`request/keyed.rs`) |
 //! | unexpected messages | 0 | links and chain are inside their records |
 //! | buckets for the chains of unexpected messages | [`BUCKETS`] of [`BUCKET_BYTES`] for each [`BUCKET_BLOCKS`] blocks of MPI memory, up to [`FAR`], none below [`LEAST_BLOCKS`] blocks | the budget |
-//! | buckets for the oldest of them, in chunks | 2.4 for each block | the budget, with more than [`FAR`] blocks; else the program's heap, at the first search for a wildcard that passes [`WILD_ENTRIES`] entries |
+//! | buckets for the oldest of them, in chunks | 2.4 for each block | the budget, with more than [`FEW_BLOCKS`] blocks; else the program's heap, at the first search for a wildcard that passes [`WILD_ENTRIES`] entries |
 //! | an unexpected message that is among the oldest | a block | the MPI memory |
 //! | while memory is lent (`--mpi-borrow`) | a chunk of buckets when there are more than four records for each | the program's heap; without room, chains grow long |
 //!
@@ -91,7 +91,9 @@ use crate::device::stats::Count;
 use posted::PostedQueue;
 use unexpected::UnexpectedQueue;
 
-pub use limits::{FAR, MOVED_RECORDS, NEAR, NEAR_RECORDS, SHORT, WILD_ENTRIES, WILD_MOVES};
+pub use limits::{
+    FAR, FEW_BLOCKS, MOVED_RECORDS, NEAR, NEAR_RECORDS, SHORT, WILD_ENTRIES, WILD_MOVES,
+};
 pub use table::{BUCKET_BLOCKS, BUCKET_BYTES, BUCKETS, LEAST_BLOCKS};
 
 /// The two queues.
@@ -116,7 +118,7 @@ impl Matching for Indexed {
     const NAME: &'static str = "default";
 
     fn fixed_bytes(blocks: usize, _: usize) -> usize {
-        let deep = match blocks > FAR as usize {
+        let deep = match blocks > FEW_BLOCKS {
             true => deep::bytes(blocks),
             false => 0,
         };
@@ -124,7 +126,7 @@ impl Matching for Indexed {
     }
 
     fn wildcard_bytes(blocks: usize) -> usize {
-        match blocks > FAR as usize {
+        match blocks > FEW_BLOCKS {
             true => 0,
             false => deep::bytes(blocks),
         }
