@@ -55,6 +55,10 @@ pub(super) const fn bytes(blocks: usize) -> usize {
 /// Buckets for two kinds.
 #[derive(Clone, Debug)]
 struct Table {
+    #[expect(
+        clippy::vec_box,
+        reason = "where the list grows, chunks stay, so that no entry copies more than their addresses"
+    )]
     heads: Vec<Box<Chunk>>,
     used: Buckets,
 }
