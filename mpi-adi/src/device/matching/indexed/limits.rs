@@ -17,7 +17,7 @@ pub const FEW_BLOCKS: usize = 256;
 /// Unexpected messages that a search indexes, of those that it passes; as many again, if that leaves none behind. Half as
 /// many as receives ([`NEAR`]): a probe and a receive may search for the same message.
 pub const MOVED_RECORDS: u32 = 8;
-/// Unexpected messages that a search for a wildcard passes before it indexes any.
+/// Unexpected messages that a search for a wildcard passes before it indexes the first ones.
 pub const WILD_ENTRIES: u32 = 32;
 /// Unexpected messages that such a search indexes at most.
-pub const WILD_MOVES: u32 = 4;
+pub const WILD_MOVES: u32 = 3;

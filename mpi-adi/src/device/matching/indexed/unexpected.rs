@@ -355,8 +355,13 @@ impl UnexpectedQueue {
             }
             next = behind;
         }
-        if walked >= WILD_ENTRIES && region.has_spare() && self.deep.make_room() {
-            self.index_oldest(region, WILD_MOVES);
+        // Once there is an index, little is left to be walked again and again.
+        let far = match self.deep.len() {
+            0 => WILD_ENTRIES,
+            _ => NEAR_RECORDS,
+        };
+        if walked >= far && region.has_spare() && self.deep.make_room() {
+            self.index_oldest(region, WILD_MOVES.min(walked - 1));
         }
         (next, hops + walked)
     }

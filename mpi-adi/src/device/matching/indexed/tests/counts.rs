@@ -139,9 +139,9 @@ fn a_wildcard_looks_at_each_record_until_there_is_an_index_for_it() {
         assert_eq!(missing, (None, many as u64));
     }
     records.extend(record(&mut ours, [many]));
-    // The first of these indexes some, so that the others pass no more than before.
-    let fewer = many + 1 - WILD_MOVES as i32 + 1;
-    for hops in [many + 1, fewer, fewer] {
+    // Each of these indexes some, which the next one does not pass.
+    let moved = WILD_MOVES as i32;
+    for hops in [many + 1, many + 2 - moved, many + 2 - 2 * moved] {
         let missing = probe(&mut ours, &any_source(MISSING));
         assert_eq!(missing, (None, hops as u64));
     }
