@@ -5,12 +5,12 @@
 //! finds nothing, as for a message that is still to come or was refused, seldom looks at a record at all.
 #![forbid(unsafe_code)]
 
+use alloc::boxed::Box;
+
 use super::deep::Deep;
 use super::limits::{FAR, MOVED_RECORDS, NEAR_RECORDS, SHORT, WILD_ENTRIES, WILD_MOVES};
 use super::rise::LateRise;
 use super::table::{Bucket, after, bucket, buckets};
-use alloc::boxed::Box;
-
 use crate::device::boxed::boxed;
 use crate::device::envelope::Pattern;
 use crate::device::list::{Ends, Links};
