@@ -213,14 +213,15 @@ impl Blackboard {
     fn set_state(&self, state: State) {
         fence(Ordering::Release);
         self.set(AT_STATE, state as u32);
+        fence(Ordering::Release);
+        // Each time: a store of the program's may have changed it, and a node without it counts as not started.
+        self.set(AT_MAGIC, MAGIC);
     }
 
     /// Sets the blackboard up in [`State::Booting`]; the rank is not yet known.
     pub fn begin(&self) {
         self.set(AT_RANK, u32::MAX);
         self.set_state(State::Booting);
-        fence(Ordering::Release);
-        self.set(AT_MAGIC, MAGIC);
     }
 
     /// The node has read its personality.
@@ -672,6 +673,17 @@ mod tests {
         board.set(AT_MAGIC, 5);
         assert_eq!(glance(&board, 0), Err(ReadError::Magic(5)));
         assert_eq!(glance(&board, 1 << 40), Err(ReadError::TooShort(0)));
+    }
+
+    #[test]
+    fn a_node_whose_mark_was_overwritten_is_seen_to_end() {
+        let board = Blackboard::new();
+        board.begin();
+        board.running();
+        board.set(AT_MAGIC, 0);
+        assert_eq!(glance(&board, 0), Ok(State::Off));
+        board.done(3);
+        assert_eq!(glance(&board, 0), Ok(State::Done));
     }
 
     #[test]
