@@ -17,14 +17,13 @@ use core::hint;
 
 use midplane_abi::blackboard::{Blackboard, Call};
 use mpi_adi::Adi;
-use mpi_adi::at_once::{Received, Sent};
+use mpi_adi::at_once::{Incoming, Outgoing, Received, Sent};
 use mpi_adi::call;
 use mpi_adi::device::{GoOn, Meanwhile};
-use mpi_adi::envelope::{Context, Pattern, Rank};
+use mpi_adi::envelope::Rank;
 use mpi_adi::kernel::{AbortReason, CallNote, Heap, Kernel};
-use mpi_adi::memory::{Span, UserMemory};
+use mpi_adi::memory::UserMemory;
 use mpi_adi::request::{RequestId, Whole};
-use mpi_adi::send::SendTo;
 use net_torus::Direction;
 use net_torus::coord::Coord;
 use net_torus::link::Link;
@@ -332,7 +331,8 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
 
     /// [`Env::short_send`](mpi_adi::Env::short_send).
     #[inline]
-    pub fn short_send(&mut self, to: &SendTo, span: Span) -> Sent {
+    pub fn short_send(&mut self, outgoing: &Outgoing) -> Sent {
+        let &Outgoing { ref to, span } = outgoing;
         if self.is_limited() {
             return Sent::Not;
         }
@@ -354,12 +354,8 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
 
     /// [`Env::short_receive`](mpi_adi::Env::short_receive).
     #[inline]
-    pub fn short_receive(
-        &mut self,
-        function: &'static str,
-        pattern: &Pattern,
-        span: Span,
-    ) -> Received {
+    pub fn short_receive(&mut self, function: &'static str, incoming: &Incoming) -> Received {
+        let &Incoming { ref pattern, span } = incoming;
         if self.is_limited() {
             return Received::Not;
         }
@@ -370,7 +366,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
             self.go_on();
             return received;
         };
-        match self.finish(function, id, pattern.context()) {
+        match self.finish(function, id) {
             Some(whole) => Received::Complete(whole),
             None => received,
         }
@@ -378,7 +374,8 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
 
     /// [`Env::short_start_receive`](mpi_adi::Env::short_start_receive).
     #[inline]
-    pub fn short_start_receive(&mut self, pattern: &Pattern, span: Span) -> Option<RequestId> {
+    pub fn short_start_receive(&mut self, incoming: &Incoming) -> Option<RequestId> {
+        let &Incoming { ref pattern, span } = incoming;
         if self.is_limited() {
             return None;
         }
@@ -393,38 +390,33 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
 
     /// [`Env::short_wait`](mpi_adi::Env::short_wait).
     #[inline]
-    pub fn short_wait(
-        &mut self,
-        function: &'static str,
-        id: RequestId,
-        context: Context,
-    ) -> Option<Whole> {
+    pub fn short_wait(&mut self, function: &'static str, id: RequestId) -> Option<Whole> {
         self.put_away();
-        let whole = self.adi.conclude_whole(id, context);
+        let whole = self.adi.conclude_whole(id);
         if whole.is_some() || self.is_limited() {
             return whole;
         }
-        self.finish(function, id, context)
+        self.finish(function, id)
     }
 
     /// [`Adi::keep_at_hand`], for a board without [interrupts](Platform::INTERRUPTS). It and the next two leave nothing to do.
     #[inline]
-    pub fn keep_at_hand(&mut self, pattern: &Pattern, span: Span) -> Option<RequestId> {
+    pub fn keep_at_hand(&mut self, incoming: &Incoming) -> Option<RequestId> {
         const { assert!(!P::INTERRUPTS) };
-        self.adi.keep_at_hand(pattern, span)
+        self.adi.keep_at_hand(&incoming.pattern, incoming.span)
     }
 
     /// [`Adi::send_to_hand`].
     #[inline]
-    pub fn send_to_hand(&mut self, to: &SendTo, span: Span) -> bool {
-        self.adi
-            .send_to_hand(self.carrier.platform.memory(), to, span)
+    pub fn send_to_hand(&mut self, outgoing: &Outgoing) -> bool {
+        let memory = self.carrier.platform.memory();
+        self.adi.send_to_hand(memory, &outgoing.to, outgoing.span)
     }
 
     /// [`Adi::conclude_at_hand`].
     #[inline]
-    pub fn conclude_at_hand(&mut self, id: RequestId, context: Context) -> Option<Whole> {
-        self.adi.conclude_at_hand(id, context)
+    pub fn conclude_at_hand(&mut self, id: RequestId) -> Option<Whole> {
+        self.adi.conclude_at_hand(id)
     }
 
     /// Whatever else comes to the device finds what is at hand among its requests. An interrupt would, too: so nodes with
@@ -438,8 +430,8 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
 
     /// Waits for a request within a call.
     #[inline(never)]
-    fn finish(&mut self, function: &'static str, id: RequestId, context: Context) -> Option<Whole> {
-        let whole = call::finish(&mut self.adi, &mut self.carrier, function, id, context);
+    fn finish(&mut self, function: &'static str, id: RequestId) -> Option<Whole> {
+        let whole = call::finish(&mut self.adi, &mut self.carrier, function, id);
         self.carrier.end_call(&mut self.adi);
         whole
     }
@@ -1066,7 +1058,7 @@ impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
 mod tests {
     use super::*;
     use midplane_abi::blackboard::Snapshot;
-    use mpi_adi::envelope::{Pattern, Rank};
+    use mpi_adi::envelope::Pattern;
     use mpi_adi::memory::{RawMemory, Span};
     use mpi_adi::request::Mode;
     use mpi_adi::send::SendTo;
@@ -1298,6 +1290,16 @@ mod tests {
         mode: Mode::Standard,
     };
 
+    const OUTGOING: Outgoing = Outgoing {
+        to: TO_THE_OTHER,
+        span: Span::EMPTY,
+    };
+
+    const ANY: Incoming = Incoming {
+        pattern: Pattern::new(None, None, 0),
+        span: Span::EMPTY,
+    };
+
     /// Two nodes that have told each other of their tokens.
     fn acquainted<const T: bool, const I: bool>() -> Vec<TestNode<T, I>> {
         let mut nodes = nodes_of([2, 1, 1]);
@@ -1316,17 +1318,16 @@ mod tests {
             links.map(|link| link.holds).sum()
         };
         let before = (node.carrier.beats, holds(node));
-        assert_eq!(node.short_send(&TO_THE_OTHER, Span::EMPTY), Sent::Complete);
+        assert_eq!(node.short_send(&OUTGOING), Sent::Complete);
         assert!(node.adi.have_copies_left());
         assert_eq!((node.carrier.beats, holds(node)), before);
         assert_eq!(node.carrier.watch, Watch::Armed);
         // It is posted, and the message comes by an interrupt.
-        let any = Pattern::new(None, None, 0);
-        let posted = nodes[1].short_start_receive(&any, Span::EMPTY);
+        let posted = nodes[1].short_start_receive(&ANY);
         let posted = posted.expect("room for a request");
         nodes[1].interrupted();
         assert!(nodes[1].adi.is_done(posted));
-        let whole = nodes[1].short_wait("a test", posted, 0);
+        let whole = nodes[1].short_wait("a test", posted);
         assert_eq!(whole.map(|whole| whole.peer), Some(Rank::new(0)));
     }
 
@@ -1334,7 +1335,7 @@ mod tests {
     fn a_short_message_is_a_step_where_links_keep_time() {
         let node = &mut acquainted::<true, true>()[0];
         let before = node.carrier.beats;
-        assert_eq!(node.short_send(&TO_THE_OTHER, Span::EMPTY), Sent::Complete);
+        assert_eq!(node.short_send(&OUTGOING), Sent::Complete);
         assert!(node.carrier.beats > before);
         assert_eq!(node.carrier.watch, Watch::Armed);
     }
@@ -1347,20 +1348,16 @@ mod tests {
         }
         // The first one goes as far as the link, which says that it is behind.
         for waiting in 0..16 {
-            assert_eq!(node.short_send(&TO_THE_OTHER, Span::EMPTY), Sent::Complete);
+            assert_eq!(node.short_send(&OUTGOING), Sent::Complete);
             assert_eq!(node.adi.have_copies_left(), waiting == 0, "{waiting}");
         }
-        node.short_send(&TO_THE_OTHER, Span::EMPTY);
+        node.short_send(&OUTGOING);
         assert!(node.adi.have_copies_left(), "worth a frame");
         // With a share of the processor to keep to, nothing goes the short way.
         let mut node = nodes([2, 1, 1]).remove(0).limit_interrupts(50);
-        let any = Pattern::new(None, None, 0);
-        assert_eq!(node.short_send(&TO_THE_OTHER, Span::EMPTY), Sent::Not);
-        assert_eq!(
-            node.short_receive("a test", &any, Span::EMPTY),
-            Received::Not
-        );
-        assert_eq!(node.short_start_receive(&any, Span::EMPTY), None);
+        assert_eq!(node.short_send(&OUTGOING), Sent::Not);
+        assert_eq!(node.short_receive("a test", &ANY), Received::Not);
+        assert_eq!(node.short_start_receive(&ANY), None);
     }
 
     /// A link that interrupts costs its neighbour a bell: where links are looked at before the node sleeps, they are asked
@@ -1633,21 +1630,23 @@ mod tests {
     /// Where nothing interrupts the node, an answer waits from call to call, and is sent before a sleep.
     #[test]
     fn an_answer_waits_for_the_next_call_but_not_for_the_end_of_a_sleep() {
-        let any = Pattern::new(None, None, 0);
         let received = |nodes: &mut [TestNode<false, false>]| {
-            let posted = nodes[1].short_start_receive(&any, Span::EMPTY);
-            nodes[0].short_send(&TO_THE_OTHER, Span::EMPTY);
-            let whole = nodes[1].short_wait("a test", posted.expect("room"), 0);
+            let posted = nodes[1].short_start_receive(&ANY);
+            nodes[0].short_send(&OUTGOING);
+            let whole = nodes[1].short_wait("a test", posted.expect("room"));
             assert!(whole.is_some() && nodes[1].adi.has_deferred());
         };
         let mut nodes = acquainted::<false, false>();
         received(&mut nodes);
         assert!(nodes[1].is_under_way(), "for who stands in");
-        let back = SendTo {
-            dest: Rank::new(0),
-            ..TO_THE_OTHER
+        let back = Outgoing {
+            to: SendTo {
+                dest: Rank::new(0),
+                ..TO_THE_OTHER
+            },
+            ..OUTGOING
         };
-        nodes[1].short_send(&back, Span::EMPTY);
+        nodes[1].short_send(&back);
         assert!(!nodes[1].adi.has_deferred());
         assert_eq!(nodes[1].adi.stats().cts_merged, 1);
         // In a call that waits, and nothing comes.
@@ -1675,14 +1674,14 @@ mod tests {
     fn a_short_message_leaves_without_a_step_where_nothing_has_come() {
         let mut nodes = acquainted::<false, false>();
         let beats = nodes[0].carrier.beats;
-        nodes[0].short_send(&TO_THE_OTHER, Span::EMPTY);
+        nodes[0].short_send(&OUTGOING);
         assert!(nodes[0].adi.have_copies_left());
         assert_eq!(nodes[0].carrier.beats, beats);
         nodes[0].carrier.torus.links_mut()[0]
             .as_mut()
             .unwrap()
             .babbles = true;
-        nodes[0].short_send(&TO_THE_OTHER, Span::EMPTY);
+        nodes[0].short_send(&OUTGOING);
         assert!(nodes[0].carrier.beats > beats);
     }
 

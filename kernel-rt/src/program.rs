@@ -87,34 +87,31 @@ macro_rules! steps {
             }
 
             #[unsafe(no_mangle)]
-            fn midplane_short_send(to: &running::SendTo, span: running::Span) -> running::Sent {
-                running::short_send(to, span)
+            fn midplane_short_send(outgoing: &running::Outgoing) -> running::Sent {
+                running::short_send(outgoing)
             }
 
             #[unsafe(no_mangle)]
             fn midplane_short_receive(
                 function: &'static str,
-                pattern: &running::Pattern,
-                span: running::Span,
+                incoming: &running::Incoming,
             ) -> running::Received {
-                running::short_receive(function, pattern, span)
+                running::short_receive(function, incoming)
             }
 
             #[unsafe(no_mangle)]
             fn midplane_short_start_receive(
-                pattern: &running::Pattern,
-                span: running::Span,
+                incoming: &running::Incoming,
             ) -> ::core::option::Option<running::RequestId> {
-                running::short_start_receive(pattern, span)
+                running::short_start_receive(incoming)
             }
 
             #[unsafe(no_mangle)]
             fn midplane_short_wait(
                 function: &'static str,
                 id: running::RequestId,
-                context: running::Context,
             ) -> ::core::option::Option<running::Whole> {
-                running::short_wait(function, id, context)
+                running::short_wait(function, id)
             }
 
             #[unsafe(no_mangle)]

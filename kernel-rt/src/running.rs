@@ -11,11 +11,8 @@ use midplane_abi::failure::Why;
 use midplane_abi::personality::{Exit, LOGS};
 use midplane_abi::status::exit_byte;
 pub use mpi_adi::Work;
-pub use mpi_adi::at_once::{Received, Sent};
-pub use mpi_adi::envelope::{Context, Pattern};
-pub use mpi_adi::memory::Span;
+pub use mpi_adi::at_once::{Incoming, Outgoing, Received, Sent};
 pub use mpi_adi::request::{RequestId, Whole};
-pub use mpi_adi::send::SendTo;
 use mpi_adi::{Env, Process};
 
 use crate::board::platform::{BoardNode, Held};
@@ -79,23 +76,23 @@ impl Env for NodeEnv {
     }
 
     #[cfg(feature = "short-ways")]
-    fn short_send(&self, to: &SendTo, span: Span) -> Sent {
-        steps::short_send(to, span)
+    fn short_send(&self, outgoing: &Outgoing) -> Sent {
+        steps::short_send(outgoing)
     }
 
     #[cfg(feature = "short-ways")]
-    fn short_receive(&self, function: &'static str, pattern: &Pattern, span: Span) -> Received {
-        steps::short_receive(function, pattern, span)
+    fn short_receive(&self, function: &'static str, incoming: &Incoming) -> Received {
+        steps::short_receive(function, incoming)
     }
 
     #[cfg(feature = "short-ways")]
-    fn short_start_receive(&self, pattern: &Pattern, span: Span) -> Option<RequestId> {
-        steps::short_start_receive(pattern, span)
+    fn short_start_receive(&self, incoming: &Incoming) -> Option<RequestId> {
+        steps::short_start_receive(incoming)
     }
 
     #[cfg(feature = "short-ways")]
-    fn short_wait(&self, function: &'static str, id: RequestId, context: Context) -> Option<Whole> {
-        steps::short_wait(function, id, context)
+    fn short_wait(&self, function: &'static str, id: RequestId) -> Option<Whole> {
+        steps::short_wait(function, id)
     }
 }
 
@@ -110,28 +107,28 @@ fn in_short<R>(work: impl FnOnce(&mut BoardNode) -> R) -> R {
 
 /// [`BoardNode`]'s `short_send`.
 #[inline]
-pub fn short_send(to: &SendTo, span: Span) -> Sent {
-    in_short(|node| node.short_send(to, span))
+pub fn short_send(outgoing: &Outgoing) -> Sent {
+    in_short(|node| node.short_send(outgoing))
 }
 
 /// [`BoardNode`]'s `short_receive`.
 #[inline]
-pub fn short_receive(function: &'static str, pattern: &Pattern, span: Span) -> Received {
+pub fn short_receive(function: &'static str, incoming: &Incoming) -> Received {
     console::flush();
-    in_short(|node| node.short_receive(function, pattern, span))
+    in_short(|node| node.short_receive(function, incoming))
 }
 
 /// [`BoardNode`]'s `short_start_receive`.
 #[inline]
-pub fn short_start_receive(pattern: &Pattern, span: Span) -> Option<RequestId> {
-    in_short(|node| node.short_start_receive(pattern, span))
+pub fn short_start_receive(incoming: &Incoming) -> Option<RequestId> {
+    in_short(|node| node.short_start_receive(incoming))
 }
 
 /// [`BoardNode`]'s `short_wait`.
 #[inline]
-pub fn short_wait(function: &'static str, id: RequestId, context: Context) -> Option<Whole> {
+pub fn short_wait(function: &'static str, id: RequestId) -> Option<Whole> {
     console::flush();
-    in_short(|node| node.short_wait(function, id, context))
+    in_short(|node| node.short_wait(function, id))
 }
 
 /// Runs `work` with the node's device; see [`BoardNode`]'s `with`.

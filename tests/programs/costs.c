@@ -12,8 +12,11 @@
  *     barrier    MPI_Barrier of all ranks
  *     allreduce  MPI_Allreduce of 8 bytes of all ranks
  *     self       8 bytes from rank 0 to itself: MPI_Irecv, MPI_Send, MPI_Wait
+ *     both       the same: MPI_Irecv, MPI_Isend, MPI_Waitall
  *     put        MPI_Put of 8 bytes of rank 0 at rank 1, which waits for a message meanwhile
  *     fetch      MPI_Fetch_and_op of 8 bytes in the same way, with the result: MPI_Win_flush
+ *
+ * All but the last two are counted on MPI_COMM_WORLD, and, with "dup-" before the name, on a duplicate of it.
  *
  * Rank 0 prints them, one a line. Without an exact counter of instructions (riscv64: `instret`, in QEMU with
  * `midplane run --instances 1 --count-instructions`) the numbers mean nothing.
@@ -41,6 +44,8 @@ static unsigned long counted(void)
 
 static char room[2][LONG];
 static int wrong;
+/* What the messages are on. */
+static MPI_Comm comm;
 
 /* The first and the last byte say which message it is. */
 static void mark(char *bytes, int length, int i)
@@ -61,12 +66,12 @@ static void round_trips(int count, int length)
     for (i = 0; i < count; i++) {
         if (check_rank == 0) {
             mark(room[0], length, i);
-            POLL(MPI_Send(room[0], length, MPI_BYTE, 1, TAG, MPI_COMM_WORLD));
-            POLL(MPI_Recv(room[1], length, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            POLL(MPI_Send(room[0], length, MPI_BYTE, 1, TAG, comm));
+            POLL(MPI_Recv(room[1], length, MPI_BYTE, 1, TAG, comm, MPI_STATUS_IGNORE));
             look(room[1], length, i);
         } else if (check_rank == 1) {
-            POLL(MPI_Recv(room[1], length, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-            POLL(MPI_Send(room[1], length, MPI_BYTE, 0, TAG, MPI_COMM_WORLD));
+            POLL(MPI_Recv(room[1], length, MPI_BYTE, 0, TAG, comm, MPI_STATUS_IGNORE));
+            POLL(MPI_Send(room[1], length, MPI_BYTE, 0, TAG, comm));
         }
     }
 }
@@ -83,9 +88,9 @@ static void stream(int count)
     for (i = 0; i < count; i++) {
         if (check_rank == 0) {
             mark(room[0], 8, i);
-            POLL(MPI_Send(room[0], 8, MPI_BYTE, 1, TAG, MPI_COMM_WORLD));
+            POLL(MPI_Send(room[0], 8, MPI_BYTE, 1, TAG, comm));
         } else if (check_rank == 1) {
-            POLL(MPI_Recv(room[1], 8, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            POLL(MPI_Recv(room[1], 8, MPI_BYTE, 0, TAG, comm, MPI_STATUS_IGNORE));
             look(room[1], 8, i);
         }
     }
@@ -100,7 +105,7 @@ static void long_messages(int count)
 static void barrier(int count)
 {
     while (count-- > 0)
-        POLL(MPI_Barrier(MPI_COMM_WORLD));
+        POLL(MPI_Barrier(comm));
 }
 
 static void allreduce(int count)
@@ -108,7 +113,7 @@ static void allreduce(int count)
     long one, sum;
 
     for (one = 1; one <= count; one++) {
-        POLL(MPI_Allreduce(&one, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD));
+        POLL(MPI_Allreduce(&one, &sum, 1, MPI_LONG, MPI_SUM, comm));
         wrong += sum != one * check_size;
     }
 }
@@ -119,9 +124,22 @@ static void self(int count)
     MPI_Request request;
 
     for (value = 1; check_rank == 0 && value <= count; value++) {
-        POLL(MPI_Irecv(&got, 1, MPI_LONG, 0, TAG, MPI_COMM_WORLD, &request));
-        POLL(MPI_Send(&value, 1, MPI_LONG, 0, TAG, MPI_COMM_WORLD));
+        POLL(MPI_Irecv(&got, 1, MPI_LONG, 0, TAG, comm, &request));
+        POLL(MPI_Send(&value, 1, MPI_LONG, 0, TAG, comm));
         POLL(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        wrong += got != value;
+    }
+}
+
+static void both(int count)
+{
+    long value, got = 0;
+    MPI_Request requests[2];
+
+    for (value = 1; check_rank == 0 && value <= count; value++) {
+        POLL(MPI_Irecv(&got, 1, MPI_LONG, 0, TAG, comm, &requests[0]));
+        POLL(MPI_Isend(&value, 1, MPI_LONG, 0, TAG, comm, &requests[1]));
+        POLL(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
         wrong += got != value;
     }
 }
@@ -172,12 +190,13 @@ static void count_one(const char *name, void (*run)(int), int count)
     }
     POLL(MPI_Barrier(MPI_COMM_WORLD));
     if (check_rank == 0)
-        printf("costs: %s %lu\n", name, least / (unsigned long)count);
+        printf("costs: %s%s %lu\n", comm == MPI_COMM_WORLD ? "" : "dup-", name, least / (unsigned long)count);
 }
 
 int main(int argc, char **argv)
 {
-    int count;
+    int count, i;
+    MPI_Comm duplicate;
 
     check_start(&argc, &argv);
     count = argc == 2 ? atoi(argv[1]) : 2048;
@@ -187,14 +206,21 @@ int main(int argc, char **argv)
         MPI_Finalize();
         return 2;
     }
-    if (check_size > 1) {
-        count_one("half", half, count);
-        count_one("stream", stream, count);
-        count_one("long", long_messages, count / 8);
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &duplicate));
+    for (i = 0; i < 2; i++) {
+        comm = i ? duplicate : MPI_COMM_WORLD;
+        if (check_size > 1) {
+            count_one("half", half, count);
+            count_one("stream", stream, count);
+            count_one("long", long_messages, count / 8);
+        }
+        count_one("barrier", barrier, count);
+        count_one("allreduce", allreduce, count);
+        count_one("self", self, count);
+        count_one("both", both, count);
     }
-    count_one("barrier", barrier, count);
-    count_one("allreduce", allreduce, count);
-    count_one("self", self, count);
+    comm = MPI_COMM_WORLD;
+    OK(MPI_Comm_free(&duplicate));
     if (check_size > 1) {
         OK(MPI_Win_allocate(2 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &counter, &win));
         counter[0] = 0;

@@ -27,33 +27,22 @@ unsafe extern "Rust" {
 
 #[cfg(feature = "short-ways")]
 mod short {
-    use mpi_adi::at_once::{Received, Sent};
-    use mpi_adi::envelope::{Context, Pattern};
-    use mpi_adi::memory::Span;
+    use mpi_adi::at_once::{Incoming, Outgoing, Received, Sent};
     use mpi_adi::request::{RequestId, Whole};
-    use mpi_adi::send::SendTo;
 
     // SAFETY: as above.
     unsafe extern "Rust" {
         /// [`running::short_send`](crate::running::short_send).
         #[link_name = "midplane_short_send"]
-        pub safe fn short_send(to: &SendTo, span: Span) -> Sent;
+        pub safe fn short_send(outgoing: &Outgoing) -> Sent;
         /// [`running::short_receive`](crate::running::short_receive).
         #[link_name = "midplane_short_receive"]
-        pub safe fn short_receive(
-            function: &'static str,
-            pattern: &Pattern,
-            span: Span,
-        ) -> Received;
+        pub safe fn short_receive(function: &'static str, incoming: &Incoming) -> Received;
         /// [`running::short_start_receive`](crate::running::short_start_receive).
         #[link_name = "midplane_short_start_receive"]
-        pub safe fn short_start_receive(pattern: &Pattern, span: Span) -> Option<RequestId>;
+        pub safe fn short_start_receive(incoming: &Incoming) -> Option<RequestId>;
         /// [`running::short_wait`](crate::running::short_wait).
         #[link_name = "midplane_short_wait"]
-        pub safe fn short_wait(
-            function: &'static str,
-            id: RequestId,
-            context: Context,
-        ) -> Option<Whole>;
+        pub safe fn short_wait(function: &'static str, id: RequestId) -> Option<Whole>;
     }
 }

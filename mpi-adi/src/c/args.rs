@@ -14,7 +14,7 @@ use crate::mpi::op::Op;
 
 const OPS: c_int = 0x5800_0000;
 const IN_PLACE: usize = usize::MAX;
-const STATUS_IGNORE: usize = 1;
+pub(super) const STATUS_IGNORE: usize = 1;
 
 /// The peer of a call: MPI_PROC_NULL, or a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

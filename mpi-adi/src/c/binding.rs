@@ -1,7 +1,8 @@
 //! The one process that C functions, which get no context, work for.
 
-use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicU8, Ordering};
 
+use super::comm_table;
 use super::types::constants::{self, MPI_ERRORS_ARE_FATAL};
 use crate::mpi::error::{Error, Misplaced};
 use crate::mpi::process::Env;
@@ -22,10 +23,6 @@ pub enum Phase {
 pub(super) struct Binding {
     pub(super) env: spin::Once<&'static (dyn Env + Sync)>,
     pub(super) phase: AtomicU8,
-    /// This process's number and the number of processes, from MPI_Init on.
-    pub(super) place: [AtomicU32; 2],
-    /// The number of processes between MPI_Init and MPI_Finalize, and else 0, so that no process's number is below it.
-    pub(super) open_size: AtomicU32,
     /// The error handlers of MPI_COMM_WORLD and MPI_COMM_SELF.
     pub(super) handlers: [AtomicI32; 2],
     pub(super) thread_level: AtomicI32,
@@ -34,8 +31,6 @@ pub(super) struct Binding {
 pub(super) static BINDING: Binding = Binding {
     env: spin::Once::new(),
     phase: AtomicU8::new(Phase::Before as u8),
-    place: [const { AtomicU32::new(0) }; 2],
-    open_size: AtomicU32::new(0),
     handlers: [const { AtomicI32::new(MPI_ERRORS_ARE_FATAL) }; 2],
     thread_level: AtomicI32::new(constants::MPI_THREAD_SINGLE),
 };
@@ -56,11 +51,9 @@ pub fn phase() -> Phase {
 }
 
 pub(crate) fn set_phase(phase: Phase) {
-    let size = match phase {
-        Phase::Running => BINDING.place[1].load(Ordering::Relaxed),
-        Phase::Before | Phase::After => 0,
-    };
-    BINDING.open_size.store(size, Ordering::Relaxed);
+    if phase == Phase::After {
+        comm_table::close();
+    }
     BINDING.phase.store(phase as u8, Ordering::Relaxed);
 }
 

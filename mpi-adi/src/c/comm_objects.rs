@@ -12,13 +12,14 @@ use spin::Mutex;
 
 use super::binding::{BINDING, any_env};
 use super::collectives::allow_barriers_by_messages;
+use super::comm_table;
 use super::handles::{Kind, Table};
 use super::inter_calls::Calls;
 use super::kept;
 use super::types::constants::*;
 use crate::device::envelope::{Context, Rank};
 use crate::mpi::attributes::Attributes;
-use crate::mpi::comm::{CommRank, Communicator, Group, Membership, Partners, RankMap};
+use crate::mpi::comm::{Communicator, Group, Membership, Partners, RankMap};
 use crate::mpi::context::{self, CONTEXTS, SELF_CONTEXT, WORLD_CONTEXT, base};
 use crate::mpi::error::{Class, Error, Limited};
 use crate::mpi::inter::MadeInter;
@@ -92,7 +93,8 @@ impl Views {
 pub(super) struct Object {
     pub views: Views,
     pub handler: c_int,
-    /// Requests that were started and have not been completed.
+    /// What it stays for, although it is freed: persistent requests, collectives that do not block, error handlers that are
+    /// being called; and, from when it is freed on, all other requests of it that are not complete.
     pub requests: u32,
     /// Collectives on it that do not block, so far.
     pub collectives: u32,
@@ -121,9 +123,8 @@ struct OnMade {
     views: fn(c_int) -> Option<Views>,
     /// Its error handler.
     handler: fn(c_int) -> Option<c_int>,
-    request_started: fn(c_int),
+    /// A request of a communicator that is freed is complete.
     request_completed: fn(Context),
-    source: fn(Context, Rank) -> CommRank,
     blame: fn(Context) -> Option<Blame>,
     /// Something is done with the communicator with this handle, freed or not; whether it was freed.
     lend: fn(c_int, Lending) -> Option<bool>,
@@ -146,23 +147,10 @@ impl OnMade {
     const ALL: &OnMade = &OnMade {
         views: |handle| with_object(handle, |object| object.views),
         handler: |handle| with_object(handle, |object| object.handler),
-        request_started: |handle| {
-            with_object(handle, |object| object.requests += 1);
-        },
         request_completed: |context| {
             with_context(context, |object| {
                 object.requests = object.requests.saturating_sub(1)
             });
-        },
-        source: |context, source| {
-            // A made communicator stays until its requests are complete, so that it is found here.
-            let found = TABLE
-                .lock()
-                .at(context::index(context))
-                .map(|(_, object)| object.views.partners);
-            found.map_or(CommRank(source.index()), |partners| {
-                partners.in_group(source)
-            })
         },
         blame: |context| {
             let mut table = TABLE.lock();
@@ -176,7 +164,11 @@ impl OnMade {
             let was_freed = object.freed;
             match lending {
                 Lending::Keep => object.requests += 1,
-                Lending::Free(is_freed) => object.freed = is_freed,
+                Lending::Free(is_freed) => {
+                    object.freed = is_freed;
+                    let context = object.views.context();
+                    comm_table::show(context, (!is_freed).then_some(handle));
+                }
                 Lending::End => object.requests = object.requests.saturating_sub(1),
             }
             release(&mut table, handle);
@@ -200,6 +192,7 @@ fn release(table: &mut Table<Object>, handle: c_int) {
         return;
     };
     kept::forget(views.context());
+    comm_table::remove(views.context());
     if let Ok(env) = any_env() {
         env.process().retire_context(views.context());
     }
@@ -231,28 +224,36 @@ pub(super) fn with_attributes<R>(handle: c_int, f: impl FnOnce(&mut Attributes) 
 
 /// The program gives up a communicator that it has made; false when `handle` names none.
 pub(super) fn give_up(handle: c_int) -> bool {
-    let freed = with_object(handle, |object| object.freed = true);
+    // Until now nobody has counted the requests of messages.
+    let context = with_object(handle, |object| object.views.context());
+    let (Some(context), Ok(env)) = (context, any_env()) else {
+        return false;
+    };
+    let mut under_way = 0;
+    env.with(&mut |adi, _| under_way = adi.requests().count_in(context));
+    with_object(handle, |object| {
+        object.freed = true;
+        object.requests += under_way;
+        comm_table::show(context, None);
+    });
     release(&mut TABLE.lock(), handle);
-    freed.is_some()
+    true
 }
 
 /// Notes who this process is; called by MPI_Init.
 pub(super) fn note_membership(env: &dyn Env) {
     let world = Communicator::world(env);
-    BINDING.place[0].store(world.rank(), Ordering::Relaxed);
-    BINDING.place[1].store(world.size(), Ordering::Relaxed);
+    comm_table::open(Rank::new(world.rank()), world.size());
 }
 
 pub(super) fn world() -> Membership<'static> {
-    let [rank, size] = &BINDING.place;
-    let rank = Rank::new(rank.load(Ordering::Relaxed));
-    Membership::world(rank, size.load(Ordering::Relaxed))
+    let (number, size) = comm_table::place();
+    Membership::world(number, size)
 }
 
 /// This process's number in the job.
 pub(super) fn own_number() -> Rank {
-    let world = world();
-    world.to_world(world.rank)
+    comm_table::place().0
 }
 
 pub(super) fn own() -> Membership<'static> {
@@ -304,19 +305,11 @@ pub(super) fn everyone(
 }
 
 /// The processes that messages go to and come from in the communicator that `handle` names.
-#[inline]
-pub(super) fn partners(env: &'static dyn Env, handle: c_int) -> Result<Partners<'static>, Error> {
-    match handle {
-        MPI_COMM_WORLD => Ok(Partners::at(env, world().group())),
-        _ => partners_in_other(env, handle),
-    }
-}
-
-/// As [`partners`], of another communicator than MPI_COMM_WORLD.
+// One copy: it is for calls that go the whole way.
 #[inline(never)]
-fn partners_in_other(env: &'static dyn Env, handle: c_int) -> Result<Partners<'static>, Error> {
-    match views(handle) {
-        Some(views) => Ok(Partners::at(env, views.partners)),
+pub(super) fn partners(env: &'static dyn Env, handle: c_int) -> Result<Partners<'static>, Error> {
+    match comm_table::group(handle) {
+        Some(group) => Ok(Partners::at(env, group)),
         None => Err(Error::Communicator { handle }),
     }
 }
@@ -379,20 +372,18 @@ pub(super) fn in_use(handler: c_int) -> bool {
         || TABLE.lock().objects().any(made)
 }
 
-/// Counts a request of the communicator with this handle. Only those that the program has made, and so may free, need
-/// the count.
-#[inline]
-pub(super) fn request_started(comm: c_int) {
-    if !matches!(comm, MPI_COMM_WORLD | MPI_COMM_SELF)
-        && let Some(made) = OnMade::get()
-    {
-        (made.request_started)(comm);
-    }
+/// The communicator with this context stays for one thing more, although the program frees it, until [`end_hold`].
+pub(super) fn hold(context: Context) {
+    with_context(context, |object| object.requests += 1);
 }
 
-/// As [`request_started`], by the communicator's context: it may have been freed since.
-pub(super) fn request_started_in(context: Context) {
-    with_context(context, |object| object.requests += 1);
+/// That is over.
+pub(super) fn end_hold(context: Context) {
+    if !is_predefined(context)
+        && let Some(made) = OnMade::get()
+    {
+        (made.request_completed)(context);
+    }
 }
 
 /// The context is MPI_COMM_WORLD's or MPI_COMM_SELF's.
@@ -432,19 +423,6 @@ pub(super) fn count_collectives(context: Context, more: u32) -> u32 {
         }),
     }
     before
-}
-
-/// The rank of the sender of a message in this context, by its number in the job; the communicator may be freed.
-#[inline]
-pub(super) fn source_in(context: Context, source: Rank) -> CommRank {
-    match base(context) {
-        WORLD_CONTEXT => CommRank(source.index()),
-        SELF_CONTEXT => CommRank(0),
-        context => match OnMade::get() {
-            Some(made) => (made.source)(context, source),
-            None => CommRank(source.index()),
-        },
-    }
 }
 
 /// The communicator with this context, freed or not, and its error handler.
@@ -503,17 +481,25 @@ impl Drop for Kept {
     }
 }
 
-/// A request of the communicator with this context has completed.
+/// A request of a message of the communicator with this context is started. One that is not freed counts them when it is.
+#[inline]
+pub(super) fn request_started(context: Context) {
+    if comm_table::is_freed(context) {
+        hold(context);
+    }
+}
+
+/// A request of a message of the communicator with this context has completed.
+#[inline]
 pub(super) fn request_completed(context: Context) {
-    if !is_predefined(context)
-        && let Some(made) = OnMade::get()
-    {
-        (made.request_completed)(context);
+    if comm_table::is_freed(context) {
+        end_hold(context);
     }
 }
 
 /// Makes room for a communicator with this context. Fails with [`Error::NoRoom`].
 pub(super) fn prepare(context: Context) -> Result<(), Error> {
+    comm_table::prepare(context)?;
     TABLE.lock().prepare(context::index(context))
 }
 
@@ -561,7 +547,11 @@ fn enter_views(env: &dyn Env, views: Views, parent: c_int) -> Result<c_int, Erro
         freed: false,
         attributes: Attributes::new(),
     };
-    let entered = TABLE.lock().add_at(context::index(context), object);
+    let entered = comm_table::prepare(context)
+        .and_then(|()| TABLE.lock().add_at(context::index(context), object));
+    if let Ok(handle) = entered {
+        comm_table::enter(handle, views.partners);
+    }
     if entered.is_err() {
         env.process().retire_context(context);
     }

@@ -12,6 +12,7 @@ use core::ffi::c_int;
 
 use super::args;
 use super::binding::env;
+use super::comm_objects;
 use super::report::{end, end_under, on_process};
 use super::requests::{
     Completed, Named, Rest, free_persistent, give_up, named, peek, try_complete,
@@ -78,7 +79,7 @@ unsafe fn end_short(
     request: *mut c_int,
     status: *mut MPI_Status,
 ) -> Option<c_int> {
-    if status.is_null() {
+    if status.is_null() || !short::is_open() {
         return None;
     }
     // SAFETY: the caller's promise.
@@ -87,6 +88,7 @@ unsafe fn end_short(
     *request = MPI_REQUEST_NULL;
     // SAFETY: the caller's promise.
     unsafe { short::tell(&whole, status) };
+    comm_objects::request_completed(whole.context);
     Some(MPI_SUCCESS)
 }
 

@@ -15,7 +15,7 @@ use core::ffi::{c_int, c_void};
 
 use super::args::{self, Peer};
 use super::binding::env;
-use super::comm_objects::{self, Blame, blame_in};
+use super::comm_objects::{Blame, blame_in};
 use super::completion::{end_one, wait_one};
 use super::datatypes::Lent;
 use super::report::{blame, end_under, on_partners};
@@ -29,8 +29,7 @@ use crate::mpi::error::Error;
 use crate::mpi::process::Env;
 
 /// A probe has found a message: its handle, and its status.
-fn found(comm: c_int, id: RequestId, status: Status) -> (c_int, MPI_Status) {
-    comm_objects::request_started(comm);
+fn found(id: RequestId, status: Status) -> (c_int, MPI_Status) {
     (id.0 as c_int, MPI_Status::of(&Ok(status)))
 }
 
@@ -55,7 +54,7 @@ unsafe fn probe(
             Peer::ProcNull => Some(NO_PROC),
             Peer::Rank(source) => comm
                 .mprobe_span(function, source, tag, blocks)?
-                .map(|(id, status)| found(handle, id, status)),
+                .map(|(id, status)| found(id, status)),
         };
         if let Some(flag) = flag {
             *flag = there.is_some().into();

@@ -35,6 +35,7 @@ mod buffered;
 mod codes;
 mod collectives;
 mod comm_objects;
+mod comm_table;
 mod communicators;
 mod completion;
 mod conversions;

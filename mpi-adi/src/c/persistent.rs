@@ -13,7 +13,7 @@ use super::args::{self, Peer, Receive, Send, recv_args, send_args};
 use super::binding::env;
 use super::report::{end, end_under, on_partners, on_process};
 use super::requests::{
-    Call, Object, RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, enter_persistent, started_in, with_object,
+    Call, Object, RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, enter_persistent, started, with_object,
 };
 use super::types::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL};
 use super::{buffered, comm_objects};
@@ -30,7 +30,7 @@ fn enter(comm: Partners<'static>, call: Call) -> Result<c_int, Error> {
         partners,
         active: MPI_REQUEST_NULL,
     })?;
-    comm_objects::request_started_in(partners.context);
+    comm_objects::hold(partners.context);
     Ok(handle)
 }
 
@@ -55,7 +55,7 @@ fn start(env: &'static dyn Env, function: &'static str, named: c_int) -> Result<
         ) => {
             let id = comm.start_send(function, data.span(), dest, tag, mode)?;
             data.keep();
-            started_in(object.partners.context, id)
+            started(object.partners.context, id)
         }
         Call::Buffered(Send {
             data,
@@ -72,7 +72,7 @@ fn start(env: &'static dyn Env, function: &'static str, named: c_int) -> Result<
         }) => {
             let id = comm.start_recv(function, data.span(), source, tag)?;
             data.keep();
-            started_in(object.partners.context, id)
+            started(object.partners.context, id)
         }
         Call::Send(..) | Call::Buffered(_) => SEND_COMPLETE,
         Call::Receive(_) => RECEIVED_FROM_PROC_NULL,

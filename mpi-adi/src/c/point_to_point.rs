@@ -12,10 +12,9 @@ use core::ffi::{c_int, c_void};
 use super::args::{self, Peer, Receive, Send, recv_args, send_args};
 use super::datatypes::Lent;
 use super::report::{deliver, on_partners, on_process};
-use super::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, started};
+use super::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, handle_of};
 use super::short::{self, Given};
 use super::types::MPI_Status;
-use super::types::constants::MPI_SUCCESS;
 use crate::device::memory::Span;
 use crate::device::request::Mode;
 use crate::mpi::call;
@@ -33,8 +32,9 @@ fn from_proc_null(status: Option<&mut MPI_Status>) -> Result<(), Error> {
 ///
 /// # Safety
 /// As for [`send_args`] until it returns (section 3.2.2).
+#[cold]
 #[inline(never)]
-unsafe fn send(function: &'static str, mode: Mode, given: &Given) -> c_int {
+unsafe fn send(function: &'static str, mode: Mode, given: Given) -> c_int {
     on_partners(function, given.comm, |comm| {
         // SAFETY: the caller's promise.
         let send = unsafe { given.send(&comm) }?;
@@ -54,13 +54,13 @@ pub unsafe extern "C" fn MPI_Send(
     tag: c_int,
     comm: c_int,
 ) -> c_int {
-    let given = &Given::new((buf, count, datatype), (dest, tag, comm));
+    let given = Given::new((buf, count, datatype), (dest, tag, comm));
     // SAFETY: the standard's promise, as the callees want it.
     unsafe {
-        if let Some(code) = short::send("MPI_Send", given) {
-            return code;
+        match short::send("MPI_Send", &given) {
+            Some(code) => code,
+            None => send("MPI_Send", Mode::Standard, given),
         }
-        send("MPI_Send", Mode::Standard, given)
     }
 }
 
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn MPI_Ssend(
     tag: c_int,
     comm: c_int,
 ) -> c_int {
-    let given = &Given::new((buf, count, datatype), (dest, tag, comm));
+    let given = Given::new((buf, count, datatype), (dest, tag, comm));
     // SAFETY: the standard's promise, as the callee wants it.
     unsafe { send("MPI_Ssend", Mode::Synchronous, given) }
 }
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn MPI_Rsend(
     tag: c_int,
     comm: c_int,
 ) -> c_int {
-    let given = &Given::new((buf, count, datatype), (dest, tag, comm));
+    let given = Given::new((buf, count, datatype), (dest, tag, comm));
     // SAFETY: the standard's promise, as the callee wants it.
     unsafe { send("MPI_Rsend", Mode::Standard, given) }
 }
@@ -97,11 +97,12 @@ pub unsafe extern "C" fn MPI_Rsend(
 ///
 /// # Safety
 /// As for [`send_args`] until the request has completed (section 3.7.2), and `request` as for [`args::out`].
+#[cold]
 #[inline(never)]
 unsafe fn start_send(
     function: &'static str,
     mode: Mode,
-    given: &Given,
+    given: Given,
     request: *mut c_int,
 ) -> c_int {
     on_partners(function, given.comm, |comm| {
@@ -112,7 +113,7 @@ unsafe fn start_send(
             Peer::Rank(dest) => {
                 let id = comm.start_send(function, send.data.span(), dest, send.tag, mode)?;
                 send.data.keep();
-                started(given.comm, id)
+                handle_of(id)
             }
         };
         Ok(())
@@ -129,16 +130,13 @@ pub unsafe extern "C" fn MPI_Isend(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let given = &Given::new((buf, count, datatype), (dest, tag, comm));
+    let given = Given::new((buf, count, datatype), (dest, tag, comm));
     // SAFETY: the standard's promise, as the callees want it.
     unsafe {
-        if let Some(place) = request.as_mut()
-            && let Some(handle) = short::start_send(given)
-        {
-            *place = handle;
-            return MPI_SUCCESS;
+        match short::start_send("MPI_Isend", &given, request) {
+            Some(code) => code,
+            None => start_send("MPI_Isend", Mode::Standard, given, request),
         }
-        start_send("MPI_Isend", Mode::Standard, given, request)
     }
 }
 
@@ -152,7 +150,7 @@ pub unsafe extern "C" fn MPI_Issend(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let given = &Given::new((buf, count, datatype), (dest, tag, comm));
+    let given = Given::new((buf, count, datatype), (dest, tag, comm));
     // SAFETY: the standard's promise, as the callee wants it.
     unsafe { start_send("MPI_Issend", Mode::Synchronous, given, request) }
 }
@@ -168,7 +166,7 @@ pub unsafe extern "C" fn MPI_Irsend(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let given = &Given::new((buf, count, datatype), (dest, tag, comm));
+    let given = Given::new((buf, count, datatype), (dest, tag, comm));
     // SAFETY: the standard's promise, as the callee wants it.
     unsafe { start_send("MPI_Irsend", Mode::Standard, given, request) }
 }
@@ -183,10 +181,10 @@ pub unsafe extern "C" fn MPI_Recv(
     comm: c_int,
     status: *mut MPI_Status,
 ) -> c_int {
-    let given = &Given::new((buf, count, datatype), (source, tag, comm));
+    let given = Given::new((buf, count, datatype), (source, tag, comm));
     // SAFETY: the standard's promise about `buf` (section 3.2.4) and `status`, as the callees want it.
     unsafe {
-        match short::receive("MPI_Recv", given, status) {
+        match short::receive("MPI_Recv", &given, status) {
             Some(code) => code,
             None => receive(given, status),
         }
@@ -197,8 +195,9 @@ pub unsafe extern "C" fn MPI_Recv(
 ///
 /// # Safety
 /// As for [`recv_args`] until it returns, and `status` as for [`args::status`].
+#[cold]
 #[inline(never)]
-unsafe fn receive(given: &Given, status: *mut MPI_Status) -> c_int {
+unsafe fn receive(given: Given, status: *mut MPI_Status) -> c_int {
     on_partners("MPI_Recv", given.comm, |comm| {
         // SAFETY: the caller's promise.
         let (receive, status) = unsafe { (given.receive(&comm)?, args::status(status)?) };
@@ -222,16 +221,13 @@ pub unsafe extern "C" fn MPI_Irecv(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let given = &Given::new((buf, count, datatype), (source, tag, comm));
+    let given = Given::new((buf, count, datatype), (source, tag, comm));
     // SAFETY: the standard's promise about `buf` (section 3.7.2) and `request`, as the callees want it.
     unsafe {
-        if let Some(place) = request.as_mut()
-            && let Some(handle) = short::start_receive(given)
-        {
-            *place = handle;
-            return MPI_SUCCESS;
+        match short::start_receive("MPI_Irecv", &given, request) {
+            Some(code) => code,
+            None => start_receive(given, request),
         }
-        start_receive(given, request)
     }
 }
 
@@ -239,8 +235,9 @@ pub unsafe extern "C" fn MPI_Irecv(
 ///
 /// # Safety
 /// As for [`recv_args`] until the request has completed, and `request` as for [`args::out`].
+#[cold]
 #[inline(never)]
-unsafe fn start_receive(given: &Given, request: *mut c_int) -> c_int {
+unsafe fn start_receive(given: Given, request: *mut c_int) -> c_int {
     on_partners("MPI_Irecv", given.comm, |comm| {
         // SAFETY: the caller's promise.
         let (receive, request) = unsafe { (given.receive(&comm)?, args::out(request, "request")?) };
@@ -250,7 +247,7 @@ unsafe fn start_receive(given: &Given, request: *mut c_int) -> c_int {
                 let span = receive.data.span();
                 let id = comm.start_recv("MPI_Irecv", span, source, receive.tag)?;
                 receive.data.keep();
-                started(given.comm, id)
+                handle_of(id)
             }
         };
         Ok(())

@@ -13,6 +13,7 @@ use spin::Mutex;
 
 use super::args::{Receive, Send};
 use super::comm_objects::{self, Blame};
+use super::comm_table;
 use super::datatypes;
 use super::handles::{Kind, Table};
 use super::hook::Hook;
@@ -22,9 +23,8 @@ use super::types::constants::MPI_REQUEST_NULL;
 use crate::Adi;
 use crate::device::envelope::Context;
 use crate::device::memory::Span;
-use crate::device::request::{Mode, Outcome, RequestId};
+use crate::device::request::{Mode, Outcome, RequestId, Whole};
 use crate::mpi::comm::{Group, Status};
-use crate::mpi::context::WORLD_CONTEXT;
 use crate::mpi::error::{Class, Error, Limited};
 
 /// The request of a send to MPI_PROC_NULL, or of a buffered one: complete from the start.
@@ -37,15 +37,9 @@ pub(super) fn handle_of(id: RequestId) -> c_int {
     !id.0 as c_int
 }
 
-/// The handle of a request that was started on `comm`.
-pub(super) fn started(comm: c_int, id: RequestId) -> c_int {
-    comm_objects::request_started(comm);
-    handle_of(id)
-}
-
-/// As [`started`], by the communicator's context.
-pub(super) fn started_in(context: Context, id: RequestId) -> c_int {
-    comm_objects::request_started_in(context);
+/// The handle of a message's request that was started on a communicator which may be freed.
+pub(super) fn started(context: Context, id: RequestId) -> c_int {
+    comm_objects::request_started(context);
     handle_of(id)
 }
 
@@ -267,10 +261,11 @@ pub(super) fn try_complete(adi: &mut Adi, handle: &mut c_int) -> Result<Option<C
         };
     }
     let id = RequestId(!*handle as u32);
-    // Of those most are whole messages within MPI_COMM_WORLD, of which nothing else is told.
-    if let Some(whole) = adi.conclude_whole(id, WORLD_CONTEXT) {
+    // Of those most are whole messages, of which nothing else is told.
+    if let Some(whole) = adi.conclude_whole(id) {
         *handle = MPI_REQUEST_NULL;
-        let status = MPI_Status::of(&Ok(Status::in_world(&whole)));
+        let status = whole_status(&whole);
+        comm_objects::request_completed(whole.context);
         return Ok(Some(with_status(status)));
     }
     let completed = conclude_live(adi, id);
@@ -279,6 +274,17 @@ pub(super) fn try_complete(adi: &mut Adi, handle: &mut c_int) -> Result<Option<C
         *handle = MPI_REQUEST_NULL;
     }
     Ok(completed)
+}
+
+/// The status of a request that has ended with a whole message.
+#[inline]
+pub(super) fn whole_status(whole: &Whole) -> MPI_Status {
+    let source = comm_table::source(whole.context, whole.peer).0;
+    MPI_Status::of(&Ok(Status {
+        source,
+        tag: whole.tag,
+        bytes: whole.bytes as usize,
+    }))
 }
 
 /// As [`try_complete`], whatever the handle names.
@@ -376,7 +382,7 @@ fn completed(context: Context, outcome: &Outcome) -> Completed {
         completed.status.midplane_cancelled = 1;
         return completed;
     }
-    let source = comm_objects::source_in(context, outcome.source).0;
+    let source = comm_table::source(context, outcome.source).0;
     let (tag, bytes) = (outcome.tag, outcome.bytes);
     completed.status.MPI_SOURCE = source as c_int;
     completed.status.MPI_TAG = tag;
@@ -466,6 +472,6 @@ pub(super) fn deactivate(handle: c_int) -> bool {
 pub(super) fn free_persistent(handle: c_int) {
     let freed = TABLE.lock().remove(handle);
     if let Some(Object { partners, .. }) = freed {
-        comm_objects::request_completed(partners.context);
+        comm_objects::end_hold(partners.context);
     }
 }

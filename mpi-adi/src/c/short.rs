@@ -1,4 +1,4 @@
-//! Messages of predefined datatypes within MPI_COMM_WORLD, for which the carrier may have a shorter way
+//! Messages of predefined datatypes, for which the carrier may have a shorter way
 //! ([`Env::short_send`] and its like).
 //!
 //! A build without the feature `short-ways` has none of them, and every call goes the whole way.
@@ -7,28 +7,28 @@
 //! whole way, where that is found and told.
 
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::Ordering;
 
 use super::args::{self, Receive, Send, recv_args, send_args};
 use super::binding::BINDING;
+use super::comm_table::{self, Peers};
 use super::datatypes::plain_bytes;
-use super::report::{deliver, on_partners};
-use super::requests::{SEND_COMPLETE, handle_of};
+use super::report::{deliver, end, on_partners};
+use super::requests::{SEND_COMPLETE, handle_of, whole_status};
 use super::types::MPI_Status;
 use super::types::constants::*;
-use crate::device::at_once::{Received, Sent};
-use crate::device::envelope::{Pattern, Rank};
+use crate::device::at_once::{Incoming, Outgoing, Received, Sent};
+use crate::device::envelope::Pattern;
 use crate::device::kernel::CallNote;
 use crate::device::memory::Span;
-use crate::device::request::{Mode, RequestId, Whole};
+use crate::device::request::{Mode, Outcome, RequestId, Whole};
 use crate::device::send::SendTo;
-use crate::mpi::call::block_until;
-use crate::mpi::comm::{self, Partners, Status};
-use crate::mpi::context::WORLD_CONTEXT;
+use crate::mpi::call::{block_until, immediate, note_of_pattern};
+use crate::mpi::comm::{self, Partners};
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
 
 /// What a call has been given: a buffer of so many elements, the other process, the tag, the communicator.
+#[derive(Clone, Copy)]
 pub(super) struct Given {
     pub buffer: *const c_void,
     pub count: c_int,
@@ -38,17 +38,21 @@ pub(super) struct Given {
     pub comm: c_int,
 }
 
-/// The device, between MPI_Init and MPI_Finalize, and the number of processes; `None` where there are no short ways, too.
+/// The device, in MPI's working time, and the processes of the communicator; `None` where there are no short ways, too.
 #[inline(always)]
-fn open() -> Option<(&'static dyn Env, u32)> {
+fn open(comm: c_int) -> Option<(&'static dyn Env, Peers)> {
     if !cfg!(feature = "short-ways") {
         return None;
     }
-    match BINDING.open_size.load(Ordering::Relaxed) {
-        0 => None,
-        // SAFETY: it is not 0 before MPI_Init, which has found the device there.
-        size => Some((*unsafe { BINDING.env.get_unchecked() }, size)),
-    }
+    let peers = comm_table::peers(comm)?;
+    Some((device(), peers))
+}
+
+/// The device, in MPI's working time.
+#[inline(always)]
+fn device() -> &'static dyn Env {
+    // SAFETY: MPI_Init has found the device there.
+    *unsafe { BINDING.env.get_unchecked() }
 }
 
 impl Given {
@@ -95,49 +99,55 @@ impl Given {
         unsafe { recv_args(comm, buffer, self.count, self.datatype, self.peer, self.tag) }
     }
 
-    /// The buffer, of one byte at least.
+    /// The buffer, which has no address where it has no bytes.
     ///
     /// # Safety
     /// As for [`args::buffer`].
     #[inline(always)]
     unsafe fn span(&self) -> Option<Span> {
-        let count = usize::try_from(self.count).ok()?;
-        let bytes = plain_bytes(self.datatype)?.checked_mul(count)?;
-        let is_one = args::is_address(self.buffer)
-            && (1..=u32::MAX as usize).contains(&bytes)
-            && self.comm == MPI_COMM_WORLD;
-        // SAFETY: the caller's promise, and the address has been checked.
-        is_one.then(|| unsafe { Span::new(self.buffer.cast(), bytes) })
+        let count = u32::try_from(self.count).ok()?;
+        let bytes = (plain_bytes(self.datatype)? as u32).checked_mul(count)?;
+        match bytes {
+            0 => Some(Span::EMPTY),
+            _ if !args::is_address(self.buffer) => None,
+            // SAFETY: the caller's promise, and the address has been checked.
+            _ => Some(unsafe { Span::new(self.buffer.cast(), bytes as usize) }),
+        }
     }
 
+    /// Where a send goes and what it takes there.
+    ///
+    /// # Safety
+    /// As for [`args::buffer`].
     #[inline(always)]
-    fn to(&self, size: u32) -> Option<SendTo> {
-        let dest = self.peer as u32;
-        (dest < size && self.tag >= 0).then(|| SendTo {
-            dest: Rank::new(dest),
+    unsafe fn outgoing(&self, peers: Peers) -> Option<Outgoing> {
+        // SAFETY: the caller's promise.
+        let span = unsafe { self.span() }?;
+        let dest = peers.number(self.peer)?;
+        let to = SendTo {
+            dest,
             tag: self.tag,
-            context: WORLD_CONTEXT,
+            context: peers.context,
             mode: Mode::Standard,
-        })
+        };
+        (self.tag >= 0).then_some(Outgoing { to, span })
     }
 
+    /// Which messages a receive is for, and where they go.
+    ///
+    /// # Safety
+    /// As for [`args::buffer`].
     #[inline(always)]
-    fn pattern(&self, size: u32) -> Option<Pattern> {
+    unsafe fn incoming(&self, peers: Peers) -> Option<Incoming> {
+        // SAFETY: the caller's promise.
+        let span = unsafe { self.span() }?;
         let source = match self.peer {
             MPI_ANY_SOURCE => None,
-            rank if (rank as u32) < size => Some(Rank::new(rank as u32)),
-            _ => return None,
+            rank => Some(peers.number(rank)?),
         };
         let tag = args::any_tag(self.tag).ok()?;
-        Some(Pattern::new(source, tag, WORLD_CONTEXT))
-    }
-
-    fn note(&self, function: &'static str) -> CallNote {
-        CallNote {
-            peer: Some(self.peer),
-            tag: Some(self.tag),
-            ..CallNote::of(function)
-        }
+        let pattern = Pattern::new(source, tag, peers.context);
+        Some(Incoming { pattern, span })
     }
 }
 
@@ -147,41 +157,77 @@ impl Given {
 /// As for [`send_args`].
 #[inline(always)]
 pub(super) unsafe fn send(function: &'static str, given: &Given) -> Option<c_int> {
-    let (env, size) = open()?;
+    let (env, peers) = open(given.comm)?;
     // SAFETY: the caller's promise.
-    let (span, to) = (unsafe { given.span() }?, given.to(size)?);
-    match env.short_send(&to, span) {
-        Sent::Complete => Some(MPI_SUCCESS),
-        Sent::Not => None,
-        sent => Some(sent_later(function, env, sent, given)),
-    }
+    let outgoing = unsafe { given.outgoing(peers) }?;
+    Some(match env.short_send(&outgoing) {
+        Sent::Complete => MPI_SUCCESS,
+        sent => sent_later(function, given.comm, &outgoing, sent),
+    })
 }
 
+/// The rest of a send that blocks and is not over at once.
+#[cold]
 #[inline(never)]
-fn sent_later(function: &'static str, env: &dyn Env, sent: Sent, given: &Given) -> c_int {
-    let note = given.note(function);
+fn sent_later(function: &'static str, comm: c_int, outgoing: &Outgoing, sent: Sent) -> c_int {
+    let Outgoing { to, span } = *outgoing;
+    let note = note_of_send(function, &to);
     match sent {
+        Sent::Complete => {}
         Sent::Started(id) => {
-            comm::wait(env, note, id);
+            comm::wait(device(), note, id);
         }
-        _ => block_until(env, note, &mut |adi, _| adi.have_copies_left()),
+        Sent::Copied => block_until(device(), note, &mut |adi, _| adi.have_copies_left()),
+        Sent::Not => return end(function, comm, comm::run_send(device(), note, to, span)),
     }
     MPI_SUCCESS
 }
 
-/// The handle of a send that does not block; `None`: it is to go the whole way.
+/// Starts a send; `None`: it is to go the whole way, and `request` is as it was.
 ///
 /// # Safety
-/// As for [`send_args`], until the request has completed.
+/// As for [`send_args`], until the request has completed, and `request` as for [`args::out`], unless it is null.
 #[inline(always)]
-pub(super) unsafe fn start_send(given: &Given) -> Option<c_int> {
-    let (env, size) = open()?;
+pub(super) unsafe fn start_send(
+    function: &'static str,
+    given: &Given,
+    request: *mut c_int,
+) -> Option<c_int> {
     // SAFETY: the caller's promise.
-    let (span, to) = (unsafe { given.span() }?, given.to(size)?);
-    match env.short_send(&to, span) {
-        Sent::Complete | Sent::Copied => Some(SEND_COMPLETE),
-        Sent::Started(id) => Some(handle_of(id)),
-        Sent::Not => None,
+    let request = unsafe { request.as_mut() }?;
+    let (env, peers) = open(given.comm)?;
+    // SAFETY: the caller's promise.
+    let outgoing = unsafe { given.outgoing(peers) }?;
+    *request = match env.short_send(&outgoing) {
+        Sent::Complete | Sent::Copied => SEND_COMPLETE,
+        Sent::Started(id) => handle_of(id),
+        Sent::Not => return Some(start_send_later(function, given.comm, &outgoing, request)),
+    };
+    Some(MPI_SUCCESS)
+}
+
+/// Starts a send that takes more than can be had at once.
+#[cold]
+#[inline(never)]
+fn start_send_later(
+    function: &'static str,
+    comm: c_int,
+    &Outgoing { to, span }: &Outgoing,
+    request: &mut c_int,
+) -> c_int {
+    let note = || note_of_send(function, &to);
+    let started = immediate(device(), note, |adi, kernel| {
+        adi.isend(kernel.memory(), to, span)
+    });
+    let started = started.map_err(Error::from);
+    end(function, comm, started.map(|id| *request = handle_of(id)))
+}
+
+fn note_of_send(function: &'static str, to: &SendTo) -> CallNote {
+    CallNote {
+        function,
+        peer: Some(to.dest.index() as i32),
+        tag: Some(to.tag),
     }
 }
 
@@ -198,49 +244,47 @@ pub(super) unsafe fn receive(
     if status.is_null() {
         return None;
     }
-    let (env, size) = open()?;
+    let (env, peers) = open(given.comm)?;
     // SAFETY: the caller's promise.
-    let (span, pattern) = (unsafe { given.span() }?, given.pattern(size)?);
-    match env.short_receive(function, &pattern, span) {
+    let incoming = unsafe { given.incoming(peers) }?;
+    Some(match env.short_receive(function, &incoming) {
         Received::Complete(whole) => {
             // SAFETY: the caller's promise.
             unsafe { tell(&whole, status) };
-            Some(MPI_SUCCESS)
+            MPI_SUCCESS
         }
-        Received::Not => None,
         // SAFETY: the caller's promise.
-        received => Some(unsafe { receive_later(function, received, given, status) }),
-    }
-}
-
-/// # Safety
-/// As for [`receive`].
-#[inline(never)]
-unsafe fn receive_later(
-    function: &'static str,
-    received: Received,
-    given: &Given,
-    status: *mut MPI_Status,
-) -> c_int {
-    on_partners(function, given.comm, |comm| {
-        let result = match received {
-            Received::Started(id) => comm.received(comm::wait(comm.env, given.note(function), id)),
-            Received::Truncated(whole) => {
-                let Status { source, tag, bytes } = Status::in_world(&whole);
-                Err(Error::Truncated {
-                    source,
-                    tag,
-                    room: bytes,
-                })
-            }
-            Received::Complete(_) | Received::Not => return Ok(()),
-        };
-        // SAFETY: the caller's promise.
-        deliver(result, unsafe { args::status(status) }?)
+        received => unsafe { receive_later(function, given.comm, &incoming, received, status) },
     })
 }
 
-/// Tells the program of a message within MPI_COMM_WORLD.
+/// The rest of a receive that blocks and is not over at once.
+///
+/// # Safety
+/// As for [`receive`].
+#[cold]
+#[inline(never)]
+unsafe fn receive_later(
+    function: &'static str,
+    comm: c_int,
+    &Incoming { pattern, span }: &Incoming,
+    received: Received,
+    status: *mut MPI_Status,
+) -> c_int {
+    let note = note_of_pattern(function, pattern);
+    on_partners(function, comm, |comm| {
+        let outcome = match received {
+            Received::Complete(whole) => Outcome::of(whole, false),
+            Received::Truncated(whole) => Outcome::of(whole, true),
+            Received::Started(id) => comm::wait(comm.env, note, id),
+            Received::Not => comm::run_receive(comm.env, note, pattern, span)?,
+        };
+        // SAFETY: the caller's promise.
+        deliver(comm.received(outcome), unsafe { args::status(status) }?)
+    })
+}
+
+/// Tells the program of a message.
 ///
 /// # Safety
 /// `status` as for [`args::status`].
@@ -248,28 +292,65 @@ unsafe fn receive_later(
 pub(super) unsafe fn tell(whole: &Whole, status: *mut MPI_Status) {
     // SAFETY: the caller's promise.
     if let Ok(Some(status)) = unsafe { args::status(status) } {
-        status.set(MPI_Status::of(&Ok(Status::in_world(whole))));
+        status.set(whole_status(whole));
     }
 }
 
-/// The handle of a receive that does not block; `None`: it is to go the whole way.
+/// Starts a receive; `None`: it is to go the whole way, and `request` is as it was.
 ///
 /// # Safety
-/// As for [`recv_args`], until the request has completed.
+/// As for [`recv_args`], until the request has completed, and `request` as for [`args::out`], unless it is null.
 #[inline(always)]
-pub(super) unsafe fn start_receive(given: &Given) -> Option<c_int> {
-    let (env, size) = open()?;
+pub(super) unsafe fn start_receive(
+    function: &'static str,
+    given: &Given,
+    request: *mut c_int,
+) -> Option<c_int> {
     // SAFETY: the caller's promise.
-    let (span, pattern) = (unsafe { given.span() }?, given.pattern(size)?);
-    env.short_start_receive(&pattern, span).map(handle_of)
+    let request = unsafe { request.as_mut() }?;
+    let (env, peers) = open(given.comm)?;
+    // SAFETY: the caller's promise.
+    let incoming = unsafe { given.incoming(peers) }?;
+    *request = match env.short_start_receive(&incoming) {
+        Some(id) => handle_of(id),
+        None => {
+            return Some(start_receive_later(
+                function, given.comm, &incoming, request,
+            ));
+        }
+    };
+    Some(MPI_SUCCESS)
 }
 
-/// Waits for the request of this handle, if it is the device's; `None`: the call is to go the whole way.
+/// Starts a receive that takes more than can be had at once.
+#[cold]
+#[inline(never)]
+fn start_receive_later(
+    function: &'static str,
+    comm: c_int,
+    &Incoming { pattern, span }: &Incoming,
+    request: &mut c_int,
+) -> c_int {
+    let note = || note_of_pattern(function, pattern);
+    let started = immediate(device(), note, |adi, kernel| {
+        adi.irecv(kernel.memory(), pattern, span)
+    });
+    let started = started.map_err(Error::from);
+    end(function, comm, started.map(|id| *request = handle_of(id)))
+}
+
+/// There are short ways, and MPI is in its working time.
+#[inline(always)]
+pub(super) fn is_open() -> bool {
+    cfg!(feature = "short-ways") && comm_table::is_open()
+}
+
+/// Waits for the request of this handle, if it is the device's; `None`: the call is to go the whole way. The communicator is
+/// still to be told. To be called while this [is open](is_open).
 #[inline(always)]
 pub(super) fn wait(function: &'static str, handle: c_int) -> Option<Whole> {
     if handle >= 0 {
         return None;
     }
-    let (env, _) = open()?;
-    env.short_wait(function, RequestId(!handle as u32), WORLD_CONTEXT)
+    device().short_wait(function, RequestId(!handle as u32))
 }

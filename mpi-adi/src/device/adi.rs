@@ -448,11 +448,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.requests.conclude_named(id)
     }
 
-    /// As [`Adi::conclude`], if the request has finished with a whole message of this context into or out of a plain buffer.
-    /// `None`: it has not; nothing has changed.
+    /// As [`Adi::conclude`], if the request has finished with a whole message into or out of a plain buffer. `None`: it has
+    /// not; nothing has changed.
     #[inline]
-    pub fn conclude_whole(&mut self, id: RequestId, context: Context) -> Option<Whole> {
-        self.requests.conclude_whole(id, context)
+    pub fn conclude_whole(&mut self, id: RequestId) -> Option<Whole> {
+        self.requests.conclude_whole(id)
     }
 
     /// As [`Adi::test`], but leaves the request as it is.

@@ -134,22 +134,27 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     /// [`Adi::conclude_whole`], of the receive at hand. `None`: nothing has changed.
     #[inline]
-    pub fn conclude_at_hand(&mut self, id: RequestId, context: Context) -> Option<Whole> {
+    pub fn conclude_at_hand(&mut self, id: RequestId) -> Option<Whole> {
         let hand = &self.at_hand;
         let State::Arrived(bytes) = hand.state else {
             return None;
         };
         let is_whole = bytes as usize <= hand.span.len() && !hand.span.is_typed();
-        if hand.id != id || hand.context != context || !is_whole {
+        if hand.id != id || !is_whole {
             return None;
         }
-        let (peer, tag) = (self.rank, hand.tag);
+        let (peer, tag, context) = (self.rank, hand.tag, hand.context);
         self.at_hand.state = State::Nothing;
         if let Some(next) = self.requests.pass_name() {
             self.at_hand.id = next;
             self.at_hand.state = State::Named;
         }
-        Some(Whole { peer, tag, bytes })
+        Some(Whole {
+            peer,
+            tag,
+            bytes,
+            context,
+        })
     }
 
     /// What is at hand becomes a request of the pool. To be called before anything is asked of the device but what is here.

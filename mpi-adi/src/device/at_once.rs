@@ -25,6 +25,24 @@ use crate::device::request::{KEPT_SLOTS, Matched, Whole};
 use crate::device::send::SendTo;
 use crate::device::send::oneself::Here;
 
+/// What is to be sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Outgoing {
+    /// Where it goes. There is such a process, the tag is not negative.
+    pub to: SendTo,
+    /// Its bytes, below 4 GiB.
+    pub span: Span,
+}
+
+/// What is to be received.
+#[derive(Clone, Copy, Debug)]
+pub struct Incoming {
+    /// Which messages.
+    pub pattern: Pattern,
+    /// Where it goes.
+    pub span: Span,
+}
+
 /// What has become of a send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sent {
@@ -143,6 +161,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             peer: envelope.source,
             tag: envelope.tag,
             bytes: wanted,
+            context: envelope.context,
         };
         Some(match wanted < length {
             false => Received::Complete(whole),

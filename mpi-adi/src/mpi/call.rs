@@ -13,7 +13,7 @@
 #![forbid(unsafe_code)]
 
 use crate::Adi;
-use crate::device::envelope::{Context, Pattern};
+use crate::device::envelope::Pattern;
 use crate::device::kernel::{CallNote, Kernel};
 use crate::device::matching::Matching;
 use crate::device::memory::Span;
@@ -115,17 +115,16 @@ fn drive<R, E: Matching>(
     (result, beside)
 }
 
-/// Waits within a call of `function` for a request: its message, if it finishes with a [whole](Adi::conclude_whole) one of
-/// this context. `None`: the call is to go on by itself, since the request ends otherwise, or there is none, or something is
-/// ready beside the call. For carriers, which have the device already. Blocks for as long as it takes.
+/// Waits within a call of `function` for a request: its message, if it finishes with a [whole](Adi::conclude_whole) one.
+/// `None`: the call is to go on by itself, since the request ends otherwise, or there is none, or something is ready beside
+/// the call. For carriers, which have the device already. Blocks for as long as it takes.
 pub fn finish<E: Matching>(
     adi: &mut Adi<Sound, E>,
     kernel: &mut dyn Kernel<E>,
     function: &'static str,
     id: RequestId,
-    context: Context,
 ) -> Option<Whole> {
-    let conclude = |adi: &mut Adi<Sound, E>| match adi.conclude_whole(id, context) {
+    let conclude = |adi: &mut Adi<Sound, E>| match adi.conclude_whole(id) {
         None if !adi.is_done(id) => None,
         over => Some(over),
     };
@@ -142,16 +141,19 @@ pub(crate) fn note_of_request<E: Matching>(
     function: &'static str,
     id: RequestId,
 ) -> CallNote {
-    let pattern = adi.requests().named_entry(id).map(SlotEntry::pattern);
-    let peer = |pattern: Pattern| {
-        pattern
-            .source()
-            .map_or(ANY_SOURCE_NOTE, |rank| rank.index() as i32)
-    };
+    match adi.requests().named_entry(id).map(SlotEntry::pattern) {
+        Some(pattern) => note_of_pattern(function, pattern),
+        None => CallNote::of(function),
+    }
+}
+
+/// The note of a call of `function` for such messages.
+pub(crate) fn note_of_pattern(function: &'static str, pattern: Pattern) -> CallNote {
+    let source = pattern.source();
     CallNote {
         function,
-        peer: pattern.map(peer),
-        tag: pattern.map(|pattern| pattern.tag().unwrap_or(ANY_TAG_NOTE)),
+        peer: Some(source.map_or(ANY_SOURCE_NOTE, |rank| rank.index() as i32)),
+        tag: Some(pattern.tag().unwrap_or(ANY_TAG_NOTE)),
     }
 }
 

@@ -14,11 +14,9 @@ use crate::device::matching::{Engine, Matching};
 use crate::device::memory::Span;
 use crate::device::protocol::Sound;
 use crate::device::recv::Probed;
-use crate::device::request::{Mode, RequestId, Whole};
+use crate::device::request::{Mode, RequestId};
 use crate::device::send::SendTo;
-use crate::mpi::call::{
-    ANY_SOURCE_NOTE, ANY_TAG_NOTE, block_on, block_until, immediate, look, wait_until,
-};
+use crate::mpi::call::{ANY_SOURCE_NOTE, ANY_TAG_NOTE, block_on, block_until, immediate, look};
 use crate::mpi::context::{COLLECTIVE, SELF_CONTEXT, WORLD_CONTEXT};
 use crate::mpi::error::Error;
 use crate::mpi::grid::Grid;
@@ -38,18 +36,6 @@ pub struct Status {
     pub tag: Tag,
     /// Its length in bytes; of a truncated message, what was received.
     pub bytes: usize,
-}
-
-impl Status {
-    /// Of a message within MPI_COMM_WORLD, whose ranks are the processes' numbers.
-    #[inline]
-    pub(crate) fn in_world(whole: &Whole) -> Self {
-        Self {
-            source: whole.peer.index(),
-            tag: whole.tag,
-            bytes: whole.bytes as usize,
-        }
-    }
 }
 
 /// A group of processes that can talk to each other, and a context that keeps their messages apart from
@@ -240,9 +226,9 @@ impl<'e, E: Matching> Communicator<'e, E> {
         self.membership.size
     }
 
-    /// This is the communicator of all processes (MPI_COMM_WORLD) itself, not one made of it.
-    pub(crate) fn is_world(&self) -> bool {
-        self.membership.context == WORLD_CONTEXT && self.membership.map == RankMap::All
+    /// It is of all processes, in the order of their numbers: MPI_COMM_WORLD, or one that was made of it.
+    pub(crate) fn is_of_all(&self) -> bool {
+        self.membership.map == RankMap::All
     }
 
     pub(crate) fn env(&self) -> &'e dyn Env<E> {
@@ -433,12 +419,8 @@ impl<'e, E: Matching> Partners<'e, E> {
         mode: Mode,
     ) -> Result<(), Error> {
         let to = self.send_to(span, dest, tag, mode)?;
-        run_send(
-            self.env,
-            || self.note(function, Some(dest), Some(tag)),
-            to,
-            span,
-        )
+        let note = self.note(function, Some(dest), Some(tag));
+        run_send(self.env, note, to, span)
     }
 
     /// Receives; blocks until the message is there. Fails as [`Partners::start_recv`], and with
@@ -451,11 +433,8 @@ impl<'e, E: Matching> Partners<'e, E> {
         tag: Option<Tag>,
     ) -> Result<Status, Error> {
         let pattern = self.pattern(source, tag)?;
-        let note = || self.note(function, source, tag);
-        let outcome = run(self.env, note, |adi, kernel| {
-            Ok(adi.recv_within_call(kernel.memory(), pattern, span)?)
-        })?;
-        self.received(outcome)
+        let note = self.note(function, source, tag);
+        self.received(run_receive(self.env, note, pattern, span)?)
     }
 
     /// Sends and receives at once; blocks until both are done (MPI-3.1 section 3.10). Fails as the two
@@ -473,7 +452,7 @@ impl<'e, E: Matching> Partners<'e, E> {
         let receive = immediate(self.env, note, |adi, kernel| {
             adi.recv_within_call(kernel.memory(), pattern, recv)
         })?;
-        if let Err(error) = run_send(self.env, note, to, send) {
+        if let Err(error) = run_send(self.env, note(), to, send) {
             // The span must not stay with the device: what cannot be cancelled has matched, and arrives.
             // Not by `wait_cancelled`, which knows of sends, too.
             block_on(self.env, note(), |adi, _| {
@@ -569,33 +548,30 @@ pub(crate) fn shape<E: Matching>(env: &dyn Env<E>) -> Shape {
     shape.expect("Env::with runs its function")
 }
 
-/// Starts a request and blocks until it has finished.
-fn run<E: Matching>(
+/// Receives; blocks until the message is here. Fails with [`Error::NoMemory`].
+pub(crate) fn run_receive<E: Matching>(
     env: &dyn Env<E>,
-    note: impl Fn() -> CallNote,
-    mut start: impl FnMut(&mut Adi<Sound, E>, &mut dyn Kernel<E>) -> Result<RequestId, Error>,
+    note: CallNote,
+    pattern: Pattern,
+    span: Span,
 ) -> Result<Outcome, Error> {
     let mut started = None;
-    wait_until(
-        env,
-        |_| note(),
-        |adi, kernel| {
-            let id = match started {
-                Some(id) => id,
-                None => match start(adi, kernel) {
-                    Ok(id) => *started.insert(id),
-                    Err(error) => return Some(Err(error)),
-                },
-            };
-            adi.test(id).map(Ok)
-        },
-    )
+    block_on(env, note, |adi, kernel| {
+        let id = match started {
+            Some(id) => id,
+            None => match adi.recv_within_call(kernel.memory(), pattern, span) {
+                Ok(id) => *started.insert(id),
+                Err(error) => return Some(Err(error.into())),
+            },
+        };
+        adi.test(id).map(Ok)
+    })
 }
 
-/// Sends and blocks until the span may be used again.
-fn run_send<E: Matching>(
+/// Sends and blocks until the span may be used again. Fails with [`Error::NoMemory`].
+pub(crate) fn run_send<E: Matching>(
     env: &dyn Env<E>,
-    note: impl Fn() -> CallNote,
+    note: CallNote,
     to: SendTo,
     span: Span,
 ) -> Result<(), Error> {
@@ -619,7 +595,7 @@ fn run_send<E: Matching>(
             None => (kernel.goes_on_alone() || adi.have_copies_left()).then_some(Ok(())),
         }
     };
-    wait_until(env, |_| note(), attempt)
+    block_on(env, note, attempt)
 }
 
 /// Blocks until the request has finished.

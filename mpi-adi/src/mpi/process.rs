@@ -4,14 +4,12 @@
 use spin::Mutex;
 
 use crate::Adi;
-use crate::device::at_once::{Received, Sent};
-use crate::device::envelope::{Context, Pattern};
+use crate::device::at_once::{Incoming, Outgoing, Received, Sent};
+use crate::device::envelope::Context;
 use crate::device::kernel::Kernel;
 use crate::device::matching::{Engine, Matching};
-use crate::device::memory::Span;
 use crate::device::protocol::Sound;
 use crate::device::request::{RequestId, Whole};
-use crate::device::send::SendTo;
 use crate::mpi::context::{ContextMask, Contexts};
 
 /// What a call does with its process's device and the carrier.
@@ -30,27 +28,27 @@ pub trait Env<E = Engine> {
     /// [`Adi::send_at_once`], and what is to leave then leaves as far as the network takes it. Does not block. As the next
     /// three, for what most calls ask for: a carrier may do it by a shorter way than [`Env::with`]. One that has none says
     /// [`Sent::Not`].
-    fn short_send(&self, to: &SendTo, span: Span) -> Sent {
-        let _ = (to, span);
+    fn short_send(&self, outgoing: &Outgoing) -> Sent {
+        let _ = outgoing;
         Sent::Not
     }
 
     /// [`Adi::receive_at_once`]; waits for a receive that has been started as [`call::finish`](crate::mpi::call::finish)
     /// does, within a call of `function`.
-    fn short_receive(&self, function: &'static str, pattern: &Pattern, span: Span) -> Received {
-        let _ = (function, pattern, span);
+    fn short_receive(&self, function: &'static str, incoming: &Incoming) -> Received {
+        let _ = (function, incoming);
         Received::Not
     }
 
     /// [`Adi::irecv`], and what is to leave then leaves. Does not block. `None`: there is no memory for it, or no such way.
-    fn short_start_receive(&self, pattern: &Pattern, span: Span) -> Option<RequestId> {
-        let _ = (pattern, span);
+    fn short_start_receive(&self, incoming: &Incoming) -> Option<RequestId> {
+        let _ = incoming;
         None
     }
 
     /// [`call::finish`](crate::mpi::call::finish). `None`: the call is to go on by itself.
-    fn short_wait(&self, function: &'static str, id: RequestId, context: Context) -> Option<Whole> {
-        let _ = (function, id, context);
+    fn short_wait(&self, function: &'static str, id: RequestId) -> Option<Whole> {
+        let _ = (function, id);
         None
     }
 }

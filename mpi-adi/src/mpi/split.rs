@@ -49,23 +49,26 @@ pub(crate) struct Made {
 }
 
 impl Made {
-    /// With these members.
-    pub(crate) fn listed(
+    /// With these members. A list of all processes in their order is none: it takes no memory, and no search.
+    pub(crate) fn listed<E: Matching>(
+        env: &dyn Env<E>,
         list: Vec<Rank>,
         context: Context,
         rank: CommRank,
-        grid: Option<Grid>,
     ) -> Made {
+        let size = list.len() as u32;
+        let numbers = list.iter().map(|member| member.index());
+        let is_of_all = size == Communicator::world(env).size() && numbers.eq(0..size);
         let membership = Membership {
             map: RankMap::All,
             context,
             rank,
-            size: list.len() as u32,
-            grid,
+            size,
+            grid: Grid::find(shape(env), &list).filter(|_| !is_of_all),
         };
         Made {
             membership,
-            list: Some(list.into_boxed_slice()),
+            list: (!is_of_all).then(|| list.into_boxed_slice()),
         }
     }
 
@@ -194,9 +197,8 @@ impl<'e, E: Matching> Communicator<'e, E> {
         let mut members = room(ranks.len()).inspect_err(|_| process.retire_context(context))?;
         let membership = self.membership();
         members.extend(ranks.iter().map(|rank| membership.to_world(*rank)));
-        let grid = Grid::find(shape(self.env), &members);
         let rank = CommRank(rank as u32);
-        Ok(Some(Made::listed(members, context, rank, grid)))
+        Ok(Some(Made::listed(self.env, members, context, rank)))
     }
 
     /// Agrees on the context of a split's parts, which is taken, and hears what each process has chosen; with room for
@@ -238,9 +240,8 @@ impl<'e, E: Matching> Communicator<'e, E> {
             return Ok(None);
         };
         self.env.process().take_context(self.env, context);
-        let grid = Grid::find(shape(self.env), &members);
         let rank = CommRank(rank as u32);
-        Ok(Some(Made::listed(members, context, rank, grid)))
+        Ok(Some(Made::listed(self.env, members, context, rank)))
     }
 
     /// As [`Communicator::make_of`], by these processes alone, all of which give the same list: the others of the
@@ -267,7 +268,7 @@ impl<'e, E: Matching> Communicator<'e, E> {
         let among_them = Communicator::at(self.env, among);
         let (context, list) = among_them.agree_on_context(function, ready, exact(&members))?;
         self.env.process().take_context(self.env, context);
-        Ok(Some(Made::listed(list, context, among.rank, among.grid)))
+        Ok(Some(Made::listed(self.env, list, context, among.rank)))
     }
 
     /// The lowest context that all the processes have free, not taken yet, and what this process has got ready for

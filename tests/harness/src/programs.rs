@@ -47,6 +47,7 @@ macro_rules! self_checking_programs {
             messages_of_derived_datatypes: "conf_typed";
             packing: "conf_pack";
             sizes_beyond_an_int: "conf_queries";
+            communicators_freed_with_requests: "conf_freed";
             handles_freed_while_in_use: "conf_kept";
             the_end_in_a_destructor: "conf_finalize";
             names_of_the_standard: "conf_names";

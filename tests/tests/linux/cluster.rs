@@ -54,6 +54,7 @@ fn programs_that_check_themselves_find_nothing_wrong() {
         ("conf_rma_passive", "3x2x1", 6),
         ("conf_tools", "3x2x1", 6),
         ("conf_kept", "3x2x1", 6),
+        ("conf_freed", "3x2x1", 6),
         ("conf_queries", "3x2x1", 6),
         ("conf_finalize", "3x2x1", 6),
         // A full buffer is waited for in virtual time.

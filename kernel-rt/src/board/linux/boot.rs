@@ -10,13 +10,10 @@ use midplane_abi::blackboard::{End, State};
 use midplane_abi::failure::{Failure, Why};
 use midplane_abi::fault::NodeName;
 use midplane_abi::personality::{BootArgs, Exit, Nodes, Personality};
-use mpi_adi::at_once::{Received, Sent};
-use mpi_adi::envelope::{Context, Pattern};
+use mpi_adi::at_once::{Incoming, Outgoing, Received, Sent};
 use mpi_adi::kernel::Kernel;
 use mpi_adi::matching::{Engine, Matching};
-use mpi_adi::memory::Span;
 use mpi_adi::request::{RequestId, Whole};
-use mpi_adi::send::SendTo;
 use mpi_adi::{Adi, Env};
 use net_torus::coord::Direction;
 use net_torus::router::Router;
@@ -50,27 +47,27 @@ impl Env for LinuxEnv {
         &PROCESS
     }
 
-    fn short_send(&self, to: &SendTo, span: Span) -> Sent {
-        with_node(|node| match node.send_to_hand(to, span) {
+    fn short_send(&self, outgoing: &Outgoing) -> Sent {
+        with_node(|node| match node.send_to_hand(outgoing) {
             true => Sent::Complete,
-            false => sent(node, to, span),
+            false => sent(node, outgoing),
         })
     }
 
-    fn short_receive(&self, function: &'static str, pattern: &Pattern, span: Span) -> Received {
-        in_call(|node| node.short_receive(function, pattern, span))
+    fn short_receive(&self, function: &'static str, incoming: &Incoming) -> Received {
+        in_call(|node| node.short_receive(function, incoming))
     }
 
-    fn short_start_receive(&self, pattern: &Pattern, span: Span) -> Option<RequestId> {
-        with_node(|node| match node.keep_at_hand(pattern, span) {
-            None => started(node, pattern, span),
+    fn short_start_receive(&self, incoming: &Incoming) -> Option<RequestId> {
+        with_node(|node| match node.keep_at_hand(incoming) {
+            None => started(node, incoming),
             kept => kept,
         })
     }
 
-    fn short_wait(&self, function: &'static str, id: RequestId, context: Context) -> Option<Whole> {
-        with_node(|node| match node.conclude_at_hand(id, context) {
-            None => waited(node, function, id, context),
+    fn short_wait(&self, function: &'static str, id: RequestId) -> Option<Whole> {
+        with_node(|node| match node.conclude_at_hand(id) {
+            None => waited(node, function, id),
             whole => whole,
         })
     }
@@ -79,23 +76,18 @@ impl Env for LinuxEnv {
 // What is not at hand: calls, so that what is at hand need not save their registers.
 
 #[inline(never)]
-fn sent(node: &mut LinuxNode, to: &SendTo, span: Span) -> Sent {
-    within(node, |node| node.short_send(to, span))
+fn sent(node: &mut LinuxNode, outgoing: &Outgoing) -> Sent {
+    within(node, |node| node.short_send(outgoing))
 }
 
 #[inline(never)]
-fn started(node: &mut LinuxNode, pattern: &Pattern, span: Span) -> Option<RequestId> {
-    within(node, |node| node.short_start_receive(pattern, span))
+fn started(node: &mut LinuxNode, incoming: &Incoming) -> Option<RequestId> {
+    within(node, |node| node.short_start_receive(incoming))
 }
 
 #[inline(never)]
-fn waited(
-    node: &mut LinuxNode,
-    function: &'static str,
-    id: RequestId,
-    context: Context,
-) -> Option<Whole> {
-    within(node, |node| node.short_wait(function, id, context))
+fn waited(node: &mut LinuxNode, function: &'static str, id: RequestId) -> Option<Whole> {
+    within(node, |node| node.short_wait(function, id))
 }
 
 /// What a call does that takes the node.

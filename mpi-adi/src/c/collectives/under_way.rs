@@ -165,10 +165,10 @@ fn enter(comm: Communicator<'static>, function: &'static str, plan: Plan) -> Res
     let number = comm_objects::count_collectives(membership.context, 0);
     let handle = STARTED.lock().add(membership)?;
     // Its first steps may call functions of the program's, which may free the communicator.
-    comm_objects::request_started_in(membership.context);
+    comm_objects::hold(membership.context);
     let state = State::begin(comm, function, number, plan).inspect_err(|_| {
         STARTED.lock().remove(handle);
-        comm_objects::request_completed(membership.context);
+        comm_objects::end_hold(membership.context);
     })?;
     comm_objects::count_collectives(membership.context, 1);
     put_back(comm.env, handle, state);
@@ -303,7 +303,7 @@ impl Family for Collectives {
     fn forget(&self, handle: c_int) {
         let object = STARTED.lock().remove(handle);
         if let Some(Object { membership, .. }) = object {
-            comm_objects::request_completed(membership.context);
+            comm_objects::end_hold(membership.context);
         }
     }
 

@@ -28,6 +28,8 @@ pub struct Whole {
     pub tag: Tag,
     /// Its bytes.
     pub bytes: u32,
+    /// Its context.
+    pub context: Context,
 }
 
 /// A request that has finished and is gone.
@@ -39,4 +41,17 @@ pub struct Concluded {
     pub context: Context,
     /// The program's buffer, if the request has kept it until now.
     pub buffer: Span,
+}
+
+impl Outcome {
+    /// Of a receive that took this of its message: all, or as much as there was room for.
+    pub(crate) fn of(whole: Whole, truncated: bool) -> Self {
+        Self {
+            source: whole.peer,
+            tag: whole.tag,
+            bytes: whole.bytes as usize,
+            truncated,
+            cancelled: false,
+        }
+    }
 }

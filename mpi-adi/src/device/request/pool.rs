@@ -340,6 +340,12 @@ impl RequestPool {
             .any(|entry| entry.context() == context)
     }
 
+    /// Requests of this context that the program has not given up. Looks at all requests.
+    pub(crate) fn count_in(&self, context: Context) -> u32 {
+        let of_it = |entry: &&SlotEntry| !entry.is_forgotten() && entry.context() == context;
+        self.entries().filter(of_it).count() as u32
+    }
+
     /// The request that `id` names has finished; `None` when it names none (any more).
     #[inline]
     pub fn is_done(&self, id: RequestId) -> Option<bool> {
@@ -373,13 +379,13 @@ impl RequestPool {
         Some(Some(concluded))
     }
 
-    /// As [`RequestPool::conclude_named`], of a request that has finished with a [whole](SlotEntry::whole) message of this
-    /// context. `None`: nothing has changed.
+    /// As [`RequestPool::conclude_named`], of a request that has finished with a [whole](SlotEntry::whole) message. `None`:
+    /// nothing has changed.
     #[inline]
-    pub(crate) fn conclude_whole(&mut self, id: RequestId, context: Context) -> Option<Whole> {
+    pub(crate) fn conclude_whole(&mut self, id: RequestId) -> Option<Whole> {
         let (slot, next, bits) = (id.slot(), self.free, self.name_bits);
         let entry = self.named_entry_mut(id)?;
-        let whole = entry.whole(context)?;
+        let whole = entry.whole()?;
         entry.free(next, bits);
         self.freed(slot);
         Some(whole)

@@ -566,18 +566,22 @@ impl SlotEntry {
         }
     }
 
-    /// The message of the request that is here, if it has finished in this context, has all of it and was not taken back,
-    /// and its buffer is plain.
+    /// The message of the request that is here, if it has finished, has all of it and was not taken back, and its buffer is
+    /// plain.
     #[inline]
-    pub(super) fn whole(&self, context: Context) -> Option<Whole> {
+    pub(super) fn whole(&self) -> Option<Whole> {
         let bytes = match self.state {
             State::Received { length } if length <= self.data.len() => length,
             State::Sent { cancelled: false } => self.data.len(),
             _ => return None,
         };
-        let is_plain = self.context == context && !self.data.span().is_typed();
-        let (peer, tag) = (self.peer.filter(|_| is_plain)?, self.tag);
-        Some(Whole { peer, tag, bytes })
+        let peer = self.peer.filter(|_| !self.data.span().is_typed())?;
+        Some(Whole {
+            peer,
+            tag: self.tag,
+            bytes,
+            context: self.context,
+        })
     }
 
     /// The request that is here has finished.

@@ -68,12 +68,12 @@ impl Process {
     fn conclude(&mut self, id: RequestId) -> Option<Whole> {
         let adi = &mut self.rig.adis[0];
         if self.keeps
-            && let Some(whole) = adi.conclude_at_hand(id, 0)
+            && let Some(whole) = adi.conclude_at_hand(id)
         {
             return Some(whole);
         }
         adi.put_away();
-        adi.conclude_whole(id, 0)
+        adi.conclude_whole(id)
     }
 
     /// As calls do that go the whole way.
@@ -129,7 +129,7 @@ fn a_message_to_a_receive_at_hand_takes_no_request() {
 impl Process {
     /// Leaves at hand what is.
     fn conclude_only(&mut self, id: RequestId) -> Option<Whole> {
-        self.rig.adis[0].conclude_at_hand(id, 0)
+        self.rig.adis[0].conclude_at_hand(id)
     }
 }
 

@@ -38,6 +38,7 @@ fn whole(peer: u32, tag: i32, bytes: u32) -> Whole {
         peer: Rank::new(peer),
         tag,
         bytes,
+        context: 0,
     }
 }
 
@@ -97,7 +98,7 @@ fn a_message_to_oneself_goes_to_its_posted_receive_or_takes_the_whole_way() {
         let adi = &mut rig.adis[0];
         assert_eq!(adi.requests.live(), 1, "the receive");
         let done = whole(0, TAG, len as u32);
-        assert_eq!(adi.conclude_whole(receive, 0), Some(done));
+        assert_eq!(adi.conclude_whole(receive), Some(done));
         assert_eq!(rig.buffers.0[key], vec![TAG as u8; len]);
         assert_eq!(rig.adis[0].stats.messages_received, 1);
         rig.assert_clean();
@@ -106,7 +107,7 @@ fn a_message_to_oneself_goes_to_its_posted_receive_or_takes_the_whole_way() {
     let Sent::Started(recorded) = send(&mut rig, to(0, TAG), 8) else {
         panic!("recorded, and its request is complete");
     };
-    let sent = rig.adis[0].conclude_whole(recorded, 0);
+    let sent = rig.adis[0].conclude_whole(recorded);
     assert_eq!(sent, Some(whole(0, TAG, 8)));
     let (received, _) = receive(&mut rig, pattern(TAG), 8);
     assert_eq!(received, Received::Complete(whole(0, TAG, 8)));
@@ -162,13 +163,12 @@ fn what_is_not_here_is_received_as_ever() {
         panic!("{received:?}");
     };
     assert_eq!(rig.adis[1].matching().posted, 1);
-    assert_eq!(rig.adis[1].conclude_whole(id, 0), None, "not finished");
+    assert_eq!(rig.adis[1].conclude_whole(id), None, "not finished");
     assert_eq!(send(&mut rig, to(1, TAG), 8), Sent::Complete);
     rig.step(0);
     rig.settle();
-    assert_eq!(rig.adis[1].conclude_whole(id, 2), None, "another context");
-    assert_eq!(rig.adis[1].conclude_whole(id, 0), Some(whole(0, TAG, 8)));
-    assert_eq!(rig.adis[1].conclude_whole(id, 0), None, "it is gone");
+    assert_eq!(rig.adis[1].conclude_whole(id), Some(whole(0, TAG, 8)));
+    assert_eq!(rig.adis[1].conclude_whole(id), None, "it is gone");
     assert_eq!(rig.buffers.0[key], [TAG as u8; 8]);
     // Its record is here, and its data is not.
     let mut rig = Rig::new(2, 1);
@@ -180,7 +180,7 @@ fn what_is_not_here_is_received_as_ever() {
     };
     rig.step(1);
     rig.settle();
-    assert_eq!(rig.adis[1].conclude_whole(id, 0), Some(whole(0, TAG, 100)));
+    assert_eq!(rig.adis[1].conclude_whole(id), Some(whole(0, TAG, 100)));
     assert_eq!(rig.buffers.0[key], vec![TAG as u8; 100]);
 }
 

@@ -3,6 +3,10 @@
 //!
 //! Neither is a schedule of messages, and neither needs any: their state is in the device, which tells without blocking
 //! how far they are.
+//!
+//! There is one network, and many communicators may be of all processes. They can share it, since these calls block and a
+//! process makes one at a time: a program whose processes make them in different orders, on one communicator or on several,
+//! is wrong (MPI-3.1 section 5.13). Collectives that do not block go by messages, whatever they are of.
 #![forbid(unsafe_code)]
 
 use crate::Adi;
@@ -19,15 +23,14 @@ use crate::mpi::coll::segments::Segment;
 use crate::mpi::comm::Communicator;
 use crate::mpi::error::{Class, Error};
 
-/// The barrier of all processes, the last one if so said; false, and nothing done, when the communicator is not that of
-/// all, or the network does not offer it: to all of them or to none. Fails with [`Error::Wrong`] where not all processes
+/// The barrier of all processes, the last one if so said; false, and nothing done, when the communicator is not of all, or the network does not offer it: to all of them or to none. Fails with [`Error::Wrong`] where not all processes
 /// are in a barrier, or not for all it is the last one.
 pub(crate) fn barrier<E: Matching>(
     comm: Communicator<'_, E>,
     function: &'static str,
     is_last: bool,
 ) -> Result<bool, Error> {
-    if !comm.is_world() {
+    if !comm.is_of_all() {
         return Ok(false);
     }
     let mut entered = false;
@@ -67,7 +70,7 @@ pub(super) fn allreduce<E: Matching>(
 ) -> Option<Result<(), Error>> {
     let bytes = data.len();
     let is_short = (1..=VALUE_BYTES).contains(&bytes);
-    if !(is_short && elements.commute && comm.is_world()) {
+    if !(is_short && elements.commute && comm.is_of_all()) {
         return None;
     }
     let mut call = Call {

@@ -4,13 +4,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mpi_adi::at_once::{Received, Sent};
+use mpi_adi::at_once::{Incoming, Outgoing, Received, Sent};
 use mpi_adi::c::{self, measure};
-use mpi_adi::envelope::{Context, Pattern, Rank};
+use mpi_adi::envelope::Rank;
 use mpi_adi::kernel::{AbortReason, CallNote, Kernel};
-use mpi_adi::memory::{RawMemory, Span, UserMemory};
+use mpi_adi::memory::{RawMemory, UserMemory};
 use mpi_adi::request::{RequestId, Whole};
-use mpi_adi::send::SendTo;
 use mpi_adi::{Adi, Config, Env, Memory, Process, Work};
 use msg_layer::{Class, Port};
 use net_torus::{Coord, Shape};
@@ -107,7 +106,8 @@ impl Env for Alone {
         &self.0
     }
 
-    fn short_send(&self, to: &SendTo, span: Span) -> Sent {
+    fn short_send(&self, outgoing: &Outgoing) -> Sent {
+        let &Outgoing { ref to, span } = outgoing;
         with_device(|adi| {
             if adi.send_to_hand(&mut RawMemory, to, span) {
                 return Sent::Complete;
@@ -117,14 +117,16 @@ impl Env for Alone {
         })
     }
 
-    fn short_receive(&self, _: &'static str, pattern: &Pattern, span: Span) -> Received {
+    fn short_receive(&self, _: &'static str, incoming: &Incoming) -> Received {
+        let &Incoming { ref pattern, span } = incoming;
         with_device(|adi| {
             adi.put_away();
             adi.receive_at_once(&mut RawMemory, pattern, span)
         })
     }
 
-    fn short_start_receive(&self, pattern: &Pattern, span: Span) -> Option<RequestId> {
+    fn short_start_receive(&self, incoming: &Incoming) -> Option<RequestId> {
+        let &Incoming { ref pattern, span } = incoming;
         with_device(|adi| {
             let kept = adi.keep_at_hand(pattern, span);
             kept.or_else(|| {
@@ -134,11 +136,11 @@ impl Env for Alone {
         })
     }
 
-    fn short_wait(&self, _: &'static str, id: RequestId, context: Context) -> Option<Whole> {
+    fn short_wait(&self, _: &'static str, id: RequestId) -> Option<Whole> {
         with_device(|adi| {
-            adi.conclude_at_hand(id, context).or_else(|| {
+            adi.conclude_at_hand(id).or_else(|| {
                 adi.put_away();
-                adi.conclude_whole(id, context)
+                adi.conclude_whole(id)
             })
         })
     }
