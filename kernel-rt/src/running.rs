@@ -75,22 +75,22 @@ impl Env for NodeEnv {
         &PROCESS
     }
 
-    #[cfg(feature = "short-ways")]
+    #[cfg(not(target_arch = "arm"))]
     fn short_send(&self, outgoing: &Outgoing) -> Sent {
         steps::short_send(outgoing)
     }
 
-    #[cfg(feature = "short-ways")]
+    #[cfg(not(target_arch = "arm"))]
     fn short_receive(&self, function: &'static str, incoming: &Incoming) -> Received {
         steps::short_receive(function, incoming)
     }
 
-    #[cfg(feature = "short-ways")]
+    #[cfg(not(target_arch = "arm"))]
     fn short_start_receive(&self, incoming: &Incoming) -> Option<RequestId> {
         steps::short_start_receive(incoming)
     }
 
-    #[cfg(feature = "short-ways")]
+    #[cfg(not(target_arch = "arm"))]
     fn short_wait(&self, function: &'static str, id: RequestId) -> Option<Whole> {
         steps::short_wait(function, id)
     }

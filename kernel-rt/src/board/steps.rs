@@ -6,7 +6,7 @@
 //! defines them, in the crate that is linked into the image, and its profile holds for all they are made of.
 
 use mpi_adi::Work;
-#[cfg(feature = "short-ways")]
+#[cfg(not(target_arch = "arm"))]
 pub use short::*;
 
 // SAFETY: the signatures are those in `steps!`, which alone defines these names.
@@ -25,7 +25,7 @@ unsafe extern "Rust" {
     pub safe fn forward() -> !;
 }
 
-#[cfg(feature = "short-ways")]
+#[cfg(not(target_arch = "arm"))]
 mod short {
     use mpi_adi::at_once::{Incoming, Outgoing, Received, Sent};
     use mpi_adi::request::{RequestId, Whole};

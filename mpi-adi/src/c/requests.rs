@@ -247,7 +247,7 @@ pub(super) fn reset(handle: &mut c_int) {
 /// complete, with the empty status. One that is [`Completed::is_concluding`] is left as it is.
 #[inline]
 pub(super) fn try_complete(adi: &mut Adi, handle: &mut c_int) -> Result<Option<Completed>, Error> {
-    if !cfg!(feature = "short-ways") {
+    if cfg!(feature = "micro") {
         return try_complete_any(adi, handle);
     }
     // Most are the device's own, and nothing else has handles below 0.

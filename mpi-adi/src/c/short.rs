@@ -1,7 +1,7 @@
 //! Messages of predefined datatypes, for which the carrier may have a shorter way
 //! ([`Env::short_send`] and its like).
 //!
-//! A build without the feature `short-ways` has none of them, and every call goes the whole way.
+//! A build with the feature `micro` has none of them, and every call goes the whole way.
 //!
 //! Here is looked no further than whether a call is of that kind. One that is not, or that has a wrong argument, goes the
 //! whole way, where that is found and told.
@@ -41,7 +41,7 @@ pub(super) struct Given {
 /// The device, in MPI's working time, and the processes of the communicator; `None` where there are no short ways, too.
 #[inline(always)]
 fn open(comm: c_int) -> Option<(&'static dyn Env, Peers)> {
-    if !cfg!(feature = "short-ways") {
+    if cfg!(feature = "micro") {
         return None;
     }
     let peers = comm_table::peers(comm)?;
@@ -342,7 +342,7 @@ fn start_receive_later(
 /// There are short ways, and MPI is in its working time.
 #[inline(always)]
 pub(super) fn is_open() -> bool {
-    cfg!(feature = "short-ways") && comm_table::is_open()
+    cfg!(not(feature = "micro")) && comm_table::is_open()
 }
 
 /// Waits for the request of this handle, if it is the device's; `None`: the call is to go the whole way. The communicator is

@@ -30,7 +30,7 @@ pub const DEFERRED_SOURCES: usize = WAYS;
 pub const SHARED_ANSWER: u8 = bcopy::BCOPIES as u8 / 2;
 const _: () = assert!((SHARED_ANSWER as usize) < bcopy::BCOPIES);
 /// Sources whose eager data a receiver takes at the same time; that of others is asked for once more.
-pub const EAGER_SOURCES: usize = if cfg!(feature = "small") { 8 } else { 16 };
+pub const EAGER_SOURCES: usize = if cfg!(feature = "micro") { 8 } else { 16 };
 /// Contexts in use from the start, each with the one for collectives after it: those of MPI_COMM_WORLD and
 /// MPI_COMM_SELF.
 pub const FIRST_CONTEXTS: [Context; 2] = [0, 2];

@@ -49,7 +49,7 @@ pub(super) fn on_rts<R: Rules, E: Matching, M: UserMemory + ?Sized>(
         adi.take_merged(source, request, arrival.argument)?;
     }
     adi.stats.rts_received += 1;
-    if cfg!(feature = "short-ways")
+    if cfg!(not(feature = "micro"))
         && let Some(answer) = adi.take_at_once(on.memory, source, &rts, data)
     {
         return Ok(answer);

@@ -27,13 +27,13 @@ pub mod matching;
 #[allow(unsafe_code)]
 pub mod memory;
 pub mod names;
-#[cfg(not(feature = "peer-pages"))]
+#[cfg(feature = "micro")]
 mod no_peer_pages;
 mod parts;
-#[cfg(feature = "peer-pages")]
+#[cfg(not(feature = "micro"))]
 mod peer_pages;
 #[cfg_attr(
-    not(feature = "peer-pages"),
+    feature = "micro",
     allow(dead_code, reason = "who waits is looked for")
 )]
 mod peer_sets;

@@ -19,7 +19,7 @@
 //! others, as it may by not receiving; and one whose heap has no room for a page, before pages for all have come, no longer
 //! receives before it frees some.
 //!
-//! A build without the feature `peer-pages`, for machines of few nodes, has all tables in one piece, and looks for who waits
+//! A build with the feature `micro`, for machines of few nodes, has all tables in one piece, and looks for who waits
 //! at one group after the other.
 #![forbid(unsafe_code)]
 
@@ -28,9 +28,9 @@ use core::hash::{Hash, Hasher};
 
 use crate::device::boxed::boxed;
 use crate::device::envelope::Rank;
-#[cfg(not(feature = "peer-pages"))]
+#[cfg(feature = "micro")]
 use crate::device::no_peer_pages::Pages;
-#[cfg(feature = "peer-pages")]
+#[cfg(not(feature = "micro"))]
 use crate::device::peer_pages::Pages;
 use crate::device::peer_sets::{GroupSets, Set};
 use crate::device::protocol::{Age, Rules};
@@ -211,7 +211,7 @@ pub struct Peers {
     pages: Pages,
     peers: u32,
     /// Which groups have members of which sets.
-    #[cfg(feature = "peer-pages")]
+    #[cfg(not(feature = "micro"))]
     sets: GroupSets,
     /// Peers by standing.
     count: [u32; Standing::ALL.len()],
@@ -242,7 +242,7 @@ impl Peers {
             ages: boxed(Ages::default(), near)?,
             pages: Pages::allocate(pages)?,
             peers: peers as u32,
-            #[cfg(feature = "peer-pages")]
+            #[cfg(not(feature = "micro"))]
             sets: GroupSets::allocate(peers.div_ceil(GROUP_PEERS))?,
             count: [0; Standing::ALL.len()],
             done: 0,
@@ -257,7 +257,7 @@ impl Peers {
     /// Bytes of the table of `peers` peers beside its pages.
     const fn near_bytes(peers: usize) -> usize {
         let (near, _) = Pages::parts(peers);
-        let sets = if cfg!(feature = "peer-pages") {
+        let sets = if cfg!(not(feature = "micro")) {
             GroupSets::bytes(peers.div_ceil(GROUP_PEERS))
         } else {
             0
@@ -354,7 +354,7 @@ impl Peers {
 
     /// A peer of the group, whose bits are these now, is in other sets than before: a group is in a set from its first
     /// member to its last.
-    #[cfg(feature = "peer-pages")]
+    #[cfg(not(feature = "micro"))]
     fn note_sets(&mut self, group: usize, bits: Bits, before: u8, now: u8) {
         for set in Set::ALL {
             let bit = 1 << set as u8;
@@ -365,16 +365,16 @@ impl Peers {
         }
     }
 
-    #[cfg(not(feature = "peer-pages"))]
+    #[cfg(feature = "micro")]
     fn note_sets(&mut self, _: usize, _: Bits, _: u8, _: u8) {}
 
     /// The first group from `from` on with a member of `set`.
-    #[cfg(feature = "peer-pages")]
+    #[cfg(not(feature = "micro"))]
     fn next_group(&mut self, set: Set, from: usize) -> Option<usize> {
         self.sets.next(set, from, &mut self.steps)
     }
 
-    #[cfg(not(feature = "peer-pages"))]
+    #[cfg(feature = "micro")]
     fn next_group(&mut self, set: Set, from: usize) -> Option<usize> {
         self.steps += 1;
         let mut groups = self.bits.iter().skip(from);
@@ -663,7 +663,7 @@ mod tests {
 
     /// 2.5 bytes a peer; in pages where there are more than one page of them, with words to find those that wait where
     /// there are more than 64 groups.
-    #[cfg(feature = "peer-pages")]
+    #[cfg(not(feature = "micro"))]
     #[test]
     fn the_bytes_of_a_table_are_those_of_its_parts() {
         let page = PAGE_PEERS * 5 / 2;
@@ -721,7 +721,7 @@ mod tests {
     }
 
     /// Whether one source waits or all of them do: each is found, restarted and told in a few steps.
-    #[cfg(feature = "peer-pages")]
+    #[cfg(not(feature = "micro"))]
     #[test]
     fn a_search_takes_a_few_steps_however_many_wait() {
         const PEERS: usize = 65_536;
@@ -747,7 +747,7 @@ mod tests {
 
     /// What is never changed takes no page; what is takes one out of the stock, and packets are taken as long as there
     /// is one for each.
-    #[cfg(feature = "peer-pages")]
+    #[cfg(not(feature = "micro"))]
     #[test]
     fn pages_come_with_what_is_kept() {
         for size in [1, PAGE_PEERS] {

@@ -10,7 +10,6 @@
 //! The exit status and all words on stdout and stderr are the compiler's. It is the nodes' C compiler, or with
 //! `--on linux` in front, or `MIDPLANE_ON=linux` in the environment, the host's, `cc`, for programs that are processes.
 
-use crate::build::board::Board;
 use crate::build::compiler::{self, Linker, OPENMP, run_compiler, without_openmp};
 use crate::build::given::{Kind, Runtime};
 use crate::build::linux;
@@ -431,7 +430,6 @@ fn for_nodes(line: &Line, linker: &Linker) -> Result<Command, Stop> {
             instances: true,
             log: true,
             borrow: true,
-            has_room: Board::chosen() != Board::Stm32f405,
             ..Runtime::default()
         };
         compiler::end_link(&mut command, &kernel_library(&tools, runtime)?);
@@ -468,7 +466,6 @@ fn on_linux(line: &Line) -> Result<Command, Stop> {
         end_languages(line, &mut command);
         let runtime = Runtime {
             borrow: true,
-            has_room: true,
             ..Runtime::default()
         };
         command.arg(start);

@@ -65,8 +65,6 @@ pub(super) struct Runtime {
     pub(super) log: bool,
     /// Whether its heap can lend memory to the MPI device.
     pub(super) borrow: bool,
-    /// Whether a node has room for shorter ways of messages, and for many peers.
-    pub(super) has_room: bool,
 }
 
 impl Runtime {
@@ -79,8 +77,6 @@ impl Runtime {
             (self.instances, "instances"),
             (self.log, "log"),
             (self.borrow, "borrow"),
-            (self.has_room, "short-ways"),
-            (self.has_room, "peer-pages"),
         ];
         let more = more
             .into_iter()
@@ -100,7 +96,6 @@ impl Flags {
             instances: self.instances,
             log: self.log,
             borrow: self.borrow,
-            has_room: Board::chosen() != Board::Stm32f405,
         }
     }
 }

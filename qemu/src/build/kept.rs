@@ -277,8 +277,8 @@ mod tests {
             fs::write(path, [1; 1 << 16]).unwrap();
         };
         for (folder, name, hours) in [
-            ("runtime-short-ways", "runtime_short_ways", 8),
-            ("runtime-short-ways-borrow", "runtime_short_ways_borrow", 1),
+            ("runtime-log", "runtime_log", 8),
+            ("runtime-log-borrow", "runtime_log_borrow", 1),
             ("programs/ring-ab", "ring_ab", 9),
         ] {
             outputs(name).iter().for_each(|path| write(path));
@@ -289,13 +289,13 @@ mod tests {
         let are_there = |name| outputs(name).map(|path| path.exists());
         // The outputs of one are more than half of both together; of others nothing goes.
         prune(&midplane, 500_000, now).unwrap();
-        assert_eq!(are_there("runtime_short_ways"), [false; 5]);
-        assert!(!midplane.join("runtime-short-ways").exists());
-        assert_eq!(are_there("runtime_short_ways_borrow"), [true; 5]);
+        assert_eq!(are_there("runtime_log"), [false; 5]);
+        assert!(!midplane.join("runtime-log").exists());
+        assert_eq!(are_there("runtime_log_borrow"), [true; 5]);
         assert_eq!(are_there("ring_ab"), [true; 5]);
         prune(&midplane.join(PROGRAMS), 0, now).unwrap();
         assert_eq!(are_there("ring_ab"), [false; 5]);
-        assert_eq!(are_there("runtime_short_ways_borrow"), [true; 5]);
+        assert_eq!(are_there("runtime_log_borrow"), [true; 5]);
         fs::remove_dir_all(&midplane).unwrap();
     }
 }

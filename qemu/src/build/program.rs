@@ -540,7 +540,6 @@ mod tests {
                 instances: faults,
                 log: faults,
                 borrow: faults,
-                has_room: faults,
             };
             let of = |links| manifest("a", Path::new("/a.rs"), (runtime, links));
             assert!(of(Links::Kernel).contains("default-features = false }"));
@@ -553,7 +552,7 @@ mod tests {
             let expected = matching.feature().map(|feature| {
                 format!(
                     "[\"{feature}\", \"faults\", \"auto\", \"console\", \"instances\", \"log\", \
-                     \"borrow\", \"short-ways\", \"peer-pages\"] }}"
+                     \"borrow\"] }}"
                 )
             });
             assert_eq!(said, expected.as_deref().into_iter().collect::<Vec<_>>());

@@ -54,10 +54,7 @@ pub const NODE_BYTES: usize = if cfg!(feature = "faults") {
 } else {
     6016
 };
-const IS_LEAST: bool = cfg!(all(
-    feature = "matching-list",
-    not(any(feature = "console", feature = "peer-pages"))
-));
+const IS_LEAST: bool = cfg!(all(feature = "matching-list", not(feature = "console")));
 /// Greatest size of the first requests, which a program's first call takes from the heap.
 pub const REQUESTS_BYTES: usize = 960;
 /// The stack of interrupts and faults: one bounded poll of the node, the urgent interrupts on top of it, and what a

@@ -338,7 +338,7 @@ const WORDS_HERE: usize = 16;
 unsafe fn copy_run(from: *const u8, to: *mut u8, bytes: usize) {
     const WORD: usize = size_of::<u32>();
     const TWO: usize = size_of::<u64>();
-    if !cfg!(feature = "short-ways") {
+    if cfg!(feature = "micro") {
         // SAFETY: the caller's promise.
         return unsafe { core::ptr::copy(from, to, bytes) };
     }

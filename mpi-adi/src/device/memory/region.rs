@@ -193,7 +193,7 @@ pub struct Region {
 }
 
 /// Records may have one more block for the matching engine. A small build has engines that take none.
-const EXTENDS: bool = cfg!(any(test, not(feature = "small")));
+const EXTENDS: bool = cfg!(any(test, not(feature = "micro")));
 /// In a record's word for the matching engine: it names one more block that is the record's.
 const EXTENDED: u32 = 1 << 31;
 

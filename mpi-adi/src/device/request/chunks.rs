@@ -33,7 +33,7 @@ impl<C> Default for Chunks<C> {
 impl<C> Chunks<C> {
     /// Adds the chunk that `make` makes; [`Full`] when the heap has no room for it.
     pub(crate) fn push(&mut self, make: impl FnOnce() -> C) -> Result<(), Full> {
-        if cfg!(not(feature = "small")) && self.list.len() == self.list.capacity() {
+        if cfg!(not(feature = "micro")) && self.list.len() == self.list.capacity() {
             self.make_long();
         }
         self.list.try_reserve(1).map_err(|_| Full)?;

@@ -77,7 +77,7 @@ impl RequestPool {
 
     /// The first member of the group in this bucket that the request in `slot` belongs to, or `None`; and what is before
     /// that in the chain, or the chain's end.
-    #[cfg_attr(not(feature = "small"), inline)]
+    #[cfg_attr(not(feature = "micro"), inline)]
     fn find_group(&self, bucket: u32, slot: Slot) -> (Option<Slot>, Option<Slot>) {
         let (mut before, mut group) = (None, self.bucket(bucket));
         while let Some(first) = group
@@ -91,7 +91,7 @@ impl RequestPool {
     }
 
     /// The link to what comes behind `before` in the chain of this bucket.
-    #[cfg_attr(not(feature = "small"), inline)]
+    #[cfg_attr(not(feature = "micro"), inline)]
     fn link_mut(&mut self, bucket: u32, before: Option<Slot>) -> &mut Option<Slot> {
         match before {
             None => self.bucket_mut(bucket),
@@ -164,7 +164,7 @@ impl RequestPool {
     pub(crate) fn withdraw(&mut self, slot: Slot, hash: u32) {
         let bucket = self.table.buckets.of(hash);
         // Where the image is small, the one loop is enough.
-        if cfg!(feature = "small") || !self.withdraw_first(slot, bucket) {
+        if cfg!(feature = "micro") || !self.withdraw_first(slot, bucket) {
             self.withdraw_anywhere(slot, bucket);
         }
     }

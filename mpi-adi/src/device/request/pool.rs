@@ -20,14 +20,14 @@ use crate::device::names::{
 use crate::device::work::did;
 
 /// Slots that the pool grows by at a time.
-pub const CHUNK_SLOTS: usize = if cfg!(feature = "small") { 16 } else { 32 };
+pub const CHUNK_SLOTS: usize = if cfg!(feature = "micro") { 16 } else { 32 };
 /// Slots that are kept for calls that block, so that these go on when the heap is used up. There is one at
 /// a time; the greediest sends and receives.
 pub const KEPT_SLOTS: u32 = 2;
 
 /// Buckets that come with a chunk: three for four slots, so that a request and its share of the chunks' list stay
 /// within 64 bytes; at least those in use from the first request on.
-const CHUNK_BUCKETS: usize = if cfg!(feature = "small") { 16 } else { 24 };
+const CHUNK_BUCKETS: usize = if cfg!(feature = "micro") { 16 } else { 24 };
 const _: () = assert!(CHUNK_BUCKETS >= NEIGHBOURS as usize);
 
 /// Slots that the heap gives at a time, and buckets of the table.
@@ -40,7 +40,7 @@ struct Chunk {
 /// What the list of chunks takes for a slot, at most: it is at least half full once it has grown.
 const LISTED: usize = 2 * size_of::<usize>();
 
-const _: () = assert!(size_of::<Chunk>() + LISTED <= CHUNK_SLOTS * 64 || cfg!(feature = "small"));
+const _: () = assert!(size_of::<Chunk>() + LISTED <= CHUNK_SLOTS * 64 || cfg!(feature = "micro"));
 
 /// The pool.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -183,15 +183,15 @@ impl RequestPool {
     }
 
     /// The slot's entry, which is in a list.
-    #[cfg_attr(not(feature = "small"), inline)]
-    #[cfg_attr(feature = "small", inline(never))]
+    #[cfg_attr(not(feature = "micro"), inline)]
+    #[cfg_attr(feature = "micro", inline(never))]
     pub(crate) fn listed(&self, slot: Slot) -> &SlotEntry {
         self.entry(slot).expect(NOT_LISTED)
     }
 
     /// As [`RequestPool::listed`], to change it.
-    #[cfg_attr(not(feature = "small"), inline)]
-    #[cfg_attr(feature = "small", inline(never))]
+    #[cfg_attr(not(feature = "micro"), inline)]
+    #[cfg_attr(feature = "micro", inline(never))]
     pub(super) fn listed_mut(&mut self, slot: Slot) -> &mut SlotEntry {
         self.entry_mut(slot).expect(NOT_LISTED)
     }
@@ -246,16 +246,16 @@ impl RequestPool {
             .any(|posted| posted.pattern.context() == context)
     }
 
-    #[cfg_attr(not(feature = "small"), inline)]
-    #[cfg_attr(feature = "small", inline(never))]
+    #[cfg_attr(not(feature = "micro"), inline)]
+    #[cfg_attr(feature = "micro", inline(never))]
     fn entry(&self, slot: Slot) -> Option<&SlotEntry> {
         let index = slot.index() as usize;
         let chunk = self.chunks.get(index / CHUNK_SLOTS)?;
         Some(&chunk.entries[index % CHUNK_SLOTS])
     }
 
-    #[cfg_attr(not(feature = "small"), inline)]
-    #[cfg_attr(feature = "small", inline(never))]
+    #[cfg_attr(not(feature = "micro"), inline)]
+    #[cfg_attr(feature = "micro", inline(never))]
     fn entry_mut(&mut self, slot: Slot) -> Option<&mut SlotEntry> {
         let index = slot.index() as usize;
         let chunk = self.chunks.get_mut(index / CHUNK_SLOTS)?;
@@ -263,8 +263,8 @@ impl RequestPool {
     }
 
     /// Takes a free slot for `request`.
-    #[cfg_attr(not(feature = "small"), inline(always))]
-    #[cfg_attr(feature = "small", inline(never))]
+    #[cfg_attr(not(feature = "micro"), inline(always))]
+    #[cfg_attr(feature = "micro", inline(never))]
     pub fn insert(&mut self, request: Request) -> Result<RequestId, Full> {
         let slot = self.free.ok_or(Full)?;
         let entry = self.entry_mut(slot).ok_or(Full)?;
@@ -302,15 +302,15 @@ impl RequestPool {
     }
 
     /// The slot's entry that `id` names; `None` when it names none (any more).
-    #[cfg_attr(not(feature = "small"), inline)]
-    #[cfg_attr(feature = "small", inline(never))]
+    #[cfg_attr(not(feature = "micro"), inline)]
+    #[cfg_attr(feature = "micro", inline(never))]
     pub(crate) fn named_entry(&self, id: RequestId) -> Option<&SlotEntry> {
         self.entry(id.slot()).filter(|entry| entry.is(id))
     }
 
     /// As [`RequestPool::named_entry`], to change it.
-    #[cfg_attr(not(feature = "small"), inline)]
-    #[cfg_attr(feature = "small", inline(never))]
+    #[cfg_attr(not(feature = "micro"), inline)]
+    #[cfg_attr(feature = "micro", inline(never))]
     fn named_entry_mut(&mut self, id: RequestId) -> Option<&mut SlotEntry> {
         self.entry_mut(id.slot()).filter(|entry| entry.is(id))
     }

@@ -36,10 +36,10 @@ use crate::device::names::{
 };
 
 /// A bit for each bcopy.
-#[cfg(not(feature = "small"))]
+#[cfg(not(feature = "micro"))]
 type Bits = u32;
 /// A bit for each bcopy: a small device has few, of 72 bytes each.
-#[cfg(feature = "small")]
+#[cfg(feature = "micro")]
 type Bits = u8;
 
 /// Bcopies under way at the same time.

@@ -105,7 +105,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         bytes: usize,
         fill: impl FnOnce(&mut [u8]),
     ) {
-        if cfg!(feature = "small") {
+        if cfg!(feature = "micro") {
             let mut out = [0; SHORT_BYTES];
             let out = &mut out[..bytes];
             fill(out);

@@ -616,7 +616,7 @@ impl Layout {
         while done < len {
             let at = start + done as isize;
             let (element, inner) = (at.div_euclid(size), at.rem_euclid(size) as usize);
-            if !cfg!(feature = "short-ways") {
+            if cfg!(feature = "micro") {
                 // Each block is looked for, which takes longer and less code.
                 let (_, at, before, row) = self.descend(root, inner, |node| node.dense);
                 let bytes = row.min(len - done);
