@@ -206,8 +206,33 @@ fn run_lanes(
     Ok(succeeded)
 }
 
+/// Bytes below `target` that all tests take on a fresh machine, as README.md says.
+const ROOM: u64 = 6 << 30;
+/// With less than this no test that builds a program passes.
+const LEAST_ROOM: u64 = 512 << 20;
+
+/// Bytes that are free where `target` is.
+fn free_bytes() -> Option<u64> {
+    let root = rustix::fs::statvfs(crate::host::folders::root()).ok()?;
+    Some(root.f_bavail.saturating_mul(root.f_frsize))
+}
+
+/// The sentence about a disk with so many free bytes, if they are too few.
+fn too_little(free: u64) -> Option<String> {
+    (free < LEAST_ROOM).then(|| {
+        format!(
+            "{} MiB are free on the disk of the workspace; on a fresh machine the tests take {} GiB there",
+            free >> 20,
+            ROOM >> 30
+        )
+    })
+}
+
 /// Runs everything; the exit status is 0 when all passed.
 pub fn run() -> Result<u8, Stop> {
+    if let Some(why) = free_bytes().and_then(too_little) {
+        return Err(Stop::failure(why));
+    }
     setup::ensure()?;
     let signals = Signals::catch()?;
     let tests = integration_tests()?;
@@ -264,6 +289,11 @@ pub fn run() -> Result<u8, Stop> {
         say::complain("midplane: tests did not compile, or a test program broke off; see above");
         counts.failed = 1;
     }
+    if counts.failed > 0
+        && let Some(why) = free_bytes().and_then(too_little)
+    {
+        say::complain(format!("midplane: {why}: some tests failed for that"));
+    }
     say::say(counts)?;
     Ok(if counts.failed == 0 { 0 } else { stop::FAILURE })
 }
@@ -271,6 +301,14 @@ pub fn run() -> Result<u8, Stop> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_full_disk_is_told() {
+        assert_eq!(too_little(LEAST_ROOM), None);
+        let told = too_little(3 << 20).expect("too little");
+        assert!(told.starts_with("3 MiB are free on the disk"), "{told}");
+        assert!(free_bytes().is_some_and(|free| free > 0));
+    }
 
     #[test]
     fn results_are_summed() {
