@@ -342,7 +342,9 @@ impl RequestPool {
 
     /// Requests of this context that the program has not given up. Looks at all requests.
     pub(crate) fn count_in(&self, context: Context) -> u32 {
-        let of_it = |entry: &&SlotEntry| !entry.is_forgotten() && entry.context() == context;
+        let of_it = |entry: &&SlotEntry| {
+            entry.is_live() && !entry.is_forgotten() && entry.context() == context
+        };
         self.entries().filter(of_it).count() as u32
     }
 

@@ -259,6 +259,11 @@ impl SlotEntry {
         first
     }
 
+    /// There is a request here.
+    pub(super) fn is_live(&self) -> bool {
+        !matches!(self.state, State::Free { .. })
+    }
+
     /// There is a request here, and `id` names it.
     #[inline]
     pub(super) fn is(&self, id: RequestId) -> bool {

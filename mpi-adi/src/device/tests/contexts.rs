@@ -1,7 +1,7 @@
 //! Contexts that are to be used again.
 
 use super::rig::{Rig, pattern};
-use crate::device::request::Mode;
+use crate::device::request::{Mode, RequestId};
 
 #[test]
 fn a_context_is_idle_when_nothing_of_it_can_be_matched_any_more() {
@@ -44,4 +44,22 @@ fn a_context_of_a_refused_message_is_not_idle() {
     rig.post(pattern(7), 500);
     rig.settle();
     assert!(rig.adis[0].context_is_idle(0) && rig.adis[1].context_is_idle(0));
+}
+
+/// Requests that are there, finished or not, but none that the program has given up or been told of: their slots keep the
+/// context until others take them.
+#[test]
+fn requests_of_a_context_are_counted() {
+    let mut rig = Rig::new(2, 4);
+    let count = |rig: &Rig| rig.adis[1].requests().count_in(0);
+    let posted: [RequestId; 3] = core::array::from_fn(|_| rig.post(pattern(1), 8).0);
+    assert_eq!(count(&rig), 3);
+    assert_eq!(rig.adis[1].requests().count_in(2), 0, "another context");
+    rig.adis[1].forget(posted[2]);
+    assert_eq!(count(&rig), 2);
+    rig.send(0, 1, 8, Mode::Standard);
+    rig.settle();
+    assert_eq!(count(&rig), 2, "the program is still to be told");
+    assert!(rig.outcome(1, posted[0]).is_some());
+    assert_eq!(count(&rig), 1);
 }
