@@ -1,21 +1,15 @@
 //! The measures that the wire, the channels and the router share: chunks, packets, queues.
 
+use crate::profile::PACKET_CHUNKS;
+
 /// Bytes of a chunk, the unit of packet sizes and tokens ("Blue Gene/L torus, packet").
 pub const CHUNK_BYTES: usize = 32;
-/// Greatest packet in chunks ("Blue Gene/L torus, packet").
-pub const PACKET_CHUNKS: usize = if cfg!(feature = "half-packets") { 4 } else { 8 };
-/// Greatest priority packet in chunks. Answers are short; so are the buffers that they go by, where memory is scarce.
-pub const PRIORITY_CHUNKS: usize = if cfg!(feature = "short-answers") {
-    2
-} else {
-    PACKET_CHUNKS
-};
 /// Greatest packet in bytes, header included.
 pub const PACKET_BYTES: usize = PACKET_CHUNKS * CHUNK_BYTES;
 /// One chunk of packet memory.
 pub type Chunk = [u8; CHUNK_BYTES];
 
-/// Greatest queue in packets of 256 bytes; token counters of 16 bits allow no more.
+/// Greatest queue in packets of the greatest size; token counters of 16 bits allow no more.
 pub const MAX_QUEUE_PACKETS: u16 = 2047;
 /// Greatest queue in chunks.
 pub(crate) const MAX_QUEUE_CHUNKS: usize = MAX_QUEUE_PACKETS as usize * PACKET_CHUNKS;

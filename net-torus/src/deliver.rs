@@ -1,6 +1,6 @@
 //! The way out: reception FIFOs.
 
-use crate::chunk::PACKET_CHUNKS;
+use crate::profile::PACKET_CHUNKS;
 use crate::queue;
 use crate::route;
 use crate::router::{LOCAL, RECEPTION, Router, alike, next_after};

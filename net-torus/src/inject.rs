@@ -1,7 +1,8 @@
 //! The way in: injection FIFOs.
 
-use crate::chunk::{PACKET_BYTES, PACKET_CHUNKS};
+use crate::chunk::PACKET_BYTES;
 use crate::coord::{Coord, Direction};
+use crate::profile::PACKET_CHUNKS;
 use crate::queue;
 use crate::route;
 use crate::router::{INJECT, INJECT_PRIORITY, INJECT_SELF, LOCAL, Router, Way, bubble_channel};
@@ -38,7 +39,7 @@ pub enum Routing {
     Deterministic,
     /// Minimal adaptive on the dynamic channels, with the bubble channel as the escape: packets may
     /// overtake one another. Priority packets are routed deterministically all the same, and all are where there are no
-    /// [dynamic channels](crate::vc::HAS_DYNAMIC).
+    /// [dynamic channels](crate::profile::HAS_DYNAMIC).
     Adaptive,
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A 3-D torus (or mesh, per dimension) of nodes with six links each, after Blue Gene/L: packets of 32 to
 //! 256 bytes, four virtual channels per link, tokens, the bubble rule. A packet that was injected is
-//! delivered exactly once; nothing is dropped; back-pressure reaches the injector.
+//! delivered exactly once; nothing is dropped; back-pressure reaches the injector. Microcontrollers have a build
+//! [profile] of their own, with smaller sizes.
 //!
 //! ```text
 //!  send:  inject.rs -> router.rs -> wire.rs -> torus.rs -> link.rs
@@ -39,6 +40,7 @@ pub mod discover;
 pub mod inject;
 pub mod link;
 mod passage;
+pub mod profile;
 mod queue;
 pub mod reliable;
 pub mod route;

@@ -10,10 +10,11 @@
 //! order they go into the FIFO, as their sender has others to send behind them.
 
 use crate::begun::WORTH_A_FRAME;
-use crate::chunk::{CHUNK_BYTES, PACKET_BYTES, PACKET_CHUNKS};
+use crate::chunk::{CHUNK_BYTES, PACKET_BYTES};
 use crate::coord::{Coord, Direction};
 use crate::inject::{InjectError, Routing};
 use crate::link::Link;
+use crate::profile::PACKET_CHUNKS;
 use crate::router::{Choice, Router};
 use crate::torus::Torus;
 use crate::vc::Vc;

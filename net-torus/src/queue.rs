@@ -5,10 +5,11 @@
 //! there still ends in one piece. The same number of chunks at the start is then occupied too, hence nothing is stored
 //! twice. Where each takes the place of the greatest, as on bubble channels, none goes beyond the ring's end.
 //!
-//! With the feature `small-fifos` a FIFO is no ring, and has no run-over: it is full at its end, and begins anew when it is
+//! Without [`RING_FIFOS`] a FIFO is no ring, and has no run-over: it is full at its end, and begins anew when it is
 //! empty, as one for one greatest packet soon is. Channels' buffers are rings always, as tokens count what is free.
 
-use crate::chunk::{CHUNK_BYTES, Chunk, PACKET_CHUNKS};
+use crate::chunk::{CHUNK_BYTES, Chunk};
+use crate::profile::{PACKET_CHUNKS, RING_FIFOS};
 
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Queue {
@@ -24,9 +25,7 @@ pub(crate) struct Queue {
 #[cfg(any(test, feature = "sim"))]
 const HALVINGS: u32 = 30;
 
-/// Whether queues of [`Layout::Fifo`] begin anew instead of going round.
-const BEGIN_ANEW: bool = cfg!(feature = "small-fifos");
-/// In `Queue::base`: this queue does.
+/// In `Queue::base`: this queue begins anew instead of going round.
 const BEGINS_ANEW: u32 = 1 << 29;
 
 /// How packets lie in a queue.
@@ -45,7 +44,7 @@ impl Layout {
     pub const fn chunks_for(self, (packets, greatest): (u16, usize)) -> usize {
         let run_over = match self {
             Layout::Dense if packets > 0 => greatest - 1,
-            Layout::Fifo if packets > 0 && !BEGIN_ANEW => greatest - 1,
+            Layout::Fifo if packets > 0 && RING_FIFOS => greatest - 1,
             _ => 0,
         };
         packets as usize * greatest + run_over
@@ -62,7 +61,7 @@ impl Queue {
     /// A queue for so many packets of so many chunks at most, whose memory starts at chunk `*at`; moves `*at` behind it.
     pub fn new(layout: Layout, (packets, greatest): (u16, usize), at: &mut usize) -> Self {
         let mut base = *at as u32;
-        if BEGIN_ANEW && layout == Layout::Fifo {
+        if !RING_FIFOS && layout == Layout::Fifo {
             base |= BEGINS_ANEW;
         }
         *at += layout.chunks_for((packets, greatest));
@@ -96,7 +95,7 @@ impl Queue {
         }
     }
     fn begins_anew(&self) -> bool {
-        BEGIN_ANEW && self.base & BEGINS_ANEW != 0
+        !RING_FIFOS && self.base & BEGINS_ANEW != 0
     }
     pub fn used(&self) -> u16 {
         self.used
@@ -140,10 +139,10 @@ impl Queue {
         );
         #[cfg(not(any(test, feature = "sim")))]
         let base = self.base;
-        let base = if BEGIN_ANEW {
-            base & !BEGINS_ANEW
-        } else {
+        let base = if RING_FIFOS {
             base
+        } else {
+            base & !BEGINS_ANEW
         };
         base as usize + place as usize
     }
@@ -250,7 +249,7 @@ mod tests {
     fn packets_stay_whole_and_in_order() {
         let mut at = 3;
         let mut queue = Queue::new(Layout::Fifo, (3, PACKET_CHUNKS), &mut at);
-        assert_eq!(at, 3 + 24 + if BEGIN_ANEW { 0 } else { 7 });
+        assert_eq!(at, 3 + 24 + if RING_FIFOS { 7 } else { 0 });
         let mut memory = vec![[0u8; 32]; at];
         let mut model = VecDeque::new();
         let mut seed = 1u32;

@@ -22,8 +22,9 @@ mod ahead;
 
 use core::num::NonZero;
 
-use crate::chunk::{CHUNK_BYTES, Chunk, MAX_QUEUE_PACKETS, PACKET_BYTES, PACKET_CHUNKS};
+use crate::chunk::{CHUNK_BYTES, Chunk, MAX_QUEUE_PACKETS, PACKET_BYTES};
 use crate::coord::{Coord, Direction, Rank, Shape};
+use crate::profile::PACKET_CHUNKS;
 use crate::queue::{self, Layout, Queue};
 use crate::route;
 use crate::stats::{Stats, Tally};

@@ -13,11 +13,8 @@
 //! channel's greatest packet whatever its size. That may be a shorter one on the channel of priority packets
 //! ([`PRIORITY_CHUNKS`]): rings of different channels do not wait for one another's room, so each has its own measure.
 
-use crate::chunk::{MAX_QUEUE_CHUNKS, PACKET_CHUNKS, PRIORITY_CHUNKS};
-
-/// Whether packets may go by the dynamic channels. Without, those that might have a choice of ways are sent like the others,
-/// and what comes on these channels is refused: it had to wait for their escape, which keeps dimension order, too.
-pub const HAS_DYNAMIC: bool = cfg!(not(feature = "bubble-only"));
+use crate::chunk::MAX_QUEUE_CHUNKS;
+use crate::profile::{HAS_DYNAMIC, PACKET_CHUNKS, PRIORITY_CHUNKS};
 
 /// A virtual channel: a buffer of its own behind each link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -28,10 +28,11 @@
 //!
 //! Bytes after the frame's end are ignored: an Ethernet-like link pads short frames.
 
-use crate::chunk::{CHUNK_BYTES, PACKET_BYTES, PACKET_CHUNKS, PRIORITY_CHUNKS};
+use crate::chunk::{CHUNK_BYTES, PACKET_BYTES};
 use crate::coord::{Coord, Direction};
+use crate::profile::{HAS_DYNAMIC, PACKET_CHUNKS, PRIORITY_CHUNKS};
 use crate::sums::CRC_32;
-use crate::vc::{self, HAS_DYNAMIC, Vc};
+use crate::vc::{self, Vc};
 use crc::{CRC_8_SMBUS, Crc, Table};
 
 /// Bytes of a packet's header ("Blue Gene/L torus, packet header").

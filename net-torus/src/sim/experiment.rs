@@ -1,9 +1,9 @@
 //! What is to be simulated, and what has come of it.
 
 use super::traffic::Traffic;
-use crate::chunk::PACKET_CHUNKS;
 use crate::coord::{Coord, Shape};
 use crate::inject::Routing;
+use crate::profile::PACKET_CHUNKS;
 use crate::router::{ConfigError, Sizes};
 
 /// Latencies of more ticks are counted as this many.

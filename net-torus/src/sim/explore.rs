@@ -8,9 +8,10 @@
 //! travels has arrived, is among these. Of the two dynamic channels, which are alike, only one is used: it
 //! leaves fewer ways out and fifty times fewer states.
 
-use crate::chunk::{Chunk, PACKET_BYTES, PACKET_CHUNKS};
+use crate::chunk::{Chunk, PACKET_BYTES};
 use crate::coord::{Direction, Shape};
 use crate::inject::Routing;
+use crate::profile::PACKET_CHUNKS;
 use crate::route;
 use crate::router::{Choice, INJECT, Router, Rules, Sizes};
 use crate::vc::Vc;

@@ -8,9 +8,9 @@
 use super::experiment::{Config, SimError};
 use super::network::Network;
 use super::traffic::Traffic;
-use crate::chunk::PACKET_CHUNKS;
 use crate::coord::Shape;
 use crate::inject::Routing;
+use crate::profile::PACKET_CHUNKS;
 use crate::router::{Sizes, THROUGH_LIMIT};
 
 /// Extents of the machines.

@@ -9,6 +9,7 @@ use super::*;
 use crate::chunk::{Chunk, MAX_QUEUE_PACKETS};
 use crate::coord::Shape;
 use crate::inject::InjectError;
+use crate::profile::by_profile;
 use crate::router::Sizes;
 use crate::sim::{SimLink, wire_torus};
 use crate::wire::Fifo;
@@ -213,6 +214,16 @@ fn links_must_match_the_place() {
     let router = |x| Router::new(shape, at(x), sizes, memory(&sizes)).unwrap();
     let error = Torus::new(router(0), links.swap_remove(1)).err();
     assert_eq!(error, Some(ConfigError::Links(0b11)));
+}
+
+/// Both sums are in docs/torus.md, and the one for `micro` is what the STM32F405 reserves.
+#[test]
+fn the_smallest_buffers_take_what_the_profile_promises() {
+    let smallest = Sizes {
+        dynamic: 0,
+        ..Sizes::SMALLEST
+    };
+    assert_eq!(smallest.chunks() * CHUNK_BYTES, by_profile(10_944, 3_456));
 }
 
 #[test]
