@@ -53,8 +53,8 @@ impl Layout {
 
 /// As [`Layout::chunks_for`], of [`Queue::of_heads`].
 #[cfg(any(test, feature = "sim"))]
-pub(crate) const fn chunks_for_heads(packets: u16, halvings: u32) -> usize {
-    (packets as usize * PACKET_CHUNKS) >> halvings
+pub(crate) const fn chunks_for_heads((packets, greatest): (u16, usize), halvings: u32) -> usize {
+    (packets as usize * greatest) >> halvings
 }
 
 impl Queue {
@@ -74,14 +74,12 @@ impl Queue {
     /// As [`Queue::new`], for packets of at least 2^`halvings` chunks, of which only the first chunk is stored, one beside
     /// the other: their places begin so many from one another.
     #[cfg(any(test, feature = "sim"))]
-    pub fn of_heads(packets: u16, halvings: u32, at: &mut usize) -> Self {
-        let base = *at as u32 | halvings << HALVINGS;
-        *at += chunks_for_heads(packets, halvings);
-        Self {
-            base,
-            capacity: packets * PACKET_CHUNKS as u16,
-            ..Self::default()
-        }
+    pub fn of_heads(layout: Layout, packets: (u16, usize), halvings: u32, at: &mut usize) -> Self {
+        let end = *at + chunks_for_heads(packets, halvings);
+        let mut queue = Self::new(layout, packets, at);
+        queue.base |= halvings << HALVINGS;
+        *at = end;
+        queue
     }
     /// Chunks in all.
     pub fn capacity(&self) -> u16 {
@@ -209,15 +207,21 @@ pub(crate) fn copy(to: &mut [u8], from: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::PRIORITY_CHUNKS;
     use std::collections::VecDeque;
 
     #[test]
     fn first_chunks_alone_have_places_of_their_own_side_by_side() {
         const PACKETS: u16 = 4;
-        for size in 1..=PACKET_CHUNKS as u16 {
+        let sizes = |greatest| (1..=greatest as u16).map(move |size| (greatest, size));
+        let sizes = sizes(PACKET_CHUNKS).chain(sizes(PRIORITY_CHUNKS));
+        for ((greatest, size), layout) in
+            sizes.flat_map(|s| [(s, Layout::Dense), (s, Layout::Fifo)])
+        {
+            let packets = (PACKETS, greatest);
             let mut at = 5;
-            let mut queue = Queue::of_heads(PACKETS, size.ilog2(), &mut at);
-            assert_eq!(at, 5 + chunks_for_heads(PACKETS, size.ilog2()));
+            let mut queue = Queue::of_heads(layout, packets, size.ilog2(), &mut at);
+            assert_eq!(at, 5 + chunks_for_heads(packets, size.ilog2()));
             let mut model = VecDeque::new();
             for _ in 0..100 {
                 while queue.free() >= size {
@@ -249,13 +253,15 @@ mod tests {
     fn packets_stay_whole_and_in_order() {
         let mut at = 3;
         let mut queue = Queue::new(Layout::Fifo, (3, PACKET_CHUNKS), &mut at);
-        assert_eq!(at, 3 + 24 + if RING_FIFOS { 7 } else { 0 });
+        let capacity = 3 * PACKET_CHUNKS as u16;
+        let run_over = if RING_FIFOS { PACKET_CHUNKS - 1 } else { 0 };
+        assert_eq!(at, 3 + usize::from(capacity) + run_over);
         let mut memory = vec![[0u8; 32]; at];
         let mut model = VecDeque::new();
         let mut seed = 1u32;
         for serial in 0..100_000u32 {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let size = (seed >> 24) as u16 % 8 + 1;
+            let size = (seed >> 24) as u16 % PACKET_CHUNKS as u16 + 1;
             if queue.free() >= size {
                 let start = queue.push(size);
                 assert!((3..=at - size as usize).contains(&start));
@@ -270,7 +276,7 @@ mod tests {
             }
             assert_eq!(queue.used(), model.iter().map(|p| p.0).sum::<u16>());
         }
-        assert_eq!(queue.high(), 24);
+        assert_eq!(queue.high(), capacity);
         assert!(memory[..3].iter().flatten().all(|&b| b == 0));
     }
 }

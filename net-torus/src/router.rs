@@ -170,7 +170,7 @@ impl Sizes {
     /// As [`Sizes::chunks`], of [`Router::of_heads`].
     #[cfg(any(test, feature = "sim"))]
     pub(crate) fn heads(&self, halvings: u32) -> usize {
-        let of = |queue| queue::chunks_for_heads(self.packets(queue), halvings);
+        let of = |queue| queue::chunks_for_heads((self.packets(queue), greatest(queue)), halvings);
         (0..QUEUES).map(of).sum()
     }
 
@@ -434,7 +434,8 @@ impl<'m> Router<'m> {
         (sizes, halvings): (Sizes, u32),
         memory: &'m mut [Chunk],
     ) -> Result<Self, ConfigError> {
-        let queue = |_, (packets, _), at: &mut usize| Queue::of_heads(packets, halvings, at);
+        let queue =
+            |layout, packets, at: &mut usize| Queue::of_heads(layout, packets, halvings, at);
         let sizes = (sizes, sizes.heads(halvings));
         let mut router = Self::with_queues(shape, here, sizes, memory, queue)?;
         router.set_exact(Directions::NONE);

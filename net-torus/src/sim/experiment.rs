@@ -3,8 +3,9 @@
 use super::traffic::Traffic;
 use crate::coord::{Coord, Shape};
 use crate::inject::Routing;
-use crate::profile::PACKET_CHUNKS;
+use crate::profile::{HAS_DYNAMIC, PACKET_CHUNKS};
 use crate::router::{ConfigError, Sizes};
+use crate::wire::Fifo;
 
 /// Latencies of more ticks are counted as this many.
 const LONGEST: usize = 1 << 16;
@@ -22,7 +23,8 @@ pub struct Config {
     pub traffic: Traffic,
     /// Offered load as a fraction of [`Traffic::limit`]; may exceed 1.
     pub load: f64,
-    /// Sizes of packets in chunks, drawn evenly from this range; within 1..=8.
+    /// Sizes of packets in chunks, drawn evenly from this range; within 1..=[`PACKET_CHUNKS`]. A priority packet that would
+    /// be longer than [`PRIORITY_CHUNKS`](crate::profile::PRIORITY_CHUNKS) has that size.
     pub chunks: (u8, u8),
     /// Seed of all that is random.
     pub seed: u64,
@@ -35,7 +37,27 @@ pub struct Config {
 impl Config {
     /// How often the smallest packet can be halved.
     pub(super) fn halvings(&self) -> u32 {
-        self.chunks.0.max(1).ilog2()
+        let least = usize::from(self.chunks.0.max(1));
+        let fifos = if self.priority > 0.0 { 2 } else { 1 };
+        let sizes = Fifo::ALL[..fifos].iter();
+        sizes
+            .fold(least, |least, fifo| least.min(fifo.greatest()))
+            .ilog2()
+    }
+
+    /// Size of the mean packet in chunks.
+    pub(super) fn mean_chunks(&self) -> f64 {
+        let (least, most) = self.chunks;
+        let [normal, priority] = Fifo::ALL.map(|fifo| {
+            let sizes = (least..=most).map(|size| usize::from(size).min(fifo.greatest()));
+            sizes.sum::<usize>() as f64 / f64::from(most - least + 1)
+        });
+        normal - self.priority * (normal - priority)
+    }
+
+    /// Whether packets of one FIFO from one node to another keep their order.
+    pub(super) fn keeps_order(&self) -> bool {
+        self.routing == Routing::Deterministic || !HAS_DYNAMIC
     }
 
     /// Chunks of memory that each router needs.
@@ -57,7 +79,7 @@ pub enum SimError {
     Router(ConfigError),
     /// Less memory than [`Network::chunks`](super::Network::chunks).
     Memory,
-    /// [`Config::chunks`] is not a range within 1..=8, [`Config::load`] is not a positive number, or
+    /// [`Config::chunks`] is not a range within 1..=[`PACKET_CHUNKS`], [`Config::load`] is not a positive number, or
     /// [`Config::priority`] is no fraction.
     Config,
     /// Packets are on their way and nothing can ever move again.
@@ -72,7 +94,7 @@ pub enum SimError {
         /// Packets that were injected and not delivered.
         packets: u64,
     },
-    /// A packet arrived where it was not sent to, twice, damaged or, with deterministic routing, out of
+    /// A packet arrived where it was not sent to, twice, damaged or, where order is promised, out of
     /// order.
     Wrong {
         /// Where it arrived.
@@ -85,8 +107,9 @@ impl core::fmt::Display for SimError {
         match self {
             Self::Router(e) => write!(f, "{e}"),
             Self::Memory => f.write_str("too little memory for the routers' buffers"),
-            Self::Config => f.write_str(
-                "packet sizes must be 1 to 8 chunks, loads above 0 and fractions 0 to 1",
+            Self::Config => write!(
+                f,
+                "packet sizes must be 1 to {PACKET_CHUNKS} chunks, loads above 0 and fractions 0 to 1",
             ),
             Self::Stuck { packets, node } => {
                 let [x, y, z] = node.axes();

@@ -14,7 +14,6 @@ use super::threads::run_together;
 use super::traffic::Limit;
 use crate::chunk::{CHUNK_BYTES, Chunk, LINE_CHUNKS, in_lines};
 use crate::coord::Coord;
-use crate::inject::Routing;
 use crate::router::Router;
 
 /// A machine of routers in virtual time; the text above has the rules.
@@ -63,10 +62,8 @@ impl<'m> Network<'m> {
         let memory = in_lines(memory);
         let nodes = shape.nodes();
         let limit = config.traffic.limit(&shape);
-        let (least, most) = config.chunks;
-        let mean = (least as f64 + most as f64) / 2.0;
         let interval = if limit.load > 0.0 {
-            mean / (config.load * limit.load)
+            config.mean_chunks() / (config.load * limit.load)
         } else {
             f64::INFINITY
         };
@@ -85,7 +82,7 @@ impl<'m> Network<'m> {
             limit,
             senders: config.traffic.senders(&shape),
         };
-        if config.routing == Routing::Deterministic && nodes <= ORDER_NODES {
+        if config.keeps_order() && nodes <= ORDER_NODES {
             network.check_order();
         }
         network.parts.iter_mut().for_each(Part::grant_all);
@@ -238,10 +235,16 @@ impl<'m> Network<'m> {
 mod tests {
     use super::*;
     use crate::coord::Shape;
+    use crate::inject::Routing;
+    use crate::profile::{HAS_DYNAMIC, PACKET_CHUNKS, by_profile};
     use crate::router::Sizes;
     use crate::sim::Traffic;
 
-    /// Accepted load on 8 x 8 x 8 as a fraction of the limit.
+    /// Greatest packet in chunks.
+    const GREATEST: u8 = PACKET_CHUNKS as u8;
+
+    /// Accepted load on 8 x 8 x 8 as a fraction of the limit. Without dynamic channels it is less: packets wait for their one
+    /// way, and to turn for room for two.
     fn measure(traffic: Traffic, load: f64) -> f64 {
         let shape = Shape::new([8, 8, 8], [true; 3]).unwrap();
         let sizes = Sizes::BLUE_GENE;
@@ -252,7 +255,7 @@ mod tests {
             routing: Routing::Adaptive,
             traffic,
             load,
-            chunks: (8, 8),
+            chunks: (GREATEST, GREATEST),
             seed: 1,
             priority: 0.0,
             packets: all,
@@ -273,7 +276,7 @@ mod tests {
     #[test]
     fn an_all_to_all_comes_near_the_limit_of_the_wires() {
         let accepted = measure(Traffic::AllToAll, 2.0);
-        assert!(accepted >= 0.92, "{accepted}");
+        assert!(accepted >= by_profile(0.92, 0.57), "{accepted}");
     }
 
     #[test]
@@ -287,7 +290,11 @@ mod tests {
     #[test]
     fn uniform_traffic_comes_near_the_limit_and_does_not_fall_beyond_saturation() {
         let mut best = 0.0f64;
-        for (load, least) in [(0.9, 0.87), (1.5, 0.85), (3.0, 0.85)] {
+        for (load, least) in [
+            (0.9, by_profile(0.87, 0.63)),
+            (1.5, by_profile(0.85, 0.63)),
+            (3.0, by_profile(0.85, 0.63)),
+        ] {
             let accepted = measure(Traffic::Uniform, load);
             assert!(accepted >= least, "{accepted} at {load}");
             assert!(
@@ -309,7 +316,7 @@ mod tests {
                 routing: Routing::Adaptive,
                 traffic: Traffic::Uniform,
                 load: 0.7,
-                chunks: (1, 8),
+                chunks: (1, GREATEST),
                 seed,
                 priority: 0.0,
                 packets: None,
@@ -324,7 +331,8 @@ mod tests {
         assert_ne!(run(1), run(2));
     }
 
-    /// The numbers are those that the simulator gave when it carried whole packets, in one thread.
+    /// The numbers for `full` are those that the simulator gave when it carried whole packets, in one thread. Those for
+    /// `micro` differ, as its packets are shorter, hence more at the same load, and have no choice of ways.
     #[test]
     fn neither_threads_nor_what_is_carried_change_a_result() {
         let shape = Shape::new([5, 4, 3], [true, true, false]).unwrap();
@@ -333,13 +341,13 @@ mod tests {
                 Routing::Adaptive,
                 Sizes::BLUE_GENE,
                 0.7,
-                [30_712, 9_775, 132_048],
+                by_profile([30_712, 9_775, 132_048], [55_959, 17_784, 558_958]),
             ),
             (
                 Routing::Deterministic,
                 Sizes::SMALLEST,
                 1.5,
-                [19_917, 6_320, 2_848_846],
+                by_profile([19_917, 6_320, 2_848_846], [31_577, 10_056, 4_851_593]),
             ),
         ] {
             let run = |threads| {
@@ -349,7 +357,7 @@ mod tests {
                     routing,
                     traffic: Traffic::Uniform,
                     load,
-                    chunks: (1, 8),
+                    chunks: (1, GREATEST),
                     seed: 1,
                     priority: 0.1,
                     packets: None,
@@ -390,7 +398,7 @@ mod tests {
                 routing,
                 traffic: Traffic::Uniform,
                 load: 1.5,
-                chunks: (1, 8),
+                chunks: (1, GREATEST),
                 seed: 1,
                 priority: 0.0,
                 packets: Some(2000),
@@ -401,10 +409,13 @@ mod tests {
             network.finish(1_000_000)
         };
         assert_eq!(overtaken(Routing::Deterministic), Ok(()));
-        assert!(matches!(
-            overtaken(Routing::Adaptive),
-            Err(SimError::Wrong { .. })
-        ));
+        let has_overtaken = match overtaken(Routing::Adaptive) {
+            Ok(()) => false,
+            Err(SimError::Wrong { .. }) => true,
+            Err(other) => panic!("{other}"),
+        };
+        // Without dynamic channels all packets keep dimension order.
+        assert_eq!(has_overtaken, HAS_DYNAMIC);
     }
 
     #[test]
@@ -420,7 +431,7 @@ mod tests {
                 routing,
                 traffic: Traffic::Complement,
                 load: 3.0,
-                chunks: (8, 8),
+                chunks: (GREATEST, GREATEST),
                 seed: 1,
                 priority: 0.0,
                 packets: None,
@@ -430,8 +441,12 @@ mod tests {
             network.run(20_000).unwrap();
             let injected = |r: &Router<'_>| r.stats().fifos[0].injected.packets;
             let least = network.routers().map(injected).min().unwrap();
-            // 2,500 packets is what a link carries in this time.
-            assert!(least >= 50, "{routing:?}: a node sent only {least} packets");
+            // 20,000 chunks are what a link carries in this time.
+            let chunks = least * u64::from(GREATEST);
+            assert!(
+                chunks >= 400,
+                "{routing:?}: a node sent only {chunks} chunks"
+            );
         }
     }
 
@@ -444,7 +459,7 @@ mod tests {
             routing: Routing::Adaptive,
             traffic: Traffic::Uniform,
             load: 1.0,
-            chunks: (1, 8),
+            chunks: (1, GREATEST),
             seed: 0,
             priority: 0.0,
             packets: None,
@@ -454,11 +469,11 @@ mod tests {
         assert_eq!(new(good, chunks), None);
         assert_eq!(new(good, chunks - 1), Some(SimError::Memory));
         for (load, sizes) in [
-            (0.0, (1, 8)),
-            (f64::NAN, (1, 8)),
-            (1.0, (0, 8)),
+            (0.0, (1, GREATEST)),
+            (f64::NAN, (1, GREATEST)),
+            (1.0, (0, GREATEST)),
             (1.0, (4, 3)),
-            (1.0, (1, 9)),
+            (1.0, (1, GREATEST + 1)),
         ] {
             let bad = Config {
                 load,
