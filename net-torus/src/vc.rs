@@ -212,17 +212,22 @@ impl Grants {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::by_profile;
+    use crate::router::MIN_BUBBLE_PACKETS;
 
     #[test]
     fn a_bubble_packet_takes_the_tokens_of_the_greatest() {
-        assert_eq!(Vc::Bn.charge(1), 8);
+        assert_eq!(Vc::Bn.charge(1), by_profile(8, 4));
+        assert_eq!(Vc::Bp.charge(1), by_profile(8, 2));
         assert_eq!(Vc::Bp.charge(PRIORITY_CHUNKS), PRIORITY_CHUNKS as u16);
         assert_eq!(Vc::Bp.charge(1), PRIORITY_CHUNKS as u16);
         assert_eq!(Vc::Bp.needed(1, false), 2 * PRIORITY_CHUNKS as u16);
-        assert_eq!(Vc::D0.charge(3), 3);
-        assert_eq!(Vc::Bn.needed(1, false), 16);
-        assert_eq!(Vc::Bn.needed(1, true), 8);
-        assert_eq!(Vc::D1.needed(5, false), 5);
+        assert_eq!(Vc::Bn.needed(1, false), by_profile(16, 8));
+        assert_eq!(Vc::Bn.needed(1, true), by_profile(8, 4));
+        // Without dynamic channels nothing goes there; every channel is then one that the bubble rule governs.
+        assert_eq!(Vc::D0.is_bubble(), !HAS_DYNAMIC);
+        assert_eq!(Vc::D0.charge(3), by_profile(3, 4));
+        assert_eq!(Vc::D1.needed(3, false), by_profile(3, 8));
     }
 
     #[test]
@@ -256,36 +261,48 @@ mod tests {
 
     #[test]
     fn credit_is_due_when_the_sender_may_wait() {
-        let mut grants = Grants::new([64; Vc::COUNT]);
-        assert!(grants.is_due(Vc::Bn, 64), "the first grant");
+        let packet = PACKET_CHUNKS as u16;
+        let capacity = 8 * packet;
+        let mut grants = Grants::new([capacity; Vc::COUNT]);
+        assert!(grants.is_due(Vc::Bn, capacity), "the first grant");
         grants.tell();
         for _ in 0..6 {
-            grants.receive(Vc::Bn as usize, 8);
+            grants.receive(Vc::Bn as usize, packet);
         }
-        grants.release(Vc::Bn as usize, 8);
+        grants.release(Vc::Bn as usize, packet);
         assert!(
-            !grants.is_due(Vc::Bn, 64),
+            !grants.is_due(Vc::Bn, capacity),
             "the sender still sees room for two"
         );
-        grants.receive(Vc::Bn as usize, 8);
-        assert!(grants.is_due(Vc::Bn, 64), "the sender sees room for one");
+        grants.receive(Vc::Bn as usize, packet);
+        assert!(
+            grants.is_due(Vc::Bn, capacity),
+            "the sender sees room for one"
+        );
         grants.tell();
-        grants.release(Vc::Bn as usize, 32);
-        assert!(grants.is_due(Vc::Bn, 64), "half of the buffer");
+        grants.release(Vc::Bn as usize, capacity / 2);
+        assert!(grants.is_due(Vc::Bn, capacity), "half of the buffer");
     }
 
     #[test]
     fn credit_is_due_when_an_injected_packet_may_wait_for_most_of_a_buffer() {
-        for capacity in [8, 16, 32, 128] {
+        // Without dynamic channels injected packets enter a bubble channel, and wait for room for two.
+        let vc = if HAS_DYNAMIC { Vc::D0 } else { Vc::Bn };
+        for packets in [1, 2, 4, 16] {
+            let capacity = packets * PACKET_CHUNKS as u16;
             let mut grants = Grants::new([capacity; Vc::COUNT]);
             grants.tell();
-            let needed = needed_to_inject(PACKET_CHUNKS, capacity);
-            assert!(needed <= capacity);
-            while grants.told[0].wrapping_sub(grants.received[0]) >= needed {
-                grants.receive(Vc::D0 as usize, 8);
+            let needed = match HAS_DYNAMIC {
+                true => needed_to_inject(PACKET_CHUNKS, capacity),
+                false => vc.needed(PACKET_CHUNKS, false),
+            };
+            assert!(needed <= capacity || !HAS_DYNAMIC && packets < MIN_BUBBLE_PACKETS);
+            let at = vc as usize;
+            while grants.told[at].wrapping_sub(grants.received[at]) >= needed {
+                grants.receive(at, PACKET_CHUNKS as u16);
             }
-            grants.release(Vc::D0 as usize, 1);
-            assert!(grants.is_due(Vc::D0, capacity), "{capacity}");
+            grants.release(at, 1);
+            assert!(grants.is_due(vc, capacity), "{capacity}");
         }
     }
 }

@@ -24,7 +24,8 @@ fn injecting_forwarding_and_receiving_allocate_nothing() {
             }
             let routing = [Routing::Deterministic, Routing::Adaptive][round % 2];
             let fill = |body: &mut [u8]| body.fill(round as u8);
-            let result = first.inject_with(Fifo::ALL[round / 2 % 2], there, 200, routing, fill);
+            let fifo = Fifo::ALL[round / 2 % 2];
+            let result = first.inject_with(fifo, there, fifo.body_bytes(), routing, fill);
             result.unwrap();
             let size = first.fill_frame(plus, &mut frame);
             middle.receive_frame(minus, &frame[..size]);

@@ -4,13 +4,16 @@
 //! that the router is still in order. A fuzzer feeds it with what it likes (`net-torus/fuzz`), the tests
 //! with random scripts of bounded number.
 
-use crate::chunk::{CHUNK_BYTES, PACKET_BYTES};
+use crate::chunk::CHUNK_BYTES;
 use crate::coord::{Coord, Direction, Shape};
 use crate::inject::Routing;
 use crate::router::{Router, Sizes};
 use crate::stats::Stats;
 use crate::vc::Vc;
-use crate::wire::{BODY_BYTES, Defect, Directions, Fifo, FrameRepr, Packet, Repr};
+use crate::wire::{Defect, Directions, Fifo, FrameRepr, HEADER_BYTES, Packet, Repr, Word};
+
+/// Greatest packet in bytes that the size field of a header can name, whether or not the profile has such packets.
+const MOST_BYTES: usize = 8 * CHUNK_BYTES;
 
 /// Reads a script; after its end everything is zero.
 struct Script<'a>(&'a [u8]);
@@ -90,12 +93,13 @@ pub fn drive(data: &[u8]) -> Stats {
             }
             5 => {
                 let (fifo, hops) = (Fifo::ALL[script.byte() as usize % 2], script.byte() as u16);
-                let _ = router.inject_line(fifo, d, hops % 5, BODY_BYTES, |body| body.fill(1));
+                let len = fifo.body_bytes();
+                let _ = router.inject_line(fifo, d, hops % 5, len, |body| body.fill(1));
             }
             6 => {
                 let fifo = Fifo::ALL[script.byte() as usize % 2];
                 let before = router.head(fifo).map(<[u8]>::len);
-                assert!(before.is_none_or(|len| len <= BODY_BYTES));
+                assert!(before.is_none_or(|len| len <= fifo.body_bytes()));
                 router.pop(fifo);
             }
             _ => {
@@ -113,7 +117,7 @@ pub fn drive(data: &[u8]) -> Stats {
 fn good_frame(script: &mut Script<'_>, router: &Router<'_>, d: Direction) -> Vec<u8> {
     let mut packets = Vec::new();
     for _ in 0..script.byte() % 6 {
-        let mut packet = [0; PACKET_BYTES];
+        let mut packet = [0; MOST_BYTES];
         let header = any_header(script, router, d);
         packet[..header.len()].copy_from_slice(&header);
         let chunks = (header[2] & 7) as usize + 1;
@@ -162,22 +166,33 @@ fn any_header(script: &mut Script<'_>, router: &Router<'_>, side: Direction) -> 
         dynamic,
         vc,
         fifo,
-        body: script.byte().min(BODY_BYTES as u8),
+        body: match script.byte() {
+            any if any % 8 == 0 => any.min((MOST_BYTES - HEADER_BYTES) as u8),
+            fits => fits.min(fifo.body_bytes() as u8),
+        },
         dest,
     }
     .emit();
+    if dynamic {
+        // Where there are no dynamic channels, `emit` leaves it out.
+        header[1] |= DYNAMIC_BIT;
+        sum(&mut header);
+    }
     if kind >= 200 {
         header[script.byte() as usize % 8] ^= script.byte();
         if kind >= 210 {
-            // The byte with which the checksum is good again.
-            let good = |first: &u8| {
-                header[0] = *first;
-                Repr::parse(&header) != Err(Defect::Checksum)
-            };
-            header[0] = (0..=u8::MAX).find(good).unwrap_or_default();
+            sum(&mut header);
         }
     }
     header
+}
+
+/// In a header's byte 1.
+const DYNAMIC_BIT: u8 = 1 << 7;
+
+/// Writes the byte with which a header's checksum is good.
+fn sum(header: &mut [u8; HEADER_BYTES]) {
+    Word::read(header).summed().put(header);
 }
 
 fn receive(router: &mut Router<'_>, d: Direction, frame: &[u8]) {
@@ -213,7 +228,7 @@ fn check_output(router: &Router<'_>, d: Direction, frame: &[u8], exact: bool) {
         let repr = packet.repr();
         let good = there.is_some_and(|there| {
             let links = router.shape().links(there);
-            let place = crate::wire::Word::to(there, Directions::NONE, false);
+            let place = Word::to(there, Directions::NONE, false);
             crate::route::check(router.shape(), place, links, d.opposite(), repr.word()).is_ok()
         });
         assert!(good, "sent {repr:?} where it cannot go on");
@@ -224,12 +239,14 @@ fn check_output(router: &Router<'_>, d: Direction, frame: &[u8], exact: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::FRAME_HEADER_BYTES;
+    use crate::profile::{HAS_DYNAMIC, PACKET_CHUNKS, PRIORITY_CHUNKS};
+    use crate::wire::{BODY_BYTES, FRAME_HEADER_BYTES};
     use oorandom::Rand32;
 
     #[test]
     fn no_script_breaks_the_router() {
         let (mut delivered, mut forwarded, mut escapes, mut deposits) = (0, 0, 0, 0);
+        let mut dynamic = 0;
         let mut defects = [0; Defect::COUNT];
         for seed in 0..5000 {
             let mut random = Rand32::new(seed);
@@ -238,6 +255,8 @@ mod tests {
             delivered += stats.fifos.iter().map(|f| f.delivered.packets).sum::<u64>();
             forwarded += stats.forwarded().packets;
             (escapes, deposits) = (escapes + stats.escapes, deposits + stats.deposits);
+            let by_dynamic = stats.channels.iter().flat_map(|side| &side[..2]);
+            dynamic += by_dynamic.map(|c| c.received.packets).sum::<u64>();
             for (all, new) in defects.iter_mut().zip(stats.defects) {
                 *all += new;
             }
@@ -247,7 +266,16 @@ mod tests {
             delivered > 1000 && forwarded > 1000,
             "{delivered} {forwarded}"
         );
-        assert!(escapes > 0 && deposits > 100, "{escapes} {deposits}");
+        assert!(deposits > 100, "{deposits}");
+        if HAS_DYNAMIC {
+            assert!(escapes > 0 && dynamic > 1000, "{escapes} {dynamic}");
+        } else {
+            assert_eq!(
+                (escapes, dynamic),
+                (0, 0),
+                "no packet on a dynamic channel is taken"
+            );
+        }
         for kind in Defect::ALL {
             assert!(defects[kind as usize] > 0, "{kind:?} {defects:?}");
         }
@@ -296,7 +324,7 @@ mod tests {
         flipped[16 + 3] ^= 1;
         let mut too_long = frame(
             Repr {
-                body: 248,
+                body: BODY_BYTES as u8,
                 ..good()
             }
             .emit(),
@@ -333,6 +361,76 @@ mod tests {
         assert_eq!(router.stats().received().packets, 2);
         assert_eq!(router.stats().defects_of(Defect::Overrun), 1);
         router.assert_invariants();
+    }
+
+    /// Each header that says something else than the profile has is a defect, and the packet behind it arrives.
+    #[test]
+    fn packets_that_the_profile_does_not_have_are_defects() {
+        let shape = Shape::new([3, 3, 1], [false; 3]).unwrap();
+        let here = Coord { x: 2, y: 1, z: 0 };
+        let sizes = Sizes::BLUE_GENE;
+        let mut taken = 0;
+        for exact in [false, true] {
+            for (vc, fifo, dynamic, chunks) in all_kinds() {
+                let mut memory = vec![[0; 32]; sizes.chunks()];
+                let mut router = Router::new(shape, here, sizes, &mut memory).unwrap();
+                if exact {
+                    router.set_exact(router.links());
+                }
+                let mut header = Repr {
+                    vc,
+                    fifo,
+                    body: (chunks * CHUNK_BYTES - HEADER_BYTES) as u8,
+                    ..good()
+                }
+                .emit();
+                header[1] |= if dynamic { DYNAMIC_BIT } else { 0 };
+                sum(&mut header);
+                let mut frame = FrameRepr {
+                    chunks: chunks as u16 + 1,
+                    granted: [0; 4],
+                }
+                .emit()
+                .to_vec();
+                frame.extend(header);
+                frame.resize(FRAME_HEADER_BYTES + chunks * CHUNK_BYTES, 0);
+                frame.extend(good().emit());
+                frame.extend([0; CHUNK_BYTES - HEADER_BYTES]);
+                let fits = match (vc, fifo, dynamic) {
+                    (Vc::D0 | Vc::D1 | Vc::Bn, Fifo::Normal, true) => HAS_DYNAMIC,
+                    (Vc::Bn, Fifo::Normal, false) => true,
+                    (Vc::Bp, Fifo::Priority, false) => chunks <= PRIORITY_CHUNKS,
+                    _ => false,
+                };
+                let is_good = fits && chunks <= PACKET_CHUNKS;
+                let kind = format!("{vc:?} {fifo:?} {dynamic} {chunks}");
+                assert_eq!(
+                    router.receive_frame(Direction::XMinus, &frame),
+                    is_good,
+                    "{kind}"
+                );
+                let stats = router.stats();
+                let defects = u64::from(!is_good);
+                assert_eq!(stats.defects_of(Defect::Channel), defects, "{kind}");
+                assert_eq!(stats.all_defects(), defects, "{kind}");
+                assert_eq!(stats.received().packets, 2 - defects, "{kind}");
+                assert!(router.head(Fifo::Normal).is_some(), "{kind}");
+                router.assert_invariants();
+                taken += 1 - defects;
+            }
+        }
+        // On exact links and others: BN and BP of each size; with a choice of ways, three channels more.
+        let ways =
+            PACKET_CHUNKS + PRIORITY_CHUNKS + if HAS_DYNAMIC { 3 * PACKET_CHUNKS } else { 0 };
+        assert_eq!(taken, 2 * ways as u64);
+    }
+
+    /// By channel, FIFO, dynamic bit and size in chunks.
+    fn all_kinds() -> impl Iterator<Item = (Vc, Fifo, bool, usize)> {
+        (0..4 * 2 * 2 * 8).map(|kind| {
+            let (vc, fifo) = (Vc::ALL[kind / 32], Fifo::ALL[kind / 16 % 2]);
+            (vc, fifo, kind / 8 % 2 != 0, kind % 8 + 1)
+        })
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! What a step does to links: as few calls as can be, and frames that wait for more.
 
 use super::*;
-use crate::wire::BODY_BYTES;
+use crate::begun::WORTH_A_FRAME;
+use crate::profile::PACKET_CHUNKS;
 
 /// A link that counts the calls of it.
 struct Counting {
@@ -35,9 +36,9 @@ impl Link for Counting {
 type Counted<'m> = Torus<'m, Counting>;
 
 /// As [`machine_over`], 3 x 3 x 3.
-fn counted(memory: &mut [Chunk]) -> Vec<Counted<'_>> {
+fn counted(sizes: Sizes, memory: &mut [Chunk]) -> Vec<Counted<'_>> {
     let shape = Shape::new([3, 3, 3], [true; 3]).unwrap();
-    let mut nodes = machine_over(shape, Sizes::BLUE_GENE, memory, |link| Counting {
+    let mut nodes = machine_over(shape, sizes, memory, |link| Counting {
         link,
         full: false,
         behind: false,
@@ -52,7 +53,7 @@ fn counted(memory: &mut [Chunk]) -> Vec<Counted<'_>> {
 fn packets_for_a_neighbour_that_is_behind_share_a_frame() {
     let mut memory = vec![[0; 32]; Sizes::BLUE_GENE.chunks() * 27];
     for gathers in [false, true] {
-        let mut nodes = counted(&mut memory);
+        let mut nodes = counted(Sizes::BLUE_GENE, &mut memory);
         let node = &mut nodes[0];
         node.set_gathers(gathers);
         let frames = |node: &Counted<'_>| node.router().stats().links[0].frames_sent;
@@ -74,18 +75,21 @@ fn packets_for_a_neighbour_that_is_behind_share_a_frame() {
         assert_eq!(frames(node) - first, if gathers { 1 } else { 2 });
     }
     // What fills a frame does not wait.
-    let mut nodes = counted(&mut memory);
+    let mut memory = vec![[0; 32]; LARGE.chunks() * 27];
+    let mut nodes = counted(LARGE, &mut memory);
     let node = &mut nodes[0];
     node.set_gathers(true);
     node.links_mut()[0].as_mut().unwrap().behind = true;
     let mut sent = Vec::new();
-    for _ in 0..4 {
+    for _ in 0..WORTH_A_FRAME / PACKET_CHUNKS {
         let (router, dest) = (node.router_mut(), Coord { x: 1, y: 0, z: 0 });
         let fill = |body: &mut [u8]| body.fill(1);
         router.inject(Fifo::Normal, dest, BODY_BYTES, fill).unwrap();
         sent.push(node.step(0));
     }
-    assert_eq!(sent, [false, false, false, true]);
+    let (last, others) = sent.split_last().unwrap();
+    assert_eq!(sent.len(), by_profile(4, 8));
+    assert!(*last && others.iter().all(|sent| !sent), "{sent:?}");
 }
 
 /// What a step of `node` costs: calls of [`Link::receive`], of [`Link::transmit`], and looks of the router at a
@@ -106,7 +110,7 @@ fn cost(node: &mut Counted<'_>) -> (usize, usize, u64) {
 #[test]
 fn a_step_looks_only_where_there_is_something() {
     let mut memory = vec![[0; 32]; Sizes::BLUE_GENE.chunks() * 27];
-    let mut nodes = counted(&mut memory);
+    let mut nodes = counted(Sizes::BLUE_GENE, &mut memory);
     let idle = (6, 0, 0);
     assert_eq!(cost(&mut nodes[0]), idle);
     // One packet to a neighbour: one frame out, for which one source is looked at, once.

@@ -12,7 +12,7 @@ use crate::inject::InjectError;
 use crate::profile::by_profile;
 use crate::router::Sizes;
 use crate::sim::{SimLink, wire_torus};
-use crate::wire::Fifo;
+use crate::wire::{BODY_BYTES, Fifo};
 
 type Node = Torus<'static, SimLink>;
 
@@ -75,7 +75,7 @@ fn full_normal_fifos_hold_up_the_injector_but_no_priority_packet() {
     loop {
         let result = nodes[0]
             .router_mut()
-            .inject(Fifo::Normal, at(2), 240, |b| b.fill(1));
+            .inject(Fifo::Normal, at(2), BODY_BYTES - 8, |b| b.fill(1));
         match result {
             Ok(()) => injected += 1,
             Err(InjectError::Full) if !step(&mut nodes) => break,
@@ -168,7 +168,7 @@ fn wrong_injections_are_told_from_full() {
     let mut called = false;
     let mut inject = |dest, len| router.inject(Fifo::Normal, dest, len, |_| called = true);
     assert_eq!(inject(at(2), 1), Err(InjectError::OutsideTorus));
-    assert_eq!(inject(at(1), 249), Err(InjectError::TooLong));
+    assert_eq!(inject(at(1), BODY_BYTES + 1), Err(InjectError::TooLong));
     assert!(!called);
 }
 
@@ -196,7 +196,9 @@ fn tokens_come_back_in_few_frames_of_their_own() {
             step(&mut nodes);
         }
         let router = nodes[0].router_mut();
-        router.inject(Fifo::Normal, at(1), 240, |_| {}).unwrap();
+        router
+            .inject(Fifo::Normal, at(1), BODY_BYTES - 8, |_| {})
+            .unwrap();
         while nodes[1].router().head(Fifo::Normal).is_some() {
             nodes[1].router_mut().pop(Fifo::Normal);
         }

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::*;
 use crate::coord::Coord;
 use crate::inject::{InjectError, Routing};
+use crate::profile::HAS_DYNAMIC;
 use crate::stats::Count;
-use crate::wire::BODY_BYTES;
 
 /// A link that keeps what is unsent.
 struct Keeping {
@@ -144,8 +144,7 @@ fn a_frame_that_is_full_is_sent_and_another_begun() {
     let mut nodes = neighbours(LARGE);
     let before = frames(&nodes[0]);
     let run = |node: &mut Torus<'_, Keeping>| send_run(node, &mut 0).unwrap();
-    let in_frame = run(&mut nodes[0]);
-    assert!((2..9).contains(&in_frame), "{in_frame} in a frame");
+    assert_eq!(run(&mut nodes[0]), by_profile(5, 11), "in a frame");
     assert_eq!(frames(&nodes[0]), before);
     assert!(run(&mut nodes[0]) > 0);
     assert_eq!(frames(&nodes[0]) - before, 1);
@@ -159,7 +158,7 @@ fn send_run(node: &mut Torus<'_, Keeping>, number: &mut u8) -> Result<usize, Inj
         body.fill(*number);
         *number += 1;
     };
-    node.inject_run(THERE, 9, Routing::Adaptive, fill)
+    node.inject_run(THERE, 12, Routing::Adaptive, fill)
 }
 
 #[test]
@@ -174,19 +173,24 @@ fn a_run_without_tokens_waits_outside_unless_others_wait() {
     };
     fill_up(&mut nodes, &mut number);
     assert!(number > 0);
-    assert!(nodes[0].router().is_empty(), "the injection FIFO too");
-    assert!(nodes[0].router().can_inject(Fifo::Normal), "has room");
+    // Without dynamic channels the packets keep their order, and such a run waits in the injection FIFO, which is full.
+    let waits_outside = HAS_DYNAMIC;
+    assert_eq!(nodes[0].router().is_empty(), waits_outside);
+    assert_eq!(nodes[0].router().can_inject(Fifo::Normal), waits_outside);
     let sent = number;
     assert_eq!(send_run(&mut nodes[0], &mut number), Err(InjectError::Full));
     assert_eq!(number, sent);
     // What is taken is tokens for more.
     let mut all = arrived(&mut nodes[1]);
     fill_up(&mut nodes, &mut number);
-    assert!(number > sent && nodes[0].router().is_empty());
+    assert!(number > sent);
+    assert_eq!(nodes[0].router().is_empty(), waits_outside);
     // Behind a packet that waits in the FIFO a run waits there, too.
-    send(&mut nodes[0], number);
-    number += 1;
-    assert!(send_run(&mut nodes[0], &mut number).unwrap() > 0);
+    if waits_outside {
+        send(&mut nodes[0], number);
+        number += 1;
+        assert!(send_run(&mut nodes[0], &mut number).unwrap() > 0);
+    }
     loop {
         let got = arrived(&mut nodes[1]);
         let moved = nodes.iter_mut().fold(false, |moved, n| n.step(0) | moved);
@@ -195,7 +199,9 @@ fn a_run_without_tokens_waits_outside_unless_others_wait() {
         }
         all.extend(got);
     }
-    all.sort();
+    if HAS_DYNAMIC {
+        all.sort();
+    }
     assert_eq!(all, Vec::from_iter(0..number));
 }
 
@@ -232,17 +238,25 @@ fn a_packet_that_leaves_by_another_link_waits_for_none() {
         let node = &mut nodes[0];
         node.set_gathers(true);
         node.links_mut()[way].as_mut().unwrap().behind = true;
+        // Without dynamic channels there is one way, along X.
+        let has_other_way = HAS_DYNAMIC || way != 0;
         for _ in 0..6 {
             let dest = Coord { x: 1, y: 1, z: 0 };
             let fill = |body: &mut [u8]| body.fill(0);
             let routing = Routing::Adaptive;
             node.inject(Fifo::Normal, dest, 8, routing, fill).unwrap();
-            assert!(node.step(0));
-            assert!(node.router().is_empty(), "it has left");
-            assert!(!node.holds() && node.is_at_rest());
+            assert_eq!(node.step(0), has_other_way);
+            assert_eq!(node.has_to_leave(), !has_other_way, "it has left");
+            assert_eq!(node.holds(), !has_other_way);
+            assert!(node.is_at_rest());
             let links = node.links().iter().flatten();
-            assert!({ links }.all(|link| !link.is_waited_for));
+            assert_eq!({ links }.any(|link| link.is_waited_for), !has_other_way);
         }
+        node.links_mut()[way].as_mut().unwrap().behind = false;
+        assert_eq!(node.step(0), !has_other_way);
+        assert!(node.router().is_empty() && !node.has_to_leave() && !node.holds());
+        let sent = node.router().stats().sent();
+        assert_eq!(sent.packets, 6);
     }
 }
 
@@ -282,7 +296,8 @@ fn outcome(extents: [u16; 3], sizes: Sizes, routing: Routing, passes: bool) -> O
             while left[node] > 0 && random.rand_range(0..4) != 0 {
                 let dest = random.rand_range(0..count);
                 let fifo = Fifo::ALL[random.rand_range(0..2) as usize];
-                let len = random.rand_range(8..BODY_BYTES as u32 + 1) as usize;
+                let most = fifo.body_bytes() as u32;
+                let len = random.rand_range(8..most + 1) as usize;
                 let mut number = left[node];
                 let mut fill = |body: &mut [u8]| {
                     body.fill(number as u8);
@@ -343,7 +358,8 @@ fn random_packets_arrive_once_and_in_order() {
                     for (way, bodies) in outcome(extents, sizes, routing, passes) {
                         // Numbers fall at the source.
                         let numbers = bodies.iter().map(|body| body[4]);
-                        let is_ordered = routing == Routing::Deterministic || way.2 == 1;
+                        let is_ordered =
+                            routing == Routing::Deterministic || way.2 == 1 || !HAS_DYNAMIC;
                         assert!(!is_ordered || numbers.is_sorted_by(|a, b| a > b), "{way:?}");
                     }
                 }

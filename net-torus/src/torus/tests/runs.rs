@@ -3,8 +3,9 @@
 use super::*;
 use crate::chunk::PACKET_BYTES;
 use crate::inject::Routing;
+use crate::profile::PACKET_CHUNKS;
 use crate::vc::Vc;
-use crate::wire::{BODY_BYTES, Defect, FRAME_HEADER_BYTES, FrameRepr, HEADER_BYTES, Repr};
+use crate::wire::{Defect, FRAME_HEADER_BYTES, FrameRepr, HEADER_BYTES, Repr};
 
 #[test]
 fn packets_of_a_run_arrive_in_order_among_others() {
@@ -120,7 +121,7 @@ fn a_run_without_tokens_is_an_overrun_from_where_there_is_no_room() {
     let mut frame = vec![0; FRAME_HEADER_BYTES + 6 * PACKET_BYTES];
     let granted = [0; Vc::COUNT];
     let header = FrameRepr {
-        chunks: 48,
+        chunks: 6 * PACKET_CHUNKS as u16,
         granted,
     }
     .emit();
