@@ -30,7 +30,7 @@ use core::cell::Cell;
 use net_torus::chunk::CHUNK_BYTES;
 use net_torus::{Coord, Direction, Shape};
 
-use crate::port::{BODY_BYTES, Class, Port, inject_one};
+use crate::port::{Class, Port, inject_one};
 
 /// What follows an arrived body in its last chunk, and what a body holds before it is written.
 const GARBAGE: u8 = 0xA5;
@@ -206,9 +206,9 @@ impl Fake {
     /// Puts a packet with these bytes, right or wrong, into the reception FIFO of `class`.
     ///
     /// # Panics
-    /// When the body is longer than [`BODY_BYTES`].
+    /// When the body is longer than [`Class::body_bytes`].
     pub fn arrive(&mut self, class: Class, body: &[u8]) {
-        assert!(body.len() <= BODY_BYTES, "a body of {} bytes", body.len());
+        check_body(class, body.len());
         let mut body = body.to_vec();
         // The packet's header takes the first chunk's first bytes, the body the rest.
         let header = net_torus::wire::HEADER_BYTES;
@@ -302,7 +302,7 @@ impl Port for Fake {
 
 /// A port over another one, which panics when its caller
 ///
-/// - injects more than [`BODY_BYTES`], or to a node that is not there;
+/// - injects more than [`Class::body_bytes`], or to a node that is not there;
 /// - frees a packet that it has not looked at;
 /// - takes a normal packet without room for the priority packet that may answer it;
 ///
@@ -326,8 +326,8 @@ impl<P: Port> Strict<P> {
         }
     }
 
-    fn check(&self, dest: Coord, len: usize) {
-        assert!(len <= BODY_BYTES, "a body of {len} bytes");
+    fn check(&self, class: Class, dest: Coord, len: usize) {
+        check_body(class, len);
         assert!(self.port.rank(dest).is_some(), "no node at {dest:?}");
     }
 
@@ -339,6 +339,11 @@ impl<P: Port> Strict<P> {
         self.promised.set([false; 2]);
         injected
     }
+}
+
+fn check_body(class: Class, len: usize) {
+    let most = class.body_bytes();
+    assert!(len <= most, "a {class:?} packet with a body of {len} bytes");
 }
 
 fn set(flags: &Cell<[bool; 2]>, class: Class, flag: bool) {
@@ -367,13 +372,13 @@ impl<P: Port> Port for Strict<P> {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> bool {
-        self.check(dest, len);
+        self.check(class, dest, len);
         let injected = self.port.inject(class, dest, len, fill);
         self.injected(class, injected)
     }
 
     fn inject_unordered(&mut self, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
-        self.check(dest, len);
+        self.check(Class::Normal, dest, len);
         let injected = self.port.inject_unordered(dest, len, fill);
         self.injected(Class::Normal, injected)
     }
@@ -385,7 +390,7 @@ impl<P: Port> Port for Strict<P> {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> bool {
-        assert!(len <= BODY_BYTES, "a body of {len} bytes");
+        check_body(Class::Priority, len);
         let injected = self.port.inject_line(direction, hops, len, fill);
         self.promised.set([false; 2]);
         injected
@@ -435,10 +440,20 @@ mod tests {
 
     #[test]
     fn a_callers_mistakes_panic() {
+        for class in [Class::Normal, Class::Priority] {
+            let len = class.body_bytes() + 1;
+            let expected = format!("a {class:?} packet with a body of {len} bytes");
+            let long = panics(|f| {
+                f.inject(class, THERE, len, |_| ());
+            });
+            assert_eq!(long, expected);
+            assert_eq!(panics(|f| f.arrive(class, &vec![0; len])), expected);
+        }
+        let len = Class::Priority.body_bytes() + 1;
         let long = panics(|f| {
-            f.inject(Class::Normal, THERE, BODY_BYTES + 1, |_| ());
+            f.inject_line(Direction::XPlus, 1, len, |_| ());
         });
-        assert_eq!(long, "a body of 249 bytes");
+        assert!(long.starts_with("a Priority packet"), "{long}");
         let nowhere = Coord { x: 2, y: 0, z: 0 };
         let nowhere = panics(|f| {
             f.inject_unordered(nowhere, 1, |_| ());

@@ -11,7 +11,7 @@
 use net_torus::coord::Coord;
 use net_torus::wire::{put_word, word_of};
 
-use crate::port::BODY_BYTES;
+use crate::port::{BODY_BYTES, Class};
 
 /// Bytes of the header of a short message.
 pub const SHORT_HEADER: usize = 8;
@@ -20,7 +20,7 @@ pub const LONG_HEADER: usize = 16;
 /// Greatest payload of a short message in bytes.
 pub const SHORT_BYTES: usize = BODY_BYTES - SHORT_HEADER;
 /// The same of a short message that travels as a priority packet.
-pub const PRIORITY_BYTES: usize = net_torus::Fifo::Priority.body_bytes() - SHORT_HEADER;
+pub const PRIORITY_BYTES: usize = Class::Priority.body_bytes() - SHORT_HEADER;
 /// Greatest payload of one packet of a long message in bytes.
 pub const LONG_BYTES: usize = BODY_BYTES - LONG_HEADER;
 

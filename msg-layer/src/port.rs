@@ -15,7 +15,17 @@ pub enum Class {
     Priority,
 }
 
-/// Greatest packet body in bytes: 256 less the network's 8-byte header.
+impl Class {
+    /// Greatest body of its packets in bytes.
+    pub const fn body_bytes(self) -> usize {
+        match self {
+            Class::Normal => Fifo::Normal.body_bytes(),
+            Class::Priority => Fifo::Priority.body_bytes(),
+        }
+    }
+}
+
+/// Greatest packet body in bytes: the greatest packet less the network's 8-byte header.
 pub const BODY_BYTES: usize = net_torus::BODY_BYTES;
 
 /// A network's face to the message layer. No call blocks.
@@ -27,12 +37,12 @@ pub trait Port {
     /// A packet that names such a place as its source is not one of ours.
     fn rank(&self, node: Coord) -> Option<u32>;
 
-    /// Injects a packet whose body is `len` bytes (at most [`BODY_BYTES`]) written by `fill`, to `dest`.
+    /// Injects a packet whose body is `len` bytes (at most [`Class::body_bytes`]) written by `fill`, to `dest`.
     /// False, without calling `fill`, when [`Port::can_inject`] is false: try again later. Packets of one
     /// class from one node to another that were injected with this call arrive in the order of injection.
     ///
     /// # Panics
-    /// May panic when `len` is above [`BODY_BYTES`] or [`Port::rank`] knows no node at `dest`: both are
+    /// May panic when `len` is above [`Class::body_bytes`] or [`Port::rank`] knows no node at `dest`: both are
     /// mistakes of the caller, not states of the network.
     fn inject(
         &mut self,
@@ -72,7 +82,7 @@ pub trait Port {
     /// packet.
     ///
     /// # Panics
-    /// May panic when there are not so many nodes in that direction.
+    /// May panic when `len` is above [`Class::body_bytes`], or there are not so many nodes in that direction.
     fn inject_line(
         &mut self,
         direction: Direction,
