@@ -189,6 +189,7 @@ const WORD: usize = size_of::<u64>();
 #[cfg(test)]
 mod tests {
     use super::*;
+    use net_torus::profile::by_profile;
 
     #[test]
     fn a_header_reads_back_as_it_was_written() {
@@ -209,6 +210,13 @@ mod tests {
             header.emit(&mut body, 3).copy_from_slice(b"abc");
             assert_eq!(Header::parse(&body), Ok((header, &b"abc"[..])));
         }
+    }
+
+    /// Most of what a packet carries depends on the profile; the header does not.
+    #[test]
+    fn a_packet_carries_what_the_header_leaves() {
+        let bytes = [SHORT_BYTES, LONG_BYTES, PRIORITY_BYTES];
+        assert_eq!(bytes, by_profile([240, 232, 240], [112, 104, 48]));
     }
 
     #[test]
