@@ -9,7 +9,7 @@ use crate::device::request::{
 };
 use crate::device::send::SendTo;
 use crate::device::send::pending::{Answered, Next, Pending};
-use crate::device::wire::{Entry, Restart};
+use crate::device::wire::{Entry, RESTART_ENTRIES, Restart};
 
 /// A pool and the queues over it.
 struct Queues {
@@ -182,7 +182,7 @@ fn the_table_forgets_what_has_been_taken() {
         let all: Vec<_> = (0..40)
             .map(|at| (at % 4, (at / 4 % 2) as Context))
             .collect();
-        for part in all.chunks(20) {
+        for part in all.chunks(RESTART_ENTRIES) {
             queues.restart(dest, part);
             queues.answer_all(Answered::Taken);
         }

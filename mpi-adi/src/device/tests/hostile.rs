@@ -2,7 +2,6 @@
 
 use msg_layer::Class;
 use msg_layer::header::{Header, Place};
-use msg_layer::port::BODY_BYTES;
 
 use super::rig::Seen::{Restart, Rts};
 use super::rig::{Rig, pattern};
@@ -26,7 +25,12 @@ fn any_bytes_from_the_network_are_counted_and_move_nothing() {
         state
     };
     for round in 0..20_000 {
-        let len = random() as usize % (BODY_BYTES + 1);
+        let class = if random() % 2 == 0 {
+            Class::Normal
+        } else {
+            Class::Priority
+        };
+        let len = random() as usize % (class.body_bytes() + 1);
         let mut body: Vec<u8> = (0..len).map(|_| random() as u8).collect();
         // Most are given a good header, so that they reach the handlers.
         if round % 4 != 0 && len >= 16 {
@@ -35,11 +39,6 @@ fn any_bytes_from_the_network_are_counted_and_move_nothing() {
             body[2..5].copy_from_slice(&[random() as u8 % 2, 0, 0]);
             body[5] = random() as u8 % 2;
         }
-        let class = if random() % 2 == 0 {
-            Class::Normal
-        } else {
-            Class::Priority
-        };
         rig.wires[0].arrive(class, &body);
         rig.step(0);
         rig.wires[0].sent_mut().clear();

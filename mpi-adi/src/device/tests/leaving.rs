@@ -6,7 +6,7 @@ use super::rig::{Rig, pattern};
 use crate::device::envelope::Rank;
 use crate::device::request::Mode;
 use crate::device::send::SendTo;
-use crate::device::wire;
+use crate::device::wire::{self, INLINE_BYTES};
 
 const TO_LAST: SendTo = SendTo {
     dest: Rank::new(1),
@@ -111,9 +111,10 @@ fn an_answer_serves_for_a_message_that_was_followed() {
     let mut rig = Rig::new(2, 8);
     rig.adis[1].let_answers_wait(true);
     // Longer than what is copied, and so waited for.
+    let len = INLINE_BYTES;
     let sends = [Mode::Followed, Mode::Standard].map(|mode| {
-        rig.post(pattern(1), 200);
-        let send = rig.send(0, 1, 200, mode);
+        rig.post(pattern(1), len);
+        let send = rig.send(0, 1, len, mode);
         rig.moved(0);
         assert_eq!(rig.adis[1].has_deferred(), mode == Mode::Followed);
         send
@@ -122,8 +123,8 @@ fn an_answer_serves_for_a_message_that_was_followed() {
     rig.moved(1);
     assert!(sends.iter().all(|send| rig.outcome(0, *send).is_some()));
     // Alone it waits, until the receiver lets it wait no more.
-    rig.post(pattern(1), 200);
-    let alone = rig.send(0, 1, 200, Mode::Followed);
+    rig.post(pattern(1), len);
+    let alone = rig.send(0, 1, len, Mode::Followed);
     rig.moved(0);
     assert!(rig.adis[1].has_deferred() && rig.outcome(0, alone).is_none());
     rig.adis[1].let_answers_wait(false);

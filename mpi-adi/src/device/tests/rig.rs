@@ -2,7 +2,7 @@
 
 use msg_layer::Class;
 use msg_layer::fake::{Fake, Room, Sent};
-use msg_layer::header::Header;
+use msg_layer::header::{Header, LONG_BYTES};
 use net_torus::Shape;
 
 use crate::device::adi::Adi;
@@ -30,6 +30,18 @@ pub(super) enum Seen {
     Restart { age: u8 },
 }
 use Seen::*;
+
+/// The packets of a long message of so many bytes: offset and length of each.
+pub(super) fn pieces(len: usize) -> impl Iterator<Item = (u32, usize)> {
+    let starts = (0..len).step_by(LONG_BYTES);
+    starts.map(move |at| (at as u32, LONG_BYTES.min(len - at)))
+}
+
+/// As [`pieces`], as a device sees them that has been asked for them.
+pub(super) fn data(len: usize) -> Vec<Seen> {
+    let data = |(offset, len)| Data { offset, len };
+    pieces(len).map(data).collect()
+}
 
 /// Where a packet goes, its class and its body.
 pub(super) type Packet = (usize, Class, Vec<u8>);

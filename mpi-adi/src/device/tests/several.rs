@@ -3,7 +3,7 @@
 use msg_layer::Class;
 
 use super::rig::Seen::{Data, Nctsd, Restart, Rts};
-use super::rig::{Rig, pattern};
+use super::rig::{Rig, pattern, pieces};
 use crate::device::envelope::{Context, Pattern, Rank};
 use crate::device::request::{Mode, Outcome, RequestId};
 use crate::device::send::SendTo;
@@ -205,7 +205,8 @@ fn a_device_is_quiet_when_it_has_nothing_to_send() {
         rig.post(pattern(1), 500);
         rig.limit(0, Class::Normal, 1);
         rig.send(0, 1, 500, Mode::Standard);
-        for _ in 0..3 {
+        // The offer, and all data but the last packet.
+        for _ in 0..pieces(500).count() {
             assert!(!rig.adis[0].is_quiet(), "{limit}");
             rig.moved(0);
             rig.moved(1);

@@ -1,7 +1,7 @@
 //! Messages longer than an RTS, for posted receives and into MPI memory; synchronous sends.
 
 use super::rig::Seen::{Cts, Data, Nctsd, Rts};
-use super::rig::{Rig, pattern};
+use super::rig::{Rig, data, pattern};
 use crate::device::envelope::Rank;
 use crate::device::request::{Mode, Outcome};
 
@@ -12,21 +12,7 @@ fn a_long_message_to_a_posted_receive_waits_for_cts_and_goes_straight_to_its_pla
     let send = rig.send(0, 7, 500, Mode::Standard);
     assert_eq!(rig.moved(0), [Rts { tag: 7, age: 0 }]);
     assert_eq!(rig.moved(1), [Cts { complete: false }]);
-    let data = [
-        Data {
-            offset: 0,
-            len: 232,
-        },
-        Data {
-            offset: 232,
-            len: 232,
-        },
-        Data {
-            offset: 464,
-            len: 36,
-        },
-    ];
-    assert_eq!(rig.moved(0), data);
+    assert_eq!(rig.moved(0), data(500));
     assert_eq!(rig.buffers.0[key], [7; 500]);
     assert!(rig.outcome(1, receive).is_some() && rig.outcome(0, send).is_some());
     assert_eq!(rig.adis[1].region.peak_bytes(), 0);
