@@ -143,8 +143,8 @@ impl Sizes {
         receive_priority: 1,
     };
 
-    /// 1 KiB per channel and direction, as in Blue Gene/L ("Blue Gene/L torus, virtual channels"), and
-    /// FIFOs of the same size.
+    /// Four packets per channel and direction: 1 KiB, as in Blue Gene/L ("Blue Gene/L torus, virtual channels"), where
+    /// packets have up to 256 bytes. FIFOs have the same size.
     pub const BLUE_GENE: Self = Self {
         dynamic: 4,
         normal: 4,
