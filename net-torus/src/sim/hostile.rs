@@ -10,7 +10,7 @@ use crate::inject::Routing;
 use crate::router::{Router, Sizes};
 use crate::stats::Stats;
 use crate::vc::Vc;
-use crate::wire::{Defect, Directions, Fifo, FrameRepr, HEADER_BYTES, Packet, Repr, Word};
+use crate::wire::{Directions, Fifo, FrameRepr, HEADER_BYTES, Packet, Repr, Word};
 
 /// Greatest packet in bytes that the size field of a header can name, whether or not the profile has such packets.
 const MOST_BYTES: usize = 8 * CHUNK_BYTES;
@@ -240,7 +240,7 @@ fn check_output(router: &Router<'_>, d: Direction, frame: &[u8], exact: bool) {
 mod tests {
     use super::*;
     use crate::profile::{HAS_DYNAMIC, PACKET_CHUNKS, PRIORITY_CHUNKS};
-    use crate::wire::{BODY_BYTES, FRAME_HEADER_BYTES};
+    use crate::wire::{BODY_BYTES, Defect, FRAME_HEADER_BYTES};
     use oorandom::Rand32;
 
     #[test]
