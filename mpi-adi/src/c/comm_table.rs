@@ -1,5 +1,5 @@
-//! From a communicator's handle, or from a message's context, to the processes of the communicator, in one step: every call
-//! on messages begins with it, and every status of a receive ends with it.
+//! The lookup of communicators: from a handle, or from the context of a message, to the processes, in one step. Every call on
+//! messages begins with it, and the status of every receive ends with it.
 //!
 //! ```text
 //!   handle  = kind | generation | place           place = number of the context = context / 2
@@ -7,17 +7,18 @@
 //!             table:  0 MPI_COMM_WORLD | 1 MPI_COMM_SELF | 2 the program's first | ...
 //!                     each: its handle, and its processes by rank
 //! ```
-//! The table has an entry for MPI_COMM_WORLD and one for MPI_COMM_SELF from MPI_Init until MPI_Finalize, and one for each
-//! communicator that the program makes ([`comm_objects`](super::comm_objects)), from then on until the program has freed it
-//! and its last request is complete. An entry that is freed keeps its processes, for the statuses of those requests, and has
-//! no handle.
+//! MPI_COMM_WORLD and MPI_COMM_SELF have entries from MPI_Init until MPI_Finalize. A communicator that the program makes
+//! ([`comm_objects`](super::comm_objects)) has one until the program has freed it and its last request is complete. A freed
+//! entry keeps its processes, for the statuses of those requests, and has no handle.
 //!
-//! The table is in the program's heap from the first communicator on that the program makes, and doubles when it is full, so
-//! that a place is found by a mask: what is found has the handle, or none has. There are at most [`CONTEXTS`] entries of 24 bytes (16 on a 32-bit processor).
+//! # Memory
+//! Two entries are in the image. The first communicator of the program moves the table to the program's heap. The table
+//! doubles when it is full, so that a mask gives the place of a handle. It has [`CONTEXTS`] entries at most, of 24 bytes each
+//! (16 on a 32-bit processor).
 //!
-//! # Why nothing is locked here
-//! Calls come one at a time (MPI_THREAD_SERIALIZED at most), and interrupts do not come here. What is found is copied, so that
-//! nothing refers to the table while it grows.
+//! # Concurrency
+//! Nothing is locked. Calls come one at a time (MPI_THREAD_SERIALIZED at most), and interrupts do not come here. A lookup copies
+//! its result, so that nothing refers to the table while it grows.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -46,8 +47,8 @@ struct Entry {
 }
 
 impl Entry {
-    /// No communicator, at this place. There is no handle of which it could be taken for the communicator: its own has
-    /// another place in every table of two entries or more.
+    /// An unused entry at this place. Its handle belongs to another place in every table of two entries or more, so that no
+    /// lookup finds it.
     const fn none(place: usize) -> Entry {
         Entry {
             numbers: ptr::null(),
@@ -119,8 +120,8 @@ struct Own<T>(UnsafeCell<T>);
 // SAFETY: calls come one at a time, and interrupts do not come here (see above).
 unsafe impl<T> Sync for Own<T> {}
 
-/// The entries, until the program makes a communicator. As the table it has a section of its own: else the compiler joins it
-/// with variables of others, which then are in every image.
+/// The entries, until the program makes a communicator. They and the table have a section of their own. Without it, the
+/// compiler merges them with variables of other files, which are then in every image.
 #[unsafe(link_section = ".data.mpi_comms")]
 static FIRST: Own<[Entry; PREDEFINED]> = Own(UnsafeCell::new([Entry::none(0), Entry::none(1)]));
 
