@@ -3,14 +3,11 @@
 
 use midplane_harness::boards::{self, Adapter, Boards, Wire};
 use midplane_harness::{
-    self as harness, Ended, Folder, Job, check_killer, midplane, run_with_report, total,
+    self as harness, Ended, Folder, Job, LIMIT, check_killer, midplane, run_with_report, total,
 };
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
-
-/// Seconds after which a job counts as stuck.
-const LIMIT: &str = "120";
 
 /// Ports of a board.
 const X_PLUS: usize = 0;
