@@ -46,7 +46,7 @@ pub const ROUTER: Sizes = Sizes {
 /// Bytes of their memory, in a router that is built for this board: the tool's own has longer packets, and wants more.
 pub const ROUTER_BYTES: usize = 3456;
 /// Greatest size of the node itself, which lies in the heap; of C programs' images, as these are where nothing else is asked
-/// for: links without faults, no console, the list as the matching engine. Rust programs' have room for more peers.
+/// for: links without faults, no console, the list as the matching engine. Rust programs' can borrow memory, too.
 pub const NODE_BYTES: usize = if cfg!(feature = "faults") {
     7168
 } else if IS_LEAST || !IS_THE_BOARD {
@@ -54,7 +54,10 @@ pub const NODE_BYTES: usize = if cfg!(feature = "faults") {
 } else {
     6016
 };
-const IS_LEAST: bool = cfg!(all(feature = "matching-list", not(feature = "console")));
+const IS_LEAST: bool = cfg!(all(
+    feature = "matching-list",
+    not(any(feature = "console", feature = "borrow"))
+));
 /// Greatest size of the first requests, which a program's first call takes from the heap.
 pub const REQUESTS_BYTES: usize = 960;
 /// The stack of interrupts and faults: one bounded poll of the node, the urgent interrupts on top of it, and what a
