@@ -82,6 +82,7 @@ pub(super) fn send(
         }
     };
     let id = comm.start_send(function, span, dest, tag, Mode::Standard)?;
+    comm.env.with(&mut |adi, _| adi.disown(id));
     room.take(place, id);
     Ok(())
 }

@@ -353,6 +353,7 @@ pub(super) fn give_up(adi: &mut Adi, id: RequestId) {
     }
     // What its loan is held for goes on.
     datatypes::give_up(span, id);
+    adi.disown(id);
     comm_objects::request_completed(context);
 }
 

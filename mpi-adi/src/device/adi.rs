@@ -472,6 +472,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.requests.outcome_in_context(id)
     }
 
+    /// The program has no handle of the request: a binding keeps it, and frees it when it has finished.
+    pub(crate) fn disown(&mut self, id: RequestId) {
+        self.requests.disown(id);
+    }
+
     /// The program gives the request up: frees it, now or when it has finished. One that is not there
     /// any more is left at that.
     #[inline]

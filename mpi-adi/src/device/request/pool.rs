@@ -340,11 +340,16 @@ impl RequestPool {
             .any(|entry| entry.context() == context)
     }
 
-    /// Requests of this context that the program has not given up. Looks at all requests.
+    /// The program has no handle of this request: somebody else frees it.
+    pub(crate) fn disown(&mut self, id: RequestId) {
+        if let Some(entry) = self.named_entry_mut(id) {
+            entry.disown();
+        }
+    }
+
+    /// Requests of this context of which the program has handles. Looks at all requests.
     pub(crate) fn count_in(&self, context: Context) -> u32 {
-        let of_it = |entry: &&SlotEntry| {
-            entry.is_live() && !entry.is_forgotten() && entry.context() == context
-        };
+        let of_it = |entry: &&SlotEntry| entry.is_owned() && entry.context() == context;
         self.entries().filter(of_it).count() as u32
     }
 

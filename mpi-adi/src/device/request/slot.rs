@@ -103,6 +103,8 @@ struct Marks(u16);
 
 impl Marks {
     const GENERATION: u16 = (1 << REQUEST_GENERATION_BITS) - 1;
+    /// The program has no handle of it.
+    const DISOWNED: u16 = 1 << 11;
     /// A posted receive that the program has cancelled, and that waits for sources which were asked in its name.
     const CANCELLED: u16 = 1 << 12;
     /// The program has given it up: it is freed when it has finished.
@@ -125,7 +127,7 @@ impl Marks {
     }
 }
 
-const _: () = assert!(Marks::GENERATION < Marks::CANCELLED);
+const _: () = assert!(Marks::GENERATION < Marks::DISOWNED);
 
 impl State {
     #[inline(always)]
@@ -259,9 +261,15 @@ impl SlotEntry {
         first
     }
 
-    /// There is a request here.
-    pub(super) fn is_live(&self) -> bool {
+    /// There is a request here of which the program has a handle.
+    pub(super) fn is_owned(&self) -> bool {
         !matches!(self.state, State::Free { .. })
+            && !self.marks.has(Marks::FORGOTTEN | Marks::DISOWNED)
+    }
+
+    /// The program has no handle of it any more.
+    pub(super) fn disown(&mut self) {
+        self.marks.0 |= Marks::DISOWNED;
     }
 
     /// There is a request here, and `id` names it.

@@ -62,4 +62,6 @@ fn requests_of_a_context_are_counted() {
     assert_eq!(count(&rig), 2, "the program is still to be told");
     assert!(rig.outcome(1, posted[0]).is_some());
     assert_eq!(count(&rig), 1);
+    rig.adis[1].disown(posted[1]);
+    assert_eq!(count(&rig), 0, "a binding keeps it");
 }
