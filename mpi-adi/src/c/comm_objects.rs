@@ -123,8 +123,7 @@ struct OnMade {
     views: fn(c_int) -> Option<Views>,
     /// Its error handler.
     handler: fn(c_int) -> Option<c_int>,
-    /// A request of a communicator that is freed is complete.
-    request_completed: fn(Context),
+    end_hold: fn(Context),
     blame: fn(Context) -> Option<Blame>,
     /// Something is done with the communicator with this handle, freed or not; whether it was freed.
     lend: fn(c_int, Lending) -> Option<bool>,
@@ -147,7 +146,7 @@ impl OnMade {
     const ALL: &OnMade = &OnMade {
         views: |handle| with_object(handle, |object| object.views),
         handler: |handle| with_object(handle, |object| object.handler),
-        request_completed: |context| {
+        end_hold: |context| {
             with_context(context, |object| {
                 object.requests = object.requests.saturating_sub(1)
             });
@@ -382,7 +381,7 @@ pub(super) fn end_hold(context: Context) {
     if !is_predefined(context)
         && let Some(made) = OnMade::get()
     {
-        (made.request_completed)(context);
+        (made.end_hold)(context);
     }
 }
 

@@ -22,7 +22,7 @@ use crate::device::kernel::CallNote;
 use crate::device::memory::Span;
 use crate::device::request::{Mode, Outcome, RequestId, Whole};
 use crate::device::send::SendTo;
-use crate::mpi::call::{block_until, immediate, note_of_pattern};
+use crate::mpi::call::{block_until, note_of_pattern};
 use crate::mpi::comm::{self, Partners};
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
@@ -216,10 +216,7 @@ fn start_send_later(
     request: &mut c_int,
 ) -> c_int {
     let note = || note_of_send(function, &to);
-    let started = immediate(device(), note, |adi, kernel| {
-        adi.isend(kernel.memory(), to, span)
-    });
-    let started = started.map_err(Error::from);
+    let started = comm::start_send(device(), note, to, span);
     end(function, comm, started.map(|id| *request = handle_of(id)))
 }
 
@@ -332,10 +329,7 @@ fn start_receive_later(
     request: &mut c_int,
 ) -> c_int {
     let note = || note_of_pattern(function, pattern);
-    let started = immediate(device(), note, |adi, kernel| {
-        adi.irecv(kernel.memory(), pattern, span)
-    });
-    let started = started.map_err(Error::from);
+    let started = comm::start_receive(device(), note, pattern, span);
     end(function, comm, started.map(|id| *request = handle_of(id)))
 }
 

@@ -386,10 +386,7 @@ impl<'e, E: Matching> Partners<'e, E> {
     ) -> Result<RequestId, Error> {
         let to = self.send_to(span, dest, tag, mode)?;
         let note = || self.note(function, Some(dest), Some(tag));
-        immediate(self.env, note, |adi, kernel| {
-            adi.isend(kernel.memory(), to, span)
-        })
-        .map_err(Error::from)
+        start_send(self.env, note, to, span)
     }
 
     /// Starts a receive. Does not block. Fails with [`Error::Rank`], [`Error::Tag`] or
@@ -403,10 +400,7 @@ impl<'e, E: Matching> Partners<'e, E> {
     ) -> Result<RequestId, Error> {
         let pattern = self.pattern(source, tag)?;
         let note = || self.note(function, source, tag);
-        immediate(self.env, note, |adi, kernel| {
-            adi.irecv(kernel.memory(), pattern, span)
-        })
-        .map_err(Error::from)
+        start_receive(self.env, note, pattern, span)
     }
 
     /// Sends and blocks until the span may be used again. Fails as [`Partners::start_send`].
@@ -546,6 +540,32 @@ pub(crate) fn shape<E: Matching>(env: &dyn Env<E>) -> Shape {
     let mut shape = None;
     env.with(&mut |adi, _| shape = Some(adi.shape()));
     shape.expect("Env::with runs its function")
+}
+
+/// Starts a send. Does not block. Fails with [`Error::NoMemory`].
+pub(crate) fn start_send<E: Matching>(
+    env: &dyn Env<E>,
+    note: impl Fn() -> CallNote,
+    to: SendTo,
+    span: Span,
+) -> Result<RequestId, Error> {
+    let started = immediate(env, note, |adi, kernel| {
+        adi.isend(kernel.memory(), to, span)
+    });
+    Ok(started?)
+}
+
+/// Starts a receive. Does not block. Fails with [`Error::NoMemory`].
+pub(crate) fn start_receive<E: Matching>(
+    env: &dyn Env<E>,
+    note: impl Fn() -> CallNote,
+    pattern: Pattern,
+    span: Span,
+) -> Result<RequestId, Error> {
+    let started = immediate(env, note, |adi, kernel| {
+        adi.irecv(kernel.memory(), pattern, span)
+    });
+    Ok(started?)
 }
 
 /// Receives; blocks until the message is here. Fails with [`Error::NoMemory`].
