@@ -292,10 +292,12 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     }
 
     /// To be called within calls of the program, before each step of progress: what packets may need of the program's heap
-    /// is taken from it now, since no packet takes anything ([`peers`](crate::device::peers)).
+    /// is taken from it now, since no packet takes anything ([`peers`](crate::device::peers)). Packets that are held for more
+    /// of their kind leave with the step.
     #[inline]
     pub fn fill_stock(&mut self) {
         self.peers.fill_stock();
+        self.parts.release();
     }
 
     /// Bytes of the table of peers now.
@@ -430,7 +432,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             && self.cts_due.is_empty()
             && self.deferred.is_empty()
             && self.peers.owed() == 0
-            && !self.parts.are_due()
+            && self.parts.are_idle()
     }
 
     /// If the request has finished, frees it and says how it ended. `None`: not finished.

@@ -63,6 +63,17 @@ pub struct Leaving {
     pub(in crate::device) len: usize,
 }
 
+/// Whether a part has something to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Due {
+    /// It has nothing.
+    Nothing,
+    /// It has a packet that more may be added to: it leaves with the next step that is made anyway, and before a call waits.
+    Held,
+    /// It has.
+    Now,
+}
+
 /// What a part does when it is asked for its next packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
@@ -85,8 +96,10 @@ pub(super) struct Part<A> {
 #[derive(Clone, Debug)]
 pub(super) struct Parts<A> {
     in_use: [Option<Part<A>>; PARTS],
-    /// A bit for each.
+    /// Which have something to send: a bit for each.
     due: u8,
+    /// Which have something that waits for more of its kind: a bit for each.
+    held: u8,
     /// From the first send on that is to be taken back and has no answer yet.
     take_back: Option<TakeBack<A>>,
     /// While cancelled receives are still posted.
@@ -99,6 +112,7 @@ impl<A> Parts<A> {
         Parts {
             in_use: [const { None }; PARTS],
             due: 0,
+            held: 0,
             take_back: None,
             end_cancelled: None,
         }
@@ -131,11 +145,22 @@ impl<A> Parts<A> {
     }
 
     /// Whether this part has something to send.
-    pub fn set_due(&mut self, name: Name, is_due: bool) {
+    pub fn set_due(&mut self, name: Name, due: Due) {
         let bit = 1 << name as u8;
-        match is_due {
-            true => self.due |= bit,
-            false => self.due &= !bit,
+        self.due &= !bit;
+        self.held &= !bit;
+        match due {
+            Due::Nothing => {}
+            Due::Held => self.held |= bit,
+            Due::Now => self.due |= bit,
+        }
+    }
+
+    /// Packets that wait for more of their kind do not wait any longer.
+    #[inline]
+    pub fn release(&mut self) {
+        if self.held != 0 {
+            self.due |= core::mem::take(&mut self.held);
         }
     }
 
@@ -143,6 +168,11 @@ impl<A> Parts<A> {
     #[inline]
     pub fn are_due(&self) -> bool {
         self.due != 0
+    }
+
+    /// No part has anything to send, now or later.
+    pub fn are_idle(&self) -> bool {
+        self.due | self.held == 0
     }
 
     /// A part that has something to send.

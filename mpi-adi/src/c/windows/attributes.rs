@@ -161,11 +161,9 @@ pub unsafe extern "C" fn MPI_Win_get_group(win: c_int, group: *mut c_int) -> c_i
 pub(super) fn take_hints(window: &Window, info: c_int) -> Result<(), Error> {
     for (key, place) in hints::REORDER {
         if let Some(value) = infos::flag(window.env, info, key)? {
-            window.change(|window| {
-                let mut reorder = window.reorder();
-                *place(&mut reorder) = value;
-                window.set_reorder(reorder);
-            });
+            let mut reorder = window.reorder();
+            *place(&mut reorder) = value;
+            window.set_reorder(reorder);
         }
     }
     Ok(())
@@ -184,8 +182,7 @@ pub unsafe extern "C" fn MPI_Win_get_info(win: c_int, info_used: *mut c_int) -> 
     on_win("MPI_Win_get_info", win, |window| {
         // SAFETY: the standard's promise about `info_used`.
         let info = unsafe { args::out(info_used, "info_used") }?;
-        let reorder = window.change(|window| window.reorder());
-        *info = infos::enter(&hints::in_use(reorder.unwrap_or_default()))?;
+        *info = infos::enter(&hints::in_use(window.reorder()))?;
         Ok(())
     })
 }

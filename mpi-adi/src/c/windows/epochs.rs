@@ -16,7 +16,7 @@ use crate::device::envelope::Rank;
 use crate::device::rma::epochs::{Serial, Told, Watch};
 use crate::mpi::call;
 use crate::mpi::error::{Class, Error};
-use crate::mpi::windows::wrong;
+use crate::mpi::windows::{Until, wrong};
 
 /// Fails unless `assert` says nothing but what a call `allows`.
 fn check_assert(assert: c_int, allows: c_int) -> Result<(), Error> {
@@ -104,7 +104,7 @@ unsafe fn begin_at(
 pub unsafe extern "C" fn MPI_Win_fence(assert: c_int, win: c_int) -> c_int {
     on_win("MPI_Win_fence", win, |window| {
         let epoch = fence(&window, assert, None, false)?;
-        window.wait_for(None, Watch::Opened(epoch));
+        window.wait(None, Until::Over(Watch::Opened(epoch)));
         window.sweep()?;
         window.faults()
     })
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn MPI_Win_ifence(assert: c_int, win: c_int, request: *mut
 pub unsafe extern "C" fn MPI_Win_start(group: c_int, assert: c_int, win: c_int) -> c_int {
     on_win("MPI_Win_start", win, |window| {
         let epoch = start(&window, (group, assert), None, false)?;
-        window.wait_for(None, Watch::Opened(epoch));
+        window.wait(None, Until::Over(Watch::Opened(epoch)));
         Ok(())
     })
 }
@@ -156,7 +156,7 @@ pub unsafe extern "C" fn MPI_Win_icomplete(win: c_int, request: *mut c_int) -> c
 pub unsafe extern "C" fn MPI_Win_post(group: c_int, assert: c_int, win: c_int) -> c_int {
     on_win("MPI_Win_post", win, |window| {
         let epoch = post(&window, (group, assert), None)?;
-        window.wait_for(None, Watch::Opened(epoch));
+        window.wait(None, Until::Over(Watch::Opened(epoch)));
         Ok(())
     })
 }
@@ -177,7 +177,7 @@ pub unsafe extern "C" fn MPI_Win_ipost(
 pub unsafe extern "C" fn MPI_Win_wait(win: c_int) -> c_int {
     on_win("MPI_Win_wait", win, |window| {
         let epoch = window.end_exposure(None)?;
-        window.wait_for(None, Watch::Closed(epoch));
+        window.wait(None, Until::Over(Watch::Closed(epoch)));
         window.sweep()
     })
 }
@@ -227,7 +227,7 @@ pub unsafe extern "C" fn MPI_Win_lock(
             return Ok(());
         };
         let epoch = window.lock((target, exclusive), checks, None, false)?;
-        window.wait_for(Some(target), Watch::Opened(epoch));
+        window.wait(Some(target), Until::Over(Watch::Opened(epoch)));
         Ok(())
     })
 }
@@ -276,7 +276,7 @@ pub unsafe extern "C" fn MPI_Win_iunlock(rank: c_int, win: c_int, request: *mut 
 pub unsafe extern "C" fn MPI_Win_lock_all(assert: c_int, win: c_int) -> c_int {
     on_win("MPI_Win_lock_all", win, |window| {
         let epoch = lock_all(&window, assert, None, false)?;
-        window.wait_for(None, Watch::Opened(epoch));
+        window.wait(None, Until::Over(Watch::Opened(epoch)));
         Ok(())
     })
 }

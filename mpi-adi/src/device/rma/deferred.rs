@@ -220,6 +220,7 @@ impl<R: Rules> OneSided<R> {
         what: What,
         told: Told,
     ) -> Option<Serial> {
+        self.is_held = false;
         let window = self.window(context).expect("a window");
         window.sweep();
         window.deferred.try_reserve(1).ok()?;

@@ -1014,6 +1014,7 @@ impl<R: Rules> OneSided<R> {
     /// When the window is not there.
     pub fn open(&mut self, context: Context, opening: Opening<'_>, told: Told) -> Option<Serial> {
         let at = self.place(context).expect("a window");
+        self.is_held = false;
         let window = &mut self.windows[at];
         window.sweep();
         let mut members = Vec::new();
@@ -1045,6 +1046,7 @@ impl<R: Rules> OneSided<R> {
         let Some(at) = self.place(context) else {
             return;
         };
+        self.is_held = false;
         let window = &mut self.windows[at];
         let now = window.serial;
         if let Some(place) = window.epoch_at(epoch) {

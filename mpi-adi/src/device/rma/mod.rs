@@ -16,7 +16,8 @@
 //!
 //! ```text
 //!   origin                                   target
-//!   ring: packets that are ready  ---------> taken at once: memory, locks, notes
+//!   ring: packets that are ready, the last of them held for more pieces of its kind (`pieces`)
+//!                                 ---------> taken at once: memory, locks, notes
 //!   slots: answers that are awaited <------- 16 bytes of answer: a short fetch or get, a flush
 //!          `- asked for once more <--------- refused: no place is free
 //!                                 <--------- results of longer fetches; cursors: data of longer gets, in turn
@@ -38,6 +39,7 @@ pub mod deferred;
 pub mod epochs;
 mod origin;
 mod part;
+mod pieces;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -56,8 +58,9 @@ use crate::device::parts::Leaving;
 
 use deferred::Deferred;
 use epochs::{Epoch, Flaw, Reorder, Rules, Serial, Sound, Tree};
-pub use origin::{Awaited, get_request};
+pub use origin::{Awaited, Question, get_request};
 use origin::{Packet, Slot};
+pub use pieces::Pieces;
 use target::{Cursor, Fetched, Lock};
 
 /// Packets of operations that are ready to leave.
@@ -282,10 +285,38 @@ impl Window {
         self.is_withdrawn = is_withdrawn;
     }
 
-    /// What is exposed; the caller makes room before it adds.
-    pub fn regions(&mut self) -> &mut Vec<Span> {
-        &mut self.regions
+    /// Exposes more memory.
+    ///
+    /// # Errors
+    /// [`NotAttached`]: nothing has changed.
+    pub fn attach(&mut self, memory: Span) -> Result<(), NotAttached> {
+        let (base, end) = (memory.address(), memory.address() + memory.len());
+        let overlaps = |other: &Span| base < other.address() + other.len() && other.address() < end;
+        if self.regions.iter().any(overlaps) {
+            return Err(NotAttached::Overlaps);
+        }
+        self.regions
+            .try_reserve(1)
+            .map_err(|_| NotAttached::NoRoom)?;
+        self.regions.push(memory);
+        Ok(())
     }
+
+    /// Exposes the memory that begins there no longer. `None`: there is no such memory.
+    pub fn detach(&mut self, base: usize) -> Option<Span> {
+        let begins = |region: &Span| region.address() == base;
+        let at = self.regions.iter().position(begins)?;
+        Some(self.regions.swap_remove(at))
+    }
+}
+
+/// Why memory cannot be attached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NotAttached {
+    /// Some of it is attached already.
+    Overlaps,
+    /// The heap has no room to note it.
+    NoRoom,
 }
 
 /// One-sided communication of a process: its windows, and what is under way.
@@ -294,6 +325,8 @@ pub struct OneSided<R: 'static = Sound> {
     here: Rank,
     windows: Vec<Window>,
     ring: heapless::Deque<Packet, RING_PACKETS>,
+    /// The last of them takes more pieces.
+    is_held: bool,
     slots: [Slot; SLOTS],
     /// Slots whose request has to leave.
     to_ask: u32,
@@ -321,6 +354,7 @@ impl<R: 'static> Hash for OneSided<R> {
         self.cursors.iter().for_each(|cursor| cursor.hash(state));
         self.results.iter().for_each(|one| one.hash(state));
         self.ring.iter().for_each(|packet| packet.hash(state));
+        self.is_held.hash(state);
         for slot in self.slots.iter().filter(|slot| slot.is_in_use()) {
             slot.hash(state);
         }
@@ -342,6 +376,7 @@ impl<R: Rules> OneSided<R> {
             here,
             windows: Vec::new(),
             ring: heapless::Deque::new(),
+            is_held: false,
             slots: [Slot::FREE; SLOTS],
             to_ask: 0,
             cursors: heapless::Deque::new(),
@@ -393,8 +428,13 @@ impl<R: Rules> OneSided<R> {
     /// Something is to leave.
     #[inline]
     pub(in crate::device) fn has_to_send(&self) -> bool {
-        !self.ring.is_empty()
-            || self.to_ask > 0
+        !self.ring.is_empty() || self.has_more_than_packets()
+    }
+
+    /// Something is to leave that is in no packet yet.
+    #[inline]
+    fn has_more_than_packets(&self) -> bool {
+        self.to_ask > 0
             || !self.results.is_empty()
             || !self.cursors.is_empty()
             || self.grants_due

@@ -16,10 +16,27 @@ use crate::device::rma::{Flags, OneSided, Request, SLOTS, Window};
 /// A packet that is ready to leave.
 #[derive(Clone, Hash, Debug)]
 pub(super) struct Packet {
-    dest: Rank,
-    argument: u16,
-    len: u8,
-    bytes: [u8; SHORT_BYTES],
+    pub dest: Rank,
+    pub argument: u16,
+    pub len: u8,
+    pub bytes: [u8; SHORT_BYTES],
+}
+
+impl Packet {
+    /// One with these bytes.
+    ///
+    /// # Panics
+    /// When they are more than a packet's.
+    pub fn new(dest: Rank, argument: u16, bytes: &[u8]) -> Packet {
+        let mut packet = Packet {
+            dest,
+            argument,
+            len: bytes.len() as u8,
+            bytes: [0; SHORT_BYTES],
+        };
+        packet.bytes[..bytes.len()].copy_from_slice(bytes);
+        packet
+    }
 }
 
 /// What an answer is awaited for.
@@ -36,6 +53,21 @@ pub enum Awaited {
     },
     /// That it is done.
     Done,
+}
+
+/// What is asked of a target.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// The target.
+    pub target: Rank,
+    /// What its answer is awaited for.
+    pub awaited: Awaited,
+    /// Where the result goes: a span, and where in it.
+    pub into: (Span, usize),
+    /// The packet: its head and what follows that, but for the operands.
+    pub packet: &'a [u8],
+    /// Bytes of the program that end the packet: from where in a span, and how many.
+    pub operands: &'a [(Span, usize, usize)],
 }
 
 /// A place for an answer.
@@ -119,6 +151,7 @@ impl<R: Rules> OneSided<R> {
         (span, offset): (Span, usize),
     ) -> Option<u16> {
         let index = self.slots.iter().position(|slot| slot.awaited.is_none())?;
+        self.is_held = false;
         let is_to_ask = matches!(awaited, Awaited::Data { .. }) && target != self.here;
         // Whether it was within a window of which nothing is known here, only a flush tells.
         let has_place = matches!(awaited, Awaited::Data { .. } | Awaited::Result(_));
@@ -214,9 +247,45 @@ impl<R: Rules> OneSided<R> {
         }
     }
 
-    /// Another packet can be pushed.
-    pub fn has_room(&self) -> bool {
-        !self.ring.is_full()
+    /// Sends a packet for `window` that is answered. False: there is no room, try again later.
+    ///
+    /// # Panics
+    /// When the window is not there, or packet and operands are longer than a packet.
+    pub fn ask_question(
+        &mut self,
+        memory: &mut dyn UserMemory,
+        window: Context,
+        question: &Question<'_>,
+    ) -> bool {
+        let target = question.target;
+        // The slot makes the packet when it asks.
+        let is_data = matches!(question.awaited, Awaited::Data { .. });
+        if target != self.here && !is_data && self.ring.is_full() {
+            return false;
+        }
+        let of = (window, target);
+        let Some(name) = self.await_answer(of, question.awaited, question.into) else {
+            return false;
+        };
+        if is_data && target != self.here {
+            return true;
+        }
+        let mut packet = Packet::new(target, name, question.packet);
+        for &(from, offset, bytes) in question.operands {
+            let len = usize::from(packet.len);
+            memory.read(from, offset, &mut packet.bytes[len..][..bytes]);
+            packet.len += bytes as u8;
+        }
+        let bytes = &packet.bytes[..usize::from(packet.len)];
+        if target == self.here {
+            // It has been checked what it says.
+            let _ = self.act_here(memory, name, bytes);
+            return true;
+        }
+        // There is room for it.
+        self.is_held = false;
+        let _ = self.ring.push_back(packet);
+        true
     }
 
     /// Sends a packet for `window` to `target`, which is another process; its answer is the one of that name. False:
@@ -225,16 +294,11 @@ impl<R: Rules> OneSided<R> {
     /// # Panics
     /// When it is longer than a packet.
     pub fn push(&mut self, (window, target): (Context, Rank), name: u16, bytes: &[u8]) -> bool {
-        let mut packet = Packet {
-            dest: target,
-            argument: name,
-            len: bytes.len() as u8,
-            bytes: [0; SHORT_BYTES],
-        };
-        packet.bytes[..bytes.len()].copy_from_slice(bytes);
+        let packet = Packet::new(target, name, bytes);
         if self.ring.push_back(packet).is_err() {
             return false;
         }
+        self.is_held = false;
         // What is answered need not be flushed.
         let is_silent = bytes.first().is_some_and(|kind| {
             [Kind::Put, Kind::Accumulate]
@@ -301,6 +365,7 @@ impl<R: Rules> OneSided<R> {
         };
         // It has just been there; what it is need not be copied.
         let _ = self.ring.pop_front();
+        self.is_held &= !self.ring.is_empty();
         Some(leaving)
     }
 

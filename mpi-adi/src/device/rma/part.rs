@@ -26,7 +26,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     pub fn with_one_sided<T>(&mut self, f: impl FnOnce(&mut OneSided) -> T) -> Option<T> {
         let all = self.one_sided.as_deref_mut()?;
         let result = f(all);
-        self.parts.set_due(Name::OneSided, all.has_to_send());
+        self.parts.set_due(Name::OneSided, all.due());
         Some(result)
     }
 }

@@ -162,10 +162,18 @@ impl Head {
 /// # Panics
 /// When `out` is too short, or `len` above [`MOST_BYTES`].
 pub fn emit_piece(out: &mut [u8], place: u64, len: usize) -> &mut [u8] {
+    emit_piece_head(out, place, len);
+    &mut out[PIECE_BYTES..][..len]
+}
+
+/// As [`emit_piece`], of bytes that are written behind it later.
+///
+/// # Panics
+/// As [`emit_piece`].
+pub fn emit_piece_head(out: &mut [u8], place: u64, len: usize) {
     assert!(len <= MOST_BYTES);
     out[..8].copy_from_slice(&place.to_le_bytes());
     out[8] = len as u8;
-    &mut out[PIECE_BYTES..][..len]
 }
 
 /// A piece: its place, how many bytes it says, and what follows. `None` when it is cut short.

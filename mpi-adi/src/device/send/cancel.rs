@@ -5,7 +5,7 @@ use crate::device::adi::Adi;
 use crate::device::matching::Matching;
 use crate::device::memory::UserMemory;
 use crate::device::names::Slot;
-use crate::device::parts::{Leaving, Name, Part, Step};
+use crate::device::parts::{Due, Leaving, Name, Part, Step};
 use crate::device::protocol::{Offer, Rules};
 use crate::device::request::{CANCELLED, Send, SendState, Withdrawal};
 use crate::device::wire;
@@ -61,7 +61,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     /// To be called when there is one more to be asked, or one fewer.
     pub(in crate::device) fn set_cancels_due(&mut self) {
-        self.parts.set_due(Name::Cancels, !self.cancels.is_empty());
+        let due = match self.cancels.is_empty() {
+            true => Due::Nothing,
+            false => Due::Now,
+        };
+        self.parts.set_due(Name::Cancels, due);
     }
 
     /// Asks the receiver of one message that it knows of, and whose sender wants it back, to forget it.

@@ -4,6 +4,7 @@
 use super::make::no_room;
 use super::operations::{Elements, TargetBase};
 use super::state::{Hold, Home, Kept, Window};
+use super::transport::Until;
 use crate::device::memory::Span;
 use crate::device::rma::deferred::Operation;
 use crate::device::rma::epochs::{Serial, Told, Watch};
@@ -21,12 +22,8 @@ pub(crate) struct Operands {
 impl<H: Home> Window<'_, H> {
     /// Gives back what deferred operations needed that are over.
     pub fn sweep(&self) -> Result<(), Error> {
-        let context = self.context();
         self.with(|state| {
-            let is_over = |kept: &Kept<H::Hold>| {
-                let watch = Watch::Done(kept.operation);
-                self.with_all(|all| all.is_over(context, watch))
-            };
+            let is_over = |kept: &Kept<H::Hold>| self.is(Until::Over(Watch::Done(kept.operation)));
             // No function of the program's and no call is under this lock: the device does not come back here.
             state.kept.retain(|kept| !is_over(kept).unwrap_or(true));
             Ok(())
@@ -58,9 +55,8 @@ impl<H: Home> Window<'_, H> {
             len: bytes,
             unit,
         };
-        let of = (self.context(), place.epoch, place.rank);
-        let recorded = self.with_all(|all| all.defer(of, operation, told))?;
-        let operation = recorded.ok_or(no_room::<Operation>(1))?;
+        let of = (place.epoch, place.rank);
+        let operation = self.record_operation(of, operation, told)?;
         let holds = [first, second, third, Some(to)];
         let is_held = |hold: &H::Hold| hold.span().is_typed();
         self.with(|state| {
@@ -76,7 +72,6 @@ impl<H: Home> Window<'_, H> {
             }
             Ok(())
         })?;
-        self.set_off();
         Ok(operation)
     }
 }

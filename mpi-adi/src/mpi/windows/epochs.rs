@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 
 use super::make::no_room;
 use super::state::{Access, Home, Opened, Window, out_of_order};
+use super::transport::Until;
 use crate::device::envelope::Rank;
 use crate::device::rma::epochs::{Opening, Serial, Sort, Told, Watch};
 use crate::mpi::call;
@@ -73,25 +74,12 @@ impl<H: Home> Window<'_, H> {
             members,
             checks,
         };
-        let context = self.context();
-        let epoch = self.with_all(|all| all.open(context, opening, told))?;
-        self.set_off();
-        epoch.ok_or(no_room::<Serial>(8 + members.len()))
-    }
-
-    pub fn close(&self, epoch: Serial, told: Told) -> Result<(), Error> {
-        let context = self.context();
-        self.with_all(|all| all.close(context, epoch, told))?;
-        self.set_off();
-        Ok(())
+        self.open_epoch(opening, told)
     }
 
     /// Ends the epoch that the last fence has begun, if nothing has been done in it. The device has room for another.
     pub fn end_fence(&self) -> Result<(), Error> {
-        let context = self.context();
-        if !self.with_all(|all| all.prepare_epoch(context))? {
-            return Err(no_room::<Serial>(8));
-        }
+        self.prepare_epoch()?;
         let fence = self.with(|state| {
             Ok(match state.access {
                 Access::Fence { opened, .. } => {
@@ -101,7 +89,7 @@ impl<H: Home> Window<'_, H> {
                 _ => None,
             })
         })?;
-        fence.map_or(Ok(()), |epoch| self.close(epoch, None))
+        fence.map_or(Ok(()), |epoch| self.close_epoch(epoch, None))
     }
 
     /// Where an operation on `target` belongs: its epoch, and whether it goes straight there. Waits until it can,
@@ -140,20 +128,14 @@ impl<H: Home> Window<'_, H> {
         if is_ready || ready_at == Some(target) {
             return Ok((epoch, !is_recorded));
         }
-        let context = self.context();
-        let has_access = self.with_all(|all| {
-            let is_included = all.includes(context, epoch, target);
-            is_included.then(|| all.can_access(context, epoch, target))
-        })?;
-        let has_access = has_access.ok_or(out_of_order(none))?;
+        let has_access = self.access(epoch, target)?.ok_or(out_of_order(none))?;
         let waits = match entry {
             Entry::AsOpened => !defers,
             Entry::Straight => true,
             Entry::Request | Entry::Recorded => false,
         };
         if !has_access && waits {
-            self.set_off();
-            self.wait_until(Some(target), |all| all.can_access(context, epoch, target));
+            self.wait(Some(target), Until::Access(epoch, target));
         }
         let is_straight = (has_access || waits) && !is_recorded;
         self.with(|state| {
@@ -183,7 +165,7 @@ impl<H: Home> Window<'_, H> {
         self.end_fence()?;
         let epoch = self.open(Sort::Fence, &[], true, told)?;
         if !succeeds {
-            self.close(epoch, None)?;
+            self.close_epoch(epoch, None)?;
             return Ok(epoch);
         }
         self.with(|state| {
@@ -224,7 +206,7 @@ impl<H: Home> Window<'_, H> {
             state.access = Access::None;
             Ok(epoch)
         })?;
-        self.close(epoch, told).map(|()| epoch)
+        self.close_epoch(epoch, told).map(|()| epoch)
     }
 
     pub fn start(
@@ -278,7 +260,7 @@ impl<H: Home> Window<'_, H> {
             state.exposure = None;
             Ok(())
         })?;
-        self.close(epoch, told).map(|()| epoch)
+        self.close_epoch(epoch, told).map(|()| epoch)
     }
 
     pub fn lock(
@@ -338,7 +320,7 @@ impl<H: Home> Window<'_, H> {
             }
             Ok(opened.epoch)
         })?;
-        self.close(epoch, told).map(|()| epoch)
+        self.close_epoch(epoch, told).map(|()| epoch)
     }
 
     pub fn lock_all(&self, checks: bool, told: Told, defers: bool) -> Result<Serial, Error> {
@@ -368,18 +350,6 @@ impl<H: Home> Window<'_, H> {
         })
     }
 
-    pub fn record_flush(
-        &self,
-        (target, epoch): (Option<Rank>, Serial),
-        is_local: bool,
-        told: Told,
-    ) -> Result<Serial, Error> {
-        let of = (self.context(), epoch, target);
-        let flush = self.with_all(|all| all.flush(of, is_local, told))?;
-        self.set_off();
-        flush.ok_or(no_room::<Serial>(8))
-    }
-
     /// Flushes the passive epochs that include the process, or all. Fails unless there is one.
     pub fn flush(&self, target: Option<Rank>, is_local: bool, told: Told) -> Result<Serial, Error> {
         let epoch = self.passive(target)?;
@@ -388,17 +358,16 @@ impl<H: Home> Window<'_, H> {
 
     /// Waits until an epoch that has been closed is complete.
     pub fn wait_closed(&self, target: Option<Rank>, epoch: Serial) -> Result<(), Error> {
-        self.wait_for(target, Watch::Closed(epoch));
+        let finished = self.finish(target, Until::Over(Watch::Closed(epoch)));
         self.sweep()?;
-        self.faults()
+        finished
     }
 
     /// Makes progress; true, and the exposure epoch is over, when all have completed their access.
     pub fn test_exposure(&self) -> Result<bool, Error> {
         let epoch = self.exposure()?;
         call::look(self.env, self.note(None), |_, _| ());
-        let context = self.context();
-        let is_over = self.with_all(|all| all.can_end(context, epoch))?;
+        let is_over = self.is(Until::Accessed(epoch))?;
         if is_over {
             self.end_exposure(None)?;
         }
@@ -408,19 +377,9 @@ impl<H: Home> Window<'_, H> {
     /// Flushes the passive epochs that include the process, or all, and waits until that is done.
     pub fn flush_and_wait(&self, target: Option<Rank>, is_local: bool) -> Result<(), Error> {
         let epoch = self.passive(target)?;
-        let context = self.context();
-        if self.with_all(|all| all.is_answered(context, target, is_local))? {
-            self.set_off();
-            self.drain(target);
-        } else {
-            let flush = self.record_flush((target, epoch), is_local, None)?;
-            self.wait_for(target, Watch::Done(flush));
-        }
+        let flushed = self.run_flush((target, epoch), is_local);
         self.sweep()?;
-        match is_local {
-            true => Ok(()),
-            false => self.faults(),
-        }
+        flushed
     }
 
     /// Fails with class RmaSync while an epoch is open: the window cannot be freed.
@@ -439,8 +398,7 @@ impl<H: Home> Window<'_, H> {
     pub fn end_all(&self) -> Result<(), Error> {
         // Epochs that calls have closed that do not block end first.
         self.end_fence()?;
-        let context = self.context();
-        self.wait_until(None, |all| all.is_idle(context));
+        self.wait(None, Until::Idle);
         self.barrier()
     }
 }

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::state::{Extent, Home, Window, no_window, wrong};
+use super::state::{Extent, wrong};
 use crate::device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span, boxed, boxed_with, runs};
 use crate::device::rma::{self, OneSided, Peer};
 use crate::mpi::comm::{Communicator, Membership};
@@ -145,40 +145,4 @@ pub(crate) fn agree(
         size: size as u64,
         disp_unit: unit as u32,
     }))
-}
-
-impl<H: Home> Window<'_, H> {
-    /// Attaches memory to a dynamic window. Fails with class RmaAttach, and with [`Error::NoRoom`].
-    pub fn attach(&self, memory: Span) -> Result<(), Error> {
-        let (base, size) = (memory.address(), memory.len());
-        let attached = self.change(|window| {
-            let regions = window.regions();
-            let meets = |other: &Span| {
-                base < other.address() + other.len() && other.address() < base + size
-            };
-            if regions.iter().any(meets) {
-                return Err(wrong(
-                    Class::RmaAttach,
-                    "some of the memory is attached already",
-                ));
-            }
-            regions.try_reserve(1).map_err(|_| no_room::<Span>(1))?;
-            regions.push(memory);
-            Ok(())
-        });
-        attached.unwrap_or(Err(no_window()))
-    }
-
-    /// Detaches the memory that begins there. Fails with class RmaAttach.
-    pub fn detach(&self, base: usize) -> Result<Span, Error> {
-        let detached = self.change(|window| {
-            let regions = window.regions();
-            let at = regions.iter().position(|region| region.address() == base);
-            at.map(|at| regions.swap_remove(at))
-        });
-        detached.flatten().ok_or(wrong(
-            Class::RmaAttach,
-            "no memory is attached that begins there",
-        ))
-    }
 }

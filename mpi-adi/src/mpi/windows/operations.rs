@@ -1,15 +1,12 @@
 //! What goes between the origin's elements and a target's (sections 11.3.1 to 11.3.4).
 
-use msg_layer::header::SHORT_BYTES;
-
 use super::epochs::Entry;
 use super::state::{Hold, Home, Window, wrong};
-use super::transport::Pieces;
 use crate::device::envelope::Rank;
 use crate::device::memory::Span;
 use crate::device::rma::epochs::Serial;
-use crate::device::rma::wire::{HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES, emit_piece};
-use crate::device::rma::{Awaited, MOST_GET, OneSided, get_request};
+use crate::device::rma::wire::{HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES, emit_piece_head};
+use crate::device::rma::{Awaited, MOST_GET, Pieces, Question, get_request};
 use crate::mpi::datatype::Basic;
 use crate::mpi::error::{Class, Error};
 use crate::mpi::one_sided::{Operation, element_bytes, number_of, only_basic};
@@ -109,6 +106,14 @@ pub(crate) fn made_of(
     }
 }
 
+/// The beginning of a packet about `len` bytes at a place of a target.
+fn packet_about(head: Head, place: u64, len: usize) -> [u8; HEAD_BYTES + PIECE_BYTES] {
+    let mut packet = [0; HEAD_BYTES + PIECE_BYTES];
+    head.emit(&mut packet);
+    emit_piece_head(&mut packet[HEAD_BYTES..], place, len);
+    packet
+}
+
 /// Elements that are combined with those of a target, which come back.
 struct Fetch<'a, H> {
     window: &'a Window<'a, H>,
@@ -123,29 +128,21 @@ impl<H: Home> Fetch<'_, H> {
     /// `len` bytes at `offset` of both buffers, with those at `place`. A result that is longer than an answer is waited
     /// for: the target keeps it until it leaves, if it has room for it.
     fn ask(&self, place: u64, offset: usize, len: usize) {
-        let mut packet = [0; SHORT_BYTES];
-        self.head.emit(&mut packet);
-        let out = emit_piece(&mut packet[HEAD_BYTES..], place, len);
-        let mut end = HEAD_BYTES + PIECE_BYTES;
-        if let Some(from) = self.from {
-            self.window
-                .env
-                .with(&mut |_, kernel| kernel.memory().read(from, offset, out));
-            end += len;
-        }
-        let (target, awaited) = (self.place.rank, Awaited::Result(len as u32));
+        let operand = self.from.map(|from| (from, offset, len));
+        let question = Question {
+            target: self.place.rank,
+            awaited: Awaited::Result(len as u32),
+            into: (self.into, offset),
+            packet: &packet_about(self.head, place, len),
+            operands: operand.as_slice(),
+        };
         loop {
-            self.window
-                .ask(target, awaited, (self.into, offset), &packet[..end]);
+            self.window.ask(&question);
             if len <= RESULT_BYTES {
                 break;
             }
-            self.window.drain(Some(target));
-            let mut is_refused = false;
-            self.window.env.with(&mut |adi, _| {
-                is_refused = adi.with_one_sided(OneSided::take_refused) == Some(true);
-            });
-            if !is_refused {
+            self.window.drain(Some(self.place.rank));
+            if !self.window.take_refused() {
                 break;
             }
         }
@@ -161,7 +158,6 @@ impl<H: Home> Fetch<'_, H> {
                 self.ask(self.place.at(at) + passed as u64, done + passed, bytes);
             }
         });
-        self.window.set_off();
         if self.into.is_typed() {
             self.window.drain(Some(self.place.rank));
         }
@@ -220,11 +216,17 @@ impl<H: Home> Window<'_, H> {
         (from, unit): (Span, usize),
         elements: &impl Elements,
     ) {
-        let mut pieces = Pieces::new(self, place.rank, head, (from, unit));
-        elements.runs(from.len(), |at, done, len| {
-            pieces.add(place.at(at), done, len)
+        elements.runs(from.len(), |at, offset, len| {
+            self.put(Pieces {
+                target: place.rank,
+                head,
+                unit,
+                from,
+                offset,
+                len,
+                place: place.at(at),
+            });
         });
-        pieces.end();
     }
 
     /// Asks for elements of a target, which go to the origin's buffer as they are packed. When the buffer has holes,
@@ -246,12 +248,16 @@ impl<H: Home> Window<'_, H> {
                     len: bytes as u32,
                 };
                 let length = get_request(&mut packet, self.context(), from, bytes as u32);
-                let to = (into, done + passed);
-                self.ask(place.rank, awaited, to, &packet[..length]);
+                self.ask(&Question {
+                    target: place.rank,
+                    awaited,
+                    into: (into, done + passed),
+                    packet: &packet[..length],
+                    operands: &[],
+                });
                 passed += bytes;
             }
         });
-        self.set_off();
         if into.is_typed() {
             self.drain(Some(place.rank));
         }
@@ -284,17 +290,12 @@ impl<H: Home> Window<'_, H> {
     /// Swaps an element of a target, of `len` bytes and at most [`RESULT_BYTES`], for a new one if it is as the one
     /// that it is compared with; asks for what it was.
     pub fn swap(&self, place: &TargetBase, (new, compare, into): (Span, Span, Span), len: usize) {
-        let mut packet = [0; HEAD_BYTES + PIECE_BYTES + 2 * RESULT_BYTES];
-        Head::new(Kind::Compare, self.context()).emit(&mut packet);
-        emit_piece(&mut packet[HEAD_BYTES..], place.at(0), len);
-        let begin = HEAD_BYTES + PIECE_BYTES;
-        self.env.with(&mut |_, kernel| {
-            let (first, second) = packet[begin..].split_at_mut(len);
-            kernel.memory().read(compare, 0, first);
-            kernel.memory().read(new, 0, &mut second[..len]);
+        self.ask(&Question {
+            target: place.rank,
+            awaited: Awaited::Result(len as u32),
+            into: (into, 0),
+            packet: &packet_about(Head::new(Kind::Compare, self.context()), place.at(0), len),
+            operands: &[(compare, 0, len), (new, 0, len)],
         });
-        let awaited = Awaited::Result(len as u32);
-        self.ask(place.rank, awaited, (into, 0), &packet[..begin + 2 * len]);
-        self.set_off();
     }
 }

@@ -1,14 +1,15 @@
-//! Packets to a target, and waiting for its answers: what the calls of this chapter are made of.
+//! What the calls of this chapter ask of the device: here alone they enter it, each with plain data, and once where it can
+//! be. Packets to a target, and waiting for its answers.
 
-use msg_layer::header::SHORT_BYTES;
-
+use super::make::no_room;
 use super::state::{Extent, Home, Window, no_window, wrong};
-use crate::device::envelope::Rank;
+use crate::device::envelope::{Context, Rank};
 use crate::device::kernel::CallNote;
-use crate::device::memory::Span;
-use crate::device::rma::epochs::Watch;
-use crate::device::rma::wire::{HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES, emit_piece};
-use crate::device::rma::{self, Awaited, OneSided};
+use crate::device::memory::{Span, UserMemory};
+use crate::device::rma::deferred::Operation;
+use crate::device::rma::epochs::{Opening, Reorder, Serial, Told, Watch};
+use crate::device::rma::wire::{HEAD_BYTES, Head, Kind};
+use crate::device::rma::{self, Awaited, NotAttached, OneSided, Pieces, Question};
 use crate::mpi::call;
 use crate::mpi::error::{Class, Error};
 use crate::mpi::lend::lend_until_over;
@@ -19,6 +20,47 @@ pub(crate) const BEYOND: Error = wrong(
     "an operation since the last synchronization was beyond what its target exposes, and not done",
 );
 
+/// What is waited for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Until {
+    /// What is watched for is so.
+    Over(Watch),
+    /// Operations of the epoch may leave for the target.
+    Access(Serial, Rank),
+    /// All answers have come, or those of the target.
+    Answered(Option<Rank>),
+    /// All processes that the exposure epoch is for have completed their access.
+    Accessed(Serial),
+    /// All epochs are complete, and nothing is deferred.
+    Idle,
+    /// No data of a get is still to be read from this memory.
+    Unread(Span),
+}
+
+impl Until {
+    fn is_so(self, all: &mut OneSided, context: Context) -> bool {
+        match self {
+            Until::Over(watch) => all.is_over(context, watch),
+            Until::Access(epoch, target) => all.can_access(context, epoch, target),
+            Until::Answered(target) => !all.awaits(context, target),
+            Until::Accessed(epoch) => all.can_end(context, epoch),
+            Until::Idle => all.is_idle(context),
+            Until::Unread(memory) => !all.reads(memory),
+        }
+    }
+}
+
+fn take_fault(all: &mut OneSided, context: Context) -> bool {
+    all.window(context).is_some_and(rma::Window::take_fault)
+}
+
+fn fault(is_faulty: bool) -> Result<(), Error> {
+    match is_faulty {
+        true => Err(BEYOND),
+        false => Ok(()),
+    }
+}
+
 impl<H: Home> Window<'_, H> {
     pub fn note(&self, target: Option<Rank>) -> CallNote {
         CallNote {
@@ -28,21 +70,8 @@ impl<H: Home> Window<'_, H> {
         }
     }
 
-    /// Waits until `is_so` of the device.
-    pub fn wait_until(&self, target: Option<Rank>, mut is_so: impl FnMut(&mut OneSided) -> bool) {
-        call::block_on(self.env, self.note(target), |adi, _| {
-            adi.with_one_sided(&mut is_so)?.then_some(())
-        });
-    }
-
-    /// Waits until what is watched for is so.
-    pub fn wait_for(&self, target: Option<Rank>, watch: Watch) {
-        let context = self.context();
-        self.wait_until(target, |all| all.is_over(context, watch));
-    }
-
-    /// Runs `f` on the device's windows.
-    pub fn with_all<R>(&self, f: impl FnOnce(&mut OneSided) -> R) -> Result<R, Error> {
+    /// Enters the device for something that makes nothing ready. Does not block.
+    fn look<R>(&self, f: impl FnOnce(&mut OneSided) -> R) -> Result<R, Error> {
         let (mut f, mut result) = (Some(f), None);
         self.env.with(&mut |adi, _| {
             result = f.take().and_then(|f| adi.with_one_sided(f));
@@ -50,80 +79,222 @@ impl<H: Home> Window<'_, H> {
         result.ok_or(no_window())
     }
 
-    /// Runs `f` on the window as the device has it.
-    pub fn change<R>(&self, f: impl FnOnce(&mut rma::Window) -> R) -> Option<R> {
+    /// Enters the device: runs `f`, and lets leave what that has made ready, as far as the network has room.
+    /// Does not block.
+    fn enter_device<R>(
+        &self,
+        f: impl FnOnce(&mut OneSided, &mut dyn UserMemory) -> R,
+    ) -> Result<R, Error> {
         let (mut f, mut result) = (Some(f), None);
-        let context = self.context();
-        self.env.with(&mut |adi, _| {
-            let change = f
-                .take()
-                .map(|f| move |all: &mut OneSided| all.window(context).map(f));
-            result = change
-                .and_then(|change| adi.with_one_sided(change))
-                .flatten();
-        });
-        result
-    }
-
-    /// Sends a packet that is not answered; waits while there is no room for it.
-    pub fn tell(&self, target: Rank, packet: &[u8]) {
-        let (context, here) = (self.context(), self.here());
-        call::block_on(self.env, self.note(Some(target)), |adi, kernel| {
-            let is_told = adi.with_one_sided(|one_sided| {
-                if target == here {
-                    // What it says of itself it has checked.
-                    let _ = one_sided.act_here(kernel.memory(), 0, packet);
-                    return true;
-                }
-                one_sided.push((context, target), 0, packet)
-            });
-            is_told?.then_some(())
-        });
-    }
-
-    /// Sends a packet that is answered, with the result to `offset` of the span; waits while there is no room for it.
-    pub fn ask(&self, target: Rank, awaited: Awaited, into: (Span, usize), packet: &[u8]) {
-        let (context, here) = (self.context(), self.here());
-        call::block_on(self.env, self.note(Some(target)), |adi, kernel| {
-            let ask = |one_sided: &mut OneSided| {
-                let is_data = matches!(awaited, Awaited::Data { .. });
-                if target != here && !is_data && !one_sided.has_room() {
-                    return None;
-                }
-                let name = one_sided.await_answer((context, target), awaited, into)?;
-                if target == here {
-                    // As above.
-                    let _ = one_sided.act_here(kernel.memory(), name, packet);
-                } else if !is_data {
-                    one_sided.push((context, target), name, packet);
-                }
-                Some(())
-            };
-            adi.with_one_sided(ask)?
-        });
-    }
-
-    /// What has been made ready leaves, as far as the network has room now.
-    pub fn set_off(&self) {
         self.env.with(&mut |adi, kernel| {
-            adi.with_one_sided(|all| {
+            let Some(f) = f.take() else { return };
+            result = adi.with_one_sided(|all| {
+                let result = f(all, kernel.memory());
                 if all.is_due() {
                     all.go_on_here(kernel.memory());
                 }
+                result
             });
             if adi.has_to_send() {
                 kernel.poll(adi);
             }
         });
+        result.ok_or(no_window())
+    }
+
+    /// As [`Window::enter_device`], again and again until `f` gives a value, with progress between. Blocks for as long as it
+    /// takes.
+    fn wait_in_device<R>(
+        &self,
+        target: Option<Rank>,
+        mut f: impl FnMut(&mut OneSided, &mut dyn UserMemory) -> Option<R>,
+    ) -> R {
+        call::block_on(self.env, self.note(target), |adi, kernel| {
+            let result = adi.with_one_sided(|all| f(all, kernel.memory()))?;
+            if result.is_some() && adi.has_to_send() {
+                kernel.poll(adi);
+            }
+            result
+        })
+    }
+
+    /// Waits until it is so.
+    pub fn wait(&self, target: Option<Rank>, until: Until) {
+        let context = self.context();
+        self.wait_in_device(target, |all, _| until.is_so(all, context).then_some(()));
+    }
+
+    /// Waits until it is so. Fails if targets have found operations from here to be wrong.
+    pub fn finish(&self, target: Option<Rank>, until: Until) -> Result<(), Error> {
+        let context = self.context();
+        let is_faulty = self.wait_in_device(target, |all, _| {
+            until.is_so(all, context).then(|| take_fault(all, context))
+        });
+        fault(is_faulty)
+    }
+
+    /// It is so now. Does not block.
+    pub fn is(&self, until: Until) -> Result<bool, Error> {
+        let context = self.context();
+        self.look(|all| until.is_so(all, context))
+    }
+
+    /// Fails if targets have found operations from here to be wrong.
+    pub fn faults(&self) -> Result<(), Error> {
+        let context = self.context();
+        fault(self.look(|all| take_fault(all, context))?)
+    }
+
+    /// Makes room at the device for another epoch. Fails with [`Error::NoRoom`].
+    pub fn prepare_epoch(&self) -> Result<(), Error> {
+        let context = self.context();
+        match self.look(|all| all.prepare_epoch(context))? {
+            true => Ok(()),
+            false => Err(no_room::<Serial>(8)),
+        }
+    }
+
+    /// Opens an epoch at the device. Fails with [`Error::NoRoom`].
+    pub fn open_epoch(&self, opening: Opening<'_>, told: Told) -> Result<Serial, Error> {
+        let (context, members) = (self.context(), opening.members.len());
+        let epoch = self.enter_device(|all, _| all.open(context, opening, told))?;
+        epoch.ok_or(no_room::<Serial>(8 + members))
+    }
+
+    /// Closes an epoch at the device.
+    pub fn close_epoch(&self, epoch: Serial, told: Told) -> Result<(), Error> {
+        let context = self.context();
+        self.enter_device(|all, _| all.close(context, epoch, told))
+    }
+
+    /// The epoch's access to the target: `None` if it does not include it; else whether operations may leave for it now. If a
+    /// lock is needed, it is asked for.
+    pub fn access(&self, epoch: Serial, target: Rank) -> Result<Option<bool>, Error> {
+        let context = self.context();
+        self.enter_device(|all, _| {
+            let is_included = all.includes(context, epoch, target);
+            is_included.then(|| all.can_access(context, epoch, target))
+        })
+    }
+
+    /// Records a flush at the device. Fails with [`Error::NoRoom`].
+    pub fn record_flush(
+        &self,
+        (target, epoch): (Option<Rank>, Serial),
+        is_local: bool,
+        told: Told,
+    ) -> Result<Serial, Error> {
+        let of = (self.context(), epoch, target);
+        let flush = self.enter_device(|all, _| all.flush(of, is_local, told))?;
+        flush.ok_or(no_room::<Serial>(8))
+    }
+
+    /// Flushes, and waits until that is done. Fails with [`Error::NoRoom`], and if targets have found operations from here to
+    /// be wrong.
+    pub fn run_flush(
+        &self,
+        (target, epoch): (Option<Rank>, Serial),
+        is_local: bool,
+    ) -> Result<(), Error> {
+        let context = self.context();
+        let mut until = None;
+        let is_faulty = self.wait_in_device(target, |all, _| {
+            let until = match until {
+                Some(until) => until,
+                // Nothing to send, and only answers to wait for.
+                None if all.is_answered(context, target, is_local) => {
+                    *until.insert(Until::Answered(target))
+                }
+                None => match all.flush((context, epoch, target), is_local, None) {
+                    Some(flush) => *until.insert(Until::Over(Watch::Done(flush))),
+                    None => return Some(Err(no_room::<Serial>(8))),
+                },
+            };
+            let is_so = until.is_so(all, context);
+            is_so.then(|| Ok(!is_local && take_fault(all, context)))
+        });
+        fault(is_faulty?)
+    }
+
+    /// Records an operation at the device. Fails with [`Error::NoRoom`].
+    pub fn record_operation(
+        &self,
+        (epoch, target): (Serial, Rank),
+        operation: Operation,
+        told: Told,
+    ) -> Result<Serial, Error> {
+        let of = (self.context(), epoch, target);
+        let recorded = self.enter_device(|all, _| all.defer(of, operation, told))?;
+        recorded.ok_or(no_room::<Operation>(1))
+    }
+
+    /// Puts the pieces into packets, and sends those that are not held for more; waits while there is no room for them.
+    pub fn put(&self, mut pieces: Pieces) {
+        self.wait_in_device(Some(pieces.target), |all, memory| {
+            all.push_pieces(memory, &mut pieces).then_some(())
+        });
+    }
+
+    /// Sends a packet that is answered; waits while there is no room for it.
+    pub fn ask(&self, question: &Question<'_>) {
+        let context = self.context();
+        self.wait_in_device(Some(question.target), |all, memory| {
+            all.ask_question(memory, context, question).then_some(())
+        });
+    }
+
+    /// The last fetch of a result longer than an answer was refused: it is to be made again.
+    pub fn take_refused(&self) -> bool {
+        self.look(OneSided::take_refused) == Ok(true)
     }
 
     /// Waits until all answers have come, or those of `target`.
     pub fn drain(&self, target: Option<Rank>) {
+        self.wait(target, Until::Answered(target));
+    }
+
+    /// Lets epochs pass others from now on.
+    pub fn set_reorder(&self, reorder: Reorder) {
+        self.change(|window| window.set_reorder(reorder));
+    }
+
+    /// Which epochs may pass others.
+    pub fn reorder(&self) -> Reorder {
+        self.change(|window| window.reorder()).unwrap_or_default()
+    }
+
+    /// Withdraws the window's memory, or gives it back: an operation of others on it meanwhile is beyond the window.
+    pub fn withdraw(&self, is_withdrawn: bool) {
+        self.change(|window| window.withdraw(is_withdrawn));
+    }
+
+    /// Attaches memory to a dynamic window. Fails with class RmaAttach, and with [`Error::NoRoom`].
+    pub fn attach(&self, memory: Span) -> Result<(), Error> {
+        let attached = self.change(|window| window.attach(memory));
+        match attached.ok_or(no_window())? {
+            Ok(()) => Ok(()),
+            Err(NotAttached::Overlaps) => Err(wrong(
+                Class::RmaAttach,
+                "some of the memory is attached already",
+            )),
+            Err(NotAttached::NoRoom) => Err(no_room::<Span>(1)),
+        }
+    }
+
+    /// Detaches the memory that begins there. Fails with class RmaAttach.
+    pub fn detach(&self, base: usize) -> Result<Span, Error> {
+        let detached = self.change(|window| window.detach(base));
+        detached.flatten().ok_or(wrong(
+            Class::RmaAttach,
+            "no memory is attached that begins there",
+        ))
+    }
+
+    /// Runs `f` on the window as the device has it.
+    fn change<R>(&self, f: impl FnOnce(&mut rma::Window) -> R) -> Option<R> {
         let context = self.context();
-        call::block_on(self.env, self.note(target), |adi, _| {
-            let awaits = adi.with_one_sided(|all| all.awaits(context, target))?;
-            (!awaits).then_some(())
-        });
+        let found = self.look(|all| all.window(context).map(f));
+        found.ok().flatten()
     }
 
     /// The packet of this kind that is nothing but its head.
@@ -135,14 +306,6 @@ impl<H: Home> Window<'_, H> {
         };
         head.emit(&mut packet);
         packet
-    }
-
-    /// Fails if targets have found operations from here to be wrong.
-    pub fn faults(&self) -> Result<(), Error> {
-        match self.change(rma::Window::take_fault) {
-            Some(true) => Err(BEYOND),
-            _ => Ok(()),
-        }
     }
 
     /// The target's part of the window.
@@ -158,7 +321,13 @@ impl<H: Home> Window<'_, H> {
         let mut bytes = [0u8; 16];
         lend_until_over(&mut bytes, |span| {
             let packet = self.head(Kind::Size, 0);
-            self.ask(target, Awaited::Result(16), (span, 0), &packet);
+            self.ask(&Question {
+                target,
+                awaited: Awaited::Result(16),
+                into: (span, 0),
+                packet: &packet,
+                operands: &[],
+            });
             self.drain(Some(target));
         });
         let word = |at: usize| bytes[at..].first_chunk().copied().unwrap_or_default();
@@ -176,70 +345,5 @@ impl<H: Home> Window<'_, H> {
             }
             Ok(extent)
         })
-    }
-}
-
-/// Pieces on their way to a target, as many in a packet as it holds.
-pub(super) struct Pieces<'a, H> {
-    window: &'a Window<'a, H>,
-    target: Rank,
-    /// Where the bytes come from.
-    from: Span,
-    /// Bytes that stay together.
-    unit: usize,
-    packet: [u8; SHORT_BYTES],
-    len: usize,
-}
-
-impl<'a, H: Home> Pieces<'a, H> {
-    pub fn new(
-        window: &'a Window<'a, H>,
-        target: Rank,
-        head: Head,
-        (from, unit): (Span, usize),
-    ) -> Pieces<'a, H> {
-        let mut packet = [0; SHORT_BYTES];
-        head.emit(&mut packet);
-        Pieces {
-            window,
-            target,
-            from,
-            unit,
-            packet,
-            len: HEAD_BYTES,
-        }
-    }
-
-    /// Sends `len` bytes from `offset` of the span to `place`.
-    pub fn add(&mut self, mut place: u64, mut offset: usize, mut len: usize) {
-        while len > 0 {
-            let room = (SHORT_BYTES - self.len).saturating_sub(PIECE_BYTES);
-            let most = len.min(room).min(MOST_BYTES);
-            let bytes = most - most % self.unit;
-            if bytes == 0 {
-                self.leave();
-                continue;
-            }
-            let from = self.from;
-            let out = emit_piece(&mut self.packet[self.len..], place, bytes);
-            self.window
-                .env
-                .with(&mut |_, kernel| kernel.memory().read(from, offset, out));
-            self.len += PIECE_BYTES + bytes;
-            (place, offset, len) = (place + bytes as u64, offset + bytes, len - bytes);
-        }
-    }
-
-    fn leave(&mut self) {
-        self.window.tell(self.target, &self.packet[..self.len]);
-        self.len = HEAD_BYTES;
-    }
-
-    /// Sends what is left.
-    pub fn end(mut self) {
-        if self.len > HEAD_BYTES {
-            self.leave();
-        }
-        self.window.set_off();
     }
 }

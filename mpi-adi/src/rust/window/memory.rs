@@ -180,16 +180,15 @@ pub trait AnyWindow: sealed::Sealed {
     /// `docs/rma.md` names): by that the program says that they touch other memory. Does not block.
     fn set_reorder(&self, reorder: Reorder) {
         self.record().run("MPI_Win_set_info", |call| {
-            call.change(|window| window.set_reorder(reorder));
+            call.set_reorder(reorder);
             Ok(())
         });
     }
 
     /// Which epochs may pass others (MPI_Win_get_info); none, unless the program has said so. Does not block.
     fn reorder(&self) -> Reorder {
-        self.record().run("MPI_Win_get_info", |call| {
-            Ok(call.change(|window| window.reorder()).unwrap_or_default())
-        })
+        self.record()
+            .run("MPI_Win_get_info", |call| Ok(call.reorder()))
     }
 
     /// Gives it hints, at this process (MPI_Win_set_info, MPI-3.1 section 11.2.7): those of the keys that `docs/rma.md`

@@ -10,7 +10,8 @@ use crate::device::memory::Span;
 use crate::device::rma::epochs::{Serial, Watch};
 use crate::mpi::error::Error;
 use crate::mpi::windows::{
-    self, Access, Home, Part, State, agree, enter_device, leave_device, no_window, out_of_order,
+    self, Access, Home, Part, State, Until, agree, enter_device, leave_device, no_window,
+    out_of_order,
 };
 use crate::rust::datatype::lent::Loan;
 use crate::rust::process::Here;
@@ -167,7 +168,7 @@ impl Record {
             Watched::Done(operation) => (Watch::Done(operation), false),
             Watched::Flushed(flush) => (Watch::Done(flush), true),
         };
-        call.wait_for(None, watch);
+        call.wait(None, Until::Over(watch));
         call.sweep()?;
         match reports {
             true => call.faults(),
@@ -198,7 +199,7 @@ impl Record {
     pub(super) fn detach(&self, function: &'static str, base: usize) -> Result<(), Error> {
         let call = self.call(function)?;
         if let Ok(memory) = call.detach(base) {
-            call.wait_until(None, |all| !all.reads(memory));
+            call.wait(None, Until::Unread(memory));
         }
         Ok(())
     }
@@ -213,12 +214,12 @@ impl Record {
             Access::None => Ok(()),
             _ => Err(out_of_order("an epoch is open")),
         })?;
-        let (context, here) = (call.context(), call.here());
-        call.wait_until(None, |all| all.is_idle(context));
+        let here = call.here();
+        call.wait(None, Until::Idle);
         let epoch = call.lock((here, true), true, None, false)?;
-        call.wait_for(Some(here), Watch::Opened(epoch));
-        call.change(|window| window.withdraw(true));
-        call.wait_until(None, |all| !all.reads(memory));
+        call.wait(Some(here), Until::Over(Watch::Opened(epoch)));
+        call.withdraw(true);
+        call.wait(None, Until::Unread(memory));
         Ok(())
     }
 
@@ -226,7 +227,7 @@ impl Record {
     #[track_caller]
     pub(super) fn give_back(&self, function: &'static str) -> Result<(), Error> {
         let call = self.call(function)?;
-        call.change(|window| window.withdraw(false));
+        call.withdraw(false);
         let epoch = call.unlock(call.here(), None)?;
         call.wait_closed(None, epoch)
     }

@@ -75,6 +75,39 @@ fn what_windows_say_leaves_and_comes_in_steps_of_the_device() {
     assert!(all.adis.iter().all(|adi| malformed(adi) == 0));
 }
 
+/// Alone it is no reason for a step; one that is made anyway takes it along, and so does one of a call that waits.
+#[test]
+fn a_held_packet_leaves_with_the_next_step() {
+    let mut all = Devices::new(16);
+    let mut put = |adi: &mut Adi, memory: &mut Buffers, place| {
+        let mut pieces = Pieces {
+            target: rank(1),
+            head: Head::new(Kind::Put, WINDOW),
+            unit: 1,
+            from: Span::model(ORIGIN, 2048),
+            offset: 0,
+            len: 2,
+            place,
+        };
+        adi.with_one_sided(|one| one.push_pieces(memory, &mut pieces))
+    };
+    all.buffers[0].0[1][..2].copy_from_slice(&[8, 9]);
+    for place in [0, 4] {
+        let pushed = put(&mut all.adis[0], &mut all.buffers[0], place);
+        assert_eq!(pushed, Some(true));
+        assert!(!all.adis[0].has_to_send() && !all.adis[0].is_quiet());
+    }
+    assert_eq!(all.step(0), (1, true), "both");
+    assert!(all.adis[0].is_quiet());
+    put(&mut all.adis[0], &mut all.buffers[0], 8);
+    all.adis[0].fill_stock();
+    assert!(all.adis[0].has_to_send(), "before a call waits");
+    assert_eq!(all.step(0), (1, true));
+    assert!(all.adis[0].is_quiet() && !all.adis[0].has_to_send());
+    all.step(1);
+    assert_eq!(all.buffers[1].0[0][..10], [8, 9, 0, 0, 8, 9, 0, 0, 8, 9]);
+}
+
 #[test]
 fn a_step_sends_so_many_packets_of_windows_at_most() {
     const BYTES: usize = 600;

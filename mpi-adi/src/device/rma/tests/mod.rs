@@ -14,6 +14,7 @@ mod beside;
 mod device;
 mod locks;
 mod operations;
+mod pieces;
 mod questions;
 mod refused;
 mod tickets;
