@@ -332,11 +332,22 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// [`Env::short_send`](mpi_adi::Env::short_send).
     #[inline]
     pub fn short_send(&mut self, outgoing: &Outgoing) -> Sent {
-        let &Outgoing { ref to, span } = outgoing;
         if self.is_limited() {
             return Sent::Not;
         }
         self.put_away();
+        let memory = self.carrier.platform.memory();
+        match self.adi.send_to_first(memory, &outgoing.to, outgoing.span) {
+            true => Sent::Complete,
+            false => self.send(outgoing),
+        }
+    }
+
+    /// [`Node::short_send`], of what is not over at once.
+    // A call, so that what is over at once saves few registers.
+    #[inline(never)]
+    fn send(&mut self, outgoing: &Outgoing) -> Sent {
+        let &Outgoing { ref to, span } = outgoing;
         let memory: &mut dyn UserMemory = self.carrier.platform.memory();
         let sent = self.adi.send_at_once(memory, to, span);
         if sent == Sent::Complete && to.dest == self.adi.rank() {

@@ -81,37 +81,53 @@ macro_rules! steps {
         const _: () = {
             use $crate::running;
 
-            #[unsafe(no_mangle)]
-            fn midplane_with(work: &mut running::Work<'_>) {
-                running::with(work);
+            /// The node's device, for the bindings.
+            struct NodeEnv;
+
+            impl running::Env for NodeEnv {
+                fn with<'f>(&self, f: &'f mut running::Work<'f>) {
+                    running::with(f);
+                }
+
+                fn process(&self) -> &running::Process {
+                    running::process()
+                }
+
+                #[cfg(not(target_arch = "arm"))]
+                fn short_send(&self, outgoing: &running::Outgoing) -> running::Sent {
+                    running::short_send(outgoing)
+                }
+
+                #[cfg(not(target_arch = "arm"))]
+                fn short_receive(
+                    &self,
+                    function: &'static str,
+                    incoming: &running::Incoming,
+                ) -> running::Received {
+                    running::short_receive(function, incoming)
+                }
+
+                #[cfg(not(target_arch = "arm"))]
+                fn short_start_receive(
+                    &self,
+                    incoming: &running::Incoming,
+                ) -> ::core::option::Option<running::RequestId> {
+                    running::short_start_receive(incoming)
+                }
+
+                #[cfg(not(target_arch = "arm"))]
+                fn short_wait(
+                    &self,
+                    function: &'static str,
+                    id: running::RequestId,
+                ) -> ::core::option::Option<running::Whole> {
+                    running::short_wait(function, id)
+                }
             }
 
             #[unsafe(no_mangle)]
-            fn midplane_short_send(outgoing: &running::Outgoing) -> running::Sent {
-                running::short_send(outgoing)
-            }
-
-            #[unsafe(no_mangle)]
-            fn midplane_short_receive(
-                function: &'static str,
-                incoming: &running::Incoming,
-            ) -> running::Received {
-                running::short_receive(function, incoming)
-            }
-
-            #[unsafe(no_mangle)]
-            fn midplane_short_start_receive(
-                incoming: &running::Incoming,
-            ) -> ::core::option::Option<running::RequestId> {
-                running::short_start_receive(incoming)
-            }
-
-            #[unsafe(no_mangle)]
-            fn midplane_short_wait(
-                function: &'static str,
-                id: running::RequestId,
-            ) -> ::core::option::Option<running::Whole> {
-                running::short_wait(function, id)
+            fn midplane_env() -> &'static (dyn running::Env + ::core::marker::Sync) {
+                &NodeEnv
             }
 
             #[unsafe(no_mangle)]

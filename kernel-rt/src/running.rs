@@ -10,10 +10,9 @@ use midplane_abi::blackboard::End;
 use midplane_abi::failure::Why;
 use midplane_abi::personality::{Exit, LOGS};
 use midplane_abi::status::exit_byte;
-pub use mpi_adi::Work;
 pub use mpi_adi::at_once::{Incoming, Outgoing, Received, Sent};
 pub use mpi_adi::request::{RequestId, Whole};
-use mpi_adi::{Env, Process};
+pub use mpi_adi::{Env, Process, Work};
 
 use crate::board::platform::{BoardNode, Held};
 use crate::board::{steps, system, timer};
@@ -61,39 +60,11 @@ pub fn set(node: Held) {
     core::mem::forget(node);
 }
 
-/// This node's device, for the bindings.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NodeEnv;
-
-impl Env for NodeEnv {
-    fn with<'f>(&self, f: &'f mut Work<'f>) {
-        steps::with(f);
-    }
-
-    fn process(&self) -> &Process {
-        static PROCESS: Process = Process::new();
-        &PROCESS
-    }
-
-    #[cfg(not(target_arch = "arm"))]
-    fn short_send(&self, outgoing: &Outgoing) -> Sent {
-        steps::short_send(outgoing)
-    }
-
-    #[cfg(not(target_arch = "arm"))]
-    fn short_receive(&self, function: &'static str, incoming: &Incoming) -> Received {
-        steps::short_receive(function, incoming)
-    }
-
-    #[cfg(not(target_arch = "arm"))]
-    fn short_start_receive(&self, incoming: &Incoming) -> Option<RequestId> {
-        steps::short_start_receive(incoming)
-    }
-
-    #[cfg(not(target_arch = "arm"))]
-    fn short_wait(&self, function: &'static str, id: RequestId) -> Option<Whole> {
-        steps::short_wait(function, id)
-    }
+/// What MPI keeps for this node's process.
+#[inline]
+pub fn process() -> &'static Process {
+    static PROCESS: Process = Process::new();
+    &PROCESS
 }
 
 /// Runs `work` with the node.

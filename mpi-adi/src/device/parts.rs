@@ -23,6 +23,9 @@ pub(super) enum Name {
 
 /// Number of them.
 const PARTS: usize = 2;
+/// The bits of those that have something to send now.
+const NOW: u8 = (1 << PARTS) - 1;
+const _: () = assert!(2 * PARTS <= u8::BITS as usize);
 /// The handler number of the first part's packets.
 const FIRST: u8 = 7;
 
@@ -96,10 +99,9 @@ pub(super) struct Part<A> {
 #[derive(Clone, Debug)]
 pub(super) struct Parts<A> {
     in_use: [Option<Part<A>>; PARTS],
-    /// Which have something to send: a bit for each.
+    /// Which have something to send: a bit for each. And by as many bits as there are parts above it, which have something
+    /// that waits for more of its kind.
     due: u8,
-    /// Which have something that waits for more of its kind: a bit for each.
-    held: u8,
     /// From the first send on that is to be taken back and has no answer yet.
     take_back: Option<TakeBack<A>>,
     /// While cancelled receives are still posted.
@@ -112,7 +114,6 @@ impl<A> Parts<A> {
         Parts {
             in_use: [const { None }; PARTS],
             due: 0,
-            held: 0,
             take_back: None,
             end_cancelled: None,
         }
@@ -147,37 +148,38 @@ impl<A> Parts<A> {
     /// Whether this part has something to send.
     pub fn set_due(&mut self, name: Name, due: Due) {
         let bit = 1 << name as u8;
-        self.due &= !bit;
-        self.held &= !bit;
-        match due {
-            Due::Nothing => {}
-            Due::Held => self.held |= bit,
-            Due::Now => self.due |= bit,
-        }
+        self.due &= !(bit | bit << PARTS);
+        self.due |= match due {
+            Due::Nothing => 0,
+            Due::Held => bit << PARTS,
+            Due::Now => bit,
+        };
     }
 
     /// Packets that wait for more of their kind do not wait any longer.
     #[inline]
     pub fn release(&mut self) {
-        if self.held != 0 {
-            self.due |= core::mem::take(&mut self.held);
+        if self.due > NOW {
+            self.due = self.due & NOW | self.due >> PARTS;
         }
     }
 
     /// Some part has something to send.
     #[inline]
     pub fn are_due(&self) -> bool {
-        self.due != 0
+        self.due & NOW != 0
     }
 
-    /// No part has anything to send, now or later.
+    /// No part has anything to send, not even what waits for more.
+    #[inline]
     pub fn are_idle(&self) -> bool {
-        self.due | self.held == 0
+        self.due == 0
     }
 
-    /// A part that has something to send.
-    pub fn next_due(&self) -> Option<Next<A>> {
-        let part = self.in_use.get(self.due.trailing_zeros() as usize)?;
+    /// A part that has something to send, be it something that waits for more.
+    pub fn next(&self) -> Option<Next<A>> {
+        let due = self.due | self.due >> PARTS;
+        let part = self.in_use.get(due.trailing_zeros() as usize)?;
         part.as_ref().map(|part| part.next)
     }
 

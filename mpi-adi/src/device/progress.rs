@@ -35,7 +35,6 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         port: &mut P,
         memory: &mut M,
     ) -> bool {
-        self.parts.release();
         // Debts first: a flood of offers, each answered at once, must not use up all the room.
         let owed = self.send_due(port, memory);
         let here = self.here;

@@ -58,8 +58,8 @@ fn messages_between_two_nodes_take_no_more_than_they_did() {
         ("stream", 2_740),
         // It moves with the nodes' turns.
         ("long", 247_000),
-        ("self", 775),
-        ("both", 810),
+        ("self", 705),
+        ("both", 740),
     ];
     let counted = counted("2x1x1");
     at_most(&counted, &limits);

@@ -44,7 +44,7 @@ use crate::lend::NodeMemory;
 use crate::mem::MPI_SHARE;
 use crate::node::Carrier;
 use crate::records::{MIDPLANE_BLACKBOARD, set_personality};
-use crate::running::{self, NodeEnv};
+use crate::running;
 use crate::{arch, clock, console, heap, libc, log};
 
 /// How much longer than on wires a frame's acknowledgement is waited for in an emulator.
@@ -91,7 +91,7 @@ extern "C" fn boot() -> ! {
     let environment = strings(args.environment.iter(), 0);
     arch::enable_interrupts();
     mpi_adi::c::set_appnum(args.app);
-    mpi_adi::c::install(&NodeEnv);
+    mpi_adi::c::install(steps::env());
     MIDPLANE_BLACKBOARD.running();
     console::ring();
     let words = Words { argv, environment };

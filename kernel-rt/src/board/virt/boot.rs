@@ -29,7 +29,7 @@ use crate::end;
 use crate::lend::NodeMemory;
 use crate::mem::{MPI_SHARE, Needs, Plan, ROUTER};
 use crate::records::{MIDPLANE_BLACKBOARD, set_personality};
-use crate::running::{self, NodeEnv};
+use crate::running;
 use crate::{arch, clock, heap, libc, log};
 
 /// From a node's first instruction to the program. `hart`: the one it runs on, from 0 on.
@@ -100,7 +100,7 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
     let environment = strings(args.environment.iter(), 0);
     arch::enable_interrupts();
     mpi_adi::c::set_appnum(args.app);
-    mpi_adi::c::install(&NodeEnv);
+    mpi_adi::c::install(steps::env());
     MIDPLANE_BLACKBOARD.running();
     if let Some(machine) = &found.machine {
         machine.call_next(hart as u32);

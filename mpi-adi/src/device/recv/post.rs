@@ -69,7 +69,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     }
 
     /// Starts a receive, for which there is room and which has found this record.
-    #[inline]
+    #[cfg_attr(feature = "micro", inline)]
+    #[cfg_attr(not(feature = "micro"), inline(always))]
     pub(in crate::device) fn start_recv_of<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
@@ -205,14 +206,26 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     /// The receive that messages are held against before all others has finished with this one, which is here, if it asks
     /// for it and there is nothing else to it: where the message goes. `None`: nothing has changed, and it is to be matched.
-    #[inline(always)]
+    #[inline]
     pub(in crate::device) fn finish_first(&mut self, matched: &Matched) -> Option<Span> {
+        let slot = self.matching.first_posted()?;
+        self.call_finish_plain(slot, matched)
+    }
+
+    /// As [`Adi::finish_first`], where a message is likely to find one.
+    #[inline(always)]
+    pub(in crate::device) fn finish_likely_first(&mut self, matched: &Matched) -> Option<Span> {
         let slot = self.matching.first_posted()?;
         self.finish_plain(slot, matched)
     }
 
     // A call, as a message may find none.
     #[inline(never)]
+    fn call_finish_plain(&mut self, slot: Slot, matched: &Matched) -> Option<Span> {
+        self.finish_plain(slot, matched)
+    }
+
+    #[inline(always)]
     fn finish_plain(&mut self, slot: Slot, matched: &Matched) -> Option<Span> {
         let (span, next) = self.requests.finish_posted(slot, matched)?;
         self.matching.take_first(&mut self.requests, next);

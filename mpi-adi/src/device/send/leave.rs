@@ -165,9 +165,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         port: &mut P,
         memory: &mut M,
     ) -> usize {
-        match self.parts.are_due() {
-            true => self.send_parts_now(port, memory),
-            false => 0,
+        match self.parts.are_idle() {
+            true => 0,
+            false => self.send_parts_now(port, memory),
         }
     }
 
@@ -181,7 +181,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let mut sent = 0;
         while sent < STEP_PACKETS
             && port.can_inject(Class::Normal)
-            && let Some(next) = self.parts.next_due()
+            && let Some(next) = self.parts.next()
         {
             match next(self, memory.whole(), &mut out) {
                 Step::Nothing => break,

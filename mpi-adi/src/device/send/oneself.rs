@@ -60,6 +60,35 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             && (!self.rules.guards_own_queue() || !self.pending.has(&self.requests, dest))
     }
 
+    /// Sends to this process itself for a call that blocks, if the receive that messages are held against before all others
+    /// takes it at once. False: nothing has changed.
+    #[inline]
+    pub fn send_to_first<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        to: &SendTo,
+        span: Span,
+    ) -> bool {
+        if span.len() > COPY_BYTES || !self.may_match_here(to.dest) {
+            return false;
+        }
+        let envelope = Envelope {
+            source: self.rank,
+            tag: to.tag,
+            context: to.context,
+        };
+        let matched = Matched {
+            envelope,
+            length: span.len() as u32,
+        };
+        let Some(target) = self.finish_likely_first(&matched) else {
+            return false;
+        };
+        memory.copy(span, target, matched.wanted(target) as usize);
+        self.stats.messages_sent += 1;
+        true
+    }
+
     /// Starts a send to this process itself, for which the short way is open, out of the heap. So many slots besides are
     /// kept for others. A call that `blocks` takes no slot when it is complete at once.
     #[inline]

@@ -79,7 +79,7 @@ fn what_windows_say_leaves_and_comes_in_steps_of_the_device() {
 #[test]
 fn a_held_packet_leaves_with_the_next_step() {
     let mut all = Devices::new(16);
-    let mut put = |adi: &mut Adi, memory: &mut Buffers, place| {
+    let put = |adi: &mut Adi, memory: &mut Buffers, place| {
         let mut pieces = Pieces {
             target: rank(1),
             head: Head::new(Kind::Put, WINDOW),
