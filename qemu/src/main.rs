@@ -101,8 +101,8 @@ enum Sub {
     /// Run all tests of this repository: host, cluster and QEMU
     ///
     /// Fetches what is missing first, as `run` does. Ends with a line of counts; exit status 1 if a test
-    /// failed.
-    Test,
+    /// failed. Tests that take minutes are left out, and counted as skipped, without --all.
+    Test(suite::TestArgs),
     /// Show which tools are found, what is missing, and what `run` would do about it
     ///
     /// Exit status 0 when everything is there, else 1. Installs nothing and writes nothing, but says what
@@ -168,7 +168,7 @@ fn main() -> ExitCode {
         Sub::Explain(options) => explain::run(&options),
         Sub::Bench(bench) => bench::run(&bench),
         Sub::Soak(options) => soak::run(&options),
-        Sub::Test => suite::run(),
+        Sub::Test(options) => suite::run(&options),
         Sub::Debugged(options) => debug::become_process(&options),
         Sub::Kept(options) => keep::keep(&options),
         Sub::Doctor => setup::doctor().map(|all_there| u8::from(!all_there)),

@@ -84,7 +84,7 @@ fn epochs_keep_their_rules() {
 
 /// The others, each as long as all of those together.
 #[test]
-#[ignore = "minutes: each pair of epochs beside a second window, and locks that cross each other"]
+#[ignore = "takes minutes: each pair of epochs beside a second window, and locks that cross each other"]
 fn epochs_keep_their_rules_in_long_jobs() {
     let is_long = |row: &Row| STATES.iter().all(|(name, _)| *name != row.name);
     let rows = table()
@@ -116,7 +116,7 @@ fn each_broken_rule_is_found() {
 }
 
 #[test]
-#[ignore = "minutes: jobs of millions of states"]
+#[ignore = "takes minutes: jobs of millions of states"]
 fn each_broken_rule_is_found_in_long_jobs() {
     let is_long = |flaw: Flaw| LONG.contains(&flaw);
     let rows = table().into_iter();

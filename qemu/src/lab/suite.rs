@@ -1,4 +1,4 @@
-//! `midplane test`: all tests of the workspace, and a line of counts.
+//! `midplane test`: all tests of the workspace, and a line of counts. Those that take long only where they are asked for.
 
 use crate::host::setup;
 use crate::host::signals::Signals;
@@ -94,8 +94,42 @@ fn integration_tests() -> Result<Vec<String>, Stop> {
         .collect())
 }
 
+/// How the reason begins for which a test is left out only because it takes long. Another reason is something that the test
+/// lacks on this machine, or in this build.
+const LONG: &str = "takes ";
+
+/// The name of a test, from the line that says that it was left out because it takes long.
+fn long_test(line: &str) -> Option<&str> {
+    let (name, reason) = line
+        .trim()
+        .strip_prefix("test ")?
+        .split_once(" ... ignored, ")?;
+    reason.starts_with(LONG).then_some(name)
+}
+
+/// Tests that a lane has left out because they take long.
+struct LongLane {
+    /// The lane's arguments, and the names of the tests.
+    arguments: Vec<String>,
+    tests: u64,
+}
+
+impl LongLane {
+    /// `None`: it has left out none.
+    fn of(arguments: &[String], tests: &[String]) -> Option<Self> {
+        let words = ["--", "--ignored", "--exact"].map(String::from);
+        (!tests.is_empty()).then(|| Self {
+            arguments: [arguments, &words, tests].concat(),
+            tests: tests.len() as u64,
+        })
+    }
+}
+
 /// One `cargo test`, of which there may be several at a time.
 struct Lane {
+    arguments: Vec<String>,
+    /// The tests that it has left out because they take long.
+    long: Vec<String>,
     child: Child,
     output: ChildStdout,
     /// What it has printed since the last test program's result.
@@ -122,6 +156,8 @@ impl Lane {
             .take()
             .ok_or_else(|| Stop::failure("cargo test has no output"))?;
         Ok(Self {
+            arguments: arguments.to_vec(),
+            long: Vec::new(),
             child,
             output,
             section: Vec::new(),
@@ -140,6 +176,7 @@ impl Lane {
             if byte == b'\n' {
                 let line = String::from_utf8_lossy(&self.section[self.line..]);
                 self.line = self.section.len();
+                self.long.extend(long_test(&line).map(String::from));
                 if counts.add(&line) {
                     self.show()?;
                 }
@@ -163,15 +200,23 @@ impl Lane {
     }
 }
 
+/// How lanes have ended.
+struct Ended {
+    /// All of their tests have passed.
+    succeeded: bool,
+    /// What they have left out because it takes long.
+    long: Vec<LongLane>,
+}
+
 /// Runs these to their ends, and one more with each of these arguments when they are under way, one after the other
-/// as far as they are compiled; whether all succeeded.
+/// as far as they are compiled.
 fn run_lanes(
     lanes: &mut Vec<Lane>,
     later: &[Vec<String>],
     signals: &Signals,
     counts: &mut Counts,
-) -> Result<bool, Stop> {
-    let mut succeeded = true;
+) -> Result<Ended, Stop> {
+    let (mut succeeded, mut long) = (true, Vec::new());
     let mut later = later.iter().peekable();
     while !lanes.is_empty() || later.peek().is_some() {
         if lanes.iter().all(|lane| lane.is_running)
@@ -200,10 +245,28 @@ fn run_lanes(
         if !lanes[at].read(counts)? {
             let status = { lanes[at].child.wait() }.doing("wait for cargo test")?;
             succeeded &= status.success();
-            lanes.remove(at);
+            let lane = lanes.remove(at);
+            long.extend(LongLane::of(&lane.arguments, &lane.long));
         }
     }
-    Ok(succeeded)
+    Ok(Ended { succeeded, long })
+}
+
+/// Runs these lanes to their ends, and with them the later ones.
+fn run_step(
+    step: Vec<Vec<String>>,
+    later: &[Vec<String>],
+    signals: &Signals,
+    counts: &mut Counts,
+) -> Result<Ended, Stop> {
+    let mut lanes = Vec::new();
+    for arguments in step {
+        lanes.push(Lane::start(&arguments)?);
+    }
+    let ended = run_lanes(&mut lanes, later, signals, counts);
+    // Where something stopped us, it stops them.
+    lanes.iter_mut().for_each(Lane::end);
+    ended
 }
 
 /// Bytes below `target` that all tests take on a fresh machine, as README.md says.
@@ -228,8 +291,16 @@ fn too_little(free: u64) -> Option<String> {
     })
 }
 
-/// Runs everything; the exit status is 0 when all passed.
-pub fn run() -> Result<u8, Stop> {
+/// What is to be tested.
+#[derive(clap::Args)]
+pub struct TestArgs {
+    /// Run the tests that take minutes, too: the reason for which they are else left out begins with "takes"
+    #[arg(long)]
+    all: bool,
+}
+
+/// Runs the tests; the exit status is 0 when all passed.
+pub fn run(options: &TestArgs) -> Result<u8, Stop> {
     if let Some(why) = free_bytes().and_then(too_little) {
         return Err(Stop::failure(why));
     }
@@ -271,19 +342,21 @@ pub fn run() -> Result<u8, Stop> {
     ];
     let mut counts = Counts::default();
     let mut succeeded = true;
+    let mut long = Vec::new();
     for (step, later) in steps {
-        let mut lanes = Vec::new();
-        for arguments in step {
-            lanes.push(Lane::start(&arguments)?);
-        }
-        let ended = run_lanes(&mut lanes, &later, &signals, &mut counts);
-        // Where something stopped us, it stops them.
-        lanes.iter_mut().for_each(Lane::end);
-        succeeded &= ended?;
+        let ended = run_step(step, &later, &signals, &mut counts)?;
+        succeeded &= ended.succeeded;
+        long.extend(ended.long);
         if !succeeded && counts == Counts::default() {
             // They do not compile.
             break;
         }
+    }
+    // One after the other: some take gigabytes.
+    for lane in long.into_iter().filter(|_| options.all) {
+        counts.skipped -= lane.tests;
+        let ended = run_step(vec![lane.arguments], &[], &signals, &mut counts)?;
+        succeeded &= ended.succeeded;
     }
     if !succeeded && counts.failed == 0 {
         say::complain("midplane: tests did not compile, or a test program broke off; see above");
@@ -308,6 +381,27 @@ mod tests {
         let told = too_little(3 << 20).expect("too little");
         assert!(told.starts_with("3 MiB are free on the disk"), "{told}");
         assert!(free_bytes().is_some_and(|free| free > 0));
+    }
+
+    #[test]
+    fn tests_that_take_long_are_known_by_their_reason() {
+        let lines = [
+            "test a::b ... ignored, takes minutes: a million of them",
+            "test c ... ignored, needs valgrind",
+            "test d ... ignored",
+            "test e ... ok",
+        ];
+        let long: Vec<String> = { lines.iter() }
+            .filter_map(|line| long_test(line).map(String::from))
+            .collect();
+        assert_eq!(long, ["a::b"]);
+        let lane = LongLane::of(&["--workspace".into()], &long).expect("a lane");
+        let words = ["--workspace", "--", "--ignored", "--exact", "a::b"];
+        assert_eq!(
+            (lane.arguments, lane.tests),
+            (words.map(String::from).into(), 1)
+        );
+        assert!(LongLane::of(&[], &[]).is_none());
     }
 
     #[test]

@@ -50,7 +50,8 @@ fn all() -> impl Iterator<Item = &'static str> {
 }
 
 #[test]
-#[ignore = "takes half an hour; needs valgrind"]
+#[cfg_attr(not(valgrind), ignore = "needs valgrind")]
+#[cfg_attr(valgrind, ignore = "takes half an hour")]
 fn all_programs_are_clean_under_valgrind() {
     for name in all() {
         is_clean(name, &UNDER_VALGRIND);

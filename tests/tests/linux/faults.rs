@@ -61,7 +61,7 @@ fn a_wild_store_into_shared_memory_has_no_effect_or_ends_the_job_with_a_message(
 }
 
 #[test]
-#[ignore = "10,000 stores, many minutes"]
+#[ignore = "takes many minutes: 10,000 stores"]
 fn ten_thousand_wild_stores_have_no_effect_or_end_the_job_with_a_message() {
     println!("{:?}", wild_jobs(1..1001, 50));
 }
@@ -212,7 +212,7 @@ fn a_fault_is_explained_with_the_programs_line_wherever_it_is() {
 }
 
 #[test]
-#[ignore = "the other half"]
+#[ignore = "takes a minute: the other half"]
 #[cfg(target_arch = "x86_64")]
 fn the_same_on_the_other_board() {
     for (at, (what, words)) in FAULTS[..20].iter().enumerate() {

@@ -73,7 +73,7 @@ fn conversions_of_formats_are_those_of_the_hosts_library() {
 }
 
 #[test]
-#[ignore = "a million conversions on an emulated node: minutes"]
+#[ignore = "takes minutes: a million conversions on an emulated node"]
 fn a_million_conversions_of_formats_are_those_of_the_hosts_library() {
     for seed in 2..12 {
         converts_as_the_host("100000", &seed.to_string());

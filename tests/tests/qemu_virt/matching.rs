@@ -68,7 +68,7 @@ fn programs_print_the_same_with_another_engine() {
 }
 
 #[test]
-#[ignore = "compiles the runtime five times more, which takes a minute or two"]
+#[ignore = "takes minutes: compiles the runtime five times more"]
 fn programs_print_the_same_with_every_engine() {
     agree(Choice::ALL);
 }

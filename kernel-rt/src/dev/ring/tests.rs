@@ -389,7 +389,7 @@ fn a_wild_store_changes_no_frame_and_stops_no_link() {
 }
 
 #[test]
-#[ignore = "10,000 stores, a minute"]
+#[ignore = "takes a minute: 10,000 stores"]
 fn ten_thousand_wild_stores_change_no_frame_and_stop_no_link() {
     let [harmless, fatal] = wild_stores(10_000);
     println!("{harmless} without effect, {fatal} ended the link");
