@@ -11,7 +11,7 @@
 //! `--on linux` in front, or `MIDPLANE_ON=linux` in the environment, the host's, `cc`, for programs that are processes.
 
 use crate::build::compiler::{self, Linker, OPENMP, run_compiler, without_openmp};
-use crate::build::given::{Kind, Runtime};
+use crate::build::given::{Flags, Kind};
 use crate::build::linux;
 use crate::build::program::kernel_library;
 use crate::build::said::Said;
@@ -426,12 +426,11 @@ fn for_nodes(line: &Line, linker: &Linker) -> Result<Command, Stop> {
     if links {
         end_languages(line, &mut command);
         // How it will be run is not known here.
-        let runtime = Runtime {
+        let flags = Flags {
             instances: true,
-            log: true,
-            borrow: true,
-            ..Runtime::default()
+            ..Flags::default()
         };
+        let runtime = flags.for_nodes().runtime();
         compiler::end_link(&mut command, &kernel_library(&tools, runtime)?);
         compiler::link_c_library(&mut command, linker);
     }
@@ -464,10 +463,7 @@ fn on_linux(line: &Line) -> Result<Command, Stop> {
     }
     if links && !is_shared {
         end_languages(line, &mut command);
-        let runtime = Runtime {
-            borrow: true,
-            ..Runtime::default()
-        };
+        let runtime = Flags::default().for_processes().runtime();
         command.arg(start);
         name_library(&linux::library(runtime)?, &mut command);
         command.args(linux::libraries(&line.words));

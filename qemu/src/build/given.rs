@@ -86,6 +86,30 @@ impl Runtime {
 }
 
 impl Flags {
+    /// As an image for nodes is built: one that has anything of what a job may ask for has all that this board's jobs ask
+    /// for, so that few runtimes are compiled, and all of them are tested. Links with faults are another type, and stay apart.
+    pub(super) fn for_nodes(&self) -> Self {
+        let mut flags = self.clone();
+        match Board::chosen() {
+            Board::Virt if self.instances || self.log || self.borrow || self.faults => {
+                (flags.instances, flags.log, flags.borrow) = (true, true, true);
+            }
+            Board::Stm32f405 if self.auto || self.console || self.log || self.faults => {
+                (flags.auto, flags.console, flags.log) = (true, true, true);
+            }
+            Board::Virt | Board::Stm32f405 => {}
+        }
+        flags
+    }
+
+    /// As a program for processes of this machine is built, where no byte is scarce.
+    pub(super) fn for_processes(&self) -> Self {
+        Self {
+            borrow: true,
+            ..self.clone()
+        }
+    }
+
     /// The runtime that is asked for.
     pub(super) fn runtime(&self) -> Runtime {
         Runtime {
@@ -411,6 +435,37 @@ mod tests {
                 assert!(stop.message.contains("does nothing here"), "{stop}");
             }
         }
+    }
+
+    #[test]
+    fn what_asks_for_anything_shares_a_runtime() {
+        let plain = Flags::default();
+        assert_eq!(plain.for_nodes().runtime(), Runtime::default());
+        let features = |flags: Flags| flags.for_nodes().runtime().features();
+        let (instances, log, borrow, faults) = (true, true, true, true);
+        let all = ["instances", "log", "borrow"];
+        for flags in [
+            Flags {
+                instances,
+                ..plain.clone()
+            },
+            Flags {
+                log,
+                ..plain.clone()
+            },
+            Flags {
+                borrow,
+                ..plain.clone()
+            },
+        ] {
+            assert_eq!(features(flags), all);
+        }
+        let with_faults = features(Flags {
+            faults,
+            ..plain.clone()
+        });
+        assert_eq!(with_faults, [&["faults"], &all[..]].concat());
+        assert_eq!(plain.for_processes().runtime().features(), ["borrow"]);
     }
 
     #[test]

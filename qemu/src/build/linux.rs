@@ -155,6 +155,7 @@ pub fn build(program: &Program, flags: &Flags, carries: Carries) -> Result<Image
         kept::use_image(path)?;
         return Image::of_process(path);
     }
+    let flags = &flags.for_processes();
     let folder = program.folder(flags, carries.folder())?;
     let file = folder.join(program.name());
     if let Program::Rust(_) | Program::Package(_) = program {

@@ -39,6 +39,7 @@ impl Program {
         if flags.compile.iter().any(|word| word == OPENMP) {
             say_that_openmp_is_left_out();
         }
+        let flags = &flags.for_nodes();
         let folder = self.folder(flags, kit().target)?;
         let image = folder.join(self.name()).with_extension("elf");
         if let Self::Rust(_) | Self::Package(_) = self {
