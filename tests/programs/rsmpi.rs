@@ -1,12 +1,12 @@
-//! Programs in the style of the examples of rsmpi, each of which runs alone, too (`rsmpi/NAME.rs`), and one that fails.
-//! Here they are built at one go.
+//! Programs in the style of the examples of rsmpi, each of which runs alone, too (`rsmpi/NAME.rs`), one that fails, and one
+//! that waits in memory. Here they are built at one go.
 //!
 //!     rsmpi NAME
 //!
 //! Exit status: 0, or 2 if there is no such program; one that finds something wrong panics.
 #![no_std]
 #![no_main]
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 // What a file of its own begins with.
 #![allow(unused_attributes)]
 
@@ -33,6 +33,9 @@ mod all_to_all;
 mod attributes;
 #[path = "rsmpi/barrier.rs"]
 mod barrier;
+#[allow(unsafe_code)]
+#[path = "beside_coll.rs"]
+mod beside_coll;
 #[path = "rsmpi/broadcast.rs"]
 mod broadcast;
 #[path = "rsmpi/buffered.rs"]
@@ -118,6 +121,7 @@ fn choose() -> i32 {
         all_to_all,
         attributes,
         barrier,
+        beside_coll,
         broadcast,
         buffered,
         cartesian,
@@ -161,7 +165,7 @@ fn choose() -> i32 {
             0
         }
         None => {
-            eprintln!("usage: rsmpi NAME: one of the files in rsmpi/, or fail_panic");
+            eprintln!("usage: rsmpi NAME: one of the files in rsmpi/, beside_coll or fail_panic");
             2
         }
     }

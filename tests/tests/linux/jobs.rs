@@ -24,12 +24,16 @@ fn killer_says_the_same_with_every_memory() {
 }
 
 #[test]
-fn programs_in_rust_run_with_the_same_command() {
-    // With another matching engine than the default one.
+#[ignore = "takes a minute: compiles the runtime once more"]
+fn a_program_in_rust_has_the_engine_that_is_asked_for() {
     let options = ["--on", "linux", "-n", "4", "--matching", "array"];
     let (ended, report) = harness::run_with_report(&options, "ring.rs", &[]);
     ended.expect(0);
     assert_eq!(report["matching"], "array");
+}
+
+#[test]
+fn programs_in_rust_run_with_the_same_command() {
     for name in harness::rust_programs() {
         run(&["--torus", "3x2x1"], "rsmpi.rs", &[&name]).expect(0);
     }
@@ -117,7 +121,7 @@ fn a_process_that_computes_lets_others_go_on() {
         ("beside.c", &[][..]),
         ("beside_coll.c", &[]),
         ("beside_coll.c", &["inter"]),
-        ("beside_coll.rs", &[]),
+        ("rsmpi.rs", &["beside_coll"]),
     ] {
         let ended = run(&["-n", "4"], name, arguments).expect(0);
         assert!(ended.stdout.contains("all went on"), "{ended}");

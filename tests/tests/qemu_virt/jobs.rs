@@ -40,7 +40,7 @@ fn collectives_go_on_while_all_nodes_compute() {
     for (name, arguments) in [
         ("beside_coll.c", &[][..]),
         ("beside_coll.c", &["inter"]),
-        ("beside_coll.rs", &[]),
+        ("rsmpi.rs", &["beside_coll"]),
     ] {
         let ended = run(&["--torus", "2x2x2"], name, arguments).expect(0);
         assert!(ended.stdout.contains("all went on"), "{ended}");
