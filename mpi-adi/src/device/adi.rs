@@ -6,16 +6,9 @@ use core::hash::{Hash, Hasher};
 
 use net_torus::coord::{Coord, Shape};
 
-use crate::device::at_hand::AtHand;
-use crate::device::barrier::Pairs;
-use crate::device::barrier::state::Barrier;
-use crate::device::barrier::values::Values;
-use crate::device::config::{
-    Config, DEFAULT_EAGER_LIMIT, DEFERRED_SOURCES, EAGER_SOURCES, FIRST_CONTEXTS,
-    GREATEST_EAGER_LIMIT, Memory,
-};
+use crate::device::barrier;
+use crate::device::config::{Config, FIRST_CONTEXTS, GREATEST_EAGER_LIMIT, Memory};
 use crate::device::envelope::{Context, Rank};
-use crate::device::list::List;
 use crate::device::matching::{Engine, Matching, Measures};
 use crate::device::memory::region::Region;
 use crate::device::memory::{UserMemory, boxed_with};
@@ -23,16 +16,11 @@ use crate::device::names::{MAX_SLOTS, RequestId, Serial, Slot};
 use crate::device::parts::{CancelEvent, Parts};
 use crate::device::peers::{Ages, Peers};
 use crate::device::protocol::{Rules, Sound};
-use crate::device::recv::cancel::CancelledReceives;
-use crate::device::recv::deferred::DeferredAck;
-use crate::device::recv::eager::Eager;
-use crate::device::recv::probe::Probes;
+use crate::device::recv::Receiver;
 use crate::device::request::{Concluded, KEPT_SLOTS, Outcome, RequestPool, Whole};
 use crate::device::rma::OneSided;
 use crate::device::rma::epochs::Watch;
-use crate::device::send::bcopy::Bcopies;
-use crate::device::send::pending::Pending;
-use crate::device::send::stream::Stream;
+use crate::device::send::Sender;
 use crate::device::stats::{Count, Stats};
 
 /// What goes on beside the calls of the program: collectives that do not block, for example. Each call that waits or
@@ -64,89 +52,70 @@ pub enum Meanwhile {
     Busy,
 }
 
-/// The device of one process.
+/// Who this process is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Identity {
+    pub shape: Shape,
+    pub here: Coord,
+    pub rank: Rank,
+}
+
+/// The device of one process: parts, each with its own state. A method of the device takes the parts that it needs; what
+/// concerns one part alone is a method of that part.
+// What is near the beginning is reached by the short forms of a microcontroller's instructions: small parts come first.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Adi<R = Sound, E = Engine> {
-    pub(super) shape: Shape,
-    pub(super) here: Coord,
-    pub(super) pairs: Pairs,
-    pub(super) rank: Rank,
+    pub(super) identity: Identity,
+    pub(super) extras: Extras<R, E>,
+    pub(super) receiver: Receiver,
     pub(super) requests: RequestPool,
-    pub(super) region: Region,
     pub(super) peers: Peers,
+    pub(super) region: Region,
+    pub(super) barrier: barrier::Part,
     pub(super) matching: E,
-    pub(super) pending: Pending,
-    /// Sends whose data is leaving.
-    pub(super) transfers: List<Slot>,
-    /// The send whose data is leaving eagerly.
-    pub(super) stream: Option<Stream>,
-    /// Messages whose data is coming eagerly.
-    pub(super) coming: heapless::Vec<Eager, EAGER_SOURCES>,
-    /// Greatest message in bytes that is sent eagerly.
-    pub(super) eager_limit: usize,
-    /// Short messages that do not wait for their answers.
-    pub(super) bcopies: Bcopies,
-    /// Answers for which their senders do not wait.
-    pub(super) deferred: heapless::Vec<DeferredAck, DEFERRED_SOURCES>,
-    /// See [`Adi::let_answers_wait`].
-    pub(super) answers_wait: bool,
-    /// Held sends that the program wants back, whose receivers are still to be asked.
-    pub(super) cancels: List<Slot>,
-    /// Receives whose CTS is still to be sent.
-    pub(super) cts_due: List<Slot>,
-    /// Posted receives from one source that a restart has still to name.
-    pub(super) exact_to_name: List<Slot>,
-    /// Posted receives from any source that every restart names, since some source waited when they were
-    /// posted.
-    pub(super) wildcards: List<Slot>,
-    /// Receives started so far: the place of the next one in their order.
-    pub(super) posts: Serial,
-    /// Cancelled receives that are still posted.
-    pub(super) cancelled: CancelledReceives,
-    pub(super) probes: Probes,
-    /// The receive by which a matched probe fetches a refused message.
-    pub(super) fetching: Option<RequestId>,
-    pub(super) barrier: Barrier,
-    /// What the barrier carries.
-    pub(super) values: Values,
-    /// The network can send along lines.
-    pub(super) has_lines: bool,
-    /// `None` until something goes on beside calls, so that programs without have neither its code nor its cost.
-    beside: Option<Beside<R, E>>,
-    pub(super) parts: Parts<Self>,
-    /// `None` until the first window.
-    pub(super) one_sided: Option<Box<OneSided>>,
-    pub(super) at_hand: AtHand,
     pub(super) stats: Stats,
+    pub(super) sender: Sender,
     pub(super) rules: R,
+}
+
+/// What comes with its first use, so that programs without have neither its code nor its cost.
+#[derive(Clone, Debug)]
+pub(super) struct Extras<R, E> {
+    /// `None` until something goes on beside calls.
+    beside: Option<Beside<R, E>>,
+    pub parts: Parts<Adi<R, E>>,
+    /// `None` until the first window.
+    pub one_sided: Option<Box<OneSided>>,
 }
 
 /// All that the device's behaviour depends on, so that a model checker knows a state again: neither who it
 /// is, nor what it has counted, nor how finished requests ended, nor the names of sends.
 impl<R, E: Matching> Hash for Adi<R, E> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let bcopies = |bcopy| self.bcopies.bytes(bcopy);
+        let bcopies = |bcopy| self.sender.bcopies.bytes(bcopy);
         self.requests.hash(bcopies, state);
         self.region.hash(state);
         self.peers.hash(state);
         self.matching.hash(&self.region, state);
-        self.pending.hash(&self.requests, bcopies, state);
-        for sends in [&self.transfers, &self.cancels] {
+        self.sender.pending.hash(&self.requests, bcopies, state);
+        for sends in [&self.sender.transfers, &self.sender.cancels] {
             self.requests.hash_queue(sends.head(), bcopies, state);
         }
-        if let Some(stream) = &self.stream {
+        if let Some(stream) = &self.sender.stream {
             self.requests.send(stream.slot).hash(bcopies, state);
             stream.transfer.offset.hash(state);
         }
-        self.coming.hash(state);
-        self.bcopies.hash(state);
-        self.deferred.hash(state);
-        self.requests.hash_order(self.cts_due.head(), state);
-        self.cancelled.hash(state);
-        self.probes.hash(state);
-        self.fetching.is_some().hash(state);
-        self.barrier.hash(state);
-        self.values.hash(state);
+        self.receiver.coming.hash(state);
+        self.sender.bcopies.hash(state);
+        self.receiver.deferred.hash(state);
+        self.requests
+            .hash_order(self.receiver.cts_due.head(), state);
+        self.receiver.cancelled.hash(state);
+        self.receiver.probes.hash(state);
+        self.receiver.fetching.is_some().hash(state);
+        self.barrier.state.hash(state);
+        self.barrier.values.hash(state);
     }
 }
 
@@ -198,37 +167,23 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     #[inline(always)]
     fn idle_here(config: Config, here: Coord, memory: Memory<E>, rules: R) -> Self {
         Adi {
-            pairs: Pairs::new(&config.shape, here),
-            shape: config.shape,
-            here,
-            rank: config.rank,
+            identity: Identity {
+                shape: config.shape,
+                here,
+                rank: config.rank,
+            },
             requests: RequestPool::new(config.request_slots.min(MAX_SLOTS)),
             matching: memory.engine,
             region: Region::new(memory.reserve),
             peers: memory.peers,
-            pending: Pending::default(),
-            transfers: List::default(),
-            stream: None,
-            coming: heapless::Vec::new(),
-            eager_limit: DEFAULT_EAGER_LIMIT,
-            bcopies: Bcopies::new(),
-            deferred: heapless::Vec::new(),
-            answers_wait: false,
-            cancels: List::default(),
-            cts_due: List::default(),
-            exact_to_name: List::default(),
-            wildcards: List::default(),
-            posts: 0,
-            cancelled: CancelledReceives::default(),
-            probes: Probes::default(),
-            fetching: None,
-            barrier: Barrier::NONE,
-            values: memory.values,
-            has_lines: false,
-            beside: None,
-            parts: Parts::new(),
-            one_sided: None,
-            at_hand: AtHand::NOTHING,
+            sender: Sender::new(),
+            receiver: Receiver::new(),
+            barrier: barrier::Part::new(&config.shape, here, memory.values),
+            extras: Extras {
+                beside: None,
+                parts: Parts::new(),
+                one_sided: None,
+            },
             stats: Stats::default(),
             rules,
         }
@@ -236,12 +191,12 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     fn begin(&mut self) {
         self.requests.narrow_names(self.rules.name_bits());
-        self.bcopies.narrow_names(self.rules.name_bits());
+        self.sender.bcopies.narrow_names(self.rules.name_bits());
         self.region.narrow_names(self.rules.name_bits());
         // For calls that block, from the first one on. Without it they fail sooner; that is all.
         let _ = self.requests.grow(KEPT_SLOTS);
-        let _ = self.pending.reserve(KEPT_SLOTS as usize);
-        let _ = self.probes.reserve();
+        let _ = self.sender.pending.reserve(KEPT_SLOTS as usize);
+        let _ = self.receiver.probes.reserve();
         for context in FIRST_CONTEXTS {
             self.open_context(context);
         }
@@ -250,12 +205,12 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// Sets the greatest message in bytes that is sent eagerly, at most [`GREATEST_EAGER_LIMIT`]; what fits
     /// an RTS ([`INLINE_BYTES`](crate::device::wire::INLINE_BYTES)) always travels in it.
     pub fn set_eager_limit(&mut self, bytes: usize) {
-        self.eager_limit = bytes.min(GREATEST_EAGER_LIMIT);
+        self.sender.eager_limit = bytes.min(GREATEST_EAGER_LIMIT);
     }
 
     /// The greatest message in bytes that is sent eagerly.
     pub fn eager_limit(&self) -> usize {
-        self.eager_limit
+        self.sender.eager_limit
     }
 
     /// Draws the random numbers of the tables from this seed, which those who choose tags and ranks should not
@@ -281,14 +236,14 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     pub fn turn_back_posts(&mut self) -> Serial {
         match self.requests.has_any_posted() {
             true => 0,
-            false => core::mem::take(&mut self.posts),
+            false => core::mem::take(&mut self.receiver.posts),
         }
     }
 
     /// Makes the horizons that restarts have brought less by so much, 0 at least. For a model checker.
     #[doc(hidden)]
     pub fn turn_back_horizons(&mut self, by: Serial) {
-        self.pending.turn_back_horizons(by);
+        self.sender.pending.turn_back_horizons(by);
     }
 
     /// To be called within calls of the program, before each step of progress: what packets may need of the program's heap
@@ -297,7 +252,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     #[inline]
     pub fn fill_stock(&mut self) {
         self.peers.fill_stock();
-        self.parts.release();
+        self.extras.parts.release();
     }
 
     /// Bytes of the table of peers now.
@@ -307,31 +262,33 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     /// From now on calls drive `beside`, and nothing that they drove before.
     pub fn set_beside(&mut self, beside: Beside<R, E>) {
-        self.beside = Some(beside);
+        self.extras.beside = Some(beside);
     }
 
     /// What is to be called outside of the device for what goes on beside calls; `None`: nothing is ready.
     #[inline]
     pub fn ready_beside(&self) -> Option<fn()> {
-        let beside = self.beside.as_ref()?;
+        let beside = self.extras.beside.as_ref()?;
         (beside.is_ready)(self).then_some(beside.go_on)
     }
 
     /// What goes on beside calls does so while the program computes, too.
     #[inline]
     pub fn meanwhile(&self) -> Option<GoOn<R, E>> {
-        self.beside.as_ref()?.meanwhile
+        self.extras.beside.as_ref()?.meanwhile
     }
 
     /// Something of the program's is under way or exposed, which others can go on with while it computes: a request, a copy
     /// that has not been taken, a window.
     pub fn is_under_way(&self) -> bool {
-        self.requests.live() > 0 || !self.bcopies.is_empty() || self.one_sided.is_some()
+        self.requests.live() > 0
+            || !self.sender.bcopies.is_empty()
+            || self.extras.one_sided.is_some()
     }
 
     /// What is watched for in a window is so.
     pub fn is_over(&self, window: Context, watch: Watch) -> bool {
-        let all = self.one_sided.as_deref();
+        let all = self.extras.one_sided.as_deref();
         all.is_none_or(|all| all.is_over(window, watch))
     }
 
@@ -343,23 +300,23 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// This process's number.
     #[inline]
     pub fn rank(&self) -> Rank {
-        self.rank
+        self.identity.rank
     }
 
     /// Number of processes.
     #[inline]
     pub fn size(&self) -> u32 {
-        self.shape.nodes()
+        self.identity.shape.nodes()
     }
 
     /// The machine.
     pub fn shape(&self) -> Shape {
-        self.shape
+        self.identity.shape
     }
 
     /// This node's place.
     pub fn here(&self) -> Coord {
-        self.here
+        self.identity.here
     }
 
     /// What the device has done.
@@ -376,7 +333,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// search: what the device's work grows with beside messages and packets.
     pub fn searched(&self) -> Count {
         self.matching.measures().traversals
-            + self.pending.steps()
+            + self.sender.pending.steps()
             + self.peers.steps() as Count
             + self.stats.named
     }
@@ -405,7 +362,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// context can be used again. Searches all requests and unexpected messages; does not block.
     pub fn context_is_idle(&mut self, context: Context) -> bool {
         [context, context + 1].into_iter().all(|context| {
-            let sends = self.bcopies.has_context(context) || self.requests.has_pending(context);
+            let sends =
+                self.sender.bcopies.has_context(context) || self.requests.has_pending(context);
             !sends
                 && self
                     .matching
@@ -415,24 +373,28 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     /// Nothing is under way that this process has yet to send.
     pub fn is_quiet(&self) -> bool {
-        self.pending.destinations() == 0 && self.bcopies.is_empty() && self.has_only_pending()
+        self.sender.pending.destinations() == 0
+            && self.sender.bcopies.is_empty()
+            && self.has_only_pending()
     }
 
     /// Nobody waits for anything of this process any more, when all processes have come to MPI_Finalize: what is then
     /// refused has no receive, and none will be posted for it. A program with such messages is at fault (MPI-3.1
     /// section 8.7), but it ends where there is memory for them, and so it does where there is none.
     pub fn may_leave(&self) -> bool {
-        self.has_only_pending() && self.bcopies.all_queued() && self.pending.all_refused()
+        self.has_only_pending()
+            && self.sender.bcopies.all_queued()
+            && self.sender.pending.all_refused()
     }
 
     /// Nothing is under way that this process has yet to send, but for messages that wait to be recorded or matched.
     fn has_only_pending(&self) -> bool {
-        self.transfers.is_empty()
-            && self.stream.is_none()
-            && self.cts_due.is_empty()
-            && self.deferred.is_empty()
+        self.sender.transfers.is_empty()
+            && self.sender.stream.is_none()
+            && self.receiver.cts_due.is_empty()
+            && self.receiver.deferred.is_empty()
             && self.peers.owed() == 0
-            && self.parts.are_idle()
+            && self.extras.parts.are_idle()
     }
 
     /// If the request has finished, frees it and says how it ended. `None`: not finished.
@@ -491,7 +453,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// message that might have come for it.
     #[inline]
     pub fn end_cancel(&mut self, id: RequestId) {
-        if let Some(end_cancelled) = self.parts.end_cancelled() {
+        if let Some(end_cancelled) = self.extras.parts.end_cancelled() {
             end_cancelled(self, CancelEvent::GivenUp(id));
         }
     }
@@ -511,7 +473,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     #[inline]
     pub(super) fn finish_send(&mut self, slot: Slot, cancelled: bool) {
         if let Some(bcopy) = self.requests.finish_send(slot, cancelled) {
-            self.bcopies.free(bcopy);
+            self.sender.bcopies.free(bcopy);
         }
     }
 }

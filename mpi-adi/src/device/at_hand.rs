@@ -63,17 +63,17 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// [`Adi::irecv`], if the receive can be at hand. `None`: it cannot.
     #[inline]
     pub fn keep_at_hand(&mut self, pattern: &Pattern, span: Span) -> Option<RequestId> {
-        let is_own = pattern.source() == Some(self.rank);
+        let is_own = pattern.source() == Some(self.identity.rank);
         let tag = pattern.tag().filter(|_| is_own)?;
-        if self.at_hand.state != State::Named && !self.begin_at_hand() {
+        if self.receiver.at_hand.state != State::Named && !self.begin_at_hand() {
             return None;
         }
         if let Some(counts) = self.matching.counts() {
             // For a message, of which there is none.
             counts.searched(0);
         }
-        let id = self.at_hand.id;
-        self.at_hand = AtHand {
+        let id = self.receiver.at_hand.id;
+        self.receiver.at_hand = AtHand {
             state: State::Waits,
             tag,
             context: pattern.context(),
@@ -88,8 +88,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     fn begin_at_hand(&mut self) -> bool {
         self.put_away();
         let is_calm = self.peers.are_all_clear()
-            && self.probes.is_empty()
-            && self.may_match_here(self.rank)
+            && self.receiver.probes.is_empty()
+            && self.may_match_here(self.identity.rank)
             && self.reserve_for_recv(KEPT_SLOTS).is_ok();
         let (Some(counts), Some(id)) = (self.matching.counts(), self.requests.next_id()) else {
             return false;
@@ -100,8 +100,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         counts.posted();
         counts.unposted();
         self.requests.count_one_more();
-        self.at_hand.id = id;
-        self.at_hand.state = State::Named;
+        self.receiver.at_hand.id = id;
+        self.receiver.at_hand.state = State::Named;
         true
     }
 
@@ -113,9 +113,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         to: &SendTo,
         span: Span,
     ) -> bool {
-        let hand = &self.at_hand;
+        let hand = &self.receiver.at_hand;
         let is_it = hand.state == State::Waits
-            && to.dest == self.rank
+            && to.dest == self.identity.rank
             && (to.tag, to.context) == (hand.tag, hand.context)
             && span.len() <= COPY_BYTES;
         if !is_it {
@@ -123,7 +123,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         }
         let (target, length) = (hand.span, span.len() as u32);
         memory.copy(span, target, span.len().min(target.len()));
-        self.at_hand.state = State::Arrived(length);
+        self.receiver.at_hand.state = State::Arrived(length);
         if let Some(counts) = self.matching.counts() {
             counts.searched(1);
         }
@@ -135,7 +135,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// [`Adi::conclude_whole`], of the receive at hand. `None`: nothing has changed.
     #[inline]
     pub fn conclude_at_hand(&mut self, id: RequestId) -> Option<Whole> {
-        let hand = &self.at_hand;
+        let hand = &self.receiver.at_hand;
         let State::Arrived(bytes) = hand.state else {
             return None;
         };
@@ -143,11 +143,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         if hand.id != id || !is_whole {
             return None;
         }
-        let (peer, tag, context) = (self.rank, hand.tag, hand.context);
-        self.at_hand.state = State::Nothing;
+        let (peer, tag, context) = (self.identity.rank, hand.tag, hand.context);
+        self.receiver.at_hand.state = State::Nothing;
         if let Some(next) = self.requests.pass_name() {
-            self.at_hand.id = next;
-            self.at_hand.state = State::Named;
+            self.receiver.at_hand.id = next;
+            self.receiver.at_hand.state = State::Named;
         }
         Some(Whole {
             peer,
@@ -160,7 +160,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// What is at hand becomes a request of the pool. To be called before anything is asked of the device but what is here.
     #[inline]
     pub fn put_away(&mut self) {
-        if self.at_hand.state != State::Nothing {
+        if self.receiver.at_hand.state != State::Nothing {
             self.put_away_all();
         }
     }
@@ -168,8 +168,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     #[cold]
     #[inline(never)]
     fn put_away_all(&mut self) {
-        let hand = core::mem::replace(&mut self.at_hand, AtHand::NOTHING);
-        let (source, tag, context) = (self.rank, hand.tag, hand.context);
+        let hand = core::mem::replace(&mut self.receiver.at_hand, AtHand::NOTHING);
+        let (source, tag, context) = (self.identity.rank, hand.tag, hand.context);
         let envelope = Envelope {
             source,
             tag,
@@ -179,7 +179,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             State::Nothing | State::Named => return,
             State::Waits => ReceiveState::Posted(Posted {
                 pattern: envelope.pattern(),
-                serial: self.posts,
+                serial: self.receiver.posts,
                 to_name: false,
             }),
             State::Arrived(length) => ReceiveState::Done(Matched { envelope, length }),
@@ -190,7 +190,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             .insert(Request::Receive(Receive { span, state }));
         let id = kept.expect("there is room, as nothing has been asked of the device since");
         debug_assert_eq!(id, hand.id);
-        self.posts += 1;
+        self.receiver.posts += 1;
         if hand.state == State::Waits {
             self.post(id.slot(), &envelope.pattern());
         }

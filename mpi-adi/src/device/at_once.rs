@@ -83,7 +83,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     ) -> Sent {
         debug_assert!(to.dest.index() < self.size() && to.tag >= 0);
         let length = span.len() as u32;
-        if to.dest != self.rank {
+        if to.dest != self.identity.rank {
             return match self.copy_for_call(memory, to, span) {
                 true => Sent::Complete,
                 false => Sent::Not,

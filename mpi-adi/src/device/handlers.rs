@@ -23,7 +23,7 @@ impl<R: Rules, E: Matching, M: UserMemory + ?Sized> Context for Handling<'_, R, 
     }
 
     fn take_other(&mut self, class: Class, number: u8, arrival: &Arrival<'_>) -> Option<Taken> {
-        let take = self.adi.parts.take(number)?;
+        let take = self.adi.extras.parts.take(number)?;
         Some(take(self.adi, self.memory.whole(), class, arrival))
     }
 }
@@ -132,6 +132,7 @@ pub(super) fn on_restart<R: Rules, E: Matching, M: ?Sized>(
     adi.enter_bcopies(source);
     adi.peers.take_age(source, restart.age);
     let is_closed = !adi
+        .sender
         .pending
         .restart(&mut adi.requests, source, &restart, rules);
     if is_closed {

@@ -37,7 +37,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     ) -> bool {
         // Debts first: a flood of offers, each answered at once, must not use up all the room.
         let owed = self.send_due(port, memory);
-        let here = self.here;
+        let here = self.identity.here;
         let packets = STEP_PACKETS.min(self.peers.packets());
         let mut context = Handling { adi: self, memory };
         let taken = msg_layer::progress(
@@ -50,7 +50,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let answered = self.send_due(port, memory) + self.send_barrier(port);
         let sent = self.send_pending(port, memory) + self.send_parts(port, memory);
         // What has just come is likely to be followed by more, or by something of ours that they can go with.
-        let leave_alone = taken > 0 || !self.has_deferred() || self.answers_wait;
+        let leave_alone = taken > 0 || !self.has_deferred() || self.receiver.answers_wait;
         let deferred = if leave_alone {
             0
         } else {

@@ -61,6 +61,30 @@ const MARKS: u16 = DIFFER | IS_LAST;
 /// Of what has been heard: for a process it is not the last one.
 const IS_NOT_LAST: u16 = IS_LAST << 1;
 
+/// What this process knows of the barrier.
+#[derive(Clone, Debug)]
+pub(in crate::device) struct Part {
+    pairs: Pairs,
+    pub(in crate::device) state: state::Barrier,
+    /// What the barrier carries.
+    pub(in crate::device) values: values::Values,
+    /// The network can send along lines.
+    has_lines: bool,
+}
+
+impl Part {
+    /// That of a process that is in none yet, in this machine.
+    #[inline]
+    pub(in crate::device) fn new(shape: &Shape, here: Coord, values: values::Values) -> Part {
+        Part {
+            pairs: Pairs::new(shape, here),
+            state: state::Barrier::NONE,
+            values,
+            has_lines: false,
+        }
+    }
+}
+
 /// The dimensions of two nodes, a bit each.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::device) struct Pairs {
@@ -181,7 +205,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     ///
     /// [`Memory::with_values`]: crate::Memory::with_values
     pub fn enter_allreduce(&mut self, value: &[u8]) -> bool {
-        let can = (1..=VALUE_BYTES).contains(&value.len()) && self.values.are_there();
+        let can = (1..=VALUE_BYTES).contains(&value.len()) && self.barrier.values.are_there();
         if can {
             self.enter_with(value, 0);
         }
@@ -190,19 +214,19 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     #[inline]
     fn enter_with(&mut self, value: &[u8], marks: u16) {
-        assert!(matches!(self.barrier.stage, BarrierStage::Outside));
-        self.barrier.is_odd = !self.barrier.is_odd;
-        self.barrier.value.set(value);
-        self.barrier.marks = marks;
-        self.barrier.unwanted = DIFFER | heard_as(!marks) & (IS_LAST | IS_NOT_LAST);
-        self.barrier.stage = self.pair_from(0);
+        assert!(matches!(self.barrier.state.stage, BarrierStage::Outside));
+        self.barrier.state.is_odd = !self.barrier.state.is_odd;
+        self.barrier.state.value.set(value);
+        self.barrier.state.marks = marks;
+        self.barrier.state.unwanted = DIFFER | heard_as(!marks) & (IS_LAST | IS_NOT_LAST);
+        self.barrier.state.stage = self.pair_from(0);
     }
 
     /// Leaves the barrier, if everybody has entered it.
     pub fn leave_barrier(&mut self) -> bool {
-        let done = matches!(self.barrier.stage, BarrierStage::Done);
+        let done = matches!(self.barrier.state.stage, BarrierStage::Done);
         if done {
-            self.barrier.stage = BarrierStage::Outside;
+            self.barrier.state.stage = BarrierStage::Outside;
         }
         done
     }
@@ -210,7 +234,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// How the processes' calls differed in the barrier that this one has left last, if they did.
     #[inline]
     pub fn barrier_differs(&self) -> Option<Differ> {
-        match self.barrier.marks & MARKS {
+        match self.barrier.state.marks & MARKS {
             MARKS => Some(Differ::Last),
             DIFFER => Some(Differ::Values),
             _ => None,
@@ -220,13 +244,13 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// [`Adi::allreduce_step`] has nothing for the caller yet.
     #[inline]
     pub fn allreduce_waits(&self) -> bool {
-        let stage = self.barrier.stage;
+        let stage = self.barrier.state.stage;
         !matches!(stage, BarrierStage::Combining(_) | BarrierStage::Done)
     }
 
     /// How far the allreduce is that this process has entered; leaves the barrier, if it is over.
     pub fn allreduce_step(&mut self) -> AllreduceStep {
-        if let BarrierStage::Combining(origin) = self.barrier.stage {
+        if let BarrierStage::Combining(origin) = self.barrier.state.stage {
             return AllreduceStep::Combine(self.expected(origin) + 1);
         }
         match (self.leave_barrier(), self.barrier_differs()) {
@@ -239,8 +263,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// The `index`th of the values that are to be combined, in the order of their processes' coordinates; where none are,
     /// this process's. Empty: there are not so many.
     pub fn value(&self, index: usize) -> &[u8] {
-        let own = self.barrier.value.bytes();
-        let BarrierStage::Combining(origin) = self.barrier.stage else {
+        let own = self.barrier.state.value.bytes();
+        let BarrierStage::Combining(origin) = self.barrier.state.stage else {
             return own;
         };
         let lower = self.lower(origin);
@@ -255,12 +279,15 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// Combines the values that are to be combined, in place and in their order, by `combine`, which replaces its second
     /// value by the combination of both; the barrier goes on. Nothing, when none are to be combined.
     pub fn combine_values(&mut self, mut combine: impl FnMut(&[u8], &mut [u8])) {
-        let BarrierStage::Combining(origin) = self.barrier.stage else {
+        let BarrierStage::Combining(origin) = self.barrier.state.stage else {
             return;
         };
         let (lower, count) = (self.lower(origin), self.expected(origin));
-        let own = &mut self.barrier.value;
-        let heard = self.values.of_mut((self.barrier.is_odd, origin), count);
+        let own = &mut self.barrier.state.value;
+        let heard = self
+            .barrier
+            .values
+            .of_mut((self.barrier.state.is_odd, origin), count);
         let (below, above) = heard.split_at_mut(lower.min(heard.len()));
         let mut combine =
             |left: &Value, right: &mut Value| combine(left.bytes(), right.bytes_mut());
@@ -275,7 +302,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         if let Some(last) = above.last() {
             own.set(last.bytes());
         }
-        self.barrier.stage = self.after(origin);
+        self.barrier.state.stage = self.after(origin);
     }
 
     /// What the values that were to be combined have become, as long as they; the barrier goes on.
@@ -283,24 +310,24 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// # Panics
     /// When none were to be combined, or the value is of another length.
     pub fn set_value(&mut self, value: &[u8]) {
-        let BarrierStage::Combining(origin) = self.barrier.stage else {
+        let BarrierStage::Combining(origin) = self.barrier.state.stage else {
             panic!("no values to combine");
         };
-        assert!(value.len() == self.barrier.value.bytes().len());
-        self.barrier.value.set(value);
-        self.barrier.stage = self.after(origin);
+        assert!(value.len() == self.barrier.state.value.bytes().len());
+        self.barrier.state.value.set(value);
+        self.barrier.state.stage = self.after(origin);
     }
 
     /// Whether the network, as of the last [`Adi::progress`], has what the barrier needs, and this process is in none.
     pub fn has_barrier(&self) -> bool {
-        self.has_lines && matches!(self.barrier.stage, BarrierStage::Outside)
+        self.barrier.has_lines && matches!(self.barrier.state.stage, BarrierStage::Outside)
     }
 
     /// Goes on with the barrier as far as there is room. Returns the steps made; a call may wait for any.
     #[inline]
     pub(crate) fn send_barrier<P: Port>(&mut self, port: &mut P) -> usize {
-        self.has_lines = P::LINES;
-        match self.barrier.has_steps() {
+        self.barrier.has_lines = P::LINES;
+        match self.barrier.state.has_steps() {
             true => self.go_through(port),
             false => 0,
         }
@@ -309,17 +336,19 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// The barrier can go on by itself, if the network has room.
     #[inline]
     pub(in crate::device) fn barrier_can_go_on(&self) -> bool {
-        self.barrier.has_steps() && !self.waits_for_others()
+        self.barrier.state.has_steps() && !self.waits_for_others()
     }
 
     fn place_on_line(&self, dimension: u8) -> LinePosition {
-        LinePosition::new(&self.shape, self.here, dimension.into())
+        LinePosition::new(&self.identity.shape, self.identity.here, dimension.into())
     }
 
     /// What comes next in this dimension of two nodes, or in later ones.
     fn pair_from(&self, dimension: u8) -> BarrierStage {
-        match self.pairs.next(dimension) {
-            Some(dimension) if self.pairs.is_second(dimension) => BarrierStage::Arriving(dimension),
+        match self.barrier.pairs.next(dimension) {
+            Some(dimension) if self.barrier.pairs.is_second(dimension) => {
+                BarrierStage::Arriving(dimension)
+            }
             Some(dimension) => BarrierStage::Gathering(dimension),
             None => self.line_from(0),
         }
@@ -327,7 +356,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     /// What comes next in this dimension of more nodes, or in later ones.
     fn line_from(&self, dimension: u8) -> BarrierStage {
-        match (dimension..3).find(|&dimension| self.shape.extents()[usize::from(dimension)] > 2) {
+        match (dimension..3)
+            .find(|&dimension| self.identity.shape.extents()[usize::from(dimension)] > 2)
+        {
             Some(dimension) => BarrierStage::Telling(dimension, Circle::Group, 0),
             None => BarrierStage::Releasing(3),
         }
@@ -364,15 +395,15 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     /// The values of this origin that this barrier's packets have brought, once all have come.
     fn heard_values(&self, origin: Origin) -> &[Value] {
-        let of = (self.barrier.is_odd, origin);
-        self.values.of(of, self.expected(origin))
+        let of = (self.barrier.state.is_odd, origin);
+        self.barrier.values.of(of, self.expected(origin))
     }
 
     /// It waits for packets of others.
     // A call, as most steps are in no barrier.
     #[inline(never)]
     fn waits_for_others(&self) -> bool {
-        let (origin, expected) = match self.barrier.stage {
+        let (origin, expected) = match self.barrier.state.stage {
             BarrierStage::Gathering(dimension) => (Origin::Pair(dimension), 1),
             BarrierStage::Hearing(dimension, circle) => {
                 let origin = Origin::Line(dimension, circle);
@@ -380,20 +411,24 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             }
             _ => return false,
         };
-        let heard = self.barrier.heard(self.barrier.is_odd, origin);
+        let heard = self.barrier.state.heard(self.barrier.state.is_odd, origin);
         usize::from(heard.packets) < expected
     }
 
     /// What is next when so many packets of this origin have come; `None`: they have not.
     #[inline]
     fn hear(&mut self, origin: Origin, expected: usize) -> Option<BarrierStage> {
-        let heard = self.barrier.heard_mut(self.barrier.is_odd, origin);
+        let heard = self
+            .barrier
+            .state
+            .heard_mut(self.barrier.state.is_odd, origin);
         if usize::from(heard.packets) < expected {
             return None;
         }
         let heard = core::mem::take(heard);
-        let bytes = self.barrier.value.bytes().len();
-        let is_told = heard.values > 0 || bytes > 0 || heard.marks & self.barrier.unwanted != 0;
+        let bytes = self.barrier.state.value.bytes().len();
+        let is_told =
+            heard.values > 0 || bytes > 0 || heard.marks & self.barrier.state.unwanted != 0;
         Some(match is_told {
             true => self.hear_values(origin, heard),
             false => self.after(origin),
@@ -403,21 +438,21 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// As [`Adi::hear`], of a barrier with values, or where the calls differ.
     #[inline(never)]
     fn hear_values(&mut self, origin: Origin, heard: Heard) -> BarrierStage {
-        let bytes = self.barrier.value.bytes().len();
+        let bytes = self.barrier.state.value.bytes().len();
         let fits = |value: &Value| value.bytes().len() == bytes;
         let all_fit = match bytes {
             0 => heard.values == 0,
             _ => heard.values == heard.packets && self.heard_values(origin).iter().all(fits),
         };
-        if heard.marks & self.barrier.unwanted != 0 {
+        if heard.marks & self.barrier.state.unwanted != 0 {
             let is_mixed = heard.marks & DIFFER == 0;
             let last = if is_mixed { IS_LAST } else { 0 };
-            self.barrier.marks |= heard.marks & MARKS | DIFFER | last;
+            self.barrier.state.marks |= heard.marks & MARKS | DIFFER | last;
         }
         if !all_fit {
-            self.barrier.marks |= DIFFER;
+            self.barrier.state.marks |= DIFFER;
         }
-        match heard.values > 0 && self.barrier.marks & DIFFER == 0 {
+        match heard.values > 0 && self.barrier.state.marks & DIFFER == 0 {
             true => BarrierStage::Combining(origin),
             false => self.after(origin),
         }
@@ -427,7 +462,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     fn go_through<P: Port>(&mut self, port: &mut P) -> usize {
         let mut steps = 0;
         while let Some(next) = self.make_step(port) {
-            self.barrier.stage = next;
+            self.barrier.state.stage = next;
             steps += 1;
         }
         steps
@@ -436,7 +471,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// Makes a step; what comes next. `None`: there is none to make, now.
     #[inline(always)]
     fn make_step<P: Port>(&mut self, port: &mut P) -> Option<BarrierStage> {
-        Some(match self.barrier.stage {
+        Some(match self.barrier.state.stage {
             BarrierStage::Outside
             | BarrierStage::Waiting
             | BarrierStage::Combining(_)
@@ -454,7 +489,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             BarrierStage::Telling(dimension, circle, 2) => BarrierStage::Hearing(dimension, circle),
             BarrierStage::Telling(dimension, circle, packet) => {
                 let way = self.place_on_line(dimension).hops(circle)[usize::from(packet)];
-                let is_odd = if self.barrier.is_odd { IS_ODD } else { 0 };
+                let is_odd = if self.barrier.state.is_odd { IS_ODD } else { 0 };
                 let is_line = if circle == Circle::Line { IS_LINE } else { 0 };
                 self.tell(port, way, TELL, u16::from(dimension) | is_odd | is_line)?;
                 BarrierStage::Telling(dimension, circle, packet + 1)
@@ -466,7 +501,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             BarrierStage::Releasing(0) => BarrierStage::Done,
             BarrierStage::Releasing(left) => {
                 let dimension = left - 1;
-                if self.pairs.are_in(dimension) {
+                if self.barrier.pairs.are_in(dimension) {
                     self.tell(
                         port,
                         (pair_way(dimension, false), 1),
@@ -487,9 +522,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         handler: u8,
         argument: u16,
     ) -> Option<()> {
-        let marks = self.barrier.marks;
+        let marks = self.barrier.state.marks;
         let value = match marks & DIFFER {
-            0 => self.barrier.value.bytes(),
+            0 => self.barrier.state.value.bytes(),
             _ => &[],
         };
         let header = Header {
@@ -513,9 +548,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         arrival: &Arrival<'_>,
     ) -> Result<(), Malformed> {
         let dimension = u8::try_from(arrival.argument & !MARKS).unwrap_or(u8::MAX);
-        let ours = dimension < self.pairs.firsts()
-            && self.pairs.are_in(dimension)
-            && arrival.source == of_pair(self.here, dimension, true);
+        let ours = dimension < self.barrier.pairs.firsts()
+            && self.barrier.pairs.are_in(dimension)
+            && arrival.source == of_pair(self.identity.here, dimension, true);
         if !ours {
             return Err(Malformed);
         }
@@ -531,13 +566,13 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             0 => Circle::Group,
             _ => Circle::Line,
         };
-        let (at, from) = (self.here.axes(), arrival.source.axes());
+        let (at, from) = (self.identity.here.axes(), arrival.source.axes());
         let is_on_line = (0..3).all(|other| other == along || at[other] == from[other]);
         let ours = arrival.argument & !(DIMENSION_BITS | IS_ODD | IS_LINE | MARKS) == 0
             && dimension < 3
             && is_on_line
-            && self.pairs.firsts() == 3
-            && self.shape.extents()[along] > 2
+            && self.barrier.pairs.firsts() == 3
+            && self.identity.shape.extents()[along] > 2
             && self.place_on_line(dimension).hears(circle, from[along]);
         if !ours {
             return Err(Malformed);
@@ -557,14 +592,14 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     ) -> Result<(), Malformed> {
         let bytes = arrival.bytes;
         let is_more =
-            usize::from(self.barrier.heard(is_odd, origin).packets) >= self.expected(origin);
+            usize::from(self.barrier.state.heard(is_odd, origin).packets) >= self.expected(origin);
         if is_more || bytes.len() > VALUE_BYTES {
             return Err(Malformed);
         }
         let has_value = !bytes.is_empty();
         let place = (is_odd, origin, index);
-        let is_lost = has_value && !self.values.keep(place, bytes);
-        let heard = self.barrier.heard_mut(is_odd, origin);
+        let is_lost = has_value && !self.barrier.values.keep(place, bytes);
+        let heard = self.barrier.state.heard_mut(is_odd, origin);
         heard.packets += 1;
         heard.values += u16::from(has_value);
         heard.marks |= heard_as(arrival.argument);
@@ -579,20 +614,20 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         &mut self,
         arrival: &Arrival<'_>,
     ) -> Result<(), Malformed> {
-        let firsts = self.pairs.firsts();
+        let firsts = self.barrier.pairs.firsts();
         let ours = arrival.argument & !MARKS == firsts.into()
-            && matches!(self.barrier.stage, BarrierStage::Waiting)
-            && arrival.source == of_pair(self.here, firsts, false)
+            && matches!(self.barrier.state.stage, BarrierStage::Waiting)
+            && arrival.source == of_pair(self.identity.here, firsts, false)
             && arrival.bytes.len() <= VALUE_BYTES;
         if !ours {
             return Err(Malformed);
         }
-        let fits = arrival.bytes.len() == self.barrier.value.bytes().len();
+        let fits = arrival.bytes.len() == self.barrier.state.value.bytes().len();
         match fits && arrival.argument & DIFFER == 0 {
-            true => self.barrier.value.set(arrival.bytes),
-            false => self.barrier.marks |= arrival.argument & MARKS | DIFFER,
+            true => self.barrier.state.value.set(arrival.bytes),
+            false => self.barrier.state.marks |= arrival.argument & MARKS | DIFFER,
         }
-        self.barrier.stage = BarrierStage::Releasing(firsts);
+        self.barrier.state.stage = BarrierStage::Releasing(firsts);
         Ok(())
     }
 }

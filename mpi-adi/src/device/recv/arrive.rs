@@ -68,7 +68,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             }
             None => self.record_at_once(memory, envelope, rts, data)?,
         }
-        self.probes.taken(envelope);
+        self.receiver.probes.taken(envelope);
         Some(())
     }
 
@@ -137,7 +137,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         {
             // After a receive was posted in the meantime, an earlier message may be asked for first.
             let length = rts.length;
-            self.probes.refused(Probed { envelope, length });
+            self.receiver.probes.refused(Probed { envelope, length });
         }
         if ages_equal {
             self.note_verdict(source, &verdict, rts);
@@ -171,17 +171,17 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             }
             Verdict::Receive(slot) => {
                 self.unpost(slot);
-                self.probes.taken(envelope);
+                self.receiver.probes.taken(envelope);
                 self.stats.cts_sent += 1;
                 (wire::CTS, self.accept(memory, slot, envelope, rts, data))
             }
             Verdict::Buffer(at) => {
-                self.probes.taken(envelope);
+                self.receiver.probes.taken(envelope);
                 self.stats.cts_sent += 1;
                 (wire::CTS, self.buffer(source, at, rts, data))
             }
             Verdict::Record(at) => {
-                self.probes.taken(envelope);
+                self.receiver.probes.taken(envelope);
                 self.matching.record(&mut self.region, at);
                 self.stats.nctsd_sent += 1;
                 (wire::NCTSD, fields)
@@ -248,7 +248,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             request: rts.request,
             target: fields.target,
         };
-        let streams = rts.is(Rts::EAGER) && fields.wanted > 0 && self.coming.push(eager).is_ok();
+        let streams =
+            rts.is(Rts::EAGER) && fields.wanted > 0 && self.receiver.coming.push(eager).is_ok();
         let flags = fields.flags | flag_if(streams, Fields::STREAM);
         Fields { flags, ..fields }
     }
@@ -305,12 +306,12 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     #[inline]
     pub(in crate::device) fn take_deferred(&mut self, source: Rank) -> Option<DeferredAck> {
         let at = self.deferred_to(source)?;
-        Some(self.deferred.swap_remove(at))
+        Some(self.receiver.deferred.swap_remove(at))
     }
 
     #[inline]
     fn deferred_to(&self, source: Rank) -> Option<usize> {
-        let mut all = self.deferred.iter();
+        let mut all = self.receiver.deferred.iter();
         all.position(|deferred| deferred.source == source)
     }
 
@@ -326,7 +327,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     ) -> Option<Answer> {
         let scarce = self.region.is_low(memory);
         let earlier = self.deferred_to(source);
-        let before = earlier.map_or(0, |at| self.deferred[at].count);
+        let before = earlier.map_or(0, |at| self.receiver.deferred[at].count);
         let deferred = DeferredAck {
             source,
             request: rts.request,
@@ -341,15 +342,15 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         match earlier {
             Some(at) if may_wait => {
                 // The one that was touched last is behind the others.
-                let last = self.deferred.len() - 1;
-                self.deferred[at] = deferred;
-                self.deferred.swap(at, last);
+                let last = self.receiver.deferred.len() - 1;
+                self.receiver.deferred[at] = deferred;
+                self.receiver.deferred.swap(at, last);
                 return None;
             }
             Some(at) => {
-                self.deferred.swap_remove(at);
+                self.receiver.deferred.swap_remove(at);
             }
-            None if may_wait && self.deferred.push(deferred).is_ok() => return None,
+            None if may_wait && self.receiver.deferred.push(deferred).is_ok() => return None,
             None => {}
         }
         self.stats.cts_merged += before as Count;
@@ -371,7 +372,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         refused: bool,
     ) -> Option<Answer> {
         if refused {
-            self.probes.withdrawn(source);
+            self.receiver.probes.withdrawn(source);
             self.give_up_fetching(source);
         } else {
             let at = self.matching.find_record(&self.region, |record| {

@@ -52,22 +52,24 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         if !is_asked_for || !self.rules().holds_cancelled() {
             return false;
         }
-        if self.cancelled.waiting.try_reserve(1).is_err() {
+        if self.receiver.cancelled.waiting.try_reserve(1).is_err() {
             return false;
         }
         if pattern.source().is_none() && !self.await_all() {
             return false;
         }
-        self.cancelled.waiting.push(id);
+        self.receiver.cancelled.waiting.push(id);
         self.requests.mark_cancelled(id.slot());
-        self.parts.set_end_cancelled(Some(Self::on_cancel_event));
+        self.extras
+            .parts
+            .set_end_cancelled(Some(Self::on_cancel_event));
         true
     }
 
     /// Receives from any source wait for all sources that have been restarted and have not answered yet. False: the heap
     /// has no room.
     fn await_all(&mut self) -> bool {
-        let awaited = &mut self.cancelled.awaited;
+        let awaited = &mut self.receiver.cancelled.awaited;
         awaited.clear();
         if awaited
             .try_reserve(self.peers.under_way() as usize)
@@ -86,7 +88,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// This source has answered a restart.
     #[inline]
     pub(in crate::device) fn end_cancelled(&mut self, source: Rank) {
-        if let Some(end_cancelled) = self.parts.end_cancelled() {
+        if let Some(end_cancelled) = self.extras.parts.end_cancelled() {
             end_cancelled(self, CancelEvent::Answered(source));
         }
     }
@@ -95,7 +97,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let CancelledReceives {
             mut waiting,
             mut awaited,
-        } = core::mem::take(&mut self.cancelled);
+        } = core::mem::take(&mut self.receiver.cancelled);
         if let CancelEvent::Answered(source) = event
             && !self.peers.standing(source).is_under_way()
         {
@@ -110,9 +112,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         });
         if waiting.is_empty() {
             awaited.clear();
-            self.parts.set_end_cancelled(None);
+            self.extras.parts.set_end_cancelled(None);
         }
-        self.cancelled = CancelledReceives { waiting, awaited };
+        self.receiver.cancelled = CancelledReceives { waiting, awaited };
     }
 
     /// Whether the cancelled receive still waits after this; `None`: it has matched.
@@ -139,7 +141,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     /// A receive from any source that restarts name is posted and not cancelled.
     pub(in crate::device) fn has_open_wildcard(&self) -> bool {
-        let mut next = self.wildcards.head();
+        let mut next = self.receiver.wildcards.head();
         while let Some(slot) = next {
             if !self.requests.is_cancelled(slot) {
                 return true;

@@ -23,6 +23,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         bytes: &[u8],
     ) -> Result<(), Malformed> {
         let at = self
+            .receiver
             .coming
             .iter()
             .position(|coming| coming.source == source && coming.request == place.target);
@@ -30,7 +31,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             self.stats.eager_dropped += 1;
             return Ok(());
         };
-        let target = self.coming[at].target;
+        let target = self.receiver.coming[at].target;
         let total = match RecordId::from_target(target) {
             Some(id) => {
                 let index = self.region.find(id).ok_or(Malformed)?;
@@ -46,7 +47,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let bytes = &bytes[..bytes.len().min(room)];
         let place = Place { target, ..place };
         if self.take_data(memory, place, bytes)? {
-            self.coming.swap_remove(at);
+            self.receiver.coming.swap_remove(at);
         }
         Ok(())
     }

@@ -48,11 +48,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         memory: &mut M,
         pattern: Pattern,
     ) -> Result<Option<(RequestId, Probed)>, NoMemory> {
-        if let Some(id) = self.fetching {
+        if let Some(id) = self.receiver.fetching {
             if !self.fetched(id) {
                 return Ok(None);
             }
-            self.fetching = None;
+            self.receiver.fetching = None;
             if let Some(found) = self.held(id) {
                 return Ok(Some((id, found)));
             }
@@ -88,18 +88,18 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             }
             return Ok(self.held(id).map(|found| (id, found)));
         }
-        if let Some(noted) = self.probes.noted(&pattern) {
+        if let Some(noted) = self.receiver.probes.noted(&pattern) {
             let exact = noted.envelope.pattern();
             let state = ReceiveState::Posted(Posted {
                 pattern: exact,
-                serial: self.posts,
+                serial: self.receiver.posts,
                 to_name: false,
             });
             let id = self.insert_held(state).map_err(|_| none)?;
-            self.posts += 1;
-            self.probes.posted(&exact);
+            self.receiver.posts += 1;
+            self.receiver.probes.posted(&exact);
             self.post(id.slot(), &exact);
-            self.fetching = Some(id);
+            self.receiver.fetching = Some(id);
             return Ok(None);
         }
         self.arm(pattern).map(|()| None)
@@ -107,7 +107,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     /// A matched probe has found a message and waits for its sender's answer.
     pub fn is_fetching(&self) -> bool {
-        self.fetching.is_some()
+        self.receiver.fetching.is_some()
     }
 
     /// The message that a matched probe has taken under this name and that has not been received yet.
@@ -135,7 +135,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
                 let due = Coming::CtsDue { sender };
                 self.requests
                     .set_receive_state(slot, ReceiveState::Matched(matched, due));
-                self.cts_due.push(&mut self.requests, slot);
+                self.receiver.cts_due.push(&mut self.requests, slot);
             }
             _ => unreachable!("a message that is received is not held"),
         }
@@ -163,7 +163,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// The posted receive in `slot`, which holds, has matched a message that its sender calls `sender` and keeps.
     pub(in crate::device) fn hold_back(&mut self, slot: Slot, matched: Matched, sender: u32) {
         self.unpost(slot);
-        self.probes.taken(&matched.envelope);
+        self.receiver.probes.taken(&matched.envelope);
         let stopped = Coming::Stopped { sender };
         self.requests
             .set_receive_state(slot, ReceiveState::Matched(matched, stopped));
@@ -171,7 +171,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     /// A refused message of `source` has been taken back, which may be the one that is being fetched.
     pub(in crate::device) fn give_up_fetching(&mut self, source: Rank) {
-        let Some(id) = self.fetching.filter(|id| !self.fetched(*id)) else {
+        let Some(id) = self.receiver.fetching.filter(|id| !self.fetched(*id)) else {
             return;
         };
         if self.requests.posted(id.slot()).pattern.source() == Some(source) {

@@ -80,7 +80,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     ) -> Result<RequestId, NoMemory> {
         let posted = Posted {
             pattern: *pattern,
-            serial: self.posts,
+            serial: self.receiver.posts,
             to_name: false,
         };
         let state = ReceiveState::Posted(posted);
@@ -88,11 +88,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let Ok(id) = self.requests.insert(receive) else {
             return Err(self.no_memory());
         };
-        self.posts += 1;
+        self.receiver.posts += 1;
         match found {
             Some(record) => self.take_record(memory, id, record),
             None => {
-                self.probes.posted(pattern);
+                self.receiver.probes.posted(pattern);
                 self.post(id.slot(), pattern);
             }
         }
@@ -121,9 +121,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let rules = self.rules();
         if self.peers.posted(pattern.source(), rules) {
             let list = if pattern.source().is_some() {
-                &mut self.exact_to_name
+                &mut self.receiver.exact_to_name
             } else {
-                &mut self.wildcards
+                &mut self.receiver.wildcards
             };
             list.push(&mut self.requests.links::<TO_NAME>(), slot);
             self.requests.set_to_name(slot, true);
@@ -134,12 +134,13 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     #[inline]
     pub(in crate::device) fn unpost(&mut self, slot: Slot) {
         self.matching.unpost(&mut self.requests, slot);
-        let all_are_named = self.exact_to_name.is_empty() && self.wildcards.is_empty();
+        let all_are_named =
+            self.receiver.exact_to_name.is_empty() && self.receiver.wildcards.is_empty();
         if !all_are_named && self.requests.set_to_name(slot, false) {
             let list = if self.requests.posted(slot).pattern.source().is_some() {
-                &mut self.exact_to_name
+                &mut self.receiver.exact_to_name
             } else {
-                &mut self.wildcards
+                &mut self.receiver.wildcards
             };
             list.remove(&mut self.requests.links::<TO_NAME>(), slot);
         }
@@ -170,7 +171,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
                 let due = Coming::CtsDue { sender };
                 self.requests
                     .set_receive_state(slot, ReceiveState::Matched(matched, due));
-                self.cts_due.push(&mut self.requests, slot);
+                self.receiver.cts_due.push(&mut self.requests, slot);
                 self.release(memory, at);
             }
             Holding::Buffer { received } if received == record.length => {
@@ -229,7 +230,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     fn finish_plain(&mut self, slot: Slot, matched: &Matched) -> Option<Span> {
         let (span, next) = self.requests.finish_posted(slot, matched)?;
         self.matching.take_first(&mut self.requests, next);
-        self.probes.taken(&matched.envelope);
+        self.receiver.probes.taken(&matched.envelope);
         self.stats.messages_received += 1;
         Some(span)
     }
@@ -274,7 +275,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
                 length: record.length,
             }));
         }
-        if let Some(noted) = self.probes.noted(&pattern) {
+        if let Some(noted) = self.receiver.probes.noted(&pattern) {
             return Ok(Some(noted));
         }
         self.arm(pattern).map(|()| None)
@@ -282,7 +283,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     /// Arms a probe that has found nothing, and asks the sources that wait.
     pub(in crate::device) fn arm(&mut self, pattern: Pattern) -> Result<(), NoMemory> {
-        let arming = self.probes.arm(pattern);
+        let arming = self.receiver.probes.arm(pattern);
         if arming.map_err(|_| NoMemory::ProbeRecord)? == Arming::New {
             let rules = self.rules();
             self.peers.posted(pattern.source(), rules);
@@ -302,8 +303,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     /// The next receive that owes its sender a CTS: whom, and what the CTS says.
     pub(in crate::device) fn next_due_cts(&mut self) -> Option<(Rank, Fields)> {
-        let slot = self.cts_due.head()?;
-        self.cts_due.remove(&mut self.requests, slot);
+        let slot = self.receiver.cts_due.head()?;
+        self.receiver.cts_due.remove(&mut self.requests, slot);
         let Some((matched, sender)) = self.requests.listed(slot).cts_due() else {
             unreachable!("the list of CTSs that are due names a receive that owes none")
         };

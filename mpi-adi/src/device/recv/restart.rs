@@ -37,8 +37,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             .min(RESTART_ROOM);
         let mut entries = Entries::new();
         let mut fits = true;
-        let mut exact = self.next_exact(self.exact_to_name.head(), source);
-        let mut wildcard = self.wildcards.head();
+        let mut exact = self.next_exact(self.receiver.exact_to_name.head(), source);
+        let mut wildcard = self.receiver.wildcards.head();
         // Both lists are in the order of posting.
         loop {
             let serial = |slot| self.requests.posted(slot).serial;
@@ -54,7 +54,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             fits = fits && name(&mut entries, &pattern, is_exact_first);
             if is_exact_first {
                 self.requests.set_to_name(slot, false);
-                self.exact_to_name
+                self.receiver
+                    .exact_to_name
                     .remove(&mut self.requests.links::<TO_NAME>(), slot);
                 exact = self.next_exact(next, source);
             } else {
@@ -63,7 +64,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             }
         }
         // Probes are last: they only see what no receive takes.
-        for pattern in self.probes.unanswered() {
+        for pattern in self.receiver.probes.unanswered() {
             if pattern.source().is_none_or(|of| of == source) {
                 fits = fits && name(&mut entries, &pattern, false);
             }
@@ -74,7 +75,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         Restart {
             age,
             room: if fits { room } else { ROOM_FOR_ALL },
-            horizon: self.rules().on_the_wire(self.posts),
+            horizon: self.rules().on_the_wire(self.receiver.posts),
             entries,
         }
     }
@@ -110,7 +111,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     /// Whether the receive in `slot` was posted before the restart with this `horizon` was made.
     pub(in crate::device) fn is_older(&self, slot: Slot, horizon: Option<Horizon>) -> bool {
-        let horizon = horizon.map(|said| self.rules().horizon(said, self.posts));
+        let horizon = horizon.map(|said| self.rules().horizon(said, self.receiver.posts));
         horizon.is_some_and(|horizon| self.requests.posted(slot).serial < horizon)
     }
 
@@ -135,7 +136,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         // A source that was asked for a receive from any source has answered: if it is still posted, or a probe
         // has still found nothing, the next source is asked.
         if self.peers.wildcards_queued() > 0
-            && (self.has_open_wildcard() || self.probes.ask_any_source())
+            && (self.has_open_wildcard() || self.receiver.probes.ask_any_source())
         {
             self.peers.restart_wildcards(rules);
         }

@@ -17,16 +17,16 @@ use crate::device::rma::{OneSided, Request, wire};
 impl<R: Rules, E: Matching> Adi<R, E> {
     /// From now on there can be windows.
     pub fn set_one_sided(&mut self, one_sided: Box<OneSided>) {
-        self.one_sided = Some(one_sided);
-        self.parts.begin(Name::OneSided, Part { take, next });
+        self.extras.one_sided = Some(one_sided);
+        self.extras.parts.begin(Name::OneSided, Part { take, next });
     }
 
     /// Runs `f` on one-sided communication, if this process has or had windows.
     #[inline]
     pub fn with_one_sided<T>(&mut self, f: impl FnOnce(&mut OneSided) -> T) -> Option<T> {
-        let all = self.one_sided.as_deref_mut()?;
+        let all = self.extras.one_sided.as_deref_mut()?;
         let result = f(all);
-        self.parts.set_due(Name::OneSided, all.due());
+        self.extras.parts.set_due(Name::OneSided, all.due());
         Some(result)
     }
 }

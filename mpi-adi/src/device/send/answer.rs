@@ -9,6 +9,7 @@ use crate::device::protocol::{Reply, Rules, Step, on_answer};
 use crate::device::request::{
     CANCELLED, EAGER, PendingSend, QUEUE, RequestPool, SendState, Withdrawal,
 };
+use crate::device::send::Sender;
 use crate::device::send::bcopy::BcopyState;
 use crate::device::send::pending::Answered;
 use crate::device::stats::Count;
@@ -30,8 +31,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// The slot of the pending or held send that `dest` names so, one that was a bcopy included.
     pub(in crate::device) fn named_by(&self, dest: Rank, name: u32) -> Option<Slot> {
         let id = RequestId(name);
-        if let Some(bcopy) = self.bcopies.find(id, dest) {
-            let BcopyState::Queued { slot } = self.bcopies.at(bcopy).state else {
+        if let Some(bcopy) = self.sender.bcopies.find(id, dest) {
+            let BcopyState::Queued { slot } = self.sender.bcopies.at(bcopy).state else {
                 return None;
             };
             return Some(slot);
@@ -44,8 +45,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// A bcopy to `dest` that has left and has no other answer has been taken, with the `before` ones
     /// before it. False when it is none, or not so many have left.
     pub(in crate::device) fn bcopy_taken(&mut self, dest: Rank, name: u32, before: u8) -> bool {
-        let bcopy = self.bcopies.find(RequestId(name), dest);
-        let taken = bcopy.is_some_and(|bcopy| self.bcopies.taken(bcopy, before));
+        let bcopy = self.sender.bcopies.find(RequestId(name), dest);
+        let taken = bcopy.is_some_and(|bcopy| self.sender.bcopies.taken(bcopy, before));
         if taken {
             let count = u32::from(before) + 1;
             self.release_reserved(count);
@@ -77,7 +78,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             (_, Some(withdrawal)) if reply == Reply::Cts => {
                 if let Withdrawal::Unasked | Withdrawal::Refused = withdrawal {
                     // A receive has matched it before its receiver could be asked.
-                    self.cancels.remove(&mut self.requests, slot);
+                    self.sender.cancels.remove(&mut self.requests, slot);
                     self.set_cancels_due();
                 }
                 self.begin_transfer(slot, &fields);
@@ -96,8 +97,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     ) -> bool {
         let dest = Rank::new(arrival.rank);
         if let Some(fields) = Fields::parse(arrival.bytes)
-            && let Some(bcopy) = self.bcopies.find(RequestId(fields.request), dest)
-            && !matches!(self.bcopies.at(bcopy).state, BcopyState::Queued { .. })
+            && let Some(bcopy) = self.sender.bcopies.find(RequestId(fields.request), dest)
+            && !matches!(
+                self.sender.bcopies.at(bcopy).state,
+                BcopyState::Queued { .. }
+            )
         {
             let taken = reply == Reply::Cts && fields.is(Fields::COMPLETE);
             if taken && self.bcopy_taken(dest, fields.request, fields.before) {
@@ -141,7 +145,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             Step::Stay => Answered::Refused,
         };
         let rules = self.rules();
-        self.pending.answered(
+        self.sender.pending.answered(
             &mut self.requests,
             dest,
             slot,
@@ -159,7 +163,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         step: Step,
         fields: &Fields,
     ) {
-        let streams = self.stream.is_some_and(|stream| stream.slot == slot);
+        let streams = self.sender.stream.is_some_and(|stream| stream.slot == slot);
         if step == Step::Send && fields.is(Fields::STREAM) && pending.is(EAGER) {
             match streams {
                 true => self.requests.set_send_state(slot, SendState::Streaming),
@@ -169,7 +173,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         }
         if streams {
             // The receiver had no place for it.
-            self.stream = None;
+            self.sender.stream = None;
         }
         match step {
             // It is not taken back any more.
@@ -180,7 +184,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             Step::Stay => {}
         }
         if pending.is(CANCELLED)
-            && let Some(take_back) = self.parts.take_back()
+            && let Some(take_back) = self.extras.parts.take_back()
         {
             take_back(self, slot);
         }
@@ -191,11 +195,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     pub(in crate::device) fn all_taken(&mut self, dest: Rank, last: Slot, total: u32) -> bool {
         let rules = self.rules();
         let Adi {
-            pending,
-            requests,
-            bcopies,
-            ..
+            sender, requests, ..
         } = self;
+        let Sender {
+            pending, bcopies, ..
+        } = sender;
         let finish = |requests: &mut RequestPool, slot| {
             if let Some(bcopy) = requests.finish_send(slot, false) {
                 bcopies.free(bcopy);
@@ -242,7 +246,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
                 in_order: false,
             });
             self.requests.set_send_state(slot, state);
-            self.transfers.push(&mut self.requests, slot);
+            self.sender.transfers.push(&mut self.requests, slot);
         }
     }
 }

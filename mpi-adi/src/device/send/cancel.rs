@@ -22,13 +22,15 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         match self.requests.send(slot).state {
             SendState::Pending(pending) if pending.offer == Offer::Unanswered => {
                 self.requests.pending_mut(slot).set(CANCELLED, true);
-                self.parts.begin_taking_back(Self::withdraw);
+                self.extras.parts.begin_taking_back(Self::withdraw);
             }
             SendState::Pending(pending) => {
                 // A restart asks for what has been refused.
                 let is_known = pending.offer == Offer::Refused || pending.asked().is_some();
                 let rules = self.rules();
-                self.pending.withdraw(&mut self.requests, dest, slot, rules);
+                self.sender
+                    .pending
+                    .withdraw(&mut self.requests, dest, slot, rules);
                 if !is_known {
                     self.finish_send(slot, true);
                     return true;
@@ -50,30 +52,30 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     /// The receiver of the message is to be asked to forget it.
     fn push_cancel(&mut self, slot: Slot) {
-        self.cancels.push(&mut self.requests, slot);
+        self.sender.cancels.push(&mut self.requests, slot);
         let part = Part {
             take: Self::take_cancelled,
             next: Self::next_cancel,
         };
-        self.parts.begin(Name::Cancels, part);
+        self.extras.parts.begin(Name::Cancels, part);
         self.set_cancels_due();
     }
 
     /// To be called when there is one more to be asked, or one fewer.
     pub(in crate::device) fn set_cancels_due(&mut self) {
-        let due = match self.cancels.is_empty() {
+        let due = match self.sender.cancels.is_empty() {
             true => Due::Nothing,
             false => Due::Now,
         };
-        self.parts.set_due(Name::Cancels, due);
+        self.extras.parts.set_due(Name::Cancels, due);
     }
 
     /// Asks the receiver of one message that it knows of, and whose sender wants it back, to forget it.
     fn next_cancel(&mut self, _: Option<&mut dyn UserMemory>, out: &mut [u8; SHORT_BYTES]) -> Step {
-        let Some(slot) = self.cancels.head() else {
+        let Some(slot) = self.sender.cancels.head() else {
             return Step::Nothing;
         };
-        self.cancels.remove(&mut self.requests, slot);
+        self.sender.cancels.remove(&mut self.requests, slot);
         self.set_cancels_due();
         let Send { dest, state, .. } = self.requests.send(slot);
         let refused = state == SendState::Held(Withdrawal::Refused);

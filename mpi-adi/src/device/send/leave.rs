@@ -30,7 +30,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         port: &mut P,
         memory: &M,
     ) -> usize {
-        match self.peers.owes_restarts() || !self.cts_due.is_empty() {
+        match self.peers.owes_restarts() || !self.receiver.cts_due.is_empty() {
             true => self.send_due_now(port, memory),
             false => 0,
         }
@@ -67,9 +67,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// many were sent.
     pub(in crate::device) fn send_deferred<P: Port>(&mut self, port: &mut P) -> usize {
         let mut sent = 0;
-        while !self.deferred.is_empty()
+        while !self.receiver.deferred.is_empty()
             && port.can_inject(Class::Priority)
-            && let Some(deferred) = self.deferred.pop()
+            && let Some(deferred) = self.receiver.deferred.pop()
         {
             self.send_cts(port, deferred.source, &deferred.fields());
             self.stats.cts_merged += deferred.count as Count - 1;
@@ -88,7 +88,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     pub(in crate::device) fn header(&self, handler: u8) -> Header {
         Header {
             handler,
-            source: self.here,
+            source: self.identity.here,
             argument: 0,
             place: None,
         }
@@ -133,7 +133,10 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     }
 
     pub(in crate::device) fn coord(&self, rank: Rank) -> Coord {
-        self.shape.coord(rank.index()).expect("a rank of this job")
+        self.identity
+            .shape
+            .coord(rank.index())
+            .expect("a rank of this job")
     }
 
     /// The device has something to send that should not wait: its next step of progress would do something even if
@@ -145,16 +148,16 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     #[inline]
     fn have_copies_to_leave(&self) -> bool {
-        self.bcopies.next_unsent().is_some()
+        self.sender.bcopies.next_unsent().is_some()
     }
 
     #[inline]
     fn has_others_to_send(&self) -> bool {
         self.has_others_to_leave()
             || self.peers.owes_restarts()
-            || !self.cts_due.is_empty()
+            || !self.receiver.cts_due.is_empty()
             || self.barrier_can_go_on()
-            || self.parts.are_due()
+            || self.extras.parts.are_due()
     }
 
     /// What parts have to send, while the injection FIFO has room. Returns the packets sent; what is done without one counts,
@@ -165,7 +168,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         port: &mut P,
         memory: &mut M,
     ) -> usize {
-        match self.parts.are_idle() {
+        match self.extras.parts.are_idle() {
             true => 0,
             false => self.send_parts_now(port, memory),
         }
@@ -181,7 +184,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let mut sent = 0;
         while sent < STEP_PACKETS
             && port.can_inject(Class::Normal)
-            && let Some(next) = self.parts.next()
+            && let Some(next) = self.extras.parts.next()
         {
             match next(self, memory.whole(), &mut out) {
                 Step::Nothing => break,
@@ -205,7 +208,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// do not wait: they may leave together. To be asked after each call.
     #[inline(always)]
     pub fn has_to_send_now(&self, is_held: impl FnOnce(Rank) -> bool) -> bool {
-        let gathered = || self.bcopies.gathered_for().is_some_and(is_held);
+        let gathered = || self.sender.bcopies.gathered_for().is_some_and(is_held);
         self.have_copies_to_leave() && !gathered() || self.has_others_to_send()
     }
 
@@ -214,14 +217,14 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     pub fn gathered_for(&self) -> Option<Rank> {
         match self.has_others_to_send() {
             true => None,
-            false => self.bcopies.gathered_for(),
+            false => self.sender.bcopies.gathered_for(),
         }
     }
 
     /// A message has just been copied, for the process for which others [wait](Adi::gathered_for), and may wait, too.
     #[inline]
     pub fn gathers_for(&self, dest: Rank) -> bool {
-        self.bcopies.gathered_for() == Some(dest)
+        self.sender.bcopies.gathered_for() == Some(dest)
     }
 
     /// Offers and data leave as far as the network has room: the part of a [step of progress](Adi::progress) that needs
@@ -240,14 +243,14 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// in which nothing comes sends them, unless [they wait](Adi::let_answers_wait).
     #[inline]
     pub fn has_deferred(&self) -> bool {
-        !self.deferred.is_empty()
+        !self.receiver.deferred.is_empty()
     }
 
     /// Whether steps that take nothing leave deferred answers to what is sent next to the processes that they are for; at
     /// first they do not. The carrier sees to it that such answers do not wait for long.
     #[inline]
     pub fn let_answers_wait(&mut self, wait: bool) {
-        self.answers_wait = wait;
+        self.receiver.answers_wait = wait;
     }
 
     /// Something wants to leave that is no answer: what [`Adi::send_pending`] looks for.
@@ -258,9 +261,9 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     #[inline]
     fn has_others_to_leave(&self) -> bool {
-        self.pending.is_ready()
-            || self.stream.is_some()
-            || !self.transfers.is_empty()
+        self.sender.pending.is_ready()
+            || self.sender.stream.is_some()
+            || !self.sender.transfers.is_empty()
             || self.peers.owes_done()
     }
 
@@ -286,13 +289,13 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let mut sent = 0;
         while sent < STEP_PACKETS && self.has_to_leave() {
             let before = sent;
-            if self.stream.is_some() {
+            if self.sender.stream.is_some() {
                 sent += self.push_stream(port, memory);
             }
-            if self.stream.is_none() {
+            if self.sender.stream.is_none() {
                 sent += usize::from(self.offer_next(port, memory));
             }
-            if !self.transfers.is_empty() {
+            if !self.sender.transfers.is_empty() {
                 sent += self.push_transfers(port, memory);
             }
             if sent == before {
@@ -314,12 +317,12 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             self.send_done(port, dest, Done { age, more: false });
             return true;
         }
-        if self.bcopies.next_unsent().is_some() {
+        if self.sender.bcopies.next_unsent().is_some() {
             self.send_bcopy(port, memory);
             return true;
         }
         let rules = self.rules();
-        match self.pending.next(&mut self.requests, rules) {
+        match self.sender.pending.next(&mut self.requests, rules) {
             None => return false,
             Some((dest, Next::Offer(slot, flags))) => {
                 self.offer(port, memory, dest, slot, flags);
@@ -342,7 +345,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         flags: OfferFlags,
     ) {
         let id = self.requests.id(slot);
-        let eager_limit = self.eager_limit;
+        let eager_limit = self.sender.eager_limit;
         let send = self.requests.listed(slot);
         let pending = *send.pending().expect("what is offered is pending");
         let length = send.length() as usize;
@@ -385,7 +388,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
                 end: length as u32,
                 in_order: true,
             };
-            self.stream = Some(Stream { slot, transfer });
+            self.sender.stream = Some(Stream { slot, transfer });
             self.stats.eager_sent += 1;
         }
     }
@@ -404,16 +407,18 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         port: &mut P,
         memory: &M,
     ) {
-        let Some(id) = self.bcopies.next_unsent() else {
+        let Some(id) = self.sender.bcopies.next_unsent() else {
             return;
         };
-        let bcopy = *self.bcopies.at(id);
-        self.bcopies.leave(|span, out| memory.read(span, 0, out));
+        let bcopy = *self.sender.bcopies.at(id);
+        self.sender
+            .bcopies
+            .leave(|span, out| memory.read(span, 0, out));
         let rts = Rts {
             context: bcopy.context,
             tag: bcopy.tag,
             length: bcopy.length.into(),
-            request: self.bcopies.name(id).0,
+            request: self.sender.bcopies.name(id).0,
             age: self.peers.ages(bcopy.dest).to,
             // There is no queue: everything before it has been accepted, or is a bcopy, too.
             flags: Rts::INLINE | Rts::IN_ORDER | Rts::PATIENT,
@@ -469,7 +474,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     ) {
         match data {
             Data::Bcopy(bcopy) => {
-                out.copy_from_slice(&self.bcopies.bytes(bcopy)[offset..][..out.len()]);
+                out.copy_from_slice(&self.sender.bcopies.bytes(bcopy)[offset..][..out.len()]);
             }
             Data::User(span) => memory.read(span, offset, out),
         }
@@ -484,13 +489,13 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         port: &mut P,
         memory: &M,
     ) -> usize {
-        let Some(Stream { slot, mut transfer }) = self.stream else {
+        let Some(Stream { slot, mut transfer }) = self.sender.stream else {
             return 0;
         };
         let send = self.requests.listed(slot);
         let (dest, data, is_accepted) = (send.dest(), send.send_data(), send.is_streaming());
         let sent = self.push_packets(port, memory, dest, data, &mut transfer);
-        self.stream = (!transfer.is_out()).then_some(Stream { slot, transfer });
+        self.sender.stream = (!transfer.is_out()).then_some(Stream { slot, transfer });
         if transfer.is_out() && is_accepted {
             self.finish_send(slot, false);
         }
@@ -513,7 +518,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         memory: &mut M,
     ) -> usize {
         // Once around at most: where none can go on their order stays.
-        for _ in 0..self.transfers.len().min(WAYS) {
+        for _ in 0..self.sender.transfers.len().min(WAYS) {
             let sent = self.push_next_transfer(port, memory);
             if sent > 0 {
                 return sent;
@@ -529,7 +534,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         port: &mut P,
         memory: &mut M,
     ) -> usize {
-        let Some(slot) = self.transfers.head() else {
+        let Some(slot) = self.sender.transfers.head() else {
             return 0;
         };
         let send = self.requests.listed(slot);
@@ -537,19 +542,19 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let Some(mut transfer) = send.transfer() else {
             unreachable!("the list of transfers names a send whose data does not leave")
         };
-        let sent = if dest == self.rank {
+        let sent = if dest == self.identity.rank {
             self.copy_on(memory, data, &mut transfer);
             TURN_PACKETS
         } else {
             self.push_packets(port, memory, dest, data, &mut transfer)
         };
         if transfer.is_out() {
-            self.transfers.remove(&mut self.requests, slot);
+            self.sender.transfers.remove(&mut self.requests, slot);
             self.finish_send(slot, false);
         } else {
             self.requests
                 .set_send_state(slot, SendState::Sending(transfer));
-            self.transfers.rotate(&mut self.requests);
+            self.sender.transfers.rotate(&mut self.requests);
         }
         sent
     }
@@ -570,7 +575,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             true => wire::EAGER,
             false => wire::DATA,
         };
-        let (here, dest) = (self.here, self.coord(dest));
+        let (here, dest) = (self.identity.here, self.coord(dest));
         transfer.push(port, here, dest, handler, TURN_PACKETS, |offset, out| {
             self.read(memory, data, offset as usize, out)
         })

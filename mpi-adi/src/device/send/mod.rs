@@ -20,9 +20,48 @@ pub(super) mod stream;
 
 pub use oneself::COPY_BYTES;
 
+use crate::device::config::DEFAULT_EAGER_LIMIT;
 use crate::device::envelope::{Context, Rank, Tag};
+use crate::device::list::List;
 use crate::device::memory::Span;
+use crate::device::names::Slot;
 use crate::device::request::{Data, Mode, Send, SendState};
+use crate::device::send::bcopy::Bcopies;
+use crate::device::send::pending::Pending;
+use crate::device::send::stream::Stream;
+
+/// What this process sends.
+// The greatest comes last: see `Adi`.
+#[derive(Clone, Debug)]
+#[repr(C)]
+pub(super) struct Sender {
+    /// Sends that wait to leave, or for answers.
+    pub pending: Pending,
+    /// Sends whose data is leaving.
+    pub transfers: List<Slot>,
+    /// The send whose data is leaving eagerly.
+    pub stream: Option<Stream>,
+    /// Greatest message in bytes that is sent eagerly.
+    pub eager_limit: usize,
+    /// Held sends that the program wants back, whose receivers are still to be asked.
+    pub cancels: List<Slot>,
+    /// Short messages that do not wait for their answers.
+    pub bcopies: Bcopies,
+}
+
+impl Sender {
+    #[inline]
+    pub fn new() -> Sender {
+        Sender {
+            pending: Pending::default(),
+            transfers: List::default(),
+            stream: None,
+            eager_limit: DEFAULT_EAGER_LIMIT,
+            bcopies: Bcopies::new(),
+            cancels: List::default(),
+        }
+    }
+}
 
 /// Where a message goes and under which name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -56,8 +56,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// The short way is open: no message to this process itself is before its receiver any more.
     #[inline]
     pub(in crate::device) fn may_match_here(&mut self, dest: Rank) -> bool {
-        dest == self.rank
-            && (!self.rules.guards_own_queue() || !self.pending.has(&self.requests, dest))
+        dest == self.identity.rank
+            && (!self.rules.guards_own_queue() || !self.sender.pending.has(&self.requests, dest))
     }
 
     /// Sends to this process itself for a call that blocks, if the receive that messages are held against before all others
@@ -73,7 +73,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             return false;
         }
         let envelope = Envelope {
-            source: self.rank,
+            source: self.identity.rank,
             tag: to.tag,
             context: to.context,
         };
@@ -101,7 +101,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         blocks: bool,
     ) -> Result<Here, Full> {
         let envelope = Envelope {
-            source: self.rank,
+            source: self.identity.rank,
             tag: to.tag,
             context: to.context,
         };
@@ -197,11 +197,11 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     #[inline]
     fn take_posted(&mut self, receive: Slot, envelope: &Envelope) {
         self.unpost(receive);
-        self.probes.taken(envelope);
+        self.receiver.probes.taken(envelope);
     }
 
     fn record_here(&mut self, envelope: &Envelope, at: BlockIndex) {
-        self.probes.taken(envelope);
+        self.receiver.probes.taken(envelope);
         self.matching.record(&mut self.region, at);
     }
 
@@ -264,7 +264,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// The send of this process whose record, of a message of `source`, names `sender`, when its message can be
     /// taken where it is: the program has not begun to take it back, and knows that it is recorded.
     pub(in crate::device) fn held_here(&self, source: Rank, sender: u32) -> Option<(Slot, Span)> {
-        if source != self.rank {
+        if source != self.identity.rank {
             return None;
         }
         let id = RequestId(sender);

@@ -43,23 +43,24 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// their way to this destination that it answers some without waiting for more.
     #[inline]
     pub fn awaits_copies(&self, to: &SendTo) -> bool {
-        self.bcopies.is_full() && self.bcopies.offered_to(to.dest) >= SHARED_ANSWER.into()
+        self.sender.bcopies.is_full()
+            && self.sender.bcopies.offered_to(to.dest) >= SHARED_ANSWER.into()
     }
 
     /// All that was copied for calls that block has left.
     #[inline]
     pub fn have_copies_left(&self) -> bool {
-        self.bcopies.next_unsent().is_none()
+        self.sender.bcopies.next_unsent().is_none()
     }
 
     /// The message can be copied, as far as it and its destination are concerned.
     #[inline]
     fn can_be_copied(&self, to: &SendTo, span: Span) -> bool {
         self.rules().bcopy()
-            && to.dest != self.rank
+            && to.dest != self.identity.rank
             && to.mode == Mode::Standard
             && span.len() <= BCOPY_BYTES
-            && !self.bcopies.is_full()
+            && !self.sender.bcopies.is_full()
     }
 
     /// As [`Adi::isend`], for a call that blocks until the request has finished: it takes what is kept for
@@ -109,10 +110,13 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let SendTo {
             dest, tag, context, ..
         } = *to;
-        let copy = self.bcopies.start_copied(dest, tag, context, span.len());
+        let copy = self
+            .sender
+            .bcopies
+            .start_copied(dest, tag, context, span.len());
         memory.read(span, 0, copy);
         self.stats.messages_sent += 1;
-        if self.pending.has(&self.requests, dest) {
+        if self.sender.pending.has(&self.requests, dest) {
             self.enter_bcopies_to(dest);
         }
         true
@@ -131,9 +135,12 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     pub fn reserve_message(&mut self, keep: u32) -> Result<(), NoMemory> {
         let none = self.no_memory();
         self.reserve_for_recv(keep)?;
-        self.pending.reserve(1 + keep as usize).map_err(|_| none)?;
+        self.sender
+            .pending
+            .reserve(1 + keep as usize)
+            .map_err(|_| none)?;
         self.requests.reserve_slots(1);
-        self.pending.expect(1);
+        self.sender.pending.expect(1);
         Ok(())
     }
 
@@ -148,7 +155,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let is_there = self.has_free(1);
         if is_there {
             self.requests.reserve_slots(1);
-            self.pending.expect(1);
+            self.sender.pending.expect(1);
         }
         is_there
     }
@@ -156,7 +163,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     /// What so many messages need is free, beside what is reserved.
     fn has_free(&self, messages: u32) -> bool {
         self.requests.has_free(messages)
-            && self.pending.has_room(messages as usize)
+            && self.sender.pending.has_room(messages as usize)
             && self.is_reserved_for_receives()
     }
 
@@ -226,12 +233,13 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let send = to.send(span, length, SendState::Bcopy);
         // Its slot is in use when it has left and a call that waits for it is over, as a copy's is.
         let can_be_bcopy =
-            self.can_be_copied(&to, span) && !self.pending.has(&self.requests, to.dest);
+            self.can_be_copied(&to, span) && !self.sender.pending.has(&self.requests, to.dest);
         if can_be_bcopy && self.reserve_for_bcopy(1 + KEPT_SLOTS).is_ok() {
             let Ok(id) = self.requests.insert(Request::Send(send)) else {
                 return Err(self.no_memory());
             };
-            self.bcopies
+            self.sender
+                .bcopies
                 .start(to.dest, to.tag, to.context, id.slot(), span);
             self.stats.messages_sent += 1;
             return Ok(id);
@@ -245,6 +253,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         self.enter_bcopies(dest);
         let rules = self.rules();
         let pushed = self
+            .sender
             .pending
             .push(&mut self.requests, dest, send, keep, rules);
         let Ok(id) = pushed else {
@@ -259,22 +268,22 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     #[inline]
     fn reserve_for_bcopy(&mut self, others: u32) -> Result<(), Full> {
         self.requests.grow(1 + others)?;
-        self.pending.reserve(1 + others as usize)?;
+        self.sender.pending.reserve(1 + others as usize)?;
         self.requests.reserve_slots(1);
-        self.pending.expect(1);
+        self.sender.pending.expect(1);
         Ok(())
     }
 
     /// What was reserved for `count` bcopies is not needed any more, or is to be used.
     pub(in crate::device) fn release_reserved(&mut self, count: u32) {
         self.requests.put_back(count);
-        self.pending.expect_no_more(count as usize);
+        self.sender.pending.expect_no_more(count as usize);
     }
 
     /// The bcopies to `dest` enter its pending send queue, as if they had been there from the start.
     #[inline]
     pub(in crate::device) fn enter_bcopies(&mut self, dest: Rank) {
-        if !self.bcopies.is_empty() {
+        if !self.sender.bcopies.is_empty() {
             self.enter_bcopies_to(dest);
         }
     }
@@ -283,13 +292,13 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     #[inline(never)]
     fn enter_bcopies_to(&mut self, dest: Rank) {
         let rules = self.rules();
-        for bcopy in self.bcopies.to(dest) {
-            let slot = match self.bcopies.at(bcopy).state {
+        for bcopy in self.sender.bcopies.to(dest) {
+            let slot = match self.sender.bcopies.at(bcopy).state {
                 BcopyState::Unsent { slot, .. } => {
                     let unsent = PendingSend::new(Offer::Unsent);
                     self.requests
                         .set_send_state(slot, SendState::Pending(unsent));
-                    self.bcopies.free(bcopy);
+                    self.sender.bcopies.free(bcopy);
                     slot
                 }
                 state => {
@@ -298,19 +307,20 @@ impl<R: Rules, E: Matching> Adi<R, E> {
                         _ => Offer::Unanswered,
                     };
                     let slot = self.insert_copied(bcopy, offer);
-                    self.bcopies.queued(bcopy, slot);
+                    self.sender.bcopies.queued(bcopy, slot);
                     slot
                 }
             };
             self.release_reserved(1);
-            self.pending
+            self.sender
+                .pending
                 .enter_bcopy(&mut self.requests, dest, slot, rules);
         }
     }
 
     /// The request of a bcopy that is copied, which the program has been told is complete.
     pub(in crate::device) fn insert_copied(&mut self, bcopy: BcopyId, offer: Offer) -> Slot {
-        let from = self.bcopies.at(bcopy);
+        let from = self.sender.bcopies.at(bcopy);
         let send = Request::Send(Send {
             dest: from.dest,
             tag: from.tag,

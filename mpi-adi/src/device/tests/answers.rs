@@ -65,7 +65,7 @@ fn an_answer_goes_with_a_message_the_other_way() {
     rig.step(1);
     assert_eq!(rig.moved(1), [Rts { tag: 2, age: 0 }], "and nothing else");
     assert_eq!(rig.adis[1].stats.cts_merged, 1);
-    assert!(rig.adis[0].bcopies.is_empty());
+    assert!(rig.adis[0].sender.bcopies.is_empty());
     let landing = rig.span(vec![0; 40]);
     let pattern = Pattern::new(Some(Rank::new(1)), Some(2), 0);
     let last = rig.adis[0]
@@ -116,7 +116,7 @@ fn wrong_answers_to_bcopy_sends_move_nothing_or_end_them() {
             let answer = fields.emit(handler);
             let header = msg_layer::header::Header {
                 handler,
-                source: rig.adis[0].shape.coord(1 + random(2)).unwrap(),
+                source: rig.adis[0].identity.shape.coord(1 + random(2)).unwrap(),
                 argument: 0,
                 place: None,
             };

@@ -34,7 +34,11 @@ fn move_this(rig: &mut Rig, (from, at): (usize, usize)) -> u8 {
     let packet = rig.wires[from].sent_mut().remove(at);
     assert_eq!(packet.class, Class::Priority);
     let (header, _) = Header::parse(&packet.body).expect("a packet");
-    let dest = rig.adis[0].shape.rank(packet.dest).expect("a node") as usize;
+    let dest = rig.adis[0]
+        .identity
+        .shape
+        .rank(packet.dest)
+        .expect("a node") as usize;
     rig.wires[dest].arrive(packet.class, &packet.body);
     rig.step(dest);
     header.handler
@@ -100,7 +104,10 @@ fn nobody_leaves_before_the_last_one_has_come_and_then_everybody_does() {
                 None,
                 "nothing is left over"
             );
-            assert_eq!(packets, [ROUNDS as usize * pairs(rig.adis[0].shape); 2]);
+            assert_eq!(
+                packets,
+                [ROUNDS as usize * pairs(rig.adis[0].identity.shape); 2]
+            );
             assert!(
                 rig.adis
                     .iter()
@@ -411,7 +418,7 @@ fn a_value_has_a_length_that_the_barrier_can_carry() {
     // A packet with a longer one is none of this device's.
     let header = Header {
         handler: wire::TELL,
-        source: rig.adis[0].shape.coord(1).expect("a node"),
+        source: rig.adis[0].identity.shape.coord(1).expect("a node"),
         argument: 0b1000,
         place: None,
     };
@@ -508,7 +515,7 @@ fn a_release_is_for_who_waits_for_it() {
 fn packet(rig: &mut Rig, to: u32, from: u32, (handler, argument): (u8, u16)) {
     let header = Header {
         handler,
-        source: rig.adis[0].shape.coord(from).expect("a node"),
+        source: rig.adis[0].identity.shape.coord(from).expect("a node"),
         argument,
         place: None,
     };

@@ -116,7 +116,7 @@ fn what_is_searched_is_counted() {
         (6, 6, 6)
     );
     let adi = &rig.adis[1];
-    let parts = adi.matching().traversals + adi.pending.steps() + adi.peers.steps();
+    let parts = adi.matching().traversals + adi.sender.pending.steps() + adi.peers.steps();
     assert_eq!(adi.searched(), parts + adi.stats().named);
 
     // A synchronous send that is taken back: its record is looked for among the others.
@@ -134,7 +134,11 @@ fn what_the_queue_and_the_peers_search_is_counted() {
     let mut rig = Rig::new(40, 0);
     let steps = |rig: &Rig, node: usize| {
         let adi = &rig.adis[node];
-        (adi.pending.steps(), adi.peers.steps(), adi.stats.named)
+        (
+            adi.sender.pending.steps(),
+            adi.peers.steps(),
+            adi.stats.named,
+        )
     };
     for tag in [1, 1, 1, 2, 3] {
         rig.send(0, tag, 50, Mode::Standard);
@@ -168,7 +172,7 @@ fn what_the_queue_and_the_peers_search_is_counted() {
         };
         rig.send_to(0, to, 50);
     }
-    assert!(rig.adis[0].pending.steps() > 0);
+    assert!(rig.adis[0].sender.pending.steps() > 0);
 
     // A receive from any source is looked at for every restart.
     let mut rig = Rig::new(2, 0);

@@ -229,14 +229,14 @@ fn a_new_device_has_what_calls_that_block_need() {
     let rig = Rig::new(2, 0);
     let adi = &rig.adis[0];
     assert!(adi.requests.has_free(KEPT_SLOTS));
-    assert!(adi.pending.has_room(KEPT_SLOTS as usize));
+    assert!(adi.sender.pending.has_room(KEPT_SLOTS as usize));
     assert!(!adi.requests.has_free(adi.requests.slots() as u32 + 1));
 }
 
 #[test]
 fn destinations_that_are_expected_leave_less_room() {
     let mut rig = Rig::new(2, 0);
-    let pending = &mut rig.adis[0].pending;
+    let pending = &mut rig.adis[0].sender.pending;
     let room = |pending: &Pending| (1..1000).take_while(|&n| pending.has_room(n)).count();
     let before = room(pending);
     pending.expect(2);
@@ -252,7 +252,7 @@ fn what_is_kept_for_others_is_there_beside_what_is_reserved() {
     let adi = &mut rig.adis[0];
     for _ in 0..100 {
         assert!(adi.reserve_message(KEPT_SLOTS).is_ok());
-        assert!(adi.pending.has_room(KEPT_SLOTS as usize));
+        assert!(adi.sender.pending.has_room(KEPT_SLOTS as usize));
         assert!(adi.requests.has_free(KEPT_SLOTS));
     }
 }
@@ -314,7 +314,7 @@ fn what_is_sent_meanwhile_is_copied_only_where_as_much_can_be_reserved_again() {
         assert!(rig.outcome(1, receive).is_some());
         assert_eq!(rig.buffers.0[key], [1; 4]);
         assert!(request.is_none_or(|id| rig.outcome(0, id).is_some()));
-        assert_eq!(rig.adis[0].pending.expected(), 0);
+        assert_eq!(rig.adis[0].sender.pending.expected(), 0);
         assert_eq!(rig.adis[0].stats().messages_sent, 1);
     }
 }

@@ -66,7 +66,7 @@ fn forge_at(
 ) -> bool {
     let header = Header {
         handler,
-        source: rig.adis[0].shape.coord(from).expect("a node"),
+        source: rig.adis[0].identity.shape.coord(from).expect("a node"),
         argument: 0,
         place,
     };
@@ -173,7 +173,7 @@ fn a_bcopy_send_that_is_not_taken_with_its_data_is_kept() {
                 let out = rig.wires[0].sent();
                 assert_eq!(out.len(), 2, "its data follows: {out:?}");
             }
-            _ => assert!(!rig.adis[0].bcopies.is_empty() || !rig.adis[0].is_quiet()),
+            _ => assert!(!rig.adis[0].sender.bcopies.is_empty() || !rig.adis[0].is_quiet()),
         }
         if handler == wire::NCTS {
             rig.wires[0].sent_mut().clear();

@@ -120,10 +120,10 @@ fn names_of_256_uses(rules: impl Rules) -> [usize; 3] {
         let receive = adi.irecv(&mut RawMemory, ANY, Span::EMPTY).unwrap();
         assert!(adi.cancel(receive) && adi.test(receive).is_some());
         names[0].insert(receive.0);
-        adi.bcopies.start_copied(peer, 1, 0, 0);
-        let copy = adi.bcopies.next_unsent().expect("just started");
-        names[1].insert(adi.bcopies.name(copy).0);
-        adi.bcopies.free(copy);
+        adi.sender.bcopies.start_copied(peer, 1, 0, 0);
+        let copy = adi.sender.bcopies.next_unsent().expect("just started");
+        names[1].insert(adi.sender.bcopies.name(copy).0);
+        adi.sender.bcopies.free(copy);
         let record = adi.region.record_only(&mut RawMemory, envelope, 0, 0);
         let record = record.expect("room");
         names[2].insert(adi.region.id(record).0);

@@ -70,7 +70,7 @@ fn receiving_in_reverse_order_takes_a_bounded_number_of_offers_for_each_message(
             offers <= 4 * messages as u64,
             "{offers} for {messages} messages"
         );
-        assert!(rig.adis[0].pending.steps() <= 4 * messages as u64);
+        assert!(rig.adis[0].sender.pending.steps() <= 4 * messages as u64);
         rig.assert_clean();
     }
 }

@@ -138,7 +138,7 @@ impl Rig {
     }
 
     fn limit_sender(&mut self, bytes: usize, slots: usize) {
-        let shape = self.adis[0].shape;
+        let shape = self.adis[0].identity.shape;
         let memory = Memory::allocate(bytes, shape.nodes() as usize).unwrap();
         let config = Config {
             shape,
@@ -222,7 +222,7 @@ impl Rig {
     pub(super) fn injected(&mut self, from: usize) -> (Vec<Packet>, Vec<Seen>) {
         let packets = self.wires[from].take_sent();
         let seen = packets.iter().map(look).collect();
-        let shape = self.adis[from].shape;
+        let shape = self.adis[from].identity.shape;
         let rank = |packet: &Sent| shape.rank(packet.dest).unwrap() as usize;
         let packets = packets.into_iter();
         let packets = packets.map(|packet| (rank(&packet), packet.class, packet.body));
@@ -270,7 +270,7 @@ impl Rig {
 
     /// As [`Rig::moved`], but what goes to `except` stays under way.
     pub(super) fn moved_except(&mut self, from: usize, except: usize) {
-        let shape = self.adis[from].shape;
+        let shape = self.adis[from].identity.shape;
         for packet in self.wires[from].take_sent() {
             let dest = shape.rank(packet.dest).unwrap() as usize;
             if dest == except {
@@ -319,8 +319,8 @@ impl Rig {
                 (0, 0, 0)
             );
             assert_eq!(adi.stats.layer.malformed, 0);
-            assert!(adi.coming.is_empty());
-            assert_eq!(adi.pending.expected(), 0);
+            assert!(adi.receiver.coming.is_empty());
+            assert_eq!(adi.sender.pending.expected(), 0);
         }
     }
 }

@@ -62,7 +62,7 @@ fn offers_to_several_destinations_take_turns() {
     }
     rig.unlimit(0, Class::Normal);
     rig.step(0);
-    let shape = rig.adis[0].shape;
+    let shape = rig.adis[0].identity.shape;
     let order = |rig: &Rig| -> Vec<u32> {
         let out = rig.wires[0].sent().iter();
         out.map(|sent| shape.rank(sent.dest).unwrap()).collect()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mpi_adi::device::rma::deferred::Operation;
 use mpi_adi::device::rma::epochs::{Opening, Reorder, Rules, Serial, Sort, Watch};
 use mpi_adi::device::rma::wire::{HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES, emit_piece};
-use mpi_adi::device::rma::{OneSided, Peer, Window};
+use mpi_adi::device::rma::{NotAttached, OneSided, Peer, Window};
 use mpi_adi::envelope::{Context, Rank};
 use mpi_adi::memory::{Span, UserMemory};
 
@@ -283,19 +283,14 @@ impl Script {
                 let region = memory::here(at, bytes.len(), false);
                 let here = all.here();
                 let window = all.window(context(memory::DYNAMIC)).expect("a window");
-                let regions = window.regions();
                 heap.enter(here);
-                self.is_short = regions.try_reserve(1).is_err();
-                if !self.is_short {
-                    regions.push(region);
-                }
+                self.is_short = window.attach(region) == Err(NotAttached::NoRoom);
                 heap.leave(here);
                 !self.is_short
             }
             Call::Detach(at) => {
                 let window = all.window(context(memory::DYNAMIC)).expect("a window");
-                let is_it = |region: &Span| region.address() == memory::address(*at);
-                window.regions().retain(|region| !is_it(region));
+                let _ = window.detach(memory::address(*at));
                 true
             }
             Call::Fault(window, is_faulty) => {

@@ -27,7 +27,7 @@ impl Devices {
                 request_slots: 64,
             };
             let mut adi = Adi::new(config, Memory::allocate(1024, 2).unwrap()).unwrap();
-            assert!(adi.one_sided.is_none() && !adi.is_under_way());
+            assert!(adi.extras.one_sided.is_none() && !adi.is_under_way());
             adi.set_one_sided(Box::new(one));
             assert!(adi.is_under_way() && adi.is_quiet() && !adi.has_to_send());
             adis.push(adi);
