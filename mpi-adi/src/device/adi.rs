@@ -6,7 +6,7 @@ use core::hash::{Hash, Hasher};
 
 use net_torus::coord::{Coord, Shape};
 
-use crate::device::barrier;
+use crate::device::barrier::part::Part as BarrierPart;
 use crate::device::config::{Config, FIRST_CONTEXTS, GREATEST_EAGER_LIMIT, Memory};
 use crate::device::envelope::{Context, Rank};
 use crate::device::matching::{Engine, Matching, Measures};
@@ -72,7 +72,7 @@ pub struct Adi<R = Sound, E = Engine> {
     pub(super) requests: RequestPool,
     pub(super) peers: Peers,
     pub(super) region: Region,
-    pub(super) barrier: barrier::Part,
+    pub(super) barrier: BarrierPart,
     pub(super) matching: E,
     pub(super) stats: Stats,
     pub(super) sender: Sender,
@@ -178,7 +178,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             peers: memory.peers,
             sender: Sender::new(),
             receiver: Receiver::new(),
-            barrier: barrier::Part::new(&config.shape, here, memory.values),
+            barrier: BarrierPart::new(&config.shape, here, memory.values),
             extras: Extras {
                 beside: None,
                 parts: Parts::new(),

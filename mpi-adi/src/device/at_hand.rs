@@ -18,46 +18,15 @@
 #![forbid(unsafe_code)]
 
 use crate::device::adi::Adi;
-use crate::device::envelope::{Context, Envelope, Pattern, Tag};
+use crate::device::config::COPY_BYTES;
+use crate::device::envelope::{Envelope, Pattern};
 use crate::device::matching::Matching;
 use crate::device::memory::{Span, UserMemory};
 use crate::device::names::RequestId;
 use crate::device::protocol::Rules;
+use crate::device::recv::at_hand::{AtHand, State};
 use crate::device::request::{KEPT_SLOTS, Matched, Posted, Receive, ReceiveState, Request, Whole};
 use crate::device::send::SendTo;
-use crate::device::send::oneself::COPY_BYTES;
-
-/// The receive.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct AtHand {
-    state: State,
-    tag: Tag,
-    context: Context,
-    span: Span,
-    id: RequestId,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
-    /// There is none.
-    Nothing,
-    /// There is none, but for the next one's name.
-    Named,
-    /// For a message that has not been sent.
-    Waits,
-    /// It has a message of so many bytes.
-    Arrived(u32),
-}
-
-impl AtHand {
-    pub(super) const NOTHING: AtHand = AtHand {
-        state: State::Nothing,
-        tag: 0,
-        context: 0,
-        span: Span::EMPTY,
-        id: RequestId(0),
-    };
-}
 
 impl<R: Rules, E: Matching> Adi<R, E> {
     /// [`Adi::irecv`], if the receive can be at hand. `None`: it cannot.

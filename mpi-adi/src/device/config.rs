@@ -34,6 +34,8 @@ pub const EAGER_SOURCES: usize = if cfg!(feature = "micro") { 8 } else { 16 };
 /// Contexts in use from the start, each with the one for collectives after it: those of MPI_COMM_WORLD and
 /// MPI_COMM_SELF.
 pub const FIRST_CONTEXTS: [Context; 2] = [0, 2];
+/// Bytes of a message to oneself that are copied at once, at most; of a longer one, in one turn.
+pub const COPY_BYTES: usize = 16 << 10;
 /// Data packets that one transfer sends before the next one has its turn.
 pub(crate) const TURN_PACKETS: usize = 8;
 /// Ways out of a node: so many transfers are asked in a step before none is found that can go on.

@@ -219,16 +219,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "the device is one object; it becomes parts that own their fields",
-        &[
-            "mpi-adi/src/device/adi.rs",
-            "mpi-adi/src/device/at_hand.rs",
-            "mpi-adi/src/device/barrier/mod.rs",
-            "mpi-adi/src/device/recv/cancel.rs",
-            "mpi-adi/src/device/send/oneself.rs",
-        ],
-    ),
-    (
         "a page uses the record that the table of pages defines; the two profiles make them one file",
         &[
             "mpi-adi/src/device/no_peer_pages.rs",

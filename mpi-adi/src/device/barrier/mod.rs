@@ -31,12 +31,13 @@
 #![forbid(unsafe_code)]
 
 mod line;
+pub(super) mod part;
 pub(super) mod state;
 pub(super) mod values;
 
 use msg_layer::header::Header;
 use msg_layer::{Arrival, Malformed, Port};
-use net_torus::{Coord, Direction, Shape};
+use net_torus::{Coord, Direction};
 
 use crate::device::adi::Adi;
 use crate::device::barrier::line::{Circle, LinePosition};
@@ -60,72 +61,6 @@ const IS_LAST: u16 = 1 << 5;
 const MARKS: u16 = DIFFER | IS_LAST;
 /// Of what has been heard: for a process it is not the last one.
 const IS_NOT_LAST: u16 = IS_LAST << 1;
-
-/// What this process knows of the barrier.
-#[derive(Clone, Debug)]
-pub(in crate::device) struct Part {
-    pairs: Pairs,
-    pub(in crate::device) state: state::Barrier,
-    /// What the barrier carries.
-    pub(in crate::device) values: values::Values,
-    /// The network can send along lines.
-    has_lines: bool,
-}
-
-impl Part {
-    /// That of a process that is in none yet, in this machine.
-    #[inline]
-    pub(in crate::device) fn new(shape: &Shape, here: Coord, values: values::Values) -> Part {
-        Part {
-            pairs: Pairs::new(shape, here),
-            state: state::Barrier::NONE,
-            values,
-            has_lines: false,
-        }
-    }
-}
-
-/// The dimensions of two nodes, a bit each.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::device) struct Pairs {
-    all: u8,
-    /// Those in which this node is the second one.
-    second: u8,
-}
-
-impl Pairs {
-    pub(in crate::device) fn new(shape: &Shape, here: Coord) -> Pairs {
-        let (mut all, mut second) = (0, 0);
-        for (dimension, extent) in shape.extents().into_iter().enumerate() {
-            if extent == 2 {
-                all |= 1 << dimension;
-                second |= (here.axes()[dimension] & 1) << dimension;
-            }
-        }
-        Pairs { all, second }
-    }
-
-    fn are_in(self, dimension: u8) -> bool {
-        self.all >> dimension & 1 != 0
-    }
-
-    fn is_second(self, dimension: u8) -> bool {
-        self.second >> dimension & 1 != 0
-    }
-
-    /// The first of these dimensions from this one on.
-    fn next(self, from: u8) -> Option<u8> {
-        match self.all >> from {
-            0 => None,
-            later => Some(from + later.trailing_zeros() as u8),
-        }
-    }
-
-    /// The node is the first of its pairs in so many of the first dimensions, and the first of them in no more.
-    fn firsts(self) -> u8 {
-        (self.second | 1 << 3).trailing_zeros() as u8
-    }
-}
 
 /// The same place but for one dimension, where it is the pair's first or second.
 fn of_pair(here: Coord, dimension: u8, is_second: bool) -> Coord {

@@ -10,24 +10,14 @@
 //! for one more, the receive ends at once.
 #![forbid(unsafe_code)]
 
-use alloc::vec::Vec;
-
 use crate::device::adi::Adi;
 use crate::device::envelope::{Pattern, Rank};
 use crate::device::matching::Matching;
 use crate::device::names::RequestId;
 use crate::device::parts::CancelEvent;
 use crate::device::protocol::Rules;
+use crate::device::recv::cancelled::CancelledReceives;
 use crate::device::request::{SlotEntry, TO_NAME};
-
-/// Cancelled receives that are still posted, and whom they wait for.
-#[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
-pub(in crate::device) struct CancelledReceives {
-    /// Those that wait; some may have matched in the meantime.
-    waiting: Vec<RequestId>,
-    /// Sources whose answers those from any source wait for.
-    awaited: Vec<Rank>,
-}
 
 impl<R: Rules, E: Matching> Adi<R, E> {
     /// As [`Adi::cancel`], of a receive; a send goes on.

@@ -9,7 +9,9 @@
 #![forbid(unsafe_code)]
 
 mod arrive;
-pub(super) mod cancel;
+pub(super) mod at_hand;
+mod cancel;
+mod cancelled;
 mod data;
 pub(super) mod deferred;
 pub(super) mod eager;
@@ -20,11 +22,11 @@ mod restart;
 
 pub use probe::Probed;
 
-use crate::device::at_hand::AtHand;
 use crate::device::config::{DEFERRED_SOURCES, EAGER_SOURCES};
 use crate::device::list::List;
 use crate::device::names::{RequestId, Serial, Slot};
-use crate::device::recv::cancel::CancelledReceives;
+use crate::device::recv::at_hand::AtHand;
+use crate::device::recv::cancelled::CancelledReceives;
 use crate::device::recv::deferred::DeferredAck;
 use crate::device::recv::eager::Eager;
 use crate::device::recv::probe::Probes;

@@ -18,7 +18,7 @@ pub mod pending;
 mod start;
 pub(super) mod stream;
 
-pub use oneself::COPY_BYTES;
+pub use crate::device::config::COPY_BYTES;
 
 use crate::device::config::DEFAULT_EAGER_LIMIT;
 use crate::device::envelope::{Context, Rank, Tag};

@@ -29,6 +29,7 @@ use msg_layer::Transfer;
 use msg_layer::header::Place;
 
 use crate::device::adi::Adi;
+use crate::device::config::COPY_BYTES;
 use crate::device::envelope::{Envelope, Rank};
 use crate::device::matching::Matching;
 use crate::device::memory::region::Holding;
@@ -38,9 +39,6 @@ use crate::device::protocol::{Recorded, Rules};
 use crate::device::request::{Data, Full, Matched, Mode, Request, SendState, Withdrawal};
 use crate::device::send::SendTo;
 use crate::device::wire::Fields;
-
-/// Bytes of a message to oneself that are copied at once, at most; of a longer one, in one turn.
-pub const COPY_BYTES: usize = 16 << 10;
 
 /// What has become of a send to oneself.
 pub(in crate::device) enum Here {
