@@ -933,7 +933,8 @@ fn what_two_groups_cannot_divide_is_an_error_at_all_before_anything_is_sent() {
             let sum = SystemOperation::sum();
             let expected = if is_first { 4 * 8 } else { 2 * 8 };
             assert_eq!(
-                both.try_reduce_scatter_block_into(&[1u64; 3], &mut result, sum),
+                both.reduce_scatter_block(&[1u64; 3], &mut result, sum)
+                    .try_run(),
                 Err(Error::Lengths {
                     expected,
                     given: 3 * 8
@@ -945,7 +946,7 @@ fn what_two_groups_cannot_divide_is_an_error_at_all_before_anything_is_sent() {
                 .collect();
             let mut taken = [(); 2].map(|()| 0u64);
             let mut taken: Vec<_> = taken.iter_mut().map(AnyBufferMut::new).collect();
-            let result = both.try_all_to_all_vartype_into(&given, &mut taken);
+            let result = both.all_to_all_vartype(&given, &mut taken).try_run();
             assert!(matches!(result, Err(Error::Argument { .. })), "{result:?}");
             both.barrier();
             0
@@ -1026,7 +1027,9 @@ fn parts_of_a_reduction_that_do_not_fit_are_refused_before_anything_is_sent() {
             let (data, sum) = ([1u64; 6], SystemOperation::sum());
             let parts = Partition::new(&data, [1, 2, 3], [0, 1, 3]);
             let mut long = [0u64; 4];
-            let given = world.try_reduce_scatter_varcount_into(&parts, &mut long, sum);
+            let given = world
+                .reduce_scatter_varcount(&parts, &mut long, sum)
+                .try_run();
             let expected = 8 * (world.rank() as usize + 1);
             let refused = Err(Error::Lengths {
                 expected,
@@ -1034,12 +1037,14 @@ fn parts_of_a_reduction_that_do_not_fit_are_refused_before_anything_is_sent() {
             });
             assert_eq!(given, refused);
             let few = Partition::new(&data, [3, 3], [0, 3]);
-            let given =
-                world.try_reduce_scatter_varcount_into(&few, &mut long, SystemOperation::sum());
+            let given = world
+                .reduce_scatter_varcount(&few, &mut long, SystemOperation::sum())
+                .try_run();
             assert!(matches!(given, Err(Error::Argument { .. })), "{given:?}");
             let (both, _) = two_groups(&world, 1);
-            let given =
-                both.try_reduce_scatter_varcount_into(&parts, &mut long, SystemOperation::sum());
+            let given = both
+                .reduce_scatter_varcount(&parts, &mut long, SystemOperation::sum())
+                .try_run();
             assert!(matches!(given, Err(Error::Argument { .. })), "{given:?}");
             both.barrier();
             0
@@ -1057,8 +1062,9 @@ fn parts_and_results_of_two_groups_that_differ_are_an_error() {
             let data = [1u64; 2];
             let parts = Partition::new(&data, [2], [0]);
             let mut result = vec![0u64; if is_first { 3 } else { 2 }];
-            let ended =
-                both.try_reduce_scatter_varcount_into(&parts, &mut result, SystemOperation::sum());
+            let ended = both
+                .reduce_scatter_varcount(&parts, &mut result, SystemOperation::sum())
+                .try_run();
             let differ = Err(Error::RemoteDiffers {
                 rank: 0,
                 expected: 24,
@@ -1155,9 +1161,11 @@ fn groups_that_cannot_meet_are_told_so() {
             }
         }
         let (both, is_first) = two_groups(&world, world.size() - 1);
-        let none = both.null_process().try_broadcast_into(&mut [0u8; 3]);
+        let none = both.null_process().broadcast(&mut [0u8; 3]).try_run();
         assert!(matches!(none, Err(Error::RemoteRank { rank: -1, .. })));
-        let longer = both.try_all_reduce_into(&[1u32; 3], &mut [0u32; 4], SystemOperation::sum());
+        let longer = both
+            .all_reduce(&[1u32; 3], &mut [0u32; 4], SystemOperation::sum())
+            .try_run();
         assert_eq!(
             longer,
             Err(Error::Lengths {
@@ -1167,14 +1175,14 @@ fn groups_that_cannot_meet_are_told_so() {
         );
         let whole = vec![0u32; 2 * both.remote_size() as usize + 1];
         if both.remote_size() > 1 {
-            let uneven = both.try_all_to_all_into(&whole, &mut whole.clone());
+            let uneven = both.all_to_all(&whole, &mut whole.clone()).try_run();
             assert!(matches!(uneven, Err(Error::Lengths { .. })));
         }
         // The other group is one process, for which no other one waits.
         if is_first && both.rank() == 0 {
-            assert_eq!(both.try_broadcast_root(&[1u32; 3]), Ok(()));
+            assert_eq!(both.broadcast_to_remote(&[1u32; 3]).try_run(), Ok(()));
         } else if !is_first {
-            let shorter = both.process_at_rank(0).try_broadcast_into(&mut [0u32; 2]);
+            let shorter = both.process_at_rank(0).broadcast(&mut [0u32; 2]).try_run();
             let refused = matches!(
                 shorter,
                 Err(Error::RemoteDiffers {
@@ -1407,21 +1415,23 @@ fn buffers_without_a_part_for_each_neighbour_are_refused() {
         let mut some = [1u32; 3];
         let none = &mut [0u32; 0][..];
         assert_eq!(
-            alone.try_neighbor_all_gather_into(&5u32, &mut some[..]),
+            alone.neighbor_all_gather(&5u32, &mut some[..]).try_run(),
             lengths(0, 12)
         );
         assert_eq!(
-            alone.try_neighbor_all_to_all_into(&some[..], none),
+            alone.neighbor_all_to_all(&some[..], none).try_run(),
             lengths(0, 12)
         );
         let ring = world.create_cartesian_communicator(&[world.size()], &[true], false);
         let ring = ring.expect("as many places as processes");
         assert_eq!(
-            ring.try_neighbor_all_gather_into(&5u32, &mut some[..]),
+            ring.neighbor_all_gather(&5u32, &mut some[..]).try_run(),
             lengths(16, 12)
         );
         assert_eq!(some, [1; 3]);
-        let shorter = ring.try_neighbor_all_gather_into(&[5u64; 2][..], &mut [0u64; 2][..]);
+        let shorter = ring
+            .neighbor_all_gather(&[5u64; 2][..], &mut [0u64; 2][..])
+            .try_run();
         assert!(
             matches!(shorter, Err(Error::CountsDiffer { expected: 8, .. })),
             "{shorter:?}"
@@ -1476,7 +1486,7 @@ fn every_process_gives_every_other_a_datatype_of_its_own() {
                 }
             }
         }
-        let few = world.try_all_to_all_vartype_into(&[], &mut []);
+        let few = world.all_to_all_vartype(&[], &mut []).try_run();
         assert!(matches!(few, Err(Error::Argument { .. })), "{few:?}");
     });
 }
@@ -1492,21 +1502,25 @@ fn a_list_of_buffers_has_one_for_each_neighbour() {
         let mut theirs = [7u32; 3];
         let mut taken = theirs.each_mut().map(AnyBufferMut::new);
         for (gives, takes) in [(1, 2), (3, 2), (2, 1), (2, 3), (0, 0)] {
-            let refused =
-                ring.try_neighbor_all_to_all_vartype_into(&given[..gives], &mut taken[..takes]);
+            let refused = ring
+                .neighbor_all_to_all_vartype(&given[..gives], &mut taken[..takes])
+                .try_run();
             assert!(
                 matches!(refused, Err(Error::Argument { .. })),
                 "{gives}, {takes}: {refused:?}"
             );
         }
         assert_eq!(
-            ring.try_neighbor_all_to_all_vartype_into(&given[..2], &mut taken[..2]),
+            ring.neighbor_all_to_all_vartype(&given[..2], &mut taken[..2])
+                .try_run(),
             Ok(())
         );
         assert_eq!(theirs, [5, 5, 7]);
         let mut longer = [0u64; 2];
         let mut taken = longer.each_mut().map(AnyBufferMut::new);
-        let differ = ring.try_neighbor_all_to_all_vartype_into(&given[..2], &mut taken);
+        let differ = ring
+            .neighbor_all_to_all_vartype(&given[..2], &mut taken)
+            .try_run();
         assert!(
             matches!(differ, Err(Error::CountsDiffer { expected: 8, .. })),
             "{differ:?}"
@@ -1552,7 +1566,7 @@ fn processes_that_disagree_on_a_length_are_told_so() {
             run(node, |universe| {
                 let world = universe.world();
                 let mut data = vec![0u8; if world.rank() == 0 { root } else { 5 }];
-                let ended = world.process_at_rank(0).try_broadcast_into(&mut data);
+                let ended = world.process_at_rank(0).broadcast(&mut data).try_run();
                 let differ = Err(Error::CountsDiffer {
                     rank: 0,
                     expected: 5,
@@ -1688,11 +1702,9 @@ fn an_allreduce_of_different_counts_fails_everywhere() {
                 let world = universe.world();
                 let count = if world.rank() == other { 3 } else { 1 };
                 let (mine, mut sums) = ([1.0; 3], [0.0; 3]);
-                let ended = world.try_all_reduce_into(
-                    &mine[..count],
-                    &mut sums[..count],
-                    SystemOperation::sum(),
-                );
+                let ended = world
+                    .all_reduce(&mine[..count], &mut sums[..count], SystemOperation::sum())
+                    .try_run();
                 i32::from(!matches!(ended, Err(Error::Wrong { .. })))
             })
         });
@@ -1713,7 +1725,10 @@ fn objects_that_outlive_their_process_are_harmless() {
             )
         });
         assert_eq!(twin.rank(), node.rank() as Rank);
-        assert!(matches!(twin.try_barrier(), Err(Error::Order { .. })));
+        assert!(matches!(
+            twin.synchronize().try_run(),
+            Err(Error::Order { .. })
+        ));
         drop((future, twin));
         0
     });

@@ -122,6 +122,9 @@ fn the_table_of_names_is_true() {
         defined
             || sources.contains(&format!("    {name} of "))
             || sources.contains(&format!("    {name}("))
+            || sources.contains(&format!("    {name} => "))
+            || sources.contains(&format!(" => {name}, "))
+            || sources.contains(&format!(", {name}, \"MPI_"))
     };
     let (there, not) = text.split_once("## What there is not").expect("two tables");
     let names = |row: &str| {

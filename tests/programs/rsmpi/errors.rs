@@ -128,31 +128,31 @@ fn not_started(world: &impl Communicator) {
     let is_length = |error: Option<Error>| assert!(matches!(error, Some(Error::Lengths { .. })));
     let add = SystemOperation::sum;
     mpi::request::scope(|scope| {
-        let reduced = world.try_immediate_all_reduce_into(scope, &data, &mut got, add());
+        let reduced = world.all_reduce(&data, &mut got, add()).try_start(scope);
         is_length(reduced.err());
     });
     mpi::request::scope(|scope| {
-        let scanned = world.try_immediate_scan_into(scope, &data, &mut got, add());
+        let scanned = world.scan(&data, &mut got, add()).try_start(scope);
         is_length(scanned.err());
     });
     if other.is_self() {
         mpi::request::scope(|scope| {
-            let wrong_form = other.try_immediate_gather_into(scope, &data);
+            let wrong_form = other.gather(&data).try_start(scope);
             assert!(matches!(wrong_form.err(), Some(Error::Argument { .. })));
-            let reduced = other.try_immediate_reduce_into_root(scope, &data, &mut got, add());
+            let reduced = other.reduce_root(&data, &mut got, add()).try_start(scope);
             is_length(reduced.err());
         });
     }
     let ring = world.try_create_cartesian_communicator(&[size], &[true], false);
     let ring = ring.unwrap().unwrap();
     mpi::request::scope(|scope| {
-        let beside = ring.try_immediate_neighbor_all_gather_into(scope, &data[..2], &mut got);
+        let beside = ring.neighbor_all_gather(&data[..2], &mut got).try_start(scope);
         is_length(beside.err());
     });
     assert_eq!(got, [0; 5]);
     // The same collectives, all well.
     mpi::request::scope(|scope| {
-        let request = world.try_immediate_all_reduce_into(scope, &data, &mut got[..3], add());
+        let request = world.all_reduce(&data, &mut got[..3], add()).try_start(scope);
         request.unwrap().wait();
     });
     assert_eq!(got[..3], [size as u32; 3]);
@@ -167,9 +167,9 @@ fn main() {
         Err(Error::Tag { tag: -4 })
     );
     assert_eq!(this.try_probe_with_tag(-1), Err(Error::Tag { tag: -1 }));
-    let undefined = world.try_all_reduce_into(&1.5f64, &mut 0.0, SystemOperation::bitwise_or());
+    let undefined = world.all_reduce(&1.5f64, &mut 0.0, SystemOperation::bitwise_or()).try_run();
     assert_eq!(undefined, Err(Error::Undefined));
-    let lengths = world.try_all_reduce_into(&[1, 2], &mut 0, SystemOperation::sum());
+    let lengths = world.all_reduce(&[1, 2], &mut 0, SystemOperation::sum()).try_run();
     assert_eq!(
         lengths,
         Err(Error::Lengths {
@@ -198,7 +198,7 @@ fn main() {
     not_started(&world);
     let mut parts = vec![0u8; world.size() as usize * 2 + 1];
     if world.size() > 1 {
-        let uneven = world.try_all_gather_into(&[0u8; 2], &mut parts);
+        let uneven = world.all_gather(&[0u8; 2], &mut parts).try_run();
         assert!(matches!(uneven, Err(Error::Lengths { .. })));
     }
 }

@@ -233,11 +233,11 @@ fn reductions(world: &impl Communicator) {
             |data| root.reduce_in_place_root(data, add()),
             |data| started!(|scope| root.immediate_reduce_in_place_root(scope, data, add())),
         );
-        assert!(root.try_reduce_into(&mine, add()).is_err());
+        assert!(root.reduce(&mine, add()).try_run().is_err());
     } else {
         root.reduce_into(&mine, add());
         started!(|scope| root.immediate_reduce_into(scope, &mine, add()));
-        assert!(root.try_reduce_in_place_root(&mut [0u64], add()).is_err());
+        assert!(root.reduce_in_root(&mut [0u64], add()).try_run().is_err());
     }
 }
 
@@ -313,12 +313,12 @@ fn main() {
     // What cannot be divided among all is refused at once.
     let mut odd = vec![0u8; world.size() as usize * 2 + 1];
     if world.size() > 1 {
-        assert!(world.try_all_gather_in_place(&mut odd).is_err());
-        assert!(world.try_all_to_all_in_place(&mut odd).is_err());
+        assert!(world.all_gather_in(&mut odd).try_run().is_err());
+        assert!(world.all_to_all_in(&mut odd).try_run().is_err());
         let add = SystemOperation::sum();
         assert!(
             world
-                .try_reduce_scatter_block_in_place(&mut odd, add)
+                .reduce_scatter_block_in(&mut odd, add).try_run()
                 .is_err()
         );
     }

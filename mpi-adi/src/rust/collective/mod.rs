@@ -23,39 +23,82 @@
 //! ```
 //!
 //! Every process of the communicator calls the same collectives in the same order, with arguments that fit together. A
-//! blocking one blocks until this process has done its part. All end the job where two processes' counts differ, where
-//! buffers do not fit together, for an operation that the datatype does not have, and when the program's heap has no
-//! room; the forms with `try_` fail with [`Error::CountsDiffer`], [`Error::Lengths`], [`Error::Undefined`],
-//! [`Error::NoMemory`] and [`Error::NoRoom`]. After an error the other processes may wait for this one.
+//! blocking one blocks until this process has done its part.
+//!
+//! # One value for each call
+//! A function such as [`all_reduce`](CommunicatorCollectives::all_reduce) takes the arguments of a collective and returns
+//! its value, a [`Collective`], which does nothing yet. The value is run or started, in one of four ways:
+//!
+//! | | blocks (MPI_Allreduce) | does not block (MPI_Iallreduce) |
+//! |---|---|---|
+//! | an error ends the job | [`run()`](Collective::run) | [`start(scope)`](Collective::start) |
+//! | an error is the result | [`try_run()`](Collective::try_run) | [`try_start(scope)`](Collective::try_start) |
+//!
+//! ```
+//! # use mpi_adi::rust as mpi;
+//! use mpi::collective::SystemOperation;
+//! use mpi::traits::*;
+//!
+//! /// The sum of all processes' numbers; `None`: one of them has given another number of them.
+//! fn sum(world: &impl Communicator, mine: &[f64]) -> Option<Vec<f64>> {
+//!     let mut sum = vec![0.0; mine.len()];
+//!     world.all_reduce(mine, &mut sum, SystemOperation::sum()).try_run().ok()?;
+//!     Some(sum)
+//! }
+//! ```
+//!
+//! Each value has its two names beside it that programs of rsmpi know: `world.all_reduce_into(..)` is
+//! `world.all_reduce(..).run()`, and `world.immediate_all_reduce_into(scope, ..)` is `world.all_reduce(..).start(scope)`.
+//! The names are regular:
+//!
+//! | value | run | started |
+//! |---|---|---|
+//! | `all_reduce` | `all_reduce_into` | `immediate_all_reduce_into` |
+//! | at the root: `gather_root` | `gather_into_root` | `immediate_gather_into_root` |
+//! | in one buffer: `all_reduce_in` | `all_reduce_in_place` | `immediate_all_reduce_in_place` |
+//! | in one buffer at the root: `gather_in_root` | `gather_in_place_root` | `immediate_gather_in_place_root` |
+//! | root of an [intercommunicator]: `gather_from_remote` | `gather_root` | `immediate_gather_root` |
+//! | `synchronize` | `barrier` | `immediate_barrier` |
+//!
+//! A collective is one row: its names, how its buffers are divided, and the schedule that it has. A row is for communicators
+//! and [intercommunicators][intercommunicator] alike where both have the collective.
+//!
+//! # Errors
+//! A collective fails with [`Error::CountsDiffer`] where two processes' counts differ, [`Error::Lengths`] where buffers do
+//! not fit together, [`Error::Argument`] where a buffer in parts does not have one for each process, [`Error::Undefined`]
+//! for an operation that the datatype does not have, and with [`Error::NoMemory`] and [`Error::NoRoom`] when the program's
+//! heap has no room. After an error the other processes may wait for this one.
+//!
+//! # Memory
+//! A collective that blocks takes the lists of parts that differ, of those with `varcount` and `vartype` in their names, in
+//! the program's heap, and else nothing. One that is started takes a schedule, too.
 //!
 //! The same values give the same result of a reduction, bit for bit, at every root and in every run.
 //!
+//! [intercommunicator]: crate::rust::topology::InterCommunicator
+//! [`Error::Argument`]: crate::Error::Argument
 //! [`Error::CountsDiffer`]: crate::Error::CountsDiffer
 //! [`Error::Lengths`]: crate::Error::Lengths
 //! [`Error::Undefined`]: crate::Error::Undefined
 //! [`Error::NoMemory`]: crate::Error::NoMemory
 //! [`Error::NoRoom`]: crate::Error::NoRoom
 
+#[allow(unsafe_code)]
+mod call;
 mod communicator;
-mod in_place;
+mod group;
 mod inter;
+#[allow(unsafe_code)]
 mod neighbours;
 #[allow(unsafe_code)]
 mod operation;
-mod planner;
 mod root;
-#[allow(unsafe_code)]
-mod started;
 
-pub use communicator::CommunicatorCollectives;
-pub use in_place::{CollectivesInPlace, RootInPlace};
+pub use call::Collective;
+pub use communicator::{CollectivesInPlace, CommunicatorCollectives};
 pub use neighbours::NeighborCollectives;
 pub use operation::{Operation, SystemOperation, UserOperation, reduce_local_into};
-pub use root::Root;
-
-use crate::device::memory::area::Area;
-use crate::mpi::comm::CommRank;
-use crate::mpi::error::Error;
+pub use root::{Root, RootInPlace};
 
 /// The traits of this module.
 pub mod traits {
@@ -63,46 +106,4 @@ pub mod traits {
         CollectivesInPlace, CommunicatorCollectives, NeighborCollectives, Operation, Root,
         RootInPlace,
     };
-}
-
-/// Bytes of each of so many equal parts of a buffer of so many bytes and elements. Fails with [`Error::Lengths`] when it
-/// does not have as many whole elements for each.
-fn each(bytes: usize, element: usize, ranks: usize) -> Result<usize, Error> {
-    let elements = bytes / element.max(1);
-    if ranks == 0 {
-        return same_length(0, bytes).map(|()| 0);
-    }
-    match elements.is_multiple_of(ranks) {
-        true => Ok(bytes / ranks),
-        false => Err(Error::Lengths {
-            expected: elements.next_multiple_of(ranks) * element,
-            given: bytes,
-        }),
-    }
-}
-
-/// Part number `index` of parts of so many bytes.
-fn part(whole: Area, index: u32, bytes: usize) -> Area {
-    match bytes {
-        0 => Area::EMPTY,
-        bytes => whole.part(index as usize * bytes, bytes),
-    }
-}
-
-/// Which of so many equal parts of a buffer of elements is a rank's. Fails as [`each`].
-fn divided(whole: Area, element: usize, ranks: usize) -> Result<impl Fn(CommRank) -> Area, Error> {
-    let bytes = each(whole.len(), element, ranks)?;
-    Ok(move |rank: CommRank| part(whole, rank.0, bytes))
-}
-
-/// Which of the parts in a list is a rank's.
-fn listed(parts: &[Area]) -> impl Fn(CommRank) -> Area {
-    |rank| parts[rank.0 as usize]
-}
-
-fn same_length(expected: usize, given: usize) -> Result<(), Error> {
-    match expected == given {
-        true => Ok(()),
-        false => Err(Error::Lengths { expected, given }),
-    }
 }

@@ -5,11 +5,12 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 use core::ops::Range;
 
-use crate::mpi::coll::room;
+use crate::mpi::coll::plans::Combining;
+use crate::mpi::coll::{Elements, room};
 use crate::mpi::datatype::derived::Type;
 use crate::mpi::error::{Error, Misplaced};
 use crate::mpi::op::Op;
-use crate::rust::datatype::lent::{lend, lend_mut};
+use crate::rust::datatype::lent::{lend, lend_mut, same_length};
 use crate::rust::datatype::user::{Kind, kind_of};
 use crate::rust::datatype::{AsDatatype, Buffer, BufferMut, DynBuffer, DynBufferMut};
 use crate::rust::{fatal, process};
@@ -212,9 +213,10 @@ impl<'a> Combiner<'a> {
             unpacked,
         }))
     }
+}
 
-    /// `right[i] = left[i] op right[i]`.
-    pub(super) fn combine(&mut self, left: &[u8], right: &mut [u8]) {
+impl Combines for Combiner<'_> {
+    fn combine(&mut self, left: &[u8], right: &mut [u8]) {
         match self {
             Combiner::System(op, basic) => op
                 .combine(*basic, left, right)
@@ -299,19 +301,95 @@ where
     Combiner::new(op.given(), kind_of(&datatype))
 }
 
-impl Given<'_> {
-    /// No function of the program's combines.
-    pub(super) fn is_system(&self) -> bool {
-        matches!(self, Given::System(_))
-    }
+/// What combines packed elements: `right[i] = left[i] op right[i]`.
+pub(super) trait Combines {
+    fn combine(&mut self, left: &[u8], right: &mut [u8]);
+}
 
-    /// The same, for ever.
+/// Nothing is combined.
+impl Combines for () {
+    fn combine(&mut self, _: &[u8], _: &mut [u8]) {}
+}
+
+/// It, as a plan has it.
+pub(super) fn combining(mut by: impl Combines + Send + 'static) -> impl Combining {
+    move |left: &[u8], right: &mut [u8]| by.combine(left, right)
+}
+
+/// What a collective combines elements with, if it does.
+pub(super) trait Reducing {
+    /// What combines them in a call.
+    type Combiner: Combines;
+    /// What combines them for as long as a request is under way.
+    type Lasting: Combines + Send + 'static;
+
+    /// The elements, of so many bytes.
+    fn elements(&self, size: usize) -> Elements;
+
+    /// What combines elements of this kind. Fails with [`Error::Undefined`] or [`Error::NoRoom`].
+    fn combiner(&self, kind: Option<Kind<'_>>) -> Result<Self::Combiner, Error>;
+
+    /// The same, for longer.
     ///
     /// # Safety
-    /// It is used for no longer than what it borrows.
-    pub(super) unsafe fn for_ever(self) -> Given<'static> {
+    /// It is used for no longer than what the operation borrows.
+    unsafe fn lasting(combiner: Self::Combiner) -> Self::Lasting;
+}
+
+/// Nothing is combined.
+pub(super) struct NoOperation;
+
+impl Reducing for NoOperation {
+    type Combiner = ();
+    type Lasting = ();
+
+    fn elements(&self, size: usize) -> Elements {
+        Elements {
+            size,
+            commute: true,
+            predefined: true,
+        }
+    }
+
+    fn combiner(&self, _: Option<Kind<'_>>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    unsafe fn lasting((): ()) {}
+}
+
+/// An operation that is borrowed for `'a`.
+pub(super) struct By<'a, O> {
+    op: O,
+    borrowed: PhantomData<&'a ()>,
+}
+
+pub(super) fn by<'a, O: Operation + 'a>(op: O) -> By<'a, O> {
+    By {
+        op,
+        borrowed: PhantomData,
+    }
+}
+
+impl<'a, O: Operation + 'a> Reducing for By<'a, O> {
+    type Combiner = Combiner<'a>;
+    type Lasting = Combiner<'static>;
+
+    fn elements(&self, size: usize) -> Elements {
+        Elements {
+            size,
+            commute: self.op.is_commutative(),
+            predefined: matches!(self.op.given(), Given::System(_)),
+        }
+    }
+
+    fn combiner(&self, kind: Option<Kind<'_>>) -> Result<Combiner<'a>, Error> {
+        Combiner::new(self.op.given(), kind.ok_or(Error::Undefined)?)
+    }
+
+    unsafe fn lasting(combiner: Combiner<'a>) -> Combiner<'static> {
         // SAFETY: only the lifetime changes; the caller's promise.
-        unsafe { core::mem::transmute::<Given<'_>, Given<'static>>(self) }
+        unsafe { core::mem::transmute::<Combiner<'a>, Combiner<'static>>(combiner) }
     }
 }
 
@@ -329,7 +407,7 @@ where
     let result = combiner(&op, inbuf).and_then(|mut combine| {
         lend(inbuf, |left| {
             lend_mut(inoutbuf, |right| {
-                super::same_length(left.len(), right.len())?;
+                same_length(left.len(), right.len())?;
                 let here = process::current().ok_or(Error::Order {
                     what: Misplaced::BeforeRuntime,
                 })?;

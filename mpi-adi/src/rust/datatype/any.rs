@@ -5,7 +5,8 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use super::buffer::{Buffer, BufferMut, Settling};
-use super::lent::Loan;
+use super::lent::{Loan, Parts, Side};
+use super::user::Kind;
 use crate::device::memory::area::Area;
 use crate::mpi::coll::room;
 use crate::mpi::error::Error;
@@ -46,7 +47,7 @@ impl<'b> AnyBuffer<'b> {
     /// The buffer. Does not block.
     pub fn new<B: Buffer + ?Sized>(buffer: &'b B) -> Self {
         AnyBuffer {
-            // SAFETY: borrowed for `'b`; requests on it borrow this value, too (`lend_all`).
+            // SAFETY: borrowed for `'b`; requests on it borrow this value, too ([`Given`]).
             loan: unsafe { Loan::reading(buffer) },
             borrowed: PhantomData,
         }
@@ -57,7 +58,7 @@ impl<'b> AnyBufferMut<'b> {
     /// The buffer. Does not block.
     pub fn new<B: BufferMut + ?Sized>(buffer: &'b mut B) -> Self {
         AnyBufferMut {
-            // SAFETY: borrowed for `'b`, exclusively; requests on it borrow this value, too, and settle it (`lend_all_mut`).
+            // SAFETY: borrowed for `'b`, exclusively; requests on it borrow this value, too, and settle it ([`Taken`]).
             loan: unsafe { Loan::writing(buffer) },
             borrowed: PhantomData,
         }
@@ -93,43 +94,94 @@ fn areas<'l>(
     Ok(areas)
 }
 
-/// The areas of so many buffers. Fails with [`Error::Argument`] for another number of them, as the buffers do, and with
-/// [`Error::NoRoom`].
-///
-/// # Safety
-/// The list stays borrowed until every request on the areas has finished.
-pub(crate) unsafe fn lend_all(
-    many: usize,
-    buffers: &[AnyBuffer<'_>],
-) -> Result<(Loan, Vec<Area>), Error> {
-    let areas = areas(many, buffers.iter().map(|buffer| &buffer.loan))?;
-    Ok((Loan::EMPTY, areas))
+/// A list of buffers that are read, one for each process.
+pub(crate) struct Given<'a, 'b>(pub(crate) &'a [AnyBuffer<'b>]);
+
+impl<'b> Side for Given<'_, 'b> {
+    type Buffer = [AnyBuffer<'b>];
+
+    fn buffer(&self) -> *const Self::Buffer {
+        self.0
+    }
+
+    fn kind(&self) -> Option<Kind<'_>> {
+        None
+    }
+
+    fn lend<R>(
+        self,
+        ranks: usize,
+        call: impl FnOnce(Parts) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        // SAFETY: the list is borrowed until `call` has returned, and needs no settling.
+        call(unsafe { self.loan(ranks) }?.1)
+    }
+
+    unsafe fn loan(self, ranks: usize) -> Result<(Loan, Parts), Error> {
+        let areas = areas(ranks, self.0.iter().map(|buffer| &buffer.loan))?;
+        Ok((Loan::EMPTY, Parts::Listed(areas)))
+    }
 }
 
-/// As [`lend_all`], of buffers that are written. The loan is given back for all of them.
-///
-/// # Safety
-/// As there; the borrow is exclusive, and [`Loan::give_back`] comes before its end.
-pub(crate) unsafe fn lend_all_mut(
-    many: usize,
-    buffers: &mut [AnyBufferMut<'_>],
-) -> Result<(Loan, Vec<Area>), Error> {
-    let areas = areas(many, buffers.iter().map(|buffer| &buffer.loan))?;
-    let settling = Settling {
-        at: buffers.as_mut_ptr().cast(),
-        count: buffers.len(),
-        settle: |at, count| {
-            // SAFETY: the list, borrowed exclusively still; lifetimes make no difference to where it is.
-            let buffers =
-                unsafe { core::slice::from_raw_parts(at.cast::<AnyBufferMut<'_>>(), count) };
-            for loan in buffers
-                .iter()
-                .filter_map(|buffer| buffer.loan.as_ref().ok())
-            {
-                // SAFETY: no message is under way to any of them, and each is borrowed for as long as its value.
-                unsafe { loan.settle() }
-            }
-        },
-    };
-    Ok((Loan::settling(settling), areas))
+/// As [`Given`], of buffers that are written. The loan is given back for all of them.
+pub(crate) struct Taken<'a, 'b> {
+    buffers: *mut [AnyBufferMut<'b>],
+    borrowed: PhantomData<&'a mut [AnyBufferMut<'b>]>,
+}
+
+impl<'a, 'b> Taken<'a, 'b> {
+    pub(crate) fn new(buffers: &'a mut [AnyBufferMut<'b>]) -> Self {
+        Taken {
+            buffers,
+            borrowed: PhantomData,
+        }
+    }
+}
+
+impl<'b> Side for Taken<'_, 'b> {
+    type Buffer = [AnyBufferMut<'b>];
+
+    fn buffer(&self) -> *const Self::Buffer {
+        self.buffers
+    }
+
+    fn kind(&self) -> Option<Kind<'_>> {
+        None
+    }
+
+    fn lend<R>(
+        self,
+        ranks: usize,
+        call: impl FnOnce(Parts) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        // SAFETY: the list is borrowed until `call` has returned.
+        let (loan, parts) = unsafe { self.loan(ranks) }?;
+        let result = call(parts);
+        // SAFETY: all messages to them have been finished, and they are borrowed still.
+        unsafe { loan.give_back() };
+        result
+    }
+
+    unsafe fn loan(self, ranks: usize) -> Result<(Loan, Parts), Error> {
+        // SAFETY: borrowed, exclusively.
+        let buffers = unsafe { &mut *self.buffers };
+        let areas = areas(ranks, buffers.iter().map(|buffer| &buffer.loan))?;
+        let settling = Settling {
+            at: buffers.as_mut_ptr().cast(),
+            count: buffers.len(),
+            settle: |at, count| {
+                // SAFETY: the list, borrowed exclusively still; lifetimes make no difference to where it is.
+                let buffers =
+                    unsafe { core::slice::from_raw_parts(at.cast::<AnyBufferMut<'_>>(), count) };
+                for loan in buffers
+                    .iter()
+                    .filter_map(|buffer| buffer.loan.as_ref().ok())
+                {
+                    // SAFETY: no message is under way to any of them, and each is borrowed for as long as its value.
+                    unsafe { loan.settle() }
+                }
+            },
+        };
+        Ok((Loan::settling(settling), Parts::Listed(areas)))
+    }
 }

@@ -14,9 +14,11 @@ use super::partition::{PartitionedBuffer, PartitionedBufferMut};
 use super::user::{Kind, kind_of};
 use crate::device::memory::area::Area;
 use crate::device::memory::{Span, Typed};
+use crate::mpi::comm::CommRank;
 use crate::mpi::datatype::derived::Type;
 use crate::mpi::error::Error;
 use crate::mpi::windows::{self, Hold};
+use crate::rust::Count;
 
 /// Elements at an address.
 #[derive(Clone, Copy)]
@@ -73,6 +75,282 @@ impl<'a> Elements<'a> {
     }
 }
 
+/// How a buffer is divided among processes.
+#[derive(Clone, Copy)]
+enum Shape<'a> {
+    /// Not: it is one part for all.
+    Whole,
+    /// In parts of one length, in the order of the ranks.
+    Equal,
+    /// In parts of these counts, from these elements on.
+    Listed(&'a [Count], &'a [Count]),
+}
+
+/// A buffer that a call borrows for `'a`: its elements, and how they are divided among processes.
+pub(crate) struct Lending<'a, B: AsDatatype + ?Sized> {
+    /// All other pointers to a buffer that is written are derived from this one.
+    buffer: *const B,
+    at: *const c_void,
+    count: usize,
+    datatype: B::Out,
+    /// `None`: it is read.
+    settling: Option<Settling>,
+    shape: Shape<'a>,
+}
+
+impl<'a, B: Buffer + ?Sized> Lending<'a, B> {
+    fn reading(buffer: &'a B, shape: Shape<'a>) -> Self {
+        Lending {
+            buffer,
+            at: buffer.pointer(),
+            count: buffer.count() as usize,
+            datatype: buffer.as_datatype(),
+            settling: None,
+            shape,
+        }
+    }
+}
+
+impl<'a, B: BufferMut + ?Sized> Lending<'a, B> {
+    fn writing(buffer: &'a mut B, shape: Shape<'a>) -> Self {
+        let whole: *mut B = buffer;
+        // SAFETY: borrowed for `'a`, exclusively.
+        let buffer = unsafe { &mut *whole };
+        Lending {
+            buffer: whole,
+            count: buffer.count() as usize,
+            datatype: buffer.as_datatype(),
+            at: buffer.pointer_mut(),
+            settling: Some(buffer.settling()),
+            shape,
+        }
+    }
+}
+
+/// A buffer that is read, in one part.
+pub(crate) fn whole<B: Buffer + ?Sized>(buffer: &B) -> Lending<'_, B> {
+    Lending::reading(buffer, Shape::Whole)
+}
+
+/// A buffer that is read, in parts of one length.
+pub(crate) fn equal<B: Buffer + ?Sized>(buffer: &B) -> Lending<'_, B> {
+    Lending::reading(buffer, Shape::Equal)
+}
+
+/// A buffer that is read, in the parts that it says.
+pub(crate) fn listed<P: PartitionedBuffer + ?Sized>(buffer: &P) -> Lending<'_, P> {
+    Lending {
+        buffer,
+        at: buffer.pointer(),
+        count: buffer.whole() as usize,
+        datatype: buffer.as_datatype(),
+        settling: None,
+        shape: Shape::Listed(buffer.counts(), buffer.displs()),
+    }
+}
+
+/// As [`whole`], of a buffer that is written.
+pub(crate) fn whole_mut<B: BufferMut + ?Sized>(buffer: &mut B) -> Lending<'_, B> {
+    Lending::writing(buffer, Shape::Whole)
+}
+
+/// As [`equal`], of a buffer that is written.
+pub(crate) fn equal_mut<B: BufferMut + ?Sized>(buffer: &mut B) -> Lending<'_, B> {
+    Lending::writing(buffer, Shape::Equal)
+}
+
+/// As [`listed`], of a buffer that is written.
+pub(crate) fn listed_mut<'a, P: PartitionedBufferMut + ?Sized>(
+    buffer: &'a mut P,
+) -> Lending<'a, P> {
+    let whole: *mut P = buffer;
+    // SAFETY: borrowed for `'a`, exclusively.
+    let buffer: &'a mut P = unsafe { &mut *whole };
+    let (at, settling) = (buffer.pointer_mut(), buffer.settling());
+    let buffer: &'a P = buffer;
+    Lending {
+        buffer: whole,
+        at,
+        count: buffer.whole() as usize,
+        datatype: buffer.as_datatype(),
+        settling: Some(settling),
+        shape: Shape::Listed(buffer.counts(), buffer.displs()),
+    }
+}
+
+/// What a collective gives, or where it puts its result: a buffer, a list of buffers, or nothing.
+pub(crate) trait Side: Sized {
+    /// The type of the buffer.
+    type Buffer: ?Sized;
+
+    /// The buffer.
+    fn buffer(&self) -> *const Self::Buffer;
+
+    /// What its elements are, where all are alike.
+    fn kind(&self) -> Option<Kind<'_>>;
+
+    /// Runs `call`, which finishes all its requests before it returns, with what so many processes have of it. Fails as
+    /// `call` does, and with [`Error::TooLong`], [`Error::Lengths`], [`Error::Argument`] or [`Error::NoRoom`] when it is
+    /// not to be divided among so many.
+    fn lend<R>(
+        self,
+        ranks: usize,
+        call: impl FnOnce(Parts) -> Result<R, Error>,
+    ) -> Result<R, Error>;
+
+    /// What so many processes have of it, for longer than a call. Fails as [`Side::lend`].
+    ///
+    /// # Safety
+    /// The buffer stays borrowed until every request on the parts has finished; [`Loan::give_back`] comes before the
+    /// end of its borrow.
+    unsafe fn loan(self, ranks: usize) -> Result<(Loan, Parts), Error>;
+}
+
+impl<B: AsDatatype + ?Sized> Lending<'_, B> {
+    fn elements(&self) -> Elements<'_> {
+        Elements {
+            at: self.at,
+            count: self.count,
+            kind: kind_of(&self.datatype),
+        }
+    }
+
+    /// As [`Side::lend`], with all its elements.
+    fn lend_span<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error> {
+        // SAFETY: its maker says that the bytes are there, and it is borrowed until `call` has returned, exclusively where
+        // it is written.
+        let result = unsafe { self.elements().lend(call) };
+        if let Some(settling) = self.settling {
+            // SAFETY: all messages to it have been finished, and it is borrowed still.
+            unsafe { settling.settle() };
+        }
+        result
+    }
+}
+
+impl<B: AsDatatype + ?Sized> Side for Lending<'_, B> {
+    type Buffer = B;
+
+    fn buffer(&self) -> *const B {
+        self.buffer
+    }
+
+    fn kind(&self) -> Option<Kind<'_>> {
+        Some(kind_of(&self.datatype))
+    }
+
+    fn lend<R>(
+        self,
+        ranks: usize,
+        call: impl FnOnce(Parts) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let size = kind_of(&self.datatype).size();
+        self.lend_span(|whole| call(Parts::new(self.shape, whole.into(), size, ranks)?))
+    }
+
+    unsafe fn loan(self, ranks: usize) -> Result<(Loan, Parts), Error> {
+        let elements = self.elements();
+        // SAFETY: the caller's promise.
+        let loan = unsafe { Loan::of(elements, self.settling) }?;
+        let parts = Parts::new(self.shape, loan.area(), elements.kind.size(), ranks)?;
+        Ok((loan, parts))
+    }
+}
+
+/// No buffer.
+pub(crate) struct Nothing;
+
+impl Side for Nothing {
+    type Buffer = ();
+
+    fn buffer(&self) -> *const () {
+        &()
+    }
+
+    fn kind(&self) -> Option<Kind<'_>> {
+        None
+    }
+
+    fn lend<R>(self, _: usize, call: impl FnOnce(Parts) -> Result<R, Error>) -> Result<R, Error> {
+        call(Parts::NONE)
+    }
+
+    unsafe fn loan(self, _: usize) -> Result<(Loan, Parts), Error> {
+        Ok((Loan::EMPTY, Parts::NONE))
+    }
+}
+
+/// Which bytes of a buffer are a rank's.
+pub(crate) enum Parts {
+    /// All of them, whoever asks.
+    Whole(Area),
+    /// So many, in the order of the ranks.
+    Equal(Area, usize),
+    /// These.
+    Listed(Vec<Area>),
+}
+
+impl Parts {
+    /// No bytes for anybody.
+    pub(crate) const NONE: Parts = Parts::Whole(Area::EMPTY);
+
+    fn new(shape: Shape<'_>, whole: Area, element: usize, ranks: usize) -> Result<Parts, Error> {
+        Ok(match shape {
+            Shape::Whole => Parts::Whole(whole),
+            Shape::Equal => Parts::equal(whole, element, ranks)?,
+            Shape::Listed(counts, displs) => {
+                Parts::Listed(areas(counts, displs, whole, element, ranks)?)
+            }
+        })
+    }
+
+    /// So many equal parts of elements. Fails with [`Error::Lengths`] when there are not as many whole elements for each.
+    pub(crate) fn equal(whole: Area, element: usize, ranks: usize) -> Result<Parts, Error> {
+        let elements = whole.len() / element.max(1);
+        if ranks == 0 {
+            return same_length(0, whole.len()).map(|()| Parts::NONE);
+        }
+        match elements.is_multiple_of(ranks) {
+            true => Ok(Parts::Equal(whole, whole.len() / ranks)),
+            false => Err(Error::Lengths {
+                expected: elements.next_multiple_of(ranks) * element,
+                given: whole.len(),
+            }),
+        }
+    }
+
+    /// A rank's bytes.
+    pub(crate) fn of(&self, rank: CommRank) -> Area {
+        match self {
+            Parts::Whole(all) => *all,
+            Parts::Equal(_, 0) => Area::EMPTY,
+            Parts::Equal(all, bytes) => all.part(rank.0 as usize * bytes, *bytes),
+            Parts::Listed(parts) => parts[rank.0 as usize],
+        }
+    }
+
+    /// All bytes; none, of a list.
+    pub(crate) fn all(&self) -> Area {
+        match self {
+            Parts::Whole(all) | Parts::Equal(all, _) => *all,
+            Parts::Listed(_) => Area::EMPTY,
+        }
+    }
+
+    /// [`Parts::of`], as a function.
+    pub(crate) fn by_rank(self) -> impl Fn(CommRank) -> Area + Send + 'static {
+        move |rank| self.of(rank)
+    }
+}
+
+/// Fails with [`Error::Lengths`] where two lengths in bytes differ.
+pub(crate) fn same_length(expected: usize, given: usize) -> Result<(), Error> {
+    match expected == given {
+        true => Ok(()),
+        false => Err(Error::Lengths { expected, given }),
+    }
+}
+
 /// Runs `call`, which finishes all its requests before it returns, with what the buffer's elements are. Fails as
 /// `call` does and with [`Error::TooLong`].
 pub(crate) fn lend<B, R>(
@@ -82,14 +360,7 @@ pub(crate) fn lend<B, R>(
 where
     B: Buffer + ?Sized,
 {
-    let datatype = buffer.as_datatype();
-    let elements = Elements {
-        at: buffer.pointer(),
-        count: buffer.count() as usize,
-        kind: kind_of(&datatype),
-    };
-    // SAFETY: `Buffer` says that the bytes are there, and it is borrowed until `call` has returned.
-    unsafe { elements.lend(call) }
+    whole(buffer).lend_span(call)
 }
 
 /// As [`lend`], for a buffer that is written.
@@ -100,18 +371,7 @@ pub(crate) fn lend_mut<B, R>(
 where
     B: BufferMut + ?Sized,
 {
-    let datatype = buffer.as_datatype();
-    let elements = Elements {
-        count: buffer.count() as usize,
-        at: buffer.pointer_mut(),
-        kind: kind_of(&datatype),
-    };
-    let settling = buffer.settling();
-    // SAFETY: as in `lend`; the borrow is exclusive.
-    let result = unsafe { elements.lend(call) };
-    // SAFETY: all messages to it have been finished, and it is borrowed still.
-    unsafe { settling.settle() };
-    result
+    whole_mut(buffer).lend_span(call)
 }
 
 /// Packed bytes of an element of the buffer.
@@ -123,95 +383,31 @@ const OUTSIDE: Error = Error::Argument {
     what: "a part that is not within its buffer, or another number of parts than there are processes",
 };
 
-/// Where each rank's part of a buffer lies, in packed bytes.
-fn parts(
-    counts: &[super::super::Count],
-    displs: &[super::super::Count],
-    (whole, element): (usize, usize),
-    ranks: usize,
-) -> Result<(), Error> {
-    if counts.len() != ranks || displs.len() != ranks {
-        return Err(OUTSIDE);
-    }
-    let is_within = |count: i32, displ: i32| {
-        let (count, displ) = (usize::try_from(count).ok()?, usize::try_from(displ).ok()?);
-        (count + displ <= whole / element.max(1) || element == 0).then_some(())
-    };
-    let mut each = counts.iter().zip(displs);
-    match each.all(|(count, displ)| is_within(*count, *displ).is_some()) {
-        true => Ok(()),
-        false => Err(OUTSIDE),
-    }
-}
-
-/// The areas of the parts.
+/// The areas of the parts, of which each lies within the whole.
 fn areas(
-    counts: &[super::super::Count],
-    displs: &[super::super::Count],
+    counts: &[Count],
+    displs: &[Count],
     whole: Area,
     element: usize,
     ranks: usize,
 ) -> Result<Vec<Area>, Error> {
-    parts(counts, displs, (whole.len(), element), ranks)?;
+    if counts.len() != ranks || displs.len() != ranks {
+        return Err(OUTSIDE);
+    }
     let mut areas = crate::mpi::coll::room(ranks)?;
-    areas.extend(
-        counts
-            .iter()
-            .zip(displs)
-            .map(|(count, displ)| match *count as usize * element {
-                0 => Area::EMPTY,
-                bytes => whole.part(*displ as usize * element, bytes),
-            }),
-    );
+    for (count, displ) in counts.iter().zip(displs) {
+        let (Ok(count), Ok(displ)) = (usize::try_from(*count), usize::try_from(*displ)) else {
+            return Err(OUTSIDE);
+        };
+        if element != 0 && count + displ > whole.len() / element {
+            return Err(OUTSIDE);
+        }
+        areas.push(match count * element {
+            0 => Area::EMPTY,
+            bytes => whole.part(displ * element, bytes),
+        });
+    }
     Ok(areas)
-}
-
-/// As [`lend`], of a buffer that has a part for each of so many ranks.
-pub(crate) fn lend_parts<P, R>(
-    buffer: &P,
-    ranks: usize,
-    call: impl FnOnce(&[Area]) -> Result<R, Error>,
-) -> Result<R, Error>
-where
-    P: PartitionedBuffer + ?Sized,
-{
-    let datatype = buffer.as_datatype();
-    let elements = Elements {
-        at: buffer.pointer(),
-        count: buffer.whole() as usize,
-        kind: kind_of(&datatype),
-    };
-    let (counts, displs) = (buffer.counts(), buffer.displs());
-    let size = elements.kind.size();
-    let run = |whole: Span| call(&areas(counts, displs, whole.into(), size, ranks)?);
-    // SAFETY: as in `lend`.
-    unsafe { elements.lend(run) }
-}
-
-/// As [`lend_parts`], for a buffer that is written.
-pub(crate) fn lend_parts_mut<P, R>(
-    buffer: &mut P,
-    ranks: usize,
-    call: impl FnOnce(&[Area]) -> Result<R, Error>,
-) -> Result<R, Error>
-where
-    P: PartitionedBufferMut + ?Sized,
-{
-    let datatype = buffer.as_datatype();
-    let elements = Elements {
-        count: buffer.whole() as usize,
-        at: buffer.pointer_mut(),
-        kind: kind_of(&datatype),
-    };
-    let settling = buffer.settling();
-    let (counts, displs) = (buffer.counts(), buffer.displs());
-    let size = elements.kind.size();
-    let run = |whole: Span| call(&areas(counts, displs, whole.into(), size, ranks)?);
-    // SAFETY: as in `lend_mut`.
-    let result = unsafe { elements.lend(run) };
-    // SAFETY: as in `lend_mut`.
-    unsafe { settling.settle() };
-    result
 }
 
 /// A buffer that is lent for longer than a call.
@@ -275,14 +471,8 @@ impl Loan {
     /// # Safety
     /// The buffer stays borrowed until every request on the area has finished.
     pub(crate) unsafe fn reading<B: Buffer + ?Sized>(buffer: &B) -> Result<Loan, Error> {
-        let datatype = buffer.as_datatype();
-        let elements = Elements {
-            at: buffer.pointer(),
-            count: buffer.count() as usize,
-            kind: kind_of(&datatype),
-        };
         // SAFETY: the caller's promise.
-        unsafe { Loan::of(elements, None) }
+        unsafe { Loan::of(whole(buffer).elements(), None) }
     }
 
     /// Of a buffer that is written. Fails as [`Loan::reading`].
@@ -290,64 +480,9 @@ impl Loan {
     /// # Safety
     /// As there; the borrow is exclusive, and [`Loan::give_back`] comes before its end.
     pub(crate) unsafe fn writing<B: BufferMut + ?Sized>(buffer: &mut B) -> Result<Loan, Error> {
-        let datatype = buffer.as_datatype();
-        let elements = Elements {
-            count: buffer.count() as usize,
-            at: buffer.pointer_mut(),
-            kind: kind_of(&datatype),
-        };
-        let settling = buffer.settling();
+        let lending = whole_mut(buffer);
         // SAFETY: the caller's promise.
-        unsafe { Loan::of(elements, Some(settling)) }
-    }
-
-    /// As [`Loan::reading`], with the areas of the parts of so many ranks.
-    ///
-    /// # Safety
-    /// As there.
-    pub(crate) unsafe fn reading_parts<P>(
-        buffer: &P,
-        ranks: usize,
-    ) -> Result<(Loan, Vec<Area>), Error>
-    where
-        P: PartitionedBuffer + ?Sized,
-    {
-        let datatype = buffer.as_datatype();
-        let elements = Elements {
-            at: buffer.pointer(),
-            count: buffer.whole() as usize,
-            kind: kind_of(&datatype),
-        };
-        // SAFETY: the caller's promise.
-        let loan = unsafe { Loan::of(elements, None) }?;
-        let size = elements.kind.size();
-        let areas = areas(buffer.counts(), buffer.displs(), loan.area(), size, ranks)?;
-        Ok((loan, areas))
-    }
-
-    /// As [`Loan::writing`], with the areas of the parts of so many ranks.
-    ///
-    /// # Safety
-    /// As there.
-    pub(crate) unsafe fn writing_parts<P>(
-        buffer: &mut P,
-        ranks: usize,
-    ) -> Result<(Loan, Vec<Area>), Error>
-    where
-        P: PartitionedBufferMut + ?Sized,
-    {
-        let datatype = buffer.as_datatype();
-        let elements = Elements {
-            count: buffer.whole() as usize,
-            at: buffer.pointer_mut(),
-            kind: kind_of(&datatype),
-        };
-        let settling = buffer.settling();
-        // SAFETY: the caller's promise.
-        let loan = unsafe { Loan::of(elements, Some(settling)) }?;
-        let size = elements.kind.size();
-        let areas = areas(buffer.counts(), buffer.displs(), loan.area(), size, ranks)?;
-        Ok((loan, areas))
+        unsafe { Loan::of(lending.elements(), lending.settling) }
     }
 
     pub(crate) fn span(&self) -> Span {

@@ -147,7 +147,7 @@ impl Ticket {
 
     /// Blocks until it is complete. Fails with [`Error::Truncated`], or as its collective does; it is complete then,
     /// too.
-    pub(super) fn wait(self, function: &'static str) -> Result<Status, Error> {
+    pub(crate) fn wait(self, function: &'static str) -> Result<Status, Error> {
         let result = match &self.what {
             What::Send(record, id) => record.here.env().map(|env| {
                 let outcome = wait(env, CallNote::of(function), *id);

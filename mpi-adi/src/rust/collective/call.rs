@@ -1,0 +1,363 @@
+//! The value that a collective is, between its arguments and its run.
+
+use alloc::rc::Rc;
+use core::marker::PhantomData;
+
+use super::group::{Group, Mode};
+use super::operation::{Combines, Reducing};
+use crate::mpi::coll::{Combine, Elements, Plan};
+use crate::mpi::error::Error;
+use crate::rust::datatype::lent::{Loan, Parts, Side};
+use crate::rust::request::{Request, Scope, Ticket, What, under_way};
+use crate::rust::topology::{Rank, Record};
+
+/// A collective with its arguments, which does nothing before it is run or started; see the [module](super). Its buffers
+/// are borrowed for `'a`, its communicator for `'c`. A request has the buffer of type `D`.
+#[must_use = "it does nothing until it is run or started"]
+pub struct Collective<'c, 'a, D: ?Sized, F> {
+    record: &'c Rc<Record>,
+    names: Names,
+    /// This process's rank and the root's, where the other form is for this process.
+    misplaced: Option<[Rank; 2]>,
+    buffer: *const D,
+    form: F,
+    borrowed: PhantomData<&'a D>,
+}
+
+/// What the forms of a collective are called, in Rust and in MPI.
+#[derive(Clone, Copy)]
+pub(super) struct Names {
+    pub(super) run: [&'static str; 2],
+    pub(super) start: [&'static str; 2],
+}
+
+const FORMS: &str = "the root calls the form with `_root`, the others the form without";
+
+impl<'c, 'a, D: ?Sized, F: Form> Collective<'c, 'a, D, F> {
+    /// `form` borrows its buffers for `'a`, exclusively where they are written; `buffer` is one of them.
+    pub(super) fn new(record: &'c Rc<Record>, names: Names, buffer: *const D, form: F) -> Self {
+        Collective {
+            record,
+            names,
+            misplaced: None,
+            buffer,
+            form,
+            borrowed: PhantomData,
+        }
+    }
+
+    pub(super) fn called(self, misplaced: Option<[Rank; 2]>) -> Self {
+        Collective { misplaced, ..self }
+    }
+
+    #[track_caller]
+    fn assert_form(&self) {
+        if let Some([rank, root]) = self.misplaced {
+            panic!("rank {rank} of a collective whose root is rank {root}: {FORMS}");
+        }
+    }
+
+    fn check_form(&self) -> Result<(), Error> {
+        match self.misplaced {
+            None => Ok(()),
+            Some(_) => Err(Error::Argument { what: FORMS }),
+        }
+    }
+
+    /// Runs it: blocks until this process has done its part. An error ends the job.
+    ///
+    /// # Panics
+    /// In a process that is to call the other one of the forms for the root and for the others.
+    #[track_caller]
+    pub fn run(self) {
+        self.assert_form();
+        let (here, name) = (&self.record.here, self.names.run[0]);
+        here.or_fatal(name, self.try_run());
+    }
+
+    /// As [`Collective::run`], with the error as its result: see the [module](super); [`Error::Argument`] where that
+    /// panics.
+    pub fn try_run(self) -> Result<(), Error> {
+        self.check_form()?;
+        self.form.run(self.names.run[1])
+    }
+
+    /// Starts it without blocking; the request is complete when this process has done its part (MPI-3.1 section 5.12). An
+    /// error ends the job.
+    ///
+    /// # Panics
+    /// As [`Collective::run`].
+    #[track_caller]
+    pub fn start<Sc: Scope<'a>>(self, scope: Sc) -> Request<'a, D, Sc> {
+        self.assert_form();
+        let (here, name) = (&self.record.here, self.names.start[0]);
+        here.or_fatal(name, self.try_start(scope))
+    }
+
+    /// As [`Collective::start`], with the error as its result, as [`Collective::try_run`] has it.
+    pub fn try_start<Sc: Scope<'a>>(self, scope: Sc) -> Result<Request<'a, D, Sc>, Error> {
+        self.check_form()?;
+        let (form, function) = (self.form, self.names.start[1]);
+        // SAFETY: the buffers and what else the form borrows are borrowed for `'a` ([`Collective::new`]).
+        unsafe { Request::start(scope, self.buffer, || form.ticket(function)) }
+    }
+}
+
+/// How a collective is run and started. Sealed.
+#[doc(hidden)]
+#[allow(private_interfaces)]
+pub trait Form {
+    /// Blocks until it is over, in a call of `function`.
+    fn run(self, function: &'static str) -> Result<(), Error>;
+
+    /// Starts it in a call of `function`.
+    ///
+    /// # Safety
+    /// What it borrows stays borrowed until the ticket's operation is over.
+    unsafe fn ticket(self, function: &'static str) -> Result<Ticket, Error>;
+}
+
+/// Where a collective is called: on what, with which root, and with the ranks of this process and the root where the other
+/// form is for this process.
+pub(super) type At<C, X> = (C, Result<X, Error>, Option<[Rank; 2]>);
+
+/// A collective by two routes: `run` blocks, and `plan` makes what is started.
+pub(super) struct Call<C, X, S, T, O, B, P> {
+    at: (C, Result<X, Error>),
+    given: S,
+    taken: T,
+    op: O,
+    run: B,
+    plan: P,
+}
+
+/// The two routes of a collective.
+pub(super) fn form<'c, C, X, S, T, O, B, P>(
+    at: (C, Result<X, Error>),
+    (given, taken, op): (S, T, O),
+    run: B,
+    plan: P,
+) -> Call<C, X, S, T, O, B, P>
+where
+    C: Group<'c>,
+    S: Side,
+    T: Side,
+    O: Reducing,
+    B: FnOnce(C, Blocking<'_>, X, Parts, Parts) -> Result<(), Error>,
+    P: FnOnce(C, Planned<O::Lasting>, X, Parts, Parts) -> Result<Plan, Error>,
+{
+    Call {
+        at,
+        given,
+        taken,
+        op,
+        run,
+        plan,
+    }
+}
+
+impl<C, X, S, T, O, B, P> Call<C, X, S, T, O, B, P> {
+    /// What is reduced: elements of the buffer that is given, or of the one that is both.
+    fn elements<'c>(&self) -> Result<(Elements, O::Combiner), Error>
+    where
+        C: Group<'c>,
+        S: Side,
+        T: Side,
+        O: Reducing,
+    {
+        self.at.0.record().here.env()?;
+        let kind = self.given.kind().or(self.taken.kind());
+        let size = kind.map_or(0, |kind| kind.size());
+        Ok((self.op.elements(size), self.op.combiner(kind)?))
+    }
+}
+
+#[allow(private_interfaces)]
+impl<'c, C, X, S, T, O, B, P> Form for Call<C, X, S, T, O, B, P>
+where
+    C: Group<'c>,
+    S: Side,
+    T: Side,
+    O: Reducing,
+    B: FnOnce(C, Blocking<'_>, X, Parts, Parts) -> Result<(), Error>,
+    P: FnOnce(C, Planned<O::Lasting>, X, Parts, Parts) -> Result<Plan, Error>,
+{
+    fn run(self, function: &'static str) -> Result<(), Error> {
+        let (elements, mut combiner) = self.elements()?;
+        let (on, root) = self.at;
+        let (ranks, root) = (on.partners(), root?);
+        self.given.lend(ranks, |given| {
+            self.taken.lend(ranks, |taken| {
+                let mode = Blocking {
+                    function,
+                    elements,
+                    combine: &mut |left, right| combiner.combine(left, right),
+                };
+                (self.run)(on, mode, root, given, taken)
+            })
+        })
+    }
+
+    unsafe fn ticket(self, function: &'static str) -> Result<Ticket, Error> {
+        let (elements, combiner) = self.elements()?;
+        let (on, root) = self.at;
+        let (ranks, root) = (on.partners(), root?);
+        // SAFETY: the caller's promise; a ticket gives its loans back.
+        let ((given_loan, given), (taken_loan, taken), combine) = unsafe {
+            (
+                self.given.loan(ranks)?,
+                self.taken.loan(ranks)?,
+                O::lasting(combiner),
+            )
+        };
+        let mode = Planned { elements, combine };
+        let plan = (self.plan)(on, mode, root, given, taken)?;
+        let plan = plan.goes_on_meanwhile(elements.predefined);
+        start(on.record(), function, plan, [given_loan, taken_loan])
+    }
+}
+
+/// Starts a plan of which the loans are.
+pub(super) fn start(
+    record: &Rc<Record>,
+    function: &'static str,
+    plan: Plan,
+    loans: [Loan; 2],
+) -> Result<Ticket, Error> {
+    let place = under_way::start(record, function, plan)?;
+    let what = What::Collective(record.clone(), place);
+    Ok(Ticket { what, loans })
+}
+
+/// In a call that blocks: takes nothing of the program's heap.
+pub(super) struct Blocking<'x> {
+    function: &'static str,
+    elements: Elements,
+    combine: &'x mut Combine<'x>,
+}
+
+/// To be started.
+pub(super) struct Planned<L> {
+    elements: Elements,
+    combine: L,
+}
+
+impl Mode for Blocking<'_> {
+    type Done = ();
+    type Lasting = ();
+
+    fn elements(&self) -> Elements {
+        self.elements
+    }
+
+    fn choose<W>(
+        self,
+        with: W,
+        run: impl FnOnce(&'static str, W, &mut Combine<'_>) -> Result<(), Error>,
+        _: impl FnOnce(W, Self::Lasting) -> Result<Plan, Error>,
+    ) -> Result<(), Error> {
+        run(self.function, with, self.combine)
+    }
+}
+
+impl<L: Combines + Send + 'static> Mode for Planned<L> {
+    type Done = Plan;
+    type Lasting = L;
+
+    fn elements(&self) -> Elements {
+        self.elements
+    }
+
+    fn choose<W>(
+        self,
+        with: W,
+        _: impl FnOnce(&'static str, W, &mut Combine<'_>) -> Result<(), Error>,
+        plan: impl FnOnce(W, L) -> Result<Plan, Error>,
+    ) -> Result<Plan, Error> {
+        plan(with, self.combine)
+    }
+}
+
+macro_rules! names {
+    ($owner:literal, $run:ident, $start:ident, $mpi:literal, $immediate:literal) => {
+        $crate::rust::collective::call::Names {
+            run: [
+                concat!(
+                    "mpi::collective::",
+                    $owner,
+                    "::",
+                    stringify!($run),
+                    " (",
+                    $mpi,
+                    ")"
+                ),
+                $mpi,
+            ],
+            start: [
+                concat!(
+                    "mpi::collective::",
+                    $owner,
+                    "::",
+                    stringify!($start),
+                    " (",
+                    $immediate,
+                    ")"
+                ),
+                $immediate,
+            ],
+        }
+    };
+}
+
+/// A row for each collective: the function that makes its value, with those that run and start it, and their names in MPI;
+/// who calls it; arguments; the buffer of a request; how its buffers are lent; what combines elements; what is done.
+macro_rules! collectives {
+    (
+        $owner:literal, [$vis:vis fn], |$on:ident, $mode:ident, $root:ident, $given:ident, $taken:ident|;
+        $(
+            $(#[$doc:meta])*
+            $make:ident => $run:ident, $start:ident, $mpi:literal, $immediate:literal;
+            $by:ident [$($generics:tt)*]($($arg:ident: $type:ty),*) -> $data:ty, $from:ident;
+            $lend:expr, $lend_mut:expr, $op:expr => $body:expr;
+        )*
+    ) => {$(
+        $(#[$doc])*
+        #[allow(unused_variables, reason = "a row names what it needs")]
+        $vis fn $make<$($generics)*>(
+            &self,
+            $($arg: $type),*
+        ) -> $crate::rust::collective::Collective<'_, 'a, $data, impl $crate::rust::collective::call::Form> {
+            use $crate::rust::collective::call;
+            let (on, root, misplaced) = $by(self);
+            let ($given, $taken) = ($lend, $lend_mut);
+            let buffer = $crate::rust::datatype::lent::Side::buffer(&$from);
+            let names = call::names!($owner, $run, $start, $mpi, $immediate);
+            let record = $crate::rust::collective::group::Group::record(on);
+            let form = call::form(
+                (on, root),
+                ($given, $taken, $op),
+                |$on, $mode, $root, $given, $taken| $body,
+                |$on, $mode, $root, $given, $taken| $body,
+            );
+            call::Collective::new(record, names, buffer, form).called(misplaced)
+        }
+
+        #[doc = concat!("Runs [`", stringify!($make), "`](Self::", stringify!($make), ") (", $mpi, ").")]
+        #[track_caller]
+        $vis fn $run<$($generics)*>(&self, $($arg: $type),*) {
+            self.$make($($arg),*).run();
+        }
+
+        #[doc = concat!("Starts [`", stringify!($make), "`](Self::", stringify!($make), ") (", $immediate, ").")]
+        #[track_caller]
+        $vis fn $start<$($generics)*, Sc: $crate::rust::request::Scope<'a>>(
+            &self,
+            scope: Sc,
+            $($arg: $type),*
+        ) -> $crate::rust::request::Request<'a, $data, Sc> {
+            self.$make($($arg),*).start(scope)
+        }
+    )*};
+}
+
+pub(super) use {collectives, names};
