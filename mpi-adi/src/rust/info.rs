@@ -108,20 +108,6 @@ impl Info {
         self.0.iter().map(|(key, value)| (text(key), text(value)))
     }
 
-    /// A copy (MPI_Info_dup). Ends the job when the heap has no room.
-    #[track_caller]
-    pub fn duplicate(&self) -> Info {
-        fatal(
-            "mpi::info::Info::duplicate (MPI_Info_dup)",
-            self.try_duplicate(),
-        )
-    }
-
-    /// As [`duplicate`](Info::duplicate). Fails with [`Error::NoRoom`].
-    pub fn try_duplicate(&self) -> Result<Info, Error> {
-        self.0.duplicate().map(Info)
-    }
-
     /// Of keys and values that this library gives. Fails with [`Error::NoRoom`].
     pub(crate) fn of(hints: &[(&[u8], &[u8])]) -> Result<Info, Error> {
         let mut info = Info::new();
@@ -129,6 +115,15 @@ impl Info {
             info.0.set(key, value)?;
         }
         Ok(info)
+    }
+
+    ends_the_job! {
+        "mpi::info::Info", [pub fn(&self)], crate::rust::NoObject;
+
+        /// A copy (MPI_Info_dup). Ends the job when the heap has no room.
+        duplicate[]() -> Info, "MPI_Info_dup";
+        /// As [`duplicate`](Info::duplicate). Fails with [`Error::NoRoom`].
+        or try_duplicate = self.0.duplicate().map(Info);
     }
 }
 

@@ -42,13 +42,71 @@
 //!
 //! # Errors
 //! A call under a name of rsmpi gives its result, and an error ends the job with a message that names the rank, the call
-//! and what to do, as under MPI_ERRORS_ARE_FATAL (MPI-3.1 section 8.3). Calls that can fail for a reason outside of the
-//! program have a form with `try_` in front, whose result has the [error](crate::Error), as under MPI_ERRORS_RETURN.
+//! and what to do, as under MPI_ERRORS_ARE_FATAL (MPI-3.1 section 8.3). A collective whose result is the
+//! [error](crate::Error) is [run](collective::Collective::try_run) by its value; other calls that can fail for a reason
+//! outside of the program have a form with `try_` in front, as under MPI_ERRORS_RETURN.
 //! Mistakes that are known before anything happens, such as a rank that a communicator does not have, panic where rsmpi
 //! panics, too.
 //!
 //! # Memory
 //! A call that blocks takes nothing of the program's heap but where it says so. A request takes a place in its scope.
+
+/// Calls that can fail, a row for each: its name, whose error ends the job, its MPI function, and what is done. `$here` ends
+/// the job: that of the object, or [`NoObject`]. With `or`, the form whose error is the result is made, too.
+macro_rules! ends_the_job {
+    (
+        $owner:literal, [$vis:vis fn $receiver:tt], $here:expr;
+        $(
+            $(#[$doc:meta])*
+            $name:ident[$($generics:tt)*]($($arg:ident: $type:ty),*) $(-> $result:ty)? $(where [$($bounds:tt)*])?,
+                $mpi:literal $(; $(#[$try_doc:meta])* or $try:ident)? = $body:expr;
+        )*
+    ) => {$(
+        ends_the_job! {
+            @row [$vis fn $receiver] [$(#[$doc])*] [concat!($owner, "::", stringify!($name), " (", $mpi, ")")]
+            [$name[$($generics)*]($($arg: $type),*) [$($result)?] [$($($bounds)*)?]]
+            [$([$(#[$try_doc])*] $try)?] $here => $body
+        }
+    )*};
+    (
+        @row $fn:tt $doc:tt $function:tt
+        [$name:ident[$($generics:tt)*]($($arg:ident: $type:ty),*) [] $bounds:tt]
+        $try:tt $here:expr => $body:expr
+    ) => {
+        ends_the_job! {
+            @row $fn $doc $function [$name[$($generics)*]($($arg: $type),*) [()] $bounds] $try $here => $body
+        }
+    };
+    (
+        @row [$vis:vis fn ($(&$self:ident)? $($own:ident)?)] [$(#[$doc:meta])*] [$function:expr]
+        [$name:ident[$($generics:tt)*]($($arg:ident: $type:ty),*) [$result:ty] [$($bounds:tt)*]]
+        [] $here:expr => $body:expr
+    ) => {
+        $(#[$doc])*
+        #[track_caller]
+        $vis fn $name<$($generics)*>($(&$self,)? $($own,)? $($arg: $type),*) -> $result where $($bounds)* {
+            $here.or_fatal($function, $body)
+        }
+    };
+    (
+        @row [$vis:vis fn ($(&$self:ident)? $($own:ident)?)] [$(#[$doc:meta])*] [$function:expr]
+        [$name:ident[$($generics:tt)*]($($arg:ident: $type:ty),*) [$result:ty] [$($bounds:tt)*]]
+        [[$(#[$try_doc:meta])*] $try:ident] $here:expr => $body:expr
+    ) => {
+        $(#[$doc])*
+        #[track_caller]
+        $vis fn $name<$($generics)*>($(&$self,)? $($own,)? $($arg: $type),*) -> $result where $($bounds)* {
+            $here.or_fatal($function, Self::$try($($self,)? $($own,)? $($arg),*))
+        }
+
+        $(#[$try_doc])*
+        $vis fn $try<$($generics)*>(
+            $(&$self,)? $($own,)? $($arg: $type),*
+        ) -> Result<$result, crate::mpi::error::Error> where $($bounds)* {
+            $body
+        }
+    };
+}
 
 pub mod attribute;
 pub mod collective;
@@ -87,6 +145,16 @@ pub type Count = i32;
 pub type Tag = i32;
 /// A distance in memory, or an address, in bytes.
 pub type Address = isize;
+
+/// Of a call that belongs to no communicator or window.
+pub(crate) struct NoObject;
+
+impl NoObject {
+    #[track_caller]
+    pub(crate) fn or_fatal<T>(self, function: &'static str, result: Result<T, Error>) -> T {
+        fatal(function, result)
+    }
+}
 
 /// The result of a call of `function` that belongs to no object; an error ends the job.
 #[track_caller]

@@ -54,8 +54,10 @@ macro_rules! of_everyone {
             whole(sendbuf), equal_mut(recvbuf), NoOperation => on.allgather(mode, given.all(), taken);
 
             /// As [`all_gather`](Self::all_gather), of as many elements of each process as its part has.
-            all_gather_varcount => all_gather_varcount_into, immediate_all_gather_varcount_into, "MPI_Allgatherv", "MPI_Iallgatherv";
-            $everyone ['a, S: Buffer + ?Sized, R: PartitionedBufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R) -> R, taken;
+            all_gather_varcount => all_gather_varcount_into, immediate_all_gather_varcount_into,
+                "MPI_Allgatherv", "MPI_Iallgatherv";
+            $everyone ['a, S: Buffer + ?Sized, R: PartitionedBufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
+                -> R, taken;
             whole(sendbuf), listed_mut(recvbuf), NoOperation => on.allgather(mode, given.all(), taken);
 
             /// Gives each process its part of `sendbuf`, and collects the parts that they have for this one in `recvbuf`
@@ -65,25 +67,35 @@ macro_rules! of_everyone {
             equal(sendbuf), equal_mut(recvbuf), NoOperation => on.alltoall(mode, given, taken);
 
             /// As [`all_to_all`](Self::all_to_all), of as many elements as the parts have.
-            all_to_all_varcount => all_to_all_varcount_into, immediate_all_to_all_varcount_into, "MPI_Alltoallv", "MPI_Ialltoallv";
-            $everyone ['a, S: PartitionedBuffer + ?Sized, R: PartitionedBufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R) -> R, taken;
+            all_to_all_varcount => all_to_all_varcount_into, immediate_all_to_all_varcount_into,
+                "MPI_Alltoallv", "MPI_Ialltoallv";
+            $everyone ['a, S: PartitionedBuffer + ?Sized, R: PartitionedBufferMut + ?Sized]
+                (sendbuf: &'a S, recvbuf: &'a mut R)
+                -> R, taken;
             listed(sendbuf), listed_mut(recvbuf), NoOperation => on.alltoall(mode, given, taken);
 
             /// Gives each process a buffer of its own, and collects what the processes give in one for each, of whatever
             /// datatypes.
-            all_to_all_vartype => all_to_all_vartype_into, immediate_all_to_all_vartype_into, "MPI_Alltoallw", "MPI_Ialltoallw";
-            $everyone ['a, 's, 'r](sendbufs: &'a [AnyBuffer<'s>], recvbufs: &'a mut [AnyBufferMut<'r>]) -> [AnyBufferMut<'r>], taken;
+            all_to_all_vartype => all_to_all_vartype_into, immediate_all_to_all_vartype_into,
+                "MPI_Alltoallw", "MPI_Ialltoallw";
+            $everyone ['a, 's, 'r](sendbufs: &'a [AnyBuffer<'s>], recvbufs: &'a mut [AnyBufferMut<'r>])
+                -> [AnyBufferMut<'r>], taken;
             Given(sendbufs), Taken::new(recvbufs), NoOperation => on.alltoall(mode, given, taken);
 
             /// Combines `sendbuf` of all processes, place by place, into every `recvbuf` (MPI-3.1 section 5.9.6).
             all_reduce => all_reduce_into, immediate_all_reduce_into, "MPI_Allreduce", "MPI_Iallreduce";
-            $everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a](sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
+            $everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
+                (sendbuf: &'a S, recvbuf: &'a mut R, op: O)
+                -> R, taken;
             whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => on.allreduce(mode, (given.all(), taken.all()));
 
             /// Combines as [`all_reduce`](Self::all_reduce), and gives each process its part of the result (MPI-3.1 section
             /// 5.10.1). In an intercommunicator `sendbuf` has as many elements as the results of this group together.
-            reduce_scatter_block => reduce_scatter_block_into, immediate_reduce_scatter_block_into, "MPI_Reduce_scatter_block", "MPI_Ireduce_scatter_block";
-            $everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a](sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
+            reduce_scatter_block => reduce_scatter_block_into, immediate_reduce_scatter_block_into,
+                "MPI_Reduce_scatter_block", "MPI_Ireduce_scatter_block";
+            $everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
+                (sendbuf: &'a S, recvbuf: &'a mut R, op: O)
+                -> R, taken;
             whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => {
                 let (all, result) = (given.all(), taken.all());
                 let parts = on.blocks(all, result.len(), mode.elements().size)?;
@@ -93,8 +105,11 @@ macro_rules! of_everyone {
             /// Combines as [`all_reduce`](Self::all_reduce), and gives each process the result of its part, as long as its
             /// `recvbuf` (MPI-3.1 section 5.10.2). The parts are as long at all processes that give them; in its buffer each
             /// process has them where it likes.
-            reduce_scatter_varcount => reduce_scatter_varcount_into, immediate_reduce_scatter_varcount_into, "MPI_Reduce_scatter", "MPI_Ireduce_scatter";
-            $everyone ['a, S: PartitionedBuffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a](sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
+            reduce_scatter_varcount => reduce_scatter_varcount_into, immediate_reduce_scatter_varcount_into,
+                "MPI_Reduce_scatter", "MPI_Ireduce_scatter";
+            $everyone ['a, S: PartitionedBuffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
+                (sendbuf: &'a S, recvbuf: &'a mut R, op: O)
+                -> R, taken;
             listed(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => on.reduce_scatter(mode, taken.all(), given);
         }
     };
@@ -151,13 +166,17 @@ pub trait CommunicatorCollectives: Communicator {
 
         /// Combines `sendbuf` of the ranks up to this one into `recvbuf` (MPI-3.1 section 5.11.1).
         scan => scan_into, immediate_scan_into, "MPI_Scan", "MPI_Iscan";
-        everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a](sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
+        everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
+            (sendbuf: &'a S, recvbuf: &'a mut R, op: O)
+            -> R, taken;
         whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => group::scan(on, mode, (given.all(), taken.all()), true);
 
         /// Combines `sendbuf` of the ranks before this one into `recvbuf`, which rank 0 leaves as it is (MPI-3.1 section
         /// 5.11.2).
         exclusive_scan => exclusive_scan_into, immediate_exclusive_scan_into, "MPI_Exscan", "MPI_Iexscan";
-        everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a](sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
+        everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
+            (sendbuf: &'a S, recvbuf: &'a mut R, op: O)
+            -> R, taken;
         whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => group::scan(on, mode, (given.all(), taken.all()), false);
     }
 }
@@ -188,7 +207,8 @@ pub trait CollectivesInPlace: Communicator {
         Nothing, equal_mut(buffer), NoOperation => on.allgather(mode, taken.of(own(on)), taken);
 
         /// As [`all_gather_in`](Self::all_gather_in), of parts that differ.
-        all_gather_varcount_in => all_gather_varcount_in_place, immediate_all_gather_varcount_in_place, "MPI_Allgatherv", "MPI_Iallgatherv";
+        all_gather_varcount_in => all_gather_varcount_in_place, immediate_all_gather_varcount_in_place,
+            "MPI_Allgatherv", "MPI_Iallgatherv";
         everyone ['a, R: PartitionedBufferMut + ?Sized](buffer: &'a mut R) -> R, taken;
         Nothing, listed_mut(buffer), NoOperation => on.allgather(mode, taken.of(own(on)), taken);
 
@@ -200,7 +220,8 @@ pub trait CollectivesInPlace: Communicator {
 
         /// As [`all_to_all_in`](Self::all_to_all_in), of parts that differ, of which two processes have as long ones for each
         /// other.
-        all_to_all_varcount_in => all_to_all_varcount_in_place, immediate_all_to_all_varcount_in_place, "MPI_Alltoallv", "MPI_Ialltoallv";
+        all_to_all_varcount_in => all_to_all_varcount_in_place, immediate_all_to_all_varcount_in_place,
+            "MPI_Alltoallv", "MPI_Ialltoallv";
         everyone ['a, R: PartitionedBufferMut + ?Sized](buffer: &'a mut R) -> R, taken;
         Nothing, listed_mut(buffer), NoOperation => group::alltoall_in_place(on, mode, taken);
 
@@ -212,13 +233,15 @@ pub trait CollectivesInPlace: Communicator {
         /// Combines as [`all_reduce_in`](Self::all_reduce_in), and gives each process its part of the result, in that place
         /// of its `buffer`, whose other parts stay as they are (MPI-3.1 section 5.10.1). (C has the result at the
         /// beginning.)
-        reduce_scatter_block_in => reduce_scatter_block_in_place, immediate_reduce_scatter_block_in_place, "MPI_Reduce_scatter_block", "MPI_Ireduce_scatter_block";
+        reduce_scatter_block_in => reduce_scatter_block_in_place, immediate_reduce_scatter_block_in_place,
+            "MPI_Reduce_scatter_block", "MPI_Ireduce_scatter_block";
         everyone ['a, R: BufferMut + ?Sized, O: Operation + 'a](buffer: &'a mut R, op: O) -> R, taken;
         Nothing, equal_mut(buffer), by::<'a, O>(op) => on.reduce_scatter(mode, taken.of(own(on)), taken);
 
         /// As [`reduce_scatter_block_in`](Self::reduce_scatter_block_in), of parts that differ, and do not overlap (MPI-3.1
         /// section 5.10.2).
-        reduce_scatter_varcount_in => reduce_scatter_varcount_in_place, immediate_reduce_scatter_varcount_in_place, "MPI_Reduce_scatter", "MPI_Ireduce_scatter";
+        reduce_scatter_varcount_in => reduce_scatter_varcount_in_place, immediate_reduce_scatter_varcount_in_place,
+            "MPI_Reduce_scatter", "MPI_Ireduce_scatter";
         everyone ['a, R: PartitionedBufferMut + ?Sized, O: Operation + 'a](buffer: &'a mut R, op: O) -> R, taken;
         Nothing, listed_mut(buffer), by::<'a, O>(op) => on.reduce_scatter(mode, taken.of(own(on)), taken);
 

@@ -147,7 +147,8 @@ impl InterCommunicator {
 
         /// As [`gather_from_remote`](Self::gather_from_remote), into parts, of what all give by
         /// [`gather_varcount_into`](Process::gather_varcount_into).
-        gather_varcount_from_remote => gather_varcount_root, immediate_gather_varcount_root, "MPI_Gatherv", "MPI_Igatherv";
+        gather_varcount_from_remote => gather_varcount_root, immediate_gather_varcount_root,
+            "MPI_Gatherv", "MPI_Igatherv";
         everyone ['a, R: PartitionedBufferMut + ?Sized](recvbuf: &'a mut R) -> R, taken;
         Nothing, listed_mut(recvbuf), NoOperation => on.gather(mode, Area::EMPTY, taken, Role::Root);
 
@@ -159,7 +160,8 @@ impl InterCommunicator {
 
         /// As [`scatter_to_remote`](Self::scatter_to_remote), of parts, to processes that call
         /// [`scatter_varcount_into`](Process::scatter_varcount_into).
-        scatter_varcount_to_remote => scatter_varcount_root, immediate_scatter_varcount_root, "MPI_Scatterv", "MPI_Iscatterv";
+        scatter_varcount_to_remote => scatter_varcount_root, immediate_scatter_varcount_root,
+            "MPI_Scatterv", "MPI_Iscatterv";
         everyone ['a, S: PartitionedBuffer + ?Sized](sendbuf: &'a S) -> S, given;
         listed(sendbuf), Nothing, NoOperation => on.scatter(mode, given, Area::EMPTY, Role::Root);
 

@@ -118,23 +118,27 @@ pub trait NeighborCollectives: Communicator {
     exchanges! {
         /// Gives `sendbuf` to every destination, and collects those of all sources in the parts of `recvbuf` (MPI-3.1
         /// section 7.6.1).
-        neighbor_all_gather => neighbor_all_gather_into, immediate_neighbor_all_gather_into, "MPI_Neighbor_allgather", "MPI_Ineighbor_allgather";
+        neighbor_all_gather => neighbor_all_gather_into, immediate_neighbor_all_gather_into,
+            "MPI_Neighbor_allgather", "MPI_Ineighbor_allgather";
         ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R) -> R;
         whole(sendbuf), equal_mut(recvbuf);
 
         /// As [`neighbor_all_gather`](Self::neighbor_all_gather), of as many elements of each source as its part has.
-        neighbor_all_gather_varcount => neighbor_all_gather_varcount_into, immediate_neighbor_all_gather_varcount_into, "MPI_Neighbor_allgatherv", "MPI_Ineighbor_allgatherv";
+        neighbor_all_gather_varcount => neighbor_all_gather_varcount_into, immediate_neighbor_all_gather_varcount_into,
+            "MPI_Neighbor_allgatherv", "MPI_Ineighbor_allgatherv";
         ['a, S: Buffer + ?Sized, R: PartitionedBufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R) -> R;
         whole(sendbuf), listed_mut(recvbuf);
 
         /// Gives each destination its part of `sendbuf`, and collects what all sources give in the parts of `recvbuf`
         /// (MPI-3.1 section 7.6.2).
-        neighbor_all_to_all => neighbor_all_to_all_into, immediate_neighbor_all_to_all_into, "MPI_Neighbor_alltoall", "MPI_Ineighbor_alltoall";
+        neighbor_all_to_all => neighbor_all_to_all_into, immediate_neighbor_all_to_all_into,
+            "MPI_Neighbor_alltoall", "MPI_Ineighbor_alltoall";
         ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R) -> R;
         equal(sendbuf), equal_mut(recvbuf);
 
         /// As [`neighbor_all_to_all`](Self::neighbor_all_to_all), of as many elements as the parts have.
-        neighbor_all_to_all_varcount => neighbor_all_to_all_varcount_into, immediate_neighbor_all_to_all_varcount_into, "MPI_Neighbor_alltoallv", "MPI_Ineighbor_alltoallv";
+        neighbor_all_to_all_varcount => neighbor_all_to_all_varcount_into, immediate_neighbor_all_to_all_varcount_into,
+            "MPI_Neighbor_alltoallv", "MPI_Ineighbor_alltoallv";
         ['a, S: PartitionedBuffer + ?Sized, R: PartitionedBufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R) -> R;
         listed(sendbuf), listed_mut(recvbuf);
 
@@ -156,7 +160,8 @@ pub trait NeighborCollectives: Communicator {
         ///     (before, behind)
         /// }
         /// ```
-        neighbor_all_to_all_vartype => neighbor_all_to_all_vartype_into, immediate_neighbor_all_to_all_vartype_into, "MPI_Neighbor_alltoallw", "MPI_Ineighbor_alltoallw";
+        neighbor_all_to_all_vartype => neighbor_all_to_all_vartype_into, immediate_neighbor_all_to_all_vartype_into,
+            "MPI_Neighbor_alltoallw", "MPI_Ineighbor_alltoallw";
         ['a, 's, 'r](sendbufs: &'a [AnyBuffer<'s>], recvbufs: &'a mut [AnyBufferMut<'r>]) -> [AnyBufferMut<'r>];
         Given(sendbufs), Taken::new(recvbufs);
     }

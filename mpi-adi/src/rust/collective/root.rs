@@ -97,8 +97,10 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         whole(sendbuf), equal_mut(recvbuf), NoOperation => on.gather(mode, given.all(), taken, root);
 
         /// As [`gather_root`](Self::gather_root), into parts.
-        gather_varcount_root => gather_varcount_into_root, immediate_gather_varcount_into_root, "MPI_Gatherv", "MPI_Igatherv";
-        the_root ['a, S: Buffer + ?Sized, R: PartitionedBufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R) -> R, taken;
+        gather_varcount_root => gather_varcount_into_root, immediate_gather_varcount_into_root,
+            "MPI_Gatherv", "MPI_Igatherv";
+        the_root ['a, S: Buffer + ?Sized, R: PartitionedBufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
+            -> R, taken;
         whole(sendbuf), listed_mut(recvbuf), NoOperation => on.gather(mode, given.all(), taken, root);
 
         /// Gives each process its part of `sendbuf`.
@@ -107,13 +109,17 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         equal(sendbuf), whole_mut(recvbuf), NoOperation => on.scatter(mode, given, taken.all(), root);
 
         /// As [`scatter_root`](Self::scatter_root), of parts.
-        scatter_varcount_root => scatter_varcount_into_root, immediate_scatter_varcount_into_root, "MPI_Scatterv", "MPI_Iscatterv";
-        the_root ['a, S: PartitionedBuffer + ?Sized, R: BufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R) -> R, taken;
+        scatter_varcount_root => scatter_varcount_into_root, immediate_scatter_varcount_into_root,
+            "MPI_Scatterv", "MPI_Iscatterv";
+        the_root ['a, S: PartitionedBuffer + ?Sized, R: BufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
+            -> R, taken;
         listed(sendbuf), whole_mut(recvbuf), NoOperation => on.scatter(mode, given, taken.all(), root);
 
         /// As [`reduce`](Self::reduce), with the result in `recvbuf`.
         reduce_root => reduce_into_root, immediate_reduce_into_root, "MPI_Reduce", "MPI_Ireduce";
-        the_root ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a](sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
+        the_root ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
+            (sendbuf: &'a S, recvbuf: &'a mut R, op: O)
+            -> R, taken;
         whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => on.reduce(mode, (given.all(), taken.all()), root);
     }
 }
@@ -137,7 +143,8 @@ pub trait RootInPlace: Root {
         Nothing, equal_mut(buffer), NoOperation => on.gather(mode, taken.of(root), taken, root);
 
         /// As [`gather_in_root`](Self::gather_in_root), of parts that differ.
-        gather_varcount_in_root => gather_varcount_in_place_root, immediate_gather_varcount_in_place_root, "MPI_Gatherv", "MPI_Igatherv";
+        gather_varcount_in_root => gather_varcount_in_place_root, immediate_gather_varcount_in_place_root,
+            "MPI_Gatherv", "MPI_Igatherv";
         the_root ['a, B: PartitionedBufferMut + ?Sized](buffer: &'a mut B) -> B, taken;
         Nothing, listed_mut(buffer), NoOperation => on.gather(mode, taken.of(root), taken, root);
 
@@ -150,7 +157,8 @@ pub trait RootInPlace: Root {
         };
 
         /// As [`scatter_in_root`](Self::scatter_in_root), of parts that differ.
-        scatter_varcount_in_root => scatter_varcount_in_place_root, immediate_scatter_varcount_in_place_root, "MPI_Scatterv", "MPI_Iscatterv";
+        scatter_varcount_in_root => scatter_varcount_in_place_root, immediate_scatter_varcount_in_place_root,
+            "MPI_Scatterv", "MPI_Iscatterv";
         the_root ['a, B: PartitionedBuffer + ?Sized](buffer: &'a B) -> B, given;
         listed(buffer), Nothing, NoOperation => {
             let own = given.of(root);

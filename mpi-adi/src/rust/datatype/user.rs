@@ -266,72 +266,169 @@ fn elements(displacements: &[Count]) -> impl ExactSizeIterator<Item = isize> {
 }
 
 impl UncommittedUserDatatype {
-    /// `count` copies, one behind the other (MPI_Type_contiguous, MPI-3.1 section 4.1.2).
-    #[track_caller]
-    pub fn contiguous<D: UncommittedDatatype>(count: Count, oldtype: &D) -> Self {
-        fatal(
-            "mpi::datatype::UncommittedUserDatatype::contiguous (MPI_Type_contiguous)",
-            Self::try_contiguous(count, oldtype),
-        )
-    }
+    ends_the_job! {
+        "mpi::datatype::UncommittedUserDatatype", [pub fn()], crate::rust::NoObject;
 
-    /// As [`contiguous`](Self::contiguous), with the error as its result.
-    pub fn try_contiguous<D: UncommittedDatatype>(
-        count: Count,
-        oldtype: &D,
-    ) -> Result<Self, Error> {
-        let old = kind_of(oldtype);
-        uncommitted(number(count).and_then(|count| old.with_type(|old| old.contiguous(count))))
-    }
+        /// `count` copies, one behind the other (MPI_Type_contiguous, MPI-3.1 section 4.1.2).
+        contiguous[D: UncommittedDatatype](count: Count, oldtype: &D) -> Self, "MPI_Type_contiguous";
+        /// As [`contiguous`](Self::contiguous), with the error as its result.
+        or try_contiguous = {
+            let old = kind_of(oldtype);
+            uncommitted(number(count).and_then(|count| old.with_type(|old| old.contiguous(count))))
+        };
 
-    /// `count` blocks of `blocklength` copies, `stride` copies apart (MPI_Type_vector, MPI-3.1 section 4.1.2).
-    #[track_caller]
-    pub fn vector<D: UncommittedDatatype>(
-        count: Count,
-        blocklength: Count,
-        stride: Count,
-        oldtype: &D,
-    ) -> Self {
-        fatal(
-            "mpi::datatype::UncommittedUserDatatype::vector (MPI_Type_vector)",
-            Self::try_vector(count, blocklength, stride, oldtype),
-        )
-    }
+        /// `count` blocks of `blocklength` copies, `stride` copies apart (MPI_Type_vector, MPI-3.1 section 4.1.2).
+        vector[D: UncommittedDatatype](count: Count, blocklength: Count, stride: Count, oldtype: &D)
+            -> Self, "MPI_Type_vector";
+        /// As [`vector`](Self::vector), with the error as its result.
+        or try_vector = {
+            Self::strided([count, blocklength], oldtype, |old| {
+                old.extent().checked_mul(stride as isize)
+            })
+        };
 
-    /// As [`vector`](Self::vector), with the error as its result.
-    pub fn try_vector<D: UncommittedDatatype>(
-        count: Count,
-        blocklength: Count,
-        stride: Count,
-        oldtype: &D,
-    ) -> Result<Self, Error> {
-        Self::strided([count, blocklength], oldtype, |old| {
-            old.extent().checked_mul(stride as isize)
-        })
-    }
+        /// As [`vector`](Self::vector), with the stride in bytes (MPI_Type_create_hvector).
+        heterogeneous_vector[D: UncommittedDatatype](count: Count, blocklength: Count, stride: Address, oldtype: &D)
+            -> Self, "MPI_Type_create_hvector";
+        /// As [`heterogeneous_vector`](Self::heterogeneous_vector), with the error as its result.
+        or try_heterogeneous_vector = Self::strided([count, blocklength], oldtype, |_| Some(stride));
 
-    /// As [`vector`](Self::vector), with the stride in bytes (MPI_Type_create_hvector).
-    #[track_caller]
-    pub fn heterogeneous_vector<D: UncommittedDatatype>(
-        count: Count,
-        blocklength: Count,
-        stride: Address,
-        oldtype: &D,
-    ) -> Self {
-        fatal(
-            "mpi::datatype::UncommittedUserDatatype::heterogeneous_vector (MPI_Type_create_hvector)",
-            Self::try_heterogeneous_vector(count, blocklength, stride, oldtype),
-        )
-    }
+        /// Blocks of `blocklengths[i]` copies, `displacements[i]` copies from the beginning (MPI_Type_indexed, MPI-3.1
+        /// section 4.1.2).
+        indexed[D: UncommittedDatatype](blocklengths: &[Count], displacements: &[Count], oldtype: &D)
+            -> Self, "MPI_Type_indexed";
+        /// As [`indexed`](Self::indexed), with the error as its result.
+        or try_indexed = {
+            blocks(oldtype, |old| {
+                listed(
+                    blocklengths.iter().copied(),
+                    elements(displacements),
+                    old.extent(),
+                )
+            })
+        };
 
-    /// As [`heterogeneous_vector`](Self::heterogeneous_vector), with the error as its result.
-    pub fn try_heterogeneous_vector<D: UncommittedDatatype>(
-        count: Count,
-        blocklength: Count,
-        stride: Address,
-        oldtype: &D,
-    ) -> Result<Self, Error> {
-        Self::strided([count, blocklength], oldtype, |_| Some(stride))
+        /// As [`indexed`](Self::indexed), with displacements in bytes (MPI_Type_create_hindexed).
+        heterogeneous_indexed[D: UncommittedDatatype](blocklengths: &[Count], displacements: &[Address], oldtype: &D)
+            -> Self, "MPI_Type_create_hindexed";
+        /// As [`heterogeneous_indexed`](Self::heterogeneous_indexed), with the error as its result.
+        or try_heterogeneous_indexed = {
+            blocks(oldtype, |_| {
+                listed(
+                    blocklengths.iter().copied(),
+                    displacements.iter().copied(),
+                    1,
+                )
+            })
+        };
+
+        /// As [`indexed`](Self::indexed), with blocks of one length (MPI_Type_create_indexed_block).
+        indexed_block[D: UncommittedDatatype](blocklength: Count, displacements: &[Count], oldtype: &D)
+            -> Self, "MPI_Type_create_indexed_block";
+        /// As [`indexed_block`](Self::indexed_block), with the error as its result.
+        or try_indexed_block = {
+            blocks(oldtype, |old| {
+                let lengths = displacements.iter().map(|_| blocklength);
+                listed(lengths, elements(displacements), old.extent())
+            })
+        };
+
+        /// As [`indexed_block`](Self::indexed_block), with displacements in bytes (MPI_Type_create_hindexed_block).
+        heterogeneous_indexed_block[D: UncommittedDatatype](blocklength: Count, displacements: &[Address], oldtype: &D)
+            -> Self, "MPI_Type_create_hindexed_block";
+        /// As [`heterogeneous_indexed_block`](Self::heterogeneous_indexed_block), with the error as its result.
+        or try_heterogeneous_indexed_block = {
+            blocks(oldtype, |_| {
+                let lengths = displacements.iter().map(|_| blocklength);
+                listed(lengths, displacements.iter().copied(), 1)
+            })
+        };
+
+        /// Blocks of `blocklengths[i]` copies of `types[i]`, `displacements[i]` bytes from the beginning
+        /// (MPI_Type_create_struct, MPI-3.1 section 4.1.2).
+        structured[D: UncommittedDatatype](blocklengths: &[Count], displacements: &[Address], types: &[D])
+            -> Self, "MPI_Type_create_struct";
+        /// As [`structured`](Self::structured), with the error as its result.
+        or try_structured = {
+            let made = listed(
+                blocklengths.iter().copied(),
+                displacements.iter().copied(),
+                1,
+            )
+            .and_then(|list| {
+                same_number(list.len(), types.len())?;
+                let mut parts = room(types.len())?;
+                for datatype in types {
+                    parts.push(kind_of(datatype).with_type(Type::try_clone)?);
+                }
+                Type::blocks(
+                    list.iter()
+                        .zip(&parts)
+                        .map(|(&(count, at), datatype)| Block {
+                            at,
+                            count,
+                            datatype,
+                        }),
+                )
+            });
+            uncommitted(made)
+        };
+
+        /// The same data between other bounds, in bytes (MPI_Type_create_resized, MPI-3.1 section 4.1.7).
+        resized[D: UncommittedDatatype](lb: Address, extent: Address, oldtype: &D) -> Self, "MPI_Type_create_resized";
+        /// As [`resized`](Self::resized), with the error as its result.
+        or try_resized = {
+            let resized = kind_of(oldtype).with_type(|old| old.resized(lb, extent));
+            uncommitted(resized)
+        };
+
+        /// A part of an array of several dimensions (MPI_Type_create_subarray, MPI-3.1 section 4.1.3): of each dimension
+        /// `subsizes[i]` elements of `sizes[i]`, from element `starts[i]` on. The element behind it is that of the next array.
+        ///
+        /// ```
+        /// # use mpi_adi::rust as mpi;
+        /// use mpi::datatype::{Order, UserDatatype, View};
+        /// use mpi::traits::*;
+        ///
+        /// /// Sends the inner elements of a field with a border.
+        /// fn send_inner(field: &[f64; 36], to: &impl Destination) {
+        ///     let double = f64::equivalent_datatype();
+        ///     let inner = UserDatatype::subarray(&[6, 6], &[4, 4], &[1, 1], Order::C, &double);
+        ///     to.send(&View::with_count_and_datatype(&field[..], 1, &inner));
+        /// }
+        /// ```
+        subarray[D: UncommittedDatatype]
+            (sizes: &[Count], subsizes: &[Count], starts: &[Count], order: Order, oldtype: &D)
+            -> Self, "MPI_Type_create_subarray";
+        /// As [`subarray`](Self::subarray), with the error as its result.
+        or try_subarray = {
+            let made = kind_of(oldtype).with_type(|old| {
+                same_number(sizes.len(), subsizes.len())?;
+                same_number(sizes.len(), starts.len())?;
+                let mut dimensions = room(sizes.len())?;
+                for ((&size, &part), &start) in sizes.iter().zip(subsizes).zip(starts) {
+                    dimensions.push(part_of(number(size)?, number(part)?, number(start)?)?);
+                }
+                old.subarray(order, &dimensions)
+            });
+            uncommitted(made)
+        };
+
+        /// The part of one process of an array that is distributed over a grid of them (MPI_Type_create_darray, MPI-3.1 section
+        /// 4.1.4). Where the process is in the grid is said with each dimension; in a Cartesian communicator its coordinates say
+        /// so.
+        distributed_array[D: UncommittedDatatype](dimensions: &[GridDimension], order: Order, oldtype: &D)
+            -> Self, "MPI_Type_create_darray";
+        /// As [`distributed_array`](Self::distributed_array), with the error as its result.
+        or try_distributed_array = {
+            let made = kind_of(oldtype).with_type(|old| {
+                for dimension in dimensions {
+                    dimension.checked()?;
+                }
+                old.darray(order, dimensions)
+            });
+            uncommitted(made)
+        };
     }
 
     #[track_caller]
@@ -346,255 +443,6 @@ impl UncommittedUserDatatype {
             })?;
             old.vector(number(count)?, number(length)?, stride)
         }))
-    }
-
-    /// Blocks of `blocklengths[i]` copies, `displacements[i]` copies from the beginning (MPI_Type_indexed, MPI-3.1
-    /// section 4.1.2).
-    #[track_caller]
-    pub fn indexed<D: UncommittedDatatype>(
-        blocklengths: &[Count],
-        displacements: &[Count],
-        oldtype: &D,
-    ) -> Self {
-        fatal(
-            "mpi::datatype::UncommittedUserDatatype::indexed (MPI_Type_indexed)",
-            Self::try_indexed(blocklengths, displacements, oldtype),
-        )
-    }
-
-    /// As [`indexed`](Self::indexed), with the error as its result.
-    pub fn try_indexed<D: UncommittedDatatype>(
-        blocklengths: &[Count],
-        displacements: &[Count],
-        oldtype: &D,
-    ) -> Result<Self, Error> {
-        blocks(oldtype, |old| {
-            listed(
-                blocklengths.iter().copied(),
-                elements(displacements),
-                old.extent(),
-            )
-        })
-    }
-
-    /// As [`indexed`](Self::indexed), with displacements in bytes (MPI_Type_create_hindexed).
-    #[track_caller]
-    pub fn heterogeneous_indexed<D: UncommittedDatatype>(
-        blocklengths: &[Count],
-        displacements: &[Address],
-        oldtype: &D,
-    ) -> Self {
-        fatal(
-            "mpi::datatype::UncommittedUserDatatype::heterogeneous_indexed (MPI_Type_create_hindexed)",
-            Self::try_heterogeneous_indexed(blocklengths, displacements, oldtype),
-        )
-    }
-
-    /// As [`heterogeneous_indexed`](Self::heterogeneous_indexed), with the error as its result.
-    pub fn try_heterogeneous_indexed<D: UncommittedDatatype>(
-        blocklengths: &[Count],
-        displacements: &[Address],
-        oldtype: &D,
-    ) -> Result<Self, Error> {
-        blocks(oldtype, |_| {
-            listed(
-                blocklengths.iter().copied(),
-                displacements.iter().copied(),
-                1,
-            )
-        })
-    }
-
-    /// As [`indexed`](Self::indexed), with blocks of one length (MPI_Type_create_indexed_block).
-    #[track_caller]
-    pub fn indexed_block<D: UncommittedDatatype>(
-        blocklength: Count,
-        displacements: &[Count],
-        oldtype: &D,
-    ) -> Self {
-        fatal(
-            "mpi::datatype::UncommittedUserDatatype::indexed_block (MPI_Type_create_indexed_block)",
-            Self::try_indexed_block(blocklength, displacements, oldtype),
-        )
-    }
-
-    /// As [`indexed_block`](Self::indexed_block), with the error as its result.
-    pub fn try_indexed_block<D: UncommittedDatatype>(
-        blocklength: Count,
-        displacements: &[Count],
-        oldtype: &D,
-    ) -> Result<Self, Error> {
-        blocks(oldtype, |old| {
-            let lengths = displacements.iter().map(|_| blocklength);
-            listed(lengths, elements(displacements), old.extent())
-        })
-    }
-
-    /// As [`indexed_block`](Self::indexed_block), with displacements in bytes (MPI_Type_create_hindexed_block).
-    #[track_caller]
-    pub fn heterogeneous_indexed_block<D: UncommittedDatatype>(
-        blocklength: Count,
-        displacements: &[Address],
-        oldtype: &D,
-    ) -> Self {
-        fatal(
-            "mpi::datatype::UncommittedUserDatatype::heterogeneous_indexed_block (MPI_Type_create_hindexed_block)",
-            Self::try_heterogeneous_indexed_block(blocklength, displacements, oldtype),
-        )
-    }
-
-    /// As [`heterogeneous_indexed_block`](Self::heterogeneous_indexed_block), with the error as its result.
-    pub fn try_heterogeneous_indexed_block<D: UncommittedDatatype>(
-        blocklength: Count,
-        displacements: &[Address],
-        oldtype: &D,
-    ) -> Result<Self, Error> {
-        blocks(oldtype, |_| {
-            let lengths = displacements.iter().map(|_| blocklength);
-            listed(lengths, displacements.iter().copied(), 1)
-        })
-    }
-
-    /// Blocks of `blocklengths[i]` copies of `types[i]`, `displacements[i]` bytes from the beginning
-    /// (MPI_Type_create_struct, MPI-3.1 section 4.1.2).
-    #[track_caller]
-    pub fn structured<D: UncommittedDatatype>(
-        blocklengths: &[Count],
-        displacements: &[Address],
-        types: &[D],
-    ) -> Self {
-        fatal(
-            "mpi::datatype::UncommittedUserDatatype::structured (MPI_Type_create_struct)",
-            Self::try_structured(blocklengths, displacements, types),
-        )
-    }
-
-    /// As [`structured`](Self::structured), with the error as its result.
-    pub fn try_structured<D: UncommittedDatatype>(
-        blocklengths: &[Count],
-        displacements: &[Address],
-        types: &[D],
-    ) -> Result<Self, Error> {
-        let made = listed(
-            blocklengths.iter().copied(),
-            displacements.iter().copied(),
-            1,
-        )
-        .and_then(|list| {
-            same_number(list.len(), types.len())?;
-            let mut parts = room(types.len())?;
-            for datatype in types {
-                parts.push(kind_of(datatype).with_type(Type::try_clone)?);
-            }
-            Type::blocks(
-                list.iter()
-                    .zip(&parts)
-                    .map(|(&(count, at), datatype)| Block {
-                        at,
-                        count,
-                        datatype,
-                    }),
-            )
-        });
-        uncommitted(made)
-    }
-
-    /// The same data between other bounds, in bytes (MPI_Type_create_resized, MPI-3.1 section 4.1.7).
-    #[track_caller]
-    pub fn resized<D: UncommittedDatatype>(lb: Address, extent: Address, oldtype: &D) -> Self {
-        fatal(
-            "mpi::datatype::UncommittedUserDatatype::resized (MPI_Type_create_resized)",
-            Self::try_resized(lb, extent, oldtype),
-        )
-    }
-
-    /// As [`resized`](Self::resized), with the error as its result.
-    pub fn try_resized<D: UncommittedDatatype>(
-        lb: Address,
-        extent: Address,
-        oldtype: &D,
-    ) -> Result<Self, Error> {
-        let resized = kind_of(oldtype).with_type(|old| old.resized(lb, extent));
-        uncommitted(resized)
-    }
-
-    /// A part of an array of several dimensions (MPI_Type_create_subarray, MPI-3.1 section 4.1.3): of each dimension
-    /// `subsizes[i]` elements of `sizes[i]`, from element `starts[i]` on. The element behind it is that of the next array.
-    ///
-    /// ```
-    /// # use mpi_adi::rust as mpi;
-    /// use mpi::datatype::{Order, UserDatatype, View};
-    /// use mpi::traits::*;
-    ///
-    /// /// Sends the inner elements of a field with a border.
-    /// fn send_inner(field: &[f64; 36], to: &impl Destination) {
-    ///     let double = f64::equivalent_datatype();
-    ///     let inner = UserDatatype::subarray(&[6, 6], &[4, 4], &[1, 1], Order::C, &double);
-    ///     to.send(&View::with_count_and_datatype(&field[..], 1, &inner));
-    /// }
-    /// ```
-    #[track_caller]
-    pub fn subarray<D: UncommittedDatatype>(
-        sizes: &[Count],
-        subsizes: &[Count],
-        starts: &[Count],
-        order: Order,
-        oldtype: &D,
-    ) -> Self {
-        fatal(
-            "mpi::datatype::UncommittedUserDatatype::subarray (MPI_Type_create_subarray)",
-            Self::try_subarray(sizes, subsizes, starts, order, oldtype),
-        )
-    }
-
-    /// As [`subarray`](Self::subarray), with the error as its result.
-    pub fn try_subarray<D: UncommittedDatatype>(
-        sizes: &[Count],
-        subsizes: &[Count],
-        starts: &[Count],
-        order: Order,
-        oldtype: &D,
-    ) -> Result<Self, Error> {
-        let made = kind_of(oldtype).with_type(|old| {
-            same_number(sizes.len(), subsizes.len())?;
-            same_number(sizes.len(), starts.len())?;
-            let mut dimensions = room(sizes.len())?;
-            for ((&size, &part), &start) in sizes.iter().zip(subsizes).zip(starts) {
-                dimensions.push(part_of(number(size)?, number(part)?, number(start)?)?);
-            }
-            old.subarray(order, &dimensions)
-        });
-        uncommitted(made)
-    }
-
-    /// The part of one process of an array that is distributed over a grid of them (MPI_Type_create_darray, MPI-3.1 section
-    /// 4.1.4). Where the process is in the grid is said with each dimension; in a Cartesian communicator its coordinates say
-    /// so.
-    #[track_caller]
-    pub fn distributed_array<D: UncommittedDatatype>(
-        dimensions: &[GridDimension],
-        order: Order,
-        oldtype: &D,
-    ) -> Self {
-        fatal(
-            "mpi::datatype::UncommittedUserDatatype::distributed_array (MPI_Type_create_darray)",
-            Self::try_distributed_array(dimensions, order, oldtype),
-        )
-    }
-
-    /// As [`distributed_array`](Self::distributed_array), with the error as its result.
-    pub fn try_distributed_array<D: UncommittedDatatype>(
-        dimensions: &[GridDimension],
-        order: Order,
-        oldtype: &D,
-    ) -> Result<Self, Error> {
-        let made = kind_of(oldtype).with_type(|old| {
-            for dimension in dimensions {
-                dimension.checked()?;
-            }
-            old.darray(order, dimensions)
-        });
-        uncommitted(made)
     }
 
     /// Commits it (MPI_Type_commit, MPI-3.1 section 4.1.9). Nothing is left to be done: every datatype is ready.

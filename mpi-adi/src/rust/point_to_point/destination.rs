@@ -1,5 +1,6 @@
 //! Where messages go to.
 
+use alloc::rc::Rc;
 use core::ops::Deref;
 
 use super::buffered;
@@ -12,7 +13,7 @@ use crate::rust::Tag;
 use crate::rust::datatype::Buffer;
 use crate::rust::datatype::lent::{Loan, lend};
 use crate::rust::request::{Request, Scope, Ticket, What};
-use crate::rust::topology::{AsCommunicator, Context, Process, Rank};
+use crate::rust::topology::{AsCommunicator, Context, Process, Rank, Record};
 
 use super::Status;
 
@@ -30,23 +31,27 @@ fn destination(partners: Partners<'_>, rank: Rank) -> Result<Option<CommRank>, E
     }
 }
 
-/// Sends; blocks until the buffer may be used again.
+/// What a message is sent within.
+struct Within<'r> {
+    record: &'r Rc<Record>,
+    partners: Partners<'r>,
+}
+
+/// Sends by `send`, which blocks until the buffer may be used again.
 fn send<D, B>(
     to: &D,
-    (function, mode): (&'static str, Mode),
     buffer: &B,
-    tag: Tag,
+    send: impl FnOnce(Within<'_>, Span, CommRank) -> Result<(), Error>,
 ) -> Result<(), Error>
 where
     D: Destination + ?Sized,
     B: Buffer + ?Sized,
 {
-    let partners = record(to).partners()?;
+    let record = record(to);
+    let partners = record.partners()?;
     match destination(partners, to.destination_rank())? {
         None => Ok(()),
-        Some(dest) => lend(buffer, |span| {
-            partners.send_span(function, span, dest, tag, mode)
-        }),
+        Some(dest) => lend(buffer, |span| send(Within { record, partners }, span, dest)),
     }
 }
 
@@ -110,6 +115,82 @@ where
     }
 }
 
+macro_rules! as_other {
+    ($other:ident, $but:literal) => {
+        concat!(
+            "As [`",
+            stringify!($other),
+            "`](Destination::",
+            stringify!($other),
+            "), ",
+            $but,
+            "."
+        )
+    };
+}
+
+/// The calls of each mode of sends (MPI-3.1 section 3.4), by a row: those that block, those that do not, and persistent ones.
+macro_rules! modes {
+    ($(
+        $(#[$doc:meta])*
+        $send:ident, $send_tag:ident, $try_send_tag:ident, $mpi:literal
+            = |$to:ident, $span:ident, $dest:ident, $tag:ident| $sends:expr;
+        $(#[$immediate_doc:meta])*
+        $start:ident, $start_tag:ident, $try_start_tag:ident, $immediate:literal = $mode:expr;
+        $(#[$init_doc:meta])*
+        $init:ident, $init_tag:ident;
+    )*) => {$(
+        #[doc = as_other!($send_tag, "with the tag 0")]
+        #[track_caller]
+        fn $send<Buf: Buffer + ?Sized>(&self, buf: &Buf) {
+            self.$send_tag(buf, Tag::default());
+        }
+
+        #[doc = as_other!($start_tag, "with the tag 0")]
+        #[track_caller]
+        fn $start<'a, Sc, Buf>(&self, scope: Sc, buf: &'a Buf) -> Request<'a, Buf, Sc>
+        where
+            Buf: 'a + Buffer + ?Sized,
+            Sc: Scope<'a>,
+        {
+            self.$start_tag(scope, buf, Tag::default())
+        }
+
+        $(#[$init_doc])*
+        fn $init_tag<P>(&self, buf: P, tag: Tag) -> PersistentSend<Self, P>
+        where
+            Self: Copy,
+            P: Deref<Target: Buffer>,
+        {
+            PersistentSend::new(*self, $mode, buf, tag)
+        }
+
+        #[doc = as_other!($init_tag, "with the tag 0")]
+        fn $init<P>(&self, buf: P) -> PersistentSend<Self, P>
+        where
+            Self: Copy,
+            P: Deref<Target: Buffer>,
+        {
+            self.$init_tag(buf, Tag::default())
+        }
+
+        ends_the_job! {
+            "mpi::point_to_point::Destination", [fn(&self)], record(self).here;
+
+            $(#[$doc])*
+            $send_tag[Buf: Buffer + ?Sized](buf: &Buf, $tag: Tag), $mpi;
+            #[doc = as_other!($send_tag, "with the error as its result")]
+            or $try_send_tag = send(self, buf, |$to, $span, $dest| $sends);
+
+            $(#[$immediate_doc])*
+            $start_tag['a, Sc: Scope<'a>, Buf: 'a + Buffer + ?Sized]
+                (scope: Sc, buf: &'a Buf, tag: Tag) -> Request<'a, Buf, Sc>, $immediate;
+            #[doc = as_other!($start_tag, "with the error as its result")]
+            or $try_start_tag = try_start(self, ($immediate, $mode), scope, buf, tag);
+        }
+    )*};
+}
+
 /// What messages go to: a [`Process`].
 ///
 /// A send without `_with_tag` has the tag 0. All of them end the job for a tag below 0, a message of more than 4294967295
@@ -119,372 +200,57 @@ pub trait Destination: AsCommunicator {
     /// The rank that messages go to; -1 (MPI_PROC_NULL): none.
     fn destination_rank(&self) -> Rank;
 
-    /// Sends `buf`; blocks until it may be changed again, which may be before it is received (MPI_Send, MPI-3.1 section
-    /// 3.2.1).
-    #[track_caller]
-    fn send_with_tag<Buf: Buffer + ?Sized>(&self, buf: &Buf, tag: Tag) {
-        or_fatal(
-            self,
-            "mpi::point_to_point::Destination::send_with_tag (MPI_Send)",
-            self.try_send_with_tag(buf, tag),
-        );
-    }
+    modes! {
+        /// Sends `buf`; blocks until it may be changed again, which may be before it is received (MPI_Send, MPI-3.1 section
+        /// 3.2.1).
+        send, send_with_tag, try_send_with_tag, "MPI_Send"
+            = |to, span, dest, tag| to.partners.send_span("MPI_Send", span, dest, tag, Mode::Standard);
+        /// Starts a send; the request is complete when the buffer may be changed again (MPI_Isend, MPI-3.1 section 3.7.2).
+        /// Does not block, and never waits for another process.
+        immediate_send, immediate_send_with_tag,
+            try_immediate_send_with_tag, "MPI_Isend" = Some(Mode::Standard);
+        /// A send that can be [started](crate::rust::point_to_point::Persistent) again and again, each time as
+        /// [`immediate_send_with_tag`](Destination::immediate_send_with_tag) (MPI_Send_init, MPI-3.1 section 3.9). Does not
+        /// block, and cannot fail: a tag below 0 ends the job at the start.
+        send_init, send_init_with_tag;
 
-    /// As [`send_with_tag`](Destination::send_with_tag), with the error as its result.
-    fn try_send_with_tag<Buf: Buffer + ?Sized>(&self, buf: &Buf, tag: Tag) -> Result<(), Error> {
-        send(self, ("MPI_Send", Mode::Standard), buf, tag)
-    }
+        /// Sends `buf` by way of the attached buffer ([`Universe::set_buffer_size`]); does not block (MPI_Bsend, MPI-3.1
+        /// section 3.4). Fails with [`Error::BufferFull`], or [`Error::Buffer`] when none is attached, too.
+        ///
+        /// [`Universe::set_buffer_size`]: crate::rust::environment::Universe::set_buffer_size
+        buffered_send, buffered_send_with_tag, try_buffered_send_with_tag, "MPI_Bsend"
+            = |to, span, dest, tag| buffered::send(to.record, "MPI_Bsend", span, dest, tag);
+        /// As [`buffered_send_with_tag`](Destination::buffered_send_with_tag); the request is complete at once
+        /// (MPI_Ibsend).
+        immediate_buffered_send, immediate_buffered_send_with_tag,
+            try_immediate_buffered_send_with_tag, "MPI_Ibsend" = None;
+        /// As [`send_init_with_tag`](Destination::send_init_with_tag), of
+        /// [`immediate_buffered_send_with_tag`](Destination::immediate_buffered_send_with_tag) (MPI_Bsend_init).
+        buffered_send_init, buffered_send_init_with_tag;
 
-    /// As [`send_with_tag`](Destination::send_with_tag), with the tag 0.
-    #[track_caller]
-    fn send<Buf: Buffer + ?Sized>(&self, buf: &Buf) {
-        self.send_with_tag(buf, Tag::default());
-    }
+        /// Sends `buf`; blocks until a receive has matched it (MPI_Ssend, MPI-3.1 section 3.4).
+        synchronous_send, synchronous_send_with_tag, try_synchronous_send_with_tag, "MPI_Ssend"
+            = |to, span, dest, tag| to.partners.send_span("MPI_Ssend", span, dest, tag, Mode::Synchronous);
+        /// As [`immediate_send_with_tag`](Destination::immediate_send_with_tag), but the request is complete only when a
+        /// receive has matched the message (MPI_Issend).
+        immediate_synchronous_send, immediate_synchronous_send_with_tag,
+            try_immediate_synchronous_send_with_tag, "MPI_Issend" = Some(Mode::Synchronous);
+        /// As [`send_init_with_tag`](Destination::send_init_with_tag), of
+        /// [`immediate_synchronous_send_with_tag`](Destination::immediate_synchronous_send_with_tag) (MPI_Ssend_init).
+        synchronous_send_init, synchronous_send_init_with_tag;
 
-    /// Sends `buf` by way of the attached buffer ([`Universe::set_buffer_size`]); does not block (MPI_Bsend, MPI-3.1
-    /// section 3.4). Ends the job when the message does not fit there, too.
-    ///
-    /// [`Universe::set_buffer_size`]: crate::rust::environment::Universe::set_buffer_size
-    #[track_caller]
-    fn buffered_send_with_tag<Buf: Buffer + ?Sized>(&self, buf: &Buf, tag: Tag) {
-        or_fatal(
-            self,
-            "mpi::point_to_point::Destination::buffered_send_with_tag (MPI_Bsend)",
-            self.try_buffered_send_with_tag(buf, tag),
-        );
-    }
-
-    /// As [`buffered_send_with_tag`](Destination::buffered_send_with_tag), with the error as its result:
-    /// [`Error::BufferFull`], or [`Error::Buffer`] when none is attached, too.
-    fn try_buffered_send_with_tag<Buf: Buffer + ?Sized>(
-        &self,
-        buf: &Buf,
-        tag: Tag,
-    ) -> Result<(), Error> {
-        let record = record(self);
-        let partners = record.partners()?;
-        match destination(partners, self.destination_rank())? {
-            None => Ok(()),
-            Some(dest) => lend(buf, |span| {
-                buffered::send(record, "MPI_Bsend", span, dest, tag)
-            }),
-        }
-    }
-
-    /// As [`buffered_send_with_tag`](Destination::buffered_send_with_tag), with the tag 0.
-    #[track_caller]
-    fn buffered_send<Buf: Buffer + ?Sized>(&self, buf: &Buf) {
-        self.buffered_send_with_tag(buf, Tag::default());
-    }
-
-    /// Sends `buf`; blocks until a receive has matched it (MPI_Ssend, MPI-3.1 section 3.4).
-    #[track_caller]
-    fn synchronous_send_with_tag<Buf: Buffer + ?Sized>(&self, buf: &Buf, tag: Tag) {
-        or_fatal(
-            self,
-            "mpi::point_to_point::Destination::synchronous_send_with_tag (MPI_Ssend)",
-            self.try_synchronous_send_with_tag(buf, tag),
-        );
-    }
-
-    /// As [`synchronous_send_with_tag`](Destination::synchronous_send_with_tag), with the error as its result.
-    fn try_synchronous_send_with_tag<Buf: Buffer + ?Sized>(
-        &self,
-        buf: &Buf,
-        tag: Tag,
-    ) -> Result<(), Error> {
-        send(self, ("MPI_Ssend", Mode::Synchronous), buf, tag)
-    }
-
-    /// As [`synchronous_send_with_tag`](Destination::synchronous_send_with_tag), with the tag 0.
-    #[track_caller]
-    fn synchronous_send<Buf: Buffer + ?Sized>(&self, buf: &Buf) {
-        self.synchronous_send_with_tag(buf, Tag::default());
-    }
-
-    /// As [`send_with_tag`](Destination::send_with_tag), by a program that knows that the receive has been started
-    /// (MPI_Rsend, MPI-3.1 section 3.4). Where it has not, the message is sent all the same; so this is no unsafe
-    /// function.
-    #[track_caller]
-    fn ready_send_with_tag<Buf: Buffer + ?Sized>(&self, buf: &Buf, tag: Tag) {
-        or_fatal(
-            self,
-            "mpi::point_to_point::Destination::ready_send_with_tag (MPI_Rsend)",
-            send(self, ("MPI_Rsend", Mode::Standard), buf, tag),
-        );
-    }
-
-    /// As [`ready_send_with_tag`](Destination::ready_send_with_tag), with the tag 0.
-    #[track_caller]
-    fn ready_send<Buf: Buffer + ?Sized>(&self, buf: &Buf) {
-        self.ready_send_with_tag(buf, Tag::default());
-    }
-
-    /// Starts a send; the request is complete when the buffer may be changed again (MPI_Isend, MPI-3.1 section 3.7.2).
-    /// Does not block, and never waits for another process.
-    #[track_caller]
-    fn immediate_send_with_tag<'a, Sc, Buf>(
-        &self,
-        scope: Sc,
-        buf: &'a Buf,
-        tag: Tag,
-    ) -> Request<'a, Buf, Sc>
-    where
-        Buf: 'a + Buffer + ?Sized,
-        Sc: Scope<'a>,
-    {
-        let request = self.try_immediate_send_with_tag(scope, buf, tag);
-        or_fatal(
-            self,
-            "mpi::point_to_point::Destination::immediate_send_with_tag (MPI_Isend)",
-            request,
-        )
-    }
-
-    /// As [`immediate_send_with_tag`](Self::immediate_send_with_tag), with the error as its result.
-    fn try_immediate_send_with_tag<'a, Sc, Buf>(
-        &self,
-        scope: Sc,
-        buf: &'a Buf,
-        tag: Tag,
-    ) -> Result<Request<'a, Buf, Sc>, Error>
-    where
-        Buf: 'a + Buffer + ?Sized,
-        Sc: Scope<'a>,
-    {
-        try_start(self, ("MPI_Isend", Some(Mode::Standard)), scope, buf, tag)
-    }
-
-    /// As [`immediate_send_with_tag`](Destination::immediate_send_with_tag), with the tag 0.
-    #[track_caller]
-    fn immediate_send<'a, Sc, Buf>(&self, scope: Sc, buf: &'a Buf) -> Request<'a, Buf, Sc>
-    where
-        Buf: 'a + Buffer + ?Sized,
-        Sc: Scope<'a>,
-    {
-        self.immediate_send_with_tag(scope, buf, Tag::default())
-    }
-
-    /// As [`buffered_send_with_tag`](Destination::buffered_send_with_tag); the request is complete at once
-    /// (MPI_Ibsend).
-    #[track_caller]
-    fn immediate_buffered_send_with_tag<'a, Sc, Buf>(
-        &self,
-        scope: Sc,
-        buf: &'a Buf,
-        tag: Tag,
-    ) -> Request<'a, Buf, Sc>
-    where
-        Buf: 'a + Buffer + ?Sized,
-        Sc: Scope<'a>,
-    {
-        let request = self.try_immediate_buffered_send_with_tag(scope, buf, tag);
-        or_fatal(
-            self,
-            "mpi::point_to_point::Destination::immediate_buffered_send_with_tag (MPI_Ibsend)",
-            request,
-        )
-    }
-
-    /// As [`immediate_buffered_send_with_tag`](Self::immediate_buffered_send_with_tag), with the error as its result.
-    fn try_immediate_buffered_send_with_tag<'a, Sc, Buf>(
-        &self,
-        scope: Sc,
-        buf: &'a Buf,
-        tag: Tag,
-    ) -> Result<Request<'a, Buf, Sc>, Error>
-    where
-        Buf: 'a + Buffer + ?Sized,
-        Sc: Scope<'a>,
-    {
-        try_start(self, ("MPI_Ibsend", None), scope, buf, tag)
-    }
-
-    /// As [`immediate_buffered_send_with_tag`](Destination::immediate_buffered_send_with_tag), with the tag 0.
-    #[track_caller]
-    fn immediate_buffered_send<'a, Sc, Buf>(&self, scope: Sc, buf: &'a Buf) -> Request<'a, Buf, Sc>
-    where
-        Buf: 'a + Buffer + ?Sized,
-        Sc: Scope<'a>,
-    {
-        self.immediate_buffered_send_with_tag(scope, buf, Tag::default())
-    }
-
-    /// As [`immediate_send_with_tag`](Destination::immediate_send_with_tag), but the request is complete only when a
-    /// receive has matched the message (MPI_Issend).
-    #[track_caller]
-    fn immediate_synchronous_send_with_tag<'a, Sc, Buf>(
-        &self,
-        scope: Sc,
-        buf: &'a Buf,
-        tag: Tag,
-    ) -> Request<'a, Buf, Sc>
-    where
-        Buf: 'a + Buffer + ?Sized,
-        Sc: Scope<'a>,
-    {
-        let request = self.try_immediate_synchronous_send_with_tag(scope, buf, tag);
-        or_fatal(
-            self,
-            "mpi::point_to_point::Destination::immediate_synchronous_send_with_tag (MPI_Issend)",
-            request,
-        )
-    }
-
-    /// As [`immediate_synchronous_send_with_tag`](Self::immediate_synchronous_send_with_tag), with the error as its result.
-    fn try_immediate_synchronous_send_with_tag<'a, Sc, Buf>(
-        &self,
-        scope: Sc,
-        buf: &'a Buf,
-        tag: Tag,
-    ) -> Result<Request<'a, Buf, Sc>, Error>
-    where
-        Buf: 'a + Buffer + ?Sized,
-        Sc: Scope<'a>,
-    {
-        try_start(
-            self,
-            ("MPI_Issend", Some(Mode::Synchronous)),
-            scope,
-            buf,
-            tag,
-        )
-    }
-
-    /// As [`immediate_synchronous_send_with_tag`](Destination::immediate_synchronous_send_with_tag), with the tag 0.
-    #[track_caller]
-    fn immediate_synchronous_send<'a, Sc, Buf>(
-        &self,
-        scope: Sc,
-        buf: &'a Buf,
-    ) -> Request<'a, Buf, Sc>
-    where
-        Buf: 'a + Buffer + ?Sized,
-        Sc: Scope<'a>,
-    {
-        self.immediate_synchronous_send_with_tag(scope, buf, Tag::default())
-    }
-
-    /// As [`immediate_send_with_tag`](Destination::immediate_send_with_tag), by a program that knows that the receive has
-    /// been started (MPI_Irsend); see [`ready_send_with_tag`](Destination::ready_send_with_tag).
-    #[track_caller]
-    fn immediate_ready_send_with_tag<'a, Sc, Buf>(
-        &self,
-        scope: Sc,
-        buf: &'a Buf,
-        tag: Tag,
-    ) -> Request<'a, Buf, Sc>
-    where
-        Buf: 'a + Buffer + ?Sized,
-        Sc: Scope<'a>,
-    {
-        let request = self.try_immediate_ready_send_with_tag(scope, buf, tag);
-        or_fatal(
-            self,
-            "mpi::point_to_point::Destination::immediate_ready_send_with_tag (MPI_Irsend)",
-            request,
-        )
-    }
-
-    /// As [`immediate_ready_send_with_tag`](Self::immediate_ready_send_with_tag), with the error as its result.
-    fn try_immediate_ready_send_with_tag<'a, Sc, Buf>(
-        &self,
-        scope: Sc,
-        buf: &'a Buf,
-        tag: Tag,
-    ) -> Result<Request<'a, Buf, Sc>, Error>
-    where
-        Buf: 'a + Buffer + ?Sized,
-        Sc: Scope<'a>,
-    {
-        try_start(self, ("MPI_Irsend", Some(Mode::Standard)), scope, buf, tag)
-    }
-
-    /// As [`immediate_ready_send_with_tag`](Destination::immediate_ready_send_with_tag), with the tag 0.
-    #[track_caller]
-    fn immediate_ready_send<'a, Sc, Buf>(&self, scope: Sc, buf: &'a Buf) -> Request<'a, Buf, Sc>
-    where
-        Buf: 'a + Buffer + ?Sized,
-        Sc: Scope<'a>,
-    {
-        self.immediate_ready_send_with_tag(scope, buf, Tag::default())
-    }
-
-    /// A send that can be [started](crate::rust::point_to_point::Persistent) again and again, each time as
-    /// [`immediate_send_with_tag`](Destination::immediate_send_with_tag) (MPI_Send_init, MPI-3.1 section 3.9). Does not
-    /// block, and cannot fail: a tag below 0 ends the job at the start.
-    fn send_init_with_tag<P>(&self, buf: P, tag: Tag) -> PersistentSend<Self, P>
-    where
-        Self: Copy,
-        P: Deref<Target: Buffer>,
-    {
-        PersistentSend::new(*self, Some(Mode::Standard), buf, tag)
-    }
-
-    /// As [`send_init_with_tag`](Destination::send_init_with_tag), with the tag 0.
-    fn send_init<P>(&self, buf: P) -> PersistentSend<Self, P>
-    where
-        Self: Copy,
-        P: Deref<Target: Buffer>,
-    {
-        self.send_init_with_tag(buf, Tag::default())
-    }
-
-    /// As [`send_init_with_tag`](Destination::send_init_with_tag), of
-    /// [`immediate_synchronous_send_with_tag`](Destination::immediate_synchronous_send_with_tag) (MPI_Ssend_init).
-    fn synchronous_send_init_with_tag<P>(&self, buf: P, tag: Tag) -> PersistentSend<Self, P>
-    where
-        Self: Copy,
-        P: Deref<Target: Buffer>,
-    {
-        PersistentSend::new(*self, Some(Mode::Synchronous), buf, tag)
-    }
-
-    /// As [`synchronous_send_init_with_tag`](Destination::synchronous_send_init_with_tag), with the tag 0.
-    fn synchronous_send_init<P>(&self, buf: P) -> PersistentSend<Self, P>
-    where
-        Self: Copy,
-        P: Deref<Target: Buffer>,
-    {
-        self.synchronous_send_init_with_tag(buf, Tag::default())
-    }
-
-    /// As [`send_init_with_tag`](Destination::send_init_with_tag), of
-    /// [`immediate_buffered_send_with_tag`](Destination::immediate_buffered_send_with_tag) (MPI_Bsend_init).
-    fn buffered_send_init_with_tag<P>(&self, buf: P, tag: Tag) -> PersistentSend<Self, P>
-    where
-        Self: Copy,
-        P: Deref<Target: Buffer>,
-    {
-        PersistentSend::new(*self, None, buf, tag)
-    }
-
-    /// As [`buffered_send_init_with_tag`](Destination::buffered_send_init_with_tag), with the tag 0.
-    fn buffered_send_init<P>(&self, buf: P) -> PersistentSend<Self, P>
-    where
-        Self: Copy,
-        P: Deref<Target: Buffer>,
-    {
-        self.buffered_send_init_with_tag(buf, Tag::default())
-    }
-
-    /// As [`send_init_with_tag`](Destination::send_init_with_tag), of
-    /// [`immediate_ready_send_with_tag`](Destination::immediate_ready_send_with_tag) (MPI_Rsend_init).
-    fn ready_send_init_with_tag<P>(&self, buf: P, tag: Tag) -> PersistentSend<Self, P>
-    where
-        Self: Copy,
-        P: Deref<Target: Buffer>,
-    {
-        PersistentSend::new(*self, Some(Mode::Standard), buf, tag)
-    }
-
-    /// As [`ready_send_init_with_tag`](Destination::ready_send_init_with_tag), with the tag 0.
-    fn ready_send_init<P>(&self, buf: P) -> PersistentSend<Self, P>
-    where
-        Self: Copy,
-        P: Deref<Target: Buffer>,
-    {
-        self.ready_send_init_with_tag(buf, Tag::default())
+        /// As [`send_with_tag`](Destination::send_with_tag), by a program that knows that the receive has been started
+        /// (MPI_Rsend, MPI-3.1 section 3.4). Where it has not, the message is sent all the same; so this is no unsafe
+        /// function.
+        ready_send, ready_send_with_tag, try_ready_send_with_tag, "MPI_Rsend"
+            = |to, span, dest, tag| to.partners.send_span("MPI_Rsend", span, dest, tag, Mode::Standard);
+        /// As [`immediate_send_with_tag`](Destination::immediate_send_with_tag), by a program that knows that the receive has
+        /// been started (MPI_Irsend); see [`ready_send_with_tag`](Destination::ready_send_with_tag).
+        immediate_ready_send, immediate_ready_send_with_tag,
+            try_immediate_ready_send_with_tag, "MPI_Irsend" = Some(Mode::Standard);
+        /// As [`send_init_with_tag`](Destination::send_init_with_tag), of
+        /// [`immediate_ready_send_with_tag`](Destination::immediate_ready_send_with_tag) (MPI_Rsend_init).
+        ready_send_init, ready_send_init_with_tag;
     }
 }
 

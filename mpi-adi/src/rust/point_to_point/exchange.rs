@@ -1,6 +1,5 @@
 //! Sending and receiving at once (MPI-3.1 section 3.10).
 
-use super::source::or_fatal;
 use super::{Destination, Peer, Source, Status, peer, record};
 use crate::device::memory::Span;
 use crate::device::request::Mode;
@@ -67,31 +66,12 @@ where
     })
 }
 
-/// Sends `msg` to `destination` and receives a value from `source` at once, so that a ring of such calls does not block
-/// itself; blocks until both are done (MPI_Sendrecv, MPI-3.1 section 3.10). Ends the job as sends and receives do, and
-/// when the two are of different communicators.
-///
-/// # Panics
-/// When the message received is empty, and does not come from the null process.
+/// One value for another.
 #[track_caller]
-pub fn send_receive_with_tags<M, D, R, S>(
-    msg: &M,
-    destination: &D,
-    sendtag: Tag,
-    source: &S,
-    receivetag: Tag,
-) -> (R, Status)
-where
-    M: Equivalence,
-    D: Destination,
-    R: Equivalence,
-    S: Source,
-{
-    one((msg, destination, sendtag), (source, Some(receivetag)))
-}
-
-#[track_caller]
-fn one<M, D, R, S>(send: (&M, &D, Tag), (source, receive_tag): (&S, Option<Tag>)) -> (R, Status)
+fn one<M, D, R, S>(
+    send: (&M, &D, Tag),
+    (source, receive_tag): (&S, Option<Tag>),
+) -> Result<(R, Status), Error>
 where
     M: Equivalence,
     D: Destination,
@@ -99,55 +79,11 @@ where
     S: Source,
 {
     let mut value = zeroed::<R>();
-    let status = into(send, (&mut value, source, receive_tag));
-    let status = or_fatal(
-        source,
-        "mpi::point_to_point::send_receive (MPI_Sendrecv)",
-        status,
-    );
+    let status = into(send, (&mut value, source, receive_tag))?;
     if status.source_rank() != super::PROC_NULL {
         super::not_empty(&status);
     }
-    (value, status)
-}
-
-/// As [`send_receive_with_tags`], with the tag 0, and receiving any.
-///
-/// # Panics
-/// As there.
-#[track_caller]
-pub fn send_receive<R, M, D, S>(msg: &M, destination: &D, source: &S) -> (R, Status)
-where
-    M: Equivalence,
-    D: Destination,
-    R: Equivalence,
-    S: Source,
-{
-    one((msg, destination, Tag::default()), (source, None))
-}
-
-/// As [`send_receive_with_tags`], of buffers.
-#[track_caller]
-pub fn send_receive_into_with_tags<M, D, B, S>(
-    msg: &M,
-    destination: &D,
-    sendtag: Tag,
-    buf: &mut B,
-    source: &S,
-    receivetag: Tag,
-) -> Status
-where
-    M: Buffer + ?Sized,
-    D: Destination,
-    B: BufferMut + ?Sized,
-    S: Source,
-{
-    let status = into((msg, destination, sendtag), (buf, source, Some(receivetag)));
-    or_fatal(
-        source,
-        "mpi::point_to_point::send_receive_into_with_tags (MPI_Sendrecv)",
-        status,
-    )
+    Ok((value, status))
 }
 
 /// As [`send_receive_into_with_tags`], with the error as its result.
@@ -166,23 +102,6 @@ where
     S: Source,
 {
     into((msg, destination, sendtag), (buf, source, Some(receivetag)))
-}
-
-/// As [`send_receive_into_with_tags`], with the tag 0, and receiving any.
-#[track_caller]
-pub fn send_receive_into<M, D, B, S>(msg: &M, destination: &D, buf: &mut B, source: &S) -> Status
-where
-    M: Buffer + ?Sized,
-    D: Destination,
-    B: BufferMut + ?Sized,
-    S: Source,
-{
-    let status = into((msg, destination, Tag::default()), (buf, source, None));
-    or_fatal(
-        source,
-        "mpi::point_to_point::send_receive_into (MPI_Sendrecv)",
-        status,
-    )
 }
 
 fn replace<B, D, S>(
@@ -214,30 +133,6 @@ where
     })
 }
 
-/// Sends what is in `buf` and receives in its place; blocks until both are done (MPI_Sendrecv_replace, MPI-3.1 section
-/// 3.10). What is sent is copied to the program's heap. Ends the job as [`send_receive_with_tags`], and when the heap
-/// has no room.
-#[track_caller]
-pub fn send_receive_replace_into_with_tags<B, D, S>(
-    buf: &mut B,
-    destination: &D,
-    sendtag: Tag,
-    source: &S,
-    receivetag: Tag,
-) -> Status
-where
-    B: BufferMut + ?Sized,
-    D: Destination,
-    S: Source,
-{
-    let status = replace(buf, (destination, sendtag), (source, Some(receivetag)));
-    or_fatal(
-        source,
-        "mpi::point_to_point::send_receive_replace_into_with_tags (MPI_Sendrecv_replace)",
-        status,
-    )
-}
-
 /// As [`send_receive_replace_into_with_tags`], with the error as its result.
 pub fn try_send_receive_replace_into_with_tags<B, D, S>(
     buf: &mut B,
@@ -254,18 +149,46 @@ where
     replace(buf, (destination, sendtag), (source, Some(receivetag)))
 }
 
-/// As [`send_receive_replace_into_with_tags`], with the tag 0, and receiving any.
-#[track_caller]
-pub fn send_receive_replace_into<B, D, S>(buf: &mut B, destination: &D, source: &S) -> Status
-where
-    B: BufferMut + ?Sized,
-    D: Destination,
-    S: Source,
-{
-    let status = replace(buf, (destination, Tag::default()), (source, None));
-    or_fatal(
-        source,
-        "mpi::point_to_point::send_receive_replace_into (MPI_Sendrecv_replace)",
-        status,
-    )
+ends_the_job! {
+    "mpi::point_to_point", [pub fn()], record(source).here;
+
+    /// Sends `msg` to `destination` and receives a value from `source` at once, so that a ring of such calls does not block
+    /// itself; blocks until both are done (MPI_Sendrecv, MPI-3.1 section 3.10). Ends the job as sends and receives do, and
+    /// when the two are of different communicators.
+    ///
+    /// # Panics
+    /// When the message received is empty, and does not come from the null process.
+    send_receive_with_tags[M: Equivalence, D: Destination, R: Equivalence, S: Source]
+        (msg: &M, destination: &D, sendtag: Tag, source: &S, receivetag: Tag) -> (R, Status), "MPI_Sendrecv"
+        = one((msg, destination, sendtag), (source, Some(receivetag)));
+
+    /// As [`send_receive_with_tags`], with the tag 0, and receiving any.
+    ///
+    /// # Panics
+    /// As there.
+    send_receive[R: Equivalence, M: Equivalence, D: Destination, S: Source](msg: &M, destination: &D, source: &S)
+        -> (R, Status), "MPI_Sendrecv"
+        = one((msg, destination, Tag::default()), (source, None));
+
+    /// As [`send_receive_with_tags`], of buffers.
+    send_receive_into_with_tags[M: Buffer + ?Sized, D: Destination, B: BufferMut + ?Sized, S: Source]
+        (msg: &M, destination: &D, sendtag: Tag, buf: &mut B, source: &S, receivetag: Tag) -> Status, "MPI_Sendrecv"
+        = into((msg, destination, sendtag), (buf, source, Some(receivetag)));
+
+    /// As [`send_receive_into_with_tags`], with the tag 0, and receiving any.
+    send_receive_into[M: Buffer + ?Sized, D: Destination, B: BufferMut + ?Sized, S: Source]
+        (msg: &M, destination: &D, buf: &mut B, source: &S) -> Status, "MPI_Sendrecv"
+        = into((msg, destination, Tag::default()), (buf, source, None));
+
+    /// Sends what is in `buf` and receives in its place; blocks until both are done (MPI_Sendrecv_replace, MPI-3.1 section
+    /// 3.10). What is sent is copied to the program's heap. Ends the job as [`send_receive_with_tags`], and when the heap
+    /// has no room.
+    send_receive_replace_into_with_tags[B: BufferMut + ?Sized, D: Destination, S: Source]
+        (buf: &mut B, destination: &D, sendtag: Tag, source: &S, receivetag: Tag) -> Status, "MPI_Sendrecv_replace"
+        = replace(buf, (destination, sendtag), (source, Some(receivetag)));
+
+    /// As [`send_receive_replace_into_with_tags`], with the tag 0, and receiving any.
+    send_receive_replace_into[B: BufferMut + ?Sized, D: Destination, S: Source](buf: &mut B, destination: &D, source: &S)
+        -> Status, "MPI_Sendrecv_replace"
+        = replace(buf, (destination, Tag::default()), (source, None));
 }

@@ -149,6 +149,11 @@ fn matched_probe<S: Source + ?Sized>(
     Ok(found.map(|(id, status)| (Message::new(record, id), status.into())))
 }
 
+/// What a probe has found that blocks until there is something.
+fn waited<T>(found: Result<Option<T>, Error>) -> Result<T, Error> {
+    Ok(found?.expect("it blocks until there is one"))
+}
+
 /// What messages come from: a [`Process`], or [any](AnyProcess) of a communicator.
 ///
 /// A call without `_with_tag` takes any tag. Receives and probes end the job for a tag below 0 and when the program's heap
@@ -157,59 +162,6 @@ fn matched_probe<S: Source + ?Sized>(
 pub trait Source: AsCommunicator {
     /// The rank that messages come from; -1 (MPI_PROC_NULL): none, -2 (MPI_ANY_SOURCE): any.
     fn source_rank(&self) -> Rank;
-
-    /// Blocks until a message that fits can be received, and says which (MPI_Probe, MPI-3.1 section 3.8.1).
-    #[track_caller]
-    fn probe_with_tag(&self, tag: Tag) -> Status {
-        or_fatal(
-            self,
-            "mpi::point_to_point::Source::probe_with_tag (MPI_Probe)",
-            self.try_probe_with_tag(tag),
-        )
-    }
-
-    /// As [`probe_with_tag`](Source::probe_with_tag), with the error as its result.
-    fn try_probe_with_tag(&self, tag: Tag) -> Result<Status, Error> {
-        probe(self, Some(tag))
-    }
-
-    /// As [`probe_with_tag`](Source::probe_with_tag), for any tag.
-    #[track_caller]
-    fn probe(&self) -> Status {
-        or_fatal(
-            self,
-            "mpi::point_to_point::Source::probe (MPI_Probe)",
-            probe(self, None),
-        )
-    }
-
-    /// Blocks until there is a message that fits, and takes it: none but [`Message`]'s receives get it (MPI_Mprobe,
-    /// MPI-3.1 section 3.8.2).
-    #[track_caller]
-    fn matched_probe_with_tag(&self, tag: Tag) -> (Message, Status) {
-        or_fatal(
-            self,
-            "mpi::point_to_point::Source::matched_probe_with_tag (MPI_Mprobe)",
-            self.try_matched_probe_with_tag(tag),
-        )
-    }
-
-    /// As [`matched_probe_with_tag`](Source::matched_probe_with_tag), with the error as its result.
-    fn try_matched_probe_with_tag(&self, tag: Tag) -> Result<(Message, Status), Error> {
-        let found = matched_probe(self, Some(tag), true)?;
-        Ok(found.expect("it blocks until there is one"))
-    }
-
-    /// As [`matched_probe_with_tag`](Source::matched_probe_with_tag), for any tag.
-    #[track_caller]
-    fn matched_probe(&self) -> (Message, Status) {
-        let found = or_fatal(
-            self,
-            "mpi::point_to_point::Source::matched_probe (MPI_Mprobe)",
-            matched_probe(self, None, true),
-        );
-        found.expect("it blocks until there is one")
-    }
 
     /// Receives one value; blocks until it is there (MPI_Recv, MPI-3.1 section 3.2.4).
     ///
@@ -229,41 +181,6 @@ pub trait Source: AsCommunicator {
         receive_one(self, None)
     }
 
-    /// Receives into `buf`; blocks until the message is there (MPI_Recv, MPI-3.1 section 3.2.4). A shorter message
-    /// leaves the rest of the buffer as it was.
-    #[track_caller]
-    fn receive_into_with_tag<Buf: BufferMut + ?Sized>(&self, buf: &mut Buf, tag: Tag) -> Status {
-        or_fatal(
-            self,
-            "mpi::point_to_point::Source::receive_into_with_tag (MPI_Recv)",
-            self.try_receive_into_with_tag(buf, tag),
-        )
-    }
-
-    /// As [`receive_into_with_tag`](Source::receive_into_with_tag), with the error as its result.
-    fn try_receive_into_with_tag<Buf: BufferMut + ?Sized>(
-        &self,
-        buf: &mut Buf,
-        tag: Tag,
-    ) -> Result<Status, Error> {
-        receive(self, buf, Some(tag))
-    }
-
-    /// As [`receive_into_with_tag`](Source::receive_into_with_tag), for any tag.
-    #[track_caller]
-    fn receive_into<Buf: BufferMut + ?Sized>(&self, buf: &mut Buf) -> Status {
-        or_fatal(
-            self,
-            "mpi::point_to_point::Source::receive_into (MPI_Recv)",
-            self.try_receive_into(buf),
-        )
-    }
-
-    /// As [`receive_into`](Source::receive_into), with the error as its result.
-    fn try_receive_into<Buf: BufferMut + ?Sized>(&self, buf: &mut Buf) -> Result<Status, Error> {
-        receive(self, buf, None)
-    }
-
     /// Receives as many values as the message has, into the program's heap; blocks until it is there (MPI_Mprobe and
     /// MPI_Mrecv). Ends the job when the heap has no room, which the sender decides: where memory is short, use
     /// [`receive_into_with_tag`](Source::receive_into_with_tag) with a buffer of the longest length that is agreed on.
@@ -276,141 +193,6 @@ pub trait Source: AsCommunicator {
     #[track_caller]
     fn receive_vec<Msg: Equivalence>(&self) -> (Vec<Msg>, Status) {
         self.matched_probe().matched_receive_vec()
-    }
-
-    /// Starts a receive into `buf`; the request is complete when the message is there (MPI_Irecv, MPI-3.1 section
-    /// 3.7.2). Does not block.
-    #[track_caller]
-    fn immediate_receive_into_with_tag<'a, Sc, Buf>(
-        &self,
-        scope: Sc,
-        buf: &'a mut Buf,
-        tag: Tag,
-    ) -> Request<'a, Buf, Sc>
-    where
-        Buf: 'a + BufferMut + ?Sized,
-        Sc: Scope<'a>,
-    {
-        start(self, "MPI_Irecv", scope, buf, Some(tag))
-    }
-
-    /// As [`immediate_receive_into_with_tag`](Source::immediate_receive_into_with_tag), with the error as its result.
-    fn try_immediate_receive_into_with_tag<'a, Sc, Buf>(
-        &self,
-        scope: Sc,
-        buf: &'a mut Buf,
-        tag: Tag,
-    ) -> Result<Request<'a, Buf, Sc>, Error>
-    where
-        Buf: 'a + BufferMut + ?Sized,
-        Sc: Scope<'a>,
-    {
-        try_start(self, "MPI_Irecv", scope, buf, Some(tag))
-    }
-
-    /// As [`immediate_receive_into_with_tag`](Source::immediate_receive_into_with_tag), for any tag.
-    #[track_caller]
-    fn immediate_receive_into<'a, Sc, Buf>(
-        &self,
-        scope: Sc,
-        buf: &'a mut Buf,
-    ) -> Request<'a, Buf, Sc>
-    where
-        Buf: 'a + BufferMut + ?Sized,
-        Sc: Scope<'a>,
-    {
-        start(self, "MPI_Irecv", scope, buf, None)
-    }
-
-    /// As [`immediate_receive_into`](Source::immediate_receive_into), with the error as its result.
-    fn try_immediate_receive_into<'a, Sc, Buf>(
-        &self,
-        scope: Sc,
-        buf: &'a mut Buf,
-    ) -> Result<Request<'a, Buf, Sc>, Error>
-    where
-        Buf: 'a + BufferMut + ?Sized,
-        Sc: Scope<'a>,
-    {
-        try_start(self, "MPI_Irecv", scope, buf, None)
-    }
-
-    /// Starts a receive of one value, which takes its place in the program's heap (MPI_Irecv). Does not block.
-    #[track_caller]
-    fn immediate_receive_with_tag<Msg: Equivalence>(&self, tag: Tag) -> ReceiveFuture<Msg> {
-        let started = ReceiveFuture::new(|span| begin(self, "MPI_Irecv", span, Some(tag)));
-        or_fatal(
-            self,
-            "mpi::point_to_point::Source::immediate_receive_with_tag (MPI_Irecv)",
-            started,
-        )
-    }
-
-    /// As [`immediate_receive_with_tag`](Source::immediate_receive_with_tag), for any tag.
-    #[track_caller]
-    fn immediate_receive<Msg: Equivalence>(&self) -> ReceiveFuture<Msg> {
-        let started = ReceiveFuture::new(|span| begin(self, "MPI_Irecv", span, None));
-        or_fatal(
-            self,
-            "mpi::point_to_point::Source::immediate_receive (MPI_Irecv)",
-            started,
-        )
-    }
-
-    /// As [`probe_with_tag`](Source::probe_with_tag) without blocking: `None` when there is no such message yet
-    /// (MPI_Iprobe).
-    #[track_caller]
-    fn immediate_probe_with_tag(&self, tag: Tag) -> Option<Status> {
-        or_fatal(
-            self,
-            "mpi::point_to_point::Source::immediate_probe_with_tag (MPI_Iprobe)",
-            self.try_immediate_probe_with_tag(tag),
-        )
-    }
-
-    /// As [`immediate_probe_with_tag`](Source::immediate_probe_with_tag), with the error as its result.
-    fn try_immediate_probe_with_tag(&self, tag: Tag) -> Result<Option<Status>, Error> {
-        immediate_probe(self, Some(tag))
-    }
-
-    /// As [`immediate_probe_with_tag`](Source::immediate_probe_with_tag), for any tag.
-    #[track_caller]
-    fn immediate_probe(&self) -> Option<Status> {
-        or_fatal(
-            self,
-            "mpi::point_to_point::Source::immediate_probe (MPI_Iprobe)",
-            immediate_probe(self, None),
-        )
-    }
-
-    /// As [`matched_probe_with_tag`](Source::matched_probe_with_tag) without blocking: `None` when there is no such
-    /// message yet (MPI_Improbe).
-    #[track_caller]
-    fn immediate_matched_probe_with_tag(&self, tag: Tag) -> Option<(Message, Status)> {
-        let found = self.try_immediate_matched_probe_with_tag(tag);
-        or_fatal(
-            self,
-            "mpi::point_to_point::Source::immediate_matched_probe_with_tag (MPI_Improbe)",
-            found,
-        )
-    }
-
-    /// As [`immediate_matched_probe_with_tag`](Source::immediate_matched_probe_with_tag), with the error as its result.
-    fn try_immediate_matched_probe_with_tag(
-        &self,
-        tag: Tag,
-    ) -> Result<Option<(Message, Status)>, Error> {
-        matched_probe(self, Some(tag), false)
-    }
-
-    /// As [`immediate_matched_probe_with_tag`](Source::immediate_matched_probe_with_tag), for any tag.
-    #[track_caller]
-    fn immediate_matched_probe(&self) -> Option<(Message, Status)> {
-        or_fatal(
-            self,
-            "mpi::point_to_point::Source::immediate_matched_probe (MPI_Improbe)",
-            matched_probe(self, None, false),
-        )
     }
 
     /// A receive of a message with this tag that can be [started](crate::rust::point_to_point::Persistent) again and
@@ -431,6 +213,82 @@ pub trait Source: AsCommunicator {
         P: DerefMut<Target: BufferMut>,
     {
         PersistentReceive::new(*self, buf, None)
+    }
+
+    ends_the_job! {
+        "mpi::point_to_point::Source", [fn(&self)], record(self).here;
+
+        /// Blocks until a message that fits can be received, and says which (MPI_Probe, MPI-3.1 section 3.8.1).
+        probe_with_tag[](tag: Tag) -> Status, "MPI_Probe";
+        /// As [`probe_with_tag`](Source::probe_with_tag), with the error as its result.
+        or try_probe_with_tag = probe(self, Some(tag));
+
+        /// As [`probe_with_tag`](Source::probe_with_tag), for any tag.
+        probe[]() -> Status, "MPI_Probe"
+            = probe(self, None);
+
+        /// Blocks until there is a message that fits, and takes it: none but [`Message`]'s receives get it (MPI_Mprobe,
+        /// MPI-3.1 section 3.8.2).
+        matched_probe_with_tag[](tag: Tag) -> (Message, Status), "MPI_Mprobe";
+        /// As [`matched_probe_with_tag`](Source::matched_probe_with_tag), with the error as its result.
+        or try_matched_probe_with_tag = waited(matched_probe(self, Some(tag), true));
+
+        /// As [`matched_probe_with_tag`](Source::matched_probe_with_tag), for any tag.
+        matched_probe[]() -> (Message, Status), "MPI_Mprobe"
+            = waited(matched_probe(self, None, true));
+
+        /// Receives into `buf`; blocks until the message is there (MPI_Recv, MPI-3.1 section 3.2.4). A shorter message
+        /// leaves the rest of the buffer as it was.
+        receive_into_with_tag[Buf: BufferMut + ?Sized](buf: &mut Buf, tag: Tag) -> Status, "MPI_Recv";
+        /// As [`receive_into_with_tag`](Source::receive_into_with_tag), with the error as its result.
+        or try_receive_into_with_tag = receive(self, buf, Some(tag));
+
+        /// As [`receive_into_with_tag`](Source::receive_into_with_tag), for any tag.
+        receive_into[Buf: BufferMut + ?Sized](buf: &mut Buf) -> Status, "MPI_Recv";
+        /// As [`receive_into`](Source::receive_into), with the error as its result.
+        or try_receive_into = receive(self, buf, None);
+
+        /// Starts a receive into `buf`; the request is complete when the message is there (MPI_Irecv, MPI-3.1 section
+        /// 3.7.2). Does not block.
+        immediate_receive_into_with_tag['a, Sc: Scope<'a>, Buf: 'a + BufferMut + ?Sized]
+            (scope: Sc, buf: &'a mut Buf, tag: Tag)
+            -> Request<'a, Buf, Sc>, "MPI_Irecv";
+        /// As [`immediate_receive_into_with_tag`](Source::immediate_receive_into_with_tag), with the error as its result.
+        or try_immediate_receive_into_with_tag = try_start(self, "MPI_Irecv", scope, buf, Some(tag));
+
+        /// As [`immediate_receive_into_with_tag`](Source::immediate_receive_into_with_tag), for any tag.
+        immediate_receive_into['a, Sc: Scope<'a>, Buf: 'a + BufferMut + ?Sized](scope: Sc, buf: &'a mut Buf)
+            -> Request<'a, Buf, Sc>, "MPI_Irecv";
+        /// As [`immediate_receive_into`](Source::immediate_receive_into), with the error as its result.
+        or try_immediate_receive_into = try_start(self, "MPI_Irecv", scope, buf, None);
+
+        /// Starts a receive of one value, which takes its place in the program's heap (MPI_Irecv). Does not block.
+        immediate_receive_with_tag[Msg: Equivalence](tag: Tag) -> ReceiveFuture<Msg>, "MPI_Irecv"
+            = ReceiveFuture::new(|span| begin(self, "MPI_Irecv", span, Some(tag)));
+
+        /// As [`immediate_receive_with_tag`](Source::immediate_receive_with_tag), for any tag.
+        immediate_receive[Msg: Equivalence]() -> ReceiveFuture<Msg>, "MPI_Irecv"
+            = ReceiveFuture::new(|span| begin(self, "MPI_Irecv", span, None));
+
+        /// As [`probe_with_tag`](Source::probe_with_tag) without blocking: `None` when there is no such message yet
+        /// (MPI_Iprobe).
+        immediate_probe_with_tag[](tag: Tag) -> Option<Status>, "MPI_Iprobe";
+        /// As [`immediate_probe_with_tag`](Source::immediate_probe_with_tag), with the error as its result.
+        or try_immediate_probe_with_tag = immediate_probe(self, Some(tag));
+
+        /// As [`immediate_probe_with_tag`](Source::immediate_probe_with_tag), for any tag.
+        immediate_probe[]() -> Option<Status>, "MPI_Iprobe"
+            = immediate_probe(self, None);
+
+        /// As [`matched_probe_with_tag`](Source::matched_probe_with_tag) without blocking: `None` when there is no such
+        /// message yet (MPI_Improbe).
+        immediate_matched_probe_with_tag[](tag: Tag) -> Option<(Message, Status)>, "MPI_Improbe";
+        /// As [`immediate_matched_probe_with_tag`](Source::immediate_matched_probe_with_tag), with the error as its result.
+        or try_immediate_matched_probe_with_tag = matched_probe(self, Some(tag), false);
+
+        /// As [`immediate_matched_probe_with_tag`](Source::immediate_matched_probe_with_tag), for any tag.
+        immediate_matched_probe[]() -> Option<(Message, Status)>, "MPI_Improbe"
+            = matched_probe(self, None, false);
     }
 }
 

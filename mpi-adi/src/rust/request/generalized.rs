@@ -134,24 +134,24 @@ impl fmt::Debug for Completion {
     }
 }
 
-/// A request for an operation of the program's own, and what completes it (MPI_Grequest_start, MPI-3.1 section 12.2). Does
-/// not block. Takes of the program's heap what the operation needs, some words beside it, and a place in the scope. Ends
-/// the job where [`try_start_generalized`] fails.
-///
-/// A call that completes the request blocks until the [`Completion`] has been used: a program that has this still in its
-/// hands, and waits, waits for ever. A request of the [`StaticScope`](super::StaticScope) that is dropped before is not
-/// waited for: its operation is dropped, and to complete it changes nothing (MPI_Request_free).
-#[track_caller]
-pub fn start_generalized<'a, G, S>(scope: S, operation: G) -> (Request<'a, (), S>, Completion)
-where
-    G: Generalized + 'a,
-    S: Scope<'a>,
-{
-    let started = try_start_generalized(scope, operation);
-    crate::rust::fatal(
-        "mpi::request::start_generalized (MPI_Grequest_start)",
-        started,
-    )
+ends_the_job! {
+    "mpi::request", [pub fn()], crate::rust::NoObject;
+
+    /// A request for an operation of the program's own, and what completes it (MPI_Grequest_start, MPI-3.1 section 12.2). Does
+    /// not block. Takes of the program's heap what the operation needs, some words beside it, and a place in the scope. Ends
+    /// the job where [`try_start_generalized`] fails.
+    ///
+    /// A call that completes the request blocks until the [`Completion`] has been used: a program that has this still in its
+    /// hands, and waits, waits for ever. A request of the [`StaticScope`](super::StaticScope) that is dropped before is not
+    /// waited for: its operation is dropped, and to complete it changes nothing (MPI_Request_free).
+    start_generalized['a, G: Generalized + 'a, S: Scope<'a>](scope: S, operation: G) -> (Request<'a, (), S>, Completion),
+        "MPI_Grequest_start" = try_start_generalized(scope, operation);
+
+    /// As [`start_generalized`], with a buffer that the request gives back, as that of a message does: such a request can be
+    /// among theirs in a [`RequestCollection`](super::RequestCollection).
+    start_generalized_with_data['a, D: ?Sized, G: Generalized + 'a, S: Scope<'a>](scope: S, data: &'a D, operation: G)
+        -> (Request<'a, D, S>, Completion), "MPI_Grequest_start"
+        = try_start_generalized_with_data(scope, data, operation);
 }
 
 /// As [`start_generalized`]. Fails with [`Error::Order`] before MPI is started and after its end, and with
@@ -165,26 +165,6 @@ where
     S: Scope<'a>,
 {
     try_start_generalized_with_data(scope, &(), operation)
-}
-
-/// As [`start_generalized`], with a buffer that the request gives back, as that of a message does: such a request can be
-/// among theirs in a [`RequestCollection`](super::RequestCollection).
-#[track_caller]
-pub fn start_generalized_with_data<'a, D, G, S>(
-    scope: S,
-    data: &'a D,
-    operation: G,
-) -> (Request<'a, D, S>, Completion)
-where
-    D: ?Sized,
-    G: Generalized + 'a,
-    S: Scope<'a>,
-{
-    let started = try_start_generalized_with_data(scope, data, operation);
-    crate::rust::fatal(
-        "mpi::request::start_generalized_with_data (MPI_Grequest_start)",
-        started,
-    )
 }
 
 /// As [`start_generalized_with_data`]. Fails as [`try_start_generalized`].

@@ -173,23 +173,18 @@ impl CartesianCommunicator {
         (away(-steps), away(steps))
     }
 
-    /// The grid of the dimensions to be retained in which this process is (MPI_Cart_sub, MPI-3.1 section 7.5.7). Blocks
-    /// and ends the job as the calls of [`Communicator`] that make one.
-    ///
-    /// # Panics
-    /// When `retain` is not as long as there are dimensions.
-    #[track_caller]
-    pub fn subgroup(&self, retain: &[bool]) -> CartesianCommunicator {
-        assert_eq!(
-            retain.len(),
-            self.grid().dimensions().len(),
-            "a choice for each dimension"
-        );
-        let here = &self.0.record.here;
-        here.or_fatal(
-            "mpi::topology::CartesianCommunicator::subgroup (MPI_Cart_sub)",
-            self.try_subgroup(retain),
-        )
+    ends_the_job! {
+        "mpi::topology::CartesianCommunicator", [pub fn(&self)], self.0.record.here;
+
+        /// The grid of the dimensions to be retained in which this process is (MPI_Cart_sub, MPI-3.1 section 7.5.7). Blocks
+        /// and ends the job as the calls of [`Communicator`] that make one.
+        ///
+        /// # Panics
+        /// When `retain` is not as long as there are dimensions.
+        subgroup[](retain: &[bool]) -> CartesianCommunicator, "MPI_Cart_sub" = {
+            assert_eq!(retain.len(), self.grid().dimensions().len(), "a choice for each dimension");
+            self.try_subgroup(retain)
+        };
     }
 
     /// As [`subgroup`](Self::subgroup). Fails with [`Error::Argument`] when `retain` is not as long as there are dimensions,

@@ -113,24 +113,6 @@ pub trait Context {
     #[doc(hidden)]
     fn record(&self) -> &Rc<Record>;
 
-    /// Attaches a value to it, in place of the one of the same type that it may have, which is dropped (MPI_Comm_set_attr,
-    /// MPI-3.1 section 6.7.2). The value is dropped with the communicator, that of a communicator that is there from the
-    /// start on at the end of MPI, before anything else; of several, the one that was set last first. Takes of the
-    /// program's heap what the value needs, and a place in a list, and ends the job when there is no room. Does not block.
-    #[track_caller]
-    fn set_attr<A: CommAttribute>(&self, value: A) {
-        let result = self.try_set_attr(value);
-        self.record().here.or_fatal(
-            "mpi::topology::Context::set_attr (MPI_Comm_set_attr)",
-            result,
-        );
-    }
-
-    /// As [`set_attr`](Context::set_attr). Fails with [`Error::NoRoom`] when the list has no room.
-    fn try_set_attr<A: CommAttribute>(&self, value: A) -> Result<(), Error> {
-        self.record().attributes.set(value)
-    }
-
     /// The value of this type that is attached to it (MPI_Comm_get_attr, MPI-3.1 section 6.7.2). Does not block.
     fn get_attr<A: CommAttribute>(&self) -> Option<Rc<A>> {
         self.record().attributes.get()
@@ -150,6 +132,18 @@ pub trait Context {
     /// The hints that are in use (MPI_Comm_get_info, MPI-3.1 section 6.4.4): none. Does not block.
     fn get_info(&self) -> Info {
         Info::new()
+    }
+
+    ends_the_job! {
+        "mpi::topology::Context", [fn(&self)], self.record().here;
+
+        /// Attaches a value to it, in place of the one of the same type that it may have, which is dropped (MPI_Comm_set_attr,
+        /// MPI-3.1 section 6.7.2). The value is dropped with the communicator, that of a communicator that is there from the
+        /// start on at the end of MPI, before anything else; of several, the one that was set last first. Takes of the
+        /// program's heap what the value needs, and a place in a list, and ends the job when there is no room. Does not block.
+        set_attr[A: CommAttribute](value: A), "MPI_Comm_set_attr";
+        /// As [`set_attr`](Context::set_attr). Fails with [`Error::NoRoom`] when the list has no room.
+        or try_set_attr = self.record().attributes.set(value);
     }
 }
 
@@ -224,16 +218,6 @@ pub enum CommunicatorRelation {
     Unequal,
 }
 
-/// The result of a call on a communicator; an error ends the job.
-#[track_caller]
-pub(crate) fn or_fatal<C: Communicator + ?Sized, R>(
-    of: &C,
-    function: &'static str,
-    result: Result<R, Error>,
-) -> R {
-    of.as_simple().record.here.or_fatal(function, result)
-}
-
 /// A context for messages, and the processes that it is of (MPI-3.1 chapter 6).
 ///
 /// A call that makes a communicator blocks until all processes of this one have called it, and takes of the program's
@@ -302,110 +286,11 @@ pub trait Communicator {
         }
     }
 
-    /// Another communicator of the same processes, with those [attributes](crate::rust::attribute) that are to be cloned
-    /// (MPI_Comm_dup, MPI-3.1 section 6.4.2).
-    #[track_caller]
-    fn duplicate(&self) -> UserCommunicator {
-        or_fatal(
-            self,
-            "mpi::topology::Communicator::duplicate (MPI_Comm_dup)",
-            self.try_duplicate(),
-        )
-    }
-
-    /// As [`duplicate`](Communicator::duplicate). Fails with [`Error::NoMemory`]; at all
-    /// processes alike with [`Error::Limit`] or, for lack of room, [`Error::NoRoom`] or [`Error::NoRoomElsewhere`].
-    fn try_duplicate(&self) -> Result<UserCommunicator, Error> {
-        let this = self.as_simple();
-        let record = &this.record;
-        let core = record.core()?;
-        let duplicate = |ready: Ready<'_>| core.make_duplicate("MPI_Comm_dup", ready);
-        let (made, attributes) = record.duplicated(duplicate)?;
-        let topology = record.topology.clone();
-        let record = Record::made(&record.here, made, topology, attributes);
-        Ok(SimpleCommunicator { record })
-    }
-
-    /// As [`duplicate`](Communicator::duplicate), without blocking (MPI_Comm_idup, MPI-3.1 section 6.4.2). Takes of the
-    /// program's heap what a collective that does not block takes, too. Ends the job where
-    /// [`try_immediate_duplicate`](Communicator::try_immediate_duplicate) fails.
-    ///
-    /// ```
-    /// # use mpi_adi::rust as mpi;
-    /// use mpi::topology::UserCommunicator;
-    /// use mpi::traits::*;
-    ///
-    /// /// A communicator of its own for a library, which is made while the program works.
-    /// fn of_its_own(world: &impl Communicator, work: impl FnOnce()) -> UserCommunicator {
-    ///     let duplicate = world.immediate_duplicate();
-    ///     work();
-    ///     duplicate.get()
-    /// }
-    /// ```
-    #[track_caller]
-    fn immediate_duplicate(&self) -> DuplicateFuture<UserCommunicator> {
-        or_fatal(
-            self,
-            "mpi::topology::Communicator::immediate_duplicate (MPI_Comm_idup)",
-            self.try_immediate_duplicate(),
-        )
-    }
-
-    /// As [`immediate_duplicate`](Communicator::immediate_duplicate). Fails with [`Error::NoMemory`] and [`Error::NoRoom`].
-    fn try_immediate_duplicate(&self) -> Result<DuplicateFuture<UserCommunicator>, Error> {
-        DuplicateFuture::new(&self.as_simple().record)
-    }
-
-    /// As [`duplicate`](Communicator::duplicate), with hints for the duplicate, as [`set_info`](Context::set_info) has them
-    /// (MPI_Comm_dup_with_info, MPI-3.1 section 6.4.2).
-    #[track_caller]
-    fn duplicate_with_info(&self, info: &Info) -> UserCommunicator {
-        let duplicate = self.try_duplicate_with_info(info);
-        or_fatal(
-            self,
-            "mpi::topology::Communicator::duplicate_with_info (MPI_Comm_dup_with_info)",
-            duplicate,
-        )
-    }
-
-    /// As [`duplicate_with_info`](Communicator::duplicate_with_info). Fails as
-    /// [`try_duplicate`](Communicator::try_duplicate).
-    fn try_duplicate_with_info(&self, info: &Info) -> Result<UserCommunicator, Error> {
-        let duplicate = self.try_duplicate()?;
-        duplicate.set_info(info);
-        Ok(duplicate)
-    }
-
     /// Divides the processes by color into communicators of their own, in the order that they have here (MPI_Comm_split,
     /// MPI-3.1 section 6.4.2). `None`: this process is in none.
     #[track_caller]
     fn split_by_color(&self, color: Color) -> Option<UserCommunicator> {
         self.split_by_color_with_key(color, 0)
-    }
-
-    /// As [`split_by_color`](Communicator::split_by_color), in the order of the keys and, where these are equal, in the
-    /// order that the processes have here.
-    #[track_caller]
-    fn split_by_color_with_key(&self, color: Color, key: Key) -> Option<UserCommunicator> {
-        let part = self.try_split_by_color_with_key(color, key);
-        or_fatal(
-            self,
-            "mpi::topology::Communicator::split_by_color_with_key (MPI_Comm_split)",
-            part,
-        )
-    }
-
-    /// As [`split_by_color_with_key`](Communicator::split_by_color_with_key). Fails as
-    /// [`try_duplicate`](Communicator::try_duplicate).
-    fn try_split_by_color_with_key(
-        &self,
-        color: Color,
-        key: Key,
-    ) -> Result<Option<UserCommunicator>, Error> {
-        let this = self.as_simple();
-        let core = this.record.core()?;
-        let made = core.make_split("MPI_Comm_split", &mut ready, color.0, key)?;
-        Ok(made.map(|made| this.made(made, None)))
     }
 
     /// The processes that share memory with this one (MPI_Comm_split_type with MPI_COMM_TYPE_SHARED): it alone, on
@@ -426,40 +311,6 @@ pub trait Communicator {
         own
     }
 
-    /// A communicator of the processes of a group; processes can give different groups that have no process in common
-    /// (MPI_Comm_create, MPI-3.1 section 6.4.2). `None`: this process is not in the group that it gave. Ends the job
-    /// when the group has a process that this communicator does not have.
-    #[track_caller]
-    fn split_by_subgroup_collective<G>(&self, group: &G) -> Option<UserCommunicator>
-    where
-        G: Group + ?Sized,
-        Self: Sized,
-    {
-        let made = self.try_split_by_subgroup_collective(group);
-        or_fatal(
-            self,
-            "mpi::topology::Communicator::split_by_subgroup_collective (MPI_Comm_create)",
-            made,
-        )
-    }
-
-    /// As [`split_by_subgroup_collective`](Communicator::split_by_subgroup_collective). Fails with class Group when the group
-    /// has a process that this communicator does not have, and as [`try_duplicate`](Communicator::try_duplicate).
-    fn try_split_by_subgroup_collective<G>(
-        &self,
-        group: &G,
-    ) -> Result<Option<UserCommunicator>, Error>
-    where
-        G: Group + ?Sized,
-        Self: Sized,
-    {
-        let this = self.as_simple();
-        let members = this.members(group.members());
-        let core = this.record.core()?;
-        let made = core.make_of("MPI_Comm_create", &mut ready, members)?;
-        Ok(made.map(|made| this.made(made, None)))
-    }
-
     /// As [`split_by_subgroup_collective`](Communicator::split_by_subgroup_collective), called by the processes of the
     /// group alone (MPI_Comm_create_group).
     #[track_caller]
@@ -469,23 +320,6 @@ pub trait Communicator {
         Self: Sized,
     {
         self.split_by_subgroup_with_tag(group, 0)
-    }
-
-    /// As [`split_by_subgroup`](Communicator::split_by_subgroup); the tag makes no difference, since calls do not
-    /// overlap.
-    #[track_caller]
-    fn split_by_subgroup_with_tag<G>(&self, group: &G, tag: Tag) -> Option<UserCommunicator>
-    where
-        G: Group + ?Sized,
-        Self: Sized,
-    {
-        let _ = tag;
-        let made = self.try_split_by_subgroup(group);
-        or_fatal(
-            self,
-            "mpi::topology::Communicator::split_by_subgroup_with_tag (MPI_Comm_create_group)",
-            made,
-        )
     }
 
     /// As [`split_by_subgroup`](Communicator::split_by_subgroup). Fails as
@@ -511,11 +345,8 @@ pub trait Communicator {
         if let Ok(members) = &mut members {
             members.append((0..membership.size).map(|rank| membership.to_world(CommRank(rank))));
         }
-        let members = or_fatal(
-            self,
-            "mpi::topology::Communicator::group (MPI_Comm_group)",
-            members,
-        );
+        let function = "mpi::topology::Communicator::group (MPI_Comm_group)";
+        let members = this.record.here.or_fatal(function, members);
         UserGroup(members.done(), this.own_number())
     }
 
@@ -539,29 +370,6 @@ pub trait Communicator {
         self.as_simple().record.name()
     }
 
-    /// A communicator whose processes are at places of a grid (MPI_Cart_create, MPI-3.1 section 7.5.1): as many as the
-    /// grid has places, `None` at the others. Ranks count up along the last dimension first; with `reorder`, a grid of
-    /// all processes is laid on the torus, if it fits, so that neighbours in the grid are neighbours in the machine.
-    /// Ends the job when the grid has more places than there are processes.
-    ///
-    /// # Panics
-    /// When `dims` and `periods` differ in length.
-    #[track_caller]
-    fn create_cartesian_communicator(
-        &self,
-        dims: &[Count],
-        periods: &[bool],
-        reorder: bool,
-    ) -> Option<CartesianCommunicator> {
-        cartesian::assert_same(dims, periods);
-        let made = self.try_create_cartesian_communicator(dims, periods, reorder);
-        or_fatal(
-            self,
-            "mpi::topology::Communicator::create_cartesian_communicator (MPI_Cart_create)",
-            made,
-        )
-    }
-
     /// As [`create_cartesian_communicator`](Communicator::create_cartesian_communicator). Fails with [`Error::Argument`] when
     /// `dims` and `periods` differ in length, with [`Error::Dims`] for a grid that cannot be or has more places than there
     /// are processes, and as [`try_duplicate`](Communicator::try_duplicate).
@@ -574,206 +382,11 @@ pub trait Communicator {
         cartesian::create(self.as_simple(), dims, periods, reorder)
     }
 
-    /// The rank that this process would have in such a grid, reordered; `None`: it would be in none (MPI_Cart_map,
-    /// MPI-3.1 section 7.5.8). Does not block. Ends the job as
-    /// [`create_cartesian_communicator`](Communicator::create_cartesian_communicator).
-    ///
-    /// # Panics
-    /// As there.
-    #[track_caller]
-    fn cartesian_map(&self, dims: &[Count], periods: &[bool]) -> Option<Rank> {
-        cartesian::assert_same(dims, periods);
-        let rank = cartesian::map(self.as_simple(), dims, periods);
-        or_fatal(
-            self,
-            "mpi::topology::Communicator::cartesian_map (MPI_Cart_map)",
-            rank,
-        )
-    }
-
-    /// A communicator of the same processes, in which this one has these neighbours: blocks come from `sources` and go to
-    /// `destinations`, in the order given, as [`NeighborCollectives`](crate::rust::collective::NeighborCollectives) have
-    /// them (MPI_Dist_graph_create_adjacent, MPI-3.1 section 7.5.4). Where one process has another among its sources,
-    /// that one has it among its destinations as often. Ranks stay as they are. Ends the job where
-    /// [`try_create_distributed_graph_adjacent`](Communicator::try_create_distributed_graph_adjacent) fails.
-    #[track_caller]
-    fn create_distributed_graph_adjacent(
-        &self,
-        sources: &[Rank],
-        destinations: &[Rank],
-    ) -> DistributedGraphCommunicator {
-        let made = self.try_create_distributed_graph_adjacent(sources, destinations);
-        or_fatal(
-            self,
-            "mpi::topology::Communicator::create_distributed_graph_adjacent (MPI_Dist_graph_create_adjacent)",
-            made,
-        )
-    }
-
-    /// As [`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent). Fails with [`Error::Rank`]
-    /// for a rank that there is not, and as [`try_duplicate`](Communicator::try_duplicate).
-    fn try_create_distributed_graph_adjacent(
-        &self,
-        sources: &[Rank],
-        destinations: &[Rank],
-    ) -> Result<DistributedGraphCommunicator, Error> {
-        let of = graph::unweighted;
-        graph::create_adjacent(self.as_simple(), (sources, destinations), of, false)
-    }
-
-    /// As [`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent), of edges with weights,
-    /// which both of an edge's ends give alike.
-    #[track_caller]
-    fn create_weighted_distributed_graph_adjacent(
-        &self,
-        sources: &[(Rank, Weight)],
-        destinations: &[(Rank, Weight)],
-    ) -> DistributedGraphCommunicator {
-        let made = self.try_create_weighted_distributed_graph_adjacent(sources, destinations);
-        or_fatal(
-            self,
-            "mpi::topology::Communicator::create_weighted_distributed_graph_adjacent (MPI_Dist_graph_create_adjacent)",
-            made,
-        )
-    }
-
-    /// As [`create_weighted_distributed_graph_adjacent`](Communicator::create_weighted_distributed_graph_adjacent). Fails
-    /// with [`Error::Argument`] for a weight below 0, and as
-    /// [`try_create_distributed_graph_adjacent`](Communicator::try_create_distributed_graph_adjacent).
-    fn try_create_weighted_distributed_graph_adjacent(
-        &self,
-        sources: &[(Rank, Weight)],
-        destinations: &[(Rank, Weight)],
-    ) -> Result<DistributedGraphCommunicator, Error> {
-        graph::create_adjacent(self.as_simple(), (sources, destinations), |edge| edge, true)
-    }
-
-    /// As [`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent), but each process gives
-    /// some edges of the graph, whomever they are from and to: each from the first of its two ranks to the second
-    /// (MPI_Dist_graph_create, MPI-3.1 section 7.5.4). A process's neighbours are in the order of the ranks that have
-    /// given the edges, and then as each has given them. Ends the job where
-    /// [`try_create_distributed_graph`](Communicator::try_create_distributed_graph) fails.
-    #[track_caller]
-    fn create_distributed_graph(&self, edges: &[(Rank, Rank)]) -> DistributedGraphCommunicator {
-        let made = self.try_create_distributed_graph(edges);
-        or_fatal(
-            self,
-            "mpi::topology::Communicator::create_distributed_graph (MPI_Dist_graph_create)",
-            made,
-        )
-    }
-
-    /// As [`create_distributed_graph`](Communicator::create_distributed_graph). Fails as
-    /// [`try_create_distributed_graph_adjacent`](Communicator::try_create_distributed_graph_adjacent).
-    fn try_create_distributed_graph(
-        &self,
-        edges: &[(Rank, Rank)],
-    ) -> Result<DistributedGraphCommunicator, Error> {
-        let of = graph::unweighted_between;
-        graph::create(self.as_simple(), edges, of, false)
-    }
-
-    /// As [`create_distributed_graph`](Communicator::create_distributed_graph), of edges with weights. Either all processes
-    /// give weights, or none does.
-    #[track_caller]
-    fn create_weighted_distributed_graph(
-        &self,
-        edges: &[(Rank, Rank, Weight)],
-    ) -> DistributedGraphCommunicator {
-        let made = self.try_create_weighted_distributed_graph(edges);
-        or_fatal(
-            self,
-            "mpi::topology::Communicator::create_weighted_distributed_graph (MPI_Dist_graph_create)",
-            made,
-        )
-    }
-
-    /// As [`create_weighted_distributed_graph`](Communicator::create_weighted_distributed_graph). Fails as
-    /// [`try_create_weighted_distributed_graph_adjacent`](Communicator::try_create_weighted_distributed_graph_adjacent).
-    fn try_create_weighted_distributed_graph(
-        &self,
-        edges: &[(Rank, Rank, Weight)],
-    ) -> Result<DistributedGraphCommunicator, Error> {
-        graph::create(self.as_simple(), edges, |edge| edge, true)
-    }
-
-    /// A communicator whose processes are the nodes of a graph that all of them give alike: `neighbors` has the neighbours of
-    /// each node, whose ranks are those of the first so many processes here; `None` at the others (MPI_Graph_create, MPI-3.1
-    /// section 7.5.3). For collectives of neighbours, one that has another among its neighbours is as often among that
-    /// one's. Takes 4 bytes of the program's heap for each node and for each of its neighbours at every process, where a
-    /// [distributed graph](Communicator::create_distributed_graph_adjacent) takes its own edges alone. Ends the job where
-    /// [`try_create_graph_communicator`](Communicator::try_create_graph_communicator) fails.
-    #[track_caller]
-    fn create_graph_communicator(&self, neighbors: &[&[Rank]]) -> Option<GraphCommunicator> {
-        let this = self.as_simple();
-        let made = graph::create_known(this, neighbors);
-        or_fatal(
-            self,
-            "mpi::topology::Communicator::create_graph_communicator (MPI_Graph_create)",
-            made,
-        )
-    }
-
-    /// As [`create_graph_communicator`](Communicator::create_graph_communicator). Fails with [`Error::Argument`] for more
-    /// nodes than there are processes, or more than 2147483647 edges, with [`Error::Wrong`] for a neighbour that is no node,
-    /// and as [`try_duplicate`](Communicator::try_duplicate).
-    fn try_create_graph_communicator(
-        &self,
-        neighbors: &[&[Rank]],
-    ) -> Result<Option<GraphCommunicator>, Error> {
-        graph::create_known(self.as_simple(), neighbors)
-    }
-
     /// The rank that this process would have in such a graph, which is its own; `None`: it would be in none (MPI_Graph_map,
     /// MPI-3.1 section 7.5.8). Does not block. Fails as
     /// [`try_create_graph_communicator`](Communicator::try_create_graph_communicator).
     fn graph_map(&self, neighbors: &[&[Rank]]) -> Result<Option<Rank>, Error> {
         graph::map(self.as_simple(), neighbors)
-    }
-
-    /// The intercommunicator of the processes of this communicator and of those of another one, which call this, too
-    /// (MPI_Intercomm_create, MPI-3.1 section 6.6.2). The two groups meet by their leaders: `local_leader` is this group's,
-    /// and `remote_leader` the other's, as the local leader sees it in a communicator that both leaders are in. The other
-    /// processes' `remote_leader` is not looked at and can be any, as [`null_process`](Communicator::null_process). The
-    /// groups have no process in common. The tag makes no difference, since calls do not overlap.
-    ///
-    /// Blocks until all processes of both groups have called it. Takes of the program's heap what a list of both groups
-    /// needs, and another one of the remote group. Ends the job where
-    /// [`try_create_intercommunicator`](Communicator::try_create_intercommunicator) fails.
-    #[track_caller]
-    fn create_intercommunicator<C: Context>(
-        &self,
-        local_leader: Rank,
-        remote_leader: &Process<'_, C>,
-        tag: Tag,
-    ) -> InterCommunicator
-    where
-        Self: Sized,
-    {
-        let this = self.as_simple();
-        let made = inter::create(this, local_leader, remote_leader, tag);
-        or_fatal(
-            self,
-            "mpi::topology::Communicator::create_intercommunicator (MPI_Intercomm_create)",
-            made,
-        )
-    }
-
-    /// As [`create_intercommunicator`](Communicator::create_intercommunicator). Fails with [`Error::Rank`] for a local
-    /// leader that there is not; at the leader with [`Error::Rank`] for the null process, and with [`Error::Tag`] for a tag
-    /// below 0, and then at its group's others with [`Error::Wrong`]; with [`Error::NoMemory`]; at all processes alike with
-    /// [`Error::Wrong`] for groups that have a process in common, and as
-    /// [`try_duplicate`](Communicator::try_duplicate).
-    fn try_create_intercommunicator<C: Context>(
-        &self,
-        local_leader: Rank,
-        remote_leader: &Process<'_, C>,
-        tag: Tag,
-    ) -> Result<InterCommunicator, Error>
-    where
-        Self: Sized,
-    {
-        inter::create(self.as_simple(), local_leader, remote_leader, tag)
     }
 
     /// Whether it is an intercommunicator (MPI_Comm_test_inter, MPI-3.1 section 6.6.1): no communicator is; an
@@ -800,105 +413,229 @@ pub trait Communicator {
         bytes.unwrap_or(-32766)
     }
 
-    /// The elements of a buffer, packed, in the program's heap (MPI_Pack, MPI-3.1 section 4.2). Does not block. Ends the
-    /// job when the heap has no room.
-    #[track_caller]
-    fn pack<B: Buffer + ?Sized>(&self, inbuf: &B) -> Vec<u8>
-    where
-        Self: Sized,
-    {
-        or_fatal(
-            self,
-            "mpi::topology::Communicator::pack (MPI_Pack)",
-            self.try_pack(inbuf),
-        )
-    }
+    ends_the_job! {
+        "mpi::topology::Communicator", [fn(&self)], self.as_simple().record.here;
 
-    /// As [`pack`](Communicator::pack). Fails with [`Error::NoRoom`].
-    fn try_pack<B: Buffer + ?Sized>(&self, inbuf: &B) -> Result<Vec<u8>, Error>
-    where
-        Self: Sized,
-    {
-        let core = self.as_simple().record.core()?;
-        lend(inbuf, |span| {
-            let mut packed = crate::mpi::coll::room(span.len())?;
-            packed.resize(span.len(), 0);
-            call::read(core.env(), span, &mut packed);
-            Ok(packed)
-        })
-    }
+        /// As [`split_by_subgroup`](Communicator::split_by_subgroup); the tag makes no difference, since calls do not
+        /// overlap.
+        split_by_subgroup_with_tag[G: Group + ?Sized](group: &G, tag: Tag) -> Option<UserCommunicator> where [Self: Sized],
+            "MPI_Comm_create_group" = {
+            let _ = tag;
+            self.try_split_by_subgroup(group)
+        };
 
-    /// Packs the elements of a buffer to `position` of `outbuf`; where the next ones go (MPI_Pack). Does not block. Ends the
-    /// job where [`try_pack_into`](Communicator::try_pack_into) fails.
-    #[track_caller]
-    fn pack_into<B: Buffer + ?Sized>(&self, inbuf: &B, outbuf: &mut [u8], position: Count) -> Count
-    where
-        Self: Sized,
-    {
-        let packed = self.try_pack_into(inbuf, outbuf, position);
-        or_fatal(
-            self,
-            "mpi::topology::Communicator::pack_into (MPI_Pack)",
-            packed,
-        )
-    }
+        /// Another communicator of the same processes, with those [attributes](crate::rust::attribute) that are to be cloned
+        /// (MPI_Comm_dup, MPI-3.1 section 6.4.2).
+        duplicate[]() -> UserCommunicator, "MPI_Comm_dup";
+        /// As [`duplicate`](Communicator::duplicate). Fails with [`Error::NoMemory`]; at all
+        /// processes alike with [`Error::Limit`] or, for lack of room, [`Error::NoRoom`] or [`Error::NoRoomElsewhere`].
+        or try_duplicate = {
+            let this = self.as_simple();
+            let record = &this.record;
+            let core = record.core()?;
+            let duplicate = |ready: Ready<'_>| core.make_duplicate("MPI_Comm_dup", ready);
+            let (made, attributes) = record.duplicated(duplicate)?;
+            let topology = record.topology.clone();
+            let record = Record::made(&record.here, made, topology, attributes);
+            Ok(SimpleCommunicator { record })
+        };
 
-    /// As [`pack_into`](Communicator::pack_into). Fails with [`Error::Argument`] when they do not fit there.
-    fn try_pack_into<B: Buffer + ?Sized>(
-        &self,
-        inbuf: &B,
-        outbuf: &mut [u8],
-        position: Count,
-    ) -> Result<Count, Error>
-    where
-        Self: Sized,
-    {
-        let core = self.as_simple().record.core()?;
-        lend(inbuf, |span| {
-            let (place, end) = packed(outbuf.len(), position, span.len())?;
-            call::read(core.env(), span, &mut outbuf[place]);
-            Ok(end)
-        })
-    }
+        /// As [`duplicate`](Communicator::duplicate), without blocking (MPI_Comm_idup, MPI-3.1 section 6.4.2). Takes of the
+        /// program's heap what a collective that does not block takes, too. Ends the job where
+        /// [`try_immediate_duplicate`](Communicator::try_immediate_duplicate) fails.
+        ///
+        /// ```
+        /// # use mpi_adi::rust as mpi;
+        /// use mpi::topology::UserCommunicator;
+        /// use mpi::traits::*;
+        ///
+        /// /// A communicator of its own for a library, which is made while the program works.
+        /// fn of_its_own(world: &impl Communicator, work: impl FnOnce()) -> UserCommunicator {
+        ///     let duplicate = world.immediate_duplicate();
+        ///     work();
+        ///     duplicate.get()
+        /// }
+        /// ```
+        immediate_duplicate[]() -> DuplicateFuture<UserCommunicator>, "MPI_Comm_idup";
+        /// As [`immediate_duplicate`](Communicator::immediate_duplicate). Fails with [`Error::NoMemory`] and [`Error::NoRoom`].
+        or try_immediate_duplicate = DuplicateFuture::new(&self.as_simple().record);
 
-    /// Unpacks elements from `position` of `inbuf` into a buffer; where the next ones begin (MPI_Unpack, MPI-3.1 section
-    /// 4.2). Does not block. Needs no unsafe code: what is unpacked is checked as what is received. Ends the job where
-    /// [`try_unpack_into`](Communicator::try_unpack_into) fails.
-    #[track_caller]
-    fn unpack_into<B: BufferMut + ?Sized>(
-        &self,
-        inbuf: &[u8],
-        outbuf: &mut B,
-        position: Count,
-    ) -> Count
-    where
-        Self: Sized,
-    {
-        let unpacked = self.try_unpack_into(inbuf, outbuf, position);
-        or_fatal(
-            self,
-            "mpi::topology::Communicator::unpack_into (MPI_Unpack)",
-            unpacked,
-        )
-    }
+        /// As [`duplicate`](Communicator::duplicate), with hints for the duplicate, as [`set_info`](Context::set_info) has them
+        /// (MPI_Comm_dup_with_info, MPI-3.1 section 6.4.2).
+        duplicate_with_info[](info: &Info) -> UserCommunicator, "MPI_Comm_dup_with_info";
+        /// As [`duplicate_with_info`](Communicator::duplicate_with_info). Fails as
+        /// [`try_duplicate`](Communicator::try_duplicate).
+        or try_duplicate_with_info = {
+            let duplicate = self.try_duplicate()?;
+            duplicate.set_info(info);
+            Ok(duplicate)
+        };
 
-    /// As [`unpack_into`](Communicator::unpack_into). Fails with [`Error::Argument`] when `inbuf` ends before the elements
-    /// do.
-    fn try_unpack_into<B: BufferMut + ?Sized>(
-        &self,
-        inbuf: &[u8],
-        outbuf: &mut B,
-        position: Count,
-    ) -> Result<Count, Error>
-    where
-        Self: Sized,
-    {
-        let core = self.as_simple().record.core()?;
-        lend_mut(outbuf, |span| {
-            let (place, end) = packed(inbuf.len(), position, span.len())?;
-            call::write(core.env(), span, &inbuf[place]);
-            Ok(end)
-        })
+        /// As [`split_by_color`](Communicator::split_by_color), in the order of the keys and, where these are equal, in the
+        /// order that the processes have here.
+        split_by_color_with_key[](color: Color, key: Key) -> Option<UserCommunicator>, "MPI_Comm_split";
+        /// As [`split_by_color_with_key`](Communicator::split_by_color_with_key). Fails as
+        /// [`try_duplicate`](Communicator::try_duplicate).
+        or try_split_by_color_with_key = {
+            let this = self.as_simple();
+            let core = this.record.core()?;
+            let made = core.make_split("MPI_Comm_split", &mut ready, color.0, key)?;
+            Ok(made.map(|made| this.made(made, None)))
+        };
+
+        /// A communicator of the processes of a group; processes can give different groups that have no process in common
+        /// (MPI_Comm_create, MPI-3.1 section 6.4.2). `None`: this process is not in the group that it gave. Ends the job
+        /// when the group has a process that this communicator does not have.
+        split_by_subgroup_collective[G: Group + ?Sized](group: &G)
+            -> Option<UserCommunicator> where [Self: Sized], "MPI_Comm_create";
+        /// As [`split_by_subgroup_collective`](Communicator::split_by_subgroup_collective). Fails with class Group when the group
+        /// has a process that this communicator does not have, and as [`try_duplicate`](Communicator::try_duplicate).
+        or try_split_by_subgroup_collective = {
+            let this = self.as_simple();
+            let members = this.members(group.members());
+            let core = this.record.core()?;
+            let made = core.make_of("MPI_Comm_create", &mut ready, members)?;
+            Ok(made.map(|made| this.made(made, None)))
+        };
+
+        /// A communicator whose processes are at places of a grid (MPI_Cart_create, MPI-3.1 section 7.5.1): as many as the
+        /// grid has places, `None` at the others. Ranks count up along the last dimension first; with `reorder`, a grid of
+        /// all processes is laid on the torus, if it fits, so that neighbours in the grid are neighbours in the machine.
+        /// Ends the job when the grid has more places than there are processes.
+        ///
+        /// # Panics
+        /// When `dims` and `periods` differ in length.
+        create_cartesian_communicator[](dims: &[Count], periods: &[bool], reorder: bool)
+            -> Option<CartesianCommunicator>, "MPI_Cart_create"
+            = { cartesian::assert_same(dims, periods); self.try_create_cartesian_communicator(dims, periods, reorder) };
+
+        /// The rank that this process would have in such a grid, reordered; `None`: it would be in none (MPI_Cart_map,
+        /// MPI-3.1 section 7.5.8). Does not block. Ends the job as
+        /// [`create_cartesian_communicator`](Communicator::create_cartesian_communicator).
+        ///
+        /// # Panics
+        /// As there.
+        cartesian_map[](dims: &[Count], periods: &[bool]) -> Option<Rank>, "MPI_Cart_map"
+            = { cartesian::assert_same(dims, periods); cartesian::map(self.as_simple(), dims, periods) };
+
+        /// A communicator of the same processes, in which this one has these neighbours: blocks come from `sources` and go to
+        /// `destinations`, in the order given, as [`NeighborCollectives`](crate::rust::collective::NeighborCollectives) have
+        /// them (MPI_Dist_graph_create_adjacent, MPI-3.1 section 7.5.4). Where one process has another among its sources,
+        /// that one has it among its destinations as often. Ranks stay as they are. Ends the job where
+        /// [`try_create_distributed_graph_adjacent`](Communicator::try_create_distributed_graph_adjacent) fails.
+        create_distributed_graph_adjacent[](sources: &[Rank], destinations: &[Rank])
+            -> DistributedGraphCommunicator, "MPI_Dist_graph_create_adjacent";
+        /// As [`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent). Fails with [`Error::Rank`]
+        /// for a rank that there is not, and as [`try_duplicate`](Communicator::try_duplicate).
+        or try_create_distributed_graph_adjacent = {
+            let of = graph::unweighted;
+            graph::create_adjacent(self.as_simple(), (sources, destinations), of, false)
+        };
+
+        /// As [`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent), of edges with weights,
+        /// which both of an edge's ends give alike.
+        create_weighted_distributed_graph_adjacent[](sources: &[(Rank, Weight)], destinations: &[(Rank, Weight)])
+            -> DistributedGraphCommunicator, "MPI_Dist_graph_create_adjacent";
+        /// As [`create_weighted_distributed_graph_adjacent`](Communicator::create_weighted_distributed_graph_adjacent). Fails
+        /// with [`Error::Argument`] for a weight below 0, and as
+        /// [`try_create_distributed_graph_adjacent`](Communicator::try_create_distributed_graph_adjacent).
+        or try_create_weighted_distributed_graph_adjacent =
+            graph::create_adjacent(self.as_simple(), (sources, destinations), |edge| edge, true);
+
+        /// As [`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent), but each process gives
+        /// some edges of the graph, whomever they are from and to: each from the first of its two ranks to the second
+        /// (MPI_Dist_graph_create, MPI-3.1 section 7.5.4). A process's neighbours are in the order of the ranks that have
+        /// given the edges, and then as each has given them. Ends the job where
+        /// [`try_create_distributed_graph`](Communicator::try_create_distributed_graph) fails.
+        create_distributed_graph[](edges: &[(Rank, Rank)]) -> DistributedGraphCommunicator, "MPI_Dist_graph_create";
+        /// As [`create_distributed_graph`](Communicator::create_distributed_graph). Fails as
+        /// [`try_create_distributed_graph_adjacent`](Communicator::try_create_distributed_graph_adjacent).
+        or try_create_distributed_graph = {
+            let of = graph::unweighted_between;
+            graph::create(self.as_simple(), edges, of, false)
+        };
+
+        /// As [`create_distributed_graph`](Communicator::create_distributed_graph), of edges with weights. Either all processes
+        /// give weights, or none does.
+        create_weighted_distributed_graph[](edges: &[(Rank, Rank, Weight)])
+            -> DistributedGraphCommunicator, "MPI_Dist_graph_create";
+        /// As [`create_weighted_distributed_graph`](Communicator::create_weighted_distributed_graph). Fails as
+        /// [`try_create_weighted_distributed_graph_adjacent`](Communicator::try_create_weighted_distributed_graph_adjacent).
+        or try_create_weighted_distributed_graph = graph::create(self.as_simple(), edges, |edge| edge, true);
+
+        /// A communicator whose processes are the nodes of a graph that all of them give alike: `neighbors` has the neighbours of
+        /// each node, whose ranks are those of the first so many processes here; `None` at the others (MPI_Graph_create, MPI-3.1
+        /// section 7.5.3). For collectives of neighbours, one that has another among its neighbours is as often among that
+        /// one's. Takes 4 bytes of the program's heap for each node and for each of its neighbours at every process, where a
+        /// [distributed graph](Communicator::create_distributed_graph_adjacent) takes its own edges alone. Ends the job where
+        /// [`try_create_graph_communicator`](Communicator::try_create_graph_communicator) fails.
+        create_graph_communicator[](neighbors: &[&[Rank]]) -> Option<GraphCommunicator>, "MPI_Graph_create";
+        /// As [`create_graph_communicator`](Communicator::create_graph_communicator). Fails with [`Error::Argument`] for more
+        /// nodes than there are processes, or more than 2147483647 edges, with [`Error::Wrong`] for a neighbour that is no node,
+        /// and as [`try_duplicate`](Communicator::try_duplicate).
+        or try_create_graph_communicator = graph::create_known(self.as_simple(), neighbors);
+
+        /// The intercommunicator of the processes of this communicator and of those of another one, which call this, too
+        /// (MPI_Intercomm_create, MPI-3.1 section 6.6.2). The two groups meet by their leaders: `local_leader` is this group's,
+        /// and `remote_leader` the other's, as the local leader sees it in a communicator that both leaders are in. The other
+        /// processes' `remote_leader` is not looked at and can be any, as [`null_process`](Communicator::null_process). The
+        /// groups have no process in common. The tag makes no difference, since calls do not overlap.
+        ///
+        /// Blocks until all processes of both groups have called it. Takes of the program's heap what a list of both groups
+        /// needs, and another one of the remote group. Ends the job where
+        /// [`try_create_intercommunicator`](Communicator::try_create_intercommunicator) fails.
+        create_intercommunicator[C: Context](local_leader: Rank, remote_leader: &Process<'_, C>, tag: Tag)
+            -> InterCommunicator where [Self: Sized], "MPI_Intercomm_create";
+        /// As [`create_intercommunicator`](Communicator::create_intercommunicator). Fails with [`Error::Rank`] for a local
+        /// leader that there is not; at the leader with [`Error::Rank`] for the null process, and with [`Error::Tag`] for a tag
+        /// below 0, and then at its group's others with [`Error::Wrong`]; with [`Error::NoMemory`]; at all processes alike with
+        /// [`Error::Wrong`] for groups that have a process in common, and as
+        /// [`try_duplicate`](Communicator::try_duplicate).
+        or try_create_intercommunicator = inter::create(self.as_simple(), local_leader, remote_leader, tag);
+
+        /// The elements of a buffer, packed, in the program's heap (MPI_Pack, MPI-3.1 section 4.2). Does not block. Ends the
+        /// job when the heap has no room.
+        pack[B: Buffer + ?Sized](inbuf: &B) -> Vec<u8> where [Self: Sized], "MPI_Pack";
+        /// As [`pack`](Communicator::pack). Fails with [`Error::NoRoom`].
+        or try_pack = {
+            let core = self.as_simple().record.core()?;
+            lend(inbuf, |span| {
+                let mut packed = crate::mpi::coll::room(span.len())?;
+                packed.resize(span.len(), 0);
+                call::read(core.env(), span, &mut packed);
+                Ok(packed)
+            })
+        };
+
+        /// Packs the elements of a buffer to `position` of `outbuf`; where the next ones go (MPI_Pack). Does not block. Ends the
+        /// job where [`try_pack_into`](Communicator::try_pack_into) fails.
+        pack_into[B: Buffer + ?Sized](inbuf: &B, outbuf: &mut [u8], position: Count)
+            -> Count where [Self: Sized], "MPI_Pack";
+        /// As [`pack_into`](Communicator::pack_into). Fails with [`Error::Argument`] when they do not fit there.
+        or try_pack_into = {
+            let core = self.as_simple().record.core()?;
+            lend(inbuf, |span| {
+                let (place, end) = packed(outbuf.len(), position, span.len())?;
+                call::read(core.env(), span, &mut outbuf[place]);
+                Ok(end)
+            })
+        };
+
+        /// Unpacks elements from `position` of `inbuf` into a buffer; where the next ones begin (MPI_Unpack, MPI-3.1 section
+        /// 4.2). Does not block. Needs no unsafe code: what is unpacked is checked as what is received. Ends the job where
+        /// [`try_unpack_into`](Communicator::try_unpack_into) fails.
+        unpack_into[B: BufferMut + ?Sized](inbuf: &[u8], outbuf: &mut B, position: Count)
+            -> Count where [Self: Sized], "MPI_Unpack";
+        /// As [`unpack_into`](Communicator::unpack_into). Fails with [`Error::Argument`] when `inbuf` ends before the elements
+        /// do.
+        or try_unpack_into = {
+            let core = self.as_simple().record.core()?;
+            lend_mut(outbuf, |span| {
+                let (place, end) = packed(inbuf.len(), position, span.len())?;
+                call::write(core.env(), span, &inbuf[place]);
+                Ok(end)
+            })
+        };
     }
 }
 

@@ -8,7 +8,7 @@ use crate::device::envelope;
 use crate::mpi::coll::room;
 use crate::mpi::error::Error;
 use crate::mpi::group::{self, Comparison, Members};
-use crate::rust::{Count, fatal};
+use crate::rust::Count;
 
 /// A group that every program has: the empty one.
 #[derive(Clone, Copy, Default, Debug)]
@@ -46,150 +46,6 @@ pub trait Group {
     /// The process that asks, if the group knows.
     #[doc(hidden)]
     fn own(&self) -> Option<envelope::Rank>;
-
-    /// Its processes and, behind them, those of the other that are not among them (MPI_Group_union).
-    #[track_caller]
-    fn union<G: Group + ?Sized>(&self, other: &G) -> UserGroup
-    where
-        Self: Sized,
-    {
-        fatal(
-            "mpi::topology::Group::union (MPI_Group_union)",
-            self.try_union(other),
-        )
-    }
-
-    /// As [`union`](Group::union). Fails with [`Error::NoRoom`].
-    fn try_union<G: Group + ?Sized>(&self, other: &G) -> Result<UserGroup, Error>
-    where
-        Self: Sized,
-    {
-        let members = group::union(self.members(), other.members())?;
-        Ok(made(self.own().or(other.own()), members))
-    }
-
-    /// Those of its processes that the other has, too (MPI_Group_intersection).
-    #[track_caller]
-    fn intersection<G: Group + ?Sized>(&self, other: &G) -> UserGroup
-    where
-        Self: Sized,
-    {
-        fatal(
-            "mpi::topology::Group::intersection (MPI_Group_intersection)",
-            self.try_intersection(other),
-        )
-    }
-
-    /// As [`intersection`](Group::intersection). Fails with [`Error::NoRoom`].
-    fn try_intersection<G: Group + ?Sized>(&self, other: &G) -> Result<UserGroup, Error>
-    where
-        Self: Sized,
-    {
-        let members = group::select(self.members(), other.members(), true)?;
-        Ok(made(self.own().or(other.own()), members))
-    }
-
-    /// Those of its processes that the other does not have (MPI_Group_difference).
-    #[track_caller]
-    fn difference<G: Group + ?Sized>(&self, other: &G) -> UserGroup
-    where
-        Self: Sized,
-    {
-        fatal(
-            "mpi::topology::Group::difference (MPI_Group_difference)",
-            self.try_difference(other),
-        )
-    }
-
-    /// As [`difference`](Group::difference). Fails with [`Error::NoRoom`].
-    fn try_difference<G: Group + ?Sized>(&self, other: &G) -> Result<UserGroup, Error>
-    where
-        Self: Sized,
-    {
-        let members = group::select(self.members(), other.members(), false)?;
-        Ok(made(self.own().or(other.own()), members))
-    }
-
-    /// The processes with these ranks, in this order (MPI_Group_incl). Ends the job where
-    /// [`try_include`](Group::try_include) fails.
-    #[track_caller]
-    fn include(&self, ranks: &[Rank]) -> UserGroup {
-        fatal(
-            "mpi::topology::Group::include (MPI_Group_incl)",
-            self.try_include(ranks),
-        )
-    }
-
-    /// As [`include`](Group::include). Fails with [`Error::Rank`] for a rank that the group does not have, with
-    /// [`Error::Argument`] for one that is there twice, and with [`Error::NoRoom`].
-    fn try_include(&self, ranks: &[Rank]) -> Result<UserGroup, Error> {
-        chosen(self, group::listed(self.members().len(), ranks)?)
-    }
-
-    /// The processes without these ranks (MPI_Group_excl). Ends the job as [`include`](Group::include).
-    #[track_caller]
-    fn exclude(&self, ranks: &[Rank]) -> UserGroup {
-        fatal(
-            "mpi::topology::Group::exclude (MPI_Group_excl)",
-            self.try_exclude(ranks),
-        )
-    }
-
-    /// As [`exclude`](Group::exclude). Fails as [`try_include`](Group::try_include).
-    fn try_exclude(&self, ranks: &[Rank]) -> Result<UserGroup, Error> {
-        left(self, &group::listed(self.members().len(), ranks)?)
-    }
-
-    /// The processes of these ranges of ranks, in this order (MPI_Group_range_incl): each range is a first rank, one that it
-    /// does not go beyond, and the step from one to the next, which can be below 0. Ends the job where
-    /// [`try_include_ranges`](Group::try_include_ranges) fails.
-    ///
-    /// ```
-    /// # use mpi_adi::rust as mpi;
-    /// use mpi::topology::UserGroup;
-    /// use mpi::traits::*;
-    ///
-    /// /// The processes of even ranks, and behind them the others, the last one first.
-    /// fn even_and_odd(world: &impl Communicator) -> UserGroup {
-    ///     let last = world.size() - 1;
-    ///     let odd = last - (last + 1) % 2;
-    ///     world.group().include_ranges(&[(0, last, 2), (odd, 1, -2)])
-    /// }
-    /// ```
-    #[track_caller]
-    fn include_ranges(&self, ranges: &[(Rank, Rank, Count)]) -> UserGroup {
-        fatal(
-            "mpi::topology::Group::include_ranges (MPI_Group_range_incl)",
-            self.try_include_ranges(ranges),
-        )
-    }
-
-    /// As [`include_ranges`](Group::include_ranges). Fails as [`try_include`](Group::try_include), and with
-    /// [`Error::Argument`] for a step of 0.
-    fn try_include_ranges(&self, ranges: &[(Rank, Rank, Count)]) -> Result<UserGroup, Error> {
-        chosen(
-            self,
-            group::ranges(self.members().len(), &triplets(ranges)?)?,
-        )
-    }
-
-    /// The processes without those of these ranges (MPI_Group_range_excl). Ends the job as
-    /// [`include_ranges`](Group::include_ranges).
-    #[track_caller]
-    fn exclude_ranges(&self, ranges: &[(Rank, Rank, Count)]) -> UserGroup {
-        fatal(
-            "mpi::topology::Group::exclude_ranges (MPI_Group_range_excl)",
-            self.try_exclude_ranges(ranges),
-        )
-    }
-
-    /// As [`exclude_ranges`](Group::exclude_ranges). Fails as [`try_include_ranges`](Group::try_include_ranges).
-    fn try_exclude_ranges(&self, ranges: &[(Rank, Rank, Count)]) -> Result<UserGroup, Error> {
-        left(
-            self,
-            &group::ranges(self.members().len(), &triplets(ranges)?)?,
-        )
-    }
 
     /// How many processes there are (MPI_Group_size).
     fn size(&self) -> Rank {
@@ -237,6 +93,83 @@ pub trait Group {
             Comparison::Similar => GroupRelation::Similar,
             Comparison::Unequal => GroupRelation::Unequal,
         }
+    }
+
+    ends_the_job! {
+        "mpi::topology::Group", [fn(&self)], crate::rust::NoObject;
+
+        /// Its processes and, behind them, those of the other that are not among them (MPI_Group_union).
+        union[G: Group + ?Sized](other: &G) -> UserGroup where [Self: Sized], "MPI_Group_union";
+        /// As [`union`](Group::union). Fails with [`Error::NoRoom`].
+        or try_union = {
+            let members = group::union(self.members(), other.members())?;
+            Ok(made(self.own().or(other.own()), members))
+        };
+
+        /// Those of its processes that the other has, too (MPI_Group_intersection).
+        intersection[G: Group + ?Sized](other: &G) -> UserGroup where [Self: Sized], "MPI_Group_intersection";
+        /// As [`intersection`](Group::intersection). Fails with [`Error::NoRoom`].
+        or try_intersection = {
+            let members = group::select(self.members(), other.members(), true)?;
+            Ok(made(self.own().or(other.own()), members))
+        };
+
+        /// Those of its processes that the other does not have (MPI_Group_difference).
+        difference[G: Group + ?Sized](other: &G) -> UserGroup where [Self: Sized], "MPI_Group_difference";
+        /// As [`difference`](Group::difference). Fails with [`Error::NoRoom`].
+        or try_difference = {
+            let members = group::select(self.members(), other.members(), false)?;
+            Ok(made(self.own().or(other.own()), members))
+        };
+
+        /// The processes with these ranks, in this order (MPI_Group_incl). Ends the job where
+        /// [`try_include`](Group::try_include) fails.
+        include[](ranks: &[Rank]) -> UserGroup, "MPI_Group_incl";
+        /// As [`include`](Group::include). Fails with [`Error::Rank`] for a rank that the group does not have, with
+        /// [`Error::Argument`] for one that is there twice, and with [`Error::NoRoom`].
+        or try_include = chosen(self, group::listed(self.members().len(), ranks)?);
+
+        /// The processes without these ranks (MPI_Group_excl). Ends the job as [`include`](Group::include).
+        exclude[](ranks: &[Rank]) -> UserGroup, "MPI_Group_excl";
+        /// As [`exclude`](Group::exclude). Fails as [`try_include`](Group::try_include).
+        or try_exclude = left(self, &group::listed(self.members().len(), ranks)?);
+
+        /// The processes of these ranges of ranks, in this order (MPI_Group_range_incl): each range is a first rank, one that it
+        /// does not go beyond, and the step from one to the next, which can be below 0. Ends the job where
+        /// [`try_include_ranges`](Group::try_include_ranges) fails.
+        ///
+        /// ```
+        /// # use mpi_adi::rust as mpi;
+        /// use mpi::topology::UserGroup;
+        /// use mpi::traits::*;
+        ///
+        /// /// The processes of even ranks, and behind them the others, the last one first.
+        /// fn even_and_odd(world: &impl Communicator) -> UserGroup {
+        ///     let last = world.size() - 1;
+        ///     let odd = last - (last + 1) % 2;
+        ///     world.group().include_ranges(&[(0, last, 2), (odd, 1, -2)])
+        /// }
+        /// ```
+        include_ranges[](ranges: &[(Rank, Rank, Count)]) -> UserGroup, "MPI_Group_range_incl";
+        /// As [`include_ranges`](Group::include_ranges). Fails as [`try_include`](Group::try_include), and with
+        /// [`Error::Argument`] for a step of 0.
+        or try_include_ranges = {
+            chosen(
+                self,
+                group::ranges(self.members().len(), &triplets(ranges)?)?,
+            )
+        };
+
+        /// The processes without those of these ranges (MPI_Group_range_excl). Ends the job as
+        /// [`include_ranges`](Group::include_ranges).
+        exclude_ranges[](ranges: &[(Rank, Rank, Count)]) -> UserGroup, "MPI_Group_range_excl";
+        /// As [`exclude_ranges`](Group::exclude_ranges). Fails as [`try_include_ranges`](Group::try_include_ranges).
+        or try_exclude_ranges = {
+            left(
+                self,
+                &group::ranges(self.members().len(), &triplets(ranges)?)?,
+            )
+        };
     }
 }
 

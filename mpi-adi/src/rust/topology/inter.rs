@@ -195,77 +195,6 @@ impl InterCommunicator {
         UserGroup(members, local.to_world(local.rank))
     }
 
-    /// The communicator of all processes of both groups (MPI_Intercomm_merge, MPI-3.1 section 6.6.2); all processes of a
-    /// group give the same order. Where both groups give the same, which of them comes first is up to the library, for all
-    /// alike. Blocks until all processes of both groups have called it. Ends the job where [`try_merge`](Self::try_merge)
-    /// fails.
-    #[track_caller]
-    pub fn merge(&self, order: MergeOrder) -> SimpleCommunicator {
-        self.or_fatal(
-            "mpi::topology::InterCommunicator::merge (MPI_Intercomm_merge)",
-            self.try_merge(order),
-        )
-    }
-
-    /// As [`merge`](Self::merge). Fails as [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
-    pub fn try_merge(&self, order: MergeOrder) -> Result<SimpleCommunicator, Error> {
-        let is_high = order == MergeOrder::High;
-        let made = self.core()?.make_merged(MERGE, &mut ready, is_high)?;
-        let record = Record::made(self.here(), made, None, Attributes::new());
-        Ok(SimpleCommunicator { record })
-    }
-
-    /// Another intercommunicator of the same groups, with those [attributes](crate::rust::attribute) that are to be cloned
-    /// (MPI_Comm_dup, MPI-3.1 section 6.4.2). Blocks until all processes of
-    /// both groups have called it. Ends the job where [`try_duplicate`](Self::try_duplicate) fails.
-    #[track_caller]
-    pub fn duplicate(&self) -> InterCommunicator {
-        self.or_fatal(
-            "mpi::topology::InterCommunicator::duplicate (MPI_Comm_dup)",
-            self.try_duplicate(),
-        )
-    }
-
-    /// As [`duplicate`](Self::duplicate). Fails as [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
-    pub fn try_duplicate(&self) -> Result<InterCommunicator, Error> {
-        let make = |ready: Ready<'_>| self.core()?.make_duplicate(DUPLICATE, ready);
-        let (made, attributes) = self.record.duplicated(make)?;
-        Ok(InterCommunicator::of(self.here(), made, attributes))
-    }
-
-    /// As [`duplicate`](Self::duplicate), without blocking (MPI_Comm_idup, MPI-3.1 section 6.4.2). Ends the job where
-    /// [`try_immediate_duplicate`](Self::try_immediate_duplicate) fails.
-    #[track_caller]
-    pub fn immediate_duplicate(&self) -> DuplicateFuture<InterCommunicator> {
-        self.or_fatal(
-            "mpi::topology::InterCommunicator::immediate_duplicate (MPI_Comm_idup)",
-            self.try_immediate_duplicate(),
-        )
-    }
-
-    /// As [`immediate_duplicate`](Self::immediate_duplicate). Fails with [`Error::NoMemory`] and [`Error::NoRoom`].
-    pub fn try_immediate_duplicate(&self) -> Result<DuplicateFuture<InterCommunicator>, Error> {
-        DuplicateFuture::new(&self.record)
-    }
-
-    /// As [`duplicate`](Self::duplicate), with hints for the duplicate, as [`set_info`](Context::set_info) has them
-    /// (MPI_Comm_dup_with_info, MPI-3.1 section 6.4.2).
-    #[track_caller]
-    pub fn duplicate_with_info(&self, info: &Info) -> InterCommunicator {
-        self.or_fatal(
-            "mpi::topology::InterCommunicator::duplicate_with_info (MPI_Comm_dup_with_info)",
-            self.try_duplicate_with_info(info),
-        )
-    }
-
-    /// As [`duplicate_with_info`](Self::duplicate_with_info). Fails as
-    /// [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
-    pub fn try_duplicate_with_info(&self, info: &Info) -> Result<InterCommunicator, Error> {
-        let duplicate = self.try_duplicate()?;
-        duplicate.set_info(info);
-        Ok(duplicate)
-    }
-
     /// Divides both groups by color: the processes of one color in one group meet those of the same color in the other
     /// (MPI_Comm_split, MPI-3.1 section 6.4.2), each in the order that they have here. `None`: this process is in none, or
     /// no process of the other group has its color. Blocks until all processes of both groups have called it. Ends the job
@@ -273,42 +202,6 @@ impl InterCommunicator {
     #[track_caller]
     pub fn split_by_color(&self, color: Color) -> Option<InterCommunicator> {
         self.split_by_color_with_key(color, 0)
-    }
-
-    /// As [`split_by_color`](Self::split_by_color), in the order of the keys and, where these are equal, in the order that
-    /// the processes have here.
-    #[track_caller]
-    pub fn split_by_color_with_key(&self, color: Color, key: Key) -> Option<InterCommunicator> {
-        self.or_fatal(
-            "mpi::topology::InterCommunicator::split_by_color_with_key (MPI_Comm_split)",
-            self.try_split_by_color_with_key(color, key),
-        )
-    }
-
-    /// As [`split_by_color_with_key`](Self::split_by_color_with_key). Fails as [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
-    pub fn try_split_by_color_with_key(
-        &self,
-        color: Color,
-        key: Key,
-    ) -> Result<Option<InterCommunicator>, Error> {
-        let made = self.core()?.make_split(SPLIT, &mut ready, color.0, key)?;
-        Ok(made.map(|made| InterCommunicator::of(self.here(), made, Attributes::new())))
-    }
-
-    /// The intercommunicator of those processes of both groups that are in the `group` that they give, which has processes of
-    /// their own group alone, in the order of it (MPI_Comm_create, MPI-3.1 section 6.4.2). `None`: this process is not in it,
-    /// or no process of the other group is in one. Blocks until all processes of both groups have called it. Ends the job
-    /// where [`try_split_by_subgroup_collective`](Self::try_split_by_subgroup_collective) fails.
-    #[track_caller]
-    pub fn split_by_subgroup_collective<G: Group + ?Sized>(
-        &self,
-        group: &G,
-    ) -> Option<InterCommunicator> {
-        let made = self.try_split_by_subgroup_collective(group);
-        self.or_fatal(
-            "mpi::topology::InterCommunicator::split_by_subgroup_collective (MPI_Comm_create)",
-            made,
-        )
     }
 
     /// As [`split_by_subgroup_collective`](Self::split_by_subgroup_collective). Fails with class Group, at this process
@@ -377,6 +270,67 @@ impl InterCommunicator {
     /// Its name; empty, unless it has been given one (MPI_Comm_get_name).
     pub fn get_name(&self) -> String {
         self.record.name()
+    }
+
+    ends_the_job! {
+        "mpi::topology::InterCommunicator", [pub fn(&self)], self.here();
+
+        /// The communicator of all processes of both groups (MPI_Intercomm_merge, MPI-3.1 section 6.6.2); all processes of a
+        /// group give the same order. Where both groups give the same, which of them comes first is up to the library, for all
+        /// alike. Blocks until all processes of both groups have called it. Ends the job where [`try_merge`](Self::try_merge)
+        /// fails.
+        merge[](order: MergeOrder) -> SimpleCommunicator, "MPI_Intercomm_merge";
+        /// As [`merge`](Self::merge). Fails as [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
+        or try_merge = {
+            let is_high = order == MergeOrder::High;
+            let made = self.core()?.make_merged(MERGE, &mut ready, is_high)?;
+            let record = Record::made(self.here(), made, None, Attributes::new());
+            Ok(SimpleCommunicator { record })
+        };
+
+        /// Another intercommunicator of the same groups, with those [attributes](crate::rust::attribute) that are to be cloned
+        /// (MPI_Comm_dup, MPI-3.1 section 6.4.2). Blocks until all processes of
+        /// both groups have called it. Ends the job where [`try_duplicate`](Self::try_duplicate) fails.
+        duplicate[]() -> InterCommunicator, "MPI_Comm_dup";
+        /// As [`duplicate`](Self::duplicate). Fails as [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
+        or try_duplicate = {
+            let make = |ready: Ready<'_>| self.core()?.make_duplicate(DUPLICATE, ready);
+            let (made, attributes) = self.record.duplicated(make)?;
+            Ok(InterCommunicator::of(self.here(), made, attributes))
+        };
+
+        /// As [`duplicate`](Self::duplicate), without blocking (MPI_Comm_idup, MPI-3.1 section 6.4.2). Ends the job where
+        /// [`try_immediate_duplicate`](Self::try_immediate_duplicate) fails.
+        immediate_duplicate[]() -> DuplicateFuture<InterCommunicator>, "MPI_Comm_idup";
+        /// As [`immediate_duplicate`](Self::immediate_duplicate). Fails with [`Error::NoMemory`] and [`Error::NoRoom`].
+        or try_immediate_duplicate = DuplicateFuture::new(&self.record);
+
+        /// As [`duplicate`](Self::duplicate), with hints for the duplicate, as [`set_info`](Context::set_info) has them
+        /// (MPI_Comm_dup_with_info, MPI-3.1 section 6.4.2).
+        duplicate_with_info[](info: &Info) -> InterCommunicator, "MPI_Comm_dup_with_info";
+        /// As [`duplicate_with_info`](Self::duplicate_with_info). Fails as
+        /// [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
+        or try_duplicate_with_info = {
+            let duplicate = self.try_duplicate()?;
+            duplicate.set_info(info);
+            Ok(duplicate)
+        };
+
+        /// As [`split_by_color`](Self::split_by_color), in the order of the keys and, where these are equal, in the order that
+        /// the processes have here.
+        split_by_color_with_key[](color: Color, key: Key) -> Option<InterCommunicator>, "MPI_Comm_split";
+        /// As [`split_by_color_with_key`](Self::split_by_color_with_key). Fails as [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
+        or try_split_by_color_with_key = {
+            let made = self.core()?.make_split(SPLIT, &mut ready, color.0, key)?;
+            Ok(made.map(|made| InterCommunicator::of(self.here(), made, Attributes::new())))
+        };
+
+        /// The intercommunicator of those processes of both groups that are in the `group` that they give, which has processes of
+        /// their own group alone, in the order of it (MPI_Comm_create, MPI-3.1 section 6.4.2). `None`: this process is not in it,
+        /// or no process of the other group is in one. Blocks until all processes of both groups have called it. Ends the job
+        /// where [`try_split_by_subgroup_collective`](Self::try_split_by_subgroup_collective) fails.
+        split_by_subgroup_collective[G: Group + ?Sized](group: &G) -> Option<InterCommunicator>, "MPI_Comm_create"
+            = self.try_split_by_subgroup_collective(group);
     }
 }
 

@@ -11,7 +11,6 @@ mod process;
 mod record;
 
 pub use cartesian::{CartesianCommunicator, CartesianLayout, dims_create};
-pub(crate) use communicator::or_fatal;
 pub use communicator::{
     AsCommunicator, Color, Communicator, CommunicatorRelation, Context, Key, SimpleCommunicator,
     SystemCommunicator, Twin, UserCommunicator,

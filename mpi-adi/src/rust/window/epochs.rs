@@ -203,17 +203,14 @@ impl Epoch<'_, Fence> {
         complete_when(self.record, Watched::Fenced(self.serial))
     }
 
-    /// Ends what has been done since the last fence, at all processes (MPI_Win_fence with MPI_MODE_NOSUCCEED). Blocks
-    /// until all processes have come to it, which all call this and none [`next`](Epoch::next). Its error ends the job.
-    #[track_caller]
-    pub fn end(self) {
-        let here = self.record.here();
-        here.or_fatal("mpi::window::Epoch::end (MPI_Win_fence)", self.try_end());
-    }
+    ends_the_job! {
+        "mpi::window::Epoch", [pub fn(self)], self.record.here();
 
-    /// As [`end`](Epoch::end). Fails as [`try_next`](Epoch::try_next).
-    pub fn try_end(self) -> Result<(), Error> {
-        self.close_and_wait("MPI_Win_fence")
+        /// Ends what has been done since the last fence, at all processes (MPI_Win_fence with MPI_MODE_NOSUCCEED). Blocks
+        /// until all processes have come to it, which all call this and none [`next`](Epoch::next). Its error ends the job.
+        end[](), "MPI_Win_fence";
+        /// As [`end`](Epoch::end). Fails as [`try_next`](Epoch::try_next).
+        or try_end = self.close_and_wait("MPI_Win_fence");
     }
 
     /// As [`end`](Epoch::end), without blocking (MPI_Win_ifence).
@@ -224,21 +221,15 @@ impl Epoch<'_, Fence> {
 }
 
 impl Epoch<'_, Start> {
-    /// Ends the access (MPI_Win_complete). Blocks until the program's buffers are its own again: for the posts of those
-    /// targets that have not been used, and for results. Its error ends the job.
-    #[track_caller]
-    pub fn complete(self) {
-        let here = self.record.here();
-        here.or_fatal(
-            "mpi::window::Epoch::complete (MPI_Win_complete)",
-            self.try_complete(),
-        );
-    }
+    ends_the_job! {
+        "mpi::window::Epoch", [pub fn(self)], self.record.here();
 
-    /// As [`complete`](Epoch::complete). Fails with class RmaRange: an operation beyond a target's part, of a dynamic
-    /// window.
-    pub fn try_complete(self) -> Result<(), Error> {
-        self.close_and_wait("MPI_Win_complete")
+        /// Ends the access (MPI_Win_complete). Blocks until the program's buffers are its own again: for the posts of those
+        /// targets that have not been used, and for results. Its error ends the job.
+        complete[](), "MPI_Win_complete";
+        /// As [`complete`](Epoch::complete). Fails with class RmaRange: an operation beyond a target's part, of a dynamic
+        /// window.
+        or try_complete = self.close_and_wait("MPI_Win_complete");
     }
 
     /// As [`complete`](Epoch::complete), without blocking (MPI_Win_icomplete).
@@ -249,14 +240,11 @@ impl Epoch<'_, Start> {
 }
 
 impl Epoch<'_, Post> {
-    /// Blocks until all processes that this is for have ended their access (MPI_Win_wait).
-    #[track_caller]
-    pub fn wait(self) {
-        let here = self.record.here();
-        here.or_fatal(
-            "mpi::window::Epoch::wait (MPI_Win_wait)",
-            self.close_and_wait("MPI_Win_wait"),
-        );
+    ends_the_job! {
+        "mpi::window::Epoch", [pub fn(self)], self.record.here();
+
+        /// Blocks until all processes that this is for have ended their access (MPI_Win_wait).
+        wait[](), "MPI_Win_wait" = self.close_and_wait("MPI_Win_wait");
     }
 
     /// As [`wait`](Epoch::wait), without blocking (MPI_Win_iwait).
@@ -290,21 +278,15 @@ impl Epoch<'_, Lock> {
         self.kind.rank
     }
 
-    /// Gives the lock back (MPI_Win_unlock). Blocks until what has been done is done at the target. Its error ends the
-    /// job.
-    #[track_caller]
-    pub fn unlock(self) {
-        let here = self.record.here();
-        here.or_fatal(
-            "mpi::window::Epoch::unlock (MPI_Win_unlock)",
-            self.try_unlock(),
-        );
-    }
+    ends_the_job! {
+        "mpi::window::Epoch", [pub fn(self)], self.record.here();
 
-    /// As [`unlock`](Epoch::unlock). Fails with class RmaRange: an operation beyond the target's part, of a dynamic
-    /// window.
-    pub fn try_unlock(self) -> Result<(), Error> {
-        self.close_and_wait("MPI_Win_unlock")
+        /// Gives the lock back (MPI_Win_unlock). Blocks until what has been done is done at the target. Its error ends the
+        /// job.
+        unlock[](), "MPI_Win_unlock";
+        /// As [`unlock`](Epoch::unlock). Fails with class RmaRange: an operation beyond the target's part, of a dynamic
+        /// window.
+        or try_unlock = self.close_and_wait("MPI_Win_unlock");
     }
 
     /// As [`unlock`](Epoch::unlock), without blocking (MPI_Win_iunlock).
@@ -315,20 +297,14 @@ impl Epoch<'_, Lock> {
 }
 
 impl Epoch<'_, LockAll> {
-    /// Gives all locks back (MPI_Win_unlock_all). Blocks until what has been done is done at all targets. Its error
-    /// ends the job.
-    #[track_caller]
-    pub fn unlock_all(self) {
-        let here = self.record.here();
-        here.or_fatal(
-            "mpi::window::Epoch::unlock_all (MPI_Win_unlock_all)",
-            self.try_unlock_all(),
-        );
-    }
+    ends_the_job! {
+        "mpi::window::Epoch", [pub fn(self)], self.record.here();
 
-    /// As [`unlock_all`](Epoch::unlock_all). Fails as [`try_unlock`](Epoch::try_unlock).
-    pub fn try_unlock_all(self) -> Result<(), Error> {
-        self.close_and_wait("MPI_Win_unlock_all")
+        /// Gives all locks back (MPI_Win_unlock_all). Blocks until what has been done is done at all targets. Its error
+        /// ends the job.
+        unlock_all[](), "MPI_Win_unlock_all";
+        /// As [`unlock_all`](Epoch::unlock_all). Fails as [`try_unlock`](Epoch::try_unlock).
+        or try_unlock_all = self.close_and_wait("MPI_Win_unlock_all");
     }
 
     /// As [`unlock_all`](Epoch::unlock_all), without blocking (MPI_Win_iunlock_all).
@@ -378,170 +354,12 @@ fn members(record: &Record, group: &(impl Group + ?Sized)) -> Result<Vec<envelop
 ///
 /// MPI_MODE_NOCHECK is not here: it is a promise that no compiler can check. The other assertions change nothing.
 pub trait Epochs: AnyWindow {
-    /// Begins an epoch of all processes (MPI_Win_fence). Blocks until all have called it.
-    #[track_caller]
-    fn fence(&self) -> Epoch<'_, Fence> {
-        let record = self.record();
-        record.here().or_fatal(
-            "mpi::window::Epochs::fence (MPI_Win_fence)",
-            self.try_fence(),
-        )
-    }
-
-    /// As [`fence`](Epochs::fence).
-    fn try_fence(&self) -> Result<Epoch<'_, Fence>, Error> {
-        let record = self.record();
-        let epoch = open_fence(record, "MPI_Win_fence", false)?;
-        record.wait("MPI_Win_fence", Watched::Fenced(epoch.serial))?;
-        Ok(epoch)
-    }
-
-    /// As [`fence`](Epochs::fence), without blocking (MPI_Win_ifence).
-    #[track_caller]
-    fn immediate_fence(&self) -> Epoch<'_, Fence> {
-        let record = self.record();
-        let epoch = open_fence(record, "MPI_Win_ifence", true);
-        record.here().or_fatal(
-            "mpi::window::Epochs::immediate_fence (MPI_Win_ifence)",
-            epoch,
-        )
-    }
-
-    /// Begins access to the processes of a group (MPI_Win_start).
-    #[track_caller]
-    fn start<G: Group + ?Sized>(&self, group: &G) -> Epoch<'_, Start> {
-        let record = self.record();
-        record.here().or_fatal(
-            "mpi::window::Epochs::start (MPI_Win_start)",
-            self.try_start(group),
-        )
-    }
-
-    /// As [`start`](Epochs::start). Fails with [`Error::Argument`], too: a process that is not in the window.
-    fn try_start<G: Group + ?Sized>(&self, group: &G) -> Result<Epoch<'_, Start>, Error> {
-        let record = self.record();
-        let epoch = open_access(record, "MPI_Win_start", group, false)?;
-        record.wait("MPI_Win_start", Watched::Opened(epoch.serial))?;
-        Ok(epoch)
-    }
-
-    /// As [`start`](Epochs::start), without blocking (MPI_Win_istart).
-    #[track_caller]
-    fn immediate_start<G: Group + ?Sized>(&self, group: &G) -> Epoch<'_, Start> {
-        let record = self.record();
-        let epoch = open_access(record, "MPI_Win_istart", group, true);
-        record.here().or_fatal(
-            "mpi::window::Epochs::immediate_start (MPI_Win_istart)",
-            epoch,
-        )
-    }
-
-    /// Exposes this process's part to the processes of a group (MPI_Win_post).
-    #[track_caller]
-    fn post<G: Group + ?Sized>(&self, group: &G) -> Epoch<'_, Post> {
-        let record = self.record();
-        record.here().or_fatal(
-            "mpi::window::Epochs::post (MPI_Win_post)",
-            self.try_post(group),
-        )
-    }
-
-    /// As [`post`](Epochs::post). Fails as [`try_start`](Epochs::try_start).
-    fn try_post<G: Group + ?Sized>(&self, group: &G) -> Result<Epoch<'_, Post>, Error> {
-        let record = self.record();
-        let epoch = open_exposure(record, "MPI_Win_post", group)?;
-        record.wait("MPI_Win_post", Watched::Opened(epoch.serial))?;
-        Ok(epoch)
-    }
-
-    /// As [`post`](Epochs::post), without blocking (MPI_Win_ipost).
-    #[track_caller]
-    fn immediate_post<G: Group + ?Sized>(&self, group: &G) -> Epoch<'_, Post> {
-        let record = self.record();
-        let epoch = open_exposure(record, "MPI_Win_ipost", group);
-        record
-            .here()
-            .or_fatal("mpi::window::Epochs::immediate_post (MPI_Win_ipost)", epoch)
-    }
-
-    /// Locks a process's part for this one alone (MPI_Win_lock with MPI_LOCK_EXCLUSIVE).
-    #[track_caller]
-    fn lock_exclusive(&self, rank: Rank) -> Epoch<'_, Lock> {
-        let record = self.record();
-        record.here().or_fatal(
-            "mpi::window::Epochs::lock_exclusive (MPI_Win_lock)",
-            self.try_lock(rank, true),
-        )
-    }
-
-    /// Locks a process's part together with others (MPI_Win_lock with MPI_LOCK_SHARED).
-    #[track_caller]
-    fn lock_shared(&self, rank: Rank) -> Epoch<'_, Lock> {
-        let record = self.record();
-        record.here().or_fatal(
-            "mpi::window::Epochs::lock_shared (MPI_Win_lock)",
-            self.try_lock(rank, false),
-        )
-    }
-
     /// As the two before. Fails with [`Error::Rank`], too.
     fn try_lock(&self, rank: Rank, is_exclusive: bool) -> Result<Epoch<'_, Lock>, Error> {
         let record = self.record();
         let epoch = open_lock(record, "MPI_Win_lock", (rank, is_exclusive), false)?;
         record.wait("MPI_Win_lock", Watched::Opened(epoch.serial))?;
         Ok(epoch)
-    }
-
-    /// As [`lock_exclusive`](Epochs::lock_exclusive), without blocking (MPI_Win_ilock).
-    #[track_caller]
-    fn immediate_lock_exclusive(&self, rank: Rank) -> Epoch<'_, Lock> {
-        let record = self.record();
-        let epoch = open_lock(record, "MPI_Win_ilock", (rank, true), true);
-        record.here().or_fatal(
-            "mpi::window::Epochs::immediate_lock_exclusive (MPI_Win_ilock)",
-            epoch,
-        )
-    }
-
-    /// As [`lock_shared`](Epochs::lock_shared), without blocking (MPI_Win_ilock).
-    #[track_caller]
-    fn immediate_lock_shared(&self, rank: Rank) -> Epoch<'_, Lock> {
-        let record = self.record();
-        let epoch = open_lock(record, "MPI_Win_ilock", (rank, false), true);
-        record.here().or_fatal(
-            "mpi::window::Epochs::immediate_lock_shared (MPI_Win_ilock)",
-            epoch,
-        )
-    }
-
-    /// Begins access to all processes under shared locks, each of which is asked for by the first operation there
-    /// (MPI_Win_lock_all).
-    #[track_caller]
-    fn lock_all(&self) -> Epoch<'_, LockAll> {
-        let record = self.record();
-        record.here().or_fatal(
-            "mpi::window::Epochs::lock_all (MPI_Win_lock_all)",
-            self.try_lock_all(),
-        )
-    }
-
-    /// As [`lock_all`](Epochs::lock_all).
-    fn try_lock_all(&self) -> Result<Epoch<'_, LockAll>, Error> {
-        let record = self.record();
-        let epoch = open_lock_all(record, "MPI_Win_lock_all", false)?;
-        record.wait("MPI_Win_lock_all", Watched::Opened(epoch.serial))?;
-        Ok(epoch)
-    }
-
-    /// As [`lock_all`](Epochs::lock_all), without blocking (MPI_Win_ilock_all).
-    #[track_caller]
-    fn immediate_lock_all(&self) -> Epoch<'_, LockAll> {
-        let record = self.record();
-        let epoch = open_lock_all(record, "MPI_Win_ilock_all", true);
-        record.here().or_fatal(
-            "mpi::window::Epochs::immediate_lock_all (MPI_Win_ilock_all)",
-            epoch,
-        )
     }
 
     /// Blocks until all that has been done under locks is done at its targets (MPI_Win_flush_all). Fails with class
@@ -569,6 +387,83 @@ pub trait Epochs: AnyWindow {
     #[track_caller]
     fn immediate_flush_local_all(&self) -> Request<'static, ()> {
         flush(self.record(), "MPI_Win_iflush_local_all", None, true)
+    }
+
+    ends_the_job! {
+        "mpi::window::Epochs", [fn(&self)], self.record().here();
+
+        /// Begins an epoch of all processes (MPI_Win_fence). Blocks until all have called it.
+        fence[]() -> Epoch<'_, Fence>, "MPI_Win_fence";
+        /// As [`fence`](Epochs::fence).
+        or try_fence = {
+            let record = self.record();
+            let epoch = open_fence(record, "MPI_Win_fence", false)?;
+            record.wait("MPI_Win_fence", Watched::Fenced(epoch.serial))?;
+            Ok(epoch)
+        };
+
+        /// As [`fence`](Epochs::fence), without blocking (MPI_Win_ifence).
+        immediate_fence[]() -> Epoch<'_, Fence>, "MPI_Win_ifence"
+            = open_fence(self.record(), "MPI_Win_ifence", true);
+
+        /// Begins access to the processes of a group (MPI_Win_start).
+        start[G: Group + ?Sized](group: &G) -> Epoch<'_, Start>, "MPI_Win_start";
+        /// As [`start`](Epochs::start). Fails with [`Error::Argument`], too: a process that is not in the window.
+        or try_start = {
+            let record = self.record();
+            let epoch = open_access(record, "MPI_Win_start", group, false)?;
+            record.wait("MPI_Win_start", Watched::Opened(epoch.serial))?;
+            Ok(epoch)
+        };
+
+        /// As [`start`](Epochs::start), without blocking (MPI_Win_istart).
+        immediate_start[G: Group + ?Sized](group: &G) -> Epoch<'_, Start>, "MPI_Win_istart"
+            = open_access(self.record(), "MPI_Win_istart", group, true);
+
+        /// Exposes this process's part to the processes of a group (MPI_Win_post).
+        post[G: Group + ?Sized](group: &G) -> Epoch<'_, Post>, "MPI_Win_post";
+        /// As [`post`](Epochs::post). Fails as [`try_start`](Epochs::try_start).
+        or try_post = {
+            let record = self.record();
+            let epoch = open_exposure(record, "MPI_Win_post", group)?;
+            record.wait("MPI_Win_post", Watched::Opened(epoch.serial))?;
+            Ok(epoch)
+        };
+
+        /// As [`post`](Epochs::post), without blocking (MPI_Win_ipost).
+        immediate_post[G: Group + ?Sized](group: &G) -> Epoch<'_, Post>, "MPI_Win_ipost"
+            = open_exposure(self.record(), "MPI_Win_ipost", group);
+
+        /// Locks a process's part for this one alone (MPI_Win_lock with MPI_LOCK_EXCLUSIVE).
+        lock_exclusive[](rank: Rank) -> Epoch<'_, Lock>, "MPI_Win_lock"
+            = self.try_lock(rank, true);
+
+        /// Locks a process's part together with others (MPI_Win_lock with MPI_LOCK_SHARED).
+        lock_shared[](rank: Rank) -> Epoch<'_, Lock>, "MPI_Win_lock"
+            = self.try_lock(rank, false);
+
+        /// As [`lock_exclusive`](Epochs::lock_exclusive), without blocking (MPI_Win_ilock).
+        immediate_lock_exclusive[](rank: Rank) -> Epoch<'_, Lock>, "MPI_Win_ilock"
+            = open_lock(self.record(), "MPI_Win_ilock", (rank, true), true);
+
+        /// As [`lock_shared`](Epochs::lock_shared), without blocking (MPI_Win_ilock).
+        immediate_lock_shared[](rank: Rank) -> Epoch<'_, Lock>, "MPI_Win_ilock"
+            = open_lock(self.record(), "MPI_Win_ilock", (rank, false), true);
+
+        /// Begins access to all processes under shared locks, each of which is asked for by the first operation there
+        /// (MPI_Win_lock_all).
+        lock_all[]() -> Epoch<'_, LockAll>, "MPI_Win_lock_all";
+        /// As [`lock_all`](Epochs::lock_all).
+        or try_lock_all = {
+            let record = self.record();
+            let epoch = open_lock_all(record, "MPI_Win_lock_all", false)?;
+            record.wait("MPI_Win_lock_all", Watched::Opened(epoch.serial))?;
+            Ok(epoch)
+        };
+
+        /// As [`lock_all`](Epochs::lock_all), without blocking (MPI_Win_ilock_all).
+        immediate_lock_all[]() -> Epoch<'_, LockAll>, "MPI_Win_ilock_all"
+            = open_lock_all(self.record(), "MPI_Win_ilock_all", true);
     }
 }
 

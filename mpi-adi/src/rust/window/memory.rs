@@ -20,7 +20,7 @@ use crate::rust::datatype::lent::Loan;
 use crate::rust::datatype::user::{Kind, kind_of};
 use crate::rust::info::Info;
 use crate::rust::request::{Scope, Ticket, What, zeroed};
-use crate::rust::topology::{Communicator, Context, Rank, UserGroup, or_fatal};
+use crate::rust::topology::{Communicator, Context, Rank, UserGroup};
 
 /// Memory of this process that a window exposes: elements at an address, for as long as they are exposed.
 struct Exposed<T> {
@@ -203,38 +203,6 @@ pub trait AnyWindow: sealed::Sealed {
         self.set_reorder(reorder);
     }
 
-    /// The hints that are in use, in the program's heap (MPI_Win_get_info, MPI-3.1 section 11.2.7). Does not block. Ends
-    /// the job where [`try_get_info`](AnyWindow::try_get_info) fails.
-    #[track_caller]
-    fn get_info(&self) -> Info {
-        let info = self.try_get_info();
-        self.record()
-            .here()
-            .or_fatal("mpi::window::AnyWindow::get_info (MPI_Win_get_info)", info)
-    }
-
-    /// As [`get_info`](AnyWindow::get_info). Fails with [`Error::NoRoom`].
-    fn try_get_info(&self) -> Result<Info, Error> {
-        Info::of(&hints::in_use(self.reorder()))
-    }
-
-    /// Attaches a value to it, in place of the one of the same type that it may have (MPI_Win_set_attr, MPI-3.1 section
-    /// 6.7.3); otherwise as [`Context::set_attr`](crate::rust::topology::Context::set_attr). The value is dropped with the
-    /// window.
-    #[track_caller]
-    fn set_attr<A: CommAttribute>(&self, value: A) {
-        let result = self.try_set_attr(value);
-        self.record().here().or_fatal(
-            "mpi::window::AnyWindow::set_attr (MPI_Win_set_attr)",
-            result,
-        );
-    }
-
-    /// As [`set_attr`](AnyWindow::set_attr). Fails with [`Error::NoRoom`] when the list has no room.
-    fn try_set_attr<A: CommAttribute>(&self, value: A) -> Result<(), Error> {
-        self.record().comm.try_set_attr(value)
-    }
-
     /// The value of this type that is attached to it (MPI_Win_get_attr, MPI-3.1 section 6.7.3). Does not block.
     fn get_attr<A: CommAttribute>(&self) -> Option<Rc<A>> {
         self.record().comm.get_attr()
@@ -252,6 +220,23 @@ pub trait AnyWindow: sealed::Sealed {
             crate::mpi::call::look(call.env, call.note(None), |_, _| ());
             Ok(())
         });
+    }
+
+    ends_the_job! {
+        "mpi::window::AnyWindow", [fn(&self)], self.record().here();
+
+        /// The hints that are in use, in the program's heap (MPI_Win_get_info, MPI-3.1 section 11.2.7). Does not block. Ends
+        /// the job where [`try_get_info`](AnyWindow::try_get_info) fails.
+        get_info[]() -> Info, "MPI_Win_get_info";
+        /// As [`get_info`](AnyWindow::get_info). Fails with [`Error::NoRoom`].
+        or try_get_info = Info::of(&hints::in_use(self.reorder()));
+
+        /// Attaches a value to it, in place of the one of the same type that it may have (MPI_Win_set_attr, MPI-3.1 section
+        /// 6.7.3); otherwise as [`Context::set_attr`](crate::rust::topology::Context::set_attr). The value is dropped with the
+        /// window.
+        set_attr[A: CommAttribute](value: A), "MPI_Win_set_attr";
+        /// As [`set_attr`](AnyWindow::set_attr). Fails with [`Error::NoRoom`] when the list has no room.
+        or try_set_attr = self.record().comm.try_set_attr(value);
     }
 }
 
@@ -284,56 +269,37 @@ impl<T: Equivalence> sealed::Sealed for Window<'_, T> {
 impl<T: Equivalence> AnyWindow for Window<'_, T> {}
 
 impl<T: Equivalence> Window<'static, T> {
-    /// A window of `len` elements of this process, all zeros, in the program's heap (MPI_Win_allocate, MPI-3.1 section
-    /// 11.2.2). Blocks until all processes of the communicator have called it. Its error ends the job.
-    #[track_caller]
-    pub fn allocate<C: Communicator + ?Sized>(len: usize, comm: &C) -> Self {
-        or_fatal(
-            comm,
-            "mpi::window::Window::allocate (MPI_Win_allocate)",
-            Self::try_allocate(len, comm),
-        )
-    }
+    ends_the_job! {
+        "mpi::window::Window", [pub fn()], comm.as_simple().record.here;
 
-    /// As [`allocate`](Window::allocate). Fails at all processes alike: with [`Error::NoRoom`] where the heap has no
-    /// room, with class NoMem at the others, and with [`Error::Limit`] when there are too many windows and
-    /// communicators; with class Type for elements with padding.
-    pub fn try_allocate<C: Communicator + ?Sized>(len: usize, comm: &C) -> Result<Self, Error> {
-        Exposed::<T>::check()?;
-        let (record, (memory, capacity)) = Record::make(comm.as_simple(), size_of::<T>(), || {
-            let mut values: Vec<T> = room(len)?;
-            values.extend((0..len).map(|_| zeroed::<T>()));
-            let memory = Exposed::of(&mut values);
-            // From here on the window's.
-            let values = core::mem::ManuallyDrop::new(values);
-            Ok((Some(memory.span()), (memory, values.capacity())))
-        })?;
-        Ok(Window {
-            record,
-            memory,
-            capacity: Some(capacity),
-            borrowed: PhantomData,
-        })
-    }
+        /// A window of `len` elements of this process, all zeros, in the program's heap (MPI_Win_allocate, MPI-3.1 section
+        /// 11.2.2). Blocks until all processes of the communicator have called it. Its error ends the job.
+        allocate[C: Communicator + ?Sized](len: usize, comm: &C) -> Self, "MPI_Win_allocate";
+        /// As [`allocate`](Window::allocate). Fails at all processes alike: with [`Error::NoRoom`] where the heap has no
+        /// room, with class NoMem at the others, and with [`Error::Limit`] when there are too many windows and
+        /// communicators; with class Type for elements with padding.
+        or try_allocate = {
+            Exposed::<T>::check()?;
+            let (record, (memory, capacity)) = Record::make(comm.as_simple(), size_of::<T>(), || {
+                let mut values: Vec<T> = room(len)?;
+                values.extend((0..len).map(|_| zeroed::<T>()));
+                let memory = Exposed::of(&mut values);
+                // From here on the window's.
+                let values = core::mem::ManuallyDrop::new(values);
+                Ok((Some(memory.span()), (memory, values.capacity())))
+            })?;
+            Ok(Window {
+                record,
+                memory,
+                capacity: Some(capacity),
+                borrowed: PhantomData,
+            })
+        };
 
-    /// As [`allocate`](Window::allocate), with hints, as [`set_info`](AnyWindow::set_info) has them.
-    #[track_caller]
-    pub fn allocate_with_info<C: Communicator + ?Sized>(len: usize, comm: &C, info: &Info) -> Self {
-        let window = Self::try_allocate_with_info(len, comm, info);
-        or_fatal(
-            comm,
-            "mpi::window::Window::allocate_with_info (MPI_Win_allocate)",
-            window,
-        )
-    }
-
-    /// As [`allocate_with_info`](Window::allocate_with_info). Fails as [`try_allocate`](Window::try_allocate).
-    pub fn try_allocate_with_info<C: Communicator + ?Sized>(
-        len: usize,
-        comm: &C,
-        info: &Info,
-    ) -> Result<Self, Error> {
-        Ok(with_info(Self::try_allocate(len, comm)?, info))
+        /// As [`allocate`](Window::allocate), with hints, as [`set_info`](AnyWindow::set_info) has them.
+        allocate_with_info[C: Communicator + ?Sized](len: usize, comm: &C, info: &Info) -> Self, "MPI_Win_allocate";
+        /// As [`allocate_with_info`](Window::allocate_with_info). Fails as [`try_allocate`](Window::try_allocate).
+        or try_allocate_with_info = Ok(with_info(Self::try_allocate(len, comm)?, info));
     }
 
     /// As [`try_allocate`](Window::try_allocate), of memory that all processes share (MPI_Win_allocate_shared, MPI-3.1
@@ -354,73 +320,39 @@ impl<T: Equivalence> Window<'static, T> {
 }
 
 impl<'a, T: Equivalence> Window<'a, T> {
-    /// A window of memory that the program has (MPI_Win_create, MPI-3.1 section 11.2.1). The memory is the program's
-    /// again when the scope ends, which frees the window if it has not been dropped. Blocks until all processes of the
-    /// communicator have called it. Its error ends the job.
-    #[track_caller]
-    pub fn create<S, C>(scope: S, memory: &'a mut [T], comm: &C) -> Self
-    where
-        S: Scope<'a>,
-        C: Communicator + ?Sized,
-    {
-        or_fatal(
-            comm,
-            "mpi::window::Window::create (MPI_Win_create)",
-            Self::try_create(scope, memory, comm),
-        )
-    }
+    ends_the_job! {
+        "mpi::window::Window", [pub fn()], comm.as_simple().record.here;
 
-    /// As [`create`](Window::create). Fails as [`try_allocate`](Window::try_allocate).
-    pub fn try_create<S, C>(scope: S, memory: &'a mut [T], comm: &C) -> Result<Self, Error>
-    where
-        S: Scope<'a>,
-        C: Communicator + ?Sized,
-    {
-        Exposed::<T>::check()?;
-        // SAFETY: borrowed until the scope ends, which gives the loan back.
-        let prepared = scope
-            .prepare()
-            .and_then(|()| unsafe { Loan::writing(memory) });
-        let memory = Exposed::of(memory);
-        let (record, loan) = Record::make(comm.as_simple(), size_of::<T>(), || {
-            Ok((Some(memory.span()), prepared?))
-        })?;
-        keep(scope, What::OneSided(record.clone(), Watched::Freed), loan);
-        Ok(Window {
-            record,
-            memory,
-            capacity: None,
-            borrowed: PhantomData,
-        })
-    }
+        /// A window of memory that the program has (MPI_Win_create, MPI-3.1 section 11.2.1). The memory is the program's
+        /// again when the scope ends, which frees the window if it has not been dropped. Blocks until all processes of the
+        /// communicator have called it. Its error ends the job.
+        create[S: Scope<'a>, C: Communicator + ?Sized](scope: S, memory: &'a mut [T], comm: &C)
+            -> Self, "MPI_Win_create";
+        /// As [`create`](Window::create). Fails as [`try_allocate`](Window::try_allocate).
+        or try_create = {
+            Exposed::<T>::check()?;
+            // SAFETY: borrowed until the scope ends, which gives the loan back.
+            let prepared = scope
+                .prepare()
+                .and_then(|()| unsafe { Loan::writing(memory) });
+            let memory = Exposed::of(memory);
+            let (record, loan) = Record::make(comm.as_simple(), size_of::<T>(), || {
+                Ok((Some(memory.span()), prepared?))
+            })?;
+            keep(scope, What::OneSided(record.clone(), Watched::Freed), loan);
+            Ok(Window {
+                record,
+                memory,
+                capacity: None,
+                borrowed: PhantomData,
+            })
+        };
 
-    /// As [`create`](Window::create), with hints, as [`set_info`](AnyWindow::set_info) has them.
-    #[track_caller]
-    pub fn create_with_info<S, C>(scope: S, memory: &'a mut [T], comm: &C, info: &Info) -> Self
-    where
-        S: Scope<'a>,
-        C: Communicator + ?Sized,
-    {
-        let window = Self::try_create_with_info(scope, memory, comm, info);
-        or_fatal(
-            comm,
-            "mpi::window::Window::create_with_info (MPI_Win_create)",
-            window,
-        )
-    }
-
-    /// As [`create_with_info`](Window::create_with_info). Fails as [`try_allocate`](Window::try_allocate).
-    pub fn try_create_with_info<S, C>(
-        scope: S,
-        memory: &'a mut [T],
-        comm: &C,
-        info: &Info,
-    ) -> Result<Self, Error>
-    where
-        S: Scope<'a>,
-        C: Communicator + ?Sized,
-    {
-        Ok(with_info(Self::try_create(scope, memory, comm)?, info))
+        /// As [`create`](Window::create), with hints, as [`set_info`](AnyWindow::set_info) has them.
+        create_with_info[S: Scope<'a>, C: Communicator + ?Sized](scope: S, memory: &'a mut [T], comm: &C, info: &Info)
+            -> Self, "MPI_Win_create";
+        /// As [`create_with_info`](Window::create_with_info). Fails as [`try_allocate`](Window::try_allocate).
+        or try_create_with_info = Ok(with_info(Self::try_create(scope, memory, comm)?, info));
     }
 
     /// How many elements this process's part has.
@@ -518,55 +450,22 @@ impl sealed::Sealed for DynamicWindow {
 impl AnyWindow for DynamicWindow {}
 
 impl DynamicWindow {
-    /// A window without memory (MPI_Win_create_dynamic). Blocks until all processes of the communicator have called it.
-    /// Its error ends the job.
-    #[track_caller]
-    pub fn create<C: Communicator + ?Sized>(comm: &C) -> DynamicWindow {
-        or_fatal(
-            comm,
-            "mpi::window::DynamicWindow::create (MPI_Win_create_dynamic)",
-            Self::try_create(comm),
-        )
-    }
+    ends_the_job! {
+        "mpi::window::DynamicWindow", [pub fn()], comm.as_simple().record.here;
 
-    /// As [`create`](DynamicWindow::create). Fails as [`Window::try_allocate`].
-    pub fn try_create<C: Communicator + ?Sized>(comm: &C) -> Result<DynamicWindow, Error> {
-        let (record, ()) = Record::make(comm.as_simple(), 1, || Ok((None, ())))?;
-        Ok(DynamicWindow { record })
-    }
+        /// A window without memory (MPI_Win_create_dynamic). Blocks until all processes of the communicator have called it.
+        /// Its error ends the job.
+        create[C: Communicator + ?Sized](comm: &C) -> DynamicWindow, "MPI_Win_create_dynamic";
+        /// As [`create`](DynamicWindow::create). Fails as [`Window::try_allocate`].
+        or try_create = {
+            let (record, ()) = Record::make(comm.as_simple(), 1, || Ok((None, ())))?;
+            Ok(DynamicWindow { record })
+        };
 
-    /// As [`create`](DynamicWindow::create), with hints, as [`set_info`](AnyWindow::set_info) has them.
-    #[track_caller]
-    pub fn create_with_info<C: Communicator + ?Sized>(comm: &C, info: &Info) -> DynamicWindow {
-        let window = Self::try_create_with_info(comm, info);
-        or_fatal(
-            comm,
-            "mpi::window::DynamicWindow::create_with_info (MPI_Win_create_dynamic)",
-            window,
-        )
-    }
-
-    /// As [`create_with_info`](DynamicWindow::create_with_info). Fails as [`Window::try_allocate`].
-    pub fn try_create_with_info<C: Communicator + ?Sized>(
-        comm: &C,
-        info: &Info,
-    ) -> Result<DynamicWindow, Error> {
-        Ok(with_info(Self::try_create(comm)?, info))
-    }
-
-    /// Attaches memory (MPI_Win_attach), until what it returns is dropped, or the scope ends. Does not block. Its error
-    /// ends the job.
-    #[track_caller]
-    pub fn attach<'a, S, T>(&self, scope: S, memory: &'a mut [T]) -> Attached<'a, T>
-    where
-        S: Scope<'a>,
-        T: Equivalence,
-    {
-        let attached = self.try_attach(scope, memory);
-        self.record.here().or_fatal(
-            "mpi::window::DynamicWindow::attach (MPI_Win_attach)",
-            attached,
-        )
+        /// As [`create`](DynamicWindow::create), with hints, as [`set_info`](AnyWindow::set_info) has them.
+        create_with_info[C: Communicator + ?Sized](comm: &C, info: &Info) -> DynamicWindow, "MPI_Win_create_dynamic";
+        /// As [`create_with_info`](DynamicWindow::create_with_info). Fails as [`Window::try_allocate`].
+        or try_create_with_info = Ok(with_info(Self::try_create(comm)?, info));
     }
 
     /// As [`attach`](DynamicWindow::attach). Fails with [`Error::NoRoom`], and with class Type for elements with
@@ -600,6 +499,15 @@ impl DynamicWindow {
 
     /// Frees it, as dropping does (MPI_Win_free).
     pub fn free(self) {}
+
+    ends_the_job! {
+        "mpi::window::DynamicWindow", [pub fn(&self)], self.record.here();
+
+        /// Attaches memory (MPI_Win_attach), until what it returns is dropped, or the scope ends. Does not block. Its error
+        /// ends the job.
+        attach['a, S: Scope<'a>, T: Equivalence](scope: S, memory: &'a mut [T]) -> Attached<'a, T>, "MPI_Win_attach"
+            = self.try_attach(scope, memory);
+    }
 }
 
 impl Drop for DynamicWindow {

@@ -279,52 +279,11 @@ impl<'e, K> Target<'e, K> {
         ))
     }
 
-    /// Puts the buffer's elements into the target's part (MPI_Put, MPI-3.1 section 11.3.1). Blocks until they have left
-    /// the buffer, which needs the target's exposure, and not its calls.
-    #[track_caller]
-    pub fn put<'d, B: Buffer + ?Sized>(&self, at: impl Into<At<'d>>, from: &B) {
-        self.or_fatal("mpi::window::Target::put (MPI_Put)", self.try_put(at, from));
-    }
-
-    /// As [`put`](Target::put).
-    pub fn try_put<'d, B>(&self, at: impl Into<At<'d>>, from: &B) -> Result<(), Error>
-    where
-        B: Buffer + ?Sized,
-    {
-        let (call, at) = (self.record.call("MPI_Put")?, at.into());
-        let datatype = from.as_datatype();
-        let shape = shape_of!(from, datatype);
-        lend(from, |span| {
-            let plan = Self::put_plan(&call, at.far(shape), span.len())?;
-            self.send(&call, at, &plan, span)
-        })
-    }
-
     fn send(&self, call: &Call<'_>, at: At<'_>, plan: &Plan<'_>, from: Span) -> Result<(), Error> {
         let elements = (&plan.elements, plan.count);
         let place = call.find((self.rank, at.displacement), elements, Entry::Straight)?;
         call.send(&place, plan.head, (from, plan.unit), &plan.elements);
         Ok(())
-    }
-
-    /// Gets an element of the target's part (MPI_Get, MPI-3.1 section 11.3.2). Blocks until it is there.
-    #[track_caller]
-    pub fn get<'d, T: Equivalence>(&self, at: impl Into<At<'d>>) -> T {
-        let mut value = zeroed::<T>();
-        self.or_fatal(
-            "mpi::window::Target::get (MPI_Get)",
-            self.try_get_into(at, &mut value),
-        );
-        value
-    }
-
-    /// Gets as many elements of the target's part as the buffer has (MPI_Get). Blocks until they are there.
-    #[track_caller]
-    pub fn get_into<'d, B: BufferMut + ?Sized>(&self, at: impl Into<At<'d>>, into: &mut B) {
-        self.or_fatal(
-            "mpi::window::Target::get_into (MPI_Get)",
-            self.try_get_into(at, into),
-        );
     }
 
     /// As [`get_into`](Target::get_into).
@@ -343,58 +302,6 @@ impl<'e, K> Target<'e, K> {
             call.drain(Some(self.rank));
             Ok(())
         })
-    }
-
-    /// Combines the buffer's elements with those of the target's part, where the result stays (MPI_Accumulate, MPI-3.1
-    /// section 11.3.4): each element at one go. Blocks as [`put`](Target::put).
-    #[track_caller]
-    pub fn accumulate<'d, B: Buffer + ?Sized>(
-        &self,
-        at: impl Into<At<'d>>,
-        from: &B,
-        op: impl Into<WindowOperation>,
-    ) {
-        self.or_fatal(
-            "mpi::window::Target::accumulate (MPI_Accumulate)",
-            self.try_accumulate(at, from, op),
-        );
-    }
-
-    /// As [`accumulate`](Target::accumulate).
-    pub fn try_accumulate<'d, B: Buffer + ?Sized>(
-        &self,
-        at: impl Into<At<'d>>,
-        from: &B,
-        op: impl Into<WindowOperation>,
-    ) -> Result<(), Error> {
-        let (call, at, op) = (self.record.call("MPI_Accumulate")?, at.into(), op.into().0);
-        let datatype = from.as_datatype();
-        let shape = shape_of!(from, datatype);
-        lend(from, |span| {
-            let origin = (Far(shape.1), span.len());
-            let plan = Self::accumulate_plan(&call, at.far(shape), origin, op)?;
-            self.send(&call, at, &plan, span)
-        })
-    }
-
-    /// As [`accumulate`](Target::accumulate), and what the target's elements were comes into `result`
-    /// (MPI_Get_accumulate, MPI-3.1 section 11.3.4). Blocks until it is there.
-    #[track_caller]
-    pub fn get_accumulate_into<'d, B, R>(
-        &self,
-        at: impl Into<At<'d>>,
-        from: &B,
-        result: &mut R,
-        op: impl Into<WindowOperation>,
-    ) where
-        B: Buffer + ?Sized,
-        R: BufferMut + ?Sized,
-    {
-        let done = self.try_get_accumulate_into(at, from, result, op);
-        self.or_fatal(
-            "mpi::window::Target::get_accumulate_into (MPI_Get_accumulate)",
-            done,
-        );
     }
 
     /// As [`get_accumulate_into`](Target::get_accumulate_into).
@@ -428,39 +335,6 @@ impl<'e, K> Target<'e, K> {
         })
     }
 
-    /// Combines an element with one of the target's part; what that was (MPI_Fetch_and_op, MPI-3.1 section 11.3.4).
-    /// Blocks for a round trip.
-    #[track_caller]
-    pub fn fetch_and_op<'d, T: Equivalence>(
-        &self,
-        at: impl Into<At<'d>>,
-        value: &T,
-        op: impl Into<WindowOperation>,
-    ) -> T {
-        let mut result = zeroed::<T>();
-        let done = self.try_get_accumulate_into(at, value, &mut result, op);
-        self.or_fatal("mpi::window::Target::fetch_and_op (MPI_Fetch_and_op)", done);
-        result
-    }
-
-    /// Sets an element of the target's part to `new` if it is as `compare`; what it was (MPI_Compare_and_swap, MPI-3.1
-    /// section 11.3.4). For whole numbers, bytes and `bool`. Blocks for a round trip.
-    #[track_caller]
-    pub fn compare_and_swap<'d, T: Equivalence>(
-        &self,
-        at: impl Into<At<'d>>,
-        compare: &T,
-        new: &T,
-    ) -> T {
-        let mut result = zeroed::<T>();
-        let done = self.try_compare_and_swap_into(at, (compare, new), &mut result);
-        self.or_fatal(
-            "mpi::window::Target::compare_and_swap (MPI_Compare_and_swap)",
-            done,
-        );
-        result
-    }
-
     /// As [`compare_and_swap`](Target::compare_and_swap), with what it was in `result`.
     pub fn try_compare_and_swap_into<'d, T: Equivalence>(
         &self,
@@ -486,102 +360,6 @@ impl<'e, K> Target<'e, K> {
                 })
             })
         })
-    }
-
-    /// As [`put`](Target::put), without blocking (MPI_Rput, MPI-3.1 section 11.3.5; here in every epoch). The request
-    /// is complete when the buffer is the program's again.
-    #[track_caller]
-    pub fn immediate_put<'a, 'd, B, S>(
-        &self,
-        scope: S,
-        at: impl Into<At<'d>>,
-        from: &'a B,
-    ) -> Request<'a, B, S>
-    where
-        B: 'a + Buffer + ?Sized,
-        S: Scope<'a>,
-    {
-        let at = at.into();
-        let start = || {
-            let call = self.record.call("MPI_Rput")?;
-            let datatype = from.as_datatype();
-            let shape = shape_of!(from, datatype);
-            // SAFETY: borrowed for `'a`, until the request is complete.
-            let loan = unsafe { Loan::reading(from) }?;
-            let from = loan.span();
-            let plan = Self::put_plan(&call, at.far(shape), from.len())?;
-            let what = self.record(&call, at, &plan, Operands { from, ..NO_SPANS })?;
-            Ok(Ticket::new(what, loan))
-        };
-        // SAFETY: as above.
-        let request = unsafe { Request::start(scope, core::ptr::from_ref(from), start) };
-        self.or_fatal("mpi::window::Target::immediate_put (MPI_Rput)", request)
-    }
-
-    /// As [`get_into`](Target::get_into), without blocking (MPI_Rget; here in every epoch).
-    #[track_caller]
-    pub fn immediate_get_into<'a, 'd, B, S>(
-        &self,
-        scope: S,
-        at: impl Into<At<'d>>,
-        into: &'a mut B,
-    ) -> Request<'a, B, S>
-    where
-        B: 'a + BufferMut + ?Sized,
-        S: Scope<'a>,
-    {
-        let (at, data) = (at.into(), core::ptr::from_mut(into));
-        let start = || {
-            let call = self.record.call("MPI_Rget")?;
-            let datatype = into.as_datatype();
-            let shape = shape_of!(into, datatype);
-            // SAFETY: borrowed for `'a`, exclusively, until the request is complete.
-            let loan = unsafe { Loan::writing(&mut *data) }?;
-            let into = loan.span();
-            let plan = Self::get_plan(&call, at.far(shape), into.len())?;
-            let what = self.record(&call, at, &plan, Operands { into, ..NO_SPANS })?;
-            Ok(Ticket::new(what, loan))
-        };
-        // SAFETY: as above.
-        let request = unsafe { Request::start(scope, data.cast_const(), start) };
-        self.or_fatal(
-            "mpi::window::Target::immediate_get_into (MPI_Rget)",
-            request,
-        )
-    }
-
-    /// As [`accumulate`](Target::accumulate), without blocking (MPI_Raccumulate; here in every epoch).
-    #[track_caller]
-    pub fn immediate_accumulate<'a, 'd, B, S>(
-        &self,
-        scope: S,
-        at: impl Into<At<'d>>,
-        from: &'a B,
-        op: impl Into<WindowOperation>,
-    ) -> Request<'a, B, S>
-    where
-        B: 'a + Buffer + ?Sized,
-        S: Scope<'a>,
-    {
-        let (at, op) = (at.into(), op.into().0);
-        let start = || {
-            let call = self.record.call("MPI_Raccumulate")?;
-            let datatype = from.as_datatype();
-            let shape = shape_of!(from, datatype);
-            // SAFETY: borrowed for `'a`, until the request is complete.
-            let loan = unsafe { Loan::reading(from) }?;
-            let from = loan.span();
-            let origin = (Far(shape.1), from.len());
-            let plan = Self::accumulate_plan(&call, at.far(shape), origin, op)?;
-            let what = self.record(&call, at, &plan, Operands { from, ..NO_SPANS })?;
-            Ok(Ticket::new(what, loan))
-        };
-        // SAFETY: as above.
-        let request = unsafe { Request::start(scope, core::ptr::from_ref(from), start) };
-        self.or_fatal(
-            "mpi::window::Target::immediate_accumulate (MPI_Raccumulate)",
-            request,
-        )
     }
 
     /// As [`get_accumulate_into`](Target::get_accumulate_into), without blocking (MPI_Rget_accumulate; here in every
@@ -675,5 +453,131 @@ impl<'e, K> Target<'e, K> {
             "mpi::window::Target::immediate_compare_and_swap_into (MPI_Compare_and_swap)",
             request,
         )
+    }
+
+    ends_the_job! {
+        "mpi::window::Target", [pub fn(&self)], self.record.here();
+
+        /// Gets an element of the target's part (MPI_Get, MPI-3.1 section 11.3.2). Blocks until it is there.
+        get['d, T: Equivalence](at: impl Into<At<'d>>) -> T, "MPI_Get" = {
+            let mut value = zeroed::<T>();
+            self.try_get_into(at, &mut value).map(|()| value)
+        };
+
+        /// Combines an element with one of the target's part; what that was (MPI_Fetch_and_op, MPI-3.1 section 11.3.4).
+        /// Blocks for a round trip.
+        fetch_and_op['d, T: Equivalence](at: impl Into<At<'d>>, value: &T, op: impl Into<WindowOperation>) -> T,
+            "MPI_Fetch_and_op" = {
+            let mut result = zeroed::<T>();
+            let done = self.try_get_accumulate_into(at, value, &mut result, op);
+            done.map(|()| result)
+        };
+
+        /// Sets an element of the target's part to `new` if it is as `compare`; what it was (MPI_Compare_and_swap, MPI-3.1
+        /// section 11.3.4). For whole numbers, bytes and `bool`. Blocks for a round trip.
+        compare_and_swap['d, T: Equivalence](at: impl Into<At<'d>>, compare: &T, new: &T) -> T, "MPI_Compare_and_swap" = {
+            let mut result = zeroed::<T>();
+            let done = self.try_compare_and_swap_into(at, (compare, new), &mut result);
+            done.map(|()| result)
+        };
+
+        /// As [`put`](Target::put), without blocking (MPI_Rput, MPI-3.1 section 11.3.5; here in every epoch). The request
+        /// is complete when the buffer is the program's again.
+        immediate_put['a, 'd, B: 'a + Buffer + ?Sized, S: Scope<'a>](scope: S, at: impl Into<At<'d>>, from: &'a B)
+            -> Request<'a, B, S>, "MPI_Rput" = {
+            let at = at.into();
+            let start = || {
+                let call = self.record.call("MPI_Rput")?;
+                let datatype = from.as_datatype();
+                let shape = shape_of!(from, datatype);
+                // SAFETY: borrowed for `'a`, until the request is complete.
+                let loan = unsafe { Loan::reading(from) }?;
+                let from = loan.span();
+                let plan = Self::put_plan(&call, at.far(shape), from.len())?;
+                let what = self.record(&call, at, &plan, Operands { from, ..NO_SPANS })?;
+                Ok(Ticket::new(what, loan))
+            };
+            // SAFETY: as above.
+            unsafe { Request::start(scope, core::ptr::from_ref(from), start) }
+        };
+
+        /// As [`get_into`](Target::get_into), without blocking (MPI_Rget; here in every epoch).
+        immediate_get_into['a, 'd, B: 'a + BufferMut + ?Sized, S: Scope<'a>](scope: S, at: impl Into<At<'d>>, into: &'a mut B)
+            -> Request<'a, B, S>, "MPI_Rget" = {
+            let (at, data) = (at.into(), core::ptr::from_mut(into));
+            let start = || {
+                let call = self.record.call("MPI_Rget")?;
+                let datatype = into.as_datatype();
+                let shape = shape_of!(into, datatype);
+                // SAFETY: borrowed for `'a`, exclusively, until the request is complete.
+                let loan = unsafe { Loan::writing(&mut *data) }?;
+                let into = loan.span();
+                let plan = Self::get_plan(&call, at.far(shape), into.len())?;
+                let what = self.record(&call, at, &plan, Operands { into, ..NO_SPANS })?;
+                Ok(Ticket::new(what, loan))
+            };
+            // SAFETY: as above.
+            unsafe { Request::start(scope, data.cast_const(), start) }
+        };
+
+        /// As [`accumulate`](Target::accumulate), without blocking (MPI_Raccumulate; here in every epoch).
+        immediate_accumulate['a, 'd, B: 'a + Buffer + ?Sized, S: Scope<'a>]
+            (scope: S, at: impl Into<At<'d>>, from: &'a B, op: impl Into<WindowOperation>) -> Request<'a, B, S>, "MPI_Raccumulate" = {
+            let (at, op) = (at.into(), op.into().0);
+            let start = || {
+                let call = self.record.call("MPI_Raccumulate")?;
+                let datatype = from.as_datatype();
+                let shape = shape_of!(from, datatype);
+                // SAFETY: borrowed for `'a`, until the request is complete.
+                let loan = unsafe { Loan::reading(from) }?;
+                let from = loan.span();
+                let origin = (Far(shape.1), from.len());
+                let plan = Self::accumulate_plan(&call, at.far(shape), origin, op)?;
+                let what = self.record(&call, at, &plan, Operands { from, ..NO_SPANS })?;
+                Ok(Ticket::new(what, loan))
+            };
+            // SAFETY: as above.
+            unsafe { Request::start(scope, core::ptr::from_ref(from), start) }
+        };
+
+        /// Puts the buffer's elements into the target's part (MPI_Put, MPI-3.1 section 11.3.1). Blocks until they have left
+        /// the buffer, which needs the target's exposure, and not its calls.
+        put['d, B: Buffer + ?Sized](at: impl Into<At<'d>>, from: &B), "MPI_Put";
+        /// As [`put`](Target::put).
+        or try_put = {
+            let (call, at) = (self.record.call("MPI_Put")?, at.into());
+            let datatype = from.as_datatype();
+            let shape = shape_of!(from, datatype);
+            lend(from, |span| {
+                let plan = Self::put_plan(&call, at.far(shape), span.len())?;
+                self.send(&call, at, &plan, span)
+            })
+        };
+
+        /// Gets as many elements of the target's part as the buffer has (MPI_Get). Blocks until they are there.
+        get_into['d, B: BufferMut + ?Sized](at: impl Into<At<'d>>, into: &mut B), "MPI_Get"
+            = self.try_get_into(at, into);
+
+        /// Combines the buffer's elements with those of the target's part, where the result stays (MPI_Accumulate, MPI-3.1
+        /// section 11.3.4): each element at one go. Blocks as [`put`](Target::put).
+        accumulate['d, B: Buffer + ?Sized]
+            (at: impl Into<At<'d>>, from: &B, op: impl Into<WindowOperation>), "MPI_Accumulate";
+        /// As [`accumulate`](Target::accumulate).
+        or try_accumulate = {
+            let (call, at, op) = (self.record.call("MPI_Accumulate")?, at.into(), op.into().0);
+            let datatype = from.as_datatype();
+            let shape = shape_of!(from, datatype);
+            lend(from, |span| {
+                let origin = (Far(shape.1), span.len());
+                let plan = Self::accumulate_plan(&call, at.far(shape), origin, op)?;
+                self.send(&call, at, &plan, span)
+            })
+        };
+
+        /// As [`accumulate`](Target::accumulate), and what the target's elements were comes into `result`
+        /// (MPI_Get_accumulate, MPI-3.1 section 11.3.4). Blocks until it is there.
+        get_accumulate_into['d, B: Buffer + ?Sized, R: BufferMut + ?Sized]
+            (at: impl Into<At<'d>>, from: &B, result: &mut R, op: impl Into<WindowOperation>), "MPI_Get_accumulate"
+            = self.try_get_accumulate_into(at, from, result, op);
     }
 }
