@@ -29,8 +29,11 @@ pub(super) trait Mode: Sized {
         with: W,
         run: impl FnOnce(&'static str, W, &mut Combine<'_>) -> Result<(), Error>,
         plan: impl FnOnce(W, Self::Lasting) -> Result<Plan, Error>,
-    ) -> Result<Self::Done, Error>;
+    ) -> Done<Self>;
 }
+
+/// What a collective comes to.
+pub(super) type Done<M> = Result<<M as Mode>::Done, Error>;
 
 /// Whose collectives are called. Each function fails as the collective does.
 pub(super) trait Group<'c>: Copy {
@@ -46,41 +49,24 @@ pub(super) trait Group<'c>: Copy {
     /// Parts for a reduce_scatter whose result has so many bytes at each process.
     fn blocks(self, all: Area, bytes: usize, element: usize) -> Result<Parts, Error>;
 
-    fn barrier<M: Mode>(self, mode: M) -> Result<M::Done, Error>;
+    fn barrier<M: Mode>(self, mode: M) -> Done<M>;
 
-    fn bcast<M: Mode>(self, mode: M, span: Area, root: Self::Root) -> Result<M::Done, Error>;
+    fn bcast<M: Mode>(self, mode: M, span: Area, root: Self::Root) -> Done<M>;
 
-    fn gather<M: Mode>(
-        self,
-        mode: M,
-        data: Area,
-        place: Parts,
-        root: Self::Root,
-    ) -> Result<M::Done, Error>;
+    fn gather<M: Mode>(self, mode: M, data: Area, place: Parts, root: Self::Root) -> Done<M>;
 
-    fn scatter<M: Mode>(
-        self,
-        mode: M,
-        part: Parts,
-        result: Area,
-        root: Self::Root,
-    ) -> Result<M::Done, Error>;
+    fn scatter<M: Mode>(self, mode: M, part: Parts, result: Area, root: Self::Root) -> Done<M>;
 
-    fn allgather<M: Mode>(self, mode: M, data: Area, place: Parts) -> Result<M::Done, Error>;
+    fn allgather<M: Mode>(self, mode: M, data: Area, place: Parts) -> Done<M>;
 
-    fn alltoall<M: Mode>(self, mode: M, part: Parts, place: Parts) -> Result<M::Done, Error>;
+    fn alltoall<M: Mode>(self, mode: M, part: Parts, place: Parts) -> Done<M>;
 
     /// Of data and, at the root of a communicator, the result.
-    fn reduce<M: Mode>(
-        self,
-        mode: M,
-        areas: (Area, Area),
-        root: Self::Root,
-    ) -> Result<M::Done, Error>;
+    fn reduce<M: Mode>(self, mode: M, areas: (Area, Area), root: Self::Root) -> Done<M>;
 
-    fn allreduce<M: Mode>(self, mode: M, areas: (Area, Area)) -> Result<M::Done, Error>;
+    fn allreduce<M: Mode>(self, mode: M, areas: (Area, Area)) -> Done<M>;
 
-    fn reduce_scatter<M: Mode>(self, mode: M, result: Area, part: Parts) -> Result<M::Done, Error>;
+    fn reduce_scatter<M: Mode>(self, mode: M, result: Area, part: Parts) -> Done<M>;
 }
 
 impl<'c> Group<'c> for &'c Rc<Record> {
@@ -99,7 +85,7 @@ impl<'c> Group<'c> for &'c Rc<Record> {
         Ok(Parts::Equal(all, bytes))
     }
 
-    fn barrier<M: Mode>(self, mode: M) -> Result<M::Done, Error> {
+    fn barrier<M: Mode>(self, mode: M) -> Done<M> {
         mode.choose(
             self.core()?,
             |function, core, _| coll::barrier(core, function),
@@ -107,7 +93,7 @@ impl<'c> Group<'c> for &'c Rc<Record> {
         )
     }
 
-    fn bcast<M: Mode>(self, mode: M, span: Area, root: CommRank) -> Result<M::Done, Error> {
+    fn bcast<M: Mode>(self, mode: M, span: Area, root: CommRank) -> Done<M> {
         mode.choose(
             self.core()?,
             |function, core, _| coll::bcast(core, function, span, root),
@@ -115,13 +101,7 @@ impl<'c> Group<'c> for &'c Rc<Record> {
         )
     }
 
-    fn gather<M: Mode>(
-        self,
-        mode: M,
-        data: Area,
-        place: Parts,
-        root: CommRank,
-    ) -> Result<M::Done, Error> {
+    fn gather<M: Mode>(self, mode: M, data: Area, place: Parts, root: CommRank) -> Done<M> {
         let core = self.core()?;
         mode.choose(
             place.by_rank(),
@@ -130,13 +110,7 @@ impl<'c> Group<'c> for &'c Rc<Record> {
         )
     }
 
-    fn scatter<M: Mode>(
-        self,
-        mode: M,
-        part: Parts,
-        result: Area,
-        root: CommRank,
-    ) -> Result<M::Done, Error> {
+    fn scatter<M: Mode>(self, mode: M, part: Parts, result: Area, root: CommRank) -> Done<M> {
         let core = self.core()?;
         mode.choose(
             part.by_rank(),
@@ -145,7 +119,7 @@ impl<'c> Group<'c> for &'c Rc<Record> {
         )
     }
 
-    fn allgather<M: Mode>(self, mode: M, data: Area, place: Parts) -> Result<M::Done, Error> {
+    fn allgather<M: Mode>(self, mode: M, data: Area, place: Parts) -> Done<M> {
         let core = self.core()?;
         mode.choose(
             place.by_rank(),
@@ -154,7 +128,7 @@ impl<'c> Group<'c> for &'c Rc<Record> {
         )
     }
 
-    fn alltoall<M: Mode>(self, mode: M, part: Parts, place: Parts) -> Result<M::Done, Error> {
+    fn alltoall<M: Mode>(self, mode: M, part: Parts, place: Parts) -> Done<M> {
         let core = self.core()?;
         mode.choose(
             (part.by_rank(), place.by_rank()),
@@ -163,12 +137,7 @@ impl<'c> Group<'c> for &'c Rc<Record> {
         )
     }
 
-    fn reduce<M: Mode>(
-        self,
-        mode: M,
-        areas: (Area, Area),
-        root: CommRank,
-    ) -> Result<M::Done, Error> {
+    fn reduce<M: Mode>(self, mode: M, areas: (Area, Area), root: CommRank) -> Done<M> {
         let (core, size) = (self.core()?, mode.elements().size);
         mode.choose(
             (),
@@ -177,7 +146,7 @@ impl<'c> Group<'c> for &'c Rc<Record> {
         )
     }
 
-    fn allreduce<M: Mode>(self, mode: M, areas: (Area, Area)) -> Result<M::Done, Error> {
+    fn allreduce<M: Mode>(self, mode: M, areas: (Area, Area)) -> Done<M> {
         let (core, elements) = (self.core()?, mode.elements());
         mode.choose(
             (),
@@ -186,7 +155,7 @@ impl<'c> Group<'c> for &'c Rc<Record> {
         )
     }
 
-    fn reduce_scatter<M: Mode>(self, mode: M, result: Area, part: Parts) -> Result<M::Done, Error> {
+    fn reduce_scatter<M: Mode>(self, mode: M, result: Area, part: Parts) -> Done<M> {
         let (core, size) = (self.core()?, mode.elements().size);
         mode.choose(
             part.by_rank(),
@@ -199,11 +168,7 @@ impl<'c> Group<'c> for &'c Rc<Record> {
 }
 
 /// An alltoall in one buffer.
-pub(super) fn alltoall_in_place<M: Mode>(
-    on: &Rc<Record>,
-    mode: M,
-    place: Parts,
-) -> Result<M::Done, Error> {
+pub(super) fn alltoall_in_place<M: Mode>(on: &Rc<Record>, mode: M, place: Parts) -> Done<M> {
     let core = on.core()?;
     mode.choose(
         place.by_rank(),
@@ -218,7 +183,7 @@ pub(super) fn scan<M: Mode>(
     mode: M,
     areas: (Area, Area),
     inclusive: bool,
-) -> Result<M::Done, Error> {
+) -> Done<M> {
     let (core, size) = (on.core()?, mode.elements().size);
     mode.choose(
         (),
@@ -228,11 +193,7 @@ pub(super) fn scan<M: Mode>(
 }
 
 /// The root's part of a reduce over an intercommunicator.
-pub(super) fn collect<M: Mode>(
-    on: &InterCommunicator,
-    mode: M,
-    result: Area,
-) -> Result<M::Done, Error> {
+pub(super) fn collect<M: Mode>(on: &InterCommunicator, mode: M, result: Area) -> Done<M> {
     let (core, size) = (on.core()?, mode.elements().size);
     mode.choose(
         (),
@@ -264,7 +225,7 @@ impl<'c> Group<'c> for &'c InterCommunicator {
         Parts::equal(all, element, halves.remote_size())
     }
 
-    fn barrier<M: Mode>(self, mode: M) -> Result<M::Done, Error> {
+    fn barrier<M: Mode>(self, mode: M) -> Done<M> {
         let both = Context::record(self).core()?;
         mode.choose(
             self.core()?,
@@ -273,7 +234,7 @@ impl<'c> Group<'c> for &'c InterCommunicator {
         )
     }
 
-    fn bcast<M: Mode>(self, mode: M, span: Area, root: Role) -> Result<M::Done, Error> {
+    fn bcast<M: Mode>(self, mode: M, span: Area, root: Role) -> Done<M> {
         let core = self.core()?;
         mode.choose(
             (),
@@ -282,13 +243,7 @@ impl<'c> Group<'c> for &'c InterCommunicator {
         )
     }
 
-    fn gather<M: Mode>(
-        self,
-        mode: M,
-        data: Area,
-        place: Parts,
-        root: Role,
-    ) -> Result<M::Done, Error> {
+    fn gather<M: Mode>(self, mode: M, data: Area, place: Parts, root: Role) -> Done<M> {
         let core = self.core()?;
         mode.choose(
             place.by_rank(),
@@ -297,13 +252,7 @@ impl<'c> Group<'c> for &'c InterCommunicator {
         )
     }
 
-    fn scatter<M: Mode>(
-        self,
-        mode: M,
-        part: Parts,
-        result: Area,
-        root: Role,
-    ) -> Result<M::Done, Error> {
+    fn scatter<M: Mode>(self, mode: M, part: Parts, result: Area, root: Role) -> Done<M> {
         let core = self.core()?;
         mode.choose(
             part.by_rank(),
@@ -312,11 +261,11 @@ impl<'c> Group<'c> for &'c InterCommunicator {
         )
     }
 
-    fn allgather<M: Mode>(self, mode: M, data: Area, place: Parts) -> Result<M::Done, Error> {
+    fn allgather<M: Mode>(self, mode: M, data: Area, place: Parts) -> Done<M> {
         self.alltoall(mode, Parts::Whole(data), place)
     }
 
-    fn alltoall<M: Mode>(self, mode: M, part: Parts, place: Parts) -> Result<M::Done, Error> {
+    fn alltoall<M: Mode>(self, mode: M, part: Parts, place: Parts) -> Done<M> {
         let core = self.core()?;
         mode.choose(
             (part.by_rank(), place.by_rank()),
@@ -325,7 +274,7 @@ impl<'c> Group<'c> for &'c InterCommunicator {
         )
     }
 
-    fn reduce<M: Mode>(self, mode: M, areas: (Area, Area), root: Role) -> Result<M::Done, Error> {
+    fn reduce<M: Mode>(self, mode: M, areas: (Area, Area), root: Role) -> Done<M> {
         let (core, size) = (self.core()?, mode.elements().size);
         mode.choose(
             (),
@@ -343,7 +292,7 @@ impl<'c> Group<'c> for &'c InterCommunicator {
         )
     }
 
-    fn allreduce<M: Mode>(self, mode: M, areas: (Area, Area)) -> Result<M::Done, Error> {
+    fn allreduce<M: Mode>(self, mode: M, areas: (Area, Area)) -> Done<M> {
         let (core, size) = (self.core()?, mode.elements().size);
         mode.choose(
             (),
@@ -354,7 +303,7 @@ impl<'c> Group<'c> for &'c InterCommunicator {
         )
     }
 
-    fn reduce_scatter<M: Mode>(self, mode: M, result: Area, part: Parts) -> Result<M::Done, Error> {
+    fn reduce_scatter<M: Mode>(self, mode: M, result: Area, part: Parts) -> Done<M> {
         let (core, size) = (self.core()?, mode.elements().size);
         mode.choose(
             part.by_rank(),

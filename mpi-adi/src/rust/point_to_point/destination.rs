@@ -11,8 +11,8 @@ use crate::mpi::comm::{CommRank, Partners};
 use crate::mpi::error::Error;
 use crate::rust::Tag;
 use crate::rust::datatype::Buffer;
-use crate::rust::datatype::lent::{Loan, lend};
-use crate::rust::request::{Request, Scope, Ticket, What};
+use crate::rust::datatype::lent::{lend, whole};
+use crate::rust::request::{Request, Scope, What};
 use crate::rust::topology::{AsCommunicator, Context, Process, Rank, Record};
 
 use super::Status;
@@ -94,7 +94,7 @@ where
     Sc: Scope<'a>,
 {
     let record = record(to);
-    let begin = |span: Span| -> Result<What, Error> {
+    Request::lending(scope, whole(buffer), |span| {
         let partners = record.partners()?;
         let Some(dest) = destination(partners, to.destination_rank())? else {
             return Ok(What::Over(Status::EMPTY));
@@ -105,14 +105,7 @@ where
         };
         let id = partners.start_send(function, span, dest, tag, mode)?;
         Ok(What::Send(record.clone(), id))
-    };
-    // SAFETY: the request, and so the loan, borrows the buffer for `'a`; nothing writes it meanwhile.
-    unsafe {
-        Request::start(scope, buffer, || {
-            let loan = Loan::reading(buffer)?;
-            Ok(Ticket::new(begin(loan.span())?, loan))
-        })
-    }
+    })
 }
 
 macro_rules! as_other {

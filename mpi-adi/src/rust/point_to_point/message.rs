@@ -11,9 +11,9 @@ use crate::device::request::RequestId;
 use crate::mpi::call;
 use crate::mpi::comm::wait;
 use crate::mpi::error::Error;
-use crate::rust::datatype::lent::{Loan, lend_mut};
+use crate::rust::datatype::lent::{lend_mut, whole_mut};
 use crate::rust::datatype::{BufferMut, Equivalence};
-use crate::rust::request::{Request, Scope, Ticket, What, zeroed};
+use crate::rust::request::{Request, Scope, What, zeroed};
 use crate::rust::topology::Record;
 
 const FUNCTION: &str = "MPI_Mrecv";
@@ -28,18 +28,10 @@ pub struct Message {
 }
 
 impl Message {
-    pub(super) fn new(record: &Rc<Record>, id: RequestId) -> Message {
+    pub(super) fn new(record: &Rc<Record>, id: Option<RequestId>) -> Message {
         Message {
             record: record.clone(),
-            id: Some(id),
-            is_received: false,
-        }
-    }
-
-    pub(super) fn no_proc(record: &Rc<Record>) -> Message {
-        Message {
-            record: record.clone(),
-            id: None,
+            id,
             is_received: false,
         }
     }
@@ -138,18 +130,12 @@ impl Message {
         Buf: 'a + BufferMut + ?Sized,
         Sc: Scope<'a>,
     {
-        // SAFETY: the request, and so the loan, borrows the buffer for `'a`, exclusively.
-        let request = unsafe {
-            let data = core::ptr::from_mut(buf);
-            Request::start(scope, data, || {
-                let loan = Loan::writing(&mut *data)?;
-                let what = match self.start(loan.span())? {
-                    Some(id) => What::Receive(self.record.clone(), id),
-                    None => What::Over(Status::OF_NULL),
-                };
-                Ok(Ticket::new(what, loan))
+        let request = Request::lending(scope, whole_mut(buf), |span| {
+            Ok(match self.start(span)? {
+                Some(id) => What::Receive(self.record.clone(), id),
+                None => What::Over(Status::OF_NULL),
             })
-        };
+        });
         request.map_err(|error| (self, error))
     }
 }

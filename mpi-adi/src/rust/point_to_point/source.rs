@@ -7,9 +7,9 @@ use super::message::{MatchedReceiveVec, Message};
 use super::{PersistentReceive, Status, not_empty, peer, record};
 use crate::mpi::error::Error;
 use crate::rust::Tag;
-use crate::rust::datatype::lent::{Loan, lend_mut};
+use crate::rust::datatype::lent::{lend_mut, whole_mut};
 use crate::rust::datatype::{BufferMut, Equivalence};
-use crate::rust::request::{ReceiveFuture, Request, Scope, Ticket, What};
+use crate::rust::request::{ReceiveFuture, Request, Scope, What};
 use crate::rust::topology::{AnyProcess, AsCommunicator, Context, Process, Rank};
 
 #[track_caller]
@@ -88,14 +88,9 @@ where
     B: BufferMut + ?Sized,
     Sc: Scope<'a>,
 {
-    // SAFETY: the request, and so the loan, borrows the buffer for `'a`, exclusively.
-    unsafe {
-        let data = core::ptr::from_mut(buffer);
-        Request::start(scope, data, || {
-            let loan = Loan::writing(&mut *data)?;
-            Ok(Ticket::new(begin(from, function, loan.span(), tag)?, loan))
-        })
-    }
+    Request::lending(scope, whole_mut(buffer), |span| {
+        begin(from, function, span, tag)
+    })
 }
 
 #[track_caller]
@@ -142,11 +137,11 @@ fn matched_probe<S: Source + ?Sized>(
     let record = record(from);
     let partners = record.partners()?;
     let Some(source) = peer(partners, from.source_rank())?.source() else {
-        return Ok(Some((Message::no_proc(record), Status::OF_NULL)));
+        return Ok(Some((Message::new(record, None), Status::OF_NULL)));
     };
     let function = if blocks { "MPI_Mprobe" } else { "MPI_Improbe" };
     let found = partners.mprobe_span(function, source, tag, blocks)?;
-    Ok(found.map(|(id, status)| (Message::new(record, id), status.into())))
+    Ok(found.map(|(id, status)| (Message::new(record, Some(id)), status.into())))
 }
 
 /// What a probe has found that blocks until there is something.

@@ -11,6 +11,22 @@ use crate::rust::fatal;
 use crate::rust::process::current;
 use crate::rust::status::Status;
 
+/// The [`Call`] of this name.
+macro_rules! call {
+    ($name:ident, $mpi:literal) => {
+        (
+            concat!(
+                "mpi::request::RequestCollection::",
+                stringify!($name),
+                " (",
+                $mpi,
+                ")"
+            ),
+            $mpi,
+        )
+    };
+}
+
 /// The names of a call in Rust and of MPI's function.
 type Call = (&'static str, &'static str);
 
@@ -124,13 +140,7 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     #[track_caller]
     pub fn wait_any(&mut self) -> Option<(usize, Status, &'a D)> {
         let place = Ticket::wait_any("MPI_Waitany", self.open())?;
-        self.complete(
-            (
-                "mpi::request::RequestCollection::wait_any (MPI_Waitany)",
-                "MPI_Waitany",
-            ),
-            place,
-        )
+        self.complete(call!(wait_any, "MPI_Waitany"), place)
     }
 
     /// Blocks until at least one is complete, and completes all that are (MPI_Waitsome). `result` has what they have
@@ -146,27 +156,14 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     #[track_caller]
     pub fn wait_all(&mut self, result: &mut Results<'a, D>) {
         let places = 0..self.requests.len();
-        self.complete_all(
-            (
-                "mpi::request::RequestCollection::wait_all (MPI_Waitall)",
-                "MPI_Waitall",
-            ),
-            places,
-            result,
-        );
+        self.complete_all(call!(wait_all, "MPI_Waitall"), places, result);
     }
 
     /// Completes one that is complete (MPI_Testany). Does not block. `None`: none is.
     #[track_caller]
     pub fn test_any(&mut self) -> Option<(usize, Status, &'a D)> {
         let place = *self.done("MPI_Testany").first()?;
-        self.complete(
-            (
-                "mpi::request::RequestCollection::test_any (MPI_Testany)",
-                "MPI_Testany",
-            ),
-            place,
-        )
+        self.complete(call!(test_any, "MPI_Testany"), place)
     }
 
     /// Completes all that are complete (MPI_Testsome). Does not block. `result` as for
@@ -174,14 +171,7 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     #[track_caller]
     pub fn test_some(&mut self, result: &mut Results<'a, D>) {
         let done = self.done("MPI_Testsome");
-        self.complete_all(
-            (
-                "mpi::request::RequestCollection::test_some (MPI_Testsome)",
-                "MPI_Testsome",
-            ),
-            done.into_iter(),
-            result,
-        );
+        self.complete_all(call!(test_some, "MPI_Testsome"), done.into_iter(), result);
     }
 
     /// Completes all if all are complete, and says so (MPI_Testall). Does not block.
@@ -191,14 +181,7 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
         let is_all = done.len() == self.incomplete();
         result.clear();
         if is_all {
-            self.complete_all(
-                (
-                    "mpi::request::RequestCollection::test_all (MPI_Testall)",
-                    "MPI_Testall",
-                ),
-                done.into_iter(),
-                result,
-            );
+            self.complete_all(call!(test_all, "MPI_Testall"), done.into_iter(), result);
         }
         is_all
     }

@@ -130,9 +130,11 @@ pub use scopes::{LocalScope, Scope, StaticScope, scope};
 use ticket::Seen;
 pub(crate) use ticket::{Ticket, What};
 
-use super::datatype::lent::Loan;
+use super::datatype::AsDatatype;
+use super::datatype::lent::{Lending, Loan, Side};
 use super::status::Status;
 use super::window::{Record as Window, Watched};
+use crate::device::memory::Span;
 use crate::mpi::error::Error;
 use scopes::Held;
 
@@ -184,6 +186,26 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
             scope,
             borrowed: PhantomData,
         })
+    }
+
+    /// Starts an operation on one buffer, by `start`, which is given its elements. Fails as [`Request::start`], and as
+    /// [`Side::loan`].
+    pub(crate) fn lending(
+        scope: S,
+        buffer: Lending<'a, D>,
+        start: impl FnOnce(Span) -> Result<What, Error>,
+    ) -> Result<Self, Error>
+    where
+        D: AsDatatype,
+    {
+        let data = buffer.buffer();
+        // SAFETY: it is borrowed for `'a`, exclusively where it is written; the ticket gives the loan back.
+        unsafe {
+            Request::start(scope, data, || {
+                let (loan, _) = buffer.loan(1)?;
+                Ok(Ticket::new(start(loan.span())?, loan))
+            })
+        }
     }
 
     /// It, taken apart; what is left needs no drop.

@@ -4,7 +4,7 @@
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 
-use super::{AsCommunicator, Communicator, Rank, SimpleCommunicator};
+use super::{Communicator, Rank, SimpleCommunicator};
 use crate::mpi::cart::{self, Grid};
 use crate::mpi::error::Error;
 use crate::mpi::split::{Made, ready};
@@ -203,21 +203,4 @@ impl CartesianCommunicator {
     }
 }
 
-impl Communicator for CartesianCommunicator {
-    fn as_simple(&self) -> &SimpleCommunicator {
-        &self.0
-    }
-}
-
-impl AsCommunicator for CartesianCommunicator {
-    type Out = CartesianCommunicator;
-    fn as_communicator(&self) -> &CartesianCommunicator {
-        self
-    }
-}
-
-impl From<CartesianCommunicator> for SimpleCommunicator {
-    fn from(comm: CartesianCommunicator) -> Self {
-        comm.0
-    }
-}
+has_topology!(CartesianCommunicator);

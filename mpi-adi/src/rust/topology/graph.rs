@@ -5,7 +5,7 @@
 use alloc::rc::Rc;
 
 use super::kinds::Arranged;
-use super::{AsCommunicator, Communicator, Rank, SimpleCommunicator};
+use super::{Communicator, Rank, SimpleCommunicator};
 use crate::mpi::coll::room;
 use crate::mpi::comm::CommRank;
 use crate::mpi::error::{Class, Error};
@@ -143,24 +143,7 @@ impl DistributedGraphCommunicator {
     }
 }
 
-impl Communicator for DistributedGraphCommunicator {
-    fn as_simple(&self) -> &SimpleCommunicator {
-        &self.0
-    }
-}
-
-impl AsCommunicator for DistributedGraphCommunicator {
-    type Out = DistributedGraphCommunicator;
-    fn as_communicator(&self) -> &DistributedGraphCommunicator {
-        self
-    }
-}
-
-impl From<DistributedGraphCommunicator> for SimpleCommunicator {
-    fn from(comm: DistributedGraphCommunicator) -> Self {
-        comm.0
-    }
-}
+has_topology!(DistributedGraphCommunicator);
 
 pub(super) const CREATE_GRAPH: &str = "MPI_Graph_create";
 
@@ -250,21 +233,4 @@ impl GraphCommunicator {
     }
 }
 
-impl Communicator for GraphCommunicator {
-    fn as_simple(&self) -> &SimpleCommunicator {
-        &self.0
-    }
-}
-
-impl AsCommunicator for GraphCommunicator {
-    type Out = GraphCommunicator;
-    fn as_communicator(&self) -> &GraphCommunicator {
-        self
-    }
-}
-
-impl From<GraphCommunicator> for SimpleCommunicator {
-    fn from(comm: GraphCommunicator) -> Self {
-        comm.0
-    }
-}
+has_topology!(GraphCommunicator);

@@ -1,6 +1,30 @@
 //! Communicators, groups and topologies (MPI-3.1 chapters 6 and 7).
 #![forbid(unsafe_code)]
 
+/// A communicator with a topology is one without, too.
+macro_rules! has_topology {
+    ($name:ident) => {
+        impl Communicator for $name {
+            fn as_simple(&self) -> &SimpleCommunicator {
+                &self.0
+            }
+        }
+
+        impl super::AsCommunicator for $name {
+            type Out = $name;
+            fn as_communicator(&self) -> &$name {
+                self
+            }
+        }
+
+        impl From<$name> for SimpleCommunicator {
+            fn from(comm: $name) -> Self {
+                comm.0
+            }
+        }
+    };
+}
+
 mod cartesian;
 mod communicator;
 mod graph;

@@ -119,6 +119,12 @@ impl<'w, K: Kind> Epoch<'w, K> {
         })
     }
 
+    /// Itself, once it is open. Blocks until then.
+    fn opened(self, function: &'static str) -> Result<Self, Error> {
+        self.record.wait(function, Watched::Opened(self.serial))?;
+        Ok(self)
+    }
+
     /// Closes it, without waiting; what is to be waited for.
     fn close(self, function: &'static str) -> Result<Watched, Error> {
         let this = core::mem::ManuallyDrop::new(self);
@@ -356,10 +362,8 @@ fn members(record: &Record, group: &(impl Group + ?Sized)) -> Result<Vec<envelop
 pub trait Epochs: AnyWindow {
     /// As the two before. Fails with [`Error::Rank`], too.
     fn try_lock(&self, rank: Rank, is_exclusive: bool) -> Result<Epoch<'_, Lock>, Error> {
-        let record = self.record();
-        let epoch = open_lock(record, "MPI_Win_lock", (rank, is_exclusive), false)?;
-        record.wait("MPI_Win_lock", Watched::Opened(epoch.serial))?;
-        Ok(epoch)
+        let epoch = open_lock(self.record(), "MPI_Win_lock", (rank, is_exclusive), false)?;
+        epoch.opened("MPI_Win_lock")
     }
 
     /// Blocks until all that has been done under locks is done at its targets (MPI_Win_flush_all). Fails with class
@@ -409,12 +413,7 @@ pub trait Epochs: AnyWindow {
         /// Begins access to the processes of a group (MPI_Win_start).
         start[G: Group + ?Sized](group: &G) -> Epoch<'_, Start>, "MPI_Win_start";
         /// As [`start`](Epochs::start). Fails with [`Error::Argument`], too: a process that is not in the window.
-        or try_start = {
-            let record = self.record();
-            let epoch = open_access(record, "MPI_Win_start", group, false)?;
-            record.wait("MPI_Win_start", Watched::Opened(epoch.serial))?;
-            Ok(epoch)
-        };
+        or try_start = open_access(self.record(), "MPI_Win_start", group, false)?.opened("MPI_Win_start");
 
         /// As [`start`](Epochs::start), without blocking (MPI_Win_istart).
         immediate_start[G: Group + ?Sized](group: &G) -> Epoch<'_, Start>, "MPI_Win_istart"
@@ -423,12 +422,7 @@ pub trait Epochs: AnyWindow {
         /// Exposes this process's part to the processes of a group (MPI_Win_post).
         post[G: Group + ?Sized](group: &G) -> Epoch<'_, Post>, "MPI_Win_post";
         /// As [`post`](Epochs::post). Fails as [`try_start`](Epochs::try_start).
-        or try_post = {
-            let record = self.record();
-            let epoch = open_exposure(record, "MPI_Win_post", group)?;
-            record.wait("MPI_Win_post", Watched::Opened(epoch.serial))?;
-            Ok(epoch)
-        };
+        or try_post = open_exposure(self.record(), "MPI_Win_post", group)?.opened("MPI_Win_post");
 
         /// As [`post`](Epochs::post), without blocking (MPI_Win_ipost).
         immediate_post[G: Group + ?Sized](group: &G) -> Epoch<'_, Post>, "MPI_Win_ipost"
@@ -454,12 +448,7 @@ pub trait Epochs: AnyWindow {
         /// (MPI_Win_lock_all).
         lock_all[]() -> Epoch<'_, LockAll>, "MPI_Win_lock_all";
         /// As [`lock_all`](Epochs::lock_all).
-        or try_lock_all = {
-            let record = self.record();
-            let epoch = open_lock_all(record, "MPI_Win_lock_all", false)?;
-            record.wait("MPI_Win_lock_all", Watched::Opened(epoch.serial))?;
-            Ok(epoch)
-        };
+        or try_lock_all = open_lock_all(self.record(), "MPI_Win_lock_all", false)?.opened("MPI_Win_lock_all");
 
         /// As [`lock_all`](Epochs::lock_all), without blocking (MPI_Win_ilock_all).
         immediate_lock_all[]() -> Epoch<'_, LockAll>, "MPI_Win_ilock_all"

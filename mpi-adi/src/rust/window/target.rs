@@ -12,7 +12,7 @@ use crate::mpi::error::{Class, Error};
 use crate::mpi::one_sided::{self, element_bytes, is_comparable};
 use crate::mpi::windows::{Elements, Entry, Operands, fits, made_of, same, wrong};
 use crate::rust::collective::SystemOperation;
-use crate::rust::datatype::lent::{Far, Loan, lend, lend_mut};
+use crate::rust::datatype::lent::{Far, Loan, lend, lend_mut, whole, whole_mut};
 use crate::rust::datatype::user::{self, kind_of};
 use crate::rust::datatype::{Buffer, BufferMut, Datatype, Equivalence};
 use crate::rust::point_to_point::Status;
@@ -485,59 +485,36 @@ impl<'e, K> Target<'e, K> {
         /// is complete when the buffer is the program's again.
         immediate_put['a, 'd, B: 'a + Buffer + ?Sized, S: Scope<'a>](scope: S, at: impl Into<At<'d>>, from: &'a B)
             -> Request<'a, B, S>, "MPI_Rput" = {
-            let at = at.into();
-            let start = || {
+            let (at, datatype, count) = (at.into(), from.as_datatype(), from.count());
+            Request::lending(scope, whole(from), |from| {
                 let call = self.record.call("MPI_Rput")?;
-                let datatype = from.as_datatype();
-                let shape = shape_of!(from, datatype);
-                // SAFETY: borrowed for `'a`, until the request is complete.
-                let loan = unsafe { Loan::reading(from) }?;
-                let from = loan.span();
-                let plan = Self::put_plan(&call, at.far(shape), from.len())?;
-                let what = self.record(&call, at, &plan, Operands { from, ..NO_SPANS })?;
-                Ok(Ticket::new(what, loan))
-            };
-            // SAFETY: as above.
-            unsafe { Request::start(scope, core::ptr::from_ref(from), start) }
+                let plan = Self::put_plan(&call, at.far((count, kind_of(&datatype))), from.len())?;
+                self.record(&call, at, &plan, Operands { from, ..NO_SPANS })
+            })
         };
 
         /// As [`get_into`](Target::get_into), without blocking (MPI_Rget; here in every epoch).
         immediate_get_into['a, 'd, B: 'a + BufferMut + ?Sized, S: Scope<'a>](scope: S, at: impl Into<At<'d>>, into: &'a mut B)
             -> Request<'a, B, S>, "MPI_Rget" = {
-            let (at, data) = (at.into(), core::ptr::from_mut(into));
-            let start = || {
+            let (at, datatype, count) = (at.into(), into.as_datatype(), into.count());
+            Request::lending(scope, whole_mut(into), |into| {
                 let call = self.record.call("MPI_Rget")?;
-                let datatype = into.as_datatype();
-                let shape = shape_of!(into, datatype);
-                // SAFETY: borrowed for `'a`, exclusively, until the request is complete.
-                let loan = unsafe { Loan::writing(&mut *data) }?;
-                let into = loan.span();
-                let plan = Self::get_plan(&call, at.far(shape), into.len())?;
-                let what = self.record(&call, at, &plan, Operands { into, ..NO_SPANS })?;
-                Ok(Ticket::new(what, loan))
-            };
-            // SAFETY: as above.
-            unsafe { Request::start(scope, data.cast_const(), start) }
+                let plan = Self::get_plan(&call, at.far((count, kind_of(&datatype))), into.len())?;
+                self.record(&call, at, &plan, Operands { into, ..NO_SPANS })
+            })
         };
 
         /// As [`accumulate`](Target::accumulate), without blocking (MPI_Raccumulate; here in every epoch).
         immediate_accumulate['a, 'd, B: 'a + Buffer + ?Sized, S: Scope<'a>]
             (scope: S, at: impl Into<At<'d>>, from: &'a B, op: impl Into<WindowOperation>) -> Request<'a, B, S>, "MPI_Raccumulate" = {
-            let (at, op) = (at.into(), op.into().0);
-            let start = || {
+            let (at, op, datatype, count) = (at.into(), op.into().0, from.as_datatype(), from.count());
+            Request::lending(scope, whole(from), |from| {
                 let call = self.record.call("MPI_Raccumulate")?;
-                let datatype = from.as_datatype();
-                let shape = shape_of!(from, datatype);
-                // SAFETY: borrowed for `'a`, until the request is complete.
-                let loan = unsafe { Loan::reading(from) }?;
-                let from = loan.span();
-                let origin = (Far(shape.1), from.len());
-                let plan = Self::accumulate_plan(&call, at.far(shape), origin, op)?;
-                let what = self.record(&call, at, &plan, Operands { from, ..NO_SPANS })?;
-                Ok(Ticket::new(what, loan))
-            };
-            // SAFETY: as above.
-            unsafe { Request::start(scope, core::ptr::from_ref(from), start) }
+                let kind = kind_of(&datatype);
+                let origin = (Far(kind), from.len());
+                let plan = Self::accumulate_plan(&call, at.far((count, kind)), origin, op)?;
+                self.record(&call, at, &plan, Operands { from, ..NO_SPANS })
+            })
         };
 
         /// Puts the buffer's elements into the target's part (MPI_Put, MPI-3.1 section 11.3.1). Blocks until they have left
