@@ -8,6 +8,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ffi::c_void;
+use core::marker::PhantomData;
 
 use super::buffer::{AsDatatype, Buffer, BufferMut, Settling};
 use super::partition::{PartitionedBuffer, PartitionedBufferMut};
@@ -75,19 +76,41 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// How a buffer is divided among processes.
-#[derive(Clone, Copy)]
-enum Shape<'a> {
-    /// Not: it is one part for all.
-    Whole,
-    /// In parts of one length, in the order of the ranks.
-    Equal,
-    /// In parts of these counts, from these elements on.
-    Listed(&'a [Count], &'a [Count]),
+/// How a buffer is divided among processes: a type for each way, so that an image has those alone that it uses.
+pub(crate) trait Shape {
+    /// What each of so many ranks has of the elements, of so many bytes each.
+    fn parts(self, whole: Area, element: usize, ranks: usize) -> Result<Parts, Error>;
+}
+
+/// It is one part for all.
+pub(crate) struct Whole;
+
+/// In parts of one length, in the order of the ranks.
+pub(crate) struct Equal;
+
+/// In parts of these counts, from these elements on.
+pub(crate) struct Listed<'a>(&'a [Count], &'a [Count]);
+
+impl Shape for Whole {
+    fn parts(self, whole: Area, _: usize, _: usize) -> Result<Parts, Error> {
+        Ok(Parts::Whole(whole))
+    }
+}
+
+impl Shape for Equal {
+    fn parts(self, whole: Area, element: usize, ranks: usize) -> Result<Parts, Error> {
+        Parts::equal(whole, element, ranks)
+    }
+}
+
+impl Shape for Listed<'_> {
+    fn parts(self, whole: Area, element: usize, ranks: usize) -> Result<Parts, Error> {
+        areas(self.0, self.1, whole, element, ranks).map(Parts::Listed)
+    }
 }
 
 /// A buffer that a call borrows for `'a`: its elements, and how they are divided among processes.
-pub(crate) struct Lending<'a, B: AsDatatype + ?Sized> {
+pub(crate) struct Lending<'a, B: AsDatatype + ?Sized, H = Whole> {
     /// All other pointers to a buffer that is written are derived from this one.
     buffer: *const B,
     at: *const c_void,
@@ -95,11 +118,12 @@ pub(crate) struct Lending<'a, B: AsDatatype + ?Sized> {
     datatype: B::Out,
     /// `None`: it is read.
     settling: Option<Settling>,
-    shape: Shape<'a>,
+    shape: H,
+    borrowed: PhantomData<&'a B>,
 }
 
-impl<'a, B: Buffer + ?Sized> Lending<'a, B> {
-    fn reading(buffer: &'a B, shape: Shape<'a>) -> Self {
+impl<'a, B: Buffer + ?Sized, H> Lending<'a, B, H> {
+    fn reading(buffer: &'a B, shape: H) -> Self {
         Lending {
             buffer,
             at: buffer.pointer(),
@@ -107,12 +131,13 @@ impl<'a, B: Buffer + ?Sized> Lending<'a, B> {
             datatype: buffer.as_datatype(),
             settling: None,
             shape,
+            borrowed: PhantomData,
         }
     }
 }
 
-impl<'a, B: BufferMut + ?Sized> Lending<'a, B> {
-    fn writing(buffer: &'a mut B, shape: Shape<'a>) -> Self {
+impl<'a, B: BufferMut + ?Sized, H> Lending<'a, B, H> {
+    fn writing(buffer: &'a mut B, shape: H) -> Self {
         let whole: *mut B = buffer;
         // SAFETY: borrowed for `'a`, exclusively.
         let buffer = unsafe { &mut *whole };
@@ -123,46 +148,48 @@ impl<'a, B: BufferMut + ?Sized> Lending<'a, B> {
             at: buffer.pointer_mut(),
             settling: Some(buffer.settling()),
             shape,
+            borrowed: PhantomData,
         }
     }
 }
 
 /// A buffer that is read, in one part.
 pub(crate) fn whole<B: Buffer + ?Sized>(buffer: &B) -> Lending<'_, B> {
-    Lending::reading(buffer, Shape::Whole)
+    Lending::reading(buffer, Whole)
 }
 
 /// A buffer that is read, in parts of one length.
-pub(crate) fn equal<B: Buffer + ?Sized>(buffer: &B) -> Lending<'_, B> {
-    Lending::reading(buffer, Shape::Equal)
+pub(crate) fn equal<B: Buffer + ?Sized>(buffer: &B) -> Lending<'_, B, Equal> {
+    Lending::reading(buffer, Equal)
 }
 
 /// A buffer that is read, in the parts that it says.
-pub(crate) fn listed<P: PartitionedBuffer + ?Sized>(buffer: &P) -> Lending<'_, P> {
+pub(crate) fn listed<P: PartitionedBuffer + ?Sized>(buffer: &P) -> Lending<'_, P, Listed<'_>> {
     Lending {
         buffer,
         at: buffer.pointer(),
         count: buffer.whole() as usize,
         datatype: buffer.as_datatype(),
         settling: None,
-        shape: Shape::Listed(buffer.counts(), buffer.displs()),
+        shape: Listed(buffer.counts(), buffer.displs()),
+        borrowed: PhantomData,
     }
 }
 
 /// As [`whole`], of a buffer that is written.
 pub(crate) fn whole_mut<B: BufferMut + ?Sized>(buffer: &mut B) -> Lending<'_, B> {
-    Lending::writing(buffer, Shape::Whole)
+    Lending::writing(buffer, Whole)
 }
 
 /// As [`equal`], of a buffer that is written.
-pub(crate) fn equal_mut<B: BufferMut + ?Sized>(buffer: &mut B) -> Lending<'_, B> {
-    Lending::writing(buffer, Shape::Equal)
+pub(crate) fn equal_mut<B: BufferMut + ?Sized>(buffer: &mut B) -> Lending<'_, B, Equal> {
+    Lending::writing(buffer, Equal)
 }
 
 /// As [`listed`], of a buffer that is written.
 pub(crate) fn listed_mut<'a, P: PartitionedBufferMut + ?Sized>(
     buffer: &'a mut P,
-) -> Lending<'a, P> {
+) -> Lending<'a, P, Listed<'a>> {
     let whole: *mut P = buffer;
     // SAFETY: borrowed for `'a`, exclusively.
     let buffer: &'a mut P = unsafe { &mut *whole };
@@ -174,7 +201,8 @@ pub(crate) fn listed_mut<'a, P: PartitionedBufferMut + ?Sized>(
         count: buffer.whole() as usize,
         datatype: buffer.as_datatype(),
         settling: Some(settling),
-        shape: Shape::Listed(buffer.counts(), buffer.displs()),
+        shape: Listed(buffer.counts(), buffer.displs()),
+        borrowed: PhantomData,
     }
 }
 
@@ -206,7 +234,7 @@ pub(crate) trait Side: Sized {
     unsafe fn loan(self, ranks: usize) -> Result<(Loan, Parts), Error>;
 }
 
-impl<B: AsDatatype + ?Sized> Lending<'_, B> {
+impl<B: AsDatatype + ?Sized, H> Lending<'_, B, H> {
     fn elements(&self) -> Elements<'_> {
         Elements {
             at: self.at,
@@ -217,18 +245,30 @@ impl<B: AsDatatype + ?Sized> Lending<'_, B> {
 
     /// As [`Side::lend`], with all its elements.
     fn lend_span<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error> {
-        // SAFETY: its maker says that the bytes are there, and it is borrowed until `call` has returned, exclusively where
-        // it is written.
-        let result = unsafe { self.elements().lend(call) };
-        if let Some(settling) = self.settling {
-            // SAFETY: all messages to it have been finished, and it is borrowed still.
-            unsafe { settling.settle() };
-        }
-        result
+        // SAFETY: the buffer's maker says that the bytes are there, and it is borrowed, exclusively where it is written.
+        unsafe { lend_elements(self.elements(), self.settling, call) }
     }
 }
 
-impl<B: AsDatatype + ?Sized> Side for Lending<'_, B> {
+/// Runs `call` with a buffer's elements.
+///
+/// # Safety
+/// As for [`Span::new`], until `call` has returned; where there is something to settle, the borrow is exclusive.
+unsafe fn lend_elements<R>(
+    elements: Elements<'_>,
+    settling: Option<Settling>,
+    call: impl FnOnce(Span) -> Result<R, Error>,
+) -> Result<R, Error> {
+    // SAFETY: the caller's promise.
+    let result = unsafe { elements.lend(call) };
+    if let Some(settling) = settling {
+        // SAFETY: all messages to it have been finished, and it is borrowed still.
+        unsafe { settling.settle() };
+    }
+    result
+}
+
+impl<B: AsDatatype + ?Sized, H: Shape> Side for Lending<'_, B, H> {
     type Buffer = B;
 
     fn buffer(&self) -> *const B {
@@ -244,15 +284,19 @@ impl<B: AsDatatype + ?Sized> Side for Lending<'_, B> {
         ranks: usize,
         call: impl FnOnce(Parts) -> Result<R, Error>,
     ) -> Result<R, Error> {
-        let size = kind_of(&self.datatype).size();
-        self.lend_span(|whole| call(Parts::new(self.shape, whole.into(), size, ranks)?))
+        let Lending { at, count, .. } = self;
+        let kind = kind_of(&self.datatype);
+        let parts = |whole: Span| self.shape.parts(whole.into(), kind.size(), ranks);
+        let elements = Elements { at, count, kind };
+        // SAFETY: as in `lend_span`.
+        unsafe { lend_elements(elements, self.settling, |whole| call(parts(whole)?)) }
     }
 
     unsafe fn loan(self, ranks: usize) -> Result<(Loan, Parts), Error> {
-        let elements = self.elements();
+        let (elements, size) = (self.elements(), kind_of(&self.datatype).size());
         // SAFETY: the caller's promise.
         let loan = unsafe { Loan::of(elements, self.settling) }?;
-        let parts = Parts::new(self.shape, loan.area(), elements.kind.size(), ranks)?;
+        let parts = self.shape.parts(loan.area(), size, ranks)?;
         Ok((loan, parts))
     }
 }
@@ -293,16 +337,6 @@ pub(crate) enum Parts {
 impl Parts {
     /// No bytes for anybody.
     pub(crate) const NONE: Parts = Parts::Whole(Area::EMPTY);
-
-    fn new(shape: Shape<'_>, whole: Area, element: usize, ranks: usize) -> Result<Parts, Error> {
-        Ok(match shape {
-            Shape::Whole => Parts::Whole(whole),
-            Shape::Equal => Parts::equal(whole, element, ranks)?,
-            Shape::Listed(counts, displs) => {
-                Parts::Listed(areas(counts, displs, whole, element, ranks)?)
-            }
-        })
-    }
 
     /// So many equal parts of elements. Fails with [`Error::Lengths`] when there are not as many whole elements for each.
     pub(crate) fn equal(whole: Area, element: usize, ranks: usize) -> Result<Parts, Error> {

@@ -32,12 +32,13 @@ fn destination(partners: Partners<'_>, rank: Rank) -> Result<Option<CommRank>, E
 }
 
 /// What a message is sent within.
-struct Within<'r> {
+pub(super) struct Within<'r> {
     record: &'r Rc<Record>,
     partners: Partners<'r>,
 }
 
 /// Sends by `send`, which blocks until the buffer may be used again.
+#[inline]
 fn send<D, B>(
     to: &D,
     buffer: &B,
@@ -55,38 +56,12 @@ where
     }
 }
 
-#[track_caller]
-fn or_fatal<D: Destination + ?Sized, R>(
-    to: &D,
-    function: &'static str,
-    result: Result<R, Error>,
-) -> R {
-    record(to).here.or_fatal(function, result)
-}
-
-#[track_caller]
-pub(super) fn start<'a, D, Sc, B>(
-    to: &D,
-    name: &'static str,
-    what: (&'static str, Option<Mode>),
-    scope: Sc,
-    buffer: &'a B,
-    tag: Tag,
-) -> Request<'a, B, Sc>
-where
-    D: Destination + ?Sized,
-    B: Buffer + ?Sized,
-    Sc: Scope<'a>,
-{
-    or_fatal(to, name, try_start(to, what, scope, buffer, tag))
-}
-
+/// Starts a send by `begin`.
 pub(super) fn try_start<'a, D, Sc, B>(
     to: &D,
-    (function, mode): (&'static str, Option<Mode>),
     scope: Sc,
     buffer: &'a B,
-    tag: Tag,
+    begin: impl FnOnce(Within<'_>, Span, CommRank) -> Result<What, Error>,
 ) -> Result<Request<'a, B, Sc>, Error>
 where
     D: Destination + ?Sized,
@@ -96,16 +71,34 @@ where
     let record = record(to);
     Request::lending(scope, whole(buffer), |span| {
         let partners = record.partners()?;
-        let Some(dest) = destination(partners, to.destination_rank())? else {
-            return Ok(What::Over(Status::EMPTY));
-        };
-        let Some(mode) = mode else {
-            buffered::send(record, function, span, dest, tag)?;
-            return Ok(What::Over(Status::EMPTY));
-        };
-        let id = partners.start_send(function, span, dest, tag, mode)?;
-        Ok(What::Send(record.clone(), id))
+        match destination(partners, to.destination_rank())? {
+            None => Ok(What::Over(Status::EMPTY)),
+            Some(dest) => begin(Within { record, partners }, span, dest),
+        }
     })
+}
+
+impl Within<'_> {
+    /// Starts a send of the device's own.
+    pub(super) fn start(
+        self,
+        function: &'static str,
+        (span, dest, tag): (Span, CommRank, Tag),
+        mode: Mode,
+    ) -> Result<What, Error> {
+        let id = self.partners.start_send(function, span, dest, tag, mode)?;
+        Ok(What::Send(self.record.clone(), id))
+    }
+
+    /// Sends by way of the attached buffer: it is over at once.
+    pub(super) fn start_buffered(
+        self,
+        function: &'static str,
+        (span, dest, tag): (Span, CommRank, Tag),
+    ) -> Result<What, Error> {
+        buffered::send(self.record, function, span, dest, tag)?;
+        Ok(What::Over(Status::EMPTY))
+    }
 }
 
 macro_rules! as_other {
@@ -122,16 +115,17 @@ macro_rules! as_other {
     };
 }
 
-/// The calls of each mode of sends (MPI-3.1 section 3.4), by a row: those that block, those that do not, and persistent ones.
+/// The calls of each mode of sends (MPI-3.1 section 3.4), by a row: blocking, nonblocking and persistent ones.
 macro_rules! modes {
     ($(
         $(#[$doc:meta])*
         $send:ident, $send_tag:ident, $try_send_tag:ident, $mpi:literal
             = |$to:ident, $span:ident, $dest:ident, $tag:ident| $sends:expr;
         $(#[$immediate_doc:meta])*
-        $start:ident, $start_tag:ident, $try_start_tag:ident, $immediate:literal = $mode:expr;
+        $start:ident, $start_tag:ident, $try_start_tag:ident, $immediate:literal
+            = |$within:ident, $message:ident| $starts:expr;
         $(#[$init_doc:meta])*
-        $init:ident, $init_tag:ident;
+        $init:ident, $init_tag:ident = $mode:expr;
     )*) => {$(
         #[doc = as_other!($send_tag, "with the tag 0")]
         #[track_caller]
@@ -179,7 +173,10 @@ macro_rules! modes {
             $start_tag['a, Sc: Scope<'a>, Buf: 'a + Buffer + ?Sized]
                 (scope: Sc, buf: &'a Buf, tag: Tag) -> Request<'a, Buf, Sc>, $immediate;
             #[doc = as_other!($start_tag, "with the error as its result")]
-            or $try_start_tag = try_start(self, ($immediate, $mode), scope, buf, tag);
+            or $try_start_tag = try_start(self, scope, buf, |$within, span, dest| {
+                let $message = (span, dest, tag);
+                $starts
+            });
         }
     )*};
 }
@@ -201,11 +198,12 @@ pub trait Destination: AsCommunicator {
         /// Starts a send; the request is complete when the buffer may be changed again (MPI_Isend, MPI-3.1 section 3.7.2).
         /// Does not block, and never waits for another process.
         immediate_send, immediate_send_with_tag,
-            try_immediate_send_with_tag, "MPI_Isend" = Some(Mode::Standard);
+            try_immediate_send_with_tag, "MPI_Isend"
+            = |to, message| to.start("MPI_Isend", message, Mode::Standard);
         /// A send that can be [started](crate::rust::point_to_point::Persistent) again and again, each time as
         /// [`immediate_send_with_tag`](Destination::immediate_send_with_tag) (MPI_Send_init, MPI-3.1 section 3.9). Does not
         /// block, and cannot fail: a tag below 0 ends the job at the start.
-        send_init, send_init_with_tag;
+        send_init, send_init_with_tag = Some(Mode::Standard);
 
         /// Sends `buf` by way of the attached buffer ([`Universe::set_buffer_size`]); does not block (MPI_Bsend, MPI-3.1
         /// section 3.4). Fails with [`Error::BufferFull`], or [`Error::Buffer`] when none is attached, too.
@@ -216,10 +214,11 @@ pub trait Destination: AsCommunicator {
         /// As [`buffered_send_with_tag`](Destination::buffered_send_with_tag); the request is complete at once
         /// (MPI_Ibsend).
         immediate_buffered_send, immediate_buffered_send_with_tag,
-            try_immediate_buffered_send_with_tag, "MPI_Ibsend" = None;
+            try_immediate_buffered_send_with_tag, "MPI_Ibsend"
+            = |to, message| to.start_buffered("MPI_Ibsend", message);
         /// As [`send_init_with_tag`](Destination::send_init_with_tag), of
         /// [`immediate_buffered_send_with_tag`](Destination::immediate_buffered_send_with_tag) (MPI_Bsend_init).
-        buffered_send_init, buffered_send_init_with_tag;
+        buffered_send_init, buffered_send_init_with_tag = None;
 
         /// Sends `buf`; blocks until a receive has matched it (MPI_Ssend, MPI-3.1 section 3.4).
         synchronous_send, synchronous_send_with_tag, try_synchronous_send_with_tag, "MPI_Ssend"
@@ -227,10 +226,11 @@ pub trait Destination: AsCommunicator {
         /// As [`immediate_send_with_tag`](Destination::immediate_send_with_tag), but the request is complete only when a
         /// receive has matched the message (MPI_Issend).
         immediate_synchronous_send, immediate_synchronous_send_with_tag,
-            try_immediate_synchronous_send_with_tag, "MPI_Issend" = Some(Mode::Synchronous);
+            try_immediate_synchronous_send_with_tag, "MPI_Issend"
+            = |to, message| to.start("MPI_Issend", message, Mode::Synchronous);
         /// As [`send_init_with_tag`](Destination::send_init_with_tag), of
         /// [`immediate_synchronous_send_with_tag`](Destination::immediate_synchronous_send_with_tag) (MPI_Ssend_init).
-        synchronous_send_init, synchronous_send_init_with_tag;
+        synchronous_send_init, synchronous_send_init_with_tag = Some(Mode::Synchronous);
 
         /// As [`send_with_tag`](Destination::send_with_tag), by a program that knows that the receive has been started
         /// (MPI_Rsend, MPI-3.1 section 3.4). Where it has not, the message is sent all the same; so this is no unsafe
@@ -240,10 +240,11 @@ pub trait Destination: AsCommunicator {
         /// As [`immediate_send_with_tag`](Destination::immediate_send_with_tag), by a program that knows that the receive has
         /// been started (MPI_Irsend); see [`ready_send_with_tag`](Destination::ready_send_with_tag).
         immediate_ready_send, immediate_ready_send_with_tag,
-            try_immediate_ready_send_with_tag, "MPI_Irsend" = Some(Mode::Standard);
+            try_immediate_ready_send_with_tag, "MPI_Irsend"
+            = |to, message| to.start("MPI_Irsend", message, Mode::Standard);
         /// As [`send_init_with_tag`](Destination::send_init_with_tag), of
         /// [`immediate_ready_send_with_tag`](Destination::immediate_ready_send_with_tag) (MPI_Rsend_init).
-        ready_send_init, ready_send_init_with_tag;
+        ready_send_init, ready_send_init_with_tag = Some(Mode::Standard);
     }
 }
 

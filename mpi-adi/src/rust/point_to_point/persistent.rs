@@ -3,7 +3,7 @@
 
 use core::ops::{Deref, DerefMut};
 
-use super::{Destination, Source, destination, source};
+use super::{Destination, Source, destination, record, source};
 use crate::device::request::Mode;
 use crate::mpi::error::Error;
 use crate::rust::Tag;
@@ -134,27 +134,28 @@ impl<D, P: Deref> PersistentSend<D, P> {
     }
 }
 
+const START: &str = "mpi::point_to_point::Persistent::start (MPI_Start)";
+
 impl<D: Destination, P: Deref<Target: Buffer>> Persistent for PersistentSend<D, P> {
     type Data = P::Target;
 
+    #[track_caller]
     fn start<'s, Sc: Scope<'s>>(&'s mut self, scope: Sc) -> Request<'s, P::Target, Sc> {
-        let what = ("MPI_Start", self.mode);
-        destination::start(
-            &self.to,
-            "mpi::point_to_point::Persistent::start (MPI_Start)",
-            what,
-            scope,
-            &*self.buffer,
-            self.tag,
-        )
+        let here = record(&self.to).here.clone();
+        here.or_fatal(START, self.try_start(scope))
     }
 
     fn try_start<'s, Sc: Scope<'s>>(
         &'s mut self,
         scope: Sc,
     ) -> Result<Request<'s, P::Target, Sc>, Error> {
-        let what = ("MPI_Start", self.mode);
-        destination::try_start(&self.to, what, scope, &*self.buffer, self.tag)
+        destination::try_start(&self.to, scope, &*self.buffer, |to, span, dest| {
+            let message = (span, dest, self.tag);
+            match self.mode {
+                Some(mode) => to.start("MPI_Start", message, mode),
+                None => to.start_buffered("MPI_Start", message),
+            }
+        })
     }
 }
 
@@ -186,9 +187,10 @@ impl<S, P: DerefMut> PersistentReceive<S, P> {
 impl<S: Source, P: DerefMut<Target: BufferMut>> Persistent for PersistentReceive<S, P> {
     type Data = P::Target;
 
+    #[track_caller]
     fn start<'s, Sc: Scope<'s>>(&'s mut self, scope: Sc) -> Request<'s, P::Target, Sc> {
-        let buffer = &mut *self.buffer;
-        source::start(&self.from, "MPI_Start", scope, buffer, self.tag)
+        let here = record(&self.from).here.clone();
+        here.or_fatal(START, self.try_start(scope))
     }
 
     fn try_start<'s, Sc: Scope<'s>>(

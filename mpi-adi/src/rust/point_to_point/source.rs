@@ -56,26 +56,6 @@ fn begin<S: Source + ?Sized>(
     }
 }
 
-#[track_caller]
-pub(super) fn start<'a, S, Sc, B>(
-    from: &S,
-    function: &'static str,
-    scope: Sc,
-    buffer: &'a mut B,
-    tag: Option<Tag>,
-) -> Request<'a, B, Sc>
-where
-    S: Source + ?Sized,
-    B: BufferMut + ?Sized,
-    Sc: Scope<'a>,
-{
-    or_fatal(
-        from,
-        "mpi::point_to_point::Source::immediate_receive_into (MPI_Irecv)",
-        try_start(from, function, scope, buffer, tag),
-    )
-}
-
 pub(super) fn try_start<'a, S, Sc, B>(
     from: &S,
     function: &'static str,
