@@ -7,7 +7,7 @@ use super::group::{Group, Mode};
 use super::operation::{Combines, Reducing};
 use crate::mpi::coll::{Combine, Elements, Plan};
 use crate::mpi::error::Error;
-use crate::rust::datatype::lent::{Loan, Parts, Side};
+use crate::rust::datatype::lent::{Loan, Side};
 use crate::rust::request::{Request, Scope, Ticket, What, under_way};
 use crate::rust::topology::{Rank, Record};
 
@@ -143,8 +143,8 @@ where
     S: Side,
     T: Side,
     O: Reducing,
-    B: FnOnce(C, Blocking<'_>, X, Parts, Parts) -> Result<(), Error>,
-    P: FnOnce(C, Planned<O::Lasting>, X, Parts, Parts) -> Result<Plan, Error>,
+    B: FnOnce(C, Blocking<'_>, X, S::Parts, T::Parts) -> Result<(), Error>,
+    P: FnOnce(C, Planned<O::Lasting>, X, S::Parts, T::Parts) -> Result<Plan, Error>,
 {
     Call {
         at,
@@ -179,8 +179,8 @@ where
     S: Side,
     T: Side,
     O: Reducing,
-    B: FnOnce(C, Blocking<'_>, X, Parts, Parts) -> Result<(), Error>,
-    P: FnOnce(C, Planned<O::Lasting>, X, Parts, Parts) -> Result<Plan, Error>,
+    B: FnOnce(C, Blocking<'_>, X, S::Parts, T::Parts) -> Result<(), Error>,
+    P: FnOnce(C, Planned<O::Lasting>, X, S::Parts, T::Parts) -> Result<Plan, Error>,
 {
     fn run(self, function: &'static str) -> Result<(), Error> {
         let (elements, mut combiner) = self.elements()?;

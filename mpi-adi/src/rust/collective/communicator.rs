@@ -9,7 +9,7 @@ use super::operation::{NoOperation, Operation, by};
 use crate::mpi::comm::CommRank;
 use crate::rust::datatype::any::{Given, Taken};
 use crate::rust::datatype::lent::{
-    Nothing, equal, equal_mut, listed, listed_mut, whole, whole_mut,
+    Nothing, Parts, equal, equal_mut, listed, listed_mut, whole, whole_mut,
 };
 use crate::rust::datatype::{
     AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut,
@@ -51,14 +51,14 @@ macro_rules! of_everyone {
             /// Collects `sendbuf` of all processes, in the order of the ranks, in every `recvbuf` (MPI-3.1 section 5.7).
             all_gather => all_gather_into, immediate_all_gather_into, "MPI_Allgather", "MPI_Iallgather";
             $everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R) -> R, taken;
-            whole(sendbuf), equal_mut(recvbuf), NoOperation => on.allgather(mode, given.all(), taken);
+            whole(sendbuf), equal_mut(recvbuf), NoOperation => on.allgather(mode, given, taken);
 
             /// As [`all_gather`](Self::all_gather), of as many elements of each process as its part has.
             all_gather_varcount => all_gather_varcount_into, immediate_all_gather_varcount_into,
                 "MPI_Allgatherv", "MPI_Iallgatherv";
             $everyone ['a, S: Buffer + ?Sized, R: PartitionedBufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
                 -> R, taken;
-            whole(sendbuf), listed_mut(recvbuf), NoOperation => on.allgather(mode, given.all(), taken);
+            whole(sendbuf), listed_mut(recvbuf), NoOperation => on.allgather(mode, given, taken);
 
             /// Gives each process its part of `sendbuf`, and collects the parts that they have for this one in `recvbuf`
             /// (MPI-3.1 section 5.8).
@@ -87,7 +87,7 @@ macro_rules! of_everyone {
             $everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
                 (sendbuf: &'a S, recvbuf: &'a mut R, op: O)
                 -> R, taken;
-            whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => on.allreduce(mode, (given.all(), taken.all()));
+            whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => on.allreduce(mode, (given, taken));
 
             /// Combines as [`all_reduce`](Self::all_reduce), and gives each process its part of the result (MPI-3.1 section
             /// 5.10.1). In an intercommunicator `sendbuf` has as many elements as the results of this group together.
@@ -97,7 +97,7 @@ macro_rules! of_everyone {
                 (sendbuf: &'a S, recvbuf: &'a mut R, op: O)
                 -> R, taken;
             whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => {
-                let (all, result) = (given.all(), taken.all());
+                let (all, result) = (given, taken);
                 let parts = on.blocks(all, result.len(), mode.elements().size)?;
                 on.reduce_scatter(mode, result, parts)
             };
@@ -110,7 +110,7 @@ macro_rules! of_everyone {
             $everyone ['a, S: PartitionedBuffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
                 (sendbuf: &'a S, recvbuf: &'a mut R, op: O)
                 -> R, taken;
-            listed(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => on.reduce_scatter(mode, taken.all(), given);
+            listed(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => on.reduce_scatter(mode, taken, given);
         }
     };
 }
@@ -169,7 +169,7 @@ pub trait CommunicatorCollectives: Communicator {
         everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
             (sendbuf: &'a S, recvbuf: &'a mut R, op: O)
             -> R, taken;
-        whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => group::scan(on, mode, (given.all(), taken.all()), true);
+        whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => group::scan(on, mode, (given, taken), true);
 
         /// Combines `sendbuf` of the ranks before this one into `recvbuf`, which rank 0 leaves as it is (MPI-3.1 section
         /// 5.11.2).
@@ -177,7 +177,7 @@ pub trait CommunicatorCollectives: Communicator {
         everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
             (sendbuf: &'a S, recvbuf: &'a mut R, op: O)
             -> R, taken;
-        whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => group::scan(on, mode, (given.all(), taken.all()), false);
+        whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => group::scan(on, mode, (given, taken), false);
     }
 }
 
@@ -228,7 +228,7 @@ pub trait CollectivesInPlace: Communicator {
         /// Combines all processes' `buffer`, place by place, into every one (MPI-3.1 section 5.9.6).
         all_reduce_in => all_reduce_in_place, immediate_all_reduce_in_place, "MPI_Allreduce", "MPI_Iallreduce";
         everyone ['a, R: BufferMut + ?Sized, O: Operation + 'a](buffer: &'a mut R, op: O) -> R, taken;
-        Nothing, whole_mut(buffer), by::<'a, O>(op) => on.allreduce(mode, (taken.all(), taken.all()));
+        Nothing, whole_mut(buffer), by::<'a, O>(op) => on.allreduce(mode, (taken, taken));
 
         /// Combines as [`all_reduce_in`](Self::all_reduce_in), and gives each process its part of the result, in that place
         /// of its `buffer`, whose other parts stay as they are (MPI-3.1 section 5.10.1). (C has the result at the
@@ -248,13 +248,13 @@ pub trait CollectivesInPlace: Communicator {
         /// Combines `buffer` of the ranks up to this one into this one's (MPI-3.1 section 5.11.1).
         scan_in => scan_in_place, immediate_scan_in_place, "MPI_Scan", "MPI_Iscan";
         everyone ['a, R: BufferMut + ?Sized, O: Operation + 'a](buffer: &'a mut R, op: O) -> R, taken;
-        Nothing, whole_mut(buffer), by::<'a, O>(op) => group::scan(on, mode, (taken.all(), taken.all()), true);
+        Nothing, whole_mut(buffer), by::<'a, O>(op) => group::scan(on, mode, (taken, taken), true);
 
         /// Combines `buffer` of the ranks before this one into this one's; rank 0 leaves it as it is (MPI-3.1 section
         /// 5.11.2).
         exclusive_scan_in => exclusive_scan_in_place, immediate_exclusive_scan_in_place, "MPI_Exscan", "MPI_Iexscan";
         everyone ['a, R: BufferMut + ?Sized, O: Operation + 'a](buffer: &'a mut R, op: O) -> R, taken;
-        Nothing, whole_mut(buffer), by::<'a, O>(op) => group::scan(on, mode, (taken.all(), taken.all()), false);
+        Nothing, whole_mut(buffer), by::<'a, O>(op) => group::scan(on, mode, (taken, taken), false);
     }
 }
 

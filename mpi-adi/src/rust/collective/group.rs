@@ -10,7 +10,7 @@ use crate::mpi::coll::{self, Combine, Elements, Plan, plans};
 use crate::mpi::comm::CommRank;
 use crate::mpi::error::Error;
 use crate::mpi::sides::Halves;
-use crate::rust::datatype::lent::{Parts, same_length};
+use crate::rust::datatype::lent::{EqualParts, Parts, same_length};
 use crate::rust::topology::{Context, InterCommunicator, Record};
 
 /// Whether a collective blocks or is planned.
@@ -47,26 +47,27 @@ pub(super) trait Group<'c>: Copy {
     fn partners(self) -> usize;
 
     /// Parts for a reduce_scatter whose result has so many bytes at each process.
-    fn blocks(self, all: Area, bytes: usize, element: usize) -> Result<Parts, Error>;
+    fn blocks(self, all: Area, bytes: usize, element: usize) -> Result<EqualParts, Error>;
 
     fn barrier<M: Mode>(self, mode: M) -> Done<M>;
 
     fn bcast<M: Mode>(self, mode: M, span: Area, root: Self::Root) -> Done<M>;
 
-    fn gather<M: Mode>(self, mode: M, data: Area, place: Parts, root: Self::Root) -> Done<M>;
+    fn gather<M: Mode>(self, mode: M, data: Area, place: impl Parts, root: Self::Root) -> Done<M>;
 
-    fn scatter<M: Mode>(self, mode: M, part: Parts, result: Area, root: Self::Root) -> Done<M>;
+    fn scatter<M: Mode>(self, mode: M, part: impl Parts, result: Area, root: Self::Root)
+    -> Done<M>;
 
-    fn allgather<M: Mode>(self, mode: M, data: Area, place: Parts) -> Done<M>;
+    fn allgather<M: Mode>(self, mode: M, data: Area, place: impl Parts) -> Done<M>;
 
-    fn alltoall<M: Mode>(self, mode: M, part: Parts, place: Parts) -> Done<M>;
+    fn alltoall<M: Mode>(self, mode: M, part: impl Parts, place: impl Parts) -> Done<M>;
 
     /// Of data and, at the root of a communicator, the result.
     fn reduce<M: Mode>(self, mode: M, areas: (Area, Area), root: Self::Root) -> Done<M>;
 
     fn allreduce<M: Mode>(self, mode: M, areas: (Area, Area)) -> Done<M>;
 
-    fn reduce_scatter<M: Mode>(self, mode: M, result: Area, part: Parts) -> Done<M>;
+    fn reduce_scatter<M: Mode>(self, mode: M, result: Area, part: impl Parts) -> Done<M>;
 }
 
 impl<'c> Group<'c> for &'c Rc<Record> {
@@ -80,9 +81,9 @@ impl<'c> Group<'c> for &'c Rc<Record> {
         self.membership().size as usize
     }
 
-    fn blocks(self, all: Area, bytes: usize, _: usize) -> Result<Parts, Error> {
+    fn blocks(self, all: Area, bytes: usize, _: usize) -> Result<EqualParts, Error> {
         same_length(bytes * self.partners(), all.len())?;
-        Ok(Parts::Equal(all, bytes))
+        Ok(EqualParts(all, bytes))
     }
 
     fn barrier<M: Mode>(self, mode: M) -> Done<M> {
@@ -101,7 +102,7 @@ impl<'c> Group<'c> for &'c Rc<Record> {
         )
     }
 
-    fn gather<M: Mode>(self, mode: M, data: Area, place: Parts, root: CommRank) -> Done<M> {
+    fn gather<M: Mode>(self, mode: M, data: Area, place: impl Parts, root: CommRank) -> Done<M> {
         let core = self.core()?;
         mode.choose(
             place.by_rank(),
@@ -110,7 +111,7 @@ impl<'c> Group<'c> for &'c Rc<Record> {
         )
     }
 
-    fn scatter<M: Mode>(self, mode: M, part: Parts, result: Area, root: CommRank) -> Done<M> {
+    fn scatter<M: Mode>(self, mode: M, part: impl Parts, result: Area, root: CommRank) -> Done<M> {
         let core = self.core()?;
         mode.choose(
             part.by_rank(),
@@ -119,7 +120,7 @@ impl<'c> Group<'c> for &'c Rc<Record> {
         )
     }
 
-    fn allgather<M: Mode>(self, mode: M, data: Area, place: Parts) -> Done<M> {
+    fn allgather<M: Mode>(self, mode: M, data: Area, place: impl Parts) -> Done<M> {
         let core = self.core()?;
         mode.choose(
             place.by_rank(),
@@ -128,7 +129,7 @@ impl<'c> Group<'c> for &'c Rc<Record> {
         )
     }
 
-    fn alltoall<M: Mode>(self, mode: M, part: Parts, place: Parts) -> Done<M> {
+    fn alltoall<M: Mode>(self, mode: M, part: impl Parts, place: impl Parts) -> Done<M> {
         let core = self.core()?;
         mode.choose(
             (part.by_rank(), place.by_rank()),
@@ -155,7 +156,7 @@ impl<'c> Group<'c> for &'c Rc<Record> {
         )
     }
 
-    fn reduce_scatter<M: Mode>(self, mode: M, result: Area, part: Parts) -> Done<M> {
+    fn reduce_scatter<M: Mode>(self, mode: M, result: Area, part: impl Parts) -> Done<M> {
         let (core, size) = (self.core()?, mode.elements().size);
         mode.choose(
             part.by_rank(),
@@ -168,7 +169,7 @@ impl<'c> Group<'c> for &'c Rc<Record> {
 }
 
 /// An alltoall in one buffer.
-pub(super) fn alltoall_in_place<M: Mode>(on: &Rc<Record>, mode: M, place: Parts) -> Done<M> {
+pub(super) fn alltoall_in_place<M: Mode>(on: &Rc<Record>, mode: M, place: impl Parts) -> Done<M> {
     let core = on.core()?;
     mode.choose(
         place.by_rank(),
@@ -219,10 +220,10 @@ impl<'c> Group<'c> for &'c InterCommunicator {
         self.remote_size() as usize
     }
 
-    fn blocks(self, all: Area, bytes: usize, element: usize) -> Result<Parts, Error> {
+    fn blocks(self, all: Area, bytes: usize, element: usize) -> Result<EqualParts, Error> {
         let halves = self.halves()?;
         same_length(bytes * halves.local_ranks().len(), all.len())?;
-        Parts::equal(all, element, halves.remote_size())
+        EqualParts::new(all, element, halves.remote_size())
     }
 
     fn barrier<M: Mode>(self, mode: M) -> Done<M> {
@@ -243,7 +244,7 @@ impl<'c> Group<'c> for &'c InterCommunicator {
         )
     }
 
-    fn gather<M: Mode>(self, mode: M, data: Area, place: Parts, root: Role) -> Done<M> {
+    fn gather<M: Mode>(self, mode: M, data: Area, place: impl Parts, root: Role) -> Done<M> {
         let core = self.core()?;
         mode.choose(
             place.by_rank(),
@@ -252,7 +253,7 @@ impl<'c> Group<'c> for &'c InterCommunicator {
         )
     }
 
-    fn scatter<M: Mode>(self, mode: M, part: Parts, result: Area, root: Role) -> Done<M> {
+    fn scatter<M: Mode>(self, mode: M, part: impl Parts, result: Area, root: Role) -> Done<M> {
         let core = self.core()?;
         mode.choose(
             part.by_rank(),
@@ -261,11 +262,11 @@ impl<'c> Group<'c> for &'c InterCommunicator {
         )
     }
 
-    fn allgather<M: Mode>(self, mode: M, data: Area, place: Parts) -> Done<M> {
-        self.alltoall(mode, Parts::Whole(data), place)
+    fn allgather<M: Mode>(self, mode: M, data: Area, place: impl Parts) -> Done<M> {
+        self.alltoall(mode, data, place)
     }
 
-    fn alltoall<M: Mode>(self, mode: M, part: Parts, place: Parts) -> Done<M> {
+    fn alltoall<M: Mode>(self, mode: M, part: impl Parts, place: impl Parts) -> Done<M> {
         let core = self.core()?;
         mode.choose(
             (part.by_rank(), place.by_rank()),
@@ -303,7 +304,7 @@ impl<'c> Group<'c> for &'c InterCommunicator {
         )
     }
 
-    fn reduce_scatter<M: Mode>(self, mode: M, result: Area, part: Parts) -> Done<M> {
+    fn reduce_scatter<M: Mode>(self, mode: M, result: Area, part: impl Parts) -> Done<M> {
         let (core, size) = (self.core()?, mode.elements().size);
         mode.choose(
             part.by_rank(),

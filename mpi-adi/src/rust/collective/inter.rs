@@ -10,7 +10,7 @@ use crate::device::memory::area::Area;
 use crate::mpi::coll::inter::Role;
 use crate::rust::datatype::any::{Given, Taken};
 use crate::rust::datatype::lent::{
-    Nothing, Parts, equal, equal_mut, listed, listed_mut, whole, whole_mut,
+    Nothing, equal, equal_mut, listed, listed_mut, whole, whole_mut,
 };
 use crate::rust::datatype::{
     AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut,
@@ -137,7 +137,7 @@ impl InterCommunicator {
         /// [`broadcast_into`](Process::broadcast_into) (MPI_ROOT, MPI-3.1 section 5.4).
         broadcast_to_remote => broadcast_root, immediate_broadcast_root, "MPI_Bcast", "MPI_Ibcast";
         everyone ['a, B: Buffer + ?Sized](buffer: &'a B) -> B, given;
-        whole(buffer), Nothing, NoOperation => on.bcast(mode, given.all(), Role::Root);
+        whole(buffer), Nothing, NoOperation => on.bcast(mode, given, Role::Root);
 
         /// Collects what all processes of the remote group give by [`gather_into`](Process::gather_into), in the order of
         /// their ranks, in `recvbuf` of this process, the root (MPI_ROOT, MPI-3.1 section 5.5).
@@ -169,7 +169,7 @@ impl InterCommunicator {
         /// place, into `recvbuf` of this process, the root (MPI_ROOT, MPI-3.1 section 5.9.1).
         reduce_from_remote => reduce_root, immediate_reduce_root, "MPI_Reduce", "MPI_Ireduce";
         everyone ['a, R: BufferMut + ?Sized](recvbuf: &'a mut R) -> R, taken;
-        Nothing, whole_mut(recvbuf), NoOperation => group::collect(on, mode, taken.all());
+        Nothing, whole_mut(recvbuf), NoOperation => group::collect(on, mode, taken);
     }
 }
 

@@ -7,7 +7,7 @@ use crate::mpi::coll::plans;
 use crate::mpi::comm::CommRank;
 use crate::mpi::error::Error;
 use crate::rust::datatype::any::{Given, Taken};
-use crate::rust::datatype::lent::{Side, equal, equal_mut, listed, listed_mut, whole};
+use crate::rust::datatype::lent::{Parts, Side, equal, equal_mut, listed, listed_mut, whole};
 use crate::rust::datatype::{
     AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut,
 };

@@ -23,32 +23,32 @@ macro_rules! of_members {
             /// Gives the root's buffer to all processes, which take it into `buffer` (MPI-3.1 section 5.4).
             broadcast => broadcast_into, immediate_broadcast_into, "MPI_Bcast", "MPI_Ibcast";
             $anyone ['a, B: BufferMut + ?Sized](buffer: &'a mut B) -> B, taken;
-            Nothing, whole_mut(buffer), NoOperation => on.bcast(mode, taken.all(), root);
+            Nothing, whole_mut(buffer), NoOperation => on.bcast(mode, taken, root);
 
             /// Gives `sendbuf` to the root (MPI-3.1 section 5.5).
             gather => gather_into, immediate_gather_into, "MPI_Gather", "MPI_Igather";
             $others ['a, S: Buffer + ?Sized](sendbuf: &'a S) -> S, given;
-            whole(sendbuf), Nothing, NoOperation => on.gather(mode, given.all(), Parts::NONE, root);
+            whole(sendbuf), Nothing, NoOperation => on.gather(mode, given, Area::EMPTY, root);
 
             /// As [`gather`](Self::gather), of as many elements as the root's part for this process has.
             gather_varcount => gather_varcount_into, immediate_gather_varcount_into, "MPI_Gatherv", "MPI_Igatherv";
             $others ['a, S: Buffer + ?Sized](sendbuf: &'a S) -> S, given;
-            whole(sendbuf), Nothing, NoOperation => on.gather(mode, given.all(), Parts::NONE, root);
+            whole(sendbuf), Nothing, NoOperation => on.gather(mode, given, Area::EMPTY, root);
 
             /// Takes this process's part of the root's buffer (MPI-3.1 section 5.6).
             scatter => scatter_into, immediate_scatter_into, "MPI_Scatter", "MPI_Iscatter";
             $others ['a, R: BufferMut + ?Sized](recvbuf: &'a mut R) -> R, taken;
-            Nothing, whole_mut(recvbuf), NoOperation => on.scatter(mode, Parts::NONE, taken.all(), root);
+            Nothing, whole_mut(recvbuf), NoOperation => on.scatter(mode, Area::EMPTY, taken, root);
 
             /// As [`scatter`](Self::scatter), of as many elements as the root's part for this process has.
             scatter_varcount => scatter_varcount_into, immediate_scatter_varcount_into, "MPI_Scatterv", "MPI_Iscatterv";
             $others ['a, R: BufferMut + ?Sized](recvbuf: &'a mut R) -> R, taken;
-            Nothing, whole_mut(recvbuf), NoOperation => on.scatter(mode, Parts::NONE, taken.all(), root);
+            Nothing, whole_mut(recvbuf), NoOperation => on.scatter(mode, Area::EMPTY, taken, root);
 
             /// Combines `sendbuf` of the processes, place by place, at the root (MPI-3.1 section 5.9.1).
             reduce => reduce_into, immediate_reduce_into, "MPI_Reduce", "MPI_Ireduce";
             $others ['a, S: Buffer + ?Sized, O: Operation + 'a](sendbuf: &'a S, op: O) -> S, given;
-            whole(sendbuf), Nothing, by::<'a, O>(op) => on.reduce(mode, (given.all(), Area::EMPTY), root);
+            whole(sendbuf), Nothing, by::<'a, O>(op) => on.reduce(mode, (given, Area::EMPTY), root);
         }
     };
 }
@@ -94,33 +94,33 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         /// Collects all processes' `sendbuf`, in the order of the ranks, in `recvbuf`.
         gather_root => gather_into_root, immediate_gather_into_root, "MPI_Gather", "MPI_Igather";
         the_root ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R) -> R, taken;
-        whole(sendbuf), equal_mut(recvbuf), NoOperation => on.gather(mode, given.all(), taken, root);
+        whole(sendbuf), equal_mut(recvbuf), NoOperation => on.gather(mode, given, taken, root);
 
         /// As [`gather_root`](Self::gather_root), into parts.
         gather_varcount_root => gather_varcount_into_root, immediate_gather_varcount_into_root,
             "MPI_Gatherv", "MPI_Igatherv";
         the_root ['a, S: Buffer + ?Sized, R: PartitionedBufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
             -> R, taken;
-        whole(sendbuf), listed_mut(recvbuf), NoOperation => on.gather(mode, given.all(), taken, root);
+        whole(sendbuf), listed_mut(recvbuf), NoOperation => on.gather(mode, given, taken, root);
 
         /// Gives each process its part of `sendbuf`.
         scatter_root => scatter_into_root, immediate_scatter_into_root, "MPI_Scatter", "MPI_Iscatter";
         the_root ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R) -> R, taken;
-        equal(sendbuf), whole_mut(recvbuf), NoOperation => on.scatter(mode, given, taken.all(), root);
+        equal(sendbuf), whole_mut(recvbuf), NoOperation => on.scatter(mode, given, taken, root);
 
         /// As [`scatter_root`](Self::scatter_root), of parts.
         scatter_varcount_root => scatter_varcount_into_root, immediate_scatter_varcount_into_root,
             "MPI_Scatterv", "MPI_Iscatterv";
         the_root ['a, S: PartitionedBuffer + ?Sized, R: BufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
             -> R, taken;
-        listed(sendbuf), whole_mut(recvbuf), NoOperation => on.scatter(mode, given, taken.all(), root);
+        listed(sendbuf), whole_mut(recvbuf), NoOperation => on.scatter(mode, given, taken, root);
 
         /// As [`reduce`](Self::reduce), with the result in `recvbuf`.
         reduce_root => reduce_into_root, immediate_reduce_into_root, "MPI_Reduce", "MPI_Ireduce";
         the_root ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
             (sendbuf: &'a S, recvbuf: &'a mut R, op: O)
             -> R, taken;
-        whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => on.reduce(mode, (given.all(), taken.all()), root);
+        whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => on.reduce(mode, (given, taken), root);
     }
 }
 
@@ -168,7 +168,7 @@ pub trait RootInPlace: Root {
         /// Combines all processes' buffers, place by place, into `buffer` of the root (MPI-3.1 section 5.9.1).
         reduce_in_root => reduce_in_place_root, immediate_reduce_in_place_root, "MPI_Reduce", "MPI_Ireduce";
         the_root ['a, B: BufferMut + ?Sized, O: Operation + 'a](buffer: &'a mut B, op: O) -> B, taken;
-        Nothing, whole_mut(buffer), by::<'a, O>(op) => on.reduce(mode, (taken.all(), taken.all()), root);
+        Nothing, whole_mut(buffer), by::<'a, O>(op) => on.reduce(mode, (taken, taken), root);
     }
 }
 

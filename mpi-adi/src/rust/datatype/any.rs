@@ -5,7 +5,7 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use super::buffer::{Buffer, BufferMut, Settling};
-use super::lent::{Loan, Parts, Side};
+use super::lent::{Loan, Side};
 use super::user::Kind;
 use crate::device::memory::area::Area;
 use crate::mpi::coll::room;
@@ -99,6 +99,7 @@ pub(crate) struct Given<'a, 'b>(pub(crate) &'a [AnyBuffer<'b>]);
 
 impl<'b> Side for Given<'_, 'b> {
     type Buffer = [AnyBuffer<'b>];
+    type Parts = Vec<Area>;
 
     fn buffer(&self) -> *const Self::Buffer {
         self.0
@@ -111,15 +112,15 @@ impl<'b> Side for Given<'_, 'b> {
     fn lend<R>(
         self,
         ranks: usize,
-        call: impl FnOnce(Parts) -> Result<R, Error>,
+        call: impl FnOnce(Vec<Area>) -> Result<R, Error>,
     ) -> Result<R, Error> {
         // SAFETY: the list is borrowed until `call` has returned, and needs no settling.
         call(unsafe { self.loan(ranks) }?.1)
     }
 
-    unsafe fn loan(self, ranks: usize) -> Result<(Loan, Parts), Error> {
+    unsafe fn loan(self, ranks: usize) -> Result<(Loan, Vec<Area>), Error> {
         let areas = areas(ranks, self.0.iter().map(|buffer| &buffer.loan))?;
-        Ok((Loan::EMPTY, Parts::Listed(areas)))
+        Ok((Loan::EMPTY, areas))
     }
 }
 
@@ -140,6 +141,7 @@ impl<'a, 'b> Taken<'a, 'b> {
 
 impl<'b> Side for Taken<'_, 'b> {
     type Buffer = [AnyBufferMut<'b>];
+    type Parts = Vec<Area>;
 
     fn buffer(&self) -> *const Self::Buffer {
         self.buffers
@@ -152,7 +154,7 @@ impl<'b> Side for Taken<'_, 'b> {
     fn lend<R>(
         self,
         ranks: usize,
-        call: impl FnOnce(Parts) -> Result<R, Error>,
+        call: impl FnOnce(Vec<Area>) -> Result<R, Error>,
     ) -> Result<R, Error> {
         // SAFETY: the list is borrowed until `call` has returned.
         let (loan, parts) = unsafe { self.loan(ranks) }?;
@@ -162,7 +164,7 @@ impl<'b> Side for Taken<'_, 'b> {
         result
     }
 
-    unsafe fn loan(self, ranks: usize) -> Result<(Loan, Parts), Error> {
+    unsafe fn loan(self, ranks: usize) -> Result<(Loan, Vec<Area>), Error> {
         // SAFETY: borrowed, exclusively.
         let buffers = unsafe { &mut *self.buffers };
         let areas = areas(ranks, buffers.iter().map(|buffer| &buffer.loan))?;
@@ -182,6 +184,6 @@ impl<'b> Side for Taken<'_, 'b> {
                 }
             },
         };
-        Ok((Loan::settling(settling), Parts::Listed(areas)))
+        Ok((Loan::settling(settling), areas))
     }
 }

@@ -78,8 +78,11 @@ impl<'a> Elements<'a> {
 
 /// How a buffer is divided among processes: a type for each way, so that an image has those alone that it uses.
 pub(crate) trait Shape {
+    /// Which bytes are a rank's.
+    type Parts: Parts;
+
     /// What each of so many ranks has of the elements, of so many bytes each.
-    fn parts(self, whole: Area, element: usize, ranks: usize) -> Result<Parts, Error>;
+    fn parts(self, whole: Area, element: usize, ranks: usize) -> Result<Self::Parts, Error>;
 }
 
 /// It is one part for all.
@@ -92,20 +95,26 @@ pub(crate) struct Equal;
 pub(crate) struct Listed<'a>(&'a [Count], &'a [Count]);
 
 impl Shape for Whole {
-    fn parts(self, whole: Area, _: usize, _: usize) -> Result<Parts, Error> {
-        Ok(Parts::Whole(whole))
+    type Parts = Area;
+
+    fn parts(self, whole: Area, _: usize, _: usize) -> Result<Area, Error> {
+        Ok(whole)
     }
 }
 
 impl Shape for Equal {
-    fn parts(self, whole: Area, element: usize, ranks: usize) -> Result<Parts, Error> {
-        Parts::equal(whole, element, ranks)
+    type Parts = EqualParts;
+
+    fn parts(self, whole: Area, element: usize, ranks: usize) -> Result<EqualParts, Error> {
+        EqualParts::new(whole, element, ranks)
     }
 }
 
 impl Shape for Listed<'_> {
-    fn parts(self, whole: Area, element: usize, ranks: usize) -> Result<Parts, Error> {
-        areas(self.0, self.1, whole, element, ranks).map(Parts::Listed)
+    type Parts = Vec<Area>;
+
+    fn parts(self, whole: Area, element: usize, ranks: usize) -> Result<Vec<Area>, Error> {
+        areas(self.0, self.1, whole, element, ranks)
     }
 }
 
@@ -210,6 +219,8 @@ pub(crate) fn listed_mut<'a, P: PartitionedBufferMut + ?Sized>(
 pub(crate) trait Side: Sized {
     /// The type of the buffer.
     type Buffer: ?Sized;
+    /// Which bytes of it are a rank's.
+    type Parts: Parts;
 
     /// The buffer.
     fn buffer(&self) -> *const Self::Buffer;
@@ -223,7 +234,7 @@ pub(crate) trait Side: Sized {
     fn lend<R>(
         self,
         ranks: usize,
-        call: impl FnOnce(Parts) -> Result<R, Error>,
+        call: impl FnOnce(Self::Parts) -> Result<R, Error>,
     ) -> Result<R, Error>;
 
     /// What so many processes have of it, for longer than a call. Fails as [`Side::lend`].
@@ -231,7 +242,7 @@ pub(crate) trait Side: Sized {
     /// # Safety
     /// The buffer stays borrowed until every request on the parts has finished; [`Loan::give_back`] comes before the
     /// end of its borrow.
-    unsafe fn loan(self, ranks: usize) -> Result<(Loan, Parts), Error>;
+    unsafe fn loan(self, ranks: usize) -> Result<(Loan, Self::Parts), Error>;
 }
 
 impl<B: AsDatatype + ?Sized, H> Lending<'_, B, H> {
@@ -270,6 +281,7 @@ unsafe fn lend_elements<R>(
 
 impl<B: AsDatatype + ?Sized, H: Shape> Side for Lending<'_, B, H> {
     type Buffer = B;
+    type Parts = H::Parts;
 
     fn buffer(&self) -> *const B {
         self.buffer
@@ -282,7 +294,7 @@ impl<B: AsDatatype + ?Sized, H: Shape> Side for Lending<'_, B, H> {
     fn lend<R>(
         self,
         ranks: usize,
-        call: impl FnOnce(Parts) -> Result<R, Error>,
+        call: impl FnOnce(Self::Parts) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let Lending { at, count, .. } = self;
         let kind = kind_of(&self.datatype);
@@ -292,7 +304,7 @@ impl<B: AsDatatype + ?Sized, H: Shape> Side for Lending<'_, B, H> {
         unsafe { lend_elements(elements, self.settling, |whole| call(parts(whole)?)) }
     }
 
-    unsafe fn loan(self, ranks: usize) -> Result<(Loan, Parts), Error> {
+    unsafe fn loan(self, ranks: usize) -> Result<(Loan, Self::Parts), Error> {
         let (elements, size) = (self.elements(), kind_of(&self.datatype).size());
         // SAFETY: the caller's promise.
         let loan = unsafe { Loan::of(elements, self.settling) }?;
@@ -306,6 +318,7 @@ pub(crate) struct Nothing;
 
 impl Side for Nothing {
     type Buffer = ();
+    type Parts = Area;
 
     fn buffer(&self) -> *const () {
         &()
@@ -315,65 +328,71 @@ impl Side for Nothing {
         None
     }
 
-    fn lend<R>(self, _: usize, call: impl FnOnce(Parts) -> Result<R, Error>) -> Result<R, Error> {
-        call(Parts::NONE)
+    fn lend<R>(
+        self,
+        _: usize,
+        call: impl FnOnce(Self::Parts) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        call(Area::EMPTY)
     }
 
-    unsafe fn loan(self, _: usize) -> Result<(Loan, Parts), Error> {
-        Ok((Loan::EMPTY, Parts::NONE))
+    unsafe fn loan(self, _: usize) -> Result<(Loan, Self::Parts), Error> {
+        Ok((Loan::EMPTY, Area::EMPTY))
     }
 }
 
 /// Which bytes of a buffer are a rank's.
-pub(crate) enum Parts {
-    /// All of them, whoever asks.
-    Whole(Area),
-    /// So many, in the order of the ranks.
-    Equal(Area, usize),
-    /// These.
-    Listed(Vec<Area>),
+pub(crate) trait Parts: Sized + Send + 'static {
+    /// A rank's bytes.
+    fn of(&self, rank: CommRank) -> Area;
+
+    /// [`Parts::of`], as a function.
+    fn by_rank(self) -> impl Fn(CommRank) -> Area + Send + 'static {
+        move |rank| self.of(rank)
+    }
 }
 
-impl Parts {
-    /// No bytes for anybody.
-    pub(crate) const NONE: Parts = Parts::Whole(Area::EMPTY);
+/// All of them, whoever asks.
+impl Parts for Area {
+    fn of(&self, _: CommRank) -> Area {
+        *self
+    }
+}
 
+/// So many bytes of them, in the order of the ranks.
+pub(crate) struct EqualParts(pub(crate) Area, pub(crate) usize);
+
+impl EqualParts {
     /// So many equal parts of elements. Fails with [`Error::Lengths`] when there are not as many whole elements for each.
-    pub(crate) fn equal(whole: Area, element: usize, ranks: usize) -> Result<Parts, Error> {
+    pub(crate) fn new(whole: Area, element: usize, ranks: usize) -> Result<EqualParts, Error> {
         let elements = whole.len() / element.max(1);
         if ranks == 0 {
-            return same_length(0, whole.len()).map(|()| Parts::NONE);
+            return same_length(0, whole.len()).map(|()| EqualParts(Area::EMPTY, 0));
         }
         match elements.is_multiple_of(ranks) {
-            true => Ok(Parts::Equal(whole, whole.len() / ranks)),
+            true => Ok(EqualParts(whole, whole.len() / ranks)),
             false => Err(Error::Lengths {
                 expected: elements.next_multiple_of(ranks) * element,
                 given: whole.len(),
             }),
         }
     }
+}
 
-    /// A rank's bytes.
-    pub(crate) fn of(&self, rank: CommRank) -> Area {
-        match self {
-            Parts::Whole(all) => *all,
-            Parts::Equal(_, 0) => Area::EMPTY,
-            Parts::Equal(all, bytes) => all.part(rank.0 as usize * bytes, *bytes),
-            Parts::Listed(parts) => parts[rank.0 as usize],
+impl Parts for EqualParts {
+    fn of(&self, rank: CommRank) -> Area {
+        let EqualParts(all, bytes) = *self;
+        match bytes {
+            0 => Area::EMPTY,
+            bytes => all.part(rank.0 as usize * bytes, bytes),
         }
     }
+}
 
-    /// All bytes; none, of a list.
-    pub(crate) fn all(&self) -> Area {
-        match self {
-            Parts::Whole(all) | Parts::Equal(all, _) => *all,
-            Parts::Listed(_) => Area::EMPTY,
-        }
-    }
-
-    /// [`Parts::of`], as a function.
-    pub(crate) fn by_rank(self) -> impl Fn(CommRank) -> Area + Send + 'static {
-        move |rank| self.of(rank)
+/// These.
+impl Parts for Vec<Area> {
+    fn of(&self, rank: CommRank) -> Area {
+        self[rank.0 as usize]
     }
 }
 
@@ -475,6 +494,7 @@ impl Loan {
 
     /// # Safety
     /// As for [`Span::new`], until the loan is given back.
+    #[inline(never)]
     unsafe fn of(elements: Elements<'_>, settling: Option<Settling>) -> Result<Loan, Error> {
         let Some(made) = elements.walked() else {
             // SAFETY: the caller's promise.
