@@ -1,4 +1,4 @@
-//! What the calls of this chapter ask of the device: here alone they enter it, each with plain data, and once where it can
+//! What the calls on a window ask of the device: here alone they enter it, each with plain data, and once where it can
 //! be. Packets to a target, and waiting for its answers.
 
 use super::make::no_room;
