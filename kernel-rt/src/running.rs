@@ -157,7 +157,7 @@ pub fn publish() {
 }
 
 /// Whether the node is at work, and what asks is something that it has called.
-#[cfg(feature = "console")]
+#[cfg(all(target_arch = "arm", feature = "options"))]
 pub fn is_at_work() -> bool {
     critical_section::with(|cs| NODE.borrow(cs).try_borrow().is_err())
 }

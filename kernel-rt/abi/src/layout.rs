@@ -77,7 +77,10 @@ impl NodeBox {
 }
 
 /// Whether a torus can be in several boxes: an image for one has no code for others.
-pub const SEVERAL: bool = cfg!(any(feature = "instances", not(target_os = "none")));
+pub const SEVERAL: bool = cfg!(any(
+    all(target_arch = "riscv64", feature = "options"),
+    not(target_os = "none")
+));
 
 /// What the tool knows an image for several by: the name of a function.
 pub const SEVERAL_SYMBOL: &str = "midplane_greeted";

@@ -100,7 +100,7 @@ pub struct Auto {
 }
 
 /// Whether an image logs: where it is asked for.
-pub const LOGS: bool = cfg!(any(feature = "log", not(target_os = "none")));
+pub const LOGS: bool = cfg!(any(feature = "options", not(target_os = "none")));
 
 /// In place of a console's line: it is found out.
 const FOUND: &str = "auto";
@@ -655,9 +655,8 @@ const fn is_known(setting: usize) -> bool {
     match setting {
         // Others would have it that their links have these faults.
         FAULTS => is_host || cfg!(feature = "faults"),
-        // Others do not look at their wires.
-        AUTO | NUMBER => is_host || cfg!(feature = "auto"),
-        CONSOLE => is_host || cfg!(feature = "console"),
+        // Others do not look at their wires, and have no line to spare.
+        AUTO | NUMBER | CONSOLE => is_host || cfg!(all(target_arch = "arm", feature = "options")),
         // A board is one node.
         BOXES | INSTANCE | NODE_MEMORY | SEAL => is_host || cfg!(not(target_arch = "arm")),
         LOG => LOGS,

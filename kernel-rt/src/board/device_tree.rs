@@ -11,7 +11,7 @@ use midplane_abi::boot_error::TreeError;
 pub const MAX_SLOTS: usize = 32;
 
 /// Whether slots are read: an image without links for them leaves them alone.
-const READS_SLOTS: bool = cfg!(any(feature = "instances", not(target_os = "none")));
+const READS_SLOTS: bool = cfg!(any(feature = "options", not(target_os = "none")));
 
 /// A virtio-mmio slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -24,7 +24,7 @@ pub fn or_fail<'a, T, E: Into<Boot<'a>>>(result: Result<T, E>) -> T {
 }
 
 /// The end of the boot for what only few images look at, which have the words for it.
-#[cfg(feature = "auto")]
+#[cfg(all(target_arch = "arm", feature = "options"))]
 pub fn boot_failed_in_words(why: core::fmt::Arguments<'_>) -> ! {
     use core::fmt::Write;
     let mut words = midplane_abi::blackboard::Words::default();

@@ -10,14 +10,14 @@
 //! serial            a link over a serial line (portable)
 //! ```
 
-#[cfg(any(feature = "console", not(target_os = "none")))]
+#[cfg(any(all(target_arch = "arm", feature = "options"), not(target_os = "none")))]
 pub mod chain;
 #[cfg(any(feature = "faults", test))]
 pub mod faults;
 pub mod greeting;
 pub mod ring;
 pub mod serial;
-#[cfg(all(target_arch = "riscv64", target_os = "none", feature = "instances"))]
+#[cfg(all(target_arch = "riscv64", target_os = "none", feature = "options"))]
 pub mod virtio;
-#[cfg(all(target_arch = "riscv64", target_os = "none", feature = "instances"))]
+#[cfg(all(target_arch = "riscv64", target_os = "none", feature = "options"))]
 pub mod virtio_net;

@@ -55,14 +55,8 @@ pub(super) struct Runtime {
     pub(super) matching: Choice,
     /// Whether its links can be ordered to have faults.
     pub(super) faults: bool,
-    /// Whether its nodes can find their places out from the wires.
-    pub(super) auto: bool,
-    /// Whether its machine can have a serial console.
-    pub(super) console: bool,
-    /// Whether the job can be in several instances.
-    pub(super) instances: bool,
-    /// Whether its kernel can log.
-    pub(super) log: bool,
+    /// Whether it has what jobs may ask for: a log, several instances, places and a console that are found out.
+    pub(super) options: bool,
     /// Whether its heap can lend memory to the MPI device.
     pub(super) borrow: bool,
 }
@@ -72,10 +66,7 @@ impl Runtime {
     pub(super) fn features(self) -> Vec<&'static str> {
         let more = [
             (self.faults, "faults"),
-            (self.auto, "auto"),
-            (self.console, "console"),
-            (self.instances, "instances"),
-            (self.log, "log"),
+            (self.options, "options"),
             (self.borrow, "borrow"),
         ];
         let more = more
@@ -102,9 +93,14 @@ impl Flags {
         flags
     }
 
-    /// As a program for processes of this machine is built, where no byte is scarce.
+    /// As a program for processes of this machine is built, where no byte is scarce: each logs and borrows where that is asked
+    /// for, and is one node.
     pub(super) fn for_processes(&self) -> Self {
         Self {
+            auto: false,
+            console: false,
+            instances: false,
+            log: false,
             borrow: true,
             ..self.clone()
         }
@@ -115,10 +111,7 @@ impl Flags {
         Runtime {
             matching: self.matching,
             faults: self.faults,
-            auto: self.auto,
-            console: self.console,
-            instances: self.instances,
-            log: self.log,
+            options: self.auto || self.console || self.instances || self.log,
             borrow: self.borrow,
         }
     }
@@ -443,7 +436,7 @@ mod tests {
         assert_eq!(plain.for_nodes().runtime(), Runtime::default());
         let features = |flags: Flags| flags.for_nodes().runtime().features();
         let (instances, log, borrow, faults) = (true, true, true, true);
-        let all = ["instances", "log", "borrow"];
+        let all = ["options", "borrow"];
         for flags in [
             Flags {
                 instances,

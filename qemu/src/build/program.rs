@@ -536,10 +536,7 @@ mod tests {
             let runtime = Runtime {
                 matching,
                 faults,
-                auto: faults,
-                console: faults,
-                instances: faults,
-                log: faults,
+                options: faults,
                 borrow: faults,
             };
             let of = |links| manifest("a", Path::new("/a.rs"), (runtime, links));
@@ -550,12 +547,9 @@ mod tests {
                 .lines()
                 .filter_map(|line| line.split_once("features = "));
             let said: Vec<&str> = features.map(|(_, said)| said).collect();
-            let expected = matching.feature().map(|feature| {
-                format!(
-                    "[\"{feature}\", \"faults\", \"auto\", \"console\", \"instances\", \"log\", \
-                     \"borrow\"] }}"
-                )
-            });
+            let expected = matching
+                .feature()
+                .map(|feature| format!("[\"{feature}\", \"faults\", \"options\", \"borrow\"] }}"));
             assert_eq!(said, expected.as_deref().into_iter().collect::<Vec<_>>());
         }
     }

@@ -69,7 +69,7 @@ extern "C" fn boot() -> ! {
     }
     let calendar = tool::calendar_seconds() * 1_000_000_000;
     clock::set(arch::TICKS_PER_SECOND.into(), calendar, arch::ticks());
-    #[cfg(feature = "auto")]
+    #[cfg(feature = "options")]
     let args = super::place::found(args);
     let who = identify(&args);
     set_personality(who);
@@ -82,7 +82,7 @@ extern "C" fn boot() -> ! {
         // There is one already.
         Some(_) => drop(or_fail(memory::heap(arch::image_end() as u64, needs))),
     }
-    #[cfg(feature = "console")]
+    #[cfg(feature = "options")]
     if let Some(console) = args.console {
         super::attach::open((who.shape, who.coord), console);
     }
@@ -311,7 +311,7 @@ fn greeted(mut links: SerialLinks) -> SerialLinks {
         let Some(next) = next else {
             return links;
         };
-        #[cfg(feature = "console")]
+        #[cfg(feature = "options")]
         super::attach::go_on();
         arch::wake_by(clock::ticks_of(next));
         arch::wait_for_interrupt();

@@ -204,13 +204,13 @@ fn serve_streams(at: usize) -> bool {
 }
 
 /// Takes a frame that has come by the line of direction `at`, if it is not the link's; false: it is.
-#[cfg(feature = "console")]
+#[cfg(feature = "options")]
 pub type Takes = fn(at: usize, frame: &[u8]) -> bool;
 
 /// The line in one direction.
 pub struct UsartLine {
     at: usize,
-    #[cfg(feature = "console")]
+    #[cfg(feature = "options")]
     takes: Takes,
 }
 
@@ -219,13 +219,13 @@ impl UsartLine {
     pub fn of(at: usize) -> Self {
         Self {
             at,
-            #[cfg(feature = "console")]
+            #[cfg(feature = "options")]
             takes: |_, _| false,
         }
     }
 
     /// The line, of whose frames this takes those that are not the link's.
-    #[cfg(feature = "console")]
+    #[cfg(feature = "options")]
     pub fn shared_with(self, takes: Takes) -> Self {
         Self { takes, ..self }
     }
@@ -256,7 +256,7 @@ impl Line for UsartLine {
         NVIC::pend(INTERRUPTS[self.at]);
     }
 
-    #[cfg(feature = "console")]
+    #[cfg(feature = "options")]
     fn takes(&mut self, frame: &[u8]) -> bool {
         (self.takes)(self.at, frame)
     }

@@ -32,7 +32,7 @@ pub const WINDOW: usize = serial::window(BAUD);
 /// which is all that it may send unheard; in an image that has a console, a record of the chain, too.
 pub const RECEIVE_RING: usize =
     ((WINDOW + CHAINED) * LINE_BYTES + WINDOW * ACK_LINE_BYTES + 1).next_multiple_of(WORD);
-const CHAINED: usize = if cfg!(feature = "console") { 1 } else { 0 };
+const CHAINED: usize = if cfg!(feature = "options") { 1 } else { 0 };
 /// Bytes of the ring of what a line is to send: a frame, and the end of the one before it, which leaves while the node comes.
 pub const SEND_RING: usize = (LINE_BYTES + serial::meanwhile(BAUD)).next_multiple_of(WORD);
 const WORD: usize = 4;
@@ -56,7 +56,7 @@ pub const NODE_BYTES: usize = if cfg!(feature = "faults") {
 };
 const IS_LEAST: bool = cfg!(all(
     feature = "matching-list",
-    not(any(feature = "console", feature = "borrow"))
+    not(any(feature = "options", feature = "borrow"))
 ));
 /// Greatest size of the first requests, which a program's first call takes from the heap.
 pub const REQUESTS_BYTES: usize = 960;
@@ -81,7 +81,7 @@ const LINKS: u64 = 6 * WINDOW_MEMORY as u64;
 const STACKS: u64 = TRAP_STACK_BYTES + STACK_BYTES;
 const IS_THE_BOARD: bool = cfg!(target_arch = "arm");
 const _: () = assert!(
-    LINES < 4 * 1024 || cfg!(any(feature = "console", feature = "faults")) || !IS_THE_BOARD,
+    LINES < 4 * 1024 || cfg!(any(feature = "options", feature = "faults")) || !IS_THE_BOARD,
     "the lines' rings"
 );
 const _: () = assert!(

@@ -21,7 +21,7 @@
 
 pub mod memory;
 
-#[cfg(all(target_arch = "arm", target_os = "none", feature = "console"))]
+#[cfg(all(target_arch = "arm", target_os = "none", feature = "options"))]
 mod attach;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 mod boot;
@@ -33,7 +33,7 @@ mod dma;
 mod heap;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 mod lines;
-#[cfg(all(target_arch = "arm", target_os = "none", feature = "auto"))]
+#[cfg(all(target_arch = "arm", target_os = "none", feature = "options"))]
 mod place;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 pub mod platform;
@@ -51,7 +51,7 @@ mod traps;
 pub mod uart;
 
 /// Starts the line in a direction, for a link.
-#[cfg(all(target_arch = "arm", target_os = "none", feature = "console"))]
+#[cfg(all(target_arch = "arm", target_os = "none", feature = "options"))]
 use attach::start as start_line;
-#[cfg(all(target_arch = "arm", target_os = "none", not(feature = "console")))]
+#[cfg(all(target_arch = "arm", target_os = "none", not(feature = "options")))]
 use lines::start as start_line;

@@ -113,7 +113,7 @@ fn discover(auto: Auto) -> (Shape, Coord, Option<Console>) {
 
 /// A machine that is wrong has no places. Its console's node speaks as if it were alone.
 fn speak(number: u32, discovery: &Discovery<'_>) {
-    #[cfg(feature = "console")]
+    #[cfg(feature = "options")]
     if let Some(End { link, .. }) = discovery.console().filter(|end| end.node == number) {
         use midplane_abi::personality::single;
         let at = Coord::default();

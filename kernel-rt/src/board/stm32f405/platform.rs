@@ -62,7 +62,7 @@ impl Platform<BoardLink> for Stm32 {
 
     fn acknowledge(&mut self, _: &mut [Option<BoardLink>; 6]) {
         arch::acknowledge_call();
-        #[cfg(feature = "console")]
+        #[cfg(feature = "options")]
         super::attach::go_on();
     }
 

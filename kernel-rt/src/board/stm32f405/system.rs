@@ -11,7 +11,7 @@ pub fn exit(status: u8) -> ! {
 
 /// The node has failed, and stays where it is.
 pub fn stay() -> ! {
-    #[cfg(feature = "console")]
+    #[cfg(feature = "options")]
     super::attach::finish();
     crate::arch::park()
 }

@@ -15,14 +15,14 @@ pub use super::tool::ring;
 /// What a probe reads.
 struct Channels {
     terminal: UpChannel,
-    #[cfg(feature = "log")]
+    #[cfg(feature = "options")]
     log: UpChannel,
 }
 
 static CHANNELS: Mutex<RefCell<Option<Channels>>> = Mutex::new(RefCell::new(None));
 
 /// Makes the channels, which a probe finds from now on. Called once.
-#[cfg(not(feature = "log"))]
+#[cfg(not(feature = "options"))]
 pub(super) fn open() {
     let channels = rtt_init! {
         up: {
@@ -35,7 +35,7 @@ pub(super) fn open() {
 }
 
 /// The same, for output and log.
-#[cfg(feature = "log")]
+#[cfg(feature = "options")]
 pub(super) fn open() {
     let channels = rtt_init! {
         up: {
@@ -56,13 +56,13 @@ fn set(channels: Channels) {
 /// Shows the tool the blackboard, by whatever way there is to it.
 pub fn show() {
     super::tool::show();
-    #[cfg(feature = "console")]
+    #[cfg(feature = "options")]
     super::attach::show();
 }
 
 /// Prints `bytes` of a stream where no tool takes them out of rings.
 pub fn print(stream: Stream, bytes: &[u8]) {
-    #[cfg(feature = "console")]
+    #[cfg(feature = "options")]
     if super::attach::print(stream, bytes) {
         return;
     }
@@ -85,7 +85,7 @@ pub fn put(byte: u8) -> bool {
 /// Logs what fits.
 pub fn log(bytes: &[u8]) {
     let _ = bytes;
-    #[cfg(feature = "log")]
+    #[cfg(feature = "options")]
     critical_section::with(|cs| {
         if let Some(channels) = CHANNELS.borrow_ref_mut(cs).as_mut() {
             channels.log.write(bytes);

@@ -13,10 +13,10 @@ use net_torus::torus::Torus;
 
 use super::machine::{self, Found};
 use super::neighbours::{BoxMachine, own_word};
-#[cfg(not(feature = "instances"))]
+#[cfg(not(feature = "options"))]
 use super::no_slots::Devices;
 use super::platform::{BoardNode, Links, Virt, Wire};
-#[cfg(feature = "instances")]
+#[cfg(feature = "options")]
 use super::slots::Devices;
 use super::{timer, traps};
 use crate::board::device::device;
@@ -57,7 +57,7 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
     MIDPLANE_BLACKBOARD.set_matching(Engine::NAME);
     or_fail(args.check_matching(Engine::NAME));
 
-    timer::start(cfg!(feature = "instances") && found.machine.is_none());
+    timer::start(cfg!(feature = "options") && found.machine.is_none());
     arch::arm_interrupts();
     let devices = match found.machine {
         Some(_) => Devices::none(),
@@ -249,7 +249,7 @@ fn ring_links(machine: &BoxMachine, who: &Personality, seal: bool) -> Links {
     }
     // SAFETY: the only call, and `midplane_map` has called `map` for this node.
     let links = unsafe { machine.links(who.coord, seal) };
-    #[cfg(feature = "instances")]
+    #[cfg(feature = "options")]
     let links = links.map(|link| link.map(super::either::BoardLink::Ring));
     links
 }

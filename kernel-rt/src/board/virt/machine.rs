@@ -227,7 +227,7 @@ fn map_devices(tables: &mut Tables<'_>, found: &Found) -> Result<(), Unmappable>
     for page in [EXIT, UART] {
         map_page(tables, page as u64)?;
     }
-    #[cfg(feature = "instances")]
+    #[cfg(feature = "options")]
     for page in super::plic::PAGES {
         map_page(tables, page as u64)?;
     }

@@ -15,19 +15,19 @@
 
 mod boot;
 mod doorbell;
-#[cfg(feature = "instances")]
+#[cfg(feature = "options")]
 mod either;
 mod layout;
 mod machine;
 mod neighbours;
-#[cfg(not(feature = "instances"))]
+#[cfg(not(feature = "options"))]
 mod no_slots;
 pub mod platform;
-#[cfg(feature = "instances")]
+#[cfg(feature = "options")]
 mod plic;
 pub mod records;
 mod registers;
-#[cfg(feature = "instances")]
+#[cfg(feature = "options")]
 mod slots;
 pub mod system;
 pub mod timer;

@@ -5,12 +5,12 @@ use midplane_abi::blackboard::Blackboard;
 use mpi_adi::kernel::{AbortReason, Heap};
 use net_torus::coord::{Coord, Direction, Rank};
 
-#[cfg(not(feature = "instances"))]
+#[cfg(not(feature = "options"))]
 use super::neighbours::Register;
 use super::timer;
 use crate::board::start::aborted;
 use crate::dev::ring::Asleep;
-#[cfg(not(feature = "instances"))]
+#[cfg(not(feature = "options"))]
 use crate::dev::ring::RingLink;
 use crate::lend::NodeMemory;
 use crate::node::{Node, Platform};
@@ -18,10 +18,10 @@ use crate::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS};
 use crate::{arch, clock, heap};
 
 /// A link of this board: of a node of a box.
-#[cfg(not(feature = "instances"))]
+#[cfg(not(feature = "options"))]
 pub type BoardLink = RingLink<'static, Register>;
 /// The same, in images for nodes that have a machine to themselves.
-#[cfg(feature = "instances")]
+#[cfg(feature = "options")]
 pub use super::either::BoardLink;
 /// This board's node.
 pub type BoardNode = Node<Wire, Virt>;
@@ -47,11 +47,11 @@ pub struct Virt {
 }
 
 /// The board's own link.
-#[cfg(all(feature = "instances", not(feature = "faults")))]
+#[cfg(all(feature = "options", not(feature = "faults")))]
 fn device(link: &mut Wire) -> &mut BoardLink {
     link
 }
-#[cfg(all(feature = "instances", feature = "faults"))]
+#[cfg(all(feature = "options", feature = "faults"))]
 use crate::dev::faults::device;
 
 /// How often a node that has a processor to itself looks whether it has been rung, before it sleeps: some twenty
@@ -116,12 +116,12 @@ impl Platform<Wire> for Virt {
         arch::is_interrupt_pending()
     }
 
-    #[cfg(not(feature = "instances"))]
+    #[cfg(not(feature = "options"))]
     fn acknowledge(&mut self, _: &mut Links<Wire>) {
         acknowledge();
     }
 
-    #[cfg(feature = "instances")]
+    #[cfg(feature = "options")]
     fn acknowledge(&mut self, links: &mut Links<Wire>) {
         super::slots::acknowledge(links, device);
     }
