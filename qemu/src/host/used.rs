@@ -62,6 +62,12 @@ pub fn is_stopped(process: u32) -> bool {
     stat.is_ok_and(|stat| state(&stat) == Some("T"))
 }
 
+/// Whether a process has ended: nobody has taken note of it yet, or there is none.
+pub fn has_ended(process: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat"));
+    stat.map_or(true, |stat| matches!(state(&stat), Some("Z" | "X") | None))
+}
+
 fn state(stat: &str) -> Option<&str> {
     let (_, behind_the_name) = stat.rsplit_once(')')?;
     behind_the_name.split_whitespace().next()

@@ -5,7 +5,7 @@
 use crate::host::signals::Signals;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
-use crate::host::used::children;
+use crate::host::used::{children, has_ended};
 use clap::Args;
 use midplane_setup::ask::in_path;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -24,6 +24,9 @@ use std::time::{Duration, Instant};
 const KEPT: &str = "kept";
 /// How often it is looked whether what the command has left behind has ended.
 const LOOK: Duration = Duration::from_millis(20);
+/// It has, when it is not there so often, one look after the other: what /proc tells of processes that are being made, handed
+/// on or executing another program is not of one moment.
+const LOOKS: u32 = 3;
 /// What is killed has this long to be gone.
 const GONE_WITHIN: Duration = Duration::from_secs(5);
 
@@ -101,6 +104,7 @@ pub fn keep(options: &Kept) -> Result<u8, Stop> {
         .doing("watch the command")?;
     let look = Timespec::try_from(LOOK).ok();
     let mut ended = None;
+    let mut absent = 0;
     loop {
         let mut fds = vec![PollFd::new(&life, PollFlags::empty())];
         fds.extend({ signals.fds() }.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
@@ -115,7 +119,11 @@ pub fn keep(options: &Kept) -> Result<u8, Stop> {
             return Ok(status(ended));
         }
         reap(child, &mut ended);
-        if ended.is_some() && !is_there(std::process::id(), options.image.as_bytes()) {
+        absent = match ended.is_some() && !is_there(std::process::id(), options.image.as_bytes()) {
+            true => absent + 1,
+            false => 0,
+        };
+        if absent == LOOKS {
             kill_all();
             return Ok(status(ended));
         }
@@ -133,11 +141,16 @@ fn reap(child: Pid, ended: &mut Option<WaitStatus>) {
     }
 }
 
-/// Whether what has come of this process has one with this word in its command line.
+/// Whether what has come of this process has one with this word in its command line, or one that is about to have one: while
+/// a process executes another program its line is empty for a moment, as that of one that has ended is for good.
 fn is_there(process: u32, word: &[u8]) -> bool {
     children(process).into_iter().any(|child| {
         let line = std::fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
-        line.split(|byte| *byte == 0).any(|other| other == word) || is_there(child, word)
+        let is_it = match line.is_empty() {
+            true => !has_ended(child),
+            false => line.split(|byte| *byte == 0).any(|other| other == word),
+        };
+        is_it || is_there(child, word)
     })
 }
 
