@@ -4,47 +4,25 @@
 
 use std::sync::Mutex;
 
-use midplane_lab::explore::{Expected, Explored, Row, cases, unwatched};
+use midplane_lab::explore::{Expected, Row, cases, unwatched};
 use midplane_lab::sim::Seeded;
 use midplane_lab::{Cluster, Node};
-use mpi_adi::matching::{Choice, Matching, WithEngine};
+use mpi_adi::matching::Choice;
 use mpi_adi::{Communicator, Error, Mpi, Op, Source, TagSelector};
 
 /// Random jobs for each engine in a bounded run; `cargo midplane soak --matching NAME` goes on.
 const JOBS: u64 = 300;
 
-struct RandomJobs;
-
-impl WithEngine for RandomJobs {
-    type Output = Vec<String>;
-
-    fn run<E: Matching>(self) -> Vec<String> {
-        let failure = |seed| {
-            let failure = Seeded::draw(seed).run_with_engine::<E>().err()?;
-            Some(format!("{}, seed {seed}: {failure}", E::NAME))
-        };
-        (0..JOBS).filter_map(failure).collect()
-    }
-}
-
 #[test]
 fn random_jobs_complete_with_every_engine() {
-    let failures: Vec<String> = Choice::ALL
-        .iter()
-        .flat_map(|choice| choice.with(RandomJobs))
+    let failure = |choice, seed| {
+        let failure = Seeded::draw(seed).with_matching(choice).run().err()?;
+        Some(format!("{choice}, seed {seed}: {failure}"))
+    };
+    let failures: Vec<String> = { Choice::ALL.iter() }
+        .flat_map(|&choice| (0..JOBS).filter_map(move |seed| failure(choice, seed)))
         .collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
-}
-
-struct Explore<'a>(&'a Row);
-
-impl WithEngine for Explore<'_> {
-    type Output = Explored;
-
-    fn run<E: Matching>(self) -> Explored {
-        let explored = self.0.explore_with_engine::<E>(&mut unwatched);
-        explored.unwrap_or_else(|surprise| panic!("{}, {}: {surprise}", self.0.name, E::NAME))
-    }
 }
 
 /// The states that the device can be in are those of the protocol: an engine adds none.
@@ -61,7 +39,10 @@ fn every_engine_leads_through_the_same_states() {
     let rows: Vec<Row> = groups.into_iter().flatten().filter(is_small).collect();
     assert!(rows.len() > 10, "{}", rows.len());
     for row in &rows {
-        let explored = |choice: Choice| choice.with(Explore(row));
+        let explored = |choice: Choice| {
+            let explored = row.clone().with_matching(choice).explore(&mut unwatched);
+            explored.unwrap_or_else(|surprise| panic!("{}, {choice}: {surprise}", row.name))
+        };
         let first = explored(Choice::List);
         for &choice in Choice::ALL {
             assert_eq!(explored(choice), first, "{}, {choice}", row.name);
@@ -83,13 +64,11 @@ struct Programs {
     seed: u64,
 }
 
-impl WithEngine for &Programs {
-    type Output = Outputs;
-
-    fn run<E: Matching>(self) -> Outputs {
+impl Programs {
+    fn run(&self, choice: Choice) -> Outputs {
         let nodes: usize = self.extents.iter().map(|n| usize::from(*n)).product();
         let outputs = Mutex::new(vec![Vec::new(); nodes]);
-        let run = |node: &Node<'_, '_, E>| {
+        let run = |node: &Node<'_, '_>| {
             let mpi = Mpi::new(node);
             let output = program(mpi).and_then(|output| mpi.finalize().map(|()| output));
             let output = output.unwrap_or_else(|error| panic!("rank {}: {error}", node.rank()));
@@ -98,18 +77,19 @@ impl WithEngine for &Programs {
         };
         let cluster = Cluster::new(self.extents)
             .mpi_memory(self.mpi_memory)
-            .seed(self.seed);
-        let (job, reports) = cluster.run_with_engine::<E>(run);
-        assert_eq!(job, Ok(vec![0; nodes]), "{}", E::NAME);
+            .seed(self.seed)
+            .matching(choice);
+        let (job, reports) = cluster.run_and_report(run);
+        assert_eq!(job, Ok(vec![0; nodes]), "{}", choice);
         for report in reports {
-            assert_eq!((report.posted, report.unexpected), (0, 0), "{}", E::NAME);
+            assert_eq!((report.posted, report.unexpected), (0, 0), "{}", choice);
         }
         outputs.into_inner().expect("no panic")
     }
 }
 
 /// All parts, one after the other.
-fn program<E: Matching>(mpi: Mpi<'_, E>) -> Result<Vec<u64>, Error> {
+fn program(mpi: Mpi<'_>) -> Result<Vec<u64>, Error> {
     let world = mpi.world();
     let mut output = Vec::new();
     point_to_point(&world, &mut output)?;
@@ -130,10 +110,7 @@ fn program<E: Matching>(mpi: Mpi<'_, E>) -> Result<Vec<u64>, Error> {
 }
 
 /// Many messages to the neighbour, received in the reverse order of their tags, some of them long, some posted early.
-fn point_to_point<E: Matching>(
-    comm: &Communicator<'_, E>,
-    output: &mut Vec<u64>,
-) -> Result<(), Error> {
+fn point_to_point(comm: &Communicator<'_>, output: &mut Vec<u64>) -> Result<(), Error> {
     const MESSAGES: usize = 12;
     let (rank, size) = (comm.rank(), comm.size());
     let (right, left) = ((rank + 1) % size, (rank + size - 1) % size);
@@ -159,7 +136,7 @@ fn point_to_point<E: Matching>(
 }
 
 /// Rank 0 takes from any source: what comes is not in a fixed order between sources, but it is within each.
-fn wildcards<E: Matching>(comm: &Communicator<'_, E>, output: &mut Vec<u64>) -> Result<(), Error> {
+fn wildcards(comm: &Communicator<'_>, output: &mut Vec<u64>) -> Result<(), Error> {
     const EACH: u64 = 5;
     let (rank, size) = (comm.rank(), comm.size());
     if rank != 0 {
@@ -189,10 +166,7 @@ fn wildcards<E: Matching>(comm: &Communicator<'_, E>, output: &mut Vec<u64>) -> 
     comm.barrier()
 }
 
-fn collectives<E: Matching>(
-    comm: &Communicator<'_, E>,
-    output: &mut Vec<u64>,
-) -> Result<(), Error> {
+fn collectives(comm: &Communicator<'_>, output: &mut Vec<u64>) -> Result<(), Error> {
     let (rank, size) = (comm.rank(), comm.size());
     for len in [1, 130] {
         let mine: Vec<u64> = (0..len).map(|i| u64::from(rank) * 7 + i).collect();
@@ -220,7 +194,7 @@ fn collectives<E: Matching>(
 }
 
 /// Receives of any source that are taken back among others, and messages of theirs that come afterwards.
-fn cancels<E: Matching>(comm: &Communicator<'_, E>, output: &mut Vec<u64>) -> Result<(), Error> {
+fn cancels(comm: &Communicator<'_>, output: &mut Vec<u64>) -> Result<(), Error> {
     let (rank, size) = (comm.rank(), comm.size());
     let (right, left) = ((rank + 1) % size, (rank + size - 1) % size);
     let mut kept = [[0u64; 1]; 20];
@@ -264,9 +238,9 @@ fn programs_write_the_same_with_every_engine() {
             mpi_memory,
             seed,
         };
-        let first = Choice::List.with(&programs);
+        let first = programs.run(Choice::List);
         for choice in &Choice::ALL[1..] {
-            assert!(choice.with(&programs) == first, "{extents:?}, {choice}");
+            assert!(programs.run(*choice) == first, "{extents:?}, {choice}");
         }
     }
 }

@@ -6,7 +6,7 @@ use std::alloc::System;
 use cap::Cap;
 use midplane_lab::alone;
 use mpi_adi::envelope::{Pattern, Rank};
-use mpi_adi::matching::{Choice, Matching, WithEngine};
+use mpi_adi::matching::{Choice, EngineKind};
 use mpi_adi::memory::{RawMemory, Span};
 use mpi_adi::peers::{PAGE_PEERS, STOCK_PAGES};
 use mpi_adi::pending::{CHUNK_DESTINATIONS, DESTINATION_BYTES};
@@ -107,10 +107,8 @@ struct Terms {
 /// receives at once.
 const ENGINE_MPI_MEMORY: usize = 64 * BLOCK_BYTES;
 
-impl WithEngine for Terms {
-    type Output = ();
-
-    fn run<E: Matching>(self) {
+impl Terms {
+    fn check(&self, kind: &EngineKind) {
         let shape = Shape::new(self.extents, [true; 3]).expect("a machine");
         let peers = shape.nodes() as usize;
         let config = Config {
@@ -119,9 +117,9 @@ impl WithEngine for Terms {
             request_slots: usize::MAX,
         };
         let mpi_memory = ENGINE_MPI_MEMORY;
-        let budget = Budget::with_engine::<E>(mpi_memory, peers);
-        let allocate = || Memory::<E>::with_engine(mpi_memory, peers).expect("memory");
-        let name = E::NAME;
+        let budget = Budget::with_engine(kind, mpi_memory, peers);
+        let allocate = || Memory::with_engine(kind, mpi_memory, peers).expect("memory");
+        let name = kind.name;
         assert_eq!(taken(allocate), budget.total(), "{name} at start");
         let device = || Adi::with_rules(config, allocate(), Sound).expect("a rank of the machine");
         // Two contexts each; the list of contexts doubles from four to eight.
@@ -131,7 +129,7 @@ impl WithEngine for Terms {
             adi.open_context(6);
             adi
         };
-        let of_contexts = 4 * E::context_bytes(peers);
+        let of_contexts = 4 * (kind.context_bytes)(peers);
         assert_eq!(taken(more) - taken(device), of_contexts, "{name}, contexts");
         contexts_may_find_no_room(device, of_contexts, name);
         // As many receives as make the engine's memory for them grow once, and the pool's by a chunk.
@@ -149,7 +147,7 @@ impl WithEngine for Terms {
         let least = taken(receives(first));
         let of_requests = CHUNK_SLOTS * RequestPool::SLOT_BYTES;
         let of_receives = taken(receives(first + 1)) - least;
-        let expected = of_requests + CHUNK_SLOTS * E::receive_bytes(peers);
+        let expected = of_requests + CHUNK_SLOTS * (kind.receive_bytes)(peers);
         assert!(
             (expected..expected + LEAST_LIST).contains(&of_receives),
             "{name}, receives: {of_receives} for {expected}"
@@ -159,11 +157,7 @@ impl WithEngine for Terms {
 
 /// Contexts for which an engine has no memory are kept among all others, and leave nothing behind: those that are opened
 /// when there is memory again take as much as ever.
-fn contexts_may_find_no_room<E: Matching>(
-    device: impl Fn() -> Adi<Sound, E>,
-    of_contexts: usize,
-    name: &str,
-) {
+fn contexts_may_find_no_room(device: impl Fn() -> Adi, of_contexts: usize, name: &str) {
     let steps = 16;
     for left in (0..steps).map(|step| of_contexts * step / steps) {
         let mut adi = device();
@@ -272,7 +266,7 @@ fn what_is_taken_is_what_is_said() {
     the_budget_is_taken();
     for extents in [[2, 2, 1], [16, 16, 16]] {
         for choice in Choice::ALL {
-            choice.with(Terms { extents });
+            Terms { extents }.check(&choice.kind());
         }
     }
     a_router_takes_its_buffers();

@@ -3,12 +3,10 @@
 
 use mpi_adi::Adi;
 use mpi_adi::kernel::{AbortReason, CallNote};
-use mpi_adi::matching::Engine;
-use mpi_adi::protocol::Sound;
 use net_torus::Router;
 
 /// The host's process around a cluster whose programs cannot be unwound, and share the addresses of their data.
-pub trait Carrier<E = Engine> {
+pub trait Carrier {
     /// The program of `rank` is about to go on at this time, in nanoseconds: its data has to be in place.
     fn goes_on(&self, rank: usize, now_ns: u64);
 
@@ -32,5 +30,5 @@ pub trait Carrier<E = Engine> {
 
     /// At the job's end, when somebody waits for it, and when the program asks: what the node of `rank` has counted; and its clock, and how long it
     /// had nothing to do, in nanoseconds of virtual time.
-    fn counts(&self, rank: usize, adi: &Adi<Sound, E>, router: &Router<'_>, times_ns: [u64; 2]);
+    fn counts(&self, rank: usize, adi: &Adi, router: &Router<'_>, times_ns: [u64; 2]);
 }

@@ -7,9 +7,7 @@
 use std::cell::RefCell;
 
 use mpi_adi::Adi;
-use mpi_adi::matching::Matching;
 use mpi_adi::memory::{RawMemory, UserMemory};
-use mpi_adi::protocol::Sound;
 
 use super::ready::Ready;
 use super::schedule::{Phase, STEP_NS, Shared};
@@ -17,7 +15,7 @@ use super::schedule::{Phase, STEP_NS, Shared};
 /// How often a process that enters the device gives the baton back first.
 pub(super) const YIELDS: f64 = 0.2;
 
-impl<E: Matching> Shared<'_, E> {
+impl Shared<'_> {
     /// Draws who is next, and interrupts nodes on the way; `None`: nothing moves any more.
     pub(super) fn draw(&self, ready: &RefCell<Ready>) -> Option<usize> {
         let random = &mut *self.random.borrow_mut();
@@ -42,12 +40,7 @@ impl<E: Matching> Shared<'_, E> {
     }
 
     /// One step of the node `rank`; true when anything moved.
-    pub(super) fn step(
-        &self,
-        rank: usize,
-        adi: &mut Adi<Sound, E>,
-        memory: &mut dyn UserMemory,
-    ) -> bool {
+    pub(super) fn step(&self, rank: usize, adi: &mut Adi, memory: &mut dyn UserMemory) -> bool {
         let now = self.wires.now.get() + STEP_NS;
         self.wires.now.set(now);
         let torus = &mut *self.body(rank).torus.borrow_mut();

@@ -54,7 +54,7 @@ use std::time::Duration;
 
 use corosensei::Yielder;
 use mpi_adi::envelope::Rank;
-use mpi_adi::matching::{Engine, Matching};
+use mpi_adi::matching::Choice;
 use mpi_adi::protocol::Sound;
 use mpi_adi::{Adi, Config, Memory, Stats};
 use net_torus::chunk::{LINE_CHUNKS, in_lines};
@@ -84,6 +84,7 @@ pub struct Cluster {
     seed: u64,
     costs: Option<Costs>,
     processors: usize,
+    matching: Choice,
 }
 
 /// What a node counted, at the job's end.
@@ -129,6 +130,7 @@ impl Cluster {
             seed: 0,
             costs: None,
             processors: 1,
+            matching: Choice::default(),
         }
     }
 
@@ -187,6 +189,12 @@ impl Cluster {
         self
     }
 
+    /// The matching engine of the devices.
+    pub fn matching(mut self, matching: Choice) -> Self {
+        self.matching = matching;
+        self
+    }
+
     /// Runs `program` as every process and returns their statuses.
     pub fn run(&self, program: impl Fn(&Node<'_, '_>) -> i32 + Sync) -> Statuses {
         self.run_and_report(program).0
@@ -200,31 +208,20 @@ impl Cluster {
         &self,
         program: impl Fn(&Node<'_, '_>) -> i32 + Sync,
     ) -> (Statuses, Vec<NodeReport>) {
-        self.run_with_engine::<Engine>(program)
-    }
-
-    /// As [`Cluster::run_and_report`], by nodes with the matching engine `E`.
-    ///
-    /// # Panics
-    /// As [`Cluster::run_and_report`].
-    pub fn run_with_engine<E: Matching>(
-        &self,
-        program: impl Fn(&Node<'_, '_, E>) -> i32 + Sync,
-    ) -> (Statuses, Vec<NodeReport>) {
         self.run_watched(program, &mut |_| true)
     }
 
-    /// As [`Cluster::run_with_engine`], watched: `watch` is asked now and then whether the job may go on.
+    /// As [`Cluster::run_and_report`], watched: `watch` is asked now and then whether the job may go on.
     ///
     /// # Panics
     /// As [`Cluster::run_and_report`].
-    pub fn run_watched<E: Matching>(
+    pub fn run_watched(
         &self,
-        program: impl Fn(&Node<'_, '_, E>) -> i32 + Sync,
+        program: impl Fn(&Node<'_, '_>) -> i32 + Sync,
         watch: &mut dyn FnMut(Watched) -> bool,
     ) -> (Statuses, Vec<NodeReport>) {
         let run = |block: Option<&Block<'_>>, watch: &mut dyn FnMut(Watched) -> bool| {
-            let look = |shared: &Shared<'_, E>, _: &Ended| {
+            let look = |shared: &Shared<'_>, _: &Ended| {
                 let nodes = shared.bodies().map(|(rank, _)| rank);
                 nodes.map(|rank| report(shared, rank)).collect()
             };
@@ -298,13 +295,13 @@ impl Cluster {
     }
 
     /// Runs the job, or a block of it, and looks at it at its end.
-    fn run_on<E: Matching, R>(
+    fn run_on<R>(
         &self,
         (stack_bytes, block): (usize, Option<&Block<'_>>),
-        carrier: Option<&dyn Carrier<E>>,
-        program: impl Fn(&Node<'_, '_, E>) -> i32,
+        carrier: Option<&dyn Carrier>,
+        program: impl Fn(&Node<'_, '_>) -> i32,
         watch: &mut dyn FnMut(Watched) -> bool,
-        look: impl FnOnce(&Shared<'_, E>, &Ended) -> R,
+        look: impl FnOnce(&Shared<'_>, &Ended) -> R,
     ) -> io::Result<(Ended, R)> {
         let shape = self.shape();
         let nodes = shape.nodes() as usize;
@@ -324,13 +321,14 @@ impl Cluster {
     }
 
     /// The nodes from rank `first` on, with routers in `chunks`.
-    fn bodies<'m, E: Matching>(
+    fn bodies<'m>(
         &self,
         shape: Shape,
         first: usize,
         wires: &'m Wires<'m>,
         chunks: &'m mut [Chunk],
-    ) -> Vec<Body<'m, E>> {
+    ) -> Vec<Body<'m>> {
+        let kind = self.matching.kind();
         chunks
             .chunks_mut(self.sizes.chunks())
             .zip(first as u32..)
@@ -349,7 +347,7 @@ impl Cluster {
                     Some((of, bytes)) if of == rank => bytes,
                     _ => self.mpi_memory,
                 };
-                let memory = Memory::with_engine(mpi_memory, shape.nodes() as usize)
+                let memory = Memory::with_engine(&kind, mpi_memory, shape.nodes() as usize)
                     .and_then(|memory| memory.with_values(&shape))
                     .expect("the host's memory");
                 let mut adi =
@@ -396,11 +394,11 @@ fn merged(
     (statuses, reports)
 }
 
-fn run_process<E: Matching>(
-    shared: &Shared<'_, E>,
+fn run_process(
+    shared: &Shared<'_>,
     rank: usize,
     yielder: &Yielder<(), ()>,
-    program: &impl Fn(&Node<'_, '_, E>) -> i32,
+    program: &impl Fn(&Node<'_, '_>) -> i32,
 ) {
     let node = Node::new(shared, rank, yielder);
     let outcome = catch_unwind(AssertUnwindSafe(|| program(&node)));
@@ -416,7 +414,7 @@ fn run_process<E: Matching>(
     }
 }
 
-fn report<E: Matching>(shared: &Shared<'_, E>, rank: usize) -> NodeReport {
+fn report(shared: &Shared<'_>, rank: usize) -> NodeReport {
     let body = shared.body(rank);
     let (adi, torus) = (body.adi.borrow(), body.torus.borrow());
     NodeReport {

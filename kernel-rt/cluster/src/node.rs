@@ -5,9 +5,7 @@ use std::cell::RefCell;
 
 use corosensei::Yielder;
 use mpi_adi::kernel::{AbortReason, CallNote, Kernel};
-use mpi_adi::matching::{Engine, Matching};
 use mpi_adi::memory::UserMemory;
-use mpi_adi::protocol::Sound;
 use mpi_adi::{Adi, Env, Process, Work};
 
 use super::Failure;
@@ -17,16 +15,16 @@ use super::schedule::{Phase, Shared};
 use super::wires::Looks;
 
 /// One process of a cluster, as its program sees it.
-pub struct Node<'a, 'm, E = Engine> {
-    shared: &'a Shared<'m, E>,
+pub struct Node<'a, 'm> {
+    shared: &'a Shared<'m>,
     rank: usize,
     inside: RefCell<()>,
     yielder: &'a Yielder<(), ()>,
     process: Process,
 }
 
-struct NodeKernel<'a, 'b, 'm, E> {
-    node: &'a Node<'b, 'm, E>,
+struct NodeKernel<'a, 'b, 'm> {
+    node: &'a Node<'b, 'm>,
     memory: Counted,
     has_slept: bool,
 }
@@ -34,8 +32,8 @@ struct NodeKernel<'a, 'b, 'm, E> {
 /// How long a call looks for news that may never come.
 const PATIENCE_NS: u64 = 10_000_000;
 
-impl<E: Matching> Kernel<E> for NodeKernel<'_, '_, '_, E> {
-    fn poll(&mut self, adi: &mut Adi<Sound, E>) -> bool {
+impl Kernel for NodeKernel<'_, '_, '_> {
+    fn poll(&mut self, adi: &mut Adi) -> bool {
         let Node { rank, yielder, .. } = *self.node;
         let moved = { self.node.shared }.poll(rank, adi, &mut self.memory, yielder);
         if !moved
@@ -65,7 +63,7 @@ impl<E: Matching> Kernel<E> for NodeKernel<'_, '_, '_, E> {
         PATIENCE_NS
     }
 
-    fn count(&mut self, adi: &Adi<Sound, E>) {
+    fn count(&mut self, adi: &Adi) {
         let Node { shared, rank, .. } = *self.node;
         if let Some(carrier) = shared.carrier() {
             let torus = shared.body(rank).torus.borrow();
@@ -104,8 +102,8 @@ impl<E: Matching> Kernel<E> for NodeKernel<'_, '_, '_, E> {
     }
 }
 
-impl<E: Matching> Env<E> for Node<'_, '_, E> {
-    fn with<'f>(&self, f: &'f mut Work<'f, E>) {
+impl Env for Node<'_, '_> {
+    fn with<'f>(&self, f: &'f mut Work<'f>) {
         let _inside = self.inside.borrow_mut();
         let shared = self.shared;
         match &shared.wires.looks {
@@ -137,12 +135,12 @@ impl<E: Matching> Env<E> for Node<'_, '_, E> {
     }
 }
 
-impl<'a, 'm, E: Matching> Node<'a, 'm, E> {
+impl<'a, 'm> Node<'a, 'm> {
     pub(super) fn new(
-        shared: &'a Shared<'m, E>,
+        shared: &'a Shared<'m>,
         rank: usize,
         yielder: &'a Yielder<(), ()>,
-    ) -> Node<'a, 'm, E> {
+    ) -> Node<'a, 'm> {
         Node {
             shared,
             rank,

@@ -12,8 +12,6 @@ use corosensei::Yielder;
 use mpi_adi::Adi;
 use mpi_adi::device::Meanwhile;
 use mpi_adi::kernel::CallNote;
-use mpi_adi::matching::{Engine, Matching};
-use mpi_adi::protocol::Sound;
 use msg_layer::{Class, Port};
 use net_torus::Torus;
 
@@ -43,8 +41,8 @@ pub fn running() -> Option<usize> {
 }
 
 /// A node. Its process has the device while it is in a call, even asleep; the routers are taken for one step only.
-pub(super) struct Body<'m, E = Engine> {
-    pub(super) adi: RefCell<Adi<Sound, E>>,
+pub(super) struct Body<'m> {
+    pub(super) adi: RefCell<Adi>,
     pub(super) torus: RefCell<Torus<'m, WireEnd<'m>>>,
 }
 
@@ -63,9 +61,9 @@ pub(super) enum Phase {
 /// A process: its program under way.
 pub(super) type Strand<'a> = strands::Strand<'a, ()>;
 
-pub(super) struct Shared<'m, E = Engine> {
+pub(super) struct Shared<'m> {
     /// Of the nodes that are here.
-    bodies: Vec<Body<'m, E>>,
+    bodies: Vec<Body<'m>>,
     /// Which these are: all, or a block of the machine. What follows is by rank, of the whole machine.
     here: Range<usize>,
     pub(super) wires: &'m Wires<'m>,
@@ -84,20 +82,20 @@ pub(super) struct Shared<'m, E = Engine> {
     /// By rank: what the program has ended with.
     statuses: Vec<Cell<Option<i32>>>,
     /// Of programs that cannot be unwound.
-    carrier: Option<&'m dyn Carrier<E>>,
+    carrier: Option<&'m dyn Carrier>,
 }
 
 /// Unwinds a process's program when the job is over.
 pub(super) struct Over;
 
-impl<'m, E: Matching> Shared<'m, E> {
+impl<'m> Shared<'m> {
     /// Before the first step of a machine of so many nodes, those of `bodies` being here.
     pub(super) fn new(
-        bodies: Vec<Body<'m, E>>,
+        bodies: Vec<Body<'m>>,
         nodes: usize,
         wires: &'m Wires<'m>,
         seed: u64,
-        carrier: Option<&'m dyn Carrier<E>>,
+        carrier: Option<&'m dyn Carrier>,
     ) -> Self {
         let processors = match wires.looks {
             Looks::Drawn(_) => 0,
@@ -215,12 +213,12 @@ impl<'m, E: Matching> Shared<'m, E> {
     }
 
     /// The node of `rank`, which is here.
-    pub(super) fn body(&self, rank: usize) -> &Body<'m, E> {
+    pub(super) fn body(&self, rank: usize) -> &Body<'m> {
         &self.bodies[rank - self.here.start]
     }
 
     /// The nodes that are here, by rank.
-    pub(super) fn bodies(&self) -> impl Iterator<Item = (usize, &Body<'m, E>)> {
+    pub(super) fn bodies(&self) -> impl Iterator<Item = (usize, &Body<'m>)> {
         self.here.clone().zip(&self.bodies)
     }
 
@@ -293,7 +291,7 @@ impl<'m, E: Matching> Shared<'m, E> {
     pub(super) fn poll(
         &self,
         rank: usize,
-        adi: &mut Adi<Sound, E>,
+        adi: &mut Adi,
         memory: &mut Counted,
         yielder: &Yielder<(), ()>,
     ) -> bool {
@@ -420,7 +418,7 @@ impl<'m, E: Matching> Shared<'m, E> {
     }
 
     /// What has its programs, where they cannot be unwound.
-    pub(super) fn carrier(&self) -> Option<&'m dyn Carrier<E>> {
+    pub(super) fn carrier(&self) -> Option<&'m dyn Carrier> {
         self.carrier
     }
 

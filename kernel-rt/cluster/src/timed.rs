@@ -8,8 +8,6 @@
 use std::cell::RefCell;
 
 use mpi_adi::Adi;
-use mpi_adi::matching::Matching;
-use mpi_adi::protocol::Sound;
 use net_torus::Link;
 use net_torus::torus::Torus;
 
@@ -19,7 +17,7 @@ use super::schedule::{Phase, Shared};
 use crate::costs::{Costs, INJECT};
 use crate::hands::Hands;
 
-impl<E: Matching> Shared<'_, E> {
+impl Shared<'_> {
     /// Lets routers and nodes whose programs have ended do what is planned, until a program is to go on: whose.
     /// `None`: nothing moves any more, before the horizon of these nodes if they are a block.
     pub(super) fn next_event(&self, events: &RefCell<Events>, costs: &Costs) -> Option<usize> {
@@ -87,13 +85,7 @@ impl<E: Matching> Shared<'_, E> {
     }
 
     /// Pays for what was searched and copied since the last time.
-    pub(super) fn pay(
-        &self,
-        rank: usize,
-        adi: &Adi<Sound, E>,
-        memory: &mut Counted,
-        costs: &Costs,
-    ) {
+    pub(super) fn pay(&self, rank: usize, adi: &Adi, memory: &mut Counted, costs: &Costs) {
         let searched = adi.searched();
         let entries = searched - self.processors[rank].searched.replace(searched);
         let copied = costs.copies(std::mem::take(&mut memory.0) as u64);
@@ -105,7 +97,7 @@ impl<E: Matching> Shared<'_, E> {
     pub(super) fn timed_step(
         &self,
         rank: usize,
-        adi: &mut Adi<Sound, E>,
+        adi: &mut Adi,
         memory: &mut Counted,
         costs: &Costs,
     ) -> bool {

@@ -4,12 +4,13 @@
 use midplane_abi::boot_error::NoDevice;
 use midplane_abi::personality::Personality;
 use mpi_adi::envelope::Rank;
+use mpi_adi::matching::EngineKind;
 use mpi_adi::{Adi, Config, Memory};
 
-/// Makes the device of the node `who`, over memory of the heap; `seed` is for its tables.
+/// Makes the device of the node `who` with this kind of matching engine, over memory of the heap; `seed` is for its tables.
 #[cfg(not(target_arch = "arm"))]
-pub fn device(who: &Personality, seed: u64) -> Result<Adi, NoDevice> {
-    let (config, memory) = parts(who)?;
+pub fn device(who: &Personality, kind: &EngineKind, seed: u64) -> Result<Adi, NoDevice> {
+    let (config, memory) = parts(who, kind)?;
     let mut adi = Adi::new(config, memory).ok_or(no_place(who))?;
     prepare(&mut adi, who, seed);
     Ok(adi)
@@ -17,8 +18,12 @@ pub fn device(who: &Personality, seed: u64) -> Result<Adi, NoDevice> {
 
 /// As `device` elsewhere, in the heap itself: the stack has no room for more than one device.
 #[cfg(target_arch = "arm")]
-pub fn boxed_device(who: &Personality, seed: u64) -> Result<alloc::boxed::Box<Adi>, NoDevice> {
-    let (config, memory) = parts(who)?;
+pub fn boxed_device(
+    who: &Personality,
+    kind: &EngineKind,
+    seed: u64,
+) -> Result<alloc::boxed::Box<Adi>, NoDevice> {
+    let (config, memory) = parts(who, kind)?;
     let mut adi = Adi::boxed(config, memory).ok_or(no_place(who))?;
     prepare(&mut adi, who, seed);
     Ok(adi)
@@ -26,9 +31,9 @@ pub fn boxed_device(who: &Personality, seed: u64) -> Result<alloc::boxed::Box<Ad
 
 // Not inlined, so that it gives its stack back.
 #[inline(never)]
-fn parts(who: &Personality) -> Result<(Config, Memory), NoDevice> {
+fn parts(who: &Personality, kind: &EngineKind) -> Result<(Config, Memory), NoDevice> {
     let peers = who.shape.nodes();
-    let memory = Memory::allocate(who.mpi_memory as usize, peers as usize)
+    let memory = Memory::with_engine(kind, who.mpi_memory as usize, peers as usize)
         .and_then(|memory| memory.with_values(&who.shape))
         .map_err(|_| NoDevice::Memory(who.mpi_memory))?;
     let config = Config {

@@ -5,6 +5,8 @@ pub mod device;
 pub mod device_tree;
 #[cfg(target_os = "linux")]
 pub mod linux;
+#[allow(unsafe_code)]
+pub mod matching;
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
 mod virt;
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]

@@ -79,7 +79,7 @@ fn bridge(
     peer_comm: c_int,
     remote_leader: c_int,
     tag: c_int,
-) -> Result<Bridge<'static, crate::device::matching::Engine>, Error> {
+) -> Result<Bridge<'static>, Error> {
     let partners = partners(env, peer_comm)?;
     args::tag(tag)?;
     match args::destination(&partners, remote_leader)? {

@@ -26,20 +26,20 @@ use crate::device::stats::{Count, Stats};
 /// What goes on beside the calls of the program: collectives that do not block, for example. Each call that waits or
 /// looks drives it after a step of progress; between calls it rests.
 #[derive(Clone, Debug)]
-pub struct Beside<R = Sound, E = Engine> {
+pub struct Beside<R = Sound> {
     /// Something can go on now. Looks only.
-    pub is_ready: fn(&Adi<R, E>) -> bool,
+    pub is_ready: fn(&Adi<R>) -> bool,
     /// Lets it go on; called outside of the device, which it may use. When it returns, nothing that it found ready is
     /// ready any more unless messages have moved.
     pub go_on: fn(),
     /// As `go_on`, within the device and outside of calls, where an interrupt may have come anywhere in the program. So
     /// it takes nothing of the heap, gives nothing back, runs no function of the program's, waits for no lock, and comes
     /// back after a bounded number of steps. What needs more it leaves to `go_on`. `None`: all is left to that.
-    pub meanwhile: Option<GoOn<R, E>>,
+    pub meanwhile: Option<GoOn<R>>,
 }
 
 /// What goes on outside of calls.
-pub type GoOn<R = Sound, E = Engine> = fn(&mut Adi<R, E>, &mut dyn UserMemory) -> Meanwhile;
+pub type GoOn<R = Sound> = fn(&mut Adi<R>, &mut dyn UserMemory) -> Meanwhile;
 
 /// What has gone on outside of calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,15 +65,15 @@ pub(super) struct Identity {
 // What is near the beginning is reached by the short forms of a microcontroller's instructions: small parts come first.
 #[derive(Clone, Debug)]
 #[repr(C)]
-pub struct Adi<R = Sound, E = Engine> {
+pub struct Adi<R = Sound> {
     pub(super) identity: Identity,
-    pub(super) extras: Extras<R, E>,
+    pub(super) extras: Extras<R>,
     pub(super) receiver: Receiver,
     pub(super) requests: RequestPool,
     pub(super) peers: Peers,
     pub(super) region: Region,
     pub(super) barrier: BarrierPart,
-    pub(super) matching: E,
+    pub(super) matching: Engine,
     pub(super) stats: Stats,
     pub(super) sender: Sender,
     pub(super) rules: R,
@@ -81,23 +81,23 @@ pub struct Adi<R = Sound, E = Engine> {
 
 /// What comes with its first use, so that programs without have neither its code nor its cost.
 #[derive(Clone, Debug)]
-pub(super) struct Extras<R, E> {
+pub(super) struct Extras<R> {
     /// `None` until something goes on beside calls.
-    beside: Option<Beside<R, E>>,
-    pub parts: Parts<Adi<R, E>>,
+    beside: Option<Beside<R>>,
+    pub parts: Parts<Adi<R>>,
     /// `None` until the first window.
     pub one_sided: Option<Box<OneSided>>,
 }
 
 /// All that the device's behaviour depends on, so that a model checker knows a state again: neither who it
 /// is, nor what it has counted, nor how finished requests ended, nor the names of sends.
-impl<R, E: Matching> Hash for Adi<R, E> {
+impl<R> Hash for Adi<R> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let bcopies = |bcopy| self.sender.bcopies.bytes(bcopy);
         self.requests.hash(bcopies, state);
         self.region.hash(state);
         self.peers.hash(state);
-        self.matching.hash(&self.region, state);
+        self.matching.hash(&self.region, &mut *state);
         self.sender.pending.hash(&self.requests, bcopies, state);
         for sends in [&self.sender.transfers, &self.sender.cancels] {
             self.requests.hash_queue(sends.head(), bcopies, state);
@@ -141,17 +141,17 @@ impl Adi {
     }
 }
 
-impl<R: Rules, E: Matching> Adi<R, E> {
+impl<R: Rules> Adi<R> {
     /// As [`Adi::new`], with these rules kept and others broken, for a model checker, and with the matching
     /// engine that came with the memory.
-    pub fn with_rules(config: Config, memory: Memory<E>, rules: R) -> Option<Adi<R, E>> {
+    pub fn with_rules(config: Config, memory: Memory, rules: R) -> Option<Adi<R>> {
         let here = Self::place_of(&config, &memory)?;
         let mut adi = Self::idle(config, here, memory, rules);
         adi.begin();
         Some(adi)
     }
 
-    fn place_of(config: &Config, memory: &Memory<E>) -> Option<Coord> {
+    fn place_of(config: &Config, memory: &Memory) -> Option<Coord> {
         let here = config.shape.coord(config.rank.index())?;
         let fits = memory.peers.size() == config.shape.nodes() as usize
             && memory.values.fit(&config.shape);
@@ -160,12 +160,12 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     // Not inlined, it is made where its caller wants it, without copies on the way.
     #[inline(never)]
-    fn idle(config: Config, here: Coord, memory: Memory<E>, rules: R) -> Self {
+    fn idle(config: Config, here: Coord, memory: Memory, rules: R) -> Self {
         Self::idle_here(config, here, memory, rules)
     }
 
     #[inline(always)]
-    fn idle_here(config: Config, here: Coord, memory: Memory<E>, rules: R) -> Self {
+    fn idle_here(config: Config, here: Coord, memory: Memory, rules: R) -> Self {
         Adi {
             identity: Identity {
                 shape: config.shape,
@@ -261,7 +261,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     }
 
     /// From now on calls drive `beside`, and nothing that they drove before.
-    pub fn set_beside(&mut self, beside: Beside<R, E>) {
+    pub fn set_beside(&mut self, beside: Beside<R>) {
         self.extras.beside = Some(beside);
     }
 
@@ -274,7 +274,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     /// What goes on beside calls does so while the program computes, too.
     #[inline]
-    pub fn meanwhile(&self) -> Option<GoOn<R, E>> {
+    pub fn meanwhile(&self) -> Option<GoOn<R>> {
         self.extras.beside.as_ref()?.meanwhile
     }
 
@@ -343,7 +343,13 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         &self.requests
     }
 
+    /// The name of the matching engine.
+    pub fn engine(&self) -> &'static str {
+        self.matching.name()
+    }
+
     /// How full the matching queues are, and what searching them has cost.
+    #[cfg_attr(feature = "micro", inline(never))]
     pub fn matching(&self) -> Measures {
         self.matching.measures()
     }

@@ -69,7 +69,7 @@ pub enum Received {
     Not,
 }
 
-impl<R: Rules, E: Matching> Adi<R, E> {
+impl<R: Rules> Adi<R> {
     /// Sends the bytes of `span` for a call that blocks, if that takes no request or no network. What has been copied leaves
     /// in later steps. Does not block.
     /// There is a process `to.dest`, the tag is not negative and the message is below 4 GiB: the bindings check their

@@ -7,7 +7,7 @@ use net_torus::coord::Shape;
 use crate::device::barrier::values::Values;
 use crate::device::boxed::boxed;
 use crate::device::envelope::{Context, Rank};
-use crate::device::matching::{Engine, Matching};
+use crate::device::matching::{Engine, EngineKind};
 use crate::device::memory::region::{self, BLOCK_BYTES, Block, Blocks};
 use crate::device::peers::Peers;
 use crate::device::send::bcopy;
@@ -60,8 +60,8 @@ pub enum NoMemory {
 
 /// What the device is built from; the caller hands it in.
 #[derive(Clone, Debug)]
-pub struct Memory<E = Engine> {
-    pub(super) engine: E,
+pub struct Memory {
+    pub(super) engine: Engine,
     pub(super) reserve: Blocks,
     pub(super) peers: Peers,
     pub(super) values: Values,
@@ -89,18 +89,18 @@ pub struct Budget {
 impl Budget {
     /// The budget of a device with `mpi_memory` bytes of MPI memory in a job of `peers` processes.
     pub fn of(mpi_memory: usize, peers: usize) -> Budget {
-        Self::with_engine::<Engine>(mpi_memory, peers)
+        Self::with_engine(&EngineKind::STANDARD, mpi_memory, peers)
     }
 
-    /// As [`Budget::of`], of a device with the matching engine `E`.
-    pub fn with_engine<E: Matching>(mpi_memory: usize, peers: usize) -> Budget {
+    /// As [`Budget::of`], of a device with this kind of matching engine.
+    pub fn with_engine(kind: &EngineKind, mpi_memory: usize, peers: usize) -> Budget {
         let blocks = Self::blocks(mpi_memory);
         Budget {
             region: blocks * BLOCK_BYTES,
             map: Blocks::map_words(blocks) * size_of::<usize>(),
             peers: Peers::bytes(peers),
             most_peers: Peers::most_bytes(peers),
-            matching: E::fixed_bytes(blocks, peers),
+            matching: (kind.fixed_bytes)(blocks, peers),
             values: 0,
         }
     }
@@ -133,22 +133,24 @@ impl Budget {
 }
 
 impl Memory {
-    /// Takes `mpi_memory` bytes (rounded down to whole blocks of 32), the table of `peers` peers and the matching
-    /// engine's own memory from the heap: the sum is [`Budget::total`].
+    /// Takes `mpi_memory` bytes (rounded down to whole blocks of 32), the table of `peers` peers and the memory of the
+    /// standard matching engine from the heap: the sum is [`Budget::total`].
     pub fn allocate(mpi_memory: usize, peers: usize) -> Result<Memory, NoMemory> {
-        Memory::with_engine(mpi_memory, peers)
+        Memory::with_engine(&EngineKind::STANDARD, mpi_memory, peers)
     }
-}
 
-impl<E: Matching> Memory<E> {
-    /// As [`Memory::allocate`], for a device with the matching engine `E`.
-    pub fn with_engine(mpi_memory: usize, peers: usize) -> Result<Memory<E>, NoMemory> {
+    /// As [`Memory::allocate`], for a device with this kind of matching engine.
+    pub fn with_engine(
+        kind: &EngineKind,
+        mpi_memory: usize,
+        peers: usize,
+    ) -> Result<Memory, NoMemory> {
         let blocks = Budget::blocks(mpi_memory);
         let none = NoMemory::Start {
-            bytes: Budget::with_engine::<E>(mpi_memory, peers).total(),
+            bytes: Budget::with_engine(kind, mpi_memory, peers).total(),
         };
         Ok(Memory {
-            engine: E::new(blocks, peers).ok_or(none)?,
+            engine: (kind.make)(blocks, peers).ok_or(none)?,
             reserve: Blocks::new(
                 // Zeroed memory that is not touched may cost nothing; what it was filled with would.
                 try_zeroed_slice_box::<Block>(blocks).map_err(|()| none)?,
@@ -162,7 +164,7 @@ impl<E: Matching> Memory<E> {
     /// With room for the values of a barrier in a machine of this shape ([`Budget::values`]), taken from the heap: an
     /// allreduce of up to [`VALUE_BYTES`](crate::device::barrier::VALUE_BYTES) by all processes then takes no messages.
     /// All processes of a job have it, or none.
-    pub fn with_values(self, shape: &Shape) -> Result<Memory<E>, NoMemory> {
+    pub fn with_values(self, shape: &Shape) -> Result<Memory, NoMemory> {
         let bytes = Values::bytes(shape);
         let values = Values::allocate(shape).ok_or(NoMemory::Start { bytes })?;
         Ok(Memory { values, ..self })
@@ -205,7 +207,7 @@ mod tests {
             }
             assert_eq!(
                 budget.matching,
-                Engine::fixed_bytes(bytes / BLOCK_BYTES, peers)
+                (EngineKind::STANDARD.fixed_bytes)(bytes / BLOCK_BYTES, peers)
             );
             let Budget {
                 region,

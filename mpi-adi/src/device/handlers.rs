@@ -5,18 +5,17 @@ use msg_layer::{Answer, Arrival, Class, Context, Malformed, Stats, Taken};
 
 use crate::device::adi::Adi;
 use crate::device::envelope::Rank;
-use crate::device::matching::Matching;
 use crate::device::memory::UserMemory;
 use crate::device::protocol::{Reply, Rules};
 use crate::device::wire::{self, Done, MERGED_BYTES, Restart, Rts};
 
 /// What a handler works on: the device and the program's memory.
-pub(super) struct Handling<'a, R, E, M: ?Sized> {
-    pub(super) adi: &'a mut Adi<R, E>,
+pub(super) struct Handling<'a, R, M: ?Sized> {
+    pub(super) adi: &'a mut Adi<R>,
     pub(super) memory: &'a mut M,
 }
 
-impl<R: Rules, E: Matching, M: UserMemory + ?Sized> Context for Handling<'_, R, E, M> {
+impl<R: Rules, M: UserMemory + ?Sized> Context for Handling<'_, R, M> {
     #[inline]
     fn stats(&mut self) -> &mut Stats {
         &mut self.adi.stats.layer
@@ -28,8 +27,8 @@ impl<R: Rules, E: Matching, M: UserMemory + ?Sized> Context for Handling<'_, R, 
     }
 }
 
-pub(super) fn on_rts<R: Rules, E: Matching, M: UserMemory + ?Sized>(
-    on: &mut Handling<'_, R, E, M>,
+pub(super) fn on_rts<R: Rules, M: UserMemory + ?Sized>(
+    on: &mut Handling<'_, R, M>,
     arrival: &Arrival<'_>,
 ) -> Result<Option<Answer>, Malformed> {
     let (offer, merged) = match arrival.argument {
@@ -57,8 +56,8 @@ pub(super) fn on_rts<R: Rules, E: Matching, M: UserMemory + ?Sized>(
     Ok(adi.take_rts(on.memory, source, &rts, data))
 }
 
-pub(super) fn on_data<R: Rules, E: Matching, M: UserMemory + ?Sized>(
-    on: &mut Handling<'_, R, E, M>,
+pub(super) fn on_data<R: Rules, M: UserMemory + ?Sized>(
+    on: &mut Handling<'_, R, M>,
     arrival: &Arrival<'_>,
 ) -> Result<Option<Answer>, Malformed> {
     let place = arrival.place.ok_or(Malformed)?;
@@ -66,8 +65,8 @@ pub(super) fn on_data<R: Rules, E: Matching, M: UserMemory + ?Sized>(
     Ok(None)
 }
 
-pub(super) fn on_cancel<R: Rules, E: Matching, M: UserMemory + ?Sized>(
-    on: &mut Handling<'_, R, E, M>,
+pub(super) fn on_cancel<R: Rules, M: UserMemory + ?Sized>(
+    on: &mut Handling<'_, R, M>,
     arrival: &Arrival<'_>,
 ) -> Result<Option<Answer>, Malformed> {
     let cancel = arrival.bytes.first_chunk::<{ wire::CANCEL_BYTES }>();
@@ -77,8 +76,8 @@ pub(super) fn on_cancel<R: Rules, E: Matching, M: UserMemory + ?Sized>(
     Ok(on.adi.take_cancel(on.memory, source, request, refused != 0))
 }
 
-pub(super) fn on_eager<R: Rules, E: Matching, M: UserMemory + ?Sized>(
-    on: &mut Handling<'_, R, E, M>,
+pub(super) fn on_eager<R: Rules, M: UserMemory + ?Sized>(
+    on: &mut Handling<'_, R, M>,
     arrival: &Arrival<'_>,
 ) -> Result<Option<Answer>, Malformed> {
     let source = Rank::new(arrival.rank);
@@ -87,8 +86,8 @@ pub(super) fn on_eager<R: Rules, E: Matching, M: UserMemory + ?Sized>(
     Ok(None)
 }
 
-pub(super) fn on_done<R: Rules, E: Matching, M: UserMemory + ?Sized>(
-    on: &mut Handling<'_, R, E, M>,
+pub(super) fn on_done<R: Rules, M: UserMemory + ?Sized>(
+    on: &mut Handling<'_, R, M>,
     arrival: &Arrival<'_>,
 ) -> Result<Option<Answer>, Malformed> {
     let source = Rank::new(arrival.rank);
@@ -97,31 +96,31 @@ pub(super) fn on_done<R: Rules, E: Matching, M: UserMemory + ?Sized>(
     Ok(None)
 }
 
-pub(super) fn on_cts<R: Rules, E: Matching, M: ?Sized>(
-    on: &mut Handling<'_, R, E, M>,
+pub(super) fn on_cts<R: Rules, M: ?Sized>(
+    on: &mut Handling<'_, R, M>,
     arrival: &Arrival<'_>,
 ) -> Result<(), Malformed> {
     on.adi.take_reply(arrival, Reply::Cts)
 }
 
-pub(super) fn on_nctsd<R: Rules, E: Matching, M: ?Sized>(
-    on: &mut Handling<'_, R, E, M>,
+pub(super) fn on_nctsd<R: Rules, M: ?Sized>(
+    on: &mut Handling<'_, R, M>,
     arrival: &Arrival<'_>,
 ) -> Result<(), Malformed> {
     on.adi.stats.nctsd_received += 1;
     on.adi.take_reply(arrival, Reply::Nctsd)
 }
 
-pub(super) fn on_ncts<R: Rules, E: Matching, M: ?Sized>(
-    on: &mut Handling<'_, R, E, M>,
+pub(super) fn on_ncts<R: Rules, M: ?Sized>(
+    on: &mut Handling<'_, R, M>,
     arrival: &Arrival<'_>,
 ) -> Result<(), Malformed> {
     on.adi.stats.ncts_received += 1;
     on.adi.take_reply(arrival, Reply::Ncts)
 }
 
-pub(super) fn on_restart<R: Rules, E: Matching, M: ?Sized>(
-    on: &mut Handling<'_, R, E, M>,
+pub(super) fn on_restart<R: Rules, M: ?Sized>(
+    on: &mut Handling<'_, R, M>,
     arrival: &Arrival<'_>,
 ) -> Result<(), Malformed> {
     let adi = &mut *on.adi;
@@ -141,22 +140,22 @@ pub(super) fn on_restart<R: Rules, E: Matching, M: ?Sized>(
     Ok(())
 }
 
-pub(super) fn on_arrive<R: Rules, E: Matching, M: ?Sized>(
-    on: &mut Handling<'_, R, E, M>,
+pub(super) fn on_arrive<R: Rules, M: ?Sized>(
+    on: &mut Handling<'_, R, M>,
     arrival: &Arrival<'_>,
 ) -> Result<(), Malformed> {
     on.adi.take_arrival(arrival)
 }
 
-pub(super) fn on_told<R: Rules, E: Matching, M: ?Sized>(
-    on: &mut Handling<'_, R, E, M>,
+pub(super) fn on_told<R: Rules, M: ?Sized>(
+    on: &mut Handling<'_, R, M>,
     arrival: &Arrival<'_>,
 ) -> Result<(), Malformed> {
     on.adi.take_told(arrival)
 }
 
-pub(super) fn on_release<R: Rules, E: Matching, M: ?Sized>(
-    on: &mut Handling<'_, R, E, M>,
+pub(super) fn on_release<R: Rules, M: ?Sized>(
+    on: &mut Handling<'_, R, M>,
     arrival: &Arrival<'_>,
 ) -> Result<(), Malformed> {
     on.adi.take_release(arrival)

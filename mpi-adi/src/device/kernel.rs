@@ -5,15 +5,13 @@ use core::panic::Location;
 use net_torus::Coord;
 
 use crate::Adi;
-use crate::device::matching::Engine;
 use crate::device::memory::UserMemory;
-use crate::device::protocol::Sound;
 
 /// The carrier of a device with the matching engine `E`: it owns the links, the router and the clock.
-pub trait Kernel<E = Engine> {
+pub trait Kernel {
     /// One bounded step: frames from the links, packets to the device's handlers, the device's own
     /// pending work, frames to the links. Does not block. True when anything was done.
-    fn poll(&mut self, adi: &mut Adi<Sound, E>) -> bool;
+    fn poll(&mut self, adi: &mut Adi) -> bool;
 
     /// What is to leave does so, as soon as it can, even if the program makes no further call.
     fn goes_on_alone(&self) -> bool {
@@ -47,7 +45,7 @@ pub trait Kernel<E = Engine> {
     }
 
     /// Brings up to date what [`Kernel::counted`] tells.
-    fn count(&mut self, adi: &Adi<Sound, E>) {
+    fn count(&mut self, adi: &Adi) {
         let _ = adi;
     }
 

@@ -6,28 +6,27 @@ use msg_layer::{Handlers, Port};
 use crate::device::adi::Adi;
 use crate::device::config::STEP_PACKETS;
 use crate::device::handlers::{self, Handling};
-use crate::device::matching::Matching;
 use crate::device::memory::UserMemory;
 use crate::device::protocol::Rules;
 use crate::device::wire;
 
-impl<R: Rules, E: Matching, M: UserMemory + ?Sized> Handling<'_, R, E, M> {
+impl<R: Rules, M: UserMemory + ?Sized> Handling<'_, R, M> {
     const HANDLERS: Handlers<Self> = Handlers::new()
-        .request::<{ wire::RTS }>(handlers::on_rts::<R, E, M>)
-        .request::<{ wire::DATA }>(handlers::on_data::<R, E, M>)
-        .request::<{ wire::EAGER }>(handlers::on_eager::<R, E, M>)
-        .request::<{ wire::DONE }>(handlers::on_done::<R, E, M>)
-        .answer::<{ wire::CTS }>(handlers::on_cts::<R, E, M>)
-        .answer::<{ wire::NCTSD }>(handlers::on_nctsd::<R, E, M>)
-        .answer::<{ wire::NCTS }>(handlers::on_ncts::<R, E, M>)
-        .answer::<{ wire::RESTART }>(handlers::on_restart::<R, E, M>)
-        .request::<{ wire::CANCEL }>(handlers::on_cancel::<R, E, M>)
-        .answer::<{ wire::ARRIVE }>(handlers::on_arrive::<R, E, M>)
-        .answer::<{ wire::RELEASE }>(handlers::on_release::<R, E, M>)
-        .answer::<{ wire::TELL }>(handlers::on_told::<R, E, M>);
+        .request::<{ wire::RTS }>(handlers::on_rts::<R, M>)
+        .request::<{ wire::DATA }>(handlers::on_data::<R, M>)
+        .request::<{ wire::EAGER }>(handlers::on_eager::<R, M>)
+        .request::<{ wire::DONE }>(handlers::on_done::<R, M>)
+        .answer::<{ wire::CTS }>(handlers::on_cts::<R, M>)
+        .answer::<{ wire::NCTSD }>(handlers::on_nctsd::<R, M>)
+        .answer::<{ wire::NCTS }>(handlers::on_ncts::<R, M>)
+        .answer::<{ wire::RESTART }>(handlers::on_restart::<R, M>)
+        .request::<{ wire::CANCEL }>(handlers::on_cancel::<R, M>)
+        .answer::<{ wire::ARRIVE }>(handlers::on_arrive::<R, M>)
+        .answer::<{ wire::RELEASE }>(handlers::on_release::<R, M>)
+        .answer::<{ wire::TELL }>(handlers::on_told::<R, M>);
 }
 
-impl<R: Rules, E: Matching> Adi<R, E> {
+impl<R: Rules> Adi<R> {
     /// One bounded step: at most [`STEP_PACKETS`] packets from the network to their handlers, and no more than
     /// [there are pages for](crate::device::peers); at most as many of our own into it. Does not block and does not allocate. True when anything was done.
     pub fn progress<P: Port, M: UserMemory + ?Sized>(
@@ -43,7 +42,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
         let taken = msg_layer::progress(
             port,
             here,
-            &Handling::<R, E, M>::HANDLERS,
+            &Handling::<R, M>::HANDLERS,
             &mut context,
             packets,
         );

@@ -15,9 +15,7 @@
 use crate::Adi;
 use crate::device::envelope::Pattern;
 use crate::device::kernel::{CallNote, Kernel};
-use crate::device::matching::Matching;
 use crate::device::memory::Span;
-use crate::device::protocol::Sound;
 use crate::device::request::{RequestId, SlotEntry, Whole};
 use crate::mpi::process::Env;
 
@@ -31,25 +29,25 @@ pub const SLICE_REQUESTS: usize = 256;
 pub const SLICE_BYTES: usize = 16 << 10;
 
 /// Runs `attempt` until it gives a value, with progress between attempts. Blocks for as long as it takes.
-pub fn block_on<R, E: Matching>(
-    env: &dyn Env<E>,
+pub fn block_on<R>(
+    env: &dyn Env,
     note: CallNote,
-    attempt: impl FnMut(&mut Adi<Sound, E>, &mut dyn Kernel<E>) -> Option<R>,
+    attempt: impl FnMut(&mut Adi, &mut dyn Kernel) -> Option<R>,
 ) -> R {
     wait_until(env, |_| note, attempt)
 }
 
 /// Tells whether it is so.
-type IsSo<'a, E> = dyn FnMut(&mut Adi<Sound, E>, &mut dyn Kernel<E>) -> bool + 'a;
+type IsSo<'a> = dyn FnMut(&mut Adi, &mut dyn Kernel) -> bool + 'a;
 
 /// As [`block_on`] of what is so or not, in one copy for all calls: for those that are rare, or wait long.
 #[inline(never)]
-pub fn block_until<E: Matching>(env: &dyn Env<E>, note: CallNote, is_so: &mut IsSo<'_, E>) {
+pub fn block_until(env: &dyn Env, note: CallNote, is_so: &mut IsSo<'_>) {
     block_on(env, note, |adi, kernel| is_so(adi, kernel).then_some(()))
 }
 
 /// One step of progress within a call; true when anything was done.
-fn step<E: Matching>(adi: &mut Adi<Sound, E>, kernel: &mut dyn Kernel<E>) -> bool {
+fn step(adi: &mut Adi, kernel: &mut dyn Kernel) -> bool {
     adi.fill_stock();
     kernel.poll(adi)
 }
@@ -57,7 +55,7 @@ fn step<E: Matching>(adi: &mut Adi<Sound, E>, kernel: &mut dyn Kernel<E>) -> boo
 /// One step of progress, and a sleep when nothing moved. What is to go on beside the call, outside of the device.
 // One copy for all calls that wait.
 #[inline(never)]
-fn step_or_sleep<E: Matching>(adi: &mut Adi<Sound, E>, kernel: &mut dyn Kernel<E>) -> Option<fn()> {
+fn step_or_sleep(adi: &mut Adi, kernel: &mut dyn Kernel) -> Option<fn()> {
     let moved = step(adi, kernel);
     let beside = adi.ready_beside();
     if !moved && beside.is_none() {
@@ -74,10 +72,10 @@ fn leave_for(beside: Option<fn()>) {
 }
 
 /// As [`block_on`], with a note that is made when the call has to wait.
-pub fn wait_until<R, E: Matching>(
-    env: &dyn Env<E>,
-    note: impl Fn(&Adi<Sound, E>) -> CallNote,
-    mut attempt: impl FnMut(&mut Adi<Sound, E>, &mut dyn Kernel<E>) -> Option<R>,
+pub fn wait_until<R>(
+    env: &dyn Env,
+    note: impl Fn(&Adi) -> CallNote,
+    mut attempt: impl FnMut(&mut Adi, &mut dyn Kernel) -> Option<R>,
 ) -> R {
     let mut result = None;
     loop {
@@ -99,11 +97,11 @@ pub fn wait_until<R, E: Matching>(
 
 /// Steps within a call, each followed by an attempt, until one gives a value, or something is ready beside the call.
 #[inline]
-fn drive<R, E: Matching>(
-    adi: &mut Adi<Sound, E>,
-    kernel: &mut dyn Kernel<E>,
+fn drive<R>(
+    adi: &mut Adi,
+    kernel: &mut dyn Kernel,
     note: CallNote,
-    mut attempt: impl FnMut(&mut Adi<Sound, E>, &mut dyn Kernel<E>) -> Option<R>,
+    mut attempt: impl FnMut(&mut Adi, &mut dyn Kernel) -> Option<R>,
 ) -> (Option<R>, Option<fn()>) {
     kernel.note(Some(note));
     let (mut result, mut beside) = (None, None);
@@ -118,13 +116,13 @@ fn drive<R, E: Matching>(
 /// Waits within a call of `function` for a request: its message, if it finishes with a [whole](Adi::conclude_whole) one.
 /// `None`: the call is to go on by itself, since the request ends otherwise, or there is none, or something is ready beside
 /// the call. For carriers, which have the device already. Blocks for as long as it takes.
-pub fn finish<E: Matching>(
-    adi: &mut Adi<Sound, E>,
-    kernel: &mut dyn Kernel<E>,
+pub fn finish(
+    adi: &mut Adi,
+    kernel: &mut dyn Kernel,
     function: &'static str,
     id: RequestId,
 ) -> Option<Whole> {
-    let conclude = |adi: &mut Adi<Sound, E>| match adi.conclude_whole(id) {
+    let conclude = |adi: &mut Adi| match adi.conclude_whole(id) {
         None if !adi.is_done(id) => None,
         over => Some(over),
     };
@@ -136,11 +134,7 @@ pub fn finish<E: Matching>(
 }
 
 /// The note of a call of `function` that waits for this request, whose peer is told by its number in the job.
-pub(crate) fn note_of_request<E: Matching>(
-    adi: &Adi<Sound, E>,
-    function: &'static str,
-    id: RequestId,
-) -> CallNote {
+pub(crate) fn note_of_request(adi: &Adi, function: &'static str, id: RequestId) -> CallNote {
     match adi.requests().named_entry(id).map(SlotEntry::pattern) {
         Some(pattern) => note_of_pattern(function, pattern),
         None => CallNote::of(function),
@@ -159,10 +153,10 @@ pub(crate) fn note_of_pattern(function: &'static str, pattern: Pattern) -> CallN
 
 /// Runs `start` once, and then one step of progress if the device has something to send, so that what was started
 /// leaves at once where it can. Does not block.
-pub fn immediate<R, E: Matching>(
-    env: &dyn Env<E>,
+pub fn immediate<R>(
+    env: &dyn Env,
     note: impl Fn() -> CallNote,
-    start: impl FnOnce(&mut Adi<Sound, E>, &mut dyn Kernel<E>) -> R,
+    start: impl FnOnce(&mut Adi, &mut dyn Kernel) -> R,
 ) -> R {
     let mut start = Some(start);
     let mut result = None;
@@ -181,10 +175,10 @@ pub fn immediate<R, E: Matching>(
 
 /// One step of progress, then `look`, once; then what is ready beside the call, which a later look may find to be done.
 /// Does not block.
-pub fn look<R, E: Matching>(
-    env: &dyn Env<E>,
+pub fn look<R>(
+    env: &dyn Env,
     note: CallNote,
-    look: impl FnOnce(&mut Adi<Sound, E>, &mut dyn Kernel<E>) -> R,
+    look: impl FnOnce(&mut Adi, &mut dyn Kernel) -> R,
 ) -> R {
     let mut look = Some(look);
     let mut result = None;

@@ -10,9 +10,7 @@ use crate::Adi;
 use crate::Outcome;
 use crate::device::envelope::{Context, Pattern, Rank, Tag};
 use crate::device::kernel::{CallNote, Kernel};
-use crate::device::matching::{Engine, Matching};
 use crate::device::memory::Span;
-use crate::device::protocol::Sound;
 use crate::device::recv::Probed;
 use crate::device::request::{Mode, RequestId};
 use crate::device::send::SendTo;
@@ -40,33 +38,33 @@ pub struct Status {
 
 /// A group of processes that can talk to each other, and a context that keeps their messages apart from
 /// those of other communicators (MPI-3.1 chapter 6).
-pub struct Communicator<'e, E = Engine> {
-    pub(crate) env: &'e dyn Env<E>,
+pub struct Communicator<'e> {
+    pub(crate) env: &'e dyn Env,
     membership: Membership<'e>,
 }
 
-impl<E> Clone for Communicator<'_, E> {
+impl Clone for Communicator<'_> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<E> Copy for Communicator<'_, E> {}
+impl Copy for Communicator<'_> {}
 
 /// Those whom a process sends messages to and receives them from in a communicator, by their ranks: its group, or
 /// the remote group of an intercommunicator (MPI-3.1 section 6.6).
-pub(crate) struct Partners<'e, E = Engine> {
-    pub(crate) env: &'e dyn Env<E>,
+pub(crate) struct Partners<'e> {
+    pub(crate) env: &'e dyn Env,
     group: Group<'e>,
 }
 
-impl<E> Clone for Partners<'_, E> {
+impl Clone for Partners<'_> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<E> Copy for Partners<'_, E> {}
+impl Copy for Partners<'_> {}
 
 /// A group of processes, and the context of messages to them and from them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -189,21 +187,21 @@ impl<'e> Membership<'e> {
     }
 }
 
-impl<'e, E: Matching> Communicator<'e, E> {
+impl<'e> Communicator<'e> {
     /// MPI_COMM_WORLD.
-    pub fn world(env: &'e dyn Env<E>) -> Self {
+    pub fn world(env: &'e dyn Env) -> Self {
         let (rank, size) = place(env);
         Communicator::at(env, Membership::world(rank, size))
     }
 
     /// MPI_COMM_SELF.
-    pub fn own(env: &'e dyn Env<E>) -> Self {
+    pub fn own(env: &'e dyn Env) -> Self {
         let (world, _) = place(env);
         Communicator::at(env, Membership::own(world))
     }
 
     /// The communicator with this membership.
-    pub(crate) fn at(env: &'e dyn Env<E>, membership: Membership<'e>) -> Self {
+    pub(crate) fn at(env: &'e dyn Env, membership: Membership<'e>) -> Self {
         Communicator { env, membership }
     }
 
@@ -231,7 +229,7 @@ impl<'e, E: Matching> Communicator<'e, E> {
         self.membership.map == RankMap::All
     }
 
-    pub(crate) fn env(&self) -> &'e dyn Env<E> {
+    pub(crate) fn env(&self) -> &'e dyn Env {
         self.env
     }
 
@@ -257,14 +255,14 @@ impl<'e, E: Matching> Communicator<'e, E> {
     }
 
     /// The processes that it exchanges messages with.
-    pub(crate) fn partners(self) -> Partners<'e, E> {
+    pub(crate) fn partners(self) -> Partners<'e> {
         Partners::at(self.env, self.membership.group())
     }
 }
 
-impl<'e, E: Matching> Partners<'e, E> {
+impl<'e> Partners<'e> {
     /// Those of this group.
-    pub(crate) fn at(env: &'e dyn Env<E>, group: Group<'e>) -> Self {
+    pub(crate) fn at(env: &'e dyn Env, group: Group<'e>) -> Self {
         Partners { env, group }
     }
 
@@ -529,22 +527,22 @@ impl<'e, E: Matching> Partners<'e, E> {
 }
 
 /// The rank and the size of the job.
-fn place<E: Matching>(env: &dyn Env<E>) -> (Rank, u32) {
+fn place(env: &dyn Env) -> (Rank, u32) {
     let mut place = (Rank::new(0), 1);
     env.with(&mut |adi, _| place = (adi.rank(), adi.size()));
     place
 }
 
 /// The machine.
-pub(crate) fn shape<E: Matching>(env: &dyn Env<E>) -> Shape {
+pub(crate) fn shape(env: &dyn Env) -> Shape {
     let mut shape = None;
     env.with(&mut |adi, _| shape = Some(adi.shape()));
     shape.expect("Env::with runs its function")
 }
 
 /// Starts a send. Does not block. Fails with [`Error::NoMemory`].
-pub(crate) fn start_send<E: Matching>(
-    env: &dyn Env<E>,
+pub(crate) fn start_send(
+    env: &dyn Env,
     note: impl Fn() -> CallNote,
     to: SendTo,
     span: Span,
@@ -556,8 +554,8 @@ pub(crate) fn start_send<E: Matching>(
 }
 
 /// Starts a receive. Does not block. Fails with [`Error::NoMemory`].
-pub(crate) fn start_receive<E: Matching>(
-    env: &dyn Env<E>,
+pub(crate) fn start_receive(
+    env: &dyn Env,
     note: impl Fn() -> CallNote,
     pattern: Pattern,
     span: Span,
@@ -569,8 +567,8 @@ pub(crate) fn start_receive<E: Matching>(
 }
 
 /// Receives; blocks until the message is here. Fails with [`Error::NoMemory`].
-pub(crate) fn run_receive<E: Matching>(
-    env: &dyn Env<E>,
+pub(crate) fn run_receive(
+    env: &dyn Env,
     note: CallNote,
     pattern: Pattern,
     span: Span,
@@ -589,14 +587,9 @@ pub(crate) fn run_receive<E: Matching>(
 }
 
 /// Sends and blocks until the span may be used again. Fails with [`Error::NoMemory`].
-pub(crate) fn run_send<E: Matching>(
-    env: &dyn Env<E>,
-    note: CallNote,
-    to: SendTo,
-    span: Span,
-) -> Result<(), Error> {
+pub(crate) fn run_send(env: &dyn Env, note: CallNote, to: SendTo, span: Span) -> Result<(), Error> {
     let mut started = None;
-    let attempt = |adi: &mut Adi<Sound, E>, kernel: &mut dyn Kernel<E>| {
+    let attempt = |adi: &mut Adi, kernel: &mut dyn Kernel| {
         let id = match started {
             Some(id) => id,
             None if adi.awaits_copies(&to) => return None,
@@ -619,7 +612,7 @@ pub(crate) fn run_send<E: Matching>(
 }
 
 /// Blocks until the request has finished.
-pub(crate) fn wait<E: Matching>(env: &dyn Env<E>, note: CallNote, id: RequestId) -> Outcome {
+pub(crate) fn wait(env: &dyn Env, note: CallNote, id: RequestId) -> Outcome {
     let mut outcome = None;
     block_until(env, note, &mut |adi, _| {
         outcome = adi.test(id);
@@ -630,11 +623,7 @@ pub(crate) fn wait<E: Matching>(env: &dyn Env<E>, note: CallNote, id: RequestId)
 
 /// Takes a receive back; one that has matched already is waited for. Blocks for no longer than its data
 /// takes to arrive.
-pub(crate) fn wait_cancelled<E: Matching>(
-    env: &dyn Env<E>,
-    note: CallNote,
-    id: RequestId,
-) -> Outcome {
+pub(crate) fn wait_cancelled(env: &dyn Env, note: CallNote, id: RequestId) -> Outcome {
     block_on(env, note, |adi, _| {
         adi.cancel(id);
         adi.test(id)

@@ -4,7 +4,6 @@
 use net_torus::coord::Coord;
 
 use crate::device::kernel::{AbortReason, CallNote};
-use crate::device::matching::Matching;
 use crate::mpi::call::block_until;
 use crate::mpi::coll;
 use crate::mpi::comm::Communicator;
@@ -21,28 +20,28 @@ pub(crate) const LIBRARY: &str = concat!(
 );
 
 /// Nanoseconds since this node started; clocks of different nodes are not synchronised.
-pub(crate) fn now<E: Matching>(env: &dyn Env<E>) -> u64 {
+pub(crate) fn now(env: &dyn Env) -> u64 {
     let mut now = 0;
     env.with(&mut |_, kernel| now = kernel.now());
     now
 }
 
 /// Nanoseconds between two times that differ as little as possible.
-pub(crate) fn tick<E: Matching>(env: &dyn Env<E>) -> u64 {
+pub(crate) fn tick(env: &dyn Env) -> u64 {
     let mut tick = 1;
     env.with(&mut |_, kernel| tick = kernel.tick());
     tick
 }
 
 /// This node's coordinates on the torus.
-pub(crate) fn here<E: Matching>(env: &dyn Env<E>) -> Coord {
+pub(crate) fn here(env: &dyn Env) -> Coord {
     let mut here = Coord::default();
     env.with(&mut |adi, _| here = adi.here());
     here
 }
 
 /// Ends the whole job at once with `status`.
-pub(crate) fn abort<E: Matching>(env: &dyn Env<E>, status: i32) -> ! {
+pub(crate) fn abort(env: &dyn Env, status: i32) -> ! {
     loop {
         env.with(&mut |_, kernel| kernel.abort(AbortReason::MpiAbort, status));
     }
@@ -51,14 +50,14 @@ pub(crate) fn abort<E: Matching>(env: &dyn Env<E>, status: i32) -> ! {
 /// Blocks until everything that this process has sent and that is received is out of its hands and every other process
 /// has come here too.
 /// Fails with [`Error::NoMemory`], and with [`Error::Wrong`] where others are in another barrier.
-pub(crate) fn finalize<E: Matching>(env: &dyn Env<E>) -> Result<(), Error> {
+pub(crate) fn finalize(env: &dyn Env) -> Result<(), Error> {
     finalize_with(env, coll::barrier_by_messages)
 }
 
 /// As [`finalize`], by this barrier of the binding's own where the network has none. Fails as that does.
-pub(crate) fn finalize_with<'e, E: Matching>(
-    env: &'e dyn Env<E>,
-    by_messages: impl FnOnce(Communicator<'e, E>, &'static str) -> Result<(), Error>,
+pub(crate) fn finalize_with<'e>(
+    env: &'e dyn Env,
+    by_messages: impl FnOnce(Communicator<'e>, &'static str) -> Result<(), Error>,
 ) -> Result<(), Error> {
     const NAME: &str = "MPI_Finalize";
     let world = Communicator::world(env);

@@ -4,7 +4,6 @@
 
 use alloc::vec::Vec;
 
-use crate::device::matching::Matching;
 use crate::mpi::coll::room;
 use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::error::{Class, Error};
@@ -196,7 +195,7 @@ impl Letters {
     }
 }
 
-impl<E: Matching> Communicator<'_, E> {
+impl Communicator<'_> {
     /// This process's edges of the graph to which every process adds some: in the order of the ranks that have given
     /// them, and as each has given them. Blocks until all processes have called it. Where one of them has no room, or
     /// has been `given` an error, it fails with that error there and [`Error::NoRoomElsewhere`] at the others; else with

@@ -11,7 +11,6 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::device::envelope::{Context, Rank, Tag};
-use crate::device::matching::Matching;
 use crate::mpi::coll::room;
 use crate::mpi::comm::{CommRank, Communicator, Membership, Partners};
 use crate::mpi::context::CONTEXT_WORDS;
@@ -60,14 +59,14 @@ impl MadeInter {
 }
 
 /// How a leader reaches the other one.
-pub(crate) struct Bridge<'e, E> {
-    partners: Partners<'e, E>,
+pub(crate) struct Bridge<'e> {
+    partners: Partners<'e>,
     leader: CommRank,
 }
 
-impl<'e, E: Matching> Bridge<'e, E> {
+impl<'e> Bridge<'e> {
     /// To the process with this rank among these.
-    pub(crate) fn new(partners: Partners<'e, E>, leader: CommRank) -> Self {
+    pub(crate) fn new(partners: Partners<'e>, leader: CommRank) -> Self {
         let partners = partners.for_collectives();
         Bridge { partners, leader }
     }
@@ -92,15 +91,15 @@ impl<'e, E: Matching> Bridge<'e, E> {
 }
 
 /// One of the two groups that meet, and its way to the other.
-struct Meeting<'a, 'e, E> {
+struct Meeting<'a, 'e> {
     function: &'static str,
-    local: Communicator<'e, E>,
+    local: Communicator<'e>,
     leader: CommRank,
     /// At the leader.
-    bridge: Option<&'a Bridge<'e, E>>,
+    bridge: Option<&'a Bridge<'e>>,
 }
 
-impl<E: Matching> Meeting<'_, '_, E> {
+impl Meeting<'_, '_> {
     /// Gives the other group some words for as many of its own; at the leader fails with what has failed, elsewhere
     /// with [`Error::Wrong`] when the leader says so in place of the first word.
     fn swap(&self, given: &[u32], taken: &mut [u32]) -> Result<(), Error> {
@@ -150,11 +149,11 @@ const LEADER_FAILED: Error = Error::Wrong {
 /// [`Error::NoMemory`]; at all processes alike with [`Error::Limit`], when the groups have a process in common, with
 /// [`Error::Wrong`], and where one has no room, as [`Communicator::duplicate`]; at the leader with the error given, and
 /// then in its group with [`Error::Wrong`].
-pub(crate) fn connect<E: Matching>(
+pub(crate) fn connect(
     function: &'static str,
-    local: Communicator<'_, E>,
+    local: Communicator<'_>,
     leader: CommRank,
-    bridge: Option<Result<Bridge<'_, E>, Error>>,
+    bridge: Option<Result<Bridge<'_>, Error>>,
     ready: Ready<'_>,
 ) -> Result<MadeInter, Error> {
     let env = local.env();
@@ -232,13 +231,7 @@ fn lists(
     Ok((own, theirs, room(size + others)?))
 }
 
-fn take<E: Matching>(
-    env: &dyn Env<E>,
-    list: Vec<Rank>,
-    first: u32,
-    rank: CommRank,
-    context: Context,
-) -> MadeInter {
+fn take(env: &dyn Env, list: Vec<Rank>, first: u32, rank: CommRank, context: Context) -> MadeInter {
     env.process().take_context(env, context);
     MadeInter {
         list: list.into_boxed_slice(),
@@ -248,7 +241,7 @@ fn take<E: Matching>(
     }
 }
 
-impl<E: Matching> Intercommunicator<'_, E> {
+impl Intercommunicator<'_> {
     /// Another intercommunicator of the same groups (MPI_Comm_dup). Blocks until all processes of both have called
     /// it. Fails as [`Communicator::duplicate`].
     pub(crate) fn make_duplicate(

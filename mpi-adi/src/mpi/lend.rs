@@ -6,7 +6,6 @@
 //! device is never driven again.
 
 use crate::device::envelope::Tag;
-use crate::device::matching::Matching;
 use crate::device::memory::Span;
 use crate::device::request::Mode;
 use crate::mpi::comm::{CommRank, Partners, Status};
@@ -37,7 +36,7 @@ pub(crate) fn lend_until_over(bytes: &mut [u8], call: impl FnOnce(Span)) {
     core::hint::black_box(bytes);
 }
 
-impl<E: Matching> Partners<'_, E> {
+impl Partners<'_> {
     /// Sends bytes; see [`Partners::send_span`].
     pub(crate) fn send_bytes(
         self,

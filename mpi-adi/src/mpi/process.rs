@@ -7,20 +7,18 @@ use crate::Adi;
 use crate::device::at_once::{Incoming, Outgoing, Received, Sent};
 use crate::device::envelope::Context;
 use crate::device::kernel::Kernel;
-use crate::device::matching::{Engine, Matching};
-use crate::device::protocol::Sound;
 use crate::device::request::{RequestId, Whole};
 use crate::mpi::context::{ContextMask, Contexts};
 
 /// What a call does with its process's device and the carrier.
-pub type Work<'a, E = Engine> = dyn FnMut(&mut Adi<Sound, E>, &mut dyn Kernel<E>) + 'a;
+pub type Work<'a> = dyn FnMut(&mut Adi, &mut dyn Kernel) + 'a;
 
 /// Access to this process's device and MPI state, for the Rust and the C binding alike. An image has one engine, that of
 /// its build; a cluster in one process can have devices with any, and programs that are generic in it.
-pub trait Env<E = Engine> {
+pub trait Env {
     /// Runs `f` with the device and its kernel, link interrupts held off for as long as `f` runs.
     /// Must not be called from inside `f`.
-    fn with<'f>(&self, f: &'f mut Work<'f, E>);
+    fn with<'f>(&self, f: &'f mut Work<'f>);
 
     /// What MPI keeps for this process; the carrier has one beside the device.
     fn process(&self) -> &Process;
@@ -75,7 +73,7 @@ impl Process {
     }
 
     /// The contexts that this process can use for another communicator.
-    pub(crate) fn free_contexts<E: Matching>(&self, env: &dyn Env<E>) -> ContextMask {
+    pub(crate) fn free_contexts(&self, env: &dyn Env) -> ContextMask {
         let mut contexts = self.contexts.lock();
         contexts.sweep(|context| is_idle(env, context));
         contexts.free()
@@ -83,7 +81,7 @@ impl Process {
 
     /// Looks once more at a context that was offered as free: false, and it is retired, when the device holds
     /// something of it.
-    pub(crate) fn confirm_context<E: Matching>(&self, env: &dyn Env<E>, context: Context) -> bool {
+    pub(crate) fn confirm_context(&self, env: &dyn Env, context: Context) -> bool {
         let is_idle = is_idle(env, context);
         if !is_idle {
             self.contexts.lock().retire(context);
@@ -93,7 +91,7 @@ impl Process {
 
     /// Holds a unit of contexts for an agreement: a bit for each that this process can use. `None`: there is none, or
     /// another agreement holds it.
-    pub(crate) fn hold_contexts<E: Matching>(&self, env: &dyn Env<E>, unit: usize) -> Option<u8> {
+    pub(crate) fn hold_contexts(&self, env: &dyn Env, unit: usize) -> Option<u8> {
         let mut contexts = self.contexts.lock();
         contexts.sweep(|context| is_idle(env, context));
         contexts.hold(unit)
@@ -110,7 +108,7 @@ impl Process {
     }
 
     /// This process is in a communicator with this context.
-    pub(crate) fn take_context<E: Matching>(&self, env: &dyn Env<E>, context: Context) {
+    pub(crate) fn take_context(&self, env: &dyn Env, context: Context) {
         self.contexts.lock().take(context);
         env.with(&mut |adi, _| adi.open_context(context));
     }
@@ -121,7 +119,7 @@ impl Process {
     }
 }
 
-fn is_idle<E: Matching>(env: &dyn Env<E>, context: Context) -> bool {
+fn is_idle(env: &dyn Env, context: Context) -> bool {
     let mut is_idle = false;
     env.with(&mut |adi, _| is_idle = adi.context_is_idle(context));
     is_idle

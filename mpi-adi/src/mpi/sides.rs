@@ -19,7 +19,6 @@
 use core::ops::Range;
 
 use crate::device::envelope::{Context, Rank};
-use crate::device::matching::{Engine, Matching};
 use crate::mpi::comm::{CommRank, Communicator, Group, Membership, RankMap};
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
@@ -167,22 +166,22 @@ impl<'e> Sides<'e> {
 }
 
 /// An intercommunicator.
-pub(crate) struct Intercommunicator<'e, E = Engine> {
-    pub(crate) env: &'e dyn Env<E>,
+pub(crate) struct Intercommunicator<'e> {
+    pub(crate) env: &'e dyn Env,
     pub(crate) sides: Sides<'e>,
 }
 
-impl<E> Clone for Intercommunicator<'_, E> {
+impl Clone for Intercommunicator<'_> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<E> Copy for Intercommunicator<'_, E> {}
+impl Copy for Intercommunicator<'_> {}
 
-impl<'e, E: Matching> Intercommunicator<'e, E> {
+impl<'e> Intercommunicator<'e> {
     /// The processes of both groups, whose collectives are this one's.
-    pub(crate) fn everyone(self) -> Communicator<'e, E> {
+    pub(crate) fn everyone(self) -> Communicator<'e> {
         Communicator::at(self.env, self.sides.all())
     }
 }

@@ -10,7 +10,6 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::device::envelope::{Context, Rank};
-use crate::device::matching::{Engine, Matching};
 use crate::mpi::coll::room;
 use crate::mpi::comm::{CommRank, Communicator, Membership, RankMap, shape};
 use crate::mpi::context::{self, CONTEXTS};
@@ -21,19 +20,19 @@ use crate::mpi::process::Env;
 
 /// A communicator made from another one. Its messages stay apart from every other communicator's. Dropping it
 /// frees it (MPI_Comm_free), which every process does in its own time.
-pub struct OwnedCommunicator<'e, E = Engine> {
-    env: &'e dyn Env<E>,
+pub struct OwnedCommunicator<'e> {
+    env: &'e dyn Env,
     made: Made,
 }
 
-impl<E: Matching> OwnedCommunicator<'_, E> {
+impl OwnedCommunicator<'_> {
     /// The communicator.
-    pub fn get(&self) -> Communicator<'_, E> {
+    pub fn get(&self) -> Communicator<'_> {
         Communicator::at(self.env, self.made.membership())
     }
 }
 
-impl<E> Drop for OwnedCommunicator<'_, E> {
+impl Drop for OwnedCommunicator<'_> {
     fn drop(&mut self) {
         // Every request on it has borrowed it, and so is complete.
         self.env.process().retire_context(self.made.context());
@@ -50,12 +49,7 @@ pub(crate) struct Made {
 
 impl Made {
     /// With these members. A list of all processes in their order is none: it takes no memory, and no search.
-    pub(crate) fn listed<E: Matching>(
-        env: &dyn Env<E>,
-        list: Vec<Rank>,
-        context: Context,
-        rank: CommRank,
-    ) -> Made {
+    pub(crate) fn listed(env: &dyn Env, list: Vec<Rank>, context: Context, rank: CommRank) -> Made {
         let size = list.len() as u32;
         let numbers = list.iter().map(|member| member.index());
         let is_of_all = size == Communicator::world(env).size() && numbers.eq(0..size);
@@ -112,11 +106,11 @@ pub(crate) fn ready(_: Context) -> Result<(), Error> {
 /// A process's color when it wants to be in no part.
 const NO_COLOR: i32 = -1;
 
-impl<'e, E: Matching> Communicator<'e, E> {
+impl<'e> Communicator<'e> {
     /// Another communicator of the same processes (MPI_Comm_dup). Blocks until all of them have called it.
     /// Fails with [`Error::NoMemory`] and, at all processes alike, [`Error::Limit`] or, where one of them has no
     /// room, [`Error::NoRoom`] there and [`Error::NoRoomElsewhere`] at the others.
-    pub fn duplicate(&self) -> Result<OwnedCommunicator<'e, E>, Error> {
+    pub fn duplicate(&self) -> Result<OwnedCommunicator<'e>, Error> {
         let made = self.make_duplicate("MPI_Comm_dup", &mut ready)?;
         Ok(OwnedCommunicator {
             env: self.env,
@@ -132,7 +126,7 @@ impl<'e, E: Matching> Communicator<'e, E> {
         &self,
         color: Option<u32>,
         key: i32,
-    ) -> Result<Option<OwnedCommunicator<'e, E>>, Error> {
+    ) -> Result<Option<OwnedCommunicator<'e>>, Error> {
         let made = self.make_split("MPI_Comm_split", &mut ready, color, key)?;
         Ok(made.map(|made| OwnedCommunicator {
             env: self.env,
@@ -288,8 +282,8 @@ impl<'e, E: Matching> Communicator<'e, E> {
 /// The lowest context that all processes have free whose masks `and` combines by bitwise AND, not taken yet, and what
 /// this process has got ready for it. Fails as `and` does; at all processes alike with [`Error::Limit`]; and where one
 /// of them is not `ready`, or has `got` an error, with that error there and [`Error::NoRoomElsewhere`] at the others.
-pub(super) fn agree<E: Matching, T>(
-    env: &dyn Env<E>,
+pub(super) fn agree<T>(
+    env: &dyn Env,
     ready: Ready<'_>,
     got: Result<T, Error>,
     and: &mut dyn FnMut(&mut [u64]) -> Result<(), Error>,
@@ -303,8 +297,8 @@ pub(super) fn agree<E: Matching, T>(
     Ok((context, got?))
 }
 
-fn agree_where_ready<E: Matching>(
-    env: &dyn Env<E>,
+fn agree_where_ready(
+    env: &dyn Env,
     ready: Ready<'_>,
     and: &mut dyn FnMut(&mut [u64]) -> Result<(), Error>,
 ) -> Result<Context, Error> {
@@ -352,8 +346,8 @@ pub(super) struct Choices {
 impl Choices {
     /// With room for those of all processes of `comm`. Fails with [`Error::Argument`] for a color above `i32::MAX`
     /// and, inside, with [`Error::NoRoom`].
-    fn new<E: Matching>(
-        comm: Communicator<'_, E>,
+    fn new(
+        comm: Communicator<'_>,
         color: Option<u32>,
         key: i32,
     ) -> Result<Result<Choices, Error>, Error> {
@@ -374,11 +368,7 @@ impl Choices {
     }
 
     /// Tells all processes of `comm` this one's, and hears theirs. Fails with [`Error::NoMemory`].
-    fn exchange<E: Matching>(
-        &mut self,
-        comm: Communicator<'_, E>,
-        function: &'static str,
-    ) -> Result<(), Error> {
+    fn exchange(&mut self, comm: Communicator<'_>, function: &'static str) -> Result<(), Error> {
         // Each process's stands in its own place already.
         comm.share_bytes(function, bytemuck::cast_slice_mut(&mut self.all))
     }

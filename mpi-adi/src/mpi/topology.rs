@@ -7,7 +7,6 @@
 use alloc::vec::Vec;
 
 use crate::device::envelope::Rank;
-use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
 use crate::mpi::cart::Grid;
 use crate::mpi::coll::room;
@@ -130,11 +129,7 @@ impl Neighbours {
 
 /// With `reorder`, the grid of all processes is laid on the torus, if it fits: how; all processes find the same. Else
 /// ranks stay as they are.
-fn placed<'g, E: Matching>(
-    comm: Communicator<'_, E>,
-    grid: &'g Grid,
-    reorder: bool,
-) -> Option<Placement<'g>> {
+fn placed<'g>(comm: Communicator<'_>, grid: &'g Grid, reorder: bool) -> Option<Placement<'g>> {
     if !reorder || grid.places() != comm.size() {
         return None;
     }
@@ -144,11 +139,7 @@ fn placed<'g, E: Matching>(
 }
 
 /// This process's rank in a grid of the communicator's processes, in which it need not be.
-pub(crate) fn rank_in<E: Matching>(
-    comm: Communicator<'_, E>,
-    grid: &Grid,
-    reorder: bool,
-) -> Option<u32> {
+pub(crate) fn rank_in(comm: Communicator<'_>, grid: &Grid, reorder: bool) -> Option<u32> {
     let rank = match placed(comm, grid, reorder) {
         None => comm.rank(),
         Some(placement) => {
@@ -159,7 +150,7 @@ pub(crate) fn rank_in<E: Matching>(
     (rank < grid.places()).then_some(rank)
 }
 
-impl<E: Matching> Communicator<'_, E> {
+impl Communicator<'_> {
     /// The communicator of the processes of a grid, ranks as [`rank_in`] has them; `None` where this process is not
     /// among them. All processes give the same grid, so that each knows the others' ranks by itself. Blocks until all
     /// have called it. Fails as [`Communicator::duplicate`].

@@ -4,7 +4,7 @@
 
 use crate::Adi;
 use crate::device::kernel::Kernel;
-use crate::device::matching::{Choice, Engine, Matching};
+use crate::device::matching::Choice;
 
 /// What a variable is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,8 +45,8 @@ pub(crate) const CONTROL: [Variable; 4] = [
         name: "matching_engine",
         meaning: "How receives and messages find each other (--matching).",
         category: Category::Matching,
-        get: |_, _| {
-            let is_it = |choice: &Choice| choice.name() == Engine::NAME;
+        get: |adi, _| {
+            let is_it = |choice: &Choice| choice.name() == adi.engine();
             Choice::ALL.iter().position(is_it).unwrap_or(0) as u64
         },
     },

@@ -28,7 +28,6 @@ use bytemuck::{cast_slice, cast_slice_mut};
 
 use crate::coll;
 use crate::device::envelope::Tag;
-use crate::device::matching::{Engine, Matching};
 use crate::device::request::Mode;
 use crate::mpi::comm::{CommRank, Communicator, Status};
 use crate::mpi::datatype::Datatype;
@@ -38,31 +37,31 @@ use crate::mpi::op::Op;
 use crate::mpi::process::Env;
 
 /// This process's part in the job: where a Rust program begins.
-pub struct Mpi<'e, E = Engine> {
-    env: &'e dyn Env<E>,
+pub struct Mpi<'e> {
+    env: &'e dyn Env,
 }
 
-impl<E> Clone for Mpi<'_, E> {
+impl Clone for Mpi<'_> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<E> Copy for Mpi<'_, E> {}
+impl Copy for Mpi<'_> {}
 
-impl<'e, E: Matching> Mpi<'e, E> {
+impl<'e> Mpi<'e> {
     /// The process whose device `env` gives access to. Its carrier makes one and hands it to the program.
-    pub fn new(env: &'e dyn Env<E>) -> Self {
+    pub fn new(env: &'e dyn Env) -> Self {
         Mpi { env }
     }
 
     /// All processes of the job (MPI_COMM_WORLD).
-    pub fn world(&self) -> Communicator<'e, E> {
+    pub fn world(&self) -> Communicator<'e> {
         Communicator::world(self.env)
     }
 
     /// This process alone (MPI_COMM_SELF).
-    pub fn own(&self) -> Communicator<'e, E> {
+    pub fn own(&self) -> Communicator<'e> {
         Communicator::own(self.env)
     }
 
@@ -150,7 +149,7 @@ impl Status {
 }
 
 /// Blocking point to point (MPI-3.1 sections 3.2, 3.4, 3.8, 3.10).
-impl<E: Matching> Communicator<'_, E> {
+impl Communicator<'_> {
     /// Sends `data`; blocks until it may be changed again, which may be before it is received (MPI_Send).
     /// Fails with [`Error::Rank`], [`Error::Tag`], [`Error::TooLong`] or [`Error::NoMemory`].
     pub fn send<T: Datatype>(&self, data: &[T], dest: u32, tag: Tag) -> Result<(), Error> {
@@ -240,7 +239,7 @@ impl<E: Matching> Communicator<'_, E> {
 /// Collectives (MPI-3.1 chapter 5). All of them block, and every process of the communicator must call
 /// them in the same order with arguments that fit together. All fail with [`Error::NoMemory`]; after an
 /// error the other processes may wait for this one.
-impl<E: Matching> Communicator<'_, E> {
+impl Communicator<'_> {
     /// Blocks until every process has called it (MPI_Barrier).
     pub fn barrier(&self) -> Result<(), Error> {
         coll::barrier(*self, "MPI_Barrier")

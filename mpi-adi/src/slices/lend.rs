@@ -17,7 +17,6 @@ use bytemuck::cast_slice;
 use crate::NoMemory;
 use crate::device::envelope::Tag;
 use crate::device::kernel::CallNote;
-use crate::device::matching::{Engine, Matching};
 use crate::device::memory::Span;
 use crate::device::request::{Mode, RequestId};
 use crate::mpi::call::look;
@@ -25,7 +24,7 @@ use crate::mpi::comm::{CommRank, Communicator, Status, wait, wait_cancelled};
 use crate::mpi::datatype::Datatype;
 use crate::mpi::error::Error;
 
-impl<E: Matching> Communicator<'_, E> {
+impl Communicator<'_> {
     /// Opens a scope in which nonblocking sends and receives may borrow everything that outlives it.
     ///
     /// Blocks at the scope's end until every request that was started in it has finished. The result is
@@ -49,7 +48,7 @@ impl<E: Matching> Communicator<'_, E> {
     /// ```
     pub fn scope<'env, R>(
         &'env self,
-        program: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env, E>) -> R,
+        program: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
     ) -> Result<R, Error> {
         let scope = Scope {
             comm: *self,
@@ -67,8 +66,8 @@ impl<E: Matching> Communicator<'_, E> {
 }
 
 /// See [`Communicator::scope`].
-pub struct Scope<'scope, 'env: 'scope, E = Engine> {
-    comm: Communicator<'env, E>,
+pub struct Scope<'scope, 'env: 'scope> {
+    comm: Communicator<'env>,
     open: RefCell<Open>,
     // Invariant in both, as `std::thread::Scope` is: a longer or a shorter scope is another scope.
     scope: PhantomData<&'scope mut &'scope ()>,
@@ -123,7 +122,7 @@ impl Open {
 
 const SCOPE_END: CallNote = CallNote::of("MPI_Waitall");
 
-impl<'scope, 'env, E: Matching> Scope<'scope, 'env, E> {
+impl<'scope, 'env> Scope<'scope, 'env> {
     /// Starts a send (MPI_Isend). Does not block, and never waits for another process. Fails with
     /// [`Error::Rank`], [`Error::Tag`], [`Error::TooLong`] or [`Error::NoMemory`].
     pub fn isend<T: Datatype>(
@@ -131,7 +130,7 @@ impl<'scope, 'env, E: Matching> Scope<'scope, 'env, E> {
         data: &'scope [T],
         dest: u32,
         tag: Tag,
-    ) -> Result<SendRequest<'scope, 'env, E>, Error> {
+    ) -> Result<SendRequest<'scope, 'env>, Error> {
         self.start_send("MPI_Isend", cast_slice(data), dest, tag, Mode::Standard)
     }
 
@@ -141,7 +140,7 @@ impl<'scope, 'env, E: Matching> Scope<'scope, 'env, E> {
         data: &'scope [T],
         dest: u32,
         tag: Tag,
-    ) -> Result<SendRequest<'scope, 'env, E>, Error> {
+    ) -> Result<SendRequest<'scope, 'env>, Error> {
         self.start_send("MPI_Issend", cast_slice(data), dest, tag, Mode::Synchronous)
     }
 
@@ -152,7 +151,7 @@ impl<'scope, 'env, E: Matching> Scope<'scope, 'env, E> {
         dest: u32,
         tag: Tag,
         mode: Mode,
-    ) -> Result<SendRequest<'scope, 'env, E>, Error> {
+    ) -> Result<SendRequest<'scope, 'env>, Error> {
         let mut open = self.open.borrow_mut();
         open.prepare()?;
         // SAFETY: `bytes` is borrowed for the scope, and `Scope::finish` waits for the request before the
@@ -176,7 +175,7 @@ impl<'scope, 'env, E: Matching> Scope<'scope, 'env, E> {
         buffer: &'scope mut [T],
         source: impl Into<crate::slices::api::Source>,
         tag: impl Into<crate::slices::api::TagSelector>,
-    ) -> Result<RecvRequest<'scope, 'env, T, E>, Error> {
+    ) -> Result<RecvRequest<'scope, 'env, T>, Error> {
         let mut open = self.open.borrow_mut();
         open.prepare()?;
         let bytes = size_of_val(buffer);
@@ -228,13 +227,13 @@ impl<'scope, 'env, E: Matching> Scope<'scope, 'env, E> {
 
 /// A send under way. Dropping it leaves it to the scope's end.
 #[must_use = "wait for it here, or drop it to leave that to the end of the scope"]
-pub struct SendRequest<'scope, 'env: 'scope, E = Engine> {
-    scope: &'scope Scope<'scope, 'env, E>,
+pub struct SendRequest<'scope, 'env: 'scope> {
+    scope: &'scope Scope<'scope, 'env>,
     id: RequestId,
     at: usize,
 }
 
-impl<E: Matching> SendRequest<'_, '_, E> {
+impl SendRequest<'_, '_> {
     /// Blocks until the data may be changed again (MPI_Wait). Cannot fail.
     pub fn wait(self) {
         wait(self.scope.comm.env, CallNote::of("MPI_Wait"), self.id);
@@ -260,15 +259,15 @@ impl<E: Matching> SendRequest<'_, '_, E> {
 
 /// A receive under way. Dropping it leaves it to the scope's end.
 #[must_use = "wait for it here, or drop it to leave that to the end of the scope"]
-pub struct RecvRequest<'scope, 'env: 'scope, T, E = Engine> {
-    scope: &'scope Scope<'scope, 'env, E>,
+pub struct RecvRequest<'scope, 'env: 'scope, T> {
+    scope: &'scope Scope<'scope, 'env>,
     id: RequestId,
     at: usize,
     buffer: NonNull<[T]>,
     exclusive: PhantomData<&'scope mut [T]>,
 }
 
-impl<'scope, T: Datatype, E: Matching> RecvRequest<'scope, '_, T, E> {
+impl<'scope, T: Datatype> RecvRequest<'scope, '_, T> {
     /// Blocks until the message is there (MPI_Wait), and gives the buffer back with what came. Fails with
     /// [`Error::Truncated`].
     pub fn wait(self) -> Result<(Status, &'scope mut [T]), Error> {

@@ -213,6 +213,7 @@ impl Board {
 mod tests {
     use super::*;
     use kernel_rt::board::stm32f405::memory;
+    use mpi_adi::matching::EngineKind;
 
     /// The words of the linker script are those of the kernel's sums.
     #[test]
@@ -234,7 +235,10 @@ mod tests {
             stm32f405::PERSONALITY.start - stm32f405::FLASH.start,
             896 << 10
         );
-        let least = memory::heap(stm32f405::RAM.end - 0x5c00, memory::Needs::of(6, 32, 8));
+        let least = memory::heap(
+            stm32f405::RAM.end - 0x5c00,
+            memory::Needs::of(&EngineKind::STANDARD, 6, 32, 8),
+        );
         assert!(least.is_ok(), "MIDPLANE_LEAST_HEAP");
     }
 }

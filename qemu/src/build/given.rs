@@ -32,7 +32,7 @@ pub struct Flags {
     pub link: Vec<OsString>,
     /// Bytes of stack; the linker script's default when not given.
     pub stack: Option<u64>,
-    /// The matching engine of the runtime.
+    /// The matching engine of an image for nodes, which the linker chooses. A process of this machine has all engines.
     pub matching: Choice,
     /// Whether its links can be ordered to have faults.
     pub faults: bool,
@@ -51,8 +51,6 @@ pub struct Flags {
 /// What the runtime is built with.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Runtime {
-    /// The matching engine.
-    pub(super) matching: Choice,
     /// Whether its links can be ordered to have faults.
     pub(super) faults: bool,
     /// Whether it has what jobs may ask for: a log, several instances, places and a console that are found out.
@@ -69,10 +67,9 @@ impl Runtime {
             (self.options, "options"),
             (self.borrow, "borrow"),
         ];
-        let more = more
-            .into_iter()
-            .filter_map(|(has, name)| has.then_some(name));
-        self.matching.feature().into_iter().chain(more).collect()
+        { more.into_iter() }
+            .filter_map(|(has, name)| has.then_some(name))
+            .collect()
     }
 }
 
@@ -102,14 +99,26 @@ impl Flags {
             instances: false,
             log: false,
             borrow: true,
+            matching: Choice::default(),
             ..self.clone()
         }
+    }
+
+    /// Symbols that the linker gives an image for nodes, where they are not those of the board's linker script.
+    pub(super) fn symbols(&self) -> Vec<String> {
+        let stack = self
+            .stack
+            .map(|bytes| format!("MIDPLANE_STACK_BYTES={bytes}"));
+        let matching = (self.matching != Board::chosen().matching())
+            .then(|| format!("midplane_matching=midplane_matching_{}", self.matching));
+        { stack.into_iter().chain(matching) }
+            .map(|symbol| format!("-Wl,--defsym={symbol}"))
+            .collect()
     }
 
     /// The runtime that is asked for.
     pub(super) fn runtime(&self) -> Runtime {
         Runtime {
-            matching: self.matching,
             faults: self.faults,
             options: self.auto || self.console || self.instances || self.log,
             borrow: self.borrow,

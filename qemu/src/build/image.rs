@@ -16,6 +16,7 @@ use midplane_abi::failed_malloc::{self, Failed};
 use midplane_abi::layout::SEVERAL_SYMBOL;
 use midplane_abi::{blackboard, callers, inbox};
 use midplane_abi::{files, outbox};
+use mpi_adi::matching::EngineKind;
 use object::elf::{FileHeader32, FileHeader64, Machine, PT_LOAD};
 use object::read::elf::{ElfFile, FileHeader, ProgramHeader};
 use object::{Endianness, FileKind, Object, ObjectSection, ObjectSymbol};
@@ -306,7 +307,7 @@ impl Image {
 
     /// Checks that the image runs on an STM32F405 with so many links and bytes of MPI memory, in a job of so many nodes.
     pub fn check_fits_board(&self, links: usize, mpi: u64, nodes: u32) -> Result<(), Stop> {
-        let needs = stm32f405::Needs::of(links, mpi, nodes);
+        let needs = stm32f405::Needs::of(&EngineKind::STANDARD, links, mpi, nodes);
         match stm32f405::heap(self.board.ram() + self.footprint, needs) {
             Ok(_) => Ok(()),
             Err(why) => Err(Stop::usage(why.to_string())),

@@ -27,8 +27,7 @@ const KERNEL: &str = "kernel-rt";
 /// Set where the tool links for the board: a package's build script says nothing of the link then.
 const LINKS: &str = "MIDPLANE_LINKS";
 
-/// Features of the runtime that a process of Linux can have.
-const OF_PROCESSES: &str = "matching-";
+/// The feature of the runtime that a process of Linux can have.
 const FAULTS: &str = "faults";
 
 /// A binary of a package.
@@ -305,9 +304,7 @@ impl Package {
         let asked = runtime.features().into_iter();
         let asked = asked.filter_map(|feature| match (&self.kernel, is_for_nodes) {
             (Some(kernel), true) => Some(format!("{kernel}/{feature}")),
-            _ if feature == FAULTS || feature.starts_with(OF_PROCESSES) => {
-                Some(format!("{}/{feature}", self.mpi))
-            }
+            _ if feature == FAULTS => Some(format!("{}/{feature}", self.mpi)),
             _ => None,
         });
         let all: Vec<String> = self.features.iter().cloned().chain(asked).collect();

@@ -109,9 +109,7 @@ impl Program {
         let link = |linker: &Linker| {
             let mut link = tools.gcc.command();
             begin_link(&mut link, linker);
-            if let Some(bytes) = flags.stack {
-                link.arg(format!("-Wl,--defsym=MIDPLANE_STACK_BYTES={bytes}"));
-            }
+            link.args(flags.symbols());
             link.args(&objects);
             link.args(flags.link.iter().filter(|word| is_for_nodes(word)));
             end_link(&mut link, library);
@@ -135,7 +133,8 @@ impl Program {
         for path in paths {
             absolute(path)?.hash(&mut hasher);
         }
-        (&flags.compile, &flags.link, flags.runtime(), machine).hash(&mut hasher);
+        let asked = (flags.runtime(), flags.matching);
+        (&flags.compile, &flags.link, asked, machine).hash(&mut hasher);
         let name = format!("{}-{:016x}", self.name(), hasher.finish());
         let folder = folders::target().join("midplane").join(kept::PROGRAMS);
         let folder = folder.join(name);
@@ -197,9 +196,7 @@ fn link_words(tools: &Tools, flags: &Flags, folder: &Path) -> Result<Vec<OsStrin
     };
     let mut link = Command::new(&driver);
     begin_link(&mut link, &linker);
-    if let Some(bytes) = flags.stack {
-        link.arg(format!("-Wl,--defsym=MIDPLANE_STACK_BYTES={bytes}"));
-    }
+    link.args(flags.symbols());
     link.args(&flags.link);
     if let Linker::Gnu = linker {
         // Rust asks for LLVM's.
@@ -253,8 +250,7 @@ pub(super) enum Links {
 }
 
 /// A package in `folder` around a Rust file, compiled to a program, or to a static library that holds the kernel. Each has
-/// a name of its own, and so its own file in the folder that cargo has for all: what does
-/// not depend on the matching engine is compiled once, and nothing is compiled again for another engine.
+/// a name of its own, and so its own file in the folder that cargo has for all: what is the same is compiled once.
 fn build_around(
     compiler: Compiler,
     (runtime, links): (Runtime, Links),
@@ -491,7 +487,6 @@ pub(super) fn write_if_changed(path: &Path, content: &str) -> Result<(), Stop> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mpi_adi::matching::Choice;
 
     #[test]
     fn what_cargo_says_is_passed_on_where_it_is_news() {
@@ -531,26 +526,24 @@ mod tests {
 
     #[test]
     fn a_package_has_the_features_of_its_runtime() {
-        for &matching in Choice::ALL {
-            let faults = matching != Choice::default();
+        for (all, features) in [
+            (false, None),
+            (true, Some("[\"faults\", \"options\", \"borrow\"] }")),
+        ] {
             let runtime = Runtime {
-                matching,
-                faults,
-                options: faults,
-                borrow: faults,
+                faults: all,
+                options: all,
+                borrow: all,
             };
             let of = |links| manifest("a", Path::new("/a.rs"), (runtime, links));
             assert!(of(Links::Kernel).contains("default-features = false }"));
             let manifest = of(Links::Binding);
             assert!(!manifest.contains("default-features"), "{manifest}");
-            let features = manifest
+            let said = manifest
                 .lines()
                 .filter_map(|line| line.split_once("features = "));
-            let said: Vec<&str> = features.map(|(_, said)| said).collect();
-            let expected = matching
-                .feature()
-                .map(|feature| format!("[\"{feature}\", \"faults\", \"options\", \"borrow\"] }}"));
-            assert_eq!(said, expected.as_deref().into_iter().collect::<Vec<_>>());
+            let said: Vec<&str> = said.map(|(_, said)| said).collect();
+            assert_eq!(said, features.into_iter().collect::<Vec<_>>());
         }
     }
 }

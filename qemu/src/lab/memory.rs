@@ -7,10 +7,9 @@ use midplane_abi::outbox;
 use mpi_adi::device::rma::deferred::DEFERRED_BYTES;
 use mpi_adi::device::rma::epochs::{EPOCH_BYTES, MEMBER_BYTES};
 use mpi_adi::device::rma::{self, CURSORS, OneSided, Peer, RESULTS, RING_PACKETS, SLOTS};
-use mpi_adi::matching::{Choice, Matching, WithEngine};
+use mpi_adi::matching::Choice;
 use mpi_adi::peers::{PAGE_PEERS, STOCK_PAGES};
 use mpi_adi::pending::{CHUNK_DESTINATIONS, DESTINATION_BYTES};
-use mpi_adi::protocol::Sound;
 use mpi_adi::region::BLOCK_BYTES;
 use mpi_adi::request::{CHUNK_SLOTS, KEPT_SLOTS, RequestPool};
 use mpi_adi::{Adi, Budget};
@@ -52,7 +51,7 @@ const KEPT_BYTES: usize = (KEPT_SLOTS as usize).next_multiple_of(CHUNK_SLOTS)
 /// What a node's matching engine takes, in bytes.
 struct EngineBytes {
     budget: Budget,
-    /// The device, the engine's own part of it included.
+    /// The device, with the standard engine in it.
     device: usize,
     /// Of the heap, for each open context.
     context: usize,
@@ -62,33 +61,17 @@ struct EngineBytes {
     wildcard: usize,
 }
 
-/// Asks an engine.
-struct Asked {
-    mpi_memory: usize,
-    nodes: usize,
-}
-
-impl WithEngine for Asked {
-    type Output = EngineBytes;
-
-    fn run<E: Matching>(self) -> EngineBytes {
-        EngineBytes {
-            budget: Budget::with_engine::<E>(self.mpi_memory, self.nodes)
-                .with_values_of(self.nodes),
-            device: size_of::<Adi<Sound, E>>(),
-            context: E::context_bytes(self.nodes),
-            receive: E::receive_bytes(self.nodes),
-            wildcard: E::wildcard_bytes(self.mpi_memory / BLOCK_BYTES),
-        }
-    }
-}
-
 impl EngineBytes {
     fn of(options: &MemoryArgs) -> EngineBytes {
-        options.matching.with(Asked {
-            mpi_memory: options.mpi_memory as usize,
-            nodes: options.nodes as usize,
-        })
+        let (nodes, mpi_memory) = (options.nodes as usize, options.mpi_memory as usize);
+        let kind = options.matching.kind();
+        EngineBytes {
+            budget: Budget::with_engine(&kind, mpi_memory, nodes).with_values_of(nodes),
+            device: size_of::<Adi>(),
+            context: (kind.context_bytes)(nodes),
+            receive: (kind.receive_bytes)(nodes),
+            wildcard: (kind.wildcard_bytes)(mpi_memory / BLOCK_BYTES),
+        }
     }
 }
 

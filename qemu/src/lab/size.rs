@@ -14,7 +14,7 @@ use crate::show::table::{Column, Table};
 use clap::Args;
 use kernel_rt::board::stm32f405::memory::{self, Needs};
 use midplane_abi::stm32f405::{FLASH, PERSONALITY, RAM};
-use mpi_adi::matching::Choice;
+use mpi_adi::matching::{Choice, EngineKind};
 use object::elf::SHF_ALLOC;
 use object::{File, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 use std::collections::BTreeMap;
@@ -153,7 +153,7 @@ fn stm32f405_lines(parts: &BTreeMap<Part, Bytes>) -> Vec<String> {
         .sum();
     let (flash, ram) = (all.text + all.constants + all.data, all.data + all.zeroed);
     let kernel = ram - stacks - program;
-    let needs = Needs::of(LINKS, MPI_MEMORY, NODES);
+    let needs = Needs::of(&EngineKind::STANDARD, LINKS, MPI_MEMORY, NODES);
     let (node, tables) = (needs.kernel(), needs.tables);
     let requests = memory::REQUESTS_BYTES as u64;
     let traps = stacks.saturating_sub(memory::STACK_BYTES);

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use clap::Args;
 use midplane_lab::explore::{Background, Finding, Progress, cases};
 use midplane_lab::matching as sequences;
-use midplane_lab::sim::{Failure, POLLING, Report, Seeded};
-use mpi_adi::matching::{Choice, Matching, WithEngine};
+use midplane_lab::sim::{POLLING, Report, Seeded};
+use mpi_adi::matching::Choice;
 
 use crate::host::capacity;
 use crate::host::signals::Signals;
@@ -192,25 +192,14 @@ fn engine_of(seed: u64) -> Choice {
     Choice::ALL[(seed % Choice::ALL.len() as u64) as usize]
 }
 
-/// Runs a job.
-struct Run<'a>(&'a Seeded);
-
-impl WithEngine for Run<'_> {
-    type Output = Result<Report, Failure>;
-
-    fn run<E: Matching>(self) -> Self::Output {
-        self.0.run_with_engine::<E>()
-    }
-}
-
 /// Runs what a seed draws, a job and, where it is its turn, a sequence for the matching engines, and tells what fails;
 /// true when nothing does. The `only` seed draws a sequence whatever its turn, and its job is shown if it fails.
 fn run_seed(seed: u64, matching: Choice, only: bool, sums: &mut Sums) -> Result<bool, Stop> {
     let before = sums.failures;
-    let job = Seeded::draw(seed);
+    let job = Seeded::draw(seed).with_matching(matching);
     sums.jobs += 1;
     sums.with_windows += u64::from(job.program.windows.count > 0);
-    match matching.with(Run(&job)) {
+    match job.run() {
         Ok(report) => sums.add(&report),
         Err(failure) => {
             sums.failures += 1;

@@ -470,7 +470,10 @@ impl Options {
             (!self.cflags.is_empty(), Heeded::Compile("--cflags")),
             (!self.library.is_empty(), Heeded::LinkC("-l")),
             (self.stack.is_some(), Heeded::Link("--stack")),
-            (self.matching.is_some(), Heeded::Link("--matching")),
+            (
+                self.matching.is_some() && self.on == On::Qemu,
+                Heeded::Link("--matching"),
+            ),
             (self.auto, Heeded::Link("--auto")),
             (self.console.is_some(), Heeded::Link("--console")),
         ]
@@ -619,10 +622,13 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
         eager: options.eager,
         interrupts: options.interrupts,
         seal: options.seal,
-        matching: { apps.iter() }
-            .map(|app| app.program.matching(&flags))
-            .reduce(Option::and)
-            .flatten(),
+        matching: match options.on {
+            On::Qemu => { apps.iter() }
+                .map(|app| app.program.matching(&flags))
+                .reduce(Option::and)
+                .flatten(),
+            On::Linux | On::Cluster => Some(flags.matching),
+        },
         faults: faults.as_deref(),
         auto: options.auto,
         console: options.console,

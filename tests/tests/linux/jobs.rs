@@ -23,13 +23,27 @@ fn killer_says_the_same_with_every_memory() {
     }
 }
 
+/// A process has all engines, and takes the one that is asked for at its start: a program in Rust, one in C, and one that has
+/// been linked already.
 #[test]
-#[ignore = "takes a minute: compiles the runtime once more"]
-fn a_program_in_rust_has_the_engine_that_is_asked_for() {
-    let options = ["--on", "linux", "-n", "4", "--matching", "array"];
-    let (ended, report) = harness::run_with_report(&options, "ring.rs", &[]);
-    ended.expect(0);
-    assert_eq!(report["matching"], "array");
+fn a_process_has_the_engine_that_is_asked_for() {
+    let linked = std::env::temp_dir().join(format!("midplane-engine-{}", std::process::id()));
+    let source = program("killer.c");
+    let out = linked.to_str().unwrap();
+    harness::midplane(&["cc", "--on", "linux", "-o", out, &source]).expect(0);
+    for (on, name, engine) in [
+        ("linux", "ring.rs", "array"),
+        ("linux", "killer.c", "unified"),
+        ("cluster", "killer.c", "col"),
+        ("linux", out, "fourd"),
+        ("linux", out, "default"),
+    ] {
+        let options = ["--on", on, "-n", "4", "--matching", engine];
+        let (ended, report) = harness::run_with_report(&options, name, &[]);
+        ended.expect(0);
+        assert_eq!(report["matching"], engine, "{name}");
+    }
+    fs::remove_file(&linked).unwrap();
 }
 
 #[test]

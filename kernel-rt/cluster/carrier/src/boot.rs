@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use kernel_rt::board::linux::carried::{Accounts, Told, boot_failed, fail_here, name};
 use kernel_rt::board::linux::share::NO_RANK;
+use kernel_rt::board::matching;
 use midplane_abi::address::Bytes;
 use midplane_abi::blackboard::{Call, End};
 use midplane_abi::personality::{BootArgs, decode};
@@ -46,11 +47,15 @@ extern "C" fn midplane_cluster() -> ! {
     let ranks = args.shape.nodes();
     let costs = costs(&args, &told.costs);
     rank::compute_for(costs.compute_percent);
-    let cluster = cluster(&args, told.processors, costs);
+    let matching = matching::chosen(args.matching);
+    let cluster = cluster(&args, told.processors, costs).matching(matching);
     let worker = divided(&told, &args, &cluster);
     let here = worker.map_or(0..ranks as usize, |worker| worker.block.ranks());
-    let accounts: &'static Accounts =
-        Box::leak(Box::new(told.accounts(args.shape, here.len() as u32)));
+    let accounts: &'static Accounts = Box::leak(Box::new(told.accounts(
+        args.shape,
+        matching,
+        here.len() as u32,
+    )));
     if let Err(error) = rank::keep_streams() {
         boot_failed(format_args!("no descriptors for what is printed: {error}"));
     }
@@ -123,7 +128,7 @@ fn divided(told: &Told, args: &BootArgs<'_>, cluster: &Cluster) -> Option<&'stat
     match several::divide(division) {
         Ok(Role::Worker(worker)) => Some(worker),
         Ok(Role::First(first)) => {
-            let accounts = told.accounts(args.shape, 0);
+            let accounts = told.accounts(args.shape, matching::chosen(args.matching), 0);
             hang(&accounts, &first.hand_on());
         }
         Err(error) => boot_failed(format_args!("no more processes: {error}")),

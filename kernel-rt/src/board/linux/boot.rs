@@ -12,7 +12,7 @@ use midplane_abi::fault::NodeName;
 use midplane_abi::personality::{BootArgs, Exit, Nodes, Personality};
 use mpi_adi::at_once::{Incoming, Outgoing, Received, Sent};
 use mpi_adi::kernel::Kernel;
-use mpi_adi::matching::{Engine, Matching};
+use mpi_adi::matching::Choice;
 use mpi_adi::request::{RequestId, Whole};
 use mpi_adi::{Adi, Env};
 use net_torus::coord::Direction;
@@ -26,6 +26,7 @@ use super::share::{Account, Layout};
 use super::tool::{self, Told};
 use super::{PROCESS, Process, end, heap, note_forks, process, stand_in};
 use crate::board::device::device;
+use crate::board::matching;
 use crate::dev::ring::{Asleep, RingLink, RingPair};
 use crate::lend::NodeMemory;
 use crate::mem::{MPI_SHARE, ROUTER};
@@ -48,10 +49,7 @@ impl Env for LinuxEnv {
     }
 
     fn short_send(&self, outgoing: &Outgoing) -> Sent {
-        with_node(|node| match node.send_to_hand(outgoing) {
-            true => Sent::Complete,
-            false => sent(node, outgoing),
-        })
+        in_call(|node| node.short_send(outgoing))
     }
 
     fn short_receive(&self, function: &'static str, incoming: &Incoming) -> Received {
@@ -59,52 +57,25 @@ impl Env for LinuxEnv {
     }
 
     fn short_start_receive(&self, incoming: &Incoming) -> Option<RequestId> {
-        with_node(|node| match node.keep_at_hand(incoming) {
-            None => started(node, incoming),
-            kept => kept,
-        })
+        in_call(|node| node.short_start_receive(incoming))
     }
 
     fn short_wait(&self, function: &'static str, id: RequestId) -> Option<Whole> {
-        with_node(|node| match node.conclude_at_hand(id) {
-            None => waited(node, function, id),
-            whole => whole,
-        })
+        in_call(|node| node.short_wait(function, id))
     }
-}
-
-// What is not at hand: calls, so that what is at hand need not save their registers.
-
-#[inline(never)]
-fn sent(node: &mut LinuxNode, outgoing: &Outgoing) -> Sent {
-    within(node, |node| node.short_send(outgoing))
-}
-
-#[inline(never)]
-fn started(node: &mut LinuxNode, incoming: &Incoming) -> Option<RequestId> {
-    within(node, |node| node.short_start_receive(incoming))
-}
-
-#[inline(never)]
-fn waited(node: &mut LinuxNode, function: &'static str, id: RequestId) -> Option<Whole> {
-    within(node, |node| node.short_wait(function, id))
 }
 
 /// What a call does that takes the node.
 #[inline]
 fn in_call<R>(work: impl FnOnce(&mut LinuxNode) -> R) -> R {
-    with_node(|node| within(node, work))
-}
-
-/// What a call does with the node.
-#[inline]
-fn within<R>(node: &mut LinuxNode, work: impl FnOnce(&mut LinuxNode) -> R) -> R {
-    if heap::is_free_wanted() {
-        node.heap_freed();
-    }
-    let result = work(node);
-    stand_in::call_ended(node);
-    result
+    with_node(|node| {
+        if heap::is_free_wanted() {
+            node.heap_freed();
+        }
+        let result = work(node);
+        stand_in::call_ended(node);
+        result
+    })
 }
 
 /// The process cannot become a node.
@@ -170,7 +141,8 @@ pub(super) fn boot(panics: Panics) {
     let was_there = account.blackboard.state() != Some(State::Off);
     account.blackboard.begin();
     account.blackboard.set_rank(who.rank);
-    account.blackboard.set_matching(Engine::NAME);
+    let matching = matching::chosen(args.matching);
+    account.blackboard.set_matching(matching.name());
     let _ = PROCESS.set(Process {
         who,
         is_tended: told.is_some(),
@@ -187,7 +159,7 @@ pub(super) fn boot(panics: Panics) {
         // A debugger that starts it again: the links would begin anew at one end only.
         boot_failed("this rank has run before; start the job again");
     }
-    or_fail(args.check_matching(Engine::NAME));
+    or_fail(args.check_matching(matching.name()));
     heap::set_size(who.memory as usize);
 
     let chunks = vec![[0; net_torus::chunk::CHUNK_BYTES]; ROUTER.chunks()].leak();
@@ -203,7 +175,7 @@ pub(super) fn boot(panics: Panics) {
         Some(wire(link, d, &args, &who))
     });
     let torus = or_fail(Torus::new(router, links));
-    let node = node(&who, torus, account, own_word);
+    let node = node((&who, matching), torus, account, own_word);
     held::set(node);
     if let Some(told) = &told {
         tool::set_word(word(who.rank));
@@ -247,12 +219,12 @@ fn wire(link: Link, d: Direction, args: &BootArgs<'_>, who: &Personality) -> Wir
 
 /// The MPI device over the torus.
 fn node(
-    who: &Personality,
+    (who, matching): (&Personality, Choice),
     torus: Torus<'static, Wire>,
     account: &'static Account,
     word: &'static Asleep,
 ) -> LinuxNode {
-    let adi = or_fail(device(who, random()));
+    let adi = or_fail(device(who, &matching.kind(), random()));
     // Who cannot take the node between two calls cannot stand in for them.
     let share = if held::can_be_taken() {
         who.interrupts

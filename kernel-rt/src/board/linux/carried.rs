@@ -12,7 +12,7 @@ use midplane_abi::blackboard::{Call, End, Message};
 use midplane_abi::fault::NodeName;
 use midplane_abi::personality::{BootArgs, Exit, Personality};
 use mpi_adi::Adi;
-use mpi_adi::matching::{Engine, Matching};
+use mpi_adi::matching::Choice;
 use net_torus::coord::{Coord, Rank, Shape};
 use net_torus::router::Router;
 
@@ -21,6 +21,7 @@ use super::boot::map;
 pub use super::end::before_end;
 use super::share::Account;
 use super::{PROCESS, Process, end, tool};
+use crate::board::matching;
 use crate::counters::{LinkFigures, NodeFigures, Sources, publish};
 
 /// The variable in which the tool says how many processes are to have the nodes; without it, one.
@@ -33,6 +34,7 @@ pub const COSTS: &str = "MIDPLANE_COSTS";
 pub struct Accounts {
     all: &'static [Account; 0],
     shape: Shape,
+    matching: Choice,
     /// This process's programs that have not ended.
     running: AtomicU32,
 }
@@ -82,19 +84,20 @@ impl Told {
     /// The boot arguments. Ends the process where they make no sense.
     pub fn arguments(&self) -> BootArgs<'_> {
         let args = or_fail(BootArgs::parse(self.told.text.as_bytes()));
-        or_fail(args.check_matching(Engine::NAME));
+        or_fail(args.check_matching(matching::chosen(args.matching).name()));
         args
     }
 
-    /// The accounts of all nodes, of which so many are this process's, and have not begun. From now on what fails is
+    /// The accounts of all nodes, which have this matching engine, and of which so many are this process's, and have not begun. From now on what fails is
     /// explained, on the account of the node that goes on.
-    pub fn accounts(&self, shape: Shape, here: u32) -> Accounts {
+    pub fn accounts(&self, shape: Shape, matching: Choice, here: u32) -> Accounts {
         let bytes = shape.nodes() as usize * size_of::<Account>();
         let all = map(&self.told.file, 0, bytes);
         end::explain(end::Panics::EndTheJob);
         Accounts {
             all,
             shape,
+            matching,
             running: AtomicU32::new(here),
         }
     }
@@ -116,7 +119,7 @@ impl Accounts {
         let account = self.of(rank);
         account.blackboard.begin();
         account.blackboard.set_rank(rank);
-        account.blackboard.set_matching(Engine::NAME);
+        account.blackboard.set_matching(self.matching.name());
         let coord = self.shape.coord(rank).unwrap_or_default();
         let process = Process {
             who: who(self.shape, rank, coord),

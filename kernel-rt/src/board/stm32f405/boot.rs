@@ -20,7 +20,6 @@ use midplane_abi::personality::{
 };
 use midplane_abi::stm32f405::{FLASH, PERSONALITY, RAM};
 use mpi_adi::Adi;
-use mpi_adi::matching::{Engine, Matching};
 #[cfg(feature = "faults")]
 use net_torus::Direction;
 #[cfg(not(feature = "faults"))]
@@ -37,7 +36,7 @@ use super::platform::{BoardLink, BoardNode, Stm32};
 use super::{clocks, lines, tool, uart};
 use crate::board::device::boxed_device;
 use crate::board::start::{boot_failed, leak, or_fail, strings};
-use crate::board::steps;
+use crate::board::{matching, steps};
 use crate::dev::serial::{self, SerialLink};
 use crate::end;
 use crate::lend::NodeMemory;
@@ -74,9 +73,14 @@ extern "C" fn boot() -> ! {
     let who = identify(&args);
     set_personality(who);
     MIDPLANE_BLACKBOARD.set_rank(who.rank);
-    MIDPLANE_BLACKBOARD.set_matching(Engine::NAME);
-    or_fail(args.check_matching(Engine::NAME));
-    let needs = Needs::in_machine(links_of(&who).count(), who.mpi_memory, &who.shape);
+    MIDPLANE_BLACKBOARD.set_matching(matching::kind().name);
+    or_fail(args.check_matching(matching::kind().name));
+    let needs = Needs::in_machine(
+        matching::kind(),
+        links_of(&who).count(),
+        who.mpi_memory,
+        &who.shape,
+    );
     match args.auto {
         None => super::heap::start(needs),
         // There is one already.
@@ -260,7 +264,7 @@ fn mpi_device(who: &Personality) -> Box<Adi> {
     // The chip's random numbers are not there in an emulator; the time until all neighbours were up is nothing that
     // the author of a program knows.
     let seed = arch::ticks() ^ clock::wall_clock_ns();
-    or_fail(boxed_device(who, seed))
+    or_fail(boxed_device(who, matching::kind(), seed))
 }
 
 #[inline(never)]

@@ -17,6 +17,7 @@ use midplane_abi::address::Bytes;
 use midplane_abi::boot_error::NoRoom;
 use midplane_abi::stm32f405::{MIN_HEAP, RAM};
 use mpi_adi::Budget;
+use mpi_adi::matching::EngineKind;
 use net_torus::Shape;
 use net_torus::chunk::CHUNK_BYTES;
 use net_torus::router::Sizes;
@@ -46,7 +47,7 @@ pub const ROUTER: Sizes = Sizes {
 /// Bytes of their memory, in a router that is built for this board: the tool's own has longer packets, and wants more.
 pub const ROUTER_BYTES: usize = 3456;
 /// Greatest size of the node itself, which lies in the heap; of C programs' images, as these are where nothing else is asked
-/// for: links without faults, no console, the list as the matching engine. Rust programs' can borrow memory, too.
+/// for: links without faults, no console. Rust programs' can borrow memory, too.
 pub const NODE_BYTES: usize = if cfg!(feature = "faults") {
     7168
 } else if IS_LEAST || !IS_THE_BOARD {
@@ -54,10 +55,7 @@ pub const NODE_BYTES: usize = if cfg!(feature = "faults") {
 } else {
     6016
 };
-const IS_LEAST: bool = cfg!(all(
-    feature = "matching-list",
-    not(any(feature = "options", feature = "borrow"))
-));
+const IS_LEAST: bool = cfg!(not(any(feature = "options", feature = "borrow")));
 /// Greatest size of the first requests, which a program's first call takes from the heap.
 pub const REQUESTS_BYTES: usize = 960;
 /// The stack of interrupts and faults: one bounded poll of the node, the urgent interrupts on top of it, and what a
@@ -112,20 +110,21 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Of a node with so many links in a job of so many nodes.
-    pub fn of(links: usize, mpi: u64, nodes: u32) -> Self {
+    /// Of a node with this kind of matching engine and so many links in a job of so many nodes.
+    pub fn of(kind: &EngineKind, links: usize, mpi: u64, nodes: u32) -> Self {
         let nodes = nodes as usize;
         Self::with(
             links,
             mpi,
-            Budget::of(bytes(mpi), nodes).with_values_of(nodes),
+            Budget::with_engine(kind, bytes(mpi), nodes).with_values_of(nodes),
         )
     }
 
-    /// Of a node with so many links in this machine: no more than of any with as many nodes.
-    pub fn in_machine(links: usize, mpi: u64, shape: &Shape) -> Self {
+    /// Of a node with this kind of matching engine and so many links in this machine: no more than of any with as many nodes.
+    pub fn in_machine(kind: &EngineKind, links: usize, mpi: u64, shape: &Shape) -> Self {
         let nodes = shape.nodes() as usize;
-        Self::with(links, mpi, Budget::of(bytes(mpi), nodes).with_values(shape))
+        let budget = Budget::with_engine(kind, bytes(mpi), nodes);
+        Self::with(links, mpi, budget.with_values(shape))
     }
 
     fn with(links: usize, mpi: u64, budget: Budget) -> Self {
@@ -179,7 +178,7 @@ mod tests {
     #[test]
     fn jobs_that_fit_and_jobs_that_do_not() {
         let image_end = RAM.start + 48 * 1024;
-        let room = |nodes| heap(image_end, Needs::of(6, 8192, nodes));
+        let room = |nodes| heap(image_end, Needs::of(&EngineKind::STANDARD, 6, 8192, nodes));
         assert_eq!(room(512).map(|heap| heap.end), Ok(RAM.end));
         let error = room(65_536).unwrap_err();
         let text = error.to_string();

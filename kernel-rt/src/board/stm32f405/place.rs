@@ -11,6 +11,7 @@ use net_torus::{Coord, Direction, Link, Shape};
 
 use super::memory::Needs;
 use super::{heap, start_line};
+use crate::board::matching;
 use crate::board::start::boot_failed_in_words;
 use crate::dev::serial::SerialLink;
 use crate::mem::MPI_SHARE;
@@ -32,7 +33,12 @@ pub fn found(args: BootArgs<'static>) -> BootArgs<'static> {
         return args;
     };
     let mpi = args.mpi_memory.unwrap_or(RAM.len() / MPI_SHARE);
-    heap::start(Needs::of(Direction::ALL.len(), mpi, auto.nodes.max(1)));
+    heap::start(Needs::of(
+        matching::kind(),
+        Direction::ALL.len(),
+        mpi,
+        auto.nodes.max(1),
+    ));
     let (shape, coord, console) = discover(auto);
     BootArgs {
         shape,

@@ -7,7 +7,6 @@ use midplane_abi::address::Bytes;
 use midplane_abi::failure::Boot;
 use midplane_abi::personality::{BootArgs, LOGS, Nodes, Output, ParseError, Personality};
 use mpi_adi::Adi;
-use mpi_adi::matching::{Engine, Matching};
 use net_torus::router::{ConfigError, Router};
 use net_torus::torus::Torus;
 
@@ -22,7 +21,7 @@ use super::{timer, traps};
 use crate::board::device::device;
 use crate::board::device_tree::Hardware;
 use crate::board::start::{boot_failed, leak, or_fail, strings};
-use crate::board::steps;
+use crate::board::{matching, steps};
 use crate::console;
 use crate::dev::ring::Asleep;
 use crate::end;
@@ -54,8 +53,8 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
         }
     }
     MIDPLANE_BLACKBOARD.set_rank(who.rank);
-    MIDPLANE_BLACKBOARD.set_matching(Engine::NAME);
-    or_fail(args.check_matching(Engine::NAME));
+    MIDPLANE_BLACKBOARD.set_matching(matching::kind().name);
+    or_fail(args.check_matching(matching::kind().name));
 
     timer::start(cfg!(feature = "options") && found.machine.is_none());
     arch::arm_interrupts();
@@ -122,7 +121,9 @@ fn arguments_of(
 
 fn divide_memory(memory: Bytes, who: &Personality, devices: &Devices) -> Plan {
     let mpi_bytes = usize::try_from(who.mpi_memory).unwrap_or(usize::MAX);
-    let budget = mpi_adi::Budget::of(mpi_bytes, who.shape.nodes() as usize).with_values(&who.shape);
+    let budget =
+        mpi_adi::Budget::with_engine(matching::kind(), mpi_bytes, who.shape.nodes() as usize)
+            .with_values(&who.shape);
     let tables = ROUTER.bytes() + budget.total() - budget.region;
     let needs = Needs {
         links: devices.count(),
@@ -174,7 +175,7 @@ fn torus(router: Router<'static>, links: Links<Wire>) -> Torus<'static, Wire> {
 
 #[inline(never)]
 fn adi(who: &Personality, seed: u64) -> Adi {
-    or_fail(device(who, seed))
+    or_fail(device(who, matching::kind(), seed))
 }
 
 #[inline(never)]

@@ -43,7 +43,6 @@ use crate::device::adi::Adi;
 use crate::device::barrier::line::{Circle, LinePosition};
 use crate::device::barrier::state::{BarrierStage, Heard};
 use crate::device::barrier::values::{Origin, Value};
-use crate::device::matching::Matching;
 use crate::device::protocol::Rules;
 use crate::device::wire::{ARRIVE, RELEASE, TELL};
 
@@ -115,7 +114,7 @@ pub enum AllreduceStep {
     Differ,
 }
 
-impl<R: Rules, E: Matching> Adi<R, E> {
+impl<R: Rules> Adi<R> {
     /// Enters the barrier of all processes. [`Adi::progress`] takes it from there.
     ///
     /// # Panics

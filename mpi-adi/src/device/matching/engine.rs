@@ -1,10 +1,12 @@
 //! What the device asks of a matching engine.
 #![forbid(unsafe_code)]
 
+use alloc::boxed::Box;
 use core::fmt;
 use core::hash::Hasher;
 
 use crate::device::envelope::{Context, Envelope, Pattern, Tag};
+use crate::device::memory::boxed_with;
 use crate::device::memory::region::{Record, Region};
 use crate::device::names::{BlockIndex, Slot};
 use crate::device::request::RequestPool;
@@ -110,12 +112,12 @@ impl Kind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoRoom;
 
-/// A matching engine.
+/// A matching engine at work.
 ///
 /// Receives and records are stored by the request pool and the MPI memory, which keep links for the engine: a slot
 /// those of its queue ([`Links<Slot>`](crate::device::list::Links) of the pool), a record's block those of its
 /// queue and one word more ([`Region::word`]). What an engine needs beside them it allocates in
-/// [`new`](Matching::new) for the records, and in [`reserve`](Matching::reserve) and [`open`](Matching::open), which
+/// [`new`](MatchingEngine::new) for the records, and in [`reserve`](Matching::reserve) and [`open`](Matching::open), which
 /// are called from calls of the program, for the receives. [`probe`](Matching::probe) is called
 /// from the program, too, and may take heap to be faster from then on; it does without when there is none. All other
 /// methods do not allocate, and none but the first three can fail.
@@ -131,39 +133,9 @@ pub struct NoRoom;
 /// | a posted receive is cancelled | [`unpost`](Matching::unpost) |
 /// | a sender takes a message back, whatever its record | [`find_record`](Matching::find_record), then [`unrecord`](Matching::unrecord) |
 /// | a communicator begins and ends | [`open`](Matching::open), [`context_is_idle`](Matching::context_is_idle) |
-pub trait Matching: Clone + fmt::Debug + Send {
+pub trait Matching: BoxedCopy + fmt::Debug + Send {
     /// What users call it.
-    const NAME: &'static str;
-
-    /// Bytes that [`new`](Matching::new) takes from the heap, for MPI memory of so many blocks of 32 bytes and
-    /// a job of so many processes.
-    fn fixed_bytes(blocks: usize, peers: usize) -> usize;
-
-    /// Bytes of the heap that an open context takes, with as many processes as that: what
-    /// [`open`](Matching::open) asks for. While there are fewer blocks and receives than it could use, it asks for
-    /// less.
-    fn context_bytes(peers: usize) -> usize {
-        let _ = peers;
-        0
-    }
-
-    /// Bytes of the heap that [`probe`](Matching::probe) asks for at most, once, with so many blocks.
-    fn wildcard_bytes(blocks: usize) -> usize {
-        let _ = blocks;
-        0
-    }
-
-    /// Bytes of the heap that [`reserve`](Matching::reserve) asks for, for each receive more, with as many processes as
-    /// that.
-    fn receive_bytes(peers: usize) -> usize {
-        let _ = peers;
-        0
-    }
-
-    /// An engine for MPI memory of so many blocks, each of which has room for one record, in a job of so many
-    /// processes; both queues empty. `None` when the heap does not have
-    /// [`fixed_bytes`](Matching::fixed_bytes).
-    fn new(blocks: usize, peers: usize) -> Option<Self>;
+    fn name(&self) -> &'static str;
 
     /// Makes sure that so many receives can be posted at once, out of the heap.
     fn reserve(&mut self, receives: usize) -> Result<(), NoRoom> {
@@ -216,7 +188,7 @@ pub trait Matching: Clone + fmt::Debug + Send {
 
     /// The first recorded message of which `is` is true; it stays recorded. For what is asked seldom: an engine may
     /// look at every record.
-    fn find_record(&mut self, region: &Region, is: impl Fn(&Record) -> bool) -> Option<BlockIndex>;
+    fn find_record(&mut self, region: &Region, is: &dyn Fn(&Record) -> bool) -> Option<BlockIndex>;
 
     /// No receive is posted and no message recorded in this context. Asked before the context is used for another
     /// communicator: when it is true, the engine may let go of what it keeps for it. It may look at every
@@ -236,7 +208,7 @@ pub trait Matching: Clone + fmt::Debug + Send {
 
     /// Hashes the records in their order of arrival, for a model checker. What the queues do from now on depends
     /// on nothing else, and on the posted receives, which are hashed with the pool.
-    fn hash<H: Hasher>(&self, region: &Region, state: &mut H);
+    fn hash(&self, region: &Region, state: &mut dyn Hasher);
 
     /// [`measures`](Matching::measures), for what does not go by the queues and is counted as if it did; `None`: all is to go
     /// by the queues.
@@ -254,4 +226,53 @@ pub trait Matching: Clone + fmt::Debug + Send {
         self.unrecord(region, at);
         Some(at)
     }
+}
+
+/// An engine that can be copied without its type.
+pub trait BoxedCopy {
+    /// A copy on the heap, for a model checker; `None` when the heap has no room.
+    fn boxed_copy(&self) -> Option<Box<dyn Matching>>;
+}
+
+impl<E: Matching + Clone + 'static> BoxedCopy for E {
+    fn boxed_copy(&self) -> Option<Box<dyn Matching>> {
+        let copy = boxed_with(|| self.clone())?;
+        Some(copy)
+    }
+}
+
+/// A kind of matching engine: its name, its memory, and how one is made.
+pub trait MatchingEngine: Matching + Clone + Sized + 'static {
+    /// What users call it.
+    const NAME: &'static str;
+
+    /// Bytes that [`new`](MatchingEngine::new) takes from the heap, for MPI memory of so many blocks of 32 bytes and
+    /// a job of so many processes.
+    fn fixed_bytes(blocks: usize, peers: usize) -> usize;
+
+    /// Bytes of the heap that an open context takes, with as many processes as that: what
+    /// [`open`](Matching::open) asks for. While there are fewer blocks and receives than it could use, it asks for
+    /// less.
+    fn context_bytes(peers: usize) -> usize {
+        let _ = peers;
+        0
+    }
+
+    /// Bytes of the heap that [`probe`](Matching::probe) asks for at most, once, with so many blocks.
+    fn wildcard_bytes(blocks: usize) -> usize {
+        let _ = blocks;
+        0
+    }
+
+    /// Bytes of the heap that [`reserve`](Matching::reserve) asks for, for each receive more, with as many processes as
+    /// that.
+    fn receive_bytes(peers: usize) -> usize {
+        let _ = peers;
+        0
+    }
+
+    /// An engine for MPI memory of so many blocks, each of which has room for one record, in a job of so many
+    /// processes; both queues empty. `None` when the heap does not have
+    /// [`fixed_bytes`](MatchingEngine::fixed_bytes).
+    fn new(blocks: usize, peers: usize) -> Option<Self>;
 }

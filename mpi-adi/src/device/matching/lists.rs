@@ -4,7 +4,7 @@
 
 use core::hash::{Hash, Hasher};
 
-use super::engine::{Matching, Measures};
+use super::engine::{Matching, MatchingEngine, Measures};
 use crate::device::envelope::{Context, Envelope, Pattern};
 use crate::device::list::{Ends, Links};
 use crate::device::memory::region::{Record, Region};
@@ -21,14 +21,8 @@ pub struct Lists {
 }
 
 impl Matching for Lists {
-    const NAME: &'static str = "list";
-
-    fn fixed_bytes(_: usize, _: usize) -> usize {
-        0
-    }
-
-    fn new(_: usize, _: usize) -> Option<Self> {
-        Some(Lists::default())
+    fn name(&self) -> &'static str {
+        Self::NAME
     }
 
     #[inline]
@@ -74,7 +68,7 @@ impl Matching for Lists {
         self.measures.unrecorded();
     }
 
-    fn find_record(&mut self, region: &Region, is: impl Fn(&Record) -> bool) -> Option<BlockIndex> {
+    fn find_record(&mut self, region: &Region, is: &dyn Fn(&Record) -> bool) -> Option<BlockIndex> {
         let (found, hops) = self.unexpected.find(region, |at| {
             region.record(at).is_some_and(|record| is(&record))
         });
@@ -104,16 +98,28 @@ impl Matching for Lists {
     }
 
     // The unexpected message queue is what its records say, wherever they stand.
-    fn hash<H: Hasher>(&self, region: &Region, state: &mut H) {
-        self.measures.unexpected.hash(state);
+    fn hash(&self, region: &Region, mut state: &mut dyn Hasher) {
+        self.measures.unexpected.hash(&mut state);
         let mut next = self.unexpected.head();
         while let Some(at) = next {
-            region.hash_record(at, state);
+            region.hash_record(at, &mut state);
             next = region.next(at);
         }
     }
 
     fn measures(&self) -> Measures {
         self.measures
+    }
+}
+
+impl MatchingEngine for Lists {
+    const NAME: &'static str = "list";
+
+    fn fixed_bytes(_: usize, _: usize) -> usize {
+        0
+    }
+
+    fn new(_: usize, _: usize) -> Option<Self> {
+        Some(Lists::default())
     }
 }

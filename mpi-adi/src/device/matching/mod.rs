@@ -26,9 +26,9 @@ mod split;
 mod unified;
 
 pub use array::PerRank;
-pub use choice::{Choice, Engine, WithEngine};
+pub use choice::{Choice, Engine, EngineKind, WithEngine};
 pub use col::Col;
-pub use engine::{Kind, Matching, Measures, NoRoom, OPERATIONS};
+pub use engine::{BoxedCopy, Kind, Matching, MatchingEngine, Measures, NoRoom, OPERATIONS};
 pub use fourd::FourD;
 pub use indexed::Indexed;
 pub use lists::Lists;

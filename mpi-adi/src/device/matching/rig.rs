@@ -5,7 +5,7 @@ use core::hash::Hasher;
 use std::collections::hash_map::DefaultHasher;
 
 use super::choice::{Choice, WithEngine};
-use super::engine::Matching;
+use super::engine::{Matching, MatchingEngine};
 use super::lists::Lists;
 use super::queues::{Element, Queues};
 use super::split::{Design, Split};
@@ -41,7 +41,7 @@ pub(super) struct Rig<E> {
     sends: u32,
 }
 
-impl<E: Matching> Rig<E> {
+impl<E: MatchingEngine> Rig<E> {
     pub(super) fn new(blocks: usize, peers: usize) -> Self {
         Rig {
             engine: E::new(blocks, peers).unwrap(),
@@ -119,7 +119,7 @@ impl<E: Matching> Rig<E> {
 
     /// A sender takes a recorded message back.
     pub(super) fn withdraw(&mut self, sender: u32) -> Option<BlockIndex> {
-        let at = self.engine.find_record(&self.region, |record| {
+        let at = self.engine.find_record(&self.region, &|record| {
             record.holding == Holding::Nothing { sender }
         })?;
         self.forget(at);
@@ -320,7 +320,7 @@ struct FewHops;
 impl WithEngine for FewHops {
     type Output = [u64; 4];
 
-    fn run<E: Matching>(self) -> [u64; 4] {
+    fn run<E: MatchingEngine>(self) -> [u64; 4] {
         let mut rig = Rig::<E>::new(40, 40);
         for tag in [3, 2, 1] {
             rig.post(envelope(7, tag, 0).pattern());
@@ -368,7 +368,7 @@ struct Reserved;
 impl WithEngine for Reserved {
     type Output = [bool; 3];
 
-    fn run<E: Matching>(self) -> [bool; 3] {
+    fn run<E: MatchingEngine>(self) -> [bool; 3] {
         let mut rig = Rig::<E>::new(40, 40);
         let before = rig.engine.has_reserved(9);
         rig.engine.reserve(9).unwrap();

@@ -10,7 +10,7 @@ use core::fmt::Debug;
 use core::hash::{Hash, Hasher};
 
 use super::arrivals::{MOST_NUMBERS, Numbers, renumber};
-use super::engine::{Matching, Measures};
+use super::engine::{Matching, MatchingEngine, Measures};
 use super::queues::{Element, Queues, Search};
 use crate::device::envelope::{Context, Envelope, Pattern};
 use crate::device::memory::region::{Record, Region};
@@ -19,7 +19,7 @@ use crate::device::request::RequestPool;
 use crate::device::stats::Count;
 
 /// How the two queues are split.
-pub trait Design: Send + Clone + PartialEq + Eq + Debug {
+pub trait Design: Send + Clone + PartialEq + Eq + Debug + 'static {
     /// What users call it.
     const NAME: &'static str;
     /// The queues.
@@ -73,20 +73,8 @@ impl<D: Design> Split<D> {
 }
 
 impl<D: Design> Matching for Split<D> {
-    const NAME: &'static str = D::NAME;
-
-    fn fixed_bytes(_: usize, peers: usize) -> usize {
-        let posted = <D::Queues<Slot> as Queues<Slot>>::fixed_bytes(peers);
-        posted + <D::Queues<BlockIndex> as Queues<BlockIndex>>::fixed_bytes(peers)
-    }
-
-    fn new(_: usize, peers: usize) -> Option<Self> {
-        Some(Split {
-            posted: Queues::new(peers)?,
-            unexpected: Queues::new(peers)?,
-            numbers: Numbers::new(MOST_NUMBERS),
-            measures: Measures::default(),
-        })
+    fn name(&self) -> &'static str {
+        Self::NAME
     }
 
     fn post(&mut self, requests: &mut RequestPool, slot: Slot) {
@@ -131,7 +119,7 @@ impl<D: Design> Matching for Split<D> {
         self.measures.unrecorded();
     }
 
-    fn find_record(&mut self, region: &Region, is: impl Fn(&Record) -> bool) -> Option<BlockIndex> {
+    fn find_record(&mut self, region: &Region, is: &dyn Fn(&Record) -> bool) -> Option<BlockIndex> {
         let (found, hops) = self.first(region, |at| {
             region.record(at).is_some_and(|record| is(&record))
         });
@@ -167,11 +155,11 @@ impl<D: Design> Matching for Split<D> {
 
     // Posted receives are hashed with the pool, and their serials say their order. Records are looked for one by
     // one, the first that is younger than the last: a model checker has few.
-    fn hash<H: Hasher>(&self, region: &Region, state: &mut H) {
-        (self.measures.posted, self.measures.unexpected).hash(state);
+    fn hash(&self, region: &Region, mut state: &mut dyn Hasher) {
+        (self.measures.posted, self.measures.unexpected).hash(&mut state);
         let (mut record, _) = self.first(region, |_| true);
         while let Some(at) = record {
-            region.hash_record(at, state);
+            region.hash_record(at, &mut state);
             let word = region.word(at);
             (record, _) = self.first(region, |at| region.word(at) > word);
         }
@@ -179,5 +167,23 @@ impl<D: Design> Matching for Split<D> {
 
     fn measures(&self) -> Measures {
         self.measures
+    }
+}
+
+impl<D: Design> MatchingEngine for Split<D> {
+    const NAME: &'static str = D::NAME;
+
+    fn fixed_bytes(_: usize, peers: usize) -> usize {
+        let posted = <D::Queues<Slot> as Queues<Slot>>::fixed_bytes(peers);
+        posted + <D::Queues<BlockIndex> as Queues<BlockIndex>>::fixed_bytes(peers)
+    }
+
+    fn new(_: usize, peers: usize) -> Option<Self> {
+        Some(Split {
+            posted: Queues::new(peers)?,
+            unexpected: Queues::new(peers)?,
+            numbers: Numbers::new(MOST_NUMBERS),
+            measures: Measures::default(),
+        })
     }
 }

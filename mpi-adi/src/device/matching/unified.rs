@@ -31,7 +31,7 @@ impl Design for UnifiedDesign {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::matching::engine::Matching;
+    use crate::device::matching::engine::MatchingEngine;
     use crate::device::matching::queues::Queues;
     use crate::device::matching::rig::{Mix, Rig, compare, envelope};
     use crate::device::matching::{Col, Pnp};

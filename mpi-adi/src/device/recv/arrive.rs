@@ -18,7 +18,7 @@ use crate::device::stats::Count;
 use crate::device::wire::{self, Fields, Rts, flag_if};
 use msg_layer::Answer;
 
-impl<R: Rules, E: Matching> Adi<R, E> {
+impl<R: Rules> Adi<R> {
     /// Takes an offer whose data has come along into the posted receive that it matches, or records it with its data,
     /// where nothing of any source stands refused: the first two rows of [`decide`]'s table, with nothing else to look at.
     /// `None`: this is not such an offer, or there is no room. Otherwise as [`Adi::take_rts`].
@@ -375,7 +375,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             self.receiver.probes.withdrawn(source);
             self.give_up_fetching(source);
         } else {
-            let at = self.matching.find_record(&self.region, |record| {
+            let at = self.matching.find_record(&self.region, &|record| {
                 record.envelope.source == source
                     && record.holding == Holding::Nothing { sender: request }
             })?;

@@ -12,14 +12,13 @@
 
 use crate::device::adi::Adi;
 use crate::device::envelope::{Pattern, Rank};
-use crate::device::matching::Matching;
 use crate::device::names::RequestId;
 use crate::device::parts::CancelEvent;
 use crate::device::protocol::Rules;
 use crate::device::recv::cancelled::CancelledReceives;
 use crate::device::request::{SlotEntry, TO_NAME};
 
-impl<R: Rules, E: Matching> Adi<R, E> {
+impl<R: Rules> Adi<R> {
     /// As [`Adi::cancel`], of a receive; a send goes on.
     pub fn cancel_receive(&mut self, id: RequestId) -> bool {
         let posted = self.requests.named_entry(id).and_then(SlotEntry::posted);

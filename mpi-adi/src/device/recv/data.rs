@@ -3,7 +3,6 @@
 
 use crate::device::adi::Adi;
 use crate::device::envelope::Rank;
-use crate::device::matching::Matching;
 use crate::device::memory::UserMemory;
 use crate::device::memory::region::{Holding, RecordId};
 use crate::device::names::RequestId;
@@ -12,7 +11,7 @@ use crate::device::request::{Matched, SlotEntry};
 use msg_layer::header::Place;
 use msg_layer::{Landing, Malformed};
 
-impl<R: Rules, E: Matching> Adi<R, E> {
+impl<R: Rules> Adi<R> {
     /// Eager data: of a message that is being taken, or else to be dropped, since the sender has been told
     /// that it is not and sends it again.
     pub(in crate::device) fn take_eager<M: UserMemory + ?Sized>(

@@ -38,7 +38,7 @@ use crate::device::protocol::Rules;
 use crate::device::recv::Probed;
 use crate::device::request::{Coming, KEPT_SLOTS, Matched, Posted, Receive, ReceiveState, Request};
 
-impl<R: Rules, E: Matching> Adi<R, E> {
+impl<R: Rules> Adi<R> {
     /// As [`Adi::iprobe`], but takes the message: its name, by which alone it can be received ([`Adi::mrecv`]). While
     /// [`Adi::is_fetching`], the caller repeats the call, with the same pattern, and starts nothing else before it has
     /// given a message or is fetching no longer. Does not block. Fails when the program's heap has no room for a request or for a single

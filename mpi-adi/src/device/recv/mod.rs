@@ -9,7 +9,6 @@
 #![forbid(unsafe_code)]
 
 mod arrive;
-pub(super) mod at_hand;
 mod cancel;
 mod cancelled;
 mod data;
@@ -25,7 +24,6 @@ pub use probe::Probed;
 use crate::device::config::{DEFERRED_SOURCES, EAGER_SOURCES};
 use crate::device::list::List;
 use crate::device::names::{RequestId, Serial, Slot};
-use crate::device::recv::at_hand::AtHand;
 use crate::device::recv::cancelled::CancelledReceives;
 use crate::device::recv::deferred::DeferredAck;
 use crate::device::recv::eager::Eager;
@@ -52,7 +50,6 @@ pub(super) struct Receiver {
     pub probes: Probes,
     /// The receive by which a matched probe fetches a refused message.
     pub fetching: Option<RequestId>,
-    pub at_hand: AtHand,
     /// Messages whose data is coming eagerly.
     pub coming: heapless::Vec<Eager, EAGER_SOURCES>,
     /// Answers for which their senders do not wait.
@@ -73,7 +70,6 @@ impl Receiver {
             cancelled: CancelledReceives::default(),
             probes: Probes::default(),
             fetching: None,
-            at_hand: AtHand::NOTHING,
         }
     }
 }

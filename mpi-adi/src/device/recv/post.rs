@@ -17,7 +17,7 @@ use crate::device::request::{
 use crate::device::wire::Fields;
 use msg_layer::Landing;
 
-impl<R: Rules, E: Matching> Adi<R, E> {
+impl<R: Rules> Adi<R> {
     /// Starts receiving into `span`. Fails only when the program's heap has no room for the request.
     pub fn irecv<M: UserMemory + ?Sized>(
         &mut self,

@@ -3,7 +3,6 @@
 
 use crate::device::adi::Adi;
 use crate::device::envelope::{Pattern, Rank};
-use crate::device::matching::Matching;
 use crate::device::memory::UserMemory;
 use crate::device::names::{Horizon, Slot};
 use crate::device::peers::Standing;
@@ -23,7 +22,7 @@ fn name(entries: &mut Entries, pattern: &Pattern, is_exact: bool) -> bool {
     entries.push(entry).is_ok()
 }
 
-impl<R: Rules, E: Matching> Adi<R, E> {
+impl<R: Rules> Adi<R> {
     /// The restart for `source` under its new age: the receives posted since its last one, and what the
     /// memory has room for. When there are more than a restart can name, it asks for everything.
     pub(in crate::device) fn make_restart<M: UserMemory + ?Sized>(

@@ -8,13 +8,12 @@ use msg_layer::{Arrival, Class, Malformed, Taken};
 
 use crate::device::adi::Adi;
 use crate::device::envelope::Rank;
-use crate::device::matching::Matching;
 use crate::device::memory::UserMemory;
 use crate::device::parts::{Name, Part, Step};
 use crate::device::protocol::Rules;
 use crate::device::rma::{OneSided, Request, wire};
 
-impl<R: Rules, E: Matching> Adi<R, E> {
+impl<R: Rules> Adi<R> {
     /// From now on there can be windows.
     pub fn set_one_sided(&mut self, one_sided: Box<OneSided>) {
         self.extras.one_sided = Some(one_sided);
@@ -31,8 +30,8 @@ impl<R: Rules, E: Matching> Adi<R, E> {
     }
 }
 
-fn take<R: Rules, E: Matching>(
-    adi: &mut Adi<R, E>,
+fn take<R: Rules>(
+    adi: &mut Adi<R>,
     memory: Option<&mut dyn UserMemory>,
     class: Class,
     arrival: &Arrival<'_>,
@@ -51,8 +50,8 @@ fn take<R: Rules, E: Matching>(
     adi.with_one_sided(take).unwrap_or(Err(Malformed))
 }
 
-fn next<R: Rules, E: Matching>(
-    adi: &mut Adi<R, E>,
+fn next<R: Rules>(
+    adi: &mut Adi<R>,
     memory: Option<&mut dyn UserMemory>,
     out: &mut [u8; SHORT_BYTES],
 ) -> Step {

@@ -3,7 +3,6 @@
 
 use crate::device::adi::Adi;
 use crate::device::envelope::Rank;
-use crate::device::matching::Matching;
 use crate::device::names::{RequestId, Slot};
 use crate::device::protocol::{Reply, Rules, Step, on_answer};
 use crate::device::request::{
@@ -16,7 +15,7 @@ use crate::device::stats::Count;
 use crate::device::wire::Fields;
 use msg_layer::{Arrival, Malformed, Transfer};
 
-impl<R: Rules, E: Matching> Adi<R, E> {
+impl<R: Rules> Adi<R> {
     /// The pending or held send that an answer from `source` names; malformed when it names none.
     pub(in crate::device) fn answered(
         &self,

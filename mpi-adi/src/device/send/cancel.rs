@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 use crate::device::adi::Adi;
-use crate::device::matching::Matching;
 use crate::device::memory::UserMemory;
 use crate::device::names::Slot;
 use crate::device::parts::{Due, Leaving, Name, Part, Step};
@@ -12,7 +11,7 @@ use crate::device::wire;
 use msg_layer::header::SHORT_BYTES;
 use msg_layer::{Arrival, Class, Malformed, Taken};
 
-impl<R: Rules, E: Matching> Adi<R, E> {
+impl<R: Rules> Adi<R> {
     /// The program cancels the send in `slot`: true when that ends it at once.
     pub(in crate::device) fn withdraw(&mut self, slot: Slot) -> bool {
         let Send { dest, state, .. } = self.requests.send(slot);

@@ -4,7 +4,6 @@
 use crate::device::adi::Adi;
 use crate::device::config::{STEP_PACKETS, TURN_PACKETS, WAYS};
 use crate::device::envelope::Rank;
-use crate::device::matching::Matching;
 use crate::device::memory::UserMemory;
 use crate::device::memory::blocks::BLOCK_BYTES;
 use crate::device::names::Slot;
@@ -21,7 +20,7 @@ use msg_layer::tx;
 use msg_layer::{Class, Port, Transfer};
 use net_torus::coord::Coord;
 
-impl<R: Rules, E: Matching> Adi<R, E> {
+impl<R: Rules> Adi<R> {
     /// Priority packets that are owed: restarts, and CTSs for receives that matched a record without a
     /// buffer. Returns how many were sent.
     #[inline]

@@ -50,7 +50,7 @@ pub(in crate::device) enum Here {
     NoRecord,
 }
 
-impl<R: Rules, E: Matching> Adi<R, E> {
+impl<R: Rules> Adi<R> {
     /// The short way is open: no message to this process itself is before its receiver any more.
     #[inline]
     pub(in crate::device) fn may_match_here(&mut self, dest: Rank) -> bool {
@@ -89,7 +89,7 @@ impl<R: Rules, E: Matching> Adi<R, E> {
 
     /// Starts a send to this process itself, for which the short way is open, out of the heap. So many slots besides are
     /// kept for others. A call that `blocks` takes no slot when it is complete at once.
-    #[inline]
+    #[inline(never)]
     pub(in crate::device) fn send_here<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
@@ -104,28 +104,6 @@ impl<R: Rules, E: Matching> Adi<R, E> {
             context: to.context,
         };
         let matched = Matched { envelope, length };
-        if blocks
-            && length as usize <= COPY_BYTES
-            && let Some(target) = self.finish_first(&matched)
-        {
-            memory.copy(span, target, matched.wanted(target) as usize);
-            self.stats.messages_sent += 1;
-            return Ok(Here::Complete);
-        }
-        self.match_here(memory, to, (span, matched), keep, blocks)
-    }
-
-    /// As [`Adi::send_here`], for a message that may match any receive.
-    #[inline(never)]
-    fn match_here<M: UserMemory + ?Sized>(
-        &mut self,
-        memory: &mut M,
-        to: &SendTo,
-        (span, matched): (Span, Matched),
-        keep: u32,
-        blocks: bool,
-    ) -> Result<Here, Full> {
-        let Matched { envelope, length } = matched;
         let posted = self.matching.arrive(&mut self.requests, &envelope);
         if blocks
             && length as usize <= COPY_BYTES

@@ -4,7 +4,6 @@
 use crate::device::adi::Adi;
 use crate::device::config::{NoMemory, SHARED_ANSWER};
 use crate::device::envelope::{Pattern, Rank};
-use crate::device::matching::Matching;
 use crate::device::memory::{Span, UserMemory};
 use crate::device::names::{BcopyId, RequestId, Slot};
 use crate::device::protocol::{Offer, Rules};
@@ -13,7 +12,7 @@ use crate::device::send::SendTo;
 use crate::device::send::bcopy::{BCOPY_BYTES, BcopyState};
 use crate::device::send::oneself::Here;
 
-impl<R: Rules, E: Matching> Adi<R, E> {
+impl<R: Rules> Adi<R> {
     /// Starts sending the bytes of `span` (below 4 GiB). Never waits for another process: the message
     /// joins the destination's pending send queue and leaves in later steps; one to this process itself is matched
     /// or recorded at once where it can be, and may be complete when this returns. Fails only when the

@@ -3,7 +3,6 @@
 
 mod answers;
 mod asked;
-mod at_hand;
 mod at_once;
 mod barrier;
 mod bcopy;

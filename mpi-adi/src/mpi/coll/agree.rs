@@ -8,7 +8,6 @@
 use alloc::vec::Vec;
 
 use crate::device::envelope::Context;
-use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
 use crate::mpi::coll::reduce::ThroughRoot;
 use crate::mpi::coll::running::{Plan, Work, room};
@@ -77,10 +76,7 @@ struct Agreement<H: Holder> {
 }
 
 /// The plan by which the processes of `comm` agree on a context.
-pub(crate) fn agree<E: Matching>(
-    comm: Communicator<'_, E>,
-    holder: impl Holder + 'static,
-) -> Result<Plan, Error> {
+pub(crate) fn agree(comm: Communicator<'_>, holder: impl Holder + 'static) -> Result<Plan, Error> {
     let agreement = Agreement {
         ranks: Ranks::of(comm),
         holder,

@@ -1,7 +1,6 @@
 //! All to all (MPI-3.1 section 5.8).
 #![forbid(unsafe_code)]
 
-use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
 use crate::mpi::coll::run::run_in_segments;
 use crate::mpi::coll::running::run_side_by_side;
@@ -13,8 +12,8 @@ use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::error::Error;
 
 /// Each rank's part for each other: `part` says what goes to a rank, `place` where what comes from it goes.
-pub(crate) fn alltoall<E: Matching>(
-    comm: Communicator<'_, E>,
+pub(crate) fn alltoall(
+    comm: Communicator<'_>,
     function: &'static str,
     part: &dyn Fn(CommRank) -> Area,
     place: &dyn Fn(CommRank) -> Area,
@@ -25,8 +24,8 @@ pub(crate) fn alltoall<E: Matching>(
 
 /// As [`alltoall`] where `place` holds both what goes to a rank and, afterwards, what came from it. Goes by
 /// segments, so that no copy of a part is needed.
-pub(crate) fn alltoall_in_place<E: Matching>(
-    comm: Communicator<'_, E>,
+pub(crate) fn alltoall_in_place(
+    comm: Communicator<'_>,
     function: &'static str,
     place: &dyn Fn(CommRank) -> Area,
 ) -> Result<(), Error> {

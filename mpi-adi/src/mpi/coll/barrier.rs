@@ -1,7 +1,6 @@
 //! Barriers (MPI-3.1 section 5.3).
 #![forbid(unsafe_code)]
 
-use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
 use crate::mpi::coll::carried;
 use crate::mpi::coll::run::run_alone;
@@ -11,10 +10,7 @@ use crate::mpi::error::Error;
 
 /// Every process has called it before any leaves. That of all processes goes along the lines of the torus
 /// where the network has them ([`crate::device::barrier`]), others by dissemination. Fails as the two.
-pub(crate) fn barrier<E: Matching>(
-    comm: Communicator<'_, E>,
-    function: &'static str,
-) -> Result<(), Error> {
+pub(crate) fn barrier(comm: Communicator<'_>, function: &'static str) -> Result<(), Error> {
     match carried::barrier(comm, function, false)? {
         true => Ok(()),
         false => barrier_by_messages(comm, function),
@@ -22,8 +18,8 @@ pub(crate) fn barrier<E: Matching>(
 }
 
 /// As [`barrier`], whether or not the network has one.
-pub(crate) fn barrier_by_messages<E: Matching>(
-    comm: Communicator<'_, E>,
+pub(crate) fn barrier_by_messages(
+    comm: Communicator<'_>,
     function: &'static str,
 ) -> Result<(), Error> {
     run_alone(comm, function, &mut Dissemination::new(Ranks::of(comm)))

@@ -2,7 +2,6 @@
 //! by the binomial tree of the ranks.
 #![forbid(unsafe_code)]
 
-use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
 use crate::device::wire::INLINE_BYTES;
 use crate::mpi::coll::lines::Spread;
@@ -14,8 +13,8 @@ use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::error::Error;
 
 /// The root's span to every process's.
-pub(crate) fn bcast<E: Matching>(
-    comm: Communicator<'_, E>,
+pub(crate) fn bcast(
+    comm: Communicator<'_>,
     function: &'static str,
     span: Area,
     root: CommRank,

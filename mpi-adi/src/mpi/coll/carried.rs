@@ -12,9 +12,7 @@
 use crate::Adi;
 use crate::device::barrier::{AllreduceStep, Differ, VALUE_BYTES};
 use crate::device::kernel::{CallNote, Kernel};
-use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
-use crate::device::protocol::Sound;
 use crate::mpi::call::{block_on, block_until};
 use crate::mpi::coll::run::Combine;
 use crate::mpi::coll::run::Elements;
@@ -25,8 +23,8 @@ use crate::mpi::error::{Class, Error};
 
 /// The barrier of all processes, the last one if so said; false, and nothing done, when the communicator is not of all, or the network does not offer it: to all of them or to none. Fails with [`Error::Wrong`] where not all processes
 /// are in a barrier, or not for all it is the last one.
-pub(crate) fn barrier<E: Matching>(
-    comm: Communicator<'_, E>,
+pub(crate) fn barrier(
+    comm: Communicator<'_>,
     function: &'static str,
     is_last: bool,
 ) -> Result<bool, Error> {
@@ -61,8 +59,8 @@ pub(crate) fn barrier<E: Matching>(
 
 /// An allreduce of all processes; `None`, and nothing done, when it is not of this kind: to none of them. `data` is as
 /// long as `result`. Fails with [`Error::Wrong`] when the processes' lengths differ.
-pub(super) fn allreduce<E: Matching>(
-    comm: Communicator<'_, E>,
+pub(super) fn allreduce(
+    comm: Communicator<'_>,
     function: &'static str,
     (data, result): (Area, Area),
     elements: Elements,
@@ -109,10 +107,10 @@ impl Call {
     /// As far as it can go on; `None`: it waits for others.
     // On a stack frame of its own, which looks that find nothing to do can do without.
     #[inline(never)]
-    fn go_on<E: Matching>(
+    fn go_on(
         &mut self,
-        adi: &mut Adi<Sound, E>,
-        kernel: &mut dyn Kernel<E>,
+        adi: &mut Adi,
+        kernel: &mut dyn Kernel,
         combine: &mut Combine<'_>,
     ) -> Option<Turn> {
         let (data, result) = self.areas;
@@ -182,7 +180,7 @@ impl Values {
 
     /// Fetches one of so many, to be combined with those before it. False: all are combined, and the device has the
     /// result.
-    fn fetch<E: Matching>(&mut self, adi: &mut Adi<Sound, E>, count: usize) -> bool {
+    fn fetch(&mut self, adi: &mut Adi, count: usize) -> bool {
         if self.fetched == 0 {
             self.combined().copy_from_slice(adi.value(0));
             self.fetched = 1;
@@ -229,7 +227,7 @@ fn error_of(differ: Differ) -> Error {
 }
 
 /// The network offers it; the first step of a job tells.
-fn offers<E: Matching>(adi: &mut Adi<Sound, E>, kernel: &mut dyn Kernel<E>) -> bool {
+fn offers(adi: &mut Adi, kernel: &mut dyn Kernel) -> bool {
     if !adi.has_barrier() {
         kernel.poll(adi);
     }

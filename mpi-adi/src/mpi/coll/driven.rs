@@ -7,10 +7,8 @@ use alloc::vec::Vec;
 
 use crate::Adi;
 use crate::device::envelope::{Context, Rank};
-use crate::device::matching::Matching;
 use crate::device::memory::UserMemory;
 use crate::device::memory::area::Area;
-use crate::device::protocol::Sound;
 use crate::mpi::coll::in_hand::InHand;
 use crate::mpi::coll::inter::{self, Role};
 use crate::mpi::coll::plans;
@@ -46,11 +44,7 @@ impl Among {
         })
     }
 
-    fn communicator<E: Matching>(
-        self,
-        env: &dyn Env<E>,
-        grid: Option<Grid>,
-    ) -> Communicator<'_, E> {
+    fn communicator(self, env: &dyn Env, grid: Option<Grid>) -> Communicator<'_> {
         let membership = Membership {
             map: RankMap::List(self.list),
             context: self.context,
@@ -163,8 +157,8 @@ impl Driven {
     ///
     /// # Panics
     /// For a scan on an intercommunicator.
-    pub fn start<E: Matching>(
-        env: &dyn Env<E>,
+    pub fn start(
+        env: &dyn Env,
         among: Among,
         number: u32,
         what: What,
@@ -191,7 +185,7 @@ impl Driven {
     }
 
     /// The messages that it waits for are there.
-    pub fn is_ready<E: Matching>(&self, adi: &Adi<Sound, E>) -> bool {
+    pub fn is_ready(&self, adi: &Adi) -> bool {
         let running = self.0.as_ref().map(|inside| &inside.running);
         running.is_some_and(|running| running.is_ready(adi))
     }
@@ -203,9 +197,9 @@ impl Driven {
     }
 
     /// Goes on as an interrupt lets it, by so many steps at most; true when it got on.
-    pub fn go_on_meanwhile<E: Matching>(
+    pub fn go_on_meanwhile(
         &mut self,
-        adi: &mut Adi<Sound, E>,
+        adi: &mut Adi,
         memory: &mut dyn UserMemory,
         process: &Process,
         mut steps: u32,
@@ -220,7 +214,7 @@ impl Driven {
 
     /// Goes on until it has to wait for messages: `None`; or to its end, and the buffers are the caller's again. Does
     /// not block. An error is its end, too.
-    pub fn advance<E: Matching>(&mut self, env: &dyn Env<E>) -> Result<Option<Buffers>, Error> {
+    pub fn advance(&mut self, env: &dyn Env) -> Result<Option<Buffers>, Error> {
         let Some(inside) = &mut self.0 else {
             return Ok(None);
         };
@@ -241,8 +235,8 @@ impl Drop for Driven {
 }
 
 /// The plan of a collective of one group.
-fn within<E: Matching>(
-    comm: Communicator<'_, E>,
+fn within(
+    comm: Communicator<'_>,
     what: What,
     areas: Areas,
     Operation {

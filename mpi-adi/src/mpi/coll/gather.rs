@@ -1,7 +1,6 @@
 //! Gather, scatter and allgather (MPI-3.1 sections 5.5 to 5.7).
 #![forbid(unsafe_code)]
 
-use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
 use crate::mpi::coll::run::run;
 use crate::mpi::coll::schedule::{ALLGATHER, Buffer, GATHER, Ranks, SCATTER, Schedule, Step};
@@ -10,8 +9,8 @@ use crate::mpi::error::Error;
 
 /// Every process's `data` to the root, where `place` says where each rank's goes. `data` may be the root's own
 /// place.
-pub(crate) fn gather<E: Matching>(
-    comm: Communicator<'_, E>,
+pub(crate) fn gather(
+    comm: Communicator<'_>,
     function: &'static str,
     data: Area,
     place: &dyn Fn(CommRank) -> Area,
@@ -27,8 +26,8 @@ pub(crate) fn gather<E: Matching>(
 
 /// The root's parts, where `part` says what each rank gets, to every process's `result`. `result` may be the
 /// root's own part.
-pub(crate) fn scatter<E: Matching>(
-    comm: Communicator<'_, E>,
+pub(crate) fn scatter(
+    comm: Communicator<'_>,
     function: &'static str,
     part: &dyn Fn(CommRank) -> Area,
     result: Area,
@@ -43,8 +42,8 @@ pub(crate) fn scatter<E: Matching>(
 }
 
 /// Every process's `data` to every process, where `place` says where each rank's goes. `data` may be the own place.
-pub(crate) fn allgather<E: Matching>(
-    comm: Communicator<'_, E>,
+pub(crate) fn allgather(
+    comm: Communicator<'_>,
     function: &'static str,
     data: Area,
     place: &dyn Fn(CommRank) -> Area,
@@ -54,8 +53,8 @@ pub(crate) fn allgather<E: Matching>(
 
 /// Every process's block of `all`, by rank, to every process. It goes from one process to the next in ever longer runs
 /// of blocks: for short ones, of which all are one area.
-pub(crate) fn allgather_in_runs<E: Matching>(
-    comm: Communicator<'_, E>,
+pub(crate) fn allgather_in_runs(
+    comm: Communicator<'_>,
     function: &'static str,
     all: Area,
 ) -> Result<(), Error> {

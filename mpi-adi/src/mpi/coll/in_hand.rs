@@ -5,21 +5,19 @@ use core::cell::RefCell;
 
 use crate::Adi;
 use crate::device::kernel::{AbortReason, CallNote, Kernel};
-use crate::device::matching::Matching;
 use crate::device::memory::UserMemory;
-use crate::device::protocol::Sound;
 use crate::mpi::process::{Env, Process, Work};
 
 /// The device and the program's memory. Whoever has them goes on with the network, so nothing is polled here.
-pub(crate) struct InHand<'a, E> {
-    inside: RefCell<(&'a mut Adi<Sound, E>, &'a mut dyn UserMemory)>,
+pub(crate) struct InHand<'a> {
+    inside: RefCell<(&'a mut Adi, &'a mut dyn UserMemory)>,
     process: &'a Process,
 }
 
-impl<'a, E> InHand<'a, E> {
+impl<'a> InHand<'a> {
     /// Those of this process.
     pub(crate) fn new(
-        adi: &'a mut Adi<Sound, E>,
+        adi: &'a mut Adi,
         memory: &'a mut dyn UserMemory,
         process: &'a Process,
     ) -> Self {
@@ -30,8 +28,8 @@ impl<'a, E> InHand<'a, E> {
     }
 }
 
-impl<E: Matching> Env<E> for InHand<'_, E> {
-    fn with<'f>(&self, f: &'f mut Work<'f, E>) {
+impl Env for InHand<'_> {
+    fn with<'f>(&self, f: &'f mut Work<'f>) {
         let (adi, memory) = &mut *self.inside.borrow_mut();
         f(adi, &mut Still(*memory));
     }
@@ -44,8 +42,8 @@ impl<E: Matching> Env<E> for InHand<'_, E> {
 /// A carrier that does nothing.
 struct Still<'a>(&'a mut dyn UserMemory);
 
-impl<E: Matching> Kernel<E> for Still<'_> {
-    fn poll(&mut self, _: &mut Adi<Sound, E>) -> bool {
+impl Kernel for Still<'_> {
+    fn poll(&mut self, _: &mut Adi) -> bool {
         false
     }
 

@@ -6,7 +6,6 @@
 
 use alloc::vec::Vec;
 
-use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
 use crate::mpi::coll::alltoall::{InPlace, Pairs};
 use crate::mpi::coll::barrier::Dissemination;
@@ -86,12 +85,12 @@ fn reduction<S: Schedule + Send + 'static, H: Send + 'static>(
     Plan::by_steps(Kept::new(schedule, combine, hold), element)
 }
 
-pub(crate) fn barrier<E: Matching>(comm: Communicator<'_, E>) -> Result<Plan, Error> {
+pub(crate) fn barrier(comm: Communicator<'_>) -> Result<Plan, Error> {
     plan(Dissemination::new(Ranks::of(comm)), (), None)
 }
 
-pub(crate) fn bcast<E: Matching>(
-    comm: Communicator<'_, E>,
+pub(crate) fn bcast(
+    comm: Communicator<'_>,
     span: Area,
     root: CommRank,
     hold: impl Send + 'static,
@@ -100,8 +99,8 @@ pub(crate) fn bcast<E: Matching>(
     plan(Bcast::new(Ranks::placed(comm), span, root), hold, None)
 }
 
-pub(crate) fn gather<E: Matching>(
-    comm: Communicator<'_, E>,
+pub(crate) fn gather(
+    comm: Communicator<'_>,
     data: Area,
     place: impl Part,
     root: CommRank,
@@ -111,8 +110,8 @@ pub(crate) fn gather<E: Matching>(
     plan(Gather::new(Ranks::of(comm), data, place, root), hold, None)
 }
 
-pub(crate) fn scatter<E: Matching>(
-    comm: Communicator<'_, E>,
+pub(crate) fn scatter(
+    comm: Communicator<'_>,
     part: impl Part,
     result: Area,
     root: CommRank,
@@ -126,8 +125,8 @@ pub(crate) fn scatter<E: Matching>(
     )
 }
 
-pub(crate) fn allgather<E: Matching>(
-    comm: Communicator<'_, E>,
+pub(crate) fn allgather(
+    comm: Communicator<'_>,
     data: Area,
     place: impl Part,
     hold: impl Send + 'static,
@@ -135,23 +134,20 @@ pub(crate) fn allgather<E: Matching>(
     plan(Ring::new(Ranks::of(comm), data, place), hold, None)
 }
 
-pub(crate) fn alltoall<E: Matching>(
-    comm: Communicator<'_, E>,
+pub(crate) fn alltoall(
+    comm: Communicator<'_>,
     part: impl Part,
     place: impl Part,
 ) -> Result<Plan, Error> {
     plan(Pairs::new(Ranks::placed(comm), part, place), (), None)
 }
 
-pub(crate) fn alltoall_in_place<E: Matching>(
-    comm: Communicator<'_, E>,
-    place: impl Part,
-) -> Result<Plan, Error> {
+pub(crate) fn alltoall_in_place(comm: Communicator<'_>, place: impl Part) -> Result<Plan, Error> {
     plan(InPlace::new(Ranks::of(comm), place), (), Some(1))
 }
 
-pub(crate) fn reduce<E: Matching>(
-    comm: Communicator<'_, E>,
+pub(crate) fn reduce(
+    comm: Communicator<'_>,
     (data, result): (Area, Area),
     element: usize,
     combine: impl Combining,
@@ -166,8 +162,8 @@ pub(crate) fn reduce<E: Matching>(
     reduction(schedule, combine, hold, Some(element))
 }
 
-pub(crate) fn allreduce<E: Matching>(
-    comm: Communicator<'_, E>,
+pub(crate) fn allreduce(
+    comm: Communicator<'_>,
     (data, result): (Area, Area),
     elements: Elements,
     combine: impl Combining,
@@ -178,8 +174,8 @@ pub(crate) fn allreduce<E: Matching>(
     reduction(schedule, combine, hold, Some(elements.size))
 }
 
-pub(crate) fn reduce_scatter<E: Matching>(
-    comm: Communicator<'_, E>,
+pub(crate) fn reduce_scatter(
+    comm: Communicator<'_>,
     part: impl Part,
     result: Area,
     element: usize,
@@ -191,8 +187,8 @@ pub(crate) fn reduce_scatter<E: Matching>(
     reduction(schedule, combine, hold, Some(element))
 }
 
-pub(crate) fn scan<E: Matching>(
-    comm: Communicator<'_, E>,
+pub(crate) fn scan(
+    comm: Communicator<'_>,
     (data, result): (Area, Area),
     element: usize,
     combine: impl Combining,

@@ -1,7 +1,6 @@
 //! Reductions to one rank, to all, and scattered (MPI-3.1 sections 5.9 and 5.10).
 #![forbid(unsafe_code)]
 
-use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
 use crate::mpi::coll::bcast::Binomial;
 use crate::mpi::coll::carried;
@@ -32,8 +31,8 @@ pub(crate) fn predefined(op: Op, basic: Basic) -> Result<impl FnMut(&[u8], &mut 
 
 /// `right[i] = left[i] op right[i]`, here alone; the two are equally long. Fails with [`Error::NoRoom`] when an
 /// element is longer than a segment and the heap has no room for two.
-pub(crate) fn combine_local<E: Matching>(
-    comm: Communicator<'_, E>,
+pub(crate) fn combine_local(
+    comm: Communicator<'_>,
     (left, right): (Area, Area),
     element: usize,
     combine: &mut Combine<'_>,
@@ -49,8 +48,8 @@ pub(crate) fn combine_local<E: Matching>(
     Ok(())
 }
 
-fn combine_through<E: Matching>(
-    comm: Communicator<'_, E>,
+fn combine_through(
+    comm: Communicator<'_>,
     (left, right): (Area, Area),
     element: usize,
     combine: &mut Combine<'_>,
@@ -69,8 +68,8 @@ fn combine_through<E: Matching>(
 
 /// Combines all processes' `data` into the root's `result`, which is as long; elsewhere `result` is not used.
 /// `result` may be `data`.
-pub(crate) fn reduce<E: Matching>(
-    comm: Communicator<'_, E>,
+pub(crate) fn reduce(
+    comm: Communicator<'_>,
     function: &'static str,
     (data, result): (Area, Area),
     element: usize,
@@ -87,8 +86,8 @@ pub(crate) fn reduce<E: Matching>(
 }
 
 /// Combines all processes' `data` into every process's `result`, which is as long and may be `data`.
-pub(crate) fn allreduce<E: Matching>(
-    comm: Communicator<'_, E>,
+pub(crate) fn allreduce(
+    comm: Communicator<'_>,
     function: &'static str,
     (data, result): (Area, Area),
     elements: Elements,
@@ -105,8 +104,8 @@ pub(crate) fn allreduce<E: Matching>(
 
 /// Combines all processes' data; each rank gets the result of its own `part`, into `result`, which may be the beginning
 /// of the data.
-pub(crate) fn reduce_scatter<E: Matching>(
-    comm: Communicator<'_, E>,
+pub(crate) fn reduce_scatter(
+    comm: Communicator<'_>,
     function: &'static str,
     part: &dyn Fn(CommRank) -> Area,
     result: Area,

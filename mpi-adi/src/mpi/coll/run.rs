@@ -1,6 +1,5 @@
 //! Runs a schedule in a blocking call: waits for each step before it asks for the next.
 
-use crate::device::matching::Matching;
 use crate::device::memory::Span;
 use crate::device::memory::area::TypedSlot;
 use crate::device::request::Mode;
@@ -28,8 +27,8 @@ pub(crate) struct Elements {
 
 /// Runs a schedule that has no segments. Blocks until its last step is done. Fails with the first error of a
 /// step.
-pub(super) fn run<E: Matching>(
-    comm: Communicator<'_, E>,
+pub(super) fn run(
+    comm: Communicator<'_>,
     function: &'static str,
     schedule: &mut dyn Schedule,
 ) -> Result<(), Error> {
@@ -38,8 +37,8 @@ pub(super) fn run<E: Matching>(
 
 /// As [`run`], by a loop that the compiler makes for this schedule alone: that of the barrier is in every image,
 /// and is not to bring along what only other collectives' steps need.
-pub(super) fn run_alone<S: Schedule, E: Matching>(
-    comm: Communicator<'_, E>,
+pub(super) fn run_alone<S: Schedule>(
+    comm: Communicator<'_>,
     function: &'static str,
     schedule: &mut S,
 ) -> Result<(), Error> {
@@ -49,18 +48,18 @@ pub(super) fn run_alone<S: Schedule, E: Matching>(
 /// As [`run`], with two segments for elements of so many bytes, which are combined by `combine`; no step has more in
 /// a segment than so many bytes, whatever else it has room for. Fails with [`Error::NoRoom`], too, when an element
 /// does not fit in a segment on the stack.
-pub(super) fn run_in_segments<E: Matching>(
-    comm: Communicator<'_, E>,
+pub(super) fn run_in_segments(
+    comm: Communicator<'_>,
     function: &'static str,
     schedule: &mut dyn Schedule,
     (element, most): (usize, usize),
     combine: &mut Combine<'_>,
 ) -> Result<(), Error> {
     if most <= SHORT_BYTES {
-        return run_on_stack::<SHORT_BYTES, E>(comm, function, schedule, combine);
+        return run_on_stack::<SHORT_BYTES>(comm, function, schedule, combine);
     }
     if element <= SEGMENT_BYTES {
-        return run_on_stack::<SEGMENT_BYTES, E>(comm, function, schedule, combine);
+        return run_on_stack::<SEGMENT_BYTES>(comm, function, schedule, combine);
     }
     let mut segments = LongSegments::new(element, 1)?;
     let segments = segments.both(0);
@@ -69,8 +68,8 @@ pub(super) fn run_in_segments<E: Matching>(
 
 // Each on a stack frame of its own, of what it needs.
 #[inline(never)]
-fn run_on_stack<const BYTES: usize, E: Matching>(
-    comm: Communicator<'_, E>,
+fn run_on_stack<const BYTES: usize>(
+    comm: Communicator<'_>,
     function: &'static str,
     schedule: &mut dyn Schedule,
     combine: &mut Combine<'_>,
@@ -80,8 +79,8 @@ fn run_on_stack<const BYTES: usize, E: Matching>(
     drive(comm, function, schedule, Workspace { segments, combine })
 }
 
-fn drive<S: Schedule + ?Sized, E: Matching>(
-    comm: Communicator<'_, E>,
+fn drive<S: Schedule + ?Sized>(
+    comm: Communicator<'_>,
     function: &'static str,
     schedule: &mut S,
     mut workspace: Workspace<'_, '_>,
@@ -108,10 +107,10 @@ impl<'s, 'c> Workspace<'s, 'c> {
     /// Blocks until the step is done, with all of its requests.
     // Into each loop: see `run_alone`.
     #[inline(always)]
-    pub(super) fn perform<E: Matching>(
+    pub(super) fn perform(
         &mut self,
-        comm: Communicator<'_, E>,
-        partners: Partners<'_, E>,
+        comm: Communicator<'_>,
+        partners: Partners<'_>,
         function: &'static str,
         step: Step,
     ) -> Result<(), Error> {

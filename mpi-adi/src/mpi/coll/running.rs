@@ -30,10 +30,8 @@ use alloc::vec::Vec;
 use crate::Adi;
 use crate::device::envelope::Tag;
 use crate::device::kernel::{CallNote, Kernel};
-use crate::device::matching::Matching;
 use crate::device::memory::Span;
 use crate::device::memory::area::{Area, TypedSlot};
-use crate::device::protocol::Sound;
 use crate::device::request::{KEPT_SLOTS, Mode, RequestId};
 use crate::device::wire::INLINE_BYTES;
 use crate::mpi::call::{block_on, immediate};
@@ -128,9 +126,9 @@ impl Plan {
     }
 
     /// Runs it to its end in a blocking call, step by step.
-    pub(crate) fn run<E: Matching>(
+    pub(crate) fn run(
         mut self,
-        comm: Communicator<'_, E>,
+        comm: Communicator<'_>,
         function: &'static str,
     ) -> Result<(), Error> {
         let done = match self.element {
@@ -147,9 +145,9 @@ impl Plan {
         done.map_err(|error| self.work.explained(error))
     }
 
-    fn drive<E: Matching>(
+    fn drive(
         &mut self,
-        comm: Communicator<'_, E>,
+        comm: Communicator<'_>,
         function: &'static str,
         [first, second]: [&mut [u8]; 2],
     ) -> Result<(), Error> {
@@ -232,8 +230,8 @@ impl Work for Lent<'_, '_> {
 
 /// As [`run_in_segments`], all lanes at once where the program's heap has room for what that takes.
 #[inline(never)]
-pub(super) fn run_side_by_side<E: Matching>(
-    comm: Communicator<'_, E>,
+pub(super) fn run_side_by_side(
+    comm: Communicator<'_>,
     function: &'static str,
     schedule: &mut dyn Schedule,
     sizes: (usize, usize),
@@ -321,8 +319,8 @@ const _: () = assert!(MOST_LANES < u32::BITS as usize);
 impl Flight {
     /// Of a call that blocks, or to be numbered; nothing has been done. Fails with [`Error::NoRoom`] or
     /// [`Error::NoMemory`].
-    fn new<E: Matching>(
-        comm: Communicator<'_, E>,
+    fn new(
+        comm: Communicator<'_>,
         function: &'static str,
         segment: usize,
         (lanes, at_once): (Lanes, bool),
@@ -352,11 +350,7 @@ impl Flight {
     }
 
     /// Reserves what so many messages need, or nothing.
-    fn reserve_all<E: Matching>(
-        &mut self,
-        comm: Communicator<'_, E>,
-        messages: usize,
-    ) -> Result<(), Error> {
+    fn reserve_all(&mut self, comm: Communicator<'_>, messages: usize) -> Result<(), Error> {
         for _ in 0..messages {
             if let Err(error) = self.reserve(comm, KEPT_SLOTS) {
                 self.end(comm);
@@ -366,7 +360,7 @@ impl Flight {
         Ok(())
     }
 
-    fn reserve<E: Matching>(&mut self, comm: Communicator<'_, E>, keep: u32) -> Result<(), Error> {
+    fn reserve(&mut self, comm: Communicator<'_>, keep: u32) -> Result<(), Error> {
         let mut result = Ok(());
         comm.env()
             .with(&mut |adi, _| result = adi.reserve_message(keep));
@@ -376,14 +370,14 @@ impl Flight {
     }
 
     /// Gives back what is reserved for it.
-    fn end<E: Matching>(&mut self, comm: Communicator<'_, E>) {
+    fn end(&mut self, comm: Communicator<'_>) {
         let reserved = core::mem::take(&mut self.reserved);
         comm.env()
             .with(&mut |adi, _| (0..reserved).for_each(|_| adi.release_message()));
     }
 
     /// A lane can go on, or all are at their end, or there is an error to be told.
-    fn is_ready<E: Matching>(&self, adi: &Adi<Sound, E>) -> bool {
+    fn is_ready(&self, adi: &Adi) -> bool {
         let mut waiting = self.over;
         for message in &self.messages {
             if !adi.is_done(message.id) {
@@ -410,11 +404,7 @@ impl Flight {
 
     /// Goes on until all lanes have to wait for messages: false; or to its end. Waits for none itself. After an error,
     /// which is also its end, none of its messages is under way.
-    fn advance<E: Matching>(
-        &mut self,
-        comm: Communicator<'_, E>,
-        work: &mut dyn Work,
-    ) -> Result<bool, Error> {
+    fn advance(&mut self, comm: Communicator<'_>, work: &mut dyn Work) -> Result<bool, Error> {
         let result = match self.left {
             Left::Error(error) => Err(error),
             _ => self.go_on(comm, work, &mut Turn::of_call()),
@@ -434,9 +424,9 @@ impl Flight {
     }
 
     /// As [`Flight::advance`], from an interrupt, by so many steps at most; true when it got on.
-    fn go_on_meanwhile<E: Matching>(
+    fn go_on_meanwhile(
         &mut self,
-        comm: Communicator<'_, E>,
+        comm: Communicator<'_>,
         work: &mut dyn Work,
         steps: &mut u32,
     ) -> bool {
@@ -453,9 +443,9 @@ impl Flight {
         turn.has_moved
     }
 
-    fn go_on<E: Matching>(
+    fn go_on(
         &mut self,
-        comm: Communicator<'_, E>,
+        comm: Communicator<'_>,
         work: &mut dyn Work,
         turn: &mut Turn<'_>,
     ) -> Result<bool, Error> {
@@ -468,9 +458,9 @@ impl Flight {
     }
 
     /// Goes on in a lane that waits for nothing.
-    fn go_on_in<E: Matching>(
+    fn go_on_in(
         &mut self,
-        comm: Communicator<'_, E>,
+        comm: Communicator<'_>,
         work: &mut dyn Work,
         lane: usize,
         turn: &mut Turn<'_>,
@@ -502,9 +492,9 @@ impl Flight {
     }
 
     /// The next step of a lane can be made now; an interrupt makes it only if it needs nothing of the heap.
-    fn may_go_on<E: Matching>(
+    fn may_go_on(
         &self,
-        comm: Communicator<'_, E>,
+        comm: Communicator<'_>,
         work: &dyn Work,
         lane: usize,
         turn: &mut Turn<'_>,
@@ -543,9 +533,9 @@ impl Flight {
     }
 
     /// Ends the messages under way in a lane; false, and nothing done, when one has not arrived yet.
-    fn conclude<E: Matching>(
+    fn conclude(
         &mut self,
-        comm: Communicator<'_, E>,
+        comm: Communicator<'_>,
         lane: usize,
         turn: &mut Turn<'_>,
     ) -> Result<bool, Error> {
@@ -582,9 +572,9 @@ impl Flight {
     }
 
     /// Starts the messages of a step, or does all of it.
-    fn perform<E: Matching>(
+    fn perform(
         &mut self,
-        comm: Communicator<'_, E>,
+        comm: Communicator<'_>,
         work: &mut dyn Work,
         (lane, step): (usize, Step),
         turn: &Turn<'_>,
@@ -620,9 +610,9 @@ impl Flight {
         }
     }
 
-    fn send<E: Matching>(
+    fn send(
         &mut self,
-        comm: Communicator<'_, E>,
+        comm: Communicator<'_>,
         (lane, is_call): (usize, bool),
         (dest, tag, followed): (CommRank, Tag, bool),
         data: Buffer,
@@ -657,9 +647,9 @@ impl Flight {
         Ok(())
     }
 
-    fn receive<E: Matching>(
+    fn receive(
         &mut self,
-        comm: Communicator<'_, E>,
+        comm: Communicator<'_>,
         (lane, is_call): (usize, bool),
         (source, tag): (CommRank, Tag),
         data: Buffer,
@@ -714,10 +704,10 @@ pub(crate) struct Running {
 }
 
 /// Starts a message: it leaves at once where it can. Not so from an interrupt, which goes on by itself.
-fn start<R, E: Matching>(
-    comm: Communicator<'_, E>,
+fn start<R>(
+    comm: Communicator<'_>,
     (note, is_call): (CallNote, bool),
-    start: impl FnOnce(&mut Adi<Sound, E>, &mut dyn Kernel<E>) -> R,
+    start: impl FnOnce(&mut Adi, &mut dyn Kernel) -> R,
 ) -> R {
     if is_call {
         return immediate(comm.env(), || note, start);
@@ -732,8 +722,8 @@ fn start<R, E: Matching>(
 impl Running {
     /// The collective with this number on its communicator, of which nothing has been done. Fails with
     /// [`Error::NoRoom`] or [`Error::NoMemory`].
-    pub(crate) fn new<E: Matching>(
-        comm: Communicator<'_, E>,
+    pub(crate) fn new(
+        comm: Communicator<'_>,
         function: &'static str,
         number: u32,
         plan: Plan,
@@ -761,26 +751,19 @@ impl Running {
     }
 
     /// The messages that it waits for are there.
-    pub(crate) fn is_ready<E: Matching>(&self, adi: &Adi<Sound, E>) -> bool {
+    pub(crate) fn is_ready(&self, adi: &Adi) -> bool {
         self.flight.is_ready(adi)
     }
 
     /// Goes on until it has to wait for messages: false; or to its end. Waits for none itself. After an error, which
     /// is also its end, none of its messages is under way.
-    pub(crate) fn advance<E: Matching>(
-        &mut self,
-        comm: Communicator<'_, E>,
-    ) -> Result<bool, Error> {
+    pub(crate) fn advance(&mut self, comm: Communicator<'_>) -> Result<bool, Error> {
         self.flight.advance(comm, &mut *self.work)
     }
 
     /// As [`Running::advance`], from an interrupt, whose device is in hand: by so many steps at most, of which those that
     /// it makes are taken off. True when it got on. What it leaves is found to be [ready](Running::is_ready).
-    pub(crate) fn go_on_meanwhile<E: Matching>(
-        &mut self,
-        comm: Communicator<'_, E>,
-        steps: &mut u32,
-    ) -> bool {
+    pub(crate) fn go_on_meanwhile(&mut self, comm: Communicator<'_>, steps: &mut u32) -> bool {
         self.meanwhile && self.flight.go_on_meanwhile(comm, &mut *self.work, steps)
     }
 }

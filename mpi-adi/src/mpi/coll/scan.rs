@@ -1,7 +1,6 @@
 //! Prefix reductions (MPI-3.1 section 5.11).
 #![forbid(unsafe_code)]
 
-use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
 use crate::mpi::coll::run::{Combine, run_in_segments};
 use crate::mpi::coll::schedule::{Buffer, Half, Ranks, SCAN, Schedule, Step};
@@ -11,8 +10,8 @@ use crate::mpi::error::Error;
 
 /// Each rank's combination of the ranks up to itself (`inclusive`) or before it, into `result`, which is
 /// as long as `data` and may be `data`. Without ranks before it rank 0 leaves its exclusive result alone.
-pub(crate) fn scan<E: Matching>(
-    comm: Communicator<'_, E>,
+pub(crate) fn scan(
+    comm: Communicator<'_>,
     function: &'static str,
     (data, result): (Area, Area),
     element: usize,

@@ -11,7 +11,6 @@
 #![forbid(unsafe_code)]
 
 use crate::device::envelope::Tag;
-use crate::device::matching::Matching;
 use crate::device::matching::OPERATIONS;
 use crate::device::memory::area::Area;
 use crate::mpi::comm::{CommRank, Communicator};
@@ -244,7 +243,7 @@ pub(super) struct Ranks {
 
 impl Ranks {
     /// Wherever they are.
-    pub(super) fn of<E: Matching>(comm: Communicator<'_, E>) -> Ranks {
+    pub(super) fn of(comm: Communicator<'_>) -> Ranks {
         Ranks {
             own: comm.rank(),
             size: comm.size(),
@@ -253,7 +252,7 @@ impl Ranks {
     }
 
     /// With the box that they are.
-    pub(super) fn placed<E: Matching>(comm: Communicator<'_, E>) -> Ranks {
+    pub(super) fn placed(comm: Communicator<'_>) -> Ranks {
         Ranks {
             grid: comm.grid(),
             ..Ranks::of(comm)

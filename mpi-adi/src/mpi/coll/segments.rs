@@ -5,7 +5,6 @@ use alloc::vec::Vec;
 
 use msg_layer::header::LONG_BYTES;
 
-use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
 use crate::mpi::coll::schedule::Half;
 use crate::mpi::comm::Communicator;
@@ -116,12 +115,12 @@ pub(super) fn same_length(expected: usize, given: usize) -> Result<(), Error> {
     }
 }
 
-pub(super) fn read<E: Matching>(comm: Communicator<'_, E>, area: Area, out: &mut [u8]) {
+pub(super) fn read(comm: Communicator<'_>, area: Area, out: &mut [u8]) {
     comm.env
         .with(&mut |_, kernel| area.read(kernel.memory(), out));
 }
 
-pub(super) fn write<E: Matching>(comm: Communicator<'_, E>, area: Area, bytes: &[u8]) {
+pub(super) fn write(comm: Communicator<'_>, area: Area, bytes: &[u8]) {
     comm.env
         .with(&mut |_, kernel| area.write(kernel.memory(), bytes));
 }
@@ -129,11 +128,7 @@ pub(super) fn write<E: Matching>(comm: Communicator<'_, E>, area: Area, bytes: &
 /// Copies `from` to `to`, which must be as long.
 // On a stack frame of its own: its segment is not there while a message is waited for.
 #[inline(never)]
-pub(super) fn copy<E: Matching>(
-    comm: Communicator<'_, E>,
-    from: Area,
-    to: Area,
-) -> Result<(), Error> {
+pub(super) fn copy(comm: Communicator<'_>, from: Area, to: Area) -> Result<(), Error> {
     same_length(to.len(), from.len())?;
     if from == to {
         return Ok(());

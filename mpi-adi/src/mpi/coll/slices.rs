@@ -3,7 +3,6 @@
 use bytemuck::{cast_slice, cast_slice_mut};
 use core::ops::Range;
 
-use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
 use crate::mpi::coll::{self, Elements};
 use crate::mpi::comm::{CommRank, Communicator};
@@ -21,7 +20,7 @@ fn commuting(size: usize) -> Elements {
     }
 }
 
-impl<E: Matching> Communicator<'_, E> {
+impl Communicator<'_> {
     pub(crate) fn bcast_bytes(
         self,
         function: &'static str,

@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{Builder, JoinHandle};
 
 use midplane_cluster::panic;
-use mpi_adi::matching::{Choice, Matching, WithEngine};
+use mpi_adi::matching::Choice;
 
 use super::cases::{Row, Surprise};
 use super::search::{Explored, Unfinished};
@@ -56,11 +56,8 @@ impl Background {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let thread = Builder::new().name("exploration".into()).spawn(move || {
-            matching.with(Explorations {
-                rows: &rows,
-                events: &sender,
-                stopped: &stopped,
-            });
+            let rows = { rows.into_iter() }.map(|row| row.with_matching(matching));
+            explore_rows(rows, &sender, &stopped);
         })?;
         Ok(Background {
             events,
@@ -116,24 +113,10 @@ impl Drop for Background {
 }
 
 /// What the thread does.
-struct Explorations<'a> {
-    rows: &'a [Row],
-    events: &'a Sender<Event>,
-    stopped: &'a AtomicBool,
-}
-
-impl WithEngine for Explorations<'_> {
-    type Output = ();
-
-    fn run<E: Matching>(self) {
-        explore_rows::<E>(self.rows, self.events, self.stopped);
-    }
-}
-
-fn explore_rows<E: Matching>(rows: &[Row], events: &Sender<Event>, stopped: &AtomicBool) {
+fn explore_rows(rows: impl Iterator<Item = Row>, events: &Sender<Event>, stopped: &AtomicBool) {
     for row in rows {
         let name = || row.name.clone();
-        let result = row.explore_with_engine::<E>(&mut |&explored| {
+        let result = row.explore(&mut |&explored| {
             let progress = Progress {
                 name: name(),
                 explored,

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use mpi_adi::envelope::{Envelope, Pattern, Rank, Tag};
+use mpi_adi::matching::Choice;
 use mpi_adi::request::Mode;
 use net_torus::Shape;
 
@@ -60,6 +61,8 @@ pub struct Case {
     pub sent_early: bool,
     /// The message of sender 1 with this number is cancelled at some moment after its call.
     pub cancel: Option<usize>,
+    /// The matching engine of all nodes. How many states there are does not depend on it.
+    pub matching: Choice,
     /// The protocol's rules.
     pub rules: Rules,
     /// RTSs of a pair may overtake one another.
@@ -86,6 +89,7 @@ impl Case {
             answers: usize::MAX,
             sent_early: false,
             cancel: None,
+            matching: Choice::default(),
             rules: Rules::SOUND,
             rts_overtake: false,
             answers_overtake: false,

@@ -10,7 +10,6 @@
 
 use std::collections::HashMap;
 
-use mpi_adi::matching::Matching;
 use rustc_hash::FxBuildHasher;
 
 use super::search::{Counterexample, Explored, Unfinished};
@@ -87,7 +86,7 @@ impl Graph {
         path
     }
 
-    fn explored<E: Matching>(&self, system: &System<E>) -> Explored {
+    fn explored(&self, system: &System) -> Explored {
         Explored {
             states: self.states.len() as u64,
             steps: self.steps.len() as u64,
@@ -168,7 +167,7 @@ impl Graph {
 
 /// Explores all states of a system that polls, at most `limit`, in all orders of steps: every property must hold in each,
 /// and no fair run may go on without end.
-pub fn explore_fairly<E: Matching>(system: &System<E>, limit: u64) -> Result<Explored, Unfinished> {
+pub fn explore_fairly(system: &System, limit: u64) -> Result<Explored, Unfinished> {
     let mut graph = Graph::default();
     graph.number(system.first(), None);
     let (mut steps, mut successors) = (Vec::new(), Vec::new());

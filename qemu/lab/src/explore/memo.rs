@@ -4,7 +4,6 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
-use mpi_adi::matching::Matching;
 use mpi_adi::protocol::Age;
 use rustc_hash::FxBuildHasher;
 
@@ -26,9 +25,9 @@ pub(super) struct Side {
 }
 
 /// What is known of a node's state.
-pub(super) struct Known<E> {
+pub(super) struct Known {
     /// Itself, unless it has been dropped to save memory.
-    pub(super) node: Option<Box<Node<E>>>,
+    pub(super) node: Option<Box<Node>>,
     pub(super) origin: Origin,
     pub(super) broken: Option<&'static str>,
     pub(super) is_complete: bool,
@@ -91,8 +90,8 @@ struct TurnedBack {
 }
 
 /// States of nodes, of packets and of channels, by number, and what follows from them.
-pub(super) struct Memo<E> {
-    pub(super) nodes: Vec<Known<E>>,
+pub(super) struct Memo {
+    pub(super) nodes: Vec<Known>,
     node_numbers: HashMap<u128, u32, FxBuildHasher>,
     /// Nodes that are kept themselves, longest first.
     kept: VecDeque<u32>,
@@ -104,7 +103,7 @@ pub(super) struct Memo<E> {
     on_sides: HashMap<(u32, OnSide), Option<u32>, FxBuildHasher>,
 }
 
-impl<E> Default for Memo<E> {
+impl Default for Memo {
     fn default() -> Self {
         Memo {
             nodes: Vec::new(),
@@ -120,9 +119,9 @@ impl<E> Default for Memo<E> {
     }
 }
 
-impl<E: Matching> Memo<E> {
+impl Memo {
     /// The number of a node's state.
-    pub(super) fn number(&mut self, case: &Case, node: Node<E>, origin: Origin) -> u32 {
+    pub(super) fn number(&mut self, case: &Case, node: Node, origin: Origin) -> u32 {
         let number = self.nodes.len() as u32;
         match self.node_numbers.entry(node.fingerprint(case)) {
             Entry::Occupied(known) => *known.get(),
@@ -145,7 +144,7 @@ impl<E: Matching> Memo<E> {
         }
     }
 
-    fn keep(&mut self, number: u32, node: Node<E>) {
+    fn keep(&mut self, number: u32, node: Node) {
         let known = &mut self.nodes[number as usize];
         known.node = Some(Box::new(node));
         if !matches!(known.origin, Origin::First) {
@@ -159,7 +158,7 @@ impl<E: Matching> Memo<E> {
     }
 
     /// A node's state itself: it is made again the way it was found, if it has been dropped.
-    fn node(&mut self, case: &Case, number: u32) -> &Node<E> {
+    fn node(&mut self, case: &Case, number: u32) -> &Node {
         let mut missing = Vec::new();
         let mut at = number;
         while self.nodes[at as usize].node.is_none() {
@@ -194,7 +193,7 @@ impl<E: Matching> Memo<E> {
         self.kept(number)
     }
 
-    fn kept(&self, number: u32) -> &Node<E> {
+    fn kept(&self, number: u32) -> &Node {
         self.nodes[number as usize].node.as_ref().expect("kept")
     }
 
@@ -204,7 +203,7 @@ impl<E: Matching> Memo<E> {
         case: &Case,
         number: u32,
         local: Local,
-    ) -> Option<(Node<E>, Option<Injected>, TurnedBack)> {
+    ) -> Option<(Node, Option<Injected>, TurnedBack)> {
         let deed = match local {
             Local::Call => Deed::Call,
             Local::Cancel => Deed::Cancel,

@@ -34,4 +34,4 @@ pub use state::{END, ENOUGH, EXPECTED, Global, MEMORY, ORDER, Step};
 pub use system::System;
 
 /// The device that is explored.
-pub type Device<E = mpi_adi::matching::Engine> = mpi_adi::Adi<rules::Rules, E>;
+pub type Device = mpi_adi::Adi<rules::Rules>;

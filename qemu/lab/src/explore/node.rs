@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use mpi_adi::envelope::{Envelope, Pattern, Rank, Tag};
-use mpi_adi::matching::Matching;
 use mpi_adi::memory::{Span, UserMemory};
 use mpi_adi::protocol::{Age, Rules as _};
 use mpi_adi::request::{Data, Mode, Receive, ReceiveState, Request, RequestId};
@@ -147,9 +146,9 @@ struct Polled {
 
 /// A device and its program.
 #[derive(Clone, Debug)]
-pub struct Node<E> {
+pub struct Node {
     rank: u8,
-    adi: Device<E>,
+    adi: Device,
     bytes: Bytes,
     /// By call made so far, in order: the request that it has started, unless that was cancelled.
     calls: Vec<Option<RequestId>>,
@@ -164,14 +163,15 @@ pub struct Node<E> {
     own: [VecDeque<Vec<u8>>; 2],
 }
 
-impl<E: Matching> Node<E> {
+impl Node {
     /// Before its first step.
-    pub fn new(case: &Case, rank: u8) -> Node<E> {
+    pub fn new(case: &Case, rank: u8) -> Node {
         let bytes = match rank {
             0 => case.mpi_memory,
             _ => case.sender_memory,
         };
-        let memory = Memory::with_engine(bytes, case.nodes()).expect("the host's memory");
+        let memory = Memory::with_engine(&case.matching.kind(), bytes, case.nodes())
+            .expect("the host's memory");
         let config = Config {
             shape: case.shape(),
             rank: Rank::new(rank.into()),
@@ -192,7 +192,7 @@ impl<E: Matching> Node<E> {
 
     /// The state that follows a deed, and the packet injected by it; `None` when there is nothing of the kind
     /// to be done.
-    pub fn after(&self, case: &Case, deed: Deed<'_>) -> Option<(Node<E>, Option<Injected>)> {
+    pub fn after(&self, case: &Case, deed: Deed<'_>) -> Option<(Node, Option<Injected>)> {
         let mut node = self.clone();
         let mut port = port(case, node.rank);
         match deed {

@@ -8,7 +8,6 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::ControlFlow;
 
-use mpi_adi::matching::Matching;
 use rustc_hash::FxBuildHasher;
 
 use super::state::{END, ENOUGH, Global, Step};
@@ -133,8 +132,8 @@ struct Visit {
 }
 
 /// A search under way.
-struct Search<'a, E> {
-    system: &'a System<E>,
+struct Search<'a> {
+    system: &'a System,
     seen: Seen,
     explored: Explored,
     path: Vec<Visit>,
@@ -145,7 +144,7 @@ struct Search<'a, E> {
     steps: Vec<Step>,
 }
 
-impl<E: Matching> Search<'_, E> {
+impl Search<'_> {
     /// Follows a step into a state; the property that does not hold there.
     fn enter(&mut self, step: Option<Step>, state: &Global) -> Option<&'static str> {
         let (key, is_new) = self.seen.insert(state);
@@ -191,11 +190,7 @@ impl<E: Matching> Search<'_, E> {
 }
 
 /// Explores all states of a system, at most `limit`.
-pub fn explore<E: Matching>(
-    system: &System<E>,
-    limit: u64,
-    watch: Watch<'_>,
-) -> Result<Explored, Unfinished> {
+pub fn explore(system: &System, limit: u64, watch: Watch<'_>) -> Result<Explored, Unfinished> {
     let mut search = Search {
         system,
         seen: Seen {

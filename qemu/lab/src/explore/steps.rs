@@ -1,14 +1,12 @@
 //! The steps that can be made in a state, all of them or a persistent set.
 #![forbid(unsafe_code)]
 
-use mpi_adi::matching::Matching;
-
 use super::case::Case;
 use super::memo::{Known, Memo, Side};
 use super::state::{Global, Step};
 
-impl<E: Matching> Memo<E> {
-    pub(super) fn of_side(&self, side: u32) -> (&Side, &Known<E>) {
+impl Memo {
+    pub(super) fn of_side(&self, side: u32) -> (&Side, &Known) {
         let side = &self.sides[side as usize];
         (side, &self.nodes[side.node as usize])
     }

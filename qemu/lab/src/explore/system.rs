@@ -11,8 +11,6 @@
 
 use std::sync::{Mutex, MutexGuard};
 
-use mpi_adi::matching::{Engine, Matching};
-
 use super::case::{Case, SENDERS};
 use super::memo::{Memo, OnSide, Origin, Side};
 use super::node::Node;
@@ -23,14 +21,14 @@ use super::state::{Global, Step};
 /// A step changes one node, and depends on that node's state and on the packet taken, if any, on nothing
 /// else. So the device is asked once for each of these, and the answer serves for all states of all nodes
 /// in which the same happens; what remains of a step is to look that up.
-pub struct System<E = Engine> {
+pub struct System {
     case: Case,
-    memo: Mutex<Memo<E>>,
+    memo: Mutex<Memo>,
 }
 
-impl<E: Matching> System<E> {
+impl System {
     /// Before the first step.
-    pub fn new(case: Case) -> System<E> {
+    pub fn new(case: Case) -> System {
         assert!(case.senders.len() <= SENDERS);
         System {
             case,
@@ -38,7 +36,7 @@ impl<E: Matching> System<E> {
         }
     }
 
-    fn memo(&self) -> MutexGuard<'_, Memo<E>> {
+    fn memo(&self) -> MutexGuard<'_, Memo> {
         self.memo.lock().expect("no step has panicked")
     }
 

@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use mpi_adi::Context;
 use mpi_adi::device::names::{BlockIndex, Slot};
 use mpi_adi::envelope::{Envelope, Pattern};
-use mpi_adi::matching::{Matching, Measures};
+use mpi_adi::matching::{Matching, MatchingEngine, Measures};
 use mpi_adi::region::{Holding, Record, Region};
 use mpi_adi::request::{Receive, ReceiveState, Request, RequestPool};
 
@@ -50,14 +50,8 @@ struct Vectors<const FAULT: Fault> {
 }
 
 impl<const FAULT: Fault> Matching for Vectors<FAULT> {
-    const NAME: &'static str = "vectors";
-
-    fn fixed_bytes(_: usize, _: usize) -> usize {
-        0
-    }
-
-    fn new(_: usize, _: usize) -> Option<Self> {
-        Some(Self::default())
+    fn name(&self) -> &'static str {
+        Self::NAME
     }
 
     fn open(&mut self, _: &mut RequestPool, _: &mut Region, _: Context) {
@@ -120,7 +114,7 @@ impl<const FAULT: Fault> Matching for Vectors<FAULT> {
         }
     }
 
-    fn find_record(&mut self, _: &Region, is: impl Fn(&Record) -> bool) -> Option<BlockIndex> {
+    fn find_record(&mut self, _: &Region, is: &dyn Fn(&Record) -> bool) -> Option<BlockIndex> {
         let mut all = self.queues.unexpected.iter();
         match FAULT {
             FINDS_ANY => all.rfind(|kept| is(&kept.1)),
@@ -133,11 +127,11 @@ impl<const FAULT: Fault> Matching for Vectors<FAULT> {
         FAULT == FORGETS_CONTEXTS || self.queues.is_idle(context)
     }
 
-    fn hash<H: Hasher>(&self, _: &Region, state: &mut H) {
+    fn hash(&self, _: &Region, mut state: &mut dyn Hasher) {
         let records = self.queues.unexpected.iter().map(|kept| kept.0);
-        records.for_each(|at| at.hash(state));
+        records.for_each(|at| at.hash(&mut state));
         if FAULT == HASHES_THE_PAST {
-            self.searches.hash(state);
+            self.searches.hash(&mut state);
         }
     }
 
@@ -151,6 +145,18 @@ impl<const FAULT: Fault> Matching for Vectors<FAULT> {
             traversals: self.searches,
             ..Measures::default()
         }
+    }
+}
+
+impl<const FAULT: Fault> MatchingEngine for Vectors<FAULT> {
+    const NAME: &'static str = "vectors";
+
+    fn fixed_bytes(_: usize, _: usize) -> usize {
+        0
+    }
+
+    fn new(_: usize, _: usize) -> Option<Self> {
+        Some(Self::default())
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use mpi_adi::matching::{Choice, Matching, WithEngine};
+use mpi_adi::matching::{Choice, MatchingEngine, WithEngine};
 
 use super::draw::Sequence;
 use super::play::{Difference, play};
@@ -23,7 +23,7 @@ struct Chosen;
 impl WithEngine for Chosen {
     type Output = Engine;
 
-    fn run<E: Matching>(self) -> Engine {
+    fn run<E: MatchingEngine>(self) -> Engine {
         Engine::of::<E>()
     }
 }
@@ -41,7 +41,7 @@ pub struct Engine {
 
 impl Engine {
     /// `E`.
-    pub const fn of<E: Matching>() -> Engine {
+    pub const fn of<E: MatchingEngine>() -> Engine {
         Engine {
             name: E::NAME,
             play: play::<E>,

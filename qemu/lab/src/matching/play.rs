@@ -10,7 +10,7 @@ use midplane_cluster::panic;
 use mpi_adi::Context;
 use mpi_adi::device::names::{BlockIndex, Slot};
 use mpi_adi::envelope::{Envelope, Pattern, Rank};
-use mpi_adi::matching::Matching;
+use mpi_adi::matching::MatchingEngine;
 use mpi_adi::memory::{Span, UserMemory};
 use mpi_adi::region::{BLOCK_BYTES, Blocks, Holding, Region};
 use mpi_adi::request::{Posted, Receive, ReceiveState, Request, RequestId, RequestPool};
@@ -77,7 +77,7 @@ pub(crate) fn blocks(count: u32) -> Blocks {
 ///
 /// # Errors
 /// Where they part first, or what the engine said when it panicked.
-pub fn play<E: Matching>(sequence: &Sequence) -> Result<(), Difference> {
+pub fn play<E: MatchingEngine>(sequence: &Sequence) -> Result<(), Difference> {
     let mut at = 0;
     let played = catch_unwind(AssertUnwindSafe(|| {
         let mut both = Both::<E>::new(sequence.setting)?;
@@ -123,7 +123,7 @@ fn same<T: PartialEq + fmt::Debug>(what: &str, got: T, expected: T) -> Result<T,
     }
 }
 
-impl<E: Matching> Both<E> {
+impl<E: MatchingEngine> Both<E> {
     fn new(setting: Setting) -> Result<Self, String> {
         let mut requests = RequestPool::new(setting.slots as usize);
         let engine = Self::engine(setting, &mut requests)?;
@@ -180,7 +180,7 @@ impl<E: Matching> Both<E> {
             }
             Op::Withdraw(number) => return self.withdraw(number),
             Op::Forget(source) => {
-                let got = self.engine.find_record(&self.region, |record| {
+                let got = self.engine.find_record(&self.region, &|record| {
                     record.envelope.source == Rank::new(source)
                 });
                 let expected = self
@@ -313,14 +313,14 @@ impl<E: Matching> Both<E> {
     fn withdraw(&mut self, number: u32) -> Step {
         let unexpected = &self.oracle.unexpected;
         let Some(place) = (number as usize).checked_rem(unexpected.len()) else {
-            let got = self.engine.find_record(&self.region, |_| true);
+            let got = self.engine.find_record(&self.region, &|_| true);
             same("find_record of anything", got, None)?;
             return Ok(());
         };
         let wanted = unexpected[place].1;
         let got = self
             .engine
-            .find_record(&self.region, |record| *record == wanted);
+            .find_record(&self.region, &|record| *record == wanted);
         let expected = self.oracle.find(|record| *record == wanted);
         if let Some(at) = same("find_record", got, expected)? {
             self.forget(at);
@@ -368,7 +368,7 @@ impl<E: Matching> Both<E> {
         let expected = self.hash_of_new_queue()?;
         same("the hash", hash(&self.engine, &self.region), expected)?;
         while let Some(&(at, _)) = self.oracle.unexpected.first() {
-            let got = self.engine.find_record(&self.region, |_| true);
+            let got = self.engine.find_record(&self.region, &|_| true);
             same("find_record of anything", got, Some(at))?;
             self.forget(at);
             self.compare_measures()?;
@@ -394,7 +394,7 @@ impl<E: Matching> Both<E> {
     }
 }
 
-fn hash<E: Matching>(engine: &E, region: &Region) -> u64 {
+fn hash<E: MatchingEngine>(engine: &E, region: &Region) -> u64 {
     let mut state = FxHasher::default();
     engine.hash(region, &mut state);
     state.finish()

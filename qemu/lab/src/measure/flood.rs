@@ -5,7 +5,7 @@
 use std::fmt;
 
 use mpi_adi::envelope::{Pattern, Rank};
-use mpi_adi::matching::{Choice, Matching, WithEngine};
+use mpi_adi::matching::Choice;
 use mpi_adi::memory::{MODEL_KEYS, Span, UserMemory};
 use mpi_adi::protocol::Sound;
 use mpi_adi::request::{Mode, RequestId};
@@ -154,8 +154,8 @@ fn key(tag: i32) -> usize {
 const BURST: usize = 8;
 
 /// A flood under way.
-struct Run<E> {
-    devices: Vec<Adi<Sound, E>>,
+struct Run {
+    devices: Vec<Adi>,
     net: Net,
     words: Words,
     /// By node: it may have something to do.
@@ -164,22 +164,10 @@ struct Run<E> {
     started_hops: u64,
 }
 
-impl WithEngine for Flood {
-    type Output = Result<Work, FloodError>;
-
-    fn run<E: Matching>(self) -> Result<Work, FloodError> {
-        self.run_with::<E>()
-    }
-}
-
 impl Flood {
     /// Runs it.
     pub fn run(&self) -> Result<Work, FloodError> {
-        self.matching.with(*self)
-    }
-
-    fn run_with<E: Matching>(&self) -> Result<Work, FloodError> {
-        let mut run = self.begin::<E>()?;
+        let mut run = self.begin()?;
         self.send(&mut run);
         let mut received = 0;
         for tag in (1..=self.messages as i32).rev() {
@@ -199,7 +187,7 @@ impl Flood {
         }
     }
 
-    fn begin<E: Matching>(&self) -> Result<Run<E>, FloodError> {
+    fn begin(&self) -> Result<Run, FloodError> {
         let nodes = self.senders as usize + 1;
         let extent = u16::try_from(nodes).map_err(|_| FloodError::Size)?;
         // Any shape will do for the network, which only needs to know who there is.
@@ -215,6 +203,7 @@ impl Flood {
             injection: 2 * BURST,
             reception: 2 * BURST,
         };
+        let kind = self.matching.kind();
         let device = |rank| {
             let config = Config {
                 shape,
@@ -222,7 +211,7 @@ impl Flood {
                 request_slots: usize::MAX,
             };
             let mpi_memory = if rank == 0 { self.mpi_memory } else { 0 };
-            let memory = Memory::with_engine(mpi_memory, nodes).expect("the host's memory");
+            let memory = Memory::with_engine(&kind, mpi_memory, nodes).expect("the host's memory");
             Adi::with_rules(config, memory, Sound).expect("a rank of the machine")
         };
         Ok(Run {
@@ -234,7 +223,7 @@ impl Flood {
         })
     }
 
-    fn send<E: Matching>(&self, run: &mut Run<E>) {
+    fn send(&self, run: &mut Run) {
         for adi in &mut run.devices[1..] {
             for tag in 1..=self.messages as i32 {
                 let to = SendTo {
@@ -250,7 +239,7 @@ impl Flood {
     }
 
     /// Receives one message; `None`: nothing moves any more.
-    fn receive<E: Matching>(&self, run: &mut Run<E>, source: u32, tag: i32) -> Option<()> {
+    fn receive(&self, run: &mut Run, source: u32, tag: i32) -> Option<()> {
         let pattern = Pattern::new(Some(Rank::new(source)), Some(tag), 0);
         let span = Span::model(0, self.bytes);
         let before = run.devices[0].matching().traversals;
@@ -263,7 +252,7 @@ impl Flood {
     }
 }
 
-impl<E: Matching> Run<E> {
+impl Run {
     /// Runs until rank 0 has received; `None`: nothing moves any more.
     fn wait(&mut self, id: RequestId) -> Option<()> {
         loop {

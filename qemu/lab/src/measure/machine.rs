@@ -10,7 +10,7 @@ use std::rc::Rc;
 use midplane_cluster::costs::{Costs, INJECT};
 use midplane_cluster::hands::Hands;
 use mpi_adi::envelope::Rank;
-use mpi_adi::matching::Lists;
+use mpi_adi::matching::Choice;
 use mpi_adi::memory::{Span, UserMemory};
 use mpi_adi::protocol::Sound;
 use mpi_adi::{Adi, Config, Memory};
@@ -114,7 +114,7 @@ impl UserMemory for Counted {
 /// A node of the machine.
 pub(super) struct Node<'m> {
     /// With the matching of the paper's device: what it searches is part of the time.
-    pub(super) adi: Adi<Sound, Lists>,
+    pub(super) adi: Adi,
     torus: Torus<'m, TimedLink>,
     pub(super) memory: Counted,
     pub(super) busy_until: u64,
@@ -172,6 +172,7 @@ impl<'m> SimulatedMachine<'m> {
         let nodes = shape.nodes() as usize;
         let wakes = Wakes::default();
         let wires: Vec<[Rc<RefCell<Wire>>; 6]> = (0..nodes).map(|_| Default::default()).collect();
+        let kind = Choice::List.kind();
         let node = |(chunks, rank): (&'m mut [Chunk], u32)| {
             let here = shape.coord(rank).expect("a rank of the machine");
             let router = Router::new(shape, here, SIZES, chunks).expect("Blue Gene/L's buffers");
@@ -193,7 +194,7 @@ impl<'m> SimulatedMachine<'m> {
                 rank: Rank::new(rank),
                 request_slots: usize::MAX,
             };
-            let memory = Memory::with_engine(mpi_memory(rank), nodes)
+            let memory = Memory::with_engine(&kind, mpi_memory(rank), nodes)
                 .and_then(|memory| memory.with_values(&shape))
                 .expect("the host's memory");
             Node {

@@ -8,7 +8,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use midplane_cluster::{Cluster, Failure, Node, Watched};
-use mpi_adi::matching::Engine;
 use mpi_adi::{Communicator, Error, Mpi, Op};
 
 use super::timed::Costs;
@@ -113,11 +112,10 @@ impl Scale {
             .costs(self.costs)
             .seed(self.seed)
             .processors(self.processors);
-        let (job, reports) =
-            cluster.run_watched::<Engine>(run, &mut |Watched { now_ns, .. }| {
-                let part = done.load(Ordering::Relaxed) as f64 / steps as f64;
-                watch(Far { now_ns, part })
-            });
+        let (job, reports) = cluster.run_watched(run, &mut |Watched { now_ns, .. }| {
+            let part = done.load(Ordering::Relaxed) as f64 / steps as f64;
+            watch(Far { now_ns, part })
+        });
         job?;
         let began = *began.lock().unwrap_or_else(|held| held.into_inner());
         let last = reports.iter().filter_map(|report| report.end_ns).max();

@@ -3,8 +3,6 @@
 use std::fmt;
 
 use mpi_adi::envelope::{Pattern, Rank};
-use mpi_adi::matching::Matching;
-use mpi_adi::protocol::Sound;
 use mpi_adi::recv::Probed;
 use mpi_adi::region::BLOCK_BYTES;
 use mpi_adi::{Adi, Error, NoMemory, Outcome};
@@ -225,8 +223,8 @@ impl fmt::Display for Violation {
 
 /// No device (each with the blocks that are lent to it) used more MPI memory than it has or got a packet it could
 /// not take, and if the job has `completed`, nothing is left in any.
-pub fn at_rest<'a, E: Matching + 'a>(
-    devices: impl Iterator<Item = (&'a Adi<Sound, E>, u32)>,
+pub fn at_rest<'a>(
+    devices: impl Iterator<Item = (&'a Adi, u32)>,
     mpi_memory: usize,
     completed: bool,
 ) -> Result<(), Violation> {

@@ -6,9 +6,7 @@ use std::cell::RefCell;
 use mpi_adi::coll::driven::{Buffers, Driven, Operation};
 use mpi_adi::envelope::Rank;
 use mpi_adi::kernel::{AbortReason, CallNote, Kernel};
-use mpi_adi::matching::Matching;
 use mpi_adi::memory::UserMemory;
-use mpi_adi::protocol::Sound;
 use mpi_adi::{Adi, Env, Error, Work};
 
 use super::check::Violation;
@@ -18,13 +16,13 @@ use super::program::Program;
 use super::setup::Heap;
 
 /// A rank's device and memory, for the calls of one of its turns.
-pub(crate) struct Turn<'a, E, M>(pub(crate) RefCell<(&'a mut Adi<Sound, E>, &'a mut M)>);
+pub(crate) struct Turn<'a, M>(pub(crate) RefCell<(&'a mut Adi, &'a mut M)>);
 
 /// What MPI keeps beside the device is for communicators that a program makes.
 static PROCESS: mpi_adi::Process = mpi_adi::Process::new();
 
-impl<E: Matching, M: UserMemory> Env<E> for Turn<'_, E, M> {
-    fn with<'f>(&self, f: &'f mut Work<'f, E>) {
+impl<M: UserMemory> Env for Turn<'_, M> {
+    fn with<'f>(&self, f: &'f mut Work<'f>) {
         let (adi, memory) = &mut *self.0.borrow_mut();
         f(adi, &mut Still(*memory));
     }
@@ -37,8 +35,8 @@ impl<E: Matching, M: UserMemory> Env<E> for Turn<'_, E, M> {
 /// The carrier polls, in turns of its own.
 struct Still<'a, M>(&'a mut M);
 
-impl<E: Matching, M: UserMemory> Kernel<E> for Still<'_, M> {
-    fn poll(&mut self, _: &mut Adi<Sound, E>) -> bool {
+impl<M: UserMemory> Kernel for Still<'_, M> {
+    fn poll(&mut self, _: &mut Adi) -> bool {
         false
     }
 
@@ -87,9 +85,9 @@ impl UnderWay {
 
     /// Starts a collective of `program`, under this number among those of its communicator, with memory of `heap`. Fails for want of memory,
     /// and then has done nothing.
-    pub(super) fn start<E: Matching>(
+    pub(super) fn start(
         &mut self,
-        (adi, memory): (&mut Adi<Sound, E>, &mut memory::Buffers),
+        (adi, memory): (&mut Adi, &mut memory::Buffers),
         program: &Program,
         at: u32,
         number: u32,
@@ -119,11 +117,7 @@ impl UnderWay {
     }
 
     /// As an interrupt: lets all go on as far as it can; how often one has got on.
-    pub(super) fn go_on_meanwhile<E: Matching>(
-        &mut self,
-        adi: &mut Adi<Sound, E>,
-        memory: &mut memory::Buffers,
-    ) -> u64 {
+    pub(super) fn go_on_meanwhile(&mut self, adi: &mut Adi, memory: &mut memory::Buffers) -> u64 {
         let mut go_on =
             |driven: &mut Driven| driven.go_on_meanwhile(adi, memory, &PROCESS, STEPS_OF_INTERRUPT);
         let moved = self.all.iter_mut().map(|(_, driven)| go_on(driven));
@@ -132,9 +126,9 @@ impl UnderWay {
 
     /// Lets all go on for which messages have come; true when one has. Fails when one has failed, or has not come to what
     /// it must come to.
-    pub(super) fn go_on<E: Matching>(
+    pub(super) fn go_on(
         &mut self,
-        (adi, memory): (&mut Adi<Sound, E>, &mut memory::Buffers),
+        (adi, memory): (&mut Adi, &mut memory::Buffers),
         program: &Program,
     ) -> Result<bool, Violation> {
         let rank = adi.rank();

@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 use mpi_adi::envelope::Rank;
-use mpi_adi::matching::{Engine, Matching};
 use mpi_adi::protocol::Sound;
 use mpi_adi::{Adi, Config, Memory, Stats};
 use net_torus::{Shape, Sizes};
@@ -56,23 +55,8 @@ impl Job<'_> {
         self.run_in(&Plenty)
     }
 
-    /// As [`Job::run`], by devices with the matching engine `E`.
-    pub fn run_with_engine<E: Matching>(&self) -> Result<Report, Violation> {
-        self.run_by::<E>(&Plenty)
-    }
-
-    /// As [`Job::run`], with the programs' requests out of `heap`.
-    pub fn run_in(&self, heap: &dyn Heap) -> Result<Report, Violation> {
-        self.run_by::<Engine>(heap)
-    }
-
     /// Process `rank` at its start.
-    fn process<'a, E: Matching>(
-        &'a self,
-        shape: Shape,
-        rank: Rank,
-        heap: &'a dyn Heap,
-    ) -> Process<'a, E> {
+    fn process<'a>(&'a self, shape: Shape, rank: Rank, heap: &'a dyn Heap) -> Process<'a> {
         let Job { program, setup } = self;
         let config = Config {
             shape,
@@ -80,7 +64,8 @@ impl Job<'_> {
             request_slots: setup.request_slots,
         };
         let peers = shape.nodes() as usize;
-        let memory = Memory::with_engine(setup.mpi_memory, peers).expect("the host's memory");
+        let memory = Memory::with_engine(&setup.matching.kind(), setup.mpi_memory, peers)
+            .expect("the host's memory");
         let adi = Adi::with_rules(config, memory, Sound);
         let mut adi = adi.expect("a rank of the machine");
         adi.set_eager_limit(setup.eager);
@@ -101,7 +86,8 @@ impl Job<'_> {
         LEAST_LIMIT + LIMIT_PER_MESSAGE * messages + bytes as u64 / BYTES_PER_STEP
     }
 
-    fn run_by<E: Matching>(&self, heap: &dyn Heap) -> Result<Report, Violation> {
+    /// As [`Job::run`], with the programs' requests out of `heap`.
+    pub fn run_in(&self, heap: &dyn Heap) -> Result<Report, Violation> {
         let Job { program, setup } = self;
         let ranks = u16::try_from(program.ops.len()).expect("at most 256 ranks");
         let shape = Shape::new([ranks, 1, 1], [true; 3]).expect("at most 256 ranks");
@@ -109,7 +95,7 @@ impl Job<'_> {
             got: vec![None; program.receives.len()],
             sent: vec![0; program.messages.len()],
         };
-        let mut processes: Vec<Process<'_, E>> = (0..u32::from(ranks))
+        let mut processes: Vec<Process<'_>> = (0..u32::from(ranks))
             .map(|rank| self.process(shape, Rank::new(rank), heap))
             .collect();
         let limit = self.most_steps();

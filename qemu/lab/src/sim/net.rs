@@ -4,8 +4,6 @@ use std::collections::VecDeque;
 
 use midplane_cluster::random::Random;
 use mpi_adi::Adi;
-use mpi_adi::matching::Matching;
-use mpi_adi::protocol::Sound;
 use msg_layer::fake::Strict;
 use msg_layer::port::BODY_BYTES;
 use msg_layer::{Class, Port};
@@ -22,12 +20,12 @@ pub trait Carrier {
     fn deliver_all(&mut self) -> bool;
 
     /// One step of a node's device, which takes and injects so many packets at most.
-    fn poll<E: Matching>(
+    fn poll(
         &mut self,
         node: usize,
         take: usize,
         inject: usize,
-        adi: &mut Adi<Sound, E>,
+        adi: &mut Adi,
         memory: &mut Buffers,
     ) -> bool;
 }
@@ -203,12 +201,12 @@ impl Carrier for Net {
         Net::deliver_all(self)
     }
 
-    fn poll<E: Matching>(
+    fn poll(
         &mut self,
         node: usize,
         take: usize,
         inject: usize,
-        adi: &mut Adi<Sound, E>,
+        adi: &mut Adi,
         memory: &mut Buffers,
     ) -> bool {
         adi.progress(&mut Strict::new(self.face(node, take, inject)), memory)

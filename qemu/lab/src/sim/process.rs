@@ -3,9 +3,7 @@
 
 use mpi_adi::device::rma::epochs;
 use mpi_adi::envelope::{Pattern, Rank};
-use mpi_adi::matching::Matching;
 use mpi_adi::memory::Span;
-use mpi_adi::protocol::Sound;
 use mpi_adi::recv::Probed;
 use mpi_adi::request::RequestId;
 use mpi_adi::send::SendTo;
@@ -26,10 +24,10 @@ struct Live {
 }
 
 /// One rank: its device, its buffers and how far its program is.
-pub(super) struct Process<'a, E> {
+pub(super) struct Process<'a> {
     pub(super) rank: Rank,
     pub(super) program: &'a Program,
-    pub(super) adi: Adi<Sound, E>,
+    pub(super) adi: Adi,
     pub(super) buffers: Buffers,
     pub(super) at: usize,
     /// Within an operation of several steps.
@@ -83,15 +81,15 @@ impl Turn {
     }
 }
 
-impl<'a, E: Matching> Process<'a, E> {
+impl<'a> Process<'a> {
     /// Before its first operation.
     pub(super) fn new(
         rank: Rank,
         program: &'a Program,
-        adi: Adi<Sound, E>,
+        adi: Adi,
         heap: &'a dyn Heap,
         numbers_alike: bool,
-    ) -> Process<'a, E> {
+    ) -> Process<'a> {
         let mut adi = adi;
         let here = rank.index();
         let calls = program.windows.scripts.get(here as usize).cloned();

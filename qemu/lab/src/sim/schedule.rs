@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 use midplane_cluster::random::{Random, Stream};
-use mpi_adi::matching::Matching;
 
 use super::check::{Short, Violation};
 use super::net::Carrier;
@@ -40,12 +39,7 @@ impl Tempo {
     }
 }
 
-fn poll<E: Matching>(
-    process: &mut Process<'_, E>,
-    net: &mut impl Carrier,
-    take: usize,
-    inject: usize,
-) -> bool {
+fn poll(process: &mut Process<'_>, net: &mut impl Carrier, take: usize, inject: usize) -> bool {
     let Process {
         rank, adi, buffers, ..
     } = process;
@@ -58,8 +52,8 @@ const PATIENCE: u32 = 100;
 
 /// Runs until every program has ended and nothing moves any more: the number of choices made, and the call
 /// that could not be made when nothing could move without the memory for it.
-pub(super) fn run<E: Matching>(
-    processes: &mut [Process<'_, E>],
+pub(super) fn run(
+    processes: &mut [Process<'_>],
     net: &mut impl Carrier,
     records: &mut Records,
     setup: &Setup,
@@ -94,8 +88,8 @@ pub(super) fn run<E: Matching>(
 }
 
 /// One choice; true when something moved.
-fn choose<E: Matching>(
-    processes: &mut [Process<'_, E>],
+fn choose(
+    processes: &mut [Process<'_>],
     net: &mut impl Carrier,
     records: &mut Records,
     tempo: &Tempo,
@@ -118,8 +112,8 @@ fn choose<E: Matching>(
 }
 
 /// Everyone has a turn, and everything arrives; if nothing moves now, nothing ever will.
-fn move_all<E: Matching>(
-    processes: &mut [Process<'_, E>],
+fn move_all(
+    processes: &mut [Process<'_>],
     net: &mut impl Carrier,
     records: &mut Records,
 ) -> Result<bool, Violation> {
@@ -132,7 +126,7 @@ fn move_all<E: Matching>(
 }
 
 /// A call that waits for memory.
-fn short<E: Matching>(processes: &[Process<'_, E>]) -> Option<Short> {
+fn short(processes: &[Process<'_>]) -> Option<Short> {
     processes.iter().find_map(|process| {
         let (at, what) = process.short()?;
         let rank = process.rank;
@@ -141,7 +135,7 @@ fn short<E: Matching>(processes: &[Process<'_, E>]) -> Option<Short> {
 }
 
 /// Nothing moves any more: every program has ended, unless one is short of memory.
-fn finished<E: Matching>(processes: &[Process<'_, E>], is_short: bool) -> Result<(), Violation> {
+fn finished(processes: &[Process<'_>], is_short: bool) -> Result<(), Violation> {
     match processes.iter().find_map(Process::stuck) {
         Some(stuck) if !is_short => Err(stuck),
         _ => Ok(()),

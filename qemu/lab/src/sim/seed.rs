@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use midplane_cluster::panic;
 use midplane_cluster::random::{Random, Stream};
-use mpi_adi::matching::{Engine, Matching};
+use mpi_adi::matching::Choice;
 use mpi_adi::{DEFAULT_EAGER_LIMIT, GREATEST_EAGER_LIMIT};
 
 use super::check::Violation;
@@ -53,6 +53,7 @@ impl Seeded {
         let fifo = |r: &mut Random| r.pick(&[1, 1, 2, 4, 30]);
         let mpi_memory = [0, 32, 64, 96, 256, 1024, 65_536];
         let setup = Setup {
+            matching: Choice::default(),
             mpi_memory: r.pick(&mpi_memory),
             // A program that polls never comes to rest, so one that runs short would not either.
             request_slots: match r.chance(0.1).then(|| r.index(4) * SLOTS) {
@@ -75,18 +76,19 @@ impl Seeded {
         Seeded { program, setup }
     }
 
-    /// Runs it. A job whose requests have no bound must complete.
-    pub fn run(&self) -> Result<Report, Failure> {
-        self.run_with_engine::<Engine>()
+    /// The same by devices with this matching engine.
+    pub fn with_matching(mut self, matching: Choice) -> Seeded {
+        self.setup.matching = matching;
+        self
     }
 
-    /// As [`Seeded::run`], by devices with the matching engine `E`.
-    pub fn run_with_engine<E: Matching>(&self) -> Result<Report, Failure> {
+    /// Runs it. A job whose requests have no bound must complete.
+    pub fn run(&self) -> Result<Report, Failure> {
         let job = Job {
             program: &self.program,
             setup: self.setup.clone(),
         };
-        let report = catch_unwind(AssertUnwindSafe(|| job.run_with_engine::<E>()))
+        let report = catch_unwind(AssertUnwindSafe(|| job.run()))
             .map_err(|payload| Failure::Panic(panic::words(payload.as_ref())))?
             .map_err(Failure::Violation)?;
         match report.short.clone() {
@@ -113,6 +115,7 @@ mod tests {
     fn the_job_of_a_seed_stays_what_it_is() {
         let Seeded { program, setup } = Seeded::draw(2);
         let expected = Setup {
+            matching: Choice::default(),
             mpi_memory: 96,
             request_slots: usize::MAX,
             lends: 1000,

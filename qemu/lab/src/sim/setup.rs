@@ -2,12 +2,15 @@
 #![forbid(unsafe_code)]
 
 use mpi_adi::envelope::Rank;
+use mpi_adi::matching::Choice;
 
 use super::net::{Capacity, Order};
 
 /// How a job is run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Setup {
+    /// The matching engine of all ranks.
+    pub matching: Choice,
     /// Bytes of MPI memory of each rank.
     pub mpi_memory: usize,
     /// Greatest number of request slots of each rank.

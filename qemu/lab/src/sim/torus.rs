@@ -4,8 +4,6 @@
 use midplane_cluster::hands::Hands;
 use midplane_cluster::random::Random;
 use mpi_adi::Adi;
-use mpi_adi::matching::Matching;
-use mpi_adi::protocol::Sound;
 use msg_layer::fake::Strict;
 use net_torus::reliable::{self, Reliable};
 use net_torus::sim::{Faults, Faulty, SimLink, wire_torus};
@@ -103,12 +101,12 @@ impl Carrier for Routers<'_> {
         moved || due.is_some()
     }
 
-    fn poll<E: Matching>(
+    fn poll(
         &mut self,
         node: usize,
         take: usize,
         inject: usize,
-        adi: &mut Adi<Sound, E>,
+        adi: &mut Adi,
         memory: &mut Buffers,
     ) -> bool {
         let hands = Hands {

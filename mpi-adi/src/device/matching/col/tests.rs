@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::device::envelope::Tag;
-use crate::device::matching::engine::Matching;
+use crate::device::matching::engine::MatchingEngine;
 use crate::device::matching::rig::{Mix, Rig, compare, envelope, order};
 
 const GATHER: Tag = 4;

@@ -6,11 +6,11 @@ use crate::device::envelope::Rank;
 use crate::device::matching::array::PerRank;
 use crate::device::matching::ranked::ByRank;
 use crate::device::matching::ranked::tests::{Desk, End, any_source, envelope, exact};
-use crate::device::matching::{Lists, Matching, NoRoom};
+use crate::device::matching::{Lists, Matching, MatchingEngine, NoRoom};
 use crate::device::request::CHUNK_SLOTS;
 
 /// Entries in either queue, from as many ranks, 0 and up. The last rows as records: these take less memory.
-fn filled<E: Matching>(engine: E, entries: u32, as_records: bool) -> Desk<E> {
+fn filled<E: MatchingEngine>(engine: E, entries: u32, as_records: bool) -> Desk<E> {
     let blocks = if as_records { entries as usize } else { 1 };
     let mut desk = Desk::new(engine, blocks);
     desk.open(0);
@@ -28,7 +28,7 @@ fn filled<E: Matching>(engine: E, entries: u32, as_records: bool) -> Desk<E> {
 }
 
 /// Hops of a search for the last of so many entries of the first context.
-fn hops_to<E: Matching>(desk: &mut Desk<E>, rank: u32, as_records: bool) -> u64 {
+fn hops_to<E: MatchingEngine>(desk: &mut Desk<E>, rank: u32, as_records: bool) -> u64 {
     let before = desk.engine.measures().traversals;
     if as_records {
         assert!(desk.probe(&exact(0, rank, 0)).is_some());
@@ -127,7 +127,7 @@ fn what_is_kept_and_looked_at_is_what_the_thesis_says() {
 /// 001 table 4.3: nine more contexts, before the one that is asked for.
 #[test]
 fn each_further_context_is_one_hop() {
-    fn hops<E: Matching>(engine: E) -> u64 {
+    fn hops<E: MatchingEngine>(engine: E) -> u64 {
         let mut desk = Desk::new(engine, 1);
         (1..10).chain([0]).for_each(|context| desk.open(context));
         for rank in 0..4096 {

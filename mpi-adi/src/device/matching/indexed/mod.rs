@@ -82,7 +82,7 @@ mod unexpected;
 
 use core::hash::{Hash, Hasher};
 
-use super::engine::{Matching, Measures};
+use super::engine::{Matching, MatchingEngine, Measures};
 use crate::device::envelope::{Context, Envelope, Pattern};
 use crate::device::memory::region::{Record, Region};
 use crate::device::names::{BlockIndex, Slot};
@@ -115,29 +115,8 @@ impl Indexed {
 }
 
 impl Matching for Indexed {
-    const NAME: &'static str = "default";
-
-    fn fixed_bytes(blocks: usize, _: usize) -> usize {
-        let deep = match blocks > FEW_BLOCKS {
-            true => deep::bytes(blocks),
-            false => 0,
-        };
-        table::buckets(blocks) as usize * BUCKET_BYTES + deep
-    }
-
-    fn wildcard_bytes(blocks: usize) -> usize {
-        match blocks > FEW_BLOCKS {
-            true => 0,
-            false => deep::bytes(blocks),
-        }
-    }
-
-    fn new(blocks: usize, _: usize) -> Option<Self> {
-        Some(Indexed {
-            posted: PostedQueue::new(),
-            unexpected: UnexpectedQueue::new(blocks)?,
-            measures: Measures::default(),
-        })
+    fn name(&self) -> &'static str {
+        Self::NAME
     }
 
     fn seed(&mut self, seed: u64) {
@@ -201,7 +180,7 @@ impl Matching for Indexed {
         self.measures.unrecorded();
     }
 
-    fn find_record(&mut self, region: &Region, is: impl Fn(&Record) -> bool) -> Option<BlockIndex> {
+    fn find_record(&mut self, region: &Region, is: &dyn Fn(&Record) -> bool) -> Option<BlockIndex> {
         let (found, hops) = self.unexpected.walk(region, |at| {
             region.record(at).is_some_and(|record| is(&record))
         });
@@ -221,11 +200,11 @@ impl Matching for Indexed {
         found.is_none() && !requests.has_posted(context)
     }
 
-    fn hash<H: Hasher>(&self, region: &Region, state: &mut H) {
-        self.measures.unexpected.hash(state);
+    fn hash(&self, region: &Region, mut state: &mut dyn Hasher) {
+        self.measures.unexpected.hash(&mut state);
         let mut next = self.unexpected.first();
         while let Some(at) = next {
-            region.hash_record(at, state);
+            region.hash_record(at, &mut state);
             next = UnexpectedQueue::next(region, at);
         }
     }
@@ -237,5 +216,32 @@ impl Matching for Indexed {
 
     fn measures(&self) -> Measures {
         self.measures
+    }
+}
+
+impl MatchingEngine for Indexed {
+    const NAME: &'static str = "default";
+
+    fn fixed_bytes(blocks: usize, _: usize) -> usize {
+        let deep = match blocks > FEW_BLOCKS {
+            true => deep::bytes(blocks),
+            false => 0,
+        };
+        table::buckets(blocks) as usize * BUCKET_BYTES + deep
+    }
+
+    fn wildcard_bytes(blocks: usize) -> usize {
+        match blocks > FEW_BLOCKS {
+            true => 0,
+            false => deep::bytes(blocks),
+        }
+    }
+
+    fn new(blocks: usize, _: usize) -> Option<Self> {
+        Some(Indexed {
+            posted: PostedQueue::new(),
+            unexpected: UnexpectedQueue::new(blocks)?,
+            measures: Measures::default(),
+        })
     }
 }

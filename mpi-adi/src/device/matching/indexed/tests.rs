@@ -5,7 +5,7 @@ mod worst;
 
 use std::collections::BTreeMap;
 
-use super::{FAR, Indexed, Matching};
+use super::{FAR, Indexed, Matching, MatchingEngine};
 use crate::device::boxed::boxed;
 use crate::device::envelope::{Envelope, Pattern, Rank};
 use crate::device::matching::Lists;
@@ -53,7 +53,7 @@ fn free_blocks(count: usize) -> Blocks {
     Blocks::new(boxed([0; BLOCK_BYTES], count).unwrap(), map)
 }
 
-impl<E: Matching> Queues<E> {
+impl<E: MatchingEngine> Queues<E> {
     fn new(blocks: usize, seed: u64) -> Self {
         let reserve = free_blocks(blocks);
         let mut requests = RequestPool::new(1 << 22);
@@ -96,7 +96,7 @@ impl<E: Matching> Queues<E> {
     }
 }
 
-impl<E: Matching> Queues<E> {
+impl<E: MatchingEngine> Queues<E> {
     /// A message arrives: the receive that takes it; otherwise the number that it is recorded under, if there was room.
     fn message(&mut self, envelope: Envelope) -> Result<RequestId, Option<u32>> {
         if let Some(slot) = self.engine.arrive(&mut self.requests, &envelope) {

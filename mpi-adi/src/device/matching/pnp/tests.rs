@@ -1,7 +1,7 @@
 //! Partners: who becomes one, what is searched, and that it finds what a list finds.
 
 use super::*;
-use crate::device::matching::engine::Matching;
+use crate::device::matching::engine::{Matching, MatchingEngine};
 use crate::device::matching::rig::{Mix, Rig, compare, envelope, order, region};
 use crate::device::names::Slot;
 

@@ -37,7 +37,7 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 
 use super::arrivals::{MOST_NUMBERS, Numbers, Ticket, earlier, renumber};
-use super::engine::{Matching, Measures, NoRoom};
+use super::engine::{Matching, MatchingEngine, Measures, NoRoom};
 use crate::device::envelope::{Context, Envelope, Pattern, Rank};
 use crate::device::list::{Ends, Links};
 use crate::device::memory::region::{Record, Region};
@@ -62,7 +62,7 @@ impl Heads {
 }
 
 /// How the queues of one context are found by rank. The ranks given are always below the job's size.
-pub trait ByRank: Clone + fmt::Debug + Send {
+pub trait ByRank: Clone + fmt::Debug + Send + 'static {
     /// What users call the engine.
     const NAME: &'static str;
     /// Where the queues of one context begin.
@@ -306,22 +306,8 @@ impl<Q: ByRank> Ranked<Q> {
 }
 
 impl<Q: ByRank> Matching for Ranked<Q> {
-    const NAME: &'static str = Q::NAME;
-
-    fn fixed_bytes(blocks: usize, peers: usize) -> usize {
-        Q::fixed_bytes(blocks, peers)
-    }
-
-    fn context_bytes(peers: usize) -> usize {
-        Self::LEAD_BYTES + Q::root_bytes(peers)
-    }
-
-    fn receive_bytes(peers: usize) -> usize {
-        Q::receive_bytes(peers)
-    }
-
-    fn new(blocks: usize, peers: usize) -> Option<Self> {
-        Some(Self::with_queues(Q::new(blocks, peers)?, peers))
+    fn name(&self) -> &'static str {
+        Self::NAME
     }
 
     #[inline]
@@ -442,7 +428,7 @@ impl<Q: ByRank> Matching for Ranked<Q> {
         self.measures.unrecorded();
     }
 
-    fn find_record(&mut self, region: &Region, is: impl Fn(&Record) -> bool) -> Option<BlockIndex> {
+    fn find_record(&mut self, region: &Region, is: &dyn Fn(&Record) -> bool) -> Option<BlockIndex> {
         let (mut found, mut hops) = (None, 0);
         for lead in self.leads.all() {
             let first = self.first_of_all(region, lead, |at| {
@@ -491,8 +477,8 @@ impl<Q: ByRank> Matching for Ranked<Q> {
 
     // The receives are in the pool with their serials, which tell their order; the records are hashed in theirs,
     // wherever they stand.
-    fn hash<H: Hasher>(&self, region: &Region, state: &mut H) {
-        (self.measures.posted, self.measures.unexpected).hash(state);
+    fn hash(&self, region: &Region, mut state: &mut dyn Hasher) {
+        (self.measures.posted, self.measures.unexpected).hash(&mut state);
         let mut records = Vec::new();
         let mut add = |list: Ends<BlockIndex>| {
             let _ = list.find(region, |at| {
@@ -510,11 +496,31 @@ impl<Q: ByRank> Matching for Ranked<Q> {
         }
         records.sort_unstable_by_key(|&at| region.word(at));
         for at in records {
-            region.hash_record(at, state);
+            region.hash_record(at, &mut state);
         }
     }
 
     fn measures(&self) -> Measures {
         self.measures
+    }
+}
+
+impl<Q: ByRank> MatchingEngine for Ranked<Q> {
+    const NAME: &'static str = Q::NAME;
+
+    fn fixed_bytes(blocks: usize, peers: usize) -> usize {
+        Q::fixed_bytes(blocks, peers)
+    }
+
+    fn context_bytes(peers: usize) -> usize {
+        Self::LEAD_BYTES + Q::root_bytes(peers)
+    }
+
+    fn receive_bytes(peers: usize) -> usize {
+        Q::receive_bytes(peers)
+    }
+
+    fn new(blocks: usize, peers: usize) -> Option<Self> {
+        Some(Self::with_queues(Q::new(blocks, peers)?, peers))
     }
 }

@@ -8,7 +8,7 @@ use rustc_hash::FxHasher;
 
 use crate::device::envelope::{Context, Envelope, Pattern, Rank, Tag};
 use crate::device::matching::arrivals::Ticket;
-use crate::device::matching::{FourD, Lists, Matching, PerRank};
+use crate::device::matching::{FourD, Lists, Matching, MatchingEngine, PerRank};
 use crate::device::memory::blocks::{BLOCK_BYTES, Blocks};
 use crate::device::memory::region::{Holding, Region};
 use crate::device::memory::{RawMemory, Span};
@@ -31,7 +31,7 @@ pub(in crate::device::matching) enum End {
     Refused,
 }
 
-impl<E: Matching> Desk<E> {
+impl<E: MatchingEngine> Desk<E> {
     pub fn new(engine: E, blocks: usize) -> Self {
         let blocks = Blocks::new(
             vec![[0; BLOCK_BYTES]; blocks].into_boxed_slice(),
@@ -115,7 +115,7 @@ impl<E: Matching> Desk<E> {
         let holding = Holding::Nothing { sender: request };
         let at = self
             .engine
-            .find_record(&self.region, |record| record.holding == holding)?;
+            .find_record(&self.region, &|record| record.holding == holding)?;
         self.engine.unrecord(&mut self.region, at);
         self.region.release(&mut RawMemory, at);
         Some(at)
@@ -199,7 +199,7 @@ macro_rules! for_each_engine {
 }
 
 /// 001 section 4.3.3.
-fn the_order_is_that_of_posting<E: Matching>(new: impl Fn() -> E) {
+fn the_order_is_that_of_posting<E: MatchingEngine>(new: impl Fn() -> E) {
     for is_open in [false, true] {
         for (sources, ends) in [([0, 0, 0, 0], [0, 1, 2, 3]), ([0, 8, 0, 0], [0, 2, 1, 3])] {
             let mut desk = Desk::new(new(), BLOCKS);
@@ -220,7 +220,7 @@ fn the_order_is_that_of_posting<E: Matching>(new: impl Fn() -> E) {
 }
 for_each_engine!(the_order_is_that_of_posting);
 
-fn receives_from_any_source_take_records_as_they_came<E: Matching>(new: impl Fn() -> E) {
+fn receives_from_any_source_take_records_as_they_came<E: MatchingEngine>(new: impl Fn() -> E) {
     for is_open in [false, true] {
         let mut desk = Desk::new(new(), BLOCKS);
         if is_open {
@@ -240,7 +240,7 @@ fn receives_from_any_source_take_records_as_they_came<E: Matching>(new: impl Fn(
 }
 for_each_engine!(receives_from_any_source_take_records_as_they_came);
 
-fn what_came_before_a_context_was_open_moves_over<E: Matching>(new: impl Fn() -> E) {
+fn what_came_before_a_context_was_open_moves_over<E: MatchingEngine>(new: impl Fn() -> E) {
     let mut desk = Desk::new(new(), BLOCKS);
     let slots = [1, 8, 1].map(|source| desk.receive(exact(4, source, 0)).unwrap_err());
     let any = desk.receive(any_source(4, Some(9))).unwrap_err();
@@ -268,7 +268,7 @@ fn what_came_before_a_context_was_open_moves_over<E: Matching>(new: impl Fn() ->
 for_each_engine!(what_came_before_a_context_was_open_moves_over);
 
 /// Where a record stands is nothing that matters here.
-fn equal_queues_have_equal_hashes<E: Matching>(new: impl Fn() -> E) {
+fn equal_queues_have_equal_hashes<E: MatchingEngine>(new: impl Fn() -> E) {
     let recorded = |sources: &[u32], withdrawn: Option<u32>| {
         let mut desk = Desk::new(new(), 2);
         desk.open(4);
@@ -296,7 +296,7 @@ struct Pair<E> {
 
 const CONTEXTS: u32 = 4;
 
-impl<E: Matching> Pair<E> {
+impl<E: MatchingEngine> Pair<E> {
     fn pattern(random: &mut Rand32, ranks: u32) -> Pattern {
         let maybe = |random: &mut Rand32| random.rand_range(0..4) > 0;
         let source = Rank::new(random.rand_range(0..ranks));
@@ -374,14 +374,14 @@ impl<E: Matching> Pair<E> {
     }
 }
 
-impl<E: Matching> Desk<E> {
+impl<E: MatchingEngine> Desk<E> {
     fn engine_first(&mut self) -> Option<BlockIndex> {
-        self.engine.find_record(&self.region, |_| true)
+        self.engine.find_record(&self.region, &|_| true)
     }
 }
 
 /// Filling and draining by turns, with few ranks and many, until both queues are empty.
-fn it_does_what_lists_do<E: Matching + Clone>(new: impl Fn() -> E) {
+fn it_does_what_lists_do<E: MatchingEngine + Clone>(new: impl Fn() -> E) {
     for seed in 0..60 {
         let mut random = Rand32::new(seed);
         let ranks = [3, 12, 320][seed as usize % 3];

@@ -7,7 +7,6 @@
 
 use super::across::{Allreduce, Pairs, ReduceScatter};
 use super::{Role, bcasting, collecting, gathering, reducing, scattering};
-use crate::device::matching::Matching;
 use crate::device::memory::area::Area;
 use crate::mpi::coll;
 use crate::mpi::coll::run::{Combine, run, run_in_segments};
@@ -17,7 +16,7 @@ use crate::mpi::comm::CommRank;
 use crate::mpi::error::Error;
 use crate::mpi::sides::Intercommunicator;
 
-impl<E: Matching> Intercommunicator<'_, E> {
+impl Intercommunicator<'_> {
     fn run(self, function: &'static str, schedule: &mut dyn Schedule) -> Result<(), Error> {
         let done = run(self.everyone(), function, schedule);
         done.map_err(|error| self.sides.halves().explained(error))

@@ -19,7 +19,7 @@ mod sound;
 use std::fmt;
 
 use mpi_adi::envelope::Tag;
-use mpi_adi::matching::{Engine, Matching};
+use mpi_adi::matching::Choice;
 
 use super::case::{Asked, Call, Case};
 use super::fair::explore_fairly;
@@ -128,28 +128,25 @@ impl Row {
 
     /// The row's system, in all orders of steps or reduced.
     pub fn system(&self, reduced: bool) -> System {
-        self.system_with_engine(reduced)
-    }
-
-    fn system_with_engine<E: Matching>(&self, reduced: bool) -> System<E> {
         let case = self.case.clone();
         System::new(Case { reduced, ..case })
     }
 
-    /// Explores a case whose properties hold, over persistent sets of steps if the row allows it.
-    pub fn explore(&self, watch: Watch<'_>) -> Result<Explored, Surprise> {
-        self.explore_with_engine::<Engine>(watch)
+    /// The row with this matching engine.
+    pub fn with_matching(mut self, matching: Choice) -> Row {
+        self.case.matching = matching;
+        self
     }
 
-    /// As [`Row::explore`], by devices with the matching engine `E`. How many states there are does not depend on it.
-    pub fn explore_with_engine<E: Matching>(&self, watch: Watch<'_>) -> Result<Explored, Surprise> {
+    /// Explores a case whose properties hold, over persistent sets of steps if the row allows it.
+    pub fn explore(&self, watch: Watch<'_>) -> Result<Explored, Surprise> {
         let (reduced, expected) = match self.expected {
             Expected::Holds { reduced, .. } => (true, Some(reduced)),
             Expected::HoldsReduced { states } => (true, Some(states)),
             Expected::Unknown { reduced } => (reduced, None),
             Expected::Fails { .. } => (true, None),
             Expected::HoldsFairly { states } | Expected::Livelock { states } => {
-                let explored = explore_fairly(&self.system_with_engine::<E>(false), MOST_STATES);
+                let explored = explore_fairly(&self.system(false), MOST_STATES);
                 return match explored.map_err(Surprise::Unfinished)? {
                     explored if explored.states == states => Ok(explored),
                     explored => Err(Surprise::Count {
@@ -159,7 +156,7 @@ impl Row {
                 };
             }
         };
-        self.explored::<E>(reduced, expected, watch)
+        self.explored(reduced, expected, watch)
     }
 
     /// Explores a case in all orders of its steps, where the table says how many states that must be.
@@ -168,17 +165,17 @@ impl Row {
             Expected::Holds { all, .. } => Some(all),
             _ => None,
         };
-        self.explored::<Engine>(false, expected, watch)
+        self.explored(false, expected, watch)
     }
 
-    fn explored<E: Matching>(
+    fn explored(
         &self,
         reduced: bool,
         expected: Option<u64>,
         watch: Watch<'_>,
     ) -> Result<Explored, Surprise> {
-        let explored = explore(&self.system_with_engine::<E>(reduced), MOST_STATES, watch)
-            .map_err(Surprise::Unfinished)?;
+        let explored =
+            explore(&self.system(reduced), MOST_STATES, watch).map_err(Surprise::Unfinished)?;
         match expected {
             Some(expected) if expected != explored.states => {
                 Err(Surprise::Count { explored, expected })

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use mpi_adi::Context;
 use mpi_adi::device::names::{BlockIndex, Slot};
 use mpi_adi::envelope::{Envelope, Pattern};
-use mpi_adi::matching::{Matching, Measures};
+use mpi_adi::matching::{Matching, MatchingEngine, Measures};
 use mpi_adi::region::{Record, Region};
 use mpi_adi::request::RequestPool;
 
@@ -33,17 +33,8 @@ fn pop<T, const FORWARD: bool>(entries: &mut VecDeque<T>) {
 }
 
 impl<const FORWARD: bool> Matching for Blank<FORWARD> {
-    const NAME: &'static str = "none";
-
-    fn fixed_bytes(_: usize, _: usize) -> usize {
-        0
-    }
-
-    fn new(blocks: usize, _: usize) -> Option<Self> {
-        Some(Blank {
-            posted: VecDeque::new(),
-            unexpected: VecDeque::with_capacity(blocks),
-        })
+    fn name(&self) -> &'static str {
+        Self::NAME
     }
 
     fn post(&mut self, _: &mut RequestPool, slot: Slot) {
@@ -70,7 +61,7 @@ impl<const FORWARD: bool> Matching for Blank<FORWARD> {
         pop::<_, FORWARD>(&mut self.unexpected);
     }
 
-    fn find_record(&mut self, _: &Region, _: impl Fn(&Record) -> bool) -> Option<BlockIndex> {
+    fn find_record(&mut self, _: &Region, _: &dyn Fn(&Record) -> bool) -> Option<BlockIndex> {
         end::<_, FORWARD>(&self.unexpected)
     }
 
@@ -78,7 +69,7 @@ impl<const FORWARD: bool> Matching for Blank<FORWARD> {
         self.posted.is_empty() && self.unexpected.is_empty()
     }
 
-    fn hash<H: Hasher>(&self, _: &Region, _: &mut H) {}
+    fn hash(&self, _: &Region, _: &mut dyn Hasher) {}
 
     fn measures(&self) -> Measures {
         Measures {
@@ -86,5 +77,20 @@ impl<const FORWARD: bool> Matching for Blank<FORWARD> {
             unexpected: self.unexpected.len() as u32,
             ..Measures::default()
         }
+    }
+}
+
+impl<const FORWARD: bool> MatchingEngine for Blank<FORWARD> {
+    const NAME: &'static str = "none";
+
+    fn fixed_bytes(_: usize, _: usize) -> usize {
+        0
+    }
+
+    fn new(blocks: usize, _: usize) -> Option<Self> {
+        Some(Blank {
+            posted: VecDeque::new(),
+            unexpected: VecDeque::with_capacity(blocks),
+        })
     }
 }

@@ -1,7 +1,7 @@
 //! The memory that an engine takes beside its receives and records (001, section 4.4.2 and table 4.5).
 #![forbid(unsafe_code)]
 
-use mpi_adi::matching::Matching;
+use mpi_adi::matching::MatchingEngine;
 use mpi_adi::memory::{RawMemory, Span};
 use mpi_adi::region::Region;
 use mpi_adi::request::{MAX_SLOTS, Posted, Receive, ReceiveState, Request, RequestPool};
@@ -22,14 +22,22 @@ pub struct Overhead {
 ///
 /// # Panics
 /// When the host's memory is used up.
-pub fn overhead<E: Matching>(peers: u32, entries: u32, allocated: &dyn Fn() -> usize) -> Overhead {
+pub fn overhead<E: MatchingEngine>(
+    peers: u32,
+    entries: u32,
+    allocated: &dyn Fn() -> usize,
+) -> Overhead {
     Overhead {
         records: with_records::<E>(peers, entries, allocated),
         receives: with_receives::<E>(peers, entries, allocated),
     }
 }
 
-fn with_records<E: Matching>(peers: u32, entries: u32, allocated: &dyn Fn() -> usize) -> usize {
+fn with_records<E: MatchingEngine>(
+    peers: u32,
+    entries: u32,
+    allocated: &dyn Fn() -> usize,
+) -> usize {
     let mut requests = RequestPool::new(MAX_SLOTS);
     let mut region = Region::new(blocks(entries));
     let before = allocated();
@@ -45,7 +53,11 @@ fn with_records<E: Matching>(peers: u32, entries: u32, allocated: &dyn Fn() -> u
     allocated() - before
 }
 
-fn with_receives<E: Matching>(peers: u32, entries: u32, allocated: &dyn Fn() -> usize) -> usize {
+fn with_receives<E: MatchingEngine>(
+    peers: u32,
+    entries: u32,
+    allocated: &dyn Fn() -> usize,
+) -> usize {
     let mut requests = RequestPool::new(MAX_SLOTS);
     let mut region = Region::new(blocks(0));
     requests.grow(entries).expect("the host's memory");

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use mpi_adi::envelope::{Envelope, Pattern};
-use mpi_adi::matching::Matching;
+use mpi_adi::matching::MatchingEngine;
 use mpi_adi::memory::{RawMemory, Span};
 use mpi_adi::region::Region;
 use mpi_adi::request::{MAX_SLOTS, Posted, Receive, ReceiveState, Request, RequestId, RequestPool};
@@ -81,7 +81,7 @@ struct Rig<E> {
     posts: u64,
 }
 
-impl<E: Matching> Rig<E> {
+impl<E: MatchingEngine> Rig<E> {
     /// With all memory that the traffic needs.
     fn new(traffic: &Traffic) -> Self {
         let count = traffic.messages();
@@ -175,7 +175,7 @@ struct Sum {
 }
 
 impl Sum {
-    fn add<E: Matching>(&mut self, rig: &mut Rig<E>, steps: &[Step]) {
+    fn add<E: MatchingEngine>(&mut self, rig: &mut Rig<E>, steps: &[Step]) {
         let hops = rig.hops();
         let start = Instant::now();
         rig.run(steps);
@@ -202,7 +202,7 @@ const LEVELS: usize = 16;
 ///
 /// # Panics
 /// When the queues are not empty at the end: traffic or engine is wrong.
-pub fn measure<E: Matching>(traffic: &Traffic, effort: Effort) -> Measured {
+pub fn measure<E: MatchingEngine>(traffic: &Traffic, effort: Effort) -> Measured {
     let (mut fill, mut probe) = (Sum::default(), Sum::default());
     let mut rig = Rig::<E>::new(traffic);
     fill.add(&mut rig, &traffic.fill);
@@ -233,7 +233,7 @@ fn told(fill: &Sum, drain: &Sum, steps: usize) -> Measured {
 }
 
 /// All steps, as often as worthwhile; the medians of the rounds, few of which the host interrupts.
-fn all<E: Matching>(traffic: &Traffic, effort: Effort) -> Measured {
+fn all<E: MatchingEngine>(traffic: &Traffic, effort: Effort) -> Measured {
     let mut rig = Rig::<E>::new(traffic);
     let mut rounds = Vec::new();
     for _ in 0..=effort.steps / traffic.steps().max(1) {
@@ -247,7 +247,7 @@ fn all<E: Matching>(traffic: &Traffic, effort: Effort) -> Measured {
 }
 
 /// Some steps at each of several lengths of the queue.
-fn sample<E: Matching>(traffic: &Traffic, effort: Effort) -> Sum {
+fn sample<E: MatchingEngine>(traffic: &Traffic, effort: Effort) -> Sum {
     let len = traffic.drain.len();
     let mut drain = Sum::default();
     for level in 0..LEVELS {
@@ -274,7 +274,7 @@ fn sample<E: Matching>(traffic: &Traffic, effort: Effort) -> Sum {
 }
 
 /// The first steps.
-fn begin<E: Matching>(traffic: &Traffic, effort: Effort) -> Sum {
+fn begin<E: MatchingEngine>(traffic: &Traffic, effort: Effort) -> Sum {
     let mut rig = Rig::<E>::new(traffic);
     rig.run(&traffic.fill);
     let mut drain = Sum::default();
@@ -291,7 +291,7 @@ fn begin<E: Matching>(traffic: &Traffic, effort: Effort) -> Sum {
 ///
 /// # Panics
 /// As [`measure`].
-pub fn work<E: Matching>(traffic: &Traffic, rounds: u32) {
+pub fn work<E: MatchingEngine>(traffic: &Traffic, rounds: u32) {
     let mut rig = Rig::<E>::new(traffic);
     for _ in 0..rounds {
         rig.run(&traffic.fill);

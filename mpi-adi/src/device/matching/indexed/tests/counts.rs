@@ -1,5 +1,6 @@
 //! How much a search looks at, entry by entry; and what is in an index when that changes its size.
 
+use super::super::MatchingEngine;
 use super::{Heap, Queues};
 use crate::device::envelope::{Envelope, Pattern, Rank};
 use crate::device::matching::indexed::table::{BUCKET_BYTES, bucket};
