@@ -36,7 +36,6 @@ pub mod c;
 pub mod device;
 pub mod mpi;
 pub mod rust;
-pub mod slices;
 
 pub use device::bare;
 pub use device::boxed::boxed;
@@ -61,6 +60,3 @@ pub use mpi::op::Op;
 pub use mpi::process::{Env, Process, Work};
 pub use mpi::split::OwnedCommunicator;
 pub use mpi::{buffered, call, coll, comm, context, datatype, error, op, split};
-pub use slices::api::{Mpi, Source, TagSelector};
-pub use slices::lend::{RecvRequest, Scope, SendRequest};
-pub use slices::{api, lend};

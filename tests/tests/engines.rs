@@ -6,9 +6,13 @@ use std::sync::Mutex;
 
 use midplane_lab::explore::{Expected, Row, cases, unwatched};
 use midplane_lab::sim::Seeded;
-use midplane_lab::{Cluster, Node};
+use midplane_lab::{Cluster, Node, as_program};
+use mpi::Tag;
+use mpi::collective::SystemOperation;
+use mpi::environment::Universe;
+use mpi::topology::{Color, Process};
+use mpi::traits::*;
 use mpi_adi::matching::Choice;
-use mpi_adi::{Communicator, Error, Mpi, Op, Source, TagSelector};
 
 /// Random jobs for each engine in a bounded run; `cargo midplane soak --matching NAME` goes on.
 const JOBS: u64 = 300;
@@ -69,9 +73,7 @@ impl Programs {
         let nodes: usize = self.extents.iter().map(|n| usize::from(*n)).product();
         let outputs = Mutex::new(vec![Vec::new(); nodes]);
         let run = |node: &Node<'_, '_>| {
-            let mpi = Mpi::new(node);
-            let output = program(mpi).and_then(|output| mpi.finalize().map(|()| output));
-            let output = output.unwrap_or_else(|error| panic!("rank {}: {error}", node.rank()));
+            let output = as_program(node, || program(&mpi::initialize().expect("once")));
             outputs.lock().expect("no panic")[node.rank() as usize] = output;
             0
         };
@@ -80,147 +82,153 @@ impl Programs {
             .seed(self.seed)
             .matching(choice);
         let (job, reports) = cluster.run_and_report(run);
-        assert_eq!(job, Ok(vec![0; nodes]), "{}", choice);
+        assert_eq!(job, Ok(vec![0; nodes]), "{choice}");
         for report in reports {
-            assert_eq!((report.posted, report.unexpected), (0, 0), "{}", choice);
+            assert_eq!((report.posted, report.unexpected), (0, 0), "{choice}");
         }
         outputs.into_inner().expect("no panic")
     }
 }
 
 /// All parts, one after the other.
-fn program(mpi: Mpi<'_>) -> Result<Vec<u64>, Error> {
-    let world = mpi.world();
+fn program(universe: &Universe) -> Vec<u64> {
+    let world = universe.world();
     let mut output = Vec::new();
-    point_to_point(&world, &mut output)?;
-    wildcards(&world, &mut output)?;
-    collectives(&world, &mut output)?;
-    cancels(&world, &mut output)?;
+    point_to_point(&world, &mut output);
+    wildcards(&world, &mut output);
+    collectives(&world, &mut output);
+    cancels(&world, &mut output);
     // Contexts are used again, and further communicators are made of others.
     for round in 0..2 {
-        let duplicate = world.duplicate()?;
-        point_to_point(&duplicate.get(), &mut output)?;
-        let part = world.split(Some(world.rank() % 2), -(world.rank() as i32))?;
+        let duplicate = world.duplicate();
+        point_to_point(&duplicate, &mut output);
+        let color = Color::with_value(world.rank() % 2);
+        let part = world.split_by_color_with_key(color, -world.rank());
         let part = part.expect("a part for every color");
-        wildcards(&part.get(), &mut output)?;
-        collectives(&part.get(), &mut output)?;
+        wildcards(&part, &mut output);
+        collectives(&part, &mut output);
         output.push(round);
     }
-    Ok(output)
+    output
+}
+
+/// The processes at the right and at the left.
+fn neighbours(comm: &impl Communicator) -> [Process<'_>; 2] {
+    let (rank, size) = (comm.rank(), comm.size());
+    [(rank + 1) % size, (rank + size - 1) % size].map(|rank| comm.process_at_rank(rank))
 }
 
 /// Many messages to the neighbour, received in the reverse order of their tags, some of them long, some posted early.
-fn point_to_point(comm: &Communicator<'_>, output: &mut Vec<u64>) -> Result<(), Error> {
+fn point_to_point(comm: &impl Communicator, output: &mut Vec<u64>) {
     const MESSAGES: usize = 12;
-    let (rank, size) = (comm.rank(), comm.size());
-    let (right, left) = ((rank + 1) % size, (rank + size - 1) % size);
+    let [right, left] = neighbours(comm);
     let out: Vec<Vec<u64>> = (0..MESSAGES)
-        .map(|i| vec![u64::from(rank) * 100 + i as u64; [1, 40, 700][i % 3]])
+        .map(|i| vec![comm.rank() as u64 * 100 + i as u64; [1, 40, 700][i % 3]])
         .collect();
     let mut into = vec![vec![0u64; 700]; MESSAGES];
-    comm.scope(|scope| {
+    mpi::request::scope(|scope| {
         for (i, data) in out.iter().enumerate() {
-            drop(scope.isend(data, right, i as i32 % 7)?);
+            drop(right.immediate_send_with_tag(scope, data, i as Tag % 7));
         }
         for (i, buffer) in into.iter_mut().enumerate().rev() {
-            let request = scope.irecv(buffer, left, i as i32 % 7)?;
+            let request = left.immediate_receive_into_with_tag(scope, buffer, i as Tag % 7);
             if i % 2 == 0 {
-                let (status, buffer) = request.wait()?;
-                output.extend([status.bytes as u64, buffer[0]]);
+                let status = request.wait();
+                output.push(status.count(u64::equivalent_datatype()) as u64);
             }
         }
-        Ok::<_, Error>(())
-    })??;
+    });
     output.extend(into.iter().map(|buffer| buffer.iter().sum::<u64>()));
-    Ok(())
 }
 
 /// Rank 0 takes from any source: what comes is not in a fixed order between sources, but it is within each.
-fn wildcards(comm: &Communicator<'_>, output: &mut Vec<u64>) -> Result<(), Error> {
+fn wildcards(comm: &impl Communicator, output: &mut Vec<u64>) {
     const EACH: u64 = 5;
     let (rank, size) = (comm.rank(), comm.size());
     if rank != 0 {
         for i in 0..EACH {
-            comm.send(&[u64::from(rank), i], 0, i as i32 % 3)?;
+            comm.process_at_rank(0)
+                .send_with_tag(&[rank as u64, i], i as Tag % 3);
         }
         return comm.barrier();
     }
+    let anyone = comm.any_process();
     let mut next = vec![[0; 3]; size as usize];
     let mut sums = vec![0; size as usize];
-    for i in 0..u64::from(size - 1) * EACH {
-        let tag = if i % 2 == 0 {
-            TagSelector::Any
+    for i in 0..(size as u64 - 1) * EACH {
+        let mut got = [0_u64; 2];
+        let status = if i % 2 == 0 {
+            anyone.receive_into(&mut got)
         } else {
-            comm.probe(Source::Any, TagSelector::Any)?.tag.into()
+            let tag = anyone.probe().tag();
+            anyone.receive_into_with_tag(&mut got, tag)
         };
-        let mut got = [0; 2];
-        let status = comm.recv(&mut got, Source::Any, tag)?;
-        assert_eq!(u64::from(status.source), got[0]);
-        let last = &mut next[status.source as usize][status.tag as usize];
-        assert!(*last <= got[1] && got[1] % 3 == status.tag as u64);
+        let (source, tag) = (status.source_rank() as usize, status.tag() as usize);
+        assert_eq!(source as u64, got[0]);
+        let last = &mut next[source][tag];
+        assert!(*last <= got[1] && got[1] % 3 == tag as u64);
         *last = got[1] + 1;
-        sums[status.source as usize] += got[1];
+        sums[source] += got[1];
     }
-    assert_eq!(comm.iprobe(Source::Any, TagSelector::Any)?, None);
+    assert_eq!(anyone.immediate_probe(), None);
     output.extend(sums);
-    comm.barrier()
+    comm.barrier();
 }
 
-fn collectives(comm: &Communicator<'_>, output: &mut Vec<u64>) -> Result<(), Error> {
+fn collectives(comm: &impl Communicator, output: &mut Vec<u64>) {
     let (rank, size) = (comm.rank(), comm.size());
     for len in [1, 130] {
-        let mine: Vec<u64> = (0..len).map(|i| u64::from(rank) * 7 + i).collect();
+        let mine: Vec<u64> = (0..len).map(|i| rank as u64 * 7 + i).collect();
         for root in [0, size / 2] {
+            let root_process = comm.process_at_rank(root);
             let mut data = mine.clone();
-            comm.bcast(&mut data, root)?;
-            let mut all = vec![
-                0;
-                if rank == root {
-                    mine.len() * size as usize
-                } else {
-                    0
-                }
-            ];
-            comm.gather(&mine, &mut all, root)?;
+            root_process.broadcast_into(&mut data);
+            let mut all = Vec::new();
+            if rank == root {
+                all = vec![0; mine.len() * size as usize];
+                root_process.gather_into_root(&mine, &mut all);
+            } else {
+                root_process.gather_into(&mine);
+            }
             output.extend([data.iter().sum::<u64>(), all.iter().sum::<u64>()]);
         }
         let mut sum = vec![0; mine.len()];
-        comm.allreduce(&mine, &mut sum, Op::Sum)?;
+        comm.all_reduce_into(&mine, &mut sum, SystemOperation::sum());
         let mut all = vec![0; mine.len() * size as usize];
-        comm.allgather(&mine, &mut all)?;
+        comm.all_gather_into(&mine, &mut all);
         output.extend(sum.iter().chain(&all));
     }
-    Ok(())
 }
 
 /// Receives of any source that are taken back among others, and messages of theirs that come afterwards.
-fn cancels(comm: &Communicator<'_>, output: &mut Vec<u64>) -> Result<(), Error> {
-    let (rank, size) = (comm.rank(), comm.size());
-    let (right, left) = ((rank + 1) % size, (rank + size - 1) % size);
+fn cancels(comm: &impl Communicator, output: &mut Vec<u64>) {
+    let rank = comm.rank() as u64;
+    let [right, left] = neighbours(comm);
     let mut kept = [[0u64; 1]; 20];
     let mut dropped = [[0u64; 1]; 20];
-    comm.scope(|scope| {
+    mpi::request::scope(|scope| {
         let mut requests = Vec::new();
-        for (i, (kept, dropped)) in kept.iter_mut().zip(&mut dropped).enumerate() {
+        for (i, (kept, dropped)) in (0..).zip(kept.iter_mut().zip(&mut dropped)) {
             let back = match i % 2 {
-                0 => scope.irecv(dropped, Source::Any, 50 + i as i32)?,
-                _ => scope.irecv(dropped, left, 50 + i as i32)?,
+                0 => {
+                    let anyone = comm.any_process();
+                    anyone.immediate_receive_into_with_tag(scope, dropped, 50 + i)
+                }
+                _ => left.immediate_receive_into_with_tag(scope, dropped, 50 + i),
             };
             requests.push(back);
-            drop(scope.irecv(kept, left, 20 + i as i32)?);
+            drop(left.immediate_receive_into_with_tag(scope, kept, 20 + i));
         }
         for request in requests {
-            let (status, _) = request.cancel()?;
-            output.push(u64::from(status.is_none()));
+            request.cancel();
+            output.push(u64::from(request.wait().is_cancelled()));
         }
-        comm.barrier()?;
+        comm.barrier();
         for i in (0..20).rev() {
-            comm.send(&[u64::from(rank) * 1000 + i], right, 20 + i as i32)?;
+            right.send_with_tag(&[rank * 1000 + i as u64], 20 + i);
         }
-        Ok::<_, Error>(())
-    })??;
+    });
     output.extend(kept.as_flattened());
-    Ok(())
 }
 
 #[test]

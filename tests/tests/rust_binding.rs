@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use midplane_lab::rust::as_program;
+use midplane_lab::as_program;
 use midplane_lab::timed::Costs;
 use midplane_lab::{Cluster, Failure, Node, Statuses};
 use mpi::collective::{SystemOperation, UserOperation};

@@ -7,7 +7,7 @@ extern crate self as kernel_rt;
 
 pub use std::println;
 
-use midplane_lab::{Cluster, rust::as_program};
+use midplane_lab::{Cluster, as_program};
 
 /// In place of the kernel's: the program is to be called by its module's name.
 macro_rules! program {

@@ -23,6 +23,7 @@
 //!   drawn.rs   timed.rs              drawn from the seed, among the nodes in ready.rs; or by virtual time, in events.rs
 //!      |      /
 //!   wires.rs      the links           blocks.rs   parts of a machine that go on side by side
+//!   rust.rs       programs of the Rust binding find their process here
 //!                 processor.rs  what is busy, and until when       outcome.rs  how it ends
 //!                 costs.rs      what things cost              hands.rs    what a processor does with its router in one go
 //! ```
@@ -40,6 +41,7 @@ pub mod panic;
 mod processor;
 pub mod random;
 mod ready;
+pub mod rust;
 mod schedule;
 #[allow(unsafe_code)]
 mod strands;
@@ -435,8 +437,12 @@ fn report(shared: &Shared<'_>, rank: usize) -> NodeReport {
 
 #[cfg(test)]
 mod tests {
-    use mpi_adi::{Error, Mpi, Op};
+    use mpi_adi::rust::collective::SystemOperation;
+    use mpi_adi::rust::point_to_point::send_receive_into_with_tags;
+    use mpi_adi::rust::traits::*;
+    use mpi_adi::rust::{Rank, initialize};
 
+    use super::rust::as_program;
     use super::*;
 
     /// What a process has received, and when.
@@ -450,30 +456,39 @@ mod tests {
     }
 
     /// Messages of all lengths to near and far, collectives, and time in between. Its status is the digest.
-    fn trade(node: &Node<'_, '_>, seed: u64) -> Result<i32, Error> {
-        let mpi = Mpi::new(node);
-        let world = mpi.world();
+    fn trade(node: &Node<'_, '_>, seed: u64) -> i32 {
+        as_program(node, || traded(node, seed))
+    }
+
+    fn traded(node: &Node<'_, '_>, seed: u64) -> i32 {
+        let universe = initialize().expect("once");
+        let world = universe.world();
         let (rank, size) = (world.rank(), world.size());
-        let len = |rank: u32, round: u32| (rank * 137 + round * 91) as usize % 700;
+        let len = |rank: Rank, round: Rank| (rank * 137 + round * 91) as usize % 700;
         let mut digest = Digest::default();
         for round in 1..12 {
-            let distance = (round * 5 + seed as u32) % size;
+            let distance = (round * 5 + seed as Rank) % size;
             let (to, from) = ((rank + distance) % size, (rank + size - distance) % size);
             let mut got = vec![0_u8; len(from, round)];
             let given = vec![rank as u8; len(rank, round)];
-            world.sendrecv(&given, to, 1, &mut got, from, 1)?;
+            let [to, from] = [to, from].map(|rank| world.process_at_rank(rank));
+            send_receive_into_with_tags(&given, &to, 1, &mut got, &from, 1);
             digest.add(node.now_ns());
             got.iter().for_each(|&byte| digest.add(byte.into()));
-            node.compute_ns(u64::from(rank * 77 + round) % 900);
-            let mut sum = [0];
+            node.compute_ns((rank * 77 + round) as u64 % 900);
+            let mut sum = [0_u64];
             if round % 4 == 0 {
-                world.allreduce(&[digest.0 >> 8], &mut sum, Op::Max)?;
-                world.barrier()?;
+                world.all_reduce_into(&[digest.0 >> 8], &mut sum, SystemOperation::max());
+                world.barrier();
             }
             digest.add(sum[0] ^ node.now_ns());
         }
-        mpi.finalize()?;
-        Ok(digest.0 as i32)
+        digest.0 as i32
+    }
+
+    /// All processes meet.
+    fn barrier(node: &Node<'_, '_>) {
+        as_program(node, || initialize().expect("once").world().barrier());
     }
 
     /// Statuses and all that nodes have counted.
@@ -495,11 +510,7 @@ mod tests {
     fn the_trace_is_the_same_on_any_number_of_processors() {
         for extents in [[2, 1, 1], [5, 1, 1], [3, 2, 1], [4, 3, 2], [1, 2, 9]] {
             for seed in 0..3 {
-                let run = |processors| {
-                    trace(extents, (seed, processors), |node| {
-                        trade(node, seed).expect("a trade")
-                    })
-                };
+                let run = |processors| trace(extents, (seed, processors), |node| trade(node, seed));
                 let one = run(1);
                 assert!(one.0.is_ok(), "{:?}", one.0);
                 for processors in [2, 3] {
@@ -516,7 +527,7 @@ mod tests {
             match node.rank() {
                 1 => node.compute_ns(5_050),
                 7 => node.compute_ns(5_000),
-                _ => Mpi::new(node).world().barrier().expect("a barrier"),
+                _ => barrier(node),
             }
             panic!("enough");
         };
@@ -531,7 +542,7 @@ mod tests {
     fn all_who_wait_for_ever_are_told_on_any_number_of_processors() {
         let program = |node: &Node<'_, '_>| {
             if node.rank() != 4 {
-                Mpi::new(node).world().barrier().expect("a barrier");
+                barrier(node);
             }
             0
         };

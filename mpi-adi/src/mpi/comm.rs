@@ -1,6 +1,6 @@
 //! Communicators, and point to point over spans: what the Rust and the C binding have in common.
 //!
-//! Arguments are checked here, once, for both bindings. Nothing here is typed yet: [`crate::slices::api`] and
+//! Arguments are checked here, once, for both bindings. Nothing here is typed yet: [`crate::rust`] and
 //! [`crate::c`] turn elements into bytes.
 #![forbid(unsafe_code)]
 

@@ -7,7 +7,6 @@
 
 use crate::device::envelope::Tag;
 use crate::device::memory::Span;
-use crate::device::request::Mode;
 use crate::mpi::comm::{CommRank, Partners, Status};
 use crate::mpi::error::Error;
 
@@ -37,33 +36,6 @@ pub(crate) fn lend_until_over(bytes: &mut [u8], call: impl FnOnce(Span)) {
 }
 
 impl Partners<'_> {
-    /// Sends bytes; see [`Partners::send_span`].
-    pub(crate) fn send_bytes(
-        self,
-        function: &'static str,
-        bytes: &[u8],
-        dest: CommRank,
-        tag: Tag,
-        mode: Mode,
-    ) -> Result<(), Error> {
-        // SAFETY: the call is over, with all of its requests, before the slice is free again.
-        let span = unsafe { reading(bytes) };
-        self.send_span(function, span, dest, tag, mode)
-    }
-
-    /// Receives bytes; see [`Partners::recv_span`].
-    pub(crate) fn recv_bytes(
-        self,
-        function: &'static str,
-        bytes: &mut [u8],
-        source: Option<CommRank>,
-        tag: Option<Tag>,
-    ) -> Result<Status, Error> {
-        // SAFETY: the call is over, with all of its requests, before the slice is free again.
-        let span = unsafe { writing(bytes) };
-        self.recv_span(function, span, source, tag)
-    }
-
     /// Sends and receives bytes; see [`Partners::sendrecv_span`].
     pub(crate) fn sendrecv_bytes(
         self,

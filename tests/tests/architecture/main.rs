@@ -153,7 +153,7 @@ fn files(modules: &Modules) -> Graph {
 }
 
 /// The modules of `mpi-adi` from below: each uses those in front of it.
-const MPI_ADI: [&str; 5] = ["device", "mpi", "slices", "c", "rust"];
+const MPI_ADI: [&str; 4] = ["device", "mpi", "c", "rust"];
 
 #[test]
 fn the_device_knows_no_binding() {

@@ -32,29 +32,6 @@ impl Communicator<'_> {
         coll::bcast(self, function, span, root)
     }
 
-    pub(crate) fn reduce_slices<T: Datatype>(
-        self,
-        send: &[T],
-        recv: Option<&mut [T]>,
-        op: Op,
-        root: CommRank,
-    ) -> Result<(), Error> {
-        // SAFETY: the call is over, with all of its requests, before the slices are free again.
-        let (send, recv) = unsafe {
-            let recv = recv.map_or(Area::EMPTY, |recv| writing(cast_slice_mut(recv)).into());
-            (Area::from(reading(cast_slice(send))), recv)
-        };
-        let mut combine = coll::predefined(op, T::BASIC)?;
-        coll::reduce(
-            self,
-            "MPI_Reduce",
-            (send, recv),
-            size_of::<T>(),
-            &mut combine,
-            root,
-        )
-    }
-
     pub(crate) fn allreduce_slices<T: Datatype>(
         self,
         send: &[T],
@@ -92,38 +69,6 @@ impl Communicator<'_> {
         )
     }
 
-    pub(crate) fn gather_bytes(
-        self,
-        send: &[u8],
-        recv: &mut [u8],
-        root: CommRank,
-    ) -> Result<(), Error> {
-        let each = send.len();
-        // SAFETY: the call is over, with all of its requests, before the slices are free again.
-        let (send, recv) = unsafe { (Area::from(reading(send)), Area::from(writing(recv))) };
-        coll::gather(
-            self,
-            "MPI_Gather",
-            send,
-            &|rank| recv.part(rank.0 as usize * each, each),
-            root,
-        )
-    }
-
-    pub(crate) fn allgather_bytes(
-        self,
-        function: &'static str,
-        send: &[u8],
-        recv: &mut [u8],
-    ) -> Result<(), Error> {
-        let each = send.len();
-        // SAFETY: the call is over, with all of its requests, before the slices are free again.
-        let (send, recv) = unsafe { (Area::from(reading(send)), Area::from(writing(recv))) };
-        coll::allgather(self, function, send, &|rank| {
-            recv.part(rank.0 as usize * each, each)
-        })
-    }
-
     /// Every process's part of `all`, by rank, becomes known to all. The parts are short, and one as long as another.
     pub(crate) fn share_bytes(self, function: &'static str, all: &mut [u8]) -> Result<(), Error> {
         // SAFETY: the call is over, with all of its requests, before the slice is free again.
@@ -147,23 +92,5 @@ impl Communicator<'_> {
         coll::alltoall(self, function, &|rank| within(send, part(rank)), &|rank| {
             within(recv, place(rank))
         })
-    }
-
-    pub(crate) fn scatter_bytes(
-        self,
-        send: &[u8],
-        recv: &mut [u8],
-        root: CommRank,
-    ) -> Result<(), Error> {
-        let each = recv.len();
-        // SAFETY: the call is over, with all of its requests, before the slices are free again.
-        let (send, recv) = unsafe { (Area::from(reading(send)), Area::from(writing(recv))) };
-        coll::scatter(
-            self,
-            "MPI_Scatter",
-            &|rank| send.part(rank.0 as usize * each, each),
-            recv,
-            root,
-        )
     }
 }

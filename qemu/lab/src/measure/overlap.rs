@@ -4,8 +4,10 @@
 
 use std::sync::Mutex;
 
+use midplane_cluster::rust::as_program;
 use midplane_cluster::{Cluster, Failure, Node};
-use mpi_adi::{Error, Mpi};
+use mpi_adi::rust::traits::*;
+use mpi_adi::rust::{initialize, request};
 
 use super::timed::Costs;
 
@@ -102,7 +104,7 @@ impl Overlap {
     pub fn run(self) -> Result<Measured, Failure> {
         let measured = Mutex::new([Side::default(); 2]);
         let process = |node: &Node<'_, '_>| {
-            let side = self.play(node).expect("a message that fits");
+            let side = as_program(node, || self.play(node));
             measured.lock().unwrap_or_else(|held| held.into_inner())[node.rank() as usize] = side;
             0
         };
@@ -113,10 +115,10 @@ impl Overlap {
         Ok(Measured { sender, receiver })
     }
 
-    fn play(self, node: &Node<'_, '_>) -> Result<Side, Error> {
-        let mpi = Mpi::new(node);
-        let world = mpi.world();
-        world.barrier()?;
+    fn play(self, node: &Node<'_, '_>) -> Side {
+        let universe = initialize().expect("once");
+        let world = universe.world();
+        world.barrier();
         let is_sender = node.rank() == 0;
         let lag = match is_sender == (self.first == First::Sender) {
             true => 0,
@@ -132,34 +134,34 @@ impl Overlap {
         };
         let mut side = Side::default();
         if !is_sender && self.receive == Receive::Blocking {
-            world.recv(&mut bytes, 0, TAG)?;
+            { world.process_at_rank(0) }.receive_into_with_tag(&mut bytes, TAG);
             side.waited_ns = node.now_ns() - began;
             side.served_ns = compute();
         } else {
-            world.scope(|scope| {
+            request::scope(|scope| {
                 let waits: u64;
                 if is_sender {
-                    let request = scope.isend(&bytes, 1, TAG)?;
+                    let receiver = world.process_at_rank(1);
+                    let request = receiver.immediate_send_with_tag(scope, &bytes, TAG);
                     side.served_ns = compute();
                     waits = node.now_ns();
                     request.wait();
                 } else {
-                    let request = scope.irecv(&mut bytes, 0, TAG)?;
+                    let sender = world.process_at_rank(0);
+                    let request = sender.immediate_receive_into_with_tag(scope, &mut bytes, TAG);
                     side.served_ns = compute();
                     waits = node.now_ns();
-                    request.wait()?;
+                    request.wait();
                 }
                 side.waited_ns = node.now_ns() - waits;
-                Ok::<_, Error>(())
-            })??;
+            });
         }
         side.total_ns = node.now_ns() - began;
         assert!(
             bytes.iter().all(|byte| *byte == 7),
             "other bytes than were sent"
         );
-        mpi.finalize()?;
-        Ok(side)
+        side
     }
 }
 

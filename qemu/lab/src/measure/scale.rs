@@ -7,8 +7,13 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use midplane_cluster::rust::as_program;
 use midplane_cluster::{Cluster, Failure, Node, Watched};
-use mpi_adi::{Communicator, Error, Mpi, Op};
+use mpi_adi::rust::collective::SystemOperation;
+use mpi_adi::rust::point_to_point::send_receive_into_with_tags;
+use mpi_adi::rust::topology::SimpleCommunicator;
+use mpi_adi::rust::traits::*;
+use mpi_adi::rust::{Rank, initialize, request};
 
 use super::timed::Costs;
 
@@ -99,11 +104,10 @@ impl Scale {
             done.fetch_add(1, Ordering::Relaxed);
         };
         let run = |node: &Node<'_, '_>| {
-            let mpi = Mpi::new(node);
-            let result = self.program_of(node, &mpi.world(), &began, &step);
-            if let Err(error) = result.and_then(|()| mpi.finalize()) {
-                panic!("rank {}: {error}", node.rank());
-            }
+            as_program(node, || {
+                let universe = initialize().expect("once");
+                self.program_of(node, &universe.world(), &began, &step);
+            });
             0
         };
         let cluster = Cluster::new(self.extents)
@@ -136,57 +140,57 @@ impl Scale {
     fn program_of(
         &self,
         node: &Node<'_, '_>,
-        world: &Communicator<'_>,
+        world: &SimpleCommunicator,
         began: &Mutex<u64>,
         step: &dyn Fn(),
-    ) -> Result<(), Error> {
+    ) {
         if self.program == Program::Killer {
             return self.killer(world, step);
         }
         // They begin together, as nearly as a barrier lets them.
-        world.barrier()?;
+        world.barrier();
         {
             let mut began = began.lock().unwrap_or_else(|held| held.into_inner());
             *began = node.now_ns().max(*began);
         }
         for _ in 0..self.repeats {
             match self.program {
-                Program::Barrier => world.barrier()?,
-                Program::Allreduce => self.allreduce(world)?,
+                Program::Barrier => world.barrier(),
+                Program::Allreduce => self.allreduce(world),
                 Program::Neighbour => {
-                    let x = u32::from(self.extents[0]);
+                    let x = Rank::from(self.extents[0]);
                     let (place, row) = (world.rank() % x, world.rank() / x * x);
                     let (to, from) = ((place + 1) % x, (place + x - 1) % x);
-                    self.exchange(world, row + to, row + from)?;
+                    self.exchange(world, row + to, row + from);
                 }
                 _ => {
-                    self.all_to_all(world, step)?;
+                    self.all_to_all(world, step);
                     continue;
                 }
             }
             step();
         }
-        Ok(())
     }
 
-    fn killer(&self, world: &Communicator<'_>, step: &dyn Fn()) -> Result<(), Error> {
+    fn killer(&self, world: &SimpleCommunicator, step: &dyn Fn()) {
         let tags = 1..=self.repeats as i32;
         if world.rank() > 0 {
             let data: Vec<Vec<u8>> = tags
                 .clone()
                 .map(|tag| self.bytes_of(world.rank(), tag as u32))
                 .collect();
-            return world.scope(|scope| {
+            let receiver = world.process_at_rank(0);
+            return request::scope(|scope| {
                 for (tag, data) in tags.zip(&data) {
-                    drop(scope.isend(data, 0, tag)?);
+                    drop(receiver.immediate_send_with_tag(scope, data, tag));
                 }
-                Ok::<_, Error>(())
-            })?;
+            });
         }
         let mut got = vec![0; self.bytes];
         for source in 1..world.size() {
             for tag in tags.clone().rev() {
-                world.recv(&mut got, source, tag)?;
+                let sender = world.process_at_rank(source);
+                sender.receive_into_with_tag(&mut got, tag);
                 assert!(
                     got == self.bytes_of(source, tag as u32),
                     "wrong bytes from rank {source} with tag {tag}"
@@ -194,48 +198,46 @@ impl Scale {
                 step();
             }
         }
-        Ok(())
     }
 
-    fn allreduce(&self, world: &Communicator<'_>) -> Result<(), Error> {
+    fn allreduce(&self, world: &SimpleCommunicator) {
         let count = (self.bytes / size_of::<u64>()).max(1);
-        let mine = vec![u64::from(world.rank()) + 1; count];
+        let mine = vec![world.rank() as u64 + 1; count];
         let mut sum = vec![0; count];
-        world.allreduce(&mine, &mut sum, Op::Sum)?;
-        let size = u64::from(world.size());
+        world.all_reduce_into(&mine, &mut sum, SystemOperation::sum());
+        let size = world.size() as u64;
         assert!(
             sum.iter().all(|&sum| sum == size * (size + 1) / 2),
             "a wrong sum at rank {}",
             world.rank()
         );
-        Ok(())
     }
 
-    fn all_to_all(&self, world: &Communicator<'_>, step: &dyn Fn()) -> Result<(), Error> {
+    fn all_to_all(&self, world: &SimpleCommunicator, step: &dyn Fn()) {
         let (rank, size) = (world.rank(), world.size());
         for distance in 1..size {
             let (to, from) = ((rank + distance) % size, (rank + size - distance) % size);
-            self.exchange(world, to, from)?;
+            self.exchange(world, to, from);
             step();
         }
-        Ok(())
     }
 
     /// Sends a message to one rank and receives one of another.
-    fn exchange(&self, world: &Communicator<'_>, to: u32, from: u32) -> Result<(), Error> {
+    fn exchange(&self, world: &SimpleCommunicator, to: Rank, from: Rank) {
         let rank = world.rank();
         let mut got = vec![0; self.bytes];
-        world.sendrecv(&self.bytes_of(rank, to), to, 1, &mut got, from, 1)?;
+        let mine = self.bytes_of(rank, to as u32);
+        let [to, other] = [to, from].map(|rank| world.process_at_rank(rank));
+        send_receive_into_with_tags(&mine, &to, 1, &mut got, &other, 1);
         assert!(
-            got == self.bytes_of(from, rank),
+            got == self.bytes_of(from, rank as u32),
             "wrong bytes from rank {from} at rank {rank}"
         );
-        Ok(())
     }
 
     /// What `source` sends with this number.
-    fn bytes_of(&self, source: u32, number: u32) -> Vec<u8> {
-        let first = source.wrapping_mul(31) ^ number.wrapping_mul(0x9E37_79B9);
+    fn bytes_of(&self, source: Rank, number: u32) -> Vec<u8> {
+        let first = (source as u32).wrapping_mul(31) ^ number.wrapping_mul(0x9E37_79B9);
         (0..self.bytes as u32)
             .map(|at| (first.wrapping_add(at * 7) >> (at % 4)) as u8)
             .collect()

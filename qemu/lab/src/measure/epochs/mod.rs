@@ -11,6 +11,7 @@ mod transactions;
 
 use std::sync::Mutex;
 
+use mpi_adi::Env;
 use mpi_adi::call::{block_on, immediate};
 use mpi_adi::device::rma::deferred::Operation;
 use mpi_adi::device::rma::epochs::{Opening, Reorder, Serial, Sort, Watch};
@@ -19,13 +20,15 @@ use mpi_adi::device::rma::{OneSided, Peer, Window};
 use mpi_adi::envelope::{Context, Rank};
 use mpi_adi::kernel::CallNote;
 use mpi_adi::memory::Span;
-use mpi_adi::{Env, Mpi};
+use mpi_adi::rust::initialize;
+use mpi_adi::rust::traits::*;
 
 pub use lu::{Lu, Solved, solve};
 pub use patterns::{Pattern, pattern};
 pub use transactions::{Transactions, throughput};
 
 use super::timed::Costs;
+use midplane_cluster::rust::as_program;
 use midplane_cluster::{Cluster, Failure, Node};
 
 /// How calls are made.
@@ -227,8 +230,9 @@ fn run(
         access_after_access: calls == Calls::Reordered,
         ..Reorder::default()
     };
-    let process = |node: &Node<'_, '_>| {
+    let measure = |node: &Node<'_, '_>| {
         let (rank, size) = (node.rank(), node.size());
+        let universe = initialize().expect("once");
         let all = windows(rank, size, reorder);
         let mut all = Some(Box::new(all));
         node.with(&mut |adi, _| {
@@ -236,9 +240,8 @@ fn run(
                 .into_iter()
                 .for_each(|all| adi.set_one_sided(all))
         });
-        let mpi = Mpi::new(node);
         // Windows are there before the first packet for them.
-        mpi.world().barrier().expect("a barrier");
+        universe.world().barrier();
         // All have left it by then.
         let began = u64::from(size) * SETTLING_NS;
         node.compute_ns(began.saturating_sub(node.now_ns()));
@@ -247,6 +250,7 @@ fn run(
         measured.lock().unwrap_or_else(|held| held.into_inner())[rank as usize] = ns;
         0
     };
+    let process = |node: &Node<'_, '_>| as_program(node, || measure(node));
     Cluster::new(extents).costs(costs).run(process)?;
     Ok(measured
         .into_inner()

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use mpi_adi::rust::process::{Carried, carry, find_by};
 
-use midplane_cluster::{Node, running};
+use crate::{Node, running};
 
 thread_local! {
     /// By rank: the processes of the cluster in this thread.
