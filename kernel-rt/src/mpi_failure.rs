@@ -4,6 +4,7 @@
 use core::fmt::{self, Display as _};
 
 use midplane_abi::failure::MpiFailure;
+use mpi_adi::InWords;
 use mpi_adi::kernel::{Heap, MpiError, Told};
 use net_torus::coord::{Coord, Rank};
 
@@ -58,7 +59,7 @@ pub fn write_text(
     f: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
     match place.and_then(|place| error_of(place, failure)) {
-        Some(error) => error.fmt(f),
+        Some(error) => InWords(&error).fmt(f),
         None => f.write_str("an error of MPI's, and what it says of it makes no sense"),
     }
 }
@@ -90,10 +91,13 @@ mod tests {
             let read = Failure::read(record.bytes()).expect("a failure");
             assert_eq!(read, Failure { place, why });
             assert_eq!(error_of((5, here), &of_error(&error)), Some(error));
-            assert_eq!(read.in_words(write_text).to_string(), error.to_string());
+            assert_eq!(
+                read.in_words(write_text).to_string(),
+                InWords(&error).to_string()
+            );
         }
         assert_eq!(
-            error(None, None).to_string(),
+            InWords(&error(None, None)).to_string(),
             "rank 5 at (1,0,255): MPI_Send failed with MPI_ERR_ARG: invalid argument: no such thing"
         );
     }

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use corosensei::Yielder;
 use mpi_adi::kernel::{AbortReason, CallNote, Kernel};
 use mpi_adi::memory::UserMemory;
-use mpi_adi::{Adi, Env, Process, Work};
+use mpi_adi::{Adi, Env, InWords, Process, Work};
 
 use super::Failure;
 use super::drawn::YIELDS;
@@ -88,7 +88,7 @@ impl Kernel for NodeKernel<'_, '_, '_> {
         }
         let message = match why {
             AbortReason::MpiAbort => String::from("MPI_Abort"),
-            AbortReason::MpiError(error) => error.to_string(),
+            AbortReason::MpiError(error) => InWords(error).to_string(),
             AbortReason::DeadLink => String::from("a link is dead"),
         };
         let rank = self.node.rank();

@@ -316,10 +316,8 @@ fn try_complete_any(adi: &mut Adi, handle: &mut c_int) -> Result<Option<Complete
 
 /// The context of a request, and the program's buffer.
 fn context_and_span(adi: &Adi, id: RequestId) -> (Context, Span) {
-    let request = adi.requests().named_entry(id);
-    request.map_or((0, Span::EMPTY), |request| {
-        (request.context(), request.buffer())
-    })
+    let request = adi.requests().context_and_buffer(id);
+    request.unwrap_or((0, Span::EMPTY))
 }
 
 /// If the device's request of this name is complete, frees it and tells its communicator; `Some(None)` if it is not,

@@ -16,7 +16,7 @@ use crate::Adi;
 use crate::device::envelope::Pattern;
 use crate::device::kernel::{CallNote, Kernel};
 use crate::device::memory::Span;
-use crate::device::request::{RequestId, SlotEntry, Whole};
+use crate::device::request::{RequestId, Whole};
 use crate::mpi::process::Env;
 
 /// MPI_ANY_SOURCE and MPI_ANY_TAG as call notes show them.
@@ -135,7 +135,7 @@ pub fn finish(
 
 /// The note of a call of `function` that waits for this request, whose peer is told by its number in the job.
 pub(crate) fn note_of_request(adi: &Adi, function: &'static str, id: RequestId) -> CallNote {
-    match adi.requests().named_entry(id).map(SlotEntry::pattern) {
+    match adi.requests().pattern(id) {
         Some(pattern) => note_of_pattern(function, pattern),
         None => CallNote::of(function),
     }

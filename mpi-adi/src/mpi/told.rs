@@ -209,9 +209,13 @@ impl<W: AsRef<str> + Copy> fmt::Display for Described<W> {
     }
 }
 
-impl fmt::Display for MpiError<'_> {
+/// An error that ends the job, in words: rank, function, class and what to do.
+#[derive(Clone, Copy, Debug)]
+pub struct InWords<'a>(pub &'a MpiError<'a>);
+
+impl fmt::Display for InWords<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
+        let MpiError {
             rank,
             here,
             function,
@@ -219,7 +223,7 @@ impl fmt::Display for MpiError<'_> {
             heap,
             said,
             called_at,
-        } = *self;
+        } = *self.0;
         write!(
             f,
             "rank {rank} at ({},{},{}): {function}",
@@ -316,7 +320,7 @@ mod tests {
             called_at: None,
         };
         assert_eq!(
-            fatal.to_string(),
+            InWords(&fatal).to_string(),
             "rank 5 at (1,0,1): MPI_Send failed with MPI_ERR_RANK: invalid rank: there is no rank 7: the communicator \
              has ranks 0 to 2 (the heap has 100 bytes, of which 90 were in use): own words"
         );
@@ -332,7 +336,7 @@ mod tests {
             ..fatal
         };
         assert_eq!(
-            senseless.to_string(),
+            InWords(&senseless).to_string(),
             "rank 5 at (1,0,1): MPI_Send failed, and what it says of it makes no sense"
         );
     }

@@ -4,9 +4,10 @@
 //! are small cases. All other tests run whole machines, for which `Cargo.toml` has the workspace optimised.
 
 /// The libraries, from below. The last is the kernel.
-pub const LIBRARIES: [&str; 5] = [
+pub const LIBRARIES: [&str; 6] = [
     "net-torus",
     "msg-layer",
+    "midplane-device",
     "mpi-adi",
     "midplane-abi",
     "kernel-rt",
@@ -15,12 +16,12 @@ pub const LIBRARIES: [&str; 5] = [
 /// The libraries below the kernel by themselves. The device's tests are many, and take ten times as long where it is not
 /// optimised at all.
 pub fn below_kernel() -> Vec<&'static str> {
-    by_themselves("profile.dev.package.mpi-adi.opt-level=1", &LIBRARIES[..3])
+    by_themselves(OPTIMISED, &LIBRARIES[..4])
 }
 
 /// The kernel and what it shares with the tool by themselves, whose tests want little of the device.
 pub fn kernel() -> Vec<&'static str> {
-    by_themselves(UNOPTIMISED, &LIBRARIES[3..])
+    by_themselves(UNOPTIMISED, &LIBRARIES[4..])
 }
 
 /// The libraries by themselves, with the device as [`kernel`] has it.
@@ -28,12 +29,23 @@ pub fn libraries() -> Vec<&'static str> {
     by_themselves(UNOPTIMISED, &LIBRARIES)
 }
 
-const UNOPTIMISED: &str = "profile.dev.package.mpi-adi.opt-level=0";
+/// How the device, and what is above it, is optimised.
+type Configured = [&'static str; 2];
 
-fn by_themselves(config: &'static str, names: &[&'static str]) -> Vec<&'static str> {
+const OPTIMISED: Configured = [
+    "profile.dev.package.midplane-device.opt-level=1",
+    "profile.dev.package.mpi-adi.opt-level=1",
+];
+const UNOPTIMISED: Configured = [
+    "profile.dev.package.midplane-device.opt-level=0",
+    "profile.dev.package.mpi-adi.opt-level=0",
+];
+
+fn by_themselves(configured: Configured, names: &[&'static str]) -> Vec<&'static str> {
     let packages = names.iter().flat_map(|name| ["--package", name]);
-    let config = ["--config", config, "--no-default-features"];
-    config.into_iter().chain(packages).collect()
+    let configs = { configured.into_iter() }.flat_map(|config| ["--config", config]);
+    let words = configs.chain(["--no-default-features"]);
+    words.chain(packages).collect()
 }
 
 /// The workspace without the libraries.

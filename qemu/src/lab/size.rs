@@ -54,6 +54,7 @@ const LAYERS: [&str; 8] = [
 ];
 const PROGRAM: usize = 0;
 const C_LIBRARY: usize = 1;
+const MPI: usize = 2;
 const KERNEL: usize = 5;
 const RUST: usize = 6;
 const NO_NAME: usize = 7;
@@ -61,6 +62,10 @@ const NO_NAME: usize = 7;
 const ABI: &str = "abi";
 const ABI_CRATE: &str = "midplane-abi";
 const ABI_FOLDER: &str = "kernel-rt/abi/src/";
+/// The device, which is a crate of its own, too: a part of what MPI has above it.
+const DEVICE: &str = "device";
+const DEVICE_CRATE: &str = "midplane-device";
+const DEVICE_FOLDER: &str = "mpi-adi/device/src/";
 /// The layer that has parts of two steps.
 const DEEP: &str = "mpi-adi";
 
@@ -294,6 +299,10 @@ fn of_file(file: &str) -> Part {
     if file.contains(ABI_FOLDER) {
         return (KERNEL, ABI.into());
     }
+    if let Some((_, rest)) = file.split_once(DEVICE_FOLDER) {
+        let path = [DEVICE].into_iter().chain(rest.split('/'));
+        return (MPI, part_of(DEEP, path));
+    }
     for (number, layer) in LAYERS.iter().enumerate() {
         if let Some((_, rest)) = file.split_once(&format!("{layer}/src/")) {
             return (number, part_of(layer, rest.split('/')));
@@ -357,10 +366,14 @@ fn of_name(name: &str) -> Part {
         if of == ABI_CRATE {
             return Some((KERNEL, ABI.to_string()));
         }
-        let number = LAYERS.iter().position(|layer| *layer == of)?;
         // The last step is the name itself.
         let steps: Vec<&str> = steps.collect();
         let modules = steps.iter().take(steps.len().saturating_sub(1).max(1));
+        if of == DEVICE_CRATE {
+            let path = [DEVICE].into_iter().chain(modules.copied());
+            return Some((MPI, part_of(DEEP, path)));
+        }
+        let number = LAYERS.iter().position(|layer| *layer == of)?;
         Some((number, part_of(&of, modules.copied())))
     });
     ours.unwrap_or_else(|| {
@@ -377,7 +390,7 @@ mod tests {
     fn code_belongs_to_its_file() {
         for (file, layer, part) in [
             (
-                "/a/mpi-adi/src/device/send/leave.rs",
+                "/a/mpi-adi/device/src/send/leave.rs",
                 "mpi-adi",
                 "device/send",
             ),
@@ -416,6 +429,11 @@ mod tests {
                 "_ZN9kernel_rt4libc7process9WRITE_OUT17h0123456789abcdefE",
                 "kernel-rt",
                 "libc",
+            ),
+            (
+                "_ZN15midplane_device4send5start4LAST17h0123456789abcdefE",
+                "mpi-adi",
+                "device/send",
             ),
             (
                 "_ZN7mpi_adi1c6report4LAST17h0123456789abcdefE",

@@ -12,8 +12,8 @@ use midplane_abi::address::Bytes;
 use midplane_abi::blackboard::{Call, End};
 use midplane_abi::personality::{BootArgs, decode};
 use midplane_cluster::{Carrier, Change, Cluster, Costs, Ended, Failure, Node, Watched};
-use mpi_adi::Adi;
 use mpi_adi::kernel::{AbortReason, CallNote};
+use mpi_adi::{Adi, InWords};
 use net_torus::Router;
 
 use crate::data::Data;
@@ -270,7 +270,9 @@ impl Carrier for Carried {
                 let message = format!("{}: MPI_Abort was called with status {status}", name());
                 fail_here(End::MpiAbort, status, &message)
             }
-            AbortReason::MpiError(error) => fail_here(End::MpiError, status, &error.to_string()),
+            AbortReason::MpiError(error) => {
+                fail_here(End::MpiError, status, &InWords(error).to_string())
+            }
             AbortReason::DeadLink => fail_here(End::LinkLost, status, "a link is dead"),
         }
     }

@@ -5,6 +5,7 @@ use std::{hint, ptr};
 
 use midplane_abi::blackboard::{Blackboard, End};
 use midplane_abi::failure::{Failure, Why};
+use mpi_adi::InWords;
 use mpi_adi::kernel::{AbortReason, Heap};
 use net_torus::coord::{Coord, Direction, Rank};
 
@@ -231,7 +232,9 @@ impl Platform<Wire> for Linux {
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
         match why {
             AbortReason::MpiAbort => failed(End::MpiAbort, status, Why::MpiAbort(status)),
-            AbortReason::MpiError(error) => end::end(End::MpiError, status, &error.to_string()),
+            AbortReason::MpiError(error) => {
+                end::end(End::MpiError, status, &InWords(error).to_string())
+            }
             AbortReason::DeadLink => failed(End::LinkLost, status, Why::DeadLink),
         }
     }

@@ -1,0 +1,190 @@
+//! A device with the protocol left out, to measure what the protocol costs: every message is short, leaves
+//! with its RTS at once, is complete when it has left, and must find its receive posted. There are no
+//! answers, ages, pending send queues, records or peers; what remains (requests, matching, wire format,
+//! message layer) is the device's own.
+//!
+//! Not for programs: a message that finds no receive posted is lost, and counted.
+#![forbid(unsafe_code)]
+
+use msg_layer::header::Header;
+use msg_layer::{Answer, Arrival, Class, Context, Handlers, Malformed, Port, Stats, tx};
+use net_torus::coord::{Coord, Shape};
+
+use crate::config::STEP_PACKETS;
+use crate::envelope::{Pattern, Rank};
+use crate::list::List;
+use crate::matching::{Lists, Matching};
+use crate::memory::{Span, UserMemory};
+use crate::names::Slot;
+use crate::request::{
+    Data, Full, Matched, Outcome, Posted, Receive, ReceiveState, Request, RequestId, RequestPool,
+    SendState,
+};
+use crate::send::SendTo;
+use crate::wire::{self, INLINE_BYTES, Rts};
+
+/// The device.
+#[derive(Debug)]
+pub struct Bare {
+    shape: Shape,
+    here: Coord,
+    requests: RequestPool,
+    matching: Lists,
+    unsent: List<Slot>,
+    lost: u64,
+    layer: Stats,
+}
+
+struct Handling<'a, M: ?Sized> {
+    bare: &'a mut Bare,
+    memory: &'a mut M,
+}
+
+impl<M: UserMemory + ?Sized> Handling<'_, M> {
+    const HANDLERS: Handlers<Self> = Handlers::new().request::<{ wire::RTS }>(on_rts::<M>);
+}
+
+impl<M: ?Sized> Context for Handling<'_, M> {
+    #[inline]
+    fn stats(&mut self) -> &mut Stats {
+        &mut self.bare.layer
+    }
+}
+
+impl Bare {
+    /// The device of the process at `here`; `None` when there is no such place.
+    pub fn new(shape: Shape, here: Coord) -> Option<Bare> {
+        shape.rank(here)?;
+        Some(Bare {
+            shape,
+            here,
+            requests: RequestPool::new(crate::request::MAX_SLOTS),
+            matching: Lists::default(),
+            unsent: List::default(),
+            lost: 0,
+            layer: Stats::default(),
+        })
+    }
+
+    /// Messages that found no receive posted.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// As [`crate::Adi::isend`].
+    ///
+    /// # Panics
+    /// When the message is longer than [`INLINE_BYTES`].
+    pub fn isend(&mut self, to: SendTo, span: Span) -> Result<RequestId, Full> {
+        assert!(span.len() <= INLINE_BYTES && to.dest.index() < self.shape.nodes() && to.tag >= 0);
+        self.requests.grow(1)?;
+        let send = to.send(span, span.len() as u32, SendState::Bcopy);
+        let id = self.requests.insert(Request::Send(send))?;
+        self.unsent.push(&mut self.requests, id.slot());
+        Ok(id)
+    }
+
+    /// As [`crate::Adi::irecv`], from one source with one tag.
+    pub fn irecv(&mut self, source: Rank, tag: i32, span: Span) -> Result<RequestId, Full> {
+        self.requests.grow(1)?;
+        let pattern = Pattern::new(Some(source), Some(tag), 0);
+        let posted = Posted {
+            pattern,
+            serial: 0,
+            to_name: false,
+        };
+        let state = ReceiveState::Posted(posted);
+        let receive = Receive { span, state };
+        let id = self.requests.insert(Request::Receive(receive))?;
+        self.matching.post(&mut self.requests, id.slot());
+        Ok(id)
+    }
+
+    /// As [`crate::Adi::test`].
+    ///
+    /// # Panics
+    /// When `id` names no request.
+    pub fn test(&mut self, id: RequestId) -> Option<Outcome> {
+        self.requests.conclude(id)
+    }
+
+    /// As [`crate::Adi::progress`].
+    pub fn progress<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &mut M,
+    ) -> bool {
+        let here = self.here;
+        let mut context = Handling { bare: self, memory };
+        let taken =
+            msg_layer::progress(port, here, &Handling::HANDLERS, &mut context, STEP_PACKETS);
+        let mut sent = 0;
+        while sent < STEP_PACKETS
+            && let Some(slot) = self.unsent.head()
+            && port.can_inject(Class::Normal)
+        {
+            self.send(port, memory, slot);
+            self.unsent.remove(&mut self.requests, slot);
+            self.requests
+                .set_send_state(slot, SendState::Done { cancelled: false });
+            sent += 1;
+        }
+        taken + sent > 0
+    }
+
+    fn send<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M, slot: Slot) {
+        let send = self.requests.send(slot);
+        let Data::User(span) = send.data else {
+            unreachable!("nothing is copied here")
+        };
+        let rts = Rts {
+            context: send.context,
+            tag: send.tag,
+            length: send.length,
+            request: 0,
+            age: 0,
+            flags: Rts::INLINE | Rts::IN_ORDER,
+            asked: None,
+        };
+        let header = Header {
+            handler: wire::RTS,
+            source: self.here,
+            argument: 0,
+            place: None,
+        };
+        let dest = self
+            .shape
+            .coord(send.dest.index())
+            .expect("a rank of this job");
+        let bytes = rts.bytes() + span.len();
+        let sent = tx::short(port, Class::Normal, dest, header, bytes, |out| {
+            memory.read(span, 0, rts.emit(out));
+        });
+        assert!(sent, "room was there");
+    }
+}
+
+fn on_rts<M: UserMemory + ?Sized>(
+    on: &mut Handling<'_, M>,
+    arrival: &Arrival<'_>,
+) -> Result<Option<Answer>, Malformed> {
+    let bare = &mut *on.bare;
+    let source = Rank::new(arrival.rank);
+    let (rts, data) = Rts::parse(arrival.bytes).ok_or(Malformed)?;
+    let envelope = rts.envelope(source);
+    let Some(slot) = bare.matching.arrive(&mut bare.requests, &envelope) else {
+        bare.lost += 1;
+        return Ok(None);
+    };
+    bare.matching.unpost(&mut bare.requests, slot);
+    let span = bare.requests.span(slot);
+    let matched = Matched {
+        envelope,
+        length: rts.length,
+    };
+    let wanted = matched.wanted(span) as usize;
+    on.memory.write(span, 0, &data[..wanted]);
+    bare.requests
+        .set_receive_state(slot, ReceiveState::Done(matched));
+    Ok(None)
+}

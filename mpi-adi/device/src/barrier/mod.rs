@@ -1,0 +1,561 @@
+//! The barrier of all processes, along the lines of the torus.
+//!
+//! ```text
+//! each dimension of two nodes:    the second of a pair tells the first (ARRIVE), and goes no further
+//! each longer one, in turn:       the nodes of a line tell each other (TELL, see `line`)
+//! then those of two, backwards:   the first of a pair tells the second that all have arrived (RELEASE)
+//! ```
+//! Packets that tell a line leave a copy at every node they pass (the deposit bit). In a line of eight each node injects
+//! two packets and takes four. On 8x8x8 that makes three steps of two packets one behind the other on the way from any
+//! node to any other, whose hops are those of the torus's depth; a head of each line that gathers and releases makes
+//! fewer packets but six steps, and its packets queue for the links into the heads (measured: 3.47 times the depth
+//! for 1.9). In a pair there is nothing to gain but packets, so there the first gathers. A dissemination barrier
+//! (Hensgen, Finkel and Manber) over point to point takes N log2 N messages, each to be answered.
+//!
+//! Packets are of the priority class and change a constant amount of state, so the barrier needs no MPI
+//! memory and cannot be refused. A process can be told of the next barrier while it is in this one (`state`).
+//!
+//! # Values
+//! A barrier can carry a value of each process, up to [`VALUE_BYTES`], in the packets that it has anyway: an allreduce.
+//! Who tells others tells them the combination of all for which it speaks. When the values of a pair, a group or a
+//! line's groups have all come, the barrier rests until the program has combined them, in the order of coordinates, so
+//! that all get the same bits; the device knows no operation. The release of a pair's second node carries the result.
+//! Pairs come first whatever their dimension, so the order is not that of the ranks: the operation has to commute.
+//!
+//! Values whose lengths differ are a mistake of the program. Who finds it combines nothing any more and tells so in
+//! place of a value; each process still leaves the barrier, and is told ([`AllreduceStep::Differ`], [`Adi::barrier_differs`]).
+//!
+//! # The last one
+//! The barrier in which MPI_Finalize waits says so in its packets. Where other processes are in another barrier, which is a
+//! mistake of the program, too, all are told.
+#![forbid(unsafe_code)]
+
+mod line;
+pub(super) mod part;
+pub(super) mod state;
+pub(super) mod values;
+
+use msg_layer::header::Header;
+use msg_layer::{Arrival, Malformed, Port};
+use net_torus::{Coord, Direction};
+
+use crate::adi::Adi;
+use crate::barrier::line::{Circle, LinePosition};
+use crate::barrier::state::{BarrierStage, Heard};
+use crate::barrier::values::{Origin, Value};
+use crate::protocol::Rules;
+use crate::wire::{ARRIVE, RELEASE, TELL};
+
+pub use crate::barrier::values::VALUE_BYTES;
+
+/// The bits of a header's argument beside the dimension.
+const DIMENSION_BITS: u16 = 0b11;
+const IS_ODD: u16 = 1 << 2;
+const IS_LINE: u16 = 1 << 3;
+/// The processes' values do not fit each other, or had no place, or not all processes are in the same call: none is
+/// combined any more.
+const DIFFER: u16 = 1 << 4;
+/// For this process it is the last barrier; with [`DIFFER`], for one of those that it speaks for.
+const IS_LAST: u16 = 1 << 5;
+const MARKS: u16 = DIFFER | IS_LAST;
+/// Of what has been heard: for a process it is not the last one.
+const IS_NOT_LAST: u16 = IS_LAST << 1;
+
+/// The same place but for one dimension, where it is the pair's first or second.
+fn of_pair(here: Coord, dimension: u8, is_second: bool) -> Coord {
+    let at = u8::from(is_second);
+    match dimension {
+        0 => Coord { x: at, ..here },
+        1 => Coord { y: at, ..here },
+        _ => Coord { z: at, ..here },
+    }
+}
+
+/// From the second of a pair to the first, or the other way.
+fn pair_way(dimension: u8, is_second: bool) -> Direction {
+    Direction::ALL[2 * usize::from(dimension) + usize::from(is_second)]
+}
+
+/// What a packet says whose argument has these marks, as [`Heard::marks`] has it.
+#[inline]
+fn heard_as(argument: u16) -> u16 {
+    argument & MARKS | (!argument & IS_LAST) << 1
+}
+const _: () = assert!(IS_NOT_LAST == IS_LAST << 1 && MARKS & IS_NOT_LAST == 0);
+
+/// Combines each value with the next one, which becomes the combination.
+fn in_order(values: &mut [Value], combine: &mut impl FnMut(&Value, &mut Value)) {
+    for at in 1..values.len() {
+        let (left, right) = values.split_at_mut(at);
+        combine(&left[at - 1], &mut right[0]);
+    }
+}
+
+/// How the calls differ in which the processes have entered a barrier.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Differ {
+    /// For some it was the last barrier, and for others not.
+    Last,
+    /// Their values have different lengths, or some have none.
+    Values,
+}
+
+/// What an allreduce that the barrier carries wants of its caller.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AllreduceStep {
+    /// Nothing yet.
+    Wait,
+    /// To combine so many values: in place ([`Adi::combine_values`]), or one by one ([`Adi::value`]) outside of the device,
+    /// which is then given the result ([`Adi::set_value`]).
+    Combine(usize),
+    /// Nothing more: [`Adi::value`] 0 is the result, and the barrier is left.
+    Over,
+    /// Nothing more: the calls differ ([`Adi::barrier_differs`]), and the barrier is left.
+    Differ,
+}
+
+impl<R: Rules> Adi<R> {
+    /// Enters the barrier of all processes. [`Adi::progress`] takes it from there.
+    ///
+    /// # Panics
+    /// When this process is in it already.
+    pub fn enter_barrier(&mut self) {
+        self.enter_with(&[], 0);
+    }
+
+    /// As [`Adi::enter_barrier`], where this process enters none any more.
+    ///
+    /// # Panics
+    /// As [`Adi::enter_barrier`].
+    pub fn enter_last_barrier(&mut self) {
+        self.enter_with(&[], IS_LAST);
+    }
+
+    /// Enters the barrier with a value of 1 to [`VALUE_BYTES`] bytes; what is to be done says [`Adi::allreduce_step`].
+    /// False, and nothing done, where it is of another length or the barrier carries none ([`Memory::with_values`]).
+    ///
+    /// # Panics
+    /// As [`Adi::enter_barrier`].
+    ///
+    /// [`Memory::with_values`]: crate::Memory::with_values
+    pub fn enter_allreduce(&mut self, value: &[u8]) -> bool {
+        let can = (1..=VALUE_BYTES).contains(&value.len()) && self.barrier.values.are_there();
+        if can {
+            self.enter_with(value, 0);
+        }
+        can
+    }
+
+    #[inline]
+    fn enter_with(&mut self, value: &[u8], marks: u16) {
+        assert!(matches!(self.barrier.state.stage, BarrierStage::Outside));
+        self.barrier.state.is_odd = !self.barrier.state.is_odd;
+        self.barrier.state.value.set(value);
+        self.barrier.state.marks = marks;
+        self.barrier.state.unwanted = DIFFER | heard_as(!marks) & (IS_LAST | IS_NOT_LAST);
+        self.barrier.state.stage = self.pair_from(0);
+    }
+
+    /// Leaves the barrier, if everybody has entered it.
+    pub fn leave_barrier(&mut self) -> bool {
+        let done = matches!(self.barrier.state.stage, BarrierStage::Done);
+        if done {
+            self.barrier.state.stage = BarrierStage::Outside;
+        }
+        done
+    }
+
+    /// How the processes' calls differed in the barrier that this one has left last, if they did.
+    #[inline]
+    pub fn barrier_differs(&self) -> Option<Differ> {
+        match self.barrier.state.marks & MARKS {
+            MARKS => Some(Differ::Last),
+            DIFFER => Some(Differ::Values),
+            _ => None,
+        }
+    }
+
+    /// [`Adi::allreduce_step`] has nothing for the caller yet.
+    #[inline]
+    pub fn allreduce_waits(&self) -> bool {
+        let stage = self.barrier.state.stage;
+        !matches!(stage, BarrierStage::Combining(_) | BarrierStage::Done)
+    }
+
+    /// How far the allreduce is that this process has entered; leaves the barrier, if it is over.
+    pub fn allreduce_step(&mut self) -> AllreduceStep {
+        if let BarrierStage::Combining(origin) = self.barrier.state.stage {
+            return AllreduceStep::Combine(self.expected(origin) + 1);
+        }
+        match (self.leave_barrier(), self.barrier_differs()) {
+            (false, _) => AllreduceStep::Wait,
+            (true, Some(_)) => AllreduceStep::Differ,
+            (true, None) => AllreduceStep::Over,
+        }
+    }
+
+    /// The `index`th of the values that are to be combined, in the order of their processes' coordinates; where none are,
+    /// this process's. Empty: there are not so many.
+    pub fn value(&self, index: usize) -> &[u8] {
+        let own = self.barrier.state.value.bytes();
+        let BarrierStage::Combining(origin) = self.barrier.state.stage else {
+            return own;
+        };
+        let lower = self.lower(origin);
+        if index == lower {
+            return own;
+        }
+        let heard = self.heard_values(origin);
+        let value = heard.get(index - usize::from(index > lower));
+        value.map_or(&[], |value| value.bytes())
+    }
+
+    /// Combines the values that are to be combined, in place and in their order, by `combine`, which replaces its second
+    /// value by the combination of both; the barrier goes on. Nothing, when none are to be combined.
+    pub fn combine_values(&mut self, mut combine: impl FnMut(&[u8], &mut [u8])) {
+        let BarrierStage::Combining(origin) = self.barrier.state.stage else {
+            return;
+        };
+        let (lower, count) = (self.lower(origin), self.expected(origin));
+        let own = &mut self.barrier.state.value;
+        let heard = self
+            .barrier
+            .values
+            .of_mut((self.barrier.state.is_odd, origin), count);
+        let (below, above) = heard.split_at_mut(lower.min(heard.len()));
+        let mut combine =
+            |left: &Value, right: &mut Value| combine(left.bytes(), right.bytes_mut());
+        in_order(below, &mut combine);
+        if let Some(last) = below.last() {
+            combine(last, own);
+        }
+        if let Some(first) = above.first_mut() {
+            combine(own, first);
+        }
+        in_order(above, &mut combine);
+        if let Some(last) = above.last() {
+            own.set(last.bytes());
+        }
+        self.barrier.state.stage = self.after(origin);
+    }
+
+    /// What the values that were to be combined have become, as long as they; the barrier goes on.
+    ///
+    /// # Panics
+    /// When none were to be combined, or the value is of another length.
+    pub fn set_value(&mut self, value: &[u8]) {
+        let BarrierStage::Combining(origin) = self.barrier.state.stage else {
+            panic!("no values to combine");
+        };
+        assert!(value.len() == self.barrier.state.value.bytes().len());
+        self.barrier.state.value.set(value);
+        self.barrier.state.stage = self.after(origin);
+    }
+
+    /// Whether the network, as of the last [`Adi::progress`], has what the barrier needs, and this process is in none.
+    pub fn has_barrier(&self) -> bool {
+        self.barrier.has_lines && matches!(self.barrier.state.stage, BarrierStage::Outside)
+    }
+
+    /// Goes on with the barrier as far as there is room. Returns the steps made; a call may wait for any.
+    #[inline]
+    pub(crate) fn send_barrier<P: Port>(&mut self, port: &mut P) -> usize {
+        self.barrier.has_lines = P::LINES;
+        match self.barrier.state.has_steps() {
+            true => self.go_through(port),
+            false => 0,
+        }
+    }
+
+    /// The barrier can go on by itself, if the network has room.
+    #[inline]
+    pub(crate) fn barrier_can_go_on(&self) -> bool {
+        self.barrier.state.has_steps() && !self.waits_for_others()
+    }
+
+    fn place_on_line(&self, dimension: u8) -> LinePosition {
+        LinePosition::new(&self.identity.shape, self.identity.here, dimension.into())
+    }
+
+    /// What comes next in this dimension of two nodes, or in later ones.
+    fn pair_from(&self, dimension: u8) -> BarrierStage {
+        match self.barrier.pairs.next(dimension) {
+            Some(dimension) if self.barrier.pairs.is_second(dimension) => {
+                BarrierStage::Arriving(dimension)
+            }
+            Some(dimension) => BarrierStage::Gathering(dimension),
+            None => self.line_from(0),
+        }
+    }
+
+    /// What comes next in this dimension of more nodes, or in later ones.
+    fn line_from(&self, dimension: u8) -> BarrierStage {
+        match (dimension..3)
+            .find(|&dimension| self.identity.shape.extents()[usize::from(dimension)] > 2)
+        {
+            Some(dimension) => BarrierStage::Telling(dimension, Circle::Group, 0),
+            None => BarrierStage::Releasing(3),
+        }
+    }
+
+    /// What comes next when this origin has been heard, and what it told been combined.
+    fn after(&self, origin: Origin) -> BarrierStage {
+        match origin {
+            Origin::Pair(dimension) => self.pair_from(dimension + 1),
+            Origin::Line(dimension, Circle::Group) => {
+                BarrierStage::Telling(dimension, Circle::Line, 0)
+            }
+            Origin::Line(dimension, Circle::Line) => self.line_from(dimension + 1),
+        }
+    }
+
+    /// Packets that come from this origin.
+    fn expected(&self, origin: Origin) -> usize {
+        match origin {
+            Origin::Pair(_) => 1,
+            Origin::Line(dimension, circle) => {
+                self.place_on_line(dimension).expected(circle).into()
+            }
+        }
+    }
+
+    /// Packets from this origin that are of lower coordinates than this node's.
+    fn lower(&self, origin: Origin) -> usize {
+        match origin {
+            Origin::Pair(_) => 0,
+            Origin::Line(dimension, circle) => self.place_on_line(dimension).lower(circle),
+        }
+    }
+
+    /// The values of this origin that this barrier's packets have brought, once all have come.
+    fn heard_values(&self, origin: Origin) -> &[Value] {
+        let of = (self.barrier.state.is_odd, origin);
+        self.barrier.values.of(of, self.expected(origin))
+    }
+
+    /// It waits for packets of others.
+    // A call, as most steps are in no barrier.
+    #[inline(never)]
+    fn waits_for_others(&self) -> bool {
+        let (origin, expected) = match self.barrier.state.stage {
+            BarrierStage::Gathering(dimension) => (Origin::Pair(dimension), 1),
+            BarrierStage::Hearing(dimension, circle) => {
+                let origin = Origin::Line(dimension, circle);
+                (origin, self.expected(origin))
+            }
+            _ => return false,
+        };
+        let heard = self.barrier.state.heard(self.barrier.state.is_odd, origin);
+        usize::from(heard.packets) < expected
+    }
+
+    /// What is next when so many packets of this origin have come; `None`: they have not.
+    #[inline]
+    fn hear(&mut self, origin: Origin, expected: usize) -> Option<BarrierStage> {
+        let heard = self
+            .barrier
+            .state
+            .heard_mut(self.barrier.state.is_odd, origin);
+        if usize::from(heard.packets) < expected {
+            return None;
+        }
+        let heard = core::mem::take(heard);
+        let bytes = self.barrier.state.value.bytes().len();
+        let is_told =
+            heard.values > 0 || bytes > 0 || heard.marks & self.barrier.state.unwanted != 0;
+        Some(match is_told {
+            true => self.hear_values(origin, heard),
+            false => self.after(origin),
+        })
+    }
+
+    /// As [`Adi::hear`], of a barrier with values, or where the calls differ.
+    #[inline(never)]
+    fn hear_values(&mut self, origin: Origin, heard: Heard) -> BarrierStage {
+        let bytes = self.barrier.state.value.bytes().len();
+        let fits = |value: &Value| value.bytes().len() == bytes;
+        let all_fit = match bytes {
+            0 => heard.values == 0,
+            _ => heard.values == heard.packets && self.heard_values(origin).iter().all(fits),
+        };
+        if heard.marks & self.barrier.state.unwanted != 0 {
+            let is_mixed = heard.marks & DIFFER == 0;
+            let last = if is_mixed { IS_LAST } else { 0 };
+            self.barrier.state.marks |= heard.marks & MARKS | DIFFER | last;
+        }
+        if !all_fit {
+            self.barrier.state.marks |= DIFFER;
+        }
+        match heard.values > 0 && self.barrier.state.marks & DIFFER == 0 {
+            true => BarrierStage::Combining(origin),
+            false => self.after(origin),
+        }
+    }
+
+    #[inline(never)]
+    fn go_through<P: Port>(&mut self, port: &mut P) -> usize {
+        let mut steps = 0;
+        while let Some(next) = self.make_step(port) {
+            self.barrier.state.stage = next;
+            steps += 1;
+        }
+        steps
+    }
+
+    /// Makes a step; what comes next. `None`: there is none to make, now.
+    #[inline(always)]
+    fn make_step<P: Port>(&mut self, port: &mut P) -> Option<BarrierStage> {
+        Some(match self.barrier.state.stage {
+            BarrierStage::Outside
+            | BarrierStage::Waiting
+            | BarrierStage::Combining(_)
+            | BarrierStage::Done => return None,
+            BarrierStage::Arriving(dimension) => {
+                self.tell(
+                    port,
+                    (pair_way(dimension, true), 1),
+                    ARRIVE,
+                    dimension.into(),
+                )?;
+                BarrierStage::Waiting
+            }
+            BarrierStage::Gathering(dimension) => self.hear(Origin::Pair(dimension), 1)?,
+            BarrierStage::Telling(dimension, circle, 2) => BarrierStage::Hearing(dimension, circle),
+            BarrierStage::Telling(dimension, circle, packet) => {
+                let way = self.place_on_line(dimension).hops(circle)[usize::from(packet)];
+                let is_odd = if self.barrier.state.is_odd { IS_ODD } else { 0 };
+                let is_line = if circle == Circle::Line { IS_LINE } else { 0 };
+                self.tell(port, way, TELL, u16::from(dimension) | is_odd | is_line)?;
+                BarrierStage::Telling(dimension, circle, packet + 1)
+            }
+            BarrierStage::Hearing(dimension, circle) => {
+                let origin = Origin::Line(dimension, circle);
+                self.hear(origin, self.expected(origin))?
+            }
+            BarrierStage::Releasing(0) => BarrierStage::Done,
+            BarrierStage::Releasing(left) => {
+                let dimension = left - 1;
+                if self.barrier.pairs.are_in(dimension) {
+                    self.tell(
+                        port,
+                        (pair_way(dimension, false), 1),
+                        RELEASE,
+                        dimension.into(),
+                    )?;
+                }
+                BarrierStage::Releasing(dimension)
+            }
+        })
+    }
+
+    /// Tells so many nodes in this direction, with the value if there is one; `None`: there is no room.
+    fn tell<P: Port>(
+        &self,
+        port: &mut P,
+        (direction, hops): (Direction, u16),
+        handler: u8,
+        argument: u16,
+    ) -> Option<()> {
+        let marks = self.barrier.state.marks;
+        let value = match marks & DIFFER {
+            0 => self.barrier.state.value.bytes(),
+            _ => &[],
+        };
+        let header = Header {
+            argument: argument | marks,
+            ..self.header(handler)
+        };
+        let emit = |body: &mut [u8]| {
+            let place = header.emit(body, value.len());
+            if !value.is_empty() {
+                place.copy_from_slice(value);
+            }
+        };
+        let bytes = header.bytes() + value.len();
+        let told = hops == 0 || port.inject_line(direction, hops, bytes, emit);
+        told.then_some(())
+    }
+
+    /// The second of a pair has arrived.
+    pub(crate) fn take_arrival(&mut self, arrival: &Arrival<'_>) -> Result<(), Malformed> {
+        let dimension = u8::try_from(arrival.argument & !MARKS).unwrap_or(u8::MAX);
+        let ours = dimension < self.barrier.pairs.firsts()
+            && self.barrier.pairs.are_in(dimension)
+            && arrival.source == of_pair(self.identity.here, dimension, true);
+        if !ours {
+            return Err(Malformed);
+        }
+        self.take_heard((false, Origin::Pair(dimension), 0), arrival)
+    }
+
+    /// A node of a line has arrived, with all for which it speaks.
+    pub(crate) fn take_told(&mut self, arrival: &Arrival<'_>) -> Result<(), Malformed> {
+        let dimension = (arrival.argument & DIMENSION_BITS) as u8;
+        let along = usize::from(dimension);
+        let is_odd = arrival.argument & IS_ODD != 0;
+        let circle = match arrival.argument & IS_LINE {
+            0 => Circle::Group,
+            _ => Circle::Line,
+        };
+        let (at, from) = (self.identity.here.axes(), arrival.source.axes());
+        let is_on_line = (0..3).all(|other| other == along || at[other] == from[other]);
+        let ours = arrival.argument & !(DIMENSION_BITS | IS_ODD | IS_LINE | MARKS) == 0
+            && dimension < 3
+            && is_on_line
+            && self.barrier.pairs.firsts() == 3
+            && self.identity.shape.extents()[along] > 2
+            && self.place_on_line(dimension).hears(circle, from[along]);
+        if !ours {
+            return Err(Malformed);
+        }
+        let index = match arrival.bytes {
+            [] => 0,
+            _ => self.place_on_line(dimension).index(circle, from[along]),
+        };
+        self.take_heard((is_odd, Origin::Line(dimension, circle), index), arrival)
+    }
+
+    /// Counts a packet of this origin, and keeps its value, if it has one, as the `index`th.
+    fn take_heard(
+        &mut self,
+        (is_odd, origin, index): (bool, Origin, usize),
+        arrival: &Arrival<'_>,
+    ) -> Result<(), Malformed> {
+        let bytes = arrival.bytes;
+        let is_more =
+            usize::from(self.barrier.state.heard(is_odd, origin).packets) >= self.expected(origin);
+        if is_more || bytes.len() > VALUE_BYTES {
+            return Err(Malformed);
+        }
+        let has_value = !bytes.is_empty();
+        let place = (is_odd, origin, index);
+        let is_lost = has_value && !self.barrier.values.keep(place, bytes);
+        let heard = self.barrier.state.heard_mut(is_odd, origin);
+        heard.packets += 1;
+        heard.values += u16::from(has_value);
+        heard.marks |= heard_as(arrival.argument);
+        if is_lost {
+            heard.marks |= DIFFER;
+        }
+        Ok(())
+    }
+
+    /// All have arrived.
+    pub(crate) fn take_release(&mut self, arrival: &Arrival<'_>) -> Result<(), Malformed> {
+        let firsts = self.barrier.pairs.firsts();
+        let ours = arrival.argument & !MARKS == firsts.into()
+            && matches!(self.barrier.state.stage, BarrierStage::Waiting)
+            && arrival.source == of_pair(self.identity.here, firsts, false)
+            && arrival.bytes.len() <= VALUE_BYTES;
+        if !ours {
+            return Err(Malformed);
+        }
+        let fits = arrival.bytes.len() == self.barrier.state.value.bytes().len();
+        match fits && arrival.argument & DIFFER == 0 {
+            true => self.barrier.state.value.set(arrival.bytes),
+            false => self.barrier.state.marks |= arrival.argument & MARKS | DIFFER,
+        }
+        self.barrier.state.stage = BarrierStage::Releasing(firsts);
+        Ok(())
+    }
+}

@@ -1,0 +1,240 @@
+//! Values that the packets of a barrier carry: what an allreduce of few bytes needs no messages for.
+//!
+//! A value that has come waits here until this process combines it. Between two barriers of the same parity all values
+//! of the first have been combined, so each packet that can come has a place of its own.
+#![forbid(unsafe_code)]
+
+use alloc::boxed::Box;
+use core::ops::Range;
+
+use msg_layer::header::PRIORITY_BYTES;
+use net_torus::Shape;
+
+use crate::barrier::line::{Circle, LinePosition};
+use crate::boxed::boxed;
+
+/// Greatest value in bytes: with both headers a packet of two 32-byte chunks, and of one up to 16 bytes.
+pub const VALUE_BYTES: usize = 32;
+const _: () = assert!(VALUE_BYTES <= PRIORITY_BYTES);
+
+/// A value as it came.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Value {
+    len: u8,
+    bytes: [u8; VALUE_BYTES],
+}
+
+impl Value {
+    /// None.
+    pub(super) const EMPTY: Value = Value {
+        len: 0,
+        bytes: [0; VALUE_BYTES],
+    };
+
+    /// Becomes these, at most [`VALUE_BYTES`].
+    pub(super) fn set(&mut self, bytes: &[u8]) {
+        self.len = bytes.len() as u8;
+        // A barrier without values should not pay for them.
+        if !bytes.is_empty() {
+            self.bytes[..bytes.len()].copy_from_slice(bytes);
+        }
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len.into()]
+    }
+
+    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[..self.len.into()]
+    }
+}
+
+/// From where packets of a barrier come, and of which barrier. Pairs need no parity: the second tells the first of no
+/// other barrier before the first has released it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Origin {
+    /// From the second of the pair in this dimension.
+    Pair(u8),
+    /// From a circle of the line in this dimension.
+    Line(u8, Circle),
+}
+
+/// Of a dimension: where its first value stands, and how many can come from a group, and from the other ones.
+type Places = [u16; 3];
+
+/// Places for the values that can come to a node.
+#[derive(Clone, Default, Hash, Debug)]
+pub(crate) struct Values {
+    /// `None`: no barrier carries values.
+    places: Option<Box<[Value]>>,
+    dimensions: [Places; 3],
+}
+
+impl Values {
+    /// Those of a node of this machine, from the heap; `None` when that has no room.
+    #[inline(never)]
+    pub(crate) fn allocate(shape: &Shape) -> Option<Values> {
+        let (dimensions, count) = places(shape);
+        Some(Values {
+            places: Some(boxed(Value::default(), count)?),
+            dimensions,
+        })
+    }
+
+    /// Bytes of the heap that they take.
+    pub(crate) fn bytes(shape: &Shape) -> usize {
+        Self::count(shape) * size_of::<Value>()
+    }
+
+    /// The most that they take in any machine of so many nodes.
+    pub(crate) fn most_bytes(nodes: usize) -> usize {
+        let extents =
+            |nodes: usize| (1..=nodes.min(256)).filter(move |&extent| nodes.is_multiple_of(extent));
+        let shapes =
+            extents(nodes).flat_map(|x| extents(nodes / x).map(move |y| [x, y, nodes / x / y]));
+        let shapes = shapes.filter_map(|extents| {
+            let extents = extents.map(|extent| u16::try_from(extent).unwrap_or(u16::MAX));
+            Shape::new(extents, [true; 3])
+        });
+        shapes.map(|shape| Self::bytes(&shape)).max().unwrap_or(0)
+    }
+
+    /// They are there.
+    pub(super) fn are_there(&self) -> bool {
+        self.places.is_some()
+    }
+
+    /// They are none, or those of this machine.
+    pub(crate) fn fit(&self, shape: &Shape) -> bool {
+        let count = self.places.as_ref().map(|places| places.len());
+        count.is_none_or(|count| count == Self::count(shape))
+    }
+
+    fn count(shape: &Shape) -> usize {
+        places(shape).1
+    }
+
+    /// Where the first `count` values of this origin stand, where it has so many.
+    fn range(&self, (is_odd, origin): (bool, Origin), count: usize) -> Range<usize> {
+        let first = self.first(is_odd, origin);
+        first..first + count
+    }
+
+    /// Where the first value of this origin stands.
+    fn first(&self, is_odd: bool, origin: Origin) -> usize {
+        let (Origin::Pair(dimension) | Origin::Line(dimension, _)) = origin;
+        let [first, group, line] = self.dimensions[usize::from(dimension)].map(usize::from);
+        let parity = if is_odd { group + line } else { 0 };
+        match origin {
+            Origin::Pair(_) => first,
+            Origin::Line(_, Circle::Group) => first + parity,
+            Origin::Line(_, Circle::Line) => first + parity + group,
+        }
+    }
+
+    /// Keeps these bytes, at most [`VALUE_BYTES`], as the `index`th value of this origin. False: it has no place.
+    pub(super) fn keep(
+        &mut self,
+        (is_odd, origin, index): (bool, Origin, usize),
+        bytes: &[u8],
+    ) -> bool {
+        let at = self.first(is_odd, origin) + index;
+        let place = self.places.as_mut().and_then(|places| places.get_mut(at));
+        place.map(|place| place.set(bytes)).is_some()
+    }
+
+    /// The first `count` values of this origin, as many as it can have.
+    pub(super) fn of(&self, from: (bool, Origin), count: usize) -> &[Value] {
+        let range = self.range(from, count);
+        let places = self.places.as_deref().unwrap_or_default();
+        places.get(range).unwrap_or_default()
+    }
+
+    /// As [`Values::of`], to be changed.
+    pub(super) fn of_mut(&mut self, from: (bool, Origin), count: usize) -> &mut [Value] {
+        let range = self.range(from, count);
+        let places = self.places.as_deref_mut().unwrap_or_default();
+        places.get_mut(range).unwrap_or_default()
+    }
+}
+
+/// The places of each dimension, which lines have for both parities, and how many there are in all.
+#[inline(never)]
+fn places(shape: &Shape) -> ([Places; 3], usize) {
+    let mut dimensions = [[0; 3]; 3];
+    let mut first = 0;
+    for (dimension, places) in dimensions.iter_mut().enumerate() {
+        let [group, line] = LinePosition::most(shape, dimension);
+        *places = [first, group, line];
+        first += match shape.extents()[dimension] {
+            1 => 0,
+            2 => 1,
+            _ => 2 * (group + line),
+        };
+    }
+    (dimensions, first.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each has a place of its own, all places are used, and there are none beside.
+    #[test]
+    fn each_value_has_a_place() {
+        for extents in [[1, 1, 1], [2, 2, 2], [8, 8, 8], [3, 2, 16], [5, 1, 256]] {
+            let shape = Shape::new(extents, [true; 3]).expect("a machine");
+            let mut values = Values::allocate(&shape).expect("room");
+            assert!(values.are_there() && values.fit(&shape));
+            let mut places = Vec::new();
+            for dimension in 0..3u8 {
+                match extents[usize::from(dimension)] {
+                    1 => {}
+                    2 => places.push((false, Origin::Pair(dimension), 0)),
+                    _ => {
+                        let most = LinePosition::most(&shape, dimension.into());
+                        let [group, line] = most.map(usize::from);
+                        for is_odd in [false, true] {
+                            for (circle, most) in [(Circle::Group, group), (Circle::Line, line)] {
+                                let origin = Origin::Line(dimension, circle);
+                                places.extend((0..most).map(|index| (is_odd, origin, index)));
+                            }
+                        }
+                    }
+                }
+            }
+            assert_eq!(places.len() * size_of::<Value>(), Values::bytes(&shape));
+            for (number, &place) in places.iter().enumerate() {
+                assert!(values.keep(place, &number.to_le_bytes()));
+            }
+            for (number, &(is_odd, origin, index)) in places.iter().enumerate() {
+                let kept = values.of((is_odd, origin), index + 1);
+                assert_eq!(kept[index].bytes(), number.to_le_bytes());
+            }
+        }
+    }
+
+    #[test]
+    fn without_places_none_is_kept() {
+        let shape = Shape::new([2, 3, 1], [true; 3]).expect("a machine");
+        let mut values = Values::default();
+        assert!(!values.are_there() && values.fit(&shape));
+        let place = (false, Origin::Pair(0), 0);
+        assert!(!values.keep(place, &[1]));
+        assert!(values.of((false, Origin::Pair(0)), 1).is_empty());
+        let other = Shape::new([2, 2, 1], [true; 3]).expect("a machine");
+        assert!(!Values::allocate(&other).expect("room").fit(&shape));
+    }
+
+    #[test]
+    fn of_so_many_nodes_the_worst_shape_is_known() {
+        let places = |nodes| Values::most_bytes(nodes) / size_of::<Value>();
+        // None; a pair; two pairs or a line of two groups of two; a line of four groups of two.
+        assert_eq!([1, 2, 4, 8].map(places), [0, 1, 4, 8]);
+        assert_eq!(places(257), 0, "no machine");
+        for extents in [[8, 8, 8], [2, 256, 1], [16, 16, 2]] {
+            let shape = Shape::new(extents, [false; 3]).expect("a machine");
+            assert!(Values::bytes(&shape) <= Values::most_bytes(512));
+        }
+    }
+}

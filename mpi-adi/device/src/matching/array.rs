@@ -1,0 +1,159 @@
+//! A pair of queues per context and rank: the array of paper 001 (section 4.4, figure 4.4), as in Open MPI.
+//!
+//! A context has a table of [`Heads`], one for each rank of the job, from the call that opens it to the call that
+//! finds it idle. Orders, receives from any source, linear queues and numbers: [`ranked`](super::ranked).
+//!
+//! | search | hops (001 table 4.1) |
+//! |---|---|
+//! | a message | the leads up to the context's, the place in its table, the rank's entries, receives from any source |
+//! | a receive from a rank | the leads up to the context's, the place in its table, the rank's entries |
+//! | a receive from any source | the leads, all places of the table, the entries of all ranks |
+//! | insertion, deletion | none after the search |
+//!
+//! | object | bytes here | bytes in 001, table 4.4 |
+//! |---|---|---|
+//! | lead | 40 (28 with 32-bit addresses) | 56 |
+//! | rank head | 16 | 32 |
+//!
+//! A context takes a lead and as many rank heads as the job has processes, of the heap, whether anything is
+//! queued or not. The thesis frees the table whenever the context's queues are empty, and takes it again with the next
+//! entry, which costs it dearly (Nbody) and may fail; here it stays.
+#![forbid(unsafe_code)]
+
+use alloc::boxed::Box;
+
+use super::engine::NoRoom;
+use super::ranked::{ByRank, Heads, Ranked};
+use crate::boxed::boxed;
+use crate::envelope::{Context, Rank};
+
+/// The array engine: a pair of queues per context and rank.
+pub type PerRank = Ranked<Tables>;
+
+/// Tables by rank.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Tables {
+    peers: usize,
+}
+
+/// What the engine keeps for its contexts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Structures {
+    /// Open contexts.
+    pub leads: usize,
+    /// Places in all tables.
+    pub rank_heads: usize,
+    /// Bytes that they take.
+    pub bytes: usize,
+}
+
+impl Structures {
+    /// Bytes that as many objects take in 001 (table 4.4, equation 4.15).
+    pub const fn paper_bytes(&self) -> usize {
+        self.leads * 56 + self.rank_heads * 32
+    }
+}
+
+impl PerRank {
+    /// What the engine keeps for its contexts.
+    pub fn structures(&self) -> Structures {
+        let leads = self.contexts();
+        let rank_heads = leads * self.queues().peers;
+        Structures {
+            leads,
+            rank_heads,
+            bytes: leads * Self::LEAD_BYTES + rank_heads * size_of::<Heads>(),
+        }
+    }
+}
+
+/// Places of a table that are passed by together when nothing is queued at any of them: most of a large table.
+const TOGETHER: usize = 16;
+
+impl ByRank for Tables {
+    const NAME: &'static str = "array";
+    type Root = Box<[Heads]>;
+    type Place = ();
+
+    fn fixed_bytes(_: usize, _: usize) -> usize {
+        0
+    }
+
+    fn root_bytes(peers: usize) -> usize {
+        peers * size_of::<Heads>()
+    }
+
+    fn receive_bytes(_: usize) -> usize {
+        0
+    }
+
+    fn new(_: usize, peers: usize) -> Option<Self> {
+        Some(Tables { peers })
+    }
+
+    #[inline]
+    fn reserve(&mut self, _: usize) -> Result<(), NoRoom> {
+        Ok(())
+    }
+
+    #[inline]
+    fn has_reserved(&self, _: usize) -> bool {
+        true
+    }
+
+    #[inline]
+    fn most_records(&self) -> u32 {
+        u32::MAX
+    }
+
+    fn open(&mut self) -> Result<Option<Self::Root>, NoRoom> {
+        boxed(Heads::default(), self.peers).map(Some).ok_or(NoRoom)
+    }
+
+    fn close(&mut self, root: Self::Root) {
+        drop(root);
+    }
+
+    fn is_empty(&self, root: &Self::Root) -> bool {
+        root.iter().all(Heads::are_empty)
+    }
+
+    #[inline]
+    fn find<'a>(
+        &'a mut self,
+        _: Context,
+        root: &'a Self::Root,
+        rank: Rank,
+    ) -> (Option<&'a Heads>, u32) {
+        (Some(&root[rank.index() as usize]), 1)
+    }
+
+    #[inline]
+    fn heads<'a>(
+        &'a mut self,
+        _: Context,
+        root: &'a mut Self::Root,
+        rank: Rank,
+    ) -> (&'a mut Heads, u32) {
+        (&mut root[rank.index() as usize], 0)
+    }
+
+    #[inline]
+    fn tidy(&mut self, _: &mut Self::Root) {}
+
+    fn each(&self, _: Context, root: &Self::Root, mut f: impl FnMut(&Heads, ())) -> u32 {
+        for heads in root.chunks(TOGETHER) {
+            // Without a branch in it, the compiler looks at several at once.
+            if !heads
+                .iter()
+                .fold(true, |are, heads| are & heads.are_empty())
+            {
+                heads.iter().for_each(|heads| f(heads, ()));
+            }
+        }
+        root.len() as u32
+    }
+
+    #[inline]
+    fn found_at(&mut self, (): ()) {}
+}

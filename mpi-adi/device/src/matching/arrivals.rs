@@ -1,0 +1,298 @@
+//! The order of arrival across queues that are split: numbers for records.
+//!
+//! Numbers have 31 bits, and a message may stay unexpected for ever. When they have run out, the records that are left
+//! are numbered anew from 0 in their order ([`renumber`]). So an old record is never mistaken for a new one, however
+//! many messages pass it.
+#![forbid(unsafe_code)]
+
+use crate::list::{Ends, Links};
+use crate::memory::region::Region;
+use crate::names::BlockIndex;
+
+/// Numbers that there are: a record's [word](Region::word) has room for them beside [`LINEAR`].
+pub(super) const MOST_NUMBERS: u32 = 1 << 31;
+/// The bit of a record's word that says that it is in a linear queue. It is the lowest: words compare as their
+/// numbers do.
+const LINEAR: u32 = 1;
+
+/// Where a record stands: its number in the order of arrival, and the kind of its queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Ticket {
+    pub number: u32,
+    pub is_linear: bool,
+}
+
+impl Ticket {
+    /// That of the record at `at`.
+    #[inline]
+    pub fn of(region: &Region, at: BlockIndex) -> Ticket {
+        let word = region.word(at);
+        Ticket {
+            number: word >> 1,
+            is_linear: word & LINEAR != 0,
+        }
+    }
+
+    /// The word of a record in a queue of the same kind as one with this word, with this number.
+    pub fn with_number(word: u32, number: u32) -> u32 {
+        number << 1 | word & LINEAR
+    }
+
+    /// Gives it to the record at `at`.
+    #[inline]
+    pub fn put(self, region: &mut Region, at: BlockIndex) {
+        region.set_word(at, self.number << 1 | u32::from(self.is_linear));
+    }
+}
+
+/// The one of two records that arrived first.
+#[inline]
+pub(super) fn earlier(
+    region: &Region,
+    one: Option<BlockIndex>,
+    other: Option<BlockIndex>,
+) -> Option<BlockIndex> {
+    match (one, other) {
+        (Some(one), Some(other)) if region.word(other) < region.word(one) => Some(other),
+        (None, other) => other,
+        (one, _) => one,
+    }
+}
+
+/// Numbers, counted up from 0 to a limit: before they run out, the records that are left are numbered anew.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Numbers {
+    next: u32,
+    limit: u32,
+}
+
+impl Numbers {
+    /// So many, from 0 on.
+    pub fn new(limit: u32) -> Self {
+        Numbers { next: 0, limit }
+    }
+
+    /// From now on so many. Fewer than there are records make every arrival number them anew.
+    pub fn set_limit(&mut self, limit: u32) {
+        self.limit = limit.min(MOST_NUMBERS);
+    }
+
+    /// None is left.
+    #[inline]
+    pub fn are_out(&self) -> bool {
+        self.next >= self.limit
+    }
+
+    /// The next one.
+    #[inline]
+    pub fn take(&mut self) -> u32 {
+        let number = self.next;
+        self.next += 1;
+        number
+    }
+
+    /// Begins again.
+    pub fn restart(&mut self) {
+        self.next = 0;
+    }
+}
+
+/// Numbers the records of all lists anew, in their order, each where it stands: n log n steps for n records, with
+/// their own links and no memory. `each` hands all lists on; `word` gives a record its new word, from its old
+/// one and its number. Words compare as numbers do.
+pub(super) fn renumber<Q>(
+    region: &mut Region,
+    numbers: &mut Numbers,
+    queues: &mut Q,
+    each: impl Fn(&Q, &mut dyn FnMut(&Ends<BlockIndex>)),
+    mut word: impl FnMut(&mut Q, u32, u32) -> u32,
+) {
+    let mut merge = Merge::default();
+    each(queues, &mut |list| merge.add(region, list.head()));
+    let mut next = merge.finish(region);
+    numbers.restart();
+    while let Some(at) = next {
+        next = region.next(at);
+        let word = word(queues, region.word(at), numbers.take());
+        region.set_word(at, word);
+    }
+    // Merging has changed what comes after each record, but not what comes before it.
+    each(queues, &mut |list| {
+        let (mut after, mut last) = (None, list.tail());
+        while let Some(at) = last {
+            region.set_next(at, after);
+            after = last;
+            (last, _) = region.neighbours(at);
+        }
+    });
+}
+
+/// Lists of records, each in order of arrival, merged into one: bottom-up, with the records' own links and no memory
+/// beside them. Place `i` holds as much as 2^i lists.
+#[derive(Default)]
+struct Merge {
+    places: [Option<BlockIndex>; u32::BITS as usize],
+}
+
+impl Merge {
+    /// Adds the list that begins at `head`.
+    fn add(&mut self, region: &mut Region, head: Option<BlockIndex>) {
+        if head.is_none() {
+            return;
+        }
+        let mut list = head;
+        // One is free: there are fewer lists than a `u32` counts.
+        for place in &mut self.places {
+            match place.take() {
+                None => {
+                    *place = list;
+                    return;
+                }
+                Some(before) => list = merged(region, Some(before), list),
+            }
+        }
+    }
+
+    /// The first of all; they are linked forwards.
+    fn finish(self, region: &mut Region) -> Option<BlockIndex> {
+        let lists = self.places.into_iter();
+        lists.fold(None, |all, list| merged(region, all, list))
+    }
+}
+
+/// Two lists in order of arrival as one, linked forwards.
+fn merged(
+    region: &mut Region,
+    mut one: Option<BlockIndex>,
+    mut other: Option<BlockIndex>,
+) -> Option<BlockIndex> {
+    let mut head = None;
+    let mut tail: Option<BlockIndex> = None;
+    while let Some(at) = earlier(region, one, other) {
+        match tail {
+            None => head = Some(at),
+            Some(tail) => region.set_next(tail, Some(at)),
+        }
+        tail = Some(at);
+        let next = region.next(at);
+        if one == Some(at) {
+            one = next;
+        } else {
+            other = next;
+        }
+    }
+    head
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::envelope::{Envelope, Rank};
+    use crate::memory::RawMemory;
+    use crate::memory::blocks::{BLOCK_BYTES, Blocks};
+
+    fn recorded(count: usize) -> (Region, Vec<BlockIndex>) {
+        let words = vec![0; Blocks::map_words(count)].into_boxed_slice();
+        let blocks = vec![[0; BLOCK_BYTES]; count].into_boxed_slice();
+        let mut region = Region::new(Blocks::new(blocks, words));
+        let envelope = Envelope {
+            source: Rank::new(0),
+            tag: 0,
+            context: 0,
+        };
+        let record = |_| region.record_only(&mut RawMemory, envelope, 0, 0).unwrap();
+        let ats = (0..count).map(record).collect();
+        (region, ats)
+    }
+
+    #[test]
+    fn every_number_fits_its_word() {
+        let mut numbers = Numbers::new(MOST_NUMBERS);
+        numbers.next = MOST_NUMBERS - 1;
+        assert!(!numbers.are_out());
+        let last = numbers.take();
+        assert!(numbers.are_out());
+        let (mut region, ats) = recorded(2);
+        for (number, is_linear) in [(0, false), (0, true), (last, false), (last, true)] {
+            let ticket = Ticket { number, is_linear };
+            ticket.put(&mut region, ats[0]);
+            assert_eq!(Ticket::of(&region, ats[0]), ticket);
+        }
+        // What kind of queue it is in makes no difference to the order.
+        let (number, is_linear) = (last - 1, true);
+        Ticket { number, is_linear }.put(&mut region, ats[1]);
+        for (one, other) in [(0, 1), (1, 0)] {
+            let first = earlier(&region, Some(ats[one]), Some(ats[other]));
+            assert_eq!(first, Some(ats[1]));
+        }
+        assert_eq!(earlier(&region, None, Some(ats[0])), Some(ats[0]));
+        assert_eq!(earlier(&region, Some(ats[0]), None), Some(ats[0]));
+    }
+
+    /// As many lists as make every place of the merge full, and more; of no, one and several records.
+    #[test]
+    fn lists_are_merged_in_order() {
+        for lists in [1, 2, 3, 7, 8, 9, 100] {
+            let (mut region, ats) = recorded(300);
+            let mut merge = Merge::default();
+            for (number, &at) in (0..).zip(&ats) {
+                let is_linear = number % 5 == 0;
+                Ticket { number, is_linear }.put(&mut region, at);
+            }
+            for list in 0..lists {
+                let members = ats.iter().skip(list).step_by(lists);
+                let mut next = None;
+                for &at in members.rev() {
+                    region.set_next(at, next);
+                    next = Some(at);
+                }
+                merge.add(&mut region, next);
+                merge.add(&mut region, None);
+            }
+            let mut next = merge.finish(&mut region);
+            for at in ats {
+                assert_eq!(next, Some(at), "{lists}");
+                next = region.next(at);
+            }
+            assert_eq!(next, None);
+        }
+    }
+
+    /// Each stays in its list, which can be walked both ways.
+    #[test]
+    fn records_are_numbered_anew_where_they_stand() {
+        let (mut region, ats) = recorded(50);
+        let mut lists = [Ends::default(); 4];
+        for (number, &at) in (0..).zip(&ats) {
+            lists[[0, 1, 1, 3][number as usize % 4]].push(&mut region, at);
+            let (number, is_linear) = (1000 + 3 * number, number % 3 == 0);
+            Ticket { number, is_linear }.put(&mut region, at);
+        }
+        let before = lists;
+        let mut numbers = Numbers::new(MOST_NUMBERS);
+        numbers.next = MOST_NUMBERS;
+        renumber(
+            &mut region,
+            &mut numbers,
+            &mut lists,
+            |lists, f| lists.iter().for_each(f),
+            |_, old, number| Ticket::with_number(old, number),
+        );
+        assert_eq!((lists, numbers.next), (before, 50));
+        for (number, &at) in (0..).zip(&ats) {
+            let is_linear = number % 3 == 0;
+            assert_eq!(Ticket::of(&region, at), Ticket { number, is_linear });
+        }
+        for (list, places) in [(0, vec![0]), (1, vec![1, 2]), (2, vec![]), (3, vec![3])] {
+            let members = ats.iter().enumerate();
+            let members = members.filter(|(number, _)| places.contains(&(number % 4)));
+            let (mut before, mut next) = (None, lists[list].head());
+            for (_, &at) in members {
+                assert_eq!(next, Some(at));
+                assert_eq!(region.neighbours(at).0, before);
+                (before, next) = (next, region.next(at));
+            }
+            assert_eq!((before, next), (lists[list].tail(), None));
+        }
+    }
+}

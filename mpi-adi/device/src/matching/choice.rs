@@ -1,0 +1,334 @@
+//! The engines by their names, and the one of a device.
+//!
+//! A device has one engine, which its [memory](crate::Memory) is made for: an [`EngineKind`] says which. The standard engine
+//! of the build profile is in the device itself and is called without a detour; any other is on the heap, behind
+//! [`Matching`]. An image has the code of those engines whose kinds it names: an image for nodes of one, which the linker
+//! is told (`kernel-rt/src/board/matching.rs`), a process of this machine and the in-process cluster of all.
+#![forbid(unsafe_code)]
+
+use alloc::boxed::Box;
+use core::fmt;
+use core::hash::Hasher;
+
+use super::engine::{Matching, MatchingEngine, Measures, NoRoom};
+use super::{Col, FourD, Indexed, Lists, PerRank, Pnp, Unified};
+use crate::envelope::{Context, Envelope, Pattern};
+use crate::memory::boxed_with;
+use crate::memory::region::{Record, Region};
+use crate::names::{BlockIndex, Slot};
+use crate::request::RequestPool;
+
+/// The standard engine of the profile `full`.
+#[cfg(not(feature = "micro"))]
+pub type Standard = Indexed;
+/// The standard engine of the profile `micro`: its MPI memory holds some dozen records, and a list of them is searched
+/// sooner than a table.
+#[cfg(feature = "micro")]
+pub type Standard = Lists;
+
+/// A kind of engine: its name, the memory it takes, and how one is made. See [`MatchingEngine`] for the functions.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineKind {
+    /// What users call it.
+    pub name: &'static str,
+    /// [`MatchingEngine::fixed_bytes`], and the engine itself where it is on the heap.
+    pub fixed_bytes: fn(blocks: usize, peers: usize) -> usize,
+    /// [`MatchingEngine::context_bytes`].
+    pub context_bytes: fn(peers: usize) -> usize,
+    /// [`MatchingEngine::wildcard_bytes`].
+    pub wildcard_bytes: fn(blocks: usize) -> usize,
+    /// [`MatchingEngine::receive_bytes`].
+    pub receive_bytes: fn(peers: usize) -> usize,
+    /// [`MatchingEngine::new`], as the engine of a device.
+    pub make: fn(blocks: usize, peers: usize) -> Option<Engine>,
+}
+
+impl EngineKind {
+    /// The standard one, which is in the device itself.
+    pub const STANDARD: EngineKind = Self::with::<Standard>(|blocks, peers| {
+        Some(Engine::Standard(Standard::new(blocks, peers)?))
+    });
+
+    /// `E`, on the heap.
+    pub const fn of<E: MatchingEngine>() -> EngineKind {
+        EngineKind {
+            fixed_bytes: |blocks, peers| E::fixed_bytes(blocks, peers) + size_of::<E>(),
+            ..Self::with::<E>(|blocks, peers| {
+                let engine = E::new(blocks, peers)?;
+                Some(Engine::Other(boxed_with(|| engine)?))
+            })
+        }
+    }
+
+    const fn with<E: MatchingEngine>(make: fn(usize, usize) -> Option<Engine>) -> EngineKind {
+        EngineKind {
+            name: E::NAME,
+            fixed_bytes: E::fixed_bytes,
+            context_bytes: E::context_bytes,
+            wildcard_bytes: E::wildcard_bytes,
+            receive_bytes: E::receive_bytes,
+            make,
+        }
+    }
+}
+
+/// The engine of a device.
+#[derive(Debug)]
+#[repr(u8)]
+pub enum Engine {
+    /// The standard one, here.
+    Standard(Standard),
+    /// Another, on the heap.
+    Other(Box<dyn Matching>),
+}
+
+impl Clone for Engine {
+    /// # Panics
+    /// When the heap has no room for a copy. Only model checkers copy devices.
+    fn clone(&self) -> Self {
+        match self {
+            Engine::Standard(engine) => Engine::Standard(engine.clone()),
+            Engine::Other(engine) => Engine::Other(engine.boxed_copy().expect("room on the heap")),
+        }
+    }
+}
+
+/// The call of a method of the engine that this is.
+macro_rules! either {
+    ($engine:expr, $name:ident($($argument:expr),*)) => {
+        match $engine {
+            Engine::Standard(engine) => engine.$name($($argument),*),
+            Engine::Other(engine) => {
+                // What the standard engine does costs nothing for there being others.
+                core::hint::cold_path();
+                engine.$name($($argument),*)
+            }
+        }
+    };
+}
+
+impl Matching for Engine {
+    fn name(&self) -> &'static str {
+        either!(self, name())
+    }
+
+    #[cfg_attr(not(feature = "micro"), inline)]
+    #[cfg_attr(feature = "micro", inline(never))]
+    fn reserve(&mut self, receives: usize) -> Result<(), NoRoom> {
+        either!(self, reserve(receives))
+    }
+
+    #[cfg_attr(not(feature = "micro"), inline)]
+    #[cfg_attr(feature = "micro", inline(never))]
+    fn has_reserved(&self, receives: usize) -> bool {
+        either!(self, has_reserved(receives))
+    }
+
+    fn open(&mut self, requests: &mut RequestPool, region: &mut Region, context: Context) {
+        either!(self, open(requests, region, context))
+    }
+
+    #[cfg_attr(not(feature = "micro"), inline)]
+    #[cfg_attr(feature = "micro", inline(never))]
+    fn post(&mut self, requests: &mut RequestPool, slot: Slot) {
+        either!(self, post(requests, slot))
+    }
+
+    #[cfg_attr(not(feature = "micro"), inline)]
+    #[cfg_attr(feature = "micro", inline(never))]
+    fn unpost(&mut self, requests: &mut RequestPool, slot: Slot) {
+        either!(self, unpost(requests, slot))
+    }
+
+    #[cfg_attr(not(feature = "micro"), inline)]
+    #[cfg_attr(feature = "micro", inline(never))]
+    fn arrive(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
+        either!(self, arrive(requests, envelope))
+    }
+
+    #[cfg_attr(not(feature = "micro"), inline)]
+    #[cfg_attr(feature = "micro", inline(never))]
+    fn first_posted(&self) -> Option<Slot> {
+        either!(self, first_posted())
+    }
+
+    #[cfg_attr(not(feature = "micro"), inline)]
+    #[cfg_attr(feature = "micro", inline(never))]
+    fn take_first(&mut self, requests: &mut RequestPool, next: Option<Slot>) {
+        either!(self, take_first(requests, next))
+    }
+
+    #[cfg_attr(not(feature = "micro"), inline)]
+    #[cfg_attr(feature = "micro", inline(never))]
+    fn record(&mut self, region: &mut Region, at: BlockIndex) {
+        either!(self, record(region, at))
+    }
+
+    #[cfg_attr(not(feature = "micro"), inline)]
+    #[cfg_attr(feature = "micro", inline(never))]
+    fn probe(&mut self, region: &mut Region, pattern: &Pattern) -> Option<BlockIndex> {
+        either!(self, probe(region, pattern))
+    }
+
+    #[cfg_attr(not(feature = "micro"), inline)]
+    #[cfg_attr(feature = "micro", inline(never))]
+    fn unrecord(&mut self, region: &mut Region, at: BlockIndex) {
+        either!(self, unrecord(region, at))
+    }
+
+    fn find_record(&mut self, region: &Region, is: &dyn Fn(&Record) -> bool) -> Option<BlockIndex> {
+        either!(self, find_record(region, is))
+    }
+
+    fn context_is_idle(
+        &mut self,
+        requests: &mut RequestPool,
+        region: &mut Region,
+        context: Context,
+    ) -> bool {
+        either!(self, context_is_idle(requests, region, context))
+    }
+
+    fn seed(&mut self, seed: u64) {
+        either!(self, seed(seed))
+    }
+
+    fn hash(&self, region: &Region, state: &mut dyn Hasher) {
+        either!(self, hash(region, state))
+    }
+
+    #[cfg_attr(not(feature = "micro"), inline)]
+    #[cfg_attr(feature = "micro", inline(never))]
+    fn counts(&mut self) -> Option<&mut Measures> {
+        either!(self, counts())
+    }
+
+    fn measures(&self) -> Measures {
+        either!(self, measures())
+    }
+
+    #[cfg_attr(not(feature = "micro"), inline)]
+    #[cfg_attr(feature = "micro", inline(never))]
+    fn take(&mut self, region: &mut Region, pattern: &Pattern) -> Option<BlockIndex> {
+        either!(self, take(region, pattern))
+    }
+}
+
+/// What can be done with whichever kind of engine.
+pub trait WithEngine {
+    /// What comes of it.
+    type Output;
+
+    /// Does it with the engine `E`.
+    fn run<E: MatchingEngine>(self) -> Self::Output;
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Makes the list of engines from lines `Choice Engine, when it is the standard one;`.
+macro_rules! engines {
+    ($($(#[$doc:meta])* $choice:ident $engine:ty, $standard:meta;)*) => {
+        /// An engine, by its name. Who names one by this has the code of all.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+        pub enum Choice {
+            $($(#[$doc])* $choice,)*
+        }
+
+        impl Choice {
+            /// All of them.
+            pub const ALL: &[Choice] = &[$(Choice::$choice,)*];
+
+            /// What users call it.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Choice::$choice => <$engine as MatchingEngine>::NAME,)*
+                }
+            }
+
+            /// The engine that users call `name`.
+            pub fn named(name: &str) -> Option<Choice> {
+                let is_it = |choice: &&Choice| choice.name() == name;
+                Choice::ALL.iter().find(is_it).copied()
+            }
+
+            /// The kind of a device's engine.
+            pub const fn kind(self) -> EngineKind {
+                match self {
+                    $(Choice::$choice if cfg!($standard) => EngineKind::STANDARD,
+                    Choice::$choice => EngineKind::of::<$engine>(),)*
+                }
+            }
+
+            /// Does something with this engine.
+            pub fn with<W: WithEngine>(self, what: W) -> W::Output {
+                match self {
+                    $(Choice::$choice => what.run::<$engine>(),)*
+                }
+            }
+        }
+    };
+}
+
+engines! {
+    /// [`Lists`].
+    List Lists, feature = "micro";
+    /// [`PerRank`].
+    Array PerRank, any();
+    /// [`FourD`].
+    FourD FourD, any();
+    /// [`Pnp`].
+    Pnp Pnp, any();
+    /// [`Col`].
+    Col Col, any();
+    /// [`Unified`].
+    Unified Unified, any();
+    /// [`Indexed`].
+    #[default]
+    Default Indexed, not(feature = "micro");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Name;
+
+    impl WithEngine for Name {
+        type Output = &'static str;
+
+        fn run<E: MatchingEngine>(self) -> &'static str {
+            E::NAME
+        }
+    }
+
+    #[test]
+    fn engines_are_known_by_their_names() {
+        for &choice in Choice::ALL {
+            let name = choice.name();
+            assert_eq!(Choice::named(name), Some(choice));
+            assert_eq!((choice.with(Name), choice.kind().name), (name, name));
+            let engine = (choice.kind().make)(8, 2).expect("room");
+            assert_eq!((engine.name(), engine.clone().name()), (name, name));
+        }
+        assert_eq!(Choice::named("Fourd"), None);
+    }
+
+    /// One of them is in the device itself: that of the build profile.
+    #[test]
+    fn one_engine_is_the_standard_one() {
+        let is_standard = |choice: &Choice| {
+            let engine = (choice.kind().make)(0, 1).expect("room");
+            matches!(engine, Engine::Standard(_))
+        };
+        let standard: Vec<_> = { Choice::ALL.iter() }
+            .copied()
+            .filter(is_standard)
+            .collect();
+        assert_eq!(standard.len(), 1);
+        assert_eq!(standard[0].name(), EngineKind::STANDARD.name);
+    }
+}

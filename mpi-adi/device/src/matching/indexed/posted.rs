@@ -1,0 +1,226 @@
+//! Posted receives: those that a search has passed, and those that are older than the youngest [`FAR`], are in the pool's
+//! table; the others are in a list.
+#![forbid(unsafe_code)]
+
+use super::limits::{FAR, NEAR};
+use super::rise::Rise;
+use crate::envelope::Envelope;
+use crate::list::{Ends, Links};
+use crate::names::{Serial, Slot};
+use crate::request::{Found, KINDS, RequestPool, kind, pattern_of};
+
+/// The posted receive queue.
+#[derive(Clone, Debug)]
+pub(super) struct PostedQueue {
+    /// Receives that no search has passed, in the order of posting; all are younger than those in the table.
+    list: Ends<Slot>,
+    /// What was before the last one that has been taken out of the list. While keys rise, only one receive matches, and
+    /// this one is looked at before others are passed, or the youngest if it is `None`.
+    beside: Option<Slot>,
+    rise: Rise,
+    /// Receives in the table, of each kind of pattern.
+    indexed: [u32; KINDS],
+    /// Their number.
+    all_indexed: u32,
+    /// The serial of the youngest one that has ever been in the table, plus one.
+    indexed_to: Serial,
+    /// What the last search has found in the table, which is likely to be taken out next.
+    found: Option<Found>,
+}
+
+impl PostedQueue {
+    pub(super) fn new() -> PostedQueue {
+        PostedQueue {
+            list: Ends::default(),
+            beside: None,
+            rise: Rise::NEW,
+            indexed: [0; KINDS],
+            all_indexed: 0,
+            indexed_to: 0,
+            found: None,
+        }
+    }
+
+    /// Posts a receive when there are `posted` others.
+    #[inline]
+    pub(super) fn post(&mut self, requests: &mut RequestPool, slot: Slot, posted: u32) {
+        let pattern = requests.link_posted(slot, self.list.tail());
+        self.list.pushed(slot);
+        match posted {
+            0 => self.rise = Rise::of(&pattern),
+            _ => {
+                self.rise.add(&pattern);
+                if posted - self.all_indexed >= FAR {
+                    self.index_oldest(requests);
+                }
+            }
+        }
+    }
+
+    /// Moves the oldest receive of the list to the table.
+    #[inline(never)]
+    fn index_oldest(&mut self, requests: &mut RequestPool) {
+        let Some(slot) = self.list.head() else {
+            return;
+        };
+        let next = self.index(requests, slot);
+        self.list.cut(requests, next);
+        if self.beside == Some(slot) {
+            self.beside = None;
+        }
+    }
+
+    /// Enters a receive of the list, which all before it have left, into the table; the next one of the list.
+    fn index(&mut self, requests: &mut RequestPool, slot: Slot) -> Option<Slot> {
+        let next = requests.next(slot);
+        let (kind, serial) = requests.enter_posted(slot);
+        self.indexed[kind] += 1;
+        self.indexed_to = serial + 1;
+        self.all_indexed += 1;
+        next
+    }
+
+    #[inline]
+    pub(super) fn unpost(&mut self, requests: &mut RequestPool, slot: Slot) {
+        if self.list.head() == Some(slot) {
+            let next = requests.next(slot);
+            return self.take_first(requests, next);
+        }
+        if self.all_indexed > 0 && requests.posted(slot).serial < self.indexed_to {
+            return self.unpost_indexed(requests, slot);
+        }
+        self.beside = self.list.unlink(requests, slot);
+    }
+
+    /// The first receive of the list, if none is indexed.
+    #[inline]
+    pub(super) fn first(&self) -> Option<Slot> {
+        match self.all_indexed {
+            0 => self.list.head(),
+            _ => None,
+        }
+    }
+
+    /// [That receive](PostedQueue::first) is posted no more; behind it is `next`.
+    #[inline]
+    pub(super) fn take_first(&mut self, requests: &mut RequestPool, next: Option<Slot>) {
+        self.beside = None;
+        self.list.cut(requests, next);
+    }
+
+    fn unpost_indexed(&mut self, requests: &mut RequestPool, slot: Slot) {
+        let pattern = requests.posted_pattern(slot);
+        self.indexed[kind(&pattern)] -= 1;
+        self.all_indexed -= 1;
+        if let Some(found) = self.found.take().filter(|found| found.slot == slot)
+            && requests.withdraw_found(found)
+        {
+            return;
+        }
+        requests.withdraw(slot, requests.hash_of(&pattern));
+    }
+
+    /// The first of the posted receives that matches `envelope`, and how many were looked at.
+    #[inline]
+    pub(super) fn find(
+        &mut self,
+        requests: &mut RequestPool,
+        envelope: &Envelope,
+    ) -> (Option<Slot>, u32) {
+        let mut hops = 0;
+        if self.all_indexed > 0 {
+            self.found = self.find_indexed(requests, envelope, &mut hops);
+            if let Some(found) = self.found {
+                return (Some(found.slot), hops);
+            }
+        }
+        let Some(head) = self.list.head() else {
+            return (None, hops);
+        };
+        let (pattern, second) = requests.posted_and_next(head);
+        if pattern.matches(envelope) {
+            return (Some(head), hops + 1);
+        }
+        hops += 1;
+        if second.is_none() {
+            return (None, hops);
+        }
+        if self.rise.holds()
+            && let Some(beside) = self.beside.or(self.list.tail())
+        {
+            hops += 1;
+            if requests.posted_matches(beside, envelope) {
+                return (Some(beside), hops);
+            }
+        }
+        self.find_near(requests, envelope, second, hops)
+    }
+
+    /// The first receive that matches `envelope`, of the list from the second on; `hops` have been looked at.
+    #[inline(never)]
+    fn find_near(
+        &mut self,
+        requests: &mut RequestPool,
+        envelope: &Envelope,
+        second: Option<Slot>,
+        hops: u32,
+    ) -> (Option<Slot>, u32) {
+        let mut next = second;
+        for hop in 1..NEAR {
+            let Some(slot) = next else {
+                return (None, hops + hop - 1);
+            };
+            let (pattern, after) = requests.posted_and_next(slot);
+            if pattern.matches(envelope) {
+                return (next, hops + hop);
+            }
+            next = after;
+        }
+        let (found, passed) = self.pass(requests, envelope);
+        (found, hops + NEAR - 1 + passed)
+    }
+
+    /// The first receive that matches `envelope`, of a list the first [`NEAR`] of which do not, and how many more have
+    /// been looked at. Moves those to the table, and as many again, if that leaves none behind that do not match.
+    fn pass(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> (Option<Slot>, u32) {
+        let mut rest = self.list.head();
+        for _ in 0..NEAR {
+            rest = rest.and_then(|slot| self.index(requests, slot));
+        }
+        let (mut next, mut passed) = (rest, 0);
+        while let Some(slot) = next {
+            let (pattern, after) = requests.posted_and_next(slot);
+            if pattern.matches(envelope) {
+                break;
+            }
+            passed += 1;
+            next = after;
+        }
+        if passed <= NEAR {
+            while let Some(slot) = rest.filter(|_| rest != next) {
+                rest = self.index(requests, slot);
+            }
+        }
+        self.list.cut(requests, rest);
+        self.beside = None;
+        (next, passed + u32::from(next.is_some()))
+    }
+
+    /// The first receive in the table that matches `envelope`.
+    // Apart from the list, in which most are found.
+    #[inline(never)]
+    fn find_indexed(
+        &self,
+        requests: &RequestPool,
+        envelope: &Envelope,
+        hops: &mut u32,
+    ) -> Option<Found> {
+        if self.indexed[0] == self.all_indexed {
+            return requests.find_posted(&envelope.pattern(), hops);
+        }
+        let kinds = (0..KINDS).filter(|&kind| self.indexed[kind] > 0);
+        kinds
+            .filter_map(|kind| requests.find_posted(&pattern_of(envelope, kind), hops))
+            .min_by_key(|found| found.serial)
+    }
+}

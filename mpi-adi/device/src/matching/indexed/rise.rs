@@ -1,0 +1,255 @@
+//! Whether the keys of a queue rise from entry to entry, so that no two are the same.
+#![forbid(unsafe_code)]
+
+use crate::envelope::{Context, Pattern};
+use crate::list::{Ends, Links};
+
+/// The keys of the entries that came since the queue was empty: context; source and tag.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rise {
+    context: Context,
+    /// The highest one of the context.
+    highest: u64,
+    /// A key is not above the one before it, or has a wildcard.
+    is_broken: bool,
+}
+
+impl Rise {
+    /// Of an empty queue.
+    pub(super) const NEW: Rise = Rise {
+        context: 0,
+        highest: NO_SOURCE,
+        is_broken: false,
+    };
+
+    /// Of a queue with this first entry.
+    #[inline]
+    pub(super) fn of(pattern: &Pattern) -> Rise {
+        let (source, tag) = pattern.words();
+        Rise {
+            context: pattern.context(),
+            highest: u64::from(source) << 32 | u64::from(tag),
+            is_broken: source == 0 || (tag as i32) < 0,
+        }
+    }
+
+    /// An entry with this key has come.
+    #[inline]
+    pub(super) fn add(&mut self, pattern: &Pattern) {
+        if self.is_broken {
+            return;
+        }
+        let (source, tag) = pattern.words();
+        let key = u64::from(source) << 32 | u64::from(tag);
+        if pattern.context() != self.context {
+            self.is_broken = pattern.context() < self.context;
+            (self.context, self.highest) = (pattern.context(), NO_SOURCE);
+        }
+        // The wildcard is the only tag that is negative.
+        self.is_broken |= key <= self.highest || (tag as i32) < 0;
+        self.highest = key;
+    }
+
+    /// All keys are exact and each is above the one before it: at most one entry has a given one.
+    #[inline]
+    pub(super) fn holds(&self) -> bool {
+        !self.is_broken
+    }
+}
+
+/// Entries that a search looks at to find out whether they rise.
+const LOOKS: u32 = 32;
+/// The highest key without a source, whose word is 0.
+const NO_SOURCE: u64 = u32::MAX as u64;
+
+/// A [`Rise`] that is found out when it is first asked for, by a look at each entry of a list, once: an entry that
+/// leaves before costs nothing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LateRise<I> {
+    /// The youngest entry of the list that has been looked at, as have all before it.
+    to: Option<I>,
+    rise: Rise,
+}
+
+impl<I: Copy + PartialEq> LateRise<I> {
+    /// Of an empty queue.
+    pub(super) const NEW: Self = LateRise {
+        to: None,
+        rise: Rise::NEW,
+    };
+
+    /// `at` leaves the list, in which it comes after `before`.
+    #[inline]
+    pub(super) fn leave(&mut self, at: I, before: Option<I>) {
+        if self.to == Some(at) {
+            self.to = before;
+        }
+    }
+
+    /// `at` comes after `before` in the list and will not be looked at later: it is now, if all before it have been.
+    #[inline]
+    pub(super) fn pass<L>(
+        &mut self,
+        links: &L,
+        before: Option<I>,
+        at: I,
+        pattern: impl Fn(&L, I) -> Pattern,
+    ) {
+        if self.to == before && self.rise.holds() {
+            self.rise.add(&pattern(links, at));
+            self.to = Some(at);
+        }
+    }
+
+    /// As [`Rise::holds`]. The list has the entries that have not been looked at yet at its end, and they are looked at
+    /// now if `may_look`.
+    #[inline]
+    pub(super) fn holds<L: Links<I>>(
+        &mut self,
+        links: &L,
+        list: &Ends<I>,
+        pattern: impl Fn(&L, I) -> Pattern,
+        may_look: bool,
+        hops: &mut u32,
+    ) -> bool {
+        if self.to != list.tail() {
+            if !self.rise.holds() || !may_look {
+                return false;
+            }
+            self.look(links, list, pattern, hops);
+        }
+        self.rise.holds() && self.to == list.tail()
+    }
+
+    /// At the next [`LOOKS`] entries.
+    fn look<L: Links<I>>(
+        &mut self,
+        links: &L,
+        list: &Ends<I>,
+        pattern: impl Fn(&L, I) -> Pattern,
+        hops: &mut u32,
+    ) {
+        let mut next = match self.to {
+            Some(at) => links.next(at),
+            None => list.head(),
+        };
+        for _ in 0..LOOKS {
+            let Some(at) = next else {
+                return;
+            };
+            *hops += 1;
+            self.rise.add(&pattern(links, at));
+            if !self.rise.holds() {
+                return;
+            }
+            self.to = next;
+            next = links.next(at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::envelope::Rank;
+
+    /// Entries by number, linked in this order.
+    struct Row(Vec<(Option<usize>, Option<usize>, Pattern)>);
+
+    impl Links<usize> for Row {
+        fn next(&self, at: usize) -> Option<usize> {
+            self.0[at].1
+        }
+        fn set_next(&mut self, at: usize, next: Option<usize>) {
+            self.0[at].1 = next;
+        }
+        fn set_prev(&mut self, at: usize, prev: Option<usize>) {
+            self.0[at].0 = prev;
+        }
+        fn neighbours(&self, at: usize) -> (Option<usize>, Option<usize>) {
+            (self.0[at].0, self.0[at].1)
+        }
+        fn set_neighbours(&mut self, at: usize, prev: Option<usize>, next: Option<usize>) {
+            (self.0[at].0, self.0[at].1) = (prev, next);
+        }
+    }
+
+    fn exact(context: Context, source: u32, tag: i32) -> Pattern {
+        Pattern::new(Some(Rank::new(source)), Some(tag), context)
+    }
+
+    /// Whether these rise, and how many have been looked at.
+    fn rises(patterns: &[Pattern]) -> (bool, u32) {
+        let entry = |&pattern| (None, None, pattern);
+        let mut row = Row(patterns.iter().map(entry).collect());
+        let mut list = Ends::default();
+        (0..patterns.len()).for_each(|at| list.push(&mut row, at));
+        let mut hops = 0;
+        let mut rise = LateRise::NEW;
+        let is = rise.holds(&row, &list, |row, at| row.0[at].2, true, &mut hops);
+        (is, hops)
+    }
+
+    #[test]
+    fn keys_rise_by_context_source_and_tag() {
+        let top = u32::MAX - 1;
+        let rising = [
+            exact(0, 0, 0),
+            exact(0, 0, i32::MAX),
+            exact(0, 1, 0),
+            exact(0, top, 7),
+            exact(1, 0, 0),
+            exact(u16::MAX, 0, 0),
+        ];
+        assert_eq!(rises(&rising), (true, 6));
+        for at in 0..rising.len() {
+            for (entry, others) in rising.iter().enumerate().skip(at) {
+                let pair = [*others, rising[at]];
+                assert_eq!(rises(&pair), (false, 2), "{entry} before {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_wildcard_breaks_a_rise() {
+        for pattern in [
+            Pattern::new(None, Some(9), 0),
+            Pattern::new(Some(Rank::new(9)), None, 0),
+            Pattern::new(None, None, 9),
+        ] {
+            assert_eq!(rises(&[exact(0, 0, 0), pattern]), (false, 2));
+            assert_eq!(rises(&[pattern]), (false, 1));
+        }
+    }
+
+    /// Each entry once, however often it is asked; and what has left is not forgotten.
+    #[test]
+    fn an_entry_is_looked_at_once() {
+        let keys = [1, 2, 5, 6, 4].map(|tag| (None, None, exact(0, 3, tag)));
+        let mut row = Row(keys.to_vec());
+        let (mut list, mut rise) = (Ends::default(), LateRise::NEW);
+        let asked = |rise: &mut LateRise<usize>, row: &Row, list: &Ends<usize>, may_look| {
+            let mut hops = 0;
+            let is = rise.holds(row, list, |row, at| row.0[at].2, may_look, &mut hops);
+            (is, hops)
+        };
+        (0..3).for_each(|at| list.push(&mut row, at));
+        assert_eq!(asked(&mut rise, &row, &list, false), (false, 0));
+        assert_eq!(asked(&mut rise, &row, &list, true), (true, 3));
+        assert_eq!(asked(&mut rise, &row, &list, false), (true, 0));
+        list.push(&mut row, 3);
+        assert_eq!(asked(&mut rise, &row, &list, true), (true, 1));
+        for at in [3, 0, 2, 1] {
+            let before = list.unlink(&mut row, at);
+            rise.leave(at, before);
+            assert_eq!(asked(&mut rise, &row, &list, true), (true, 0));
+        }
+        list.push(&mut row, 4);
+        assert_eq!(
+            asked(&mut rise, &row, &list, true),
+            (false, 1),
+            "6 before 4"
+        );
+        assert_eq!(asked(&mut rise, &row, &list, true), (false, 0));
+    }
+}

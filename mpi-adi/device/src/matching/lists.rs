@@ -1,0 +1,125 @@
+//! A plain list for each queue, in order of posting and of arrival, as MPICH has it: no memory of its own, and a
+//! search as long as the queue.
+#![forbid(unsafe_code)]
+
+use core::hash::{Hash, Hasher};
+
+use super::engine::{Matching, MatchingEngine, Measures};
+use crate::envelope::{Context, Envelope, Pattern};
+use crate::list::{Ends, Links};
+use crate::memory::region::{Record, Region};
+use crate::names::{BlockIndex, Slot};
+use crate::request::RequestPool;
+use crate::stats::Count;
+
+/// The two queues and what searching them has cost.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Lists {
+    posted: Ends<Slot>,
+    unexpected: Ends<BlockIndex>,
+    measures: Measures,
+}
+
+impl Matching for Lists {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    #[inline]
+    fn arrive(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
+        let requests = &*requests;
+        let (found, hops) = self.posted.find(requests, |slot| {
+            requests.posted(slot).pattern.matches(envelope)
+        });
+        self.measures.searched(hops);
+        found
+    }
+
+    #[inline]
+    fn post(&mut self, requests: &mut RequestPool, slot: Slot) {
+        self.posted.push(requests, slot);
+        self.measures.posted();
+    }
+
+    #[inline]
+    fn unpost(&mut self, requests: &mut RequestPool, slot: Slot) {
+        self.posted.remove(requests, slot);
+        self.measures.unposted();
+    }
+
+    fn record(&mut self, region: &mut Region, at: BlockIndex) {
+        self.unexpected.push(region, at);
+        self.measures.recorded();
+    }
+
+    #[inline]
+    fn probe(&mut self, region: &mut Region, pattern: &Pattern) -> Option<BlockIndex> {
+        let region = &*region;
+        let (found, hops) = self
+            .unexpected
+            .find(region, |at| region.matches(at, pattern));
+        self.measures.searched(hops);
+        found
+    }
+
+    #[inline]
+    fn unrecord(&mut self, region: &mut Region, at: BlockIndex) {
+        self.unexpected.remove(region, at);
+        self.measures.unrecorded();
+    }
+
+    fn find_record(&mut self, region: &Region, is: &dyn Fn(&Record) -> bool) -> Option<BlockIndex> {
+        let (found, hops) = self.unexpected.find(region, |at| {
+            region.record(at).is_some_and(|record| is(&record))
+        });
+        self.measures.searched(hops);
+        found
+    }
+
+    fn context_is_idle(
+        &mut self,
+        requests: &mut RequestPool,
+        region: &mut Region,
+        context: Context,
+    ) -> bool {
+        let (requests, region) = (&*requests, &*region);
+        let (posted, hops) = self.posted.find(requests, |slot| {
+            requests.posted(slot).pattern.context() == context
+        });
+        self.measures.traversals += hops as Count;
+        if posted.is_some() {
+            return false;
+        }
+        let (recorded, hops) = self
+            .unexpected
+            .find(region, |at| region.envelope(at).context == context);
+        self.measures.traversals += hops as Count;
+        recorded.is_none()
+    }
+
+    // The unexpected message queue is what its records say, wherever they stand.
+    fn hash(&self, region: &Region, mut state: &mut dyn Hasher) {
+        self.measures.unexpected.hash(&mut state);
+        let mut next = self.unexpected.head();
+        while let Some(at) = next {
+            region.hash_record(at, &mut state);
+            next = region.next(at);
+        }
+    }
+
+    fn measures(&self) -> Measures {
+        self.measures
+    }
+}
+
+impl MatchingEngine for Lists {
+    const NAME: &'static str = "list";
+
+    fn fixed_bytes(_: usize, _: usize) -> usize {
+        0
+    }
+
+    fn new(_: usize, _: usize) -> Option<Self> {
+        Some(Lists::default())
+    }
+}

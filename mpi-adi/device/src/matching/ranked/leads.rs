@@ -1,0 +1,103 @@
+//! The contexts that an engine keeps queues for.
+#![forbid(unsafe_code)]
+
+use alloc::vec::Vec;
+
+use crate::envelope::Context;
+use crate::list::Ends;
+use crate::matching::engine::NoRoom;
+use crate::names::{BlockIndex, Slot};
+
+/// A ContextIdLead of 001 (section 4.3.2): what is queued for one context.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Lead<R> {
+    pub context: Context,
+    /// Receives from any source; all, where there is no `root`.
+    pub posted: Ends<Slot>,
+    /// Records that the queues by rank had no room for; all, where there is no `root`.
+    pub unexpected: Ends<BlockIndex>,
+    /// Where the queues by rank begin, if there are any.
+    pub root: Option<R>,
+}
+
+impl<R> Lead<R> {
+    pub fn new(context: Context, root: Option<R>) -> Self {
+        Lead {
+            context,
+            posted: Ends::default(),
+            unexpected: Ends::default(),
+            root,
+        }
+    }
+}
+
+/// A lead's place; `None` is that of all contexts that are not open.
+pub(super) type LeadAt = Option<usize>;
+
+/// A lead for each open context, and one for all others.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Leads<R> {
+    pub others: Lead<R>,
+    pub open: Vec<Lead<R>>,
+    /// Where the last search ended.
+    last: usize,
+}
+
+impl<R> Leads<R> {
+    pub fn new() -> Self {
+        Leads {
+            others: Lead::new(0, None),
+            open: Vec::new(),
+            last: 0,
+        }
+    }
+
+    /// The lead of `context`, and how many have been looked at (001 section 4.4.1: one more for each further
+    /// context).
+    #[inline]
+    pub fn find(&mut self, context: Context) -> (LeadAt, u32) {
+        let at = self.open.iter().position(|lead| lead.context == context);
+        match at {
+            Some(at) => {
+                self.last = at;
+                (Some(at), at as u32 + 1)
+            }
+            None => (None, self.open.len() as u32),
+        }
+    }
+
+    /// The lead of `context`, at once if the last search was for it, as it is before an insertion or a deletion.
+    #[inline]
+    pub fn find_again(&mut self, context: Context) -> (LeadAt, u32) {
+        match self.open.get(self.last) {
+            Some(lead) if lead.context == context => (Some(self.last), 0),
+            _ => self.find(context),
+        }
+    }
+
+    #[inline]
+    pub fn at(&self, at: LeadAt) -> &Lead<R> {
+        at.map_or(&self.others, |at| &self.open[at])
+    }
+
+    #[inline]
+    pub fn at_mut(&mut self, at: LeadAt) -> &mut Lead<R> {
+        match at {
+            Some(at) => &mut self.open[at],
+            None => &mut self.others,
+        }
+    }
+
+    /// Makes sure that there is room for one more.
+    pub fn reserve(&mut self) -> Result<(), NoRoom> {
+        self.open.try_reserve(1).map_err(|_| NoRoom)
+    }
+
+    pub fn remove(&mut self, at: usize) -> Lead<R> {
+        self.open.remove(at)
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = &Lead<R>> {
+        core::iter::once(&self.others).chain(&self.open)
+    }
+}

@@ -1,0 +1,526 @@
+//! What the engines of paper 001, chapter 4, have in common, which split the queues by context and by rank: `array`
+//! (section 4.4, figure 4.4) and `fourd` (section 4.3).
+//!
+//! ```text
+//!   lead of a context --- root --- queues by rank: for each place, posted receives and records
+//!      |    |
+//!      |    +-- posted: receives from any source
+//!      +------- unexpected: records that the queues by rank have no room for
+//!   lead of all contexts that are not open: both queues linear
+//! ```
+//! * **Order** (section 4.3.3). A rank is always in the same queue, and within a queue the order is that of
+//!   posting and of arrival. Between queues, a receive's [serial](crate::request::Posted::serial) and a
+//!   record's number decide. A message searches the queue of its rank and the receives from any source; a receive
+//!   from any source searches the queues of all ranks. Either takes the first in the whole order, as a single list
+//!   would; the thesis does not say which record a receive from any source takes.
+//! * **Numbers**: `arrivals.rs`.
+//! * **Linear queues.** A lead's two linear queues hold what the queues by rank cannot: receives from any source;
+//!   ranks that are not of the job; everything of a context that is not open, be it that its
+//!   communicator does not exist here yet or that the heap had no room; records beyond those that the engine
+//!   has been made for ([`lend`](crate::memory::UserMemory::lend)). So nothing that is queued can
+//!   fail. When the context is opened, what was queued for it moves over, in order.
+//! * **Searching before inserting** (section 4.3): an insertion follows a failed search of the sister queue, a
+//!   deletion a search of the same queue. Both go on where that ended; if something else has been searched
+//!   since, they walk the way again.
+//!
+//! Where this differs from the thesis: ranks are those of MPI_COMM_WORLD and the structures are sized for
+//! the job, because a message carries its sender's place there, whatever its communicator; the numbers are common to
+//! all contexts, so that a record can be looked for among all.
+#![forbid(unsafe_code)]
+
+mod leads;
+#[cfg(test)]
+pub(super) mod tests;
+
+use alloc::vec::Vec;
+use core::fmt;
+use core::hash::{Hash, Hasher};
+
+use super::arrivals::{MOST_NUMBERS, Numbers, Ticket, earlier, renumber};
+use super::engine::{Matching, MatchingEngine, Measures, NoRoom};
+use crate::envelope::{Context, Envelope, Pattern, Rank};
+use crate::list::{Ends, Links};
+use crate::memory::region::{Record, Region};
+use crate::names::{BlockIndex, Slot};
+use crate::request::RequestPool;
+use crate::stats::Count;
+use leads::{Lead, LeadAt, Leads};
+
+/// The two queues of the ranks that share a place.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Heads {
+    pub(super) posted: Ends<Slot>,
+    pub(super) unexpected: Ends<BlockIndex>,
+}
+
+impl Heads {
+    /// Neither queue holds anything.
+    #[inline]
+    pub(super) fn are_empty(&self) -> bool {
+        self.posted.is_empty() && self.unexpected.is_empty()
+    }
+}
+
+/// How the queues of one context are found by rank. The ranks given are always below the job's size.
+pub trait ByRank: Clone + fmt::Debug + Send + 'static {
+    /// What users call the engine.
+    const NAME: &'static str;
+    /// Where the queues of one context begin.
+    type Root: Clone + fmt::Debug + Send;
+    /// Where a pair of queues was found.
+    type Place: Copy;
+
+    /// As [`Matching::fixed_bytes`].
+    fn fixed_bytes(blocks: usize, peers: usize) -> usize;
+    /// Bytes that the queues of one context take: of [`Matching::context_bytes`] all but the lead's.
+    fn root_bytes(peers: usize) -> usize;
+    /// As [`Matching::receive_bytes`].
+    fn receive_bytes(peers: usize) -> usize;
+    /// As [`Matching::new`].
+    fn new(blocks: usize, peers: usize) -> Option<Self>;
+    /// As [`Matching::reserve`].
+    fn reserve(&mut self, receives: usize) -> Result<(), NoRoom>;
+    /// As [`Matching::has_reserved`].
+    fn has_reserved(&self, receives: usize) -> bool;
+    /// Records at most that can be queued by rank at once.
+    fn most_records(&self) -> u32;
+
+    /// Makes the queues of one more context; `None`: a linear queue is better.
+    fn open(&mut self) -> Result<Option<Self::Root>, NoRoom>;
+    /// Gives the queues of a context back, which are [empty](ByRank::is_empty).
+    fn close(&mut self, root: Self::Root);
+    /// Nothing is queued in the context.
+    fn is_empty(&self, root: &Self::Root) -> bool;
+
+    /// Looks for the queues of a rank; with the hops.
+    fn find<'a>(
+        &'a mut self,
+        context: Context,
+        root: &'a Self::Root,
+        rank: Rank,
+    ) -> (Option<&'a Heads>, u32);
+    /// The queues of a rank, made if they are not there, to put something in or take it out; with the
+    /// hops, which are none after a search for the same rank.
+    fn heads<'a>(
+        &'a mut self,
+        context: Context,
+        root: &'a mut Self::Root,
+        rank: Rank,
+    ) -> (&'a mut Heads, u32);
+    /// The queues that [`ByRank::heads`] has just found have changed, and may be empty.
+    fn tidy(&mut self, root: &mut Self::Root);
+    /// All queues of a context but some that are empty; with the hops.
+    fn each(&self, context: Context, root: &Self::Root, f: impl FnMut(&Heads, Self::Place)) -> u32;
+    /// The search among [all](ByRank::each) has ended at `place`.
+    fn found_at(&mut self, place: Self::Place);
+}
+
+/// An engine that splits its queues by context and rank.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ranked<Q: ByRank> {
+    leads: Leads<Q::Root>,
+    queues: Q,
+    peers: u32,
+    /// Records in queues by rank.
+    ranked: u32,
+    numbers: Numbers,
+    measures: Measures,
+}
+
+/// The first record of some, and where it was found if that was by rank.
+struct First<P> {
+    record: Option<BlockIndex>,
+    place: Option<P>,
+    hops: u32,
+}
+
+impl<Q: ByRank> Ranked<Q> {
+    /// An engine with these queues.
+    pub(super) fn with_queues(queues: Q, peers: usize) -> Self {
+        Ranked {
+            leads: Leads::new(),
+            queues,
+            peers: u32::try_from(peers).unwrap_or(u32::MAX),
+            ranked: 0,
+            numbers: Numbers::new(MOST_NUMBERS),
+            measures: Measures::default(),
+        }
+    }
+
+    /// Numbers records anew after so many arrivals, for a test.
+    #[doc(hidden)]
+    pub fn limit_numbers(&mut self, limit: u32) {
+        self.numbers.set_limit(limit);
+    }
+
+    /// Open contexts.
+    pub(super) fn contexts(&self) -> usize {
+        self.leads.open.len()
+    }
+
+    /// Bytes of a lead.
+    pub(super) const LEAD_BYTES: usize = size_of::<Lead<Q::Root>>();
+
+    pub(super) fn queues(&self) -> &Q {
+        &self.queues
+    }
+
+    /// The first record of `lead` of which `is` is true, of all ranks.
+    fn first_of_all(
+        &self,
+        region: &Region,
+        lead: &Lead<Q::Root>,
+        is: impl Fn(BlockIndex) -> bool,
+    ) -> First<Q::Place> {
+        let (mut record, mut hops) = lead.unexpected.find(region, &is);
+        let mut place = None;
+        if let Some(root) = &lead.root {
+            let way = self.queues.each(lead.context, root, |heads, at| {
+                let (found, looked) = heads.unexpected.find(region, &is);
+                hops += looked;
+                if found.is_some() && earlier(region, record, found) == found {
+                    (record, place) = (found, Some(at));
+                }
+            });
+            hops += way;
+        }
+        First {
+            record,
+            place,
+            hops,
+        }
+    }
+
+    /// The lead's root and the rank, if what is of `source` is queued by rank there.
+    #[inline]
+    fn by_rank(
+        lead: &mut Lead<Q::Root>,
+        source: Option<Rank>,
+        peers: u32,
+    ) -> Option<(&mut Q::Root, Rank)> {
+        let rank = source.filter(|&rank| rank.index() < peers)?;
+        Some((lead.root.as_mut()?, rank))
+    }
+
+    /// The lead of a context, to put something in or take it out.
+    #[inline]
+    fn lead_again(&mut self, context: Context) -> LeadAt {
+        let (at, hops) = self.leads.find_again(context);
+        self.measures.traversals += hops as Count;
+        at
+    }
+
+    /// Changes the list in which the receive in `slot` is, or is to be put.
+    #[inline]
+    fn change_posted(
+        &mut self,
+        requests: &mut RequestPool,
+        slot: Slot,
+        change: impl FnOnce(&mut Ends<Slot>, &mut RequestPool),
+    ) {
+        let pattern = requests.posted(slot).pattern;
+        let (source, context) = (pattern.source(), pattern.context());
+        let at = self.lead_again(context);
+        let lead = self.leads.at_mut(at);
+        match Self::by_rank(lead, source, self.peers) {
+            Some((root, rank)) => {
+                let (heads, hops) = self.queues.heads(context, root, rank);
+                change(&mut heads.posted, requests);
+                self.queues.tidy(root);
+                self.measures.traversals += hops as Count;
+            }
+            None => change(&mut lead.posted, requests),
+        }
+    }
+
+    /// Puts a receive behind the others.
+    #[inline]
+    fn enqueue_receive(&mut self, requests: &mut RequestPool, slot: Slot) {
+        self.change_posted(requests, slot, |list, requests| list.push(requests, slot));
+    }
+
+    /// Puts a record behind the others, where it belongs; with this number.
+    #[inline]
+    fn enqueue_record(&mut self, region: &mut Region, at: BlockIndex, number: u32) {
+        let has_room = self.ranked < self.queues.most_records();
+        let Envelope {
+            source, context, ..
+        } = region.envelope(at);
+        let lead_at = self.lead_again(context);
+        let lead = self.leads.at_mut(lead_at);
+        let by_rank = Self::by_rank(lead, Some(source), self.peers).filter(|_| has_room);
+        let is_linear = by_rank.is_none();
+        match by_rank {
+            Some((root, rank)) => {
+                let (heads, hops) = self.queues.heads(context, root, rank);
+                heads.unexpected.push(region, at);
+                self.measures.traversals += hops as Count;
+                self.ranked += 1;
+            }
+            None => lead.unexpected.push(region, at),
+        }
+        Ticket { number, is_linear }.put(region, at);
+    }
+
+    /// Numbers the records that are left from 0 on, in their order, each in its queue.
+    #[cold]
+    fn renumber(&mut self, region: &mut Region) {
+        let leads = &self.leads;
+        let each = |queues: &Q, f: &mut dyn FnMut(&Ends<BlockIndex>)| {
+            for lead in leads.all() {
+                f(&lead.unexpected);
+                if let Some(root) = &lead.root {
+                    queues.each(lead.context, root, |heads, _| f(&heads.unexpected));
+                }
+            }
+        };
+        renumber(
+            region,
+            &mut self.numbers,
+            &mut self.queues,
+            each,
+            |_, old, number| Ticket::with_number(old, number),
+        );
+    }
+
+    /// Moves what has been queued for `context` before it was open.
+    fn move_over(&mut self, requests: &mut RequestPool, region: &mut Region, context: Context) {
+        let mut next = self.leads.others.posted.head();
+        while let Some(slot) = next {
+            next = requests.next(slot);
+            if requests.posted(slot).pattern.context() == context {
+                self.leads.others.posted.remove(requests, slot);
+                self.enqueue_receive(requests, slot);
+            }
+        }
+        let mut next = self.leads.others.unexpected.head();
+        while let Some(at) = next {
+            next = region.next(at);
+            if region.envelope(at).context == context {
+                self.leads.others.unexpected.remove(region, at);
+                let Ticket { number, .. } = Ticket::of(region, at);
+                self.enqueue_record(region, at, number);
+            }
+        }
+    }
+}
+
+impl<Q: ByRank> Matching for Ranked<Q> {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    #[inline]
+    fn reserve(&mut self, receives: usize) -> Result<(), NoRoom> {
+        self.queues.reserve(receives)
+    }
+
+    #[inline]
+    fn has_reserved(&self, receives: usize) -> bool {
+        self.queues.has_reserved(receives)
+    }
+
+    fn open(&mut self, requests: &mut RequestPool, region: &mut Region, context: Context) {
+        let (at, _) = self.leads.find(context);
+        if at.is_some() || self.leads.reserve().is_err() {
+            return;
+        }
+        if let Ok(root) = self.queues.open() {
+            self.leads.open.push(Lead::new(context, root));
+            self.move_over(requests, region, context);
+        }
+    }
+
+    #[inline]
+    fn post(&mut self, requests: &mut RequestPool, slot: Slot) {
+        self.enqueue_receive(requests, slot);
+        self.measures.posted();
+    }
+
+    #[inline]
+    fn unpost(&mut self, requests: &mut RequestPool, slot: Slot) {
+        self.change_posted(requests, slot, |list, requests| list.remove(requests, slot));
+        self.measures.unposted();
+    }
+
+    #[inline]
+    fn arrive(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
+        let requests = &*requests;
+        let (at, mut hops) = self.leads.find(envelope.context);
+        let lead = self.leads.at_mut(at);
+        let matches = |slot| requests.posted(slot).pattern.matches(envelope);
+        let mut exact = None;
+        if let Some((root, rank)) = Self::by_rank(lead, Some(envelope.source), self.peers) {
+            let (heads, way) = self.queues.find(envelope.context, root, rank);
+            let (found, looked) =
+                heads.map_or((None, 0), |heads| heads.posted.find(requests, matches));
+            exact = found;
+            hops += way + looked;
+        }
+        let (other, looked) = lead.posted.find(requests, matches);
+        self.measures.searched(hops + looked);
+        match (exact, other) {
+            (Some(exact), Some(other))
+                if requests.posted(other).serial < requests.posted(exact).serial =>
+            {
+                Some(other)
+            }
+            (None, other) => other,
+            (exact, _) => exact,
+        }
+    }
+
+    #[inline]
+    fn record(&mut self, region: &mut Region, at: BlockIndex) {
+        if self.numbers.are_out() {
+            self.renumber(region);
+        }
+        let number = self.numbers.take();
+        self.enqueue_record(region, at, number);
+        self.measures.recorded();
+    }
+
+    #[inline]
+    fn probe(&mut self, region: &mut Region, pattern: &Pattern) -> Option<BlockIndex> {
+        let region = &*region;
+        let (at, mut hops) = self.leads.find(pattern.context());
+        let matches = |at| region.matches(at, pattern);
+        let Some(source) = pattern.source() else {
+            let first = self.first_of_all(region, self.leads.at(at), matches);
+            if let Some(place) = first.place {
+                self.queues.found_at(place);
+            }
+            self.measures.searched(hops + first.hops);
+            return first.record;
+        };
+        let lead = self.leads.at_mut(at);
+        let mut exact = None;
+        if let Some((root, rank)) = Self::by_rank(lead, Some(source), self.peers) {
+            let (heads, way) = self.queues.find(pattern.context(), root, rank);
+            let (found, looked) =
+                heads.map_or((None, 0), |heads| heads.unexpected.find(region, matches));
+            exact = found;
+            hops += way + looked;
+        }
+        let (other, looked) = lead.unexpected.find(region, matches);
+        self.measures.searched(hops + looked);
+        earlier(region, exact, other)
+    }
+
+    #[inline]
+    fn unrecord(&mut self, region: &mut Region, at: BlockIndex) {
+        let Envelope {
+            source, context, ..
+        } = region.envelope(at);
+        let is_linear = Ticket::of(region, at).is_linear;
+        let lead_at = self.lead_again(context);
+        let lead = self.leads.at_mut(lead_at);
+        match Self::by_rank(lead, Some(source), self.peers).filter(|_| !is_linear) {
+            Some((root, rank)) => {
+                let (heads, hops) = self.queues.heads(context, root, rank);
+                heads.unexpected.remove(region, at);
+                self.queues.tidy(root);
+                self.measures.traversals += hops as Count;
+                self.ranked -= 1;
+            }
+            None => lead.unexpected.remove(region, at),
+        }
+        self.measures.unrecorded();
+    }
+
+    fn find_record(&mut self, region: &Region, is: &dyn Fn(&Record) -> bool) -> Option<BlockIndex> {
+        let (mut found, mut hops) = (None, 0);
+        for lead in self.leads.all() {
+            let first = self.first_of_all(region, lead, |at| {
+                region.record(at).is_some_and(|record| is(&record))
+            });
+            found = earlier(region, found, first.record);
+            hops += first.hops;
+        }
+        self.measures.searched(hops);
+        found
+    }
+
+    fn context_is_idle(
+        &mut self,
+        requests: &mut RequestPool,
+        region: &mut Region,
+        context: Context,
+    ) -> bool {
+        let (requests, region) = (&*requests, &*region);
+        let (at, mut hops) = self.leads.find(context);
+        let lead = self.leads.at(at);
+        let is_idle = if let Some(at) = at {
+            let is_idle = lead.posted.is_empty()
+                && lead.unexpected.is_empty()
+                && lead
+                    .root
+                    .as_ref()
+                    .is_none_or(|root| self.queues.is_empty(root));
+            if is_idle && let Some(root) = self.leads.remove(at).root {
+                self.queues.close(root);
+            }
+            is_idle
+        } else {
+            let (posted, looked) = lead.posted.find(requests, |slot| {
+                requests.posted(slot).pattern.context() == context
+            });
+            let (recorded, also_looked) = lead
+                .unexpected
+                .find(region, |at| region.envelope(at).context == context);
+            hops += looked + also_looked;
+            posted.is_none() && recorded.is_none()
+        };
+        self.measures.traversals += hops as Count;
+        is_idle
+    }
+
+    // The receives are in the pool with their serials, which tell their order; the records are hashed in theirs,
+    // wherever they stand.
+    fn hash(&self, region: &Region, mut state: &mut dyn Hasher) {
+        (self.measures.posted, self.measures.unexpected).hash(&mut state);
+        let mut records = Vec::new();
+        let mut add = |list: Ends<BlockIndex>| {
+            let _ = list.find(region, |at| {
+                records.push(at);
+                false
+            });
+        };
+        for lead in self.leads.all() {
+            add(lead.unexpected);
+            if let Some(root) = &lead.root {
+                let _ = self
+                    .queues
+                    .each(lead.context, root, |heads, _| add(heads.unexpected));
+            }
+        }
+        records.sort_unstable_by_key(|&at| region.word(at));
+        for at in records {
+            region.hash_record(at, &mut state);
+        }
+    }
+
+    fn measures(&self) -> Measures {
+        self.measures
+    }
+}
+
+impl<Q: ByRank> MatchingEngine for Ranked<Q> {
+    const NAME: &'static str = Q::NAME;
+
+    fn fixed_bytes(blocks: usize, peers: usize) -> usize {
+        Q::fixed_bytes(blocks, peers)
+    }
+
+    fn context_bytes(peers: usize) -> usize {
+        Self::LEAD_BYTES + Q::root_bytes(peers)
+    }
+
+    fn receive_bytes(peers: usize) -> usize {
+        Q::receive_bytes(peers)
+    }
+
+    fn new(blocks: usize, peers: usize) -> Option<Self> {
+        Some(Self::with_queues(Q::new(blocks, peers)?, peers))
+    }
+}

@@ -1,0 +1,390 @@
+//! For tests: an engine with a pool and MPI memory of its own, and the comparison of two; and what is true of all.
+#![forbid(unsafe_code)]
+
+use core::hash::Hasher;
+use std::collections::hash_map::DefaultHasher;
+
+use super::choice::{Choice, WithEngine};
+use super::engine::{Matching, MatchingEngine};
+use super::lists::Lists;
+use super::queues::{Element, Queues};
+use super::split::{Design, Split};
+use crate::envelope::{Context, Envelope, Pattern, Rank, Tag};
+use crate::list::{Ends, Links};
+use crate::memory::region::{BLOCK_BYTES, Blocks, Holding, Region};
+use crate::memory::{RawMemory, Span};
+use crate::names::{BlockIndex, Serial, Slot};
+use crate::request::{Posted, Receive, ReceiveState, Request, RequestPool};
+
+pub(super) fn envelope(source: u32, tag: Tag, context: Context) -> Envelope {
+    Envelope {
+        source: Rank::new(source),
+        tag,
+        context,
+    }
+}
+
+pub(super) fn region(blocks: usize) -> Region {
+    let words = vec![0; Blocks::map_words(blocks)].into_boxed_slice();
+    Region::new(Blocks::new(
+        vec![[0; BLOCK_BYTES]; blocks].into_boxed_slice(),
+        words,
+    ))
+}
+
+/// An engine at work.
+pub(super) struct Rig<E> {
+    pub(super) engine: E,
+    pub(super) requests: RequestPool,
+    pub(super) region: Region,
+    posts: Serial,
+    sends: u32,
+}
+
+impl<E: MatchingEngine> Rig<E> {
+    pub(super) fn new(blocks: usize, peers: usize) -> Self {
+        Rig {
+            engine: E::new(blocks, peers).unwrap(),
+            requests: RequestPool::new(1 << 14),
+            region: region(blocks),
+            posts: 0,
+            sends: 0,
+        }
+    }
+
+    /// A receive, for which there is nothing yet.
+    pub(super) fn post(&mut self, pattern: Pattern) -> Slot {
+        self.requests.grow(1).unwrap();
+        self.engine.reserve(self.requests.slots()).unwrap();
+        let posted = Posted {
+            pattern,
+            serial: self.posts,
+            to_name: false,
+        };
+        self.posts += 1;
+        let receive = Receive {
+            span: Span::EMPTY,
+            state: ReceiveState::Posted(posted),
+        };
+        let request = Request::Receive(receive);
+        let slot = self.requests.insert(request).unwrap().slot();
+        self.engine.post(&mut self.requests, slot);
+        slot
+    }
+
+    /// A receive that matches or is posted.
+    pub(super) fn receive(&mut self, pattern: Pattern) -> Result<BlockIndex, Slot> {
+        match self.engine.take(&mut self.region, &pattern) {
+            Some(at) => {
+                self.region.release(&mut RawMemory, at);
+                Ok(at)
+            }
+            None => Err(self.post(pattern)),
+        }
+    }
+
+    /// A message that matches.
+    pub(super) fn arrive(&mut self, envelope: Envelope) -> Option<Slot> {
+        let slot = self.engine.arrive(&mut self.requests, &envelope)?;
+        self.cancel(slot);
+        Some(slot)
+    }
+
+    /// A message that is recorded.
+    pub(super) fn record(&mut self, envelope: Envelope) -> Option<BlockIndex> {
+        let sender = self.sends;
+        let at = self
+            .region
+            .record_only(&mut RawMemory, envelope, 0, sender)?;
+        self.sends += 1;
+        self.engine.record(&mut self.region, at);
+        Some(at)
+    }
+
+    /// A message that matches, or is recorded if there is room.
+    pub(super) fn message(&mut self, envelope: Envelope) -> Result<Slot, Option<BlockIndex>> {
+        match self.arrive(envelope) {
+            Some(slot) => Ok(slot),
+            None => Err(self.record(envelope)),
+        }
+    }
+
+    /// A posted receive is taken back.
+    pub(super) fn cancel(&mut self, slot: Slot) {
+        self.engine.unpost(&mut self.requests, slot);
+        let id = self.requests.id(slot);
+        self.requests.cancel_receive(slot);
+        self.requests.conclude(id).unwrap();
+    }
+
+    /// A sender takes a recorded message back.
+    pub(super) fn withdraw(&mut self, sender: u32) -> Option<BlockIndex> {
+        let at = self.engine.find_record(&self.region, &|record| {
+            record.holding == Holding::Nothing { sender }
+        })?;
+        self.forget(at);
+        Some(at)
+    }
+
+    /// A record is forgotten.
+    pub(super) fn forget(&mut self, at: BlockIndex) {
+        self.engine.unrecord(&mut self.region, at);
+        self.region.release(&mut RawMemory, at);
+    }
+
+    pub(super) fn probe(&mut self, pattern: Pattern) -> Option<BlockIndex> {
+        self.engine.probe(&mut self.region, &pattern)
+    }
+
+    pub(super) fn is_idle(&mut self, context: Context) -> bool {
+        self.engine
+            .context_is_idle(&mut self.requests, &mut self.region, context)
+    }
+
+    pub(super) fn hash(&self) -> u64 {
+        let mut state = DefaultHasher::new();
+        self.engine.hash(&self.region, &mut state);
+        state.finish()
+    }
+
+    /// Hops that `what` takes.
+    pub(super) fn hops(&mut self, what: impl FnOnce(&mut Self)) -> u64 {
+        let before = self.engine.measures().traversals;
+        what(self);
+        self.engine.measures().traversals - before
+    }
+}
+
+impl<D: Design> Rig<Split<D>> {
+    /// Every queue is whole and in order, every element is in the queue in which it is looked for, and as
+    /// many are there as are counted.
+    pub(super) fn check(&mut self) {
+        let measures = self.engine.measures();
+        let posted = check(&mut self.engine.posted, &mut self.requests);
+        let unexpected = check(&mut self.engine.unexpected, &mut self.region);
+        assert_eq!((posted, unexpected), (measures.posted, measures.unexpected));
+    }
+}
+
+fn check<I: Element>(queues: &mut impl Queues<I>, store: &mut I::Store) -> u32 {
+    let mut all = 0;
+    let lists: Vec<Ends<I>> = queues.lists().copied().collect();
+    for list in lists {
+        let (mut before, mut next) = (None, list.head());
+        while let Some(at) = next {
+            assert_eq!(store.neighbours(at).0, before);
+            let serial = I::serial(store, at);
+            assert!(before.is_none_or(|before| I::serial(store, before) < serial));
+            all += 1;
+            before = next;
+            next = store.next(at);
+        }
+        assert_eq!(list.tail(), before);
+    }
+    all
+}
+
+/// What random operations are made of.
+pub(super) struct Mix {
+    pub(super) peers: u32,
+    pub(super) contexts: Context,
+    pub(super) tags: u32,
+    /// One receive in so many has any source, and as many any tag.
+    pub(super) wild: u32,
+    pub(super) operations: u32,
+    /// When records are numbered anew.
+    pub(super) most_arrivals: u32,
+}
+
+/// Runs an engine and plain lists in lock step: the same receives and records are found.
+pub(super) fn compare<D: Design>(seed: u64, mix: &Mix) -> Rig<Split<D>> {
+    const BLOCKS: usize = 600;
+    let peers = mix.peers as usize;
+    let mut lists = Rig::<Lists>::new(BLOCKS, peers);
+    let mut rig = Rig::<Split<D>>::new(BLOCKS, peers);
+    rig.engine.numbers.set_limit(mix.most_arrivals);
+    let mut random = oorandom::Rand32::new(seed);
+    let mut posted: Vec<Slot> = Vec::new();
+    for operation in 0..mix.operations {
+        // In turn the posted receives and the unexpected messages get more.
+        let flood = operation / 1500 % 3;
+        let message = envelope(
+            // Some send far more than others.
+            random.rand_range(0..mix.peers) >> random.rand_range(0..3),
+            random.rand_range(0..mix.tags) as Tag,
+            random.rand_range(0..mix.contexts.into()) as Context,
+        );
+        let source = (random.rand_range(0..mix.wild) > 0).then_some(message.source);
+        let tag = (random.rand_range(0..mix.wild) > 0).then_some(message.tag);
+        let pattern = Pattern::new(source, tag, message.context);
+        let (receives, messages) = [(70, 85), (15, 85), (42, 84)][flood as usize];
+        let kind = random.rand_range(0..100);
+        if kind < receives {
+            let got = rig.receive(pattern);
+            assert_eq!(got, lists.receive(pattern), "operation {operation}");
+            posted.extend(got.err());
+        } else if kind < messages {
+            let got = rig.message(message);
+            assert_eq!(got, lists.message(message), "operation {operation}");
+            posted.retain(|&slot| Ok(slot) != got);
+        } else if kind < 90 && !posted.is_empty() {
+            let slot = posted.swap_remove(random.rand_range(0..posted.len() as u32) as usize);
+            rig.cancel(slot);
+            lists.cancel(slot);
+        } else if kind < 94 {
+            let sender = random.rand_range(0..rig.sends.max(1));
+            assert_eq!(rig.withdraw(sender), lists.withdraw(sender));
+        } else if kind < 99 {
+            assert_eq!(rig.probe(pattern), lists.probe(pattern));
+        } else {
+            drop_context(
+                &mut rig,
+                &mut lists,
+                &mut posted,
+                message.context,
+                operation,
+            );
+        }
+        if operation.is_multiple_of(512) {
+            rig.check();
+        }
+    }
+    rig.check();
+    let (own, other) = (rig.engine.measures(), lists.engine.measures());
+    assert_eq!(
+        (own.posted, own.unexpected, own.searches),
+        (other.posted, other.unexpected, other.searches)
+    );
+    rig
+}
+
+/// A context is asked for, or now and then emptied, dropped and opened again.
+fn drop_context<D: Design>(
+    rig: &mut Rig<Split<D>>,
+    lists: &mut Rig<Lists>,
+    posted: &mut Vec<Slot>,
+    context: Context,
+    operation: u32,
+) {
+    let ends = operation.is_multiple_of(16);
+    if ends {
+        let of_context = |requests: &RequestPool, slot| requests.posted(slot).pattern.context();
+        posted.retain(|&slot| {
+            let stays = of_context(&rig.requests, slot) != context;
+            if !stays {
+                rig.cancel(slot);
+                lists.cancel(slot);
+            }
+            stays
+        });
+        let anything = Pattern::new(None, None, context);
+        while let Some(at) = rig.probe(anything) {
+            assert_eq!(lists.probe(anything), Some(at));
+            rig.forget(at);
+            lists.forget(at);
+        }
+        assert_eq!(lists.probe(anything), None);
+    }
+    let idle = rig.is_idle(context);
+    assert_eq!(idle, lists.is_idle(context));
+    assert!(idle || !ends);
+    if idle {
+        let Rig {
+            engine,
+            requests,
+            region,
+            ..
+        } = rig;
+        engine.open(requests, region, context);
+    }
+}
+
+/// The envelopes of all records, by their numbers.
+pub(super) fn order<D: Design>(rig: &Rig<Split<D>>) -> Vec<Envelope> {
+    let mut records: Vec<(Serial, BlockIndex)> = Vec::new();
+    for list in rig.engine.unexpected.lists() {
+        let mut next = list.head();
+        while let Some(at) = next {
+            records.push((BlockIndex::serial(&rig.region, at), at));
+            next = rig.region.next(at);
+        }
+    }
+    records.sort_by_key(|&(serial, _)| serial);
+    let envelopes = records.iter().map(|&(_, at)| rig.region.envelope(at));
+    envelopes.collect()
+}
+
+/// Hops that searches of every engine take where there are few entries, in its own way.
+struct FewHops;
+
+impl WithEngine for FewHops {
+    type Output = [u64; 4];
+
+    fn run<E: MatchingEngine>(self) -> [u64; 4] {
+        let mut rig = Rig::<E>::new(40, 40);
+        for tag in [3, 2, 1] {
+            rig.post(envelope(7, tag, 0).pattern());
+        }
+        for tag in [5, 4] {
+            rig.record(envelope(7, tag, 0)).unwrap();
+        }
+        let before = rig.engine.measures();
+        let hops = [
+            rig.hops(|rig| assert!(rig.is_idle(2))),
+            rig.hops(|rig| assert!(!rig.is_idle(0))),
+            rig.hops(|rig| assert_eq!(rig.withdraw(2), None)),
+            rig.hops(|rig| assert!(rig.withdraw(1).is_some())),
+        ];
+        let after = rig.engine.measures();
+        assert_eq!(after.searches - before.searches, 2, "{}", E::NAME);
+        assert_eq!(after.longest, 2, "{}", E::NAME);
+        // Each by itself.
+        rig.post(envelope(7, 1, 4).pattern());
+        rig.record(envelope(7, 1, 6)).unwrap();
+        assert!([0, 4, 6].iter().all(|&context| !rig.is_idle(context)));
+        assert!(rig.is_idle(8));
+        hops
+    }
+}
+
+#[test]
+fn whether_a_context_is_idle_is_no_search_but_its_hops_count() {
+    for &choice in Choice::ALL {
+        let idle = match choice {
+            // It asks the pool for receives, which counts no hops.
+            Choice::Default => [2, 1],
+            // One that is posted says that it is not idle.
+            Choice::List => [3 + 2, 1],
+            _ => [3 + 2, 1 + 1],
+        };
+        let expected = [idle[0], idle[1], 2, 2];
+        assert_eq!(choice.with(FewHops), expected, "{choice}");
+    }
+}
+
+/// Whether so many receives have been reserved, and one more.
+struct Reserved;
+
+impl WithEngine for Reserved {
+    type Output = [bool; 3];
+
+    fn run<E: MatchingEngine>(self) -> [bool; 3] {
+        let mut rig = Rig::<E>::new(40, 40);
+        let before = rig.engine.has_reserved(9);
+        rig.engine.reserve(9).unwrap();
+        [
+            before,
+            rig.engine.has_reserved(9),
+            rig.engine.has_reserved(10),
+        ]
+    }
+}
+
+#[test]
+fn an_engine_knows_for_how_many_receives_it_has_room() {
+    for &choice in Choice::ALL {
+        // All others have room for as many as there are.
+        let is_made = choice != Choice::FourD;
+        assert_eq!(choice.with(Reserved), [is_made, true, is_made], "{choice}");
+    }
+}

@@ -1,0 +1,86 @@
+//! The unified engine (COL+PNP): paper 002, section 4 and figure 2.
+//!
+//! Elements of point-to-point messages are queued by [partners and non-partners](super::pnp), those of collectives
+//! in [queues for each collective](super::col); a message's [`Kind`](super::Kind) follows from its context and
+//! tag. As there, k is the sum of k_C and k_P, and each part has its own cap.
+//!
+//! # Memory, fixed
+//! The sum of that of the two parts.
+//!
+//! # What it cannot do
+//! What its parts cannot: above all, long queues of a single source are still lists.
+#![forbid(unsafe_code)]
+
+use super::col::Collectives;
+use super::pnp::Partners;
+use super::queues::{ByKind, Element};
+use super::split::{Design, Split};
+
+/// Partners and non-partners for point-to-point messages, queues for each collective.
+pub type Unified = Split<UnifiedDesign>;
+
+/// The design of [`Unified`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UnifiedDesign;
+
+impl Design for UnifiedDesign {
+    const NAME: &'static str = "unified";
+    type Queues<I: Element> = ByKind<Partners<I>, Collectives<I>>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matching::engine::MatchingEngine;
+    use crate::matching::queues::Queues;
+    use crate::matching::rig::{Mix, Rig, compare, envelope};
+    use crate::matching::{Col, Pnp};
+
+    #[test]
+    fn each_kind_has_its_own_queues() {
+        let mut rig = Rig::<Unified>::new(1000, 200);
+        for _ in 0..3 {
+            for source in 0..60 {
+                rig.record(envelope(source, 1, 0)).unwrap();
+                rig.record(envelope(source, 1, 1)).unwrap();
+            }
+            for source in 0..60 {
+                assert!(rig.receive(envelope(source, 1, 1).pattern()).is_ok());
+            }
+        }
+        // A hundred elements, of which forty sources have two.
+        let queues = &rig.engine.unexpected;
+        assert_eq!(queues.point_to_point.lists().count(), 2 + 1 + 60);
+        assert_eq!(queues.collective.lists().count(), 2 + 1);
+        rig.check();
+        // What stands in the one is not looked at for the other.
+        let hops = rig.hops(|rig| assert_eq!(rig.probe(envelope(7, 1, 1).pattern()), None));
+        assert_eq!(hops, 1);
+        assert_eq!(
+            Unified::fixed_bytes(9, 64),
+            Pnp::fixed_bytes(9, 64) + Col::fixed_bytes(9, 64)
+        );
+    }
+
+    #[test]
+    fn whatever_happens_the_results_are_those_of_a_list() {
+        for (seed, peers) in [(1, 8), (2, 40), (3, 500)] {
+            let mix = Mix {
+                peers,
+                contexts: 4,
+                tags: 4,
+                wild: 30,
+                operations: 30_000,
+                most_arrivals: 800,
+            };
+            let rig = compare::<UnifiedDesign>(seed, &mix);
+            let lists = [
+                rig.engine.posted.point_to_point.lists().count(),
+                rig.engine.posted.collective.lists().count(),
+                rig.engine.unexpected.point_to_point.lists().count(),
+                rig.engine.unexpected.collective.lists().count(),
+            ];
+            assert!(lists.into_iter().all(|lists| lists > 2), "{lists:?}");
+        }
+    }
+}

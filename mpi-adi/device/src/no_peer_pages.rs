@@ -1,0 +1,54 @@
+//! A table of [`peers`](super::peers) that is in one piece, however many they are: it has no pages.
+#![forbid(unsafe_code)]
+
+use crate::peers::{Ages, Bits};
+
+/// None.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Pages;
+
+impl Pages {
+    /// All are in one piece.
+    pub(super) const fn parts(peers: usize) -> (usize, usize) {
+        (peers, 0)
+    }
+
+    pub(super) fn allocate(_: usize) -> Option<Pages> {
+        Some(Pages)
+    }
+
+    pub(super) const fn bytes(_: usize) -> usize {
+        0
+    }
+
+    pub(super) const fn most_bytes(_: usize) -> usize {
+        0
+    }
+
+    pub(super) fn bytes_now(&self) -> usize {
+        0
+    }
+
+    /// No packet takes a page.
+    pub(super) fn packets(&self) -> usize {
+        usize::MAX
+    }
+
+    pub(super) fn fill_stock(&mut self) {}
+
+    pub(super) fn bits(&self, _: usize) -> Option<Bits> {
+        None
+    }
+
+    pub(super) fn bits_mut(&mut self, _: usize) -> &mut Bits {
+        unreachable!("a peer of the table")
+    }
+
+    pub(super) fn ages(&self, _: usize) -> Ages {
+        unreachable!("a peer of the table")
+    }
+
+    pub(super) fn ages_mut(&mut self, _: usize) -> &mut Ages {
+        unreachable!("a peer of the table")
+    }
+}

@@ -1,0 +1,154 @@
+//! The pages of a table of [`peers`](super::peers), and those in stock.
+#![forbid(unsafe_code)]
+
+use alloc::boxed::Box;
+
+use crate::boxed::boxed;
+use crate::peers::{Ages, Bits, GROUP_PEERS, PAGE_PEERS, STOCK_PAGES};
+
+/// Groups of a page.
+const PAGE_GROUPS: usize = PAGE_PEERS / GROUP_PEERS;
+
+/// What is kept of [`PAGE_PEERS`] peers.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Page {
+    bits: [Bits; PAGE_GROUPS],
+    ages: [Ages; PAGE_PEERS],
+}
+
+/// A page in the heap, in the one form of a box of one word that can be asked for without a panic.
+type PageBox = Box<[Page; 1]>;
+
+impl Page {
+    /// Of peers of whom nothing is known; `None`: the heap has no room.
+    fn allocate() -> Option<PageBox> {
+        let page = Page {
+            bits: [Bits::default(); PAGE_GROUPS],
+            ages: [Ages { to: 0, from: 0 }; PAGE_PEERS],
+        };
+        boxed(page, 1)?.try_into().ok()
+    }
+}
+
+/// The pages of a table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Pages {
+    all: Box<[Option<PageBox>]>,
+    /// Pages that are not there.
+    missing: u32,
+    stock: heapless::Vec<PageBox, STOCK_PAGES>,
+}
+
+impl core::hash::Hash for Pages {
+    fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
+        self.all.hash(state);
+    }
+}
+
+impl Pages {
+    /// Of so many peers, at least 1: those whose table is in one piece, and the number of pages.
+    pub(super) const fn parts(peers: usize) -> (usize, usize) {
+        if peers > PAGE_PEERS {
+            (0, peers.div_ceil(PAGE_PEERS))
+        } else {
+            (peers, 0)
+        }
+    }
+
+    /// So many pages, none of which is there; `None`: the heap has no room for what is to be in stock.
+    pub(super) fn allocate(count: usize) -> Option<Pages> {
+        let mut pages = Pages {
+            all: boxed(None, count)?,
+            missing: count as u32,
+            stock: heapless::Vec::new(),
+        };
+        pages.fill_stock();
+        (pages.stock.len() == Self::stock_of(count)).then_some(pages)
+    }
+
+    const fn stock_of(missing: usize) -> usize {
+        if missing < STOCK_PAGES {
+            missing
+        } else {
+            STOCK_PAGES
+        }
+    }
+
+    /// Bytes of so many pages with those in stock.
+    pub(super) const fn bytes(count: usize) -> usize {
+        Self::bytes_with(count, Self::stock_of(count))
+    }
+
+    /// Bytes of so many pages once all are there.
+    pub(super) const fn most_bytes(count: usize) -> usize {
+        Self::bytes_with(count, count)
+    }
+
+    const fn bytes_with(count: usize, there: usize) -> usize {
+        count * size_of::<Option<PageBox>>() + there * size_of::<Page>()
+    }
+
+    /// Bytes now, those in stock included.
+    pub(super) fn bytes_now(&self) -> usize {
+        let there = self.all.len() - self.missing as usize + self.stock.len();
+        Self::bytes_with(self.all.len(), there)
+    }
+
+    /// Packets that can be taken before [`Pages::fill_stock`], whomever they come from.
+    #[inline]
+    pub(super) fn packets(&self) -> usize {
+        match self.missing {
+            0 => usize::MAX,
+            _ => self.stock.len(),
+        }
+    }
+
+    /// Takes pages from the heap, as many as there is room for and packets may need.
+    #[inline]
+    pub(super) fn fill_stock(&mut self) {
+        if self.stock.len() < Self::stock_of(self.missing as usize) {
+            self.allocate_stock();
+        }
+    }
+
+    #[cold]
+    fn allocate_stock(&mut self) {
+        while self.stock.len() < Self::stock_of(self.missing as usize)
+            && let Some(page) = Page::allocate()
+        {
+            // There is room: fewer than it holds.
+            let _ = self.stock.push(page);
+        }
+    }
+
+    /// The bits of a group; `None`: its page is not there.
+    #[inline]
+    pub(super) fn bits(&self, group: usize) -> Option<Bits> {
+        let page = self.all.get(group / PAGE_GROUPS)?.as_ref()?;
+        Some(page[0].bits[group % PAGE_GROUPS])
+    }
+
+    pub(super) fn bits_mut(&mut self, group: usize) -> &mut Bits {
+        &mut self.page_mut(group / PAGE_GROUPS).bits[group % PAGE_GROUPS]
+    }
+
+    /// The ages of a peer, whose page may not be there.
+    pub(super) fn ages(&self, peer: usize) -> Ages {
+        let page = self.all[peer / PAGE_PEERS].as_ref();
+        page.map_or_else(Ages::default, |page| page[0].ages[peer % PAGE_PEERS])
+    }
+
+    pub(super) fn ages_mut(&mut self, peer: usize) -> &mut Ages {
+        &mut self.page_mut(peer / PAGE_PEERS).ages[peer % PAGE_PEERS]
+    }
+
+    /// A page, out of the stock if it is not there yet.
+    fn page_mut(&mut self, page: usize) -> &mut Page {
+        let (stock, missing) = (&mut self.stock, &mut self.missing);
+        let [page] = &mut **self.all[page].get_or_insert_with(|| {
+            *missing -= 1;
+            stock.pop().expect("a page in stock for each packet")
+        });
+        page
+    }
+}

@@ -1,0 +1,60 @@
+//! One bounded step of the device, and which handler each packet has.
+#![forbid(unsafe_code)]
+
+use msg_layer::{Handlers, Port};
+
+use crate::adi::Adi;
+use crate::config::STEP_PACKETS;
+use crate::handlers::{self, Handling};
+use crate::memory::UserMemory;
+use crate::protocol::Rules;
+use crate::wire;
+
+impl<R: Rules, M: UserMemory + ?Sized> Handling<'_, R, M> {
+    const HANDLERS: Handlers<Self> = Handlers::new()
+        .request::<{ wire::RTS }>(handlers::on_rts::<R, M>)
+        .request::<{ wire::DATA }>(handlers::on_data::<R, M>)
+        .request::<{ wire::EAGER }>(handlers::on_eager::<R, M>)
+        .request::<{ wire::DONE }>(handlers::on_done::<R, M>)
+        .answer::<{ wire::CTS }>(handlers::on_cts::<R, M>)
+        .answer::<{ wire::NCTSD }>(handlers::on_nctsd::<R, M>)
+        .answer::<{ wire::NCTS }>(handlers::on_ncts::<R, M>)
+        .answer::<{ wire::RESTART }>(handlers::on_restart::<R, M>)
+        .request::<{ wire::CANCEL }>(handlers::on_cancel::<R, M>)
+        .answer::<{ wire::ARRIVE }>(handlers::on_arrive::<R, M>)
+        .answer::<{ wire::RELEASE }>(handlers::on_release::<R, M>)
+        .answer::<{ wire::TELL }>(handlers::on_told::<R, M>);
+}
+
+impl<R: Rules> Adi<R> {
+    /// One bounded step: at most [`STEP_PACKETS`] packets from the network to their handlers, and no more than
+    /// [there are pages for](crate::peers); at most as many of our own into it. Does not block and does not allocate. True when anything was done.
+    pub fn progress<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &mut M,
+    ) -> bool {
+        // Debts first: a flood of offers, each answered at once, must not use up all the room.
+        let owed = self.send_due(port, memory);
+        let here = self.identity.here;
+        let packets = STEP_PACKETS.min(self.peers.packets());
+        let mut context = Handling { adi: self, memory };
+        let taken = msg_layer::progress(
+            port,
+            here,
+            &Handling::<R, M>::HANDLERS,
+            &mut context,
+            packets,
+        );
+        let answered = self.send_due(port, memory) + self.send_barrier(port);
+        let sent = self.send_pending(port, memory) + self.send_parts(port, memory);
+        // What has just come is likely to be followed by more, or by something of ours that they can go with.
+        let leave_alone = taken > 0 || !self.has_deferred() || self.receiver.answers_wait;
+        let deferred = if leave_alone {
+            0
+        } else {
+            self.send_deferred(port)
+        };
+        owed + taken + answered + deferred + sent > 0
+    }
+}

@@ -1,0 +1,391 @@
+//! Offers that come: they are matched, recorded or refused, and answered.
+#![forbid(unsafe_code)]
+
+use crate::adi::Adi;
+use crate::config::SHARED_ANSWER;
+use crate::envelope::{Envelope, Rank};
+use crate::matching::Matching;
+use crate::memory::UserMemory;
+use crate::memory::region::Holding;
+use crate::names::{BlockIndex, Slot};
+use crate::peers::Standing;
+use crate::protocol::{Recorded, Rules, Verdict, on_rts as decide};
+use crate::recv::Probed;
+use crate::recv::deferred::DeferredAck;
+use crate::recv::eager::Eager;
+use crate::request::Matched;
+use crate::stats::Count;
+use crate::wire::{self, Fields, Rts, flag_if};
+use msg_layer::Answer;
+
+impl<R: Rules> Adi<R> {
+    /// Takes an offer whose data has come along into the posted receive that it matches, or records it with its data,
+    /// where nothing of any source stands refused: the first two rows of [`decide`]'s table, with nothing else to look at.
+    /// `None`: this is not such an offer, or there is no room. Otherwise as [`Adi::take_rts`].
+    #[inline]
+    pub(crate) fn take_at_once<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        source: Rank,
+        rts: &Rts,
+        data: &[u8],
+    ) -> Option<Option<Answer>> {
+        let plain = self.peers.are_all_clear() && rts.is(Rts::INLINE) && !rts.is(Rts::MORE);
+        if !plain || self.peers.ages(source).from != rts.age {
+            return None;
+        }
+        let matched = Matched {
+            envelope: rts.envelope(source),
+            length: rts.length,
+        };
+        match self.finish_first(&matched) {
+            Some(span) => memory.write(span, 0, &data[..matched.wanted(span) as usize]),
+            None => self.match_at_once(memory, &matched.envelope, rts, data)?,
+        }
+        self.stats.cts_sent += 1;
+        let fields = Fields {
+            request: rts.request,
+            flags: Fields::COMPLETE,
+            ..Fields::default()
+        };
+        Some(self.answer(memory, source, rts, wire::CTS, fields))
+    }
+
+    /// As [`Adi::take_at_once`], of a message that may match any receive, or none.
+    #[inline]
+    fn match_at_once<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        envelope: &Envelope,
+        rts: &Rts,
+        data: &[u8],
+    ) -> Option<()> {
+        match self.matching.arrive(&mut self.requests, envelope) {
+            Some(slot) if self.requests.holds(slot) => return None,
+            Some(slot) => {
+                self.unpost(slot);
+                self.accept(memory, slot, envelope, rts, data);
+            }
+            None => self.record_at_once(memory, envelope, rts, data)?,
+        }
+        self.receiver.probes.taken(envelope);
+        Some(())
+    }
+
+    /// Records a message that no receive matches, with its data, which is here; `None`: it is not to be, or there is no
+    /// room.
+    #[inline]
+    fn record_at_once<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        envelope: &Envelope,
+        rts: &Rts,
+        data: &[u8],
+    ) -> Option<()> {
+        let recordable = rts.is(Rts::IN_ORDER) || !self.rules().records_in_order();
+        if rts.is(Rts::SYNCHRONOUS) || !recordable {
+            return None;
+        }
+        let at = self.region.record_whole(memory, *envelope, data)?;
+        self.matching.record(&mut self.region, at);
+        Some(())
+    }
+
+    /// Decides upon an offer. `None`: the answer is deferred.
+    pub(crate) fn take_rts<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        source: Rank,
+        rts: &Rts,
+        data: &[u8],
+    ) -> Option<Answer> {
+        let envelope = rts.envelope(source);
+        let standing = self.peers.standing(source);
+        let ages_equal = self.peers.ages(source).from == rts.age;
+        let posted = if ages_equal {
+            self.matching.arrive(&mut self.requests, &envelope)
+        } else {
+            None
+        };
+        // Receives have been posted since the restart that this offer answers: an earlier message may
+        // match those. What the restart has asked for can be taken by a receive that is older than it.
+        let rules = self.rules();
+        let posted_since = standing.is_posted_since();
+        let early = rules.guards_posts()
+            && posted_since
+            && posted.is_some_and(|slot| !self.is_older(slot, rts.asked));
+        let refused_before = matches!(standing, Standing::Refused | Standing::WildcardQueued);
+        let recordable = rts.is(Rts::IN_ORDER) && !refused_before || !rules.records_in_order();
+        let verdict = decide(ages_equal && !early, posted, || match recordable {
+            true => self.make_room(
+                memory,
+                &envelope,
+                rts.length,
+                rts.request,
+                rts.is(Rts::SYNCHRONOUS),
+            ),
+            false => Recorded::Nothing,
+        });
+        let fields = Fields {
+            request: rts.request,
+            flags: flag_if(!ages_equal || early, Fields::STALE),
+            ..Fields::default()
+        };
+        let (handler, fields) = self.carry_out(memory, &envelope, &verdict, fields, rts, data);
+        if let Verdict::Refuse { failed: true } = verdict
+            && !posted_since
+        {
+            // After a receive was posted in the meantime, an earlier message may be asked for first.
+            let length = rts.length;
+            self.receiver.probes.refused(Probed { envelope, length });
+        }
+        if ages_equal {
+            self.note_verdict(source, &verdict, rts);
+            self.go_on(memory, source, standing);
+        }
+        self.answer(memory, source, rts, handler, fields)
+    }
+
+    /// Does with an offer what was decided: the answer's handler, and what it says.
+    // It has one caller.
+    #[inline(always)]
+    fn carry_out<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        envelope: &Envelope,
+        verdict: &Verdict<Slot, BlockIndex>,
+        fields: Fields,
+        rts: &Rts,
+        data: &[u8],
+    ) -> (u8, Fields) {
+        let source = envelope.source;
+        match *verdict {
+            Verdict::Receive(slot) if self.requests.holds(slot) => {
+                let matched = Matched {
+                    envelope: *envelope,
+                    length: rts.length,
+                };
+                self.hold_back(slot, matched, rts.request);
+                self.stats.nctsd_sent += 1;
+                (wire::NCTSD, fields)
+            }
+            Verdict::Receive(slot) => {
+                self.unpost(slot);
+                self.receiver.probes.taken(envelope);
+                self.stats.cts_sent += 1;
+                (wire::CTS, self.accept(memory, slot, envelope, rts, data))
+            }
+            Verdict::Buffer(at) => {
+                self.receiver.probes.taken(envelope);
+                self.stats.cts_sent += 1;
+                (wire::CTS, self.buffer(source, at, rts, data))
+            }
+            Verdict::Record(at) => {
+                self.receiver.probes.taken(envelope);
+                self.matching.record(&mut self.region, at);
+                self.stats.nctsd_sent += 1;
+                (wire::NCTSD, fields)
+            }
+            Verdict::Refuse { .. } => {
+                self.stats.ncts_sent += 1;
+                (wire::NCTS, fields)
+            }
+        }
+    }
+
+    /// How `source` stands after this verdict upon an offer under the current age.
+    pub(crate) fn note_verdict(
+        &mut self,
+        source: Rank,
+        verdict: &Verdict<Slot, BlockIndex>,
+        rts: &Rts,
+    ) {
+        match verdict {
+            Verdict::Refuse { failed: true } => self.peers.refused(source),
+            Verdict::Refuse { failed: false } => {
+                self.peers.accepted(source, true, rts.is(Rts::FOLLOWS))
+            }
+            _ => self
+                .peers
+                .accepted(source, rts.is(Rts::MORE), rts.is(Rts::FOLLOWS)),
+        }
+    }
+
+    /// An RTS has matched the posted receive in `slot`.
+    #[inline]
+    pub(crate) fn accept<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        slot: Slot,
+        envelope: &Envelope,
+        rts: &Rts,
+        data: &[u8],
+    ) -> Fields {
+        let matched = Matched {
+            envelope: *envelope,
+            length: rts.length,
+        };
+        if rts.is(Rts::INLINE) {
+            let span = self.requests.span(slot);
+            memory.write(span, 0, &data[..matched.wanted(span) as usize]);
+            self.received(slot, matched);
+            Fields {
+                request: rts.request,
+                flags: Fields::COMPLETE,
+                ..Fields::default()
+            }
+        } else {
+            let fields = self.clear_to_send(slot, matched, rts.request);
+            self.stream(envelope.source, rts, fields)
+        }
+    }
+
+    /// The CTS `fields` for a long message: if its data is coming already and there is room for one more such
+    /// message, it is taken as it comes.
+    pub(crate) fn stream(&mut self, source: Rank, rts: &Rts, fields: Fields) -> Fields {
+        let eager = Eager {
+            source,
+            request: rts.request,
+            target: fields.target,
+        };
+        let streams =
+            rts.is(Rts::EAGER) && fields.wanted > 0 && self.receiver.coming.push(eager).is_ok();
+        let flags = fields.flags | flag_if(streams, Fields::STREAM);
+        Fields { flags, ..fields }
+    }
+
+    /// A record with a buffer has been made at `at` for an RTS.
+    pub(crate) fn buffer(
+        &mut self,
+        source: Rank,
+        at: BlockIndex,
+        rts: &Rts,
+        data: &[u8],
+    ) -> Fields {
+        self.matching.record(&mut self.region, at);
+        if rts.is(Rts::INLINE) {
+            self.region.write_buffer(at, 0, data);
+            let received = rts.length;
+            self.region.set_holding(at, Holding::Buffer { received });
+            Fields {
+                request: rts.request,
+                flags: Fields::COMPLETE,
+                ..Fields::default()
+            }
+        } else {
+            let fields = Fields {
+                request: rts.request,
+                target: self.region.id(at).0,
+                wanted: rts.length,
+                ..Fields::default()
+            };
+            self.stream(source, rts, fields)
+        }
+    }
+
+    /// Makes the best record that there is room for, of a message that its sender calls `sender`.
+    pub(crate) fn make_room<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        envelope: &Envelope,
+        length: u32,
+        sender: u32,
+        is_synchronous: bool,
+    ) -> Recorded<BlockIndex> {
+        let region = &mut self.region;
+        if !is_synchronous && let Some(at) = region.record_with_buffer(memory, *envelope, length) {
+            return Recorded::WithBuffer(at);
+        }
+        match region.record_only(memory, *envelope, length, sender) {
+            Some(at) => Recorded::Alone(at),
+            None => Recorded::Nothing,
+        }
+    }
+
+    /// Takes the answer to `source` that is deferred, if there is one, to send it with something else.
+    #[inline]
+    pub(crate) fn take_deferred(&mut self, source: Rank) -> Option<DeferredAck> {
+        let at = self.deferred_to(source)?;
+        Some(self.receiver.deferred.swap_remove(at))
+    }
+
+    #[inline]
+    fn deferred_to(&self, source: Rank) -> Option<usize> {
+        let mut all = self.receiver.deferred.iter();
+        all.position(|deferred| deferred.source == source)
+    }
+
+    /// Answers an offer; `None`: later, since its sender does not wait for it.
+    #[inline]
+    pub(crate) fn answer<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &M,
+        source: Rank,
+        rts: &Rts,
+        handler: u8,
+        fields: Fields,
+    ) -> Option<Answer> {
+        let scarce = self.region.is_low(memory);
+        let earlier = self.deferred_to(source);
+        let before = earlier.map_or(0, |at| self.receiver.deferred[at].count);
+        let deferred = DeferredAck {
+            source,
+            request: rts.request,
+            count: before + 1,
+        };
+        // A source in whose queue nothing stands refused, so that no restart waits for the answer either.
+        let may_wait = rts.is(Rts::PATIENT)
+            && fields.is(Fields::COMPLETE)
+            && !scarce
+            && deferred.count < SHARED_ANSWER
+            && (self.peers.are_all_clear() || self.peers.standing(source) == Standing::Clear);
+        match earlier {
+            Some(at) if may_wait => {
+                // The one that was touched last is behind the others.
+                let last = self.receiver.deferred.len() - 1;
+                self.receiver.deferred[at] = deferred;
+                self.receiver.deferred.swap(at, last);
+                return None;
+            }
+            Some(at) => {
+                self.receiver.deferred.swap_remove(at);
+            }
+            None if may_wait && self.receiver.deferred.push(deferred).is_ok() => return None,
+            None => {}
+        }
+        self.stats.cts_merged += before as Count;
+        let fields = Fields {
+            flags: fields.flags | flag_if(scarce, Fields::SCARCE),
+            before,
+            ..fields
+        };
+        Some(fields.emit(handler))
+    }
+
+    /// A sender takes a message back. If it has a record here and no receive has matched it, or if it was
+    /// refused, it is forgotten; otherwise its CTS is on the way, and the sender takes that for the answer.
+    pub(crate) fn take_cancel<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        source: Rank,
+        request: u32,
+        refused: bool,
+    ) -> Option<Answer> {
+        if refused {
+            self.receiver.probes.withdrawn(source);
+            self.give_up_fetching(source);
+        } else {
+            let at = self.matching.find_record(&self.region, &|record| {
+                record.envelope.source == source
+                    && record.holding == Holding::Nothing { sender: request }
+            })?;
+            self.matching.unrecord(&mut self.region, at);
+            self.release(memory, at);
+        }
+        let fields = Fields {
+            request,
+            ..Fields::default()
+        };
+        Some(fields.emit(wire::CANCELLED))
+    }
+}

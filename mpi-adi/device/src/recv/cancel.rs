@@ -1,0 +1,142 @@
+//! The program takes receives back (MPI-3.1 section 3.8.4).
+//!
+//! A receive that is cancelled while sources have been restarted that it may take a message of stays posted until they
+//! have answered: rule (f) of the [protocol](crate::protocol). So a program that polls by receives which it
+//! cancels finds every message, even where there is no memory for a record. Sources answer within their devices, whatever
+//! their programs do. A receive from one source waits for that source; one from any source waits for those that were
+//! restarted when it was cancelled, and asks no others any more.
+//!
+//! The lists are in the program's heap, since receives are cancelled in calls of the program. Where the heap has no room
+//! for one more, the receive ends at once.
+#![forbid(unsafe_code)]
+
+use crate::adi::Adi;
+use crate::envelope::{Pattern, Rank};
+use crate::names::RequestId;
+use crate::parts::CancelEvent;
+use crate::protocol::Rules;
+use crate::recv::cancelled::CancelledReceives;
+use crate::request::{SlotEntry, TO_NAME};
+
+impl<R: Rules> Adi<R> {
+    /// As [`Adi::cancel`], of a receive; a send goes on.
+    pub fn cancel_receive(&mut self, id: RequestId) -> bool {
+        let posted = self.requests.named_entry(id).and_then(SlotEntry::posted);
+        let Some(posted) = posted else {
+            return false;
+        };
+        if self.requests.is_cancelled(id.slot()) || self.defers_cancel(id, &posted.pattern) {
+            return false;
+        }
+        self.end_receive_cancelled(id);
+        true
+    }
+
+    /// Keeps a cancelled receive posted, if a source that it may take a message of has yet to answer.
+    fn defers_cancel(&mut self, id: RequestId, pattern: &Pattern) -> bool {
+        let is_asked_for = match pattern.source() {
+            Some(source) => self.peers.standing(source).is_under_way(),
+            None => self.peers.under_way() > 0,
+        };
+        if !is_asked_for || !self.rules().holds_cancelled() {
+            return false;
+        }
+        if self.receiver.cancelled.waiting.try_reserve(1).is_err() {
+            return false;
+        }
+        if pattern.source().is_none() && !self.await_all() {
+            return false;
+        }
+        self.receiver.cancelled.waiting.push(id);
+        self.requests.mark_cancelled(id.slot());
+        self.extras
+            .parts
+            .set_end_cancelled(Some(Self::on_cancel_event));
+        true
+    }
+
+    /// Receives from any source wait for all sources that have been restarted and have not answered yet. False: the heap
+    /// has no room.
+    fn await_all(&mut self) -> bool {
+        let awaited = &mut self.receiver.cancelled.awaited;
+        awaited.clear();
+        if awaited
+            .try_reserve(self.peers.under_way() as usize)
+            .is_err()
+        {
+            return false;
+        }
+        let mut next = self.peers.next_under_way(0);
+        while let Some(source) = next {
+            awaited.push(source);
+            next = self.peers.next_under_way(source.index() + 1);
+        }
+        true
+    }
+
+    /// This source has answered a restart.
+    #[inline]
+    pub(crate) fn end_cancelled(&mut self, source: Rank) {
+        if let Some(end_cancelled) = self.extras.parts.end_cancelled() {
+            end_cancelled(self, CancelEvent::Answered(source));
+        }
+    }
+
+    fn on_cancel_event(&mut self, event: CancelEvent) {
+        let CancelledReceives {
+            mut waiting,
+            mut awaited,
+        } = core::mem::take(&mut self.receiver.cancelled);
+        if let CancelEvent::Answered(source) = event
+            && !self.peers.standing(source).is_under_way()
+        {
+            awaited.retain(|&awaited| awaited != source);
+        }
+        waiting.retain(|&id| {
+            let waits = self.is_waiting(id, event, awaited.is_empty());
+            if waits == Some(false) {
+                self.end_receive_cancelled(id);
+            }
+            waits == Some(true)
+        });
+        if waiting.is_empty() {
+            awaited.clear();
+            self.extras.parts.set_end_cancelled(None);
+        }
+        self.receiver.cancelled = CancelledReceives { waiting, awaited };
+    }
+
+    /// Whether the cancelled receive still waits after this; `None`: it has matched.
+    fn is_waiting(&self, id: RequestId, event: CancelEvent, all_answered: bool) -> Option<bool> {
+        let posted = self.requests.named_entry(id)?.posted()?;
+        if !self.requests.is_cancelled(id.slot()) {
+            return None;
+        }
+        let is_over = match (event, posted.pattern.source()) {
+            (CancelEvent::GivenUp(given_up), _) => given_up == id,
+            (CancelEvent::Answered(_), None) => all_answered,
+            // The restart that has been answered has named it, unless another one is under way.
+            (CancelEvent::Answered(source), Some(of)) => {
+                source == of && !(posted.to_name && self.peers.standing(source).is_under_way())
+            }
+        };
+        Some(!is_over)
+    }
+
+    fn end_receive_cancelled(&mut self, id: RequestId) {
+        self.unpost(id.slot());
+        self.requests.cancel_receive(id.slot());
+    }
+
+    /// A receive from any source that restarts name is posted and not cancelled.
+    pub(crate) fn has_open_wildcard(&self) -> bool {
+        let mut next = self.receiver.wildcards.head();
+        while let Some(slot) = next {
+            if !self.requests.is_cancelled(slot) {
+                return true;
+            }
+            next = self.requests.next_in::<TO_NAME>(slot);
+        }
+        false
+    }
+}

@@ -1,0 +1,122 @@
+//! Data that comes.
+#![forbid(unsafe_code)]
+
+use crate::adi::Adi;
+use crate::envelope::Rank;
+use crate::memory::UserMemory;
+use crate::memory::region::{Holding, RecordId};
+use crate::names::RequestId;
+use crate::protocol::Rules;
+use crate::request::{Matched, SlotEntry};
+use msg_layer::header::Place;
+use msg_layer::{Landing, Malformed};
+
+impl<R: Rules> Adi<R> {
+    /// Eager data: of a message that is being taken, or else to be dropped, since the sender has been told
+    /// that it is not and sends it again.
+    pub(crate) fn take_eager<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        source: Rank,
+        place: Place,
+        bytes: &[u8],
+    ) -> Result<(), Malformed> {
+        let at = self
+            .receiver
+            .coming
+            .iter()
+            .position(|coming| coming.source == source && coming.request == place.target);
+        let Some(at) = at else {
+            self.stats.eager_dropped += 1;
+            return Ok(());
+        };
+        let target = self.receiver.coming[at].target;
+        let total = match RecordId::from_target(target) {
+            Some(id) => {
+                let index = self.region.find(id).ok_or(Malformed)?;
+                self.region.record(index).ok_or(Malformed)?.length
+            }
+            None => {
+                let receive = self.requests.named_entry(RequestId(target));
+                receive.and_then(SlotEntry::wanted).ok_or(Malformed)?
+            }
+        };
+        // What the receive has no room for is cut off.
+        let room = total.saturating_sub(place.offset) as usize;
+        let bytes = &bytes[..bytes.len().min(room)];
+        let place = Place { target, ..place };
+        if self.take_data(memory, place, bytes)? {
+            self.receiver.coming.swap_remove(at);
+        }
+        Ok(())
+    }
+
+    /// A long message's packet; true when the message is whole with it. Malformed when it has no place here.
+    pub(crate) fn take_data<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        place: Place,
+        bytes: &[u8],
+    ) -> Result<bool, Malformed> {
+        match RecordId::from_target(place.target) {
+            Some(id) => self.take_data_of_record(memory, id, place, bytes),
+            None => self.take_data_of_receive(memory, place, bytes),
+        }
+    }
+
+    pub(crate) fn take_data_of_record<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        id: RecordId,
+        place: Place,
+        bytes: &[u8],
+    ) -> Result<bool, Malformed> {
+        let at = self.region.find(id).ok_or(Malformed)?;
+        let record = self.region.record(at).ok_or(Malformed)?;
+        let (received, bound) = match record.holding {
+            Holding::Buffer { received } => (received, None),
+            Holding::Bound { received, receive } => (received, Some(receive)),
+            Holding::Nothing { .. } => return Err(Malformed),
+        };
+        let mut landing = Landing {
+            received,
+            total: record.length,
+        };
+        let whole = landing
+            .accept(place.offset, bytes.len())
+            .map_err(|_| Malformed)?;
+        self.region.write_buffer(at, place.offset, bytes);
+        let received = landing.received;
+        match bound {
+            Some(receive) if whole => {
+                let matched = Matched {
+                    envelope: record.envelope,
+                    length: record.length,
+                };
+                self.unload(memory, receive.slot(), matched, at);
+            }
+            Some(receive) => {
+                let bound = Holding::Bound { received, receive };
+                self.region.set_holding(at, bound);
+            }
+            None => self.region.set_holding(at, Holding::Buffer { received }),
+        }
+        Ok(whole)
+    }
+
+    pub(crate) fn take_data_of_receive<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        place: Place,
+        bytes: &[u8],
+    ) -> Result<bool, Malformed> {
+        let id = RequestId(place.target);
+        let landed = self.requests.land(id, place.offset, bytes.len());
+        let (span, whole) = landed.ok_or(Malformed)?;
+        memory.write(span, place.offset as usize, bytes);
+        if let Some(matched) = whole {
+            self.received(id.slot(), matched);
+        }
+        Ok(whole.is_some())
+    }
+}

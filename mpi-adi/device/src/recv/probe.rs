@@ -1,0 +1,376 @@
+//! Probes for messages that have no record.
+//!
+//! A probe must see every message that was sent (MPI-3.1 section 3.8.1), the refused ones included, and
+//! yet nothing may be recorded past a refused message of the same source, or it would be matched before
+//! it. So a probe that finds nothing *stays armed*, every source it asks for is restarted, and the first
+//! refused message that it asks for is *noted*: the message itself stays in its sender's pending send
+//! queue, and the receive that follows the probe restarts it like any other.
+//!
+//! A note is right for as long as it is there: messages of one source are offered in order under each age,
+//! so the one noted is the first of its source that the probe asks for, and the first of its envelope. When
+//! a message of that envelope is matched or recorded, it is that one, and the note goes. It goes, too, when
+//! a receive is posted that the message may match: it is spoken for now. For the same reason a note answers
+//! every narrower probe that asks for its message: of the messages that a wide pattern asks for it is the
+//! first, so it is the first of those that a narrower one does.
+//!
+//! # When there is no room for one more
+//! Armed probes take the program's heap, [`ARMED_PROBES`] at most. A program may ask for more patterns than
+//! that in turn, or its heap may be used up; it must find its message all the same. If the oldest probe gave
+//! way to each new one, no answer might ever find its probe still armed when that is asked again. So an armed
+//! probe *holds* its place until a number of others have been turned away, and those just find nothing. Only
+//! then one that is turned away takes its place. A probe that has had to give way may have done so before its
+//! answer came, or before it was repeated; so the next ones hold twice as long, until a note is found. However
+//! long the answers take and however many patterns there are, in the end it is longer than that. How long
+//! each holds varies, by up to as much again, so that no rhythm in which a program asks can keep a pattern
+//! out.
+#![forbid(unsafe_code)]
+
+use alloc::vec::Vec;
+
+use crate::envelope::{Envelope, Pattern, Rank};
+
+/// Armed probes that are kept, if the program's heap has room for them.
+pub const ARMED_PROBES: usize = 1024;
+/// Probes that are turned away before an armed one gives way, at least, as long as all goes well.
+pub const LEAST_HOLD: u64 = 16;
+
+/// The program's heap has no room for a single armed probe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoPlace;
+
+/// An unexpected message that a probe has found (MPI-3.1 section 3.8.1).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Probed {
+    /// Its source and tag.
+    pub envelope: Envelope,
+    /// Its length in bytes.
+    pub length: u32,
+}
+
+/// What has become of a probe that was to be armed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum Arming {
+    /// It is armed now: the sources it asks for are to be restarted.
+    New,
+    /// It was armed already.
+    Already,
+    /// All places are held by others. Repeated, it gets one in the end.
+    TurnedAway,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Armed {
+    pattern: Pattern,
+    noted: Option<Probed>,
+    /// It gives way when so many have been turned away.
+    until: u64,
+    /// How long it holds its place, at least.
+    hold: u64,
+}
+
+/// The armed probes, oldest first; in the program's heap, since they are the program's own calls.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Probes {
+    armed: Vec<Armed>,
+    /// Probes turned away so far.
+    turned_away: u64,
+    /// How long the next one holds its place, at least.
+    hold: u64,
+    /// What varies it.
+    random: u64,
+}
+
+impl Default for Probes {
+    fn default() -> Self {
+        Probes {
+            armed: Vec::new(),
+            turned_away: 0,
+            hold: LEAST_HOLD,
+            random: 1,
+        }
+    }
+}
+
+impl Probes {
+    /// None is armed.
+    pub fn is_empty(&self) -> bool {
+        self.armed.is_empty()
+    }
+
+    /// The refused message noted that `pattern` asks for, if its note answers that.
+    pub fn noted(&mut self, pattern: &Pattern) -> Option<Probed> {
+        let turned_away = self.turned_away;
+        let armed = self.armed.iter_mut().find(|armed| {
+            let answers = armed.pattern.covers(pattern);
+            answers
+                && armed
+                    .noted
+                    .is_some_and(|noted| pattern.matches(&noted.envelope))
+        })?;
+        armed.until = armed.until.max(turned_away + armed.hold);
+        self.hold = LEAST_HOLD;
+        armed.noted
+    }
+
+    /// The armed probes for which nothing is noted yet.
+    pub fn unanswered(&self) -> impl Iterator<Item = Pattern> + '_ {
+        self.armed
+            .iter()
+            .filter(|armed| armed.noted.is_none())
+            .map(|armed| armed.pattern)
+    }
+
+    /// A probe for messages from any source has found nothing yet.
+    pub fn ask_any_source(&self) -> bool {
+        self.unanswered().any(|pattern| pattern.source().is_none())
+    }
+
+    /// Makes sure that one more can be armed.
+    pub fn reserve(&mut self) -> Result<(), NoPlace> {
+        self.armed.try_reserve(1).map_err(|_| NoPlace)
+    }
+
+    /// Arms `pattern`, if it is not armed and there is a place for it.
+    pub fn arm(&mut self, pattern: Pattern) -> Result<Arming, NoPlace> {
+        if self.armed.iter().any(|armed| armed.pattern == pattern) {
+            return Ok(Arming::Already);
+        }
+        if self.armed.len() == ARMED_PROBES || self.reserve().is_err() {
+            if self.armed.is_empty() {
+                return Err(NoPlace);
+            }
+            let now = self.turned_away;
+            let Some(at) = self.armed.iter().position(|armed| armed.until <= now) else {
+                self.turned_away += 1;
+                return Ok(Arming::TurnedAway);
+            };
+            let gone = self.armed.remove(at);
+            self.hold = self.hold.max(gone.hold.saturating_mul(2));
+        }
+        let hold = self.hold;
+        let varied = hold + self.varied() % hold;
+        self.armed.push(Armed {
+            pattern,
+            noted: None,
+            until: self.turned_away.saturating_add(varied),
+            hold,
+        });
+        Ok(Arming::New)
+    }
+
+    /// The next of a sequence of numbers (xorshift64, Marsaglia 2003).
+    fn varied(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random
+    }
+
+    /// A message of the current age was refused.
+    pub fn refused(&mut self, message: Probed) {
+        for armed in &mut self.armed {
+            if armed.noted.is_none() && armed.pattern.matches(&message.envelope) {
+                armed.noted = Some(message);
+            }
+        }
+    }
+
+    /// A message was matched or recorded: every probe that asks for it is disarmed. It may be the one
+    /// noted; and where it is not, it may be the one that a restart was answered with, so that others that
+    /// the probe asks for have still to be asked for, when the probe is repeated.
+    #[inline]
+    pub fn taken(&mut self, envelope: &Envelope) {
+        if !self.armed.is_empty() {
+            self.disarm(&|armed| armed.pattern.matches(envelope));
+        }
+    }
+
+    /// A refused message of `source` has been taken back: no probe notes it.
+    pub fn withdrawn(&mut self, source: Rank) {
+        // Disarmed altogether, as in `posted`.
+        self.disarm(&|armed| {
+            let noted = armed.noted.as_ref();
+            noted.is_some_and(|noted| noted.envelope.source == source)
+        });
+    }
+
+    /// A receive was posted: no probe notes a message that it may match.
+    #[inline]
+    pub fn posted(&mut self, pattern: &Pattern) {
+        // Disarmed altogether, because other messages may have been refused while this one was noted.
+        if !self.armed.is_empty() {
+            self.disarm(&|armed| {
+                let noted = armed.noted.as_ref();
+                noted.is_some_and(|noted| pattern.matches(&noted.envelope))
+            });
+        }
+    }
+
+    // One copy: few programs probe.
+    #[inline(never)]
+    fn disarm(&mut self, is_over: &dyn Fn(&Armed) -> bool) {
+        self.armed.retain(|armed| !is_over(armed));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(source: u32, tag: i32) -> Probed {
+        Probed {
+            envelope: Envelope {
+                source: Rank::new(source),
+                tag,
+                context: 0,
+            },
+            length: 5,
+        }
+    }
+
+    const TAG_1: Pattern = Pattern::new(None, Some(1), 0);
+
+    fn pattern(tag: i32) -> Pattern {
+        Pattern::new(None, Some(tag), 0)
+    }
+
+    #[test]
+    fn the_first_refused_message_is_noted_until_it_is_taken() {
+        let mut probes = Probes::default();
+        assert_eq!(probes.arm(TAG_1), Ok(Arming::New));
+        assert_eq!(probes.arm(TAG_1), Ok(Arming::Already));
+        probes.refused(message(3, 2));
+        assert_eq!(probes.noted(&TAG_1), None, "another tag");
+        probes.refused(message(3, 1));
+        probes.refused(message(4, 1));
+        assert_eq!(probes.noted(&TAG_1), Some(message(3, 1)));
+        probes.taken(&message(4, 2).envelope);
+        assert_eq!(probes.noted(&TAG_1), Some(message(3, 1)), "another tag");
+        probes.taken(&message(3, 1).envelope);
+        assert_eq!(probes.noted(&TAG_1), None);
+        assert_eq!(probes.arm(TAG_1), Ok(Arming::New), "to be armed anew");
+    }
+
+    #[test]
+    fn a_note_answers_what_is_narrower_and_nothing_else() {
+        let mut probes = Probes::default();
+        let wide = Pattern::new(None, None, 0);
+        assert_eq!(probes.arm(wide), Ok(Arming::New));
+        probes.refused(message(3, 1));
+        let narrow = |source: Option<u32>, tag| Pattern::new(source.map(Rank::new), tag, 0);
+        for (pattern, answered) in [
+            (narrow(None, None), true),
+            (narrow(Some(3), None), true),
+            (narrow(None, Some(1)), true),
+            (narrow(Some(3), Some(1)), true),
+            (narrow(Some(3), Some(2)), false),
+            (narrow(Some(4), Some(1)), false),
+        ] {
+            assert_eq!(probes.noted(&pattern).is_some(), answered, "{pattern:?}");
+        }
+        let mut probes = Probes::default();
+        assert_eq!(probes.arm(TAG_1), Ok(Arming::New));
+        probes.refused(message(3, 1));
+        assert_eq!(
+            probes.noted(&wide),
+            None,
+            "an earlier message may have another tag"
+        );
+    }
+
+    #[test]
+    fn a_message_that_a_posted_receive_may_match_is_not_noted_any_more() {
+        let mut probes = Probes::default();
+        assert_eq!(probes.arm(TAG_1), Ok(Arming::New));
+        probes.refused(message(3, 1));
+        probes.posted(&Pattern::new(Some(Rank::new(4)), None, 0));
+        assert_eq!(probes.noted(&TAG_1), Some(message(3, 1)));
+        probes.posted(&Pattern::new(Some(Rank::new(3)), None, 0));
+        assert_eq!(probes.noted(&TAG_1), None);
+    }
+
+    /// However many patterns a program asks for in turn, however long an answer takes, and whatever else is
+    /// noted that it never asks for again: each of its messages is found.
+    #[test]
+    fn every_message_is_found_whatever_the_number_of_patterns_and_the_delay() {
+        for (patterns, delay) in [(1, 1), (1025, 3), (1030, 20_000), (1152, 5), (2048, 9_000)] {
+            let mut probes = Probes::default();
+            for never in 0..ARMED_PROBES as i32 {
+                assert_eq!(probes.arm(pattern(1 << 16 | never)), Ok(Arming::New));
+            }
+            for sought in [0, patterns / 2, patterns - 1] {
+                let (mut asked, mut polls) = (None, 0_u64);
+                let polls = loop {
+                    let tag = (polls % patterns as u64) as i32;
+                    if asked.is_some_and(|at| at + delay <= polls) {
+                        probes.refused(message(0, sought));
+                        asked = None;
+                    }
+                    if probes.noted(&pattern(tag)).is_some() {
+                        break polls;
+                    }
+                    if probes.arm(pattern(tag)) == Ok(Arming::New) && tag == sought {
+                        asked = Some(polls);
+                    }
+                    polls += 1;
+                    assert!(polls < 20_000_000, "{sought} of {patterns} is not found");
+                };
+                println!("{sought} of {patterns}, {delay} later: {polls} probes");
+                probes.taken(&message(0, sought).envelope);
+            }
+        }
+    }
+
+    #[test]
+    fn a_probe_gives_way_in_the_end_and_not_at_once() {
+        let mut probes = Probes::default();
+        for tag in 0..ARMED_PROBES as i32 {
+            assert_eq!(probes.arm(pattern(tag)), Ok(Arming::New));
+        }
+        let turned_away =
+            (0..).take_while(|_| probes.arm(pattern(1 << 16)) == Ok(Arming::TurnedAway));
+        let turned_away = turned_away.count() as u64;
+        assert!(
+            (LEAST_HOLD..2 * LEAST_HOLD).contains(&turned_away),
+            "{turned_away}"
+        );
+    }
+
+    /// So no rhythm in which a program asks keeps a pattern out.
+    #[test]
+    fn probes_hold_their_places_for_times_that_vary() {
+        let mut probes = Probes::default();
+        let mut holds = Vec::new();
+        for tag in 0..ARMED_PROBES as i32 {
+            assert_eq!(probes.arm(pattern(tag)), Ok(Arming::New));
+            holds.push(probes.armed.last().expect("just armed").until);
+        }
+        assert!(
+            holds
+                .iter()
+                .all(|until| (LEAST_HOLD..2 * LEAST_HOLD).contains(until))
+        );
+        // All of them, to the end, and as often as chance would have it.
+        for half in holds.chunks(ARMED_PROBES / 2) {
+            for hold in LEAST_HOLD..2 * LEAST_HOLD {
+                let times = half.iter().filter(|&&until| until == hold).count();
+                assert!(
+                    (8..80).contains(&times),
+                    "{hold}: {times} of {}",
+                    half.len()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_probe_that_has_found_something_holds_its_place_for_a_while_from_then_on() {
+        let mut probes = Probes::default();
+        assert_eq!(probes.arm(pattern(1)), Ok(Arming::New));
+        probes.refused(message(0, 1));
+        probes.turned_away = 100;
+        assert!(probes.noted(&pattern(1)).is_some());
+        assert_eq!(probes.armed[0].until, 100 + LEAST_HOLD);
+    }
+}

@@ -1,0 +1,165 @@
+//! Restarts of refused sources: what they name, and who is next.
+#![forbid(unsafe_code)]
+
+use crate::adi::Adi;
+use crate::envelope::{Pattern, Rank};
+use crate::memory::UserMemory;
+use crate::names::{Horizon, Slot};
+use crate::peers::Standing;
+use crate::protocol::{Age, Rules};
+use crate::request::TO_NAME;
+use crate::wire::{Done, Entry, RESTART_ENTRIES, ROOM_FOR_ALL, Restart};
+use msg_layer::Malformed;
+
+/// Most messages that one restart has room for, so that sources share what is free.
+const RESTART_ROOM: u16 = 8;
+/// What a restart names.
+type Entries = heapless::Vec<Entry, RESTART_ENTRIES>;
+
+/// Names what asks for `pattern`; false when there is no room for it.
+fn name(entries: &mut Entries, pattern: &Pattern, is_exact: bool) -> bool {
+    let entry = Entry::new(pattern.context(), pattern.tag(), is_exact);
+    entries.push(entry).is_ok()
+}
+
+impl<R: Rules> Adi<R> {
+    /// The restart for `source` under its new age: the receives posted since its last one, and what the
+    /// memory has room for. When there are more than a restart can name, it asks for everything.
+    pub(crate) fn make_restart<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &M,
+        source: Rank,
+        age: Age,
+    ) -> Restart {
+        let room = u16::try_from(self.region.free_blocks(memory))
+            .unwrap_or(u16::MAX)
+            .min(RESTART_ROOM);
+        let mut entries = Entries::new();
+        let mut fits = true;
+        let mut exact = self.next_exact(self.receiver.exact_to_name.head(), source);
+        let mut wildcard = self.receiver.wildcards.head();
+        // Both lists are in the order of posting.
+        loop {
+            let serial = |slot| self.requests.posted(slot).serial;
+            let is_exact_first = match (exact, wildcard.filter(|_| fits)) {
+                (None, None) => break,
+                (Some(exact), Some(wildcard)) => serial(exact) < serial(wildcard),
+                (exact, _) => exact.is_some(),
+            };
+            let next = if is_exact_first { exact } else { wildcard };
+            let slot = next.expect("the first one of the two");
+            let pattern = self.requests.posted(slot).pattern;
+            let next = self.requests.next_in::<TO_NAME>(slot);
+            fits = fits && name(&mut entries, &pattern, is_exact_first);
+            if is_exact_first {
+                self.requests.set_to_name(slot, false);
+                self.receiver
+                    .exact_to_name
+                    .remove(&mut self.requests.links::<TO_NAME>(), slot);
+                exact = self.next_exact(next, source);
+            } else {
+                self.stats.named += 1;
+                wildcard = next;
+            }
+        }
+        // Probes are last: they only see what no receive takes.
+        for pattern in self.receiver.probes.unanswered() {
+            if pattern.source().is_none_or(|of| of == source) {
+                fits = fits && name(&mut entries, &pattern, false);
+            }
+        }
+        if !fits {
+            entries.clear();
+        }
+        Restart {
+            age,
+            room: if fits { room } else { ROOM_FOR_ALL },
+            horizon: self.rules().on_the_wire(self.receiver.posts),
+            entries,
+        }
+    }
+
+    /// The first receive from `source`, of those from one source that no restart has named, from `next` on.
+    fn next_exact(&mut self, mut next: Option<Slot>, source: Rank) -> Option<Slot> {
+        while let Some(slot) = next {
+            self.stats.named += 1;
+            if self.requests.posted(slot).pattern.source() == Some(source) {
+                break;
+            }
+            next = self.requests.next_in::<TO_NAME>(slot);
+        }
+        next
+    }
+
+    /// Messages to this process stand refused for lack of memory: a carrier that lends should say when it
+    /// has more ([`Adi::heap_freed`]).
+    pub fn starves_others(&self) -> bool {
+        self.peers.waiting() > 0
+    }
+
+    /// The program has freed memory of its heap, which may now have something to lend: restarts sources
+    /// whose messages stand refused. When some have been restarted already and have yet to answer, those go
+    /// first, and others follow as long as there is memory.
+    pub fn heap_freed<M: UserMemory + ?Sized>(&mut self, memory: &M) {
+        let rules = self.rules();
+        if self.peers.under_way() == 0 {
+            self.peers
+                .restart_next(self.region.free_blocks(memory), rules);
+        }
+    }
+
+    /// Whether the receive in `slot` was posted before the restart with this `horizon` was made.
+    pub(crate) fn is_older(&self, slot: Slot, horizon: Option<Horizon>) -> bool {
+        let horizon = horizon.map(|said| self.rules().horizon(said, self.receiver.posts));
+        horizon.is_some_and(|horizon| self.requests.posted(slot).serial < horizon)
+    }
+
+    /// Something has come of `source`, which stood as `before`, under the current age: its restart, if one
+    /// was on the way, is closed. Sources that wait for memory or for a receive that is there are restarted.
+    pub(crate) fn go_on<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &M,
+        source: Rank,
+        before: Standing,
+    ) {
+        if self.peers.are_all_clear() {
+            if before != Standing::Clear {
+                self.end_cancelled(source);
+            }
+            return;
+        }
+        let rules = self.rules();
+        if before.is_posted_since() && self.peers.standing(source) != Standing::Clear {
+            self.peers.restart(source, rules);
+        }
+        // A source that was asked for a receive from any source has answered: if it is still posted, or a probe
+        // has still found nothing, the next source is asked.
+        if self.peers.wildcards_queued() > 0
+            && (self.has_open_wildcard() || self.receiver.probes.ask_any_source())
+        {
+            self.peers.restart_wildcards(rules);
+        }
+        if self.peers.waiting() > 0 && self.region.free_blocks(memory) > 0 {
+            self.peers.restart_next(1, rules);
+        }
+        if before.is_under_way() {
+            self.end_cancelled(source);
+        }
+    }
+
+    pub(crate) fn take_done<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &M,
+        source: Rank,
+        done: Done,
+    ) -> Result<(), Malformed> {
+        let standing = self.peers.standing(source);
+        let open = matches!(standing, Standing::RestartSent | Standing::RestartSentStale);
+        if !open || self.peers.ages(source).from != done.age {
+            return Err(Malformed);
+        }
+        self.peers.accepted(source, done.more, false);
+        self.go_on(memory, source, standing);
+        Ok(())
+    }
+}

@@ -1,0 +1,475 @@
+//! Requests found by a key, in constant expected time: a hash table inside the pool's slots.
+//!
+//! ```text
+//!   chunk of slots   | slot 0 | slot 1 | .. | slot 31 | buckets 0 .. 23 |      three buckets for four slots
+//!                        |                                |
+//!                        +--- chain <---------------------+   requests whose keys fall into one bucket, in the
+//!                                                             order in which they were entered
+//! ```
+//! Members are posted receives, under their patterns, if the matching engine enters them; and pending sends, under
+//! destination, context and tag, if a restart has named a tag to their destination. A search skips what is not of
+//! its kind.
+//!
+//! The table takes no memory of its own: slots come with buckets, and a request has links for one chain. It
+//! grows by linear hashing (W. Litwin, VLDB 1980): when there are more members than buckets in use, and another
+//! bucket is there, one bucket is split. So no call does more than a constant share of the growth, and no more than
+//! 4/3 members a bucket are expected for ever.
+//!
+//! Equal keys are neighbours in their chain, oldest first: a *group*, which begins with its oldest member.
+//! The first member of a group knows the last one, so that a search, an entry and a split pass a whole group in one hop,
+//! however many members it has:
+//!
+//! ```text
+//!                prev       +-------------+
+//!                           v             |
+//!   bucket ----> oldest A -> A -> A -> youngest A ----> B ----> oldest C -> youngest C
+//!                  |                     ^
+//!                  +---------------------+ prev: the last one of the group
+//! ```
+//! Other groups in a chain are there by chance: whatever the keys are, their hashes are pairwise independent
+//! ([`KeyHash`]), so that fewer than two are expected, and who chooses the keys cannot choose otherwise without knowing
+//! the seed.
+#![forbid(unsafe_code)]
+
+use super::any::KEYED;
+use super::pool::RequestPool;
+use super::receive::Posted;
+use super::send::Send;
+use super::table::{KeyHash, kind};
+use crate::envelope::Pattern;
+use crate::names::{Serial, Slot};
+use crate::work::did;
+
+/// A posted receive that has been found in the table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    pub(crate) slot: Slot,
+    pub(crate) serial: Serial,
+    bucket: u32,
+}
+
+impl RequestPool {
+    /// Hashes by this seed from now on.
+    ///
+    /// # Panics
+    /// When a request is in the table. Nothing may be pending to any destination, either.
+    pub fn seed(&mut self, seed: u64) {
+        assert_eq!(self.table.buckets.members(), 0, "hashes are kept nowhere");
+        self.table.hashes = KeyHash::new(seed);
+    }
+
+    /// Enters the request in `slot`, as the last of its key, whose hash is `hash`.
+    #[inline]
+    pub(crate) fn enter(&mut self, slot: Slot, hash: u32) {
+        if let Some(bucket) = self.table.buckets.add(self.buckets()) {
+            self.split(bucket);
+        }
+        let bucket = self.table.buckets.of(hash);
+        match self.find_group(bucket, slot) {
+            (_, Some(first)) => self.append_to(first, slot),
+            (end, None) => {
+                *self.link_mut(bucket, end) = Some(slot);
+                let entry = self.listed_mut(slot);
+                (entry.prev[KEYED], entry.next[KEYED]) = (Some(slot), None);
+            }
+        }
+    }
+
+    /// The first member of the group in this bucket that the request in `slot` belongs to, or `None`; and what is before
+    /// that in the chain, or the chain's end.
+    #[cfg_attr(not(feature = "micro"), inline)]
+    fn find_group(&self, bucket: u32, slot: Slot) -> (Option<Slot>, Option<Slot>) {
+        let (mut before, mut group) = (None, self.bucket(bucket));
+        while let Some(first) = group
+            && !self.listed(first).has_key_of(self.listed(slot))
+        {
+            did(1);
+            before = Some(self.last_of(first));
+            group = before.and_then(|last| self.listed(last).next[KEYED]);
+        }
+        (before, group)
+    }
+
+    /// The link to what comes behind `before` in the chain of this bucket.
+    #[cfg_attr(not(feature = "micro"), inline)]
+    fn link_mut(&mut self, bucket: u32, before: Option<Slot>) -> &mut Option<Slot> {
+        match before {
+            None => self.bucket_mut(bucket),
+            Some(before) => &mut self.listed_mut(before).next[KEYED],
+        }
+    }
+
+    /// Enters the posted receive in `slot`: its kind and its serial.
+    #[inline]
+    pub(crate) fn enter_posted(&mut self, slot: Slot) -> (usize, Serial) {
+        let Posted {
+            pattern, serial, ..
+        } = self.posted(slot);
+        self.enter(slot, self.table.hashes.of(&pattern));
+        (kind(&pattern), serial)
+    }
+
+    /// The oldest posted receive in the table that has this pattern; each group looked at is a hop.
+    #[inline]
+    pub(crate) fn find_posted(&self, pattern: &Pattern, hops: &mut u32) -> Option<Found> {
+        let bucket = self.table.buckets.of(self.table.hashes.of(pattern));
+        let mut next = self.bucket(bucket);
+        while let Some(slot) = next {
+            *hops += 1;
+            let entry = self.listed(slot);
+            if let Some(serial) = entry.serial_if_posted(pattern) {
+                return Some(Found {
+                    slot,
+                    serial,
+                    bucket,
+                });
+            }
+            next = self.listed(self.last_of(slot)).next[KEYED];
+        }
+        None
+    }
+
+    /// Takes a receive out if it is the first one in the bucket where it was found; false when it is not. What is
+    /// first in a bucket belongs there, however long ago it was found.
+    #[inline]
+    pub(crate) fn withdraw_found(&mut self, found: Found) -> bool {
+        self.withdraw_first(found.slot, found.bucket)
+    }
+
+    #[inline]
+    fn withdraw_first(&mut self, slot: Slot, bucket: u32) -> bool {
+        if self.bucket(bucket) != Some(slot) {
+            return false;
+        }
+        let next = self.leave_group(slot);
+        *self.bucket_mut(bucket) = next;
+        self.table.buckets.remove();
+        true
+    }
+
+    /// The first member of a group leaves it; the next one in the chain, which is the first one now if there are others.
+    #[inline]
+    fn leave_group(&mut self, first: Slot) -> Option<Slot> {
+        let (last, next) = (self.last_of(first), self.listed(first).next[KEYED]);
+        if last != first
+            && let Some(second) = next
+        {
+            self.listed_mut(second).prev[KEYED] = Some(last);
+        }
+        next
+    }
+
+    /// Takes the request in `slot` out again; `hash` is that of its key.
+    #[inline]
+    pub(crate) fn withdraw(&mut self, slot: Slot, hash: u32) {
+        let bucket = self.table.buckets.of(hash);
+        // Where the image is small, the one loop is enough.
+        if cfg!(feature = "micro") || !self.withdraw_first(slot, bucket) {
+            self.withdraw_anywhere(slot, bucket);
+        }
+    }
+
+    /// As [`RequestPool::withdraw`], wherever the request is in its bucket.
+    #[inline(never)]
+    fn withdraw_anywhere(&mut self, slot: Slot, bucket: u32) {
+        self.table.buckets.remove();
+        let (before, Some(first)) = self.find_group(bucket, slot) else {
+            debug_assert!(false, "a request in the table is in a group of its bucket");
+            return;
+        };
+        if first == slot {
+            let next = self.leave_group(slot);
+            *self.link_mut(bucket, before) = next;
+            return;
+        }
+        let last = self.last_of(first);
+        let (prev, next) = (self.last_of(slot), self.listed(slot).next[KEYED]);
+        self.listed_mut(prev).next[KEYED] = next;
+        let behind = match (last == slot, next) {
+            (false, Some(next)) => next,
+            _ => first,
+        };
+        self.listed_mut(behind).prev[KEYED] = Some(prev);
+    }
+
+    /// The oldest request in the bucket of this hash.
+    #[inline]
+    pub(crate) fn first_of(&self, hash: u32) -> Option<Slot> {
+        self.bucket(self.table.buckets.of(hash))
+    }
+
+    /// The last member of the group that begins with `first`; of another member, the one before it.
+    #[inline]
+    fn last_of(&self, first: Slot) -> Slot {
+        self.listed(first).prev[KEYED].unwrap_or(first)
+    }
+
+    /// `slot` comes behind the last member of the group that begins with `first`.
+    #[inline]
+    fn append_to(&mut self, first: Slot, slot: Slot) {
+        let last = self.last_of(first);
+        self.listed_mut(first).prev[KEYED] = Some(slot);
+        let next = self.listed_mut(last).next[KEYED].replace(slot);
+        let entry = self.listed_mut(slot);
+        (entry.prev[KEYED], entry.next[KEYED]) = (Some(last), next);
+    }
+
+    /// Divides the groups of a bucket between it and the bucket that has come into use.
+    #[cold]
+    fn split(&mut self, bucket: u32) {
+        let mut next = self.bucket_mut(bucket).take();
+        // The last members of the chains of this bucket and of the other one.
+        let mut ends = [None; 2];
+        while let Some(first) = next {
+            did(1);
+            let last = self.last_of(first);
+            next = self.listed_mut(last).next[KEYED].take();
+            let to = self.table.buckets.of(self.key_hash(first));
+            let end = ends[usize::from(to != bucket)].replace(last);
+            *self.link_mut(to, end) = Some(first);
+        }
+    }
+
+    /// The hashes of keys.
+    #[inline]
+    pub(crate) fn hashes(&self) -> &KeyHash {
+        &self.table.hashes
+    }
+
+    /// The hash of a pattern.
+    #[inline]
+    pub(crate) fn hash_of(&self, pattern: &Pattern) -> u32 {
+        self.table.hashes.of(pattern)
+    }
+
+    /// The hash of the key of the send in `slot`.
+    #[inline]
+    pub(crate) fn send_hash(&self, slot: Slot) -> u32 {
+        let Send {
+            dest, context, tag, ..
+        } = self.send(slot);
+        self.table.hashes.of_send(dest, context, tag)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use oorandom::Rand32;
+
+    use super::*;
+    use crate::envelope::{Context, Envelope, Rank, Tag};
+    use crate::memory::Span;
+    use crate::protocol::Offer;
+    use crate::request::{
+        Data, Mode, NEIGHBOURS, PendingSend, Posted, Receive, ReceiveState, Request, SendState,
+        pattern_of,
+    };
+
+    /// What is received from, or sent to, a process, with this tag in this context.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+    struct Key {
+        sends: bool,
+        rank: Rank,
+        tag: Tag,
+        context: Context,
+    }
+
+    impl Key {
+        fn pattern(self) -> Pattern {
+            Pattern::new(Some(self.rank), Some(self.tag), self.context)
+        }
+
+        fn hash(self, requests: &RequestPool) -> u32 {
+            match self.sends {
+                true => requests.hashes().of_send(self.rank, self.context, self.tag),
+                false => requests.hash_of(&self.pattern()),
+            }
+        }
+
+        fn request(self) -> Request {
+            match self.sends {
+                true => Request::Send(Send {
+                    dest: self.rank,
+                    tag: self.tag,
+                    context: self.context,
+                    mode: Mode::Standard,
+                    length: 0,
+                    data: Data::User(Span::EMPTY),
+                    state: SendState::Pending(PendingSend::new(Offer::Refused)),
+                }),
+                false => Request::Receive(Receive {
+                    span: Span::EMPTY,
+                    state: ReceiveState::Posted(Posted {
+                        pattern: self.pattern(),
+                        serial: 0,
+                        to_name: false,
+                    }),
+                }),
+            }
+        }
+
+        fn is_of(self, requests: &RequestPool, slot: Slot) -> bool {
+            match self.sends {
+                true => requests.is_pending_to(slot, self.rank, self.context, self.tag),
+                false => requests
+                    .as_posted(slot)
+                    .is_some_and(|posted| posted.pattern == self.pattern()),
+            }
+        }
+    }
+
+    /// The requests of this key in its bucket, in order, and how many others are there.
+    fn found(requests: &RequestPool, key: Key) -> (Vec<Slot>, usize) {
+        let first = requests.first_of(key.hash(requests));
+        let chain = core::iter::successors(first, |&slot| requests.next_in::<KEYED>(slot));
+        let (own, others): (Vec<_>, Vec<_>) = chain.partition(|&slot| key.is_of(requests, slot));
+        (own, others.len())
+    }
+
+    #[test]
+    fn each_kind_has_the_pattern_of_it_that_matches() {
+        let (source, tag, context) = (Rank::new(5), 6, 7);
+        let envelope = Envelope {
+            source,
+            tag,
+            context,
+        };
+        let sources = [Some(source), None, Some(source), None];
+        let tags = [Some(tag), Some(tag), None, None];
+        for (at, (source, tag)) in sources.into_iter().zip(tags).enumerate() {
+            let pattern = Pattern::new(source, tag, context);
+            assert_eq!(kind(&pattern), at);
+            assert_eq!(pattern_of(&envelope, at), pattern);
+        }
+    }
+
+    #[test]
+    fn keys_with_neighbouring_sources_share_a_line_and_no_bucket_of_it() {
+        let hashes = KeyHash::new(3);
+        for first in [0, 5 * NEIGHBOURS] {
+            let sources = first..first + NEIGHBOURS;
+            let of = sources.map(|source| hashes.of_send(Rank::new(source), 1, 2));
+            let of: Vec<u32> = of.collect();
+            assert!(
+                of.iter()
+                    .all(|hash| hash / NEIGHBOURS == of[0] / NEIGHBOURS)
+            );
+            let mut places: Vec<u32> = of.iter().map(|hash| hash % NEIGHBOURS).collect();
+            places.sort();
+            assert!(places.into_iter().eq(0..NEIGHBOURS));
+        }
+    }
+
+    /// However many there are, in a table that grows with the pool.
+    #[test]
+    fn a_posted_receive_is_found_in_a_few_hops() {
+        let mut requests = RequestPool::new(1 << 12);
+        let key = |tag| Key {
+            sends: false,
+            rank: Rank::new(1),
+            tag,
+            context: 0,
+        };
+        for tag in 0..2000 {
+            requests.grow(1).expect("room");
+            let id = requests.insert(key(tag).request()).expect("room");
+            requests.enter_posted(id.slot());
+        }
+        let mut all = 0;
+        for tag in 0..2000 {
+            let mut hops = 0;
+            assert!(
+                requests
+                    .find_posted(&key(tag).pattern(), &mut hops)
+                    .is_some()
+            );
+            assert!(hops > 0);
+            all += hops;
+        }
+        assert!(all < 3 * 2000, "{all}");
+    }
+
+    /// Sends and receives mixed, each taken out from wherever it is, while buckets are split: of each key the table
+    /// has what was entered and has not been taken out, in the order of entering.
+    #[test]
+    fn equal_keys_stay_in_order_among_others() {
+        let mut others = 0;
+        for (seed, values) in [(1, 1), (2, 2), (3, 4), (4, 30), (5, 1000)] {
+            let mut random = Rand32::new(seed);
+            let mut requests = RequestPool::new(usize::MAX);
+            requests.seed(seed);
+            let mut there: BTreeMap<Key, Vec<Slot>> = BTreeMap::new();
+            for step in 0..6000 {
+                // Phases of growing and of shrinking.
+                let grows = random.rand_range(0..8) < if step / 1500 % 2 == 0 { 6 } else { 2 };
+                let key = Key {
+                    sends: random.rand_range(0..2) == 0,
+                    rank: Rank::new(random.rand_range(0..values)),
+                    tag: random.rand_range(0..values) as Tag,
+                    context: random.rand_range(0..2) as Context,
+                };
+                let of_key = there.entry(key).or_default();
+                if grows {
+                    requests.grow(1).expect("room");
+                    let slot = requests.insert(key.request()).expect("room").slot();
+                    requests.enter(slot, requests.key_hash(slot));
+                    of_key.push(slot);
+                } else if !of_key.is_empty() {
+                    let slot = of_key.remove(random.rand_range(0..of_key.len() as u32) as usize);
+                    requests.withdraw(slot, key.hash(&requests));
+                    match key.sends {
+                        true => _ = requests.finish_send(slot, true),
+                        false => requests.cancel_receive(slot),
+                    }
+                    assert!(requests.conclude(requests.id(slot)).is_some());
+                }
+                let (own, strangers) = found(&requests, key);
+                assert_eq!(&own, of_key, "seed {seed}, step {step}, {key:?}");
+                others += strangers;
+            }
+            for (&key, slots) in &there {
+                assert_eq!(&found(&requests, key).0, slots, "seed {seed}, {key:?}");
+            }
+            let members: usize = there.values().map(Vec::len).sum();
+            assert!(members > 100 && requests.table.buckets.members() as usize == members);
+        }
+        assert!(others > 1000, "buckets had others in them, too: {others}");
+    }
+
+    /// What a process receives from others with one tag, and sends to them with it, are not in the same buckets.
+    #[test]
+    fn sends_and_receives_of_equal_values_are_apart() {
+        let hashes = KeyHash::new(1);
+        let equal = (0..1000).filter(|&rank| {
+            let rank = Rank::new(rank);
+            let received = hashes.of(&Pattern::new(Some(rank), Some(5), 0));
+            received % 256 == hashes.of_send(rank, 0, 5) % 256
+        });
+        assert!(equal.count() < 50);
+    }
+
+    /// However ranks and tags are chosen, with many requests there are few others in a bucket.
+    #[test]
+    fn regular_keys_do_not_share_buckets() {
+        for shift in 0..14 {
+            let mut requests = RequestPool::new(usize::MAX);
+            requests.seed(1);
+            let key = |i: u32| Key {
+                sends: i.is_multiple_of(2),
+                rank: Rank::new((i / 64) << shift),
+                tag: ((i % 64) << shift) as Tag,
+                context: 0,
+            };
+            const KEYS: u32 = 4096;
+            for i in 0..KEYS {
+                requests.grow(1).expect("room");
+                let slot = requests.insert(key(i).request()).expect("room").slot();
+                requests.enter(slot, requests.key_hash(slot));
+            }
+            let others: usize = (0..KEYS).map(|i| found(&requests, key(i)).1).sum();
+            assert!(others < 3 * KEYS as usize, "{others} by {shift} bits");
+        }
+    }
+}

@@ -1,0 +1,490 @@
+//! What an origin has under way: packets that are to leave, and answers that are to come.
+#![forbid(unsafe_code)]
+
+use core::hash::{Hash, Hasher};
+
+use msg_layer::handler::{ANSWER_BYTES, Malformed};
+use msg_layer::header::{Place, SHORT_BYTES};
+
+use crate::envelope::{Context, Rank};
+use crate::memory::{Span, UserMemory};
+use crate::parts::Leaving;
+use crate::rma::epochs::{Rules, Serial};
+use crate::rma::wire::{HEAD_BYTES, Head, Kind, Said};
+use crate::rma::{Flags, OneSided, Request, SLOTS, Window};
+
+/// A packet that is ready to leave.
+#[derive(Clone, Hash, Debug)]
+pub(super) struct Packet {
+    pub dest: Rank,
+    pub argument: u16,
+    pub len: u8,
+    pub bytes: [u8; SHORT_BYTES],
+}
+
+impl Packet {
+    /// One with these bytes.
+    ///
+    /// # Panics
+    /// When they are more than a packet's.
+    pub fn new(dest: Rank, argument: u16, bytes: &[u8]) -> Packet {
+        let mut packet = Packet {
+            dest,
+            argument,
+            len: bytes.len() as u8,
+            bytes: [0; SHORT_BYTES],
+        };
+        packet.bytes[..bytes.len()].copy_from_slice(bytes);
+        packet
+    }
+}
+
+/// What an answer is awaited for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Awaited {
+    /// A result of so many bytes; when it is longer than an answer, at most a packet's, and the call waits for it.
+    Result(u32),
+    /// Bytes from this place of the target's window on, which the slot asks for itself.
+    Data {
+        /// Where they are.
+        place: u64,
+        /// How many.
+        len: u32,
+    },
+    /// That it is done.
+    Done,
+}
+
+/// What is asked of a target.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// The target.
+    pub target: Rank,
+    /// What its answer is awaited for.
+    pub awaited: Awaited,
+    /// Where the result goes: a span, and where in it.
+    pub into: (Span, usize),
+    /// The packet: its head and what follows that, but for the operands.
+    pub packet: &'a [u8],
+    /// Bytes of the program that end the packet: from where in a span, and how many.
+    pub operands: &'a [(Span, usize, usize)],
+}
+
+/// A place for an answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    awaited: Option<Awaited>,
+    generation: u8,
+    is_to_ask: bool,
+    window: Context,
+    target: Rank,
+    /// Where the result goes: the origin's buffer, and where in it.
+    span: Span,
+    offset: usize,
+    /// Bytes of it that have come.
+    come: u32,
+    /// How many answers had been awaited before.
+    number: u64,
+    /// The deferred operation that it is for, or 0.
+    operation: Serial,
+}
+
+/// But for its generation and number.
+impl Hash for Slot {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.awaited, self.is_to_ask, self.window, self.target).hash(state);
+        (self.span, self.offset, self.come, self.operation != 0).hash(state);
+    }
+}
+
+/// Bits of a name that are the slot's number.
+const INDEX_BITS: u32 = SLOTS.trailing_zeros();
+const _: () = assert!(SLOTS.is_power_of_two());
+
+impl Slot {
+    pub(super) const FREE: Slot = Slot {
+        awaited: None,
+        generation: 0,
+        is_to_ask: false,
+        window: 0,
+        target: Rank::new(0),
+        span: Span::EMPTY,
+        offset: 0,
+        come: 0,
+        number: 0,
+        operation: 0,
+    };
+
+    pub(super) fn is_in_use(&self) -> bool {
+        self.awaited.is_some()
+    }
+}
+
+impl Window {
+    pub(super) fn touch(&mut self, target: Rank) {
+        if let Some(flags) = self.flags(target) {
+            flags.set(Flags::TOUCHED, true);
+        }
+    }
+}
+
+impl<R: Rules> OneSided<R> {
+    /// Awaits an answer of `target`, with its result to `offset` of `span`; its name. `None`: all slots are in use.
+    ///
+    /// # Panics
+    /// When the window is not there.
+    pub fn await_answer(
+        &mut self,
+        of: (Context, Rank),
+        awaited: Awaited,
+        into: (Span, usize),
+    ) -> Option<u16> {
+        self.await_for(0, of, awaited, into)
+    }
+
+    /// As [`OneSided::await_answer`], for a deferred operation.
+    pub(super) fn await_for(
+        &mut self,
+        operation: Serial,
+        (window, target): (Context, Rank),
+        awaited: Awaited,
+        (span, offset): (Span, usize),
+    ) -> Option<u16> {
+        let index = self.slots.iter().position(|slot| slot.awaited.is_none())?;
+        self.is_held = false;
+        let is_to_ask = matches!(awaited, Awaited::Data { .. }) && target != self.here;
+        // Whether it was within a window of which nothing is known here, only a flush tells.
+        let has_place = matches!(awaited, Awaited::Data { .. } | Awaited::Result(_));
+        if has_place
+            && target != self.here
+            && let Some(window) = self.window(window)
+            && window.is_dynamic
+        {
+            window.touch(target);
+        }
+        let slot = &mut self.slots[index];
+        *slot = Slot {
+            awaited: Some(awaited),
+            generation: slot.generation.wrapping_add(1),
+            is_to_ask,
+            window,
+            target,
+            span,
+            offset,
+            come: 0,
+            number: self.asked,
+            operation,
+        };
+        self.asked += 1;
+        self.to_ask += u32::from(is_to_ask);
+        Some(self.name(index))
+    }
+
+    pub(super) fn name(&self, index: usize) -> u16 {
+        u16::from(self.slots[index].generation) << INDEX_BITS | index as u16
+    }
+
+    fn index_of(name: u16) -> usize {
+        (name & ((1 << INDEX_BITS) - 1)) as usize
+    }
+
+    /// The slot of this name, which awaits an answer of `target`.
+    fn slot(&self, name: u16, target: Rank) -> Result<(usize, Awaited), Malformed> {
+        let index = Self::index_of(name);
+        let slot = &self.slots[index];
+        match slot.awaited {
+            Some(awaited) if self.name(index) == name && slot.target == target => {
+                Ok((index, awaited))
+            }
+            _ => Err(Malformed),
+        }
+    }
+
+    /// Answers of this window, of `target` if that is given, are still to come.
+    pub fn awaits(&self, window: Context, target: Option<Rank>) -> bool {
+        self.slots.iter().any(|slot| {
+            slot.awaited.is_some()
+                && slot.window == window
+                && target.is_none_or(|target| slot.target == target)
+        })
+    }
+
+    /// Answers of this window that were awaited before answer `number`, of `target` if that is given, are still to come.
+    pub(super) fn awaits_before(&self, number: u64, window: Context, target: Option<Rank>) -> bool {
+        self.slots.iter().any(|slot| {
+            slot.awaited.is_some()
+                && slot.number < number
+                && slot.window == window
+                && target.is_none_or(|target| slot.target == target)
+        })
+    }
+
+    /// Answers for this deferred operation are still to come.
+    pub(super) fn awaits_for(&self, window: Context, operation: Serial) -> bool {
+        let is_for = |slot: &Slot| {
+            slot.awaited.is_some() && slot.window == window && slot.operation == operation
+        };
+        self.slots.iter().any(is_for)
+    }
+
+    /// An answer has come, and its slot is free again.
+    fn free(&mut self, index: usize, is_refused: bool) {
+        let Slot {
+            window,
+            operation,
+            awaited,
+            ..
+        } = self.slots[index];
+        self.slots[index].awaited = None;
+        self.is_due |= self
+            .window(window)
+            .is_some_and(|window| !window.epochs.is_empty());
+        if operation == 0 {
+            self.is_refused |= is_refused;
+        } else if let Some(Awaited::Result(len)) = awaited {
+            let len = if is_refused { 0 } else { len as usize };
+            self.answered(window, operation, len);
+        }
+    }
+
+    /// Sends a packet for `window` that is answered. False: there is no room, try again later.
+    ///
+    /// # Panics
+    /// When the window is not there, or packet and operands are longer than a packet.
+    pub fn ask_question(
+        &mut self,
+        memory: &mut dyn UserMemory,
+        window: Context,
+        question: &Question<'_>,
+    ) -> bool {
+        let target = question.target;
+        // The slot makes the packet when it asks.
+        let is_data = matches!(question.awaited, Awaited::Data { .. });
+        if target != self.here && !is_data && self.ring.is_full() {
+            return false;
+        }
+        let of = (window, target);
+        let Some(name) = self.await_answer(of, question.awaited, question.into) else {
+            return false;
+        };
+        if is_data && target != self.here {
+            return true;
+        }
+        let mut packet = Packet::new(target, name, question.packet);
+        for &(from, offset, bytes) in question.operands {
+            let len = usize::from(packet.len);
+            memory.read(from, offset, &mut packet.bytes[len..][..bytes]);
+            packet.len += bytes as u8;
+        }
+        let bytes = &packet.bytes[..usize::from(packet.len)];
+        if target == self.here {
+            // It has been checked what it says.
+            let _ = self.act_here(memory, name, bytes);
+            return true;
+        }
+        // There is room for it.
+        self.is_held = false;
+        let _ = self.ring.push_back(packet);
+        true
+    }
+
+    /// Sends a packet for `window` to `target`, which is another process; its answer is the one of that name. False:
+    /// there is no room, try again later.
+    ///
+    /// # Panics
+    /// When it is longer than a packet.
+    pub fn push(&mut self, (window, target): (Context, Rank), name: u16, bytes: &[u8]) -> bool {
+        let packet = Packet::new(target, name, bytes);
+        if self.ring.push_back(packet).is_err() {
+            return false;
+        }
+        self.is_held = false;
+        // What is answered need not be flushed.
+        let is_silent = bytes.first().is_some_and(|kind| {
+            [Kind::Put, Kind::Accumulate]
+                .map(|kind| kind as u8)
+                .contains(kind)
+        });
+        if is_silent && let Some(window) = self.window(window) {
+            window.touch(target);
+        }
+        true
+    }
+
+    /// Carries a request of this process to itself out.
+    ///
+    /// # Errors
+    /// [`Malformed`]: as from another process.
+    pub fn act_here(
+        &mut self,
+        memory: &mut dyn UserMemory,
+        name: u16,
+        bytes: &[u8],
+    ) -> Result<(), Malformed> {
+        let request = |argument, bytes| Request {
+            source: self.here,
+            argument,
+            place: None,
+            bytes,
+        };
+        let (asked, here) = (request(name, bytes), self.here);
+        if let Some(answer) = self.serve(memory, asked)? {
+            let answer = Request {
+                source: here,
+                argument: answer.argument,
+                place: None,
+                bytes: &answer.bytes,
+            };
+            self.hear_answer(memory, answer)?;
+        }
+        // No flush comes here.
+        let window = Head::parse(bytes).and_then(|(head, _)| self.window(head.window));
+        if let Some(window) = window
+            && window.has(here, Flags::FAULT)
+        {
+            window.clear(here, Flags::FAULT);
+            window.is_faulty = true;
+        }
+        Ok(())
+    }
+
+    /// The last fetch of a result longer than an answer was refused: it is to be made again.
+    pub fn take_refused(&mut self) -> bool {
+        core::mem::take(&mut self.is_refused)
+    }
+
+    pub(super) fn next_of_ring(&mut self, out: &mut [u8; SHORT_BYTES]) -> Option<Leaving> {
+        let packet = self.ring.front()?;
+        let len = packet.len as usize;
+        out[..len].copy_from_slice(&packet.bytes[..len]);
+        let leaving = Leaving {
+            dest: packet.dest,
+            argument: packet.argument,
+            place: None,
+            len,
+        };
+        // It has just been there; what it is need not be copied.
+        let _ = self.ring.pop_front();
+        self.is_held &= !self.ring.is_empty();
+        Some(leaving)
+    }
+
+    /// A get that has not been asked for, or was refused.
+    pub(super) fn next_asked(&mut self, out: &mut [u8; SHORT_BYTES]) -> Option<Leaving> {
+        if self.to_ask == 0 {
+            return None;
+        }
+        let index = self.slots.iter().position(|slot| slot.is_to_ask)?;
+        self.ask(index, out)
+    }
+
+    /// The request of the get of this name, which has not been asked for.
+    pub(super) fn ask_now(&mut self, name: u16, out: &mut [u8; SHORT_BYTES]) -> Option<Leaving> {
+        self.ask(Self::index_of(name), out)
+    }
+
+    fn ask(&mut self, index: usize, out: &mut [u8; SHORT_BYTES]) -> Option<Leaving> {
+        self.to_ask -= 1;
+        let name = self.name(index);
+        let slot = &mut self.slots[index];
+        slot.is_to_ask = false;
+        let Some(Awaited::Data { place, len }) = slot.awaited else {
+            return None;
+        };
+        let (dest, window) = (slot.target, slot.window);
+        Some(Leaving {
+            dest,
+            argument: name,
+            place: None,
+            len: get_request(out, window, place, len),
+        })
+    }
+
+    /// An answer of another process has come; does what it allows here.
+    pub(super) fn take_answer(
+        &mut self,
+        memory: &mut dyn UserMemory,
+        answer: Request<'_>,
+    ) -> Result<(), Malformed> {
+        self.hear_answer(memory, answer)?;
+        if self.is_due {
+            self.go_on_here(memory);
+        }
+        Ok(())
+    }
+
+    /// An answer has come, of another process or of this one.
+    fn hear_answer(
+        &mut self,
+        memory: &mut dyn UserMemory,
+        answer: Request<'_>,
+    ) -> Result<(), Malformed> {
+        let (said, name) = Said::of(answer.argument);
+        let (index, awaited) = self.slot(name, answer.source)?;
+        let bytes = answer
+            .bytes
+            .first_chunk::<ANSWER_BYTES>()
+            .ok_or(Malformed)?;
+        let slot = &mut self.slots[index];
+        match (said, awaited) {
+            (Said::Refused, Awaited::Data { .. }) if slot.come == 0 && !slot.is_to_ask => {
+                slot.is_to_ask = true;
+                self.to_ask += 1;
+                return Ok(());
+            }
+            (Said::Refused, Awaited::Result(_)) => {
+                self.free(index, true);
+                return Ok(());
+            }
+            (Said::Result, Awaited::Result(len) | Awaited::Data { len, .. }) => {
+                // Of what was beyond the window nothing comes but this.
+                let len = (len as usize).min(ANSWER_BYTES);
+                memory.write(slot.span, slot.offset, &bytes[..len]);
+            }
+            (Said::Result, Awaited::Done) => {
+                let (window, fault) = (slot.window, bytes[0] != 0);
+                if let Some(window) = self.window(window) {
+                    window.is_faulty |= fault;
+                }
+            }
+            _ => return Err(Malformed),
+        }
+        self.free(index, false);
+        Ok(())
+    }
+
+    /// Data of a get has come.
+    pub(super) fn take_data(
+        &mut self,
+        memory: &mut dyn UserMemory,
+        source: Rank,
+        place: Place,
+        bytes: &[u8],
+    ) -> Result<(), Malformed> {
+        let name = u16::try_from(place.target).map_err(|_| Malformed)?;
+        let (index, awaited) = self.slot(name, source)?;
+        let (Awaited::Data { len, .. } | Awaited::Result(len)) = awaited else {
+            return Err(Malformed);
+        };
+        let slot = &mut self.slots[index];
+        // The channel keeps the order.
+        let more = u32::try_from(bytes.len()).map_err(|_| Malformed)?;
+        if place.offset != slot.come || more > len - slot.come {
+            return Err(Malformed);
+        }
+        memory.write(slot.span, slot.offset + slot.come as usize, bytes);
+        slot.come += more;
+        if slot.come == len {
+            self.free(index, false);
+        }
+        Ok(())
+    }
+}
+
+/// Writes the request of a get; its length.
+pub fn get_request(out: &mut [u8], window: Context, place: u64, len: u32) -> usize {
+    Head::new(Kind::Get, window).emit(out);
+    out[HEAD_BYTES..][..8].copy_from_slice(&place.to_le_bytes());
+    out[HEAD_BYTES + 8..][..4].copy_from_slice(&len.to_le_bytes());
+    HEAD_BYTES + 12
+}

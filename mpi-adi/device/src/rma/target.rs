@@ -1,0 +1,557 @@
+//! What a target does with the packets of origins. Nothing here waits or takes memory.
+#![forbid(unsafe_code)]
+
+use msg_layer::handler::{ANSWER_BYTES, Answer, Malformed};
+use msg_layer::header::{LONG_BYTES, Place, SHORT_BYTES};
+
+use crate::envelope::{Context, Rank};
+use crate::memory::{Span, UserMemory};
+use crate::parts::Leaving;
+use crate::rma::epochs::Rules;
+use crate::rma::wire::{self, HEAD_BYTES, Head, Kind, MOST_BYTES, Said};
+use crate::rma::{Flags, OneSided, Peer, Request, Window};
+
+/// A get that is being answered.
+#[derive(Clone, Copy, Hash, Debug)]
+pub(super) struct Cursor {
+    origin: Rank,
+    /// The origin's name for it.
+    name: u16,
+    span: Span,
+    offset: u32,
+}
+
+impl Cursor {
+    pub(super) fn is_in(&self, memory: Span) -> bool {
+        let (at, from) = (self.span.address(), memory.address());
+        at < from + memory.len() && from < at + self.span.len()
+    }
+}
+
+/// The result of a fetch that is longer than an answer.
+#[derive(Clone, Hash, Debug)]
+pub(super) struct Fetched {
+    origin: Rank,
+    /// The origin's name for it.
+    name: u16,
+    len: u8,
+    bytes: [u8; MOST_BYTES],
+}
+
+/// The longest element.
+const ELEMENT_BYTES: usize = 32;
+/// Bytes of a get's data in one packet: whole elements of any size, so that each is read at one go.
+const DATA_BYTES: usize = LONG_BYTES / ELEMENT_BYTES * ELEMENT_BYTES;
+
+/// A window's lock.
+#[derive(Clone, Copy, Default, Hash, Debug)]
+pub(super) struct Lock {
+    is_exclusive: bool,
+    /// How many hold it.
+    holders: u32,
+    waiting: u32,
+    /// Holders that have not been told so.
+    untold: u32,
+    /// Where the next look for one that waits begins.
+    turn: u32,
+}
+
+impl Lock {
+    pub(super) fn is_taken(&self) -> bool {
+        self.holders > 0
+    }
+
+    fn is_free_for(&self, exclusive: bool) -> bool {
+        self.holders == 0 || !exclusive && !self.is_exclusive
+    }
+
+    fn take(&mut self, exclusive: bool) {
+        self.holders += 1;
+        self.is_exclusive = exclusive;
+    }
+}
+
+impl Window {
+    /// The `len` bytes at `place`; `None`: they are not in the window.
+    fn at(&self, place: u64, len: usize) -> Option<Span> {
+        if self.is_withdrawn {
+            return None;
+        }
+        if !self.is_dynamic {
+            let [span] = self.regions[..] else {
+                return None;
+            };
+            return part(span, usize::try_from(place).ok()?, len);
+        }
+        let place = usize::try_from(place).ok()?;
+        let from = |span: &Span| {
+            let offset = place.checked_sub(span.address())?;
+            part(*span, offset, span.len().checked_sub(offset)?)
+        };
+        // Where pieces of memory meet that were attached one by one, there may be several that begin at or before it: one
+        // that ends there, and one that begins there.
+        let mut found = { self.regions.iter().filter_map(from) }.max_by_key(Span::len)?;
+        while found.len() < len {
+            found = { self.regions.iter() }.find_map(|next| found.joined(*next))?;
+        }
+        part(found, 0, len)
+    }
+
+    /// An operation of `origin` is beyond the window: it will be told.
+    fn fault(&mut self, origin: Rank) {
+        if let Some(flags) = self.flags(origin) {
+            flags.set(Flags::FAULT, true);
+        }
+    }
+
+    /// `origin` asks for the lock as a LOCK's `operation` says; true: it has it now. It is told so by a packet, unless it
+    /// `is_here`.
+    fn ask_lock(&mut self, origin: Rank, operation: u8, is_here: bool) -> Result<bool, Malformed> {
+        let wish = match operation {
+            wire::SHARED => Flags::WAITS_SHARED,
+            wire::EXCLUSIVE => Flags::WAITS_EXCLUSIVE,
+            wire::SHARED_BESIDE => Flags::WAITS_BESIDE,
+            _ => return Err(Malformed),
+        };
+        let exclusive = wish == Flags::WAITS_EXCLUSIVE;
+        // None passes one that waits, but who keeps others waiting elsewhere.
+        let passes = self.lock.waiting == 0 || wish == Flags::WAITS_BESIDE;
+        let is_free = passes && self.lock.is_free_for(exclusive);
+        let flags = self.flags(origin).ok_or(Malformed)?;
+        let taken = [
+            Flags::HOLDS,
+            Flags::WAITS_EXCLUSIVE,
+            Flags::WAITS_SHARED,
+            Flags::WAITS_BESIDE,
+        ];
+        if taken.into_iter().any(|flag| flags.has(flag)) {
+            return Err(Malformed);
+        }
+        if is_free {
+            let told = if is_here { Flags::HELD } else { Flags::UNTOLD };
+            flags.set(Flags::HOLDS, true);
+            flags.set(told, true);
+            self.lock.take(exclusive);
+            self.lock.untold += u32::from(!is_here);
+        } else {
+            flags.set(wish, true);
+            self.lock.waiting += 1;
+        }
+        Ok(is_free)
+    }
+
+    /// `origin`, which has asked for a shared lock, may have others now. It may have been granted meanwhile.
+    fn urge_lock(&mut self, origin: Rank) -> Result<(), Malformed> {
+        let flags = self.flags(origin).ok_or(Malformed)?;
+        if flags.has(Flags::WAITS_SHARED) {
+            flags.set(Flags::WAITS_SHARED, false);
+            flags.set(Flags::WAITS_BESIDE, true);
+        } else if !flags.has(Flags::HOLDS) {
+            return Err(Malformed);
+        }
+        Ok(())
+    }
+
+    /// `origin` gives the lock back.
+    fn give_back(&mut self, origin: Rank) -> Result<(), Malformed> {
+        let flags = self.flags(origin).ok_or(Malformed)?;
+        if !flags.has(Flags::HOLDS) || flags.has(Flags::UNTOLD) {
+            return Err(Malformed);
+        }
+        flags.set(Flags::HOLDS, false);
+        self.lock.holders -= 1;
+        Ok(())
+    }
+
+    /// A process that has the lock and is to be told so; or the one whose turn it is, if the lock is free for it: it has it
+    /// now.
+    fn grant(&mut self) -> Option<Rank> {
+        if self.lock.untold > 0 {
+            let untold = self.next_with(Flags::UNTOLD, 0)?;
+            self.clear(untold, Flags::UNTOLD);
+            self.lock.untold -= 1;
+            return Some(untold);
+        }
+        if self.lock.waiting == 0 {
+            return None;
+        }
+        if self.lock.is_free_for(false)
+            && let Some(beside) = self.next_with(Flags::WAITS_BESIDE, 0)
+        {
+            self.clear(beside, Flags::WAITS_BESIDE);
+            self.flags(beside)?.set(Flags::HOLDS, true);
+            self.lock.take(false);
+            self.lock.waiting -= 1;
+            return Some(beside);
+        }
+        let waiting = Flags::WAITS_SHARED.0 | Flags::WAITS_EXCLUSIVE.0;
+        let waits = |peer: &Peer| peer.flags.0 & waiting != 0;
+        let turn = self.lock.turn as usize;
+        let (before, behind) = self.peers.split_at_mut_checked(turn)?;
+        let next = behind.iter().position(waits).map(|at| turn + at);
+        let at = next.or_else(|| before.iter().position(waits))?;
+        let flags = &mut self.peers[at].flags;
+        let exclusive = flags.has(Flags::WAITS_EXCLUSIVE);
+        if !self.lock.is_free_for(exclusive) {
+            return None;
+        }
+        flags.set(Flags::WAITS_EXCLUSIVE, false);
+        flags.set(Flags::WAITS_SHARED, false);
+        flags.set(Flags::HOLDS, true);
+        self.lock.take(exclusive);
+        self.lock.waiting -= 1;
+        self.lock.turn = (at as u32 + 1) % self.peers.len() as u32;
+        Some(Rank::new(at as u32))
+    }
+}
+
+fn part(span: Span, offset: usize, len: usize) -> Option<Span> {
+    let room = span.len().checked_sub(offset)?;
+    (len <= room).then(|| span.part(offset, len))
+}
+
+fn answer(said: Said, name: u16, bytes: [u8; ANSWER_BYTES]) -> Answer {
+    Answer {
+        handler: wire::ONE_SIDED,
+        argument: said.about(name),
+        bytes,
+    }
+}
+
+impl<R: Rules> OneSided<R> {
+    /// Takes a request of another process, and does what it allows here.
+    pub(super) fn take_request(
+        &mut self,
+        memory: &mut dyn UserMemory,
+        request: Request<'_>,
+    ) -> Result<Option<Answer>, Malformed> {
+        let answer = self.serve(memory, request)?;
+        if self.is_due {
+            self.go_on_here(memory);
+        }
+        Ok(answer)
+    }
+
+    /// Takes a request, from another process or from this one.
+    pub(super) fn serve(
+        &mut self,
+        memory: &mut dyn UserMemory,
+        request: Request<'_>,
+    ) -> Result<Option<Answer>, Malformed> {
+        if let Some(place) = request.place {
+            self.take_data(memory, request.source, place, request.bytes)?;
+            return Ok(None);
+        }
+        let (source, name) = (request.source, request.argument);
+        let (head, body) = Head::parse(request.bytes).ok_or(Malformed)?;
+        let at = self.place(head.window).ok_or(Malformed)?;
+        if !self.windows[at].has(source, Flags::MEMBER) {
+            return Err(Malformed);
+        }
+        match head.kind {
+            Kind::Put | Kind::Accumulate => {
+                self.take_pieces(memory, at, source, head, body)?;
+                match head.ends {
+                    Some(kind) => self.synchronize(at, (source, name), Head { kind, ..head }),
+                    None => Ok(None),
+                }
+            }
+            Kind::Fetch => self.fetch(memory, at, (source, name), head, body),
+            Kind::Compare => self.compare(memory, at, (source, name), body),
+            Kind::Get => self.get(memory, at, (source, name), body),
+            Kind::Size => Ok(Some(answer(Said::Result, name, self.size(at)))),
+            _ => self.synchronize(at, (source, name), head),
+        }
+    }
+
+    /// Epochs: what opens, closes and flushes them.
+    fn synchronize(
+        &mut self,
+        at: usize,
+        (source, name): (Rank, u16),
+        head: Head,
+    ) -> Result<Option<Answer>, Malformed> {
+        let window = &mut self.windows[at];
+        let mut bytes = [0; ANSWER_BYTES];
+        self.is_due |= !window.epochs.is_empty();
+        match head.kind {
+            Kind::Lock if head.operation == wire::URGENT => {
+                window.urge_lock(source)?;
+                self.grants_due |= window.lock.waiting > 0;
+            }
+            Kind::Lock => {
+                let is_here = source == self.here;
+                self.grants_due |= window.ask_lock(source, head.operation, is_here)? && !is_here;
+            }
+            Kind::Flush | Kind::Unlock => {
+                if head.kind == Kind::Unlock {
+                    window.give_back(source)?;
+                    self.grants_due |= window.lock.waiting > 0;
+                }
+                let flags = window.flags(source).ok_or(Malformed)?;
+                bytes[0] = flags.has(Flags::FAULT).into();
+                flags.set(Flags::FAULT, false);
+                return Ok(Some(answer(Said::Result, name, bytes)));
+            }
+            Kind::Grant => window
+                .flags(source)
+                .ok_or(Malformed)?
+                .set(Flags::HELD, true),
+            Kind::Post => {
+                let peer = window.peer(source).ok_or(Malformed)?;
+                peer.grants = peer.grants.checked_add(1).ok_or(Malformed)?;
+            }
+            Kind::Complete => window.take_done(source, self.rules)?,
+            Kind::Arrived => window.take_arrived(source)?,
+            Kind::Released => window.take_released(source)?,
+            _ => return Err(Malformed),
+        }
+        Ok(None)
+    }
+
+    fn take_pieces(
+        &mut self,
+        memory: &mut dyn UserMemory,
+        at: usize,
+        source: Rank,
+        head: Head,
+        mut body: &[u8],
+    ) -> Result<(), Malformed> {
+        while !body.is_empty() {
+            let (place, len, rest) = wire::parse_piece(body).ok_or(Malformed)?;
+            let (bytes, rest) = rest.split_at_checked(len).ok_or(Malformed)?;
+            body = rest;
+            let window = &mut self.windows[at];
+            let Some(span) = window.at(place, len) else {
+                window.fault(source);
+                continue;
+            };
+            if head.kind == Kind::Put {
+                memory.write(span, 0, bytes);
+                continue;
+            }
+            let mut elements = [0; MOST_BYTES];
+            let elements = elements.get_mut(..len).ok_or(Malformed)?;
+            memory.read(span, 0, elements);
+            if !(self.combine)(head.operation, head.datatype, bytes, elements) {
+                return Err(Malformed);
+            }
+            memory.write(span, 0, elements);
+        }
+        Ok(())
+    }
+
+    fn fetch(
+        &mut self,
+        memory: &mut dyn UserMemory,
+        at: usize,
+        (source, name): (Rank, u16),
+        head: Head,
+        body: &[u8],
+    ) -> Result<Option<Answer>, Malformed> {
+        let (place, len, operands) = wire::parse_piece(body).ok_or(Malformed)?;
+        if len > MOST_BYTES || !(operands.is_empty() || operands.len() == len) {
+            return Err(Malformed);
+        }
+        let mut first = [0; ANSWER_BYTES];
+        let window = &mut self.windows[at];
+        let Some(span) = window.at(place, len) else {
+            window.fault(source);
+            return Ok(Some(answer(Said::Result, name, first)));
+        };
+        let is_long = len > ANSWER_BYTES;
+        if is_long && self.results.is_full() {
+            return Ok(Some(answer(Said::Refused, name, first)));
+        }
+        let mut bytes = [0; MOST_BYTES];
+        memory.read(span, 0, &mut bytes[..len]);
+        if !operands.is_empty() {
+            let mut elements = bytes;
+            let elements = &mut elements[..len];
+            if !(self.combine)(head.operation, head.datatype, operands, elements) {
+                return Err(Malformed);
+            }
+            memory.write(span, 0, elements);
+        }
+        if !is_long {
+            first[..len].copy_from_slice(&bytes[..len]);
+            return Ok(Some(answer(Said::Result, name, first)));
+        }
+        let target = name.into();
+        if source == self.here {
+            let place = Place { target, offset: 0 };
+            self.take_data(memory, source, place, &bytes[..len])?;
+            return Ok(None);
+        }
+        let fetched = Fetched {
+            origin: source,
+            name,
+            len: len as u8,
+            bytes,
+        };
+        self.results.push(fetched).map_err(|_| Malformed)?;
+        Ok(None)
+    }
+
+    fn compare(
+        &mut self,
+        memory: &mut dyn UserMemory,
+        at: usize,
+        (source, name): (Rank, u16),
+        body: &[u8],
+    ) -> Result<Option<Answer>, Malformed> {
+        let (place, len, both) = wire::parse_piece(body).ok_or(Malformed)?;
+        if len > ANSWER_BYTES || both.len() != 2 * len {
+            return Err(Malformed);
+        }
+        let (compare, new) = both.split_at(len);
+        let mut bytes = [0; ANSWER_BYTES];
+        let window = &mut self.windows[at];
+        match window.at(place, len) {
+            None => window.fault(source),
+            Some(span) => {
+                memory.read(span, 0, &mut bytes[..len]);
+                if bytes[..len] == *compare {
+                    memory.write(span, 0, new);
+                }
+            }
+        }
+        Ok(Some(answer(Said::Result, name, bytes)))
+    }
+
+    fn get(
+        &mut self,
+        memory: &mut dyn UserMemory,
+        at: usize,
+        (source, name): (Rank, u16),
+        body: &[u8],
+    ) -> Result<Option<Answer>, Malformed> {
+        let (place, len) = body.split_first_chunk::<8>().ok_or(Malformed)?;
+        let len = u32::from_le_bytes(len.try_into().map_err(|_| Malformed)?);
+        let mut bytes = [0; ANSWER_BYTES];
+        let window = &mut self.windows[at];
+        let Some(span) = window.at(u64::from_le_bytes(*place), len as usize) else {
+            window.fault(source);
+            // All of its data has come, as far as there is any.
+            return Ok(Some(answer(Said::Result, name, bytes)));
+        };
+        if len as usize <= ANSWER_BYTES {
+            memory.read(span, 0, &mut bytes[..len as usize]);
+            return Ok(Some(answer(Said::Result, name, bytes)));
+        }
+        if source == self.here {
+            self.get_here(memory, name, span)?;
+            return Ok(None);
+        }
+        let cursor = Cursor {
+            origin: source,
+            name,
+            span,
+            offset: 0,
+        };
+        match self.cursors.push_back(cursor) {
+            Ok(()) => Ok(None),
+            Err(_) => Ok(Some(answer(Said::Refused, name, bytes))),
+        }
+    }
+
+    /// A get of this process from itself.
+    fn get_here(
+        &mut self,
+        memory: &mut dyn UserMemory,
+        name: u16,
+        span: Span,
+    ) -> Result<(), Malformed> {
+        let mut chunk = [0; DATA_BYTES];
+        for offset in (0..span.len()).step_by(DATA_BYTES) {
+            let bytes = &mut chunk[..(span.len() - offset).min(DATA_BYTES)];
+            memory.read(span, offset, bytes);
+            let place = Place {
+                target: name.into(),
+                offset: offset as u32,
+            };
+            self.take_data(memory, self.here, place, bytes)?;
+        }
+        Ok(())
+    }
+
+    fn size(&self, at: usize) -> [u8; ANSWER_BYTES] {
+        let window = &self.windows[at];
+        let size: usize = window.regions.iter().map(Span::len).sum();
+        let mut bytes = [0; ANSWER_BYTES];
+        bytes[..8].copy_from_slice(&(size as u64).to_le_bytes());
+        bytes[8..12].copy_from_slice(&window.disp_unit.to_le_bytes());
+        bytes
+    }
+
+    /// The result of a fetch.
+    pub(super) fn next_fetched(&mut self, out: &mut [u8; SHORT_BYTES]) -> Option<Leaving> {
+        let fetched = self.results.pop()?;
+        let len = fetched.len as usize;
+        out[..len].copy_from_slice(&fetched.bytes[..len]);
+        Some(Leaving {
+            dest: fetched.origin,
+            argument: 0,
+            place: Some(Place {
+                target: fetched.name.into(),
+                offset: 0,
+            }),
+            len,
+        })
+    }
+
+    /// A packet of the get whose turn it is.
+    pub(super) fn next_of_cursors(
+        &mut self,
+        memory: &mut dyn UserMemory,
+        out: &mut [u8; SHORT_BYTES],
+    ) -> Option<Leaving> {
+        let mut cursor = self.cursors.pop_front()?;
+        let offset = cursor.offset as usize;
+        let len = (cursor.span.len() - offset).min(DATA_BYTES);
+        memory.read(cursor.span, offset, &mut out[..len]);
+        let place = Place {
+            target: cursor.name.into(),
+            offset: cursor.offset,
+        };
+        cursor.offset += len as u32;
+        if (cursor.offset as usize) < cursor.span.len() {
+            // It has just been taken out.
+            let _ = self.cursors.push_back(cursor);
+        }
+        Some(Leaving {
+            dest: cursor.origin,
+            argument: 0,
+            place: Some(place),
+            len,
+        })
+    }
+
+    /// A lock that has become free for one that waits.
+    pub(super) fn next_grant(&mut self, out: &mut [u8; SHORT_BYTES]) -> Option<Leaving> {
+        while self.grants_due {
+            let granted: Option<(Context, Rank)> = self.windows.iter_mut().find_map(|window| {
+                let rank = window.grant()?;
+                Some((window.context, rank))
+            });
+            let Some((context, dest)) = granted else {
+                self.grants_due = false;
+                break;
+            };
+            if dest == self.here {
+                let flags = self.window(context).and_then(|window| window.flags(dest));
+                flags?.set(Flags::HELD, true);
+                self.is_due = true;
+                continue;
+            }
+            Head::new(Kind::Grant, context).emit(out);
+            return Some(Leaving {
+                dest,
+                argument: 0,
+                place: None,
+                len: HEAD_BYTES,
+            });
+        }
+        None
+    }
+}

@@ -1,0 +1,191 @@
+//! Packets that are held for more pieces, and when they leave.
+
+use super::*;
+use crate::memory::Span;
+use crate::parts::Due;
+use crate::rma::Pieces;
+
+impl Rig {
+    /// A put or an accumulate of the origin's first `len` bytes, of which `unit` stay together.
+    fn send(
+        &mut self,
+        (from, to): (usize, usize),
+        kind: Kind,
+        place: u64,
+        (len, unit): (usize, usize),
+    ) {
+        let mut pieces = Pieces {
+            target: rank(to),
+            head: Head {
+                operation: 1,
+                ..Head::new(kind, WINDOW)
+            },
+            unit,
+            from: Span::model(ORIGIN, 2048),
+            offset: 0,
+            len,
+            place,
+        };
+        while !self.all[from].push_pieces(&mut self.buffers[from], &mut pieces) {
+            assert!(self.leave(from) > 0, "no room, and nothing to leave");
+        }
+        assert_eq!(pieces.len, 0);
+    }
+
+    fn put_bytes(&mut self, to: usize, place: u64) {
+        self.send((0, to), Kind::Put, place, (8, 1));
+    }
+
+    fn due(&self) -> Due {
+        self.all[0].due()
+    }
+}
+
+fn rig() -> Rig {
+    let mut rig = Rig::new(3, 2048);
+    rig.buffers[0].0[1]
+        .iter_mut()
+        .zip(1..=200)
+        .for_each(|(byte, value)| *byte = value);
+    rig
+}
+
+/// As many as a packet holds leave as one, and no later than that: of what one more takes there is no room.
+#[test]
+fn short_puts_share_a_packet_that_leaves_when_it_is_full() {
+    const IN_ONE: u64 = ((SHORT_BYTES - HEAD_BYTES) / (PIECE_BYTES + 8)) as u64;
+    let mut rig = rig();
+    assert_eq!(rig.due(), Due::Nothing);
+    for round in 0..3 {
+        for place in 1..IN_ONE {
+            rig.put_bytes(1, place * 8);
+            assert_eq!(rig.due(), Due::Held, "round {round}, place {place}");
+        }
+        rig.put_bytes(1, IN_ONE * 8);
+        assert_eq!(rig.due(), Due::Now);
+        assert_eq!(rig.leave(0), 1);
+        assert_eq!(rig.due(), Due::Nothing);
+    }
+    rig.settle();
+    let expected = (1..=8).collect::<Vec<u8>>().repeat(IN_ONE as usize);
+    assert_eq!(rig.buffers[1].0[0][8..][..8 * IN_ONE as usize], expected);
+    assert!(
+        rig.window(0).has(rank(1), Flags::TOUCHED),
+        "a flush has to ask"
+    );
+}
+
+/// Of another target, operation or window it is another packet: then neither is held.
+#[test]
+fn only_pieces_of_one_kind_share_a_packet() {
+    for (to, kind) in [(2, Kind::Put), (1, Kind::Accumulate)] {
+        let mut rig = rig();
+        rig.put_bytes(1, 0);
+        rig.send((0, to), kind, 0, (8, 1));
+        assert_eq!(rig.due(), Due::Now);
+        assert_eq!(rig.leave(0), 2);
+        rig.settle();
+        let sum = |k: u8| if to == 1 { 2 * k } else { k };
+        let expected: Vec<u8> = (1..=8).map(sum).collect();
+        assert_eq!(rig.buffers[to].0[0][..8], expected);
+    }
+}
+
+/// What comes behind it in the program comes behind it at the target: it has all been said before the epoch's end is.
+#[test]
+fn whatever_else_is_to_be_said_ends_it() {
+    let flush = packet(Kind::Flush, 0, 0, &[]);
+    let say: [fn(&mut Rig, &[u8]); 5] = [
+        |rig, flush| assert!(rig.all[0].push((WINDOW, rank(1)), 7, flush)),
+        |rig, _| rig.get(0, 1, (0, 8), 64),
+        |rig, _| {
+            rig.begin(0, Sort::Fence, &[], ticket());
+        },
+        |rig, _| {
+            let epoch = rig.begin(0, lock(1), &[], ticket());
+            rig.leave(0);
+            rig.put_bytes(1, 0);
+            rig.end(0, epoch);
+        },
+        |rig, _| {
+            let flushed = rig.all[0].flush((WINDOW, 0, Some(rank(1))), false, None);
+            assert!(flushed.is_some());
+        },
+    ];
+    for (case, say) in say.into_iter().enumerate() {
+        let mut rig = rig();
+        rig.put_bytes(1, 0);
+        assert_eq!(rig.due(), Due::Held, "case {case}");
+        say(&mut rig, &flush[..HEAD_BYTES]);
+        assert_eq!(rig.due(), Due::Now, "case {case}");
+        // It is not added to.
+        rig.put_bytes(1, 8);
+        let mut out = [0; SHORT_BYTES];
+        let leaving = rig.all[0].next(&mut rig.buffers[0], &mut out);
+        assert_eq!(
+            leaving.map(|leaving| leaving.len),
+            Some(HEAD_BYTES + PIECE_BYTES + 8),
+            "case {case}"
+        );
+    }
+}
+
+/// What is longer than a packet goes in as many as it takes, of whole units; the last one is held if it has room.
+#[test]
+fn long_operations_fill_packets_with_whole_units() {
+    for (len, unit) in [(1600, 1), (1600, 32), (1024, 16), (232, 8), (7, 7)] {
+        let mut rig = rig();
+        let mut pieces_left = len;
+        let mut packets = 0;
+        while pieces_left > 0 {
+            let most = pieces_left.min(MOST_BYTES);
+            pieces_left -= most - most % unit;
+            packets += 1;
+        }
+        rig.send((0, 1), Kind::Put, 3, (len, unit));
+        rig.leave(0);
+        assert_eq!(rig.left, packets, "{len} bytes, {unit} together");
+        rig.settle();
+        let (there, here) = (
+            &rig.buffers[1].0[0][3..][..len],
+            &rig.buffers[0].0[1][..len],
+        );
+        assert_eq!(there, here);
+    }
+}
+
+/// The ring is of bounded length: what it has no room for stays with the caller.
+#[test]
+fn what_the_ring_has_no_room_for_is_left() {
+    let mut rig = rig();
+    let mut pieces = Pieces {
+        target: rank(1),
+        head: Head::new(Kind::Put, WINDOW),
+        unit: 1,
+        from: Span::model(ORIGIN, 2048),
+        offset: 0,
+        len: 2040,
+        place: 0,
+    };
+    let mut rounds = 0;
+    while !rig.all[0].push_pieces(&mut rig.buffers[0], &mut pieces) {
+        assert!(pieces.len > 0);
+        assert_eq!(rig.leave(0), RING_PACKETS);
+        rounds += 1;
+    }
+    assert!(rounds > 0 && pieces.len == 0);
+    rig.settle();
+    assert_eq!(rig.buffers[1].0[0][..2040], rig.buffers[0].0[1][..2040]);
+}
+
+/// At this process itself it is done at once.
+#[test]
+fn a_put_at_oneself_makes_no_packet() {
+    let mut rig = rig();
+    rig.send((0, 0), Kind::Put, 100, (600, 1));
+    assert_eq!(rig.due(), Due::Nothing);
+    assert_eq!(
+        rig.buffers[0].0[0][100..][..600],
+        rig.buffers[0].0[1][..600]
+    );
+}

@@ -1,0 +1,239 @@
+//! What comes of the receivers' answers.
+#![forbid(unsafe_code)]
+
+use crate::adi::Adi;
+use crate::envelope::Rank;
+use crate::names::{RequestId, Slot};
+use crate::protocol::{Reply, Rules, Step, on_answer};
+use crate::request::{CANCELLED, EAGER, PendingSend, QUEUE, RequestPool, SendState, Withdrawal};
+use crate::send::Sender;
+use crate::send::bcopy::BcopyState;
+use crate::send::pending::Answered;
+use crate::stats::Count;
+use crate::wire::Fields;
+use msg_layer::{Arrival, Malformed, Transfer};
+
+impl<R: Rules> Adi<R> {
+    /// The pending or held send that an answer from `source` names; malformed when it names none.
+    pub(crate) fn answered(
+        &self,
+        arrival: &Arrival<'_>,
+    ) -> Result<(Rank, Slot, Fields), Malformed> {
+        let fields = Fields::parse(arrival.bytes).ok_or(Malformed)?;
+        let source = Rank::new(arrival.rank);
+        let slot = self.named_by(source, fields.request).ok_or(Malformed)?;
+        Ok((source, slot, fields))
+    }
+
+    /// The slot of the pending or held send that `dest` names so, one that was a bcopy included.
+    pub(crate) fn named_by(&self, dest: Rank, name: u32) -> Option<Slot> {
+        let id = RequestId(name);
+        if let Some(bcopy) = self.sender.bcopies.find(id, dest) {
+            let BcopyState::Queued { slot } = self.sender.bcopies.at(bcopy).state else {
+                return None;
+            };
+            return Some(slot);
+        }
+        let send = self.requests.named_entry(id)?;
+        let waits = send.pending().is_some() || send.withdrawal().is_some();
+        (waits && send.dest() == dest).then_some(id.slot())
+    }
+
+    /// A bcopy to `dest` that has left and has no other answer has been taken, with the `before` ones
+    /// before it. False when it is none, or not so many have left.
+    pub(crate) fn bcopy_taken(&mut self, dest: Rank, name: u32, before: u8) -> bool {
+        let bcopy = self.sender.bcopies.find(RequestId(name), dest);
+        let taken = bcopy.is_some_and(|bcopy| self.sender.bcopies.taken(bcopy, before));
+        if taken {
+            let count = u32::from(before) + 1;
+            self.release_reserved(count);
+            self.stats.cts_received += count as Count;
+        }
+        taken
+    }
+
+    pub(crate) fn take_reply(
+        &mut self,
+        arrival: &Arrival<'_>,
+        reply: Reply,
+    ) -> Result<(), Malformed> {
+        if self.take_reply_to_bcopy(arrival, reply) {
+            return Ok(());
+        }
+        let (dest, slot, fields) = self.answered(arrival)?;
+        if reply == Reply::Cts {
+            self.stats.cts_received += 1;
+        }
+        self.take_those_before(dest, slot, fields.before)?;
+        let send = self.requests.listed(slot);
+        match (send.pending().copied(), send.withdrawal()) {
+            (Some(pending), _) => {
+                let step = on_answer(pending.offer, reply).ok_or(Malformed)?;
+                self.leave_queue(dest, slot, step, &fields);
+                self.do_step(slot, pending, step, &fields);
+            }
+            (_, Some(withdrawal)) if reply == Reply::Cts => {
+                if let Withdrawal::Unasked | Withdrawal::Refused = withdrawal {
+                    // A receive has matched it before its receiver could be asked.
+                    self.sender.cancels.remove(&mut self.requests, slot);
+                    self.set_cancels_due();
+                }
+                self.begin_transfer(slot, &fields);
+            }
+            _ => return Err(Malformed),
+        }
+        Ok(())
+    }
+
+    /// An answer to a message that is a bcopy: true when that is all. Otherwise those to its destination have
+    /// entered the pending send queue, where the answer finds it.
+    pub(crate) fn take_reply_to_bcopy(&mut self, arrival: &Arrival<'_>, reply: Reply) -> bool {
+        let dest = Rank::new(arrival.rank);
+        if let Some(fields) = Fields::parse(arrival.bytes)
+            && let Some(bcopy) = self.sender.bcopies.find(RequestId(fields.request), dest)
+            && !matches!(
+                self.sender.bcopies.at(bcopy).state,
+                BcopyState::Queued { .. }
+            )
+        {
+            let taken = reply == Reply::Cts && fields.is(Fields::COMPLETE);
+            if taken && self.bcopy_taken(dest, fields.request, fields.before) {
+                return true;
+            }
+            self.enter_bcopies(dest);
+        }
+        false
+    }
+
+    /// The answer to the send in `slot` says that `count` offers directly before it have been taken.
+    pub(crate) fn take_those_before(
+        &mut self,
+        dest: Rank,
+        slot: Slot,
+        count: u8,
+    ) -> Result<(), Malformed> {
+        if count == 0 {
+            return Ok(());
+        }
+        let is_offered = self.requests.listed(slot).is_offered_to(dest);
+        let before = self.requests.prev_in::<QUEUE>(slot);
+        let before = before.filter(|_| is_offered).ok_or(Malformed)?;
+        match self.all_taken(dest, before, count.into()) {
+            true => Ok(()),
+            false => Err(Malformed),
+        }
+    }
+
+    /// The pending send in `slot` has its answer: it leaves the queue, or takes its place there.
+    pub(crate) fn leave_queue(&mut self, dest: Rank, slot: Slot, step: Step, fields: &Fields) {
+        let answered = match step {
+            Step::Send | Step::Hold => Answered::Taken,
+            Step::Stay if fields.is(Fields::STALE) => Answered::Stale,
+            Step::Stay => Answered::Refused,
+        };
+        let rules = self.rules();
+        self.sender.pending.answered(
+            &mut self.requests,
+            dest,
+            slot,
+            answered,
+            fields.is(Fields::SCARCE),
+            rules,
+        );
+    }
+
+    /// Does what the protocol says for a send that was pending, and whose data may be leaving already.
+    pub(crate) fn do_step(
+        &mut self,
+        slot: Slot,
+        pending: PendingSend,
+        step: Step,
+        fields: &Fields,
+    ) {
+        let streams = self.sender.stream.is_some_and(|stream| stream.slot == slot);
+        if step == Step::Send && fields.is(Fields::STREAM) && pending.is(EAGER) {
+            match streams {
+                true => self.requests.set_send_state(slot, SendState::Streaming),
+                false => self.finish_send(slot, false),
+            }
+            return;
+        }
+        if streams {
+            // The receiver had no place for it.
+            self.sender.stream = None;
+        }
+        match step {
+            // It is not taken back any more.
+            Step::Send => return self.begin_transfer(slot, fields),
+            Step::Hold => self
+                .requests
+                .set_send_state(slot, SendState::Held(Withdrawal::None)),
+            Step::Stay => {}
+        }
+        if pending.is(CANCELLED)
+            && let Some(take_back) = self.extras.parts.take_back()
+        {
+            take_back(self, slot);
+        }
+    }
+
+    /// The `total` offers to `dest` that end with that in the slot `last` have been taken, data and all. False
+    /// when there are no such offers.
+    pub(crate) fn all_taken(&mut self, dest: Rank, last: Slot, total: u32) -> bool {
+        let rules = self.rules();
+        let Adi {
+            sender, requests, ..
+        } = self;
+        let Sender {
+            pending, bcopies, ..
+        } = sender;
+        let finish = |requests: &mut RequestPool, slot| {
+            if let Some(bcopy) = requests.finish_send(slot, false) {
+                bcopies.free(bcopy);
+            }
+        };
+        let all = pending.all_taken(requests, dest, last, total, rules, finish);
+        if all {
+            self.stats.cts_received += total as Count;
+        }
+        all
+    }
+
+    /// An RTS of `dest` says that our message `request` and those offered directly before it, `count` in all,
+    /// have been taken. Malformed when there are no such messages.
+    pub(crate) fn take_merged(
+        &mut self,
+        dest: Rank,
+        request: u32,
+        count: u16,
+    ) -> Result<(), Malformed> {
+        let before = u8::try_from(count.saturating_sub(1)).map_err(|_| Malformed)?;
+        if self.bcopy_taken(dest, request, before) {
+            return Ok(());
+        }
+        let slot = self.named_by(dest, request).ok_or(Malformed)?;
+        match self.all_taken(dest, slot, count.into()) {
+            true => Ok(()),
+            false => Err(Malformed),
+        }
+    }
+
+    // Once in the image: for answers, and for messages to oneself.
+    #[inline(never)]
+    pub(crate) fn begin_transfer(&mut self, slot: Slot, fields: &Fields) {
+        if fields.wanted == 0 {
+            self.finish_send(slot, false);
+        } else {
+            // A receiver cannot want more than there is; if one does, it gets what there is.
+            let end = fields.wanted.min(self.requests.listed(slot).length());
+            let state = SendState::Sending(Transfer {
+                target: fields.target,
+                offset: 0,
+                end,
+                in_order: false,
+            });
+            self.requests.set_send_state(slot, state);
+            self.sender.transfers.push(&mut self.requests, slot);
+        }
+    }
+}

@@ -1,0 +1,615 @@
+//! Buffered copies (bcopy, as UCX calls them): short messages in standard mode that are complete for the
+//! program when they have left.
+//!
+//! A call that blocks has the message copied at once and returns, without a request; to a destination with a pending send
+//! queue, too, which the copy enters then.
+//!
+//! A message must stay with its sender until the receiver has taken it, since the receiver may have no memory
+//! for it (paper 004, section 4.1). For most messages that is the program's own buffer, and the send is
+//! complete with the answer. A bcopy is copied when it leaves and complete from then on. The program does not
+//! wait for its answer, which may be deferred and share a packet with others.
+//!
+//! ```text
+//!   isend --- Unsent --- leaves --- Offered --- taken with its data ---> free
+//!   send  --- Copied --- leaves ------^
+//!               |                      |
+//!               +----------+-----------+   enter_bcopies: anything out of the ordinary
+//!                          v
+//!               pending send queue (Queued: its data, and its name for the answer, stay here)
+//! ```
+//! A destination's messages are either all bcopies or all in its pending send queue. When one of them is
+//! refused or recorded without its data, when a restart comes, or when the program sends what cannot be a bcopy,
+//! all bcopies enter the queue, in order, as if they had been there from the start. For each a slot of the
+//! request pool and room for a destination are reserved beforehand. So the protocol's rules are all kept by
+//! the queue, and what is never refused pays for no queue.
+//!
+//! The copies are few and are all there is: when they are in use, messages go by the queue.
+#![forbid(unsafe_code)]
+
+use core::hash::{Hash, Hasher};
+
+use crate::envelope::{Context, Rank, Tag};
+use crate::few::sort_few;
+use crate::memory::Span;
+use crate::names::{
+    BcopyId, Generation, GenerationBits, REQUEST_GENERATION_BITS, RequestId, Serial, Slot,
+};
+
+/// A bit for each bcopy.
+#[cfg(not(feature = "micro"))]
+type Bits = u32;
+/// A bit for each bcopy: a small device has few, of 72 bytes each.
+#[cfg(feature = "micro")]
+type Bits = u8;
+
+/// Bcopies under way at the same time.
+pub const BCOPIES: usize = Bits::BITS as usize;
+/// The greatest message in bytes that is sent so.
+pub const BCOPY_BYTES: usize = 32;
+
+/// Copies that may wait for others to leave with, at most: enough for a good frame, and far from all.
+const GATHERED: u8 = BCOPIES as u8 / 2;
+
+/// Names no bcopy.
+const NO_BCOPY: u8 = u8::MAX;
+
+/// How far a bcopy is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum BcopyState {
+    /// It is still in the program's buffer, and this slot holds its request.
+    Unsent {
+        /// The request's slot.
+        slot: Slot,
+        /// The program's buffer.
+        span: Span,
+    },
+    /// It is still to leave; it has no request and is copied.
+    Copied,
+    /// It has left; its request is complete.
+    Offered,
+    /// It has entered the pending send queue, in this slot.
+    Queued {
+        /// The slot.
+        slot: Slot,
+    },
+}
+
+/// A bcopy.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Bcopy {
+    /// The destination.
+    pub dest: Rank,
+    /// The tag.
+    pub tag: Tag,
+    /// The communicator's context.
+    pub context: Context,
+    /// Bytes, at most [`BCOPY_BYTES`].
+    pub length: u8,
+    /// How far it is.
+    pub state: BcopyState,
+    /// Counts the uses of the place, for its name.
+    generation: Generation,
+    /// Place in the order of bcopies.
+    order: Serial,
+    /// The bcopy before it to the same destination. A later one may have taken that place.
+    before: u8,
+    /// The next one to leave.
+    next: u8,
+}
+
+/// All bcopies of a process.
+#[derive(Clone, Debug)]
+pub struct Bcopies {
+    bcopies: [Bcopy; BCOPIES],
+    bytes: [[u8; BCOPY_BYTES]; BCOPIES],
+    /// A bit for each that is in use.
+    used: Bits,
+    /// Where the search for a free one begins, so that a name comes again as late as possible; [`BCOPIES`] is
+    /// the first place again.
+    turn: u8,
+    /// The last one that was started.
+    last: u8,
+    /// Started so far.
+    started: Serial,
+    first_unsent: u8,
+    last_unsent: u8,
+    /// How many are still to leave.
+    unsent: u8,
+    name_bits: GenerationBits,
+}
+
+const _: () = assert!(BCOPY_BYTES <= u8::MAX as usize);
+
+impl Bcopies {
+    /// None.
+    pub const fn new() -> Bcopies {
+        const FREE: Bcopy = Bcopy {
+            dest: Rank::new(0),
+            tag: 0,
+            context: 0,
+            length: 0,
+            state: BcopyState::Offered,
+            generation: Generation::FIRST,
+            order: 0,
+            before: NO_BCOPY,
+            next: NO_BCOPY,
+        };
+        Bcopies {
+            bcopies: [FREE; BCOPIES],
+            bytes: [[0; BCOPY_BYTES]; BCOPIES],
+            used: 0,
+            turn: 0,
+            last: NO_BCOPY,
+            started: 0,
+            first_unsent: NO_BCOPY,
+            last_unsent: NO_BCOPY,
+            unsent: 0,
+            name_bits: GenerationBits::new(REQUEST_GENERATION_BITS),
+        }
+    }
+
+    /// Names bcopies with fewer bits of generation, for a model checker.
+    pub(crate) fn narrow_names(&mut self, bits: u32) {
+        self.name_bits = GenerationBits::new(bits.min(REQUEST_GENERATION_BITS));
+    }
+
+    /// There is none under way.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.used == 0
+    }
+
+    /// None is on a way of its own: each has entered the pending send queue.
+    pub fn all_queued(&self) -> bool {
+        let is_queued = |id| matches!(self.at(id).state, BcopyState::Queued { .. });
+        self.in_use().all(is_queued)
+    }
+
+    /// None more can be started.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.used == Bits::MAX
+    }
+
+    fn is_used(&self, at: u8) -> bool {
+        self.used >> at & 1 != 0
+    }
+
+    /// Starts one: the message in `span`, at most [`BCOPY_BYTES`] long, whose request is in `slot`.
+    ///
+    /// # Panics
+    /// When [`Bcopies::is_full`].
+    #[inline]
+    pub fn start(&mut self, dest: Rank, tag: Tag, context: Context, slot: Slot, span: Span) {
+        let state = BcopyState::Unsent { slot, span };
+        self.add(dest, (tag, context), span.len(), state);
+    }
+
+    /// Starts one of `length` bytes, at most [`BCOPY_BYTES`], that has no request; where they are to be copied now.
+    ///
+    /// # Panics
+    /// When [`Bcopies::is_full`].
+    #[inline]
+    pub fn start_copied(
+        &mut self,
+        dest: Rank,
+        tag: Tag,
+        context: Context,
+        length: usize,
+    ) -> &mut [u8] {
+        let at = self.add(dest, (tag, context), length, BcopyState::Copied);
+        &mut self.bytes[at][..length]
+    }
+
+    /// Adds one to those that are still to leave; its place.
+    #[inline]
+    fn add(
+        &mut self,
+        dest: Rank,
+        (tag, context): (Tag, Context),
+        length: usize,
+        state: BcopyState,
+    ) -> usize {
+        let free = (!self.used).rotate_right(self.turn.into());
+        let at = (self.turn + free.trailing_zeros() as u8) % BCOPIES as u8;
+        assert!(!self.is_full());
+        let before = self.last_to(dest);
+        self.used |= 1 << at;
+        self.turn = at + 1;
+        let bcopy = &mut self.bcopies[usize::from(at)];
+        *bcopy = Bcopy {
+            dest,
+            tag,
+            context,
+            length: length as u8,
+            state,
+            generation: bcopy.generation,
+            order: self.started,
+            before,
+            next: NO_BCOPY,
+        };
+        match self.first_unsent {
+            NO_BCOPY => self.first_unsent = at,
+            _ => self.bcopies[usize::from(self.last_unsent)].next = at,
+        }
+        self.started += 1;
+        self.last_unsent = at;
+        self.last = at;
+        self.unsent += 1;
+        usize::from(at)
+    }
+
+    /// It goes to `dest` and is not in the queue.
+    fn is_to(&self, at: u8, dest: Rank) -> bool {
+        let bcopy = &self.bcopies[usize::from(at)];
+        self.is_used(at) && bcopy.dest == dest && !matches!(bcopy.state, BcopyState::Queued { .. })
+    }
+
+    /// The last one to `dest`, most often the last of all.
+    fn last_to(&self, dest: Rank) -> u8 {
+        if self.last != NO_BCOPY && self.is_to(self.last, dest) {
+            return self.last;
+        }
+        let to = self.in_use().filter(|id| self.is_to(id.0, dest));
+        to.max_by_key(|id| self.at(*id).order)
+            .map_or(NO_BCOPY, |id| id.0)
+    }
+
+    /// Those to `dest` that are not in the queue, in order.
+    pub fn to(&self, dest: Rank) -> heapless::Vec<BcopyId, BCOPIES> {
+        let mut all: heapless::Vec<BcopyId, BCOPIES> =
+            self.in_use().filter(|id| self.is_to(id.0, dest)).collect();
+        sort_few(&mut all, |id| self.at(*id).order);
+        all
+    }
+
+    /// How many to `dest` have left and have no other answer.
+    pub fn offered_to(&self, dest: Rank) -> usize {
+        let offered = |id: &BcopyId| {
+            let bcopy = self.at(*id);
+            bcopy.dest == dest && matches!(bcopy.state, BcopyState::Offered)
+        };
+        self.in_use().filter(offered).count()
+    }
+
+    /// One is under way in this context.
+    pub fn has_context(&self, context: Context) -> bool {
+        self.in_use().any(|id| self.at(id).context == context)
+    }
+
+    /// A bcopy.
+    #[inline]
+    pub fn at(&self, id: BcopyId) -> &Bcopy {
+        &self.bcopies[usize::from(id.0)]
+    }
+
+    /// Its data, once it has left.
+    #[inline]
+    pub fn bytes(&self, id: BcopyId) -> &[u8] {
+        &self.bytes[usize::from(id.0)][..usize::from(self.at(id).length)]
+    }
+
+    /// Its name on the wire.
+    #[inline]
+    pub fn name(&self, id: BcopyId) -> RequestId {
+        RequestId::bcopy(id.0.into(), self.at(id).generation)
+    }
+
+    /// The one to `dest` that is named so on the wire.
+    pub fn find(&self, name: RequestId, dest: Rank) -> Option<BcopyId> {
+        let at = u8::try_from(name.bcopy_index()?).ok()?;
+        let id = BcopyId(at);
+        let is_it = usize::from(at) < BCOPIES
+            && self.is_used(at)
+            && self.name(id) == name
+            && self.at(id).dest == dest;
+        is_it.then_some(id)
+    }
+
+    /// The next one to leave.
+    pub fn next_unsent(&self) -> Option<BcopyId> {
+        (self.first_unsent != NO_BCOPY).then_some(BcopyId(self.first_unsent))
+    }
+
+    /// Where those that are still to leave go, if they are copies, few, and all go to one place. Right only if asked after
+    /// each start, and all leave when it is `None`.
+    #[inline]
+    pub fn gathered_for(&self) -> Option<Rank> {
+        let (first, last) = (
+            self.at(self.next_unsent()?),
+            self.at(BcopyId(self.last_unsent)),
+        );
+        let is_one_more = matches!(last.state, BcopyState::Copied) && last.dest == first.dest;
+        (is_one_more && self.unsent < GATHERED).then_some(first.dest)
+    }
+
+    /// The next one leaves: its place, and where `read` is to copy it.
+    #[inline]
+    pub fn leave(&mut self, read: impl FnOnce(Span, &mut [u8])) {
+        let at = usize::from(self.first_unsent);
+        let bcopy = &mut self.bcopies[at];
+        if let BcopyState::Unsent { span, .. } = bcopy.state {
+            read(span, &mut self.bytes[at][..usize::from(bcopy.length)]);
+        }
+        bcopy.state = BcopyState::Offered;
+        self.first_unsent = bcopy.next;
+        self.unsent -= 1;
+    }
+
+    /// One that is copied has entered the queue, in `slot`.
+    pub fn queued(&mut self, id: BcopyId, slot: Slot) {
+        if matches!(self.at(id).state, BcopyState::Copied) {
+            self.unlink(id.0);
+        }
+        self.bcopies[usize::from(id.0)].state = BcopyState::Queued { slot };
+    }
+
+    /// One and the `count` before it to the same destination have been taken. False when there are not so
+    /// many that have been offered: then nothing is changed.
+    #[must_use]
+    pub fn taken(&mut self, id: BcopyId, count: u8) -> bool {
+        let dest = self.at(id).dest;
+        let mut taken: Bits = 0;
+        let mut at = id.0;
+        let mut order = self.started;
+        for _ in 0..=count {
+            if at == NO_BCOPY || !self.is_used(at) {
+                return false;
+            }
+            let bcopy = &self.bcopies[usize::from(at)];
+            if bcopy.dest != dest
+                || !matches!(bcopy.state, BcopyState::Offered)
+                || bcopy.order >= order
+            {
+                return false;
+            }
+            taken |= 1 << at;
+            (at, order) = (bcopy.before, bcopy.order);
+        }
+        self.used &= !taken;
+        while taken != 0 {
+            let generation = &mut self.bcopies[taken.trailing_zeros() as usize].generation;
+            *generation = generation.next(self.name_bits);
+            taken &= taken - 1;
+        }
+        true
+    }
+
+    /// Frees one: it is done, or has entered the queue before it left.
+    pub fn free(&mut self, id: BcopyId) {
+        let at = usize::from(id.0);
+        if let BcopyState::Unsent { .. } | BcopyState::Copied = self.bcopies[at].state {
+            self.unlink(id.0);
+        }
+        self.used &= !(1 << at);
+        self.bcopies[at].generation = self.bcopies[at].generation.next(self.name_bits);
+    }
+
+    /// Takes one out of those that are still to leave.
+    fn unlink(&mut self, at: u8) {
+        self.unsent -= 1;
+        let next = self.bcopies[usize::from(at)].next;
+        if self.first_unsent == at {
+            self.first_unsent = next;
+            return;
+        }
+        let mut before = self.first_unsent;
+        while self.bcopies[usize::from(before)].next != at {
+            before = self.bcopies[usize::from(before)].next;
+        }
+        self.bcopies[usize::from(before)].next = next;
+        if self.last_unsent == at {
+            self.last_unsent = before;
+        }
+    }
+
+    fn in_use(&self) -> impl Iterator<Item = BcopyId> + '_ {
+        let mut rest = self.used;
+        core::iter::from_fn(move || {
+            let at = (rest != 0).then(|| rest.trailing_zeros() as u8)?;
+            rest &= rest - 1;
+            Some(BcopyId(at))
+        })
+    }
+}
+
+impl Default for Bcopies {
+    fn default() -> Self {
+        Bcopies::new()
+    }
+}
+
+/// The messages in the order in which they were started, wherever they stand; those that have entered a queue
+/// are hashed with it.
+impl Hash for Bcopies {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let mut all: heapless::Vec<BcopyId, BCOPIES> = self.in_use().collect();
+        all.sort_unstable_by_key(|id| self.at(*id).order);
+        for id in all {
+            let bcopy = self.at(id);
+            match bcopy.state {
+                BcopyState::Unsent { span, .. } => Some(span).hash(state),
+                BcopyState::Copied | BcopyState::Offered => {
+                    None::<Span>.hash(state);
+                    (bcopy.state == BcopyState::Copied, self.bytes(id)).hash(state);
+                }
+                BcopyState::Queued { .. } => continue,
+            }
+            (bcopy.dest, bcopy.tag, bcopy.context, bcopy.length).hash(state);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn start(bcopies: &mut Bcopies, dest: u32, tag: Tag) -> BcopyId {
+        let dest = Rank::new(dest);
+        bcopies.start(
+            dest,
+            tag,
+            0,
+            Slot::new(tag as u32),
+            Span::model(tag as usize, 1),
+        );
+        *bcopies.to(dest).last().expect("just started")
+    }
+
+    fn leave(bcopies: &mut Bcopies) -> BcopyId {
+        let id = bcopies.next_unsent().expect("one to leave");
+        bcopies.leave(|span, out| out.fill(span.address() as u8));
+        id
+    }
+
+    #[test]
+    fn copies_to_one_place_are_gathered_while_they_are_few() {
+        let copy = |bcopies: &mut Bcopies, dest: u32| {
+            bcopies.start_copied(Rank::new(dest), 1, 0, 1);
+        };
+        let mut bcopies = Bcopies::new();
+        assert_eq!(bcopies.gathered_for(), None);
+        for _ in 1..GATHERED {
+            copy(&mut bcopies, 3);
+            assert_eq!(bcopies.gathered_for(), Some(Rank::new(3)));
+        }
+        // One less, and one more again.
+        let second = bcopies.to(Rank::new(3))[1];
+        bcopies.free(second);
+        copy(&mut bcopies, 3);
+        assert_eq!(bcopies.gathered_for(), Some(Rank::new(3)));
+        copy(&mut bcopies, 3);
+        assert_eq!(bcopies.gathered_for(), None, "enough");
+
+        let mut bcopies = Bcopies::new();
+        copy(&mut bcopies, 3);
+        copy(&mut bcopies, 4);
+        assert_eq!(bcopies.gathered_for(), None, "to two places");
+        let mut bcopies = Bcopies::new();
+        copy(&mut bcopies, 3);
+        start(&mut bcopies, 3, 1);
+        assert_eq!(
+            bcopies.gathered_for(),
+            None,
+            "one of them is not copied yet"
+        );
+    }
+
+    #[test]
+    fn they_leave_in_order_and_what_has_left_is_kept() {
+        let mut bcopies = Bcopies::new();
+        let ids = [(1, 10), (2, 20), (1, 11)].map(|(dest, tag)| start(&mut bcopies, dest, tag));
+        for (id, byte) in ids.into_iter().zip([10, 20, 11]) {
+            assert_eq!(leave(&mut bcopies), id);
+            assert_eq!(bcopies.bytes(id), [byte]);
+        }
+        assert_eq!(bcopies.next_unsent(), None);
+        assert_eq!(bcopies.to(Rank::new(1)), [ids[0], ids[2]]);
+    }
+
+    #[test]
+    fn an_answer_covers_those_before_it_to_the_same_destination() {
+        let mut bcopies = Bcopies::new();
+        let ids = [1, 2, 1, 1].map(|dest| start(&mut bcopies, dest, 5));
+        assert!(!bcopies.taken(ids[0], 0), "it has not left");
+        for _ in 0..4 {
+            leave(&mut bcopies);
+        }
+        assert!(!bcopies.taken(ids[2], 2), "there are not so many");
+        let name = bcopies.name(ids[2]);
+        assert_eq!(bcopies.find(name, Rank::new(1)), Some(ids[2]));
+        assert_eq!(bcopies.find(name, Rank::new(2)), None);
+        assert!(bcopies.taken(ids[2], 1));
+        assert_eq!(
+            bcopies.find(name, Rank::new(1)),
+            None,
+            "its name is not used any more"
+        );
+        assert_eq!(
+            (bcopies.to(Rank::new(1)), bcopies.to(Rank::new(2))),
+            (
+                [ids[3]][..].try_into().unwrap(),
+                [ids[1]][..].try_into().unwrap()
+            )
+        );
+    }
+
+    #[test]
+    fn one_that_is_freed_before_it_leaves_does_not_leave() {
+        for gone in 0..3 {
+            let mut bcopies = Bcopies::new();
+            let mut ids = vec![0, 0, 0]
+                .into_iter()
+                .map(|dest| start(&mut bcopies, dest, 1))
+                .collect::<Vec<_>>();
+            bcopies.free(ids.remove(gone));
+            ids.push(start(&mut bcopies, 0, 1));
+            for id in ids {
+                assert_eq!(leave(&mut bcopies), id, "{gone}");
+            }
+            assert_eq!(bcopies.next_unsent(), None);
+        }
+    }
+
+    #[test]
+    fn a_copy_leaves_in_its_turn_or_enters_the_queue_with_its_data() {
+        let mut bcopies = Bcopies::new();
+        let first = start(&mut bcopies, 1, 10);
+        bcopies.start_copied(Rank::new(1), 11, 0, 2).fill(7);
+        bcopies.start_copied(Rank::new(1), 12, 0, 1).fill(8);
+        let all = bcopies.to(Rank::new(1));
+        assert_eq!(leave(&mut bcopies), first);
+        bcopies.queued(all[1], Slot::new(3));
+        assert_eq!(bcopies.bytes(all[1]), [7, 7]);
+        assert_eq!(leave(&mut bcopies), all[2]);
+        assert_eq!(bcopies.bytes(all[2]), [8]);
+        assert_eq!(bcopies.next_unsent(), None);
+        assert_eq!(bcopies.to(Rank::new(1)), [first, all[2]]);
+    }
+
+    /// So a name comes again as late as possible.
+    #[test]
+    fn places_are_used_in_turn() {
+        let mut bcopies = Bcopies::new();
+        for turn in 0..2 * BCOPIES {
+            let id = start(&mut bcopies, 0, 1);
+            assert_eq!(usize::from(id.0), turn % BCOPIES);
+            assert!(leave(&mut bcopies) == id && bcopies.taken(id, 0));
+        }
+    }
+
+    /// However often places are used again, the order to a destination is kept.
+    #[test]
+    fn places_are_used_again() {
+        let mut bcopies = Bcopies::new();
+        let (mut there, mut seed) = (Vec::new(), 1_u32);
+        for tag in 0..10_000 {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let dest = seed >> 30;
+            if bcopies.is_full() || seed >> 20 & 3 == 0 && !there.is_empty() {
+                let (id, dest): (BcopyId, u32) = there.remove(seed as usize % there.len());
+                let before = there.iter().filter(|&&(other, to)| {
+                    to == dest && bcopies.at(other).order < bcopies.at(id).order
+                });
+                let before: Vec<BcopyId> = before.map(|&(other, _)| other).collect();
+                let named = before.iter().chain([&id]);
+                let named: Vec<_> = named.map(|&id| (id, bcopies.name(id))).collect();
+                assert!(!bcopies.taken(id, before.len() as u8 + 1));
+                assert!(bcopies.taken(id, before.len() as u8), "{tag}");
+                assert!(named.iter().all(|&(id, name)| bcopies.name(id) != name));
+                there.retain(|(other, _)| !before.contains(other));
+            } else {
+                start(&mut bcopies, dest, 1);
+                there.push((leave(&mut bcopies), dest));
+            }
+            for dest in 0..4 {
+                let of: Vec<BcopyId> = there
+                    .iter()
+                    .filter(|&&(_, to)| to == dest)
+                    .map(|&(id, _)| id)
+                    .collect();
+                assert_eq!(bcopies.to(Rank::new(dest)), of[..]);
+            }
+        }
+    }
+}

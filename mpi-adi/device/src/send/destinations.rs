@@ -1,0 +1,513 @@
+//! Destinations with messages pending: a place for each, found by rank.
+//!
+//! ```text
+//!   chunk   | place 0 | place 1 | .. | place 7 | buckets 0 .. 3 |      a bucket for two places
+//!               |                                    |
+//!               +--- chain <-------------------------+   destinations whose ranks fall into one bucket
+//! ```
+//! As in the table of requests ([`keyed`](crate::request)), the table of ranks is inside the chunks, and
+//! grows by linear hashing: no call does more than a constant share of that. Hashes are universal, so two places a
+//! bucket are expected at most, whatever the ranks are.
+//!
+//! | bytes | of a destination |
+//! |---|---|
+//! | 4 | rank |
+//! | 16 | ends of its queue, and of the messages to be offered again |
+//! | 8 | the first message never offered; the last one put back |
+//! | 8 | messages unanswered and refused |
+//! | 16 | next serial, and the last restart's horizon |
+//! | 4 | the restart's state, flags |
+//! | 8 | neighbours in the list of those that may offer something |
+//! | 4 | chain |
+//! | 2 | half a bucket |
+//! | 70 | and up to 2 in the list of chunks |
+#![forbid(unsafe_code)]
+
+use core::ops::{Index, IndexMut};
+
+use super::carried_out::{RestartState, WINDOW};
+use crate::envelope::Rank;
+use crate::list::{Ends, Links};
+use crate::names::{DestinationId, Horizon, Packed, Serial, Slot};
+use crate::protocol::Rules;
+use crate::request::{Buckets, Chunks, Full, KeyHash};
+use crate::stats::Count;
+
+/// Destinations that the heap is asked to have room for at a time.
+pub const CHUNK_DESTINATIONS: usize = 8;
+/// Buckets that come with them.
+const CHUNK_BUCKETS: usize = CHUNK_DESTINATIONS / 2;
+
+/// Bytes of the program's heap that a destination with messages pending takes. The list of chunks takes up to two
+/// more.
+pub const DESTINATION_BYTES: usize = size_of::<Chunk>() / CHUNK_DESTINATIONS;
+
+const _: () = assert!(size_of::<Chunk>() <= CHUNK_DESTINATIONS * 70);
+
+/// One destination's pending send queue.
+#[derive(Clone, Debug)]
+pub(super) struct Destination {
+    pub(super) rank: Rank,
+    pub(super) queue: Ends<Slot>,
+    /// Messages to be offered again.
+    pub(super) offers: Ends<Slot>,
+    /// The first message that was never offered; none behind it was.
+    pub(super) fresh: Option<Slot>,
+    /// Where the last message was put back among the offers: the next one usually goes behind it.
+    pub(super) finger: Option<Slot>,
+    pub(super) unanswered: u32,
+    pub(super) refused: u32,
+    /// The next message's place in the order.
+    serial: Packed<Serial>,
+    /// The horizon of the restart that was carried out last.
+    horizon: Packed<Horizon>,
+    pub(super) restart: RestartState,
+    flags: Flags,
+    /// Before and after it in the list of destinations that may have something to offer.
+    neighbours: (Option<DestinationId>, Option<DestinationId>),
+    /// The next one in its bucket.
+    chain: Option<DestinationId>,
+}
+
+/// What is true of a destination, in a byte.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Flags(u8);
+
+/// The receiver's last answer said that its memory runs low.
+pub(super) const THROTTLED: u8 = 1 << 0;
+/// Every message of the queue is in the pool's table, under its context and tag.
+pub(super) const CHAINED: u8 = 1 << 1;
+/// It is in the list of destinations that may have something to offer.
+pub(super) const LISTED: u8 = 1 << 2;
+
+impl Destination {
+    pub(super) fn new(rank: Rank) -> Destination {
+        Destination {
+            rank,
+            queue: Ends::default(),
+            offers: Ends::default(),
+            fresh: None,
+            finger: None,
+            unanswered: 0,
+            refused: 0,
+            serial: Packed::new(0),
+            horizon: Packed::new(0),
+            restart: RestartState::Closed,
+            flags: Flags(0),
+            neighbours: (None, None),
+            chain: None,
+        }
+    }
+
+    /// Nothing is pending to it any more: it is as good as new, where it is.
+    pub(super) fn reset(&mut self) {
+        *self = Destination {
+            chain: self.chain,
+            ..Destination::new(self.rank)
+        };
+    }
+
+    /// What one of the flags says.
+    pub(super) fn is(&self, flag: u8) -> bool {
+        self.flags.0 & flag != 0
+    }
+
+    /// Sets one of the flags.
+    pub(super) fn set(&mut self, flag: u8, to: bool) {
+        match to {
+            true => self.flags.0 |= flag,
+            false => self.flags.0 &= !flag,
+        }
+    }
+
+    /// The place of the message that is appended next.
+    pub(super) fn serial(&self) -> Serial {
+        self.serial.get()
+    }
+
+    /// A message has taken that place.
+    pub(super) fn count(&mut self) {
+        self.serial = Packed::new(self.serial() + 1);
+    }
+
+    /// The horizon of the restart that was carried out last.
+    pub(super) fn horizon(&self) -> Horizon {
+        self.horizon.get()
+    }
+
+    pub(super) fn set_horizon(&mut self, horizon: Horizon) {
+        self.horizon = Packed::new(horizon);
+    }
+
+    /// The next message to be offered: what has been offered before comes first, as in the queue.
+    pub(super) fn next_offer(&self) -> Option<Slot> {
+        self.offers.head().or(self.fresh)
+    }
+
+    pub(super) fn is_ready(&self, rules: impl Rules) -> bool {
+        match self.restart {
+            RestartState::Waiting { .. } => self.unanswered == 0 || !rules.waits(),
+            RestartState::Closing => true,
+            RestartState::Expected if rules.waits() => false,
+            RestartState::Expected | RestartState::Closed => {
+                let open = self.refused == 0 || self.unanswered < WINDOW;
+                self.next_offer().is_some() && open
+            }
+        }
+    }
+
+    /// Nothing is pending and no restart is to be carried out: it might as well not be there.
+    pub(super) fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.restart == RestartState::Closed
+    }
+}
+
+/// A place for a destination.
+#[derive(Clone, Debug)]
+enum DestinationSlot {
+    Free { next: Option<DestinationId> },
+    Taken(Destination),
+}
+
+#[derive(Clone, Debug)]
+struct Chunk {
+    places: [DestinationSlot; CHUNK_DESTINATIONS],
+    buckets: [Option<DestinationId>; CHUNK_BUCKETS],
+}
+
+/// All destinations, in the program's heap: it grows when the program makes a call.
+#[derive(Clone, Debug)]
+pub(super) struct Destinations {
+    chunks: Chunks<Chunk>,
+    buckets: Buckets,
+    free: Option<DestinationId>,
+    /// Links of chains that have been followed past another destination.
+    steps: Count,
+}
+
+impl Default for Destinations {
+    fn default() -> Self {
+        Destinations {
+            chunks: Chunks::default(),
+            buckets: Buckets::new(CHUNK_BUCKETS as u32),
+            free: None,
+            steps: 0,
+        }
+    }
+}
+
+impl Destinations {
+    /// Makes sure that so many places are free.
+    #[inline]
+    pub(super) fn reserve(&mut self, count: usize) -> Result<(), Full> {
+        match self.has_room(count) {
+            true => Ok(()),
+            false => self.grow(count),
+        }
+    }
+
+    /// So many places are free.
+    #[inline]
+    pub(super) fn has_room(&self, count: usize) -> bool {
+        self.places() - self.len() >= count
+    }
+
+    #[cold]
+    fn grow(&mut self, count: usize) -> Result<(), Full> {
+        while self.places() - self.len() < count {
+            let (first, free) = (self.places(), self.free);
+            self.chunks.push(|| Chunk {
+                places: core::array::from_fn(|i| DestinationSlot::Free {
+                    next: match i + 1 < CHUNK_DESTINATIONS {
+                        true => Some(DestinationId::new((first + i + 1) as u32)),
+                        false => free,
+                    },
+                }),
+                buckets: [None; CHUNK_BUCKETS],
+            })?;
+            self.free = Some(DestinationId::new(first as u32));
+        }
+        Ok(())
+    }
+
+    fn places(&self) -> usize {
+        self.chunks.len() * CHUNK_DESTINATIONS
+    }
+
+    /// Destinations that are there.
+    pub(super) fn len(&self) -> usize {
+        self.buckets.members() as usize
+    }
+
+    /// Destinations passed in looking for others.
+    pub(super) fn steps(&self) -> Count {
+        self.steps
+    }
+
+    fn place(&self, at: DestinationId) -> &DestinationSlot {
+        let index = at.index() as usize;
+        let chunk = self.chunks.get(index / CHUNK_DESTINATIONS);
+        &chunk.expect("a place").places[index % CHUNK_DESTINATIONS]
+    }
+
+    fn place_mut(&mut self, at: DestinationId) -> &mut DestinationSlot {
+        let index = at.index() as usize;
+        let chunk = self.chunks.get_mut(index / CHUNK_DESTINATIONS);
+        &mut chunk.expect("a place").places[index % CHUNK_DESTINATIONS]
+    }
+
+    /// The first destination in this bucket, where the bucket has it.
+    fn bucket(&mut self, index: u32) -> &mut Option<DestinationId> {
+        let index = index as usize;
+        let chunk = self.chunks.get_mut(index / CHUNK_BUCKETS);
+        &mut chunk.expect("a bucket in use").buckets[index % CHUNK_BUCKETS]
+    }
+
+    /// The destination `rank`.
+    pub(super) fn find(&mut self, hashes: &KeyHash, rank: Rank) -> Option<DestinationId> {
+        if self.len() == 0 {
+            return None;
+        }
+        let mut next = *self.bucket(self.buckets.of(hashes.of_destination(rank)));
+        while let Some(at) = next.filter(|&at| self[at].rank != rank) {
+            self.steps += 1;
+            next = self[at].chain;
+        }
+        next
+    }
+
+    /// Takes one of the places that were reserved for the destination `rank`, which is not there.
+    pub(super) fn insert(&mut self, hashes: &KeyHash, rank: Rank) -> DestinationId {
+        let at = self.free.expect("a free place");
+        let DestinationSlot::Free { next } = *self.place(at) else {
+            unreachable!("the free list holds free places")
+        };
+        self.free = next;
+        *self.place_mut(at) = DestinationSlot::Taken(Destination::new(rank));
+        if let Some(bucket) = self.buckets.add(self.chunks.len() * CHUNK_BUCKETS) {
+            self.split(hashes, bucket);
+        }
+        self.enter(hashes, at);
+        at
+    }
+
+    fn enter(&mut self, hashes: &KeyHash, at: DestinationId) {
+        let bucket = self.buckets.of(hashes.of_destination(self[at].rank));
+        self[at].chain = self.bucket(bucket).replace(at);
+    }
+
+    /// Divides the destinations of a bucket between it and the bucket that has come into use.
+    #[cold]
+    fn split(&mut self, hashes: &KeyHash, bucket: u32) {
+        let mut next = self.bucket(bucket).take();
+        while let Some(at) = next {
+            next = self[at].chain;
+            self.enter(hashes, at);
+        }
+    }
+
+    /// The destination at `at`, which is in no list, is not there any more.
+    pub(super) fn remove(&mut self, hashes: &KeyHash, at: DestinationId) {
+        let Destination { rank, chain, .. } = self[at];
+        let first = self.bucket(self.buckets.of(hashes.of_destination(rank)));
+        if *first == Some(at) {
+            *first = chain;
+        } else {
+            let mut before = first.expect("it is in the chain of its bucket");
+            while let Some(next) = self[before].chain.filter(|&next| next != at) {
+                self.steps += 1;
+                before = next;
+            }
+            self[before].chain = chain;
+        }
+        self.buckets.remove();
+        *self.place_mut(at) = DestinationSlot::Free { next: self.free };
+        self.free = Some(at);
+    }
+
+    pub(super) fn for_each_mut(&mut self, mut change: impl FnMut(&mut Destination)) {
+        for index in 0..self.places() {
+            let place = self.place_mut(DestinationId::new(index as u32));
+            if let DestinationSlot::Taken(destination) = place {
+                change(destination);
+            }
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Destination> {
+        let places = self.chunks.iter().flat_map(|chunk| &chunk.places);
+        places.filter_map(|place| match place {
+            DestinationSlot::Taken(destination) => Some(destination),
+            DestinationSlot::Free { .. } => None,
+        })
+    }
+}
+
+impl Index<DestinationId> for Destinations {
+    type Output = Destination;
+
+    fn index(&self, at: DestinationId) -> &Destination {
+        match self.place(at) {
+            DestinationSlot::Taken(destination) => destination,
+            DestinationSlot::Free { .. } => {
+                unreachable!("a destination is named that is not there")
+            }
+        }
+    }
+}
+
+impl IndexMut<DestinationId> for Destinations {
+    fn index_mut(&mut self, at: DestinationId) -> &mut Destination {
+        match self.place_mut(at) {
+            DestinationSlot::Taken(destination) => destination,
+            DestinationSlot::Free { .. } => {
+                unreachable!("a destination is named that is not there")
+            }
+        }
+    }
+}
+
+impl Links<DestinationId> for Destinations {
+    fn next(&self, at: DestinationId) -> Option<DestinationId> {
+        self[at].neighbours.1
+    }
+    fn set_next(&mut self, at: DestinationId, next: Option<DestinationId>) {
+        self[at].neighbours.1 = next;
+    }
+    fn set_prev(&mut self, at: DestinationId, prev: Option<DestinationId>) {
+        self[at].neighbours.0 = prev;
+    }
+    fn neighbours(&self, at: DestinationId) -> (Option<DestinationId>, Option<DestinationId>) {
+        self[at].neighbours
+    }
+    fn set_neighbours(
+        &mut self,
+        at: DestinationId,
+        prev: Option<DestinationId>,
+        next: Option<DestinationId>,
+    ) {
+        self[at].neighbours = (prev, next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use oorandom::Rand32;
+
+    use super::*;
+
+    #[test]
+    fn a_destination_is_found_from_when_it_is_inserted_until_it_is_removed() {
+        for (seed, values) in [(1, 3), (2, 40), (3, 5000)] {
+            let (mut random, hashes) = (Rand32::new(seed), KeyHash::new(seed));
+            let mut destinations = Destinations::default();
+            let mut there: BTreeMap<u32, DestinationId> = BTreeMap::new();
+            for step in 0..10_000 {
+                let index = random.rand_range(0..values);
+                let rank = Rank::new(index);
+                let found = destinations.find(&hashes, rank);
+                assert_eq!(found, there.get(&index).copied(), "step {step}");
+                let grows = random.rand_range(0..8) < if step / 2500 % 2 == 0 { 6 } else { 2 };
+                match found {
+                    Some(at) if !grows => {
+                        destinations.remove(&hashes, at);
+                        there.remove(&index);
+                    }
+                    None if grows => {
+                        destinations.reserve(1).expect("room");
+                        let at = destinations.insert(&hashes, rank);
+                        assert_eq!(destinations[at].rank, rank);
+                        assert!(there.insert(index, at).is_none_or(|other| other == at));
+                    }
+                    _ => {}
+                }
+                assert_eq!(destinations.len(), there.len());
+            }
+            for (&index, &at) in &there {
+                assert_eq!(destinations.find(&hashes, Rank::new(index)), Some(at));
+            }
+            let mut ranks: Vec<u32> = destinations.iter().map(|d| d.rank.index()).collect();
+            ranks.sort_unstable();
+            assert_eq!(ranks, there.into_keys().collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn places_that_are_reserved_are_free_and_removed_ones_come_again() {
+        let (mut destinations, hashes) = (Destinations::default(), KeyHash::new(1));
+        destinations.reserve(CHUNK_DESTINATIONS + 1).expect("room");
+        assert_eq!(destinations.places(), 2 * CHUNK_DESTINATIONS);
+        for round in 0..3 {
+            let all: Vec<DestinationId> = (0..2 * CHUNK_DESTINATIONS as u32)
+                .map(|i| destinations.insert(&hashes, Rank::new(100 * round + i)))
+                .collect();
+            for at in all {
+                destinations.remove(&hashes, at);
+            }
+        }
+        destinations.reserve(2 * CHUNK_DESTINATIONS).expect("room");
+        assert_eq!(destinations.places(), 2 * CHUNK_DESTINATIONS, "none more");
+    }
+
+    /// However ranks are chosen, few others are passed in looking for one.
+    #[test]
+    fn regular_ranks_do_not_share_buckets() {
+        const RANKS: u32 = 4096;
+        for shift in 0..20 {
+            let (mut destinations, hashes) = (Destinations::default(), KeyHash::new(1));
+            let rank = |i: u32| Rank::new(i << shift);
+            for i in 0..RANKS {
+                destinations.reserve(1).expect("room");
+                destinations.insert(&hashes, rank(i));
+            }
+            for i in 0..RANKS {
+                assert!(destinations.find(&hashes, rank(i)).is_some());
+            }
+            let steps = destinations.steps();
+            assert!(
+                (1..3 * u64::from(RANKS)).contains(&steps),
+                "{steps} by {shift} bits"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_as_good_as_new_stays_where_it_is_found() {
+        const RANKS: u32 = 500;
+        let (mut destinations, hashes) = (Destinations::default(), KeyHash::new(1));
+        let places: Vec<DestinationId> = (0..RANKS)
+            .map(|rank| {
+                destinations.reserve(1).expect("room");
+                destinations.insert(&hashes, Rank::new(rank))
+            })
+            .collect();
+        for &at in &places {
+            destinations[at].set(THROTTLED, true);
+            destinations[at].count();
+            destinations[at].reset();
+            assert!(!destinations[at].is(THROTTLED) && destinations[at].serial() == 0);
+        }
+        for (rank, &at) in (0..RANKS).zip(&places) {
+            assert_eq!(destinations.find(&hashes, Rank::new(rank)), Some(at));
+        }
+        let before = destinations.steps();
+        for at in places {
+            destinations.remove(&hashes, at);
+        }
+        assert!(destinations.steps() > before && destinations.len() == 0);
+    }
+
+    #[test]
+    fn flags_are_set_one_by_one() {
+        let mut destination = Destination::new(Rank::new(1));
+        for flag in [THROTTLED, CHAINED, LISTED] {
+            destination.set(flag, true);
+            assert!(destination.is(flag));
+        }
+        destination.set(CHAINED, false);
+        let said = [THROTTLED, CHAINED, LISTED].map(|flag| destination.is(flag));
+        assert_eq!(said, [true, false, true]);
+    }
+}

@@ -1,0 +1,578 @@
+//! What leaves, as far as the network has room: answers that are due, offers, data.
+#![forbid(unsafe_code)]
+
+use crate::adi::Adi;
+use crate::config::{STEP_PACKETS, TURN_PACKETS, WAYS};
+use crate::envelope::Rank;
+use crate::memory::UserMemory;
+use crate::memory::blocks::BLOCK_BYTES;
+use crate::names::Slot;
+use crate::parts::Step;
+use crate::protocol::Rules;
+use crate::request::{Data, EAGER, PATIENT, SendState};
+use crate::send::bcopy::BcopyState;
+use crate::send::pending::{Next, OfferFlags};
+use crate::send::stream::Stream;
+use crate::stats::Count;
+use crate::wire::{self, Done, Fields, INLINE_BYTES, MERGED_BYTES, Rts, flag_if};
+use msg_layer::header::{Header, PRIORITY_BYTES, SHORT_BYTES};
+use msg_layer::tx;
+use msg_layer::{Class, Port, Transfer};
+use net_torus::coord::Coord;
+
+impl<R: Rules> Adi<R> {
+    /// Priority packets that are owed: restarts, and CTSs for receives that matched a record without a
+    /// buffer. Returns how many were sent.
+    #[inline]
+    pub(crate) fn send_due<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &M,
+    ) -> usize {
+        match self.peers.owes_restarts() || !self.receiver.cts_due.is_empty() {
+            true => self.send_due_now(port, memory),
+            false => 0,
+        }
+    }
+
+    #[inline(never)]
+    pub(crate) fn send_due_now<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &M,
+    ) -> usize {
+        let mut sent = 0;
+        while sent < STEP_PACKETS && port.can_inject(Class::Priority) {
+            if let Some((source, age)) = self.peers.take_due_restart() {
+                let restart = self.make_restart(memory, source, age);
+                let mut bytes = [0; PRIORITY_BYTES];
+                let bytes = &mut bytes[..restart.bytes()];
+                restart.emit(bytes);
+                let header = self.header(wire::RESTART);
+                self.send_bytes(port, Class::Priority, source, header, bytes);
+                self.stats.restarts_sent += 1;
+            } else if let Some((dest, fields)) = self.next_due_cts() {
+                self.send_cts(port, dest, &fields);
+                self.stats.cts_sent += 1;
+            } else {
+                break;
+            }
+            sent += 1;
+        }
+        sent
+    }
+
+    /// Deferred acknowledgements: called when nothing comes that they could leave with. Returns how
+    /// many were sent.
+    pub(crate) fn send_deferred<P: Port>(&mut self, port: &mut P) -> usize {
+        let mut sent = 0;
+        while !self.receiver.deferred.is_empty()
+            && port.can_inject(Class::Priority)
+            && let Some(deferred) = self.receiver.deferred.pop()
+        {
+            self.send_cts(port, deferred.source, &deferred.fields());
+            self.stats.cts_merged += deferred.count as Count - 1;
+            sent += 1;
+        }
+        sent
+    }
+
+    pub(crate) fn send_cts<P: Port>(&self, port: &mut P, dest: Rank, fields: &Fields) {
+        let cts = fields.emit(wire::CTS).bytes;
+        let header = self.header(wire::CTS);
+        self.send_bytes(port, Class::Priority, dest, header, &cts);
+    }
+
+    #[inline]
+    pub(crate) fn header(&self, handler: u8) -> Header {
+        Header {
+            handler,
+            source: self.identity.here,
+            argument: 0,
+            place: None,
+        }
+    }
+
+    /// Sends a packet that there is room for: the caller has looked before it took what it sends off its list. A small device
+    /// does so by a copy, so that packets are put into the network in one place.
+    pub(crate) fn send_now<P: Port>(
+        &self,
+        port: &mut P,
+        class: Class,
+        dest: Rank,
+        header: Header,
+        bytes: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) {
+        if cfg!(feature = "micro") {
+            let mut out = [0; SHORT_BYTES];
+            let out = &mut out[..bytes];
+            fill(out);
+            return self.send_bytes(port, class, dest, header, out);
+        }
+        let sent = tx::short(port, class, self.coord(dest), header, bytes, fill);
+        assert!(sent, "room was there before it was chosen");
+    }
+
+    /// As [`Self::send_now`], of bytes that are there: one copy for what is rare.
+    #[inline(never)]
+    pub(crate) fn send_bytes<P: Port>(
+        &self,
+        port: &mut P,
+        class: Class,
+        dest: Rank,
+        header: Header,
+        bytes: &[u8],
+    ) {
+        let len = header.bytes() + bytes.len();
+        let sent = port.inject(class, self.coord(dest), len, |body| {
+            header.emit(body, bytes.len()).copy_from_slice(bytes)
+        });
+        assert!(sent, "room was there before it was chosen");
+    }
+
+    pub(crate) fn coord(&self, rank: Rank) -> Coord {
+        self.identity
+            .shape
+            .coord(rank.index())
+            .expect("a rank of this job")
+    }
+
+    /// The device has something to send that should not wait: its next step of progress would do something even if
+    /// nothing had come.
+    #[inline]
+    pub fn has_to_send(&self) -> bool {
+        self.have_copies_to_leave() || self.has_others_to_send()
+    }
+
+    #[inline]
+    fn have_copies_to_leave(&self) -> bool {
+        self.sender.bcopies.next_unsent().is_some()
+    }
+
+    #[inline]
+    fn has_others_to_send(&self) -> bool {
+        self.has_others_to_leave()
+            || self.peers.owes_restarts()
+            || !self.receiver.cts_due.is_empty()
+            || self.barrier_can_go_on()
+            || self.extras.parts.are_due()
+    }
+
+    /// What parts have to send, while the injection FIFO has room. Returns the packets sent; what is done without one counts,
+    /// too.
+    #[inline]
+    pub(crate) fn send_parts<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &mut M,
+    ) -> usize {
+        match self.extras.parts.are_idle() {
+            true => 0,
+            false => self.send_parts_now(port, memory),
+        }
+    }
+
+    #[inline(never)]
+    fn send_parts_now<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &mut M,
+    ) -> usize {
+        let mut out = [0; SHORT_BYTES];
+        let mut sent = 0;
+        while sent < STEP_PACKETS
+            && port.can_inject(Class::Normal)
+            && let Some(next) = self.extras.parts.next()
+        {
+            match next(self, memory.whole(), &mut out) {
+                Step::Nothing => break,
+                Step::Moved => {}
+                Step::Packet(handler, leaving) => {
+                    let header = Header {
+                        argument: leaving.argument,
+                        place: leaving.place,
+                        ..self.header(handler)
+                    };
+                    let bytes = &out[..leaving.len];
+                    self.send_bytes(port, Class::Normal, leaving.dest, header, bytes);
+                }
+            }
+            sent += 1;
+        }
+        sent
+    }
+
+    /// As [`Adi::has_to_send`], but for a few messages to one process, for whose place `is_held` is true, and whose senders
+    /// do not wait: they may leave together. To be asked after each call.
+    #[inline(always)]
+    pub fn has_to_send_now(&self, is_held: impl FnOnce(Rank) -> bool) -> bool {
+        let gathered = || self.sender.bcopies.gathered_for().is_some_and(is_held);
+        self.have_copies_to_leave() && !gathered() || self.has_others_to_send()
+    }
+
+    /// The process for which a few messages wait for each other, and nothing else is to leave.
+    #[inline]
+    pub fn gathered_for(&self) -> Option<Rank> {
+        match self.has_others_to_send() {
+            true => None,
+            false => self.sender.bcopies.gathered_for(),
+        }
+    }
+
+    /// A message has just been copied, for the process for which others [wait](Adi::gathered_for), and may wait, too.
+    #[inline]
+    pub fn gathers_for(&self, dest: Rank) -> bool {
+        self.sender.bcopies.gathered_for() == Some(dest)
+    }
+
+    /// Offers and data leave as far as the network has room: the part of a [step of progress](Adi::progress) that needs
+    /// nothing to have come. Does not block and does not allocate.
+    pub fn leave<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &mut M) {
+        self.send_pending(port, memory);
+    }
+
+    /// The place of a process.
+    #[inline]
+    pub fn place(&self, rank: Rank) -> Coord {
+        self.coord(rank)
+    }
+
+    /// The device owes answers that can go with what the program sends next, if that comes soon. A step of progress
+    /// in which nothing comes sends them, unless [they wait](Adi::let_answers_wait).
+    #[inline]
+    pub fn has_deferred(&self) -> bool {
+        !self.receiver.deferred.is_empty()
+    }
+
+    /// Whether steps that take nothing leave deferred answers to what is sent next to the processes that they are for; at
+    /// first they do not. The carrier sees to it that such answers do not wait for long.
+    #[inline]
+    pub fn let_answers_wait(&mut self, wait: bool) {
+        self.receiver.answers_wait = wait;
+    }
+
+    /// Something wants to leave that is no answer: what [`Adi::send_pending`] looks for.
+    #[inline]
+    fn has_to_leave(&self) -> bool {
+        self.have_copies_to_leave() || self.has_others_to_leave()
+    }
+
+    #[inline]
+    fn has_others_to_leave(&self) -> bool {
+        self.sender.pending.is_ready()
+            || self.sender.stream.is_some()
+            || !self.sender.transfers.is_empty()
+            || self.peers.owes_done()
+    }
+
+    /// Offers and data, by turns, while the injection FIFO has room. Returns the packets sent.
+    #[inline]
+    pub(crate) fn send_pending<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &mut M,
+    ) -> usize {
+        match self.has_to_leave() {
+            true => self.send_pending_now(port, memory),
+            false => 0,
+        }
+    }
+
+    #[inline(never)]
+    fn send_pending_now<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &mut M,
+    ) -> usize {
+        let mut sent = 0;
+        while sent < STEP_PACKETS && self.has_to_leave() {
+            let before = sent;
+            if self.sender.stream.is_some() {
+                sent += self.push_stream(port, memory);
+            }
+            if self.sender.stream.is_none() {
+                sent += usize::from(self.offer_next(port, memory));
+            }
+            if !self.sender.transfers.is_empty() {
+                sent += self.push_transfers(port, memory);
+            }
+            if sent == before {
+                break;
+            }
+        }
+        sent
+    }
+
+    pub(crate) fn offer_next<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &M,
+    ) -> bool {
+        if !port.can_inject(Class::Normal) {
+            return false;
+        }
+        if let Some((dest, age)) = self.peers.take_due_done() {
+            self.send_done(port, dest, Done { age, more: false });
+            return true;
+        }
+        if self.sender.bcopies.next_unsent().is_some() {
+            self.send_bcopy(port, memory);
+            return true;
+        }
+        let rules = self.rules();
+        match self.sender.pending.next(&mut self.requests, rules) {
+            None => return false,
+            Some((dest, Next::Offer(slot, flags))) => {
+                self.offer(port, memory, dest, slot, flags);
+            }
+            Some((dest, Next::Done { more })) => {
+                let age = self.peers.ages(dest).to;
+                self.send_done(port, dest, Done { age, more });
+            }
+        }
+        true
+    }
+
+    /// Offers the pending send in `slot` to `dest`, with its data if that is to go along or to follow.
+    pub(crate) fn offer<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &M,
+        dest: Rank,
+        slot: Slot,
+        flags: OfferFlags,
+    ) {
+        let id = self.requests.id(slot);
+        let eager_limit = self.sender.eager_limit;
+        let send = self.requests.listed(slot);
+        let pending = *send.pending().expect("what is offered is pending");
+        let length = send.length() as usize;
+        let is_standard = !send.is_synchronous();
+        let (context, tag, data) = (send.context(), send.tag(), send.send_data());
+        // A posted receive that takes no other source's messages is sure to take what it has asked for; and
+        // two trips have been spent already.
+        let limit = match pending.asked() {
+            Some(asked) if asked.is_exact() => 2 * eager_limit,
+            _ if flags.may_be_eager
+                && is_standard
+                && self.may_fit(memory, flags.unanswered, length) =>
+            {
+                eager_limit
+            }
+            _ => 0,
+        };
+        let eager = length > INLINE_BYTES && length <= limit;
+        self.requests.pending_mut(slot).set(EAGER, eager);
+        let is_patient = matches!(data, Data::Bcopy(_)) || pending.is(PATIENT);
+        let rts = Rts {
+            context,
+            tag,
+            length: length as u32,
+            request: id.0,
+            age: self.peers.ages(dest).to,
+            flags: flags.flags
+                | flag_if(!is_standard, Rts::SYNCHRONOUS)
+                | flag_if(length <= INLINE_BYTES, Rts::INLINE)
+                | flag_if(eager, Rts::EAGER)
+                | flag_if(is_patient, Rts::PATIENT),
+            asked: flags.asked,
+        };
+        let bytes = if rts.is(Rts::INLINE) { length } else { 0 };
+        self.send_rts(port, memory, dest, &rts, data, bytes);
+        if eager {
+            let transfer = Transfer {
+                target: id.0,
+                offset: 0,
+                end: length as u32,
+                in_order: true,
+            };
+            self.sender.stream = Some(Stream { slot, transfer });
+            self.stats.eager_sent += 1;
+        }
+    }
+
+    /// Whether a receiver whose memory is that of this node could hold so many messages of so many bytes that nobody has
+    /// asked for. What it cannot hold would come in vain. One is tried, as its receive may be posted.
+    fn may_fit<M: UserMemory + ?Sized>(&self, memory: &M, unanswered: u32, length: usize) -> bool {
+        let room = self.region.bytes() + memory.spare_blocks() as usize * BLOCK_BYTES;
+        unanswered <= 1 || u64::from(unanswered) * length as u64 <= room as u64
+    }
+
+    /// The next bcopy leaves, and its request, if it has one, is complete.
+    #[inline]
+    pub(crate) fn send_bcopy<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M) {
+        let Some(id) = self.sender.bcopies.next_unsent() else {
+            return;
+        };
+        let bcopy = *self.sender.bcopies.at(id);
+        self.sender
+            .bcopies
+            .leave(|span, out| memory.read(span, 0, out));
+        let rts = Rts {
+            context: bcopy.context,
+            tag: bcopy.tag,
+            length: bcopy.length.into(),
+            request: self.sender.bcopies.name(id).0,
+            age: self.peers.ages(bcopy.dest).to,
+            // There is no queue: everything before it has been accepted, or is a bcopy, too.
+            flags: Rts::INLINE | Rts::IN_ORDER | Rts::PATIENT,
+            asked: None,
+        };
+        let bytes = bcopy.length.into();
+        self.send_rts(port, memory, bcopy.dest, &rts, Data::Bcopy(id), bytes);
+        if let BcopyState::Unsent { slot, .. } = bcopy.state {
+            self.finish_send(slot, false);
+        }
+    }
+
+    /// Sends an RTS with the first so many bytes of its data; and with it an answer that is deferred.
+    // One copy for bcopies and others.
+    #[inline(never)]
+    fn send_rts<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &M,
+        dest: Rank,
+        rts: &Rts,
+        data: Data,
+        len: usize,
+    ) {
+        let mut bytes = rts.bytes() + len;
+        let deferred = match bytes + MERGED_BYTES <= SHORT_BYTES {
+            true => self.take_deferred(dest),
+            false => None,
+        };
+        let mut header = self.header(wire::RTS);
+        if let Some(deferred) = deferred {
+            header.argument = deferred.count.into();
+            bytes += MERGED_BYTES;
+            self.stats.cts_merged += deferred.count as Count;
+        }
+        self.stats.rts_sent += 1;
+        self.send_now(port, Class::Normal, dest, header, bytes, |out| {
+            let (read, merged) = rts.emit(out).split_at_mut(len);
+            self.read(memory, data, 0, read);
+            if let Some(deferred) = deferred {
+                merged.copy_from_slice(&deferred.request.to_le_bytes());
+            }
+        });
+    }
+
+    /// Reads a message's data.
+    pub(crate) fn read<M: UserMemory + ?Sized>(
+        &self,
+        memory: &M,
+        data: Data,
+        offset: usize,
+        out: &mut [u8],
+    ) {
+        match data {
+            Data::Bcopy(bcopy) => {
+                out.copy_from_slice(&self.sender.bcopies.bytes(bcopy)[offset..][..out.len()]);
+            }
+            Data::User(span) => memory.read(span, offset, out),
+        }
+    }
+
+    /// Goes on with the message whose data follows its RTS. It goes out before anything else is offered, so
+    /// that a receiver never has more than one such message of a source to find a place for.
+    // A call, as most steps send nothing long.
+    #[inline(never)]
+    pub(crate) fn push_stream<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &M,
+    ) -> usize {
+        let Some(Stream { slot, mut transfer }) = self.sender.stream else {
+            return 0;
+        };
+        let send = self.requests.listed(slot);
+        let (dest, data, is_accepted) = (send.dest(), send.send_data(), send.is_streaming());
+        let sent = self.push_packets(port, memory, dest, data, &mut transfer);
+        self.sender.stream = (!transfer.is_out()).then_some(Stream { slot, transfer });
+        if transfer.is_out() && is_accepted {
+            self.finish_send(slot, false);
+        }
+        sent
+    }
+
+    pub(crate) fn send_done<P: Port>(&mut self, port: &mut P, dest: Rank, done: Done) {
+        let header = self.header(wire::DONE);
+        self.send_bytes(port, Class::Normal, dest, header, &done.emit());
+        self.stats.done_sent += 1;
+    }
+
+    /// Goes on with a long message that is asked for: the next one that the network takes packets of, among as many as there
+    /// are ways out of a node.
+    // A call, as most steps send nothing long.
+    #[inline(never)]
+    fn push_transfers<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &mut M,
+    ) -> usize {
+        // Once around at most: where none can go on their order stays.
+        for _ in 0..self.sender.transfers.len().min(WAYS) {
+            let sent = self.push_next_transfer(port, memory);
+            if sent > 0 {
+                return sent;
+            }
+        }
+        0
+    }
+
+    /// Goes on with the next long message, and has the others take their turns.
+    #[inline]
+    fn push_next_transfer<P: Port, M: UserMemory + ?Sized>(
+        &mut self,
+        port: &mut P,
+        memory: &mut M,
+    ) -> usize {
+        let Some(slot) = self.sender.transfers.head() else {
+            return 0;
+        };
+        let send = self.requests.listed(slot);
+        let (dest, data) = (send.dest(), send.send_data());
+        let Some(mut transfer) = send.transfer() else {
+            unreachable!("the list of transfers names a send whose data does not leave")
+        };
+        let sent = if dest == self.identity.rank {
+            self.copy_on(memory, data, &mut transfer);
+            TURN_PACKETS
+        } else {
+            self.push_packets(port, memory, dest, data, &mut transfer)
+        };
+        if transfer.is_out() {
+            self.sender.transfers.remove(&mut self.requests, slot);
+            self.finish_send(slot, false);
+        } else {
+            self.requests
+                .set_send_state(slot, SendState::Sending(transfer));
+            self.sender.transfers.rotate(&mut self.requests);
+        }
+        sent
+    }
+
+    /// One turn's packets of a long message leave, as far as the network has room: data that follows its RTS in order, what
+    /// a CTS has asked for whichever way is free. Returns how many.
+    // One copy for both.
+    #[inline(never)]
+    fn push_packets<P: Port, M: UserMemory + ?Sized>(
+        &self,
+        port: &mut P,
+        memory: &M,
+        dest: Rank,
+        data: Data,
+        transfer: &mut Transfer,
+    ) -> usize {
+        let handler = match transfer.in_order {
+            true => wire::EAGER,
+            false => wire::DATA,
+        };
+        let (here, dest) = (self.identity.here, self.coord(dest));
+        transfer.push(port, here, dest, handler, TURN_PACKETS, |offset, out| {
+            self.read(memory, data, offset as usize, out)
+        })
+    }
+}

@@ -1,0 +1,320 @@
+//! The program's heap: used up, and lent to the device.
+
+use net_torus::Shape;
+
+use super::rig::{Buffers, Rig, pattern};
+use crate::adi::Adi;
+use crate::config::{Config, Memory};
+use crate::envelope::Rank;
+use crate::memory::Span;
+use crate::request::{KEPT_SLOTS, Mode};
+use crate::send::SendTo;
+use crate::send::pending::Pending;
+
+#[test]
+fn when_the_heap_is_used_up_a_send_says_so_and_loses_nothing() {
+    let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();
+    let config = Config {
+        shape,
+        rank: Rank::new(0),
+        request_slots: 64,
+    };
+    let mut adi = Adi::new(config, Memory::allocate(1024, 2).unwrap()).unwrap();
+    let to = SendTo {
+        dest: Rank::new(1),
+        tag: 0,
+        context: 0,
+        mode: Mode::Standard,
+    };
+    let mut started = 0;
+    let error = loop {
+        match adi.isend(&mut Buffers::default(), to, Span::EMPTY) {
+            Ok(_) => started += 1,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error, crate::NoMemory::Requests { live: started });
+    assert_eq!(started, 64 - KEPT_SLOTS);
+    for _ in 0..KEPT_SLOTS {
+        assert!(
+            adi.send_within_call(&mut Buffers::default(), to, Span::EMPTY)
+                .is_ok(),
+            "kept for it"
+        );
+    }
+    assert!(
+        adi.send_within_call(&mut Buffers::default(), to, Span::EMPTY)
+            .is_err()
+    );
+}
+
+#[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
+#[test]
+fn what_the_programs_heap_can_spare_is_borrowed_and_a_free_restarts_who_was_refused() {
+    let mut rig = Rig::new(2, 1);
+    rig.send(0, 1, 10, Mode::Standard);
+    rig.send(0, 2, 10, Mode::Standard);
+    rig.settle();
+    assert_eq!(rig.adis[1].region.records(), 1);
+    assert!(rig.adis[1].starves_others());
+    rig.buffers.1 = 5;
+    rig.adis[1].heap_freed(&rig.buffers);
+    rig.step(1);
+    rig.settle();
+    assert_eq!(rig.adis[1].region.records(), 2);
+    assert_eq!(
+        (rig.adis[1].region.peak_lent_bytes(), rig.buffers.1),
+        (5 * 32, 0)
+    );
+    assert!(!rig.adis[1].starves_others());
+    for tag in [2, 1] {
+        let (receive, key) = rig.post(pattern(tag), 10);
+        rig.settle();
+        assert!(rig.outcome(1, receive).is_some());
+        assert_eq!(rig.buffers.0[key], [tag as u8; 10]);
+    }
+    assert_eq!(rig.buffers.1, 5, "the loan is back");
+}
+
+/// As many requests as there are slots, but for those that are kept; the greediest blocking call finds enough.
+#[test]
+fn what_is_kept_for_blocking_calls_is_left_by_all_others() {
+    const SLOTS: usize = 64;
+    let to = SendTo {
+        dest: Rank::new(1),
+        tag: 1,
+        context: 0,
+        mode: Mode::Standard,
+    };
+    let mut rig = Rig::new(2, 64);
+    rig.limit_slots(SLOTS);
+    let mut posted = 0;
+    let recv = |rig: &mut Rig| rig.adis[0].irecv(&mut rig.buffers, pattern(1), Span::EMPTY);
+    while recv(&mut rig).is_ok() {
+        posted += 1;
+    }
+    assert_eq!(posted, SLOTS as u32 - KEPT_SLOTS);
+    for len in [4, 300] {
+        let span = rig.span(vec![1; len]);
+        assert!(rig.adis[0].isend(&mut rig.buffers, to, span).is_err());
+    }
+    let span = rig.span(vec![1; 300]);
+    let send = rig.adis[0]
+        .send_within_call(&mut rig.buffers, to, span)
+        .expect("kept for it")
+        .expect("it goes to another process");
+    let buffer = Span::EMPTY;
+    let receive = rig.adis[0].recv_within_call(&mut rig.buffers, pattern(2), buffer);
+    assert!(receive.is_ok());
+    rig.step(0);
+    let (taken, _) = rig.post(pattern(1), 300);
+    rig.settle();
+    assert!(rig.outcome(0, send).is_some() && rig.outcome(1, taken).is_some());
+}
+
+/// What goes on when the call is over takes no slot from the next call: the message has a request, and is waited for.
+#[test]
+fn no_copy_is_made_in_what_is_kept_for_calls_that_block() {
+    let to = SendTo {
+        dest: Rank::new(1),
+        tag: 1,
+        context: 0,
+        mode: Mode::Standard,
+    };
+    let mut rig = Rig::new(2, 64);
+    rig.limit_slots(64);
+    let span = rig.span(vec![1; 4]);
+    let send = |rig: &mut Rig| rig.adis[0].send_within_call(&mut rig.buffers, to, span);
+    assert_eq!(send(&mut rig), Ok(None), "a copy");
+    let recv = |rig: &mut Rig| rig.adis[0].irecv(&mut rig.buffers, pattern(1), Span::EMPTY);
+    for _ in 0..3 {
+        while recv(&mut rig).is_ok() {}
+        let sent = send(&mut rig).expect("kept for it").expect("a request");
+        rig.step(0);
+        assert_eq!(
+            rig.outcome(0, sent),
+            None,
+            "it has left, and its slot is in use"
+        );
+        rig.settle();
+        assert!(rig.outcome(0, sent).is_some());
+        assert!(rig.adis[0].requests.has_free(KEPT_SLOTS));
+    }
+}
+
+/// A bcopy send reserves what it needs should it be refused; with less it goes by the queue.
+#[test]
+fn a_bcopy_send_has_a_slot_in_the_queue_whatever_is_used_up() {
+    const SLOTS: u32 = 64;
+    for free in 0..12 {
+        let mut rig = Rig::new(2, 0);
+        rig.limit_slots(SLOTS as usize);
+        for _ in 0..SLOTS - free {
+            let buffers = &mut rig.buffers;
+            let receive = rig.adis[0].recv_within_call(buffers, pattern(1), Span::EMPTY);
+            assert!(receive.is_ok());
+        }
+        let to = SendTo {
+            dest: Rank::new(1),
+            tag: 1,
+            context: 0,
+            mode: Mode::Standard,
+        };
+        let span = rig.span(vec![1; 4]);
+        let Ok(send) = rig.adis[0].isend(&mut rig.buffers, to, span) else {
+            // Its own slot, and what is kept.
+            assert!(free <= KEPT_SLOTS, "{free}");
+            continue;
+        };
+        assert!(free > KEPT_SLOTS, "{free}");
+        rig.step(0);
+        assert_eq!(
+            rig.outcome(0, send).is_some(),
+            free >= 2 + KEPT_SLOTS,
+            "{free}"
+        );
+        // The rest is used up before it turns out that it is refused.
+        let buffers = &mut rig.buffers;
+        while rig.adis[0]
+            .recv_within_call(buffers, pattern(1), Span::EMPTY)
+            .is_ok()
+        {}
+        rig.settle();
+        let (receive, key) = rig.post(pattern(1), 4);
+        rig.settle();
+        assert!(rig.outcome(1, receive).is_some());
+        assert_eq!(rig.buffers.0[key], [1; 4]);
+    }
+}
+
+/// A send that finds no slot has made room by forgetting a destination, and leaves nothing of it behind.
+#[test]
+fn a_send_that_fails_leaves_the_queues_as_they_are() {
+    let mut rig = Rig::new(3, 64);
+    rig.limit_slots(64);
+    let to = |dest| SendTo {
+        dest: Rank::new(dest),
+        tag: 1,
+        context: 0,
+        mode: Mode::Standard,
+    };
+    let send = rig.send_to(0, to(1), 300);
+    rig.settle();
+    rig.post_at(1, pattern(1), 300);
+    rig.settle();
+    assert!(rig.outcome(0, send).is_some());
+    let post = |rig: &mut Rig| rig.adis[0].irecv(&mut rig.buffers, pattern(9), Span::EMPTY);
+    let mut posted = Vec::new();
+    while let Ok(id) = post(&mut rig) {
+        posted.push(id);
+    }
+    let span = rig.span(vec![2; 300]);
+    assert!(rig.adis[0].isend(&mut rig.buffers, to(2), span).is_err());
+    assert!(
+        rig.adis[0].isend(&mut rig.buffers, to(1), span).is_err(),
+        "its destination needs a slot, too"
+    );
+    for id in posted {
+        assert!(rig.adis[0].cancel(id) && rig.outcome(0, id).is_some());
+    }
+    let again = rig.send_to(0, to(1), 300);
+    rig.post_at(1, pattern(1), 300);
+    rig.settle();
+    assert!(rig.outcome(0, again).is_some());
+}
+
+/// From the first call on, whatever becomes of the heap.
+#[test]
+fn a_new_device_has_what_calls_that_block_need() {
+    let rig = Rig::new(2, 0);
+    let adi = &rig.adis[0];
+    assert!(adi.requests.has_free(KEPT_SLOTS));
+    assert!(adi.sender.pending.has_room(KEPT_SLOTS as usize));
+    assert!(!adi.requests.has_free(adi.requests.slots() as u32 + 1));
+}
+
+#[test]
+fn destinations_that_are_expected_leave_less_room() {
+    let mut rig = Rig::new(2, 0);
+    let pending = &mut rig.adis[0].sender.pending;
+    let room = |pending: &Pending| (1..1000).take_while(|&n| pending.has_room(n)).count();
+    let before = room(pending);
+    pending.expect(2);
+    assert_eq!(room(pending), before - 2);
+    pending.expect_no_more(2);
+    assert_eq!(room(pending), before);
+}
+
+/// Whatever has been reserved before.
+#[test]
+fn what_is_kept_for_others_is_there_beside_what_is_reserved() {
+    let mut rig = Rig::new(2, 0);
+    let adi = &mut rig.adis[0];
+    for _ in 0..100 {
+        assert!(adi.reserve_message(KEPT_SLOTS).is_ok());
+        assert!(adi.sender.pending.has_room(KEPT_SLOTS as usize));
+        assert!(adi.requests.has_free(KEPT_SLOTS));
+    }
+}
+
+#[test]
+fn what_is_reserved_is_free_for_nothing_else() {
+    const SLOTS: u32 = 64;
+    let mut rig = Rig::new(2, 0);
+    rig.limit_slots(SLOTS as usize);
+    let Rig { adis, buffers, .. } = &mut rig;
+    let adi = &mut adis[0];
+    assert!(adi.reserve_message(SLOTS - 1).is_ok() && adi.reserve_message(SLOTS - 1).is_err());
+    let more = (1..).take_while(|_| adi.reserve_free()).count();
+    assert_eq!(more, SLOTS as usize - 1);
+    adi.release_message();
+    assert!(adi.reserve_free() && !adi.reserve_free());
+    assert!(adi.irecv(buffers, pattern(1), Span::EMPTY).is_err());
+    for _ in 0..SLOTS {
+        let receive = adi.recv_reserved(buffers, pattern(1), Span::EMPTY);
+        assert!(receive.is_ok(), "reserved for it");
+    }
+    let receive = adi.recv_within_call(buffers, pattern(1), Span::EMPTY);
+    assert!(receive.is_err());
+}
+
+/// What goes on while the program computes sends with what was reserved: copied where as much is free again, else with
+/// the request that was reserved for it.
+#[test]
+fn what_is_sent_meanwhile_is_copied_only_where_as_much_can_be_reserved_again() {
+    const SLOTS: u32 = 64;
+    let to = SendTo {
+        dest: Rank::new(1),
+        tag: 1,
+        context: 0,
+        mode: Mode::Standard,
+    };
+    for (free, is_copied) in [
+        (1, false),
+        (KEPT_SLOTS + 1, false),
+        (KEPT_SLOTS + 2, true),
+        (SLOTS, true),
+    ] {
+        let mut rig = Rig::new(2, 64);
+        rig.limit_slots(SLOTS as usize);
+        let span = rig.span(vec![1; 4]);
+        let Rig { adis, buffers, .. } = &mut rig;
+        let adi = &mut adis[0];
+        for _ in 0..SLOTS - free {
+            let receive = adi.recv_within_call(buffers, pattern(9), Span::EMPTY);
+            assert!(receive.is_ok());
+        }
+        assert!(adi.reserve_message(0).is_ok());
+        let sent = adi.send_meanwhile(buffers, to, span);
+        let request = sent.expect("reserved for it");
+        assert_eq!(request.is_none(), is_copied, "{free} free");
+        rig.step(0);
+        let (receive, key) = rig.post(pattern(1), 4);
+        rig.settle();
+        assert!(rig.outcome(1, receive).is_some());
+        assert_eq!(rig.buffers.0[key], [1; 4]);
+        assert!(request.is_none_or(|id| rig.outcome(0, id).is_some()));
+        assert_eq!(rig.adis[0].sender.pending.expected(), 0);
+        assert_eq!(rig.adis[0].stats().messages_sent, 1);
+    }
+}

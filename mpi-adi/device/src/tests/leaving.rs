@@ -1,0 +1,170 @@
+//! What a device says that it has to send, and how long its packets are.
+
+use msg_layer::header::Header;
+
+use super::rig::{Rig, pattern};
+use crate::envelope::Rank;
+use crate::request::Mode;
+use crate::send::SendTo;
+use crate::wire::{self, INLINE_BYTES};
+
+const TO_LAST: SendTo = SendTo {
+    dest: Rank::new(1),
+    tag: 1,
+    context: 0,
+    mode: Mode::Standard,
+};
+
+#[test]
+fn a_device_has_to_send_what_was_copied_until_it_has_left() {
+    let mut rig = Rig::new(2, 8);
+    let now = |rig: &Rig, held| rig.adis[0].has_to_send_now(|_| held);
+    assert!(!rig.adis[0].has_to_send() && !now(&rig, false));
+    let span = rig.span(vec![1; 4]);
+    let copied = rig.adis[0].send_within_call(&mut rig.buffers, TO_LAST, span);
+    assert_eq!(copied, Ok(None));
+    assert!(rig.adis[0].has_to_send() && now(&rig, false));
+    assert!(!rig.adis[0].have_copies_left());
+    assert!(!now(&rig, true), "its place is held");
+    rig.step(0);
+    assert!(!rig.adis[0].has_to_send() && !now(&rig, false));
+    assert!(rig.adis[0].have_copies_left());
+}
+
+#[test]
+fn a_device_has_to_send_each_thing_that_is_due() {
+    let mut rig = Rig::new(2, 1);
+    let has = |rig: &Rig, node: usize| {
+        let adi = &rig.adis[node];
+        assert_eq!(adi.has_to_send(), adi.has_to_send_now(|_| true));
+        adi.has_to_send()
+    };
+    // An offer.
+    let span = rig.span(vec![1; 300]);
+    let send = rig.adis[0].isend(&mut rig.buffers, TO_LAST, span).unwrap();
+    assert!(has(&rig, 0));
+    rig.step(0);
+    assert!(!has(&rig, 0));
+    rig.settle();
+    // A CTS, for what is recorded.
+    let span = rig.span(vec![0; 300]);
+    let receive = rig.adis[1].irecv(&mut rig.buffers, pattern(1), span);
+    assert!(receive.is_ok() && has(&rig, 1));
+    rig.step(1);
+    assert!(!has(&rig, 1));
+    rig.settle();
+    assert!(rig.outcome(0, send).is_some() && !has(&rig, 0));
+    // The wish to have a held message back.
+    let send = rig.send(0, 1, 300, Mode::Standard);
+    rig.settle();
+    rig.adis[0].cancel(send);
+    assert!(has(&rig, 0));
+    rig.step(0);
+    assert!(!has(&rig, 0));
+}
+
+/// A long message whose way is blocked holds up none that goes another way.
+#[test]
+fn transfers_go_on_by_the_ways_that_are_free() {
+    let mut rig = Rig::new(3, 8);
+    let to = |dest| SendTo {
+        dest: Rank::new(dest),
+        ..TO_LAST
+    };
+    for (dest, at) in [(1, 1), (2, 2)] {
+        rig.post_at(at, pattern(1), 1000);
+        rig.send_to(0, to(dest), 1000);
+        rig.moved(0);
+    }
+    // Both are asked for.
+    let [blocked, free] = [1, 2].map(|rank| rig.adis[0].place(Rank::new(rank)));
+    rig.wires[0].refuse_runs(Some(blocked));
+    rig.moved(1);
+    rig.moved(2);
+    rig.step(0);
+    assert!(!rig.wires[0].sent().is_empty());
+    assert!(rig.wires[0].sent().iter().all(|packet| packet.dest == free));
+    rig.wires[0].refuse_runs(None);
+    rig.step(0);
+    rig.settle();
+    assert!(rig.adis[0].is_quiet());
+}
+
+#[test]
+fn a_device_owes_answers_until_they_leave() {
+    let mut rig = Rig::new(2, 8);
+    rig.adis[1].let_answers_wait(true);
+    assert!(!rig.adis[1].has_deferred());
+    rig.post(pattern(1), 4);
+    rig.send(0, 1, 4, Mode::Standard);
+    rig.moved(0);
+    assert!(rig.adis[1].has_deferred() && rig.wires[1].sent().is_empty());
+    rig.adis[1].let_answers_wait(false);
+    rig.step(1);
+    assert!(!rig.adis[1].has_deferred());
+    assert_eq!(rig.replies(1, wire::CTS).len(), 1);
+}
+
+/// The answer to a message that another one follows waits for that one's, which serves for both.
+#[test]
+fn an_answer_serves_for_a_message_that_was_followed() {
+    let mut rig = Rig::new(2, 8);
+    rig.adis[1].let_answers_wait(true);
+    // Longer than what is copied, and so waited for.
+    let len = INLINE_BYTES;
+    let sends = [Mode::Followed, Mode::Standard].map(|mode| {
+        rig.post(pattern(1), len);
+        let send = rig.send(0, 1, len, mode);
+        rig.moved(0);
+        assert_eq!(rig.adis[1].has_deferred(), mode == Mode::Followed);
+        send
+    });
+    assert_eq!(rig.replies(1, wire::CTS).len(), 1);
+    rig.moved(1);
+    assert!(sends.iter().all(|send| rig.outcome(0, *send).is_some()));
+    // Alone it waits, until the receiver lets it wait no more.
+    rig.post(pattern(1), len);
+    let alone = rig.send(0, 1, len, Mode::Followed);
+    rig.moved(0);
+    assert!(rig.adis[1].has_deferred() && rig.outcome(0, alone).is_none());
+    rig.adis[1].let_answers_wait(false);
+    rig.step(1);
+    rig.settle();
+    assert!(rig.outcome(0, alone).is_some());
+}
+
+/// Only those wait for a restart that are refused.
+#[test]
+fn an_answer_waits_though_other_sources_are_refused() {
+    let mut rig = Rig::new(3, 0);
+    rig.adis[2].let_answers_wait(true);
+    let to_last = |tag| SendTo {
+        dest: Rank::new(2),
+        tag,
+        ..TO_LAST
+    };
+    let refused = rig.send_to(1, to_last(2), 300);
+    rig.settle();
+    assert!(rig.outcome(1, refused).is_none() && !rig.adis[2].peers.are_all_clear());
+    rig.post(pattern(1), 4);
+    rig.send_to(0, to_last(1), 4);
+    rig.moved(0);
+    assert!(rig.adis[2].has_deferred() && rig.wires[2].sent().is_empty());
+}
+
+/// No packet takes more of a link than it says.
+#[test]
+fn a_packet_is_as_long_as_what_is_in_it() {
+    let mut rig = Rig::new(2, 1);
+    let send = rig.send(0, 1, 300, Mode::Standard);
+    rig.settle();
+    rig.adis[0].cancel(send);
+    rig.step(0);
+    let [cancel] = rig.wires[0].sent() else {
+        panic!("one packet");
+    };
+    let (header, bytes) = Header::parse(&cancel.body).expect("a packet");
+    assert_eq!(header.handler, wire::CANCEL);
+    assert_eq!(bytes.len(), wire::CANCEL_BYTES);
+    assert_eq!(cancel.body.len(), header.bytes() + bytes.len());
+}

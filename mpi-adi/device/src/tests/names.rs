@@ -1,0 +1,142 @@
+//! Names and numbers that could be taken for others.
+
+use std::collections::BTreeSet;
+
+use net_torus::Shape;
+
+use super::rig::{Rig, pattern};
+use crate::adi::Adi;
+use crate::config::{Config, Memory};
+use crate::envelope::{Envelope, Pattern, Rank};
+use crate::memory::region::BLOCK_BYTES;
+use crate::memory::{RawMemory, Span};
+use crate::protocol::{Rules, Sound};
+use crate::request::{Mode, RequestId};
+use crate::send::bcopy::BCOPIES;
+
+const ANY: Pattern = Pattern::new(None, None, 0);
+
+/// A restart asks for the second message in the name of a receive that is cancelled and given up then. However often its slot
+/// is used until the message comes, the receive that stands there then gets the first message.
+#[test]
+fn a_message_asked_for_by_a_receive_that_is_gone_overtakes_nothing() {
+    for uses in [0, 1, 2, 127, 255, 511, 1023, 2047] {
+        let mut rig = Rig::new(2, 0);
+        let one = rig.send(0, 1, 50, Mode::Standard);
+        let two = rig.send(0, 2, 50, Mode::Standard);
+        rig.settle();
+        let second = Pattern::new(None, Some(2), 0);
+        let (gone, _) = rig.post(second, 50);
+        // The restart arrives, and its answer stays under way.
+        rig.moved(1);
+        rig.adis[1].cancel(gone);
+        rig.adis[1].forget(gone);
+        for _ in 0..uses {
+            let (again, _) = rig.post(pattern(99), 50);
+            rig.adis[1].cancel(again);
+            rig.adis[1].forget(again);
+        }
+        let (first, _) = rig.post(ANY, 50);
+        rig.settle();
+        let outcome = rig.outcome(1, first).expect("one of the two");
+        assert_eq!(outcome.tag, 1, "after {uses} uses of the slot");
+        let (rest, _) = rig.post(ANY, 50);
+        rig.settle();
+        assert_eq!(rig.outcome(1, rest).map(|outcome| outcome.tag), Some(2));
+        assert!(
+            [one, two]
+                .into_iter()
+                .all(|id| rig.outcome(0, id).is_some())
+        );
+        rig.assert_clean();
+    }
+}
+
+/// The same, of receives that are matched by another source's messages in place of being cancelled.
+#[test]
+fn a_message_asked_for_by_a_receive_that_another_source_has_taken_overtakes_nothing() {
+    for uses in [0, 511, 1023] {
+        let mut rig = Rig::new(3, 0);
+        let sends: Vec<RequestId> = [1, 2]
+            .map(|tag| rig.send(0, tag, 50, Mode::Standard))
+            .into();
+        rig.settle();
+        let second = Pattern::new(None, Some(2), 0);
+        let (taken, _) = rig.post(second, 50);
+        // Node 0 has the restart; its offer stays under way while node 1's message takes the receive.
+        rig.moved(2);
+        for at in 0..=uses {
+            let id = match at {
+                0 => taken,
+                _ => rig.post(second, 50).0,
+            };
+            let send = rig.send(1, 2, 50, Mode::Standard);
+            while rig.outcome(2, id).is_none() {
+                rig.moved(1);
+                rig.moved_except(2, 0);
+            }
+            while rig.outcome(1, send).is_none() {
+                rig.moved_except(2, 0);
+            }
+        }
+        let (first, _) = rig.post(ANY, 50);
+        rig.settle();
+        let outcome = rig.outcome(2, first).expect("one of the two");
+        assert_eq!(outcome.tag, 1, "after {uses} uses of the slot");
+        let (rest, _) = rig.post(ANY, 50);
+        rig.settle();
+        assert_eq!(rig.outcome(2, rest).map(|outcome| outcome.tag), Some(2));
+        assert!(sends.into_iter().all(|id| rig.outcome(0, id).is_some()));
+        rig.assert_clean();
+    }
+}
+
+#[derive(Clone, Copy)]
+struct OneBit;
+
+impl Rules for OneBit {
+    fn name_bits(self) -> u32 {
+        1
+    }
+}
+
+/// How many names 256 uses of all kinds of places have: a receive's slots, a copy's places, a record's one block.
+fn names_of_256_uses(rules: impl Rules) -> [usize; 3] {
+    let config = Config {
+        shape: Shape::new([2, 1, 1], [true; 3]).unwrap(),
+        rank: Rank::new(0),
+        request_slots: 64,
+    };
+    let memory = Memory::allocate(BLOCK_BYTES, 2).unwrap();
+    let mut adi = Adi::with_rules(config, memory, rules).unwrap();
+    let mut names = [const { BTreeSet::new() }; 3];
+    let peer = Rank::new(1);
+    let envelope = Envelope {
+        source: peer,
+        tag: 1,
+        context: 0,
+    };
+    for _ in 0..256 {
+        let receive = adi.irecv(&mut RawMemory, ANY, Span::EMPTY).unwrap();
+        assert!(adi.cancel(receive) && adi.test(receive).is_some());
+        names[0].insert(receive.0);
+        adi.sender.bcopies.start_copied(peer, 1, 0, 0);
+        let copy = adi.sender.bcopies.next_unsent().expect("just started");
+        names[1].insert(adi.sender.bcopies.name(copy).0);
+        adi.sender.bcopies.free(copy);
+        let record = adi.region.record_only(&mut RawMemory, envelope, 0, 0);
+        let record = record.expect("room");
+        names[2].insert(adi.region.id(record).0);
+        adi.region.release(&mut RawMemory, record);
+    }
+    names.map(|names| names.len())
+}
+
+/// What the explorer looks at has names that come again soon; a program's come again late.
+#[test]
+fn names_have_as_many_bits_as_the_rules_say() {
+    let slots = names_of_256_uses(OneBit);
+    assert_eq!(slots[1..], [2 * BCOPIES, 2]);
+    assert!(slots[0] <= 2 * 64);
+    assert_eq!(names_of_256_uses(Sound), [256, 256, 128]);
+}

@@ -1,0 +1,367 @@
+//! What keeps messages in order when offers are stale, early, out of order, or taken back.
+
+use msg_layer::Class;
+
+use super::rig::Seen::{Cts, Done, Ncts, Nctsd, Restart, Rts};
+use super::rig::{Rig, pattern};
+use crate::envelope::{Pattern, Rank};
+use crate::request::Mode;
+use crate::send::SendTo;
+use crate::send::pending::WINDOW;
+use crate::wire::{self, Fields};
+
+const ANY: Pattern = Pattern::new(None, None, 0);
+
+/// An offer is stale since the one before it, in the same step, has given its source a new age. It is offered again
+/// by itself, though no receive asks for it any more; but not before the restart that its refusal announces.
+#[test]
+fn a_stale_offer_is_made_again_by_itself_when_the_restart_has_come() {
+    let mut rig = Rig::new(2, 0);
+    for tag in 1..=3 {
+        rig.send(0, tag, 50, Mode::Standard);
+    }
+    rig.settle();
+    rig.silence();
+    let mut receives: Vec<_> = [1, 2].map(|tag| rig.post(pattern(tag), 50).0).into();
+    rig.speak();
+    assert_eq!(rig.moved(1), [Restart { age: 1 }]);
+    receives.push(rig.post(pattern(3), 50).0);
+    assert_eq!(rig.moved_together(0), [1, 2].map(|tag| Rts { tag, age: 1 }));
+    assert!(rig.replies(1, wire::NCTS)[0].is(Fields::STALE));
+    assert_eq!(
+        rig.moved(1),
+        [Cts { complete: true }, Ncts, Restart { age: 2 }],
+        "the first one is older than the restart"
+    );
+    assert_eq!(rig.moved(0), [2, 3].map(|tag| Rts { tag, age: 2 }));
+    rig.settle();
+    for receive in receives {
+        assert!(rig.outcome(1, receive).is_some());
+    }
+    assert!(rig.adis[0].is_quiet());
+}
+
+/// Rule (e), with nothing behind the message: it comes again though it says that nothing else stands refused.
+#[test]
+fn a_message_that_came_too_early_for_a_receive_is_asked_for_by_it() {
+    let mut rig = Rig::new(2, 0);
+    rig.send(0, 1, 50, Mode::Standard);
+    rig.settle();
+    let (gone, _) = rig.post(pattern(1), 50);
+    rig.moved(1);
+    rig.adis[1].cancel(gone);
+    rig.adis[1].forget(gone);
+    let (receive, _) = rig.post(pattern(1), 50);
+    assert_eq!(rig.moved(0), [Rts { tag: 1, age: 1 }]);
+    assert!(
+        rig.replies(1, wire::NCTS)[0].is(Fields::STALE),
+        "{:?}",
+        rig.replies(1, wire::NCTS)
+    );
+    assert_eq!(rig.moved(1), [Ncts, Restart { age: 2 }]);
+    rig.settle();
+    assert!(rig.outcome(1, receive).is_some());
+    assert!(rig.adis[0].is_quiet());
+}
+
+/// Rule (d): a message that was asked for, and whose receive another source has taken, is not recorded in front of
+/// one that stands refused.
+#[test]
+fn what_is_offered_out_of_order_is_not_recorded() {
+    let mut rig = Rig::new(3, 1);
+    rig.send(1, 9, 300, Mode::Standard);
+    rig.settle();
+    for tag in [1, 2] {
+        rig.send(0, tag, 300, Mode::Standard);
+    }
+    rig.settle();
+    let second = Pattern::new(None, Some(2), 0);
+    rig.post(second, 300);
+    assert_eq!(rig.moved(2), [Restart { age: 1 }]);
+    let offers = rig.offers(0);
+    assert_eq!(
+        (offers[0].tag, offers[0].is(wire::Rts::IN_ORDER)),
+        (2, false)
+    );
+    rig.send(1, 2, 300, Mode::Standard);
+    assert_eq!(rig.moved(1), [Rts { tag: 2, age: 0 }]);
+    let nine = Pattern::new(Some(Rank::new(1)), Some(9), 0);
+    rig.post(nine, 300);
+    assert_eq!(rig.adis[2].region.used_bytes(), 0);
+    rig.moved(0);
+    assert_eq!(
+        rig.replies(2, wire::NCTS).len(),
+        1,
+        "there is room, but not for it"
+    );
+    rig.settle();
+    let (first, _) = rig.post(ANY, 300);
+    rig.settle();
+    assert_eq!(rig.outcome(2, first).map(|o| o.tag), Some(1));
+}
+
+/// Rule (d): memory that comes free between two offers of a source, of which the first was refused.
+#[test]
+fn nothing_is_recorded_behind_a_refusal_under_the_same_age() {
+    let mut rig = Rig::new(3, 1);
+    rig.send(1, 9, 300, Mode::Standard);
+    rig.settle();
+    // The first one says that another follows.
+    rig.limit(0, Class::Normal, 0);
+    for tag in [1, 2] {
+        rig.send(0, tag, 300, Mode::Standard);
+    }
+    rig.unlimit(0, Class::Normal);
+    rig.step(0);
+    let (mut packets, _) = rig.injected(0);
+    let second = packets.pop().expect("two offers");
+    let (dest, class, body) = packets.pop().expect("two offers");
+    rig.wires[dest].arrive(class, &body);
+    rig.step(dest);
+    let nine = Pattern::new(Some(Rank::new(1)), Some(9), 0);
+    rig.post(nine, 300);
+    let (dest, class, body) = second;
+    rig.wires[dest].arrive(class, &body);
+    rig.step(dest);
+    assert_eq!(rig.adis[2].region.records(), 0);
+    rig.settle();
+    let (first, _) = rig.post(ANY, 300);
+    rig.settle();
+    assert_eq!(rig.outcome(2, first).map(|o| o.tag), Some(1));
+}
+
+#[test]
+fn an_offer_says_whether_all_before_it_was_offered_or_accepted() {
+    let mut rig = Rig::eager(2, 0, 500);
+    // A bcopy, which has left, and what makes it enter the queue.
+    rig.send(0, 1, 4, Mode::Standard);
+    rig.send(0, 2, 400, Mode::Synchronous);
+    rig.send(0, 3, 400, Mode::Synchronous);
+    let in_order = |rig: &Rig| -> Vec<_> {
+        rig.offers(0)
+            .iter()
+            .map(|o| o.is(wire::Rts::IN_ORDER))
+            .collect()
+    };
+    assert_eq!(in_order(&rig), [true; 3]);
+    rig.settle();
+    rig.send(0, 4, 400, Mode::Standard);
+    rig.send(0, 5, 400, Mode::Standard);
+    assert_eq!(
+        in_order(&rig),
+        [false; 2],
+        "what is before them stands refused"
+    );
+    let eager: Vec<_> = rig
+        .offers(0)
+        .iter()
+        .map(|o| (o.is(wire::Rts::EAGER), o.is(wire::Rts::MORE)))
+        .collect();
+    assert_eq!(eager, [(false, true); 2]);
+}
+
+/// While some stand refused, a window of offers is unanswered at most; else there is no limit.
+#[test]
+fn offers_are_bounded_while_others_stand_refused() {
+    let mut rig = Rig::new(2, 0);
+    for tag in 0..3 * WINDOW as i32 {
+        rig.send(0, tag, 300, Mode::Standard);
+    }
+    assert_eq!(rig.offers(0).len(), 3 * WINDOW as usize);
+    rig.settle();
+    for tag in 0..3 * WINDOW as i32 {
+        rig.send(0, tag, 300, Mode::Standard);
+    }
+    assert_eq!(rig.offers(0).len(), WINDOW as usize);
+    rig.settle();
+    assert_eq!(rig.adis[0].stats.rts_sent, 6 * u64::from(WINDOW));
+    for n in 0..6 * WINDOW as i32 {
+        let (receive, _) = rig.post(ANY, 300);
+        rig.settle();
+        let tag = rig.outcome(1, receive).map(|o| o.tag);
+        assert_eq!(tag, Some(n % (3 * WINDOW as i32)));
+    }
+}
+
+/// An answer that covers bcopies which have entered the queue takes all of them out; and a restart does not wait
+/// for answers that it has brought.
+#[test]
+fn an_answer_covers_messages_that_have_entered_the_queue() {
+    let mut rig = Rig::new(2, 0);
+    for tag in 1..=4 {
+        rig.post(pattern(tag), 300);
+    }
+    for tag in 1..=3 {
+        rig.send(0, tag, 4, Mode::Standard);
+    }
+    rig.send(0, 4, 300, Mode::Standard);
+    rig.send(0, 5, 300, Mode::Standard);
+    assert_eq!(rig.moved_together(0).len(), 5);
+    let answers = rig.replies(1, wire::CTS);
+    assert_eq!(answers.iter().map(|a| a.before).collect::<Vec<_>>(), [3]);
+    assert!(!answers[0].is(Fields::STREAM), "its data is not coming yet");
+    rig.settle();
+    assert_eq!(rig.adis[0].stats.cts_received, 4);
+    let (last, _) = rig.post(pattern(5), 300);
+    rig.settle();
+    assert!(rig.outcome(1, last).is_some());
+    assert!(rig.adis[0].is_quiet());
+}
+
+/// The answer to a bcopy travels with a message of the other direction, behind a restart that asks for what it
+/// takes to be that send. What was asked for is then the next one.
+#[test]
+fn a_request_for_a_message_that_was_taken_passes_to_the_next() {
+    for (any_tag, second) in [(true, 2), (false, 1)] {
+        let mut rig = Rig::new(2, 0);
+        let (first, _) = rig.post(pattern(1), 50);
+        rig.send(0, 1, 4, Mode::Standard);
+        // One step, in which nothing is deferred yet.
+        let (packets, _) = rig.injected(0);
+        let (dest, class, body) = packets.into_iter().next().expect("an offer");
+        rig.wires[dest].arrive(class, &body);
+        rig.adis[1].progress(&mut rig.wires[1], &mut rig.buffers);
+        assert!(rig.outcome(1, first).is_some());
+        let back = SendTo {
+            dest: Rank::new(0),
+            tag: 7,
+            context: 0,
+            mode: Mode::Standard,
+        };
+        rig.send_to(1, back, 50);
+        let (packets, seen) = rig.injected(1);
+        assert_eq!(seen, [Rts { tag: 7, age: 0 }], "with the answer");
+        rig.send(0, second, 50, Mode::Standard);
+        rig.send(0, 3, 50, Mode::Standard);
+        rig.moved(0);
+        rig.moved(1);
+        let asks = Pattern::new(Some(Rank::new(0)), (!any_tag).then_some(1), 0);
+        let (receive, _) = rig.post(asks, 50);
+        assert_eq!(rig.moved(1), [Restart { age: 1 }]);
+        assert!(rig.offers(0).is_empty(), "an answer is still to come");
+        for (dest, class, body) in packets {
+            rig.wires[dest].arrive(class, &body);
+            rig.step(dest);
+        }
+        let offers: Vec<_> = rig.offers(0).iter().map(|o| o.tag).collect();
+        assert_eq!(offers, [second]);
+        rig.settle();
+        assert_eq!(rig.outcome(1, receive).map(|o| o.tag), Some(second));
+    }
+}
+
+/// Two messages stand refused, a third is under way when a restart asks for the second; that is taken back.
+#[test]
+fn a_message_taken_back_leaves_those_to_be_offered_again_in_their_places() {
+    let mut rig = Rig::new(2, 0);
+    let sends = [1, 2].map(|tag| rig.send(0, tag, 50, Mode::Standard));
+    rig.settle();
+    rig.send(0, 3, 50, Mode::Standard);
+    rig.limit(0, Class::Normal, 1);
+    rig.send(0, 4, 50, Mode::Standard);
+    rig.post(pattern(2), 50);
+    assert_eq!(rig.moved(1), [Restart { age: 1 }]);
+    rig.adis[0].cancel(sends[1]);
+    rig.unlimit(0, Class::Normal);
+    rig.settle();
+    assert!(rig.outcome(0, sends[1]).is_some_and(|o| o.cancelled));
+    for tag in [1, 3, 4] {
+        let (receive, key) = rig.post(pattern(tag), 50);
+        rig.settle();
+        assert!(rig.outcome(1, receive).is_some(), "{tag}");
+        assert_eq!(rig.buffers.0[key], [tag as u8; 50]);
+    }
+    assert!(rig.adis[0].is_quiet());
+}
+
+/// As above; it waits only for room, and one that was never offered is behind it.
+#[test]
+fn a_message_taken_back_before_it_is_offered_again_is_not_offered() {
+    let mut rig = Rig::new(2, 0);
+    let sends = [1, 2, 3].map(|tag| rig.send(0, tag, 50, Mode::Standard));
+    rig.settle();
+    rig.limit(0, Class::Normal, 0);
+    rig.send(0, 4, 50, Mode::Standard);
+    rig.silence();
+    for tag in [1, 3] {
+        rig.post(pattern(tag), 50);
+    }
+    rig.speak();
+    assert_eq!(rig.moved(1), [Restart { age: 1 }]);
+    rig.adis[0].cancel(sends[0]);
+    rig.unlimit(0, Class::Normal);
+    rig.step(0);
+    let offers: Vec<_> = rig
+        .offers(0)
+        .iter()
+        .map(|o| (o.tag, o.is(wire::Rts::FOLLOWS), o.is(wire::Rts::MORE)))
+        .collect();
+    assert_eq!(offers, [(3, true, true), (4, false, true)]);
+    rig.settle();
+    assert!(rig.outcome(0, sends[0]).is_some_and(|o| o.cancelled));
+    // One that stands refused is counted off, too.
+    rig.adis[0].cancel(sends[1]);
+    rig.step(0);
+    rig.settle();
+    rig.post(pattern(4), 50);
+    rig.moved(1);
+    let offers: Vec<_> = rig
+        .offers(0)
+        .iter()
+        .map(|o| (o.tag, o.is(wire::Rts::MORE)))
+        .collect();
+    assert_eq!(offers, [(4, false)]);
+    rig.settle();
+    assert!(rig.adis[0].is_quiet());
+}
+
+#[test]
+fn a_restart_that_finds_an_empty_queue_is_closed_by_done() {
+    let mut rig = Rig::new(2, 0);
+    let send = rig.send(0, 1, 50, Mode::Standard);
+    rig.settle();
+    rig.post(pattern(1), 50);
+    let (restart, _) = rig.injected(1);
+    rig.adis[0].cancel(send);
+    rig.step(0);
+    rig.settle();
+    assert!(rig.outcome(0, send).is_some_and(|o| o.cancelled));
+    rig.limit(0, Class::Normal, 0);
+    for (dest, class, body) in restart {
+        rig.wires[dest].arrive(class, &body);
+        rig.step(dest);
+    }
+    assert!(!rig.adis[0].is_quiet(), "it owes an answer");
+    rig.unlimit(0, Class::Normal);
+    rig.step(0);
+    assert_eq!(rig.moved(0), [Done]);
+    assert!(rig.adis[0].is_quiet() && rig.adis[1].peers.are_all_clear());
+    let later = rig.send(0, 1, 50, Mode::Standard);
+    assert_eq!(rig.moved(0), [Rts { tag: 1, age: 1 }]);
+    rig.settle();
+    assert!(rig.outcome(0, later).is_some());
+}
+
+/// A source that has its turn and nothing to offer passes it on.
+#[test]
+fn a_source_that_is_done_while_there_is_memory_passes_its_turn_on() {
+    let mut rig = Rig::new(4, 1);
+    rig.send(0, 9, 300, Mode::Standard);
+    rig.settle();
+    let send = rig.send(1, 1, 300, Mode::Standard);
+    rig.send(2, 2, 300, Mode::Standard);
+    rig.settle();
+    rig.post(pattern(9), 300);
+    let (restart, _) = rig.injected(3);
+    rig.adis[1].cancel(send);
+    rig.step(1);
+    rig.settle();
+    for (dest, class, body) in restart {
+        rig.wires[dest].arrive(class, &body);
+        rig.step(dest);
+    }
+    assert_eq!(rig.moved(1), [Done]);
+    assert_eq!(rig.moved(3), [Restart { age: 1 }], "to node 2");
+    assert_eq!(rig.moved(2), [Rts { tag: 2, age: 1 }]);
+    assert_eq!(rig.moved(3), [Nctsd]);
+}

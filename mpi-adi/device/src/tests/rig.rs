@@ -1,0 +1,373 @@
+//! Two or three devices, and a network in which nothing moves unless the script says so.
+
+use msg_layer::Class;
+use msg_layer::fake::{Fake, Room, Sent};
+use msg_layer::header::{Header, LONG_BYTES};
+use net_torus::Shape;
+
+use crate::adi::Adi;
+use crate::config::{Config, Memory};
+use crate::envelope::{Pattern, Rank};
+use crate::memory::region::{BLOCK_BYTES, Blocks};
+use crate::memory::{Span, UserMemory};
+use crate::request::Outcome;
+use crate::request::{Mode, RequestId};
+use crate::send::SendTo;
+use crate::wire::{self, Fields, Restart, Rts};
+
+/// What a script sees go by.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Seen {
+    Rts { tag: i32, age: u8 },
+    Done,
+    Cancel,
+    Cancelled,
+    Data { offset: u32, len: usize },
+    Eager { offset: u32, len: usize },
+    Cts { complete: bool },
+    Nctsd,
+    Ncts,
+    Restart { age: u8 },
+}
+use Seen::*;
+
+/// The packets of a long message of so many bytes: offset and length of each.
+pub(super) fn pieces(len: usize) -> impl Iterator<Item = (u32, usize)> {
+    let starts = (0..len).step_by(LONG_BYTES);
+    starts.map(move |at| (at as u32, LONG_BYTES.min(len - at)))
+}
+
+/// As [`pieces`], as a device sees them that has been asked for them.
+pub(super) fn data(len: usize) -> Vec<Seen> {
+    let data = |(offset, len)| Data { offset, len };
+    pieces(len).map(data).collect()
+}
+
+/// Where a packet goes, its class and its body.
+pub(super) type Packet = (usize, Class, Vec<u8>);
+
+/// Model memory: a buffer per key, and so many blocks to lend.
+#[derive(Default)]
+pub(super) struct Buffers(pub(super) Vec<Vec<u8>>, pub(super) u32);
+
+impl UserMemory for Buffers {
+    fn read(&self, span: Span, offset: usize, out: &mut [u8]) {
+        out.copy_from_slice(&self.0[span.address()][offset..offset + out.len()]);
+    }
+    fn write(&mut self, span: Span, offset: usize, bytes: &[u8]) {
+        self.0[span.address()][offset..offset + bytes.len()].copy_from_slice(bytes);
+    }
+    fn spare_blocks(&self) -> u32 {
+        self.1
+    }
+    fn lend(&mut self, count: u32) -> Option<Blocks> {
+        self.1 = self.1.checked_sub(count)?;
+        let blocks = crate::boxed([0; BLOCK_BYTES], count as usize)?;
+        let map = crate::boxed(0, Blocks::map_words(count as usize))?;
+        Some(Blocks::new(blocks, map))
+    }
+    fn take_back(&mut self, loan: Blocks) {
+        self.1 += loan.len() as u32;
+    }
+}
+
+pub(super) struct Rig {
+    pub(super) adis: Vec<Adi>,
+    /// What each of them sees of the network.
+    pub(super) wires: Vec<Fake>,
+    pub(super) buffers: Buffers,
+}
+
+pub(super) fn pattern(tag: i32) -> Pattern {
+    Pattern::new(Some(Rank::new(0)), Some(tag), 0)
+}
+
+impl Rig {
+    /// `nodes` devices; the last has `blocks` blocks of MPI memory, the others plenty.
+    pub(super) fn new(nodes: u16, blocks: usize) -> Rig {
+        Rig::of(Shape::new([nodes, 1, 1], [true; 3]).unwrap(), blocks)
+    }
+
+    /// As [`Rig::new`], on a machine of this shape.
+    pub(super) fn of(shape: Shape, blocks: usize) -> Rig {
+        let nodes = shape.nodes();
+        let adi = |rank| {
+            let bytes = if rank + 1 == nodes {
+                blocks * BLOCK_BYTES
+            } else {
+                1 << 16
+            };
+            let memory = Memory::allocate(bytes, nodes as usize).unwrap();
+            let memory = memory.with_values(&shape).unwrap();
+            let config = Config {
+                shape,
+                rank: Rank::new(rank),
+                request_slots: 1 << 12,
+            };
+            let mut adi = Adi::new(config, memory).unwrap();
+            adi.set_eager_limit(0);
+            adi
+        };
+        let wires = |rank| Fake::new(shape, shape.coord(rank).expect("a node"));
+        Rig {
+            adis: (0..nodes).map(adi).collect(),
+            wires: (0..nodes).map(wires).collect(),
+            buffers: Buffers::default(),
+        }
+    }
+
+    /// As [`Rig::new`], and messages up to `limit` bytes are sent eagerly.
+    pub(super) fn eager(nodes: u16, blocks: usize, limit: usize) -> Rig {
+        let mut rig = Rig::new(nodes, blocks);
+        for adi in &mut rig.adis {
+            adi.set_eager_limit(limit);
+        }
+        rig
+    }
+
+    /// Gives node 0 so many request slots at most.
+    pub(super) fn limit_slots(&mut self, slots: usize) {
+        self.limit_sender(1 << 16, slots);
+    }
+
+    /// Gives node 0 so many blocks of MPI memory.
+    pub(super) fn limit_blocks(&mut self, blocks: usize) {
+        let eager = self.adis[0].eager_limit();
+        self.limit_sender(blocks * BLOCK_BYTES, 1 << 12);
+        self.adis[0].set_eager_limit(eager);
+    }
+
+    fn limit_sender(&mut self, bytes: usize, slots: usize) {
+        let shape = self.adis[0].identity.shape;
+        let memory = Memory::allocate(bytes, shape.nodes() as usize).unwrap();
+        let config = Config {
+            shape,
+            rank: Rank::new(0),
+            request_slots: slots,
+        };
+        self.adis[0] = Adi::new(config, memory).unwrap();
+    }
+
+    pub(super) fn span(&mut self, bytes: Vec<u8>) -> Span {
+        self.buffers.0.push(bytes);
+        Span::model(
+            self.buffers.0.len() - 1,
+            self.buffers.0.last().unwrap().len(),
+        )
+    }
+
+    /// Node `from` sends `len` bytes, each the tag, to the last node, and steps.
+    pub(super) fn send(&mut self, from: usize, tag: i32, len: usize, mode: Mode) -> RequestId {
+        let dest = self.adis.len() as u32 - 1;
+        let to = SendTo {
+            dest: Rank::new(dest),
+            tag,
+            context: 0,
+            mode,
+        };
+        self.send_to(from, to, len)
+    }
+
+    /// As [`Rig::send`], to any node.
+    pub(super) fn send_to(&mut self, from: usize, to: SendTo, len: usize) -> RequestId {
+        let span = self.span(vec![to.tag as u8; len]);
+        let id = self.adis[from].isend(&mut self.buffers, to, span).unwrap();
+        self.step(from);
+        id
+    }
+
+    /// The last node posts a receive for `len` bytes and steps; the request and its buffer's key.
+    pub(super) fn post(&mut self, pattern: Pattern, len: usize) -> (RequestId, usize) {
+        self.post_at(self.adis.len() - 1, pattern, len)
+    }
+
+    /// As [`Rig::post`], at any node.
+    pub(super) fn post_at(
+        &mut self,
+        node: usize,
+        pattern: Pattern,
+        len: usize,
+    ) -> (RequestId, usize) {
+        let span = self.span(vec![0; len]);
+        let id = self.adis[node].irecv(&mut self.buffers, pattern, span);
+        self.step(node);
+        (id.unwrap(), span.address())
+    }
+
+    /// What is posted at the last node until [`Rig::speak`] goes into one restart.
+    pub(super) fn silence(&mut self) {
+        self.limit(self.adis.len() - 1, Class::Priority, 0);
+    }
+
+    pub(super) fn speak(&mut self) {
+        self.unlimit(self.adis.len() - 1, Class::Priority);
+        self.step(self.adis.len() - 1);
+    }
+
+    /// Node `node` has room for so many packets of `class` until they are moved.
+    pub(super) fn limit(&mut self, node: usize, class: Class, packets: usize) {
+        self.wires[node].set_room(class, Room::Packets(packets));
+    }
+
+    /// Node `node` has room for any number of packets of `class`.
+    pub(super) fn unlimit(&mut self, node: usize, class: Class) {
+        self.limit(node, class, usize::MAX);
+    }
+
+    pub(super) fn step(&mut self, node: usize) {
+        while self.adis[node].progress(&mut self.wires[node], &mut self.buffers) {}
+    }
+
+    /// Takes every packet that `from` has injected: where it goes, and what they were.
+    pub(super) fn injected(&mut self, from: usize) -> (Vec<Packet>, Vec<Seen>) {
+        let packets = self.wires[from].take_sent();
+        let seen = packets.iter().map(look).collect();
+        let shape = self.adis[from].identity.shape;
+        let rank = |packet: &Sent| shape.rank(packet.dest).unwrap() as usize;
+        let packets = packets.into_iter();
+        let packets = packets.map(|packet| (rank(&packet), packet.class, packet.body));
+        (packets.collect(), seen)
+    }
+
+    /// The offers that `node` has injected and that are still to be moved.
+    pub(super) fn offers(&self, node: usize) -> Vec<Rts> {
+        self.wires[node].sent().iter().filter_map(offer).collect()
+    }
+
+    /// The restarts that `node` has injected and that are still to be moved.
+    pub(super) fn restarts(&self, node: usize) -> Vec<Restart> {
+        let bytes = self.answers(node, wire::RESTART);
+        bytes
+            .map(|bytes| Restart::parse(bytes).expect("a restart"))
+            .collect()
+    }
+
+    /// The answers of one kind that `node` has injected and that are still to be moved.
+    pub(super) fn replies(&self, node: usize, handler: u8) -> Vec<Fields> {
+        let bytes = self.answers(node, handler);
+        bytes
+            .map(|bytes| Fields::parse(bytes).expect("an answer"))
+            .collect()
+    }
+
+    fn answers(&self, node: usize, handler: u8) -> impl Iterator<Item = &[u8]> {
+        self.wires[node].sent().iter().filter_map(move |packet| {
+            let (header, bytes) = Header::parse(&packet.body).expect("a packet");
+            (packet.class == Class::Priority && header.handler == handler).then_some(bytes)
+        })
+    }
+
+    /// Moves every packet that `from` has injected to its destination, lets the destination step, and
+    /// says what they were.
+    pub(super) fn moved(&mut self, from: usize) -> Vec<Seen> {
+        let (packets, seen) = self.injected(from);
+        for (dest, class, body) in packets {
+            self.wires[dest].arrive(class, &body);
+            self.step(dest);
+        }
+        seen
+    }
+
+    /// As [`Rig::moved`], but what goes to `except` stays under way.
+    pub(super) fn moved_except(&mut self, from: usize, except: usize) {
+        let shape = self.adis[from].identity.shape;
+        for packet in self.wires[from].take_sent() {
+            let dest = shape.rank(packet.dest).unwrap() as usize;
+            if dest == except {
+                self.wires[from].sent_mut().push(packet);
+                continue;
+            }
+            self.wires[dest].arrive(packet.class, &packet.body);
+            self.step(dest);
+        }
+    }
+
+    /// As [`Rig::moved`], but all have come before the destinations look.
+    pub(super) fn moved_together(&mut self, from: usize) -> Vec<Seen> {
+        let (packets, seen) = self.injected(from);
+        for (dest, class, body) in packets {
+            self.wires[dest].arrive(class, &body);
+        }
+        for node in 0..self.adis.len() {
+            self.step(node);
+        }
+        seen
+    }
+
+    /// Moves everything until nothing moves.
+    pub(super) fn settle(&mut self) {
+        while self.wires.iter().any(|wires| !wires.sent().is_empty()) {
+            for node in 0..self.adis.len() {
+                self.moved(node);
+            }
+        }
+    }
+
+    pub(super) fn outcome(&mut self, node: usize, id: RequestId) -> Option<Outcome> {
+        self.adis[node].test(id)
+    }
+
+    pub(super) fn assert_clean(&self) {
+        for adi in &self.adis {
+            assert!(adi.is_quiet());
+            assert_eq!(
+                (
+                    adi.region.used_bytes(),
+                    adi.requests.live(),
+                    adi.region.records()
+                ),
+                (0, 0, 0)
+            );
+            assert_eq!(adi.stats.layer.malformed, 0);
+            assert!(adi.receiver.coming.is_empty());
+            assert_eq!(adi.sender.pending.expected(), 0);
+        }
+    }
+}
+
+/// The offer in a packet, if it is one.
+fn offer(packet: &Sent) -> Option<Rts> {
+    let (header, bytes) = Header::parse(&packet.body).expect("a packet");
+    let merged = match header.argument {
+        0 => 0,
+        _ => wire::MERGED_BYTES,
+    };
+    let is_offer = (packet.class, header.handler) == (Class::Normal, wire::RTS);
+    is_offer.then(|| {
+        Rts::parse(&bytes[..bytes.len() - merged])
+            .expect("an RTS")
+            .0
+    })
+}
+
+fn look(packet: &Sent) -> Seen {
+    let (header, bytes) = Header::parse(&packet.body).unwrap();
+    if let Some(rts) = offer(packet) {
+        return Seen::Rts {
+            tag: rts.tag,
+            age: rts.age,
+        };
+    }
+    match (packet.class, header.handler) {
+        (Class::Normal, wire::DONE) => Done,
+        (Class::Normal, wire::CANCEL) => Cancel,
+        (Class::Priority, wire::CANCELLED) => Cancelled,
+        (Class::Normal, wire::DATA) => Data {
+            offset: header.place.unwrap().offset,
+            len: bytes.len(),
+        },
+        (Class::Normal, wire::EAGER) => Eager {
+            offset: header.place.unwrap().offset,
+            len: bytes.len(),
+        },
+        (Class::Priority, wire::CTS) => Cts {
+            complete: Fields::parse(bytes).unwrap().is(Fields::COMPLETE),
+        },
+        (Class::Priority, wire::NCTSD) => Nctsd,
+        (Class::Priority, wire::NCTS) => Ncts,
+        (Class::Priority, wire::RESTART) => Seen::Restart {
+            age: Restart::parse(bytes).unwrap().age,
+        },
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,462 @@
+//! The device's messages on the wire, little-endian.
+//!
+//! ```text
+//!   RTS        0..2 context   2 flags   3 age   4..8 tag   8..12 length   12..16 sender's request
+//!              16..24 horizon of the restart that asked for it (if the flag says so)   then the data
+//!              then, where the header's argument is not 0, the name of a message of the other direction:
+//!              it and those offered directly before it, so many in all, have been taken with their data
+//!   DONE       0 age   1 flags
+//!   answers    0..4 sender's request   4..8 receiver's handle   8..12 bytes wanted   12 flags
+//!              13 offers directly before this one that have been taken with their data
+//!   restart  0 age   1 number of entries   2..4 room   4..12 horizon   then entries of 7 bytes:
+//!              0..2 context   2..6 tag (-1: any)   6 not 0: from this source only
+//!   DATA     a long message's packet: place (receiver's handle, offset) and bytes
+//!   CANCEL     0..4 sender's request, 4 not 0: it was refused
+//!   ARRIVE, RELEASE, TELL   the value that the barrier carries, or nothing; the dimension is the header's argument,
+//!              of TELL its two lowest bits: then whether the barrier's number is odd, and whether it comes from another
+//!              group of the line; of all three the bit of 16: the processes' values differ in their lengths, or their
+//!              calls, and the bit of 32: for the sender it is the last barrier
+//!   EAGER    as DATA, but the place is the sender's request, since the answer has not come yet
+//! ```
+//! With the network's and the message layer's headers of 8 bytes each an RTS without data is one 32-byte
+//! chunk: 16 bytes of envelope were enough for Blue Gene/Q too.
+#![forbid(unsafe_code)]
+
+use msg_layer::handler::{ANSWER_BYTES, Answer};
+use msg_layer::header::{PRIORITY_BYTES, SHORT_BYTES};
+
+use crate::envelope::{Context, Envelope, Rank, Tag};
+use crate::names::Horizon;
+use crate::parts::Name;
+use crate::protocol::Age;
+
+/// Handler number of RTS (request).
+pub const RTS: u8 = 1;
+/// Handler number of data packets (request; never answered).
+pub const DATA: u8 = 2;
+/// Handler number of DONE (request; never answered).
+pub const DONE: u8 = 3;
+/// Handler number of eager data packets (request; never answered).
+pub const EAGER: u8 = 4;
+/// Bytes of CANCEL.
+pub const CANCEL_BYTES: usize = 5;
+/// Handler number of CANCEL (request).
+pub const CANCEL: u8 = 5;
+/// Handler number of CTS (answer).
+pub const CTS: u8 = 1;
+/// Handler number of NCTSD (answer).
+pub const NCTSD: u8 = 2;
+/// Handler number of NCTS (answer).
+pub const NCTS: u8 = 3;
+/// Handler number of restart (answer).
+pub const RESTART: u8 = 4;
+/// Handler number of CANCELLED (answer; as the other answers).
+pub const CANCELLED: u8 = Name::Cancels.handler();
+/// Handler number of the arrival of a pair's second node in the barrier (priority; its value if it has one, the
+/// argument is the dimension).
+pub const ARRIVE: u8 = 5;
+/// Handler number of the barrier's release of the second node of a pair (priority; likewise).
+pub const RELEASE: u8 = 6;
+/// Handler number of what the nodes of a line tell each other in the barrier (priority; likewise).
+pub const TELL: u8 = 9;
+
+/// Bytes of an RTS before its data, when it was not asked for.
+pub const RTS_BYTES: usize = 16;
+/// Bytes that the horizon of the restart which asked for it adds to an RTS.
+pub const ASKED_BYTES: usize = 8;
+/// Bytes that answering messages of the other direction adds to an RTS.
+pub const MERGED_BYTES: usize = 4;
+/// Greatest message in bytes that travels inside its RTS.
+pub const INLINE_BYTES: usize = SHORT_BYTES - RTS_BYTES - ASKED_BYTES;
+
+/// An RTS that a restart has asked for.
+const FLAG_ASKED: u8 = 16;
+
+/// The flag, if that is so.
+pub(crate) fn flag_if(is: bool, flag: u8) -> u8 {
+    if is { flag } else { 0 }
+}
+
+/// Ready to send: offers a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rts {
+    /// The message's context.
+    pub context: Context,
+    /// The message's tag.
+    pub tag: Tag,
+    /// The message's length in bytes.
+    pub length: u32,
+    /// The sender's name for the message.
+    pub request: u32,
+    /// The age under which it is offered.
+    pub age: Age,
+    /// What else is true of it: [`Rts::INLINE`] and its like.
+    pub flags: u8,
+    /// A restart asked for it: that restart's horizon, as it came.
+    pub asked: Option<Horizon>,
+}
+
+impl Rts {
+    /// Must not be buffered: CTS means that a receive has matched.
+    pub const SYNCHRONOUS: u8 = 1;
+    /// The data follows in the same packet.
+    pub const INLINE: u8 = 2;
+    /// Everything before it has been accepted, or offered in order under the same age.
+    pub const IN_ORDER: u8 = 4;
+    /// Other messages to the same receiver stand refused.
+    pub const MORE: u8 = 8;
+    /// The data follows in packets of its own, without waiting for the answer.
+    pub const EAGER: u8 = 32;
+    /// Another offer to the same receiver comes next.
+    pub const FOLLOWS: u8 = 64;
+    /// The sender has completed the message and does not wait for its answer, or the answer to a later one serves for it.
+    pub const PATIENT: u8 = 128;
+
+    /// What one of the flags says.
+    #[inline]
+    pub fn is(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// The envelope of the message, which `source` offers.
+    pub fn envelope(&self, source: Rank) -> Envelope {
+        Envelope {
+            source,
+            tag: self.tag,
+            context: self.context,
+        }
+    }
+
+    /// Bytes of the RTS before its data.
+    pub fn bytes(&self) -> usize {
+        RTS_BYTES + if self.asked.is_some() { ASKED_BYTES } else { 0 }
+    }
+
+    /// Writes the RTS and returns where the data goes, if it travels along.
+    pub fn emit<'o>(&self, out: &'o mut [u8]) -> &'o mut [u8] {
+        let (head, data) = out.split_at_mut(self.bytes());
+        head[0..2].copy_from_slice(&self.context.to_le_bytes());
+        head[2] = self.flags | flag_if(self.asked.is_some(), FLAG_ASKED);
+        head[3] = self.age;
+        head[4..8].copy_from_slice(&self.tag.to_le_bytes());
+        head[8..12].copy_from_slice(&self.length.to_le_bytes());
+        head[12..16].copy_from_slice(&self.request.to_le_bytes());
+        if let Some(horizon) = self.asked {
+            head[16..24].copy_from_slice(&horizon.to_le_bytes());
+        }
+        data
+    }
+
+    /// Reads an RTS and the data that travels along; `None` when it contradicts itself.
+    pub fn parse(bytes: &[u8]) -> Option<(Rts, &[u8])> {
+        let (head, mut data) = bytes.split_first_chunk::<RTS_BYTES>()?;
+        let asked = match head[2] & FLAG_ASKED != 0 {
+            true => {
+                let (horizon, rest) = data.split_first_chunk::<ASKED_BYTES>()?;
+                data = rest;
+                Some(u64::from_le_bytes(*horizon))
+            }
+            false => None,
+        };
+        let rts = Rts {
+            context: u16::from_le_bytes([head[0], head[1]]),
+            tag: word(head, 4) as i32,
+            length: word(head, 8),
+            request: word(head, 12),
+            age: head[3],
+            flags: head[2] & !FLAG_ASKED,
+            asked,
+        };
+        let expected = if rts.is(Rts::INLINE) {
+            rts.length as usize
+        } else {
+            0
+        };
+        (data.len() == expected && rts.tag >= 0).then_some((rts, data))
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+/// The sender has carried out a restart that asked for nothing it has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Done {
+    /// The restart's age.
+    pub age: Age,
+    /// Messages to the receiver stand refused.
+    pub more: bool,
+}
+
+impl Done {
+    /// Bytes on the wire.
+    pub const BYTES: usize = 2;
+
+    /// The message's bytes.
+    pub fn emit(&self) -> [u8; Self::BYTES] {
+        [self.age, u8::from(self.more)]
+    }
+
+    /// Reads the message; `None` when it is cut short.
+    pub fn parse(bytes: &[u8]) -> Option<Done> {
+        let [age, flags] = *bytes.first_chunk::<{ Self::BYTES }>()?;
+        Some(Done {
+            age,
+            more: flags != 0,
+        })
+    }
+}
+
+/// A receive that a restart names, as it travels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entry([u8; ENTRY_BYTES]);
+
+impl Entry {
+    /// It asks for this context and tag (`None`: any), and `is_exact`: it takes messages of this source only.
+    pub fn new(context: Context, tag: Option<Tag>, is_exact: bool) -> Entry {
+        let mut bytes = [0; ENTRY_BYTES];
+        bytes[..2].copy_from_slice(&context.to_le_bytes());
+        bytes[2..6].copy_from_slice(&tag.unwrap_or(ANY_TAG).to_le_bytes());
+        bytes[6] = is_exact.into();
+        Entry(bytes)
+    }
+
+    /// `None`: it has neither a tag nor asks for any.
+    fn parse(bytes: &[u8; ENTRY_BYTES]) -> Option<Entry> {
+        let entry = Entry(*bytes);
+        (entry.any_or_tag() >= ANY_TAG).then_some(entry)
+    }
+
+    fn any_or_tag(&self) -> Tag {
+        word(&self.0, 2) as Tag
+    }
+
+    /// The context asked for.
+    pub fn context(&self) -> Context {
+        u16::from_le_bytes([self.0[0], self.0[1]])
+    }
+
+    /// The tag asked for; `None`: any.
+    pub fn tag(&self) -> Option<Tag> {
+        Some(self.any_or_tag()).filter(|&tag| tag != ANY_TAG)
+    }
+
+    /// It takes messages of this source only.
+    pub fn is_exact(&self) -> bool {
+        self.0[6] != 0
+    }
+}
+
+/// Most receives that one restart names, a priority packet; for more, everything is asked for.
+pub const RESTART_ENTRIES: usize = {
+    let room = (PRIORITY_BYTES - RESTART_BYTES) / ENTRY_BYTES;
+    if room < 20 { room } else { 20 }
+};
+/// Room that stands for "everything".
+pub const ROOM_FOR_ALL: u16 = u16::MAX;
+const RESTART_BYTES: usize = 12;
+const ENTRY_BYTES: usize = 7;
+/// The tag of an entry that asks for any.
+const ANY_TAG: Tag = -1;
+
+/// restart: what may be offered again, under a new age.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Restart {
+    /// The new age.
+    pub age: Age,
+    /// Messages from the head of the pending send queue that there is room for.
+    pub room: u16,
+    /// The number of receives that the receiver had started when it made the restart.
+    pub horizon: Horizon,
+    /// Receives posted since the last restart, in the order of posting.
+    pub entries: heapless::Vec<Entry, RESTART_ENTRIES>,
+}
+
+impl Restart {
+    /// Bytes on the wire.
+    pub fn bytes(&self) -> usize {
+        RESTART_BYTES + ENTRY_BYTES * self.entries.len()
+    }
+
+    /// Writes the message.
+    pub fn emit(&self, out: &mut [u8]) {
+        out[0] = self.age;
+        out[1] = self.entries.len() as u8;
+        out[2..4].copy_from_slice(&self.room.to_le_bytes());
+        out[4..12].copy_from_slice(&self.horizon.to_le_bytes());
+        let outs = out[RESTART_BYTES..].chunks_exact_mut(ENTRY_BYTES);
+        for (entry, out) in self.entries.iter().zip(outs) {
+            out.copy_from_slice(&entry.0);
+        }
+    }
+
+    /// Reads the message; `None` when it contradicts itself.
+    pub fn parse(bytes: &[u8]) -> Option<Restart> {
+        let (head, rest) = bytes.split_first_chunk::<RESTART_BYTES>()?;
+        if rest.len() != head[1] as usize * ENTRY_BYTES {
+            return None;
+        }
+        let mut entries = heapless::Vec::new();
+        for bytes in rest.as_chunks().0 {
+            entries.push(Entry::parse(bytes)?).ok()?;
+        }
+        Some(Restart {
+            age: head[0],
+            room: u16::from_le_bytes([head[2], head[3]]),
+            horizon: u64::from_le_bytes(head[4..12].try_into().ok()?),
+            entries,
+        })
+    }
+}
+
+/// An answer's fields; which of them count depends on the message.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Fields {
+    /// The sender's name for its message.
+    pub request: u32,
+    /// CTS: the receiver's name for the place of the data.
+    pub target: u32,
+    /// CTS: bytes of the message that the receiver wants.
+    pub wanted: u32,
+    /// What else it says: [`Fields::COMPLETE`] and its like.
+    pub flags: u8,
+    /// So many offers directly before this one have been taken, data and all, and have no other answer.
+    pub before: u8,
+}
+
+impl Fields {
+    /// CTS: the data has come with the RTS, none is wanted.
+    pub const COMPLETE: u8 = 1;
+    /// NCTS: the offer could not be judged; it may be made again without being asked for.
+    pub const STALE: u8 = 2;
+    /// CTS: the data that is coming eagerly is being taken; none other is wanted.
+    pub const STREAM: u8 = 4;
+    /// The receiver's MPI memory runs low: send nothing eagerly for the time being.
+    pub const SCARCE: u8 = 8;
+
+    /// What one of the flags says.
+    #[inline]
+    pub fn is(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// The answer with handler number `handler`.
+    pub fn emit(&self, handler: u8) -> Answer {
+        let mut bytes = [0; ANSWER_BYTES];
+        bytes[0..4].copy_from_slice(&self.request.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.target.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.wanted.to_le_bytes());
+        bytes[12] = self.flags;
+        bytes[13] = self.before;
+        Answer {
+            handler,
+            argument: 0,
+            bytes,
+        }
+    }
+
+    /// Reads an answer; `None` when it is cut short.
+    pub fn parse(bytes: &[u8]) -> Option<Fields> {
+        let head = bytes.first_chunk::<ANSWER_BYTES>()?;
+        Some(Fields {
+            request: word(head, 0),
+            target: word(head, 4),
+            wanted: word(head, 8),
+            flags: head[12],
+            before: head[13],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_rts_reads_back_as_it_was_written_and_a_contradiction_is_refused() {
+        for asked in [None, Some(u64::MAX - 1)] {
+            for bits in 0..=u8::MAX {
+                let rts = Rts {
+                    context: 3,
+                    tag: 77,
+                    length: 2,
+                    request: 9,
+                    age: 255,
+                    flags: bits & !FLAG_ASKED,
+                    asked,
+                };
+                let len = rts.bytes() + if rts.is(Rts::INLINE) { 2 } else { 0 };
+                let mut bytes = vec![0; len];
+                rts.emit(&mut bytes).fill(7);
+                let data = if rts.is(Rts::INLINE) {
+                    &[7, 7][..]
+                } else {
+                    &[]
+                };
+                assert_eq!(Rts::parse(&bytes), Some((rts, data)));
+                assert_eq!(Rts::parse(&bytes[..len - 1]), None, "cut short");
+                Rts { tag: -1, ..rts }.emit(&mut bytes);
+                assert_eq!(
+                    Rts::parse(&bytes),
+                    None,
+                    "no message has a wildcard for a tag"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn an_answer_reads_back_as_it_was_written() {
+        let fields = Fields {
+            request: 1,
+            target: 0x8000_0002,
+            wanted: 3,
+            flags: Fields::COMPLETE | Fields::SCARCE,
+            before: 7,
+        };
+        for fields in [
+            fields,
+            Fields {
+                flags: Fields::STALE | Fields::STREAM,
+                ..fields
+            },
+        ] {
+            let answer = fields.emit(CTS);
+            assert_eq!(Fields::parse(&answer.bytes), Some(fields));
+            assert_eq!(Fields::parse(&answer.bytes[..15]), None);
+        }
+    }
+
+    #[test]
+    fn a_restart_reads_back_as_it_was_written() {
+        let mut restart = Restart {
+            age: 200,
+            room: 7,
+            horizon: u64::MAX - 2,
+            entries: heapless::Vec::new(),
+        };
+        for tag in 0..=RESTART_ENTRIES as i32 {
+            let mut bytes = vec![0; restart.bytes()];
+            restart.emit(&mut bytes);
+            assert!(bytes.len() <= PRIORITY_BYTES);
+            assert_eq!(Restart::parse(&bytes), Some(restart.clone()));
+            assert_eq!(Restart::parse(&bytes[..bytes.len() - 1]), None);
+            let tag = Some(tag).filter(|tag| tag % 2 == 0);
+            let entry = Entry::new(1, tag, tag.is_none());
+            assert_eq!(
+                (entry.context(), entry.tag(), entry.is_exact()),
+                (1, tag, tag.is_none())
+            );
+            let _ = restart.entries.push(entry);
+        }
+        let mut bytes = vec![0; restart.bytes()];
+        restart.emit(&mut bytes);
+        bytes[RESTART_BYTES + 2..][..4].copy_from_slice(&(-2_i32).to_le_bytes());
+        assert_eq!(Restart::parse(&bytes), None, "neither a tag nor any");
+        assert_eq!(
+            Done::parse(&Done { age: 3, more: true }.emit()),
+            Some(Done { age: 3, more: true })
+        );
+    }
+}
