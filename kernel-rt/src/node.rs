@@ -321,6 +321,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// Runs `f` with the device and its carrier, then goes on with what it left to do, as
     /// [`Node::interrupted`] does; but links that interrupt nothing are not asked to.
     pub fn with(&mut self, f: &mut dyn FnMut(&mut Adi, &mut dyn Kernel)) {
+        self.put_away();
         f(&mut self.adi, &mut self.carrier);
         self.carrier.end_call(&mut self.adi);
         if P::INTERRUPTS && self.carrier.share < 100 {
@@ -334,6 +335,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         if self.is_limited() {
             return Sent::Not;
         }
+        self.put_away();
         let memory = self.carrier.platform.memory();
         match self.adi.send_to_first(memory, &outgoing.to, outgoing.span) {
             true => Sent::Complete,
@@ -368,6 +370,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         if self.is_limited() {
             return Received::Not;
         }
+        self.put_away();
         let memory: &mut dyn UserMemory = self.carrier.platform.memory();
         let received = self.adi.receive_at_once(memory, pattern, span);
         let Received::Started(id) = received else {
@@ -387,6 +390,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         if self.is_limited() {
             return None;
         }
+        self.put_away();
         let memory: &mut dyn UserMemory = self.carrier.platform.memory();
         let (id, may_send) = self.adi.start_at_once(memory, pattern, span).ok()?;
         if may_send {
@@ -398,11 +402,41 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// [`Env::short_wait`](mpi_adi::Env::short_wait).
     #[inline]
     pub fn short_wait(&mut self, function: &'static str, id: RequestId) -> Option<Whole> {
+        self.put_away();
         let whole = self.adi.conclude_whole(id);
         if whole.is_some() || self.is_limited() {
             return whole;
         }
         self.finish(function, id)
+    }
+
+    /// [`Adi::keep_at_hand`], for a board without [interrupts](Platform::INTERRUPTS). It and the next two leave nothing to do.
+    #[inline]
+    pub fn keep_at_hand(&mut self, incoming: &Incoming) -> Option<RequestId> {
+        const { assert!(!P::INTERRUPTS) };
+        self.adi.keep_at_hand(&incoming.pattern, incoming.span)
+    }
+
+    /// [`Adi::send_to_hand`].
+    #[inline]
+    pub fn send_to_hand(&mut self, outgoing: &Outgoing) -> bool {
+        let memory = self.carrier.platform.memory();
+        self.adi.send_to_hand(memory, &outgoing.to, outgoing.span)
+    }
+
+    /// [`Adi::conclude_at_hand`].
+    #[inline]
+    pub fn conclude_at_hand(&mut self, id: RequestId) -> Option<Whole> {
+        self.adi.conclude_at_hand(id)
+    }
+
+    /// Whatever else comes to the device finds what is at hand among its requests. An interrupt would, too: so nodes with
+    /// interrupts have nothing at hand.
+    #[inline]
+    fn put_away(&mut self) {
+        if !P::INTERRUPTS {
+            self.adi.put_away();
+        }
     }
 
     /// Waits for a request within a call.
@@ -457,6 +491,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// steps, then the program has [`PROGRAM_SLICE_NS`] before it goes on; and more if the share of interrupts asks for
     /// that. Does not allocate.
     pub fn interrupted(&mut self) {
+        self.put_away();
         let carrier = &mut self.carrier;
         let began = carrier.platform.ticks();
         if carrier.share < 100 && carrier.keep_for_the_program() {
@@ -479,6 +514,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
 
     /// The heap has got memory back that the device may be waiting for.
     pub fn heap_freed(&mut self) {
+        self.put_away();
         self.adi.heap_freed(self.carrier.platform.memory());
         self.interrupted();
     }
@@ -490,6 +526,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
 
     /// One step on behalf of others, or sleep until there is one to make.
     pub fn forward(&mut self) {
+        self.put_away();
         if !self.carrier.step(&mut self.adi) {
             self.carrier.sleep();
         }

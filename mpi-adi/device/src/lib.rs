@@ -16,7 +16,7 @@
 //! ```text
 //!   adi        the device of one process: its parts          config, stats   limits, memory handed in, counts
 //!   progress   one bounded step: packets -> handlers -> send/, recv/ -> packets
-//!   at_once    what most calls ask for, without a request
+//!   at_once    what most calls ask for, without a request      at_hand   the receive of this process's own next message
 //!   protocol   the decisions, pure, with the table; read it first
 //!   send/      the program's sends, offers, answers to them      recv/   receives, probes, offers that come
 //!   parts      what comes with its first use: cancelled sends, and
@@ -46,6 +46,7 @@
 extern crate alloc;
 
 mod adi;
+pub mod at_hand;
 pub mod at_once;
 pub mod bare;
 pub mod barrier;

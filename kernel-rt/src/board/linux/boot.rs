@@ -49,7 +49,10 @@ impl Env for LinuxEnv {
     }
 
     fn short_send(&self, outgoing: &Outgoing) -> Sent {
-        in_call(|node| node.short_send(outgoing))
+        with_node(|node| match node.send_to_hand(outgoing) {
+            true => Sent::Complete,
+            false => sent(node, outgoing),
+        })
     }
 
     fn short_receive(&self, function: &'static str, incoming: &Incoming) -> Received {
@@ -57,25 +60,52 @@ impl Env for LinuxEnv {
     }
 
     fn short_start_receive(&self, incoming: &Incoming) -> Option<RequestId> {
-        in_call(|node| node.short_start_receive(incoming))
+        with_node(|node| match node.keep_at_hand(incoming) {
+            None => started(node, incoming),
+            kept => kept,
+        })
     }
 
     fn short_wait(&self, function: &'static str, id: RequestId) -> Option<Whole> {
-        in_call(|node| node.short_wait(function, id))
+        with_node(|node| match node.conclude_at_hand(id) {
+            None => waited(node, function, id),
+            whole => whole,
+        })
     }
+}
+
+// What is not at hand: calls, so that what is at hand need not save their registers.
+
+#[inline(never)]
+fn sent(node: &mut LinuxNode, outgoing: &Outgoing) -> Sent {
+    within(node, |node| node.short_send(outgoing))
+}
+
+#[inline(never)]
+fn started(node: &mut LinuxNode, incoming: &Incoming) -> Option<RequestId> {
+    within(node, |node| node.short_start_receive(incoming))
+}
+
+#[inline(never)]
+fn waited(node: &mut LinuxNode, function: &'static str, id: RequestId) -> Option<Whole> {
+    within(node, |node| node.short_wait(function, id))
 }
 
 /// What a call does that takes the node.
 #[inline]
 fn in_call<R>(work: impl FnOnce(&mut LinuxNode) -> R) -> R {
-    with_node(|node| {
-        if heap::is_free_wanted() {
-            node.heap_freed();
-        }
-        let result = work(node);
-        stand_in::call_ended(node);
-        result
-    })
+    with_node(|node| within(node, work))
+}
+
+/// What a call does with the node.
+#[inline]
+fn within<R>(node: &mut LinuxNode, work: impl FnOnce(&mut LinuxNode) -> R) -> R {
+    if heap::is_free_wanted() {
+        node.heap_freed();
+    }
+    let result = work(node);
+    stand_in::call_ended(node);
+    result
 }
 
 /// The process cannot become a node.

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod arrive;
+pub(super) mod at_hand;
 mod cancel;
 mod cancelled;
 mod data;
@@ -24,6 +25,7 @@ pub use probe::Probed;
 use crate::config::{DEFERRED_SOURCES, EAGER_SOURCES};
 use crate::list::List;
 use crate::names::{RequestId, Serial, Slot};
+use crate::recv::at_hand::AtHand;
 use crate::recv::cancelled::CancelledReceives;
 use crate::recv::deferred::DeferredAck;
 use crate::recv::eager::Eager;
@@ -50,6 +52,7 @@ pub(super) struct Receiver {
     pub probes: Probes,
     /// The receive by which a matched probe fetches a refused message.
     pub fetching: Option<RequestId>,
+    pub at_hand: AtHand,
     /// Messages whose data is coming eagerly.
     pub coming: heapless::Vec<Eager, EAGER_SOURCES>,
     /// Answers for which their senders do not wait.
@@ -70,6 +73,7 @@ impl Receiver {
             cancelled: CancelledReceives::default(),
             probes: Probes::default(),
             fetching: None,
+            at_hand: AtHand::NOTHING,
         }
     }
 }

@@ -274,6 +274,21 @@ impl RequestPool {
         Ok(RequestId::new(slot, generation))
     }
 
+    /// One more request has been live than there are.
+    #[inline]
+    pub(crate) fn count_one_more(&mut self) {
+        self.fewest_free = self.fewest_free.min(self.free_slots.saturating_sub(1));
+    }
+
+    /// The next request will have another name than it would have had: that.
+    #[inline]
+    pub(crate) fn pass_name(&mut self) -> Option<RequestId> {
+        let (slot, bits) = (self.free?, self.name_bits);
+        let entry = self.entry_mut(slot)?;
+        entry.pass_name(bits);
+        Some(RequestId::new(slot, entry.generation()))
+    }
+
     /// The name that the next request will have; `None` when no slot is free.
     pub(crate) fn next_id(&self) -> Option<RequestId> {
         Some(self.id(self.free?))

@@ -3,6 +3,7 @@
 
 mod answers;
 mod asked;
+mod at_hand;
 mod at_once;
 mod barrier;
 mod bcopy;

@@ -8,6 +8,7 @@ use net_torus::Shape;
 use crate::adi::Adi;
 use crate::config::{Config, Memory};
 use crate::envelope::{Pattern, Rank};
+use crate::matching::EngineKind;
 use crate::memory::region::{BLOCK_BYTES, Blocks};
 use crate::memory::{Span, UserMemory};
 use crate::request::Outcome;
@@ -90,6 +91,11 @@ impl Rig {
 
     /// As [`Rig::new`], on a machine of this shape.
     pub(super) fn of(shape: Shape, blocks: usize) -> Rig {
+        Rig::with_engine(&EngineKind::STANDARD, shape, blocks)
+    }
+
+    /// As [`Rig::of`], with this matching engine.
+    pub(super) fn with_engine(kind: &EngineKind, shape: Shape, blocks: usize) -> Rig {
         let nodes = shape.nodes();
         let adi = |rank| {
             let bytes = if rank + 1 == nodes {
@@ -97,7 +103,7 @@ impl Rig {
             } else {
                 1 << 16
             };
-            let memory = Memory::allocate(bytes, nodes as usize).unwrap();
+            let memory = Memory::with_engine(kind, bytes, nodes as usize).unwrap();
             let memory = memory.with_values(&shape).unwrap();
             let config = Config {
                 shape,

@@ -96,7 +96,10 @@ fn with_device<R>(work: impl FnOnce(&mut Adi) -> R) -> R {
 
 impl Env for Alone {
     fn with<'f>(&self, f: &'f mut Work<'f>) {
-        with_device(|adi| f(adi, &mut Carrier { memory: RawMemory }));
+        with_device(|adi| {
+            adi.put_away();
+            f(adi, &mut Carrier { memory: RawMemory });
+        });
     }
 
     fn process(&self) -> &Process {
@@ -106,28 +109,40 @@ impl Env for Alone {
     fn short_send(&self, outgoing: &Outgoing) -> Sent {
         let &Outgoing { ref to, span } = outgoing;
         with_device(|adi| {
-            if adi.send_to_first(&mut RawMemory, to, span) {
+            if adi.send_to_hand(&mut RawMemory, to, span) {
                 return Sent::Complete;
             }
+            adi.put_away();
             adi.send_at_once(&mut RawMemory, to, span)
         })
     }
 
     fn short_receive(&self, _: &'static str, incoming: &Incoming) -> Received {
         let &Incoming { ref pattern, span } = incoming;
-        with_device(|adi| adi.receive_at_once(&mut RawMemory, pattern, span))
+        with_device(|adi| {
+            adi.put_away();
+            adi.receive_at_once(&mut RawMemory, pattern, span)
+        })
     }
 
     fn short_start_receive(&self, incoming: &Incoming) -> Option<RequestId> {
         let &Incoming { ref pattern, span } = incoming;
         with_device(|adi| {
-            let started = adi.start_at_once(&mut RawMemory, pattern, span).ok()?;
-            Some(started.0)
+            let kept = adi.keep_at_hand(pattern, span);
+            kept.or_else(|| {
+                adi.put_away();
+                adi.irecv(&mut RawMemory, *pattern, span).ok()
+            })
         })
     }
 
     fn short_wait(&self, _: &'static str, id: RequestId) -> Option<Whole> {
-        with_device(|adi| adi.conclude_whole(id))
+        with_device(|adi| {
+            adi.conclude_at_hand(id).or_else(|| {
+                adi.put_away();
+                adi.conclude_whole(id)
+            })
+        })
     }
 }
 

@@ -44,7 +44,7 @@
 //! Cubes and jump points are places in pools, named by 32 bits. A jump point holds an entry or more, and a cube a jump
 //! point or more. So there are as many jump points as there can be records and receives, as many cubes as jump
 //! points, but no more than the open contexts can have, and a pool is never empty when an entry needs it:
-//! [`new`](super::Matching::new) takes a jump point for each block, [`reserve`](super::Matching::reserve) one for each
+//! [`new`](super::MatchingEngine::new) takes a jump point for each block, [`reserve`](super::Matching::reserve) one for each
 //! receive, and [`open`](super::Matching::open) the cubes of a context, the job's size over d^3 of them. The pools do
 //! not shrink: what a context gives back is for the next one. Records beyond the blocks, which lie in borrowed memory,
 //! go to the linear queue while all places are taken.
@@ -92,7 +92,7 @@ impl Structures {
 }
 
 impl FourD {
-    /// As [`Matching::new`](super::Matching::new), with another adjustment of the threshold in percent. Below 100,
+    /// As [`MatchingEngine::new`](super::MatchingEngine::new), with another adjustment of the threshold in percent. Below 100,
     /// which is the thesis's least, there are cubes for jobs so small that a list with one entry a rank is shorter
     /// than the way through them.
     pub fn with_adjustment(blocks: usize, peers: usize, percent: u32) -> Option<FourD> {

@@ -70,13 +70,13 @@ pub trait ByRank: Clone + fmt::Debug + Send + 'static {
     /// Where a pair of queues was found.
     type Place: Copy;
 
-    /// As [`Matching::fixed_bytes`].
+    /// As [`MatchingEngine::fixed_bytes`].
     fn fixed_bytes(blocks: usize, peers: usize) -> usize;
-    /// Bytes that the queues of one context take: of [`Matching::context_bytes`] all but the lead's.
+    /// Bytes that the queues of one context take: of [`MatchingEngine::context_bytes`] all but the lead's.
     fn root_bytes(peers: usize) -> usize;
-    /// As [`Matching::receive_bytes`].
+    /// As [`MatchingEngine::receive_bytes`].
     fn receive_bytes(peers: usize) -> usize;
-    /// As [`Matching::new`].
+    /// As [`MatchingEngine::new`].
     fn new(blocks: usize, peers: usize) -> Option<Self>;
     /// As [`Matching::reserve`].
     fn reserve(&mut self, receives: usize) -> Result<(), NoRoom>;

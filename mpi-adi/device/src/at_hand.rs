@@ -1,0 +1,167 @@
+//! The receive at hand: of a message that this process is about to send to itself.
+//!
+//! ```text
+//!              keep_at_hand            send_to_hand                 conclude_at_hand
+//!   Named  ------------------> Waits -----------------> Arrived --------------------> Named
+//!     ^                          |                         |
+//!     | begin_at_hand            +-----> put_away <--------+
+//!   Nothing                        a request of the pool, posted or finished; then Nothing
+//! ```
+//! A receive that only this process itself can send to, and the only one that is posted, is likely to be followed by that
+//! send, and by the call that waits for it. For as long as nothing else is asked for it has no slot in the pool and no place
+//! in a queue: just the name that the pool's next request has. Whatever else is to be done with the device,
+//! [`Adi::put_away`] comes first, and makes it the request that it would have been from the start. So what has been seen
+//! when a receive was first kept at hand (no message is recorded, none waits to be sent here, no probe is armed, no source
+//! stands refused, the pool has room) is still so when the next one is, and is not looked at again.
+//!
+//! For carriers whose device nothing comes to between calls without their knowing. What is counted is what a request counts.
+#![forbid(unsafe_code)]
+
+use crate::adi::Adi;
+use crate::config::COPY_BYTES;
+use crate::envelope::{Envelope, Pattern};
+use crate::matching::Matching;
+use crate::memory::{Span, UserMemory};
+use crate::names::RequestId;
+use crate::protocol::Rules;
+use crate::recv::at_hand::{AtHand, State};
+use crate::request::{KEPT_SLOTS, Matched, Posted, Receive, ReceiveState, Request, Whole};
+use crate::send::SendTo;
+
+impl<R: Rules> Adi<R> {
+    /// [`Adi::irecv`], if the receive can be at hand. `None`: it cannot.
+    #[inline]
+    pub fn keep_at_hand(&mut self, pattern: &Pattern, span: Span) -> Option<RequestId> {
+        let is_own = pattern.source() == Some(self.identity.rank);
+        let tag = pattern.tag().filter(|_| is_own)?;
+        if self.receiver.at_hand.state != State::Named && !self.begin_at_hand() {
+            return None;
+        }
+        if let Some(counts) = self.matching.counts() {
+            // For a message, of which there is none.
+            counts.searched(0);
+        }
+        let id = self.receiver.at_hand.id;
+        self.receiver.at_hand = AtHand {
+            state: State::Waits,
+            tag,
+            context: pattern.context(),
+            span,
+            id,
+        };
+        Some(id)
+    }
+
+    /// Looks whether receives can be at hand, and has a name for the first of them.
+    #[inline(never)]
+    fn begin_at_hand(&mut self) -> bool {
+        self.put_away();
+        let is_calm = self.peers.are_all_clear()
+            && self.receiver.probes.is_empty()
+            && self.may_match_here(self.identity.rank)
+            && self.reserve_for_recv(KEPT_SLOTS).is_ok();
+        let (Some(counts), Some(id)) = (self.matching.counts(), self.requests.next_id()) else {
+            return false;
+        };
+        if !is_calm || counts.posted > 0 || counts.unexpected > 0 {
+            return false;
+        }
+        counts.posted();
+        counts.unposted();
+        self.requests.count_one_more();
+        self.receiver.at_hand.id = id;
+        self.receiver.at_hand.state = State::Named;
+        true
+    }
+
+    /// Sends the bytes of `span` to this process itself, into the receive at hand: true. False: nothing has changed.
+    #[inline]
+    pub fn send_to_hand<M: UserMemory + ?Sized>(
+        &mut self,
+        memory: &mut M,
+        to: &SendTo,
+        span: Span,
+    ) -> bool {
+        let hand = &self.receiver.at_hand;
+        let is_it = hand.state == State::Waits
+            && to.dest == self.identity.rank
+            && (to.tag, to.context) == (hand.tag, hand.context)
+            && span.len() <= COPY_BYTES;
+        if !is_it {
+            return false;
+        }
+        let (target, length) = (hand.span, span.len() as u32);
+        memory.copy(span, target, span.len().min(target.len()));
+        self.receiver.at_hand.state = State::Arrived(length);
+        if let Some(counts) = self.matching.counts() {
+            counts.searched(1);
+        }
+        self.stats.messages_sent += 1;
+        self.stats.messages_received += 1;
+        true
+    }
+
+    /// [`Adi::conclude_whole`], of the receive at hand. `None`: nothing has changed.
+    #[inline]
+    pub fn conclude_at_hand(&mut self, id: RequestId) -> Option<Whole> {
+        let hand = &self.receiver.at_hand;
+        let State::Arrived(bytes) = hand.state else {
+            return None;
+        };
+        let is_whole = bytes as usize <= hand.span.len() && !hand.span.is_typed();
+        if hand.id != id || !is_whole {
+            return None;
+        }
+        let (peer, tag, context) = (self.identity.rank, hand.tag, hand.context);
+        self.receiver.at_hand.state = State::Nothing;
+        if let Some(next) = self.requests.pass_name() {
+            self.receiver.at_hand.id = next;
+            self.receiver.at_hand.state = State::Named;
+        }
+        Some(Whole {
+            peer,
+            tag,
+            bytes,
+            context,
+        })
+    }
+
+    /// What is at hand becomes a request of the pool. To be called before anything is asked of the device but what is here.
+    #[inline]
+    pub fn put_away(&mut self) {
+        if self.receiver.at_hand.state != State::Nothing {
+            self.put_away_all();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn put_away_all(&mut self) {
+        let hand = core::mem::replace(&mut self.receiver.at_hand, AtHand::NOTHING);
+        let (source, tag, context) = (self.identity.rank, hand.tag, hand.context);
+        let envelope = Envelope {
+            source,
+            tag,
+            context,
+        };
+        let state = match hand.state {
+            State::Nothing | State::Named => return,
+            State::Waits => ReceiveState::Posted(Posted {
+                pattern: envelope.pattern(),
+                serial: self.receiver.posts,
+                to_name: false,
+            }),
+            State::Arrived(length) => ReceiveState::Done(Matched { envelope, length }),
+        };
+        let span = hand.span;
+        let kept = self
+            .requests
+            .insert(Request::Receive(Receive { span, state }));
+        let id = kept.expect("there is room, as nothing has been asked of the device since");
+        debug_assert_eq!(id, hand.id);
+        self.receiver.posts += 1;
+        if hand.state == State::Waits {
+            self.post(id.slot(), &envelope.pattern());
+        }
+    }
+}
