@@ -15,7 +15,6 @@ use crate::board::records::MIDPLANE_OUTBOX;
 use crate::board::{timer, uart};
 use crate::{arch, clock};
 
-use midplane_abi::notation;
 use midplane_abi::outbox::Pen;
 pub use midplane_abi::outbox::Stream;
 
@@ -60,8 +59,7 @@ fn put(stream: Stream, bytes: &[u8]) -> usize {
         let (mut at, was_pending) = (pen.get(), is_pending(stream, &pen.get()));
         let taken = MIDPLANE_OUTBOX.put(stream, &mut at, bytes);
         pen.set(at);
-        // By what is in the image anyway.
-        let has_line = notation::split_at_byte(bytes, b'\n').is_some();
+        let has_line = bytes.iter().any(|byte| *byte == b'\n');
         if taken < bytes.len() || has_line {
             MIDPLANE_OUTBOX.publish(stream, &at);
             ring();

@@ -57,8 +57,9 @@ pub mod running;
 #[cfg(target_os = "linux")]
 use board::linux::heap;
 
+pub use midplane_abi::boot_parameters::BootRecord;
 #[doc(hidden)]
-pub use midplane_abi::personality::MAX_BYTES as __PERSONALITY_BYTES;
+pub use midplane_abi::boot_parameters::RECORD_BYTES as __RECORD_BYTES;
 #[cfg(any(target_os = "none", target_os = "linux"))]
 pub use program::{Args, Outcome, args};
 #[cfg(any(target_os = "none", target_os = "linux"))]

@@ -1,6 +1,6 @@
 //! The node's log: defmt frames (rzcobs), a stream of its own in the outbox.
 //!
-//! Images with the feature `options` have it. It is written when the tool asks for it (`midplane.log` in the boot arguments), and
+//! Images with the feature `options` have it. It is written when the tool asks for it (the flag `LOG` of the boot parameters), and
 //! by a board that a debug probe reads without a tool. A node of another kind that was booted by hand has none: its UART is the program's console.
 
 use core::cell::{Cell, UnsafeCell};

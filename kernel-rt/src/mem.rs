@@ -32,7 +32,7 @@ pub const MIN_HEAP: u64 = 64 * 1024;
 /// Least memory of a node in bytes. QEMU puts the device tree on a 2 MiB boundary near the end of RAM,
 /// and it must not come to lie on the image.
 pub const MIN_MEMORY: u64 = 4 << 20;
-/// The region for incoming MPI traffic, where the boot arguments do not say: this share of the memory.
+/// The region for incoming MPI traffic, where the boot parameters do not say: this share of the memory.
 pub const MPI_SHARE: u64 = 8;
 
 /// Packets that fit the router's buffers. A link carries frames of up to 15 packets and takes tens of

@@ -51,23 +51,19 @@ macro_rules! program {
     };
 }
 
-/// What an image knows that is flashed as it is, by `cargo run` or whatever else knows nothing of Midplane: its node's
-/// boot arguments, a literal in the words of [`personality`](midplane_abi::personality), such as `"midplane.auto=0"`. Of
-/// [`MAX_BYTES`](midplane_abi::personality::MAX_BYTES) bytes at most, or it does not compile. Elsewhere than on a board with a
-/// personality in flash it is nothing.
+/// The boot parameters of an image that is flashed as it is, by `cargo run` or another tool that does not know Midplane: a
+/// constant [`BootRecord`](crate::BootRecord), such as `BootRecord::auto(0)`. Elsewhere than on a board with a personality in
+/// flash it is nothing.
 #[macro_export]
 macro_rules! flashed_personality {
-    ($words:literal) => {
-        #[cfg(all(target_os = "none", target_arch = "arm"))]
+    ($record:expr) => {
         const _: () = {
-            const WORDS: &[u8] = ::core::concat!($words, "\0").as_bytes();
-            const { ::core::assert!(WORDS.len() <= $crate::__PERSONALITY_BYTES + 1) };
+            const RECORD: $crate::BootRecord = $record;
+            let _ = RECORD;
+            #[cfg(all(target_os = "none", target_arch = "arm"))]
             #[used]
             #[unsafe(link_section = ".personality")]
-            static PERSONALITY: [u8; WORDS.len()] = match WORDS.first_chunk() {
-                ::core::option::Option::Some(words) => *words,
-                ::core::option::Option::None => ::core::unreachable!(),
-            };
+            static PERSONALITY: [u8; $crate::__RECORD_BYTES] = RECORD.to_bytes();
         };
     };
 }

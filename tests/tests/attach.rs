@@ -1,6 +1,7 @@
 //! The command `attach`: emulated boards with the images that are flashed, of which one has its serial console at a
 //! pseudo-terminal. No tool looks after the boards. Needs what `--board stm32f405` needs.
 
+use midplane_abi::boot_parameters::{BootParameters, BootRecord, RECORD_BYTES};
 use midplane_harness::boards::{self, Adapter, Boards, Wire};
 use midplane_harness::{
     self as harness, Ended, Folder, Job, LIMIT, check_killer, midplane, run_with_report, total,
@@ -250,15 +251,15 @@ fn a_board_that_finds_its_place_out_is_attached_to() {
     midplane(&[&make[..], &["--", "5", "64"]].concat()).expect(0);
     // An emulated board has no unique number.
     let image = format!("{stem}.elf");
-    let elf = fs::read(&image).expect("an image");
-    let (word, number) = (b"midplane.mpi_memory=16384", b"midplane.number=000000007");
-    let mut places = elf.windows(word.len());
-    let at = places.position(|words| words == word).expect("a word");
-    fs::write(
-        &image,
-        [&elf[..at], number, &elf[at + word.len()..]].concat(),
-    )
-    .expect("a file");
+    let mut elf = fs::read(&image).expect("an image");
+    let is_auto = |at: &usize| {
+        let read = BootParameters::read(&elf[*at..]);
+        read.is_ok_and(|boot| boot.auto.is_some())
+    };
+    let at = (0..elf.len()).find(is_auto).expect("a record");
+    let fixed: &mut [u8; RECORD_BYTES] = elf[at..].first_chunk_mut().expect("a record");
+    *fixed = BootRecord::from_bytes(fixed).number(7).to_bytes();
+    fs::write(&image, elf).expect("a file");
     let attach = |wires: &[Wire], more: &[&str]| {
         let (_boards, console) = Boards::boot(std::slice::from_ref(&image), wires, Z_PLUS);
         let adapter = Adapter::plug(console, true);

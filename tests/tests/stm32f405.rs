@@ -1,6 +1,7 @@
 //! The command with `--board stm32f405`: the image that is flashed, on emulated boards whose serial lines the tool wires.
 //! Results are those of the other boards. Needs QEMU for Arm and its C compiler, which the command fetches.
 
+use midplane_abi::boot_parameters::{Auto, BootParameters};
 use midplane_harness::probe::{Channel, Probe};
 use midplane_harness::{
     self as harness, Ended, Folder, Job, Turn, check_killer, midplane, run_with_report, total,
@@ -114,13 +115,15 @@ fn images_for_one_node_hold_its_personality() {
     let read = |extension: &str| fs::read(format!("{stem}{extension}")).expect("a file");
     // The personality's sector is 896 KiB behind the vectors.
     let binary = read(".bin");
-    let text = &binary[896 << 10..];
-    let said = String::from_utf8_lossy(text);
-    assert!(
-        said.starts_with("midplane.torus=8x8x8 midplane.wrap=xyz midplane.coord=1,2,3"),
-        "{said}"
+    let boot = BootParameters::read(&binary[896 << 10..]).expect("a record");
+    assert_eq!(
+        (boot.shape.extents(), boot.shape.wraps()),
+        ([8; 3], [true; 3])
     );
-    assert!(said.ends_with("-- killer 5 64\0"), "{said}");
+    assert_eq!(boot.nodes.coord(0).map(|at| at.axes()), Some([1, 2, 3]));
+    assert_eq!(boot.mpi_memory, Some(4096));
+    let arguments = boot.programs.of_rank(0).arguments.iter();
+    assert!(arguments.eq([&b"killer"[..], b"5", b"64"]));
     // The stack's top and the reset vector, in a thumb function of flash.
     assert_eq!((binary[3], binary[7], binary[4] & 1), (0x20, 0x08, 1));
     let hex = String::from_utf8(read(".hex")).expect("text");
@@ -279,7 +282,7 @@ fn a_crate_of_ones_own_is_flashed_by_cargo_run() {
             ""
         };
         // An emulated board has no unique number.
-        let text = text.replace("midplane.auto=0", "midplane.auto=0 midplane.number=1");
+        let text = text.replace("BootRecord::auto(0)", "BootRecord::auto(0).number(1)");
         fs::write(own.join(name), text.replace("../midplane", root) + end).unwrap();
     }
     fs::copy(harness::root().join("Cargo.lock"), own.join("Cargo.lock")).unwrap();
@@ -448,8 +451,8 @@ fn one_image_is_made_for_nodes_that_find_their_places() {
     let (stem, killer) = (folder.path("node"), harness::program("killer.c"));
     midplane(&["image", "--auto", "-o", &stem, &killer]).expect(0);
     let binary = fs::read(format!("{stem}.bin")).expect("a file");
-    let said = String::from_utf8_lossy(&binary[896 << 10..]);
-    assert!(said.starts_with("midplane.auto=0 "), "{said}");
+    let boot = BootParameters::read(&binary[896 << 10..]).expect("a record");
+    assert_eq!(boot.auto, Some(Auto::default()));
     midplane(&["image", "--auto", "--node", "1,0,0", &killer])
         .expect(2)
         .says(&["cannot be used with"]);

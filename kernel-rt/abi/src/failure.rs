@@ -13,8 +13,8 @@ use net_torus::router::ConfigError;
 
 use super::blackboard::{SeenMessage, Words};
 use super::boot_error::{DeviceError, NoDevice, NoRoom, TooSmall, TreeError};
+use super::boot_parameters::{OtherMatching, RecordError};
 use super::fault::{NodeName, Report};
-use super::personality::{OtherMatching, ParseError};
 use super::record::{Fields, MESSAGE_BYTES, NUMBERS, Record, TEXTS};
 
 /// What is in front of a failure's record in the log, and on the console of a node that no tool looks after.
@@ -85,8 +85,8 @@ pub enum Boot<'a> {
     Words(&'a str),
     /// The device tree is not as it must be.
     Tree(TreeError),
-    /// The boot arguments are not.
-    Arguments(ParseError<'a>),
+    /// The boot parameters are not.
+    Parameters(RecordError),
     /// The image has another matching engine than the host means.
     Matching(OtherMatching<'a>),
     /// The machine's memory cannot be divided into so many nodes of this size.
@@ -186,7 +186,7 @@ impl fmt::Display for Boot<'_> {
         match self {
             Self::Words(words) => f.write_str(words),
             Self::Tree(why) => why.fmt(f),
-            Self::Arguments(why) => why.fmt(f),
+            Self::Parameters(why) => why.fmt(f),
             Self::Matching(why) => why.fmt(f),
             Self::Nodes { nodes, bytes } => write!(
                 f,
@@ -223,7 +223,7 @@ macro_rules! from {
 
 from! {
     TreeError => Tree;
-    ParseError<'a> => Arguments;
+    RecordError => Parameters;
     OtherMatching<'a> => Matching;
     TooSmall => TooSmall;
     NoRoom => NoRoom;
@@ -255,7 +255,7 @@ const LINK_LOST: u64 = 6;
 const DEAD_LINK: u64 = 7;
 const BOOT_WORDS: u64 = 8;
 const TREE: u64 = 9;
-const ARGUMENTS: u64 = 10;
+const PARAMETERS: u64 = 10;
 const MATCHING: u64 = 11;
 const NODES: u64 = 12;
 const NO_BOX: u64 = 13;
@@ -395,9 +395,9 @@ impl<'a> Boot<'a> {
                 numbers[0] = why as u64;
                 TREE
             }
-            Self::Arguments(why) => {
-                (numbers[0], numbers[1], fields.texts[0]) = why.parts();
-                ARGUMENTS
+            Self::Parameters(why) => {
+                (numbers[0], numbers[1]) = why.parts();
+                PARAMETERS
             }
             Self::Matching(OtherMatching { has, asked }) => {
                 fields.texts = [has, asked, b""];
@@ -469,7 +469,7 @@ impl<'a> Boot<'a> {
         Some(match fields.kind {
             BOOT_WORDS => Self::Words(fields.text(0)?),
             TREE => Self::Tree(fields.one_of(0, &TreeError::ALL)?),
-            ARGUMENTS => Self::Arguments(ParseError::of_parts(a, b, fields.texts[0])?),
+            PARAMETERS => Self::Parameters(RecordError::of_parts(a, b)?),
             MATCHING => {
                 let [has, asked, _] = fields.texts;
                 Self::Matching(OtherMatching { has, asked })
@@ -599,9 +599,9 @@ mod tests {
             ConfigError::Links(0b10_0001),
             ConfigError::Mtu,
         ];
-        let arguments = ParseError::some_of_each(b"word").into_iter();
+        let records = RecordError::some_of_each().into_iter();
         let boot = boot.into_iter().chain(trees).chain(devices);
-        let boot = { boot.chain(routers.map(Boot::Router)) }.chain(arguments.map(Boot::Arguments));
+        let boot = { boot.chain(routers.map(Boot::Router)) }.chain(records.map(Boot::Parameters));
         let others = [
             Why::Words("the program called abort()"),
             Why::Panic,
@@ -674,7 +674,7 @@ mod tests {
             Why::Words(long),
             mpi(long, ""),
             mpi("short", long),
-            Why::Boot(Boot::Arguments(ParseError::Unknown(long.as_bytes()))),
+            Why::Boot(Boot::Words(long)),
         ] {
             let failure = Failure { place: PLACE, why };
             let record = failure.write();

@@ -1,17 +1,7 @@
-//! Faults on links, as the tool orders them for a test: one word of the boot arguments.
-//!
-//! ```text
-//!   LOSS,CORRUPTION,SEED{;X,Y,Z:DIRECTION@MILLISECONDS}
-//! ```
-//! Loss and corruption are frames in a million. Each cut names one end of a link; both ends go by it.
-
-use core::fmt;
-use core::str::FromStr;
+//! Faults on links, as the tool orders them for a test in the [boot parameters](super::boot_parameters).
 
 use heapless::Vec;
 use net_torus::coord::{Coord, Direction, Shape};
-
-use super::notation::{direction, number, parse_coord};
 
 /// What rates are parts of.
 pub const MILLION: u32 = 1_000_000;
@@ -56,116 +46,22 @@ impl Faults {
     }
 }
 
-impl fmt::Display for Faults {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            loss,
-            corruption,
-            seed,
-            cuts,
-        } = self;
-        write!(f, "{loss},{corruption},{seed}")?;
-        for cut in cuts {
-            let Coord { x, y, z } = cut.at;
-            let (direction, ms) = (cut.direction.name(), cut.after_ms);
-            write!(f, ";{x},{y},{z}:{direction}@{ms}")?;
-        }
-        Ok(())
-    }
-}
-
-/// The word is not of the grammar above, or beyond a limit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NoFaults;
-
-impl FromStr for Faults {
-    type Err = NoFaults;
-
-    fn from_str(text: &str) -> Result<Self, NoFaults> {
-        let mut parts = text.split(';');
-        let mut rates = parts
-            .next()
-            .unwrap_or_default()
-            .split(',')
-            .map(str::as_bytes);
-        let mut rate = || rates.next().and_then(number).filter(|rate| *rate <= MOST);
-        let (loss, corruption) = (rate().ok_or(NoFaults)?, rate().ok_or(NoFaults)?);
-        let seed = rates.next().and_then(number).ok_or(NoFaults)?;
-        if rates.next().is_some() {
-            return Err(NoFaults);
-        }
-        let mut cuts = Vec::new();
-        for part in parts {
-            let cut = parse_cut(part).ok_or(NoFaults)?;
-            cuts.push(cut).map_err(|_| NoFaults)?;
-        }
-        Ok(Self {
-            loss,
-            corruption,
-            seed,
-            cuts,
-        })
-    }
-}
-
-fn parse_cut(text: &str) -> Option<Cut> {
-    let (at, rest) = text.split_once(':')?;
-    let (name, ms) = rest.split_once('@')?;
-    Some(Cut {
-        at: parse_coord(at.as_bytes())?,
-        direction: direction(name)?,
-        after_ms: number(ms.as_bytes())?,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::string::ToString;
-
-    #[test]
-    fn what_is_written_is_read_back() {
-        let at = Coord { x: 1, y: 0, z: 255 };
-        let cut = Cut {
-            at,
-            direction: Direction::ZMinus,
-            after_ms: 5000,
-        };
-        let faults = Faults {
-            loss: 10_000,
-            corruption: 1_000,
-            seed: u64::MAX,
-            cuts: Vec::from_slice(&[cut, cut]).unwrap(),
-        };
-        let text = faults.to_string();
-        assert!(!text.contains(' '), "one word");
-        assert_eq!(text.parse(), Ok(faults));
-        assert_eq!("0,0,0".parse(), Ok(Faults::default()));
-    }
-
-    #[test]
-    fn other_words_are_refused() {
-        let many = "0,0,0".to_string() + &";0,0,0:x+@1".repeat(MAX_CUTS + 1);
-        for text in [
-            "",
-            "1,2",
-            "1,2,3,4",
-            "200001,0,1",
-            "-1,0,1",
-            "0,0,0;",
-            "0,0,0;1,1:x+@1",
-            "0,0,0;1,1,1:w+@1",
-            "0,0,0;1,1,1:x+",
-            &many,
-        ] {
-            assert_eq!(text.parse::<Faults>(), Err(NoFaults), "{text}");
-        }
-    }
 
     #[test]
     fn a_cut_is_at_both_ends_of_its_link_and_nowhere_else() {
         let shape = Shape::new([3, 2, 1], [true; 3]).unwrap();
-        let faults: Faults = "0,0,0;2,1,0:x+@7;2,1,0:x+@9".parse().unwrap();
+        let cut = |after_ms| Cut {
+            at: Coord { x: 2, y: 1, z: 0 },
+            direction: Direction::XPlus,
+            after_ms,
+        };
+        let faults = Faults {
+            cuts: Vec::from_slice(&[cut(7), cut(9)]).unwrap(),
+            ..Faults::default()
+        };
         let mut found = std::vec::Vec::new();
         for rank in 0..shape.nodes() {
             let here = shape.coord(rank).unwrap();

@@ -17,6 +17,8 @@ use super::address::{Bytes, PAGE};
 
 /// Where every node's memory begins, as the node sees it; an instance's memory begins there, too.
 pub const RAM: u64 = 0x8000_0000;
+/// The machine's flash. The tool puts the record of the [boot parameters](super::boot_parameters) at its start.
+pub const FLASH: u64 = 0x2000_0000;
 /// Unit of the parts of an instance's memory, in bytes: a page of the second level.
 pub const LARGE_PAGE: u64 = 2 << 20;
 /// Room for the rings of one link, both ways, in bytes.

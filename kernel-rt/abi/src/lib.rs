@@ -4,6 +4,7 @@
 //! address       ranges of addresses
 //! blackboard    the status record: the node writes, the tool reads
 //! boot_error    reasons for which a node cannot start
+//! boot_parameters  the record that tells an instance who its nodes are and what they run: the tool writes, the node reads
 //! callers       the registers of a node that ends its job by a call
 //! counters      all that a node counts for the report: one list, from which the rest follows
 //! failed_malloc the last allocation of the program that failed
@@ -13,9 +14,8 @@
 //! files         calls on files: the node asks, the tool does them
 //! inbox         standard input: the tool writes, the node takes
 //! layout        where nodes, tables and rings lie in the memory of an instance
-//! notation      how numbers, places and directions are written
 //! outbox        what the program prints and the kernel logs: the node writes, the tool takes
-//! personality   the boot arguments, and who the node is by them
+//! personality   who a node is, once it has read its boot parameters
 //! record        a failure's record: numbers and texts
 //! remote        outbox, inbox and files of a node whose memory the tool does not see
 //! status        a program's status as a process's
@@ -30,6 +30,7 @@
 pub mod address;
 pub mod blackboard;
 pub mod boot_error;
+pub mod boot_parameters;
 pub mod callers;
 pub mod counters;
 pub mod failed_malloc;
@@ -39,7 +40,6 @@ pub mod faults;
 pub mod files;
 pub mod inbox;
 pub mod layout;
-pub mod notation;
 pub mod outbox;
 pub mod personality;
 pub mod record;

@@ -1,4 +1,4 @@
-//! What the kernel takes from the device tree: memory, clock, virtio slots, boot arguments.
+//! What the kernel takes from the device tree: memory, clock, virtio slots, random bits.
 //!
 //! The tree comes from whoever started the machine: nothing in it is trusted, and what it says is checked against the
 //! board. It is read once, from front to back, by what little there is here, as a crate for trees takes 4 KB of the image.
@@ -24,25 +24,23 @@ pub struct Slot {
 
 /// What the tree says.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Hardware<'a> {
+pub struct Hardware {
     /// The memory that starts at the board's first byte of RAM.
     pub ram: Bytes,
     /// Ticks per second of the clock.
     pub clock_hz: u64,
     /// The virtio-mmio slots, by address.
     pub slots: heapless::Vec<Slot, MAX_SLOTS>,
-    /// The boot arguments; empty when there are none.
-    pub boot_args: &'a [u8],
     /// Random bits that the machine hands over (`rng-seed`), as many as fit here; 0 when there are none.
     pub random: u64,
 }
 
-impl<'a> Hardware<'a> {
+impl Hardware {
     /// Reads a device tree for a board whose RAM starts at `ram` and whose devices lie below it.
     ///
     /// # Errors
     /// When the tree is broken or lacks what a node needs; see [`TreeError`].
-    pub fn read(tree: &'a [u8], ram: u64) -> Result<Self, TreeError> {
+    pub fn read(tree: &[u8], ram: u64) -> Result<Self, TreeError> {
         let mut found = Found::default();
         let mut nodes = Nodes {
             tree: Tokens::of(tree).ok_or(TreeError::Broken)?,
@@ -56,7 +54,6 @@ impl<'a> Hardware<'a> {
             ram: found.ram.ok_or(TreeError::NoMemory)?,
             clock_hz: found.clock_hz.ok_or(TreeError::NoClock)?,
             slots: found.slots,
-            boot_args: found.boot_args,
             random: found.random,
         })
     }
@@ -68,7 +65,6 @@ struct Found<'a> {
     ram: Option<Bytes>,
     clock_hz: Option<u64>,
     slots: heapless::Vec<Slot, MAX_SLOTS>,
-    boot_args: &'a [u8],
     random: u64,
     /// The child of `soc` that is being read.
     device: Device<'a>,
@@ -102,13 +98,6 @@ impl<'a> Found<'a> {
             Place::Cpus if is("timebase-frequency") => {
                 let hz = value.first_chunk().map(|hz| u32::from_be_bytes(*hz));
                 self.clock_hz = hz.filter(|hz| *hz != 0).map(u64::from);
-            }
-            Place::Chosen if is("bootargs") => {
-                // Without the zero at the end.
-                self.boot_args = match value.split_last() {
-                    Some((0, text)) => text,
-                    _ => value,
-                };
             }
             Place::Chosen if is("rng-seed") => {
                 for chunk in value.chunks(8) {
@@ -355,7 +344,7 @@ mod tests {
     }
 
     /// As QEMU writes it, with the slots upside down as it does.
-    fn virt(slots: u32, boot_args: Option<&str>) -> DeviceTree {
+    fn virt(slots: u32) -> DeviceTree {
         let cells = || {
             vec![
                 property!("#address-cells", 2u32),
@@ -387,9 +376,6 @@ mod tests {
         }
         tree.root.add_child(soc);
         let mut chosen = node("chosen", vec![]);
-        if let Some(args) = boot_args {
-            chosen.add_property(property!("bootargs", args));
-        }
         chosen.add_property(property!("rng-seed", [1u32, 2, 3, 4]));
         tree.root.add_child(chosen);
         tree
@@ -397,14 +383,13 @@ mod tests {
 
     #[test]
     fn everything_is_found_and_slots_are_in_order() {
-        let tree = virt(8, Some("a b -- c")).to_dtb();
+        let tree = virt(8).to_dtb();
         let machine = Hardware::read(&tree, RAM).expect("a tree");
         let ram = Bytes {
             start: RAM,
             end: RAM + 0x80_0000,
         };
         assert_eq!((machine.ram, machine.clock_hz), (ram, 10_000_000));
-        assert_eq!(machine.boot_args, b"a b -- c");
         assert_eq!(machine.random, 0x2_0000_0006);
         assert_eq!(machine.slots.len(), 8);
         for (i, slot) in machine.slots.iter().enumerate() {
@@ -415,7 +400,7 @@ mod tests {
 
     #[test]
     fn an_interrupt_may_say_its_kind() {
-        let mut tree = virt(1, None);
+        let mut tree = virt(1);
         let soc = tree.root.child_mut("soc").expect("a child");
         let slot = soc.child_mut("virtio_mmio@10001000").expect("a slot");
         slot.remove_property("interrupts");
@@ -426,16 +411,9 @@ mod tests {
     }
 
     #[test]
-    fn no_boot_arguments_are_empty_ones() {
-        let tree = virt(0, None).to_dtb();
-        let machine = Hardware::read(&tree, RAM).expect("a tree");
-        assert_eq!((machine.boot_args, machine.slots.len()), (&b""[..], 0));
-    }
-
-    #[test]
     fn what_is_missing_or_wrong_is_named() {
         let read = |tree: &DeviceTree, ram| Hardware::read(&tree.to_dtb(), ram).map(|_| ());
-        let good = virt(1, None);
+        let good = virt(1);
         assert_eq!(read(&good, 0x4000_0000), Err(TreeError::NoMemory));
         let without = |name: &str| {
             let mut tree = good.clone();
@@ -470,14 +448,14 @@ mod tests {
             tree.root.add_property(property!(name, 1u32));
             assert_eq!(read(&tree, RAM), Err(TreeError::Broken), "{name}");
         }
-        let many = virt(MAX_SLOTS as u32 + 1, None);
+        let many = virt(MAX_SLOTS as u32 + 1);
         assert_eq!(read(&many, RAM), Err(TreeError::TooManySlots));
         assert_eq!(Hardware::read(&[], RAM), Err(TreeError::Broken));
     }
 
     #[test]
     fn damaged_trees_never_panic() {
-        let tree = virt(2, Some("midplane.torus=2x2x2")).to_dtb();
+        let tree = virt(2).to_dtb();
         for length in 0..tree.len() {
             assert!(Hardware::read(&tree[..length], RAM).is_err());
         }

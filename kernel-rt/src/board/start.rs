@@ -6,14 +6,14 @@ use alloc::boxed::Box;
 use bytemuck::Zeroable;
 use bytemuck::allocation::try_zeroed_slice_box;
 use midplane_abi::blackboard::End;
+use midplane_abi::boot_parameters::Strings;
 use midplane_abi::failure::{Boot, Why};
-use midplane_abi::personality::decode;
 use mpi_adi::kernel::AbortReason;
 
 use crate::end::{end, mpi_error};
 
 /// A link's device could not be brought up, or is missing or superfluous; there is too little memory; the boot
-/// arguments are wrong.
+/// parameters are wrong.
 pub fn boot_failed(why: Boot<'_>) -> ! {
     end(End::Boot, 1, Why::Boot(why))
 }
@@ -40,34 +40,20 @@ pub fn leak<T: Zeroable>(count: usize) -> &'static mut [T] {
     }
 }
 
-/// Encoded words as C has strings: one block of them, one of pointers with a null at the end. There are `least` at least:
-/// a node booted by hand has no arguments, but C wants argv[0] all the same.
-pub fn strings<'a>(
-    words: impl Iterator<Item = &'a [u8]> + Clone,
-    least: usize,
-) -> &'static mut [*mut c_char] {
-    let (mut count, mut bytes) = (0, 0);
-    for word in words.clone() {
-        count += 1;
-        // As it is written it is no shorter.
-        bytes += word.len() + 1;
+/// A copy of the strings that C may write to, and pointers to them with a null at the end. There are `least` at least: a
+/// node booted by hand has no arguments, but C wants argv[0] all the same.
+pub fn strings(strings: Strings<'_>, least: usize) -> &'static mut [*mut c_char] {
+    let (count, bytes) = (strings.count().max(least), strings.bytes());
+    let pointers: &mut [*mut c_char] = leak(count + 1);
+    // Those that are missing are empty: the zeros at the end.
+    let mut rest: &'static mut [u8] = leak(bytes.len() + least);
+    for (place, byte) in rest.iter_mut().zip(bytes) {
+        *place = *byte;
     }
-    let unnamed = least.saturating_sub(count);
-    let pointers: &mut [*mut c_char] = leak(count + unnamed + 1);
-    let mut rest: &'static mut [u8] = leak(bytes + unnamed);
-    for (pointer, word) in pointers.iter_mut().zip(words) {
-        let mut at = 0;
-        // The zero behind each string is there already.
-        for (place, byte) in rest.iter_mut().zip(decode(word).flatten()) {
-            *place = byte;
-            at += 1;
-        }
-        let (string, after) = rest.split_at_mut(at + 1);
-        *pointer = string.as_mut_ptr().cast();
-        rest = after;
-    }
-    if unnamed == 1 {
-        pointers[0] = rest.as_mut_ptr().cast();
+    for pointer in pointers.iter_mut().take(count) {
+        *pointer = rest.as_mut_ptr().cast();
+        let length = rest.iter().position(|byte| *byte == 0);
+        rest = rest.split_at_mut(length.map_or(0, |length| length + 1)).1;
     }
     pointers
 }

@@ -10,8 +10,8 @@
 //! Images are built with this only when faults are asked for (the feature `faults`).
 #![forbid(unsafe_code)]
 
+use midplane_abi::boot_parameters::BootParameters;
 use midplane_abi::faults::{Faults, MILLION};
-use midplane_abi::personality::BootArgs;
 use net_torus::coord::{Coord, Direction, Shape};
 use net_torus::detour::{self, Detour};
 use net_torus::link::Link;
@@ -141,11 +141,9 @@ impl<L: NodeLink> NodeLink for Lossy<L> {
 pub type Mended<L, const FRAMES: usize = WINDOW> =
     Reliable<'static, Detour<'static, Lossy<L>>, FRAMES>;
 
-/// The faults that these boot arguments order, which have been checked.
-pub fn ordered(args: &BootArgs<'_>) -> Faults {
-    args.faults
-        .and_then(|word| core::str::from_utf8(word).ok()?.parse().ok())
-        .unwrap_or_default()
+/// The faults that these boot parameters order.
+pub fn ordered(boot: &BootParameters<'_>) -> Faults {
+    boot.faults.clone().unwrap_or_default()
 }
 
 /// Bytes of memory for a link with frames of `mtu` bytes.
@@ -205,6 +203,7 @@ impl<L: NodeLink + 'static> NodeLink for Detour<'static, Lossy<L>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use midplane_abi::faults::Cut;
     use net_torus::sim::pair;
     use std::vec::Vec;
 
@@ -213,10 +212,9 @@ mod tests {
     }
 
     /// Which of so many frames arrive, and which of those as they were sent; and a cut after them.
-    fn fate(order: &str, frames: u32) -> (Vec<bool>, Vec<bool>) {
+    fn fate(faults: &Faults, frames: u32) -> (Vec<bool>, Vec<bool>) {
         let (a, mut b) = pair();
-        let faults = order.parse().unwrap();
-        let mut a = Lossy::new(a, &faults, &shape(), Coord::default(), Direction::XPlus);
+        let mut a = Lossy::new(a, faults, &shape(), Coord::default(), Direction::XPlus);
         let (mut arrived, mut whole) = (Vec::new(), Vec::new());
         for now in 0..frames {
             a.poll(u64::from(now) * 1_000_000);
@@ -234,19 +232,35 @@ mod tests {
 
     #[test]
     fn faults_come_as_often_as_ordered_and_again_by_the_seed() {
-        let (arrived, whole) = fate("10000,50000,7", 10_000);
+        let order = |loss, corruption, seed| Faults {
+            loss,
+            corruption,
+            seed,
+            ..Faults::default()
+        };
+        let (arrived, whole) = fate(&order(10_000, 50_000, 7), 10_000);
         let lost = arrived.iter().filter(|arrived| !**arrived).count();
         assert!((60..140).contains(&lost), "{lost}");
         let spoiled = whole.iter().filter(|whole| !**whole).count() - lost;
         assert!((420..580).contains(&spoiled), "{spoiled}");
-        assert_eq!(fate("10000,50000,7", 10_000), (arrived.clone(), whole));
-        assert_ne!(fate("10000,50000,8", 10_000).0, arrived);
-        assert!(fate("0,0,7", 1000).1.iter().all(|whole| *whole));
+        let again = fate(&order(10_000, 50_000, 7), 10_000);
+        assert_eq!(again, (arrived.clone(), whole));
+        assert_ne!(fate(&order(10_000, 50_000, 8), 10_000).0, arrived);
+        assert!(fate(&order(0, 0, 7), 1000).1.iter().all(|whole| *whole));
     }
 
     #[test]
     fn a_cut_comes_at_its_time() {
-        let (arrived, _) = fate("0,0,7;1,0,0:x-@500", 1000);
+        let cut = Cut {
+            at: Coord { x: 1, y: 0, z: 0 },
+            direction: Direction::XMinus,
+            after_ms: 500,
+        };
+        let faults = Faults {
+            cuts: [cut].into_iter().collect(),
+            ..Faults::default()
+        };
+        let (arrived, _) = fate(&faults, 1000);
         assert_eq!(arrived.iter().position(|arrived| !arrived), Some(500));
         assert!(!arrived[500..].contains(&true));
     }

@@ -248,12 +248,11 @@ impl Image {
         })
     }
 
-    /// The text of the personality that it holds.
-    pub fn personality(&self) -> Option<String> {
+    /// The record of the personality that it holds.
+    pub fn personality(&self) -> Option<&[u8]> {
         let elf = object::File::parse(&*self.bytes).ok()?;
-        let text = elf.section_by_name(".personality")?.data().ok()?;
-        let end = text.iter().position(|byte| *byte == 0)?;
-        String::from_utf8(text[..end].to_vec()).ok()
+        let record = elf.section_by_name(".personality")?.data().ok()?;
+        (!record.is_empty()).then_some(record)
     }
 
     /// Checks that the image has what a job needs that is in several instances, whose kernels log or whose heaps lend: `run`

@@ -13,12 +13,13 @@ use crate::host::size;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
 use crate::run::line::{check_console, parse_console};
+use crate::run::notation::parse_coord;
 use crate::run::{limits, topology};
 use crate::show::say::say;
 use clap::Args;
 use kernel_rt::mem::MPI_SHARE;
-use midplane_abi::notation::parse_coord;
-use midplane_abi::personality::{Auto, BootArgs, Console, Exit, Nodes, Output};
+use midplane_abi::boot_parameters::{Auto, BootParameters, Console, Nodes, Output, ProgramSection};
+use midplane_abi::personality::Exit;
 use midplane_abi::stm32f405::{FLASH, PERSONALITY, RAM};
 use mpi_adi::matching::Choice;
 use net_torus::coord::{Coord, Shape};
@@ -233,9 +234,9 @@ impl What {
         self.mpi_memory.unwrap_or(RAM.len() / MPI_SHARE)
     }
 
-    /// The text of the personality, ended as strings are.
-    fn personality(&self, program: &Program, shape: Shape) -> Result<String, Stop> {
-        let settings = BootArgs {
+    /// The record of the personality.
+    fn personality(&self, program: &Program, shape: Shape) -> Result<Vec<u8>, Stop> {
+        let parameters = BootParameters {
             shape,
             nodes: Nodes::One(self.node),
             auto: self.auto.then(|| Auto {
@@ -252,17 +253,21 @@ impl What {
             // There is no tool beside a board.
             output: Output::Uart,
             exit: Exit::Stay,
-            ..BootArgs::default()
+            ..BootParameters::default()
         };
         let name = program.name();
         let words = self.arguments.iter().map(|word| word.as_bytes());
-        let argv = std::iter::once(name.as_bytes()).chain(words);
-        let mut text = String::new();
-        settings
-            .encode([], argv, &mut text)
-            .doing("write the personality")?;
-        match BootArgs::parse(text.as_bytes()) {
-            Ok(_) => Ok(text + "\0"),
+        let argv: Vec<&[u8]> = std::iter::once(name.as_bytes()).chain(words).collect();
+        let program = ProgramSection {
+            first: 0,
+            number: 0,
+            environment: &[],
+            arguments: &argv,
+        };
+        let mut record = Vec::new();
+        parameters.write(&[program], &mut record);
+        match BootParameters::read(&record) {
+            Ok(_) => Ok(record),
             Err(error) => Err(Stop::usage(format!("the program's arguments: {error}"))),
         }
     }
@@ -270,8 +275,7 @@ impl What {
 
 /// A place within some machine.
 fn parse_place(text: &str) -> Result<Coord, String> {
-    parse_coord(text.as_bytes())
-        .ok_or_else(|| format!("`{text}` is not a place; write it as 1,0,0"))
+    parse_coord(text).ok_or_else(|| format!("`{text}` is not a place; write it as 1,0,0"))
 }
 
 /// Where the console of a machine is.
@@ -291,20 +295,20 @@ fn parse_where(text: &str) -> Result<Where, String> {
 }
 
 /// An object whose one section is the personality.
-fn assembled(tools: &Tools, text: &str) -> Result<PathBuf, Stop> {
+fn assembled(tools: &Tools, record: &[u8]) -> Result<PathBuf, Stop> {
     assert!(
-        text.len() as u64 <= PERSONALITY.len(),
-        "limited by the parser"
+        record.len() as u64 <= PERSONALITY.len(),
+        "limited by the reader"
     );
     // By its content, so that of two commands at a time neither finds the other's.
     let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
+    record.hash(&mut hasher);
     let folder = folders::target()
         .join("midplane/personalities")
         .join(format!("{:016x}", hasher.finish()));
     fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
     let source = folder.join("personality.S");
-    let bytes: Vec<String> = text.bytes().map(|byte| byte.to_string()).collect();
+    let bytes: Vec<String> = record.iter().map(u8::to_string).collect();
     let lines = bytes
         .chunks(16)
         .map(|line| format!(".byte {}\n", line.join(",")));

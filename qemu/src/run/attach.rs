@@ -13,7 +13,7 @@ use crate::show::file::ResultFile;
 use clap::Args;
 use kernel_rt::board::stm32f405::memory::BAUD;
 use kernel_rt::mem::MPI_SHARE;
-use midplane_abi::personality::{BootArgs, decode};
+use midplane_abi::boot_parameters::BootParameters;
 use midplane_abi::stm32f405::RAM;
 use net_torus::coord::Shape;
 use std::path::PathBuf;
@@ -56,17 +56,17 @@ pub fn run(options: &AttachArgs) -> Result<u8, Stop> {
     let image = Image::read(&options.image)?;
     let shown = options.image.display();
     let refused = |why: &str| Stop::usage(format!("{shown}: {why}"));
-    let text = image.personality().ok_or_else(|| {
+    let record = image.personality().ok_or_else(|| {
         refused("it holds no node's personality; `cargo midplane image` makes one that does")
     })?;
-    let args = BootArgs::parse(text.as_bytes()).map_err(|why| refused(&why.to_string()))?;
-    if args.console.is_none() && !args.auto.is_some_and(|auto| auto.has_console) {
+    let boot = BootParameters::read(record).map_err(|why| refused(&why.to_string()))?;
+    if boot.console.is_none() && !boot.auto.is_some_and(|auto| auto.has_console) {
         return Err(refused(
             "it was made without --console: its boards have no serial console",
         ));
     }
-    let shape = match (args.auto, options.torus) {
-        (None, None) => args.shape,
+    let shape = match (boot.auto, options.torus) {
+        (None, None) => boot.shape,
         (Some(_), Some(extents)) => Shape::new(extents, options.mesh.map(|mesh| !mesh))
             .ok_or_else(|| Stop::usage("--torus: extents are 1 to 256"))?,
         (None, Some(_)) => return Err(refused("it says the machine's extents; leave --torus out")),
@@ -77,17 +77,14 @@ pub fn run(options: &AttachArgs) -> Result<u8, Stop> {
         }
     };
     let report_file = ResultFile::open_if_given(options.watched.report.as_ref())?;
-    let port = Port::open(&options.serial, options.baud)?.greeting(args.auto.is_some());
-    let mpi_memory = args.mpi_memory.unwrap_or(RAM.len() / MPI_SHARE);
+    let port = Port::open(&options.serial, options.baud)?.greeting(boot.auto.is_some());
+    let mpi_memory = boot.mpi_memory.unwrap_or(RAM.len() / MPI_SHARE);
     let plan = Plan {
         mpi_memory,
-        mpi_borrow: args.mpi_borrow,
+        mpi_borrow: boot.mpi_borrow,
         ..Plan::of_machine(Backend::Attached(&port), &image, shape, RAM.len())
     };
-    let word = |word| {
-        let bytes: Vec<u8> = decode(word).flatten().collect();
-        String::from_utf8_lossy(&bytes).into_owned()
-    };
+    let arguments = boot.programs.of_rank(0).arguments;
     let shown = Shown {
         quiet: options.watched.quiet,
         links: options.watched.links,
@@ -95,7 +92,9 @@ pub fn run(options: &AttachArgs) -> Result<u8, Stop> {
         style: Style::Prefixed,
         programs: Vec::new(),
         // The first word is the program's name.
-        arguments: args.args.iter().skip(1).map(word).collect(),
+        arguments: { arguments.iter().skip(1) }
+            .map(|argument| String::from_utf8_lossy(argument).into_owned())
+            .collect(),
     };
     let signals = Signals::catch()?;
     command::show(

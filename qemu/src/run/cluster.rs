@@ -29,8 +29,9 @@ pub fn boot(plan: &Plan<'_>) -> Result<Fleet, Stop> {
     let (stdout, its_stdout) = messages()?;
     let (stderr, its_stderr) = messages()?;
     let (bonds, theirs) = bonds()?;
-    let inherited = Inherited::new(&shared, &theirs, plan.stack.unwrap_or(STACK_BYTES))?;
     let first = coord(&plan.shape, 0)?;
+    let stack = plan.stack.unwrap_or(STACK_BYTES);
+    let inherited = Inherited::new(plan, first, (&shared, &theirs), stack)?;
     let under = inherited.under(plan, 0, [None; 2])?;
     let mut command = process(plan, first, &inherited, &under)?;
     give_streams(&mut command, [its_stdout, its_stderr], true);

@@ -25,7 +25,7 @@ use crate::show::file::ResultFile;
 use crate::show::say;
 use clap::{Args, ValueEnum};
 use kernel_rt::mem::{MPI_SHARE, Needs};
-use midplane_abi::personality::Console;
+use midplane_abi::boot_parameters::Console;
 use midplane_lab::timed::Change;
 use midplane_setup::kit;
 use mpi_adi::LEAST_MPI_MEMORY;
@@ -629,7 +629,7 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
                 .flatten(),
             On::Linux | On::Cluster => Some(flags.matching),
         },
-        faults: faults.as_deref(),
+        faults: faults.as_ref(),
         auto: options.auto,
         console: options.console,
         log: options.verbose,

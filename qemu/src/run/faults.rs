@@ -1,9 +1,9 @@
 //! Faults on links: what the user orders, checked.
 
 use crate::host::stop::Stop;
+use crate::run::notation::{direction, parse_coord};
 use clap::Args;
 use midplane_abi::faults::{Cut, Faults, MAX_CUTS, MILLION, MOST};
-use midplane_abi::notation::{direction, parse_coord};
 use net_torus::coord::Shape;
 
 /// Options that order faults.
@@ -40,11 +40,11 @@ impl FaultOptions {
         given.map(|(_, option)| option)
     }
 
-    /// The word that orders the faults; `None` when there are to be none.
+    /// The faults that are ordered; `None` when there are to be none.
     ///
     /// # Errors
     /// A usage error: a seed for nothing, a cut where there is no link, or too many of them.
-    pub fn order(&self, shape: &Shape) -> Result<Option<String>, Stop> {
+    pub fn order(&self, shape: &Shape) -> Result<Option<Faults>, Stop> {
         if self.given().is_none() {
             return match self.seed {
                 Some(_) => Err(Stop::usage(
@@ -73,7 +73,7 @@ impl FaultOptions {
                 )));
             }
         }
-        Ok(Some(faults.to_string()))
+        Ok(Some(faults))
     }
 }
 
@@ -93,7 +93,7 @@ fn parse_cut(text: &str) -> Result<Cut, String> {
         let (at, rest) = text.split_once(':')?;
         let (name, time) = rest.split_once('@')?;
         Some(Cut {
-            at: parse_coord(at.as_bytes())?,
+            at: parse_coord(at)?,
             direction: direction(name)?,
             after_ms: parse_ms(time)?,
         })
@@ -161,8 +161,9 @@ mod tests {
             seed,
             ..FaultOptions::default()
         };
-        let good = said(cuts(vec![cut]));
-        assert_eq!(good, Ok(Some("0,0,7;1,0,0:X+@1000".into())));
+        let good = said(cuts(vec![cut])).unwrap().expect("an order");
+        assert_eq!((good.loss, good.corruption, good.seed), (0, 0, 7));
+        assert_eq!(good.cuts, [cut]);
         let none = said(cuts(vec![parse_cut("1,0,0:y+@1s").unwrap()]));
         assert!(none.unwrap_err().contains("no such link"));
         let many = said(cuts(vec![cut; MAX_CUTS + 1]));

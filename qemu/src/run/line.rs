@@ -2,11 +2,11 @@
 //! (`kernel-rt/src/dev/chain.rs`).
 
 use crate::host::stop::{Doing, Stop};
+use crate::run::notation::{direction, parse_console_at};
 use kernel_rt::dev::chain::{self, Record, Said};
 use kernel_rt::dev::serial::{self, Collector, LINE_BYTES, Line};
-use midplane_abi::notation::direction;
+use midplane_abi::boot_parameters::Console;
 use midplane_abi::outbox::Stream;
-use midplane_abi::personality::Console;
 use net_torus::coord::{Coord, Shape};
 use net_torus::discover;
 use rustix::fs::{FlockOperation, Mode, OFlags};
@@ -93,7 +93,7 @@ pub fn parse_console(text: &str) -> Result<Console, String> {
         let at = Coord::default();
         direction(text).map(|direction| Console { at, direction })
     };
-    let console = Console::parse(text).or_else(of_first);
+    let console = parse_console_at(text).or_else(of_first);
     console.ok_or_else(|| format!("`{text}` is not a line of a node; write it as z+, or 0,0,0:z+"))
 }
 

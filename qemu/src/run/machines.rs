@@ -8,11 +8,11 @@ use crate::run::boxes::Boxes;
 use crate::run::doorbell::{self, Doorbells};
 use crate::run::instance::{Ears, Fleet, Instance, stream};
 use crate::run::node::{self, Node};
-use crate::run::plan::{Backend, Plan, boot_arguments, coord};
+use crate::run::plan::{Backend, Plan, coord, record_file};
 use crate::run::sockets::{Sockets, frame_link, serial_line};
 use crate::run::stm32f405;
 use crate::run::wiring::{Carries, Wiring};
-use midplane_abi::personality::{Boxed, Nodes};
+use midplane_abi::boot_parameters::{Boxed, Nodes};
 use midplane_abi::stm32f405::WINDOW_BYTES;
 use net_torus::coord::{Coord, Direction};
 use rustix::fs::OFlags;
@@ -154,12 +154,7 @@ impl Fleet {
         (image, window): (&File, &Shared),
         links: Vec<(Direction, OwnedFd)>,
     ) -> Result<usize, Stop> {
-        let personality = memory_file("midplane-personality")?;
-        // Ended by a zero, as strings are.
-        let text = boot_arguments(plan, Nodes::One(coord))? + "\0";
-        (&personality)
-            .write_all(text.as_bytes())
-            .doing("copy a personality into memory")?;
+        let personality = record_file(plan, Nodes::One(coord))?;
         let (bell, node_bell) = stream()?;
         let (complaints, node_complaints) = stream()?;
         let image = image.try_clone().doing("share the image")?;
@@ -258,7 +253,7 @@ impl Fleet {
         sockets: Vec<OwnedFd>,
         ranks: Vec<u32>,
     ) -> Result<usize, Stop> {
-        let bootargs = boot_arguments(plan, nodes)?;
+        let record = record_file(plan, nodes)?;
         let (bell, node_bell) = stream()?;
         let (complaints, node_complaints) = stream()?;
         let image = image.try_clone().doing("share the image")?;
@@ -267,14 +262,15 @@ impl Fleet {
             memory: ram.bytes(),
             ram: memory.as_raw_fd(),
             image: image.as_raw_fd(),
-            bootargs: &bootargs,
+            record: record.as_raw_fd(),
             carries,
             bell: node_bell.as_raw_fd(),
             sandbox: plan.sandbox,
             counted: plan.counted,
         }
         .arguments();
-        let mut inherited: Vec<OwnedFd> = vec![image.into(), memory.into(), node_bell.into()];
+        let mut inherited: Vec<OwnedFd> =
+            vec![image.into(), memory.into(), record.into(), node_bell.into()];
         inherited.extend(sockets);
         let first = ranks.first().copied().unwrap_or(0);
         let child = spawn(qemu, arguments, inherited, node_complaints.into(), first)?;

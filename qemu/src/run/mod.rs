@@ -20,6 +20,7 @@ pub mod linux;
 mod machines;
 pub mod mpiexec;
 mod node;
+pub mod notation;
 mod output;
 mod plan;
 pub mod report;

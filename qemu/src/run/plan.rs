@@ -2,14 +2,21 @@
 
 use crate::build::image::Image;
 use crate::host::setup::Tool;
+use crate::host::shared::memory_file;
 use crate::host::stop::{Doing, Stop};
 use crate::run::boxes::Boxes;
 use crate::run::debug::Debug;
 use crate::run::line::Port;
-use midplane_abi::personality::{Auto, BootArgs, Console, Exit, Nodes, Output, encode_other};
+use midplane_abi::boot_parameters::{
+    Auto, BootParameters, Console, Nodes, Output, ProgramSection, Programs,
+};
+use midplane_abi::faults::Faults;
+use midplane_abi::personality::Exit;
 use midplane_lab::timed::Change;
 use mpi_adi::matching::Choice;
 use net_torus::coord::{Coord, Shape};
+use std::fs::File;
+use std::io::Write;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
@@ -39,12 +46,6 @@ impl<'a> App<'a> {
             environment: &[],
             directory: None,
         }
-    }
-
-    /// The environment that is told with the arguments; `has_none`: it is not told so.
-    fn told_environment(&self, has_none: bool) -> impl Iterator<Item = &'a [u8]> {
-        let told = if has_none { &[] } else { self.environment };
-        told.iter().map(Vec::as_slice)
     }
 }
 
@@ -84,8 +85,8 @@ pub struct Plan<'a> {
     pub mpi_borrow: bool,
     /// The matching engine that the image was built for, when it is known: the nodes check it.
     pub matching: Option<Choice>,
-    /// The word that orders faults of the links, when they are to have some.
-    pub faults: Option<&'a str>,
+    /// The faults that the links are to have, if any.
+    pub faults: Option<&'a Faults>,
     /// Whether the nodes find their places out from the wires.
     pub auto: bool,
     /// Where the nodes, which are boards, have their serial console, if that is what is shown of them.
@@ -205,11 +206,17 @@ fn ranks(plan: &Plan<'_>, nodes: Nodes) -> RangeInclusive<u32> {
     }
 }
 
-/// The boot arguments of an instance with these nodes.
-pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
-    let mut text = String::new();
+/// A file in memory with the boot parameters of an instance with these nodes.
+pub fn record_file(plan: &Plan<'_>, nodes: Nodes) -> Result<File, Stop> {
+    let mut file = memory_file("midplane-boot-parameters")?;
+    file.write_all(&boot_record(plan, nodes)?)
+        .doing("copy boot parameters into memory")?;
+    Ok(file)
+}
+
+/// The record of the boot parameters of an instance with these nodes.
+fn boot_record(plan: &Plan<'_>, nodes: Nodes) -> Result<Vec<u8>, Stop> {
     let ranks = ranks(plan, nodes);
-    let ((number, app), (last, _)) = (plan.app(*ranks.start()), plan.app(*ranks.end()));
     // Numbers are such that the places are those that the tool knows: the least is where rings begin.
     let auto = match nodes {
         Nodes::One(coord) if plan.auto => Some(Auto {
@@ -219,7 +226,7 @@ pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
         }),
         _ => None,
     };
-    let settings = BootArgs {
+    let parameters = BootParameters {
         shape: plan.shape,
         nodes,
         auto,
@@ -229,10 +236,10 @@ pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
         eager: plan.eager,
         interrupts: plan.interrupts,
         watch: has_processors(plan),
-        // Boards are joined by lines, and do not know the word.
+        // Boards are joined by lines, and do not support the flag.
         seal: plan.seal && !matches!(plan.backend, Backend::Boards(_)),
         matching: plan.matching.map(|choice| choice.name().as_bytes()),
-        faults: plan.faults.map(str::as_bytes),
+        faults: plan.faults.cloned(),
         output: match plan.backend {
             // As without a tool.
             Backend::Boards(_) if plan.console.is_some() => Output::Uart,
@@ -241,35 +248,43 @@ pub fn boot_arguments(plan: &Plan<'_>, nodes: Nodes) -> Result<String, Stop> {
             Backend::Linux | Backend::Cluster | Backend::Attached(_) => Output::default(),
         },
         exit: Exit::Stay,
-        app: number,
-        environment: Default::default(),
-        args: Default::default(),
-        others: Default::default(),
+        programs: Programs::default(),
     };
-    // A process has an environment of its own.
-    let has_none = !matches!(plan.backend, Backend::Qemu(_) | Backend::Boards(_));
-    settings
-        .encode(
-            app.told_environment(has_none),
-            app.argv.iter().map(Vec::as_slice),
-            &mut text,
-        )
-        .doing("write boot arguments")?;
-    for (number, app) in (number + 1..=last).zip(&plan.apps[number as usize + 1..]) {
-        encode_other(
-            app.first,
-            number,
-            app.told_environment(has_none),
-            app.argv.iter().map(Vec::as_slice),
-            &mut text,
-        )
-        .doing("write boot arguments")?;
-    }
+    let programs = programs(plan, &ranks);
+    let mut record = Vec::new();
+    parameters.write(&programs, &mut record);
     // The node reads with the same code and the same limits: better refused here than there.
-    match BootArgs::parse(text.as_bytes()).and_then(|args| args.of_rank(*ranks.end())) {
-        Ok(_) => Ok(text),
+    match BootParameters::read(&record) {
+        Ok(_) => Ok(record),
         Err(error) => Err(Stop::usage(format!(
             "the program's arguments or environment: {error}"
         ))),
     }
+}
+
+/// The programs of these ranks.
+fn programs<'p>(
+    plan: &'p Plan<'_>,
+    ranks: &RangeInclusive<u32>,
+) -> Vec<ProgramSection<'p, Vec<u8>>> {
+    // A process has arguments and an environment of its own; that of a cluster has the environment.
+    let (has_arguments, has_environment) = match plan.backend {
+        Backend::Qemu(_) | Backend::Boards(_) => (true, true),
+        Backend::Cluster => (true, false),
+        Backend::Linux | Backend::Attached(_) => (false, false),
+    };
+    let (first, last) = (plan.app(*ranks.start()).0, plan.app(*ranks.end()).0);
+    let apps = (first..=last).zip(&plan.apps[first as usize..]);
+    let sections = apps.map(|(number, app)| ProgramSection {
+        // It is that of all ranks before, too, of which none is here.
+        first: if number == first { 0 } else { app.first },
+        number,
+        environment: if has_environment {
+            app.environment
+        } else {
+            &[]
+        },
+        arguments: if has_arguments { app.argv } else { &[] },
+    });
+    sections.collect()
 }

@@ -4,7 +4,7 @@
 //! link in direction n of `Direction::ALL`. QEMU gives nothing of the board's memory to others; what the tool is to see
 //! the node writes, through semihosting, to the file that semihosting's command line names.
 
-use crate::run::wiring::SANDBOX;
+use crate::run::wiring::{SANDBOX, loader};
 use midplane_abi::stm32f405::PERSONALITY;
 use net_torus::coord::Direction;
 
@@ -15,7 +15,7 @@ const TRANSLATION_MIB: u32 = 16;
 pub struct Wiring<'a> {
     /// The image.
     pub image: i32,
-    /// The text of the personality.
+    /// The record of the personality.
     pub personality: i32,
     /// The file through which the tool sees the node.
     pub window: i32,
@@ -38,13 +38,7 @@ impl Wiring<'_> {
         option("machine", "netduinoplus2".into());
         option("accel", format!("tcg,tb-size={TRANSLATION_MIB}"));
         option("kernel", format!("/dev/fd/{}", self.image));
-        option(
-            "device",
-            format!(
-                "loader,file=/dev/fd/{},addr={:#x},force-raw=on",
-                self.personality, PERSONALITY.start
-            ),
-        );
+        option("device", loader(self.personality, PERSONALITY.start));
         option("display", "none".into());
         option("monitor", "none".into());
         option("chardev", format!("socket,id=bell,fd={}", self.bell));

@@ -3,10 +3,16 @@
 //! The slots are pinned so that a node finds its devices without guessing: virtio-mmio slots 0 to 5 are
 //! the links of a single node in the order of `Direction::ALL`, PCI slot 1 the doorbell of a box.
 
+use midplane_abi::layout::FLASH;
 use net_torus::coord::Direction;
 
 /// QEMU's own sandbox: it starts no process, gains no rights and changes no scheduling, whatever runs in it.
 pub const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
+
+/// The device that puts a file's bytes to an address before the processor starts.
+pub fn loader(file: i32, address: u64) -> String {
+    format!("loader,file=/dev/fd/{file},addr={address:#x},force-raw=on")
+}
 
 /// Greatest room for translated code in MiB; QEMU's own default of 1 GiB would be taken as used memory
 /// by hosts that limit address space.
@@ -47,8 +53,8 @@ pub struct Wiring<'a> {
     pub ram: i32,
     /// The image.
     pub image: i32,
-    /// The boot arguments.
-    pub bootargs: &'a str,
+    /// The record of the boot parameters.
+    pub record: i32,
     /// What it carries.
     pub carries: Carries<'a>,
     /// A connected stream socket for the nodes' bell, which is the UART.
@@ -100,7 +106,7 @@ impl Wiring<'_> {
         );
         option("bios", "none".into());
         option("kernel", format!("/dev/fd/{}", self.image));
-        option("append", self.bootargs.into());
+        option("device", loader(self.record, FLASH));
         option("display", "none".into());
         option("monitor", "none".into());
         option("global", "virtio-mmio.force-legacy=false".into());
@@ -174,7 +180,7 @@ mod tests {
             memory: 8 << 20,
             ram: 10,
             image: 11,
-            bootargs: "a b,c",
+            record: 12,
             carries: Carries::One {
                 links,
                 debugger: None,
@@ -227,8 +233,9 @@ mod tests {
     }
 
     #[test]
-    fn boot_arguments_are_one_word_as_they_are() {
-        assert!(has(&wired(&[], false), "-append", "a b,c"));
+    fn boot_parameters_are_in_flash() {
+        let file = "loader,file=/dev/fd/12,addr=0x20000000,force-raw=on";
+        assert!(has(&wired(&[], false), "-device", file));
     }
 
     fn of_a_box(nodes: u32, doorbell: Option<(i32, u32)>) -> Vec<String> {
@@ -238,7 +245,7 @@ mod tests {
                 memory: 64 << 20,
                 ram: 10,
                 image: 11,
-                bootargs: "",
+                record: 12,
                 carries: Carries::Box { nodes, doorbell },
                 bell: 30,
                 sandbox: true,

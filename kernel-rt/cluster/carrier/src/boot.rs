@@ -10,7 +10,7 @@ use kernel_rt::board::linux::share::NO_RANK;
 use kernel_rt::board::matching;
 use midplane_abi::address::Bytes;
 use midplane_abi::blackboard::{Call, End};
-use midplane_abi::personality::{BootArgs, decode};
+use midplane_abi::boot_parameters::BootParameters;
 use midplane_cluster::{Carrier, Change, Cluster, Costs, Ended, Failure, Node, Watched};
 use mpi_adi::kernel::{AbortReason, CallNote};
 use mpi_adi::{Adi, InWords};
@@ -43,16 +43,16 @@ extern "C" fn midplane_cluster() -> ! {
         eprintln!("this is a program for `cargo midplane cluster`, which has to start it");
         std::process::abort();
     };
-    let args = told.arguments();
-    let ranks = args.shape.nodes();
-    let costs = costs(&args, &told.costs);
+    let boot = told.boot_parameters();
+    let ranks = boot.shape.nodes();
+    let costs = costs(&boot, &told.costs);
     rank::compute_for(costs.compute_percent);
-    let matching = matching::chosen(args.matching);
-    let cluster = cluster(&args, told.processors, costs).matching(matching);
-    let worker = divided(&told, &args, &cluster);
+    let matching = matching::chosen(boot.matching);
+    let cluster = cluster(&boot, told.processors, costs).matching(matching);
+    let worker = divided(&told, &boot, &cluster);
     let here = worker.map_or(0..ranks as usize, |worker| worker.block.ranks());
     let accounts: &'static Accounts = Box::leak(Box::new(told.accounts(
-        args.shape,
+        boot.shape,
         matching,
         here.len() as u32,
     )));
@@ -79,16 +79,16 @@ extern "C" fn midplane_cluster() -> ! {
     };
     let program = |node: &Node<'_, '_>| {
         accounts.begin(node.rank(), stack(told.stack_bytes()));
-        let own = { args.of_rank(node.rank()) }.unwrap_or_else(|why| boot_failed(why));
-        let words: Vec<CString> = { own.args.iter() }
-            // `BootArgs::parse` has refused words with a zero byte.
-            .filter_map(|word| CString::new(decode(word).flatten().collect::<Vec<u8>>()).ok())
+        let own = boot.programs.of_rank(node.rank());
+        let strings: Vec<CString> = { own.arguments.iter() }
+            // Strings of a record end at a zero byte.
+            .filter_map(|string| CString::new(string).ok())
             .collect();
-        let argv: Vec<*const c_char> = words.iter().map(|word| word.as_ptr()).collect();
+        let argv: Vec<*const c_char> = strings.iter().map(|string| string.as_ptr()).collect();
         // SAFETY: the program ends by `Node::exit`, and never returns; the cluster is there until the process's end.
         unsafe {
             rank::begin(node, accounts, system);
-            mpi_adi::c::set_appnum(own.app);
+            mpi_adi::c::set_appnum(own.number);
             midplane_begin(node.rank(), argv.len() as c_int, argv.as_ptr())
         }
     };
@@ -120,7 +120,7 @@ extern "C" fn midplane_cluster() -> ! {
 
 /// The worker that this process is from now on, where several are to have the nodes; the process that was started stays
 /// here.
-fn divided(told: &Told, args: &BootArgs<'_>, cluster: &Cluster) -> Option<&'static Worker> {
+fn divided(told: &Told, boot: &BootParameters<'_>, cluster: &Cluster) -> Option<&'static Worker> {
     let division = cluster.division()?;
     if division.count() == 1 {
         return None;
@@ -128,7 +128,7 @@ fn divided(told: &Told, args: &BootArgs<'_>, cluster: &Cluster) -> Option<&'stat
     match several::divide(division) {
         Ok(Role::Worker(worker)) => Some(worker),
         Ok(Role::First(first)) => {
-            let accounts = told.accounts(args.shape, matching::chosen(args.matching), 0);
+            let accounts = told.accounts(boot.shape, matching::chosen(boot.matching), 0);
             hang(&accounts, &first.hand_on());
         }
         Err(error) => boot_failed(format_args!("no more processes: {error}")),
@@ -166,21 +166,21 @@ fn tell(accounts: &Accounts, worker: Option<&Worker>, first: u32, ended: Ended) 
 }
 
 /// The cost model's, but what the tool has said.
-fn costs(args: &BootArgs<'_>, changes: &str) -> Costs {
+fn costs(boot: &BootParameters<'_>, changes: &str) -> Costs {
     let changes = changes.split(',').filter(|word| !word.is_empty());
     let changes: Result<Vec<Change>, String> = changes.map(Change::parse).collect();
     let costs = Costs {
-        interrupt_percent: args.interrupts.unwrap_or(100).into(),
+        interrupt_percent: boot.interrupts.unwrap_or(100).into(),
         ..Costs::BLUE_GENE
     };
     costs.with(changes.unwrap_or_else(|why| boot_failed(why)))
 }
 
-fn cluster(args: &BootArgs<'_>, processors: usize, costs: Costs) -> Cluster {
-    Cluster::new(args.shape.extents())
-        .wraps(args.shape.wraps())
-        .mpi_memory(args.mpi_memory.unwrap_or(MPI_MEMORY) as usize)
-        .eager(args.eager.map(|bytes| bytes as usize))
+fn cluster(boot: &BootParameters<'_>, processors: usize, costs: Costs) -> Cluster {
+    Cluster::new(boot.shape.extents())
+        .wraps(boot.shape.wraps())
+        .mpi_memory(boot.mpi_memory.unwrap_or(MPI_MEMORY) as usize)
+        .eager(boot.eager.map(|bytes| bytes as usize))
         .costs(costs)
         .seed(SEED)
         .processors(processors)

@@ -7,9 +7,10 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::{ptr, thread};
 
 use midplane_abi::blackboard::{End, State};
+use midplane_abi::boot_parameters::{BootParameters, Nodes};
 use midplane_abi::failure::{Failure, Why};
 use midplane_abi::fault::NodeName;
-use midplane_abi::personality::{BootArgs, Exit, Nodes, Personality};
+use midplane_abi::personality::{Exit, Personality};
 use mpi_adi::at_once::{Incoming, Outgoing, Received, Sent};
 use mpi_adi::kernel::Kernel;
 use mpi_adi::matching::Choice;
@@ -149,21 +150,18 @@ extern "C" fn midplane_boot() {
 pub(super) fn boot(panics: Panics) {
     let told = or_fail(Told::read());
     let own;
-    let (file, memory, text) = match &told {
+    let (file, memory, record) = match &told {
         Some(told) => {
             or_fail(told.die_with_tool());
-            (&told.file, told.bytes, &*told.text)
+            (&told.file, told.bytes, &*told.record)
         }
         None => {
             own = or_fail(own_file());
-            (&own, MEMORY, "")
+            (&own, MEMORY, &[][..])
         }
     };
-    let args = match BootArgs::parse(text.as_bytes()) {
-        Ok(args) => args,
-        Err(why) => boot_failed(why),
-    };
-    let who = identify(&args, memory);
+    let boot = or_fail(BootParameters::read(record));
+    let who = identify(&boot, memory);
     let layout = Layout::new(who.shape.nodes());
     let account: &Account = map(file, layout.account(who.rank), size_of::<Account>());
     let word = |rank| -> &'static Asleep { map(file, layout.word(rank), size_of::<Asleep>()) };
@@ -171,7 +169,7 @@ pub(super) fn boot(panics: Panics) {
     let was_there = account.blackboard.state() != Some(State::Off);
     account.blackboard.begin();
     account.blackboard.set_rank(who.rank);
-    let matching = matching::chosen(args.matching);
+    let matching = matching::chosen(boot.matching);
     account.blackboard.set_matching(matching.name());
     let _ = PROCESS.set(Process {
         who,
@@ -189,7 +187,7 @@ pub(super) fn boot(panics: Panics) {
         // A debugger that starts it again: the links would begin anew at one end only.
         boot_failed("this rank has run before; start the job again");
     }
-    or_fail(args.check_matching(matching.name()));
+    or_fail(boot.check_matching(matching.name()));
     heap::set_size(who.memory as usize);
 
     let chunks = vec![[0; net_torus::chunk::CHUNK_BYTES]; ROUTER.chunks()].leak();
@@ -201,8 +199,8 @@ pub(super) fn boot(panics: Panics) {
         let owner = if is_plus { who.rank } else { there };
         let pair: &RingPair = map(file, layout.pair(owner, axis), size_of::<RingPair>());
         let there = word(there);
-        let link: Link = RingLink::new(pair, d, own_word, there, Futex(there)).seal(args.seal);
-        Some(wire(link, d, &args, &who))
+        let link: Link = RingLink::new(pair, d, own_word, there, Futex(there)).seal(boot.seal);
+        Some(wire(link, d, &boot, &who))
     });
     let torus = or_fail(Torus::new(router, links));
     let node = node((&who, matching), torus, account, own_word);
@@ -211,14 +209,14 @@ pub(super) fn boot(panics: Panics) {
         tool::set_word(word(who.rank));
         or_fail(told.answer_by(tool::answer_now));
     }
-    mpi_adi::c::set_appnum(args.app);
+    mpi_adi::c::set_appnum(boot.programs.of_rank(who.rank).number);
     mpi_adi::c::install(&LinuxEnv);
     account.blackboard.running();
 }
 
 #[cfg(not(feature = "faults"))]
-fn wire(link: Link, _: Direction, args: &BootArgs<'_>, _: &Personality) -> Wire {
-    if args.faults.is_some() {
+fn wire(link: Link, _: Direction, boot: &BootParameters<'_>, _: &Personality) -> Wire {
+    if boot.faults.is_some() {
         boot_failed(
             "this program's links know no faults; build it with the options that order them",
         );
@@ -226,9 +224,9 @@ fn wire(link: Link, _: Direction, args: &BootArgs<'_>, _: &Personality) -> Wire 
     link
 }
 
-/// The link with the faults that the boot arguments order.
+/// The link with the faults that the boot parameters order.
 #[cfg(feature = "faults")]
-fn wire(link: Link, d: Direction, args: &BootArgs<'_>, who: &Personality) -> Wire {
+fn wire(link: Link, d: Direction, boot: &BootParameters<'_>, who: &Personality) -> Wire {
     use crate::dev::faults;
     use net_torus::link::Link as _;
     use net_torus::reliable::Retry;
@@ -241,7 +239,7 @@ fn wire(link: Link, d: Direction, args: &BootArgs<'_>, who: &Personality) -> Wir
     let place = (&who.shape, who.coord, d);
     or_fail(faults::mended(
         link,
-        (&faults::ordered(args), retry),
+        (&faults::ordered(boot), retry),
         place,
         memory,
     ))
@@ -285,25 +283,25 @@ fn random() -> u64 {
     u64::from_ne_bytes(bytes) ^ now_ns()
 }
 
-fn identify(args: &BootArgs<'_>, memory: u64) -> Personality {
-    let Nodes::One(coord) = args.nodes else {
+fn identify(boot: &BootParameters<'_>, memory: u64) -> Personality {
+    let Nodes::One(coord) = boot.nodes else {
         boot_failed("a process is one node");
     };
-    let Some(rank) = args.shape.rank(coord) else {
-        // `BootArgs::parse` has refused coordinates outside the shape.
+    let Some(rank) = boot.shape.rank(coord) else {
+        // `BootParameters::read` has refused coordinates outside the shape.
         boot_failed("coordinates outside the torus");
     };
     Personality {
-        shape: args.shape,
+        shape: boot.shape,
         coord,
         rank,
         clock_hz: 1_000_000_000,
         memory,
-        mpi_memory: args.mpi_memory.unwrap_or(memory / MPI_SHARE),
-        mpi_borrow: args.mpi_borrow,
-        eager: args.eager,
-        interrupts: args.interrupts.unwrap_or(100),
-        exit: args.exit,
+        mpi_memory: boot.mpi_memory.unwrap_or(memory / MPI_SHARE),
+        mpi_borrow: boot.mpi_borrow,
+        eager: boot.eager,
+        interrupts: boot.interrupts.unwrap_or(100),
+        exit: boot.exit,
     }
 }
 

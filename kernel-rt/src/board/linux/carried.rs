@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use midplane_abi::address::Bytes;
 use midplane_abi::blackboard::{Call, End, Message};
+use midplane_abi::boot_parameters::BootParameters;
 use midplane_abi::fault::NodeName;
-use midplane_abi::personality::{BootArgs, Exit, Personality};
+use midplane_abi::personality::{Exit, Personality};
 use mpi_adi::Adi;
 use mpi_adi::matching::Choice;
 use net_torus::coord::{Coord, Rank, Shape};
@@ -81,11 +82,11 @@ impl Told {
         or_fail(self.told.answer_by(answer));
     }
 
-    /// The boot arguments. Ends the process where they make no sense.
-    pub fn arguments(&self) -> BootArgs<'_> {
-        let args = or_fail(BootArgs::parse(self.told.text.as_bytes()));
-        or_fail(args.check_matching(matching::chosen(args.matching).name()));
-        args
+    /// The boot parameters. Ends the process where they make no sense.
+    pub fn boot_parameters(&self) -> BootParameters<'_> {
+        let boot = or_fail(BootParameters::read(&self.told.record));
+        or_fail(boot.check_matching(matching::chosen(boot.matching).name()));
+        boot
     }
 
     /// The accounts of all nodes, which have this matching engine, and of which so many are this process's, and have not begun. From now on what fails is

@@ -37,10 +37,10 @@ pub use own_start::{ended, start};
 
 use std::sync::OnceLock;
 
-/// The variable in which the tool tells a process who it is: the numbers of three inherited descriptors (the shared file;
+/// The variable in which the tool tells a process who it is: the numbers of four inherited descriptors (the shared file;
 /// a pipe that the tool closes when the process is to die, as it does when it dies itself; a pipe into which it writes when
-/// it asks for the counters), the node's memory in bytes, and boot arguments (see
-/// [`personality`](midplane_abi::personality)), with spaces between them. Without it the process is the only one of its job.
+/// it asks for the counters; a file with the record of [`boot_parameters`](midplane_abi::boot_parameters)) and the node's
+/// memory in bytes, with spaces between them. Without it the process is the only one of its job.
 pub const VARIABLE: &str = "MIDPLANE_NODE";
 
 /// What the process knows of itself.

@@ -8,10 +8,12 @@
 use core::ffi::{c_int, c_void};
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::{env, io, mem, ptr};
+
+use midplane_abi::boot_parameters::MAX_BYTES;
 
 use super::held::try_node;
 use super::platform::LinuxNode;
@@ -30,8 +32,8 @@ pub struct Told {
     asks: OwnedFd,
     /// A number of bytes.
     pub bytes: u64,
-    /// Boot arguments.
-    pub text: String,
+    /// The record of the boot parameters.
+    pub record: Vec<u8>,
 }
 
 impl Told {
@@ -47,21 +49,23 @@ impl Told {
         // SAFETY: there is one thread.
         unsafe { env::remove_var(VARIABLE) };
         let read = || {
-            let mut words = told.splitn(5, ' ');
-            let [file, life, asks] = [words.next()?, words.next()?, words.next()?];
-            let [file, life, asks] = [file.parse().ok()?, life.parse().ok()?, asks.parse().ok()?];
+            let mut words = told.split(' ');
+            let mut number = || words.next()?.parse::<RawFd>().ok();
+            let [file, life, asks, record] = [number()?, number()?, number()?, number()?];
             let bytes = words.next()?.parse().ok()?;
             // SAFETY: the tool hands us these descriptors, and nothing else has them.
-            let (file, life, asks) = unsafe {
-                let pipe = |number: RawFd| OwnedFd::from_raw_fd(number);
-                (File::from_raw_fd(file), pipe(life), pipe(asks))
+            let ([file, record], [life, asks]) = unsafe {
+                (
+                    [file, record].map(|number| File::from_raw_fd(number)),
+                    [life, asks].map(|number| OwnedFd::from_raw_fd(number)),
+                )
             };
             Some(Told {
                 file,
                 life,
                 asks,
                 bytes,
-                text: words.next()?.to_owned(),
+                record: contents(&record).ok()?,
             })
         };
         read()
@@ -106,6 +110,17 @@ impl Told {
         }
         signal_from(&self.asks, libc::SIGURG)
     }
+}
+
+/// What is in a file, as far as a node reads it. Its position is shared with others that inherit it, and is left alone.
+fn contents(file: &File) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; MAX_BYTES];
+    let mut size = 0;
+    while let count @ 1.. = file.read_at(&mut bytes[size..], size as u64)? {
+        size += count;
+    }
+    bytes.truncate(size);
+    Ok(bytes)
 }
 
 /// The process has this signal when a pipe's other end is written to, or has gone. The signal belongs to what is opened, which

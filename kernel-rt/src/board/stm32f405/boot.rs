@@ -14,10 +14,9 @@ use alloc::boxed::Box;
 // Reset and the vector table.
 use cortex_m_rt as _;
 use critical_section::Mutex;
+use midplane_abi::boot_parameters::{BootParameters, Nodes, Output, RecordError};
 use midplane_abi::failure::Boot;
-use midplane_abi::personality::{
-    BootArgs, LOGS, MAX_BYTES, Nodes, Output, ParseError, Personality,
-};
+use midplane_abi::personality::{LOGS, Personality};
 use midplane_abi::stm32f405::{FLASH, PERSONALITY, RAM};
 use mpi_adi::Adi;
 #[cfg(feature = "faults")]
@@ -57,44 +56,45 @@ extern "C" fn boot() -> ! {
     arch::arm_interrupts();
     arch::protect(FLASH, RAM);
     MIDPLANE_BLACKBOARD.begin();
-    let args = or_fail(arguments());
-    let is_attached = args.output != Output::Uart && tool::open();
+    let boot = or_fail(boot_parameters());
+    let is_attached = boot.output != Output::Uart && tool::open();
     match is_attached {
         true => console::attach(0),
         false => uart::open(),
     }
-    if LOGS && (!is_attached || args.output == (Output::Rings { log: true })) {
+    if LOGS && (!is_attached || boot.output == (Output::Rings { log: true })) {
         log::enable();
     }
     let calendar = tool::calendar_seconds() * 1_000_000_000;
     clock::set(arch::TICKS_PER_SECOND.into(), calendar, arch::ticks());
     #[cfg(feature = "options")]
-    let args = super::place::found(args);
-    let who = identify(&args);
+    let boot = super::place::found(boot);
+    let who = identify(&boot);
     set_personality(who);
     MIDPLANE_BLACKBOARD.set_rank(who.rank);
     MIDPLANE_BLACKBOARD.set_matching(matching::kind().name);
-    or_fail(args.check_matching(matching::kind().name));
+    or_fail(boot.check_matching(matching::kind().name));
     let needs = Needs::in_machine(
         matching::kind(),
         links_of(&who).count(),
         who.mpi_memory,
         &who.shape,
     );
-    match args.auto {
+    match boot.auto {
         None => super::heap::start(needs),
         // There is one already.
         Some(_) => drop(or_fail(memory::heap(arch::image_end() as u64, needs))),
     }
     #[cfg(feature = "options")]
-    if let Some(console) = args.console {
+    if let Some(console) = boot.console {
         super::attach::open((who.shape, who.coord), console);
     }
-    start_node(&who, &args);
-    let argv = strings(args.args.iter(), 1);
-    let environment = strings(args.environment.iter(), 0);
+    start_node(&who, &boot);
+    let program = boot.programs.of_rank(who.rank);
+    let argv = strings(program.arguments, 1);
+    let environment = strings(program.environment, 0);
     arch::enable_interrupts();
-    mpi_adi::c::set_appnum(args.app);
+    mpi_adi::c::set_appnum(program.number);
     mpi_adi::c::install(steps::env());
     MIDPLANE_BLACKBOARD.running();
     console::ring();
@@ -125,38 +125,33 @@ extern "C" fn run() -> ! {
     unsafe { libc::run(argv, environment) }
 }
 
-/// What the personality sector says; erased, it is empty.
-fn arguments() -> Result<BootArgs<'static>, ParseError<'static>> {
+/// What the record in the personality sector says.
+fn boot_parameters() -> Result<BootParameters<'static>, RecordError> {
     let start = core::ptr::with_exposed_provenance::<u8>(PERSONALITY.start as usize);
     // SAFETY: flash, which nothing writes while this runs.
     let sector = unsafe { core::slice::from_raw_parts(start, PERSONALITY.len() as usize) };
-    let end = sector.iter().position(|byte| matches!(byte, 0 | 0xFF));
-    let text = &sector[..end.unwrap_or(sector.len())];
-    if text.len() > MAX_BYTES {
-        return Err(ParseError::TooLong(text.len()));
-    }
-    BootArgs::parse(text)
+    BootParameters::read(sector)
 }
 
-fn identify(args: &BootArgs<'_>) -> Personality {
-    let Nodes::One(coord) = args.nodes else {
+fn identify(boot: &BootParameters<'_>) -> Personality {
+    let Nodes::One(coord) = boot.nodes else {
         boot_failed(Boot::NoBox);
     };
-    let Some(rank) = args.shape.rank(coord) else {
-        // `BootArgs::parse` has refused coordinates outside the shape.
+    let Some(rank) = boot.shape.rank(coord) else {
+        // `BootParameters::read` has refused coordinates outside the shape.
         boot_failed(Boot::Outside);
     };
     Personality {
-        shape: args.shape,
+        shape: boot.shape,
         coord,
         rank,
         clock_hz: arch::TICKS_PER_SECOND.into(),
         memory: RAM.len(),
-        mpi_memory: args.mpi_memory.unwrap_or(RAM.len() / MPI_SHARE),
-        mpi_borrow: args.mpi_borrow,
-        eager: args.eager,
-        interrupts: args.interrupts.unwrap_or(100),
-        exit: args.exit,
+        mpi_memory: boot.mpi_memory.unwrap_or(RAM.len() / MPI_SHARE),
+        mpi_borrow: boot.mpi_borrow,
+        eager: boot.eager,
+        interrupts: boot.interrupts.unwrap_or(100),
+        exit: boot.exit,
     }
 }
 
@@ -166,8 +161,8 @@ fn links_of(who: &Personality) -> Directions {
 
 /// The parts of the node come together in the heap, one after the other: the stack has no room for more. The boot runs
 /// from the top of the interrupts' stack and, before there is a guard, on through that of the program.
-fn start_node(who: &Personality, args: &BootArgs<'_>) {
-    let torus = torus(who, args);
+fn start_node(who: &Personality, boot: &BootParameters<'_>) {
+    let torus = torus(who, boot);
     let adi = mpi_device(who);
     if LOGS {
         defmt::info!(
@@ -190,7 +185,7 @@ fn start_node(who: &Personality, args: &BootArgs<'_>) {
 
 /// Router and links are boxed on the way, so that no stack frame has two of anything.
 #[inline(never)]
-fn torus(who: &Personality, args: &BootArgs<'_>) -> Box<Torus<'static, BoardLink>> {
+fn torus(who: &Personality, boot: &BootParameters<'_>) -> Box<Torus<'static, BoardLink>> {
     let lines = greeted(start_links(who));
     let mut retry = serial::retry(memory::BAUD);
     if tool::is_there() {
@@ -199,7 +194,7 @@ fn torus(who: &Personality, args: &BootArgs<'_>) -> Box<Torus<'static, BoardLink
         retry.timeout_ns *= EMULATED_PATIENCE;
         retry.retries /= EMULATED_PATIENCE as u32;
     }
-    let links = wires(lines, retry, (who, args));
+    let links = wires(lines, retry, (who, boot));
     joined(router(who), links)
 }
 
@@ -221,7 +216,7 @@ fn router(who: &Personality) -> Box<Router<'static>> {
 
 #[cfg(not(feature = "faults"))]
 #[inline(never)]
-fn wires(lines: SerialLinks, retry: Retry, _: (&Personality, &BootArgs<'_>)) -> Box<Wires> {
+fn wires(lines: SerialLinks, retry: Retry, _: (&Personality, &BootParameters<'_>)) -> Box<Wires> {
     let mut links: Box<Wires> = Box::new([const { None }; 6]);
     for (link, line) in links.iter_mut().zip(lines) {
         if let Some(line) = line {
@@ -238,10 +233,10 @@ fn wires(lines: SerialLinks, retry: Retry, _: (&Personality, &BootArgs<'_>)) -> 
 fn wires(
     lines: SerialLinks,
     retry: Retry,
-    (who, args): (&Personality, &BootArgs<'_>),
+    (who, boot): (&Personality, &BootParameters<'_>),
 ) -> Box<Wires> {
     use crate::dev::faults::{self, RETRIES};
-    let faults = faults::ordered(args);
+    let faults = faults::ordered(boot);
     let retry = Retry {
         // What is lost on purpose is not waited for so long.
         timeout_ns: retry.timeout_ns / 5,

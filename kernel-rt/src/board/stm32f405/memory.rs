@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 0x0800_0000   flash: vectors, code, constants, the data's first contents
-//! 0x080e_0000   the last sector: the personality, text in the grammar of `midplane_abi::personality`, ended by a 0 or 0xff
+//! 0x080e_0000   the last sector: the personality, a record of `midplane_abi::boot_parameters`; erased, there is none
 //! 0x2000_0000   the program's stack, growing down out of RAM when it is full
 //!               guard
 //!               trap stack

@@ -1,9 +1,9 @@
-//! The node's place, found out from the wires, of a node whose personality does not say it (`midplane.auto`).
+//! The node's place, found out from the wires, of a node whose personality does not say it ([`flag::AUTO`](midplane_abi::boot_parameters::flag::AUTO)).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use midplane_abi::personality::{Auto, BootArgs, Console, Nodes};
+use midplane_abi::boot_parameters::{Auto, BootParameters, Console, Nodes};
 use midplane_abi::stm32f405::RAM;
 use net_torus::discover::Discovery;
 use net_torus::wiring::{Account, End, Entry};
@@ -26,13 +26,13 @@ const PATIENCE_NS: u64 = 60_000_000_000;
 /// The chip's unique number, of 96 bits (RM0090, 39.1).
 const UNIQUE: usize = 0x1fff_7a10;
 
-/// The same arguments, with the machine's shape and the node's place, if these were to be found out. The heap is there
+/// The same parameters, with the machine's shape and the node's place, if these were to be found out. The heap is there
 /// then.
-pub fn found(args: BootArgs<'static>) -> BootArgs<'static> {
-    let Some(auto) = args.auto else {
-        return args;
+pub fn found(boot: BootParameters<'static>) -> BootParameters<'static> {
+    let Some(auto) = boot.auto else {
+        return boot;
     };
-    let mpi = args.mpi_memory.unwrap_or(RAM.len() / MPI_SHARE);
+    let mpi = boot.mpi_memory.unwrap_or(RAM.len() / MPI_SHARE);
     heap::start(Needs::of(
         matching::kind(),
         Direction::ALL.len(),
@@ -40,11 +40,11 @@ pub fn found(args: BootArgs<'static>) -> BootArgs<'static> {
         auto.nodes.max(1),
     ));
     let (shape, coord, console) = discover(auto);
-    BootArgs {
+    BootParameters {
         shape,
         nodes: Nodes::One(coord),
         console,
-        ..args
+        ..boot
     }
 }
 
@@ -121,7 +121,7 @@ fn discover(auto: Auto) -> (Shape, Coord, Option<Console>) {
 fn speak(number: u32, discovery: &Discovery<'_>) {
     #[cfg(feature = "options")]
     if let Some(End { link, .. }) = discovery.console().filter(|end| end.node == number) {
-        use midplane_abi::personality::single;
+        use midplane_abi::boot_parameters::single;
         let at = Coord::default();
         let direction = link;
         super::attach::open((single(), at), Console { at, direction });

@@ -6,7 +6,7 @@
 //! which the tool finds out where in the program that was. A byte on semihosting's console is the bell.
 //!
 //! Without a debugger or an emulator semihosting is a fault. So it is used only when the personality says that there
-//! is a tool (`midplane.output=rings`).
+//! is a tool (the flag `RINGS` of `midplane_abi::boot_parameters`).
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 

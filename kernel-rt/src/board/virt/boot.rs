@@ -1,11 +1,12 @@
 //! From a node's first instruction to the program.
 //!
-//! Boot order: boot arguments, output, memory plan, heap, links, router, device, interrupts,
+//! Boot order: boot parameters, output, memory plan, heap, links, router, device, interrupts,
 //! program. Whatever fails on the way is left on the blackboard as [`End::Boot`].
 
 use midplane_abi::address::Bytes;
+use midplane_abi::boot_parameters::{BootParameters, Nodes, Output};
 use midplane_abi::failure::Boot;
-use midplane_abi::personality::{BootArgs, LOGS, Nodes, Output, ParseError, Personality};
+use midplane_abi::personality::{LOGS, Personality};
 use mpi_adi::Adi;
 use net_torus::router::{ConfigError, Router};
 use net_torus::torus::Torus;
@@ -19,7 +20,6 @@ use super::platform::{BoardNode, Links, Virt, Wire};
 use super::slots::Devices;
 use super::{timer, traps};
 use crate::board::device::device;
-use crate::board::device_tree::Hardware;
 use crate::board::start::{boot_failed, leak, or_fail, strings};
 use crate::board::{matching, steps};
 use crate::console;
@@ -42,11 +42,10 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
         Err(why) => boot_failed(Boot::Tree(*why)),
     };
     clock::set(hardware.clock_hz, found.calendar_ns, found.ticks);
-    let args = or_fail(arguments_of(found, hardware));
-    let who = identify(hart, found, &args);
-    let args = or_fail(args.of_rank(who.rank));
+    let boot = or_fail(BootParameters::read(found.record));
+    let who = identify(hart, found, &boot);
     set_personality(who);
-    if let Output::Rings { log } = args.output {
+    if let Output::Rings { log } = boot.output {
         console::attach(hart as u8);
         if LOGS && log {
             log::enable();
@@ -54,7 +53,7 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
     }
     MIDPLANE_BLACKBOARD.set_rank(who.rank);
     MIDPLANE_BLACKBOARD.set_matching(matching::kind().name);
-    or_fail(args.check_matching(matching::kind().name));
+    or_fail(boot.check_matching(matching::kind().name));
 
     timer::start(cfg!(feature = "options") && found.machine.is_none());
     arch::arm_interrupts();
@@ -66,7 +65,7 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
     // SAFETY: the plan's parts are RAM behind the image and do not overlap; each is handed out here only.
     unsafe { heap::init(plan.heap) }
     let (links, greetings) = match &found.machine {
-        Some(machine) => (ring_links(machine, &who, args.seal), 0),
+        Some(machine) => (ring_links(machine, &who, boot.seal), 0),
         // SAFETY: as above.
         None => unsafe { devices.links(&plan) },
     };
@@ -86,19 +85,20 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
     }
     let watched = match found.machine {
         // SAFETY: `midplane_map` has called `map` for this node.
-        Some(_) if args.watch => Some(unsafe { own_word() }),
+        Some(_) if boot.watch => Some(unsafe { own_word() }),
         _ => None,
     };
-    let links = wires(links, &args, &who);
+    let links = wires(links, &boot, &who);
     running::set(node(&who, hardware.random, links, watched));
     if cfg!(feature = "borrow") {
         heap::call_when_freed(steps::heap_freed);
     }
     end::publish_with(steps::publish);
-    let argv = strings(args.args.iter(), 1);
-    let environment = strings(args.environment.iter(), 0);
+    let program = boot.programs.of_rank(who.rank);
+    let argv = strings(program.arguments, 1);
+    let environment = strings(program.environment, 0);
     arch::enable_interrupts();
-    mpi_adi::c::set_appnum(args.app);
+    mpi_adi::c::set_appnum(program.number);
     mpi_adi::c::install(steps::env());
     MIDPLANE_BLACKBOARD.running();
     if let Some(machine) = &found.machine {
@@ -107,16 +107,6 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
     console::ring();
     // SAFETY: the only call, with everything set up; the arguments live for ever.
     unsafe { libc::run(argv, environment) }
-}
-
-fn arguments_of(
-    found: &Found,
-    hardware: &Hardware<'static>,
-) -> Result<BootArgs<'static>, ParseError<'static>> {
-    match found.args_bytes > hardware.boot_args.len() {
-        true => Err(ParseError::TooLong(found.args_bytes)),
-        false => BootArgs::parse(hardware.boot_args),
-    }
 }
 
 fn divide_memory(memory: Bytes, who: &Personality, devices: &Devices) -> Plan {
@@ -184,19 +174,19 @@ fn joined(adi: Adi, torus: Torus<'static, Wire>, platform: Virt) -> BoardNode {
 }
 
 #[cfg(not(feature = "faults"))]
-fn wires(links: Links, _: &BootArgs<'_>, _: &Personality) -> Links<Wire> {
+fn wires(links: Links, _: &BootParameters<'_>, _: &Personality) -> Links<Wire> {
     links
 }
 
-/// The links with the faults that the boot arguments order.
+/// The links with the faults that the boot parameters order.
 #[cfg(feature = "faults")]
-fn wires(links: Links, args: &BootArgs<'_>, who: &Personality) -> Links<Wire> {
+fn wires(links: Links, boot: &BootParameters<'_>, who: &Personality) -> Links<Wire> {
     use crate::dev::faults::{self, RETRIES, WINDOW};
     use net_torus::link::Link;
     use net_torus::reliable::Retry;
     /// A neighbour that is emulated may not run for a while.
     const TIMEOUT_NS: u64 = 20_000_000;
-    let faults = faults::ordered(args);
+    let faults = faults::ordered(boot);
     let mut directions = net_torus::Direction::ALL.into_iter();
     links.map(|link| {
         let direction = directions.next()?;
@@ -216,29 +206,29 @@ fn wires(links: Links, args: &BootArgs<'_>, who: &Personality) -> Links<Wire> {
     })
 }
 
-fn identify(hart: usize, found: &Found, args: &BootArgs<'_>) -> Personality {
-    if let (Nodes::Box(boxed), None) = (args.nodes, &found.machine) {
+fn identify(hart: usize, found: &Found, boot: &BootParameters<'_>) -> Personality {
+    if let (Nodes::Box(boxed), None) = (boot.nodes, &found.machine) {
         let nodes = boxed.nodes().nodes();
         let bytes = boxed.node_memory;
         boot_failed(Boot::Nodes { nodes, bytes });
     }
-    let coord = args.nodes.coord(hart as u32);
-    let Some((coord, rank)) = coord.and_then(|c| Some((c, args.shape.rank(c)?))) else {
-        // `BootArgs::parse` has refused coordinates outside the shape.
+    let coord = boot.nodes.coord(hart as u32);
+    let Some((coord, rank)) = coord.and_then(|c| Some((c, boot.shape.rank(c)?))) else {
+        // `BootParameters::read` has refused coordinates outside the shape.
         boot_failed(Boot::Outside);
     };
     let memory = found.node_memory().len();
     Personality {
-        shape: args.shape,
+        shape: boot.shape,
         coord,
         rank,
         clock_hz: found.hardware.as_ref().map_or(1, |h| h.clock_hz),
         memory,
-        mpi_memory: args.mpi_memory.unwrap_or(memory / MPI_SHARE),
-        mpi_borrow: args.mpi_borrow,
-        eager: args.eager,
-        interrupts: args.interrupts.unwrap_or(100),
-        exit: args.exit,
+        mpi_memory: boot.mpi_memory.unwrap_or(memory / MPI_SHARE),
+        mpi_borrow: boot.mpi_borrow,
+        eager: boot.eager,
+        interrupts: boot.interrupts.unwrap_or(100),
+        exit: boot.exit,
     }
 }
 

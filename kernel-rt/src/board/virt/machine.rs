@@ -11,8 +11,8 @@ use core::ptr;
 
 use midplane_abi::address::{Bytes, PAGE};
 use midplane_abi::boot_error::TreeError;
-use midplane_abi::layout::Layout;
-use midplane_abi::personality::{BootArgs, MAX_BYTES, Nodes};
+use midplane_abi::boot_parameters::{BootParameters, MAX_BYTES, Nodes};
+use midplane_abi::layout::{FLASH, Layout};
 
 use super::doorbell;
 use super::layout::{MAX_RAM, RAM};
@@ -24,15 +24,15 @@ use crate::board::device_tree::Hardware;
 
 /// What hart 0 found.
 pub struct Found {
-    /// What the device tree says, the boot arguments cut at [`MAX_BYTES`].
-    pub hardware: Result<Hardware<'static>, TreeError>,
-    /// Bytes of the boot arguments.
-    pub args_bytes: usize,
+    /// What the device tree says.
+    pub hardware: Result<Hardware, TreeError>,
+    /// The first bytes of flash, which are the boot parameters' record if the tool has put one there.
+    pub record: &'static [u8],
     /// The time of day in nanoseconds, when the clock stood at `ticks`.
     pub calendar_ns: u64,
     /// See `calendar_ns`.
     pub ticks: u64,
-    /// The box that the arguments ask for, when the memory holds it.
+    /// The box that the boot parameters ask for, when the memory holds it.
     pub machine: Option<BoxMachine>,
 }
 
@@ -41,7 +41,7 @@ pub struct Found {
 struct Handover {
     start: UnsafeCell<arch::Start>,
     found: UnsafeCell<MaybeUninit<Found>>,
-    args: UnsafeCell<[u8; MAX_BYTES]>,
+    record: UnsafeCell<[u8; MAX_BYTES]>,
 }
 
 // SAFETY: written by `midplane_survey` alone, before there is a node, and other harts are called by nodes.
@@ -51,7 +51,7 @@ unsafe impl Sync for Handover {}
 static HANDOVER: Handover = Handover {
     start: UnsafeCell::new(arch::Start::unknown()),
     found: UnsafeCell::new(MaybeUninit::uninit()),
-    args: UnsafeCell::new([0; MAX_BYTES]),
+    record: UnsafeCell::new([0; MAX_BYTES]),
 };
 
 /// What hart 0 found. Only to be called by a node.
@@ -115,40 +115,24 @@ unsafe fn device_tree(tree: *mut u8) -> &'static mut [u8] {
 }
 
 fn survey(tree: &mut [u8]) -> Found {
-    let mut args_bytes = 0;
-    let hardware = Hardware::read(tree, RAM).map(|hardware| {
-        args_bytes = hardware.boot_args.len();
-        let Hardware {
-            ram,
-            clock_hz,
-            random,
-            slots,
-            boot_args,
-        } = hardware;
-        Hardware {
-            boot_args: keep_args(boot_args),
-            ram,
-            clock_hz,
-            random,
-            slots,
-        }
-    });
+    let hardware = Hardware::read(tree, RAM);
+    let record = read_record();
     // It lies in some node's memory, of which the rest is zero.
     tree.fill(0);
     Found {
-        machine: hardware.as_ref().ok().and_then(machine),
+        machine: { hardware.as_ref().ok() }.and_then(|hardware| machine(hardware, record)),
         hardware,
-        args_bytes,
+        record,
         // Reading the lower half fixes the upper one (hw/rtc/goldfish_rtc.c).
         calendar_ns: u64::from(read32(CALENDAR)) | u64::from(read32(CALENDAR + 4)) << 32,
         ticks: arch::ticks(),
     }
 }
 
-/// The box that the arguments ask for; `None` when they do not, are wrong, or the memory does not hold it: the node
-/// that is started then says so.
-fn machine(hardware: &Hardware<'_>) -> Option<BoxMachine> {
-    let Nodes::Box(boxed) = BootArgs::parse(hardware.boot_args).ok()?.nodes else {
+/// The box that the record asks for; `None` when it does not, is wrong, or the memory does not hold it: the node that is
+/// started then says so.
+fn machine(hardware: &Hardware, record: &[u8]) -> Option<BoxMachine> {
+    let Nodes::Box(boxed) = BootParameters::read(record).ok()?.nodes else {
         return None;
     };
     let image = arch::image_end() as u64 - RAM;
@@ -162,13 +146,15 @@ fn machine(hardware: &Hardware<'_>) -> Option<BoxMachine> {
     })
 }
 
-/// A copy of the arguments, as far as there is room, in the handover.
-fn keep_args(args: &[u8]) -> &'static [u8] {
-    let args = args.get(..MAX_BYTES).unwrap_or(args);
-    // SAFETY: nothing else runs yet, and this is called once.
-    let room = unsafe { &mut *HANDOVER.args.get() };
-    let room = &mut room[..args.len()];
-    room.copy_from_slice(args);
+/// A copy of the record in the handover, which nodes see.
+fn read_record() -> &'static [u8] {
+    // SAFETY: flash, which every `virt` machine has, is larger, and nothing writes to it. Nothing else runs yet, and this
+    // is called once.
+    let (flash, room) = unsafe {
+        let flash = ptr::with_exposed_provenance::<[u8; MAX_BYTES]>(FLASH as usize);
+        (&*flash, &mut *HANDOVER.record.get())
+    };
+    *room = *flash;
     room
 }
 

@@ -11,7 +11,7 @@
 //! records     what of it the tool sees in the node's memory
 //! plic, timer, uart, system, registers    the few devices that have no driver of their own
 //! ```
-//! What differs between instances (memory, slots, clock) is in the device tree.
+//! What differs between instances is in the device tree (memory, slots, clock) and in the boot parameters.
 
 mod boot;
 mod doorbell;

@@ -10,10 +10,10 @@
 use core::ptr;
 
 use midplane_abi::address::PAGE;
+use midplane_abi::boot_parameters::Boxed;
 use midplane_abi::layout::{
     Layout, RING_BYTES, RING_WINDOW, RING_WINDOWS, SEVERAL, owner, shared_asleep, shared_ring,
 };
-use midplane_abi::personality::Boxed;
 use net_torus::coord::{Coord, Direction};
 
 use super::doorbell;

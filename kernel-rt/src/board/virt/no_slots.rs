@@ -1,6 +1,7 @@
 //! The links of a node that has a machine to itself, in an image for one instance: it must have no neighbours.
 
-use midplane_abi::personality::{ParseError, Personality};
+use midplane_abi::boot_parameters::RecordError;
+use midplane_abi::personality::Personality;
 
 use super::platform::Links;
 use crate::board::device_tree::Hardware;
@@ -17,9 +18,9 @@ impl Devices {
     }
 
     /// Of the node `who`, which has the machine to itself.
-    pub fn find(_: &Hardware<'_>, who: &Personality) -> Self {
+    pub fn find(_: &Hardware, who: &Personality) -> Self {
         if who.shape.nodes() > 1 {
-            boot_failed(ParseError::OneInstance.into());
+            boot_failed(RecordError::OneInstance.into());
         }
         Self
     }

@@ -34,7 +34,7 @@ impl<'h> Devices<'h> {
     }
 
     /// Of a node that has the machine to itself.
-    pub fn find(hardware: &'h Hardware<'_>, _: &Personality) -> Self {
+    pub fn find(hardware: &'h Hardware, _: &Personality) -> Self {
         Self::of(&hardware.slots)
     }
 

@@ -9,13 +9,13 @@ use crate::host::sys;
 use crate::run::debug;
 use crate::run::instance::{Bonds, Ears, Fleet, Instance, stream};
 use crate::run::node::Node;
-use crate::run::plan::{App, Backend, Plan, boot_arguments, coord};
+use crate::run::plan::{App, Plan, coord, record_file};
 use crate::run::verdict::Stands;
 use kernel_rt::board::linux::VARIABLE;
 use kernel_rt::board::linux::share::{
     AT_ANSWERED, AT_ASKED, AT_ENDS, AT_TRACE, FRAMES, Layout, Trace,
 };
-use midplane_abi::personality::Nodes;
+use midplane_abi::boot_parameters::Nodes;
 use net_torus::coord::Coord;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Resource, Signal};
@@ -74,25 +74,34 @@ pub struct Inherited {
     file: OwnedFd,
     life: OwnedFd,
     asks: OwnedFd,
+    record: OwnedFd,
     bytes: u64,
 }
 
 impl Inherited {
-    /// The job's memory and the pipes, and a number of bytes.
-    pub fn new(shared: &Shared, theirs: &Theirs, bytes: u64) -> Result<Self, Stop> {
+    /// The job's memory and the pipes, the boot parameters of a process whose first node is at `coord`, and a number of bytes.
+    pub fn new(
+        plan: &Plan<'_>,
+        coord: Coord,
+        (shared, theirs): (&Shared, &Theirs),
+        bytes: u64,
+    ) -> Result<Self, Stop> {
+        let record = record_file(plan, Nodes::One(coord))?;
         let file = shared.file().try_clone().doing("share the job's memory")?;
         let [life, asks] = [&theirs.life, &theirs.asks].map(OwnedFd::try_clone);
         Ok(Self {
             file: file.into(),
             life: life.doing("share a pipe")?,
             asks: asks.doing("share a pipe")?,
+            record: record.into(),
             bytes,
         })
     }
 
     fn words(&self) -> String {
-        let [file, life, asks] = [&self.file, &self.life, &self.asks].map(AsRawFd::as_raw_fd);
-        format!("{file} {life} {asks} {}", self.bytes)
+        let descriptors = [&self.file, &self.life, &self.asks, &self.record];
+        let [file, life, asks, record] = descriptors.map(AsRawFd::as_raw_fd);
+        format!("{file} {life} {asks} {record} {}", self.bytes)
     }
 
     /// The words to run the process of `rank`, or of all, under; see [`keep`].
@@ -111,7 +120,7 @@ impl Inherited {
 
     /// The descriptors, which are still to be inherited.
     pub fn descriptors(self) -> Vec<OwnedFd> {
-        vec![self.file, self.life, self.asks]
+        vec![self.file, self.life, self.asks, self.record]
     }
 }
 
@@ -122,7 +131,7 @@ fn start(
 ) -> Result<Instance, Stop> {
     let (stdout, node_stdout) = stream()?;
     let (stderr, node_stderr) = stream()?;
-    let inherited = Inherited::new(shared, theirs, plan.node_memory)?;
+    let inherited = Inherited::new(plan, coord, (shared, theirs), plan.node_memory)?;
     let prints: [OwnedFd; 2] = [node_stdout.into(), node_stderr.into()];
     let limits = [plan.stack, plan.limits_memory.then_some(plan.node_memory)];
     let debug = plan.debug.filter(|debug| debug.rank == rank);
@@ -187,12 +196,6 @@ pub fn process(
     inherited: &Inherited,
     under: &[String],
 ) -> Result<Command, Stop> {
-    let bootargs = boot_arguments(plan, Nodes::One(coord))?;
-    let settings = match plan.backend {
-        // It gives each rank the arguments of its program.
-        Backend::Cluster => &*bootargs,
-        _ => bootargs.split(" -- ").next().unwrap_or_default(),
-    };
     let (_, app) = plan.app(plan.shape.rank(coord).unwrap_or(0));
     let (program, arguments) = app
         .argv
@@ -217,7 +220,7 @@ pub fn process(
     command
         .args(arguments.iter().map(|word| OsStr::from_bytes(word)))
         .envs(variables(app))
-        .env(VARIABLE, format!("{} {settings}", inherited.words()));
+        .env(VARIABLE, inherited.words());
     if let Some(directory) = app.directory {
         command.current_dir(directory);
     }

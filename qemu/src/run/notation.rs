@@ -1,0 +1,52 @@
+//! How places and directions are written on the command line.
+
+use midplane_abi::boot_parameters::Console;
+use net_torus::coord::{Coord, Direction};
+
+/// The direction with this name: x+, x- and so on.
+pub fn direction(name: &str) -> Option<Direction> {
+    let named = |d: &Direction| d.name().eq_ignore_ascii_case(name);
+    Direction::ALL.into_iter().find(named)
+}
+
+/// A place, written as x,y,z; `None` for anything else.
+pub fn parse_coord(text: &str) -> Option<Coord> {
+    let mut numbers = text.split(',').map(|number| {
+        // No sign.
+        let is_decimal = number.bytes().all(|byte| byte.is_ascii_digit());
+        is_decimal.then(|| number.parse().ok()).flatten()
+    });
+    let mut next = || numbers.next().flatten();
+    let [x, y, z] = [next()?, next()?, next()?];
+    numbers.next().is_none().then_some(Coord { x, y, z })
+}
+
+/// A console, written as x,y,z:DIRECTION.
+pub fn parse_console_at(text: &str) -> Option<Console> {
+    let (at, name) = text.split_once(':')?;
+    Some(Console {
+        at: parse_coord(at)?,
+        direction: direction(name)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_and_consoles_are_read() {
+        let at = Coord { x: 1, y: 0, z: 255 };
+        assert_eq!(parse_coord("1,0,255"), Some(at));
+        for text in ["", "1,2", "1,2,3,4", "1,2,256", "+1,2,3", "1,,3", "1, 2,3"] {
+            assert_eq!(parse_coord(text), None, "{text}");
+        }
+        let direction = Direction::ZPlus;
+        for text in ["1,0,255:z+", "1,0,255:Z+"] {
+            assert_eq!(parse_console_at(text), Some(Console { at, direction }));
+        }
+        for text in ["z+", "0,0,0:", "0,0,0:up", "0,0:z+"] {
+            assert_eq!(parse_console_at(text), None, "{text}");
+        }
+    }
+}
