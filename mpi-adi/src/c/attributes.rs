@@ -168,8 +168,7 @@ unsafe fn get(
     })
 }
 
-#[unsafe(export_name = "PMPI_Comm_create_keyval")]
-pub unsafe extern "C" fn MPI_Comm_create_keyval(
+pub unsafe fn MPI_Comm_create_keyval(
     copy: Option<CopyFunction>,
     delete: Option<DeleteFunction>,
     comm_keyval: *mut c_int,
@@ -187,14 +186,12 @@ pub unsafe extern "C" fn MPI_Comm_create_keyval(
     }
 }
 
-#[unsafe(export_name = "PMPI_Comm_free_keyval")]
-pub unsafe extern "C" fn MPI_Comm_free_keyval(comm_keyval: *mut c_int) -> c_int {
+pub unsafe fn MPI_Comm_free_keyval(comm_keyval: *mut c_int) -> c_int {
     // SAFETY: the standard's promise about `comm_keyval`.
     unsafe { free("MPI_Comm_free_keyval", comm_keyval) }
 }
 
-#[unsafe(export_name = "PMPI_Comm_set_attr")]
-pub unsafe extern "C" fn MPI_Comm_set_attr(
+pub unsafe fn MPI_Comm_set_attr(
     comm: c_int,
     comm_keyval: c_int,
     attribute_val: *mut c_void,
@@ -202,8 +199,7 @@ pub unsafe extern "C" fn MPI_Comm_set_attr(
     set("MPI_Comm_set_attr", comm, comm_keyval, attribute_val)
 }
 
-#[unsafe(export_name = "PMPI_Comm_get_attr")]
-pub unsafe extern "C" fn MPI_Comm_get_attr(
+pub unsafe fn MPI_Comm_get_attr(
     comm: c_int,
     comm_keyval: c_int,
     attribute_val: *mut c_void,
@@ -213,13 +209,11 @@ pub unsafe extern "C" fn MPI_Comm_get_attr(
     unsafe { get("MPI_Comm_get_attr", comm, comm_keyval, attribute_val, flag) }
 }
 
-#[unsafe(export_name = "PMPI_Comm_delete_attr")]
-pub unsafe extern "C" fn MPI_Comm_delete_attr(comm: c_int, comm_keyval: c_int) -> c_int {
+pub unsafe fn MPI_Comm_delete_attr(comm: c_int, comm_keyval: c_int) -> c_int {
     delete("MPI_Comm_delete_attr", comm, comm_keyval)
 }
 
-#[unsafe(export_name = "PMPI_Keyval_create")]
-pub unsafe extern "C" fn MPI_Keyval_create(
+pub unsafe fn MPI_Keyval_create(
     copy: Option<CopyFunction>,
     delete: Option<DeleteFunction>,
     keyval: *mut c_int,
@@ -229,23 +223,16 @@ pub unsafe extern "C" fn MPI_Keyval_create(
     unsafe { create("MPI_Keyval_create", copy, delete, keyval, extra_state) }
 }
 
-#[unsafe(export_name = "PMPI_Keyval_free")]
-pub unsafe extern "C" fn MPI_Keyval_free(keyval: *mut c_int) -> c_int {
+pub unsafe fn MPI_Keyval_free(keyval: *mut c_int) -> c_int {
     // SAFETY: the standard's promise about `keyval`.
     unsafe { free("MPI_Keyval_free", keyval) }
 }
 
-#[unsafe(export_name = "PMPI_Attr_put")]
-pub unsafe extern "C" fn MPI_Attr_put(
-    comm: c_int,
-    keyval: c_int,
-    attribute_val: *mut c_void,
-) -> c_int {
+pub unsafe fn MPI_Attr_put(comm: c_int, keyval: c_int, attribute_val: *mut c_void) -> c_int {
     set("MPI_Attr_put", comm, keyval, attribute_val)
 }
 
-#[unsafe(export_name = "PMPI_Attr_get")]
-pub unsafe extern "C" fn MPI_Attr_get(
+pub unsafe fn MPI_Attr_get(
     comm: c_int,
     keyval: c_int,
     attribute_val: *mut c_void,
@@ -255,13 +242,11 @@ pub unsafe extern "C" fn MPI_Attr_get(
     unsafe { get("MPI_Attr_get", comm, keyval, attribute_val, flag) }
 }
 
-#[unsafe(export_name = "PMPI_Attr_delete")]
-pub unsafe extern "C" fn MPI_Attr_delete(comm: c_int, keyval: c_int) -> c_int {
+pub unsafe fn MPI_Attr_delete(comm: c_int, keyval: c_int) -> c_int {
     delete("MPI_Attr_delete", comm, keyval)
 }
 
-#[unsafe(export_name = "PMPI_COMM_NULL_COPY_FN")]
-pub unsafe extern "C" fn MPI_COMM_NULL_COPY_FN(
+pub unsafe fn MPI_COMM_NULL_COPY_FN(
     _oldcomm: c_int,
     _comm_keyval: c_int,
     _extra_state: *mut c_void,
@@ -276,8 +261,7 @@ pub unsafe extern "C" fn MPI_COMM_NULL_COPY_FN(
     })
 }
 
-#[unsafe(export_name = "PMPI_COMM_DUP_FN")]
-pub unsafe extern "C" fn MPI_COMM_DUP_FN(
+pub unsafe fn MPI_COMM_DUP_FN(
     _oldcomm: c_int,
     _comm_keyval: c_int,
     _extra_state: *mut c_void,
@@ -295,8 +279,7 @@ pub unsafe extern "C" fn MPI_COMM_DUP_FN(
     })
 }
 
-#[unsafe(export_name = "PMPI_COMM_NULL_DELETE_FN")]
-pub unsafe extern "C" fn MPI_COMM_NULL_DELETE_FN(
+pub unsafe fn MPI_COMM_NULL_DELETE_FN(
     _comm: c_int,
     _comm_keyval: c_int,
     _attribute_val: *mut c_void,

@@ -112,8 +112,7 @@ fn place_after_news(
     }
 }
 
-#[unsafe(export_name = "PMPI_Bsend")]
-pub unsafe extern "C" fn MPI_Bsend(
+pub unsafe fn MPI_Bsend(
     buf: *const c_void,
     count: c_int,
     datatype: c_int,
@@ -131,8 +130,7 @@ pub unsafe extern "C" fn MPI_Bsend(
     })
 }
 
-#[unsafe(export_name = "PMPI_Ibsend")]
-pub unsafe extern "C" fn MPI_Ibsend(
+pub unsafe fn MPI_Ibsend(
     buf: *const c_void,
     count: c_int,
     datatype: c_int,
@@ -158,8 +156,7 @@ pub unsafe extern "C" fn MPI_Ibsend(
     })
 }
 
-#[unsafe(export_name = "PMPI_Buffer_attach")]
-pub unsafe extern "C" fn MPI_Buffer_attach(buffer: *mut c_void, size: c_int) -> c_int {
+pub unsafe fn MPI_Buffer_attach(buffer: *mut c_void, size: c_int) -> c_int {
     on_process("MPI_Buffer_attach", |_| {
         let bytes = usize::try_from(size).map_err(|_| Error::Argument {
             what: "a buffer of a negative size",
@@ -172,9 +169,7 @@ pub unsafe extern "C" fn MPI_Buffer_attach(buffer: *mut c_void, size: c_int) -> 
                 what: "a buffer is attached already; detach it first",
             });
         }
-        DETACH.set(|env| {
-            detach(env, "MPI_Finalize");
-        });
+        DETACH.set(detach_at_the_end);
         *attached = Some(Attached {
             address: buffer,
             size,
@@ -197,6 +192,10 @@ static DETACH: Hook<Detach> = Hook::new();
 
 type Detach = fn(&dyn Env);
 
+fn detach_at_the_end(env: &dyn Env) {
+    detach(env, "MPI_Finalize");
+}
+
 /// MPI_Finalize detaches the buffer (section 8.7).
 pub(super) fn finish(env: &dyn Env) {
     let detach = DETACH.get();
@@ -205,8 +204,7 @@ pub(super) fn finish(env: &dyn Env) {
     }
 }
 
-#[unsafe(export_name = "PMPI_Buffer_detach")]
-pub unsafe extern "C" fn MPI_Buffer_detach(buffer_addr: *mut c_void, size: *mut c_int) -> c_int {
+pub unsafe fn MPI_Buffer_detach(buffer_addr: *mut c_void, size: *mut c_int) -> c_int {
     on_process("MPI_Buffer_detach", |_| {
         // SAFETY: the standard's promise about both; the first is the address of a pointer.
         let (buffer_addr, size) = unsafe {

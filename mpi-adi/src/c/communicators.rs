@@ -63,8 +63,7 @@ fn duplicate_one(function: &'static str, parent: c_int) -> Result<c_int, Error> 
     enter(comm.env, made, parent)
 }
 
-#[unsafe(export_name = "PMPI_Comm_dup")]
-pub unsafe extern "C" fn MPI_Comm_dup(comm: c_int, newcomm: *mut c_int) -> c_int {
+pub unsafe fn MPI_Comm_dup(comm: c_int, newcomm: *mut c_int) -> c_int {
     on_any("MPI_Comm_dup", comm, |_, _| {
         // SAFETY: the standard's promise about `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
@@ -72,12 +71,7 @@ pub unsafe extern "C" fn MPI_Comm_dup(comm: c_int, newcomm: *mut c_int) -> c_int
     })
 }
 
-#[unsafe(export_name = "PMPI_Comm_dup_with_info")]
-pub unsafe extern "C" fn MPI_Comm_dup_with_info(
-    comm: c_int,
-    info: c_int,
-    newcomm: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Comm_dup_with_info(comm: c_int, info: c_int, newcomm: *mut c_int) -> c_int {
     on_any("MPI_Comm_dup_with_info", comm, |_, _| {
         // SAFETY: the standard's promise about `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
@@ -86,13 +80,7 @@ pub unsafe extern "C" fn MPI_Comm_dup_with_info(
     })
 }
 
-#[unsafe(export_name = "PMPI_Comm_split")]
-pub unsafe extern "C" fn MPI_Comm_split(
-    comm: c_int,
-    color: c_int,
-    key: c_int,
-    newcomm: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Comm_split(comm: c_int, color: c_int, key: c_int, newcomm: *mut c_int) -> c_int {
     on_any("MPI_Comm_split", comm, |_, _| {
         // SAFETY: the standard's promise about `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
@@ -124,8 +112,7 @@ pub(super) fn split(
     }
 }
 
-#[unsafe(export_name = "PMPI_Comm_split_type")]
-pub unsafe extern "C" fn MPI_Comm_split_type(
+pub unsafe fn MPI_Comm_split_type(
     comm: c_int,
     split_type: c_int,
     key: c_int,
@@ -182,21 +169,18 @@ unsafe fn free(function: &'static str, comm: *mut c_int, waits: bool) -> c_int {
     })
 }
 
-#[unsafe(export_name = "PMPI_Comm_free")]
-pub unsafe extern "C" fn MPI_Comm_free(comm: *mut c_int) -> c_int {
+pub unsafe fn MPI_Comm_free(comm: *mut c_int) -> c_int {
     // SAFETY: the standard's promise about `comm`.
     unsafe { free("MPI_Comm_free", comm, false) }
 }
 
-#[unsafe(export_name = "PMPI_Comm_disconnect")]
-pub unsafe extern "C" fn MPI_Comm_disconnect(comm: *mut c_int) -> c_int {
+pub unsafe fn MPI_Comm_disconnect(comm: *mut c_int) -> c_int {
     // SAFETY: the standard's promise about `comm`.
     unsafe { free("MPI_Comm_disconnect", comm, true) }
 }
 
 // No process here was spawned (section 10.3.2).
-#[unsafe(export_name = "PMPI_Comm_get_parent")]
-pub unsafe extern "C" fn MPI_Comm_get_parent(parent: *mut c_int) -> c_int {
+pub unsafe fn MPI_Comm_get_parent(parent: *mut c_int) -> c_int {
     on_process("MPI_Comm_get_parent", |_| {
         // SAFETY: the standard's promise about `parent`.
         *unsafe { args::out(parent, "parent") }? = MPI_COMM_NULL;
@@ -221,8 +205,7 @@ fn compare(a: Group<'_>, b: Group<'_>) -> c_int {
     }
 }
 
-#[unsafe(export_name = "PMPI_Comm_rank")]
-pub unsafe extern "C" fn MPI_Comm_rank(comm: c_int, rank: *mut c_int) -> c_int {
+pub unsafe fn MPI_Comm_rank(comm: c_int, rank: *mut c_int) -> c_int {
     on_any("MPI_Comm_rank", comm, |_, views| {
         // SAFETY: the standard's promise about `rank`.
         *unsafe { args::out(rank, "rank") }? = views.local.rank.0 as c_int;
@@ -230,8 +213,7 @@ pub unsafe extern "C" fn MPI_Comm_rank(comm: c_int, rank: *mut c_int) -> c_int {
     })
 }
 
-#[unsafe(export_name = "PMPI_Comm_size")]
-pub unsafe extern "C" fn MPI_Comm_size(comm: c_int, size: *mut c_int) -> c_int {
+pub unsafe fn MPI_Comm_size(comm: c_int, size: *mut c_int) -> c_int {
     on_any("MPI_Comm_size", comm, |_, views| {
         // SAFETY: the standard's promise about `size`.
         *unsafe { args::out(size, "size") }? = views.local.size as c_int;
@@ -239,8 +221,7 @@ pub unsafe extern "C" fn MPI_Comm_size(comm: c_int, size: *mut c_int) -> c_int {
     })
 }
 
-#[unsafe(export_name = "PMPI_Comm_compare")]
-pub unsafe extern "C" fn MPI_Comm_compare(comm1: c_int, comm2: c_int, result: *mut c_int) -> c_int {
+pub unsafe fn MPI_Comm_compare(comm1: c_int, comm2: c_int, result: *mut c_int) -> c_int {
     on_any("MPI_Comm_compare", comm1, |_, first| {
         let second = views(comm2).ok_or(Error::Communicator { handle: comm2 })?;
         // SAFETY: the standard's promise about `result`.
@@ -257,8 +238,7 @@ pub unsafe extern "C" fn MPI_Comm_compare(comm1: c_int, comm2: c_int, result: *m
     })
 }
 
-#[unsafe(export_name = "PMPI_Comm_set_name")]
-pub unsafe extern "C" fn MPI_Comm_set_name(comm: c_int, comm_name: *const c_char) -> c_int {
+pub unsafe fn MPI_Comm_set_name(comm: c_int, comm_name: *const c_char) -> c_int {
     on_any("MPI_Comm_set_name", comm, |_, views| {
         // SAFETY: the standard's promise about `comm_name`: a string.
         let name = unsafe { args::string(comm_name, MPI_MAX_OBJECT_NAME, "comm_name") }?;
@@ -276,8 +256,7 @@ pub unsafe extern "C" fn MPI_Comm_set_name(comm: c_int, comm_name: *const c_char
     })
 }
 
-#[unsafe(export_name = "PMPI_Comm_get_name")]
-pub unsafe extern "C" fn MPI_Comm_get_name(
+pub unsafe fn MPI_Comm_get_name(
     comm: c_int,
     comm_name: *mut c_char,
     resultlen: *mut c_int,

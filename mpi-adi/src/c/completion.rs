@@ -92,8 +92,7 @@ unsafe fn end_short(
     Some(MPI_SUCCESS)
 }
 
-#[unsafe(export_name = "PMPI_Wait")]
-pub unsafe extern "C" fn MPI_Wait(request: *mut c_int, status: *mut MPI_Status) -> c_int {
+pub unsafe fn MPI_Wait(request: *mut c_int, status: *mut MPI_Status) -> c_int {
     // SAFETY: the standard's promise about both.
     if let Some(code) = unsafe { end_short("MPI_Wait", request, status) } {
         return code;
@@ -109,12 +108,7 @@ pub unsafe extern "C" fn MPI_Wait(request: *mut c_int, status: *mut MPI_Status) 
     end_one("MPI_Wait", result, status)
 }
 
-#[unsafe(export_name = "PMPI_Test")]
-pub unsafe extern "C" fn MPI_Test(
-    request: *mut c_int,
-    flag: *mut c_int,
-    status: *mut MPI_Status,
-) -> c_int {
+pub unsafe fn MPI_Test(request: *mut c_int, flag: *mut c_int, status: *mut MPI_Status) -> c_int {
     let result = env().and_then(|env| {
         // SAFETY: the standard's promise about all three.
         let (request, flag) = unsafe {
@@ -130,8 +124,7 @@ pub unsafe extern "C" fn MPI_Test(
     end_one("MPI_Test", result, status)
 }
 
-#[unsafe(export_name = "PMPI_Request_get_status")]
-pub unsafe extern "C" fn MPI_Request_get_status(
+pub unsafe fn MPI_Request_get_status(
     request: c_int,
     flag: *mut c_int,
     status: *mut MPI_Status,
@@ -156,8 +149,7 @@ pub unsafe extern "C" fn MPI_Request_get_status(
     })
 }
 
-#[unsafe(export_name = "PMPI_Request_free")]
-pub unsafe extern "C" fn MPI_Request_free(request: *mut c_int) -> c_int {
+pub unsafe fn MPI_Request_free(request: *mut c_int) -> c_int {
     on_process("MPI_Request_free", |env| {
         // SAFETY: the standard's promise about `request`.
         let request = unsafe { args::out(request, "request") }?;
@@ -191,8 +183,7 @@ pub unsafe extern "C" fn MPI_Request_free(request: *mut c_int) -> c_int {
     })
 }
 
-#[unsafe(export_name = "PMPI_Cancel")]
-pub unsafe extern "C" fn MPI_Cancel(request: *mut c_int) -> c_int {
+pub unsafe fn MPI_Cancel(request: *mut c_int) -> c_int {
     on_process("MPI_Cancel", |env| {
         // SAFETY: the standard's promise about `request`.
         let handle = *unsafe { args::out(request, "request") }?;
@@ -211,8 +202,7 @@ pub unsafe extern "C" fn MPI_Cancel(request: *mut c_int) -> c_int {
     })
 }
 
-#[unsafe(export_name = "PMPI_Status_set_cancelled")]
-pub unsafe extern "C" fn MPI_Status_set_cancelled(status: *mut MPI_Status, flag: c_int) -> c_int {
+pub unsafe fn MPI_Status_set_cancelled(status: *mut MPI_Status, flag: c_int) -> c_int {
     on_process("MPI_Status_set_cancelled", |_| {
         // SAFETY: the standard's promise about `status`.
         let status = unsafe { args::status(status) }?;

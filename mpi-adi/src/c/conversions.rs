@@ -17,8 +17,7 @@ const STATUS_IGNORE: usize = 1;
 macro_rules! handles {
     ($($function:ident)*) => {
         $(
-            #[unsafe(export_name = concat!("P", stringify!($function)))]
-            pub extern "C" fn $function(handle: c_int) -> c_int {
+            pub fn $function(handle: c_int) -> c_int {
                 handle
             }
         )*
@@ -41,8 +40,7 @@ handles! {
 macro_rules! statuses {
     ($($function:ident($from:ident: *const $given:ty, $to:ident: *mut $wanted:ty);)*) => {
         $(
-            #[unsafe(export_name = concat!("P", stringify!($function)))]
-            pub unsafe extern "C" fn $function($from: *const $given, $to: *mut $wanted) -> c_int {
+            pub unsafe fn $function($from: *const $given, $to: *mut $wanted) -> c_int {
                 // SAFETY: the standard's promise about both: each is a status, or the integers of one.
                 unsafe { copy(stringify!($function), $from.cast(), $to.cast()) }
             }

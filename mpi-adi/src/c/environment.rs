@@ -20,8 +20,7 @@ use crate::device::kernel::AbortReason;
 use crate::mpi::environment::{self as job, LIBRARY, VERSION};
 use crate::mpi::error::{Error, Misplaced};
 
-#[unsafe(export_name = "PMPI_Init")]
-pub unsafe extern "C" fn MPI_Init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> c_int {
+pub unsafe fn MPI_Init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> c_int {
     early("MPI_Init", init(MPI_THREAD_SINGLE))
 }
 
@@ -42,8 +41,7 @@ fn init(level: c_int) -> Result<(), Error> {
     }
 }
 
-#[unsafe(export_name = "PMPI_Init_thread")]
-pub unsafe extern "C" fn MPI_Init_thread(
+pub unsafe fn MPI_Init_thread(
     _argc: *mut c_int,
     _argv: *mut *mut *mut c_char,
     required: c_int,
@@ -63,8 +61,7 @@ pub unsafe extern "C" fn MPI_Init_thread(
     })
 }
 
-#[unsafe(export_name = "PMPI_Query_thread")]
-pub unsafe extern "C" fn MPI_Query_thread(provided: *mut c_int) -> c_int {
+pub unsafe fn MPI_Query_thread(provided: *mut c_int) -> c_int {
     on_process("MPI_Query_thread", |_| {
         // SAFETY: the standard's promise about `provided`.
         *unsafe { args::out(provided, "provided") }? = BINDING.thread_level.load(Ordering::Relaxed);
@@ -72,8 +69,7 @@ pub unsafe extern "C" fn MPI_Query_thread(provided: *mut c_int) -> c_int {
     })
 }
 
-#[unsafe(export_name = "PMPI_Is_thread_main")]
-pub unsafe extern "C" fn MPI_Is_thread_main(flag: *mut c_int) -> c_int {
+pub unsafe fn MPI_Is_thread_main(flag: *mut c_int) -> c_int {
     on_process("MPI_Is_thread_main", |_| {
         // SAFETY: the standard's promise about `flag`.
         *unsafe { args::out(flag, "flag") }? = 1;
@@ -81,8 +77,7 @@ pub unsafe extern "C" fn MPI_Is_thread_main(flag: *mut c_int) -> c_int {
     })
 }
 
-#[unsafe(export_name = "PMPI_Initialized")]
-pub unsafe extern "C" fn MPI_Initialized(flag: *mut c_int) -> c_int {
+pub unsafe fn MPI_Initialized(flag: *mut c_int) -> c_int {
     // SAFETY: the standard's promise about `flag`.
     early(
         "MPI_Initialized",
@@ -90,8 +85,7 @@ pub unsafe extern "C" fn MPI_Initialized(flag: *mut c_int) -> c_int {
     )
 }
 
-#[unsafe(export_name = "PMPI_Finalized")]
-pub unsafe extern "C" fn MPI_Finalized(flag: *mut c_int) -> c_int {
+pub unsafe fn MPI_Finalized(flag: *mut c_int) -> c_int {
     // SAFETY: the standard's promise about `flag`.
     early(
         "MPI_Finalized",
@@ -99,8 +93,7 @@ pub unsafe extern "C" fn MPI_Finalized(flag: *mut c_int) -> c_int {
     )
 }
 
-#[unsafe(export_name = "PMPI_Finalize")]
-pub unsafe extern "C" fn MPI_Finalize() -> c_int {
+pub unsafe fn MPI_Finalize() -> c_int {
     const NAME: &str = "MPI_Finalize";
     let mut said = MPI_SUCCESS;
     let ended = on_process(NAME, |env| {
@@ -127,8 +120,7 @@ pub unsafe extern "C" fn MPI_Finalize() -> c_int {
     }
 }
 
-#[unsafe(export_name = "PMPI_Abort")]
-pub unsafe extern "C" fn MPI_Abort(_comm: c_int, errorcode: c_int) -> c_int {
+pub unsafe fn MPI_Abort(_comm: c_int, errorcode: c_int) -> c_int {
     // The whole job ends even before MPI_Init and after MPI_Finalize: that is what is being asked for.
     early(
         "MPI_Abort",
@@ -138,13 +130,11 @@ pub unsafe extern "C" fn MPI_Abort(_comm: c_int, errorcode: c_int) -> c_int {
 }
 
 // There is no profiler to control (section 14.2.4): the level and what follows it mean nothing.
-#[unsafe(export_name = "PMPI_Pcontrol")]
-pub extern "C" fn MPI_Pcontrol(_level: c_int) -> c_int {
+pub fn MPI_Pcontrol(_level: c_int) -> c_int {
     MPI_SUCCESS
 }
 
-#[unsafe(export_name = "PMPI_Get_version")]
-pub unsafe extern "C" fn MPI_Get_version(version: *mut c_int, subversion: *mut c_int) -> c_int {
+pub unsafe fn MPI_Get_version(version: *mut c_int, subversion: *mut c_int) -> c_int {
     early("MPI_Get_version", {
         // SAFETY: the standard's promise about both.
         let places = unsafe {
@@ -160,19 +150,14 @@ pub unsafe extern "C" fn MPI_Get_version(version: *mut c_int, subversion: *mut c
     })
 }
 
-#[unsafe(export_name = "PMPI_Get_library_version")]
-pub unsafe extern "C" fn MPI_Get_library_version(
-    version: *mut c_char,
-    resultlen: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Get_library_version(version: *mut c_char, resultlen: *mut c_int) -> c_int {
     early("MPI_Get_library_version", {
         // SAFETY: the standard's promise about both.
         unsafe { put_text(version, MPI_MAX_LIBRARY_VERSION_STRING, LIBRARY, resultlen) }
     })
 }
 
-#[unsafe(export_name = "PMPI_Get_processor_name")]
-pub unsafe extern "C" fn MPI_Get_processor_name(name: *mut c_char, resultlen: *mut c_int) -> c_int {
+pub unsafe fn MPI_Get_processor_name(name: *mut c_char, resultlen: *mut c_int) -> c_int {
     on_process("MPI_Get_processor_name", |env| {
         let here = job::here(env);
         let mut text = heapless::String::<MPI_MAX_PROCESSOR_NAME>::new();
@@ -182,12 +167,10 @@ pub unsafe extern "C" fn MPI_Get_processor_name(name: *mut c_char, resultlen: *m
     })
 }
 
-#[unsafe(export_name = "PMPI_Wtime")]
-pub extern "C" fn MPI_Wtime() -> c_double {
+pub fn MPI_Wtime() -> c_double {
     any_env().map_or(0.0, |env| job::now(env) as c_double / 1e9)
 }
 
-#[unsafe(export_name = "PMPI_Wtick")]
-pub extern "C" fn MPI_Wtick() -> c_double {
+pub fn MPI_Wtick() -> c_double {
     any_env().map_or(1, job::tick) as c_double / 1e9
 }

@@ -112,8 +112,7 @@ unsafe fn get(name: &'static str, comm: c_int, errhandler: *mut c_int) -> c_int 
     })
 }
 
-#[unsafe(export_name = "PMPI_Comm_create_errhandler")]
-pub unsafe extern "C" fn MPI_Comm_create_errhandler(
+pub unsafe fn MPI_Comm_create_errhandler(
     function: Option<ErrorFunction>,
     errhandler: *mut c_int,
 ) -> c_int {
@@ -121,19 +120,16 @@ pub unsafe extern "C" fn MPI_Comm_create_errhandler(
     unsafe { create("MPI_Comm_create_errhandler", function, errhandler) }
 }
 
-#[unsafe(export_name = "PMPI_Comm_set_errhandler")]
-pub unsafe extern "C" fn MPI_Comm_set_errhandler(comm: c_int, errhandler: c_int) -> c_int {
+pub unsafe fn MPI_Comm_set_errhandler(comm: c_int, errhandler: c_int) -> c_int {
     set("MPI_Comm_set_errhandler", comm, errhandler)
 }
 
-#[unsafe(export_name = "PMPI_Comm_get_errhandler")]
-pub unsafe extern "C" fn MPI_Comm_get_errhandler(comm: c_int, errhandler: *mut c_int) -> c_int {
+pub unsafe fn MPI_Comm_get_errhandler(comm: c_int, errhandler: *mut c_int) -> c_int {
     // SAFETY: the standard's promise about `errhandler`.
     unsafe { get("MPI_Comm_get_errhandler", comm, errhandler) }
 }
 
-#[unsafe(export_name = "PMPI_Errhandler_create")]
-pub unsafe extern "C" fn MPI_Errhandler_create(
+pub unsafe fn MPI_Errhandler_create(
     function: Option<ErrorFunction>,
     errhandler: *mut c_int,
 ) -> c_int {
@@ -141,19 +137,16 @@ pub unsafe extern "C" fn MPI_Errhandler_create(
     unsafe { create("MPI_Errhandler_create", function, errhandler) }
 }
 
-#[unsafe(export_name = "PMPI_Errhandler_set")]
-pub unsafe extern "C" fn MPI_Errhandler_set(comm: c_int, errhandler: c_int) -> c_int {
+pub unsafe fn MPI_Errhandler_set(comm: c_int, errhandler: c_int) -> c_int {
     set("MPI_Errhandler_set", comm, errhandler)
 }
 
-#[unsafe(export_name = "PMPI_Errhandler_get")]
-pub unsafe extern "C" fn MPI_Errhandler_get(comm: c_int, errhandler: *mut c_int) -> c_int {
+pub unsafe fn MPI_Errhandler_get(comm: c_int, errhandler: *mut c_int) -> c_int {
     // SAFETY: the standard's promise about `errhandler`.
     unsafe { get("MPI_Errhandler_get", comm, errhandler) }
 }
 
-#[unsafe(export_name = "PMPI_Comm_call_errhandler")]
-pub unsafe extern "C" fn MPI_Comm_call_errhandler(comm: c_int, errorcode: c_int) -> c_int {
+pub unsafe fn MPI_Comm_call_errhandler(comm: c_int, errorcode: c_int) -> c_int {
     on_any("MPI_Comm_call_errhandler", comm, |_, _| {
         raise(
             "MPI_Comm_call_errhandler",
@@ -164,8 +157,7 @@ pub unsafe extern "C" fn MPI_Comm_call_errhandler(comm: c_int, errorcode: c_int)
     })
 }
 
-#[unsafe(export_name = "PMPI_Errhandler_free")]
-pub unsafe extern "C" fn MPI_Errhandler_free(errhandler: *mut c_int) -> c_int {
+pub unsafe fn MPI_Errhandler_free(errhandler: *mut c_int) -> c_int {
     on_process("MPI_Errhandler_free", |_| {
         // SAFETY: the standard's promise about `errhandler`.
         let errhandler = unsafe { args::out(errhandler, "errhandler") }?;
@@ -180,8 +172,7 @@ pub unsafe extern "C" fn MPI_Errhandler_free(errhandler: *mut c_int) -> c_int {
     })
 }
 
-#[unsafe(export_name = "PMPI_Error_class")]
-pub unsafe extern "C" fn MPI_Error_class(errorcode: c_int, errorclass: *mut c_int) -> c_int {
+pub unsafe fn MPI_Error_class(errorcode: c_int, errorclass: *mut c_int) -> c_int {
     early("MPI_Error_class", {
         // SAFETY: the standard's promise about `errorclass`.
         unsafe { args::out(errorclass, "errorclass") }.and_then(|class| {
@@ -191,8 +182,7 @@ pub unsafe extern "C" fn MPI_Error_class(errorcode: c_int, errorclass: *mut c_in
     })
 }
 
-#[unsafe(export_name = "PMPI_Error_string")]
-pub unsafe extern "C" fn MPI_Error_string(
+pub unsafe fn MPI_Error_string(
     errorcode: c_int,
     string: *mut c_char,
     resultlen: *mut c_int,
@@ -217,8 +207,7 @@ pub unsafe extern "C" fn MPI_Error_string(
     })
 }
 
-#[unsafe(export_name = "PMPI_Add_error_class")]
-pub unsafe extern "C" fn MPI_Add_error_class(errorclass: *mut c_int) -> c_int {
+pub unsafe fn MPI_Add_error_class(errorclass: *mut c_int) -> c_int {
     on_process("MPI_Add_error_class", |_| {
         // SAFETY: the standard's promise about `errorclass`.
         *unsafe { args::out(errorclass, "errorclass") }? = codes::add(None)?;
@@ -226,8 +215,7 @@ pub unsafe extern "C" fn MPI_Add_error_class(errorclass: *mut c_int) -> c_int {
     })
 }
 
-#[unsafe(export_name = "PMPI_Add_error_code")]
-pub unsafe extern "C" fn MPI_Add_error_code(errorclass: c_int, errorcode: *mut c_int) -> c_int {
+pub unsafe fn MPI_Add_error_code(errorclass: c_int, errorcode: *mut c_int) -> c_int {
     on_process("MPI_Add_error_code", |_| {
         // SAFETY: the standard's promise about `errorcode`.
         *unsafe { args::out(errorcode, "errorcode") }? = codes::add(Some(errorclass))?;
@@ -235,8 +223,7 @@ pub unsafe extern "C" fn MPI_Add_error_code(errorclass: c_int, errorcode: *mut c
     })
 }
 
-#[unsafe(export_name = "PMPI_Add_error_string")]
-pub unsafe extern "C" fn MPI_Add_error_string(errorcode: c_int, string: *const c_char) -> c_int {
+pub unsafe fn MPI_Add_error_string(errorcode: c_int, string: *const c_char) -> c_int {
     on_process("MPI_Add_error_string", |_| {
         // SAFETY: the standard's promise about `string`.
         let text = unsafe { args::string(string, MPI_MAX_ERROR_STRING, "string") }?;

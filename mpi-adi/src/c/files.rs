@@ -24,8 +24,7 @@ fn check(file: c_int) -> Result<(), Error> {
     }
 }
 
-#[unsafe(export_name = "PMPI_File_create_errhandler")]
-pub unsafe extern "C" fn MPI_File_create_errhandler(
+pub unsafe fn MPI_File_create_errhandler(
     function: Option<ErrorFunction>,
     errhandler: *mut c_int,
 ) -> c_int {
@@ -33,8 +32,7 @@ pub unsafe extern "C" fn MPI_File_create_errhandler(
     unsafe { errors::create("MPI_File_create_errhandler", function, errhandler) }
 }
 
-#[unsafe(export_name = "PMPI_File_set_errhandler")]
-pub unsafe extern "C" fn MPI_File_set_errhandler(file: c_int, errhandler: c_int) -> c_int {
+pub unsafe fn MPI_File_set_errhandler(file: c_int, errhandler: c_int) -> c_int {
     let set = check(file).and_then(|()| errors::check(errhandler));
     end_under(
         "MPI_File_set_errhandler",
@@ -43,8 +41,7 @@ pub unsafe extern "C" fn MPI_File_set_errhandler(file: c_int, errhandler: c_int)
     )
 }
 
-#[unsafe(export_name = "PMPI_File_get_errhandler")]
-pub unsafe extern "C" fn MPI_File_get_errhandler(file: c_int, errhandler: *mut c_int) -> c_int {
+pub unsafe fn MPI_File_get_errhandler(file: c_int, errhandler: *mut c_int) -> c_int {
     let place = check(file).and_then(|()| {
         // SAFETY: the standard's promise about `errhandler`.
         unsafe { args::out(errhandler, "errhandler") }
@@ -56,8 +53,7 @@ pub unsafe extern "C" fn MPI_File_get_errhandler(file: c_int, errhandler: *mut c
     )
 }
 
-#[unsafe(export_name = "PMPI_File_call_errhandler")]
-pub unsafe extern "C" fn MPI_File_call_errhandler(fh: c_int, errorcode: c_int) -> c_int {
+pub unsafe fn MPI_File_call_errhandler(fh: c_int, errorcode: c_int) -> c_int {
     let name = "MPI_File_call_errhandler";
     match check(fh) {
         Ok(()) => on_process(name, |_| {

@@ -128,8 +128,7 @@ impl Family for Generalized {
     }
 }
 
-#[unsafe(export_name = "PMPI_Grequest_start")]
-pub unsafe extern "C" fn MPI_Grequest_start(
+pub unsafe fn MPI_Grequest_start(
     query_fn: Option<QueryFunction>,
     free_fn: Option<FreeFunction>,
     cancel_fn: Option<CancelFunction>,
@@ -154,8 +153,7 @@ pub unsafe extern "C" fn MPI_Grequest_start(
     })
 }
 
-#[unsafe(export_name = "PMPI_Grequest_complete")]
-pub unsafe extern "C" fn MPI_Grequest_complete(request: c_int) -> c_int {
+pub unsafe fn MPI_Grequest_complete(request: c_int) -> c_int {
     on_process("MPI_Grequest_complete", |_| {
         let mut table = TABLE.lock();
         let wrong = Error::Request { handle: request };

@@ -95,8 +95,7 @@ unsafe fn graph(
     }
 }
 
-#[unsafe(export_name = "PMPI_Graph_create")]
-pub unsafe extern "C" fn MPI_Graph_create(
+pub unsafe fn MPI_Graph_create(
     comm_old: c_int,
     nnodes: c_int,
     index: *const c_int,
@@ -127,8 +126,7 @@ pub unsafe extern "C" fn MPI_Graph_create(
     })
 }
 
-#[unsafe(export_name = "PMPI_Graph_map")]
-pub unsafe extern "C" fn MPI_Graph_map(
+pub unsafe fn MPI_Graph_map(
     comm: c_int,
     nnodes: c_int,
     index: *const c_int,
@@ -150,12 +148,7 @@ pub unsafe extern "C" fn MPI_Graph_map(
     })
 }
 
-#[unsafe(export_name = "PMPI_Graphdims_get")]
-pub unsafe extern "C" fn MPI_Graphdims_get(
-    comm: c_int,
-    nnodes: *mut c_int,
-    nedges: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Graphdims_get(comm: c_int, nnodes: *mut c_int, nedges: *mut c_int) -> c_int {
     on_comm("MPI_Graphdims_get", comm, |comm| {
         with_graph(&comm, |graph| {
             // SAFETY: the standard's promise about both.
@@ -187,8 +180,7 @@ unsafe fn put(
     Ok(())
 }
 
-#[unsafe(export_name = "PMPI_Graph_get")]
-pub unsafe extern "C" fn MPI_Graph_get(
+pub unsafe fn MPI_Graph_get(
     comm: c_int,
     maxindex: c_int,
     maxedges: c_int,
@@ -206,12 +198,7 @@ pub unsafe extern "C" fn MPI_Graph_get(
     })
 }
 
-#[unsafe(export_name = "PMPI_Graph_neighbors_count")]
-pub unsafe extern "C" fn MPI_Graph_neighbors_count(
-    comm: c_int,
-    rank: c_int,
-    nneighbors: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Graph_neighbors_count(comm: c_int, rank: c_int, nneighbors: *mut c_int) -> c_int {
     on_comm("MPI_Graph_neighbors_count", comm, |comm| {
         with_graph(&comm, |graph| {
             let rank = args::rank(&comm.partners(), rank)?;
@@ -222,8 +209,7 @@ pub unsafe extern "C" fn MPI_Graph_neighbors_count(
     })
 }
 
-#[unsafe(export_name = "PMPI_Graph_neighbors")]
-pub unsafe extern "C" fn MPI_Graph_neighbors(
+pub unsafe fn MPI_Graph_neighbors(
     comm: c_int,
     rank: c_int,
     maxneighbors: c_int,
@@ -315,8 +301,7 @@ const WEIGHTS_DIFFER: Error = Error::Argument {
     what: "MPI_UNWEIGHTED for the sources or for the destinations alone",
 };
 
-#[unsafe(export_name = "PMPI_Dist_graph_create_adjacent")]
-pub unsafe extern "C" fn MPI_Dist_graph_create_adjacent(
+pub unsafe fn MPI_Dist_graph_create_adjacent(
     comm_old: c_int,
     indegree: c_int,
     sources: *const c_int,
@@ -399,8 +384,7 @@ unsafe fn arcs(
     Ok((arcs, weights.is_some()))
 }
 
-#[unsafe(export_name = "PMPI_Dist_graph_create")]
-pub unsafe extern "C" fn MPI_Dist_graph_create(
+pub unsafe fn MPI_Dist_graph_create(
     comm_old: c_int,
     n: c_int,
     sources: *const c_int,
@@ -431,8 +415,7 @@ pub unsafe extern "C" fn MPI_Dist_graph_create(
     })
 }
 
-#[unsafe(export_name = "PMPI_Dist_graph_neighbors_count")]
-pub unsafe extern "C" fn MPI_Dist_graph_neighbors_count(
+pub unsafe fn MPI_Dist_graph_neighbors_count(
     comm: c_int,
     indegree: *mut c_int,
     outdegree: *mut c_int,
@@ -479,8 +462,7 @@ unsafe fn put_edges(
     }
 }
 
-#[unsafe(export_name = "PMPI_Dist_graph_neighbors")]
-pub unsafe extern "C" fn MPI_Dist_graph_neighbors(
+pub unsafe fn MPI_Dist_graph_neighbors(
     comm: c_int,
     maxindegree: c_int,
     sources: *mut c_int,

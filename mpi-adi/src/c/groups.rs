@@ -116,8 +116,7 @@ pub(super) fn enter_members(of: comm::Group<'_>) -> Result<c_int, Error> {
     add_group(&mut table, members.done())
 }
 
-#[unsafe(export_name = "PMPI_Comm_group")]
-pub unsafe extern "C" fn MPI_Comm_group(comm: c_int, group: *mut c_int) -> c_int {
+pub unsafe fn MPI_Comm_group(comm: c_int, group: *mut c_int) -> c_int {
     on_any("MPI_Comm_group", comm, |_, views| {
         // SAFETY: the standard's promise about `group`.
         let group = unsafe { args::out(group, "group") }?;
@@ -126,8 +125,7 @@ pub unsafe extern "C" fn MPI_Comm_group(comm: c_int, group: *mut c_int) -> c_int
     })
 }
 
-#[unsafe(export_name = "PMPI_Comm_remote_group")]
-pub unsafe extern "C" fn MPI_Comm_remote_group(comm: c_int, group: *mut c_int) -> c_int {
+pub unsafe fn MPI_Comm_remote_group(comm: c_int, group: *mut c_int) -> c_int {
     on_inter("MPI_Comm_remote_group", comm, |inter| {
         // SAFETY: the standard's promise about `group`.
         let group = unsafe { args::out(group, "group") }?;
@@ -136,8 +134,7 @@ pub unsafe extern "C" fn MPI_Comm_remote_group(comm: c_int, group: *mut c_int) -
     })
 }
 
-#[unsafe(export_name = "PMPI_Group_size")]
-pub unsafe extern "C" fn MPI_Group_size(group: c_int, size: *mut c_int) -> c_int {
+pub unsafe fn MPI_Group_size(group: c_int, size: *mut c_int) -> c_int {
     on_process("MPI_Group_size", |_| {
         // SAFETY: the standard's promise about `size`.
         *unsafe { args::out(size, "size") }? = members(&TABLE.lock(), group)?.len() as c_int;
@@ -153,8 +150,7 @@ fn rank_in(members: &[Rank], process: Rank) -> c_int {
         .map_or(MPI_UNDEFINED, |rank| rank as c_int)
 }
 
-#[unsafe(export_name = "PMPI_Group_rank")]
-pub unsafe extern "C" fn MPI_Group_rank(group: c_int, rank: *mut c_int) -> c_int {
+pub unsafe fn MPI_Group_rank(group: c_int, rank: *mut c_int) -> c_int {
     on_process("MPI_Group_rank", |_| {
         // SAFETY: the standard's promise about `rank`.
         *unsafe { args::out(rank, "rank") }? =
@@ -163,8 +159,7 @@ pub unsafe extern "C" fn MPI_Group_rank(group: c_int, rank: *mut c_int) -> c_int
     })
 }
 
-#[unsafe(export_name = "PMPI_Group_translate_ranks")]
-pub unsafe extern "C" fn MPI_Group_translate_ranks(
+pub unsafe fn MPI_Group_translate_ranks(
     group1: c_int,
     n: c_int,
     ranks1: *const c_int,
@@ -200,12 +195,7 @@ pub unsafe extern "C" fn MPI_Group_translate_ranks(
     })
 }
 
-#[unsafe(export_name = "PMPI_Group_compare")]
-pub unsafe extern "C" fn MPI_Group_compare(
-    group1: c_int,
-    group2: c_int,
-    result: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Group_compare(group1: c_int, group2: c_int, result: *mut c_int) -> c_int {
     on_process("MPI_Group_compare", |_| {
         let table = TABLE.lock();
         let comparison = group::compare(members(&table, group1)?, members(&table, group2)?);
@@ -237,22 +227,12 @@ unsafe fn combining(
     }
 }
 
-#[unsafe(export_name = "PMPI_Group_union")]
-pub unsafe extern "C" fn MPI_Group_union(
-    group1: c_int,
-    group2: c_int,
-    newgroup: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Group_union(group1: c_int, group2: c_int, newgroup: *mut c_int) -> c_int {
     // SAFETY: the standard's promise, as the callee wants it.
     unsafe { combining("MPI_Group_union", (group1, group2), newgroup, group::union) }
 }
 
-#[unsafe(export_name = "PMPI_Group_intersection")]
-pub unsafe extern "C" fn MPI_Group_intersection(
-    group1: c_int,
-    group2: c_int,
-    newgroup: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Group_intersection(group1: c_int, group2: c_int, newgroup: *mut c_int) -> c_int {
     // SAFETY: the standard's promise, as the callee wants it.
     unsafe {
         combining(
@@ -264,12 +244,7 @@ pub unsafe extern "C" fn MPI_Group_intersection(
     }
 }
 
-#[unsafe(export_name = "PMPI_Group_difference")]
-pub unsafe extern "C" fn MPI_Group_difference(
-    group1: c_int,
-    group2: c_int,
-    newgroup: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Group_difference(group1: c_int, group2: c_int, newgroup: *mut c_int) -> c_int {
     // SAFETY: the standard's promise, as the callee wants it.
     unsafe {
         combining(
@@ -315,8 +290,7 @@ unsafe fn picking<T: Copy + 'static>(
     }
 }
 
-#[unsafe(export_name = "PMPI_Group_incl")]
-pub unsafe extern "C" fn MPI_Group_incl(
+pub unsafe fn MPI_Group_incl(
     group: c_int,
     n: c_int,
     ranks: *const c_int,
@@ -335,8 +309,7 @@ pub unsafe extern "C" fn MPI_Group_incl(
     }
 }
 
-#[unsafe(export_name = "PMPI_Group_excl")]
-pub unsafe extern "C" fn MPI_Group_excl(
+pub unsafe fn MPI_Group_excl(
     group: c_int,
     n: c_int,
     ranks: *const c_int,
@@ -355,8 +328,7 @@ pub unsafe extern "C" fn MPI_Group_excl(
     }
 }
 
-#[unsafe(export_name = "PMPI_Group_range_incl")]
-pub unsafe extern "C" fn MPI_Group_range_incl(
+pub unsafe fn MPI_Group_range_incl(
     group: c_int,
     n: c_int,
     ranges: *const [c_int; 3],
@@ -375,8 +347,7 @@ pub unsafe extern "C" fn MPI_Group_range_incl(
     }
 }
 
-#[unsafe(export_name = "PMPI_Group_range_excl")]
-pub unsafe extern "C" fn MPI_Group_range_excl(
+pub unsafe fn MPI_Group_range_excl(
     group: c_int,
     n: c_int,
     ranges: *const [c_int; 3],
@@ -395,8 +366,7 @@ pub unsafe extern "C" fn MPI_Group_range_excl(
     }
 }
 
-#[unsafe(export_name = "PMPI_Group_free")]
-pub unsafe extern "C" fn MPI_Group_free(group: *mut c_int) -> c_int {
+pub unsafe fn MPI_Group_free(group: *mut c_int) -> c_int {
     on_process("MPI_Group_free", |_| {
         // SAFETY: the standard's promise about `group`.
         let group = unsafe { args::out(group, "group") }?;
@@ -429,8 +399,7 @@ pub(super) fn members_within(local: Membership<'_>, group: c_int) -> Result<Vec<
     }
 }
 
-#[unsafe(export_name = "PMPI_Comm_create")]
-pub unsafe extern "C" fn MPI_Comm_create(comm: c_int, group: c_int, newcomm: *mut c_int) -> c_int {
+pub unsafe fn MPI_Comm_create(comm: c_int, group: c_int, newcomm: *mut c_int) -> c_int {
     on_any("MPI_Comm_create", comm, |env, views| {
         // SAFETY: the standard's promise about `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
@@ -457,8 +426,7 @@ pub unsafe extern "C" fn MPI_Comm_create(comm: c_int, group: c_int, newcomm: *mu
 
 // There is one thread, so that two of these calls are never under way at one process, and the tag has nothing to
 // tell apart.
-#[unsafe(export_name = "PMPI_Comm_create_group")]
-pub unsafe extern "C" fn MPI_Comm_create_group(
+pub unsafe fn MPI_Comm_create_group(
     comm: c_int,
     group: c_int,
     tag: c_int,

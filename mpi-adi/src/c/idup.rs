@@ -125,12 +125,7 @@ impl Holder for Duplicate {
     }
 }
 
-#[unsafe(export_name = "PMPI_Comm_idup")]
-pub unsafe extern "C" fn MPI_Comm_idup(
-    comm: c_int,
-    newcomm: *mut c_int,
-    request: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Comm_idup(comm: c_int, newcomm: *mut c_int, request: *mut c_int) -> c_int {
     let plan = |given: Communicator<'static>| {
         // SAFETY: the standard's promise about `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;

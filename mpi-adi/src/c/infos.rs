@@ -128,8 +128,7 @@ unsafe fn put(to: *mut c_char, room: usize, bytes: &[u8], name: &'static str) ->
     Ok(())
 }
 
-#[unsafe(export_name = "PMPI_Info_create")]
-pub unsafe extern "C" fn MPI_Info_create(info: *mut c_int) -> c_int {
+pub unsafe fn MPI_Info_create(info: *mut c_int) -> c_int {
     on_process("MPI_Info_create", |_| {
         // SAFETY: the standard's promise about `info`.
         *unsafe { args::out(info, "info") }? = TABLE.lock().add(Info::new())?;
@@ -137,8 +136,7 @@ pub unsafe extern "C" fn MPI_Info_create(info: *mut c_int) -> c_int {
     })
 }
 
-#[unsafe(export_name = "PMPI_Info_dup")]
-pub unsafe extern "C" fn MPI_Info_dup(info: c_int, newinfo: *mut c_int) -> c_int {
+pub unsafe fn MPI_Info_dup(info: c_int, newinfo: *mut c_int) -> c_int {
     on_process("MPI_Info_dup", |env| {
         // SAFETY: the standard's promise about `newinfo`.
         let newinfo = unsafe { args::out(newinfo, "newinfo") }?;
@@ -148,8 +146,7 @@ pub unsafe extern "C" fn MPI_Info_dup(info: c_int, newinfo: *mut c_int) -> c_int
     })
 }
 
-#[unsafe(export_name = "PMPI_Info_free")]
-pub unsafe extern "C" fn MPI_Info_free(info: *mut c_int) -> c_int {
+pub unsafe fn MPI_Info_free(info: *mut c_int) -> c_int {
     on_process("MPI_Info_free", |_| {
         // SAFETY: the standard's promise about `info`.
         let info = unsafe { args::out(info, "info") }?;
@@ -160,12 +157,7 @@ pub unsafe extern "C" fn MPI_Info_free(info: *mut c_int) -> c_int {
     })
 }
 
-#[unsafe(export_name = "PMPI_Info_set")]
-pub unsafe extern "C" fn MPI_Info_set(
-    info: c_int,
-    key: *const c_char,
-    value: *const c_char,
-) -> c_int {
+pub unsafe fn MPI_Info_set(info: c_int, key: *const c_char, value: *const c_char) -> c_int {
     on_process("MPI_Info_set", |_| {
         // SAFETY: the standard's promise about both: strings.
         let (key, value) = unsafe { (raw(key, "key")?, raw(value, "value")?) };
@@ -173,8 +165,7 @@ pub unsafe extern "C" fn MPI_Info_set(
     })
 }
 
-#[unsafe(export_name = "PMPI_Info_delete")]
-pub unsafe extern "C" fn MPI_Info_delete(info: c_int, key: *const c_char) -> c_int {
+pub unsafe fn MPI_Info_delete(info: c_int, key: *const c_char) -> c_int {
     on_process("MPI_Info_delete", |_| {
         // SAFETY: the standard's promise about `key`: a string.
         let key = unsafe { raw(key, "key") }?;
@@ -183,8 +174,7 @@ pub unsafe extern "C" fn MPI_Info_delete(info: c_int, key: *const c_char) -> c_i
     })
 }
 
-#[unsafe(export_name = "PMPI_Info_get")]
-pub unsafe extern "C" fn MPI_Info_get(
+pub unsafe fn MPI_Info_get(
     info: c_int,
     key: *const c_char,
     valuelen: c_int,
@@ -211,8 +201,7 @@ pub unsafe extern "C" fn MPI_Info_get(
     })
 }
 
-#[unsafe(export_name = "PMPI_Info_get_valuelen")]
-pub unsafe extern "C" fn MPI_Info_get_valuelen(
+pub unsafe fn MPI_Info_get_valuelen(
     info: c_int,
     key: *const c_char,
     valuelen: *mut c_int,
@@ -237,8 +226,7 @@ pub unsafe extern "C" fn MPI_Info_get_valuelen(
     })
 }
 
-#[unsafe(export_name = "PMPI_Info_get_nkeys")]
-pub unsafe extern "C" fn MPI_Info_get_nkeys(info: c_int, nkeys: *mut c_int) -> c_int {
+pub unsafe fn MPI_Info_get_nkeys(info: c_int, nkeys: *mut c_int) -> c_int {
     on_process("MPI_Info_get_nkeys", |env| {
         // SAFETY: the standard's promise about `nkeys`.
         let nkeys = unsafe { args::out(nkeys, "nkeys") }?;
@@ -247,8 +235,7 @@ pub unsafe extern "C" fn MPI_Info_get_nkeys(info: c_int, nkeys: *mut c_int) -> c
     })
 }
 
-#[unsafe(export_name = "PMPI_Info_get_nthkey")]
-pub unsafe extern "C" fn MPI_Info_get_nthkey(info: c_int, n: c_int, key: *mut c_char) -> c_int {
+pub unsafe fn MPI_Info_get_nthkey(info: c_int, n: c_int, key: *mut c_char) -> c_int {
     on_process("MPI_Info_get_nthkey", |env| {
         with_info(env, info, |info| {
             let found = usize::try_from(n).ok().and_then(|n| info.key(n));
@@ -261,13 +248,11 @@ pub unsafe extern "C" fn MPI_Info_get_nthkey(info: c_int, n: c_int, key: *mut c_
     })
 }
 
-#[unsafe(export_name = "PMPI_Comm_set_info")]
-pub unsafe extern "C" fn MPI_Comm_set_info(comm: c_int, info: c_int) -> c_int {
+pub unsafe fn MPI_Comm_set_info(comm: c_int, info: c_int) -> c_int {
     on_any("MPI_Comm_set_info", comm, |_, _| check_hints(info))
 }
 
-#[unsafe(export_name = "PMPI_Comm_get_info")]
-pub unsafe extern "C" fn MPI_Comm_get_info(comm: c_int, info_used: *mut c_int) -> c_int {
+pub unsafe fn MPI_Comm_get_info(comm: c_int, info_used: *mut c_int) -> c_int {
     on_any("MPI_Comm_get_info", comm, |_, _| {
         // SAFETY: the standard's promise about `info_used`.
         *unsafe { args::out(info_used, "info_used") }? = TABLE.lock().add(Info::new())?;
@@ -302,8 +287,7 @@ pub(super) fn allocate(bytes: usize) -> Result<*mut u8, Error> {
     }
 }
 
-#[unsafe(export_name = "PMPI_Alloc_mem")]
-pub unsafe extern "C" fn MPI_Alloc_mem(size: isize, info: c_int, baseptr: *mut c_void) -> c_int {
+pub unsafe fn MPI_Alloc_mem(size: isize, info: c_int, baseptr: *mut c_void) -> c_int {
     on_process("MPI_Alloc_mem", |_| {
         check_hints(info)?;
         let bytes = usize::try_from(size).map_err(|_| Error::Argument {
@@ -316,8 +300,7 @@ pub unsafe extern "C" fn MPI_Alloc_mem(size: isize, info: c_int, baseptr: *mut c
     })
 }
 
-#[unsafe(export_name = "PMPI_Free_mem")]
-pub unsafe extern "C" fn MPI_Free_mem(base: *mut c_void) -> c_int {
+pub unsafe fn MPI_Free_mem(base: *mut c_void) -> c_int {
     on_process("MPI_Free_mem", |_| {
         let wrong = Error::Wrong {
             class: Class::Base,

@@ -91,8 +91,7 @@ fn bridge(
     }
 }
 
-#[unsafe(export_name = "PMPI_Intercomm_create")]
-pub unsafe extern "C" fn MPI_Intercomm_create(
+pub unsafe fn MPI_Intercomm_create(
     local_comm: c_int,
     local_leader: c_int,
     peer_comm: c_int,
@@ -115,8 +114,7 @@ pub unsafe extern "C" fn MPI_Intercomm_create(
     })
 }
 
-#[unsafe(export_name = "PMPI_Intercomm_merge")]
-pub unsafe extern "C" fn MPI_Intercomm_merge(
+pub unsafe fn MPI_Intercomm_merge(
     intercomm: c_int,
     high: c_int,
     newintracomm: *mut c_int,
@@ -131,8 +129,7 @@ pub unsafe extern "C" fn MPI_Intercomm_merge(
     })
 }
 
-#[unsafe(export_name = "PMPI_Comm_test_inter")]
-pub unsafe extern "C" fn MPI_Comm_test_inter(comm: c_int, flag: *mut c_int) -> c_int {
+pub unsafe fn MPI_Comm_test_inter(comm: c_int, flag: *mut c_int) -> c_int {
     on_any("MPI_Comm_test_inter", comm, |_, views| {
         // SAFETY: the standard's promise about `flag`.
         *unsafe { args::out(flag, "flag") }? = views.inter.is_some().into();
@@ -140,8 +137,7 @@ pub unsafe extern "C" fn MPI_Comm_test_inter(comm: c_int, flag: *mut c_int) -> c
     })
 }
 
-#[unsafe(export_name = "PMPI_Comm_remote_size")]
-pub unsafe extern "C" fn MPI_Comm_remote_size(comm: c_int, size: *mut c_int) -> c_int {
+pub unsafe fn MPI_Comm_remote_size(comm: c_int, size: *mut c_int) -> c_int {
     on_inter("MPI_Comm_remote_size", comm, |inter| {
         // SAFETY: the standard's promise about `size`.
         *unsafe { args::out(size, "size") }? = inter.sides.remote().size as c_int;

@@ -69,8 +69,7 @@ unsafe fn probe(
     })
 }
 
-#[unsafe(export_name = "PMPI_Mprobe")]
-pub unsafe extern "C" fn MPI_Mprobe(
+pub unsafe fn MPI_Mprobe(
     source: c_int,
     tag: c_int,
     comm: c_int,
@@ -81,8 +80,7 @@ pub unsafe extern "C" fn MPI_Mprobe(
     unsafe { probe("MPI_Mprobe", (source, tag, comm), None, message, status) }
 }
 
-#[unsafe(export_name = "PMPI_Improbe")]
-pub unsafe extern "C" fn MPI_Improbe(
+pub unsafe fn MPI_Improbe(
     source: c_int,
     tag: c_int,
     comm: c_int,
@@ -147,8 +145,7 @@ unsafe fn start(
     Ok(handle_of(id))
 }
 
-#[unsafe(export_name = "PMPI_Imrecv")]
-pub unsafe extern "C" fn MPI_Imrecv(
+pub unsafe fn MPI_Imrecv(
     buf: *mut c_void,
     count: c_int,
     datatype: c_int,
@@ -172,8 +169,7 @@ pub unsafe extern "C" fn MPI_Imrecv(
     }
 }
 
-#[unsafe(export_name = "PMPI_Mrecv")]
-pub unsafe extern "C" fn MPI_Mrecv(
+pub unsafe fn MPI_Mrecv(
     buf: *mut c_void,
     count: c_int,
     datatype: c_int,

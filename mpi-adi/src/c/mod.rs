@@ -1,4 +1,4 @@
-//! The C binding: `include/mpi.h` as a thin shell over what the Rust binding rests on.
+//! The C binding: the functions of `mpi.h` as a thin shell over what the Rust binding rests on.
 //!
 //! Each function turns C's arguments into checked Rust ones, calls, and gives the result or the error
 //! back; an error goes to the communicator's error handler first (MPI-3.1 section 8.3). Handles are numbers,
@@ -7,9 +7,10 @@
 //! The carrier calls [`install`] once before the program's `main`, and asks [`phase`] when it has ended.
 //!
 //! ```text
+//! entries        the entry points, which call the bodies: made of the table of functions (`midplane-api`)
 //! environment  communicators  groups  topologies  graphs  point_to_point  matched  buffered  completion  several
 //!      persistent  idup  intercommunicators  generalized  collectives/  errors attributes infos conversions files
-//!      unsupported  tools                              a file per chapter or section: the functions
+//!      tools                                           a file per chapter or section: the bodies of functions
 //! windows/       chapter 11, with what belongs to windows elsewhere
 //! requests       what a request's handle names, persistent ones among them
 //! report         how a call ends: by an error handler, if need be
@@ -20,7 +21,6 @@
 //! args                                                     arguments
 //! datatypes/                                               chapter 4: what elements are, and buffers of them
 //! handles  binding  types                                  tables of objects, the one process
-//! signatures     every function, for the compiler, the header's test and documentation
 //! ```
 //! An import points downwards in this list.
 //!
@@ -40,6 +40,7 @@ mod communicators;
 mod completion;
 mod conversions;
 mod datatypes;
+mod entries;
 mod environment;
 mod errors;
 mod file_handler;
@@ -64,38 +65,41 @@ mod report;
 mod requests;
 mod several;
 mod short;
-pub mod signatures;
 mod tools;
 mod topologies;
 mod types;
-mod unsupported;
 mod user_ops;
 mod windows;
 
-pub use attributes::*;
+/// The bodies of the functions, which the entry points call.
+mod bodies {
+    pub use super::attributes::*;
+    pub use super::buffered::*;
+    pub use super::collectives::*;
+    pub use super::communicators::*;
+    pub use super::completion::*;
+    pub use super::conversions::*;
+    pub use super::datatypes::*;
+    pub use super::environment::*;
+    pub use super::errors::*;
+    pub use super::files::*;
+    pub use super::generalized::*;
+    pub use super::graphs::*;
+    pub use super::groups::*;
+    pub use super::idup::*;
+    pub use super::infos::*;
+    pub use super::intercommunicators::*;
+    pub use super::matched::*;
+    pub use super::persistent::*;
+    pub use super::point_to_point::*;
+    pub use super::several::*;
+    pub use super::tools::*;
+    pub use super::topologies::*;
+    pub use super::windows::*;
+}
+
+pub use attributes::set_appnum;
 pub use binding::{Phase, install, phase};
 pub(crate) use binding::{installed, set_phase};
-pub use buffered::*;
-pub use collectives::*;
-pub use communicators::*;
-pub use completion::*;
-pub use conversions::*;
-pub use datatypes::*;
-pub use environment::*;
-pub use errors::*;
-pub use files::*;
-pub use generalized::*;
-pub use graphs::*;
-pub use groups::*;
-pub use idup::*;
-pub use infos::*;
-pub use intercommunicators::*;
-pub use matched::*;
-pub use persistent::*;
-pub use point_to_point::*;
-pub use several::*;
-pub use tools::*;
-pub use topologies::*;
+pub use entries::*;
 pub use types::{MPI_Status, constants};
-pub use unsupported::*;
-pub use windows::*;

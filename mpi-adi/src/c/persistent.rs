@@ -105,8 +105,7 @@ unsafe fn send_init(
     })
 }
 
-#[unsafe(export_name = "PMPI_Send_init")]
-pub unsafe extern "C" fn MPI_Send_init(
+pub unsafe fn MPI_Send_init(
     buf: *const c_void,
     count: c_int,
     datatype: c_int,
@@ -128,8 +127,7 @@ pub unsafe extern "C" fn MPI_Send_init(
     }
 }
 
-#[unsafe(export_name = "PMPI_Ssend_init")]
-pub unsafe extern "C" fn MPI_Ssend_init(
+pub unsafe fn MPI_Ssend_init(
     buf: *const c_void,
     count: c_int,
     datatype: c_int,
@@ -152,8 +150,7 @@ pub unsafe extern "C" fn MPI_Ssend_init(
 }
 
 // It may do what a standard send does (section 3.4).
-#[unsafe(export_name = "PMPI_Rsend_init")]
-pub unsafe extern "C" fn MPI_Rsend_init(
+pub unsafe fn MPI_Rsend_init(
     buf: *const c_void,
     count: c_int,
     datatype: c_int,
@@ -175,8 +172,7 @@ pub unsafe extern "C" fn MPI_Rsend_init(
     }
 }
 
-#[unsafe(export_name = "PMPI_Bsend_init")]
-pub unsafe extern "C" fn MPI_Bsend_init(
+pub unsafe fn MPI_Bsend_init(
     buf: *const c_void,
     count: c_int,
     datatype: c_int,
@@ -197,8 +193,7 @@ pub unsafe extern "C" fn MPI_Bsend_init(
     }
 }
 
-#[unsafe(export_name = "PMPI_Recv_init")]
-pub unsafe extern "C" fn MPI_Recv_init(
+pub unsafe fn MPI_Recv_init(
     buf: *mut c_void,
     count: c_int,
     datatype: c_int,
@@ -229,8 +224,7 @@ fn end_start(function: &'static str, handle: c_int, result: Result<(), Error>) -
     }
 }
 
-#[unsafe(export_name = "PMPI_Start")]
-pub unsafe extern "C" fn MPI_Start(request: *mut c_int) -> c_int {
+pub unsafe fn MPI_Start(request: *mut c_int) -> c_int {
     // SAFETY: the standard's promise about `request`.
     let handle = match unsafe { args::out(request, "request") } {
         Ok(handle) => *handle,
@@ -243,8 +237,7 @@ pub unsafe extern "C" fn MPI_Start(request: *mut c_int) -> c_int {
     )
 }
 
-#[unsafe(export_name = "PMPI_Startall")]
-pub unsafe extern "C" fn MPI_Startall(count: c_int, array_of_requests: *mut c_int) -> c_int {
+pub unsafe fn MPI_Startall(count: c_int, array_of_requests: *mut c_int) -> c_int {
     // SAFETY: the standard's promise about the array.
     let requests = args::count(count)
         .and_then(|count| unsafe { args::array(array_of_requests, count, "array_of_requests") });

@@ -45,8 +45,7 @@ unsafe fn send(function: &'static str, mode: Mode, given: Given) -> c_int {
     })
 }
 
-#[unsafe(export_name = "PMPI_Send")]
-pub unsafe extern "C" fn MPI_Send(
+pub unsafe fn MPI_Send(
     buf: *const c_void,
     count: c_int,
     datatype: c_int,
@@ -64,8 +63,7 @@ pub unsafe extern "C" fn MPI_Send(
     }
 }
 
-#[unsafe(export_name = "PMPI_Ssend")]
-pub unsafe extern "C" fn MPI_Ssend(
+pub unsafe fn MPI_Ssend(
     buf: *const c_void,
     count: c_int,
     datatype: c_int,
@@ -79,8 +77,7 @@ pub unsafe extern "C" fn MPI_Ssend(
 }
 
 // It may do what a standard send does (section 3.4).
-#[unsafe(export_name = "PMPI_Rsend")]
-pub unsafe extern "C" fn MPI_Rsend(
+pub unsafe fn MPI_Rsend(
     buf: *const c_void,
     count: c_int,
     datatype: c_int,
@@ -120,8 +117,7 @@ unsafe fn start_send(
     })
 }
 
-#[unsafe(export_name = "PMPI_Isend")]
-pub unsafe extern "C" fn MPI_Isend(
+pub unsafe fn MPI_Isend(
     buf: *const c_void,
     count: c_int,
     datatype: c_int,
@@ -140,8 +136,7 @@ pub unsafe extern "C" fn MPI_Isend(
     }
 }
 
-#[unsafe(export_name = "PMPI_Issend")]
-pub unsafe extern "C" fn MPI_Issend(
+pub unsafe fn MPI_Issend(
     buf: *const c_void,
     count: c_int,
     datatype: c_int,
@@ -156,8 +151,7 @@ pub unsafe extern "C" fn MPI_Issend(
 }
 
 // It may do what a standard send does (section 3.4).
-#[unsafe(export_name = "PMPI_Irsend")]
-pub unsafe extern "C" fn MPI_Irsend(
+pub unsafe fn MPI_Irsend(
     buf: *const c_void,
     count: c_int,
     datatype: c_int,
@@ -171,8 +165,7 @@ pub unsafe extern "C" fn MPI_Irsend(
     unsafe { start_send("MPI_Irsend", Mode::Standard, given, request) }
 }
 
-#[unsafe(export_name = "PMPI_Recv")]
-pub unsafe extern "C" fn MPI_Recv(
+pub unsafe fn MPI_Recv(
     buf: *mut c_void,
     count: c_int,
     datatype: c_int,
@@ -211,8 +204,7 @@ unsafe fn receive(given: Given, status: *mut MPI_Status) -> c_int {
     })
 }
 
-#[unsafe(export_name = "PMPI_Irecv")]
-pub unsafe extern "C" fn MPI_Irecv(
+pub unsafe fn MPI_Irecv(
     buf: *mut c_void,
     count: c_int,
     datatype: c_int,
@@ -282,8 +274,7 @@ fn sendrecv(
     }
 }
 
-#[unsafe(export_name = "PMPI_Sendrecv")]
-pub unsafe extern "C" fn MPI_Sendrecv(
+pub unsafe fn MPI_Sendrecv(
     sendbuf: *const c_void,
     sendcount: c_int,
     sendtype: c_int,
@@ -310,8 +301,7 @@ pub unsafe extern "C" fn MPI_Sendrecv(
     })
 }
 
-#[unsafe(export_name = "PMPI_Sendrecv_replace")]
-pub unsafe extern "C" fn MPI_Sendrecv_replace(
+pub unsafe fn MPI_Sendrecv_replace(
     buf: *mut c_void,
     count: c_int,
     datatype: c_int,
@@ -351,13 +341,7 @@ pub unsafe extern "C" fn MPI_Sendrecv_replace(
     })
 }
 
-#[unsafe(export_name = "PMPI_Probe")]
-pub unsafe extern "C" fn MPI_Probe(
-    source: c_int,
-    tag: c_int,
-    comm: c_int,
-    status: *mut MPI_Status,
-) -> c_int {
+pub unsafe fn MPI_Probe(source: c_int, tag: c_int, comm: c_int, status: *mut MPI_Status) -> c_int {
     on_partners("MPI_Probe", comm, |comm| {
         let (source, tag) = (args::source(&comm, source)?, args::any_tag(tag)?);
         // SAFETY: the standard's promise about `status`.
@@ -369,8 +353,7 @@ pub unsafe extern "C" fn MPI_Probe(
     })
 }
 
-#[unsafe(export_name = "PMPI_Iprobe")]
-pub unsafe extern "C" fn MPI_Iprobe(
+pub unsafe fn MPI_Iprobe(
     source: c_int,
     tag: c_int,
     comm: c_int,
@@ -396,8 +379,7 @@ pub unsafe extern "C" fn MPI_Iprobe(
     })
 }
 
-#[unsafe(export_name = "PMPI_Test_cancelled")]
-pub unsafe extern "C" fn MPI_Test_cancelled(status: *const MPI_Status, flag: *mut c_int) -> c_int {
+pub unsafe fn MPI_Test_cancelled(status: *const MPI_Status, flag: *mut c_int) -> c_int {
     on_process("MPI_Test_cancelled", |_| {
         // SAFETY: the standard's promise about both.
         let (status, flag) =

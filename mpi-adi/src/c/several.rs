@@ -217,12 +217,7 @@ fn wait_all(
     Ok(several)
 }
 
-#[unsafe(export_name = "PMPI_Waitall")]
-pub unsafe extern "C" fn MPI_Waitall(
-    count: c_int,
-    requests: *mut c_int,
-    statuses: *mut MPI_Status,
-) -> c_int {
+pub unsafe fn MPI_Waitall(count: c_int, requests: *mut c_int, statuses: *mut MPI_Status) -> c_int {
     // SAFETY: the standard's promise about the arrays.
     unsafe {
         let done = wait_for_messages(count, requests, statuses);
@@ -327,8 +322,7 @@ fn test_all(
     Ok(Some(several))
 }
 
-#[unsafe(export_name = "PMPI_Testall")]
-pub unsafe extern "C" fn MPI_Testall(
+pub unsafe fn MPI_Testall(
     count: c_int,
     requests: *mut c_int,
     flag: *mut c_int,
@@ -420,8 +414,7 @@ fn test_any(env: &dyn Env, requests: &mut [c_int]) -> Result<Option<Any>, Error>
     Ok(any.map(|any| any.concluded(requests)))
 }
 
-#[unsafe(export_name = "PMPI_Waitany")]
-pub unsafe extern "C" fn MPI_Waitany(
+pub unsafe fn MPI_Waitany(
     count: c_int,
     requests: *mut c_int,
     index: *mut c_int,
@@ -444,8 +437,7 @@ pub unsafe extern "C" fn MPI_Waitany(
     end_one("MPI_Waitany", result, status)
 }
 
-#[unsafe(export_name = "PMPI_Testany")]
-pub unsafe extern "C" fn MPI_Testany(
+pub unsafe fn MPI_Testany(
     count: c_int,
     requests: *mut c_int,
     index: *mut c_int,
@@ -576,8 +568,7 @@ unsafe fn some(
     })
 }
 
-#[unsafe(export_name = "PMPI_Waitsome")]
-pub unsafe extern "C" fn MPI_Waitsome(
+pub unsafe fn MPI_Waitsome(
     incount: c_int,
     requests: *mut c_int,
     outcount: *mut c_int,
@@ -600,8 +591,7 @@ pub unsafe extern "C" fn MPI_Waitsome(
     }
 }
 
-#[unsafe(export_name = "PMPI_Testsome")]
-pub unsafe extern "C" fn MPI_Testsome(
+pub unsafe fn MPI_Testsome(
     incount: c_int,
     requests: *mut c_int,
     outcount: *mut c_int,

@@ -257,16 +257,14 @@ fn pvar_at(index: c_int) -> Result<Pvar, c_int> {
         .ok_or(INVALID_INDEX)
 }
 
-#[unsafe(export_name = "PMPI_T_init_thread")]
-pub unsafe extern "C" fn MPI_T_init_thread(required: c_int, provided: *mut c_int) -> c_int {
+pub unsafe fn MPI_T_init_thread(required: c_int, provided: *mut c_int) -> c_int {
     STARTED.fetch_add(1, Ordering::Relaxed);
     // SAFETY: the standard's promise.
     unsafe { put(provided, required.min(MPI_THREAD_SERIALIZED)) };
     MPI_SUCCESS
 }
 
-#[unsafe(export_name = "PMPI_T_finalize")]
-pub extern "C" fn MPI_T_finalize() -> c_int {
+pub fn MPI_T_finalize() -> c_int {
     end(started().map(|()| {
         if STARTED.fetch_sub(1, Ordering::Relaxed) == 1 {
             OPEN.store(0, Ordering::Relaxed);
@@ -274,8 +272,7 @@ pub extern "C" fn MPI_T_finalize() -> c_int {
     }))
 }
 
-#[unsafe(export_name = "PMPI_T_enum_get_info")]
-pub unsafe extern "C" fn MPI_T_enum_get_info(
+pub unsafe fn MPI_T_enum_get_info(
     enumtype: c_int,
     num: *mut c_int,
     name: *mut c_char,
@@ -294,8 +291,7 @@ pub unsafe extern "C" fn MPI_T_enum_get_info(
     }))
 }
 
-#[unsafe(export_name = "PMPI_T_enum_get_item")]
-pub unsafe extern "C" fn MPI_T_enum_get_item(
+pub unsafe fn MPI_T_enum_get_item(
     enumtype: c_int,
     item: c_int,
     value: *mut c_int,
@@ -316,14 +312,12 @@ pub unsafe extern "C" fn MPI_T_enum_get_item(
     }))
 }
 
-#[unsafe(export_name = "PMPI_T_cvar_get_num")]
-pub unsafe extern "C" fn MPI_T_cvar_get_num(num_cvar: *mut c_int) -> c_int {
+pub unsafe fn MPI_T_cvar_get_num(num_cvar: *mut c_int) -> c_int {
     // SAFETY: the standard's promise.
     end(started().map(|()| unsafe { put(num_cvar, CVARS.len() as c_int) }))
 }
 
-#[unsafe(export_name = "PMPI_T_cvar_get_info")]
-pub unsafe extern "C" fn MPI_T_cvar_get_info(
+pub unsafe fn MPI_T_cvar_get_info(
     cvar_index: c_int,
     name: *mut c_char,
     name_len: *mut c_int,
@@ -351,11 +345,7 @@ pub unsafe extern "C" fn MPI_T_cvar_get_info(
     }))
 }
 
-#[unsafe(export_name = "PMPI_T_cvar_get_index")]
-pub unsafe extern "C" fn MPI_T_cvar_get_index(
-    name: *const c_char,
-    cvar_index: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_T_cvar_get_index(name: *const c_char, cvar_index: *mut c_int) -> c_int {
     end(started().and_then(|()| {
         // SAFETY: the standard's promise.
         let name = unsafe { self::name(name) }?;
@@ -371,8 +361,7 @@ fn cvar_of(handle: c_int) -> Result<&'static Cvar, c_int> {
     index(&CVARS, handle.wrapping_sub(1)).map_err(|_| INVALID_HANDLE)
 }
 
-#[unsafe(export_name = "PMPI_T_cvar_handle_alloc")]
-pub unsafe extern "C" fn MPI_T_cvar_handle_alloc(
+pub unsafe fn MPI_T_cvar_handle_alloc(
     cvar_index: c_int,
     _obj_handle: *mut c_void,
     handle: *mut c_int,
@@ -389,8 +378,7 @@ pub unsafe extern "C" fn MPI_T_cvar_handle_alloc(
     }))
 }
 
-#[unsafe(export_name = "PMPI_T_cvar_handle_free")]
-pub unsafe extern "C" fn MPI_T_cvar_handle_free(handle: *mut c_int) -> c_int {
+pub unsafe fn MPI_T_cvar_handle_free(handle: *mut c_int) -> c_int {
     end(started().and_then(|()| {
         // SAFETY: the standard's promise.
         let handle = unsafe { handle.as_mut() }.ok_or(INVALID_HANDLE)?;
@@ -400,8 +388,7 @@ pub unsafe extern "C" fn MPI_T_cvar_handle_free(handle: *mut c_int) -> c_int {
     }))
 }
 
-#[unsafe(export_name = "PMPI_T_cvar_read")]
-pub unsafe extern "C" fn MPI_T_cvar_read(handle: c_int, buf: *mut c_void) -> c_int {
+pub unsafe fn MPI_T_cvar_read(handle: c_int, buf: *mut c_void) -> c_int {
     end(started().and_then(|()| {
         let cvar = cvar_of(handle)?;
         let value = with(|adi, kernel| (cvar.of.get)(adi, kernel))?;
@@ -416,8 +403,7 @@ pub unsafe extern "C" fn MPI_T_cvar_read(handle: c_int, buf: *mut c_void) -> c_i
     }))
 }
 
-#[unsafe(export_name = "PMPI_T_cvar_write")]
-pub unsafe extern "C" fn MPI_T_cvar_write(handle: c_int, buf: *const c_void) -> c_int {
+pub unsafe fn MPI_T_cvar_write(handle: c_int, buf: *const c_void) -> c_int {
     end(started().and_then(|()| {
         if cvar_of(handle)?.scope != SCOPE_LOCAL {
             return Err(CVAR_SET_NEVER);
@@ -428,14 +414,12 @@ pub unsafe extern "C" fn MPI_T_cvar_write(handle: c_int, buf: *const c_void) -> 
     }))
 }
 
-#[unsafe(export_name = "PMPI_T_pvar_get_num")]
-pub unsafe extern "C" fn MPI_T_pvar_get_num(num_pvar: *mut c_int) -> c_int {
+pub unsafe fn MPI_T_pvar_get_num(num_pvar: *mut c_int) -> c_int {
     // SAFETY: the standard's promise.
     end(started().map(|()| unsafe { put(num_pvar, pvars().count() as c_int) }))
 }
 
-#[unsafe(export_name = "PMPI_T_pvar_get_info")]
-pub unsafe extern "C" fn MPI_T_pvar_get_info(
+pub unsafe fn MPI_T_pvar_get_info(
     pvar_index: c_int,
     name: *mut c_char,
     name_len: *mut c_int,
@@ -469,8 +453,7 @@ pub unsafe extern "C" fn MPI_T_pvar_get_info(
     }))
 }
 
-#[unsafe(export_name = "PMPI_T_pvar_get_index")]
-pub unsafe extern "C" fn MPI_T_pvar_get_index(
+pub unsafe fn MPI_T_pvar_get_index(
     name: *const c_char,
     var_class: c_int,
     pvar_index: *mut c_int,
@@ -485,8 +468,7 @@ pub unsafe extern "C" fn MPI_T_pvar_get_index(
     }))
 }
 
-#[unsafe(export_name = "PMPI_T_pvar_session_create")]
-pub unsafe extern "C" fn MPI_T_pvar_session_create(session: *mut c_int) -> c_int {
+pub unsafe fn MPI_T_pvar_session_create(session: *mut c_int) -> c_int {
     end(started().and_then(|()| {
         let place = OPEN.load(Ordering::Relaxed).trailing_ones();
         if place == SESSIONS {
@@ -507,8 +489,7 @@ fn session_of(session: c_int) -> Result<u32, c_int> {
         .ok_or(INVALID_SESSION)
 }
 
-#[unsafe(export_name = "PMPI_T_pvar_session_free")]
-pub unsafe extern "C" fn MPI_T_pvar_session_free(session: *mut c_int) -> c_int {
+pub unsafe fn MPI_T_pvar_session_free(session: *mut c_int) -> c_int {
     end(started().and_then(|()| {
         // SAFETY: the standard's promise.
         let session = unsafe { session.as_mut() }.ok_or(INVALID_SESSION)?;
@@ -529,8 +510,7 @@ fn pvar_of(session: c_int, handle: c_int) -> Result<usize, c_int> {
     }
 }
 
-#[unsafe(export_name = "PMPI_T_pvar_handle_alloc")]
-pub unsafe extern "C" fn MPI_T_pvar_handle_alloc(
+pub unsafe fn MPI_T_pvar_handle_alloc(
     session: c_int,
     pvar_index: c_int,
     _obj_handle: *mut c_void,
@@ -549,8 +529,7 @@ pub unsafe extern "C" fn MPI_T_pvar_handle_alloc(
     }))
 }
 
-#[unsafe(export_name = "PMPI_T_pvar_handle_free")]
-pub unsafe extern "C" fn MPI_T_pvar_handle_free(session: c_int, handle: *mut c_int) -> c_int {
+pub unsafe fn MPI_T_pvar_handle_free(session: c_int, handle: *mut c_int) -> c_int {
     end(started().and_then(|()| {
         // SAFETY: the standard's promise.
         let handle = unsafe { handle.as_mut() }.ok_or(INVALID_HANDLE)?;
@@ -568,18 +547,15 @@ fn refuse(session: c_int, handle: c_int, why: c_int) -> c_int {
     })
 }
 
-#[unsafe(export_name = "PMPI_T_pvar_start")]
-pub extern "C" fn MPI_T_pvar_start(session: c_int, handle: c_int) -> c_int {
+pub fn MPI_T_pvar_start(session: c_int, handle: c_int) -> c_int {
     refuse(session, handle, PVAR_NO_STARTSTOP)
 }
 
-#[unsafe(export_name = "PMPI_T_pvar_stop")]
-pub extern "C" fn MPI_T_pvar_stop(session: c_int, handle: c_int) -> c_int {
+pub fn MPI_T_pvar_stop(session: c_int, handle: c_int) -> c_int {
     refuse(session, handle, PVAR_NO_STARTSTOP)
 }
 
-#[unsafe(export_name = "PMPI_T_pvar_read")]
-pub unsafe extern "C" fn MPI_T_pvar_read(session: c_int, handle: c_int, buf: *mut c_void) -> c_int {
+pub unsafe fn MPI_T_pvar_read(session: c_int, handle: c_int, buf: *mut c_void) -> c_int {
     end(pvar_of(session, handle).and_then(|number| {
         let value = with(|adi, kernel| match LEVELS.get(number) {
             Some(level) => (level.get)(adi, kernel),
@@ -594,31 +570,19 @@ pub unsafe extern "C" fn MPI_T_pvar_read(session: c_int, handle: c_int, buf: *mu
     }))
 }
 
-#[unsafe(export_name = "PMPI_T_pvar_write")]
-pub unsafe extern "C" fn MPI_T_pvar_write(
-    session: c_int,
-    handle: c_int,
-    _buf: *const c_void,
-) -> c_int {
+pub unsafe fn MPI_T_pvar_write(session: c_int, handle: c_int, _buf: *const c_void) -> c_int {
     end(pvar_of(session, handle).and(Err(PVAR_NO_WRITE)))
 }
 
-#[unsafe(export_name = "PMPI_T_pvar_reset")]
-pub extern "C" fn MPI_T_pvar_reset(session: c_int, handle: c_int) -> c_int {
+pub fn MPI_T_pvar_reset(session: c_int, handle: c_int) -> c_int {
     refuse(session, handle, PVAR_NO_WRITE)
 }
 
-#[unsafe(export_name = "PMPI_T_pvar_readreset")]
-pub unsafe extern "C" fn MPI_T_pvar_readreset(
-    session: c_int,
-    handle: c_int,
-    _buf: *mut c_void,
-) -> c_int {
+pub unsafe fn MPI_T_pvar_readreset(session: c_int, handle: c_int, _buf: *mut c_void) -> c_int {
     end(pvar_of(session, handle).and(Err(PVAR_NO_ATOMIC)))
 }
 
-#[unsafe(export_name = "PMPI_T_category_get_num")]
-pub unsafe extern "C" fn MPI_T_category_get_num(num_cat: *mut c_int) -> c_int {
+pub unsafe fn MPI_T_category_get_num(num_cat: *mut c_int) -> c_int {
     // SAFETY: the standard's promise.
     end(started().map(|()| unsafe { put(num_cat, CATEGORIES.len() as c_int) }))
 }
@@ -635,8 +599,7 @@ fn members<T>(
     })
 }
 
-#[unsafe(export_name = "PMPI_T_category_get_info")]
-pub unsafe extern "C" fn MPI_T_category_get_info(
+pub unsafe fn MPI_T_category_get_info(
     cat_index: c_int,
     name: *mut c_char,
     name_len: *mut c_int,
@@ -662,11 +625,7 @@ pub unsafe extern "C" fn MPI_T_category_get_info(
     }))
 }
 
-#[unsafe(export_name = "PMPI_T_category_get_index")]
-pub unsafe extern "C" fn MPI_T_category_get_index(
-    name: *const c_char,
-    cat_index: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_T_category_get_index(name: *const c_char, cat_index: *mut c_int) -> c_int {
     end(started().and_then(|()| {
         // SAFETY: the standard's promise.
         let name = unsafe { self::name(name) }?;
@@ -698,30 +657,19 @@ unsafe fn put_members(
     }))
 }
 
-#[unsafe(export_name = "PMPI_T_category_get_cvars")]
-pub unsafe extern "C" fn MPI_T_category_get_cvars(
-    cat_index: c_int,
-    len: c_int,
-    indices: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_T_category_get_cvars(cat_index: c_int, len: c_int, indices: *mut c_int) -> c_int {
     let cvars = members(CVARS.iter(), cat_index, |cvar| cvar.of.category);
     // SAFETY: the standard's promise.
     unsafe { put_members(cat_index, len, indices, cvars) }
 }
 
-#[unsafe(export_name = "PMPI_T_category_get_pvars")]
-pub unsafe extern "C" fn MPI_T_category_get_pvars(
-    cat_index: c_int,
-    len: c_int,
-    indices: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_T_category_get_pvars(cat_index: c_int, len: c_int, indices: *mut c_int) -> c_int {
     let pvars = members(pvars(), cat_index, |pvar| pvar.category);
     // SAFETY: the standard's promise.
     unsafe { put_members(cat_index, len, indices, pvars) }
 }
 
-#[unsafe(export_name = "PMPI_T_category_get_categories")]
-pub unsafe extern "C" fn MPI_T_category_get_categories(
+pub unsafe fn MPI_T_category_get_categories(
     cat_index: c_int,
     len: c_int,
     indices: *mut c_int,
@@ -730,8 +678,7 @@ pub unsafe extern "C" fn MPI_T_category_get_categories(
     unsafe { put_members(cat_index, len, indices, core::iter::empty()) }
 }
 
-#[unsafe(export_name = "PMPI_T_category_changed")]
-pub unsafe extern "C" fn MPI_T_category_changed(stamp: *mut c_int) -> c_int {
+pub unsafe fn MPI_T_category_changed(stamp: *mut c_int) -> c_int {
     // SAFETY: the standard's promise.
     end(started().map(|()| unsafe { put(stamp, 0) }))
 }

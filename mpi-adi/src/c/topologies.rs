@@ -66,8 +66,7 @@ unsafe fn dimensions<'a>(
     unsafe { args::array(pointer, count, name) }
 }
 
-#[unsafe(export_name = "PMPI_Dims_create")]
-pub unsafe extern "C" fn MPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> c_int {
+pub unsafe fn MPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> c_int {
     on_process("MPI_Dims_create", |_| {
         let count = usize::try_from(ndims).map_err(|_| Error::Dims {
             what: "a negative number of dimensions",
@@ -104,8 +103,7 @@ unsafe fn new_grid(
     Ok(grid)
 }
 
-#[unsafe(export_name = "PMPI_Cart_create")]
-pub unsafe extern "C" fn MPI_Cart_create(
+pub unsafe fn MPI_Cart_create(
     comm_old: c_int,
     ndims: c_int,
     dims: *const c_int,
@@ -128,8 +126,7 @@ pub unsafe extern "C" fn MPI_Cart_create(
     })
 }
 
-#[unsafe(export_name = "PMPI_Cart_map")]
-pub unsafe extern "C" fn MPI_Cart_map(
+pub unsafe fn MPI_Cart_map(
     comm: c_int,
     ndims: c_int,
     dims: *const c_int,
@@ -149,12 +146,7 @@ pub unsafe extern "C" fn MPI_Cart_map(
     })
 }
 
-#[unsafe(export_name = "PMPI_Cart_sub")]
-pub unsafe extern "C" fn MPI_Cart_sub(
-    comm: c_int,
-    remain_dims: *const c_int,
-    newcomm: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Cart_sub(comm: c_int, remain_dims: *const c_int, newcomm: *mut c_int) -> c_int {
     let parent = comm;
     on_comm("MPI_Cart_sub", comm, |comm| {
         let grid = grid(&comm)?;
@@ -173,8 +165,7 @@ pub unsafe extern "C" fn MPI_Cart_sub(
     })
 }
 
-#[unsafe(export_name = "PMPI_Topo_test")]
-pub unsafe extern "C" fn MPI_Topo_test(comm: c_int, status: *mut c_int) -> c_int {
+pub unsafe fn MPI_Topo_test(comm: c_int, status: *mut c_int) -> c_int {
     on_any("MPI_Topo_test", comm, |_, views| {
         // SAFETY: the standard's promise about `status`.
         *unsafe { args::out(status, "status") }? =
@@ -188,8 +179,7 @@ pub unsafe extern "C" fn MPI_Topo_test(comm: c_int, status: *mut c_int) -> c_int
     })
 }
 
-#[unsafe(export_name = "PMPI_Cartdim_get")]
-pub unsafe extern "C" fn MPI_Cartdim_get(comm: c_int, ndims: *mut c_int) -> c_int {
+pub unsafe fn MPI_Cartdim_get(comm: c_int, ndims: *mut c_int) -> c_int {
     on_comm("MPI_Cartdim_get", comm, |comm| {
         // SAFETY: the standard's promise about `ndims`.
         *unsafe { args::out(ndims, "ndims") }? = grid(&comm)?.dimensions().len() as c_int;
@@ -217,8 +207,7 @@ unsafe fn room<'a>(
     }
 }
 
-#[unsafe(export_name = "PMPI_Cart_get")]
-pub unsafe extern "C" fn MPI_Cart_get(
+pub unsafe fn MPI_Cart_get(
     comm: c_int,
     maxdims: c_int,
     dims: *mut c_int,
@@ -246,12 +235,7 @@ pub unsafe extern "C" fn MPI_Cart_get(
     })
 }
 
-#[unsafe(export_name = "PMPI_Cart_rank")]
-pub unsafe extern "C" fn MPI_Cart_rank(
-    comm: c_int,
-    coords: *const c_int,
-    rank: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Cart_rank(comm: c_int, coords: *const c_int, rank: *mut c_int) -> c_int {
     on_comm("MPI_Cart_rank", comm, |comm| {
         let grid = grid(&comm)?;
         // SAFETY: the standard's promise about both.
@@ -268,8 +252,7 @@ pub unsafe extern "C" fn MPI_Cart_rank(
     })
 }
 
-#[unsafe(export_name = "PMPI_Cart_coords")]
-pub unsafe extern "C" fn MPI_Cart_coords(
+pub unsafe fn MPI_Cart_coords(
     comm: c_int,
     rank: c_int,
     maxdims: c_int,
@@ -285,8 +268,7 @@ pub unsafe extern "C" fn MPI_Cart_coords(
     })
 }
 
-#[unsafe(export_name = "PMPI_Cart_shift")]
-pub unsafe extern "C" fn MPI_Cart_shift(
+pub unsafe fn MPI_Cart_shift(
     comm: c_int,
     direction: c_int,
     disp: c_int,

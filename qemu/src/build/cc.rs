@@ -12,11 +12,12 @@
 
 use crate::build::compiler::{self, Linker, OPENMP, run_compiler, without_openmp};
 use crate::build::given::{Flags, Kind};
+use crate::build::headers;
 use crate::build::linux;
 use crate::build::program::kernel_library;
 use crate::build::said::Said;
 use crate::build::unsupported;
-use crate::host::folders;
+use crate::host::folders::{self, write_anew};
 use crate::host::setup;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
@@ -27,7 +28,6 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{IsTerminal, Read, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -357,16 +357,6 @@ fn show_pkg_config(words: &[OsString]) -> Result<u8, Stop> {
     show(&folder.display().to_string())
 }
 
-/// Writes a file in one step, so that a reader finds the old one or the new one.
-fn write_anew(file: &Path, text: &str, mode: u32) -> Result<(), Stop> {
-    let mut new = file.as_os_str().to_os_string();
-    new.push(format!(".{}", std::process::id()));
-    let written = fs::write(&new, text)
-        .and_then(|()| fs::set_permissions(&new, fs::Permissions::from_mode(mode)))
-        .and_then(|()| fs::rename(&new, file));
-    written.doing(format_args!("write {}", file.display()))
-}
-
 fn show(line: &str) -> Result<u8, Stop> {
     crate::show::say::say(line).map(|()| 0)
 }
@@ -421,7 +411,7 @@ fn for_nodes(line: &Line, linker: &Linker) -> Result<Command, Stop> {
         command.args(without_openmp(&line.words));
     }
     if compiles {
-        compiler::end_compile(&mut command);
+        compiler::end_compile(&mut command)?;
     }
     if links {
         end_languages(line, &mut command);
@@ -458,8 +448,7 @@ fn on_linux(line: &Line) -> Result<Command, Stop> {
         command.args(words.map(|word| linux::in_place_of(word)));
     }
     if compiles {
-        // In one word: meson takes apart what is two.
-        command.arg(compiler::headers("mpi-adi/include"));
+        command.arg(headers::option()?);
     }
     if links && !is_shared {
         end_languages(line, &mut command);

@@ -2,6 +2,7 @@
 
 use crate::build::board::Board;
 use crate::build::given::{Flags, Kind};
+use crate::build::headers;
 use crate::build::said::Said;
 use crate::build::unsupported;
 use crate::host::setup::{self, Tools};
@@ -25,7 +26,7 @@ pub(super) fn compile_c(tools: &Tools, flags: &Flags, source: &Path) -> Result<C
     begin_compile(&mut compile);
     let options = without_openmp(&flags.compile).filter(|word| is_for_nodes(word));
     compile.arg("-O2").args(options);
-    end_compile(&mut compile);
+    end_compile(&mut compile)?;
     Ok(compile)
 }
 
@@ -117,17 +118,13 @@ pub fn begin_compile(compile: &mut Command) {
 }
 
 /// What is behind them: the folders of headers.
-pub(super) fn end_compile(compile: &mut Command) {
-    compile.arg(headers("mpi-adi/include"));
+pub(super) fn end_compile(compile: &mut Command) -> Result<(), Stop> {
+    compile.arg(headers::option()?);
     // What picolibc lacks.
-    compile.arg(headers("kernel-rt/include"));
-}
-
-/// The option for a folder of headers of the workspace.
-pub(super) fn headers(folder: &str) -> OsString {
     let mut option = OsString::from("-I");
-    option.push(crate::host::folders::root().join(folder));
-    option
+    option.push(crate::host::folders::root().join("kernel-rt/include"));
+    compile.arg(option);
+    Ok(())
 }
 
 /// What links a node's image.

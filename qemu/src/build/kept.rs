@@ -6,7 +6,7 @@
 //! the last use. When a folder is added, those that nobody uses are removed, the one used longest ago first, until the rest is
 //! within the limit. The system gives the lock back however the process ends.
 
-use crate::host::stop::{Doing, Stop};
+use crate::host::stop::Stop;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -38,20 +38,7 @@ pub(super) fn use_folder(folder: &Path) -> Result<(), Stop> {
         }
         // Where nothing can be written, nothing is removed.
         Err(_) if !is_new => return Ok(()),
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::ReadOnlyFilesystem
-                    | io::ErrorKind::PermissionDenied
-                    | io::ErrorKind::NotADirectory
-            ) =>
-        {
-            return Err(Stop::usage(format!(
-                "cannot create {}: {error}; let XDG_CACHE_HOME name a folder that can be written",
-                folder.display()
-            )));
-        }
-        Err(error) => return Err(error).doing(format_args!("create {}", folder.display())),
+        Err(error) => return Err(not_created(folder, &error)),
     }
     if let (true, Some(all)) = (is_new, folder.parent()) {
         // What cannot be removed now may be the next time.
@@ -68,6 +55,19 @@ pub(super) fn use_image(image: &Path) -> Result<(), Stop> {
     match image.parent() {
         Some(folder) if folder.join(MARK).exists() => use_folder(folder),
         _ => Ok(()),
+    }
+}
+
+/// The end of a command that cannot create this folder.
+pub(super) fn not_created(folder: &Path, error: &io::Error) -> Stop {
+    let what = format!("cannot create {}: {error}", folder.display());
+    match error.kind() {
+        io::ErrorKind::ReadOnlyFilesystem
+        | io::ErrorKind::PermissionDenied
+        | io::ErrorKind::NotADirectory => Stop::usage(format!(
+            "{what}; let XDG_CACHE_HOME name a folder that can be written"
+        )),
+        _ => Stop::failure(what),
     }
 }
 

@@ -4,6 +4,7 @@
 
 use crate::build::compiler::{OPENMP, Scratch};
 use crate::build::given::{Flags, Kind, Program, Runtime};
+use crate::build::headers;
 use crate::build::image::Image;
 use crate::build::kept;
 use crate::build::making::Making;
@@ -239,7 +240,7 @@ fn make(
         let source = folders::root().join(start);
         let object = scratch.0.join(format!("start-{at}.o"));
         // As it is: the program's words may give its names another meaning, or have headers read before its own.
-        making.compile(compile(&[], &source), &source, &object)?;
+        making.compile(compile(&[], &source)?, &source, &object)?;
         link.arg(object);
     }
     if carries == Carries::Cluster {
@@ -250,8 +251,7 @@ fn make(
     }
     match program {
         Program::C(paths) => {
-            let objects =
-                making.objects(paths, scratch, |path| Ok(compile(&flags.compile, path)))?;
+            let objects = making.objects(paths, scratch, |path| compile(&flags.compile, path))?;
             link.args(objects);
             match carries {
                 Carries::Node => link.args(&flags.link),
@@ -324,15 +324,14 @@ fn compiler(command: &str) -> Compiler {
 }
 
 /// What compiles a source with these words; the names of files are to follow.
-fn compile(words: &[OsString], source: &Path) -> Command {
+fn compile(words: &[OsString], source: &Path) -> Result<Command, Stop> {
     let compiler = if Kind::is_cpp(source) { "c++" } else { "cc" };
     let mut compile = Command::new(compiler);
     compile
         .args(["-O2", "-g", "-fno-pie"])
         .args(words)
-        .arg("-I")
-        .arg(folders::root().join("mpi-adi/include"));
-    compile
+        .arg(headers::option()?);
+    Ok(compile)
 }
 
 /// The runtime, with these features.

@@ -7,6 +7,7 @@
 
 use crate::build::compiler::{Linker, Scratch, absolute, link_quickly, run_compiler, run_linker};
 use crate::build::given::{Flags, Kind, Program};
+use crate::build::headers;
 use crate::host::folders;
 use crate::host::stop::{Doing, Stop};
 use midplane_setup::fresh::{Artifact, Begun};
@@ -43,6 +44,8 @@ impl Making {
         compiler: &Path,
         parts: &[&Path],
     ) -> Result<Option<Self>, Stop> {
+        // Written before the making begins, or they would be younger than what is made of them.
+        headers::folder()?;
         let own = std::env::current_exe().doing("find this command")?;
         let mut beside = vec![own.clone(), compiler.into()];
         beside.extend(parts.iter().map(|part| part.to_path_buf()));

@@ -5,6 +5,7 @@ mod callees;
 pub mod cc;
 pub mod compiler;
 pub mod given;
+mod headers;
 pub mod image;
 mod kept;
 pub mod linux;

@@ -2,7 +2,8 @@
 
 use crate::build::said::Said;
 use crate::show::say::complain;
-use mpi_adi::c::{UNSUPPORTED, WARNING};
+use midplane_api::refused;
+use mpi_adi::c::WARNING;
 use object::{Object, ObjectSymbol};
 use std::collections::HashSet;
 use std::path::Path;
@@ -37,12 +38,12 @@ fn named<'a>(places: &[(&'a str, &str)], there: Option<&HashSet<String>>) -> Vec
     let mut names: Vec<&str> = warned
         .filter(|name| there.contains(name.trim_start_matches('P')))
         .collect();
-    for signature in UNSUPPORTED {
+    for function in refused() {
         let is_told = names
             .iter()
-            .any(|name| name.trim_start_matches('P') == signature.name);
-        if !is_told && there.contains(signature.name) {
-            names.push(signature.name);
+            .any(|name| name.trim_start_matches('P') == function.name);
+        if !is_told && there.contains(function.name) {
+            names.push(function.name);
         }
     }
     names
@@ -56,7 +57,7 @@ fn in_image(linked: &Path) -> Option<HashSet<String>> {
     let names = file.symbols().filter(|symbol| symbol.is_definition());
     let mut names = names.filter_map(|symbol| symbol.name().ok()).peekable();
     names.peek()?;
-    let known: HashSet<&str> = UNSUPPORTED.iter().map(|signature| signature.name).collect();
+    let known: HashSet<&str> = refused().map(|function| function.name).collect();
     let plain = names.map(|name| name.strip_prefix('P').unwrap_or(name));
     let there: HashSet<String> = plain
         .filter(|name| known.contains(name))

@@ -1,8 +1,11 @@
 //! Where this command builds, and what it builds from.
 
+use crate::host::stop::{Doing, Stop};
 use rustix::fs::{Access, access};
 use std::ffi::OsString;
+use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -57,6 +60,16 @@ pub fn built() -> PathBuf {
         .and_then(|exe| exe.ancestors().nth(2).map(PathBuf::from))
         .filter(|target| target.join("CACHEDIR.TAG").exists())
         .unwrap_or_else(|| root().join("target"))
+}
+
+/// Writes a file in one step, so that a reader finds the old one or the new one.
+pub fn write_anew(file: &Path, text: &str, mode: u32) -> Result<(), Stop> {
+    let mut new = file.as_os_str().to_os_string();
+    new.push(format!(".{}", std::process::id()));
+    let written = fs::write(&new, text)
+        .and_then(|()| fs::set_permissions(&new, fs::Permissions::from_mode(mode)))
+        .and_then(|()| fs::rename(&new, file));
+    written.doing(format_args!("write {}", file.display()))
 }
 
 #[cfg(test)]

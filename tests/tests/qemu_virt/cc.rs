@@ -333,14 +333,14 @@ fn questions_are_the_compilers_and_commands_are_shown() {
     let shown = ask(&["-show", "-O3", "a.c", "-o", "a"]);
     for word in [
         "-O3 a.c -o a",
-        "mpi-adi/include",
+        "midplane/include",
         "libprogram_runtime",
         "virt.ld",
     ] {
         assert!(shown.contains(word), "{shown}");
     }
     assert!(!ask(&["-show", "-c", "a.c"]).contains("libprogram_runtime"));
-    assert!(ask(&["-compile-info"]).contains("mpi-adi/include"));
+    assert!(ask(&["-compile-info"]).contains("midplane/include"));
     assert!(ask(&["-link-info"]).contains("libprogram_runtime"));
     assert!(ask(&["-showme:compile"]).starts_with('-'));
     let ended = midplane(&["cc"]);

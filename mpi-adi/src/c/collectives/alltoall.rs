@@ -9,8 +9,7 @@ use crate::c::datatypes::Elements;
 use crate::c::report::on_comm;
 use crate::mpi::coll;
 
-#[unsafe(export_name = "PMPI_Alltoall")]
-pub unsafe extern "C" fn MPI_Alltoall(
+pub unsafe fn MPI_Alltoall(
     sendbuf: *const c_void,
     sendcount: c_int,
     sendtype: c_int,
@@ -44,8 +43,7 @@ pub unsafe extern "C" fn MPI_Alltoall(
     })
 }
 
-#[unsafe(export_name = "PMPI_Alltoallv")]
-pub unsafe extern "C" fn MPI_Alltoallv(
+pub unsafe fn MPI_Alltoallv(
     sendbuf: *const c_void,
     sendcounts: *const c_int,
     sdispls: *const c_int,

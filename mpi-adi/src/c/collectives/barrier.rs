@@ -45,8 +45,7 @@ pub(in crate::c) fn barrier_beside(
     }
 }
 
-#[unsafe(export_name = "PMPI_Barrier")]
-pub unsafe extern "C" fn MPI_Barrier(comm: c_int) -> c_int {
+pub unsafe fn MPI_Barrier(comm: c_int) -> c_int {
     // On an intercommunicator it is one of both groups.
     on_everyone("MPI_Barrier", comm, |comm| barrier_of(comm, "MPI_Barrier"))
 }

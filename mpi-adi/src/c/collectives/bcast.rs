@@ -7,8 +7,7 @@ use crate::c::comm_objects::inter_calls;
 use crate::c::report::on_comm;
 use crate::mpi::coll;
 
-#[unsafe(export_name = "PMPI_Bcast")]
-pub unsafe extern "C" fn MPI_Bcast(
+pub unsafe fn MPI_Bcast(
     buffer: *mut c_void,
     count: c_int,
     datatype: c_int,

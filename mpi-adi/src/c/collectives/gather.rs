@@ -10,8 +10,7 @@ use crate::c::report::on_comm;
 use crate::device::memory::area::Area;
 use crate::mpi::coll;
 
-#[unsafe(export_name = "PMPI_Gather")]
-pub unsafe extern "C" fn MPI_Gather(
+pub unsafe fn MPI_Gather(
     sendbuf: *const c_void,
     sendcount: c_int,
     sendtype: c_int,
@@ -62,8 +61,7 @@ pub unsafe extern "C" fn MPI_Gather(
     })
 }
 
-#[unsafe(export_name = "PMPI_Gatherv")]
-pub unsafe extern "C" fn MPI_Gatherv(
+pub unsafe fn MPI_Gatherv(
     sendbuf: *const c_void,
     sendcount: c_int,
     sendtype: c_int,
@@ -115,8 +113,7 @@ pub unsafe extern "C" fn MPI_Gatherv(
     })
 }
 
-#[unsafe(export_name = "PMPI_Scatter")]
-pub unsafe extern "C" fn MPI_Scatter(
+pub unsafe fn MPI_Scatter(
     sendbuf: *const c_void,
     sendcount: c_int,
     sendtype: c_int,
@@ -167,8 +164,7 @@ pub unsafe extern "C" fn MPI_Scatter(
     })
 }
 
-#[unsafe(export_name = "PMPI_Scatterv")]
-pub unsafe extern "C" fn MPI_Scatterv(
+pub unsafe fn MPI_Scatterv(
     sendbuf: *const c_void,
     sendcounts: *const c_int,
     displs: *const c_int,
@@ -220,8 +216,7 @@ pub unsafe extern "C" fn MPI_Scatterv(
     })
 }
 
-#[unsafe(export_name = "PMPI_Allgather")]
-pub unsafe extern "C" fn MPI_Allgather(
+pub unsafe fn MPI_Allgather(
     sendbuf: *const c_void,
     sendcount: c_int,
     sendtype: c_int,
@@ -254,8 +249,7 @@ pub unsafe extern "C" fn MPI_Allgather(
     })
 }
 
-#[unsafe(export_name = "PMPI_Allgatherv")]
-pub unsafe extern "C" fn MPI_Allgatherv(
+pub unsafe fn MPI_Allgatherv(
     sendbuf: *const c_void,
     sendcount: c_int,
     sendtype: c_int,

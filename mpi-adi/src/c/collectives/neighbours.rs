@@ -87,8 +87,7 @@ fn alltoall<P: Send + 'static>(
     plans::neighbours(from, to, (parts, places))
 }
 
-#[unsafe(export_name = "PMPI_Neighbor_allgather")]
-pub unsafe extern "C" fn MPI_Neighbor_allgather(
+pub unsafe fn MPI_Neighbor_allgather(
     sendbuf: *const c_void,
     sendcount: c_int,
     sendtype: c_int,
@@ -105,8 +104,7 @@ pub unsafe extern "C" fn MPI_Neighbor_allgather(
     }
 }
 
-#[unsafe(export_name = "PMPI_Ineighbor_allgather")]
-pub unsafe extern "C" fn MPI_Ineighbor_allgather(
+pub unsafe fn MPI_Ineighbor_allgather(
     sendbuf: *const c_void,
     sendcount: c_int,
     sendtype: c_int,
@@ -124,8 +122,7 @@ pub unsafe extern "C" fn MPI_Ineighbor_allgather(
     }
 }
 
-#[unsafe(export_name = "PMPI_Neighbor_allgatherv")]
-pub unsafe extern "C" fn MPI_Neighbor_allgatherv(
+pub unsafe fn MPI_Neighbor_allgatherv(
     sendbuf: *const c_void,
     sendcount: c_int,
     sendtype: c_int,
@@ -143,8 +140,7 @@ pub unsafe extern "C" fn MPI_Neighbor_allgatherv(
     }
 }
 
-#[unsafe(export_name = "PMPI_Ineighbor_allgatherv")]
-pub unsafe extern "C" fn MPI_Ineighbor_allgatherv(
+pub unsafe fn MPI_Ineighbor_allgatherv(
     sendbuf: *const c_void,
     sendcount: c_int,
     sendtype: c_int,
@@ -163,8 +159,7 @@ pub unsafe extern "C" fn MPI_Ineighbor_allgatherv(
     }
 }
 
-#[unsafe(export_name = "PMPI_Neighbor_alltoall")]
-pub unsafe extern "C" fn MPI_Neighbor_alltoall(
+pub unsafe fn MPI_Neighbor_alltoall(
     sendbuf: *const c_void,
     sendcount: c_int,
     sendtype: c_int,
@@ -182,8 +177,7 @@ pub unsafe extern "C" fn MPI_Neighbor_alltoall(
     }
 }
 
-#[unsafe(export_name = "PMPI_Ineighbor_alltoall")]
-pub unsafe extern "C" fn MPI_Ineighbor_alltoall(
+pub unsafe fn MPI_Ineighbor_alltoall(
     sendbuf: *const c_void,
     sendcount: c_int,
     sendtype: c_int,
@@ -202,8 +196,7 @@ pub unsafe extern "C" fn MPI_Ineighbor_alltoall(
     }
 }
 
-#[unsafe(export_name = "PMPI_Neighbor_alltoallv")]
-pub unsafe extern "C" fn MPI_Neighbor_alltoallv(
+pub unsafe fn MPI_Neighbor_alltoallv(
     sendbuf: *const c_void,
     sendcounts: *const c_int,
     sdispls: *const c_int,
@@ -223,8 +216,7 @@ pub unsafe extern "C" fn MPI_Neighbor_alltoallv(
     }
 }
 
-#[unsafe(export_name = "PMPI_Ineighbor_alltoallv")]
-pub unsafe extern "C" fn MPI_Ineighbor_alltoallv(
+pub unsafe fn MPI_Ineighbor_alltoallv(
     sendbuf: *const c_void,
     sendcounts: *const c_int,
     sdispls: *const c_int,
@@ -245,8 +237,7 @@ pub unsafe extern "C" fn MPI_Ineighbor_alltoallv(
     }
 }
 
-#[unsafe(export_name = "PMPI_Neighbor_alltoallw")]
-pub unsafe extern "C" fn MPI_Neighbor_alltoallw(
+pub unsafe fn MPI_Neighbor_alltoallw(
     sendbuf: *const c_void,
     sendcounts: *const c_int,
     sdispls: *const isize,
@@ -266,8 +257,7 @@ pub unsafe extern "C" fn MPI_Neighbor_alltoallw(
     }
 }
 
-#[unsafe(export_name = "PMPI_Ineighbor_alltoallw")]
-pub unsafe extern "C" fn MPI_Ineighbor_alltoallw(
+pub unsafe fn MPI_Ineighbor_alltoallw(
     sendbuf: *const c_void,
     sendcounts: *const c_int,
     sdispls: *const isize,

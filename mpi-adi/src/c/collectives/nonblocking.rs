@@ -19,14 +19,12 @@ use crate::mpi::coll::{self, Plan, plans};
 use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::error::Error;
 
-#[unsafe(export_name = "PMPI_Ibarrier")]
-pub unsafe extern "C" fn MPI_Ibarrier(comm: c_int, request: *mut c_int) -> c_int {
+pub unsafe fn MPI_Ibarrier(comm: c_int, request: *mut c_int) -> c_int {
     // SAFETY: the standard's promise about `request`.
     unsafe { start_among_all("MPI_Ibarrier", comm, request, plans::barrier) }
 }
 
-#[unsafe(export_name = "PMPI_Ibcast")]
-pub unsafe extern "C" fn MPI_Ibcast(
+pub unsafe fn MPI_Ibcast(
     buffer: *mut c_void,
     count: c_int,
     datatype: c_int,
@@ -75,8 +73,7 @@ unsafe fn gather<P: Send + 'static>(
     plans::gather(comm, area, move |rank| of(&places, rank), root, own)
 }
 
-#[unsafe(export_name = "PMPI_Igather")]
-pub unsafe extern "C" fn MPI_Igather(
+pub unsafe fn MPI_Igather(
     sendbuf: *const c_void,
     sendcount: c_int,
     sendtype: c_int,
@@ -115,8 +112,7 @@ pub unsafe extern "C" fn MPI_Igather(
     }
 }
 
-#[unsafe(export_name = "PMPI_Igatherv")]
-pub unsafe extern "C" fn MPI_Igatherv(
+pub unsafe fn MPI_Igatherv(
     sendbuf: *const c_void,
     sendcount: c_int,
     sendtype: c_int,
@@ -182,8 +178,7 @@ unsafe fn scatter<P: Send + 'static>(
     plans::scatter(comm, move |rank| of(&parts, rank), area, root, own)
 }
 
-#[unsafe(export_name = "PMPI_Iscatter")]
-pub unsafe extern "C" fn MPI_Iscatter(
+pub unsafe fn MPI_Iscatter(
     sendbuf: *const c_void,
     sendcount: c_int,
     sendtype: c_int,
@@ -222,8 +217,7 @@ pub unsafe extern "C" fn MPI_Iscatter(
     }
 }
 
-#[unsafe(export_name = "PMPI_Iscatterv")]
-pub unsafe extern "C" fn MPI_Iscatterv(
+pub unsafe fn MPI_Iscatterv(
     sendbuf: *const c_void,
     sendcounts: *const c_int,
     displs: *const c_int,
@@ -280,8 +274,7 @@ unsafe fn allgather<P: Send + 'static>(
     plans::allgather(comm, area, move |rank| of(&places, rank), own)
 }
 
-#[unsafe(export_name = "PMPI_Iallgather")]
-pub unsafe extern "C" fn MPI_Iallgather(
+pub unsafe fn MPI_Iallgather(
     sendbuf: *const c_void,
     sendcount: c_int,
     sendtype: c_int,
@@ -312,8 +305,7 @@ pub unsafe extern "C" fn MPI_Iallgather(
     }
 }
 
-#[unsafe(export_name = "PMPI_Iallgatherv")]
-pub unsafe extern "C" fn MPI_Iallgatherv(
+pub unsafe fn MPI_Iallgatherv(
     sendbuf: *const c_void,
     sendcount: c_int,
     sendtype: c_int,
@@ -371,8 +363,7 @@ fn unless_in_place<P>(
     }
 }
 
-#[unsafe(export_name = "PMPI_Ialltoall")]
-pub unsafe extern "C" fn MPI_Ialltoall(
+pub unsafe fn MPI_Ialltoall(
     sendbuf: *const c_void,
     sendcount: c_int,
     sendtype: c_int,
@@ -406,8 +397,7 @@ pub unsafe extern "C" fn MPI_Ialltoall(
     }
 }
 
-#[unsafe(export_name = "PMPI_Ialltoallv")]
-pub unsafe extern "C" fn MPI_Ialltoallv(
+pub unsafe fn MPI_Ialltoallv(
     sendbuf: *const c_void,
     sendcounts: *const c_int,
     sdispls: *const c_int,
@@ -444,8 +434,7 @@ pub unsafe extern "C" fn MPI_Ialltoallv(
     }
 }
 
-#[unsafe(export_name = "PMPI_Ialltoallw")]
-pub unsafe extern "C" fn MPI_Ialltoallw(
+pub unsafe fn MPI_Ialltoallw(
     sendbuf: *const c_void,
     sendcounts: *const c_int,
     sdispls: *const c_int,
@@ -482,8 +471,7 @@ pub unsafe extern "C" fn MPI_Ialltoallw(
     }
 }
 
-#[unsafe(export_name = "PMPI_Alltoallw")]
-pub unsafe extern "C" fn MPI_Alltoallw(
+pub unsafe fn MPI_Alltoallw(
     sendbuf: *const c_void,
     sendcounts: *const c_int,
     sdispls: *const c_int,
@@ -520,8 +508,7 @@ pub unsafe extern "C" fn MPI_Alltoallw(
     })
 }
 
-#[unsafe(export_name = "PMPI_Ireduce")]
-pub unsafe extern "C" fn MPI_Ireduce(
+pub unsafe fn MPI_Ireduce(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
     count: c_int,
@@ -564,8 +551,7 @@ pub unsafe extern "C" fn MPI_Ireduce(
     unsafe { start("MPI_Ireduce", comm, request, plan) }
 }
 
-#[unsafe(export_name = "PMPI_Iallreduce")]
-pub unsafe extern "C" fn MPI_Iallreduce(
+pub unsafe fn MPI_Iallreduce(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
     count: c_int,
@@ -621,8 +607,7 @@ unsafe fn reduce_scatter<P: Send + 'static>(
     Ok(plan.goes_on_meanwhile(meanwhile))
 }
 
-#[unsafe(export_name = "PMPI_Ireduce_scatter")]
-pub unsafe extern "C" fn MPI_Ireduce_scatter(
+pub unsafe fn MPI_Ireduce_scatter(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
     recvcounts: *const c_int,
@@ -652,8 +637,7 @@ pub unsafe extern "C" fn MPI_Ireduce_scatter(
     }
 }
 
-#[unsafe(export_name = "PMPI_Ireduce_scatter_block")]
-pub unsafe extern "C" fn MPI_Ireduce_scatter_block(
+pub unsafe fn MPI_Ireduce_scatter_block(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
     recvcount: c_int,
@@ -708,8 +692,7 @@ unsafe fn scan(
     unsafe { start(function, comm, request, plan) }
 }
 
-#[unsafe(export_name = "PMPI_Iscan")]
-pub unsafe extern "C" fn MPI_Iscan(
+pub unsafe fn MPI_Iscan(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
     count: c_int,
@@ -723,8 +706,7 @@ pub unsafe extern "C" fn MPI_Iscan(
     unsafe { scan("MPI_Iscan", true, buffers, what, request) }
 }
 
-#[unsafe(export_name = "PMPI_Iexscan")]
-pub unsafe extern "C" fn MPI_Iexscan(
+pub unsafe fn MPI_Iexscan(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
     count: c_int,

@@ -166,8 +166,7 @@ pub(super) fn combined(op: c_int, elements: &Elements) -> coll::Elements {
     }
 }
 
-#[unsafe(export_name = "PMPI_Op_commutative")]
-pub unsafe extern "C" fn MPI_Op_commutative(op: c_int, commute: *mut c_int) -> c_int {
+pub unsafe fn MPI_Op_commutative(op: c_int, commute: *mut c_int) -> c_int {
     on_process("MPI_Op_commutative", |_| {
         // SAFETY: the standard's promise about `commute`.
         let commute = unsafe { args::out(commute, "commute") }?;
@@ -181,8 +180,7 @@ pub unsafe extern "C" fn MPI_Op_commutative(op: c_int, commute: *mut c_int) -> c
     })
 }
 
-#[unsafe(export_name = "PMPI_Op_create")]
-pub unsafe extern "C" fn MPI_Op_create(
+pub unsafe fn MPI_Op_create(
     function: Option<UserFunction>,
     commute: c_int,
     op: *mut c_int,
@@ -202,8 +200,7 @@ pub unsafe extern "C" fn MPI_Op_create(
     })
 }
 
-#[unsafe(export_name = "PMPI_Op_free")]
-pub unsafe extern "C" fn MPI_Op_free(op: *mut c_int) -> c_int {
+pub unsafe fn MPI_Op_free(op: *mut c_int) -> c_int {
     on_process("MPI_Op_free", |_| {
         // SAFETY: the standard's promise about `op`.
         let op = unsafe { args::out(op, "op") }?;

@@ -56,8 +56,7 @@ impl DataAndResult {
     }
 }
 
-#[unsafe(export_name = "PMPI_Reduce")]
-pub unsafe extern "C" fn MPI_Reduce(
+pub unsafe fn MPI_Reduce(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
     count: c_int,
@@ -99,8 +98,7 @@ pub unsafe extern "C" fn MPI_Reduce(
     })
 }
 
-#[unsafe(export_name = "PMPI_Allreduce")]
-pub unsafe extern "C" fn MPI_Allreduce(
+pub unsafe fn MPI_Allreduce(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
     count: c_int,
@@ -131,8 +129,7 @@ pub unsafe extern "C" fn MPI_Allreduce(
     })
 }
 
-#[unsafe(export_name = "PMPI_Reduce_local")]
-pub unsafe extern "C" fn MPI_Reduce_local(
+pub unsafe fn MPI_Reduce_local(
     inbuf: *const c_void,
     inoutbuf: *mut c_void,
     count: c_int,
@@ -162,8 +159,7 @@ pub(super) fn data_of([sendbuf, recvbuf]: [*const c_void; 2]) -> *const c_void {
     }
 }
 
-#[unsafe(export_name = "PMPI_Reduce_scatter")]
-pub unsafe extern "C" fn MPI_Reduce_scatter(
+pub unsafe fn MPI_Reduce_scatter(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
     recvcounts: *const c_int,
@@ -199,8 +195,7 @@ pub unsafe extern "C" fn MPI_Reduce_scatter(
     })
 }
 
-#[unsafe(export_name = "PMPI_Reduce_scatter_block")]
-pub unsafe extern "C" fn MPI_Reduce_scatter_block(
+pub unsafe fn MPI_Reduce_scatter_block(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
     recvcount: c_int,

@@ -35,8 +35,7 @@ unsafe fn scan(
     })
 }
 
-#[unsafe(export_name = "PMPI_Scan")]
-pub unsafe extern "C" fn MPI_Scan(
+pub unsafe fn MPI_Scan(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
     count: c_int,
@@ -55,8 +54,7 @@ pub unsafe extern "C" fn MPI_Scan(
     }
 }
 
-#[unsafe(export_name = "PMPI_Exscan")]
-pub unsafe extern "C" fn MPI_Exscan(
+pub unsafe fn MPI_Exscan(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
     count: c_int,

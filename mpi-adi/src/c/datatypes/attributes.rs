@@ -81,8 +81,7 @@ pub(super) fn delete(handle: c_int) -> Result<(), Error> {
     deleted
 }
 
-#[unsafe(export_name = "PMPI_Type_create_keyval")]
-pub unsafe extern "C" fn MPI_Type_create_keyval(
+pub unsafe fn MPI_Type_create_keyval(
     copy: Option<CopyFunction>,
     delete: Option<DeleteFunction>,
     type_keyval: *mut c_int,
@@ -100,8 +99,7 @@ pub unsafe extern "C" fn MPI_Type_create_keyval(
     })
 }
 
-#[unsafe(export_name = "PMPI_Type_free_keyval")]
-pub unsafe extern "C" fn MPI_Type_free_keyval(type_keyval: *mut c_int) -> c_int {
+pub unsafe fn MPI_Type_free_keyval(type_keyval: *mut c_int) -> c_int {
     on_process("MPI_Type_free_keyval", |_| {
         // SAFETY: the standard's promise about `type_keyval`.
         let keyval = unsafe { args::out(type_keyval, "type_keyval") }?;
@@ -111,8 +109,7 @@ pub unsafe extern "C" fn MPI_Type_free_keyval(type_keyval: *mut c_int) -> c_int 
     })
 }
 
-#[unsafe(export_name = "PMPI_Type_set_attr")]
-pub unsafe extern "C" fn MPI_Type_set_attr(
+pub unsafe fn MPI_Type_set_attr(
     datatype: c_int,
     type_keyval: c_int,
     attribute_val: *mut c_void,
@@ -127,8 +124,7 @@ pub unsafe extern "C" fn MPI_Type_set_attr(
     })
 }
 
-#[unsafe(export_name = "PMPI_Type_get_attr")]
-pub unsafe extern "C" fn MPI_Type_get_attr(
+pub unsafe fn MPI_Type_get_attr(
     datatype: c_int,
     type_keyval: c_int,
     attribute_val: *mut c_void,
@@ -152,8 +148,7 @@ pub unsafe extern "C" fn MPI_Type_get_attr(
     })
 }
 
-#[unsafe(export_name = "PMPI_Type_delete_attr")]
-pub unsafe extern "C" fn MPI_Type_delete_attr(datatype: c_int, type_keyval: c_int) -> c_int {
+pub unsafe fn MPI_Type_delete_attr(datatype: c_int, type_keyval: c_int) -> c_int {
     on_process("MPI_Type_delete_attr", |_| {
         known(datatype)?;
         let deleted = keyvals::delete::<Datatypes>(datatype, type_keyval);

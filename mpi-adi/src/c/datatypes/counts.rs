@@ -18,8 +18,7 @@ unsafe fn bytes_of(status: *const MPI_Status) -> Result<usize, Error> {
     Ok(usize::try_from(status.midplane_bytes).unwrap_or(0))
 }
 
-#[unsafe(export_name = "PMPI_Get_count")]
-pub unsafe extern "C" fn MPI_Get_count(
+pub unsafe fn MPI_Get_count(
     status: *const MPI_Status,
     datatype: c_int,
     count: *mut c_int,
@@ -40,8 +39,7 @@ pub unsafe extern "C" fn MPI_Get_count(
     })
 }
 
-#[unsafe(export_name = "PMPI_Get_elements")]
-pub unsafe extern "C" fn MPI_Get_elements(
+pub unsafe fn MPI_Get_elements(
     status: *const MPI_Status,
     datatype: c_int,
     count: *mut c_int,
@@ -57,8 +55,7 @@ pub unsafe extern "C" fn MPI_Get_elements(
     })
 }
 
-#[unsafe(export_name = "PMPI_Get_elements_x")]
-pub unsafe extern "C" fn MPI_Get_elements_x(
+pub unsafe fn MPI_Get_elements_x(
     status: *const MPI_Status,
     datatype: c_int,
     count: *mut c_longlong,
@@ -90,8 +87,7 @@ unsafe fn set_elements(
     Ok(())
 }
 
-#[unsafe(export_name = "PMPI_Status_set_elements")]
-pub unsafe extern "C" fn MPI_Status_set_elements(
+pub unsafe fn MPI_Status_set_elements(
     status: *mut MPI_Status,
     datatype: c_int,
     count: c_int,
@@ -102,8 +98,7 @@ pub unsafe extern "C" fn MPI_Status_set_elements(
     })
 }
 
-#[unsafe(export_name = "PMPI_Status_set_elements_x")]
-pub unsafe extern "C" fn MPI_Status_set_elements_x(
+pub unsafe fn MPI_Status_set_elements_x(
     status: *mut MPI_Status,
     datatype: c_int,
     count: c_longlong,

@@ -15,8 +15,7 @@ use crate::mpi::datatype::Basic;
 use crate::mpi::error::Error;
 use crate::mpi::group::exact;
 
-#[unsafe(export_name = "PMPI_Type_size")]
-pub unsafe extern "C" fn MPI_Type_size(datatype: c_int, size: *mut c_int) -> c_int {
+pub unsafe fn MPI_Type_size(datatype: c_int, size: *mut c_int) -> c_int {
     on_process("MPI_Type_size", |_| {
         // SAFETY: the standard's promise about `size`.
         let size = unsafe { args::out(size, "size") }?;
@@ -26,8 +25,7 @@ pub unsafe extern "C" fn MPI_Type_size(datatype: c_int, size: *mut c_int) -> c_i
     })
 }
 
-#[unsafe(export_name = "PMPI_Type_size_x")]
-pub unsafe extern "C" fn MPI_Type_size_x(datatype: c_int, size: *mut c_longlong) -> c_int {
+pub unsafe fn MPI_Type_size_x(datatype: c_int, size: *mut c_longlong) -> c_int {
     on_process("MPI_Type_size_x", |_| {
         // SAFETY: the standard's promise about `size`.
         let size = unsafe { args::out(size, "size") }?;
@@ -36,12 +34,7 @@ pub unsafe extern "C" fn MPI_Type_size_x(datatype: c_int, size: *mut c_longlong)
     })
 }
 
-#[unsafe(export_name = "PMPI_Type_get_extent")]
-pub unsafe extern "C" fn MPI_Type_get_extent(
-    datatype: c_int,
-    lb: *mut isize,
-    extent: *mut isize,
-) -> c_int {
+pub unsafe fn MPI_Type_get_extent(datatype: c_int, lb: *mut isize, extent: *mut isize) -> c_int {
     on_process("MPI_Type_get_extent", |_| {
         // SAFETY: the standard's promise about both.
         let (lb, extent) = unsafe { (args::out(lb, "lb")?, args::out(extent, "extent")?) };
@@ -51,8 +44,7 @@ pub unsafe extern "C" fn MPI_Type_get_extent(
     })
 }
 
-#[unsafe(export_name = "PMPI_Type_get_extent_x")]
-pub unsafe extern "C" fn MPI_Type_get_extent_x(
+pub unsafe fn MPI_Type_get_extent_x(
     datatype: c_int,
     lb: *mut c_longlong,
     extent: *mut c_longlong,
@@ -66,8 +58,7 @@ pub unsafe extern "C" fn MPI_Type_get_extent_x(
     })
 }
 
-#[unsafe(export_name = "PMPI_Type_get_true_extent")]
-pub unsafe extern "C" fn MPI_Type_get_true_extent(
+pub unsafe fn MPI_Type_get_true_extent(
     datatype: c_int,
     true_lb: *mut isize,
     true_extent: *mut isize,
@@ -86,8 +77,7 @@ pub unsafe extern "C" fn MPI_Type_get_true_extent(
     })
 }
 
-#[unsafe(export_name = "PMPI_Type_get_true_extent_x")]
-pub unsafe extern "C" fn MPI_Type_get_true_extent_x(
+pub unsafe fn MPI_Type_get_true_extent_x(
     datatype: c_int,
     true_lb: *mut c_longlong,
     true_extent: *mut c_longlong,
@@ -117,26 +107,22 @@ pub(super) unsafe fn address(location: *const c_void, address: *mut isize) -> Re
     Ok(())
 }
 
-#[unsafe(export_name = "PMPI_Get_address")]
-pub unsafe extern "C" fn MPI_Get_address(location: *const c_void, address_of: *mut isize) -> c_int {
+pub unsafe fn MPI_Get_address(location: *const c_void, address_of: *mut isize) -> c_int {
     // SAFETY: the standard's promise about `address_of`.
     on_process("MPI_Get_address", |_| unsafe {
         address(location, address_of)
     })
 }
 
-#[unsafe(export_name = "PMPI_Aint_add")]
-pub extern "C" fn MPI_Aint_add(base: isize, disp: isize) -> isize {
+pub fn MPI_Aint_add(base: isize, disp: isize) -> isize {
     base.wrapping_add(disp)
 }
 
-#[unsafe(export_name = "PMPI_Aint_diff")]
-pub extern "C" fn MPI_Aint_diff(addr1: isize, addr2: isize) -> isize {
+pub fn MPI_Aint_diff(addr1: isize, addr2: isize) -> isize {
     addr1.wrapping_sub(addr2)
 }
 
-#[unsafe(export_name = "PMPI_Type_get_envelope")]
-pub unsafe extern "C" fn MPI_Type_get_envelope(
+pub unsafe fn MPI_Type_get_envelope(
     datatype: c_int,
     num_integers: *mut c_int,
     num_addresses: *mut c_int,
@@ -191,8 +177,7 @@ fn handles(datatypes: &[Known]) -> Result<Vec<c_int>, Error> {
     Ok(handles)
 }
 
-#[unsafe(export_name = "PMPI_Type_get_contents")]
-pub unsafe extern "C" fn MPI_Type_get_contents(
+pub unsafe fn MPI_Type_get_contents(
     datatype: c_int,
     max_integers: c_int,
     max_addresses: c_int,
@@ -311,8 +296,7 @@ fn set_predefined_name(handle: c_int, name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-#[unsafe(export_name = "PMPI_Type_set_name")]
-pub unsafe extern "C" fn MPI_Type_set_name(datatype: c_int, type_name: *const c_char) -> c_int {
+pub unsafe fn MPI_Type_set_name(datatype: c_int, type_name: *const c_char) -> c_int {
     on_process("MPI_Type_set_name", |_| {
         let known = known(datatype)?;
         // SAFETY: the standard's promise about `type_name`.
@@ -325,8 +309,7 @@ pub unsafe extern "C" fn MPI_Type_set_name(datatype: c_int, type_name: *const c_
     })
 }
 
-#[unsafe(export_name = "PMPI_Type_get_name")]
-pub unsafe extern "C" fn MPI_Type_get_name(
+pub unsafe fn MPI_Type_get_name(
     datatype: c_int,
     type_name: *mut c_char,
     resultlen: *mut c_int,

@@ -92,12 +92,7 @@ fn times_extent(displacement: c_int, datatype: &Type) -> Result<isize, Error> {
     })
 }
 
-#[unsafe(export_name = "PMPI_Type_contiguous")]
-pub unsafe extern "C" fn MPI_Type_contiguous(
-    count: c_int,
-    oldtype: c_int,
-    newtype: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Type_contiguous(count: c_int, oldtype: c_int, newtype: *mut c_int) -> c_int {
     on_process("MPI_Type_contiguous", |_| {
         let copies = args::count(count)?;
         let given = Given {
@@ -111,8 +106,7 @@ pub unsafe extern "C" fn MPI_Type_contiguous(
     })
 }
 
-#[unsafe(export_name = "PMPI_Type_vector")]
-pub unsafe extern "C" fn MPI_Type_vector(
+pub unsafe fn MPI_Type_vector(
     count: c_int,
     blocklength: c_int,
     stride: c_int,
@@ -156,8 +150,7 @@ pub(super) unsafe fn hvector(
     unsafe { construct_of_one(given, newtype, |old| old.vector(blocks, length, stride)) }
 }
 
-#[unsafe(export_name = "PMPI_Type_create_hvector")]
-pub unsafe extern "C" fn MPI_Type_create_hvector(
+pub unsafe fn MPI_Type_create_hvector(
     count: c_int,
     blocklength: c_int,
     stride: isize,
@@ -218,8 +211,7 @@ pub(super) unsafe fn blocks<'a, T>(
     Ok((lengths, displacements))
 }
 
-#[unsafe(export_name = "PMPI_Type_indexed")]
-pub unsafe extern "C" fn MPI_Type_indexed(
+pub unsafe fn MPI_Type_indexed(
     count: c_int,
     array_of_blocklengths: *const c_int,
     array_of_displacements: *const c_int,
@@ -271,8 +263,7 @@ pub(super) unsafe fn hindexed(
     }
 }
 
-#[unsafe(export_name = "PMPI_Type_create_hindexed")]
-pub unsafe extern "C" fn MPI_Type_create_hindexed(
+pub unsafe fn MPI_Type_create_hindexed(
     count: c_int,
     array_of_blocklengths: *const c_int,
     array_of_displacements: *const isize,
@@ -302,8 +293,7 @@ unsafe fn even_blocks<'a, T>(
     Ok((core::iter::repeat(blocklength), displacements))
 }
 
-#[unsafe(export_name = "PMPI_Type_create_indexed_block")]
-pub unsafe extern "C" fn MPI_Type_create_indexed_block(
+pub unsafe fn MPI_Type_create_indexed_block(
     count: c_int,
     blocklength: c_int,
     array_of_displacements: *const c_int,
@@ -329,8 +319,7 @@ pub unsafe extern "C" fn MPI_Type_create_indexed_block(
     })
 }
 
-#[unsafe(export_name = "PMPI_Type_create_hindexed_block")]
-pub unsafe extern "C" fn MPI_Type_create_hindexed_block(
+pub unsafe fn MPI_Type_create_hindexed_block(
     count: c_int,
     blocklength: c_int,
     array_of_displacements: *const isize,
@@ -437,8 +426,7 @@ pub(super) unsafe fn structure(
     }
 }
 
-#[unsafe(export_name = "PMPI_Type_create_struct")]
-pub unsafe extern "C" fn MPI_Type_create_struct(
+pub unsafe fn MPI_Type_create_struct(
     count: c_int,
     array_of_blocklengths: *const c_int,
     array_of_displacements: *const isize,
@@ -472,8 +460,7 @@ fn dimensions(ndims: c_int) -> Result<usize, Error> {
     }
 }
 
-#[unsafe(export_name = "PMPI_Type_create_subarray")]
-pub unsafe extern "C" fn MPI_Type_create_subarray(
+pub unsafe fn MPI_Type_create_subarray(
     ndims: c_int,
     array_of_sizes: *const c_int,
     array_of_subsizes: *const c_int,
@@ -543,8 +530,7 @@ fn check_grid(
     Ok(())
 }
 
-#[unsafe(export_name = "PMPI_Type_create_darray")]
-pub unsafe extern "C" fn MPI_Type_create_darray(
+pub unsafe fn MPI_Type_create_darray(
     size: c_int,
     rank: c_int,
     ndims: c_int,
@@ -596,8 +582,7 @@ pub unsafe extern "C" fn MPI_Type_create_darray(
     })
 }
 
-#[unsafe(export_name = "PMPI_Type_create_resized")]
-pub unsafe extern "C" fn MPI_Type_create_resized(
+pub unsafe fn MPI_Type_create_resized(
     oldtype: c_int,
     lb: isize,
     extent: isize,
@@ -615,8 +600,7 @@ pub unsafe extern "C" fn MPI_Type_create_resized(
     })
 }
 
-#[unsafe(export_name = "PMPI_Type_dup")]
-pub unsafe extern "C" fn MPI_Type_dup(oldtype: c_int, newtype: *mut c_int) -> c_int {
+pub unsafe fn MPI_Type_dup(oldtype: c_int, newtype: *mut c_int) -> c_int {
     on_process("MPI_Type_dup", |_| {
         let given = Given {
             combiner: MPI_COMBINER_DUP,
@@ -645,8 +629,7 @@ pub unsafe extern "C" fn MPI_Type_dup(oldtype: c_int, newtype: *mut c_int) -> c_
     })
 }
 
-#[unsafe(export_name = "PMPI_Type_commit")]
-pub unsafe extern "C" fn MPI_Type_commit(datatype: *mut c_int) -> c_int {
+pub unsafe fn MPI_Type_commit(datatype: *mut c_int) -> c_int {
     on_process("MPI_Type_commit", |_| {
         // SAFETY: the standard's promise about `datatype`.
         let datatype = unsafe { args::out(datatype, "datatype") }?;
@@ -657,8 +640,7 @@ pub unsafe extern "C" fn MPI_Type_commit(datatype: *mut c_int) -> c_int {
     })
 }
 
-#[unsafe(export_name = "PMPI_Type_free")]
-pub unsafe extern "C" fn MPI_Type_free(datatype: *mut c_int) -> c_int {
+pub unsafe fn MPI_Type_free(datatype: *mut c_int) -> c_int {
     on_process("MPI_Type_free", |_| {
         // SAFETY: the standard's promise about `datatype`.
         let datatype = unsafe { args::out(datatype, "datatype") }?;
@@ -670,12 +652,7 @@ pub unsafe extern "C" fn MPI_Type_free(datatype: *mut c_int) -> c_int {
     })
 }
 
-#[unsafe(export_name = "PMPI_Type_match_size")]
-pub unsafe extern "C" fn MPI_Type_match_size(
-    typeclass: c_int,
-    size: c_int,
-    datatype: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Type_match_size(typeclass: c_int, size: c_int, datatype: *mut c_int) -> c_int {
     on_process("MPI_Type_match_size", |_| {
         // SAFETY: the standard's promise about `datatype`.
         let datatype = unsafe { args::out(datatype, "datatype") }?;
@@ -708,17 +685,14 @@ fn no_fortran(function: &'static str) -> c_int {
     })
 }
 
-#[unsafe(export_name = "PMPI_Type_create_f90_integer")]
-pub unsafe extern "C" fn MPI_Type_create_f90_integer(_: c_int, _: *mut c_int) -> c_int {
+pub unsafe fn MPI_Type_create_f90_integer(_: c_int, _: *mut c_int) -> c_int {
     no_fortran("MPI_Type_create_f90_integer")
 }
 
-#[unsafe(export_name = "PMPI_Type_create_f90_real")]
-pub unsafe extern "C" fn MPI_Type_create_f90_real(_: c_int, _: c_int, _: *mut c_int) -> c_int {
+pub unsafe fn MPI_Type_create_f90_real(_: c_int, _: c_int, _: *mut c_int) -> c_int {
     no_fortran("MPI_Type_create_f90_real")
 }
 
-#[unsafe(export_name = "PMPI_Type_create_f90_complex")]
-pub unsafe extern "C" fn MPI_Type_create_f90_complex(_: c_int, _: c_int, _: *mut c_int) -> c_int {
+pub unsafe fn MPI_Type_create_f90_complex(_: c_int, _: c_int, _: *mut c_int) -> c_int {
     no_fortran("MPI_Type_create_f90_complex")
 }

@@ -27,8 +27,7 @@ fn places(size: isize, position: isize, bytes: usize) -> Result<(usize, usize), 
     Ok((from, from + bytes))
 }
 
-#[unsafe(export_name = "PMPI_Pack")]
-pub unsafe extern "C" fn MPI_Pack(
+pub unsafe fn MPI_Pack(
     inbuf: *const c_void,
     incount: c_int,
     datatype: c_int,
@@ -55,8 +54,7 @@ pub unsafe extern "C" fn MPI_Pack(
     })
 }
 
-#[unsafe(export_name = "PMPI_Unpack")]
-pub unsafe extern "C" fn MPI_Unpack(
+pub unsafe fn MPI_Unpack(
     inbuf: *const c_void,
     insize: c_int,
     position: *mut c_int,
@@ -83,8 +81,7 @@ pub unsafe extern "C" fn MPI_Unpack(
     })
 }
 
-#[unsafe(export_name = "PMPI_Pack_size")]
-pub unsafe extern "C" fn MPI_Pack_size(
+pub unsafe fn MPI_Pack_size(
     incount: c_int,
     datatype: c_int,
     comm: c_int,
@@ -164,8 +161,7 @@ impl External {
     }
 }
 
-#[unsafe(export_name = "PMPI_Pack_external")]
-pub unsafe extern "C" fn MPI_Pack_external(
+pub unsafe fn MPI_Pack_external(
     datarep: *const c_char,
     inbuf: *const c_void,
     incount: c_int,
@@ -194,8 +190,7 @@ pub unsafe extern "C" fn MPI_Pack_external(
     })
 }
 
-#[unsafe(export_name = "PMPI_Unpack_external")]
-pub unsafe extern "C" fn MPI_Unpack_external(
+pub unsafe fn MPI_Unpack_external(
     datarep: *const c_char,
     inbuf: *const c_void,
     insize: isize,
@@ -224,8 +219,7 @@ pub unsafe extern "C" fn MPI_Unpack_external(
     })
 }
 
-#[unsafe(export_name = "PMPI_Pack_external_size")]
-pub unsafe extern "C" fn MPI_Pack_external_size(
+pub unsafe fn MPI_Pack_external_size(
     datarep: *const c_char,
     incount: c_int,
     datatype: c_int,

@@ -8,8 +8,7 @@ use super::objects::known;
 use crate::c::args;
 use crate::c::report::on_process;
 
-#[unsafe(export_name = "PMPI_Type_hvector")]
-pub unsafe extern "C" fn MPI_Type_hvector(
+pub unsafe fn MPI_Type_hvector(
     count: c_int,
     blocklength: c_int,
     stride: isize,
@@ -22,8 +21,7 @@ pub unsafe extern "C" fn MPI_Type_hvector(
     })
 }
 
-#[unsafe(export_name = "PMPI_Type_hindexed")]
-pub unsafe extern "C" fn MPI_Type_hindexed(
+pub unsafe fn MPI_Type_hindexed(
     count: c_int,
     array_of_blocklengths: *mut c_int,
     array_of_displacements: *mut isize,
@@ -40,8 +38,7 @@ pub unsafe extern "C" fn MPI_Type_hindexed(
     })
 }
 
-#[unsafe(export_name = "PMPI_Type_struct")]
-pub unsafe extern "C" fn MPI_Type_struct(
+pub unsafe fn MPI_Type_struct(
     count: c_int,
     array_of_blocklengths: *mut c_int,
     array_of_displacements: *mut isize,
@@ -58,8 +55,7 @@ pub unsafe extern "C" fn MPI_Type_struct(
     })
 }
 
-#[unsafe(export_name = "PMPI_Type_extent")]
-pub unsafe extern "C" fn MPI_Type_extent(datatype: c_int, extent: *mut isize) -> c_int {
+pub unsafe fn MPI_Type_extent(datatype: c_int, extent: *mut isize) -> c_int {
     on_process("MPI_Type_extent", |_| {
         // SAFETY: the standard's promise about `extent`.
         let extent = unsafe { args::out(extent, "extent") }?;
@@ -68,8 +64,7 @@ pub unsafe extern "C" fn MPI_Type_extent(datatype: c_int, extent: *mut isize) ->
     })
 }
 
-#[unsafe(export_name = "PMPI_Type_lb")]
-pub unsafe extern "C" fn MPI_Type_lb(datatype: c_int, displacement: *mut isize) -> c_int {
+pub unsafe fn MPI_Type_lb(datatype: c_int, displacement: *mut isize) -> c_int {
     on_process("MPI_Type_lb", |_| {
         // SAFETY: the standard's promise about `displacement`.
         let displacement = unsafe { args::out(displacement, "displacement") }?;
@@ -78,8 +73,7 @@ pub unsafe extern "C" fn MPI_Type_lb(datatype: c_int, displacement: *mut isize) 
     })
 }
 
-#[unsafe(export_name = "PMPI_Type_ub")]
-pub unsafe extern "C" fn MPI_Type_ub(datatype: c_int, displacement: *mut isize) -> c_int {
+pub unsafe fn MPI_Type_ub(datatype: c_int, displacement: *mut isize) -> c_int {
     on_process("MPI_Type_ub", |_| {
         // SAFETY: the standard's promise about `displacement`.
         let displacement = unsafe { args::out(displacement, "displacement") }?;
@@ -88,8 +82,7 @@ pub unsafe extern "C" fn MPI_Type_ub(datatype: c_int, displacement: *mut isize) 
     })
 }
 
-#[unsafe(export_name = "PMPI_Address")]
-pub unsafe extern "C" fn MPI_Address(location: *mut c_void, address_of: *mut isize) -> c_int {
+pub unsafe fn MPI_Address(location: *mut c_void, address_of: *mut isize) -> c_int {
     // SAFETY: the standard's promise about `address_of`.
     on_process("MPI_Address", |_| unsafe { address(location, address_of) })
 }

@@ -162,8 +162,7 @@ fn one(handle: c_int) -> Result<(Basic, Elements), Error> {
     }
 }
 
-#[unsafe(export_name = "PMPI_Accumulate")]
-pub unsafe extern "C" fn MPI_Accumulate(
+pub unsafe fn MPI_Accumulate(
     origin_addr: *const c_void,
     origin_count: c_int,
     origin_datatype: c_int,
@@ -187,8 +186,7 @@ pub unsafe extern "C" fn MPI_Accumulate(
     })
 }
 
-#[unsafe(export_name = "PMPI_Raccumulate")]
-pub unsafe extern "C" fn MPI_Raccumulate(
+pub unsafe fn MPI_Raccumulate(
     origin_addr: *const c_void,
     origin_count: c_int,
     origin_datatype: c_int,
@@ -216,8 +214,7 @@ pub unsafe extern "C" fn MPI_Raccumulate(
     })
 }
 
-#[unsafe(export_name = "PMPI_Get_accumulate")]
-pub unsafe extern "C" fn MPI_Get_accumulate(
+pub unsafe fn MPI_Get_accumulate(
     origin_addr: *const c_void,
     origin_count: c_int,
     origin_datatype: c_int,
@@ -245,8 +242,7 @@ pub unsafe extern "C" fn MPI_Get_accumulate(
     })
 }
 
-#[unsafe(export_name = "PMPI_Rget_accumulate")]
-pub unsafe extern "C" fn MPI_Rget_accumulate(
+pub unsafe fn MPI_Rget_accumulate(
     origin_addr: *const c_void,
     origin_count: c_int,
     origin_datatype: c_int,
@@ -278,8 +274,7 @@ pub unsafe extern "C" fn MPI_Rget_accumulate(
     })
 }
 
-#[unsafe(export_name = "PMPI_Fetch_and_op")]
-pub unsafe extern "C" fn MPI_Fetch_and_op(
+pub unsafe fn MPI_Fetch_and_op(
     origin_addr: *const c_void,
     result_addr: *mut c_void,
     datatype: c_int,
@@ -303,8 +298,7 @@ pub unsafe extern "C" fn MPI_Fetch_and_op(
     })
 }
 
-#[unsafe(export_name = "PMPI_Compare_and_swap")]
-pub unsafe extern "C" fn MPI_Compare_and_swap(
+pub unsafe fn MPI_Compare_and_swap(
     origin_addr: *const c_void,
     compare_addr: *const c_void,
     result_addr: *mut c_void,

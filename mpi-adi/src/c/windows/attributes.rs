@@ -43,8 +43,7 @@ fn predefined(object: &Object, keyval: c_int) -> Option<usize> {
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_create_keyval")]
-pub unsafe extern "C" fn MPI_Win_create_keyval(
+pub unsafe fn MPI_Win_create_keyval(
     copy: Option<CopyFunction>,
     delete: Option<DeleteFunction>,
     win_keyval: *mut c_int,
@@ -62,8 +61,7 @@ pub unsafe extern "C" fn MPI_Win_create_keyval(
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_free_keyval")]
-pub unsafe extern "C" fn MPI_Win_free_keyval(win_keyval: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_free_keyval(win_keyval: *mut c_int) -> c_int {
     on_process("MPI_Win_free_keyval", |_| {
         // SAFETY: the standard's promise about `win_keyval`.
         let keyval = unsafe { args::out(win_keyval, "win_keyval") }?;
@@ -73,19 +71,13 @@ pub unsafe extern "C" fn MPI_Win_free_keyval(win_keyval: *mut c_int) -> c_int {
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_set_attr")]
-pub unsafe extern "C" fn MPI_Win_set_attr(
-    win: c_int,
-    win_keyval: c_int,
-    attribute_val: *mut c_void,
-) -> c_int {
+pub unsafe fn MPI_Win_set_attr(win: c_int, win_keyval: c_int, attribute_val: *mut c_void) -> c_int {
     on_win("MPI_Win_set_attr", win, |_| {
         keyvals::set::<Windows>(win, win_keyval, attribute_val.expose_provenance())
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_get_attr")]
-pub unsafe extern "C" fn MPI_Win_get_attr(
+pub unsafe fn MPI_Win_get_attr(
     win: c_int,
     win_keyval: c_int,
     attribute_val: *mut c_void,
@@ -112,15 +104,13 @@ pub unsafe extern "C" fn MPI_Win_get_attr(
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_delete_attr")]
-pub unsafe extern "C" fn MPI_Win_delete_attr(win: c_int, win_keyval: c_int) -> c_int {
+pub unsafe fn MPI_Win_delete_attr(win: c_int, win_keyval: c_int) -> c_int {
     on_win("MPI_Win_delete_attr", win, |_| {
         keyvals::delete::<Windows>(win, win_keyval)
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_set_name")]
-pub unsafe extern "C" fn MPI_Win_set_name(win: c_int, win_name: *const c_char) -> c_int {
+pub unsafe fn MPI_Win_set_name(win: c_int, win_name: *const c_char) -> c_int {
     on_win("MPI_Win_set_name", win, |window| {
         // SAFETY: the standard's promise about `win_name`: a string.
         let name = unsafe { args::string(win_name, MPI_MAX_OBJECT_NAME, "win_name") }?;
@@ -132,12 +122,7 @@ pub unsafe extern "C" fn MPI_Win_set_name(win: c_int, win_name: *const c_char) -
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_get_name")]
-pub unsafe extern "C" fn MPI_Win_get_name(
-    win: c_int,
-    win_name: *mut c_char,
-    resultlen: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Win_get_name(win: c_int, win_name: *mut c_char, resultlen: *mut c_int) -> c_int {
     on_win("MPI_Win_get_name", win, |window| {
         window.with_object(|object| {
             let name = core::str::from_utf8(&object.name).unwrap_or_default();
@@ -147,8 +132,7 @@ pub unsafe extern "C" fn MPI_Win_get_name(
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_get_group")]
-pub unsafe extern "C" fn MPI_Win_get_group(win: c_int, group: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_get_group(win: c_int, group: *mut c_int) -> c_int {
     on_win("MPI_Win_get_group", win, |window| {
         // SAFETY: the standard's promise about `group`.
         let group = unsafe { args::out(group, "group") }?;
@@ -169,16 +153,14 @@ pub(super) fn take_hints(window: &Window, info: c_int) -> Result<(), Error> {
     Ok(())
 }
 
-#[unsafe(export_name = "PMPI_Win_set_info")]
-pub unsafe extern "C" fn MPI_Win_set_info(win: c_int, info: c_int) -> c_int {
+pub unsafe fn MPI_Win_set_info(win: c_int, info: c_int) -> c_int {
     on_win("MPI_Win_set_info", win, |window| {
         check_hints(info)?;
         take_hints(&window, info)
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_get_info")]
-pub unsafe extern "C" fn MPI_Win_get_info(win: c_int, info_used: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_get_info(win: c_int, info_used: *mut c_int) -> c_int {
     on_win("MPI_Win_get_info", win, |window| {
         // SAFETY: the standard's promise about `info_used`.
         let info = unsafe { args::out(info_used, "info_used") }?;
@@ -187,8 +169,7 @@ pub unsafe extern "C" fn MPI_Win_get_info(win: c_int, info_used: *mut c_int) -> 
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_create_errhandler")]
-pub unsafe extern "C" fn MPI_Win_create_errhandler(
+pub unsafe fn MPI_Win_create_errhandler(
     function: Option<ErrorFunction>,
     errhandler: *mut c_int,
 ) -> c_int {
@@ -196,8 +177,7 @@ pub unsafe extern "C" fn MPI_Win_create_errhandler(
     unsafe { errors::create("MPI_Win_create_errhandler", function, errhandler) }
 }
 
-#[unsafe(export_name = "PMPI_Win_set_errhandler")]
-pub unsafe extern "C" fn MPI_Win_set_errhandler(win: c_int, errhandler: c_int) -> c_int {
+pub unsafe fn MPI_Win_set_errhandler(win: c_int, errhandler: c_int) -> c_int {
     on_win("MPI_Win_set_errhandler", win, |window| {
         errors::check(errhandler)?;
         window.with_object(|object| {
@@ -209,8 +189,7 @@ pub unsafe extern "C" fn MPI_Win_set_errhandler(win: c_int, errhandler: c_int) -
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_get_errhandler")]
-pub unsafe extern "C" fn MPI_Win_get_errhandler(win: c_int, errhandler: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_get_errhandler(win: c_int, errhandler: *mut c_int) -> c_int {
     on_win("MPI_Win_get_errhandler", win, |window| {
         // SAFETY: the standard's promise about `errhandler`.
         let place = unsafe { args::out(errhandler, "errhandler") }?;
@@ -219,8 +198,7 @@ pub unsafe extern "C" fn MPI_Win_get_errhandler(win: c_int, errhandler: *mut c_i
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_call_errhandler")]
-pub unsafe extern "C" fn MPI_Win_call_errhandler(win: c_int, errorcode: c_int) -> c_int {
+pub unsafe fn MPI_Win_call_errhandler(win: c_int, errorcode: c_int) -> c_int {
     let name = "MPI_Win_call_errhandler";
     on_win(name, win, |_| {
         raise(name, blame_of(win), codes::raised(errorcode)?);

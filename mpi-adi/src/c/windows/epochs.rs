@@ -100,8 +100,7 @@ unsafe fn begin_at(
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_fence")]
-pub unsafe extern "C" fn MPI_Win_fence(assert: c_int, win: c_int) -> c_int {
+pub unsafe fn MPI_Win_fence(assert: c_int, win: c_int) -> c_int {
     on_win("MPI_Win_fence", win, |window| {
         let epoch = fence(&window, assert, None, false)?;
         window.wait(None, Until::Over(Watch::Opened(epoch)));
@@ -110,15 +109,13 @@ pub unsafe extern "C" fn MPI_Win_fence(assert: c_int, win: c_int) -> c_int {
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_ifence")]
-pub unsafe extern "C" fn MPI_Win_ifence(assert: c_int, win: c_int, request: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_ifence(assert: c_int, win: c_int, request: *mut c_int) -> c_int {
     let start = |window: &Window, told| fence(window, assert, told, true);
     // SAFETY: the caller's promise about `request`.
     unsafe { begin("MPI_Win_ifence", win, request, start) }
 }
 
-#[unsafe(export_name = "PMPI_Win_start")]
-pub unsafe extern "C" fn MPI_Win_start(group: c_int, assert: c_int, win: c_int) -> c_int {
+pub unsafe fn MPI_Win_start(group: c_int, assert: c_int, win: c_int) -> c_int {
     on_win("MPI_Win_start", win, |window| {
         let epoch = start(&window, (group, assert), None, false)?;
         window.wait(None, Until::Over(Watch::Opened(epoch)));
@@ -126,8 +123,7 @@ pub unsafe extern "C" fn MPI_Win_start(group: c_int, assert: c_int, win: c_int) 
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_istart")]
-pub unsafe extern "C" fn MPI_Win_istart(
+pub unsafe fn MPI_Win_istart(
     group: c_int,
     assert: c_int,
     win: c_int,
@@ -138,22 +134,19 @@ pub unsafe extern "C" fn MPI_Win_istart(
     unsafe { begin("MPI_Win_istart", win, request, begin_access) }
 }
 
-#[unsafe(export_name = "PMPI_Win_complete")]
-pub unsafe extern "C" fn MPI_Win_complete(win: c_int) -> c_int {
+pub unsafe fn MPI_Win_complete(win: c_int) -> c_int {
     on_win("MPI_Win_complete", win, |window| {
         let epoch = window.complete(None)?;
         window.wait_closed(None, epoch)
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_icomplete")]
-pub unsafe extern "C" fn MPI_Win_icomplete(win: c_int, request: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_icomplete(win: c_int, request: *mut c_int) -> c_int {
     // SAFETY: as above.
     unsafe { begin("MPI_Win_icomplete", win, request, Window::complete) }
 }
 
-#[unsafe(export_name = "PMPI_Win_post")]
-pub unsafe extern "C" fn MPI_Win_post(group: c_int, assert: c_int, win: c_int) -> c_int {
+pub unsafe fn MPI_Win_post(group: c_int, assert: c_int, win: c_int) -> c_int {
     on_win("MPI_Win_post", win, |window| {
         let epoch = post(&window, (group, assert), None)?;
         window.wait(None, Until::Over(Watch::Opened(epoch)));
@@ -161,20 +154,13 @@ pub unsafe extern "C" fn MPI_Win_post(group: c_int, assert: c_int, win: c_int) -
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_ipost")]
-pub unsafe extern "C" fn MPI_Win_ipost(
-    group: c_int,
-    assert: c_int,
-    win: c_int,
-    request: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Win_ipost(group: c_int, assert: c_int, win: c_int, request: *mut c_int) -> c_int {
     let start = |window: &Window, told| post(window, (group, assert), told);
     // SAFETY: as above.
     unsafe { begin("MPI_Win_ipost", win, request, start) }
 }
 
-#[unsafe(export_name = "PMPI_Win_wait")]
-pub unsafe extern "C" fn MPI_Win_wait(win: c_int) -> c_int {
+pub unsafe fn MPI_Win_wait(win: c_int) -> c_int {
     on_win("MPI_Win_wait", win, |window| {
         let epoch = window.end_exposure(None)?;
         window.wait(None, Until::Over(Watch::Closed(epoch)));
@@ -182,14 +168,12 @@ pub unsafe extern "C" fn MPI_Win_wait(win: c_int) -> c_int {
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_iwait")]
-pub unsafe extern "C" fn MPI_Win_iwait(win: c_int, request: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_iwait(win: c_int, request: *mut c_int) -> c_int {
     // SAFETY: as above.
     unsafe { begin("MPI_Win_iwait", win, request, Window::end_exposure) }
 }
 
-#[unsafe(export_name = "PMPI_Win_test")]
-pub unsafe extern "C" fn MPI_Win_test(win: c_int, flag: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_test(win: c_int, flag: *mut c_int) -> c_int {
     on_win("MPI_Win_test", win, |window| {
         // SAFETY: the standard's promise about `flag`.
         let flag = unsafe { args::out(flag, "flag") }?;
@@ -214,13 +198,7 @@ fn lock_of(lock_type: c_int, assert: c_int) -> Result<(bool, bool), Error> {
     Ok((exclusive, assert & MPI_MODE_NOCHECK == 0))
 }
 
-#[unsafe(export_name = "PMPI_Win_lock")]
-pub unsafe extern "C" fn MPI_Win_lock(
-    lock_type: c_int,
-    rank: c_int,
-    assert: c_int,
-    win: c_int,
-) -> c_int {
+pub unsafe fn MPI_Win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: c_int) -> c_int {
     on_win("MPI_Win_lock", win, |window| {
         let (exclusive, checks) = lock_of(lock_type, assert)?;
         let Peer::Rank(target) = window.target(rank)? else {
@@ -232,8 +210,7 @@ pub unsafe extern "C" fn MPI_Win_lock(
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_ilock")]
-pub unsafe extern "C" fn MPI_Win_ilock(
+pub unsafe fn MPI_Win_ilock(
     lock_type: c_int,
     rank: c_int,
     assert: c_int,
@@ -255,8 +232,7 @@ pub unsafe extern "C" fn MPI_Win_ilock(
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_unlock")]
-pub unsafe extern "C" fn MPI_Win_unlock(rank: c_int, win: c_int) -> c_int {
+pub unsafe fn MPI_Win_unlock(rank: c_int, win: c_int) -> c_int {
     on_win("MPI_Win_unlock", win, |window| {
         let Peer::Rank(target) = window.target(rank)? else {
             return Ok(());
@@ -266,14 +242,12 @@ pub unsafe extern "C" fn MPI_Win_unlock(rank: c_int, win: c_int) -> c_int {
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_iunlock")]
-pub unsafe extern "C" fn MPI_Win_iunlock(rank: c_int, win: c_int, request: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_iunlock(rank: c_int, win: c_int, request: *mut c_int) -> c_int {
     // SAFETY: as above.
     unsafe { begin_at("MPI_Win_iunlock", win, (rank, request), Window::unlock) }
 }
 
-#[unsafe(export_name = "PMPI_Win_lock_all")]
-pub unsafe extern "C" fn MPI_Win_lock_all(assert: c_int, win: c_int) -> c_int {
+pub unsafe fn MPI_Win_lock_all(assert: c_int, win: c_int) -> c_int {
     on_win("MPI_Win_lock_all", win, |window| {
         let epoch = lock_all(&window, assert, None, false)?;
         window.wait(None, Until::Over(Watch::Opened(epoch)));
@@ -281,27 +255,20 @@ pub unsafe extern "C" fn MPI_Win_lock_all(assert: c_int, win: c_int) -> c_int {
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_ilock_all")]
-pub unsafe extern "C" fn MPI_Win_ilock_all(
-    assert: c_int,
-    win: c_int,
-    request: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Win_ilock_all(assert: c_int, win: c_int, request: *mut c_int) -> c_int {
     let start = |window: &Window, told| lock_all(window, assert, told, true);
     // SAFETY: as above.
     unsafe { begin("MPI_Win_ilock_all", win, request, start) }
 }
 
-#[unsafe(export_name = "PMPI_Win_unlock_all")]
-pub unsafe extern "C" fn MPI_Win_unlock_all(win: c_int) -> c_int {
+pub unsafe fn MPI_Win_unlock_all(win: c_int) -> c_int {
     on_win("MPI_Win_unlock_all", win, |window| {
         let epoch = window.unlock_all(None)?;
         window.wait_closed(None, epoch)
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_iunlock_all")]
-pub unsafe extern "C" fn MPI_Win_iunlock_all(win: c_int, request: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_iunlock_all(win: c_int, request: *mut c_int) -> c_int {
     // SAFETY: as above.
     unsafe { begin("MPI_Win_iunlock_all", win, request, Window::unlock_all) }
 }
@@ -320,53 +287,41 @@ fn flush(function: &'static str, win: c_int, rank: Option<c_int>, is_local: bool
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_flush")]
-pub unsafe extern "C" fn MPI_Win_flush(rank: c_int, win: c_int) -> c_int {
+pub unsafe fn MPI_Win_flush(rank: c_int, win: c_int) -> c_int {
     flush("MPI_Win_flush", win, Some(rank), false)
 }
 
-#[unsafe(export_name = "PMPI_Win_flush_all")]
-pub unsafe extern "C" fn MPI_Win_flush_all(win: c_int) -> c_int {
+pub unsafe fn MPI_Win_flush_all(win: c_int) -> c_int {
     flush("MPI_Win_flush_all", win, None, false)
 }
 
-#[unsafe(export_name = "PMPI_Win_flush_local")]
-pub unsafe extern "C" fn MPI_Win_flush_local(rank: c_int, win: c_int) -> c_int {
+pub unsafe fn MPI_Win_flush_local(rank: c_int, win: c_int) -> c_int {
     flush("MPI_Win_flush_local", win, Some(rank), true)
 }
 
-#[unsafe(export_name = "PMPI_Win_flush_local_all")]
-pub unsafe extern "C" fn MPI_Win_flush_local_all(win: c_int) -> c_int {
+pub unsafe fn MPI_Win_flush_local_all(win: c_int) -> c_int {
     flush("MPI_Win_flush_local_all", win, None, true)
 }
 
-#[unsafe(export_name = "PMPI_Win_iflush")]
-pub unsafe extern "C" fn MPI_Win_iflush(rank: c_int, win: c_int, request: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_iflush(rank: c_int, win: c_int, request: *mut c_int) -> c_int {
     let start = |window: &Window, target, told| window.flush(Some(target), false, told);
     // SAFETY: as above.
     unsafe { begin_at("MPI_Win_iflush", win, (rank, request), start) }
 }
 
-#[unsafe(export_name = "PMPI_Win_iflush_all")]
-pub unsafe extern "C" fn MPI_Win_iflush_all(win: c_int, request: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_iflush_all(win: c_int, request: *mut c_int) -> c_int {
     let start = |window: &Window, told| window.flush(None, false, told);
     // SAFETY: as above.
     unsafe { begin("MPI_Win_iflush_all", win, request, start) }
 }
 
-#[unsafe(export_name = "PMPI_Win_iflush_local")]
-pub unsafe extern "C" fn MPI_Win_iflush_local(
-    rank: c_int,
-    win: c_int,
-    request: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Win_iflush_local(rank: c_int, win: c_int, request: *mut c_int) -> c_int {
     let start = |window: &Window, target, told| window.flush(Some(target), true, told);
     // SAFETY: as above.
     unsafe { begin_at("MPI_Win_iflush_local", win, (rank, request), start) }
 }
 
-#[unsafe(export_name = "PMPI_Win_iflush_local_all")]
-pub unsafe extern "C" fn MPI_Win_iflush_local_all(win: c_int, request: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_iflush_local_all(win: c_int, request: *mut c_int) -> c_int {
     let start = |window: &Window, told| window.flush(None, true, told);
     // SAFETY: as above.
     unsafe { begin("MPI_Win_iflush_local_all", win, request, start) }
@@ -374,8 +329,7 @@ pub unsafe extern "C" fn MPI_Win_iflush_local_all(win: c_int, request: *mut c_in
 
 // There is one copy of a window (the unified model), and a call that makes progress: a program that waits for a value
 // in its own window sees it come.
-#[unsafe(export_name = "PMPI_Win_sync")]
-pub unsafe extern "C" fn MPI_Win_sync(win: c_int) -> c_int {
+pub unsafe fn MPI_Win_sync(win: c_int) -> c_int {
     on_win("MPI_Win_sync", win, |window| {
         call::look(window.env, window.note(None), |_, _| ());
         Ok(())

@@ -183,8 +183,7 @@ fn allocate(bytes: usize) -> Result<usize, Error> {
     infos::allocate(bytes).map(|start| start.expose_provenance())
 }
 
-#[unsafe(export_name = "PMPI_Win_create")]
-pub unsafe extern "C" fn MPI_Win_create(
+pub unsafe fn MPI_Win_create(
     base: *mut c_void,
     size: isize,
     disp_unit: c_int,
@@ -206,8 +205,7 @@ pub unsafe extern "C" fn MPI_Win_create(
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_allocate")]
-pub unsafe extern "C" fn MPI_Win_allocate(
+pub unsafe fn MPI_Win_allocate(
     size: isize,
     disp_unit: c_int,
     info: c_int,
@@ -235,8 +233,7 @@ pub unsafe extern "C" fn MPI_Win_allocate(
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_allocate_shared")]
-pub unsafe extern "C" fn MPI_Win_allocate_shared(
+pub unsafe fn MPI_Win_allocate_shared(
     size: isize,
     disp_unit: c_int,
     info: c_int,
@@ -275,8 +272,7 @@ pub unsafe extern "C" fn MPI_Win_allocate_shared(
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_shared_query")]
-pub unsafe extern "C" fn MPI_Win_shared_query(
+pub unsafe fn MPI_Win_shared_query(
     win: c_int,
     rank: c_int,
     size: *mut isize,
@@ -308,12 +304,7 @@ pub unsafe extern "C" fn MPI_Win_shared_query(
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_create_dynamic")]
-pub unsafe extern "C" fn MPI_Win_create_dynamic(
-    info: c_int,
-    comm: c_int,
-    win: *mut c_int,
-) -> c_int {
+pub unsafe fn MPI_Win_create_dynamic(info: c_int, comm: c_int, win: *mut c_int) -> c_int {
     let parent = comm;
     on_comm("MPI_Win_create_dynamic", comm, |comm| {
         // SAFETY: the standard's promise about `win`.
@@ -337,8 +328,7 @@ fn check_dynamic(window: &Window) -> Result<(), Error> {
     }
 }
 
-#[unsafe(export_name = "PMPI_Win_attach")]
-pub unsafe extern "C" fn MPI_Win_attach(win: c_int, base: *mut c_void, size: isize) -> c_int {
+pub unsafe fn MPI_Win_attach(win: c_int, base: *mut c_void, size: isize) -> c_int {
     on_win("MPI_Win_attach", win, |window| {
         check_dynamic(&window)?;
         let base = base.expose_provenance();
@@ -352,16 +342,14 @@ pub unsafe extern "C" fn MPI_Win_attach(win: c_int, base: *mut c_void, size: isi
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_detach")]
-pub unsafe extern "C" fn MPI_Win_detach(win: c_int, base: *const c_void) -> c_int {
+pub unsafe fn MPI_Win_detach(win: c_int, base: *const c_void) -> c_int {
     on_win("MPI_Win_detach", win, |window| {
         check_dynamic(&window)?;
         window.detach(base.addr()).map(|_| ())
     })
 }
 
-#[unsafe(export_name = "PMPI_Win_free")]
-pub unsafe extern "C" fn MPI_Win_free(win: *mut c_int) -> c_int {
+pub unsafe fn MPI_Win_free(win: *mut c_int) -> c_int {
     // SAFETY: the standard's promise about `win`.
     let handle = unsafe { win.as_ref() }.copied().unwrap_or(MPI_WIN_NULL);
     on_win("MPI_Win_free", handle, |window| {

@@ -158,8 +158,7 @@ unsafe fn get(
     Ok(SEND_COMPLETE)
 }
 
-#[unsafe(export_name = "PMPI_Put")]
-pub unsafe extern "C" fn MPI_Put(
+pub unsafe fn MPI_Put(
     origin_addr: *const c_void,
     origin_count: c_int,
     origin_datatype: c_int,
@@ -182,8 +181,7 @@ pub unsafe extern "C" fn MPI_Put(
     })
 }
 
-#[unsafe(export_name = "PMPI_Get")]
-pub unsafe extern "C" fn MPI_Get(
+pub unsafe fn MPI_Get(
     origin_addr: *mut c_void,
     origin_count: c_int,
     origin_datatype: c_int,
@@ -206,8 +204,7 @@ pub unsafe extern "C" fn MPI_Get(
     })
 }
 
-#[unsafe(export_name = "PMPI_Rput")]
-pub unsafe extern "C" fn MPI_Rput(
+pub unsafe fn MPI_Rput(
     origin_addr: *const c_void,
     origin_count: c_int,
     origin_datatype: c_int,
@@ -234,8 +231,7 @@ pub unsafe extern "C" fn MPI_Rput(
     })
 }
 
-#[unsafe(export_name = "PMPI_Rget")]
-pub unsafe extern "C" fn MPI_Rget(
+pub unsafe fn MPI_Rget(
     origin_addr: *mut c_void,
     origin_count: c_int,
     origin_datatype: c_int,

@@ -1,0 +1,121 @@
+//! `mpi.h` and `pmpi.h`.
+
+use core::fmt::{Display, Formatter, Result};
+
+use crate::{CHAPTERS, FUNCTIONS, Function, Spelling, State, of_chapter};
+
+/// The part of `mpi.h` that is written by hand: types and constants.
+const HAND_WRITTEN: &str = include_str!("head.h");
+/// The place of the functions in it.
+const PLACE: &str = "/* FUNCTIONS */\n";
+/// The longest line.
+const COLUMNS: usize = 110;
+
+/// `mpi.h`, by its text.
+#[derive(Clone, Copy, Debug)]
+pub struct Header;
+
+impl Header {
+    /// The name of the file.
+    pub const NAME: &str = "mpi.h";
+}
+
+impl Display for Header {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        let (head, end) = HAND_WRITTEN.split_once(PLACE).unwrap_or_default();
+        f.write_str(head)?;
+        for (number, title) in CHAPTERS {
+            write!(f, "/* ---- Chapter {number}: {title} ---- */\n\n")?;
+            for function in of_chapter(*number) {
+                explain(f, function)?;
+                declare(f, "", function)?;
+                if let (State::Extension(_), Some(name)) =
+                    (function.state, function.name.strip_prefix("MPI_"))
+                {
+                    writeln!(f, "#define MPIX_{name} MPI_{name}")?;
+                }
+            }
+            f.write_str("\n")?;
+        }
+        f.write_str(end.trim_start())
+    }
+}
+
+/// `pmpi.h`, by its text.
+#[derive(Clone, Copy, Debug)]
+pub struct ProfilingHeader;
+
+impl ProfilingHeader {
+    /// The name of the file.
+    pub const NAME: &str = "pmpi.h";
+}
+
+impl Display for ProfilingHeader {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        f.write_str(
+            "/* The profiling interface (MPI-3.1 section 14.2): every function of mpi.h by its other name. A program that\n \
+             * defines an MPI function itself calls by it what Midplane has under that name. */\n",
+        )?;
+        for function in FUNCTIONS {
+            declare(f, "P", function)?;
+        }
+        Ok(())
+    }
+}
+
+/// The comment in front of a function, and that it was removed, as the compiler is to say.
+fn explain(f: &mut Formatter<'_>, function: &Function) -> Result {
+    let (label, text) = match function.state {
+        State::Limited(limit) => ("Limits:", limit),
+        State::Extension(twin) => ("An extension, without blocking:", twin),
+        State::Refused => ("Not built yet.", ""),
+        State::Works | State::Removed(_) => ("", ""),
+    };
+    let texts = function.comment.iter().copied().chain([label, text]);
+    let mut column = 0;
+    for word in texts.flat_map(str::split_whitespace) {
+        // In front of the blank and the end of the comment.
+        if column + 1 + word.len() + " */".len() > COLUMNS {
+            f.write_str("\n *")?;
+            column = 2;
+        } else if column == 0 {
+            f.write_str("/*")?;
+            column = 2;
+        }
+        write!(f, " {word}")?;
+        column += 1 + word.len();
+    }
+    if column > 0 {
+        f.write_str(" */\n")?;
+    }
+    match function.state {
+        State::Removed(instead) => writeln!(f, "MIDPLANE_REMOVED(\"{instead}\")"),
+        _ => Ok(()),
+    }
+}
+
+/// The prototype of a function whose name begins with `prefix`.
+fn declare(f: &mut Formatter<'_>, prefix: &str, function: &Function) -> Result {
+    let (result, name) = (function.result.c().before, function.name);
+    write!(f, "{result}{prefix}{name}(")?;
+    let indent = result.len() + prefix.len() + name.len() + 1;
+    let mut column = indent;
+    for (at, parameter) in function.parameters.iter().enumerate() {
+        let Spelling { before, after } = parameter.kind.c();
+        let length = before.len() + parameter.name.len() + after.len() + ",".len();
+        if at > 0 && column + " ".len() + length > COLUMNS {
+            write!(f, ",\n{:indent$}", "")?;
+            column = indent;
+        } else if at > 0 {
+            f.write_str(", ")?;
+            column += 1;
+        }
+        write!(f, "{before}{}{after}", parameter.name)?;
+        column += length;
+    }
+    let none = match function.parameters {
+        [] => "void",
+        _ => "",
+    };
+    writeln!(f, "{none});")
+}

@@ -1,0 +1,176 @@
+//! The kinds of parameters and results.
+
+/// A C type, as it is spelled before and after the name of what has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spelling {
+    /// The text before the name, with the blank where there is one.
+    pub before: &'static str,
+    /// The text after the name: the brackets of an array.
+    pub after: &'static str,
+}
+
+macro_rules! kinds {
+    ($($kind:ident: $before:literal, $after:literal;)*) => {
+        /// The kind of a parameter or a result, which says more than its type in C.
+        ///
+        /// A name without an ending is a value, or memory that is only read; `Out` is written, `InOut` read and written. The
+        /// plural is an array. `Old` is an array that is only read and that a removed function declares without `const`.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[allow(missing_docs)] // The names say what each is, and the spellings what it is in C.
+        pub enum Kind {
+            $($kind),*
+        }
+
+        impl Kind {
+            /// Its type in C.
+            #[must_use]
+            pub const fn c(self) -> Spelling {
+                let (before, after) = match self {
+                    $(Self::$kind => ($before, $after)),*
+                };
+                Spelling { before, after }
+            }
+        }
+    };
+}
+
+kinds! {
+    // Numbers. Of a large-count function a `Count` is an MPI_Count, a displacement an MPI_Aint.
+    Int: "int ", "";
+    IntOut: "int *", "";
+    IntInOut: "int *", "";
+    Ints: "const int ", "[]";
+    IntsOut: "int ", "[]";
+    IntsInOut: "int ", "[]";
+    OldInts: "int ", "[]";
+    Triplets: "int ", "[][3]";
+    Count: "int ", "";
+    CountOut: "int *", "";
+    CountInOut: "int *", "";
+    Counts: "const int ", "[]";
+    Displs: "const int ", "[]";
+    Rank: "int ", "";
+    RankOut: "int *", "";
+    Ranks: "const int ", "[]";
+    RanksOut: "int ", "[]";
+    Tag: "int ", "";
+    // Truth values, which are LOGICAL in Fortran.
+    Logical: "int ", "";
+    LogicalOut: "int *", "";
+    Logicals: "const int ", "[]";
+    LogicalsOut: "int ", "[]";
+    // Places in arrays, which begin at 1 in Fortran.
+    IndexOut: "int *", "";
+    IndicesOut: "int ", "[]";
+    Aint: "MPI_Aint ", "";
+    AintOut: "MPI_Aint *", "";
+    AintInOut: "MPI_Aint *", "";
+    Aints: "const MPI_Aint ", "[]";
+    AintsOut: "MPI_Aint ", "[]";
+    OldAints: "MPI_Aint ", "[]";
+    LargeCount: "MPI_Count ", "";
+    LargeCountOut: "MPI_Count *", "";
+    Offset: "MPI_Offset ", "";
+    OffsetOut: "MPI_Offset *", "";
+    Double: "double ", "";
+    // An int, and more arguments that nobody looks at.
+    Level: "const int ", ", ...";
+
+    // Memory of the program of any type, and addresses of it.
+    BufferIn: "const void *", "";
+    BufferOut: "void *", "";
+    BufferInOut: "void *", "";
+    AddressOut: "void *", "";
+    // Pointers in C, integers as large as addresses in Fortran.
+    Attribute: "void *", "";
+    AttributeOut: "void *", "";
+    ExtraState: "void *", "";
+
+    // Strings.
+    Text: "const char *", "";
+    TextOut: "char *", "";
+    Chars: "const char ", "[]";
+    Texts: "char *", "[]";
+    TextLists: "char **", "[]";
+    Argv: "char ***", "";
+
+    // Handles and statuses.
+    Comm: "MPI_Comm ", "";
+    CommOut: "MPI_Comm *", "";
+    CommInOut: "MPI_Comm *", "";
+    Group: "MPI_Group ", "";
+    GroupOut: "MPI_Group *", "";
+    GroupInOut: "MPI_Group *", "";
+    Datatype: "MPI_Datatype ", "";
+    DatatypeOut: "MPI_Datatype *", "";
+    DatatypeInOut: "MPI_Datatype *", "";
+    Datatypes: "const MPI_Datatype ", "[]";
+    DatatypesOut: "MPI_Datatype ", "[]";
+    OldDatatypes: "MPI_Datatype ", "[]";
+    Op: "MPI_Op ", "";
+    OpOut: "MPI_Op *", "";
+    OpInOut: "MPI_Op *", "";
+    Request: "MPI_Request ", "";
+    RequestOut: "MPI_Request *", "";
+    RequestInOut: "MPI_Request *", "";
+    RequestsInOut: "MPI_Request ", "[]";
+    Message: "MPI_Message ", "";
+    MessageOut: "MPI_Message *", "";
+    MessageInOut: "MPI_Message *", "";
+    Errhandler: "MPI_Errhandler ", "";
+    ErrhandlerOut: "MPI_Errhandler *", "";
+    ErrhandlerInOut: "MPI_Errhandler *", "";
+    Info: "MPI_Info ", "";
+    InfoOut: "MPI_Info *", "";
+    InfoInOut: "MPI_Info *", "";
+    Infos: "const MPI_Info ", "[]";
+    Win: "MPI_Win ", "";
+    WinOut: "MPI_Win *", "";
+    WinInOut: "MPI_Win *", "";
+    File: "MPI_File ", "";
+    FileOut: "MPI_File *", "";
+    FileInOut: "MPI_File *", "";
+    Status: "const MPI_Status *", "";
+    StatusOut: "MPI_Status *", "";
+    StatusInOut: "MPI_Status *", "";
+    StatusesOut: "MPI_Status *", "";
+    Fint: "MPI_Fint ", "";
+    Fints: "const MPI_Fint *", "";
+    FintsOut: "MPI_Fint *", "";
+    F08Status: "const MPI_F08_status *", "";
+    F08StatusOut: "MPI_F08_status *", "";
+
+    // Handles of tools, and the object that a variable belongs to.
+    ToolEnum: "MPI_T_enum ", "";
+    ToolEnumOut: "MPI_T_enum *", "";
+    ToolObject: "void *", "";
+    CvarHandle: "MPI_T_cvar_handle ", "";
+    CvarHandleOut: "MPI_T_cvar_handle *", "";
+    CvarHandleInOut: "MPI_T_cvar_handle *", "";
+    PvarHandle: "MPI_T_pvar_handle ", "";
+    PvarHandleOut: "MPI_T_pvar_handle *", "";
+    PvarHandleInOut: "MPI_T_pvar_handle *", "";
+    Session: "MPI_T_pvar_session ", "";
+    SessionOut: "MPI_T_pvar_session *", "";
+    SessionInOut: "MPI_T_pvar_session *", "";
+
+    // Functions of the program.
+    UserFn: "MPI_User_function *", "";
+    ErrorFn: "MPI_Comm_errhandler_function *", "";
+    WinErrorFn: "MPI_Win_errhandler_function *", "";
+    FileErrorFn: "MPI_File_errhandler_function *", "";
+    OldErrorFn: "MPI_Handler_function *", "";
+    CopyFn: "MPI_Comm_copy_attr_function *", "";
+    DeleteFn: "MPI_Comm_delete_attr_function *", "";
+    TypeCopyFn: "MPI_Type_copy_attr_function *", "";
+    TypeDeleteFn: "MPI_Type_delete_attr_function *", "";
+    WinCopyFn: "MPI_Win_copy_attr_function *", "";
+    WinDeleteFn: "MPI_Win_delete_attr_function *", "";
+    OldCopyFn: "MPI_Copy_function *", "";
+    OldDeleteFn: "MPI_Delete_function *", "";
+    QueryFn: "MPI_Grequest_query_function *", "";
+    FreeFn: "MPI_Grequest_free_function *", "";
+    CancelFn: "MPI_Grequest_cancel_function *", "";
+    ConversionFn: "MPI_Datarep_conversion_function *", "";
+    ExtentFn: "MPI_Datarep_extent_function *", "";
+}

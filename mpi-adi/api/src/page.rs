@@ -1,0 +1,56 @@
+//! `docs/mpi.md`.
+
+use core::fmt::{Display, Formatter, Result};
+
+use crate::{CHAPTERS, FUNCTIONS, Function, State, of_chapter};
+
+/// The page of documentation that has all functions, by its text.
+#[derive(Clone, Copy, Debug)]
+pub struct Page;
+
+impl Display for Page {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        let count = |is_it: fn(State) -> bool| {
+            let states = FUNCTIONS.iter().map(|function| function.state);
+            states.filter(|state| is_it(*state)).count()
+        };
+        let works = count(|state| matches!(state, State::Works | State::Removed(_)));
+        let limited = count(|state| matches!(state, State::Limited(_) | State::Extension(_)));
+        let refused = count(|state| state == State::Refused);
+        write!(
+            f,
+            "# MPI-3.1, function by function\n\n\
+             Made from the table of functions (`mpi-adi/api/src/table.rs`) by the test of its crate, which fails when this page\n\
+             does not say what is there. Constants and types are all declared in `mpi.h`, with the limits of what they belong\n\
+             to (`mpi-adi/api/src/head.h`). Every function has its name of the profiling interface, too (`PMPI_`, section 14.2).\n\n\
+             Of {} functions {works} work, {limited} work with limits, and {refused} link and return an error; none is missing. A\n\
+             program that calls one that returns an error is told so, with the line, when it is linked.\n",
+            FUNCTIONS.len(),
+        )?;
+        for (number, title) in CHAPTERS {
+            write!(
+                f,
+                "\n## {number}. {title}\n\n| function | section | |\n|---|---|---|\n"
+            )?;
+            for function in of_chapter(*number) {
+                row(f, function)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A function's row.
+fn row(f: &mut Formatter<'_>, function: &Function) -> Result {
+    let Function { name, section, .. } = function;
+    write!(f, "| `{name}` | {section} | ")?;
+    match function.state {
+        State::Works | State::Removed(_) => f.write_str("works"),
+        State::Limited(limit) => write!(f, "works; {limit}"),
+        State::Extension(_) => f.write_str(
+            "works; an extension that MPI does not have: the twin without `i` is in this section (docs/rma.md)",
+        ),
+        State::Refused => f.write_str("links; MPI_ERR_UNSUPPORTED_OPERATION"),
+    }?;
+    f.write_str(" |\n")
+}

@@ -1,0 +1,719 @@
+//! The table: a row for each function, in the order of sections and names.
+
+/// Calls the macro `$then` with the rows of the table, for what has to be made of each function at compile time: entry
+/// points ([`FUNCTIONS`](crate::FUNCTIONS) is the same table as data).
+///
+/// A row is `"section" result name(parameter: kind, ..) state;`. A documentation comment in front of it goes into `mpi.h`.
+/// The state is one of these, or nothing for a function that works as the standard says:
+///
+/// * `limited "limit"`: it works, and the documentation and `mpi.h` name the limit.
+/// * `extension MPI_Twin`: no version of MPI has it; `MPIX_` is another prefix of its name.
+/// * `removed MPI_Other`: MPI-3.0 has removed it in favour of the other one; the compiler says so.
+/// * `refused comm`, `world` or `file`: it returns MPI_ERR_UNSUPPORTED_OPERATION by way of the error handler of its argument
+///   `comm`, of MPI_COMM_WORLD, or of files. It has no body.
+#[macro_export]
+macro_rules! functions {
+    ($then:ident) => { $then! {
+        "3.2.1" Int MPI_Send(buf: BufferIn, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm)
+            limited "a message has less than 4 GiB";
+        "3.2.4" Int MPI_Recv(buf: BufferOut, count: Count, datatype: Datatype, source: Rank, tag: Tag, comm: Comm,
+            status: StatusOut) limited "a message has less than 4 GiB";
+        "3.2.5" Int MPI_Get_count(status: Status, datatype: Datatype, count: CountOut);
+        /// Out of the attached buffer; MPI_ERR_BUFFER when the message does not fit beside those on their way.
+        "3.4" Int MPI_Bsend(buf: BufferIn, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm);
+        "3.4" Int MPI_Rsend(buf: BufferIn, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm)
+            limited "as MPI_Send: that the receive is posted is not checked";
+        "3.4" Int MPI_Ssend(buf: BufferIn, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm);
+        "3.6" Int MPI_Buffer_attach(buffer: BufferInOut, size: Count);
+        /// Waits until every message has left the buffer.
+        "3.6" Int MPI_Buffer_detach(buffer_addr: AddressOut, size: CountOut);
+        "3.7.2" Int MPI_Ibsend(buf: BufferIn, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
+            request: RequestOut);
+        "3.7.2" Int MPI_Irecv(buf: BufferOut, count: Count, datatype: Datatype, source: Rank, tag: Tag, comm: Comm,
+            request: RequestOut);
+        "3.7.2" Int MPI_Irsend(buf: BufferIn, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
+            request: RequestOut) limited "as MPI_Isend: that the receive is posted is not checked";
+        "3.7.2" Int MPI_Isend(buf: BufferIn, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
+            request: RequestOut);
+        "3.7.2" Int MPI_Issend(buf: BufferIn, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
+            request: RequestOut);
+        /// The operation under way goes on, and is freed when it has finished.
+        "3.7.3" Int MPI_Request_free(request: RequestInOut);
+        "3.7.3" Int MPI_Test(request: RequestInOut, flag: LogicalOut, status: StatusOut);
+        "3.7.3" Int MPI_Wait(request: RequestInOut, status: StatusOut);
+        "3.7.5" Int MPI_Testall(count: Int, array_of_requests: RequestsInOut, flag: LogicalOut,
+            array_of_statuses: StatusesOut);
+        "3.7.5" Int MPI_Testany(count: Int, array_of_requests: RequestsInOut, index: IndexOut, flag: LogicalOut,
+            status: StatusOut);
+        "3.7.5" Int MPI_Testsome(incount: Int, array_of_requests: RequestsInOut, outcount: IntOut,
+            array_of_indices: IndicesOut, array_of_statuses: StatusesOut);
+        "3.7.5" Int MPI_Waitall(count: Int, array_of_requests: RequestsInOut, array_of_statuses: StatusesOut);
+        "3.7.5" Int MPI_Waitany(count: Int, array_of_requests: RequestsInOut, index: IndexOut, status: StatusOut);
+        "3.7.5" Int MPI_Waitsome(incount: Int, array_of_requests: RequestsInOut, outcount: IntOut,
+            array_of_indices: IndicesOut, array_of_statuses: StatusesOut);
+        "3.7.6" Int MPI_Request_get_status(request: Request, flag: LogicalOut, status: StatusOut);
+        "3.8.1" Int MPI_Iprobe(source: Rank, tag: Tag, comm: Comm, flag: LogicalOut, status: StatusOut);
+        "3.8.1" Int MPI_Probe(source: Rank, tag: Tag, comm: Comm, status: StatusOut);
+        "3.8.2" Int MPI_Improbe(source: Rank, tag: Tag, comm: Comm, flag: LogicalOut, message: MessageOut,
+            status: StatusOut)
+            limited "when the message found has been refused before, it waits for an answer of the sender";
+        /// Takes the message that it finds: only MPI_Mrecv and MPI_Imrecv receive it, which must follow. Until then
+        /// its data stays where it is; its sender cannot cancel it.
+        "3.8.2" Int MPI_Mprobe(source: Rank, tag: Tag, comm: Comm, message: MessageOut, status: StatusOut);
+        "3.8.3" Int MPI_Imrecv(buf: BufferOut, count: Count, datatype: Datatype, message: MessageInOut,
+            request: RequestOut);
+        "3.8.3" Int MPI_Mrecv(buf: BufferOut, count: Count, datatype: Datatype, message: MessageInOut,
+            status: StatusOut);
+        /// Takes back a receive that no message has matched, and a send whose data has not left this rank.
+        "3.8.4" Int MPI_Cancel(request: RequestInOut)
+            limited "a send that a matched probe has found is not cancelled, and completes with MPI_Mrecv; neither \
+             is a short one that has left, which completes";
+        "3.8.4" Int MPI_Test_cancelled(status: Status, flag: LogicalOut);
+        "3.9" Int MPI_Bsend_init(buf: BufferIn, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
+            request: RequestOut);
+        "3.9" Int MPI_Recv_init(buf: BufferOut, count: Count, datatype: Datatype, source: Rank, tag: Tag,
+            comm: Comm, request: RequestOut);
+        "3.9" Int MPI_Rsend_init(buf: BufferIn, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
+            request: RequestOut) limited "as MPI_Send_init: that the receive is posted is not checked";
+        "3.9" Int MPI_Send_init(buf: BufferIn, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
+            request: RequestOut) limited "65,536 persistent requests at one time";
+        "3.9" Int MPI_Ssend_init(buf: BufferIn, count: Count, datatype: Datatype, dest: Rank, tag: Tag, comm: Comm,
+            request: RequestOut);
+        "3.9" Int MPI_Start(request: RequestInOut);
+        "3.9" Int MPI_Startall(count: Int, array_of_requests: RequestsInOut);
+        "3.10" Int MPI_Sendrecv(sendbuf: BufferIn, sendcount: Count, sendtype: Datatype, dest: Rank, sendtag: Tag,
+            recvbuf: BufferOut, recvcount: Count, recvtype: Datatype, source: Rank, recvtag: Tag, comm: Comm,
+            status: StatusOut);
+        "3.10" Int MPI_Sendrecv_replace(buf: BufferInOut, count: Count, datatype: Datatype, dest: Rank,
+            sendtag: Tag, source: Rank, recvtag: Tag, comm: Comm, status: StatusOut);
+
+        /// A datatype is in the program's heap, which can be used up: MPI_ERR_NO_MEM. Nothing is packed on the way:
+        /// messages leave from where the data lies.
+        "4.1.2" Int MPI_Type_contiguous(count: Count, oldtype: Datatype, newtype: DatatypeOut)
+            limited "262,144 handles of datatypes at one time; 64 datatypes one above the other";
+        "4.1.2" Int MPI_Type_create_hindexed(count: Count, array_of_blocklengths: Counts,
+            array_of_displacements: Aints, oldtype: Datatype, newtype: DatatypeOut);
+        "4.1.2" Int MPI_Type_create_hindexed_block(count: Count, blocklength: Count, array_of_displacements: Aints,
+            oldtype: Datatype, newtype: DatatypeOut);
+        "4.1.2" Int MPI_Type_create_hvector(count: Count, blocklength: Count, stride: Aint, oldtype: Datatype,
+            newtype: DatatypeOut);
+        "4.1.2" Int MPI_Type_create_indexed_block(count: Count, blocklength: Count, array_of_displacements: Displs,
+            oldtype: Datatype, newtype: DatatypeOut);
+        "4.1.2" Int MPI_Type_create_struct(count: Count, array_of_blocklengths: Counts,
+            array_of_displacements: Aints, array_of_types: Datatypes, newtype: DatatypeOut);
+        "4.1.2" Int MPI_Type_indexed(count: Count, array_of_blocklengths: Counts, array_of_displacements: Displs,
+            oldtype: Datatype, newtype: DatatypeOut);
+        "4.1.2" Int MPI_Type_vector(count: Count, blocklength: Count, stride: Count, oldtype: Datatype,
+            newtype: DatatypeOut);
+        "4.1.3" Int MPI_Type_create_subarray(ndims: Int, array_of_sizes: Ints, array_of_subsizes: Ints,
+            array_of_starts: Ints, order: Int, oldtype: Datatype, newtype: DatatypeOut);
+        "4.1.4" Int MPI_Type_create_darray(size: Int, rank: Rank, ndims: Int, array_of_gsizes: Ints,
+            array_of_distribs: Ints, array_of_dargs: Ints, array_of_psizes: Ints, order: Int, oldtype: Datatype,
+            newtype: DatatypeOut);
+        "4.1.5" Aint MPI_Aint_add(base: Aint, disp: Aint);
+        "4.1.5" Aint MPI_Aint_diff(addr1: Aint, addr2: Aint);
+        "4.1.5" Int MPI_Get_address(location: BufferIn, address: AintOut);
+        "4.1.5" Int MPI_Type_size(datatype: Datatype, size: CountOut);
+        "4.1.5" Int MPI_Type_size_x(datatype: Datatype, size: LargeCountOut);
+        "4.1.7" Int MPI_Type_create_resized(oldtype: Datatype, lb: Aint, extent: Aint, newtype: DatatypeOut);
+        "4.1.7" Int MPI_Type_get_extent(datatype: Datatype, lb: AintOut, extent: AintOut);
+        "4.1.7" Int MPI_Type_get_extent_x(datatype: Datatype, lb: LargeCountOut, extent: LargeCountOut);
+        "4.1.8" Int MPI_Type_get_true_extent(datatype: Datatype, true_lb: AintOut, true_extent: AintOut);
+        "4.1.8" Int MPI_Type_get_true_extent_x(datatype: Datatype, true_lb: LargeCountOut,
+            true_extent: LargeCountOut);
+        "4.1.9" Int MPI_Type_commit(datatype: DatatypeInOut);
+        /// Requests under way with it, and datatypes made of it, are not disturbed.
+        "4.1.9" Int MPI_Type_free(datatype: DatatypeInOut);
+        "4.1.10" Int MPI_Type_dup(oldtype: Datatype, newtype: DatatypeOut);
+        "4.1.11" Int MPI_Get_elements(status: Status, datatype: Datatype, count: CountOut);
+        "4.1.11" Int MPI_Get_elements_x(status: Status, datatype: Datatype, count: LargeCountOut);
+        /// Derived datatypes among the results have handles of their own, to be freed.
+        "4.1.13" Int MPI_Type_get_contents(datatype: Datatype, max_integers: Int, max_addresses: Int,
+            max_datatypes: Int, array_of_integers: IntsOut, array_of_addresses: AintsOut,
+            array_of_datatypes: DatatypesOut);
+        "4.1.13" Int MPI_Type_get_envelope(datatype: Datatype, num_integers: IntOut, num_addresses: IntOut,
+            num_datatypes: IntOut, combiner: IntOut);
+        "4.2" Int MPI_Pack(inbuf: BufferIn, incount: Count, datatype: Datatype, outbuf: BufferOut, outsize: Count,
+            position: CountInOut, comm: Comm);
+        "4.2" Int MPI_Pack_size(incount: Count, datatype: Datatype, comm: Comm, size: CountOut);
+        "4.2" Int MPI_Unpack(inbuf: BufferIn, insize: Count, position: CountInOut, outbuf: BufferOut,
+            outcount: Count, datatype: Datatype, comm: Comm);
+        /// datarep is "external32" (section 13.5.2), in which MPI_LONG has 4 bytes.
+        "4.3" Int MPI_Pack_external(datarep: Chars, inbuf: BufferIn, incount: Count, datatype: Datatype,
+            outbuf: BufferOut, outsize: Aint, position: AintInOut)
+            limited "MPI_C_BOOL has 1 byte, as in later versions of the standard";
+        "4.3" Int MPI_Pack_external_size(datarep: Chars, incount: Count, datatype: Datatype, size: AintOut);
+        "4.3" Int MPI_Unpack_external(datarep: Chars, inbuf: BufferIn, insize: Aint, position: AintInOut,
+            outbuf: BufferOut, outcount: Count, datatype: Datatype);
+
+        "5.3" Int MPI_Barrier(comm: Comm);
+        "5.4" Int MPI_Bcast(buffer: BufferInOut, count: Count, datatype: Datatype, root: Rank, comm: Comm);
+        "5.5" Int MPI_Gather(sendbuf: BufferIn, sendcount: Count, sendtype: Datatype, recvbuf: BufferOut,
+            recvcount: Count, recvtype: Datatype, root: Rank, comm: Comm);
+        "5.5" Int MPI_Gatherv(sendbuf: BufferIn, sendcount: Count, sendtype: Datatype, recvbuf: BufferOut,
+            recvcounts: Counts, displs: Displs, recvtype: Datatype, root: Rank, comm: Comm);
+        "5.6" Int MPI_Scatter(sendbuf: BufferIn, sendcount: Count, sendtype: Datatype, recvbuf: BufferOut,
+            recvcount: Count, recvtype: Datatype, root: Rank, comm: Comm);
+        "5.6" Int MPI_Scatterv(sendbuf: BufferIn, sendcounts: Counts, displs: Displs, sendtype: Datatype,
+            recvbuf: BufferOut, recvcount: Count, recvtype: Datatype, root: Rank, comm: Comm);
+        "5.7" Int MPI_Allgather(sendbuf: BufferIn, sendcount: Count, sendtype: Datatype, recvbuf: BufferOut,
+            recvcount: Count, recvtype: Datatype, comm: Comm);
+        "5.7" Int MPI_Allgatherv(sendbuf: BufferIn, sendcount: Count, sendtype: Datatype, recvbuf: BufferOut,
+            recvcounts: Counts, displs: Displs, recvtype: Datatype, comm: Comm);
+        "5.8" Int MPI_Alltoall(sendbuf: BufferIn, sendcount: Count, sendtype: Datatype, recvbuf: BufferOut,
+            recvcount: Count, recvtype: Datatype, comm: Comm);
+        "5.8" Int MPI_Alltoallv(sendbuf: BufferIn, sendcounts: Counts, sdispls: Displs, sendtype: Datatype,
+            recvbuf: BufferOut, recvcounts: Counts, rdispls: Displs, recvtype: Datatype, comm: Comm);
+        "5.8" Int MPI_Alltoallw(sendbuf: BufferIn, sendcounts: Counts, sdispls: Displs, sendtypes: Datatypes,
+            recvbuf: BufferOut, recvcounts: Counts, rdispls: Displs, recvtypes: Datatypes, comm: Comm);
+        /// Reductions combine the ranks' values in one fixed order: the same values give the same result, bit for
+        /// bit, at every root and in every run.
+        "5.9.1" Int MPI_Reduce(sendbuf: BufferIn, recvbuf: BufferOut, count: Count, datatype: Datatype, op: Op,
+            root: Rank, comm: Comm)
+            limited "more than the standard has, as other MPIs: MPI_CHAR is a whole number, logical operations take \
+             numbers with a point";
+        "5.9.5" Int MPI_Op_create(user_fn: UserFn, commute: Logical, op: OpOut)
+            limited "65,536 operations at one time; values are combined in the order of the ranks, but for \
+             allreduces by operations that commute";
+        "5.9.5" Int MPI_Op_free(op: OpInOut);
+        "5.9.6" Int MPI_Allreduce(sendbuf: BufferIn, recvbuf: BufferOut, count: Count, datatype: Datatype, op: Op,
+            comm: Comm);
+        "5.9.7" Int MPI_Op_commutative(op: Op, commute: LogicalOut);
+        "5.9.7" Int MPI_Reduce_local(inbuf: BufferIn, inoutbuf: BufferInOut, count: Count, datatype: Datatype,
+            op: Op);
+        "5.10.1" Int MPI_Reduce_scatter_block(sendbuf: BufferIn, recvbuf: BufferOut, recvcount: Count,
+            datatype: Datatype, op: Op, comm: Comm);
+        "5.10.2" Int MPI_Reduce_scatter(sendbuf: BufferIn, recvbuf: BufferOut, recvcounts: Counts,
+            datatype: Datatype, op: Op, comm: Comm);
+        "5.11.1" Int MPI_Scan(sendbuf: BufferIn, recvbuf: BufferOut, count: Count, datatype: Datatype, op: Op,
+            comm: Comm);
+        "5.11.2" Int MPI_Exscan(sendbuf: BufferIn, recvbuf: BufferOut, count: Count, datatype: Datatype, op: Op,
+            comm: Comm);
+        /// Nonblocking collectives take memory from the heap when they are started: MPI_ERR_NO_MEM when that is
+        /// used up.
+        "5.12.1" Int MPI_Ibarrier(comm: Comm, request: RequestOut) limited NOT_BLOCKING;
+        "5.12.2" Int MPI_Ibcast(buffer: BufferInOut, count: Count, datatype: Datatype, root: Rank, comm: Comm,
+            request: RequestOut) limited NOT_BLOCKING;
+        "5.12.3" Int MPI_Igather(sendbuf: BufferIn, sendcount: Count, sendtype: Datatype, recvbuf: BufferOut,
+            recvcount: Count, recvtype: Datatype, root: Rank, comm: Comm, request: RequestOut) limited NOT_BLOCKING;
+        "5.12.3" Int MPI_Igatherv(sendbuf: BufferIn, sendcount: Count, sendtype: Datatype, recvbuf: BufferOut,
+            recvcounts: Counts, displs: Displs, recvtype: Datatype, root: Rank, comm: Comm, request: RequestOut)
+            limited NOT_BLOCKING;
+        "5.12.4" Int MPI_Iscatter(sendbuf: BufferIn, sendcount: Count, sendtype: Datatype, recvbuf: BufferOut,
+            recvcount: Count, recvtype: Datatype, root: Rank, comm: Comm, request: RequestOut) limited NOT_BLOCKING;
+        "5.12.4" Int MPI_Iscatterv(sendbuf: BufferIn, sendcounts: Counts, displs: Displs, sendtype: Datatype,
+            recvbuf: BufferOut, recvcount: Count, recvtype: Datatype, root: Rank, comm: Comm, request: RequestOut)
+            limited NOT_BLOCKING;
+        "5.12.5" Int MPI_Iallgather(sendbuf: BufferIn, sendcount: Count, sendtype: Datatype, recvbuf: BufferOut,
+            recvcount: Count, recvtype: Datatype, comm: Comm, request: RequestOut) limited NOT_BLOCKING;
+        "5.12.5" Int MPI_Iallgatherv(sendbuf: BufferIn, sendcount: Count, sendtype: Datatype, recvbuf: BufferOut,
+            recvcounts: Counts, displs: Displs, recvtype: Datatype, comm: Comm, request: RequestOut)
+            limited NOT_BLOCKING;
+        "5.12.6" Int MPI_Ialltoall(sendbuf: BufferIn, sendcount: Count, sendtype: Datatype, recvbuf: BufferOut,
+            recvcount: Count, recvtype: Datatype, comm: Comm, request: RequestOut) limited NOT_BLOCKING;
+        "5.12.6" Int MPI_Ialltoallv(sendbuf: BufferIn, sendcounts: Counts, sdispls: Displs, sendtype: Datatype,
+            recvbuf: BufferOut, recvcounts: Counts, rdispls: Displs, recvtype: Datatype, comm: Comm,
+            request: RequestOut) limited NOT_BLOCKING;
+        "5.12.6" Int MPI_Ialltoallw(sendbuf: BufferIn, sendcounts: Counts, sdispls: Displs, sendtypes: Datatypes,
+            recvbuf: BufferOut, recvcounts: Counts, rdispls: Displs, recvtypes: Datatypes, comm: Comm,
+            request: RequestOut) limited NOT_BLOCKING;
+        "5.12.7" Int MPI_Ireduce(sendbuf: BufferIn, recvbuf: BufferOut, count: Count, datatype: Datatype, op: Op,
+            root: Rank, comm: Comm, request: RequestOut) limited NOT_BLOCKING;
+        "5.12.8" Int MPI_Iallreduce(sendbuf: BufferIn, recvbuf: BufferOut, count: Count, datatype: Datatype, op: Op,
+            comm: Comm, request: RequestOut) limited NOT_BLOCKING;
+        "5.12.9" Int MPI_Ireduce_scatter_block(sendbuf: BufferIn, recvbuf: BufferOut, recvcount: Count,
+            datatype: Datatype, op: Op, comm: Comm, request: RequestOut) limited NOT_BLOCKING;
+        "5.12.10" Int MPI_Ireduce_scatter(sendbuf: BufferIn, recvbuf: BufferOut, recvcounts: Counts,
+            datatype: Datatype, op: Op, comm: Comm, request: RequestOut) limited NOT_BLOCKING;
+        "5.12.11" Int MPI_Iscan(sendbuf: BufferIn, recvbuf: BufferOut, count: Count, datatype: Datatype, op: Op,
+            comm: Comm, request: RequestOut) limited NOT_BLOCKING;
+        "5.12.12" Int MPI_Iexscan(sendbuf: BufferIn, recvbuf: BufferOut, count: Count, datatype: Datatype, op: Op,
+            comm: Comm, request: RequestOut) limited NOT_BLOCKING;
+
+        "6.3.1" Int MPI_Group_compare(group1: Group, group2: Group, result: IntOut);
+        "6.3.1" Int MPI_Group_rank(group: Group, rank: RankOut);
+        "6.3.1" Int MPI_Group_size(group: Group, size: IntOut);
+        "6.3.1" Int MPI_Group_translate_ranks(group1: Group, n: Int, ranks1: Ranks, group2: Group, ranks2: RanksOut);
+        "6.3.2" Int MPI_Comm_group(comm: Comm, group: GroupOut);
+        "6.3.2" Int MPI_Group_difference(group1: Group, group2: Group, newgroup: GroupOut);
+        "6.3.2" Int MPI_Group_excl(group: Group, n: Int, ranks: Ranks, newgroup: GroupOut);
+        "6.3.2" Int MPI_Group_incl(group: Group, n: Int, ranks: Ranks, newgroup: GroupOut)
+            limited "4,096 groups of different members at one time";
+        "6.3.2" Int MPI_Group_intersection(group1: Group, group2: Group, newgroup: GroupOut);
+        "6.3.2" Int MPI_Group_range_excl(group: Group, n: Int, ranges: Triplets, newgroup: GroupOut);
+        "6.3.2" Int MPI_Group_range_incl(group: Group, n: Int, ranges: Triplets, newgroup: GroupOut);
+        "6.3.2" Int MPI_Group_union(group1: Group, group2: Group, newgroup: GroupOut);
+        "6.3.3" Int MPI_Group_free(group: GroupInOut);
+        "6.4.1" Int MPI_Comm_compare(comm1: Comm, comm2: Comm, result: IntOut);
+        "6.4.1" Int MPI_Comm_rank(comm: Comm, rank: RankOut);
+        "6.4.1" Int MPI_Comm_size(comm: Comm, size: IntOut);
+        "6.4.2" Int MPI_Comm_create(comm: Comm, group: Group, newcomm: CommOut);
+        "6.4.2" Int MPI_Comm_create_group(comm: Comm, group: Group, tag: Tag, newcomm: CommOut);
+        "6.4.2" Int MPI_Comm_dup(comm: Comm, newcomm: CommOut)
+            limited "2,048 communicators at one time, MPI_COMM_WORLD and MPI_COMM_SELF among them";
+        "6.4.2" Int MPI_Comm_dup_with_info(comm: Comm, info: Info, newcomm: CommOut) limited "no hint means anything";
+        /// The variable has to stay until the request is complete.
+        "6.4.2" Int MPI_Comm_idup(comm: Comm, newcomm: CommOut, request: RequestOut)
+            limited "*newcomm is written when the duplicate is there";
+        "6.4.2" Int MPI_Comm_split(comm: Comm, color: Int, key: Int, newcomm: CommOut);
+        "6.4.2" Int MPI_Comm_split_type(comm: Comm, split_type: Int, key: Int, info: Info, newcomm: CommOut)
+            limited "every rank has memory of its own: MPI_COMM_TYPE_SHARED gives communicators of one rank, of an \
+             intercommunicator MPI_COMM_NULL";
+        /// Its place is used again, once no message of the freed communicator is left.
+        "6.4.3" Int MPI_Comm_free(comm: CommInOut);
+        "6.4.4" Int MPI_Comm_get_info(comm: Comm, info_used: InfoOut) limited "always an empty info object";
+        "6.4.4" Int MPI_Comm_set_info(comm: Comm, info: Info) limited "no hint means anything";
+        "6.6.1" Int MPI_Comm_remote_group(comm: Comm, group: GroupOut);
+        "6.6.1" Int MPI_Comm_remote_size(comm: Comm, size: IntOut);
+        "6.6.1" Int MPI_Comm_test_inter(comm: Comm, flag: LogicalOut);
+        /// Two groups without a process in common. Messages go to the remote group; in collectives each group gets
+        /// what the other one gives (section 5.2.3). Of a split, or a create, a part that only one of the groups
+        /// has is MPI_COMM_NULL. peer_comm, in which the leaders talk to each other, can be of either kind.
+        "6.6.2" Int MPI_Intercomm_create(local_comm: Comm, local_leader: Rank, peer_comm: Comm, remote_leader: Rank,
+            tag: Tag, newintercomm: CommOut);
+        /// Where both groups give the same for `high`, the one whose rank 0 has the lower rank in MPI_COMM_WORLD is
+        /// first, or that of the intercommunicator that this one is made of.
+        "6.6.2" Int MPI_Intercomm_merge(intercomm: Comm, high: Logical, newintracomm: CommOut);
+        "6.7.2" Int MPI_COMM_DUP_FN(oldcomm: Comm, comm_keyval: Int, extra_state: ExtraState,
+            attribute_val_in: Attribute, attribute_val_out: AttributeOut, flag: LogicalOut);
+        "6.7.2" Int MPI_COMM_NULL_COPY_FN(oldcomm: Comm, comm_keyval: Int, extra_state: ExtraState,
+            attribute_val_in: Attribute, attribute_val_out: AttributeOut, flag: LogicalOut);
+        "6.7.2" Int MPI_COMM_NULL_DELETE_FN(comm: Comm, comm_keyval: Int, attribute_val: Attribute,
+            extra_state: ExtraState);
+        /// The delete functions of an object's attributes are called in the reverse order of setting; in
+        /// MPI_Finalize for MPI_COMM_SELF, then for MPI_COMM_WORLD.
+        "6.7.2" Int MPI_Comm_create_keyval(comm_copy_attr_fn: CopyFn, comm_delete_attr_fn: DeleteFn,
+            comm_keyval: IntOut, extra_state: ExtraState) limited "4,096 keys at one time";
+        "6.7.2" Int MPI_Comm_delete_attr(comm: Comm, comm_keyval: Int);
+        "6.7.2" Int MPI_Comm_free_keyval(comm_keyval: IntInOut);
+        "6.7.2" Int MPI_Comm_get_attr(comm: Comm, comm_keyval: Int, attribute_val: AttributeOut, flag: LogicalOut);
+        "6.7.2" Int MPI_Comm_set_attr(comm: Comm, comm_keyval: Int, attribute_val: Attribute);
+        "6.7.3" Int MPI_Win_create_keyval(win_copy_attr_fn: WinCopyFn, win_delete_attr_fn: WinDeleteFn,
+            win_keyval: IntOut, extra_state: ExtraState);
+        "6.7.3" Int MPI_Win_delete_attr(win: Win, win_keyval: Int);
+        "6.7.3" Int MPI_Win_free_keyval(win_keyval: IntInOut);
+        "6.7.3" Int MPI_Win_get_attr(win: Win, win_keyval: Int, attribute_val: AttributeOut, flag: LogicalOut);
+        "6.7.3" Int MPI_Win_set_attr(win: Win, win_keyval: Int, attribute_val: Attribute);
+        /// Of the same keys as those of communicators; MPI_Type_free deletes a datatype's attributes.
+        "6.7.4" Int MPI_Type_create_keyval(type_copy_attr_fn: TypeCopyFn, type_delete_attr_fn: TypeDeleteFn,
+            type_keyval: IntOut, extra_state: ExtraState);
+        "6.7.4" Int MPI_Type_delete_attr(datatype: Datatype, type_keyval: Int);
+        "6.7.4" Int MPI_Type_free_keyval(type_keyval: IntInOut);
+        "6.7.4" Int MPI_Type_get_attr(datatype: Datatype, type_keyval: Int, attribute_val: AttributeOut,
+            flag: LogicalOut);
+        "6.7.4" Int MPI_Type_set_attr(datatype: Datatype, type_keyval: Int, attribute_val: Attribute);
+        "6.8" Int MPI_Comm_get_name(comm: Comm, comm_name: TextOut, resultlen: IntOut);
+        "6.8" Int MPI_Comm_set_name(comm: Comm, comm_name: Text) limited "63 bytes; what is longer is cut";
+        "6.8" Int MPI_Type_get_name(datatype: Datatype, type_name: TextOut, resultlen: IntOut);
+        "6.8" Int MPI_Type_set_name(datatype: Datatype, type_name: Text) limited "63 bytes; what is longer is cut";
+        "6.8" Int MPI_Win_get_name(win: Win, win_name: TextOut, resultlen: IntOut);
+        "6.8" Int MPI_Win_set_name(win: Win, win_name: Text);
+
+        /// With `reorder`, neighbours in a grid of all processes are neighbours in the machine, where each extent
+        /// is that of an axis of the torus or a product of some.
+        "7.5.1" Int MPI_Cart_create(comm_old: Comm, ndims: Int, dims: Ints, periods: Logicals, reorder: Logical,
+            comm_cart: CommOut) limited "16 dimensions";
+        "7.5.2" Int MPI_Dims_create(nnodes: Int, ndims: Int, dims: IntsInOut);
+        /// In the program's heap. Ranks are never reordered.
+        "7.5.3" Int MPI_Graph_create(comm_old: Comm, nnodes: Int, index: Ints, edges: Ints, reorder: Logical,
+            comm_graph: CommOut);
+        /// Neighbours are in the order of the ranks that have given the edges, and then as given.
+        "7.5.4" Int MPI_Dist_graph_create(comm_old: Comm, n: Int, sources: Ranks, degrees: Ints,
+            destinations: Ranks, weights: Ints, info: Info, reorder: Logical, comm_dist_graph: CommOut);
+        "7.5.4" Int MPI_Dist_graph_create_adjacent(comm_old: Comm, indegree: Int, sources: Ranks,
+            sourceweights: Ints, outdegree: Int, destinations: Ranks, destweights: Ints, info: Info,
+            reorder: Logical, comm_dist_graph: CommOut);
+        "7.5.5" Int MPI_Cart_coords(comm: Comm, rank: Rank, maxdims: Int, coords: IntsOut);
+        "7.5.5" Int MPI_Cart_get(comm: Comm, maxdims: Int, dims: IntsOut, periods: LogicalsOut, coords: IntsOut);
+        "7.5.5" Int MPI_Cart_rank(comm: Comm, coords: Ints, rank: RankOut);
+        "7.5.5" Int MPI_Cartdim_get(comm: Comm, ndims: IntOut);
+        "7.5.5" Int MPI_Dist_graph_neighbors(comm: Comm, maxindegree: Int, sources: RanksOut,
+            sourceweights: IntsOut, maxoutdegree: Int, destinations: RanksOut, destweights: IntsOut);
+        "7.5.5" Int MPI_Dist_graph_neighbors_count(comm: Comm, indegree: IntOut, outdegree: IntOut,
+            weighted: LogicalOut);
+        "7.5.5" Int MPI_Graph_get(comm: Comm, maxindex: Int, maxedges: Int, index: IntsOut, edges: IntsOut);
+        "7.5.5" Int MPI_Graph_neighbors(comm: Comm, rank: Rank, maxneighbors: Int, neighbors: RanksOut);
+        "7.5.5" Int MPI_Graph_neighbors_count(comm: Comm, rank: Rank, nneighbors: IntOut);
+        "7.5.5" Int MPI_Graphdims_get(comm: Comm, nnodes: IntOut, nedges: IntOut);
+        "7.5.5" Int MPI_Topo_test(comm: Comm, status: IntOut);
+        "7.5.6" Int MPI_Cart_shift(comm: Comm, direction: Int, disp: Int, rank_source: RankOut, rank_dest: RankOut);
+        "7.5.7" Int MPI_Cart_sub(comm: Comm, remain_dims: Logicals, newcomm: CommOut);
+        "7.5.8" Int MPI_Cart_map(comm: Comm, ndims: Int, dims: Ints, periods: Logicals, newrank: RankOut);
+        "7.5.8" Int MPI_Graph_map(comm: Comm, nnodes: Int, index: Ints, edges: Ints, newrank: RankOut);
+        "7.6.1" Int MPI_Neighbor_allgather(sendbuf: BufferIn, sendcount: Count, sendtype: Datatype,
+            recvbuf: BufferOut, recvcount: Count, recvtype: Datatype, comm: Comm);
+        "7.6.1" Int MPI_Neighbor_allgatherv(sendbuf: BufferIn, sendcount: Count, sendtype: Datatype,
+            recvbuf: BufferOut, recvcounts: Counts, displs: Displs, recvtype: Datatype, comm: Comm);
+        /// Where one process is the neighbour on both sides of a dimension of a grid, the data that goes to the
+        /// lower side comes from the upper one.
+        "7.6.2" Int MPI_Neighbor_alltoall(sendbuf: BufferIn, sendcount: Count, sendtype: Datatype,
+            recvbuf: BufferOut, recvcount: Count, recvtype: Datatype, comm: Comm);
+        "7.6.2" Int MPI_Neighbor_alltoallv(sendbuf: BufferIn, sendcounts: Counts, sdispls: Displs,
+            sendtype: Datatype, recvbuf: BufferOut, recvcounts: Counts, rdispls: Displs, recvtype: Datatype,
+            comm: Comm);
+        "7.6.2" Int MPI_Neighbor_alltoallw(sendbuf: BufferIn, sendcounts: Counts, sdispls: Aints,
+            sendtypes: Datatypes, recvbuf: BufferOut, recvcounts: Counts, rdispls: Aints, recvtypes: Datatypes,
+            comm: Comm);
+        "7.7.1" Int MPI_Ineighbor_allgather(sendbuf: BufferIn, sendcount: Count, sendtype: Datatype,
+            recvbuf: BufferOut, recvcount: Count, recvtype: Datatype, comm: Comm, request: RequestOut);
+        "7.7.1" Int MPI_Ineighbor_allgatherv(sendbuf: BufferIn, sendcount: Count, sendtype: Datatype,
+            recvbuf: BufferOut, recvcounts: Counts, displs: Displs, recvtype: Datatype, comm: Comm,
+            request: RequestOut);
+        "7.7.2" Int MPI_Ineighbor_alltoall(sendbuf: BufferIn, sendcount: Count, sendtype: Datatype,
+            recvbuf: BufferOut, recvcount: Count, recvtype: Datatype, comm: Comm, request: RequestOut);
+        "7.7.2" Int MPI_Ineighbor_alltoallv(sendbuf: BufferIn, sendcounts: Counts, sdispls: Displs,
+            sendtype: Datatype, recvbuf: BufferOut, recvcounts: Counts, rdispls: Displs, recvtype: Datatype,
+            comm: Comm, request: RequestOut);
+        "7.7.2" Int MPI_Ineighbor_alltoallw(sendbuf: BufferIn, sendcounts: Counts, sdispls: Aints,
+            sendtypes: Datatypes, recvbuf: BufferOut, recvcounts: Counts, rdispls: Aints, recvtypes: Datatypes,
+            comm: Comm, request: RequestOut);
+
+        "8.1.1" Int MPI_Get_library_version(version: TextOut, resultlen: IntOut);
+        "8.1.1" Int MPI_Get_version(version: IntOut, subversion: IntOut);
+        "8.1.2" Int MPI_Get_processor_name(name: TextOut, resultlen: IntOut);
+        /// Memory from the program's heap, aligned to 16 bytes. baseptr: where the pointer goes.
+        "8.2" Int MPI_Alloc_mem(size: Aint, info: Info, baseptr: AddressOut);
+        "8.2" Int MPI_Free_mem(base: BufferInOut);
+        "8.3.1" Int MPI_Comm_create_errhandler(comm_errhandler_fn: ErrorFn, errhandler: ErrhandlerOut)
+            limited "32 error handlers at one time, those of files among them";
+        "8.3.1" Int MPI_Comm_get_errhandler(comm: Comm, errhandler: ErrhandlerOut);
+        "8.3.1" Int MPI_Comm_set_errhandler(comm: Comm, errhandler: Errhandler);
+        "8.3.2" Int MPI_Win_create_errhandler(win_errhandler_fn: WinErrorFn, errhandler: ErrhandlerOut);
+        "8.3.2" Int MPI_Win_get_errhandler(win: Win, errhandler: ErrhandlerOut);
+        "8.3.2" Int MPI_Win_set_errhandler(win: Win, errhandler: Errhandler);
+        "8.3.3" Int MPI_File_create_errhandler(file_errhandler_fn: FileErrorFn, errhandler: ErrhandlerOut)
+            limited "32 error handlers at one time; there are no files but MPI_FILE_NULL";
+        "8.3.3" Int MPI_File_get_errhandler(file: File, errhandler: ErrhandlerOut)
+            limited "the default handler, of MPI_FILE_NULL";
+        "8.3.3" Int MPI_File_set_errhandler(file: File, errhandler: Errhandler)
+            limited "the default handler, of MPI_FILE_NULL";
+        "8.3.4" Int MPI_Errhandler_free(errhandler: ErrhandlerInOut);
+        /// A code's string says what was wrong the last time that a call failed with it.
+        "8.3.4" Int MPI_Error_string(errorcode: Int, string: TextOut, resultlen: IntOut);
+        "8.4" Int MPI_Error_class(errorcode: Int, errorclass: IntOut);
+        "8.5" Int MPI_Add_error_class(errorclass: IntOut) limited "4,096 classes and codes together";
+        "8.5" Int MPI_Add_error_code(errorclass: Int, errorcode: IntOut) limited "4,096 classes and codes together";
+        /// A string has at most 511 bytes; what is longer is cut.
+        "8.5" Int MPI_Add_error_string(errorcode: Int, string: Text);
+        "8.5" Int MPI_Comm_call_errhandler(comm: Comm, errorcode: Int);
+        "8.5" Int MPI_File_call_errhandler(fh: File, errorcode: Int) limited "the default handler, of MPI_FILE_NULL";
+        "8.5" Int MPI_Win_call_errhandler(win: Win, errorcode: Int);
+        "8.6" Double MPI_Wtick();
+        /// Seconds since this node started.
+        "8.6" Double MPI_Wtime()
+            limited "clocks of different nodes are not synchronised (MPI_WTIME_IS_GLOBAL is false)";
+        /// Ends the whole job, whatever `comm` is, with the status errorcode; does not return.
+        "8.7" Int MPI_Abort(comm: Comm, errorcode: Int);
+        /// Waits until nothing that this rank started is under way, then for the other ranks.
+        "8.7" Int MPI_Finalize();
+        "8.7" Int MPI_Finalized(flag: LogicalOut);
+        "8.7" Int MPI_Init(argc: IntInOut, argv: Argv);
+        "8.7" Int MPI_Initialized(flag: LogicalOut);
+
+        "9" Int MPI_Info_create(info: InfoOut) limited "16,384 info objects at one time";
+        "9" Int MPI_Info_delete(info: Info, key: Text);
+        "9" Int MPI_Info_dup(info: Info, newinfo: InfoOut);
+        "9" Int MPI_Info_free(info: InfoInOut);
+        "9" Int MPI_Info_get(info: Info, key: Text, valuelen: Int, value: TextOut, flag: LogicalOut);
+        "9" Int MPI_Info_get_nkeys(info: Info, nkeys: IntOut);
+        "9" Int MPI_Info_get_nthkey(info: Info, n: Int, key: TextOut);
+        "9" Int MPI_Info_get_valuelen(info: Info, key: Text, valuelen: IntOut, flag: LogicalOut);
+        "9" Int MPI_Info_set(info: Info, key: Text, value: Text);
+
+        "10.3.2" Int MPI_Comm_get_parent(parent: CommOut)
+            limited "always MPI_COMM_NULL: there are no dynamic processes";
+        "10.3.2" Int MPI_Comm_spawn(command: Text, argv: Texts, maxprocs: Int, info: Info, root: Rank, comm: Comm,
+            intercomm: CommOut, array_of_errcodes: IntsOut) refused comm;
+        "10.3.3" Int MPI_Comm_spawn_multiple(count: Int, array_of_commands: Texts, array_of_argv: TextLists,
+            array_of_maxprocs: Ints, array_of_info: Infos, root: Rank, comm: Comm, intercomm: CommOut,
+            array_of_errcodes: IntsOut) refused comm;
+        "10.4.2" Int MPI_Close_port(port_name: Text) refused world;
+        "10.4.2" Int MPI_Comm_accept(port_name: Text, info: Info, root: Rank, comm: Comm, newcomm: CommOut)
+            refused comm;
+        "10.4.2" Int MPI_Open_port(info: Info, port_name: TextOut) refused world;
+        "10.4.3" Int MPI_Comm_connect(port_name: Text, info: Info, root: Rank, comm: Comm, newcomm: CommOut)
+            refused comm;
+        "10.4.4" Int MPI_Lookup_name(service_name: Text, info: Info, port_name: TextOut) refused world;
+        "10.4.4" Int MPI_Publish_name(service_name: Text, info: Info, port_name: Text) refused world;
+        "10.4.4" Int MPI_Unpublish_name(service_name: Text, info: Info, port_name: Text) refused world;
+        /// As MPI_Comm_free, but first waits until what is under way in it has ended.
+        "10.5.4" Int MPI_Comm_disconnect(comm: CommInOut);
+        "10.5.5" Int MPI_Comm_join(fd: Int, intercomm: CommOut) refused world;
+
+        "11.2.1" Int MPI_Win_create(base: BufferInOut, size: Aint, disp_unit: Int, info: Info, comm: Comm,
+            win: WinOut);
+        "11.2.2" Int MPI_Win_allocate(size: Aint, disp_unit: Int, info: Info, comm: Comm, baseptr: AddressOut,
+            win: WinOut);
+        "11.2.3" Int MPI_Win_allocate_shared(size: Aint, disp_unit: Int, info: Info, comm: Comm,
+            baseptr: AddressOut, win: WinOut)
+            limited "on communicators of one process only: no process shares memory with another";
+        "11.2.3" Int MPI_Win_shared_query(win: Win, rank: Rank, size: AintOut, disp_unit: IntOut,
+            baseptr: AddressOut);
+        "11.2.4" Int MPI_Win_attach(win: Win, base: BufferInOut, size: Aint);
+        "11.2.4" Int MPI_Win_create_dynamic(info: Info, comm: Comm, win: WinOut);
+        "11.2.4" Int MPI_Win_detach(win: Win, base: BufferIn);
+        "11.2.5" Int MPI_Win_free(win: WinInOut);
+        "11.2.6" Int MPI_Win_get_group(win: Win, group: GroupOut);
+        "11.2.7" Int MPI_Win_get_info(win: Win, info_used: InfoOut);
+        "11.2.7" Int MPI_Win_set_info(win: Win, info: Info);
+        "11.3.1" Int MPI_Put(origin_addr: BufferIn, origin_count: Count, origin_datatype: Datatype,
+            target_rank: Rank, target_disp: Aint, target_count: Count, target_datatype: Datatype, win: Win);
+        "11.3.2" Int MPI_Get(origin_addr: BufferOut, origin_count: Count, origin_datatype: Datatype,
+            target_rank: Rank, target_disp: Aint, target_count: Count, target_datatype: Datatype, win: Win);
+        "11.3.4" Int MPI_Accumulate(origin_addr: BufferIn, origin_count: Count, origin_datatype: Datatype,
+            target_rank: Rank, target_disp: Aint, target_count: Count, target_datatype: Datatype, op: Op, win: Win)
+            limited "derived datatypes of pairs such as MPI_DOUBLE_INT must have no holes";
+        "11.3.4" Int MPI_Compare_and_swap(origin_addr: BufferIn, compare_addr: BufferIn, result_addr: BufferOut,
+            datatype: Datatype, target_rank: Rank, target_disp: Aint, win: Win);
+        "11.3.4" Int MPI_Fetch_and_op(origin_addr: BufferIn, result_addr: BufferOut, datatype: Datatype,
+            target_rank: Rank, target_disp: Aint, op: Op, win: Win);
+        "11.3.4" Int MPI_Get_accumulate(origin_addr: BufferIn, origin_count: Count, origin_datatype: Datatype,
+            result_addr: BufferOut, result_count: Count, result_datatype: Datatype, target_rank: Rank,
+            target_disp: Aint, target_count: Count, target_datatype: Datatype, op: Op, win: Win)
+            limited "derived datatypes of pairs such as MPI_DOUBLE_INT must have no holes";
+        "11.3.5" Int MPI_Raccumulate(origin_addr: BufferIn, origin_count: Count, origin_datatype: Datatype,
+            target_rank: Rank, target_disp: Aint, target_count: Count, target_datatype: Datatype, op: Op, win: Win,
+            request: RequestOut);
+        "11.3.5" Int MPI_Rget(origin_addr: BufferOut, origin_count: Count, origin_datatype: Datatype,
+            target_rank: Rank, target_disp: Aint, target_count: Count, target_datatype: Datatype, win: Win,
+            request: RequestOut);
+        "11.3.5" Int MPI_Rget_accumulate(origin_addr: BufferIn, origin_count: Count, origin_datatype: Datatype,
+            result_addr: BufferOut, result_count: Count, result_datatype: Datatype, target_rank: Rank,
+            target_disp: Aint, target_count: Count, target_datatype: Datatype, op: Op, win: Win,
+            request: RequestOut);
+        "11.3.5" Int MPI_Rput(origin_addr: BufferIn, origin_count: Count, origin_datatype: Datatype,
+            target_rank: Rank, target_disp: Aint, target_count: Count, target_datatype: Datatype, win: Win,
+            request: RequestOut);
+        "11.5.1" Int MPI_Win_fence(assert: Int, win: Win);
+        "11.5.1" Int MPI_Win_ifence(assert: Int, win: Win, request: RequestOut) extension MPI_Win_fence;
+        "11.5.2" Int MPI_Win_complete(win: Win);
+        "11.5.2" Int MPI_Win_icomplete(win: Win, request: RequestOut) extension MPI_Win_complete;
+        "11.5.2" Int MPI_Win_ipost(group: Group, assert: Int, win: Win, request: RequestOut) extension MPI_Win_post;
+        "11.5.2" Int MPI_Win_istart(group: Group, assert: Int, win: Win, request: RequestOut) extension MPI_Win_start;
+        "11.5.2" Int MPI_Win_iwait(win: Win, request: RequestOut) extension MPI_Win_wait;
+        "11.5.2" Int MPI_Win_post(group: Group, assert: Int, win: Win);
+        "11.5.2" Int MPI_Win_start(group: Group, assert: Int, win: Win);
+        "11.5.2" Int MPI_Win_test(win: Win, flag: LogicalOut);
+        "11.5.2" Int MPI_Win_wait(win: Win);
+        "11.5.3" Int MPI_Win_ilock(lock_type: Int, rank: Rank, assert: Int, win: Win, request: RequestOut)
+            extension MPI_Win_lock;
+        "11.5.3" Int MPI_Win_ilock_all(assert: Int, win: Win, request: RequestOut) extension MPI_Win_lock_all;
+        "11.5.3" Int MPI_Win_iunlock(rank: Rank, win: Win, request: RequestOut) extension MPI_Win_unlock;
+        "11.5.3" Int MPI_Win_iunlock_all(win: Win, request: RequestOut) extension MPI_Win_unlock_all;
+        "11.5.3" Int MPI_Win_lock(lock_type: Int, rank: Rank, assert: Int, win: Win);
+        "11.5.3" Int MPI_Win_lock_all(assert: Int, win: Win);
+        "11.5.3" Int MPI_Win_unlock(rank: Rank, win: Win);
+        "11.5.3" Int MPI_Win_unlock_all(win: Win);
+        "11.5.4" Int MPI_Win_flush(rank: Rank, win: Win);
+        "11.5.4" Int MPI_Win_flush_all(win: Win);
+        "11.5.4" Int MPI_Win_flush_local(rank: Rank, win: Win);
+        "11.5.4" Int MPI_Win_flush_local_all(win: Win);
+        "11.5.4" Int MPI_Win_iflush(rank: Rank, win: Win, request: RequestOut) extension MPI_Win_flush;
+        "11.5.4" Int MPI_Win_iflush_all(win: Win, request: RequestOut) extension MPI_Win_flush_all;
+        "11.5.4" Int MPI_Win_iflush_local(rank: Rank, win: Win, request: RequestOut) extension MPI_Win_flush_local;
+        "11.5.4" Int MPI_Win_iflush_local_all(win: Win, request: RequestOut) extension MPI_Win_flush_local_all;
+        "11.5.4" Int MPI_Win_sync(win: Win);
+
+        "12.2" Int MPI_Grequest_complete(request: Request);
+        /// At most 65,536 at one time. query_fn is called by the calls that complete the request and by
+        /// MPI_Request_get_status, free_fn when it is gone, cancel_fn by MPI_Cancel.
+        "12.2" Int MPI_Grequest_start(query_fn: QueryFn, free_fn: FreeFn, cancel_fn: CancelFn,
+            extra_state: ExtraState, request: RequestOut);
+        "12.3" Int MPI_Status_set_cancelled(status: StatusInOut, flag: Logical);
+        "12.3" Int MPI_Status_set_elements(status: StatusInOut, datatype: Datatype, count: Count);
+        "12.3" Int MPI_Status_set_elements_x(status: StatusInOut, datatype: Datatype, count: LargeCount);
+        "12.4.3" Int MPI_Init_thread(argc: IntInOut, argv: Argv, required: Int, provided: IntOut)
+            limited "up to MPI_THREAD_SERIALIZED";
+        "12.4.3" Int MPI_Is_thread_main(flag: LogicalOut);
+        "12.4.3" Int MPI_Query_thread(provided: IntOut);
+
+        "13.2.1" Int MPI_File_open(comm: Comm, filename: Text, amode: Int, info: Info, fh: FileOut) refused file;
+        "13.2.2" Int MPI_File_close(fh: FileInOut) refused file;
+        "13.2.3" Int MPI_File_delete(filename: Text, info: Info) refused file;
+        "13.2.4" Int MPI_File_set_size(fh: File, size: Offset) refused file;
+        "13.2.5" Int MPI_File_preallocate(fh: File, size: Offset) refused file;
+        "13.2.6" Int MPI_File_get_size(fh: File, size: OffsetOut) refused file;
+        "13.2.7" Int MPI_File_get_amode(fh: File, amode: IntOut) refused file;
+        "13.2.7" Int MPI_File_get_group(fh: File, group: GroupOut) refused file;
+        "13.2.8" Int MPI_File_get_info(fh: File, info_used: InfoOut) refused file;
+        "13.2.8" Int MPI_File_set_info(fh: File, info: Info) refused file;
+        "13.3" Int MPI_File_get_view(fh: File, disp: OffsetOut, etype: DatatypeOut, filetype: DatatypeOut,
+            datarep: TextOut) refused file;
+        "13.3" Int MPI_File_set_view(fh: File, disp: Offset, etype: Datatype, filetype: Datatype, datarep: Text,
+            info: Info) refused file;
+        "13.4.2" Int MPI_File_iread_at(fh: File, offset: Offset, buf: BufferOut, count: Count, datatype: Datatype,
+            request: RequestOut) refused file;
+        "13.4.2" Int MPI_File_iread_at_all(fh: File, offset: Offset, buf: BufferOut, count: Count,
+            datatype: Datatype, request: RequestOut) refused file;
+        "13.4.2" Int MPI_File_iwrite_at(fh: File, offset: Offset, buf: BufferIn, count: Count, datatype: Datatype,
+            request: RequestOut) refused file;
+        "13.4.2" Int MPI_File_iwrite_at_all(fh: File, offset: Offset, buf: BufferIn, count: Count,
+            datatype: Datatype, request: RequestOut) refused file;
+        "13.4.2" Int MPI_File_read_at(fh: File, offset: Offset, buf: BufferOut, count: Count, datatype: Datatype,
+            status: StatusOut) refused file;
+        "13.4.2" Int MPI_File_read_at_all(fh: File, offset: Offset, buf: BufferOut, count: Count,
+            datatype: Datatype, status: StatusOut) refused file;
+        "13.4.2" Int MPI_File_write_at(fh: File, offset: Offset, buf: BufferIn, count: Count, datatype: Datatype,
+            status: StatusOut) refused file;
+        "13.4.2" Int MPI_File_write_at_all(fh: File, offset: Offset, buf: BufferIn, count: Count,
+            datatype: Datatype, status: StatusOut) refused file;
+        "13.4.3" Int MPI_File_get_byte_offset(fh: File, offset: Offset, disp: OffsetOut) refused file;
+        "13.4.3" Int MPI_File_get_position(fh: File, offset: OffsetOut) refused file;
+        "13.4.3" Int MPI_File_iread(fh: File, buf: BufferOut, count: Count, datatype: Datatype, request: RequestOut)
+            refused file;
+        "13.4.3" Int MPI_File_iread_all(fh: File, buf: BufferOut, count: Count, datatype: Datatype,
+            request: RequestOut) refused file;
+        "13.4.3" Int MPI_File_iwrite(fh: File, buf: BufferIn, count: Count, datatype: Datatype, request: RequestOut)
+            refused file;
+        "13.4.3" Int MPI_File_iwrite_all(fh: File, buf: BufferIn, count: Count, datatype: Datatype,
+            request: RequestOut) refused file;
+        "13.4.3" Int MPI_File_read(fh: File, buf: BufferOut, count: Count, datatype: Datatype, status: StatusOut)
+            refused file;
+        "13.4.3" Int MPI_File_read_all(fh: File, buf: BufferOut, count: Count, datatype: Datatype,
+            status: StatusOut) refused file;
+        "13.4.3" Int MPI_File_seek(fh: File, offset: Offset, whence: Int) refused file;
+        "13.4.3" Int MPI_File_write(fh: File, buf: BufferIn, count: Count, datatype: Datatype, status: StatusOut)
+            refused file;
+        "13.4.3" Int MPI_File_write_all(fh: File, buf: BufferIn, count: Count, datatype: Datatype,
+            status: StatusOut) refused file;
+        "13.4.4" Int MPI_File_get_position_shared(fh: File, offset: OffsetOut) refused file;
+        "13.4.4" Int MPI_File_iread_shared(fh: File, buf: BufferOut, count: Count, datatype: Datatype,
+            request: RequestOut) refused file;
+        "13.4.4" Int MPI_File_iwrite_shared(fh: File, buf: BufferIn, count: Count, datatype: Datatype,
+            request: RequestOut) refused file;
+        "13.4.4" Int MPI_File_read_ordered(fh: File, buf: BufferOut, count: Count, datatype: Datatype,
+            status: StatusOut) refused file;
+        "13.4.4" Int MPI_File_read_shared(fh: File, buf: BufferOut, count: Count, datatype: Datatype,
+            status: StatusOut) refused file;
+        "13.4.4" Int MPI_File_seek_shared(fh: File, offset: Offset, whence: Int) refused file;
+        "13.4.4" Int MPI_File_write_ordered(fh: File, buf: BufferIn, count: Count, datatype: Datatype,
+            status: StatusOut) refused file;
+        "13.4.4" Int MPI_File_write_shared(fh: File, buf: BufferIn, count: Count, datatype: Datatype,
+            status: StatusOut) refused file;
+        "13.4.5" Int MPI_File_read_all_begin(fh: File, buf: BufferOut, count: Count, datatype: Datatype) refused file;
+        "13.4.5" Int MPI_File_read_all_end(fh: File, buf: BufferOut, status: StatusOut) refused file;
+        "13.4.5" Int MPI_File_read_at_all_begin(fh: File, offset: Offset, buf: BufferOut, count: Count,
+            datatype: Datatype) refused file;
+        "13.4.5" Int MPI_File_read_at_all_end(fh: File, buf: BufferOut, status: StatusOut) refused file;
+        "13.4.5" Int MPI_File_read_ordered_begin(fh: File, buf: BufferOut, count: Count, datatype: Datatype)
+            refused file;
+        "13.4.5" Int MPI_File_read_ordered_end(fh: File, buf: BufferOut, status: StatusOut) refused file;
+        "13.4.5" Int MPI_File_write_all_begin(fh: File, buf: BufferIn, count: Count, datatype: Datatype) refused file;
+        "13.4.5" Int MPI_File_write_all_end(fh: File, buf: BufferIn, status: StatusOut) refused file;
+        "13.4.5" Int MPI_File_write_at_all_begin(fh: File, offset: Offset, buf: BufferIn, count: Count,
+            datatype: Datatype) refused file;
+        "13.4.5" Int MPI_File_write_at_all_end(fh: File, buf: BufferIn, status: StatusOut) refused file;
+        "13.4.5" Int MPI_File_write_ordered_begin(fh: File, buf: BufferIn, count: Count, datatype: Datatype)
+            refused file;
+        "13.4.5" Int MPI_File_write_ordered_end(fh: File, buf: BufferIn, status: StatusOut) refused file;
+        "13.5.1" Int MPI_File_get_type_extent(fh: File, datatype: Datatype, extent: AintOut) refused file;
+        "13.5.3" Int MPI_Register_datarep(datarep: Text, read_conversion_fn: ConversionFn,
+            write_conversion_fn: ConversionFn, dtype_file_extent_fn: ExtentFn, extra_state: ExtraState) refused file;
+        "13.6.1" Int MPI_File_get_atomicity(fh: File, flag: LogicalOut) refused file;
+        "13.6.1" Int MPI_File_set_atomicity(fh: File, flag: Logical) refused file;
+        "13.6.1" Int MPI_File_sync(fh: File) refused file;
+
+        "14.2.4" Int MPI_Pcontrol(level: Level) limited "does nothing";
+        "14.3.4" Int MPI_T_finalize();
+        "14.3.4" Int MPI_T_init_thread(required: Int, provided: IntOut);
+        "14.3.5" Int MPI_T_enum_get_info(enumtype: ToolEnum, num: IntOut, name: TextOut, name_len: IntInOut);
+        "14.3.5" Int MPI_T_enum_get_item(enumtype: ToolEnum, index: Int, value: IntOut, name: TextOut,
+            name_len: IntInOut);
+        "14.3.6" Int MPI_T_cvar_get_index(name: Text, cvar_index: IntOut);
+        "14.3.6" Int MPI_T_cvar_get_info(cvar_index: Int, name: TextOut, name_len: IntInOut, verbosity: IntOut,
+            datatype: DatatypeOut, enumtype: ToolEnumOut, desc: TextOut, desc_len: IntInOut, bind: IntOut,
+            scope: IntOut);
+        "14.3.6" Int MPI_T_cvar_get_num(num_cvar: IntOut);
+        "14.3.6" Int MPI_T_cvar_handle_alloc(cvar_index: Int, obj_handle: ToolObject, handle: CvarHandleOut,
+            count: IntOut);
+        "14.3.6" Int MPI_T_cvar_handle_free(handle: CvarHandleInOut);
+        "14.3.6" Int MPI_T_cvar_read(handle: CvarHandle, buf: BufferOut);
+        "14.3.6" Int MPI_T_cvar_write(handle: CvarHandle, buf: BufferIn);
+        "14.3.7" Int MPI_T_pvar_get_index(name: Text, var_class: Int, pvar_index: IntOut);
+        /// Performance variables count all the time and cannot be set.
+        "14.3.7" Int MPI_T_pvar_get_info(pvar_index: Int, name: TextOut, name_len: IntInOut, verbosity: IntOut,
+            var_class: IntOut, datatype: DatatypeOut, enumtype: ToolEnumOut, desc: TextOut, desc_len: IntInOut,
+            bind: IntOut, readonly: IntOut, continuous: IntOut, atomic: IntOut);
+        "14.3.7" Int MPI_T_pvar_get_num(num_pvar: IntOut);
+        "14.3.7" Int MPI_T_pvar_handle_alloc(session: Session, pvar_index: Int, obj_handle: ToolObject,
+            handle: PvarHandleOut, count: IntOut);
+        "14.3.7" Int MPI_T_pvar_handle_free(session: Session, handle: PvarHandleInOut);
+        "14.3.7" Int MPI_T_pvar_read(session: Session, handle: PvarHandle, buf: BufferOut);
+        "14.3.7" Int MPI_T_pvar_readreset(session: Session, handle: PvarHandle, buf: BufferOut)
+            limited "an error: no variable can be set";
+        "14.3.7" Int MPI_T_pvar_reset(session: Session, handle: PvarHandle)
+            limited "an error: no variable can be set";
+        "14.3.7" Int MPI_T_pvar_session_create(session: SessionOut) limited "64 sessions at one time";
+        "14.3.7" Int MPI_T_pvar_session_free(session: SessionInOut);
+        "14.3.7" Int MPI_T_pvar_start(session: Session, handle: PvarHandle)
+            limited "an error: all variables count all the time";
+        "14.3.7" Int MPI_T_pvar_stop(session: Session, handle: PvarHandle)
+            limited "an error: all variables count all the time";
+        "14.3.7" Int MPI_T_pvar_write(session: Session, handle: PvarHandle, buf: BufferIn)
+            limited "an error: no variable can be set";
+        "14.3.8" Int MPI_T_category_changed(stamp: IntOut);
+        "14.3.8" Int MPI_T_category_get_categories(cat_index: Int, len: Int, indices: IntsOut);
+        "14.3.8" Int MPI_T_category_get_cvars(cat_index: Int, len: Int, indices: IntsOut);
+        "14.3.8" Int MPI_T_category_get_index(name: Text, cat_index: IntOut);
+        "14.3.8" Int MPI_T_category_get_info(cat_index: Int, name: TextOut, name_len: IntInOut, desc: TextOut,
+            desc_len: IntInOut, num_cvars: IntOut, num_pvars: IntOut, num_categories: IntOut);
+        "14.3.8" Int MPI_T_category_get_num(num_cat: IntOut);
+        "14.3.8" Int MPI_T_category_get_pvars(cat_index: Int, len: Int, indices: IntsOut);
+
+        "15.1" Int MPI_Attr_delete(comm: Comm, keyval: Int);
+        "15.1" Int MPI_Attr_get(comm: Comm, keyval: Int, attribute_val: AttributeOut, flag: LogicalOut);
+        "15.1" Int MPI_Attr_put(comm: Comm, keyval: Int, attribute_val: Attribute);
+        "15.1" Int MPI_Errhandler_create(function: OldErrorFn, errhandler: ErrhandlerOut);
+        "15.1" Int MPI_Errhandler_get(comm: Comm, errhandler: ErrhandlerOut);
+        "15.1" Int MPI_Errhandler_set(comm: Comm, errhandler: Errhandler);
+        "15.1" Int MPI_Keyval_create(copy_fn: OldCopyFn, delete_fn: OldDeleteFn, keyval: IntOut,
+            extra_state: ExtraState);
+        "15.1" Int MPI_Keyval_free(keyval: IntInOut);
+
+        "16.1" Int MPI_Address(location: BufferInOut, address: AintOut) removed MPI_Get_address;
+        "16.1" Int MPI_Type_extent(datatype: Datatype, extent: AintOut) removed MPI_Type_get_extent;
+        "16.1" Int MPI_Type_hindexed(count: Count, array_of_blocklengths: OldInts, array_of_displacements: OldAints,
+            oldtype: Datatype, newtype: DatatypeOut) removed MPI_Type_create_hindexed;
+        "16.1" Int MPI_Type_hvector(count: Count, blocklength: Count, stride: Aint, oldtype: Datatype,
+            newtype: DatatypeOut) removed MPI_Type_create_hvector;
+        "16.1" Int MPI_Type_lb(datatype: Datatype, displacement: AintOut) removed MPI_Type_get_extent;
+        "16.1" Int MPI_Type_struct(count: Count, array_of_blocklengths: OldInts, array_of_displacements: OldAints,
+            array_of_types: OldDatatypes, newtype: DatatypeOut) removed MPI_Type_create_struct;
+        "16.1" Int MPI_Type_ub(datatype: Datatype, displacement: AintOut) removed MPI_Type_get_extent;
+
+        /// A handle is the same number in Fortran.
+        "17.2.4" Fint MPI_Comm_c2f(comm: Comm);
+        "17.2.4" Comm MPI_Comm_f2c(comm: Fint);
+        "17.2.4" Fint MPI_Errhandler_c2f(errhandler: Errhandler);
+        "17.2.4" Errhandler MPI_Errhandler_f2c(errhandler: Fint);
+        "17.2.4" Fint MPI_File_c2f(file: File);
+        "17.2.4" File MPI_File_f2c(file: Fint);
+        "17.2.4" Fint MPI_Group_c2f(group: Group);
+        "17.2.4" Group MPI_Group_f2c(group: Fint);
+        "17.2.4" Fint MPI_Info_c2f(info: Info);
+        "17.2.4" Info MPI_Info_f2c(info: Fint);
+        "17.2.4" Fint MPI_Message_c2f(message: Message);
+        "17.2.4" Message MPI_Message_f2c(message: Fint);
+        "17.2.4" Fint MPI_Op_c2f(op: Op);
+        "17.2.4" Op MPI_Op_f2c(op: Fint);
+        "17.2.4" Fint MPI_Request_c2f(request: Request);
+        "17.2.4" Request MPI_Request_f2c(request: Fint);
+        "17.2.4" Fint MPI_Type_c2f(datatype: Datatype);
+        "17.2.4" Datatype MPI_Type_f2c(datatype: Fint);
+        "17.2.4" Fint MPI_Win_c2f(win: Win);
+        "17.2.4" Win MPI_Win_f2c(win: Fint);
+        "17.2.5" Int MPI_Status_c2f(c_status: Status, f_status: FintsOut);
+        "17.2.5" Int MPI_Status_c2f08(c_status: Status, f08_status: F08StatusOut);
+        "17.2.5" Int MPI_Status_f082c(f08_status: F08Status, c_status: StatusOut);
+        "17.2.5" Int MPI_Status_f082f(f08_status: F08Status, f_status: FintsOut);
+        "17.2.5" Int MPI_Status_f2c(f_status: Fints, c_status: StatusOut);
+        "17.2.5" Int MPI_Status_f2f08(f_status: Fints, f08_status: F08StatusOut);
+        "17.2.6" Int MPI_Type_create_f90_complex(p: Int, r: Int, newtype: DatatypeOut)
+            limited "always MPI_ERR_UNSUPPORTED_OPERATION: there is no Fortran";
+        "17.2.6" Int MPI_Type_create_f90_integer(r: Int, newtype: DatatypeOut)
+            limited "always MPI_ERR_UNSUPPORTED_OPERATION: there is no Fortran";
+        "17.2.6" Int MPI_Type_create_f90_real(p: Int, r: Int, newtype: DatatypeOut)
+            limited "always MPI_ERR_UNSUPPORTED_OPERATION: there is no Fortran";
+        "17.2.6" Int MPI_Type_match_size(typeclass: Int, size: Int, datatype: DatatypeOut);
+    } };
+}

@@ -1,0 +1,49 @@
+//! The folder of `mpi.h` and `pmpi.h`, which are made of the table of functions (`mpi-adi/api`): every compiler is given it.
+
+use crate::build::kept::not_created;
+use crate::host::folders::{self, write_anew};
+use crate::host::stop::Stop;
+use midplane_api::{Header, ProfilingHeader};
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+
+/// The folder, with the headers in it. A header that is there and is the same keeps its time of change, by which build
+/// systems see what to compile again.
+pub(super) fn folder() -> Result<PathBuf, Stop> {
+    let folder = folders::target().join("midplane/include");
+    for (name, text) in [
+        (Header::NAME, Header.to_string()),
+        (ProfilingHeader::NAME, ProfilingHeader.to_string()),
+    ] {
+        let file = folder.join(name);
+        if fs::read(&file).is_ok_and(|there| there == text.as_bytes()) {
+            continue;
+        }
+        fs::create_dir_all(&folder).map_err(|error| not_created(&folder, &error))?;
+        write_anew(&file, &text, 0o644)?;
+    }
+    Ok(folder)
+}
+
+/// The compiler's option for it, in one word: meson takes apart what is two.
+pub(super) fn option() -> Result<OsString, Stop> {
+    let mut option = OsString::from("-I");
+    option.push(folder()?);
+    Ok(option)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_that_are_there_are_left_alone() {
+        let header = || folder().unwrap().join(Header::NAME);
+        let written = |file: PathBuf| file.metadata().and_then(|data| data.modified()).unwrap();
+        let before = written(header());
+        assert_eq!(written(header()), before);
+        let text = fs::read_to_string(header()).unwrap();
+        assert!(text.contains("int MPI_Send(const void *buf, "), "{text}");
+    }
+}
