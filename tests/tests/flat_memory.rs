@@ -7,12 +7,14 @@ use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
 use cap::Cap;
-use midplane_lab::{Cluster, Node, alone};
+use midplane_lab::{Cluster, Node, alone, as_program};
+use mpi::topology::Color;
+use mpi::traits::*;
+use mpi_adi::Env;
 use mpi_adi::c::constants::*;
 use mpi_adi::c::*;
 use mpi_adi::coll::driven::{Among, Buffers, Driven, Operation, What};
 use mpi_adi::envelope::Rank;
-use mpi_adi::{Env, Mpi};
 
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
@@ -278,12 +280,13 @@ fn collective(node: &Node<'_, '_>, among: Among, number: u32, what: What) {
 fn several_processes() {
     const LIST: &[Rank] = &[Rank::new(0), Rank::new(1)];
     let counts = std::sync::Mutex::new(Vec::new());
-    let run = |node: &Node<'_, '_>| {
-        let world = Mpi::new(node).world();
+    let program = |node: &Node<'_, '_>| {
+        let universe = mpi::initialize().expect("once");
+        let world = universe.world();
         let among = Among {
             list: LIST,
             first: None,
-            place: world.rank(),
+            place: world.rank() as u32,
             context: 4000,
         };
         let groups = Among {
@@ -294,25 +297,26 @@ fn several_processes() {
         let mut number = 0;
         for rounds in [2_000, OBJECTS / 5] {
             for round in 0..rounds {
-                let twin = world.duplicate().expect("a duplicate");
-                let color = round as u32 % 2 * world.rank();
-                drop(twin.get().split(Some(color), 0).expect("a part"));
+                let twin = world.duplicate();
+                let color = Color::with_value(round as i32 % 2 * world.rank());
+                drop(twin.split_by_color(color).expect("a part"));
                 collective(node, among, number, What::Alltoall);
                 collective(node, groups, number, What::Alltoall);
                 collective(node, groups, number, What::Barrier);
                 number += 1;
             }
-            world.barrier().expect("a barrier");
+            world.barrier();
             if world.rank() == 0 {
                 counts
                     .lock()
                     .expect("one holder")
                     .push(ALLOCATOR.allocated());
             }
-            world.barrier().expect("a barrier");
+            world.barrier();
         }
         0
     };
+    let run = |node: &Node<'_, '_>| as_program(node, || program(node));
     counts.lock().expect("no holder").reserve(2);
     assert_eq!(Cluster::new([2, 1, 1]).seed(3).run(run), Ok(vec![0, 0]));
     let counts = counts.into_inner().expect("no holder");

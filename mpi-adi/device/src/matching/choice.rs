@@ -75,6 +75,13 @@ impl EngineKind {
 /// The engine of a device.
 #[derive(Debug)]
 #[repr(u8)]
+#[cfg_attr(
+    not(feature = "micro"),
+    expect(
+        clippy::large_enum_variant,
+        reason = "a device has one, and the standard one is to be reached directly"
+    )
+)]
 pub enum Engine {
     /// The standard one, here.
     Standard(Standard),

@@ -90,6 +90,7 @@ struct TurnedBack {
 }
 
 /// States of nodes, of packets and of channels, by number, and what follows from them.
+#[derive(Default)]
 pub(super) struct Memo {
     pub(super) nodes: Vec<Known>,
     node_numbers: HashMap<u128, u32, FxBuildHasher>,
@@ -101,22 +102,6 @@ pub(super) struct Memo {
     side_numbers: HashMap<Side, u32, FxBuildHasher>,
     locals: HashMap<(u32, Local), Option<After>, FxBuildHasher>,
     on_sides: HashMap<(u32, OnSide), Option<u32>, FxBuildHasher>,
-}
-
-impl Default for Memo {
-    fn default() -> Self {
-        Memo {
-            nodes: Vec::new(),
-            node_numbers: HashMap::default(),
-            kept: VecDeque::new(),
-            packets: Vec::new(),
-            packet_numbers: HashMap::default(),
-            sides: Vec::new(),
-            side_numbers: HashMap::default(),
-            locals: HashMap::default(),
-            on_sides: HashMap::default(),
-        }
-    }
 }
 
 impl Memo {
