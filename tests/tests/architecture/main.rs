@@ -125,6 +125,20 @@ fn crates_use_what_is_below_them() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
+/// Features that do not exclude each other, and few: what more there is to choose is a type, a value, or an option of a run.
+const MOST_FEATURES: usize = 6;
+
+#[test]
+fn the_workspace_has_few_features() {
+    let mut names = BTreeSet::new();
+    for package in metadata() {
+        let features = package["features"].as_object().expect("features");
+        names.extend(features.keys().filter(|name| *name != "default").cloned());
+    }
+    assert!(names.contains("micro"), "{names:?}");
+    assert!(names.len() <= MOST_FEATURES, "{names:?}");
+}
+
 /// The modules of each crate: of its library and of its program.
 fn crates() -> Vec<Modules> {
     let mut crates = Vec::new();
