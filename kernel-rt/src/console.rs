@@ -59,7 +59,7 @@ fn put(stream: Stream, bytes: &[u8]) -> usize {
         let (mut at, was_pending) = (pen.get(), is_pending(stream, &pen.get()));
         let taken = MIDPLANE_OUTBOX.put(stream, &mut at, bytes);
         pen.set(at);
-        let has_line = bytes.iter().any(|byte| *byte == b'\n');
+        let has_line = bytes.contains(&b'\n');
         if taken < bytes.len() || has_line {
             MIDPLANE_OUTBOX.publish(stream, &at);
             ring();

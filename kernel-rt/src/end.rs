@@ -147,7 +147,7 @@ pub fn mpi_error(error: &MpiError<'_>, status: i32) -> ! {
     end_with(
         End::MpiError,
         status,
-        &Account::saying(format_args!("{error}")),
+        &Account::saying(format_args!("{}", mpi_adi::InWords(error))),
     );
     #[cfg(not(feature = "panic-text"))]
     end(End::MpiError, status, Why::Mpi(of_error(error)))

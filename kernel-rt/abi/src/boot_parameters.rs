@@ -1,6 +1,6 @@
 //! The boot parameters: a record in bytes that tells an instance who its nodes are and what they run.
 //!
-//! The host tool fills a [`BootRecord`] and appends the sections below ([`BootParameters::write`]). A node reads fields at
+//! The host tool fills a [`BootRecord`] and appends the sections below (`BootParameters::write`). A node reads fields at
 //! fixed offsets and checks their ranges ([`BootParameters::read`]). There is no text to parse, and no bytes make the reader
 //! panic. All numbers are little-endian; places are the bytes x, y, z and 0, with a direction's number in place of the 0.
 //!
@@ -20,8 +20,8 @@
 //! | 48 | `mpi_memory` | bytes of the region for incoming MPI traffic | `MPI_MEMORY` |
 //! | 56 | `eager` | bytes of the longest message that is sent eagerly | `EAGER` |
 //! | 64 | `seed` | of the links' faults | `FAULTS` |
-//! | 72 | `loss` | frames in a million that links lose, at most [`MOST`](super::faults::MOST) | `FAULTS` |
-//! | 76 | `corruption` | frames in a million that links spoil, at most [`MOST`](super::faults::MOST) | `FAULTS` |
+//! | 72 | `loss` | frames in a million that links lose, at most `faults::MOST` | `FAULTS` |
+//! | 76 | `corruption` | frames in a million that links spoil, at most `faults::MOST` | `FAULTS` |
 //! | 80 | `auto_nodes` | number of nodes that are wired together; 0: any | `AUTO` |
 //! | 84 | `auto_number` | the node's number, which no other node has | `AUTO_NUMBER` |
 //! | 88 | `console` | the node with the serial console, and the direction of the line, where it has no link | `CONSOLE`, without `AUTO` |
