@@ -336,6 +336,7 @@ fn table(options: &MemoryArgs) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::show::table::WIDTH;
+    use mpi_adi::matching::{FourD, Lists, PerRank};
 
     #[test]
     fn the_sum_is_that_of_its_terms_and_the_peers_take_pages() {
@@ -389,11 +390,14 @@ mod tests {
             let lines = table(&options).into_iter();
             let number = |line: String| line.split_whitespace().next()?.parse().ok();
             let is_it = |line: &String| line.contains(&format!("  {name}  "));
-            lines.filter(is_it).find_map(number).unwrap_or(0_u64)
+            lines.filter(is_it).find_map(number).unwrap_or(0_usize)
         };
         let engine = |matching| said(matching, "matching engine");
-        assert_eq!([Choice::List, Choice::Array].map(engine), [0, 0]);
-        assert_eq!(engine(Choice::FourD), (64 << 10) / 32 * 24);
+        // An engine that is not in the device takes its own size, too.
+        let own = [size_of::<Lists>(), size_of::<PerRank>()];
+        assert_eq!([Choice::List, Choice::Array].map(engine), own);
+        let jump_points = (64 << 10) / 32 * 24;
+        assert_eq!(engine(Choice::FourD), jump_points + size_of::<FourD>());
         // Leads of 40 and 28 bytes or more, a table of 4096 heads, 8 cubes of 8 places each.
         let context = |matching| said(matching, "a context");
         let expected = [0, 40 + 16 * 4096, 28 + 8 * (8 + 4 * 8)];
