@@ -7,7 +7,7 @@ use net_torus::Coord;
 use crate::Adi;
 use crate::memory::UserMemory;
 
-/// The carrier of a device with the matching engine `E`: it owns the links, the router and the clock.
+/// The carrier of a device: it owns the links, the router and the clock.
 pub trait Kernel {
     /// One bounded step: frames from the links, packets to the device's handlers, the device's own
     /// pending work, frames to the links. Does not block. True when anything was done.

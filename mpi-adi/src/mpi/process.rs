@@ -13,8 +13,7 @@ use crate::mpi::context::{ContextMask, Contexts};
 /// What a call does with its process's device and the carrier.
 pub type Work<'a> = dyn FnMut(&mut Adi, &mut dyn Kernel) + 'a;
 
-/// Access to this process's device and MPI state, for the Rust and the C binding alike. An image has one engine, that of
-/// its build; a cluster in one process can have devices with any, and programs that are generic in it.
+/// Access to this process's device and MPI state, for the Rust and the C binding alike.
 pub trait Env {
     /// Runs `f` with the device and its kernel, link interrupts held off for as long as `f` runs.
     /// Must not be called from inside `f`.
