@@ -10,7 +10,6 @@ use mpi_adi::matching::{Choice, EngineKind};
 use mpi_adi::memory::{RawMemory, Span};
 use mpi_adi::peers::{PAGE_PEERS, STOCK_PAGES};
 use mpi_adi::pending::{CHUNK_DESTINATIONS, DESTINATION_BYTES};
-use mpi_adi::protocol::Sound;
 use mpi_adi::region::BLOCK_BYTES;
 use mpi_adi::request::{CHUNK_SLOTS, KEPT_SLOTS, Mode, RequestPool};
 use mpi_adi::send::SendTo;
@@ -121,7 +120,7 @@ impl Terms {
         let allocate = || Memory::with_engine(kind, mpi_memory, peers).expect("memory");
         let name = kind.name;
         assert_eq!(taken(allocate), budget.total(), "{name} at start");
-        let device = || Adi::with_rules(config, allocate(), Sound).expect("a rank of the machine");
+        let device = || Adi::new(config, allocate()).expect("a rank of the machine");
         // Two contexts each; the list of contexts doubles from four to eight.
         let more = || {
             let mut adi = device();

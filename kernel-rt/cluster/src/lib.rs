@@ -57,7 +57,6 @@ use std::time::Duration;
 use corosensei::Yielder;
 use mpi_adi::envelope::Rank;
 use mpi_adi::matching::Choice;
-use mpi_adi::protocol::Sound;
 use mpi_adi::{Adi, Config, Memory, Stats};
 use net_torus::chunk::{LINE_CHUNKS, in_lines};
 use net_torus::{Chunk, Router, Shape, Sizes, Torus};
@@ -352,8 +351,7 @@ impl Cluster {
                 let memory = Memory::with_engine(&kind, mpi_memory, shape.nodes() as usize)
                     .and_then(|memory| memory.with_values(&shape))
                     .expect("the host's memory");
-                let mut adi =
-                    Adi::with_rules(config, memory, Sound).expect("a rank of the machine");
+                let mut adi = Adi::new(config, memory).expect("a rank of the machine");
                 adi.seed(self.seed);
                 if let Some(bytes) = self.eager {
                     adi.set_eager_limit(bytes);
@@ -457,10 +455,10 @@ mod tests {
 
     /// Messages of all lengths to near and far, collectives, and time in between. Its status is the digest.
     fn trade(node: &Node<'_, '_>, seed: u64) -> i32 {
-        as_program(node, || traded(node, seed))
+        as_program(node, || trade_in_program(node, seed))
     }
 
-    fn traded(node: &Node<'_, '_>, seed: u64) -> i32 {
+    fn trade_in_program(node: &Node<'_, '_>, seed: u64) -> i32 {
         let universe = initialize().expect("once");
         let world = universe.world();
         let (rank, size) = (world.rank(), world.size());

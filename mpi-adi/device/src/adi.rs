@@ -120,7 +120,7 @@ impl<R> Hash for Adi<R> {
 }
 
 impl Adi {
-    /// The device of process `config.rank`, over `memory`; `None` when there is no such process or the
+    /// The device of process `config.rank`, over `memory` and with its matching engine; `None` when there is no such process or the
     /// memory is for another machine.
     pub fn new(config: Config, memory: Memory) -> Option<Adi> {
         Adi::with_rules(config, memory, Sound)
@@ -142,8 +142,7 @@ impl Adi {
 }
 
 impl<R: Rules> Adi<R> {
-    /// As [`Adi::new`], with these rules kept and others broken, for a model checker, and with the matching
-    /// engine that came with the memory.
+    /// As [`Adi::new`], with these rules kept and others broken, for a model checker.
     pub fn with_rules(config: Config, memory: Memory, rules: R) -> Option<Adi<R>> {
         let here = Self::place_of(&config, &memory)?;
         let mut adi = Self::idle(config, here, memory, rules);

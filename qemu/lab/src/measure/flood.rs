@@ -7,7 +7,6 @@ use std::fmt;
 use mpi_adi::envelope::{Pattern, Rank};
 use mpi_adi::matching::Choice;
 use mpi_adi::memory::{MODEL_KEYS, Span, UserMemory};
-use mpi_adi::protocol::Sound;
 use mpi_adi::request::{Mode, RequestId};
 use mpi_adi::send::SendTo;
 use mpi_adi::{Adi, Config, Memory};
@@ -212,7 +211,7 @@ impl Flood {
             };
             let mpi_memory = if rank == 0 { self.mpi_memory } else { 0 };
             let memory = Memory::with_engine(&kind, mpi_memory, nodes).expect("the host's memory");
-            Adi::with_rules(config, memory, Sound).expect("a rank of the machine")
+            Adi::new(config, memory).expect("a rank of the machine")
         };
         Ok(Run {
             devices: (0..shape.nodes()).map(device).collect(),

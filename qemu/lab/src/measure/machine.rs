@@ -12,7 +12,6 @@ use midplane_cluster::hands::Hands;
 use mpi_adi::envelope::Rank;
 use mpi_adi::matching::Choice;
 use mpi_adi::memory::{Span, UserMemory};
-use mpi_adi::protocol::Sound;
 use mpi_adi::{Adi, Config, Memory};
 use net_torus::chunk::Chunk;
 use net_torus::link::Link;
@@ -198,7 +197,7 @@ impl<'m> SimulatedMachine<'m> {
                 .and_then(|memory| memory.with_values(&shape))
                 .expect("the host's memory");
             Node {
-                adi: Adi::with_rules(config, memory, Sound).expect("a rank of the machine"),
+                adi: Adi::new(config, memory).expect("a rank of the machine"),
                 torus: Torus::new(router, links).expect("links as the machine is wired"),
                 memory: Counted {
                     buffers: Buffers::default(),

@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 use mpi_adi::envelope::Rank;
-use mpi_adi::protocol::Sound;
 use mpi_adi::{Adi, Config, Memory, Stats};
 use net_torus::{Shape, Sizes};
 
@@ -66,7 +65,7 @@ impl Job<'_> {
         let peers = shape.nodes() as usize;
         let memory = Memory::with_engine(&setup.matching.kind(), setup.mpi_memory, peers)
             .expect("the host's memory");
-        let adi = Adi::with_rules(config, memory, Sound);
+        let adi = Adi::new(config, memory);
         let mut adi = adi.expect("a rank of the machine");
         adi.set_eager_limit(setup.eager);
         Process::new(rank, program, adi, heap, setup.numbers_alike)
