@@ -184,13 +184,13 @@ fn main() {
         })
         .collect();
     for node in &mut nodes {
-        node.with(&mut |adi, _| adi.enter_barrier());
+        node.enter(&mut |adi, _| adi.enter_barrier());
     }
     let mut left = [false; 2];
     while left != [true; 2] {
         for (node, left) in nodes.iter_mut().zip(&mut left) {
             node.interrupted();
-            node.with(&mut |adi, _| *left |= adi.leave_barrier());
+            node.enter(&mut |adi, _| *left |= adi.leave_barrier());
         }
     }
     println!("both nodes have met");

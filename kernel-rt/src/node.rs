@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!            program (C or Rust)
-//!               |  MPI calls: Env::with, interrupts held off, poll and sleep inside
+//!               |  MPI calls: Enter::enter, interrupts held off, poll and sleep inside
 //!            Adi  <---------------- interrupt, while the program computes: poll, bounded
 //!               |
 //!            Torus = Router + six links
@@ -17,9 +17,8 @@ use core::hint;
 
 use midplane_abi::blackboard::{Blackboard, Call};
 use mpi_adi::Adi;
-use mpi_adi::at_once::{Incoming, Outgoing, Received, Sent};
-use mpi_adi::call;
-use mpi_adi::device::{GoOn, Meanwhile};
+use mpi_adi::device::interface::{Incoming, Outgoing, Received, Sent, Work};
+use mpi_adi::device::{HookResult, interface};
 use mpi_adi::envelope::Rank;
 use mpi_adi::kernel::{AbortReason, CallNote, Heap, Kernel};
 use mpi_adi::memory::UserMemory;
@@ -256,8 +255,8 @@ pub(crate) struct Carrier<L, P> {
     /// The last step moved nothing, and neither program nor interrupt has touched the device since.
     quiet: bool,
     watch: Watch,
-    /// What the last look at what goes on beside calls has found.
-    beside: Meanwhile,
+    /// The result of the hook's last run.
+    hook: HookResult,
     /// Since when the device has owed answers that may go with what the program sends next: [`PUBLISH_NS`] at most.
     deferred_ns: Option<u64>,
     /// They wait no longer.
@@ -318,20 +317,20 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         self
     }
 
-    /// Runs `f` with the device and its carrier, then goes on with what it left to do, as
+    /// Runs `work` with the device and its carrier, then goes on with what it left to do, as
     /// [`Node::interrupted`] does; but links that interrupt nothing are not asked to.
-    pub fn with(&mut self, f: &mut dyn FnMut(&mut Adi, &mut dyn Kernel)) {
+    pub fn enter(&mut self, work: &mut Work<'_>) {
         self.put_away();
-        f(&mut self.adi, &mut self.carrier);
+        work(&mut self.adi, &mut self.carrier);
         self.carrier.end_call(&mut self.adi);
         if P::INTERRUPTS && self.carrier.share < 100 {
             self.carrier.keep_for_the_program();
         }
     }
 
-    /// [`Env::short_send`](mpi_adi::Env::short_send).
+    /// [`Env::fast_send`](mpi_adi::Enter::fast_send).
     #[inline]
-    pub fn short_send(&mut self, outgoing: &Outgoing) -> Sent {
+    pub fn fast_send(&mut self, outgoing: &Outgoing) -> Sent {
         if self.is_limited() {
             return Sent::Not;
         }
@@ -343,7 +342,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         }
     }
 
-    /// [`Node::short_send`], of what is not over at once.
+    /// [`Node::fast_send`], of what is not over at once.
     // A call, so that what is over at once saves few registers.
     #[inline(never)]
     fn send(&mut self, outgoing: &Outgoing) -> Sent {
@@ -363,9 +362,9 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         }
     }
 
-    /// [`Env::short_receive`](mpi_adi::Env::short_receive).
+    /// [`Env::fast_receive`](mpi_adi::Enter::fast_receive).
     #[inline]
-    pub fn short_receive(&mut self, function: &'static str, incoming: &Incoming) -> Received {
+    pub fn fast_receive(&mut self, function: &'static str, incoming: &Incoming) -> Received {
         let &Incoming { ref pattern, span } = incoming;
         if self.is_limited() {
             return Received::Not;
@@ -383,9 +382,9 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         }
     }
 
-    /// [`Env::short_start_receive`](mpi_adi::Env::short_start_receive).
+    /// [`Env::fast_start_receive`](mpi_adi::Enter::fast_start_receive).
     #[inline]
-    pub fn short_start_receive(&mut self, incoming: &Incoming) -> Option<RequestId> {
+    pub fn fast_start_receive(&mut self, incoming: &Incoming) -> Option<RequestId> {
         let &Incoming { ref pattern, span } = incoming;
         if self.is_limited() {
             return None;
@@ -399,9 +398,9 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         Some(id)
     }
 
-    /// [`Env::short_wait`](mpi_adi::Env::short_wait).
+    /// [`Env::fast_wait`](mpi_adi::Enter::fast_wait).
     #[inline]
-    pub fn short_wait(&mut self, function: &'static str, id: RequestId) -> Option<Whole> {
+    pub fn fast_wait(&mut self, function: &'static str, id: RequestId) -> Option<Whole> {
         self.put_away();
         let whole = self.adi.conclude_whole(id);
         if whole.is_some() || self.is_limited() {
@@ -442,7 +441,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// Waits for a request within a call.
     #[inline(never)]
     fn finish(&mut self, function: &'static str, id: RequestId) -> Option<Whole> {
-        let whole = call::finish(&mut self.adi, &mut self.carrier, function, id);
+        let whole = interface::finish(&mut self.adi, &mut self.carrier, function, id);
         self.carrier.end_call(&mut self.adi);
         whole
     }
@@ -479,7 +478,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         self.adi.is_under_way()
             || self.adi.has_deferred()
             || self.carrier.torus.has_to_leave()
-            || self.carrier.beside != Meanwhile::Nothing
+            || self.carrier.hook != HookResult::Idle
     }
 
     /// Takes all pending interrupts.
@@ -548,7 +547,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             gathers_for: None,
             quiet: false,
             watch: Watch::Open,
-            beside: Meanwhile::Nothing,
+            hook: HookResult::Idle,
             deferred_ns: None,
             answers_due: false,
             call: None,
@@ -771,7 +770,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     /// long, the timer will continue.
     #[inline]
     fn settle(&mut self, adi: &mut Adi, asked: bool) {
-        let is_over = (self.quiet || self.is_at_rest(adi)) && adi.meanwhile().is_none();
+        let is_over = (self.quiet || self.is_at_rest(adi)) && adi.interrupt_hook().is_none();
         match is_over && (!asked || self.is_watched()) {
             true => self.settled(adi),
             false => self.settle_by_steps(adi, asked, !is_over),
@@ -784,10 +783,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     fn settle_by_steps(&mut self, adi: &mut Adi, asked: bool, mut asks_early: bool) {
         for _ in 0..STEPS_PER_INTERRUPT {
             let is_over = self.quiet || asks_early && self.is_at_rest(adi);
-            if is_over
-                && let Some(go_on) = adi.meanwhile()
-                && self.goes_on_beside(adi, go_on)
-            {
+            if is_over && adi.interrupt_hook().is_some() && self.run_hook(adi) {
                 self.quiet = false;
                 continue;
             }
@@ -810,15 +806,15 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         self.set_timer(0);
     }
 
-    /// What goes on beside calls does so, if it can: true.
+    /// Runs the hook of the layers above; true if it has advanced.
     #[cold]
     #[inline(never)]
-    fn goes_on_beside(&mut self, adi: &mut Adi, go_on: GoOn) -> bool {
-        self.beside = go_on(adi, self.platform.memory());
-        if self.beside == Meanwhile::Busy {
+    fn run_hook(&mut self, adi: &mut Adi) -> bool {
+        self.hook = interface::run_in_interrupt(adi, self.platform.memory());
+        if self.hook == HookResult::Busy {
             self.platform.wake_in(PROGRAM_SLICE_NS);
         }
-        self.beside == Meanwhile::Moved
+        self.hook == HookResult::Advanced
     }
 
     /// A step would move nothing, unless a link has something to do; or what it would move leaves no sooner for it.
@@ -1269,7 +1265,7 @@ mod tests {
 
     fn left(node: &mut TestNode) -> bool {
         let mut left = false;
-        node.with(&mut |adi, _| left = adi.leave_barrier());
+        node.enter(&mut |adi, _| left = adi.leave_barrier());
         left
     }
 
@@ -1277,7 +1273,7 @@ mod tests {
     fn an_interrupt_carries_on_with_what_a_call_left_until_nothing_moves() {
         let mut nodes = nodes([2, 2, 1]);
         for node in &mut nodes {
-            node.with(&mut |adi, _| adi.enter_barrier());
+            node.enter(&mut |adi, _| adi.enter_barrier());
         }
         assert!(nodes.iter_mut().any(|node| !left(node)), "not by itself");
         for _ in 0..4 {
@@ -1329,16 +1325,16 @@ mod tests {
             links.map(|link| link.holds).sum()
         };
         let before = (node.carrier.beats, holds(node));
-        assert_eq!(node.short_send(&OUTGOING), Sent::Complete);
+        assert_eq!(node.fast_send(&OUTGOING), Sent::Complete);
         assert!(node.adi.have_copies_left());
         assert_eq!((node.carrier.beats, holds(node)), before);
         assert_eq!(node.carrier.watch, Watch::Armed);
         // It is posted, and the message comes by an interrupt.
-        let posted = nodes[1].short_start_receive(&ANY);
+        let posted = nodes[1].fast_start_receive(&ANY);
         let posted = posted.expect("room for a request");
         nodes[1].interrupted();
         assert!(nodes[1].adi.is_done(posted));
-        let whole = nodes[1].short_wait("a test", posted);
+        let whole = nodes[1].fast_wait("a test", posted);
         assert_eq!(whole.map(|whole| whole.peer), Some(Rank::new(0)));
     }
 
@@ -1346,7 +1342,7 @@ mod tests {
     fn a_short_message_is_a_step_where_links_keep_time() {
         let node = &mut acquainted::<true, true>()[0];
         let before = node.carrier.beats;
-        assert_eq!(node.short_send(&OUTGOING), Sent::Complete);
+        assert_eq!(node.fast_send(&OUTGOING), Sent::Complete);
         assert!(node.carrier.beats > before);
         assert_eq!(node.carrier.watch, Watch::Armed);
     }
@@ -1359,16 +1355,16 @@ mod tests {
         }
         // The first one goes as far as the link, which says that it is behind.
         for waiting in 0..16 {
-            assert_eq!(node.short_send(&OUTGOING), Sent::Complete);
+            assert_eq!(node.fast_send(&OUTGOING), Sent::Complete);
             assert_eq!(node.adi.have_copies_left(), waiting == 0, "{waiting}");
         }
-        node.short_send(&OUTGOING);
+        node.fast_send(&OUTGOING);
         assert!(node.adi.have_copies_left(), "worth a frame");
         // With a share of the processor to keep to, nothing goes the short way.
         let mut node = nodes([2, 1, 1]).remove(0).limit_interrupts(50);
-        assert_eq!(node.short_send(&OUTGOING), Sent::Not);
-        assert_eq!(node.short_receive("a test", &ANY), Received::Not);
-        assert_eq!(node.short_start_receive(&ANY), None);
+        assert_eq!(node.fast_send(&OUTGOING), Sent::Not);
+        assert_eq!(node.fast_receive("a test", &ANY), Received::Not);
+        assert_eq!(node.fast_start_receive(&ANY), None);
     }
 
     /// A link that interrupts costs its neighbour a bell: where links are looked at before the node sleeps, they are asked
@@ -1491,7 +1487,7 @@ mod tests {
         let mut nodes = nodes([1, 1, 1]);
         let node = &mut nodes[0];
         node.carrier.platform.blackboard.begin();
-        let send = |node: &mut TestNode| node.with(&mut |adi, _| adi.enter_barrier());
+        let send = |node: &mut TestNode| node.enter(&mut |adi, _| adi.enter_barrier());
         send(node);
         assert_eq!(
             beats_seen(node),
@@ -1556,7 +1552,7 @@ mod tests {
     /// A step of progress inside a call.
     fn polled(node: &mut TestNode) -> bool {
         let mut moved = false;
-        node.with(&mut |adi, kernel| moved = kernel.poll(adi));
+        node.enter(&mut |adi, kernel| moved = kernel.poll(adi));
         moved
     }
 
@@ -1577,7 +1573,7 @@ mod tests {
         assert_eq!(node.carrier.beats, beats + 1);
         // Something is to leave.
         node.carrier.platform.undisturbed = true;
-        node.with(&mut |adi, kernel| {
+        node.enter(&mut |adi, kernel| {
             adi.enter_barrier();
             kernel.poll(adi);
         });
@@ -1618,10 +1614,10 @@ mod tests {
             context: 0,
             mode: Mode::Standard,
         };
-        nodes[1].with(&mut |adi, kernel| {
+        nodes[1].enter(&mut |adi, kernel| {
             adi.irecv(kernel.memory(), pattern, Span::EMPTY).unwrap();
         });
-        nodes[0].with(&mut |adi, kernel| {
+        nodes[0].enter(&mut |adi, kernel| {
             adi.isend(kernel.memory(), to, Span::EMPTY).unwrap();
         });
         nodes[1].interrupted();
@@ -1642,9 +1638,9 @@ mod tests {
     #[test]
     fn an_answer_waits_for_the_next_call_but_not_for_the_end_of_a_sleep() {
         let received = |nodes: &mut [TestNode<false, false>]| {
-            let posted = nodes[1].short_start_receive(&ANY);
-            nodes[0].short_send(&OUTGOING);
-            let whole = nodes[1].short_wait("a test", posted.expect("room"));
+            let posted = nodes[1].fast_start_receive(&ANY);
+            nodes[0].fast_send(&OUTGOING);
+            let whole = nodes[1].fast_wait("a test", posted.expect("room"));
             assert!(whole.is_some() && nodes[1].adi.has_deferred());
         };
         let mut nodes = acquainted::<false, false>();
@@ -1657,13 +1653,13 @@ mod tests {
             },
             ..OUTGOING
         };
-        nodes[1].short_send(&back);
+        nodes[1].fast_send(&back);
         assert!(!nodes[1].adi.has_deferred());
         assert_eq!(nodes[1].adi.stats().cts_merged, 1);
         // In a call that waits, and nothing comes.
         received(&mut nodes);
         let waits = nodes[1].carrier.platform.waits;
-        nodes[1].with(&mut |adi, kernel| {
+        nodes[1].enter(&mut |adi, kernel| {
             kernel.idle();
             assert!(adi.has_deferred());
             kernel.poll(adi);
@@ -1685,14 +1681,14 @@ mod tests {
     fn a_short_message_leaves_without_a_step_where_nothing_has_come() {
         let mut nodes = acquainted::<false, false>();
         let beats = nodes[0].carrier.beats;
-        nodes[0].short_send(&OUTGOING);
+        nodes[0].fast_send(&OUTGOING);
         assert!(nodes[0].adi.have_copies_left());
         assert_eq!(nodes[0].carrier.beats, beats);
         nodes[0].carrier.torus.links_mut()[0]
             .as_mut()
             .unwrap()
             .babbles = true;
-        nodes[0].short_send(&OUTGOING);
+        nodes[0].fast_send(&OUTGOING);
         assert!(nodes[0].carrier.beats > beats);
     }
 
@@ -1710,13 +1706,13 @@ mod tests {
             mode: Mode::Standard,
         };
         let send = |node: &mut TestNode, dest| {
-            node.with(&mut |adi, kernel| {
+            node.enter(&mut |adi, kernel| {
                 adi.isend(kernel.memory(), to(dest), Span::EMPTY).unwrap();
                 kernel.poll(adi);
             });
         };
         let pattern = Pattern::new(Some(Rank::new(0)), Some(1), 0);
-        nodes[1].with(&mut |adi, kernel| {
+        nodes[1].enter(&mut |adi, kernel| {
             adi.irecv(kernel.memory(), pattern, Span::EMPTY).unwrap();
         });
         send(&mut nodes[0], 1);
@@ -1748,7 +1744,7 @@ mod tests {
             mode: Mode::Standard,
         };
         let send = |node: &mut TestNode| {
-            node.with(&mut |adi, kernel| {
+            node.enter(&mut |adi, kernel| {
                 let sent = adi.send_within_call(kernel.memory(), to, Span::EMPTY);
                 assert_eq!(sent, Ok(None));
                 kernel.poll(adi);
@@ -1788,22 +1784,22 @@ mod tests {
         let node = &mut nodes[0];
         node.carrier.platform.blackboard.begin();
         node.interrupted();
-        node.with(&mut |_, kernel| {
+        node.enter(&mut |_, kernel| {
             kernel.note(Some(NOTE));
             kernel.note(None);
         });
         assert_eq!(call_seen(node), (None, 0), "a short one");
-        node.with(&mut |_, kernel| {
+        node.enter(&mut |_, kernel| {
             kernel.note(Some(NOTE));
             kernel.idle();
         });
         assert_eq!(call_seen(node), (Some("MPI_Test".into()), 1));
-        node.with(&mut |_, kernel| kernel.note(None));
+        node.enter(&mut |_, kernel| kernel.note(None));
         assert_eq!(call_seen(node), (None, 1));
         // Without sleep, but long.
         node.carrier.figures = Figures::Old;
         pass(node, PUBLISH_NS);
-        node.with(&mut |adi, kernel| {
+        node.enter(&mut |adi, kernel| {
             kernel.note(Some(NOTE));
             kernel.poll(adi);
         });

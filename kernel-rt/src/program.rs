@@ -80,44 +80,46 @@ macro_rules! steps {
             /// The node's device, for the bindings.
             struct NodeEnv;
 
-            impl running::Env for NodeEnv {
-                fn with<'f>(&self, f: &'f mut running::Work<'f>) {
-                    running::with(f);
-                }
-
-                fn process(&self) -> &running::Process {
-                    running::process()
+            impl running::Enter for NodeEnv {
+                fn enter<'w>(&self, work: &'w mut running::Work<'w>) {
+                    running::enter(work);
                 }
 
                 #[cfg(not(target_arch = "arm"))]
-                fn short_send(&self, outgoing: &running::Outgoing) -> running::Sent {
-                    running::short_send(outgoing)
+                fn fast_send(&self, outgoing: &running::Outgoing) -> running::Sent {
+                    running::fast_send(outgoing)
                 }
 
                 #[cfg(not(target_arch = "arm"))]
-                fn short_receive(
+                fn fast_receive(
                     &self,
                     function: &'static str,
                     incoming: &running::Incoming,
                 ) -> running::Received {
-                    running::short_receive(function, incoming)
+                    running::fast_receive(function, incoming)
                 }
 
                 #[cfg(not(target_arch = "arm"))]
-                fn short_start_receive(
+                fn fast_start_receive(
                     &self,
                     incoming: &running::Incoming,
                 ) -> ::core::option::Option<running::RequestId> {
-                    running::short_start_receive(incoming)
+                    running::fast_start_receive(incoming)
                 }
 
                 #[cfg(not(target_arch = "arm"))]
-                fn short_wait(
+                fn fast_wait(
                     &self,
                     function: &'static str,
                     id: running::RequestId,
                 ) -> ::core::option::Option<running::Whole> {
-                    running::short_wait(function, id)
+                    running::fast_wait(function, id)
+                }
+            }
+
+            impl running::Env for NodeEnv {
+                fn process(&self) -> &running::Process {
+                    running::process()
                 }
             }
 

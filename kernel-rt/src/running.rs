@@ -10,9 +10,9 @@ use midplane_abi::blackboard::End;
 use midplane_abi::failure::Why;
 use midplane_abi::personality::{Exit, LOGS};
 use midplane_abi::status::exit_byte;
-pub use mpi_adi::at_once::{Incoming, Outgoing, Received, Sent};
+pub use mpi_adi::device::interface::{Incoming, Outgoing, Received, Sent};
 pub use mpi_adi::request::{RequestId, Whole};
-pub use mpi_adi::{Env, Process, Work};
+pub use mpi_adi::{Enter, Env, Process, Work};
 
 use crate::board::platform::{BoardNode, Held};
 use crate::board::{steps, system, timer};
@@ -69,42 +69,42 @@ pub fn process() -> &'static Process {
 
 /// Runs `work` with the node.
 #[inline(always)]
-fn in_short<R>(work: impl FnOnce(&mut BoardNode) -> R) -> R {
+fn with_node<R>(work: impl FnOnce(&mut BoardNode) -> R) -> R {
     critical_section::with(|cs| match NODE.borrow_ref_mut(cs).as_mut() {
         Some(node) => work(node),
         None => unreachable!("the program runs after the node is set up"),
     })
 }
 
-/// [`BoardNode`]'s `short_send`.
+/// [`BoardNode`]'s `fast_send`.
 #[inline]
-pub fn short_send(outgoing: &Outgoing) -> Sent {
-    in_short(|node| node.short_send(outgoing))
+pub fn fast_send(outgoing: &Outgoing) -> Sent {
+    with_node(|node| node.fast_send(outgoing))
 }
 
-/// [`BoardNode`]'s `short_receive`.
+/// [`BoardNode`]'s `fast_receive`.
 #[inline]
-pub fn short_receive(function: &'static str, incoming: &Incoming) -> Received {
+pub fn fast_receive(function: &'static str, incoming: &Incoming) -> Received {
     console::flush();
-    in_short(|node| node.short_receive(function, incoming))
+    with_node(|node| node.fast_receive(function, incoming))
 }
 
-/// [`BoardNode`]'s `short_start_receive`.
+/// [`BoardNode`]'s `fast_start_receive`.
 #[inline]
-pub fn short_start_receive(incoming: &Incoming) -> Option<RequestId> {
-    in_short(|node| node.short_start_receive(incoming))
+pub fn fast_start_receive(incoming: &Incoming) -> Option<RequestId> {
+    with_node(|node| node.fast_start_receive(incoming))
 }
 
-/// [`BoardNode`]'s `short_wait`.
+/// [`BoardNode`]'s `fast_wait`.
 #[inline]
-pub fn short_wait(function: &'static str, id: RequestId) -> Option<Whole> {
+pub fn fast_wait(function: &'static str, id: RequestId) -> Option<Whole> {
     console::flush();
-    in_short(|node| node.short_wait(function, id))
+    with_node(|node| node.fast_wait(function, id))
 }
 
-/// Runs `work` with the node's device; see [`BoardNode`]'s `with`.
+/// Runs `work` with the node's device; see [`BoardNode`]'s `enter`.
 #[inline]
-pub fn with(work: &mut Work<'_>) {
+pub fn enter(work: &mut Work<'_>) {
     // Unfinished lines go out before a call that may block.
     console::flush();
     critical_section::with(|cs| {
@@ -112,7 +112,7 @@ pub fn with(work: &mut Work<'_>) {
         let Some(node) = node.as_mut() else {
             unreachable!("the program runs after the node is set up");
         };
-        node.with(work);
+        node.enter(work);
     });
 }
 

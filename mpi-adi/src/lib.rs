@@ -27,6 +27,7 @@ pub use device::config::{
     GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY, Memory, NoMemory, SHARED_ANSWER, STEP_PACKETS,
 };
 pub use device::envelope::{Context, Tag};
+pub use device::interface::{Device, Enter, Work};
 pub use device::memory::region;
 pub use device::recv::probe;
 pub use device::request::Outcome;
@@ -40,7 +41,7 @@ pub use mpi::comm::{Communicator, Status};
 pub use mpi::datatype::Datatype;
 pub use mpi::error::{Class, Error};
 pub use mpi::op::Op;
-pub use mpi::process::{Env, Process, Work};
+pub use mpi::process::{Env, Process};
 pub use mpi::split::OwnedCommunicator;
 pub use mpi::told::InWords;
 pub use mpi::{buffered, call, coll, comm, context, datatype, error, op, split};

@@ -10,11 +10,12 @@ use cap::Cap;
 use midplane_lab::{Cluster, Node, alone, as_program};
 use mpi::topology::Color;
 use mpi::traits::*;
-use mpi_adi::Env;
+use mpi_adi::Device;
 use mpi_adi::c::constants::*;
 use mpi_adi::c::*;
 use mpi_adi::coll::driven::{Among, Buffers, Driven, Operation, What};
 use mpi_adi::envelope::Rank;
+use mpi_adi::kernel::CallNote;
 
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
@@ -266,13 +267,10 @@ fn collective(node: &Node<'_, '_>, among: Among, number: u32, what: What) {
     let driven = Driven::start(node, among, number, what, buffers, operation);
     let mut driven = driven.expect("memory");
     while driven.advance(node).expect("it goes on").is_none() {
-        node.with(&mut |adi, kernel| {
-            while !driven.is_ready(adi) {
-                if !kernel.poll(adi) {
-                    kernel.idle();
-                }
-            }
-        });
+        let mut since = None;
+        while !driven.is_ready_outside(node) {
+            since = Some(node.advance(CallNote::of("a collective"), since));
+        }
     }
 }
 

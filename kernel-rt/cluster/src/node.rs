@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use corosensei::Yielder;
 use mpi_adi::kernel::{AbortReason, CallNote, Kernel};
 use mpi_adi::memory::UserMemory;
-use mpi_adi::{Adi, Env, InWords, Process, Work};
+use mpi_adi::{Adi, Enter, Env, InWords, Process, Work};
 
 use super::Failure;
 use super::drawn::YIELDS;
@@ -102,8 +102,8 @@ impl Kernel for NodeKernel<'_, '_, '_> {
     }
 }
 
-impl Env for Node<'_, '_> {
-    fn with<'f>(&self, f: &'f mut Work<'f>) {
+impl Enter for Node<'_, '_> {
+    fn enter<'w>(&self, work: &'w mut Work<'w>) {
         let _inside = self.inside.borrow_mut();
         let shared = self.shared;
         match &shared.wires.looks {
@@ -121,7 +121,7 @@ impl Env for Node<'_, '_> {
             memory: Counted::default(),
             has_slept: false,
         };
-        f(adi, &mut kernel);
+        work(adi, &mut kernel);
         if let Looks::Timed(_, costs) = &shared.wires.looks {
             shared.pay(self.rank, adi, &mut kernel.memory, costs);
             if kernel.has_slept {
@@ -129,7 +129,9 @@ impl Env for Node<'_, '_> {
             }
         }
     }
+}
 
+impl Env for Node<'_, '_> {
     fn process(&self) -> &Process {
         &self.process
     }

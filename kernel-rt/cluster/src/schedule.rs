@@ -10,7 +10,7 @@ use std::panic::resume_unwind;
 
 use corosensei::Yielder;
 use mpi_adi::Adi;
-use mpi_adi::device::Meanwhile;
+use mpi_adi::device::{HookResult, interface};
 use mpi_adi::kernel::CallNote;
 use msg_layer::{Class, Port};
 use net_torus::Torus;
@@ -368,8 +368,8 @@ impl<'m> Shared<'m> {
             let mut memory = Counted::default();
             moved = self.timed_step(rank, adi, &mut memory, costs);
             // In the process's own strand, as an interrupt is on a node: what it goes on with finds its program's data.
-            if !moved && let Some(go_on) = adi.meanwhile() {
-                moved = go_on(adi, &mut memory) == Meanwhile::Moved;
+            if !moved && adi.interrupt_hook().is_some() {
+                moved = interface::run_in_interrupt(adi, &mut memory) == HookResult::Advanced;
                 self.pay(rank, adi, &mut memory, costs);
             }
         }

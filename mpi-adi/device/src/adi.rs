@@ -23,32 +23,32 @@ use crate::rma::epochs::Watch;
 use crate::send::Sender;
 use crate::stats::{Count, Stats};
 
-/// What goes on beside the calls of the program: collectives that do not block, for example. Each call that waits or
-/// looks drives it after a step of progress; between calls it rests.
+/// A progress hook: work of a layer above that advances when messages have moved, such as nonblocking collectives. Each call
+/// that waits or polls runs it after a step of progress.
 #[derive(Clone, Debug)]
-pub struct Beside<R = Sound> {
-    /// Something can go on now. Looks only.
-    pub is_ready: fn(&Adi<R>) -> bool,
-    /// Lets it go on; called outside of the device, which it may use. When it returns, nothing that it found ready is
+pub struct ProgressHook {
+    /// Work can advance now. Changes nothing.
+    pub is_ready: fn(&RequestPool) -> bool,
+    /// Advances the work; called outside of the device, which it may enter. When it returns, nothing that it found ready is
     /// ready any more unless messages have moved.
-    pub go_on: fn(),
-    /// As `go_on`, within the device and outside of calls, where an interrupt may have come anywhere in the program. So
-    /// it takes nothing of the heap, gives nothing back, runs no function of the program's, waits for no lock, and comes
-    /// back after a bounded number of steps. What needs more it leaves to `go_on`. `None`: all is left to that.
-    pub meanwhile: Option<GoOn<R>>,
+    pub run: fn(),
+    /// Advances the work with the device in hand and outside of calls, where an interrupt may have come anywhere in the
+    /// program. It neither allocates nor frees, runs no function of the program's, waits for no lock, and returns after a
+    /// bounded number of steps. It leaves what needs more to `run`. `None`: it leaves everything.
+    pub run_in_interrupt: Option<InterruptHook>,
 }
 
-/// What goes on outside of calls.
-pub type GoOn<R = Sound> = fn(&mut Adi<R>, &mut dyn UserMemory) -> Meanwhile;
+/// See [`ProgressHook::run_in_interrupt`]; [`interface::Borrowed`](crate::interface::Borrowed) makes operations of the two.
+pub type InterruptHook = fn(&mut Adi, &mut dyn UserMemory) -> HookResult;
 
-/// What has gone on outside of calls.
+/// The result of a hook in an interrupt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Meanwhile {
-    /// Nothing: nothing can before messages have moved, or a call has been made.
-    Nothing,
-    /// Something, and maybe more can.
-    Moved,
-    /// It is not known yet: the interrupt has come while the program holds what is looked at. To be tried again.
+pub enum HookResult {
+    /// It changed nothing, and cannot before messages have moved or a call has been made.
+    Idle,
+    /// It advanced, and may be able to advance more.
+    Advanced,
+    /// The interrupt has come while the program holds the hook's lock: to be tried again.
     Busy,
 }
 
@@ -82,12 +82,17 @@ pub struct Adi<R = Sound> {
 /// What comes with its first use, so that programs without have neither its code nor its cost.
 #[derive(Clone, Debug)]
 pub(super) struct Extras<R> {
-    /// `None` until something goes on beside calls.
-    beside: Option<Beside<R>>,
+    /// `None` until a layer above has set one.
+    hook: Option<ProgressHook>,
     pub parts: Parts<Adi<R>>,
+    events: Events,
     /// `None` until the first window.
     pub one_sided: Option<Box<OneSided>>,
 }
+
+/// A count of what steps of progress and the hook have changed, for [`Device::advance`](crate::interface::Device::advance).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Events(usize);
 
 /// All that the device's behaviour depends on, so that a model checker knows a state again: neither who it
 /// is, nor what it has counted, nor how finished requests ended, nor the names of sends.
@@ -179,8 +184,9 @@ impl<R: Rules> Adi<R> {
             receiver: Receiver::new(),
             barrier: BarrierPart::new(&config.shape, here, memory.values),
             extras: Extras {
-                beside: None,
+                hook: None,
                 parts: Parts::new(),
+                events: Events(0),
                 one_sided: None,
             },
             stats: Stats::default(),
@@ -259,22 +265,34 @@ impl<R: Rules> Adi<R> {
         self.peers.bytes_now()
     }
 
-    /// From now on calls drive `beside`, and nothing that they drove before.
-    pub fn set_beside(&mut self, beside: Beside<R>) {
-        self.extras.beside = Some(beside);
+    /// A step of progress, or the hook, has changed so much.
+    #[inline]
+    pub(crate) fn count_events(&mut self, events: usize) {
+        self.extras.events.0 = self.extras.events.0.wrapping_add(events);
     }
 
-    /// What is to be called outside of the device for what goes on beside calls; `None`: nothing is ready.
+    /// How many events have been counted.
     #[inline]
-    pub fn ready_beside(&self) -> Option<fn()> {
-        let beside = self.extras.beside.as_ref()?;
-        (beside.is_ready)(self).then_some(beside.go_on)
+    pub(crate) fn events(&self) -> Events {
+        self.extras.events
     }
 
-    /// What goes on beside calls does so while the program computes, too.
+    /// From now on calls run this hook, and none that they ran before.
+    pub fn set_hook(&mut self, hook: ProgressHook) {
+        self.extras.hook = Some(hook);
+    }
+
+    /// The hook that is to run outside of the device; `None`: none is ready.
     #[inline]
-    pub fn meanwhile(&self) -> Option<GoOn<R>> {
-        self.extras.beside.as_ref()?.meanwhile
+    pub fn ready_hook(&self) -> Option<fn()> {
+        let hook = self.extras.hook.as_ref()?;
+        (hook.is_ready)(&self.requests).then_some(hook.run)
+    }
+
+    /// The hook that runs while the program computes, too.
+    #[inline]
+    pub fn interrupt_hook(&self) -> Option<InterruptHook> {
+        self.extras.hook.as_ref()?.run_in_interrupt
     }
 
     /// Something of the program's is under way or exposed, which others can go on with while it computes: a request, a copy

@@ -55,6 +55,7 @@ pub mod config;
 pub mod envelope;
 mod few;
 mod handlers;
+pub mod interface;
 pub mod kernel;
 pub mod list;
 pub mod matching;
@@ -84,7 +85,7 @@ mod tests;
 pub mod wire;
 mod work;
 
-pub use adi::{Adi, Beside, GoOn, Meanwhile};
+pub use adi::{Adi, HookResult, InterruptHook, ProgressHook};
 pub use boxed::boxed;
 pub use config::{
     Budget, Config, DEFAULT_EAGER_LIMIT, DEFERRED_SOURCES, EAGER_SOURCES, GREATEST_EAGER_LIMIT,

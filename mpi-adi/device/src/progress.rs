@@ -55,6 +55,8 @@ impl<R: Rules> Adi<R> {
         } else {
             self.send_deferred(port)
         };
-        owed + taken + answered + deferred + sent > 0
+        let events = owed + taken + answered + deferred + sent;
+        self.count_events(events);
+        events > 0
     }
 }

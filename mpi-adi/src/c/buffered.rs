@@ -18,11 +18,12 @@ use super::hook::Hook;
 use super::report::{on_partners, on_process};
 use super::requests::SEND_COMPLETE;
 use crate::device::envelope::Tag;
+use crate::device::interface::{Device, Measure, Release};
 use crate::device::kernel::CallNote;
 use crate::device::memory::Span;
 use crate::device::request::Mode;
 use crate::mpi::buffered::{BufferUse, Gap};
-use crate::mpi::call;
+use crate::mpi::call::drain;
 use crate::mpi::comm::{CommRank, Partners};
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
@@ -57,10 +58,9 @@ pub(super) fn send(
     };
     room.prepare()?;
     let len = data.len();
-    let place = room.at_the_end(len).or_else(|| {
-        let note = comm.note(function, Some(dest), Some(tag));
-        place_after_news(room, comm.env, note, len)
-    });
+    let place = room
+        .at_the_end(len)
+        .or_else(|| place_after_news(room, comm.env, CallNote::of(function), len));
     let Some(place) = place else {
         return Err(Error::BufferFull {
             bytes: len,
@@ -77,13 +77,16 @@ pub(super) fn send(
         // buffer, which cannot be this one.
         unsafe {
             let copy = core::slice::from_raw_parts_mut(to, len);
-            call::read(comm.env, data, copy);
+            comm.env.read(data.into(), copy);
             Span::new(to, len)
         }
     };
     let id = comm.start_send(function, span, dest, tag, Mode::Standard)?;
-    comm.env.with(&mut |adi, _| adi.disown(id));
-    room.take(place, id);
+    // Without a request the message has left the buffer.
+    if let Some(id) = id {
+        comm.env.release(id, Release::Handle);
+        room.take(place, id);
+    }
     Ok(())
 }
 
@@ -98,12 +101,10 @@ fn place_after_news(
 ) -> Option<Gap> {
     let mut start = None;
     loop {
-        let mut is_over = len > room.bytes();
-        call::look(env, note, |adi, kernel| {
-            while kernel.poll(adi) {}
-            let now = kernel.now();
-            is_over |= now - *start.get_or_insert(now) > kernel.patience();
-        });
+        drain(env, note);
+        let now = env.measure(Measure::Now);
+        let waited = now - *start.get_or_insert(now);
+        let is_over = len > room.bytes() || waited > env.measure(Measure::Patience);
         room.reclaim(env, note);
         let place = room.anywhere(len);
         if place.is_some() || is_over {
@@ -181,9 +182,8 @@ pub unsafe fn MPI_Buffer_attach(buffer: *mut c_void, size: c_int) -> c_int {
 
 /// Blocks until every message has left the attached buffer, if there is one, and takes it away.
 fn detach(env: &dyn Env, function: &'static str) -> Option<(*mut c_void, c_int)> {
-    let note = CallNote::of(function);
     let mut attached = ATTACHED.lock().take()?;
-    attached.room.wait_until_empty(env, note);
+    attached.room.wait_until_empty(env, function);
     Some((attached.address, attached.size))
 }
 

@@ -18,6 +18,7 @@ use super::inter_calls::Calls;
 use super::kept;
 use super::types::constants::*;
 use crate::device::envelope::{Context, Rank};
+use crate::device::interface::Device;
 use crate::mpi::attributes::Attributes;
 use crate::mpi::comm::{Communicator, Group, Membership, Partners, RankMap};
 use crate::mpi::context::{self, CONTEXTS, SELF_CONTEXT, WORLD_CONTEXT, base};
@@ -228,8 +229,7 @@ pub(super) fn give_up(handle: c_int) -> bool {
     let (Some(context), Ok(env)) = (context, any_env()) else {
         return false;
     };
-    let mut under_way = 0;
-    env.with(&mut |adi, _| under_way = adi.requests().count_in(context));
+    let under_way = env.inspect_context(context).requests;
     with_object(handle, |object| {
         object.freed = true;
         object.requests += under_way;

@@ -27,6 +27,7 @@ use super::report::{on_any, on_process};
 use super::types::constants::*;
 use super::{kept, keyvals};
 use crate::device::envelope::{Context, Rank};
+use crate::device::interface::Device;
 use crate::mpi::call;
 use crate::mpi::comm::{CommRank, Group};
 use crate::mpi::error::Error;
@@ -154,9 +155,8 @@ unsafe fn free(function: &'static str, comm: *mut c_int, waits: bool) -> c_int {
         }
         if waits {
             let context = views.context();
-            call::block_on(env, CallNote::of(function), |adi, _| {
-                adi.context_is_idle(context).then_some(())
-            });
+            let note = CallNote::of(function);
+            call::block_until(env, note, || env.inspect_context(context).is_idle);
         }
         keyvals::delete_all::<Communicators>(handle)?;
         if !give_up(handle) {

@@ -13,38 +13,34 @@ use core::ffi::c_int;
 use super::args;
 use super::binding::env;
 use super::comm_objects;
+use super::fast_path;
 use super::report::{end, end_under, on_process};
 use super::requests::{
-    Completed, Named, Rest, free_persistent, give_up, named, peek, try_complete,
+    Completed, Named, Rest, complete_here, completed_with, free_persistent, give_up, named, peek,
+    try_complete,
 };
-use super::short;
 use super::types::MPI_Status;
 use super::types::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL, MPI_SUCCESS};
-use crate::Adi;
+use crate::device::interface::{Cancel, Device};
 use crate::device::kernel::CallNote;
-use crate::mpi::call::{look, note_of_request, wait_until};
+use crate::mpi::call::block_on;
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
 
-/// The note of a call that waits for the request of this handle.
-pub(super) fn note(adi: &Adi, function: &'static str, handle: c_int) -> CallNote {
-    match named(adi, handle) {
-        Ok(Named::Live(id)) => note_of_request(adi, function, id),
-        _ => CallNote::of(function),
-    }
-}
-
+/// Blocks until the request that `handle` names is complete, frees it and resets the handle.
 pub(super) fn wait_one(
     env: &dyn Env,
     function: &'static str,
     handle: &mut c_int,
 ) -> Result<Completed, Error> {
-    let named = *handle;
-    let completed = wait_until(
-        env,
-        |adi| note(adi, function, named),
-        |adi, _| try_complete(adi, handle).transpose(),
-    )?;
+    let named = named(*handle)?;
+    if let Named::Live(id) = named {
+        let ended = env.wait(function, id);
+        let ended = ended.ok_or(Error::Request { handle: *handle })?;
+        return Ok(completed_with(&ended, handle));
+    }
+    let note = CallNote::of(function);
+    let completed = block_on(env, note, || complete_here(named, handle));
     Ok(completed.concluded(handle))
 }
 
@@ -69,32 +65,32 @@ pub(super) fn end_one(
     }
 }
 
-/// Waits for one request; `None`: the call is to go the whole way.
+/// Waits for one request on the fast path; `None`: the call takes the general path.
 ///
 /// # Safety
 /// Each of the two is null, or as for [`args::out`] and [`args::status`].
 #[inline(always)]
-unsafe fn end_short(
+unsafe fn wait_fast(
     function: &'static str,
     request: *mut c_int,
     status: *mut MPI_Status,
 ) -> Option<c_int> {
-    if status.is_null() || !short::is_open() {
+    if status.is_null() || !fast_path::is_open() {
         return None;
     }
     // SAFETY: the caller's promise.
     let request = unsafe { request.as_mut() }?;
-    let whole = short::wait(function, *request)?;
+    let whole = fast_path::wait(function, *request)?;
     *request = MPI_REQUEST_NULL;
     // SAFETY: the caller's promise.
-    unsafe { short::tell(&whole, status) };
+    unsafe { fast_path::tell(&whole, status) };
     comm_objects::request_completed(whole.context);
     Some(MPI_SUCCESS)
 }
 
 pub unsafe fn MPI_Wait(request: *mut c_int, status: *mut MPI_Status) -> c_int {
     // SAFETY: the standard's promise about both.
-    if let Some(code) = unsafe { end_short("MPI_Wait", request, status) } {
+    if let Some(code) = unsafe { wait_fast("MPI_Wait", request, status) } {
         return code;
     }
     let result = env().and_then(|env| {
@@ -115,9 +111,7 @@ pub unsafe fn MPI_Test(request: *mut c_int, flag: *mut c_int, status: *mut MPI_S
             args::status(status)?;
             (args::out(request, "request")?, args::out(flag, "flag")?)
         };
-        let completed = look(env, CallNote::of("MPI_Test"), |adi, _| {
-            try_complete(adi, request)
-        })?;
+        let completed = try_complete(env, Some("MPI_Test"), request)?;
         *flag = completed.is_some().into();
         Ok(completed.map(|completed| completed.concluded(request)))
     });
@@ -132,9 +126,7 @@ pub unsafe fn MPI_Request_get_status(
     on_process("MPI_Request_get_status", |env| {
         // SAFETY: the standard's promise about `flag` and `status`.
         let (flag, status) = unsafe { (args::out(flag, "flag")?, args::status(status)?) };
-        let completed = look(env, CallNote::of("MPI_Request_get_status"), |adi, _| {
-            peek(adi, request)
-        })?;
+        let completed = peek(env, "MPI_Request_get_status", request)?;
         *flag = completed.is_some().into();
         let Some(mut completed) = completed else {
             return Ok(());
@@ -153,29 +145,17 @@ pub unsafe fn MPI_Request_free(request: *mut c_int) -> c_int {
     on_process("MPI_Request_free", |env| {
         // SAFETY: the standard's promise about `request`.
         let request = unsafe { args::out(request, "request") }?;
-        let mut result = Ok(());
-        let mut other = None;
-        env.with(&mut |adi, _| {
-            result = match named(adi, *request) {
-                // It goes on, and is freed when it has finished (section 3.7.3).
-                Ok(Named::Live(id)) => {
-                    give_up(adi, id);
-                    Ok(())
-                }
-                Ok(Named::Inactive) if *request == MPI_REQUEST_NULL => Err(Error::Request {
+        match named(*request)? {
+            // It continues, and is freed when it has finished (section 3.7.3).
+            Named::Live(id) if give_up(env, id) => {}
+            Named::Live(_) => return Err(Error::Request { handle: *request }),
+            Named::Inactive if *request == MPI_REQUEST_NULL => {
+                return Err(Error::Request {
                     handle: MPI_REQUEST_NULL,
-                }),
-                Ok(Named::Other(family)) => {
-                    other = Some(family);
-                    Ok(())
-                }
-                Ok(_) => Ok(()),
-                Err(error) => Err(error),
-            };
-        });
-        result?;
-        if let Some(family) = other {
-            family.free(*request)?;
+                });
+            }
+            Named::Other(family) => family.free(*request)?,
+            Named::Inactive | Named::Complete(_) => {}
         }
         free_persistent(*request);
         *request = MPI_REQUEST_NULL;
@@ -187,18 +167,17 @@ pub unsafe fn MPI_Cancel(request: *mut c_int) -> c_int {
     on_process("MPI_Cancel", |env| {
         // SAFETY: the standard's promise about `request`.
         let handle = *unsafe { args::out(request, "request") }?;
-        let other = look(env, CallNote::of("MPI_Cancel"), |adi, _| {
-            match named(adi, handle)? {
-                Named::Live(id) => {
-                    adi.cancel(id);
-                    Ok(None)
-                }
-                Named::Complete(_) => Ok(None),
-                Named::Other(family) => Ok(Some(family)),
-                Named::Inactive => Err(Error::Request { handle }),
+        let unknown = Error::Request { handle };
+        match named(handle)? {
+            Named::Live(id) => {
+                env.inspect(None, id).ok_or(unknown)?;
+                env.cancel("MPI_Cancel", id, Cancel::Start);
+                Ok(())
             }
-        })?;
-        other.map_or(Ok(()), |family| family.cancel(handle))
+            Named::Complete(_) => Ok(()),
+            Named::Other(family) => family.cancel(handle),
+            Named::Inactive => Err(unknown),
+        }
     })
 }
 

@@ -16,7 +16,7 @@ use super::binding::{BINDING, Phase, any_env, phase, set_phase};
 use super::comm_objects::Blame;
 use super::report::{early, end, end_under, on_process};
 use super::types::constants::*;
-use crate::device::kernel::AbortReason;
+use crate::device::interface::{Abort, Device};
 use crate::mpi::environment::{self as job, LIBRARY, VERSION};
 use crate::mpi::error::{Error, Misplaced};
 
@@ -124,8 +124,7 @@ pub unsafe fn MPI_Abort(_comm: c_int, errorcode: c_int) -> c_int {
     // The whole job ends even before MPI_Init and after MPI_Finalize: that is what is being asked for.
     early(
         "MPI_Abort",
-        any_env()
-            .map(|env| env.with(&mut |_, kernel| kernel.abort(AbortReason::MpiAbort, errorcode))),
+        any_env().map(|env| env.abort(Abort::Called, errorcode)),
     )
 }
 

@@ -10,7 +10,6 @@
     clippy::too_many_arguments
 )]
 
-use crate::device::kernel::CallNote;
 use core::ffi::{c_int, c_void};
 
 use super::args::{self, Peer};
@@ -22,8 +21,8 @@ use super::report::{blame, end_under, on_partners};
 use super::requests::{RECEIVED_FROM_PROC_NULL, handle_of};
 use super::types::MPI_Status;
 use super::types::constants::*;
+use crate::device::interface::{Blocking, Device};
 use crate::device::request::RequestId;
-use crate::mpi::call;
 use crate::mpi::comm::Status;
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
@@ -49,11 +48,14 @@ unsafe fn probe(
         let (source, tag) = (args::source(&comm, source)?, args::any_tag(tag)?);
         // SAFETY: the caller's promise.
         let (message, status) = unsafe { (args::out(message, "message")?, args::status(status)?) };
-        let blocks = flag.is_none();
+        let blocking = match flag {
+            None => Blocking::Yes,
+            Some(_) => Blocking::No,
+        };
         let there = match source {
             Peer::ProcNull => Some(NO_PROC),
             Peer::Rank(source) => comm
-                .mprobe_span(function, source, tag, blocks)?
+                .mprobe_span(function, source, tag, blocking)?
                 .map(|(id, status)| found(id, status)),
         };
         if let Some(flag) = flag {
@@ -110,16 +112,9 @@ unsafe fn start(
 ) -> Result<c_int, (Blame, Error)> {
     let id = RequestId(*message as u32);
     let is_no_proc = *message == MPI_MESSAGE_NO_PROC;
-    let note = CallNote::of(function);
-    // Whose message it is, if it is one.
-    let context = call::immediate(
-        env,
-        || note,
-        |adi, _| {
-            let held = adi.held(id).filter(|_| !is_no_proc);
-            held.map(|held| held.envelope.context)
-        },
-    );
+    // Its communicator, if it is a message.
+    let taken = env.inspect(None, id).filter(|state| state.is_taken);
+    let context = taken.filter(|_| !is_no_proc).map(|state| state.context);
     let blame = context.map_or_else(|| blame(MPI_COMM_WORLD), blame_in);
     if context.is_none() && !is_no_proc {
         return Err((blame, Error::Request { handle: *message }));
@@ -135,12 +130,7 @@ unsafe fn start(
     if is_no_proc {
         return Ok(RECEIVED_FROM_PROC_NULL);
     }
-    let span = data.span();
-    call::immediate(
-        env,
-        || note,
-        |adi, kernel| adi.mrecv(kernel.memory(), id, span),
-    );
+    env.start_receive_taken(function, id, data.span());
     data.keep();
     Ok(handle_of(id))
 }

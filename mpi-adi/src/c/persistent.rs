@@ -52,11 +52,13 @@ fn start(env: &'static dyn Env, function: &'static str, named: c_int) -> Result<
                 tag,
             },
             mode,
-        ) => {
-            let id = comm.start_send(function, data.span(), dest, tag, mode)?;
-            data.keep();
-            started(object.partners.context, id)
-        }
+        ) => match comm.start_send(function, data.span(), dest, tag, mode)? {
+            Some(id) => {
+                data.keep();
+                started(object.partners.context, id)
+            }
+            None => SEND_COMPLETE,
+        },
         Call::Buffered(Send {
             data,
             dest: Peer::Rank(dest),

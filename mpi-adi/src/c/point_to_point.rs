@@ -11,13 +11,14 @@ use core::ffi::{c_int, c_void};
 
 use super::args::{self, Peer, Receive, Send, recv_args, send_args};
 use super::datatypes::Lent;
+use super::fast_path::{self, Given};
 use super::report::{deliver, on_partners, on_process};
 use super::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, handle_of};
-use super::short::{self, Given};
+
 use super::types::MPI_Status;
+use crate::device::interface::{Blocking, Device};
 use crate::device::memory::Span;
 use crate::device::request::Mode;
-use crate::mpi::call;
 use crate::mpi::comm::Partners;
 use crate::mpi::error::Error;
 
@@ -56,7 +57,7 @@ pub unsafe fn MPI_Send(
     let given = Given::new((buf, count, datatype), (dest, tag, comm));
     // SAFETY: the standard's promise, as the callees want it.
     unsafe {
-        match short::send("MPI_Send", &given) {
+        match fast_path::send("MPI_Send", &given) {
             Some(code) => code,
             None => send("MPI_Send", Mode::Standard, given),
         }
@@ -108,9 +109,13 @@ unsafe fn start_send(
         *request = match send.dest {
             Peer::ProcNull => SEND_COMPLETE,
             Peer::Rank(dest) => {
-                let id = comm.start_send(function, send.data.span(), dest, send.tag, mode)?;
-                send.data.keep();
-                handle_of(id)
+                match comm.start_send(function, send.data.span(), dest, send.tag, mode)? {
+                    Some(id) => {
+                        send.data.keep();
+                        handle_of(id)
+                    }
+                    None => SEND_COMPLETE,
+                }
             }
         };
         Ok(())
@@ -129,7 +134,7 @@ pub unsafe fn MPI_Isend(
     let given = Given::new((buf, count, datatype), (dest, tag, comm));
     // SAFETY: the standard's promise, as the callees want it.
     unsafe {
-        match short::start_send("MPI_Isend", &given, request) {
+        match fast_path::start_send("MPI_Isend", &given, request) {
             Some(code) => code,
             None => start_send("MPI_Isend", Mode::Standard, given, request),
         }
@@ -177,7 +182,7 @@ pub unsafe fn MPI_Recv(
     let given = Given::new((buf, count, datatype), (source, tag, comm));
     // SAFETY: the standard's promise about `buf` (section 3.2.4) and `status`, as the callees want it.
     unsafe {
-        match short::receive("MPI_Recv", &given, status) {
+        match fast_path::receive("MPI_Recv", &given, status) {
             Some(code) => code,
             None => receive(given, status),
         }
@@ -216,7 +221,7 @@ pub unsafe fn MPI_Irecv(
     let given = Given::new((buf, count, datatype), (source, tag, comm));
     // SAFETY: the standard's promise about `buf` (section 3.7.2) and `request`, as the callees want it.
     unsafe {
-        match short::start_receive("MPI_Irecv", &given, request) {
+        match fast_path::start_receive("MPI_Irecv", &given, request) {
             Some(code) => code,
             None => start_receive(given, request),
         }
@@ -328,7 +333,7 @@ pub unsafe fn MPI_Sendrecv_replace(
             .try_reserve_exact(bytes)
             .map_err(|_| Error::NoRoom { bytes })?;
         copied.resize(bytes, 0u8);
-        call::read(comm.env, send.data.span(), &mut copied);
+        comm.env.read(send.data.span().into(), &mut copied);
         // SAFETY: `copied` lives until `sendrecv` has finished with it, and nothing writes it.
         let data = Lent::plain(unsafe { Span::new(copied.as_ptr(), bytes) });
         sendrecv(
@@ -348,7 +353,12 @@ pub unsafe fn MPI_Probe(source: c_int, tag: c_int, comm: c_int, status: *mut MPI
         let status = unsafe { args::status(status) }?;
         match source {
             Peer::ProcNull => from_proc_null(status),
-            Peer::Rank(source) => deliver(comm.probe_span("MPI_Probe", source, tag), status),
+            Peer::Rank(source) => {
+                match comm.probe_span("MPI_Probe", source, tag, Blocking::Yes)? {
+                    Some(found) => deliver(Ok(found), status),
+                    None => Ok(()),
+                }
+            }
         }
     })
 }
@@ -369,7 +379,7 @@ pub unsafe fn MPI_Iprobe(
                 *flag = 1;
                 return from_proc_null(status);
             }
-            Peer::Rank(source) => comm.iprobe_span("MPI_Iprobe", source, tag)?,
+            Peer::Rank(source) => comm.probe_span("MPI_Iprobe", source, tag, Blocking::No)?,
         };
         *flag = found.is_some().into();
         match found {

@@ -11,7 +11,8 @@ use super::comm_objects::{self, Blame, Views};
 use super::hook::Hook;
 use super::types::MPI_Status;
 use super::types::constants::*;
-use crate::device::kernel::{AbortReason, MpiError};
+use crate::device::interface::{Abort, Device, FatalError, Measure};
+use crate::device::kernel::Heap;
 use crate::mpi::comm::{Communicator, Partners, Status};
 use crate::mpi::error::{CLASSES, Class, Error};
 use crate::mpi::process::Env;
@@ -54,11 +55,25 @@ pub(super) static LAST: Mutex<[Option<Described>; CLASSES]> = Mutex::new([None; 
 
 /// What notes an error that is returned, from the first handler on that returns any: a program whose errors are all
 /// fatal has nothing of this in its image.
-static NOTE: Hook<fn(Described)> = Hook::new();
+static NOTE: Hook<fn(&dyn Env, Error)> = Hook::new();
 
 /// From now on a handler may return errors.
 pub(super) fn note_errors() {
-    NOTE.set(|described| LAST.lock()[described.error.class() as usize] = Some(described));
+    NOTE.set(|env, error| {
+        let class = error.class();
+        let heap = match class {
+            Class::NoMem => heap(env),
+            _ => None,
+        };
+        LAST.lock()[class as usize] = Some(Described { error, heap });
+    });
+}
+
+/// The program's heap, if it is known.
+fn heap(env: &dyn Env) -> Option<Heap> {
+    let bytes = env.measure(Measure::Heap) as usize;
+    let used = env.measure(Measure::HeapUsed) as usize;
+    (bytes > 0).then_some(Heap { bytes, used })
 }
 
 /// The blame for a call on `comm`; for one that names no communicator, MPI_COMM_WORLD's (section 8.3).
@@ -93,30 +108,22 @@ pub(super) fn raise(function: &'static str, blame: Blame, error: Error) -> c_int
     };
     // An error outside of MPI's working time cannot be returned: no handler for it can have been set yet.
     let is_fatal = phase() != Phase::Running || blame.handler == MPI_ERRORS_ARE_FATAL;
-    env.with(&mut |adi, kernel| {
-        let heap = match class {
-            Class::NoMem => kernel.heap(),
-            _ => None,
+    if is_fatal {
+        let said = codes::take_text(error.code());
+        let fatal = FatalError {
+            function,
+            told: error.told(""),
+            is_about_memory: class == Class::NoMem,
+            said: said.as_deref(),
+            called_at: None,
         };
-        if is_fatal {
-            let said = codes::take_text(error.code());
-            let fatal = MpiError {
-                rank: adi.rank().index(),
-                here: adi.here(),
-                function,
-                told: error.told(""),
-                heap,
-                said: said.as_deref(),
-                called_at: None,
-            };
-            kernel.abort(AbortReason::MpiError(&fatal), 1)
-        }
-        // A code of the program's own has a text of its own.
-        let note = NOTE.get();
-        if let Some(note) = note.filter(|_| error.code() == code(class)) {
-            note(Described { error, heap });
-        }
-    });
+        env.abort(Abort::Error(fatal), 1)
+    }
+    // A code of the program's own has a text of its own.
+    let note = NOTE.get();
+    if let Some(note) = note.filter(|_| error.code() == code(class)) {
+        note(env, error);
+    }
     let mut code = error.code();
     if let Some(function) = user_function(blame.handler) {
         comm_objects::call_with_comm(blame.comm, |mut comm| {

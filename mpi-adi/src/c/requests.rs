@@ -20,12 +20,13 @@ use super::hook::Hook;
 use super::report::code;
 use super::types::MPI_Status;
 use super::types::constants::MPI_REQUEST_NULL;
-use crate::Adi;
 use crate::device::envelope::Context;
-use crate::device::memory::Span;
+use crate::device::interface::{Device, Ended, Release, RequestState, Tested};
+use crate::device::kernel::CallNote;
 use crate::device::request::{Mode, Outcome, RequestId, Whole};
 use crate::mpi::comm::{Group, Status};
 use crate::mpi::error::{Class, Error, Limited};
+use crate::mpi::process::Env;
 
 /// The request of a send to MPI_PROC_NULL, or of a buffered one: complete from the start.
 pub(super) const SEND_COMPLETE: c_int = 0x2c00_0001;
@@ -143,30 +144,15 @@ pub(super) enum Named {
     Other(&'static dyn Family),
 }
 
-impl Named {
-    /// The request, which has this handle, has not ended.
-    pub fn is_under_way(self, adi: &Adi, handle: c_int) -> bool {
-        match self {
-            Named::Inactive | Named::Complete(_) => false,
-            Named::Live(id) => !adi.is_done(id),
-            Named::Other(family) => family.ended(handle).is_none(),
-        }
-    }
-}
-
-pub(super) fn named(adi: &Adi, handle: c_int) -> Result<Named, Error> {
+/// What the handle names. Whether the device has a request of its name is for the device to say. Fails with
+/// [`Error::Request`].
+pub(super) fn named(handle: c_int) -> Result<Named, Error> {
     match active(handle).unwrap_or(handle) {
         MPI_REQUEST_NULL => Ok(Named::Inactive),
         SEND_COMPLETE => Ok(Named::Complete(MPI_Status::NO_RECEIVE)),
         RECEIVED_FROM_PROC_NULL => Ok(Named::Complete(MPI_Status::PROC_NULL)),
-        active => {
-            let id = RequestId(!active as u32);
-            if active < 0 && adi.knows(id) {
-                Ok(Named::Live(id))
-            } else {
-                family_of(handle)
-            }
-        }
+        active if active < 0 => Ok(Named::Live(RequestId(!active as u32))),
+        _ => family_of(handle),
     }
 }
 
@@ -243,37 +229,64 @@ pub(super) fn reset(handle: &mut c_int) {
     }
 }
 
-/// If the request that `handle` names is complete, frees it and resets the handle. What is inactive is
-/// complete, with the empty status. One that is [`Completed::is_concluding`] is left as it is.
-#[inline]
-pub(super) fn try_complete(adi: &mut Adi, handle: &mut c_int) -> Result<Option<Completed>, Error> {
-    if cfg!(feature = "micro") {
-        return try_complete_any(adi, handle);
-    }
-    // Most are the device's own, and nothing else has handles below 0.
-    if *handle >= 0 {
-        return match *handle {
-            SEND_COMPLETE => {
-                *handle = MPI_REQUEST_NULL;
-                Ok(Some(with_status(MPI_Status::NO_RECEIVE)))
-            }
-            _ => try_complete_any(adi, handle),
+/// If the request that `handle` names is complete, frees it and resets the handle; within a call of `function` after a step
+/// of progress. What is inactive is complete, with the empty status. One that is [`Completed::is_concluding`] is left as it
+/// is. Does not block.
+pub(super) fn try_complete(
+    env: &dyn Env,
+    function: Option<&'static str>,
+    handle: &mut c_int,
+) -> Result<Option<Completed>, Error> {
+    let named = named(*handle)?;
+    if let Named::Live(id) = named {
+        return match env.test(function, id) {
+            Tested::Unknown => Err(Error::Request { handle: *handle }),
+            Tested::Pending => Ok(None),
+            Tested::Ended(ended) => Ok(Some(completed_with(&ended, handle))),
         };
     }
-    let id = RequestId(!*handle as u32);
-    // Of those most are whole messages, of which nothing else is told.
-    if let Some(whole) = adi.conclude_whole(id) {
-        *handle = MPI_REQUEST_NULL;
-        let status = whole_status(&whole);
-        comm_objects::request_completed(whole.context);
-        return Ok(Some(with_status(status)));
+    if let Some(function) = function {
+        env.advance(CallNote::of(function), None);
     }
-    let completed = conclude_live(adi, id);
-    let completed = completed.ok_or(Error::Request { handle: *handle })?;
-    if completed.is_some() {
-        *handle = MPI_REQUEST_NULL;
+    Ok(complete_here(named, handle))
+}
+
+/// As [`try_complete`], of what is no request of the device, but `named` so.
+pub(super) fn complete_here(named: Named, handle: &mut c_int) -> Option<Completed> {
+    let status = match named {
+        Named::Complete(status) => status,
+        Named::Inactive | Named::Live(_) => MPI_Status::EMPTY,
+        Named::Other(family) => {
+            let mut ended = family.ended(*handle);
+            if let Some(ended) = ended.as_mut().filter(|ended| !ended.is_concluding()) {
+                ended.keep_blamed();
+                family.forget(*handle);
+                reset(handle);
+            }
+            return ended;
+        }
+    };
+    reset(handle);
+    Some(with_status(status))
+}
+
+/// The device's request that `handle` names has ended so, and is freed: resets the handle, and tells the communicator.
+pub(super) fn completed_with(ended: &Ended, handle: &mut c_int) -> Completed {
+    reset(handle);
+    match ended {
+        Ended::Whole(whole) => {
+            let status = whole_status(whole);
+            comm_objects::request_completed(whole.context);
+            with_status(status)
+        }
+        Ended::Otherwise(concluded) => {
+            let mut completed = completed(concluded.context, &concluded.outcome);
+            completed.keep_blamed();
+            datatypes::release(concluded.buffer);
+            comm_objects::request_completed(concluded.context);
+            completed
+        }
     }
-    Ok(completed)
 }
 
 /// The status of a request that has ended with a whole message.
@@ -287,83 +300,44 @@ pub(super) fn whole_status(whole: &Whole) -> MPI_Status {
     }))
 }
 
-/// As [`try_complete`], whatever the handle names.
-#[inline(never)]
-fn try_complete_any(adi: &mut Adi, handle: &mut c_int) -> Result<Option<Completed>, Error> {
-    let status = match named(adi, *handle)? {
-        Named::Inactive => MPI_Status::EMPTY,
-        Named::Complete(status) => status,
-        Named::Live(id) => {
-            let ended = conclude_live(adi, id).flatten();
-            if ended.is_some() {
-                reset(handle);
-            }
-            return Ok(ended);
-        }
-        Named::Other(family) => {
-            let mut ended = family.ended(*handle);
-            if let Some(ended) = ended.as_mut().filter(|ended| !ended.is_concluding()) {
-                ended.keep_blamed();
-                family.forget(*handle);
-                reset(handle);
-            }
-            return Ok(ended);
-        }
+/// Gives a request of the device up, complete or not, and tells its communicator. False: there is none of this name.
+pub(super) fn give_up(env: &dyn Env, id: RequestId) -> bool {
+    let Some(RequestState {
+        context, buffer, ..
+    }) = env.inspect(None, id)
+    else {
+        return false;
     };
-    reset(handle);
-    Ok(Some(with_status(status)))
-}
-
-/// The context of a request, and the program's buffer.
-fn context_and_span(adi: &Adi, id: RequestId) -> (Context, Span) {
-    let request = adi.requests().context_and_buffer(id);
-    request.unwrap_or((0, Span::EMPTY))
-}
-
-/// If the device's request of this name is complete, frees it and tells its communicator; `Some(None)` if it is not,
-/// `None` if there is none.
-#[inline]
-fn conclude_live(adi: &mut Adi, id: RequestId) -> Option<Option<Completed>> {
-    let Some(concluded) = adi.conclude(id)? else {
-        return Some(None);
-    };
-    let mut completed = completed(concluded.context, &concluded.outcome);
-    completed.keep_blamed();
-    datatypes::release(concluded.buffer);
-    comm_objects::request_completed(concluded.context);
-    Some(Some(completed))
-}
-
-/// Frees a request that is complete, and tells its communicator.
-pub(super) fn forget(adi: &mut Adi, id: RequestId) {
-    let (context, span) = context_and_span(adi, id);
-    adi.forget(id);
-    datatypes::release(span);
-    comm_objects::request_completed(context);
-}
-
-/// Gives a request up, complete or not, and tells its communicator.
-pub(super) fn give_up(adi: &mut Adi, id: RequestId) {
-    let (context, span) = context_and_span(adi, id);
-    adi.end_cancel(id);
-    if !span.is_typed() || adi.is_done(id) {
-        return forget(adi, id);
+    if buffer.is_typed() {
+        // The buffer's loan stays until the request has finished.
+        datatypes::give_up(buffer, id);
+        env.release(id, Release::Handle);
+    } else {
+        env.release(id, Release::Request);
+        datatypes::release(buffer);
     }
-    // What its loan is held for goes on.
-    datatypes::give_up(span, id);
-    adi.disown(id);
     comm_objects::request_completed(context);
+    true
 }
 
-/// How the request that `handle` names has ended, if it has; leaves everything as it is.
-pub(super) fn peek(adi: &Adi, handle: c_int) -> Result<Option<Completed>, Error> {
-    Ok(match named(adi, handle)? {
-        Named::Inactive => Some(with_status(MPI_Status::EMPTY)),
+/// How the request that `handle` names has ended, if it has, within a call of `function` after a step of progress; leaves
+/// everything as it is.
+pub(super) fn peek(
+    env: &dyn Env,
+    function: &'static str,
+    handle: c_int,
+) -> Result<Option<Completed>, Error> {
+    let named = named(handle)?;
+    if let Named::Live(id) = named {
+        let state = env.inspect(Some(function), id);
+        let state = state.ok_or(Error::Request { handle })?;
+        let ended = state.outcome.as_ref();
+        return Ok(ended.map(|outcome| completed(state.context, outcome)));
+    }
+    env.advance(CallNote::of(function), None);
+    Ok(match named {
         Named::Complete(status) => Some(with_status(status)),
-        Named::Live(id) => {
-            let ended = adi.peek_in_context(id);
-            ended.map(|(context, outcome)| completed(context, &outcome))
-        }
+        Named::Inactive | Named::Live(_) => Some(with_status(MPI_Status::EMPTY)),
         Named::Other(family) => family.ended(handle),
     })
 }

@@ -1,8 +1,8 @@
 //! Section 3.7.5: waiting for several requests, and testing them.
 //!
-//! An array of requests can be as long as the program's memory, so these calls look at it in slices, with
-//! progress in between ([`crate::mpi::call::SLICE_REQUESTS`]). A request that is complete stays complete until
-//! its call has said so: what one slice has found is still true when the last has been looked at.
+//! An array of requests can be as long as the program's memory. These calls look at it in groups of [`LookedUp::MAX`], one
+//! look at the device each, with a step of progress after each [`SLICE_REQUESTS`]. A request that is complete stays complete
+//! until its call has freed it: the result of one group is still true when the last has been looked at.
 // The functions are documented by the standard and in `mpi.h`, their safety in the module above.
 #![allow(
     missing_docs,
@@ -11,25 +11,24 @@
     clippy::too_many_arguments
 )]
 
-use crate::device::kernel::CallNote;
-use core::cell::Cell;
 use core::ffi::c_int;
 
 use super::args;
 use super::binding::env;
 use super::comm_objects::{self, Blame, end_blame};
-use super::completion::{end_one, note};
+use super::completion::{end_one, wait_one};
+use super::fast_path;
 use super::report::{end, end_under};
 use super::requests::{
     Completed, Named, Rest, SEND_COMPLETE, conclude_if_due, named, try_complete, whole_status,
     with_status,
 };
-use super::short;
 use super::types::MPI_Status;
 use super::types::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL, MPI_SUCCESS, MPI_UNDEFINED};
-use crate::Adi;
-use crate::device::request::Whole;
-use crate::mpi::call::{Pass, SLICE_REQUESTS, block_on_array, look_through, wait_until};
+use crate::device::interface::{Device, LookedUp};
+use crate::device::kernel::CallNote;
+use crate::device::request::{RequestId, Whole};
+use crate::mpi::call::{SLICE_REQUESTS, block_on};
 use crate::mpi::error::{Class, Error};
 use crate::mpi::process::Env;
 
@@ -130,13 +129,7 @@ unsafe fn arrays<'a>(
     }
 }
 
-// A call, so that programs that ignore statuses save no registers for it.
-#[inline(never)]
-fn tell(whole: Option<Whole>, status: &mut MPI_Status) {
-    status.complete(whole.map_or(MPI_Status::NO_RECEIVE, |whole| whole_status(&whole)));
-}
-
-/// Waits for the first requests of an array, as long as they are [messages that end well](short::wait); their number. The
+/// Waits for the first requests of an array, as long as they are messages that end well; their number. The
 /// arguments are still to be checked.
 ///
 /// # Safety
@@ -148,22 +141,22 @@ unsafe fn wait_for_messages(
     statuses: *mut MPI_Status,
 ) -> c_int {
     let mut at = 0;
-    if requests.is_null() || statuses.is_null() || !short::is_open() {
+    if requests.is_null() || statuses.is_null() || !fast_path::is_open() {
         return at;
     }
     while at < count {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's promise: there are so many.
         let request = unsafe { &mut *requests.add(at as usize) };
         let whole = match *request {
             SEND_COMPLETE => None,
-            handle => match short::wait("MPI_Waitall", handle) {
+            handle => match fast_path::wait("MPI_Waitall", handle) {
                 None => break,
                 whole => whole,
             },
         };
         *request = MPI_REQUEST_NULL;
         if statuses.addr() != args::STATUS_IGNORE {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller's promise: there are so many.
             tell(whole, unsafe { &mut *statuses.add(at as usize) });
         }
         if let Some(whole) = whole {
@@ -174,45 +167,23 @@ unsafe fn wait_for_messages(
     at
 }
 
-/// Each stay with the device completes what it can, of a slice, from place `next` on.
+// A call, so that programs that ignore statuses save no registers for it.
+#[inline(never)]
+fn tell(whole: Option<Whole>, status: &mut MPI_Status) {
+    status.complete(whole.map_or(MPI_Status::NO_RECEIVE, |whole| whole_status(&whole)));
+}
+
+/// Waits for all requests from place `next` on.
 fn wait_all(
     env: &dyn Env,
-    mut next: usize,
+    next: usize,
     requests: &mut [c_int],
     mut statuses: Statuses<'_>,
 ) -> Result<Several, Error> {
     let mut several = Several::default();
-    while next < requests.len() {
-        let end = requests.len().min(next + SLICE_REQUESTS);
-        let waiting = Cell::new(MPI_REQUEST_NULL);
-        let concluding = wait_until(
-            env,
-            |adi| note(adi, "MPI_Waitall", waiting.get()),
-            |adi, _| {
-                for request in &mut requests[next..end] {
-                    match try_complete(adi, request) {
-                        Ok(Some(completed)) if completed.is_concluding() => {
-                            return Some(Ok(Some(completed)));
-                        }
-                        Ok(Some(completed)) => {
-                            several.add(&completed, &mut statuses, next, next);
-                            next += 1;
-                        }
-                        Ok(None) => {
-                            waiting.set(*request);
-                            return None;
-                        }
-                        Err(error) => return Some(Err(error)),
-                    }
-                }
-                Some(Ok(None))
-            },
-        )?;
-        if let Some(completed) = concluding {
-            let completed = completed.concluded(&mut requests[next]);
-            several.add(&completed, &mut statuses, next, next);
-            next += 1;
-        }
+    for (place, request) in requests.iter_mut().enumerate().skip(next) {
+        let completed = wait_one(env, "MPI_Waitall", request)?;
+        several.add(&completed, &mut statuses, place, place);
     }
     Ok(several)
 }
@@ -249,72 +220,92 @@ unsafe fn wait_for_others(
     })
 }
 
-/// Looks whether every request is complete; ends at the first that is not.
-struct AreAllComplete;
-
-impl Pass<c_int, Result<bool, Error>> for AreAllComplete {
-    fn visit(
-        &mut self,
-        adi: &mut Adi,
-        _: usize,
-        requests: &mut [c_int],
-    ) -> Option<Result<bool, Error>> {
-        requests
-            .iter()
-            .find_map(|request| match named(adi, *request) {
-                Ok(named) if named.is_under_way(adi, *request) => Some(Ok(false)),
-                Ok(_) => None,
-                Err(error) => Some(Err(error)),
-            })
-    }
-
-    fn end(&mut self) -> Option<Result<bool, Error>> {
-        Some(Ok(true))
-    }
+/// A look at a group of requests: bit `i` is for the handle at place `i`.
+#[derive(Default)]
+struct Looked {
+    /// They name something that is under way or complete.
+    active: u64,
+    /// They are complete.
+    complete: u64,
 }
 
-/// Completes every request; all are complete.
-struct CompleteAll<'a> {
-    several: Several,
-    statuses: Statuses<'a>,
-}
-
-impl Pass<c_int, Error> for CompleteAll<'_> {
-    fn visit(&mut self, adi: &mut Adi, first: usize, requests: &mut [c_int]) -> Option<Error> {
-        for (i, request) in (first..).zip(requests) {
-            match try_complete(adi, request) {
-                Ok(Some(completed)) => self.several.add(&completed, &mut self.statuses, i, i),
-                Ok(None) => {}
-                Err(error) => return Some(error),
-            }
+impl Looked {
+    /// Looks at no more than [`LookedUp::MAX`] handles. Fails with [`Error::Request`].
+    fn at(env: &dyn Env, handles: &[c_int]) -> Result<Looked, Error> {
+        let mut looked = Looked::default();
+        let mut live: heapless::Vec<(RequestId, u64), { LookedUp::MAX }> = heapless::Vec::new();
+        for (place, &handle) in handles.iter().enumerate() {
+            let bit = 1 << place;
+            looked.active |= bit;
+            let is_complete = match named(handle)? {
+                Named::Inactive => {
+                    looked.active &= !bit;
+                    true
+                }
+                Named::Complete(_) => true,
+                Named::Other(family) => family.ended(handle).is_some(),
+                Named::Live(id) => {
+                    // There is room for as many as there are handles.
+                    let _ = live.push((id, bit));
+                    false
+                }
+            };
+            looked.complete |= if is_complete { bit } else { 0 };
         }
-        None
+        let ids: heapless::Vec<RequestId, { LookedUp::MAX }> =
+            live.iter().map(|(id, _)| *id).collect();
+        let LookedUp { finished, unknown } = match ids.is_empty() {
+            true => LookedUp::default(),
+            false => env.look_up(&ids),
+        };
+        for (place, (_, bit)) in live.iter().enumerate() {
+            if unknown >> place & 1 != 0 {
+                let handle = handles[bit.trailing_zeros() as usize];
+                return Err(Error::Request { handle });
+            }
+            looked.complete |= if finished >> place & 1 != 0 { *bit } else { 0 };
+        }
+        Ok(looked)
     }
+}
+
+/// A step of progress in a call of `function`, before each [`SLICE_REQUESTS`] of an array.
+fn poll_at(env: &dyn Env, function: &'static str, first: usize) {
+    if first.is_multiple_of(SLICE_REQUESTS) {
+        env.advance(CallNote::of(function), None);
+    }
+}
+
+/// The groups of an array, each with the place of its first element.
+fn groups(requests: &mut [c_int]) -> impl Iterator<Item = (usize, &mut [c_int])> {
+    let groups = requests.chunks_mut(LookedUp::MAX).enumerate();
+    groups.map(|(number, group)| (number * LookedUp::MAX, group))
 }
 
 /// `None`: not all are complete, and nothing has been done.
 fn test_all(
     env: &dyn Env,
     requests: &mut [c_int],
-    statuses: Statuses<'_>,
+    mut statuses: Statuses<'_>,
 ) -> Result<Option<Several>, Error> {
-    let note = CallNote::of("MPI_Testall");
-    match look_through(env, note, requests, &mut AreAllComplete) {
-        Some(Ok(true)) | None => {}
-        Some(Ok(false)) => return Ok(None),
-        Some(Err(error)) => return Err(error),
+    let name = "MPI_Testall";
+    if requests.is_empty() {
+        poll_at(env, name, 0);
     }
-    let mut pass = CompleteAll {
-        several: Several::default(),
-        statuses,
-    };
-    if let Some(error) = look_through(env, note, requests, &mut pass) {
-        return Err(error);
+    for (first, group) in groups(requests) {
+        poll_at(env, name, first);
+        let looked = Looked::at(env, group)?;
+        if looked.complete.count_ones() as usize != group.len() {
+            return Ok(None);
+        }
     }
-    let CompleteAll {
-        mut several,
-        statuses,
-    } = pass;
+    let mut several = Several::default();
+    for (place, request) in requests.iter_mut().enumerate() {
+        poll_at(env, name, place);
+        if let Some(completed) = try_complete(env, None, request)? {
+            several.add(&completed, &mut statuses, place, place);
+        }
+    }
     if several.concluding {
         let given = requests.len();
         several.conclude(requests.iter_mut().zip(0..), statuses, given);
@@ -357,61 +348,44 @@ impl Any {
             Any::At(i, completed) => (i as c_int, completed),
         }
     }
-
-    /// As [`Completed::concluded`], of one of these requests.
-    fn concluded(self, requests: &mut [c_int]) -> Any {
-        match self {
-            Any::Inactive => Any::Inactive,
-            Any::At(i, completed) => Any::At(i, completed.concluded(&mut requests[i])),
-        }
-    }
 }
 
-/// Completes the first request that is complete.
-#[derive(Default)]
-struct CompleteAny {
-    /// A request is active.
-    active: bool,
-}
-
-impl Pass<c_int, Result<Any, Error>> for CompleteAny {
-    fn visit(
-        &mut self,
-        adi: &mut Adi,
-        first: usize,
-        requests: &mut [c_int],
-    ) -> Option<Result<Any, Error>> {
-        for (i, request) in (first..).zip(requests) {
-            match named(adi, *request) {
-                Ok(Named::Inactive) => continue,
-                Ok(_) => self.active = true,
-                Err(error) => return Some(Err(error)),
-            }
-            match try_complete(adi, request) {
-                Ok(Some(completed)) => return Some(Ok(Any::At(i, completed))),
-                Ok(None) => {}
-                Err(error) => return Some(Err(error)),
-            }
+/// Completes the first request that is complete. `None`: some are active, none is complete.
+fn any(
+    env: &dyn Env,
+    function: &'static str,
+    requests: &mut [c_int],
+) -> Result<Option<Any>, Error> {
+    let mut is_active = false;
+    for (first, group) in groups(requests) {
+        if first > 0 {
+            poll_at(env, function, first);
         }
-        None
+        let Looked { active, complete } = Looked::at(env, group)?;
+        is_active |= active != 0;
+        let found = (active & complete).trailing_zeros() as usize;
+        if let Some(request) = group.get_mut(found)
+            && let Some(completed) = try_complete(env, None, request)?
+        {
+            let completed = completed.concluded(request);
+            return Ok(Some(Any::At(first + found, completed)));
+        }
     }
-
-    fn end(&mut self) -> Option<Result<Any, Error>> {
-        (!self.active).then_some(Ok(Any::Inactive))
-    }
+    Ok((!is_active).then_some(Any::Inactive))
 }
 
 fn wait_any(env: &dyn Env, requests: &mut [c_int]) -> Result<Any, Error> {
-    let note = CallNote::of("MPI_Waitany");
-    let any = block_on_array(env, note, requests, &mut CompleteAny::default())?;
-    Ok(any.concluded(requests))
+    let name = "MPI_Waitany";
+    block_on(env, CallNote::of(name), || {
+        any(env, name, requests).transpose()
+    })
 }
 
 /// `None`: some are active, none is complete.
 fn test_any(env: &dyn Env, requests: &mut [c_int]) -> Result<Option<Any>, Error> {
-    let note = CallNote::of("MPI_Testany");
-    let any = look_through(env, note, requests, &mut CompleteAny::default()).transpose()?;
-    Ok(any.map(|any| any.concluded(requests)))
+    let name = "MPI_Testany";
+    poll_at(env, name, 0);
+    any(env, name, requests)
 }
 
 pub unsafe fn MPI_Waitany(
@@ -473,47 +447,41 @@ struct CompleteSome<'a> {
     indices: &'a mut [c_int],
     statuses: Statuses<'a>,
     /// A request is active, or was before it was completed here.
-    active: bool,
+    is_active: bool,
     /// Requests that were completed.
     done: usize,
 }
 
 impl CompleteSome<'_> {
-    fn try_one(&mut self, adi: &mut Adi, i: usize, request: &mut c_int) -> Result<(), Error> {
-        if matches!(named(adi, *request)?, Named::Inactive) {
-            return Ok(());
-        }
-        self.active = true;
-        if let Some(completed) = try_complete(adi, request)? {
-            self.indices[self.done] = i as c_int;
-            let at = self.done;
-            self.several.add(&completed, &mut self.statuses, at, at);
-            self.done += 1;
-        }
-        Ok(())
-    }
-}
-
-/// The value is the count for the program.
-impl Pass<c_int, Result<c_int, Error>> for CompleteSome<'_> {
-    fn visit(
+    /// Goes through the array once: the count for the program. `None`: some are active, none is complete.
+    fn try_all(
         &mut self,
-        adi: &mut Adi,
-        first: usize,
+        env: &dyn Env,
+        function: &'static str,
         requests: &mut [c_int],
-    ) -> Option<Result<c_int, Error>> {
-        (first..).zip(requests).find_map(|(i, request)| {
-            let error = self.try_one(adi, i, request).err()?;
-            Some(Err(error))
-        })
-    }
-
-    fn end(&mut self) -> Option<Result<c_int, Error>> {
-        match (self.active, self.done) {
-            (false, _) => Some(Ok(MPI_UNDEFINED)),
-            (true, 0) => None,
-            (true, done) => Some(Ok(done as c_int)),
+    ) -> Result<Option<c_int>, Error> {
+        for (first, group) in groups(requests) {
+            if first > 0 {
+                poll_at(env, function, first);
+            }
+            let Looked { active, complete } = Looked::at(env, group)?;
+            self.is_active |= active != 0;
+            for (place, request) in group.iter_mut().enumerate() {
+                if (active & complete) >> place & 1 != 0
+                    && let Some(completed) = try_complete(env, None, request)?
+                {
+                    let at = self.done;
+                    self.indices[at] = (first + place) as c_int;
+                    self.several.add(&completed, &mut self.statuses, at, at);
+                    self.done += 1;
+                }
+            }
         }
+        Ok(match (self.is_active, self.done) {
+            (false, _) => Some(MPI_UNDEFINED),
+            (true, 0) => None,
+            (true, done) => Some(done as c_int),
+        })
     }
 }
 
@@ -539,21 +507,21 @@ unsafe fn some(
                     args::out(outcount, "outcount")?,
                 )
             };
-            let mut pass = CompleteSome {
+            let mut some = CompleteSome {
                 several: Several::default(),
                 indices,
                 statuses,
-                active: false,
+                is_active: false,
                 done: 0,
             };
-            *outcount = run(env, requests, &mut pass)?;
+            *outcount = run(env, requests, &mut some)?;
             let CompleteSome {
                 mut several,
                 indices,
                 statuses,
                 done,
                 ..
-            } = pass;
+            } = some;
             if several.concluding {
                 // In the order of their indices, as they were found.
                 let mut rest = requests.iter_mut().zip(0..);
@@ -575,8 +543,11 @@ pub unsafe fn MPI_Waitsome(
     indices: *mut c_int,
     statuses: *mut MPI_Status,
 ) -> c_int {
-    let run = |env: &dyn Env, requests: &mut [c_int], pass: &mut CompleteSome<'_>| {
-        block_on_array(env, CallNote::of("MPI_Waitsome"), requests, pass)
+    let run = |env: &dyn Env, requests: &mut [c_int], some: &mut CompleteSome<'_>| {
+        let name = "MPI_Waitsome";
+        block_on(env, CallNote::of(name), || {
+            some.try_all(env, name, requests).transpose()
+        })
     };
     // SAFETY: the standard's promise about the arrays and `outcount`.
     unsafe {
@@ -598,8 +569,10 @@ pub unsafe fn MPI_Testsome(
     indices: *mut c_int,
     statuses: *mut MPI_Status,
 ) -> c_int {
-    let run = |env: &dyn Env, requests: &mut [c_int], pass: &mut CompleteSome<'_>| {
-        look_through(env, CallNote::of("MPI_Testsome"), requests, pass).unwrap_or(Ok(0))
+    let run = |env: &dyn Env, requests: &mut [c_int], some: &mut CompleteSome<'_>| {
+        let name = "MPI_Testsome";
+        poll_at(env, name, 0);
+        Ok(some.try_all(env, name, requests)?.unwrap_or(0))
     };
     // SAFETY: the standard's promise about the arrays and `outcount`.
     unsafe {
@@ -616,9 +589,10 @@ pub unsafe fn MPI_Testsome(
 
 #[cfg(test)]
 mod tests {
-    use super::super::requests::SEND_COMPLETE;
+    use super::super::requests::{SEND_COMPLETE, handle_of};
     use super::*;
     use crate::device::envelope::{Pattern, Rank};
+    use crate::device::interface::{Incoming, RequestMemory};
     use crate::device::memory::Span;
     use crate::mpi::fake::FakeEnv;
 
@@ -627,13 +601,12 @@ mod tests {
 
     /// The handle of a receive that no message will match.
     fn receive(env: &FakeEnv) -> c_int {
-        let mut handle = MPI_REQUEST_NULL;
-        env.with(&mut |adi, kernel| {
-            let pattern = Pattern::new(Some(Rank::new(0)), Some(0), 0);
-            let id = adi.irecv(kernel.memory(), pattern, Span::EMPTY);
-            handle = !id.expect("room for a request").0 as c_int;
-        });
-        handle
+        let incoming = Incoming {
+            pattern: Pattern::new(Some(Rank::new(0)), Some(0), 0),
+            span: Span::EMPTY,
+        };
+        let id = env.start_receive("a test", &incoming, RequestMemory::Shared);
+        handle_of(id.expect("room for a request"))
     }
 
     fn complete() -> Vec<c_int> {
@@ -653,27 +626,56 @@ mod tests {
         assert!(matches!(any, Some(Any::Inactive)));
         assert_eq!(env.polls(), SLICES);
         handles[REQUESTS - 1] = SEND_COMPLETE;
+        let env = FakeEnv::new();
         let any = wait_any(&env, &mut handles).expect("legal handles");
         assert!(matches!(any, Any::At(at, _) if at == REQUESTS - 1));
-        assert_eq!(env.polls(), SLICES + SLICES - 1);
+        assert_eq!(env.polls(), SLICES - 1);
 
         let env = FakeEnv::new();
         let mut indices = vec![0; REQUESTS];
-        let mut pass = CompleteSome {
+        let mut some = CompleteSome {
             several: Several::default(),
             indices: &mut indices,
             statuses: None,
-            active: false,
+            is_active: false,
             done: 0,
         };
-        let note = CallNote::of("MPI_Testsome");
-        let done = look_through(&env, note, &mut complete(), &mut pass);
-        assert_eq!(done, Some(Ok(REQUESTS as c_int)));
-        assert_eq!((env.polls(), indices[REQUESTS - 1]), (SLICES, 99_999));
+        let done = some.try_all(&env, "MPI_Testsome", &mut complete());
+        assert_eq!(done, Ok(Some(REQUESTS as c_int)));
+        assert_eq!((env.polls(), indices[REQUESTS - 1]), (SLICES - 1, 99_999));
+    }
 
+    #[test]
+    fn requests_of_all_kinds_are_found_in_groups() {
         let env = FakeEnv::new();
-        assert!(wait_all(&env, 0, &mut complete(), None).is_ok());
-        assert_eq!(env.stays(), SLICES);
+        let mut handles = vec![MPI_REQUEST_NULL; 3 * LookedUp::MAX];
+        for place in [1, 70, 71, 130] {
+            handles[place] = receive(&env);
+        }
+        assert!(matches!(test_any(&env, &mut handles), Ok(None)));
+        handles[71] = SEND_COMPLETE;
+        handles[140] = SEND_COMPLETE;
+        let mut indices = vec![0; handles.len()];
+        let mut some = CompleteSome {
+            several: Several::default(),
+            indices: &mut indices,
+            statuses: None,
+            is_active: false,
+            done: 0,
+        };
+        let done = some.try_all(&env, "MPI_Testsome", &mut handles);
+        assert_eq!(done, Ok(Some(2)));
+        assert_eq!(indices[..2], [71, 140]);
+        assert_eq!(handles[71], MPI_REQUEST_NULL);
+        // Of the device there is no request of this name.
+        handles[72] = handle_of(RequestId(0x3fff));
+        let error = test_any(&env, &mut handles).err();
+        assert_eq!(
+            error,
+            Some(Error::Request {
+                handle: handles[72]
+            })
+        );
     }
 
     #[test]

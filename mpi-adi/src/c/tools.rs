@@ -28,9 +28,10 @@ use portable_atomic::AtomicU64;
 
 use super::binding::any_env;
 use super::types::constants::*;
-use crate::Adi;
-use crate::device::kernel::{Counted, Kernel};
+use crate::device::interface::{Device, Measure};
+use crate::device::kernel::Counted;
 use crate::device::matching::Choice;
+use crate::mpi::process::Env;
 use crate::mpi::variables::{CONTROL, Category, LEVELS, Variable};
 
 /// Values of `mpi.h`.
@@ -143,12 +144,9 @@ unsafe fn name<'a>(name: *const c_char) -> Result<&'a str, c_int> {
         .map_err(|_| INVALID_NAME)
 }
 
-/// Runs `f` with the device and its carrier.
-fn with<R>(f: impl FnOnce(&mut Adi, &mut dyn Kernel) -> R) -> Result<R, c_int> {
-    let env = any_env().map_err(|_| INVALID)?;
-    let (mut f, mut result) = (Some(f), None);
-    env.with(&mut |adi, kernel| result = f.take().map(|f| f(adi, kernel)));
-    result.ok_or(INVALID)
+/// The device, if the process has begun.
+fn device() -> Result<&'static dyn Env, c_int> {
+    any_env().map_err(|_| INVALID)
 }
 
 /// A control variable: which one it is, and what C knows besides.
@@ -391,7 +389,7 @@ pub unsafe fn MPI_T_cvar_handle_free(handle: *mut c_int) -> c_int {
 pub unsafe fn MPI_T_cvar_read(handle: c_int, buf: *mut c_void) -> c_int {
     end(started().and_then(|()| {
         let cvar = cvar_of(handle)?;
-        let value = with(|adi, kernel| (cvar.of.get)(adi, kernel))?;
+        let value = device()?.measure(cvar.of.measure);
         // SAFETY: the standard's promise: a place for the variable's datatype.
         unsafe {
             match cvar.datatype {
@@ -410,7 +408,8 @@ pub unsafe fn MPI_T_cvar_write(handle: c_int, buf: *const c_void) -> c_int {
         }
         // SAFETY: the standard's promise: the only variable of this scope is such a number.
         let value = unsafe { buf.cast::<c_ulong>().as_ref() }.ok_or(INVALID)?;
-        with(|adi, _| adi.set_eager_limit(usize::try_from(*value).unwrap_or(usize::MAX)))
+        device()?.set_eager_limit(usize::try_from(*value).unwrap_or(usize::MAX));
+        Ok(())
     }))
 }
 
@@ -557,13 +556,10 @@ pub fn MPI_T_pvar_stop(session: c_int, handle: c_int) -> c_int {
 
 pub unsafe fn MPI_T_pvar_read(session: c_int, handle: c_int, buf: *mut c_void) -> c_int {
     end(pvar_of(session, handle).and_then(|number| {
-        let value = with(|adi, kernel| match LEVELS.get(number) {
-            Some(level) => (level.get)(adi, kernel),
-            None => {
-                kernel.count(adi);
-                kernel.counted(number - LEVELS.len())
-            }
-        })?;
+        let value = device()?.measure(match LEVELS.get(number) {
+            Some(level) => level.measure,
+            None => Measure::Counter(number - LEVELS.len()),
+        });
         // SAFETY: the standard's promise: a place for the variable's datatype.
         unsafe { put(buf.cast(), value as c_ulonglong) };
         Ok(())

@@ -7,10 +7,10 @@
 
 use alloc::vec::Vec;
 
-use crate::Adi;
+use crate::device::interface::{Device, Tested};
 use crate::device::kernel::CallNote;
 use crate::device::request::RequestId;
-use crate::mpi::call::{Pass, block_on_array, look_through};
+use crate::mpi::call::SLICE_REQUESTS;
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
 
@@ -105,33 +105,22 @@ impl BufferUse {
 
     /// Frees the parts whose messages the device has finished with, and their requests. Does not block.
     pub fn reclaim(&mut self, env: &dyn Env, note: CallNote) {
-        look_through(env, note, &mut self.pieces, &mut Reclaim { left: 0 });
+        for (place, piece) in self.pieces.iter_mut().enumerate() {
+            if place % SLICE_REQUESTS == 0 {
+                env.advance(note, None);
+            }
+            piece.send = piece
+                .send
+                .filter(|send| env.test(None, *send) == Tested::Pending);
+        }
         self.pieces.retain(|piece| piece.send.is_some());
     }
 
     /// Frees everything. Blocks until the device has finished with all messages.
-    pub fn wait_until_empty(&mut self, env: &dyn Env, note: CallNote) {
-        block_on_array(env, note, &mut self.pieces, &mut Reclaim { left: 0 });
-        self.pieces.clear();
-    }
-}
-
-/// Frees the requests of the messages that the device has finished with; a value when it has with all.
-struct Reclaim {
-    left: usize,
-}
-
-impl Pass<Piece, ()> for Reclaim {
-    fn visit(&mut self, adi: &mut Adi, _: usize, pieces: &mut [Piece]) -> Option<()> {
-        for piece in pieces {
-            piece.send = piece.send.filter(|send| adi.test(*send).is_none());
-            self.left += usize::from(piece.send.is_some());
+    pub fn wait_until_empty(&mut self, env: &dyn Env, function: &'static str) {
+        for send in self.pieces.drain(..).filter_map(|piece| piece.send) {
+            env.wait(function, send);
         }
-        None
-    }
-
-    fn end(&mut self) -> Option<()> {
-        (core::mem::take(&mut self.left) == 0).then_some(())
     }
 }
 

@@ -6,15 +6,13 @@
 
 use net_torus::Shape;
 
-use crate::Adi;
 use crate::Outcome;
 use crate::device::envelope::{Context, Pattern, Rank, Tag};
-use crate::device::kernel::{CallNote, Kernel};
+use crate::device::interface::{Blocking, Cancel, Device, Incoming, Outgoing, RequestMemory};
 use crate::device::memory::Span;
 use crate::device::recv::Probed;
 use crate::device::request::{Mode, RequestId};
 use crate::device::send::SendTo;
-use crate::mpi::call::{ANY_SOURCE_NOTE, ANY_TAG_NOTE, block_on, block_until, immediate, look};
 use crate::mpi::context::{COLLECTIVE, SELF_CONTEXT, WORLD_CONTEXT};
 use crate::mpi::error::Error;
 use crate::mpi::grid::Grid;
@@ -297,26 +295,6 @@ impl<'e> Partners<'e> {
         }
     }
 
-    /// The note of a call of `function` with this peer and tag. The tags of collectives are our own and
-    /// mean nothing to the program.
-    pub(crate) fn note(
-        self,
-        function: &'static str,
-        peer: Option<CommRank>,
-        tag: Option<Tag>,
-    ) -> CallNote {
-        let peer = peer.map_or(ANY_SOURCE_NOTE, |rank| {
-            self.group.to_world(rank).index() as i32
-        });
-        let collective = self.group.context & COLLECTIVE != 0;
-        let tag = (!collective).then(|| tag.unwrap_or(ANY_TAG_NOTE));
-        CallNote {
-            function,
-            peer: Some(peer),
-            tag,
-        }
-    }
-
     pub(crate) fn send_to(
         self,
         span: Span,
@@ -372,8 +350,8 @@ impl<'e> Partners<'e> {
         }
     }
 
-    /// Starts a send. Does not block. Fails with [`Error::Rank`], [`Error::Tag`], [`Error::TooLong`] or
-    /// [`Error::NoMemory`].
+    /// Starts a send. Does not block. `None`: the span may be used again, and there is no request. Fails with
+    /// [`Error::Rank`], [`Error::Tag`], [`Error::TooLong`] or [`Error::NoMemory`].
     pub(crate) fn start_send(
         self,
         function: &'static str,
@@ -381,10 +359,12 @@ impl<'e> Partners<'e> {
         dest: CommRank,
         tag: Tag,
         mode: Mode,
-    ) -> Result<RequestId, Error> {
+    ) -> Result<Option<RequestId>, Error> {
         let to = self.send_to(span, dest, tag, mode)?;
-        let note = || self.note(function, Some(dest), Some(tag));
-        start_send(self.env, note, to, span)
+        let outgoing = Outgoing { to, span };
+        Ok(self
+            .env
+            .start_send(function, &outgoing, RequestMemory::Shared)?)
     }
 
     /// Starts a receive. Does not block. Fails with [`Error::Rank`], [`Error::Tag`] or
@@ -397,8 +377,10 @@ impl<'e> Partners<'e> {
         tag: Option<Tag>,
     ) -> Result<RequestId, Error> {
         let pattern = self.pattern(source, tag)?;
-        let note = || self.note(function, source, tag);
-        start_receive(self.env, note, pattern, span)
+        let incoming = Incoming { pattern, span };
+        Ok(self
+            .env
+            .start_receive(function, &incoming, RequestMemory::Shared)?)
     }
 
     /// Sends and blocks until the span may be used again. Fails as [`Partners::start_send`].
@@ -411,8 +393,7 @@ impl<'e> Partners<'e> {
         mode: Mode,
     ) -> Result<(), Error> {
         let to = self.send_to(span, dest, tag, mode)?;
-        let note = self.note(function, Some(dest), Some(tag));
-        run_send(self.env, note, to, span)
+        Ok(self.env.send(function, &Outgoing { to, span })?)
     }
 
     /// Receives; blocks until the message is there. Fails as [`Partners::start_recv`], and with
@@ -425,8 +406,8 @@ impl<'e> Partners<'e> {
         tag: Option<Tag>,
     ) -> Result<Status, Error> {
         let pattern = self.pattern(source, tag)?;
-        let note = self.note(function, source, tag);
-        self.received(run_receive(self.env, note, pattern, span)?)
+        let received = self.env.receive(function, &Incoming { pattern, span })?;
+        self.received(received.outcome())
     }
 
     /// Sends and receives at once; blocks until both are done (MPI-3.1 section 3.10). Fails as the two
@@ -440,81 +421,46 @@ impl<'e> Partners<'e> {
         // Checked before anything starts, so that a mistake leaves nothing behind.
         let to = self.send_to(send, dest, send_tag, Mode::Standard)?;
         let pattern = self.pattern(source, recv_tag)?;
-        let note = || self.note(function, source, recv_tag);
-        let receive = immediate(self.env, note, |adi, kernel| {
-            adi.recv_within_call(kernel.memory(), pattern, recv)
-        })?;
-        if let Err(error) = run_send(self.env, note(), to, send) {
-            // The span must not stay with the device: what cannot be cancelled has matched, and arrives.
-            // Not by `wait_cancelled`, which knows of sends, too.
-            block_on(self.env, note(), |adi, _| {
-                adi.cancel_receive(receive);
-                adi.test(receive)
-            });
-            return Err(error);
+        let incoming = Incoming {
+            pattern,
+            span: recv,
+        };
+        let receive = { self.env }.start_receive(function, &incoming, RequestMemory::Blocking)?;
+        if let Err(error) = self.env.send(function, &Outgoing { to, span: send }) {
+            // The span must not stay with the device.
+            self.env.cancel(function, receive, Cancel::FinishReceive);
+            return Err(error.into());
         }
-        self.received(wait(self.env, note(), receive))
+        self.received(wait(self.env, function, receive))
     }
 
-    /// Blocks until a message that fits can be received, and says which. Fails with [`Error::Rank`],
+    /// Blocks until a message that fits can be received, and says which; or looks for one. Fails with [`Error::Rank`],
     /// [`Error::Tag`] or [`Error::NoMemory`].
     pub(crate) fn probe_span(
         self,
         function: &'static str,
         source: Option<CommRank>,
         tag: Option<Tag>,
-    ) -> Result<Status, Error> {
-        let pattern = self.pattern(source, tag)?;
-        let found = block_on(self.env, self.note(function, source, tag), |adi, _| {
-            adi.iprobe(pattern).transpose()
-        })?;
-        Ok(self.probed(found))
-    }
-
-    /// As [`Partners::probe_span`] without blocking: `None` when no message fits yet.
-    pub(crate) fn iprobe_span(
-        self,
-        function: &'static str,
-        source: Option<CommRank>,
-        tag: Option<Tag>,
+        blocking: Blocking,
     ) -> Result<Option<Status>, Error> {
         let pattern = self.pattern(source, tag)?;
-        let note = self.note(function, source, tag);
-        // Progress first: what has arrived by now is to be seen by this probe, not by the next.
-        let found = look(self.env, note, |adi, _| adi.iprobe(pattern))?;
+        let found = self.env.probe(function, pattern, blocking)?;
         Ok(found.map(|found| self.probed(found)))
     }
 
-    /// Takes a message that fits: the name by which it can be received, and what it is. Blocks until there is one, or else
+    /// Takes a message that fits: the name by which it can be received, and its status. Blocks until there is one, or else
     /// for as long as it takes to have one that has been found: an answer of its sender. Fails as
-    /// [`Communicator::probe_span`].
+    /// [`Partners::probe_span`].
     pub(crate) fn mprobe_span(
         self,
         function: &'static str,
         source: Option<CommRank>,
         tag: Option<Tag>,
-        blocks: bool,
+        blocking: Blocking,
     ) -> Result<Option<(RequestId, Status)>, Error> {
         let pattern = self.pattern(source, tag)?;
-        let note = self.note(function, source, tag);
-        let taken = |(id, found)| (id, self.probed(found));
-        if !blocks {
-            // Progress first: what has arrived by now is to be seen by this probe, not by the next.
-            let (found, is_found) = look(self.env, note, |adi, kernel| {
-                let found = adi.improbe(kernel.memory(), pattern);
-                (found, adi.is_fetching())
-            });
-            if !is_found {
-                return Ok(found?.map(taken));
-            }
-        }
-        let found = block_on(self.env, note, |adi, kernel| {
-            match adi.improbe(kernel.memory(), pattern) {
-                Ok(None) if blocks || adi.is_fetching() => None,
-                found => Some(found),
-            }
-        })?;
-        Ok(found.map(taken))
+        let found = self.env.take(function, pattern, blocking)?;
+        Ok(found.map(|(id, found)| (id, self.probed(found))))
     }
 
     fn probed(self, found: Probed) -> Status {
@@ -528,104 +474,17 @@ impl<'e> Partners<'e> {
 
 /// The rank and the size of the job.
 fn place(env: &dyn Env) -> (Rank, u32) {
-    let mut place = (Rank::new(0), 1);
-    env.with(&mut |adi, _| place = (adi.rank(), adi.size()));
-    place
+    let place = env.place();
+    (place.rank, place.shape.nodes())
 }
 
 /// The machine.
 pub(crate) fn shape(env: &dyn Env) -> Shape {
-    let mut shape = None;
-    env.with(&mut |adi, _| shape = Some(adi.shape()));
-    shape.expect("Env::with runs its function")
+    env.place().shape
 }
 
-/// Starts a send. Does not block. Fails with [`Error::NoMemory`].
-pub(crate) fn start_send(
-    env: &dyn Env,
-    note: impl Fn() -> CallNote,
-    to: SendTo,
-    span: Span,
-) -> Result<RequestId, Error> {
-    let started = immediate(env, note, |adi, kernel| {
-        adi.isend(kernel.memory(), to, span)
-    });
-    Ok(started?)
-}
-
-/// Starts a receive. Does not block. Fails with [`Error::NoMemory`].
-pub(crate) fn start_receive(
-    env: &dyn Env,
-    note: impl Fn() -> CallNote,
-    pattern: Pattern,
-    span: Span,
-) -> Result<RequestId, Error> {
-    let started = immediate(env, note, |adi, kernel| {
-        adi.irecv(kernel.memory(), pattern, span)
-    });
-    Ok(started?)
-}
-
-/// Receives; blocks until the message is here. Fails with [`Error::NoMemory`].
-pub(crate) fn run_receive(
-    env: &dyn Env,
-    note: CallNote,
-    pattern: Pattern,
-    span: Span,
-) -> Result<Outcome, Error> {
-    let mut started = None;
-    block_on(env, note, |adi, kernel| {
-        let id = match started {
-            Some(id) => id,
-            None => match adi.recv_within_call(kernel.memory(), pattern, span) {
-                Ok(id) => *started.insert(id),
-                Err(error) => return Some(Err(error.into())),
-            },
-        };
-        adi.test(id).map(Ok)
-    })
-}
-
-/// Sends and blocks until the span may be used again. Fails with [`Error::NoMemory`].
-pub(crate) fn run_send(env: &dyn Env, note: CallNote, to: SendTo, span: Span) -> Result<(), Error> {
-    let mut started = None;
-    let attempt = |adi: &mut Adi, kernel: &mut dyn Kernel| {
-        let id = match started {
-            Some(id) => id,
-            None if adi.awaits_copies(&to) => return None,
-            None => match adi.send_within_call(kernel.memory(), to, span) {
-                Ok(id) => {
-                    if adi.has_to_send() {
-                        kernel.poll(adi);
-                    }
-                    *started.insert(id)
-                }
-                Err(error) => return Some(Err(error.into())),
-            },
-        };
-        match id {
-            Some(id) => adi.test(id).map(|_| Ok(())),
-            None => (kernel.goes_on_alone() || adi.have_copies_left()).then_some(Ok(())),
-        }
-    };
-    block_on(env, note, attempt)
-}
-
-/// Blocks until the request has finished.
-pub(crate) fn wait(env: &dyn Env, note: CallNote, id: RequestId) -> Outcome {
-    let mut outcome = None;
-    block_until(env, note, &mut |adi, _| {
-        outcome = adi.test(id);
-        outcome.is_some()
-    });
-    outcome.expect("it is so")
-}
-
-/// Takes a receive back; one that has matched already is waited for. Blocks for no longer than its data
-/// takes to arrive.
-pub(crate) fn wait_cancelled(env: &dyn Env, note: CallNote, id: RequestId) -> Outcome {
-    block_on(env, note, |adi, _| {
-        adi.cancel(id);
-        adi.test(id)
-    })
+/// Blocks until a request of this layer's own has finished.
+pub(crate) fn wait(env: &dyn Env, function: &'static str, id: RequestId) -> Outcome {
+    let ended = env.wait(function, id);
+    ended.expect("a request under way").outcome()
 }

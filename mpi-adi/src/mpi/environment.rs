@@ -3,8 +3,7 @@
 
 use net_torus::coord::Coord;
 
-use crate::device::kernel::{AbortReason, CallNote};
-use crate::mpi::call::block_until;
+use crate::device::interface::{Abort, Device, Measure, NetworkCollectives};
 use crate::mpi::coll;
 use crate::mpi::comm::Communicator;
 use crate::mpi::error::Error;
@@ -21,30 +20,22 @@ pub(crate) const LIBRARY: &str = concat!(
 
 /// Nanoseconds since this node started; clocks of different nodes are not synchronised.
 pub(crate) fn now(env: &dyn Env) -> u64 {
-    let mut now = 0;
-    env.with(&mut |_, kernel| now = kernel.now());
-    now
+    env.measure(Measure::Now)
 }
 
 /// Nanoseconds between two times that differ as little as possible.
 pub(crate) fn tick(env: &dyn Env) -> u64 {
-    let mut tick = 1;
-    env.with(&mut |_, kernel| tick = kernel.tick());
-    tick
+    env.measure(Measure::Tick)
 }
 
 /// This node's coordinates on the torus.
 pub(crate) fn here(env: &dyn Env) -> Coord {
-    let mut here = Coord::default();
-    env.with(&mut |adi, _| here = adi.here());
-    here
+    env.place().here
 }
 
 /// Ends the whole job at once with `status`.
 pub(crate) fn abort(env: &dyn Env, status: i32) -> ! {
-    loop {
-        env.with(&mut |_, kernel| kernel.abort(AbortReason::MpiAbort, status));
-    }
+    env.abort(Abort::Called, status)
 }
 
 /// Blocks until everything that this process has sent and that is received is out of its hands and every other process
@@ -64,7 +55,6 @@ pub(crate) fn finalize_with<'e>(
     if !coll::carried_barrier(world, NAME, true)? {
         by_messages(world, NAME)?;
     }
-    let note = CallNote::of(NAME);
-    block_until(env, note, &mut |adi, _| adi.may_leave());
+    env.wait_until_sent(NAME);
     Ok(())
 }

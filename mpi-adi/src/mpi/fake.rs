@@ -1,5 +1,4 @@
-//! A carrier without a network, for the tests of what stands above the device: it counts what a call does
-//! while traffic waits.
+//! A host without a network, for the tests of the layers above the device: it counts their steps of progress.
 
 use std::cell::{Cell, RefCell};
 
@@ -8,6 +7,7 @@ use net_torus::Shape;
 use crate::Adi;
 use crate::device::config::{Config, Memory};
 use crate::device::envelope::Rank;
+use crate::device::interface::{Enter, Work};
 use crate::device::kernel::{AbortReason, CallNote, Kernel};
 use crate::device::memory::{RawMemory, UserMemory};
 use crate::mpi::process::{Env, Process};
@@ -21,11 +21,6 @@ pub(crate) struct FakeEnv {
 
 #[derive(Default)]
 struct Counts {
-    run: Cell<usize>,
-    longest_run: Cell<usize>,
-    stay: Cell<usize>,
-    longest_stay: Cell<usize>,
-    stays: Cell<usize>,
     polls: Cell<usize>,
     moves: Cell<usize>,
     sleeps: Cell<usize>,
@@ -52,32 +47,6 @@ impl FakeEnv {
         }
     }
 
-    /// Notes that a call has looked at `items` more.
-    pub fn worked(&self, items: usize) {
-        for (now, longest) in [
-            (&self.counts.run, &self.counts.longest_run),
-            (&self.counts.stay, &self.counts.longest_stay),
-        ] {
-            now.set(now.get() + items);
-            longest.set(longest.get().max(now.get()));
-        }
-    }
-
-    /// The most items that were looked at without progress between them.
-    pub fn longest_run(&self) -> usize {
-        self.counts.longest_run.get()
-    }
-
-    /// The most items that were looked at within one [`Env::with`].
-    pub fn longest_stay(&self) -> usize {
-        self.counts.longest_stay.get()
-    }
-
-    /// How often the device was entered.
-    pub fn stays(&self) -> usize {
-        self.counts.stays.get()
-    }
-
     /// Steps of progress.
     pub fn polls(&self) -> usize {
         self.counts.polls.get()
@@ -94,18 +63,17 @@ impl FakeEnv {
     }
 }
 
-impl Env for FakeEnv {
-    fn with(&self, f: &mut dyn FnMut(&mut Adi, &mut dyn Kernel)) {
-        self.counts.run.set(0);
-        self.counts.stay.set(0);
-        self.counts.stays.set(self.counts.stays.get() + 1);
+impl Enter for FakeEnv {
+    fn enter<'w>(&self, work: &'w mut Work<'w>) {
         let mut kernel = FakeKernel {
             counts: &self.counts,
             memory: RawMemory,
         };
-        f(&mut self.adi.borrow_mut(), &mut kernel);
+        work(&mut self.adi.borrow_mut(), &mut kernel);
     }
+}
 
+impl Env for FakeEnv {
     fn process(&self) -> &Process {
         &self.process
     }
@@ -114,7 +82,6 @@ impl Env for FakeEnv {
 impl Kernel for FakeKernel<'_> {
     fn poll(&mut self, _: &mut Adi) -> bool {
         let counts = self.counts;
-        counts.run.set(0);
         counts.polls.set(counts.polls.get() + 1);
         let moves = counts.moves.get();
         counts.moves.set(moves.saturating_sub(1));

@@ -1,6 +1,7 @@
 //! Elements of a program in the representation of other machines (MPI-3.1 section 4.3).
 #![forbid(unsafe_code)]
 
+use crate::device::interface::Device;
 use crate::device::memory::area::Area;
 use crate::mpi::datatype::derived::Type;
 use crate::mpi::datatype::{Basic, external};
@@ -62,8 +63,7 @@ impl Sides<'_> {
         self.each(|basic, area, at| {
             let mut native = [0; external::LONGEST];
             let native = &mut native[..basic.size()];
-            self.env
-                .with(&mut |_, kernel| area.read(kernel.memory(), native));
+            self.env.read(area, native);
             external::encode(basic, native, &mut out[at..][..external::size(basic)]);
         });
     }
@@ -74,8 +74,7 @@ impl Sides<'_> {
             let mut native = [0; external::LONGEST];
             let native = &mut native[..basic.size()];
             external::decode(basic, &packed[at..][..external::size(basic)], native);
-            self.env
-                .with(&mut |_, kernel| area.write(kernel.memory(), native));
+            self.env.write(area, native);
         });
     }
 }

@@ -3,51 +3,14 @@
 
 use spin::Mutex;
 
-use crate::Adi;
-use crate::device::at_once::{Incoming, Outgoing, Received, Sent};
 use crate::device::envelope::Context;
-use crate::device::kernel::Kernel;
-use crate::device::request::{RequestId, Whole};
+use crate::device::interface::{Device, Enter};
 use crate::mpi::context::{ContextMask, Contexts};
 
-/// What a call does with its process's device and the carrier.
-pub type Work<'a> = dyn FnMut(&mut Adi, &mut dyn Kernel) + 'a;
-
-/// Access to this process's device and MPI state, for the Rust and the C binding alike.
-pub trait Env {
-    /// Runs `f` with the device and its kernel, link interrupts held off for as long as `f` runs.
-    /// Must not be called from inside `f`.
-    fn with<'f>(&self, f: &'f mut Work<'f>);
-
-    /// What MPI keeps for this process; the carrier has one beside the device.
+/// Access to this process's device and MPI state, for the Rust and the C binding alike. [`Device`] has the operations.
+pub trait Env: Enter {
+    /// What MPI keeps for this process; the host has one beside the device.
     fn process(&self) -> &Process;
-
-    /// [`Adi::send_at_once`], and what is to leave then leaves as far as the network takes it. Does not block. As the next
-    /// three, for what most calls ask for: a carrier may do it by a shorter way than [`Env::with`]. One that has none says
-    /// [`Sent::Not`].
-    fn short_send(&self, outgoing: &Outgoing) -> Sent {
-        let _ = outgoing;
-        Sent::Not
-    }
-
-    /// [`Adi::receive_at_once`]; waits for a receive that has been started as [`call::finish`](crate::mpi::call::finish)
-    /// does, within a call of `function`.
-    fn short_receive(&self, function: &'static str, incoming: &Incoming) -> Received {
-        let _ = (function, incoming);
-        Received::Not
-    }
-
-    /// [`Adi::irecv`], and what is to leave then leaves. Does not block. `None`: there is no memory for it, or no such way.
-    fn short_start_receive(&self, incoming: &Incoming) -> Option<RequestId> {
-        let _ = incoming;
-        None
-    }
-
-    /// [`call::finish`](crate::mpi::call::finish). `None`: the call is to go on by itself.
-    fn short_wait(&self, function: &'static str, id: RequestId) -> Option<Whole> {
-        let _ = (function, id);
-        None
-    }
 }
 
 /// What MPI keeps for a process above the device, for all bindings. It does not grow.
@@ -109,7 +72,7 @@ impl Process {
     /// This process is in a communicator with this context.
     pub(crate) fn take_context(&self, env: &dyn Env, context: Context) {
         self.contexts.lock().take(context);
-        env.with(&mut |adi, _| adi.open_context(context));
+        env.open_context(context);
     }
 
     /// This process has freed the communicator with this context, and its requests are complete.
@@ -119,7 +82,5 @@ impl Process {
 }
 
 fn is_idle(env: &dyn Env, context: Context) -> bool {
-    let mut is_idle = false;
-    env.with(&mut |adi, _| is_idle = adi.context_is_idle(context));
-    is_idle
+    env.inspect_context(context).is_idle
 }

@@ -2,9 +2,7 @@
 //! at the moment. Reading one is one look.
 #![forbid(unsafe_code)]
 
-use crate::Adi;
-use crate::device::kernel::Kernel;
-use crate::device::matching::Choice;
+use crate::device::interface::Measure;
 
 /// What a variable is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,7 +22,7 @@ pub(crate) struct Variable {
     pub(crate) name: &'static str,
     pub(crate) meaning: &'static str,
     pub(crate) category: Category,
-    pub(crate) get: fn(&Adi, &dyn Kernel) -> u64,
+    pub(crate) measure: Measure,
 }
 
 /// What a job's options set.
@@ -33,28 +31,25 @@ pub(crate) const CONTROL: [Variable; 4] = [
         name: "mpi_memory",
         meaning: "Bytes for messages that come before their receives (--mpi-memory).",
         category: Category::Memory,
-        get: |adi, _| adi.region().bytes() as u64,
+        measure: Measure::MpiMemory,
     },
     Variable {
         name: "heap",
         meaning: "Bytes of the program's heap; 0: not known (--node-memory).",
         category: Category::Memory,
-        get: |_, kernel| kernel.heap().map_or(0, |heap| heap.bytes as u64),
+        measure: Measure::Heap,
     },
     Variable {
         name: "matching_engine",
         meaning: "How receives and messages find each other (--matching).",
         category: Category::Matching,
-        get: |adi, _| {
-            let is_it = |choice: &Choice| choice.name() == adi.engine();
-            Choice::ALL.iter().position(is_it).unwrap_or(0) as u64
-        },
+        measure: Measure::Engine,
     },
     Variable {
         name: "eager_limit",
         meaning: "Bytes of the greatest message whose data does not wait for an answer; it can be set.",
         category: Category::Protocol,
-        get: |adi, _| adi.eager_limit() as u64,
+        measure: Measure::EagerLimit,
     },
 ];
 
@@ -64,30 +59,30 @@ pub(crate) const LEVELS: [Variable; 5] = [
         name: "posted_receives",
         meaning: "Receives posted and not yet matched.",
         category: Category::Matching,
-        get: |adi, _| adi.matching().posted.into(),
+        measure: Measure::PostedReceives,
     },
     Variable {
         name: "unexpected_messages",
         meaning: "Messages recorded and not yet matched.",
         category: Category::Matching,
-        get: |adi, _| adi.matching().unexpected.into(),
+        measure: Measure::UnexpectedMessages,
     },
     Variable {
         name: "mpi_memory_used",
         meaning: "Bytes of MPI memory in use, records and buffers.",
         category: Category::Memory,
-        get: |adi, _| adi.region().used_bytes() as u64,
+        measure: Measure::MpiMemoryUsed,
     },
     Variable {
         name: "heap_used",
         meaning: "Bytes of the program's heap in use; 0: not known.",
         category: Category::Memory,
-        get: |_, kernel| kernel.heap().map_or(0, |heap| heap.used as u64),
+        measure: Measure::HeapUsed,
     },
     Variable {
         name: "requests",
         meaning: "Requests under way, or finished and not yet asked for.",
         category: Category::Protocol,
-        get: |adi, _| adi.requests().live().into(),
+        measure: Measure::Requests,
     },
 ];

@@ -17,7 +17,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use crate::c;
-use crate::device::kernel::{AbortReason, MpiError};
+use crate::device::interface::{Abort, Device, FatalError};
 use crate::mpi::error::{Error, Misplaced};
 use crate::mpi::process::{Env, Process};
 use crate::rust::point_to_point::buffered::Attached;
@@ -120,19 +120,14 @@ impl Here {
         let place = Location::caller();
         // Of a request that nobody waits for, or an object that is dropped, no line is known.
         let is_programs = !place.file().contains("mpi-adi/src/rust/");
-        env.with(&mut |adi, kernel| {
-            let fatal = MpiError {
-                rank: adi.rank().index(),
-                here: adi.here(),
-                function,
-                told: error.told(""),
-                heap: None,
-                said: None,
-                called_at: is_programs.then_some(place),
-            };
-            kernel.abort(AbortReason::MpiError(&fatal), 1)
-        });
-        unreachable!("the job has ended")
+        let fatal = FatalError {
+            function,
+            told: error.told(""),
+            is_about_memory: false,
+            said: None,
+            called_at: is_programs.then_some(place),
+        };
+        env.abort(Abort::Error(fatal), 1)
     }
 }
 

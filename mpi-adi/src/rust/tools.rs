@@ -23,6 +23,7 @@
 use core::fmt;
 
 use super::process::ask;
+use crate::device::interface::Device;
 use crate::mpi::error::{Error, Misplaced};
 use crate::mpi::variables;
 use crate::mpi::variables::{CONTROL, LEVELS};
@@ -51,11 +52,7 @@ impl Variable {
 
     /// Its value now; `None` before there is a process, and after its end.
     pub fn read(&self) -> Option<u64> {
-        ask(|env| {
-            let mut value = 0;
-            env.with(&mut |adi, kernel| value = (self.0.get)(adi, kernel));
-            value
-        })
+        ask(|env| env.measure(self.0.measure))
     }
 }
 
@@ -82,7 +79,7 @@ pub fn performance_variables() -> impl ExactSizeIterator<Item = Variable> {
 /// (MPI_T_cvar_write of `eager_limit`). A greater limit than there can be is the greatest. Fails with [`Error::Order`] before
 /// there is a process, and after its end.
 pub fn set_eager_limit(bytes: usize) -> Result<(), Error> {
-    let set = ask(|env| env.with(&mut |adi, _| adi.set_eager_limit(bytes)));
+    let set = ask(|env| env.set_eager_limit(bytes));
     set.ok_or(Error::Order {
         what: Misplaced::WithoutProcess,
     })

@@ -8,7 +8,7 @@ use mpi_adi::c;
 use mpi_adi::envelope::Rank;
 use mpi_adi::kernel::{AbortReason, CallNote, Kernel};
 use mpi_adi::memory::{RawMemory, UserMemory};
-use mpi_adi::{Adi, Config, Env, Memory, Process, Work};
+use mpi_adi::{Adi, Config, Enter, Env, Memory, Process, Work};
 use net_torus::Shape;
 
 /// The process.
@@ -39,13 +39,15 @@ impl Kernel for Still {
 }
 
 impl Env for Alone {
-    fn with<'f>(&self, f: &'f mut Work<'f>) {
-        let mut adi = self.adi.lock().expect("no call has failed");
-        f(adi.as_mut().expect("started"), &mut Still(RawMemory));
-    }
-
     fn process(&self) -> &Process {
         &self.process
+    }
+}
+
+impl Enter for Alone {
+    fn enter<'w>(&self, work: &'w mut Work<'w>) {
+        let mut adi = self.adi.lock().expect("no call has failed");
+        work(adi.as_mut().expect("started"), &mut Still(RawMemory));
     }
 }
 

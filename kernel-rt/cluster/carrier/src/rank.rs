@@ -12,7 +12,8 @@ use kernel_rt::board::linux::share::{NO_RANK, PRINT_MARK};
 use midplane_abi::blackboard::End;
 use midplane_cluster::Node;
 use mpi_adi::c::{Phase, phase};
-use mpi_adi::{Env, Process, Work};
+use mpi_adi::device::interface::Measure;
+use mpi_adi::{Device, Enter, Env, Process, Work};
 
 use crate::several;
 use crate::socket::{MOST_PRINTED, hand_on};
@@ -121,14 +122,16 @@ fn here() -> Here {
 /// The device of the rank that goes on.
 struct RankEnv;
 
-impl Env for RankEnv {
-    fn with<'f>(&self, f: &'f mut Work<'f>) {
+impl Enter for RankEnv {
+    fn enter<'w>(&self, work: &'w mut Work<'w>) {
         call(|node| {
-            node.with(f);
+            node.enter(work);
             ring_if_due(node);
         });
     }
+}
 
+impl Env for RankEnv {
     fn process(&self) -> &Process {
         here().node.process()
     }
@@ -146,8 +149,7 @@ pub fn answer() {
 #[unsafe(no_mangle)]
 extern "C" fn midplane_now() -> u64 {
     call(|node| {
-        let mut now = 0;
-        node.with(&mut |_, kernel| now = kernel.now());
+        let now = node.measure(Measure::Now);
         ring_if_due(node);
         now
     })

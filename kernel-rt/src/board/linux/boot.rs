@@ -11,11 +11,10 @@ use midplane_abi::boot_parameters::{BootParameters, Nodes};
 use midplane_abi::failure::{Failure, Why};
 use midplane_abi::fault::NodeName;
 use midplane_abi::personality::{Exit, Personality};
-use mpi_adi::at_once::{Incoming, Outgoing, Received, Sent};
-use mpi_adi::kernel::Kernel;
+use mpi_adi::device::interface::{Incoming, Outgoing, Received, Sent};
 use mpi_adi::matching::Choice;
 use mpi_adi::request::{RequestId, Whole};
-use mpi_adi::{Adi, Env};
+use mpi_adi::{Enter, Env, Work};
 use net_torus::coord::Direction;
 use net_torus::router::Router;
 use net_torus::torus::Torus;
@@ -40,34 +39,36 @@ const MEMORY: u64 = 64 << 20;
 struct LinuxEnv;
 
 impl Env for LinuxEnv {
-    fn with(&self, f: &mut dyn FnMut(&mut Adi, &mut dyn Kernel)) {
-        in_call(|node| node.with(f));
-    }
-
     fn process(&self) -> &mpi_adi::Process {
         static PROCESS: mpi_adi::Process = mpi_adi::Process::new();
         &PROCESS
     }
+}
 
-    fn short_send(&self, outgoing: &Outgoing) -> Sent {
+impl Enter for LinuxEnv {
+    fn enter<'w>(&self, work: &'w mut Work<'w>) {
+        in_call(|node| node.enter(work));
+    }
+
+    fn fast_send(&self, outgoing: &Outgoing) -> Sent {
         with_node(|node| match node.send_to_hand(outgoing) {
             true => Sent::Complete,
             false => sent(node, outgoing),
         })
     }
 
-    fn short_receive(&self, function: &'static str, incoming: &Incoming) -> Received {
-        in_call(|node| node.short_receive(function, incoming))
+    fn fast_receive(&self, function: &'static str, incoming: &Incoming) -> Received {
+        in_call(|node| node.fast_receive(function, incoming))
     }
 
-    fn short_start_receive(&self, incoming: &Incoming) -> Option<RequestId> {
+    fn fast_start_receive(&self, incoming: &Incoming) -> Option<RequestId> {
         with_node(|node| match node.keep_at_hand(incoming) {
             None => started(node, incoming),
             kept => kept,
         })
     }
 
-    fn short_wait(&self, function: &'static str, id: RequestId) -> Option<Whole> {
+    fn fast_wait(&self, function: &'static str, id: RequestId) -> Option<Whole> {
         with_node(|node| match node.conclude_at_hand(id) {
             None => waited(node, function, id),
             whole => whole,
@@ -79,17 +80,17 @@ impl Env for LinuxEnv {
 
 #[inline(never)]
 fn sent(node: &mut LinuxNode, outgoing: &Outgoing) -> Sent {
-    within(node, |node| node.short_send(outgoing))
+    within(node, |node| node.fast_send(outgoing))
 }
 
 #[inline(never)]
 fn started(node: &mut LinuxNode, incoming: &Incoming) -> Option<RequestId> {
-    within(node, |node| node.short_start_receive(incoming))
+    within(node, |node| node.fast_start_receive(incoming))
 }
 
 #[inline(never)]
 fn waited(node: &mut LinuxNode, function: &'static str, id: RequestId) -> Option<Whole> {
-    within(node, |node| node.short_wait(function, id))
+    within(node, |node| node.fast_wait(function, id))
 }
 
 /// What a call does that takes the node.

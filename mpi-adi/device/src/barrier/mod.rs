@@ -30,6 +30,7 @@
 //! mistake of the program, too, all are told.
 #![forbid(unsafe_code)]
 
+pub mod call;
 mod line;
 pub(super) mod part;
 pub(super) mod state;

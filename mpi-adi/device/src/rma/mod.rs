@@ -35,6 +35,7 @@
 //! nothing of it.
 #![forbid(unsafe_code)]
 
+pub mod calls;
 pub mod deferred;
 pub mod epochs;
 mod origin;

@@ -15,8 +15,10 @@ use crate::c::handles::{Kind, Table};
 use crate::c::report::{on_comm, on_everyone, on_inter};
 use crate::c::requests::{COLLECTIVES, Completed, Entry, Family, Rest, enter_family, with_status};
 use crate::c::types::MPI_Status;
+use crate::device::interface::Device;
 use crate::device::memory::UserMemory;
-use crate::device::{Beside, Meanwhile};
+use crate::device::request::RequestPool;
+use crate::device::{HookResult, ProgressHook};
 use crate::mpi::coll::under_way::{State, go_on_meanwhile};
 use crate::mpi::coll::{Plan, Running};
 use crate::mpi::comm::{Communicator, Membership};
@@ -155,12 +157,11 @@ unsafe fn begin(
 /// started, [`Error::NoRoom`] or [`Error::NoMemory`]: then nothing has happened, and it can be tried again.
 fn enter(comm: Communicator<'static>, function: &'static str, plan: Plan) -> Result<c_int, Error> {
     enter_family(&FAMILY);
-    let beside = || Beside {
+    comm.env.set_hook(ProgressHook {
         is_ready,
-        go_on,
-        meanwhile: Some(meanwhile),
-    };
-    comm.env.with(&mut |adi, _| adi.set_beside(beside()));
+        run: go_on,
+        run_in_interrupt: Some(meanwhile),
+    });
     let membership = comm.membership();
     let number = comm_objects::count_collectives(membership.context, 0);
     let handle = STARTED.lock().add(membership)?;
@@ -176,14 +177,10 @@ fn enter(comm: Communicator<'static>, function: &'static str, plan: Plan) -> Res
 }
 
 /// The collective's steps have been done as far as they can be. From now on interrupts may go on with it, as does the
-/// carrier at the end of this stay with the device, should its messages have come since it was looked at.
+/// host at the end of the notification, should its messages have come since it was looked at.
 fn put_back(env: &dyn Env, handle: c_int, state: State) {
-    let mut state = Some(state);
-    env.with(&mut |_, _| {
-        if let Some(state) = state.take() {
-            set_state(handle, state);
-        }
-    });
+    set_state(handle, state);
+    env.notify();
 }
 
 fn set_state(handle: c_int, state: State) {
@@ -197,7 +194,7 @@ fn set_state(handle: c_int, state: State) {
 }
 
 /// The messages of one are there.
-fn is_ready(adi: &Adi) -> bool {
+fn is_ready(requests: &RequestPool) -> bool {
     if UNDER_WAY.load(Ordering::Relaxed) == 0 {
         return false;
     }
@@ -205,7 +202,7 @@ fn is_ready(adi: &Adi) -> bool {
     let mut under_way = started.under_way.iter();
     under_way.any(|handle| {
         let object = started.objects.get(*handle);
-        object.is_some_and(|object| object.state.is_ready(adi))
+        object.is_some_and(|object| object.state.is_ready(requests))
     })
 }
 
@@ -235,12 +232,12 @@ fn go_on() {
 }
 
 /// As [`go_on`], from an interrupt: where no call has a collective in its hands.
-fn meanwhile(adi: &mut Adi, memory: &mut dyn UserMemory) -> Meanwhile {
+fn meanwhile(adi: &mut Adi, memory: &mut dyn UserMemory) -> HookResult {
     if UNDER_WAY.load(Ordering::Relaxed) == 0 {
-        return Meanwhile::Nothing;
+        return HookResult::Idle;
     }
     let (Ok(env), Some(mut started)) = (any_env(), STARTED.try_lock()) else {
-        return Meanwhile::Busy;
+        return HookResult::Busy;
     };
     let Started { objects, under_way } = &mut *started;
     go_on_meanwhile(adi, memory, env.process(), |run| {

@@ -15,10 +15,10 @@ use spin::Mutex;
 
 use super::objects::{self, Object, committed, pair, row_bytes};
 use super::shared::{Shared, put, take};
-use crate::Adi;
 use crate::c::args::is_in_place;
 use crate::c::binding::any_env;
 use crate::c::hook::Hook;
+use crate::device::interface::{Device, Release};
 use crate::device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span, Typed};
 use crate::device::request::RequestId;
 use crate::mpi::datatype::Basic;
@@ -412,7 +412,7 @@ pub fn give_up(span: Span, request: RequestId) {
     GIVEN_UP_COUNT.fetch_add(1, Ordering::Relaxed);
     SWEEP.set(|env| {
         if GIVEN_UP_COUNT.load(Ordering::Relaxed) > 0 {
-            env.with(&mut |adi, _| sweep_list(adi));
+            sweep_list(env);
         }
     });
 }
@@ -431,15 +431,17 @@ pub fn sweep(env: &dyn Env) {
     }
 }
 
-fn sweep_list(adi: &mut Adi) {
+fn sweep_list(env: &dyn Env) {
     let list = GIVEN_UP.lock();
     let mut link: &AtomicPtr<Loan> = &list;
     while let Some(waits) = NonNull::new(link.load(Ordering::Relaxed)) {
         // SAFETY: what is in the list is held by it.
         let loan = unsafe { waits.as_ref() };
         let request = RequestId(loan.request.load(Ordering::Relaxed));
-        if adi.is_done(request) {
-            adi.forget(request);
+        // What is unknown is not there any more.
+        let state = env.inspect(None, request);
+        if state.is_none_or(|state| state.outcome.is_some()) {
+            env.release(request, Release::Request);
             link.store(loan.next.load(Ordering::Relaxed), Ordering::Relaxed);
             GIVEN_UP_COUNT.fetch_sub(1, Ordering::Relaxed);
             give_back(waits);

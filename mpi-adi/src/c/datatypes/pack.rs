@@ -7,7 +7,7 @@ use super::objects::known;
 use crate::c::args;
 use crate::c::report::{on_any, on_process};
 use crate::c::types::constants::MPI_UNDEFINED;
-use crate::mpi::call;
+use crate::device::interface::Device;
 use crate::mpi::error::Error;
 use crate::mpi::outside::{Sides, external_bytes};
 use crate::mpi::process::Env;
@@ -48,7 +48,7 @@ pub unsafe fn MPI_Pack(
         let (from, to) = places(outsize as isize, *position as isize, bytes)?;
         // SAFETY: the standard's promise about `outbuf`, which has `outsize` bytes.
         let out = unsafe { args::array_mut(outbuf.cast::<u8>(), to, "outbuf") }?;
-        call::read(env, data.span(), &mut out[from..]);
+        env.read(data.span().into(), &mut out[from..]);
         *position = to as c_int;
         Ok(())
     })
@@ -75,7 +75,7 @@ pub unsafe fn MPI_Unpack(
         let (from, to) = places(insize as isize, *position as isize, bytes)?;
         // SAFETY: the standard's promise about `inbuf`, which has `insize` bytes.
         let packed = unsafe { args::array(inbuf.cast::<u8>(), to, "inbuf") }?;
-        call::write(env, data.span(), &packed[from..]);
+        env.write(data.span().into(), &packed[from..]);
         *position = to as c_int;
         Ok(())
     })

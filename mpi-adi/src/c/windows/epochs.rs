@@ -13,8 +13,8 @@ use crate::c::groups::members_within;
 use crate::c::requests::SEND_COMPLETE;
 use crate::c::types::constants::*;
 use crate::device::envelope::Rank;
+use crate::device::interface::Device;
 use crate::device::rma::epochs::{Serial, Told, Watch};
-use crate::mpi::call;
 use crate::mpi::error::{Class, Error};
 use crate::mpi::windows::{Until, wrong};
 
@@ -331,7 +331,7 @@ pub unsafe fn MPI_Win_iflush_local_all(win: c_int, request: *mut c_int) -> c_int
 // in its own window sees it come.
 pub unsafe fn MPI_Win_sync(win: c_int) -> c_int {
     on_win("MPI_Win_sync", win, |window| {
-        call::look(window.env, window.note(None), |_, _| ());
+        window.env.advance(window.note(None), None);
         Ok(())
     })
 }

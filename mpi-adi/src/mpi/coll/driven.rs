@@ -7,9 +7,10 @@ use alloc::vec::Vec;
 
 use crate::Adi;
 use crate::device::envelope::{Context, Rank};
+use crate::device::interface::Device;
 use crate::device::memory::UserMemory;
 use crate::device::memory::area::Area;
-use crate::mpi::coll::in_hand::InHand;
+use crate::mpi::coll::borrowed_device::BorrowedDevice;
 use crate::mpi::coll::inter::{self, Role};
 use crate::mpi::coll::plans;
 use crate::mpi::coll::run::Elements;
@@ -176,7 +177,7 @@ impl Driven {
         // among these.
         let plan = plan.goes_on_meanwhile(true);
         let running = Running::new(comm, "a collective", number, plan)?;
-        env.with(&mut |adi, _| adi.open_context(among.context));
+        env.open_context(among.context);
         Ok(Driven(Some(Inside {
             among,
             running,
@@ -187,7 +188,15 @@ impl Driven {
     /// The messages that it waits for are there.
     pub fn is_ready(&self, adi: &Adi) -> bool {
         let running = self.0.as_ref().map(|inside| &inside.running);
-        running.is_some_and(|running| running.is_ready(adi))
+        running.is_some_and(|running| running.is_ready(adi.requests()))
+    }
+
+    /// The same, outside of the device.
+    pub fn is_ready_outside(&self, env: &dyn Env) -> bool {
+        self.0.as_ref().is_some_and(|inside| {
+            let comm = inside.among.communicator(env, None);
+            inside.running.is_ready_outside(comm)
+        })
     }
 
     /// Messages under way.
@@ -207,7 +216,7 @@ impl Driven {
         let Some(inside) = &mut self.0 else {
             return false;
         };
-        let device = InHand::new(adi, memory, process);
+        let device = BorrowedDevice::new(adi, memory, process);
         let comm = inside.among.communicator(&device, None);
         inside.running.go_on_meanwhile(comm, &mut steps)
     }

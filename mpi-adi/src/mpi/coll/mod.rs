@@ -34,7 +34,7 @@
 //! bcast  neighbours                          bcast: also the second half of an allreduce
 //! lines  trees  rings                        of boxes of the torus: short ones, long broadcasts, long allreduces
 //! running                                    keeps a schedule, and performs its steps when messages allow it
-//! in_hand                                    the device as interrupts give it, for `running`
+//! borrowed_device                                    the device as interrupts give it, for `running`
 //! run                                        blocking: performs one step after the other
 //! schedule  segments  tree                   what a step is; pieces; who talks to whom
 //! ```
@@ -60,11 +60,11 @@ mod agree;
 mod alltoall;
 mod barrier;
 mod bcast;
+pub(crate) mod borrowed_device;
 mod carried;
 #[allow(unsafe_code)]
 pub mod driven;
 mod gather;
-pub(crate) mod in_hand;
 pub(crate) mod inter;
 mod lines;
 mod neighbours;

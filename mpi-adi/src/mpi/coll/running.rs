@@ -27,18 +27,20 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::Adi;
 use crate::device::envelope::Tag;
-use crate::device::kernel::{CallNote, Kernel};
+use crate::device::interface::{
+    Cancel, Device, Incoming, Outgoing, RequestMemory, Reserve, Tested,
+};
+use crate::device::kernel::CallNote;
 use crate::device::memory::Span;
 use crate::device::memory::area::{Area, TypedSlot};
-use crate::device::request::{KEPT_SLOTS, Mode, RequestId};
+use crate::device::request::{KEPT_SLOTS, Mode, RequestId, RequestPool};
 use crate::device::wire::INLINE_BYTES;
-use crate::mpi::call::{block_on, immediate};
+use crate::mpi::call::{are_finished, block_until};
 use crate::mpi::coll::run::{Combine, Workspace, exactly, run_in_segments};
 use crate::mpi::coll::schedule::{Buffer, Lanes, MOST_LANES, Schedule, Step, numbered};
 use crate::mpi::coll::segments::{LongSegments, RING_BYTES, SEGMENT_BYTES, Segment};
-use crate::mpi::comm::{CommRank, Communicator, wait_cancelled};
+use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::error::Error;
 
 /// What a collective does, with all that belongs to it.
@@ -242,11 +244,9 @@ pub(super) fn run_side_by_side(
         let bytes = sizes.0.max(RING_BYTES.min(sizes.1));
         if let Ok(mut flight) = Flight::new(comm, function, bytes, (lanes, false)) {
             let mut work = Lent { schedule, combine };
-            let note = comm.partners().for_collectives().note(function, None, None);
+            let note = CallNote::of(function);
             while !flight.advance(comm, &mut work)? {
-                block_on(comm.env(), note, |adi, _| {
-                    flight.is_ready(adi).then_some(())
-                });
+                block_until(comm.env(), note, || flight.is_ready_outside(comm));
             }
             return Ok(());
         }
@@ -361,26 +361,34 @@ impl Flight {
     }
 
     fn reserve(&mut self, comm: Communicator<'_>, keep: u32) -> Result<(), Error> {
-        let mut result = Ok(());
-        comm.env()
-            .with(&mut |adi, _| result = adi.reserve_message(keep));
-        result?;
+        comm.env().reserve(Reserve::Message { keep })?;
         self.reserved += 1;
         Ok(())
     }
 
     /// Gives back what is reserved for it.
     fn end(&mut self, comm: Communicator<'_>) {
-        let reserved = core::mem::take(&mut self.reserved);
-        comm.env()
-            .with(&mut |adi, _| (0..reserved).for_each(|_| adi.release_message()));
+        let messages = core::mem::take(&mut self.reserved);
+        if messages > 0 {
+            // It cannot fail.
+            let _ = comm.env().reserve(Reserve::Return { messages });
+        }
     }
 
-    /// A lane can go on, or all are at their end, or there is an error to be told.
-    fn is_ready(&self, adi: &Adi) -> bool {
+    /// A lane can advance, or all are at their end, or there is an error to return. For a hook, which has the requests.
+    fn is_ready(&self, requests: &RequestPool) -> bool {
+        self.is_ready_if(|message| requests.is_done(message.id).unwrap_or(true))
+    }
+
+    /// The same, outside of the device.
+    fn is_ready_outside(&self, comm: Communicator<'_>) -> bool {
+        self.is_ready_if(|message| are_finished(comm.env(), [message.id].into_iter()))
+    }
+
+    fn is_ready_if(&self, is_done: impl Fn(&Message) -> bool) -> bool {
         let mut waiting = self.over;
         for message in &self.messages {
-            if !adi.is_done(message.id) {
+            if !is_done(message) {
                 // The rest of one lane alone does not matter any more.
                 if self.lanes.count == 1 {
                     return self.has_failed();
@@ -411,10 +419,8 @@ impl Flight {
         };
         let result = result.map_err(|error| work.explained(error));
         if result.is_err() {
-            let partners = comm.partners().for_collectives();
-            let note = partners.note(self.function, None, None);
             for message in self.messages.drain(..) {
-                wait_cancelled(comm.env(), note, message.id);
+                comm.env().cancel(self.function, message.id, Cancel::Finish);
             }
         }
         if !matches!(result, Ok(false)) {
@@ -504,9 +510,7 @@ impl Flight {
         };
         // There is one place for what is left.
         let is_next = !matches!(self.left, Left::Copy { lane: of, .. } if of != lane);
-        let mut is_reserved = false;
-        comm.env()
-            .with(&mut |adi, _| is_reserved = adi.is_reserved_for_receives());
+        let is_reserved = comm.env().reserve(Reserve::Check).is_ok();
         let enough = self.reserved as usize >= self.lanes.messages && is_reserved;
         let may = **steps > 0 && enough && is_next && !work.is_for_calls();
         **steps -= u32::from(may);
@@ -539,34 +543,33 @@ impl Flight {
         lane: usize,
         turn: &mut Turn<'_>,
     ) -> Result<bool, Error> {
-        let mut result = Ok(true);
-        let messages = &mut self.messages;
+        let (env, messages) = (comm.env(), &mut self.messages);
         if !messages.iter().any(|message| message.lane == lane) {
-            return result;
+            return Ok(true);
         }
-        comm.env().with(&mut |adi, _| {
-            let mut of_lane = messages.iter().filter(|message| message.lane == lane);
-            if !of_lane.all(|message| adi.is_done(message.id)) {
-                result = Ok(false);
-                return;
+        let of_lane = messages.iter().filter(|message| message.lane == lane);
+        if !are_finished(env, of_lane.map(|message| message.id)) {
+            return Ok(false);
+        }
+        turn.has_moved = true;
+        // As much as becomes free is reserved. When others have taken it, this one takes what it can get later.
+        let reserve = match turn.is_call() {
+            true => Reserve::Message { keep: 0 },
+            false => Reserve::FreeMessage,
+        };
+        let mut result = Ok(true);
+        messages.retain(|message| {
+            if message.lane != lane {
+                return true;
             }
-            turn.has_moved = true;
-            messages.retain(|message| {
-                if message.lane != lane {
-                    return true;
-                }
-                if let (Some(outcome), Some(expected)) = (adi.test(message.id), message.expected)
-                    && let Err(error) = exactly(expected, comm.partners().received(outcome))
-                {
-                    result = Err(error);
-                }
-                // As much as has just become free. When others have taken it, this one takes what it can get later.
-                self.reserved += u32::from(match turn.is_call() {
-                    true => adi.reserve_message(0).is_ok(),
-                    false => adi.reserve_free(),
-                });
-                false
-            });
+            if let (Tested::Ended(ended), Some(expected)) =
+                (env.test(None, message.id), message.expected)
+                && let Err(error) = exactly(expected, comm.partners().received(ended.outcome()))
+            {
+                result = Err(error);
+            }
+            self.reserved += u32::from(env.reserve(reserve).is_ok());
+            false
         });
         result
     }
@@ -626,23 +629,18 @@ impl Flight {
             _ => Mode::Standard,
         };
         let to = partners.send_to(span, dest, tag, mode)?;
-        let note = partners.note(self.function, Some(dest), Some(tag));
-        let (has_reserved, blocks) = (self.take_reserved(), self.blocks);
-        let id = start(comm, (note, is_call), |adi, kernel| match has_reserved {
-            true if !is_call => adi.send_meanwhile(kernel.memory(), to, span),
-            true => adi.send_reserved(kernel.memory(), to, span),
-            false if blocks => adi.send_within_call(kernel.memory(), to, span),
-            false => adi.isend(kernel.memory(), to, span).map(Some),
-        })?;
+        let memory = self.memory(is_call);
+        let outgoing = Outgoing { to, span };
+        let id = comm.env().start_send(self.function, &outgoing, memory)?;
         self.has_begun = true;
         let expected = None;
         match id {
             Some(id) => self.messages.push(Message { id, lane, expected }),
             // It is complete already.
             None if is_call => self.reserve(comm, 0).unwrap_or_default(),
-            None => comm
-                .env()
-                .with(&mut |adi, _| self.reserved += u32::from(adi.reserve_free())),
+            None => {
+                self.reserved += u32::from(comm.env().reserve(Reserve::FreeMessage).is_ok());
+            }
         }
         Ok(())
     }
@@ -657,24 +655,25 @@ impl Flight {
         let (tag, span) = (tag + self.tags, self.span(lane, data));
         let partners = comm.partners().for_collectives();
         let pattern = partners.pattern(Some(source), Some(tag))?;
-        let note = partners.note(self.function, Some(source), Some(tag));
-        let (has_reserved, blocks) = (self.take_reserved(), self.blocks);
-        let id = start(comm, (note, is_call), |adi, kernel| match has_reserved {
-            true => adi.recv_reserved(kernel.memory(), pattern, span),
-            false if blocks => adi.recv_within_call(kernel.memory(), pattern, span),
-            false => adi.irecv(kernel.memory(), pattern, span),
-        })?;
+        let memory = self.memory(is_call);
+        let incoming = Incoming { pattern, span };
+        let id = comm.env().start_receive(self.function, &incoming, memory)?;
         self.has_begun = true;
         let expected = Some(span.len());
         self.messages.push(Message { id, lane, expected });
         Ok(())
     }
 
-    /// Takes what the device has reserved for a message; false when there is nothing.
-    fn take_reserved(&mut self) -> bool {
+    /// The memory of the next message's request: what is reserved for one, as far as there is.
+    fn memory(&mut self, is_call: bool) -> RequestMemory {
         let has_reserved = self.reserved > 0;
         self.reserved -= u32::from(has_reserved);
-        has_reserved
+        match (has_reserved, is_call) {
+            (true, true) => RequestMemory::Reserved,
+            (true, false) => RequestMemory::ReservedInInterrupt,
+            (false, _) if self.blocks => RequestMemory::Blocking,
+            (false, _) => RequestMemory::Shared,
+        }
     }
 
     /// The buffer's bytes, for the next message of the lane.
@@ -701,22 +700,6 @@ pub(crate) struct Running {
     work: Box<dyn Work + Send>,
     flight: Flight,
     meanwhile: bool,
-}
-
-/// Starts a message: it leaves at once where it can. Not so from an interrupt, which goes on by itself.
-fn start<R>(
-    comm: Communicator<'_>,
-    (note, is_call): (CallNote, bool),
-    start: impl FnOnce(&mut Adi, &mut dyn Kernel) -> R,
-) -> R {
-    if is_call {
-        return immediate(comm.env(), || note, start);
-    }
-    let (mut start, mut result) = (Some(start), None);
-    comm.env().with(&mut |adi, kernel| {
-        result = start.take().map(|start| start(adi, kernel));
-    });
-    result.expect("Env::with runs its function")
 }
 
 impl Running {
@@ -751,8 +734,13 @@ impl Running {
     }
 
     /// The messages that it waits for are there.
-    pub(crate) fn is_ready(&self, adi: &Adi) -> bool {
-        self.flight.is_ready(adi)
+    pub(crate) fn is_ready(&self, requests: &RequestPool) -> bool {
+        self.flight.is_ready(requests)
+    }
+
+    /// The same, outside of the device.
+    pub(crate) fn is_ready_outside(&self, comm: Communicator<'_>) -> bool {
+        self.flight.is_ready_outside(comm)
     }
 
     /// Goes on until it has to wait for messages: false; or to its end. Waits for none itself. After an error, which

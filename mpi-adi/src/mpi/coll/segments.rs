@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use msg_layer::header::LONG_BYTES;
 
+use crate::device::interface::Device;
 use crate::device::memory::area::Area;
 use crate::mpi::coll::schedule::Half;
 use crate::mpi::comm::Communicator;
@@ -116,13 +117,11 @@ pub(super) fn same_length(expected: usize, given: usize) -> Result<(), Error> {
 }
 
 pub(super) fn read(comm: Communicator<'_>, area: Area, out: &mut [u8]) {
-    comm.env
-        .with(&mut |_, kernel| area.read(kernel.memory(), out));
+    comm.env.read(area, out);
 }
 
 pub(super) fn write(comm: Communicator<'_>, area: Area, bytes: &[u8]) {
-    comm.env
-        .with(&mut |_, kernel| area.write(kernel.memory(), bytes));
+    comm.env.write(area, bytes);
 }
 
 /// Copies `from` to `to`, which must be as long.

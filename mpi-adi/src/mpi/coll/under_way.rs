@@ -7,9 +7,10 @@
 use core::mem::replace;
 
 use crate::Adi;
-use crate::device::Meanwhile;
+use crate::device::HookResult;
 use crate::device::memory::UserMemory;
-use crate::mpi::coll::in_hand::InHand;
+use crate::device::request::RequestPool;
+use crate::mpi::coll::borrowed_device::BorrowedDevice;
 use crate::mpi::coll::running::{Plan, Running};
 use crate::mpi::comm::{Communicator, Membership};
 use crate::mpi::error::{Class, Error};
@@ -66,8 +67,8 @@ impl State {
     }
 
     /// It can go on.
-    pub(crate) fn is_ready(&self, adi: &Adi) -> bool {
-        matches!(self, State::Running(running) if running.is_ready(adi))
+    pub(crate) fn is_ready(&self, requests: &RequestPool) -> bool {
+        matches!(self, State::Running(running) if running.is_ready(requests))
     }
 }
 
@@ -80,8 +81,8 @@ pub(crate) fn go_on_meanwhile(
     memory: &mut dyn UserMemory,
     process: &Process,
     each: impl FnOnce(&mut dyn FnMut(Membership<'_>, &mut State)),
-) -> Meanwhile {
-    let device = InHand::new(adi, memory, process);
+) -> HookResult {
+    let device = BorrowedDevice::new(adi, memory, process);
     let (mut steps, mut moved) = (STEPS, false);
     each(&mut |membership, state| {
         if let State::Running(running) = state {
@@ -89,7 +90,7 @@ pub(crate) fn go_on_meanwhile(
         }
     });
     match moved {
-        true => Meanwhile::Moved,
-        false => Meanwhile::Nothing,
+        true => HookResult::Advanced,
+        false => HookResult::Idle,
     }
 }

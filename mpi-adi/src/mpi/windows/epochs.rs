@@ -11,8 +11,8 @@ use super::make::no_room;
 use super::state::{Access, Home, Opened, Window, out_of_order};
 use super::transport::Until;
 use crate::device::envelope::Rank;
+use crate::device::interface::Device;
 use crate::device::rma::epochs::{Opening, Serial, Sort, Told, Watch};
-use crate::mpi::call;
 use crate::mpi::coll;
 use crate::mpi::comm::{Communicator, RankMap};
 use crate::mpi::error::Error;
@@ -366,7 +366,7 @@ impl<H: Home> Window<'_, H> {
     /// Makes progress; true, and the exposure epoch is over, when all have completed their access.
     pub fn test_exposure(&self) -> Result<bool, Error> {
         let epoch = self.exposure()?;
-        call::look(self.env, self.note(None), |_, _| ());
+        self.env.advance(self.note(None), None);
         let is_over = self.is(Until::Accessed(epoch))?;
         if is_over {
             self.end_exposure(None)?;

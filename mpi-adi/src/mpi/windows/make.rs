@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use super::state::{Extent, wrong};
 use crate::device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span, boxed, boxed_with, runs};
+use crate::device::rma::calls::{OneSidedCalls, Refused, WindowCall};
 use crate::device::rma::{self, OneSided, Peer};
 use crate::mpi::comm::{Communicator, Membership};
 use crate::mpi::error::{Class, Error};
@@ -52,21 +53,14 @@ fn one_sided(here: crate::device::envelope::Rank) -> Result<Box<OneSided>, Error
 
 /// Makes sure that the device can have another window. Fails with [`Error::NoRoom`].
 fn prepare_device(env: &dyn Env, here: crate::device::envelope::Rank) -> Result<(), Error> {
-    let mut is_there = false;
-    env.with(&mut |adi, _| is_there = adi.with_one_sided(|_| ()).is_some());
-    if !is_there {
-        let mut made = Some(one_sided(here)?);
-        env.with(&mut |adi, _| {
-            if let Some(made) = made.take() {
-                adi.set_one_sided(made);
-            }
-        });
-    }
-    let mut has_room = false;
-    env.with(&mut |adi, _| has_room = adi.with_one_sided(OneSided::prepare) == Some(true));
-    match has_room {
-        true => Ok(()),
-        false => Err(no_room::<rma::Window>(1)),
+    let prepare = |made| env.change_window(0, WindowCall::Prepare(made));
+    let prepared = match prepare(None) {
+        Err(Refused::NoWindow) => prepare(Some(one_sided(here)?)),
+        prepared => prepared,
+    };
+    match prepared {
+        Ok(_) => Ok(()),
+        Err(_) => Err(no_room::<rma::Window>(1)),
     }
 }
 
@@ -94,32 +88,24 @@ pub(crate) fn enter_device<R>(
         regions.push(memory);
     }
     let members = membership.ranks().map(|rank| membership.to_world(rank));
-    let mut window = rma::Window::new(
+    let window = rma::Window::new(
         membership.context,
         regions,
         (memory.is_none(), disp_unit),
         peers.into_boxed_slice(),
         (members, here),
     );
-    if window.is_none() {
-        return Err(no_room::<rma::Window>(1));
-    }
+    let window = window.ok_or(no_room::<rma::Window>(1))?;
     let entered = enter()?;
-    env.with(&mut |adi, _| {
-        if let Some(window) = window.take() {
-            adi.with_one_sided(|all| all.add(window));
-        }
-    });
+    let added = env.change_window(membership.context, WindowCall::Add(window));
+    debug_assert!(added.is_ok(), "room has been made for it");
     Ok(entered)
 }
 
 /// Takes a window out of this process's device.
 pub(crate) fn leave_device(env: &dyn Env, membership: Membership<'_>) {
-    let mut window = None;
-    env.with(&mut |adi, _| {
-        let removed = adi.with_one_sided(|all| all.remove(membership.context));
-        window = removed.flatten();
-    });
+    // It is dropped here, outside of the device.
+    drop(env.change_window(membership.context, WindowCall::Remove));
 }
 
 /// What all processes have in common, once each of them has come as far as this one, on the window's communicator: the

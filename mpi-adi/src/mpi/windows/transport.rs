@@ -3,14 +3,15 @@
 
 use super::make::no_room;
 use super::state::{Extent, Home, Window, no_window, wrong};
-use crate::device::envelope::{Context, Rank};
+use crate::device::envelope::Rank;
 use crate::device::kernel::CallNote;
-use crate::device::memory::{Span, UserMemory};
+use crate::device::memory::Span;
+pub(crate) use crate::device::rma::calls::Until;
+use crate::device::rma::calls::{Changed, EpochCall, OneSidedCalls, Refused, Transfer, WindowCall};
 use crate::device::rma::deferred::Operation;
-use crate::device::rma::epochs::{Opening, Reorder, Serial, Told, Watch};
+use crate::device::rma::epochs::{Opening, Reorder, Serial, Told};
 use crate::device::rma::wire::{HEAD_BYTES, Head, Kind};
-use crate::device::rma::{self, Awaited, NotAttached, OneSided, Pieces, Question};
-use crate::mpi::call;
+use crate::device::rma::{Awaited, Pieces, Question};
 use crate::mpi::error::{Class, Error};
 use crate::mpi::lend::lend_until_over;
 
@@ -20,44 +21,20 @@ pub(crate) const BEYOND: Error = wrong(
     "an operation since the last synchronization was beyond what its target exposes, and not done",
 );
 
-/// What is waited for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Until {
-    /// What is watched for is so.
-    Over(Watch),
-    /// Operations of the epoch may leave for the target.
-    Access(Serial, Rank),
-    /// All answers have come, or those of the target.
-    Answered(Option<Rank>),
-    /// All processes that the exposure epoch is for have completed their access.
-    Accessed(Serial),
-    /// All epochs are complete, and nothing is deferred.
-    Idle,
-    /// No data of a get is still to be read from this memory.
-    Unread(Span),
-}
-
-impl Until {
-    fn is_so(self, all: &mut OneSided, context: Context) -> bool {
-        match self {
-            Until::Over(watch) => all.is_over(context, watch),
-            Until::Access(epoch, target) => all.can_access(context, epoch, target),
-            Until::Answered(target) => !all.awaits(context, target),
-            Until::Accessed(epoch) => all.can_end(context, epoch),
-            Until::Idle => all.is_idle(context),
-            Until::Unread(memory) => !all.reads(memory),
-        }
-    }
-}
-
-fn take_fault(all: &mut OneSided, context: Context) -> bool {
-    all.window(context).is_some_and(rma::Window::take_fault)
-}
-
 fn fault(is_faulty: bool) -> Result<(), Error> {
     match is_faulty {
         true => Err(BEYOND),
         false => Ok(()),
+    }
+}
+
+/// The error of a call that the device has refused, which would have taken room for a `T`.
+fn refused<T>(count: usize) -> impl Fn(Refused) -> Error {
+    move |why| match why {
+        Refused::NoWindow | Refused::NotIncluded => no_window(),
+        Refused::NoRoom => no_room::<T>(count),
+        Refused::Overlaps => wrong(Class::RmaAttach, "some of the memory is attached already"),
+        Refused::NotAttached => wrong(Class::RmaAttach, "no memory is attached that begins there"),
     }
 }
 
@@ -70,111 +47,57 @@ impl<H: Home> Window<'_, H> {
         }
     }
 
-    /// Enters the device for something that makes nothing ready. Does not block.
-    fn look<R>(&self, f: impl FnOnce(&mut OneSided) -> R) -> Result<R, Error> {
-        let (mut f, mut result) = (Some(f), None);
-        self.env.with(&mut |adi, _| {
-            result = f.take().and_then(|f| adi.with_one_sided(f));
-        });
-        result.ok_or(no_window())
-    }
-
-    /// Enters the device: runs `f`, and lets leave what that has made ready, as far as the network has room.
-    /// Does not block.
-    fn enter_device<R>(
-        &self,
-        f: impl FnOnce(&mut OneSided, &mut dyn UserMemory) -> R,
-    ) -> Result<R, Error> {
-        let (mut f, mut result) = (Some(f), None);
-        self.env.with(&mut |adi, kernel| {
-            let Some(f) = f.take() else { return };
-            result = adi.with_one_sided(|all| {
-                let result = f(all, kernel.memory());
-                if all.is_due() {
-                    all.go_on_here(kernel.memory());
-                }
-                result
-            });
-            if adi.has_to_send() {
-                kernel.poll(adi);
-            }
-        });
-        result.ok_or(no_window())
-    }
-
-    /// As [`Window::enter_device`], again and again until `f` gives a value, with progress between. Blocks for as long as it
-    /// takes.
-    fn wait_in_device<R>(
-        &self,
-        target: Option<Rank>,
-        mut f: impl FnMut(&mut OneSided, &mut dyn UserMemory) -> Option<R>,
-    ) -> R {
-        call::block_on(self.env, self.note(target), |adi, kernel| {
-            let result = adi.with_one_sided(|all| f(all, kernel.memory()))?;
-            if result.is_some() && adi.has_to_send() {
-                kernel.poll(adi);
-            }
-            result
-        })
-    }
-
     /// Waits until it is so.
     pub fn wait(&self, target: Option<Rank>, until: Until) {
-        let context = self.context();
-        self.wait_in_device(target, |all, _| until.is_so(all, context).then_some(()));
+        let note = self.note(target);
+        self.env.wait_for_window(note, self.context(), until, false);
     }
 
     /// Waits until it is so. Fails if targets have found operations from here to be wrong.
     pub fn finish(&self, target: Option<Rank>, until: Until) -> Result<(), Error> {
-        let context = self.context();
-        let is_faulty = self.wait_in_device(target, |all, _| {
-            until.is_so(all, context).then(|| take_fault(all, context))
-        });
-        fault(is_faulty)
+        let note = self.note(target);
+        fault(self.env.wait_for_window(note, self.context(), until, true))
     }
 
     /// It is so now. Does not block.
     pub fn is(&self, until: Until) -> Result<bool, Error> {
-        let context = self.context();
-        self.look(|all| until.is_so(all, context))
+        let checked = self.env.check_window(self.context(), until, false);
+        Ok(checked.map_err(refused::<()>(0))?.is_true)
     }
 
     /// Fails if targets have found operations from here to be wrong.
     pub fn faults(&self) -> Result<(), Error> {
-        let context = self.context();
-        fault(self.look(|all| take_fault(all, context))?)
+        let checked = self.env.check_window(self.context(), Until::Now, true);
+        fault(checked.map_err(refused::<()>(0))?.is_faulty)
     }
 
     /// Makes room at the device for another epoch. Fails with [`Error::NoRoom`].
     pub fn prepare_epoch(&self) -> Result<(), Error> {
-        let context = self.context();
-        match self.look(|all| all.prepare_epoch(context))? {
-            true => Ok(()),
-            false => Err(no_room::<Serial>(8)),
-        }
+        let prepared = self.env.call_epoch(self.context(), EpochCall::Prepare);
+        prepared.map(|_| ()).map_err(refused::<Serial>(8))
     }
 
     /// Opens an epoch at the device. Fails with [`Error::NoRoom`].
     pub fn open_epoch(&self, opening: Opening<'_>, told: Told) -> Result<Serial, Error> {
-        let (context, members) = (self.context(), opening.members.len());
-        let epoch = self.enter_device(|all, _| all.open(context, opening, told))?;
-        epoch.ok_or(no_room::<Serial>(8 + members))
+        let members = opening.members.len();
+        let opened = { self.env }.call_epoch(self.context(), EpochCall::Open(opening, told));
+        opened.map_err(refused::<Serial>(8 + members))
     }
 
     /// Closes an epoch at the device.
     pub fn close_epoch(&self, epoch: Serial, told: Told) -> Result<(), Error> {
-        let context = self.context();
-        self.enter_device(|all, _| all.close(context, epoch, told))
+        let closed = { self.env }.call_epoch(self.context(), EpochCall::Close(epoch, told));
+        closed.map(|_| ()).map_err(refused::<()>(0))
     }
 
     /// The epoch's access to the target: `None` if it does not include it; else whether operations may leave for it now. If a
     /// lock is needed, it is asked for.
     pub fn access(&self, epoch: Serial, target: Rank) -> Result<Option<bool>, Error> {
-        let context = self.context();
-        self.enter_device(|all, _| {
-            let is_included = all.includes(context, epoch, target);
-            is_included.then(|| all.can_access(context, epoch, target))
-        })
+        match self.env.access_target(self.context(), epoch, target) {
+            Ok(has_access) => Ok(Some(has_access)),
+            Err(Refused::NotIncluded) => Ok(None),
+            Err(why) => Err(refused::<()>(0)(why)),
+        }
     }
 
     /// Records a flush at the device. Fails with [`Error::NoRoom`].
@@ -184,9 +107,14 @@ impl<H: Home> Window<'_, H> {
         is_local: bool,
         told: Told,
     ) -> Result<Serial, Error> {
-        let of = (self.context(), epoch, target);
-        let flush = self.enter_device(|all, _| all.flush(of, is_local, told))?;
-        flush.ok_or(no_room::<Serial>(8))
+        let call = EpochCall::Flush {
+            epoch,
+            target,
+            is_local,
+            told,
+        };
+        let flush = self.env.call_epoch(self.context(), call);
+        flush.map_err(refused::<Serial>(8))
     }
 
     /// Flushes, and waits until that is done. Fails with [`Error::NoRoom`], and if targets have found operations from here to
@@ -196,24 +124,9 @@ impl<H: Home> Window<'_, H> {
         (target, epoch): (Option<Rank>, Serial),
         is_local: bool,
     ) -> Result<(), Error> {
-        let context = self.context();
-        let mut until = None;
-        let is_faulty = self.wait_in_device(target, |all, _| {
-            let until = match until {
-                Some(until) => until,
-                // Nothing to send, and only answers to wait for.
-                None if all.is_answered(context, target, is_local) => {
-                    *until.insert(Until::Answered(target))
-                }
-                None => match all.flush((context, epoch, target), is_local, None) {
-                    Some(flush) => *until.insert(Until::Over(Watch::Done(flush))),
-                    None => return Some(Err(no_room::<Serial>(8))),
-                },
-            };
-            let is_so = until.is_so(all, context);
-            is_so.then(|| Ok(!is_local && take_fault(all, context)))
-        });
-        fault(is_faulty?)
+        let (note, of) = (self.note(target), (epoch, target));
+        let flushed = self.env.flush_and_wait(note, self.context(), of, is_local);
+        fault(flushed.map_err(refused::<Serial>(8))?)
     }
 
     /// Records an operation at the device. Fails with [`Error::NoRoom`].
@@ -223,29 +136,33 @@ impl<H: Home> Window<'_, H> {
         operation: Operation,
         told: Told,
     ) -> Result<Serial, Error> {
-        let of = (self.context(), epoch, target);
-        let recorded = self.enter_device(|all, _| all.defer(of, operation, told))?;
-        recorded.ok_or(no_room::<Operation>(1))
+        let call = EpochCall::Record {
+            epoch,
+            target,
+            operation,
+            told,
+        };
+        let recorded = self.env.call_epoch(self.context(), call);
+        recorded.map_err(refused::<Operation>(1))
     }
 
     /// Puts the pieces into packets, and sends those that are not held for more; waits while there is no room for them.
     pub fn put(&self, mut pieces: Pieces) {
-        self.wait_in_device(Some(pieces.target), |all, memory| {
-            all.push_pieces(memory, &mut pieces).then_some(())
-        });
+        let note = self.note(Some(pieces.target));
+        let transfer = Transfer::Pieces(&mut pieces);
+        self.env.transfer(note, self.context(), transfer);
     }
 
     /// Sends a packet that is answered; waits while there is no room for it.
     pub fn ask(&self, question: &Question<'_>) {
-        let context = self.context();
-        self.wait_in_device(Some(question.target), |all, memory| {
-            all.ask_question(memory, context, question).then_some(())
-        });
+        let note = self.note(Some(question.target));
+        let transfer = Transfer::Question(question);
+        self.env.transfer(note, self.context(), transfer);
     }
 
     /// The last fetch of a result longer than an answer was refused: it is to be made again.
     pub fn take_refused(&self) -> bool {
-        self.look(OneSided::take_refused) == Ok(true)
+        self.env.take_refused()
     }
 
     /// Waits until all answers have come, or those of `target`.
@@ -255,46 +172,40 @@ impl<H: Home> Window<'_, H> {
 
     /// Lets epochs pass others from now on.
     pub fn set_reorder(&self, reorder: Reorder) {
-        self.change(|window| window.set_reorder(reorder));
+        // A window that is gone has no epochs.
+        let _ = self.change(WindowCall::SetReorder(reorder));
     }
 
     /// Which epochs may pass others.
     pub fn reorder(&self) -> Reorder {
-        self.change(|window| window.reorder()).unwrap_or_default()
+        match self.change(WindowCall::Reorder) {
+            Ok(Changed::Reorder(reorder)) => reorder,
+            _ => Reorder::default(),
+        }
     }
 
     /// Withdraws the window's memory, or gives it back: an operation of others on it meanwhile is beyond the window.
     pub fn withdraw(&self, is_withdrawn: bool) {
-        self.change(|window| window.withdraw(is_withdrawn));
+        // A window that is gone exposes no memory.
+        let _ = self.change(WindowCall::Withdraw(is_withdrawn));
     }
 
     /// Attaches memory to a dynamic window. Fails with class RmaAttach, and with [`Error::NoRoom`].
     pub fn attach(&self, memory: Span) -> Result<(), Error> {
-        let attached = self.change(|window| window.attach(memory));
-        match attached.ok_or(no_window())? {
-            Ok(()) => Ok(()),
-            Err(NotAttached::Overlaps) => Err(wrong(
-                Class::RmaAttach,
-                "some of the memory is attached already",
-            )),
-            Err(NotAttached::NoRoom) => Err(no_room::<Span>(1)),
-        }
+        self.change(WindowCall::Attach(memory)).map(|_| ())
     }
 
     /// Detaches the memory that begins there. Fails with class RmaAttach.
     pub fn detach(&self, base: usize) -> Result<Span, Error> {
-        let detached = self.change(|window| window.detach(base));
-        detached.flatten().ok_or(wrong(
-            Class::RmaAttach,
-            "no memory is attached that begins there",
-        ))
+        match self.change(WindowCall::Detach(base))? {
+            Changed::Detached(memory) => Ok(memory),
+            _ => Ok(Span::EMPTY),
+        }
     }
 
-    /// Runs `f` on the window as the device has it.
-    fn change<R>(&self, f: impl FnOnce(&mut rma::Window) -> R) -> Option<R> {
-        let context = self.context();
-        let found = self.look(|all| all.window(context).map(f));
-        found.ok().flatten()
+    fn change(&self, call: WindowCall) -> Result<Changed, Error> {
+        let changed = self.env.change_window(self.context(), call);
+        changed.map_err(refused::<Span>(1))
     }
 
     /// The packet of this kind that is nothing but its head.

@@ -5,10 +5,11 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 
 use crate::device::envelope::Tag;
+use crate::device::interface::Device;
 use crate::device::memory::Span;
 use crate::device::request::Mode;
 use crate::mpi::buffered::BufferUse;
-use crate::mpi::call;
+use crate::mpi::call::drain;
 use crate::mpi::comm::CommRank;
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
@@ -38,8 +39,7 @@ impl Attached {
 
     /// Blocks until all messages have left it.
     pub(crate) fn wait_until_empty(mut self, env: &dyn Env) {
-        self.room
-            .wait_until_empty(env, CallNote::of("MPI_Buffer_detach"));
+        self.room.wait_until_empty(env, "MPI_Buffer_detach");
     }
 }
 
@@ -63,9 +63,9 @@ pub(crate) fn send(
     let len = data.len();
     let mut place = room.at_the_end(len);
     if place.is_none() {
-        let note = partners.note(function, Some(dest), Some(tag));
+        let note = CallNote::of(function);
         // What has been delivered makes room, news of which may be on its way.
-        call::look(partners.env, note, |adi, kernel| while kernel.poll(adi) {});
+        drain(partners.env, note);
         room.reclaim(partners.env, note);
         place = room.anywhere(len);
     }
@@ -83,12 +83,15 @@ pub(crate) fn send(
             // SAFETY: the place is within the memory and free, and the memory stays until all messages have left it
             // (`wait_until_empty`).
             unsafe {
-                call::read(partners.env, data, core::slice::from_raw_parts_mut(to, len));
+                { partners.env }.read(data.into(), core::slice::from_raw_parts_mut(to, len));
                 Span::new(to, len)
             }
         }
     };
     let id = partners.start_send(function, span, dest, tag, Mode::Standard)?;
-    room.take(place, id);
+    // Without a request the message has left the buffer.
+    if let Some(id) = id {
+        room.take(place, id);
+    }
     Ok(())
 }

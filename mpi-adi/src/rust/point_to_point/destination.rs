@@ -87,7 +87,10 @@ impl Within<'_> {
         mode: Mode,
     ) -> Result<What, Error> {
         let id = self.partners.start_send(function, span, dest, tag, mode)?;
-        Ok(What::Send(self.record.clone(), id))
+        Ok(match id {
+            Some(id) => What::Send(self.record.clone(), id),
+            None => What::Over(Status::EMPTY),
+        })
     }
 
     /// Sends by way of the attached buffer: it is over at once.

@@ -1,9 +1,9 @@
 //! Sending and receiving at once (MPI-3.1 section 3.10).
 
 use super::{Destination, Peer, Source, Status, peer, record};
+use crate::device::interface::Device;
 use crate::device::memory::Span;
 use crate::device::request::Mode;
-use crate::mpi::call;
 use crate::mpi::coll::room;
 use crate::mpi::error::{Class, Error};
 use crate::rust::Tag;
@@ -119,7 +119,7 @@ where
         // What is sent leaves from a copy: what comes may be here before it has gone.
         let mut copy = room(span.len())?;
         copy.resize(span.len(), 0u8);
-        call::read(here.env()?, span, &mut copy);
+        here.env()?.read(span.into(), &mut copy);
         let sent = match copy.len() {
             0 => Span::EMPTY,
             // SAFETY: the copy lives until the exchange has finished with it, and nothing writes it.

@@ -1,14 +1,13 @@
 //! Messages that a matched probe has taken (MPI-3.1 section 3.8.2).
 
-use crate::device::kernel::CallNote;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::fmt;
 
 use super::{Status, not_empty};
+use crate::device::interface::Device;
 use crate::device::memory::Span;
 use crate::device::request::RequestId;
-use crate::mpi::call;
 use crate::mpi::comm::wait;
 use crate::mpi::error::Error;
 use crate::rust::datatype::lent::{lend_mut, whole_mut};
@@ -49,11 +48,7 @@ impl Message {
         }
         let env = self.record.here.env()?;
         if let Some(id) = self.id {
-            call::immediate(
-                env,
-                || CallNote::of(FUNCTION),
-                |adi, kernel| adi.mrecv(kernel.memory(), id, span),
-            );
+            env.start_receive_taken(FUNCTION, id, span);
         }
         self.is_received = true;
         Ok(self.id)
@@ -64,7 +59,7 @@ impl Message {
             return Ok(Status::OF_NULL);
         };
         let partners = self.record.partners()?;
-        let outcome = wait(partners.env, CallNote::of(FUNCTION), id);
+        let outcome = wait(partners.env, FUNCTION, id);
         partners.received(outcome).map(Status::from)
     }
 

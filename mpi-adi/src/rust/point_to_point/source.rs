@@ -5,6 +5,7 @@ use core::ops::DerefMut;
 
 use super::message::{MatchedReceiveVec, Message};
 use super::{PersistentReceive, Status, not_empty, peer, record};
+use crate::device::interface::Blocking;
 use crate::mpi::error::Error;
 use crate::rust::Tag;
 use crate::rust::datatype::lent::{lend_mut, whole_mut};
@@ -85,42 +86,38 @@ fn receive_one<S: Source + ?Sized, Msg: Equivalence>(from: &S, tag: Option<Tag>)
     (value, status)
 }
 
-fn probe<S: Source + ?Sized>(from: &S, tag: Option<Tag>) -> Result<Status, Error> {
-    let partners = record(from).partners()?;
-    match peer(partners, from.source_rank())?.source() {
-        None => Ok(Status::OF_NULL),
-        Some(source) => partners
-            .probe_span("MPI_Probe", source, tag)
-            .map(Status::from),
-    }
-}
-
-fn immediate_probe<S: Source + ?Sized>(
+fn probe<S: Source + ?Sized>(
     from: &S,
     tag: Option<Tag>,
+    blocking: Blocking,
 ) -> Result<Option<Status>, Error> {
     let partners = record(from).partners()?;
-    match peer(partners, from.source_rank())?.source() {
-        None => Ok(Some(Status::OF_NULL)),
-        Some(source) => {
-            let found = partners.iprobe_span("MPI_Iprobe", source, tag)?;
-            Ok(found.map(Status::from))
-        }
-    }
+    let Some(source) = peer(partners, from.source_rank())?.source() else {
+        return Ok(Some(Status::OF_NULL));
+    };
+    let function = match blocking {
+        Blocking::Yes => "MPI_Probe",
+        Blocking::No => "MPI_Iprobe",
+    };
+    let found = partners.probe_span(function, source, tag, blocking)?;
+    Ok(found.map(Status::from))
 }
 
 fn matched_probe<S: Source + ?Sized>(
     from: &S,
     tag: Option<Tag>,
-    blocks: bool,
+    blocking: Blocking,
 ) -> Result<Option<(Message, Status)>, Error> {
     let record = record(from);
     let partners = record.partners()?;
     let Some(source) = peer(partners, from.source_rank())?.source() else {
         return Ok(Some((Message::new(record, None), Status::OF_NULL)));
     };
-    let function = if blocks { "MPI_Mprobe" } else { "MPI_Improbe" };
-    let found = partners.mprobe_span(function, source, tag, blocks)?;
+    let function = match blocking {
+        Blocking::Yes => "MPI_Mprobe",
+        Blocking::No => "MPI_Improbe",
+    };
+    let found = partners.mprobe_span(function, source, tag, blocking)?;
     Ok(found.map(|(id, status)| (Message::new(record, Some(id)), status.into())))
 }
 
@@ -196,21 +193,21 @@ pub trait Source: AsCommunicator {
         /// Blocks until a message that fits can be received, and says which (MPI_Probe, MPI-3.1 section 3.8.1).
         probe_with_tag[](tag: Tag) -> Status, "MPI_Probe";
         /// As [`probe_with_tag`](Source::probe_with_tag), with the error as its result.
-        or try_probe_with_tag = probe(self, Some(tag));
+        or try_probe_with_tag = waited(probe(self, Some(tag), Blocking::Yes));
 
         /// As [`probe_with_tag`](Source::probe_with_tag), for any tag.
         probe[]() -> Status, "MPI_Probe"
-            = probe(self, None);
+            = waited(probe(self, None, Blocking::Yes));
 
         /// Blocks until there is a message that fits, and takes it: none but [`Message`]'s receives get it (MPI_Mprobe,
         /// MPI-3.1 section 3.8.2).
         matched_probe_with_tag[](tag: Tag) -> (Message, Status), "MPI_Mprobe";
         /// As [`matched_probe_with_tag`](Source::matched_probe_with_tag), with the error as its result.
-        or try_matched_probe_with_tag = waited(matched_probe(self, Some(tag), true));
+        or try_matched_probe_with_tag = waited(matched_probe(self, Some(tag), Blocking::Yes));
 
         /// As [`matched_probe_with_tag`](Source::matched_probe_with_tag), for any tag.
         matched_probe[]() -> (Message, Status), "MPI_Mprobe"
-            = waited(matched_probe(self, None, true));
+            = waited(matched_probe(self, None, Blocking::Yes));
 
         /// Receives into `buf`; blocks until the message is there (MPI_Recv, MPI-3.1 section 3.2.4). A shorter message
         /// leaves the rest of the buffer as it was.
@@ -249,21 +246,21 @@ pub trait Source: AsCommunicator {
         /// (MPI_Iprobe).
         immediate_probe_with_tag[](tag: Tag) -> Option<Status>, "MPI_Iprobe";
         /// As [`immediate_probe_with_tag`](Source::immediate_probe_with_tag), with the error as its result.
-        or try_immediate_probe_with_tag = immediate_probe(self, Some(tag));
+        or try_immediate_probe_with_tag = probe(self, Some(tag), Blocking::No);
 
         /// As [`immediate_probe_with_tag`](Source::immediate_probe_with_tag), for any tag.
         immediate_probe[]() -> Option<Status>, "MPI_Iprobe"
-            = immediate_probe(self, None);
+            = probe(self, None, Blocking::No);
 
         /// As [`matched_probe_with_tag`](Source::matched_probe_with_tag) without blocking: `None` when there is no such
         /// message yet (MPI_Improbe).
         immediate_matched_probe_with_tag[](tag: Tag) -> Option<(Message, Status)>, "MPI_Improbe";
         /// As [`immediate_matched_probe_with_tag`](Source::immediate_matched_probe_with_tag), with the error as its result.
-        or try_immediate_matched_probe_with_tag = matched_probe(self, Some(tag), false);
+        or try_immediate_matched_probe_with_tag = matched_probe(self, Some(tag), Blocking::No);
 
         /// As [`immediate_matched_probe_with_tag`](Source::immediate_matched_probe_with_tag), for any tag.
         immediate_matched_probe[]() -> Option<(Message, Status)>, "MPI_Improbe"
-            = matched_probe(self, None, false);
+            = matched_probe(self, None, Blocking::No);
     }
 }
 

@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 
 use super::{LocalScope, Request, Scope, Ticket};
-use crate::mpi::call::look;
+use crate::device::interface::Device;
+use crate::mpi::call::block_until;
 use crate::mpi::coll::room;
 use crate::rust::fatal;
 use crate::rust::process::current;
@@ -41,14 +42,9 @@ pub fn wait_any<'a, D: ?Sized, S: Scope<'a>>(
     if !first.is_complete() {
         let current = current()?;
         let env = fatal("mpi::request::wait_any (MPI_Waitany)", current.env());
-        let is_done = |request: &Request<'a, D, S>, adi: &crate::Adi| {
-            request.look(|ticket| ticket.is_done(adi))
-        };
-        crate::mpi::call::block_on(env, CallNote::of("MPI_Waitany"), |adi, _| {
-            requests
-                .iter()
-                .any(|request| is_done(request, adi))
-                .then_some(())
+        let is_done = |request: &Request<'a, D, S>| request.look(|ticket| ticket.is_done(env));
+        block_until(env, CallNote::of("MPI_Waitany"), || {
+            requests.iter().any(is_done)
         });
     }
     let place = requests.iter().position(Request::is_complete)?;
@@ -113,12 +109,10 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
         let mut done = fatal(function, room(self.requests.len()));
         if let Some(current) = current() {
             let env = fatal(function, current.env());
-            // Collectives go on behind the first look.
-            look(env, CallNote::of(function), |_, _| ());
-            look(env, CallNote::of(function), |adi, _| {
-                let is_done = self.open().filter(|(_, ticket)| ticket.is_done(adi));
-                done.extend(is_done.map(|(place, _)| place));
-            });
+            // The hook of collectives runs behind the step.
+            env.advance(CallNote::of(function), None);
+            let is_done = self.open().filter(|(_, ticket)| ticket.is_done(env));
+            done.extend(is_done.map(|(place, _)| place));
         }
         done
     }

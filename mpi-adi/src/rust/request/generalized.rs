@@ -67,7 +67,7 @@ use core::fmt;
 
 use super::{Request, Scope, Ticket, What};
 use crate::device::kernel::CallNote;
-use crate::mpi::call::block_on;
+use crate::mpi::call::block_until;
 use crate::mpi::error::Error;
 use crate::rust::datatype::lent::Loan;
 use crate::rust::process::{Here, running};
@@ -227,9 +227,7 @@ impl Open {
     pub(super) fn wait(&self, function: &'static str) -> Result<Status, Error> {
         if !self.is_over() {
             let env = self.here.env()?;
-            block_on(env, CallNote::of(function), |_, _| {
-                self.is_over().then_some(())
-            });
+            block_until(env, CallNote::of(function), || self.is_over());
         }
         self.status()
     }

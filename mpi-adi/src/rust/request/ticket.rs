@@ -4,11 +4,12 @@ use crate::device::kernel::CallNote;
 use alloc::rc::Rc;
 
 use super::generalized::Open;
-use crate::Adi;
+use crate::device::interface::{Cancel, Device};
 use crate::device::request::{Outcome, RequestId};
-use crate::mpi::call::{block_on, look};
+use crate::mpi::call::{are_finished, block_on};
 use crate::mpi::comm::{Partners, wait};
 use crate::mpi::error::{Class, Error};
+use crate::mpi::process::Env;
 use crate::rust::datatype::lent::Loan;
 use crate::rust::process::Here;
 use crate::rust::status::Status;
@@ -61,6 +62,11 @@ fn received(partners: Partners<'_>, outcome: Outcome) -> Result<Status, Error> {
     }
 }
 
+/// How a request has ended that stays as it is; `None`: it has not.
+fn outcome(env: &dyn Env, id: RequestId) -> Option<Outcome> {
+    env.inspect(None, id)?.outcome
+}
+
 impl Ticket {
     pub(crate) fn new(what: What, loan: Loan) -> Ticket {
         Ticket {
@@ -80,12 +86,12 @@ impl Ticket {
         }
     }
 
-    /// Whether it is complete, for a call that is with the device.
-    pub(super) fn is_done(&self, adi: &Adi) -> bool {
+    /// It is complete, as far as is known without a step of progress.
+    pub(super) fn is_done(&self, env: &dyn Env) -> bool {
         match &self.what {
-            What::Send(_, id) | What::Receive(_, id) => adi.is_done(*id),
+            What::Send(_, id) | What::Receive(_, id) => are_finished(env, [*id].into_iter()),
             What::Collective(record, place) => super::under_way::is_over(&record.here, *place),
-            What::OneSided(record, watched) => record.is_over(adi, *watched),
+            What::OneSided(record, watched) => record.is_over(env, *watched),
             What::Generalized(open) => open.is_over(),
             What::Over(_) => true,
         }
@@ -98,10 +104,8 @@ impl Ticket {
             return true;
         };
         let env = here.or_fatal(function, here.env());
-        look(env, CallNote::of(function), |adi, _| self.is_done(adi))
-            // What has just become ready may have gone on since.
-            || matches!(&self.what, What::Collective(..))
-                && look(env, CallNote::of(function), |adi, _| self.is_done(adi))
+        env.advance(CallNote::of(function), None);
+        self.is_done(env)
     }
 
     /// A generalized request's operation is to be told by the caller, which has no scope's tickets in its hands.
@@ -111,7 +115,7 @@ impl Ticket {
         match &self.what {
             What::Send(_, id) | What::Receive(_, id) => {
                 let env = here.or_fatal("mpi::request::Request::cancel (MPI_Cancel)", here.env());
-                look(env, CallNote::of("MPI_Cancel"), |adi, _| adi.cancel(*id));
+                env.cancel("MPI_Cancel", *id, Cancel::Start);
             }
             What::Collective(..) | What::OneSided(..) => {
                 here.fatal("mpi::request::Request::cancel (MPI_Cancel)", NOT_ALLOWED)
@@ -130,12 +134,11 @@ impl Ticket {
         }
         let status = match &self.what {
             What::Send(record, id) => record.here.env().map(|env| {
-                let cancelled = look(env, CallNote::of(function), |adi, _| adi.peek(*id))
-                    .is_some_and(|outcome| outcome.cancelled);
-                Status::of_send(cancelled)
+                let outcome = outcome(env, *id);
+                Status::of_send(outcome.is_some_and(|outcome| outcome.cancelled))
             }),
             What::Receive(record, id) => record.partners().and_then(|partners| {
-                let outcome = look(partners.env, CallNote::of(function), |adi, _| adi.peek(*id));
+                let outcome = outcome(partners.env, *id);
                 outcome.map_or(Ok(Status::EMPTY), |outcome| received(partners, outcome))
             }),
             What::Collective(..) | What::OneSided(..) => Ok(Status::EMPTY),
@@ -150,11 +153,11 @@ impl Ticket {
     pub(crate) fn wait(self, function: &'static str) -> Result<Status, Error> {
         let result = match &self.what {
             What::Send(record, id) => record.here.env().map(|env| {
-                let outcome = wait(env, CallNote::of(function), *id);
+                let outcome = wait(env, function, *id);
                 Status::of_send(outcome.cancelled)
             }),
             What::Receive(record, id) => record.partners().and_then(|partners| {
-                let outcome = wait(partners.env, CallNote::of(function), *id);
+                let outcome = wait(partners.env, function, *id);
                 received(partners, outcome)
             }),
             What::Collective(record, place) => {
@@ -196,8 +199,8 @@ impl Ticket {
             return Some(first);
         };
         let env = here.or_fatal(function, here.env());
-        Some(block_on(env, CallNote::of(function), |adi, _| {
-            let mut done = tickets.clone().filter(|(_, ticket)| ticket.is_done(adi));
+        Some(block_on(env, CallNote::of(function), || {
+            let mut done = tickets.clone().filter(|(_, ticket)| ticket.is_done(env));
             done.next().map(|(place, _)| place)
         }))
     }

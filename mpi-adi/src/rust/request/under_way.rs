@@ -11,9 +11,11 @@ use alloc::vec::Vec;
 use spin::Mutex;
 
 use crate::Adi;
+use crate::device::interface::Device;
 use crate::device::memory::UserMemory;
-use crate::device::{Beside, Meanwhile};
-use crate::mpi::call::block_on;
+use crate::device::request::RequestPool;
+use crate::device::{HookResult, ProgressHook};
+use crate::mpi::call::block_until;
 use crate::mpi::coll::under_way::{State, go_on_meanwhile};
 use crate::mpi::coll::{Plan, Running};
 use crate::mpi::comm::{Communicator, Membership};
@@ -83,14 +85,10 @@ impl UnderWay {
     /// The steps of the one at this place have been made as far as they can be. From now on interrupts may go on with it,
     /// as does the carrier at the end of this stay with the device, should its messages have come since it was looked at.
     fn put_back(&self, env: &dyn Env, place: usize, state: State) {
-        let mut state = Some(state);
-        env.with(&mut |_, _| {
-            if let Some(Some(entry)) = self.0.lock().get_mut(place)
-                && let Some(state) = state.take()
-            {
-                entry.state = state;
-            }
-        });
+        if let Some(Some(entry)) = self.0.lock().get_mut(place) {
+            entry.state = state;
+        }
+        env.notify();
     }
 
     fn remove(&self, place: usize) -> Option<Entry> {
@@ -113,12 +111,11 @@ pub(crate) fn start(
 ) -> Result<usize, Error> {
     let (core, all) = (record.core()?, &record.here.under_way);
     record.here.open_to_interrupts();
-    let beside = || Beside {
+    core.env().set_hook(ProgressHook {
         is_ready,
-        go_on,
-        meanwhile: Some(meanwhile),
-    };
-    core.env().with(&mut |adi, _| adi.set_beside(beside()));
+        run: go_on,
+        run_in_interrupt: Some(meanwhile),
+    });
     let place = all.add(record)?;
     let begun = State::begin(core, function, record.started.get(), plan);
     let state = begun.inspect_err(|_| drop(all.remove(place)))?;
@@ -128,10 +125,12 @@ pub(crate) fn start(
 }
 
 /// The messages of one are there.
-fn is_ready(adi: &Adi) -> bool {
+fn is_ready(requests: &RequestPool) -> bool {
     let Some(here) = current() else { return false };
     let list = here.under_way.0.lock();
-    list.iter().flatten().any(|entry| entry.state.is_ready(adi))
+    list.iter()
+        .flatten()
+        .any(|entry| entry.state.is_ready(requests))
 }
 
 /// Lets all go on for which messages have come.
@@ -147,10 +146,10 @@ fn go_on() {
 }
 
 /// As [`go_on`], from an interrupt: where no call has a collective in its hands.
-fn meanwhile(adi: &mut Adi, memory: &mut dyn UserMemory) -> Meanwhile {
+fn meanwhile(adi: &mut Adi, memory: &mut dyn UserMemory) -> HookResult {
     let look = |all: &UnderWay, process: &Process| {
         let Some(mut list) = all.0.try_lock() else {
-            return Meanwhile::Busy;
+            return HookResult::Busy;
         };
         go_on_meanwhile(adi, memory, process, |run| {
             for entry in list.iter_mut().flatten() {
@@ -158,7 +157,7 @@ fn meanwhile(adi: &mut Adi, memory: &mut dyn UserMemory) -> Meanwhile {
             }
         })
     };
-    interrupted(look).unwrap_or(Meanwhile::Nothing)
+    interrupted(look).unwrap_or(HookResult::Idle)
 }
 
 /// The collective at this place is over.
@@ -169,9 +168,7 @@ pub(super) fn is_over(here: &Here, place: usize) -> bool {
 /// Blocks until the collective at this place is over, and forgets it. Fails as it has.
 pub(super) fn wait(here: &Here, function: &'static str, place: usize) -> Result<(), Error> {
     let env = here.env()?;
-    block_on(env, CallNote::of(function), |_, _| {
-        is_over(here, place).then_some(())
-    });
+    block_until(env, CallNote::of(function), || is_over(here, place));
     match here.under_way.remove(place) {
         Some(Entry {
             state: State::Over(result),

@@ -13,7 +13,7 @@ use super::kinds::Arranged;
 use super::record::{Members, Record};
 use super::{AnyProcess, Group, Process, Rank, UserGroup};
 use crate::device::envelope;
-use crate::mpi::call;
+use crate::device::interface::Device;
 use crate::mpi::comm::{self, CommRank, Membership};
 use crate::mpi::environment as job;
 use crate::mpi::error::Error;
@@ -602,7 +602,7 @@ pub trait Communicator {
             lend(inbuf, |span| {
                 let mut packed = crate::mpi::coll::room(span.len())?;
                 packed.resize(span.len(), 0);
-                call::read(core.env(), span, &mut packed);
+                core.env().read(span.into(), &mut packed);
                 Ok(packed)
             })
         };
@@ -616,7 +616,7 @@ pub trait Communicator {
             let core = self.as_simple().record.core()?;
             lend(inbuf, |span| {
                 let (place, end) = packed(outbuf.len(), position, span.len())?;
-                call::read(core.env(), span, &mut outbuf[place]);
+                core.env().read(span.into(), &mut outbuf[place]);
                 Ok(end)
             })
         };
@@ -632,7 +632,7 @@ pub trait Communicator {
             let core = self.as_simple().record.core()?;
             lend_mut(outbuf, |span| {
                 let (place, end) = packed(inbuf.len(), position, span.len())?;
-                call::write(core.env(), span, &inbuf[place]);
+                core.env().write(span.into(), &inbuf[place]);
                 Ok(end)
             })
         };

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::memory::AnyWindow;
+use super::record::is_over;
 use super::record::{Call, Record, Watched};
 use super::target::Target;
 use crate::device::envelope;
@@ -112,10 +113,7 @@ impl<'w, K: Kind> Epoch<'w, K> {
     pub fn is_open(&self) -> bool {
         self.record.run("MPI_Test", |call| {
             let watch = Watch::Opened(self.serial);
-            let (mut is_open, context) = (false, call.context());
-            call.env
-                .with(&mut |adi, _| is_open = adi.is_over(context, watch));
-            Ok(is_open)
+            Ok(is_over(call.env, call.context(), watch))
         })
     }
 

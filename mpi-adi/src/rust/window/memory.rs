@@ -8,7 +8,9 @@ use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
 use super::record::{Record, Watched};
+use crate::device::interface::Device;
 use crate::device::memory::Span;
+use crate::device::memory::area::Area;
 use crate::device::rma::epochs::Reorder;
 use crate::mpi::coll::room;
 use crate::mpi::error::{Class, Error};
@@ -83,9 +85,9 @@ impl<T: Equivalence> Exposed<T> {
         };
         record.run("MPI_Win_sync", |call| {
             let span = self.span();
-            crate::mpi::call::look(call.env, call.note(None), |_, kernel| {
-                kernel.memory().read(span, offset, bytes)
-            });
+            call.env.advance(call.note(None), None);
+            let element = Area::from(span).part(offset, bytes.len());
+            call.env.read(element, bytes);
             Ok(())
         });
         // SAFETY: it is this function's own.
@@ -102,8 +104,8 @@ impl<T: Equivalence> Exposed<T> {
         };
         record.run("MPI_Win_sync", |call| {
             let span = self.span();
-            call.env
-                .with(&mut |_, kernel| kernel.memory().write(span, offset, bytes));
+            let element = Area::from(span).part(offset, bytes.len());
+            call.env.write(element, bytes);
             Ok(())
         });
     }
@@ -217,7 +219,7 @@ pub trait AnyWindow: sealed::Sealed {
     /// be done. Does not block.
     fn sync(&self) {
         self.record().run("MPI_Win_sync", |call| {
-            crate::mpi::call::look(call.env, call.note(None), |_, _| ());
+            call.env.advance(call.note(None), None);
             Ok(())
         });
     }

@@ -5,10 +5,12 @@ use alloc::rc::Rc;
 use alloc::string::String;
 use core::cell::{Cell, RefCell};
 
-use crate::Adi;
+use crate::device::envelope::Context;
 use crate::device::memory::Span;
+use crate::device::rma::calls::OneSidedCalls;
 use crate::device::rma::epochs::{Serial, Watch};
 use crate::mpi::error::Error;
+use crate::mpi::process::Env;
 use crate::mpi::windows::{
     self, Access, Home, Part, State, Until, agree, enter_device, leave_device, no_window,
     out_of_order,
@@ -141,8 +143,8 @@ impl Record {
         group.rank(rank.into()).map(|rank| group.to_world(rank))
     }
 
-    /// For a call that is with the device.
-    pub(crate) fn is_over(&self, adi: &Adi, watched: Watched) -> bool {
+    /// It is so, as far as is known without a step of progress.
+    pub(crate) fn is_over(&self, env: &dyn Env, watched: Watched) -> bool {
         let watch = match watched {
             _ if self.is_freed.get() => return true,
             Watched::Freed | Watched::Detached(_) => return false,
@@ -150,7 +152,7 @@ impl Record {
             Watched::Closed(epoch) => Watch::Closed(epoch),
             Watched::Done(serial) | Watched::Flushed(serial) => Watch::Done(serial),
         };
-        adi.is_over(self.comm.record.membership().context, watch)
+        is_over(env, self.comm.record.membership().context, watch)
     }
 
     /// Blocks until it is so. Fails with class RmaRange, when targets have found operations to be beyond their windows.
@@ -231,4 +233,10 @@ impl Record {
         let epoch = call.unlock(call.here(), None)?;
         call.wait_closed(None, epoch)
     }
+}
+
+/// The watch of the window is over, as far as is known without a step of progress.
+pub(super) fn is_over(env: &dyn Env, window: Context, watch: Watch) -> bool {
+    let checked = env.check_window(window, Until::Over(watch), false);
+    checked.is_ok_and(|checked| checked.is_true)
 }

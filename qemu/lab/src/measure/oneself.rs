@@ -4,13 +4,13 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mpi_adi::at_once::{Incoming, Outgoing, Received, Sent};
 use mpi_adi::c::{self, measure};
+use mpi_adi::device::interface::{Incoming, Outgoing, Received, Sent};
 use mpi_adi::envelope::Rank;
 use mpi_adi::kernel::{AbortReason, CallNote, Kernel};
 use mpi_adi::memory::{RawMemory, UserMemory};
 use mpi_adi::request::{RequestId, Whole};
-use mpi_adi::{Adi, Config, Env, Memory, Process, Work};
+use mpi_adi::{Adi, Config, Enter, Env, Memory, Process, Work};
 use msg_layer::{Class, Port};
 use net_torus::{Coord, Shape};
 use spin::Mutex;
@@ -95,18 +95,20 @@ fn with_device<R>(work: impl FnOnce(&mut Adi) -> R) -> R {
 }
 
 impl Env for Alone {
-    fn with<'f>(&self, f: &'f mut Work<'f>) {
-        with_device(|adi| {
-            adi.put_away();
-            f(adi, &mut Carrier { memory: RawMemory });
-        });
-    }
-
     fn process(&self) -> &Process {
         &self.0
     }
+}
 
-    fn short_send(&self, outgoing: &Outgoing) -> Sent {
+impl Enter for Alone {
+    fn enter<'w>(&self, work: &'w mut Work<'w>) {
+        with_device(|adi| {
+            adi.put_away();
+            work(adi, &mut Carrier { memory: RawMemory });
+        });
+    }
+
+    fn fast_send(&self, outgoing: &Outgoing) -> Sent {
         let &Outgoing { ref to, span } = outgoing;
         with_device(|adi| {
             if adi.send_to_hand(&mut RawMemory, to, span) {
@@ -117,7 +119,7 @@ impl Env for Alone {
         })
     }
 
-    fn short_receive(&self, _: &'static str, incoming: &Incoming) -> Received {
+    fn fast_receive(&self, _: &'static str, incoming: &Incoming) -> Received {
         let &Incoming { ref pattern, span } = incoming;
         with_device(|adi| {
             adi.put_away();
@@ -125,7 +127,7 @@ impl Env for Alone {
         })
     }
 
-    fn short_start_receive(&self, incoming: &Incoming) -> Option<RequestId> {
+    fn fast_start_receive(&self, incoming: &Incoming) -> Option<RequestId> {
         let &Incoming { ref pattern, span } = incoming;
         with_device(|adi| {
             let kept = adi.keep_at_hand(pattern, span);
@@ -136,7 +138,7 @@ impl Env for Alone {
         })
     }
 
-    fn short_wait(&self, _: &'static str, id: RequestId) -> Option<Whole> {
+    fn fast_wait(&self, _: &'static str, id: RequestId) -> Option<Whole> {
         with_device(|adi| {
             adi.conclude_at_hand(id).or_else(|| {
                 adi.put_away();

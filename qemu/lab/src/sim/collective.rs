@@ -7,7 +7,7 @@ use mpi_adi::coll::driven::{Buffers, Driven, Operation};
 use mpi_adi::envelope::Rank;
 use mpi_adi::kernel::{AbortReason, CallNote, Kernel};
 use mpi_adi::memory::UserMemory;
-use mpi_adi::{Adi, Env, Error, Work};
+use mpi_adi::{Adi, Enter, Env, Error, Work};
 
 use super::check::Violation;
 use super::collectives::{Collective, ELEMENT};
@@ -21,12 +21,14 @@ pub(crate) struct Turn<'a, M>(pub(crate) RefCell<(&'a mut Adi, &'a mut M)>);
 /// What MPI keeps beside the device is for communicators that a program makes.
 static PROCESS: mpi_adi::Process = mpi_adi::Process::new();
 
-impl<M: UserMemory> Env for Turn<'_, M> {
-    fn with<'f>(&self, f: &'f mut Work<'f>) {
+impl<M: UserMemory> Enter for Turn<'_, M> {
+    fn enter<'w>(&self, work: &'w mut Work<'w>) {
         let (adi, memory) = &mut *self.0.borrow_mut();
-        f(adi, &mut Still(*memory));
+        work(adi, &mut Still(*memory));
     }
+}
 
+impl<M: UserMemory> Env for Turn<'_, M> {
     fn process(&self) -> &mpi_adi::Process {
         &PROCESS
     }
@@ -137,9 +139,7 @@ impl UnderWay {
         while let Some((at, driven)) = self.all.get_mut(place) {
             let at = *at;
             let wrong = |what| Violation::Collective { rank, at, what };
-            let mut is_ready = false;
-            turn.with(&mut |adi, _| is_ready = driven.is_ready(adi));
-            if !is_ready {
+            if !driven.is_ready(turn.0.borrow().0) {
                 place += 1;
                 continue;
             }

@@ -11,8 +11,7 @@ mod transactions;
 
 use std::sync::Mutex;
 
-use mpi_adi::Env;
-use mpi_adi::call::{block_on, immediate};
+use mpi_adi::device::rma::calls::{EpochCall, OneSidedCalls, Until, WindowCall};
 use mpi_adi::device::rma::deferred::Operation;
 use mpi_adi::device::rma::epochs::{Opening, Reorder, Serial, Sort, Watch};
 use mpi_adi::device::rma::wire::{Head, Kind};
@@ -80,51 +79,19 @@ impl Process<'_, '_, '_> {
         self.calls == Calls::Blocking
     }
 
-    /// A call: it waits if calls do, until what `watch` says of its number is so.
-    fn call(
-        &self,
-        start: impl FnOnce(&mut OneSided) -> Serial,
-        watch: fn(Serial) -> Watch,
-    ) -> Serial {
-        let mut start = Some(start);
-        let mut serial = 0;
-        let mut begin = |all: &mut OneSided| {
-            if let Some(start) = start.take() {
-                serial = start(all);
-            }
-            serial
-        };
+    /// A call: it waits if calls do, until the watch of its number is over.
+    fn call(&self, call: EpochCall<'_>, watch: fn(Serial) -> Watch) -> Serial {
+        let serial = self.node.call_epoch(WINDOW, call);
+        let serial = serial.expect("the host's memory");
         if self.blocks() {
-            block_on(self.node, NOTE, |adi, kernel| {
-                let is_over = adi.with_one_sided(|all| {
-                    let serial = begin(all);
-                    all.go_on_here(kernel.memory());
-                    all.is_over(WINDOW, watch(serial))
-                });
-                is_over.expect("a window").then_some(())
-            });
-        } else {
-            immediate(
-                self.node,
-                || NOTE,
-                |adi, kernel| {
-                    let begun = adi.with_one_sided(|all| {
-                        begin(all);
-                        all.go_on_here(kernel.memory());
-                    });
-                    begun.expect("a window");
-                },
-            );
+            self.wait(watch(serial));
         }
         serial
     }
 
     /// MPI_Wait for what a call that does not block has begun.
     fn wait(&self, watch: Watch) {
-        block_on(self.node, NOTE, |adi, _| {
-            let is_over = adi.with_one_sided(|all| all.is_over(WINDOW, watch));
-            is_over.expect("a window").then_some(())
-        });
+        { self.node }.wait_for_window(NOTE, WINDOW, Until::Over(watch), false);
     }
 
     fn open(&self, sort: Sort, member: Option<u32>) -> Serial {
@@ -134,8 +101,7 @@ impl Process<'_, '_, '_> {
             members: member.as_slice(),
             checks: true,
         };
-        let open = |all: &mut OneSided| all.open(WINDOW, opening, None);
-        self.call(|all| open(all).expect("the host's memory"), Watch::Opened)
+        self.call(EpochCall::Open(opening, None), Watch::Opened)
     }
 
     fn start(&self, target: u32) -> Serial {
@@ -163,23 +129,16 @@ impl Process<'_, '_, '_> {
             members: &[],
             checks: true,
         };
-        let fence = |all: &mut OneSided| {
-            before
-                .into_iter()
-                .for_each(|epoch| all.close(WINDOW, epoch, None));
-            let epoch = all.open(WINDOW, opening, None);
-            epoch.expect("the host's memory")
-        };
-        self.call(fence, Watch::Opened)
+        if let Some(epoch) = before {
+            let closed = { self.node }.call_epoch(WINDOW, EpochCall::Close(epoch, None));
+            closed.expect("a window");
+        }
+        self.call(EpochCall::Open(opening, None), Watch::Opened)
     }
 
     /// MPI_Win_complete, MPI_Win_wait or MPI_Win_unlock.
     fn close(&self, epoch: Serial) {
-        let close = |all: &mut OneSided| {
-            all.close(WINDOW, epoch, None);
-            epoch
-        };
-        self.call(close, Watch::Closed);
+        self.call(EpochCall::Close(epoch, None), Watch::Closed);
     }
 
     fn put(&self, epoch: Serial, target: u32, bytes: usize) {
@@ -203,9 +162,13 @@ impl Process<'_, '_, '_> {
             len: bytes,
             unit: ELEMENT,
         };
-        let of = (WINDOW, epoch, Rank::new(target));
-        let defer = |all: &mut OneSided| all.defer(of, operation, None);
-        self.call(|all| defer(all).expect("the host's memory"), Watch::Done);
+        let record = EpochCall::Record {
+            epoch,
+            target: Rank::new(target),
+            operation,
+            told: None,
+        };
+        self.call(record, Watch::Done);
     }
 
     fn compute(&self, ns: u64) {
@@ -234,12 +197,8 @@ fn run(
         let (rank, size) = (node.rank(), node.size());
         let universe = initialize().expect("once");
         let all = windows(rank, size, reorder);
-        let mut all = Some(Box::new(all));
-        node.with(&mut |adi, _| {
-            all.take()
-                .into_iter()
-                .for_each(|all| adi.set_one_sided(all))
-        });
+        let prepared = node.change_window(WINDOW, WindowCall::Prepare(Some(Box::new(all))));
+        prepared.expect("the host's memory");
         // Windows are there before the first packet for them.
         universe.world().barrier();
         // All have left it by then.

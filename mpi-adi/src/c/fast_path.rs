@@ -1,10 +1,9 @@
-//! Messages of predefined datatypes, for which the carrier may have a shorter way
-//! ([`Env::short_send`] and its like).
+//! The fast path: calls on messages of predefined datatypes, whose arguments need few checks.
 //!
-//! A build with the feature `micro` has none of them, and every call goes the whole way.
+//! A build with the feature `micro` has none of it, and every call takes the general path.
 //!
-//! Here is looked no further than whether a call is of that kind. One that is not, or that has a wrong argument, goes the
-//! whole way, where that is found and told.
+//! A call that is not of that kind, or has a wrong argument, takes the general path, where the error is found. Both paths end
+//! in the same operations ([`Device`]).
 
 use core::ffi::{c_int, c_void};
 
@@ -16,14 +15,15 @@ use super::report::{deliver, end, on_partners};
 use super::requests::{SEND_COMPLETE, handle_of, whole_status};
 use super::types::MPI_Status;
 use super::types::constants::*;
-use crate::device::at_once::{Incoming, Outgoing, Received, Sent};
+use crate::device::config::NoMemory;
 use crate::device::envelope::Pattern;
-use crate::device::kernel::CallNote;
+use crate::device::interface::{
+    Device, Enter, Incoming, Outgoing, Received, ReceivedMessage, RequestMemory, Sent, Work,
+};
 use crate::device::memory::Span;
-use crate::device::request::{Mode, Outcome, RequestId, Whole};
+use crate::device::request::{Mode, RequestId, Whole};
 use crate::device::send::SendTo;
-use crate::mpi::call::{block_until, note_of_pattern};
-use crate::mpi::comm::{self, Partners};
+use crate::mpi::comm::Partners;
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
 
@@ -38,21 +38,52 @@ pub(super) struct Given {
     pub comm: c_int,
 }
 
-/// The device, in MPI's working time, and the processes of the communicator; `None` where there are no short ways, too.
+/// The device, in MPI's working time, and the processes of the communicator; `None` where there is no fast path, too.
 #[inline(always)]
-fn open(comm: c_int) -> Option<(&'static dyn Env, Peers)> {
+fn open(comm: c_int) -> Option<(Installed, Peers)> {
     if cfg!(feature = "micro") {
         return None;
     }
     let peers = comm_table::peers(comm)?;
-    Some((device(), peers))
+    Some((Installed, peers))
 }
 
-/// The device, in MPI's working time.
-#[inline(always)]
-fn device() -> &'static dyn Env {
-    // SAFETY: MPI_Init has found the device there.
-    *unsafe { BINDING.env.get_unchecked() }
+/// The device that MPI_Init has found, in MPI's working time. It has no fields: a call keeps no registers for it.
+struct Installed;
+
+impl Installed {
+    #[inline(always)]
+    fn env(&self) -> &'static dyn Env {
+        // SAFETY: MPI_Init has found the device there.
+        *unsafe { BINDING.env.get_unchecked() }
+    }
+}
+
+impl Enter for Installed {
+    #[inline(always)]
+    fn enter<'w>(&self, work: &'w mut Work<'w>) {
+        self.env().enter(work);
+    }
+
+    #[inline(always)]
+    fn fast_send(&self, outgoing: &Outgoing) -> Sent {
+        self.env().fast_send(outgoing)
+    }
+
+    #[inline(always)]
+    fn fast_receive(&self, function: &'static str, incoming: &Incoming) -> Received {
+        self.env().fast_receive(function, incoming)
+    }
+
+    #[inline(always)]
+    fn fast_start_receive(&self, incoming: &Incoming) -> Option<RequestId> {
+        self.env().fast_start_receive(incoming)
+    }
+
+    #[inline(always)]
+    fn fast_wait(&self, function: &'static str, id: RequestId) -> Option<Whole> {
+        self.env().fast_wait(function, id)
+    }
 }
 
 impl Given {
@@ -151,7 +182,7 @@ impl Given {
     }
 }
 
-/// The whole of a send that blocks; `None`: it is to go the whole way.
+/// A send that blocks; `None`: the call takes the general path.
 ///
 /// # Safety
 /// As for [`send_args`].
@@ -160,30 +191,20 @@ pub(super) unsafe fn send(function: &'static str, given: &Given) -> Option<c_int
     let (env, peers) = open(given.comm)?;
     // SAFETY: the caller's promise.
     let outgoing = unsafe { given.outgoing(peers) }?;
-    Some(match env.short_send(&outgoing) {
-        Sent::Complete => MPI_SUCCESS,
-        sent => sent_later(function, given.comm, &outgoing, sent),
+    Some(match env.send(function, &outgoing) {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => fail(function, given.comm, error),
     })
 }
 
-/// The rest of a send that blocks and is not over at once.
+/// Ends a call for which there is no memory.
 #[cold]
 #[inline(never)]
-fn sent_later(function: &'static str, comm: c_int, outgoing: &Outgoing, sent: Sent) -> c_int {
-    let Outgoing { to, span } = *outgoing;
-    let note = note_of_send(function, &to);
-    match sent {
-        Sent::Complete => {}
-        Sent::Started(id) => {
-            comm::wait(device(), note, id);
-        }
-        Sent::Copied => block_until(device(), note, &mut |adi, _| adi.have_copies_left()),
-        Sent::Not => return end(function, comm, comm::run_send(device(), note, to, span)),
-    }
-    MPI_SUCCESS
+fn fail(function: &'static str, comm: c_int, error: NoMemory) -> c_int {
+    end(function, comm, Err(error.into()))
 }
 
-/// Starts a send; `None`: it is to go the whole way, and `request` is as it was.
+/// Starts a send; `None`: the call takes the general path, and `request` is as it was.
 ///
 /// # Safety
 /// As for [`send_args`], until the request has completed, and `request` as for [`args::out`], unless it is null.
@@ -198,37 +219,15 @@ pub(super) unsafe fn start_send(
     let (env, peers) = open(given.comm)?;
     // SAFETY: the caller's promise.
     let outgoing = unsafe { given.outgoing(peers) }?;
-    *request = match env.short_send(&outgoing) {
-        Sent::Complete | Sent::Copied => SEND_COMPLETE,
-        Sent::Started(id) => handle_of(id),
-        Sent::Not => return Some(start_send_later(function, given.comm, &outgoing, request)),
+    *request = match env.start_send(function, &outgoing, RequestMemory::Shared) {
+        Ok(None) => SEND_COMPLETE,
+        Ok(Some(id)) => handle_of(id),
+        Err(error) => return Some(fail(function, given.comm, error)),
     };
     Some(MPI_SUCCESS)
 }
 
-/// Starts a send that takes more than can be had at once.
-#[cold]
-#[inline(never)]
-fn start_send_later(
-    function: &'static str,
-    comm: c_int,
-    &Outgoing { to, span }: &Outgoing,
-    request: &mut c_int,
-) -> c_int {
-    let note = || note_of_send(function, &to);
-    let started = comm::start_send(device(), note, to, span);
-    end(function, comm, started.map(|id| *request = handle_of(id)))
-}
-
-fn note_of_send(function: &'static str, to: &SendTo) -> CallNote {
-    CallNote {
-        function,
-        peer: Some(to.dest.index() as i32),
-        tag: Some(to.tag),
-    }
-}
-
-/// The whole of a receive that blocks; `None`: it is to go the whole way.
+/// A receive that blocks; `None`: the call takes the general path.
 ///
 /// # Safety
 /// As for [`recv_args`]; `status` as for [`args::status`].
@@ -244,40 +243,37 @@ pub(super) unsafe fn receive(
     let (env, peers) = open(given.comm)?;
     // SAFETY: the caller's promise.
     let incoming = unsafe { given.incoming(peers) }?;
-    Some(match env.short_receive(function, &incoming) {
-        Received::Complete(whole) => {
+    Some(match env.receive(function, &incoming) {
+        Ok(ReceivedMessage {
+            whole,
+            is_truncated: false,
+        }) => {
             // SAFETY: the caller's promise.
             unsafe { tell(&whole, status) };
             MPI_SUCCESS
         }
         // SAFETY: the caller's promise.
-        received => unsafe { receive_later(function, given.comm, &incoming, received, status) },
+        Ok(received) => unsafe { truncated(function, given.comm, &received, status) },
+        Err(error) => fail(function, given.comm, error),
     })
 }
 
-/// The rest of a receive that blocks and is not over at once.
+/// Ends a receive whose message was longer than its buffer.
 ///
 /// # Safety
-/// As for [`receive`].
+/// As for [`args::status`].
 #[cold]
 #[inline(never)]
-unsafe fn receive_later(
+unsafe fn truncated(
     function: &'static str,
     comm: c_int,
-    &Incoming { pattern, span }: &Incoming,
-    received: Received,
+    received: &ReceivedMessage,
     status: *mut MPI_Status,
 ) -> c_int {
-    let note = note_of_pattern(function, pattern);
     on_partners(function, comm, |comm| {
-        let outcome = match received {
-            Received::Complete(whole) => Outcome::of(whole, false),
-            Received::Truncated(whole) => Outcome::of(whole, true),
-            Received::Started(id) => comm::wait(comm.env, note, id),
-            Received::Not => comm::run_receive(comm.env, note, pattern, span)?,
-        };
         // SAFETY: the caller's promise.
-        deliver(comm.received(outcome), unsafe { args::status(status) }?)
+        let status = unsafe { args::status(status) }?;
+        deliver(comm.received(received.outcome()), status)
     })
 }
 
@@ -293,7 +289,7 @@ pub(super) unsafe fn tell(whole: &Whole, status: *mut MPI_Status) {
     }
 }
 
-/// Starts a receive; `None`: it is to go the whole way, and `request` is as it was.
+/// Starts a receive; `None`: the call takes the general path, and `request` is as it was.
 ///
 /// # Safety
 /// As for [`recv_args`], until the request has completed, and `request` as for [`args::out`], unless it is null.
@@ -308,43 +304,26 @@ pub(super) unsafe fn start_receive(
     let (env, peers) = open(given.comm)?;
     // SAFETY: the caller's promise.
     let incoming = unsafe { given.incoming(peers) }?;
-    *request = match env.short_start_receive(&incoming) {
-        Some(id) => handle_of(id),
-        None => {
-            return Some(start_receive_later(
-                function, given.comm, &incoming, request,
-            ));
-        }
+    *request = match env.start_receive(function, &incoming, RequestMemory::Shared) {
+        Ok(id) => handle_of(id),
+        Err(error) => return Some(fail(function, given.comm, error)),
     };
     Some(MPI_SUCCESS)
 }
 
-/// Starts a receive that takes more than can be had at once.
-#[cold]
-#[inline(never)]
-fn start_receive_later(
-    function: &'static str,
-    comm: c_int,
-    &Incoming { pattern, span }: &Incoming,
-    request: &mut c_int,
-) -> c_int {
-    let note = || note_of_pattern(function, pattern);
-    let started = comm::start_receive(device(), note, pattern, span);
-    end(function, comm, started.map(|id| *request = handle_of(id)))
-}
-
-/// There are short ways, and MPI is in its working time.
+/// The fast path is there, and MPI is in its working time.
 #[inline(always)]
 pub(super) fn is_open() -> bool {
     cfg!(not(feature = "micro")) && comm_table::is_open()
 }
 
-/// Waits for the request of this handle, if it is the device's; `None`: the call is to go the whole way. The communicator is
-/// still to be told. To be called while this [is open](is_open).
+/// Waits for the request of this handle, if it is the device's: its message, if it ends with a whole one; its communicator is
+/// still to be told. `None`: the call takes the general path. To be called while this [is open](is_open).
 #[inline(always)]
 pub(super) fn wait(function: &'static str, handle: c_int) -> Option<Whole> {
+    // All others have handles of their own.
     if handle >= 0 {
         return None;
     }
-    device().short_wait(function, RequestId(!handle as u32))
+    Installed.fast_wait(function, RequestId(!handle as u32))
 }
