@@ -16,7 +16,8 @@
 //! ```text
 //!   adi        the device of one process: its parts          config, stats   limits, memory handed in, counts
 //!   progress   one bounded step: packets -> handlers -> send/, recv/ -> packets
-//!   at_once    what most calls ask for, without a request      at_hand   the receive of this process's own next message
+//!   interface  the operations of the layers above, and what a host provides
+//!   at_once    their fast path, without a request              at_hand   the receive of this process's own next message
 //!   protocol   the decisions, pure, with the table; read it first
 //!   send/      the program's sends, offers, answers to them      recv/   receives, probes, offers that come
 //!   parts      what comes with its first use: cancelled sends, and
@@ -65,6 +66,7 @@ pub mod names;
 #[cfg(feature = "micro")]
 mod no_peer_pages;
 mod parts;
+mod peer_group;
 #[cfg(not(feature = "micro"))]
 mod peer_pages;
 #[cfg_attr(

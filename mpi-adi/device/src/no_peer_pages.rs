@@ -1,7 +1,7 @@
 //! A table of [`peers`](super::peers) that is in one piece, however many they are: it has no pages.
 #![forbid(unsafe_code)]
 
-use crate::peers::{Ages, Bits};
+use crate::peer_group::{Ages, Bits};
 
 /// None.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

@@ -4,7 +4,7 @@
 use alloc::boxed::Box;
 
 use crate::boxed::boxed;
-use crate::peers::{Ages, Bits, GROUP_PEERS, PAGE_PEERS, STOCK_PAGES};
+use crate::peer_group::{Ages, Bits, GROUP_PEERS, PAGE_PEERS, STOCK_PAGES};
 
 /// Groups of a page.
 const PAGE_GROUPS: usize = PAGE_PEERS / GROUP_PEERS;

@@ -30,176 +30,16 @@ use crate::boxed::boxed;
 use crate::envelope::Rank;
 #[cfg(feature = "micro")]
 use crate::no_peer_pages::Pages;
+pub use crate::peer_group::{Ages, PAGE_PEERS, STOCK_PAGES, Standing};
+use crate::peer_group::{Bits, DONE, GROUP_PEERS, SETS_OF};
 #[cfg(not(feature = "micro"))]
 use crate::peer_pages::Pages;
 use crate::peer_sets::{GroupSets, Set};
 use crate::protocol::{Age, Rules};
 
-/// A peer's ages.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
-pub struct Ages {
-    /// The age that the peer, as a receiver, has last told us: ours to it travel under it.
-    pub to: Age,
-    /// The age that we, as a receiver, expect of what comes from the peer.
-    pub from: Age,
-}
-
-/// How a source stands with us as its receiver (three bits).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Standing {
-    /// None of its messages stands refused, as far as we know.
-    Clear,
-    /// Some of its messages stand refused, none of them under the current age.
-    RefusedEarlier,
-    /// One of its messages was refused under the current age: its failed bit is set.
-    Refused,
-    /// It has a new age; the restart that tells it is still to be sent.
-    RestartQueued,
-    /// The restart is on its way; nothing has come under the new age yet.
-    RestartSent,
-    /// As `RestartSent`, and receives that it could match have been posted since.
-    RestartSentStale,
-    /// Offers under its current age are coming one after the other, and all were accepted so far: it does
-    /// not wait for memory.
-    Offering,
-    /// Some of its messages stand refused, and receives from any source have been posted since: it gets a
-    /// restart when it has its turn.
-    WildcardQueued,
-}
-
-impl Standing {
-    const ALL: [Standing; 8] = {
-        use Standing::*;
-        [
-            Clear,
-            RefusedEarlier,
-            Refused,
-            RestartQueued,
-            RestartSent,
-            RestartSentStale,
-            Offering,
-            WildcardQueued,
-        ]
-    };
-
-    /// Receives that it could match have been posted since it was refused, or since its restart was sent.
-    pub(super) fn is_posted_since(self) -> bool {
-        matches!(self, Standing::RestartSentStale | Standing::WildcardQueued)
-    }
-
-    /// It has been restarted and has not answered yet.
-    pub(super) fn is_under_way(self) -> bool {
-        use Standing::*;
-        matches!(self, RestartQueued | RestartSent | RestartSentStale)
-    }
-
-    fn of(nibble: u8) -> Standing {
-        Self::ALL[(nibble & STANDING) as usize]
-    }
-
-    /// Its messages stand refused, and no restart is on its way.
-    #[cfg(test)]
-    fn awaits_restart(self) -> bool {
-        members(Set::Waiting).contains(&self)
-    }
-}
-
 /// Restarts that may be on their way at once for receives from any source: each such receive takes only one
 /// message, so not everybody is asked at the same time.
 pub const WILDCARD_RESTARTS: u32 = 8;
-
-/// Peers of a group.
-pub(super) const GROUP_PEERS: usize = 16;
-/// Bits of a peer.
-const PEER_BITS: usize = u64::BITS as usize / GROUP_PEERS;
-const STANDING: u8 = 7;
-/// As a sender, we owe the peer a DONE.
-const DONE: u8 = 8;
-
-/// Peers of a page, a multiple of `GROUP_PEERS`.
-pub const PAGE_PEERS: usize = 256;
-/// Pages in stock, at most.
-pub const STOCK_PAGES: usize = 8;
-
-/// The standings of the members of a set; none where it is not for its standing that a peer is in it.
-const fn members(set: Set) -> &'static [Standing] {
-    use Standing::*;
-    match set {
-        Set::Waiting => &[RefusedEarlier, Refused, WildcardQueued],
-        Set::WildcardQueued => &[WildcardQueued],
-        Set::RestartDue => &[RestartQueued],
-        Set::AskedByWildcards => &[RefusedEarlier, Refused, Offering, RestartSent],
-        Set::DoneDue => &[],
-    }
-}
-
-/// By a peer's bits: the sets that it is in, a bit each.
-const SETS_OF: [u8; 1 << PEER_BITS] = {
-    let mut sets_of = [0; 1 << PEER_BITS];
-    let mut nibble = 0;
-    while nibble < sets_of.len() as u8 {
-        let mut set = 0;
-        while set < Set::ALL.len() {
-            sets_of[nibble as usize] |= (is_in(nibble, Set::ALL[set]) as u8) << set;
-            set += 1;
-        }
-        nibble += 1;
-    }
-    sets_of
-};
-
-/// Whether a peer of these bits is in a set.
-const fn is_in(nibble: u8, set: Set) -> bool {
-    if matches!(set, Set::DoneDue) {
-        return nibble & DONE != 0;
-    }
-    let mut members = members(set);
-    while let [first, rest @ ..] = members {
-        if *first as u8 == nibble & STANDING {
-            return true;
-        }
-        members = rest;
-    }
-    false
-}
-
-/// The bits of a group: four a peer.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Bits(u64);
-
-/// In a group's bits, those of its first peer once for each peer.
-const EACH: u64 = u64::MAX / ((1 << PEER_BITS) - 1);
-
-impl Bits {
-    fn nibble(&self, at: usize) -> u8 {
-        (self.0 >> (at * PEER_BITS)) as u8 & (STANDING | DONE)
-    }
-
-    fn set_nibble(&mut self, at: usize, nibble: u8) {
-        let change = self.nibble(at) ^ nibble;
-        self.0 ^= u64::from(change) << (at * PEER_BITS);
-    }
-
-    /// The members of `set`: the highest of a peer's bits is set for each of them.
-    fn marks(&self, set: Set) -> u64 {
-        const DONES: u64 = EACH * DONE as u64;
-        if set == Set::DoneDue {
-            return self.0 & DONES;
-        }
-        let standings = self.0 & !DONES;
-        let marks = members(set).iter().map(|&standing| {
-            // 8 - 0 has that bit, 8 - 1 to 8 - 7 have not, and none of them borrows from the next.
-            DONES - (standings ^ (EACH * standing as u64))
-        });
-        marks.fold(0, |all, marks| all | marks) & DONES
-    }
-
-    /// The first member of `set` from place `from` on.
-    fn first(&self, set: Set, from: usize) -> Option<usize> {
-        let marks = self.marks(set) & u64::MAX << (from * PEER_BITS);
-        (marks != 0).then(|| marks.trailing_zeros() as usize / PEER_BITS)
-    }
-}
 
 /// The peer table.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -645,6 +485,7 @@ impl Peers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::peer_group::members;
     use crate::protocol::Sound;
 
     fn table(peers: usize) -> Peers {

@@ -2,6 +2,7 @@
 
 use core::ffi::{c_char, c_int, c_void};
 
+pub use super::addresses::is_in_place;
 use super::datatypes::{Elements, Lent, plain_bytes};
 use super::types::MPI_Status;
 use super::types::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL};
@@ -13,7 +14,6 @@ use crate::mpi::error::Error;
 use crate::mpi::op::Op;
 
 const OPS: c_int = 0x5800_0000;
-const IN_PLACE: usize = usize::MAX;
 pub(super) const STATUS_IGNORE: usize = 1;
 
 /// The peer of a call: MPI_PROC_NULL, or a rank.
@@ -29,10 +29,6 @@ pub fn count(count: c_int) -> Result<usize, Error> {
     usize::try_from(count).map_err(|_| Error::Count {
         count: count.into(),
     })
-}
-
-pub fn is_in_place(buffer: *const c_void) -> bool {
-    buffer.addr() == IN_PLACE
 }
 
 /// Something may lie at this address: nothing does at null, or at a member of what a null pointer points to.

@@ -10,8 +10,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use spin::Mutex;
 
+use super::barrier_by_messages::allow_barriers_by_messages;
 use super::binding::{BINDING, any_env};
-use super::collectives::allow_barriers_by_messages;
 use super::comm_table;
 use super::handles::{Kind, Table};
 use super::inter_calls::Calls;

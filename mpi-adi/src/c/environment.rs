@@ -102,7 +102,7 @@ pub unsafe fn MPI_Finalize() -> c_int {
             said = end(NAME, comm, Err(error));
         }
         super::buffered::finish(env);
-        match job::finalize_with(env, super::collectives::barrier_beside) {
+        match job::finalize_with(env, super::barrier_by_messages::barrier_beside) {
             // Processes that are in different calls have no way on.
             Err(error @ Error::Wrong { .. }) => {
                 let blame = Blame::new(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);

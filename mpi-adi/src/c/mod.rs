@@ -28,8 +28,10 @@
 //! The functions trust what MPI trusts: that a non-null pointer points to as much memory as the other
 //! arguments say, valid for as long as the standard says. Everything else is checked.
 
+mod addresses;
 mod args;
 mod attributes;
+mod barrier_by_messages;
 mod binding;
 mod buffered;
 mod codes;

@@ -23,7 +23,6 @@ mod under_way;
 
 pub use alltoall::*;
 pub use barrier::MPI_Barrier;
-pub(super) use barrier::{allow_barriers_by_messages, barrier_beside};
 pub use bcast::*;
 pub use gather::*;
 pub use neighbours::*;

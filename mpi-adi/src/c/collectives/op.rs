@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_void};
 
 use crate::c::args::{self, Operation};
-use crate::c::collectives::allow_barriers_by_messages;
+use crate::c::barrier_by_messages::allow_barriers_by_messages;
 use crate::c::comm_objects::Kept;
 use crate::c::datatypes::{Elements, HeldHandle, Known, Unpacked, known};
 use crate::c::report::on_process;

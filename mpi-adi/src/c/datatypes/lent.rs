@@ -15,7 +15,7 @@ use spin::Mutex;
 
 use super::objects::{self, Object, committed, pair, row_bytes};
 use super::shared::{Shared, put, take};
-use crate::c::args::is_in_place;
+use crate::c::addresses::is_in_place;
 use crate::c::binding::any_env;
 use crate::c::hook::Hook;
 use crate::device::interface::{Device, Release};

@@ -1,0 +1,248 @@
+//! How operations enter the device, and how they block.
+#![forbid(unsafe_code)]
+
+use super::data::{Ended, Outgoing, Tested};
+use super::enter::Enter;
+use crate::adi::Adi;
+use crate::envelope::{Context, Pattern};
+use crate::kernel::{CallNote, Kernel};
+use crate::names::RequestId;
+use crate::request::Whole;
+
+/// MPI_ANY_SOURCE as call notes show it.
+pub const ANY_SOURCE_NOTE: i32 = -2;
+/// MPI_ANY_TAG as call notes show it.
+pub const ANY_TAG_NOTE: i32 = -1;
+
+/// Hosts have fast forms.
+pub(super) const FAST_PATH: bool = cfg!(not(feature = "micro"));
+
+/// Enters the device once.
+#[inline]
+pub(crate) fn with<E, R>(env: &E, work: impl FnOnce(&mut Adi, &mut dyn Kernel) -> R) -> R
+where
+    E: Enter + ?Sized,
+{
+    let (mut work, mut result) = (Some(work), None);
+    env.enter(&mut |adi, kernel| {
+        if let Some(work) = work.take() {
+            result = Some(work(adi, kernel));
+        }
+    });
+    result.expect("Enter::enter runs its work")
+}
+
+/// Blocks until `attempt` gives a value, with a step of progress between attempts; the hook of [`Device::set_hook`](super::Device::set_hook) runs
+/// outside of the device.
+// What is inlined here is small: the loop is `drive`, and its step one copy.
+#[inline]
+pub(crate) fn block_on<E, R>(
+    env: &E,
+    note: impl Fn(&Adi) -> CallNote,
+    mut attempt: impl FnMut(&mut Adi, &mut dyn Kernel) -> Option<R>,
+) -> R
+where
+    E: Enter + ?Sized,
+{
+    let mut result = None;
+    loop {
+        let mut hook = None;
+        env.enter(&mut |adi, kernel| {
+            result = attempt(adi, kernel);
+            if result.is_some() {
+                return;
+            }
+            let note = note(adi);
+            (result, hook) = drive(adi, kernel, note, &mut attempt);
+        });
+        match result {
+            Some(value) => return value,
+            None => run_hook(hook),
+        }
+    }
+}
+
+/// An attempt that has no value to give.
+type Condition<'a> = dyn FnMut(&mut Adi, &mut dyn Kernel) -> bool + 'a;
+
+/// As [`block_on`] of a condition, in one copy for all operations that are rare or wait long.
+#[inline(never)]
+pub(super) fn block_until<E>(env: &E, note: &dyn Fn(&Adi) -> CallNote, is_true: &mut Condition<'_>)
+where
+    E: Enter + ?Sized,
+{
+    block_on(env, note, |adi, kernel| is_true(adi, kernel).then_some(()));
+}
+
+/// As [`block_until`], of an attempt.
+#[inline]
+pub(super) fn block_until_some<E, R>(
+    env: &E,
+    note: &dyn Fn(&Adi) -> CallNote,
+    mut attempt: impl FnMut(&mut Adi, &mut dyn Kernel) -> Option<R>,
+) -> R
+where
+    E: Enter + ?Sized,
+{
+    let mut result = None;
+    block_until(env, note, &mut |adi, kernel| {
+        result = attempt(adi, kernel);
+        result.is_some()
+    });
+    result.expect("the condition is true")
+}
+
+/// One step of progress within a call; true when anything was done.
+#[inline]
+pub(super) fn poll(adi: &mut Adi, kernel: &mut dyn Kernel) -> bool {
+    adi.fill_stock();
+    kernel.poll(adi)
+}
+
+/// One step of progress, and a sleep when nothing moved. Returns the hook that is to run outside of the device.
+// One copy for all calls that wait.
+#[inline(never)]
+fn poll_or_sleep(adi: &mut Adi, kernel: &mut dyn Kernel) -> Option<fn()> {
+    let has_moved = poll(adi, kernel);
+    let hook = adi.ready_hook();
+    if !has_moved && hook.is_none() {
+        kernel.idle();
+    }
+    hook
+}
+
+/// An operation has left the device without a result: a hook is ready.
+#[cold]
+#[inline(never)]
+fn run_hook(hook: Option<fn()>) {
+    hook.expect("Enter::enter runs its work")();
+}
+
+/// Steps within a call, each followed by an attempt, until one gives a value or a hook is ready.
+#[inline]
+fn drive<R>(
+    adi: &mut Adi,
+    kernel: &mut dyn Kernel,
+    note: CallNote,
+    mut attempt: impl FnMut(&mut Adi, &mut dyn Kernel) -> Option<R>,
+) -> (Option<R>, Option<fn()>) {
+    kernel.note(Some(note));
+    let (mut result, mut hook) = (None, None);
+    while result.is_none() && hook.is_none() {
+        hook = poll_or_sleep(adi, kernel);
+        result = attempt(adi, kernel);
+    }
+    kernel.note(None);
+    (result, hook)
+}
+
+/// Waits within a call of `function` for a request: its message, if it finishes with a [whole](Adi::conclude_whole) one.
+/// `None`: the call is to continue by itself, because the request ended otherwise, or there is none, or a hook is ready. For
+/// hosts, in [`Enter::fast_wait`]. Blocks until then.
+pub fn finish(
+    adi: &mut Adi,
+    kernel: &mut dyn Kernel,
+    function: &'static str,
+    id: RequestId,
+) -> Option<Whole> {
+    let conclude = |adi: &mut Adi| match adi.conclude_whole(id) {
+        None if !adi.is_done(id) => None,
+        ended => Some(ended),
+    };
+    if let Some(ended) = conclude(adi) {
+        return ended;
+    }
+    let note = note_of_request(adi, function, id);
+    drive(adi, kernel, note, |adi, _| conclude(adi)).0.flatten()
+}
+
+/// The note of a call of `function` that waits for this request.
+pub(super) fn note_of_request(adi: &Adi, function: &'static str, id: RequestId) -> CallNote {
+    match adi.requests().pattern(id) {
+        Some(pattern) => note_of_pattern(function, &pattern),
+        None => CallNote::of(function),
+    }
+}
+
+/// The note of a call of `function` for such messages.
+pub(super) fn note_of_pattern(function: &'static str, pattern: &Pattern) -> CallNote {
+    let source = pattern.source();
+    CallNote {
+        function,
+        peer: Some(source.map_or(ANY_SOURCE_NOTE, |rank| rank.index() as i32)),
+        tag: note_of_tag(pattern.context(), pattern.tag().unwrap_or(ANY_TAG_NOTE)),
+    }
+}
+
+/// The note of a call of `function` that sends this.
+pub(super) fn note_of_send(function: &'static str, outgoing: &Outgoing) -> CallNote {
+    CallNote {
+        function,
+        peer: Some(outgoing.to.dest.index() as i32),
+        tag: note_of_tag(outgoing.to.context, outgoing.to.tag),
+    }
+}
+
+/// The tags of collectives, whose contexts are odd, mean nothing to the program.
+fn note_of_tag(context: Context, tag: i32) -> Option<i32> {
+    context.is_multiple_of(2).then_some(tag)
+}
+
+/// The request's end, if it has finished; it is freed then.
+pub(super) fn test(adi: &mut Adi, id: RequestId) -> Tested {
+    if FAST_PATH && let Some(whole) = adi.conclude_whole(id) {
+        return Tested::Ended(Ended::Whole(whole));
+    }
+    match adi.conclude(id) {
+        None => Tested::Unknown,
+        Some(None) => Tested::Pending,
+        Some(Some(concluded)) => Tested::Ended(Ended::Otherwise(concluded)),
+    }
+}
+
+/// Runs `start` once, and then one step of progress if the device has something to send, so that a message leaves at once
+/// if the network has room. Does not block.
+pub(super) fn start_and_poll<E, R>(
+    env: &E,
+    note: impl FnOnce() -> CallNote,
+    start: impl FnOnce(&mut Adi, &mut dyn Kernel) -> R,
+) -> R
+where
+    E: Enter + ?Sized,
+{
+    with(env, |adi, kernel| {
+        let result = start(adi, kernel);
+        if adi.has_to_send() {
+            kernel.note(Some(note()));
+            poll(adi, kernel);
+            kernel.note(None);
+        }
+        result
+    })
+}
+
+/// One step of progress if a `function` is given, then `work`, once; then the hook, if it is ready. Does not block.
+pub(super) fn poll_and<E, R>(
+    env: &E,
+    function: Option<&'static str>,
+    work: impl FnOnce(&mut Adi, &mut dyn Kernel) -> R,
+) -> R
+where
+    E: Enter + ?Sized,
+{
+    let (result, hook) = with(env, |adi, kernel| {
+        let Some(function) = function else {
+            return (work(adi, kernel), None);
+        };
+        kernel.note(Some(CallNote::of(function)));
+        poll(adi, kernel);
+        let hook = adi.ready_hook();
+        let result = work(adi, kernel);
+        kernel.note(None);
+        (result, hook)
+    });
+    if let Some(hook) = hook {
+        hook();
+    }
+    result
+}

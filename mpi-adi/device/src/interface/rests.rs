@@ -1,0 +1,233 @@
+//! The general path of operations that have a fast path, and operations of which an image has what its program uses.
+#![forbid(unsafe_code)]
+
+use super::blocking::{
+    block_until, block_until_some, note_of_pattern, note_of_request, note_of_send, poll_and,
+    start_and_poll, test, with,
+};
+use super::data::{
+    Ended, Incoming, Outgoing, Received, ReceivedMessage, RequestMemory, Sent, Tested,
+};
+use super::enter::Enter;
+use crate::adi::Adi;
+use crate::config::NoMemory;
+use crate::kernel::{CallNote, Kernel};
+use crate::names::RequestId;
+use crate::request::Whole;
+
+/// The rest of [`Device::send`](super::Device::send).
+#[cold]
+#[inline(never)]
+pub(super) fn send_rest<E>(
+    env: &E,
+    function: &'static str,
+    outgoing: &Outgoing,
+    sent: Sent,
+) -> Result<(), NoMemory>
+where
+    E: Enter + ?Sized,
+{
+    let Outgoing { to, span } = *outgoing;
+    let note = note_of_send(function, outgoing);
+    let mut started = match sent {
+        Sent::Complete => return Ok(()),
+        Sent::Copied => Some(None),
+        Sent::Started(id) => Some(Some(id)),
+        Sent::Not => None,
+    };
+    block_until_some(env, &|_| note, |adi, kernel| {
+        let id = match started {
+            Some(id) => id,
+            None if adi.awaits_copies(&to) => return None,
+            None => match adi.send_within_call(kernel.memory(), to, span) {
+                Ok(id) => {
+                    if adi.has_to_send() {
+                        kernel.poll(adi);
+                    }
+                    *started.insert(id)
+                }
+                Err(error) => return Some(Err(error)),
+            },
+        };
+        match id {
+            Some(id) => adi.test(id).map(|_| Ok(())),
+            None => (kernel.goes_on_alone() || adi.have_copies_left()).then_some(Ok(())),
+        }
+    })
+}
+
+/// The rest of [`Device::receive`](super::Device::receive).
+#[cold]
+#[inline(never)]
+pub(super) fn receive_rest<E>(
+    env: &E,
+    function: &'static str,
+    incoming: &Incoming,
+    received: Received,
+) -> Result<ReceivedMessage, NoMemory>
+where
+    E: Enter + ?Sized,
+{
+    let Incoming { pattern, span } = *incoming;
+    let of = |whole, is_truncated| ReceivedMessage {
+        whole,
+        is_truncated,
+    };
+    let mut started = match received {
+        Received::Complete(whole) => return Ok(of(whole, false)),
+        Received::Truncated(whole) => return Ok(of(whole, true)),
+        Received::Started(id) => Some(id),
+        Received::Not => None,
+    };
+    block_until_some(
+        env,
+        &|_| note_of_pattern(function, &pattern),
+        |adi, kernel| {
+            let id = match started {
+                Some(id) => id,
+                None => match adi.recv_within_call(kernel.memory(), pattern, span) {
+                    Ok(id) => *started.insert(id),
+                    Err(error) => return Some(Err(error)),
+                },
+            };
+            let outcome = adi.test(id)?;
+            let whole = Whole {
+                peer: outcome.source,
+                tag: outcome.tag,
+                bytes: outcome.bytes as u32,
+                context: pattern.context(),
+            };
+            Some(Ok(of(whole, outcome.truncated)))
+        },
+    )
+}
+
+// The rest of `Device::start_send` and `Device::start_receive`, with the memory that most calls use, and with others: an image
+// whose program makes no collectives has no code for reserved memory.
+
+#[cold]
+#[inline(never)]
+pub(super) fn start_send_rest<E>(
+    env: &E,
+    function: &'static str,
+    outgoing: &Outgoing,
+) -> Result<RequestId, NoMemory>
+where
+    E: Enter + ?Sized,
+{
+    let note = || note_of_send(function, outgoing);
+    start_and_poll(env, note, |adi, kernel| {
+        adi.isend(kernel.memory(), outgoing.to, outgoing.span)
+    })
+}
+
+#[cold]
+#[inline(never)]
+pub(super) fn start_send_with<E>(
+    env: &E,
+    function: &'static str,
+    outgoing: &Outgoing,
+    memory: RequestMemory,
+) -> Result<Option<RequestId>, NoMemory>
+where
+    E: Enter + ?Sized,
+{
+    let Outgoing { to, span } = *outgoing;
+    let start = |adi: &mut Adi, kernel: &mut dyn Kernel| match memory {
+        RequestMemory::Shared => adi.isend(kernel.memory(), to, span).map(Some),
+        RequestMemory::Blocking => adi.send_within_call(kernel.memory(), to, span),
+        RequestMemory::Reserved => adi.send_reserved(kernel.memory(), to, span),
+        RequestMemory::ReservedInInterrupt => adi.send_meanwhile(kernel.memory(), to, span),
+    };
+    match memory {
+        RequestMemory::ReservedInInterrupt => with(env, start),
+        _ => start_and_poll(env, || note_of_send(function, outgoing), start),
+    }
+}
+
+#[cold]
+#[inline(never)]
+pub(super) fn start_receive_rest<E>(
+    env: &E,
+    function: &'static str,
+    incoming: &Incoming,
+) -> Result<RequestId, NoMemory>
+where
+    E: Enter + ?Sized,
+{
+    let note = || note_of_pattern(function, &incoming.pattern);
+    start_and_poll(env, note, |adi, kernel| {
+        adi.irecv(kernel.memory(), incoming.pattern, incoming.span)
+    })
+}
+
+#[cold]
+#[inline(never)]
+pub(super) fn start_receive_with<E>(
+    env: &E,
+    function: &'static str,
+    incoming: &Incoming,
+    memory: RequestMemory,
+) -> Result<RequestId, NoMemory>
+where
+    E: Enter + ?Sized,
+{
+    let Incoming { pattern, span } = *incoming;
+    let start = |adi: &mut Adi, kernel: &mut dyn Kernel| match memory {
+        RequestMemory::Shared => adi.irecv(kernel.memory(), pattern, span),
+        RequestMemory::Blocking => adi.recv_within_call(kernel.memory(), pattern, span),
+        RequestMemory::Reserved | RequestMemory::ReservedInInterrupt => {
+            adi.recv_reserved(kernel.memory(), pattern, span)
+        }
+    };
+    match memory {
+        RequestMemory::ReservedInInterrupt => with(env, start),
+        _ => start_and_poll(env, || note_of_pattern(function, &pattern), start),
+    }
+}
+
+/// The rest of [`Device::wait`](super::Device::wait).
+#[inline(never)]
+pub(super) fn wait_rest<E>(env: &E, function: &'static str, id: RequestId) -> Option<Ended>
+where
+    E: Enter + ?Sized,
+{
+    block_until_some(
+        env,
+        &|adi| note_of_request(adi, function, id),
+        |adi, _| match test(adi, id) {
+            Tested::Unknown => Some(None),
+            Tested::Pending => None,
+            Tested::Ended(ended) => Some(Some(ended)),
+        },
+    )
+}
+
+// Each way to cancel by itself: an image whose program cancels nothing has no code for cancelled sends.
+
+#[inline(never)]
+pub(super) fn start_cancel<E: Enter + ?Sized>(env: &E, function: &'static str, id: RequestId) {
+    poll_and(env, Some(function), |adi, _| {
+        adi.cancel(id);
+    });
+}
+
+#[inline(never)]
+pub(super) fn finish_cancel<E: Enter + ?Sized>(env: &E, function: &'static str, id: RequestId) {
+    block_until(env, &|_| CallNote::of(function), &mut |adi, _| {
+        adi.cancel(id);
+        adi.test(id).is_some()
+    });
+}
+
+#[inline(never)]
+pub(super) fn finish_cancel_of_receive<E: Enter + ?Sized>(
+    env: &E,
+    function: &'static str,
+    id: RequestId,
+) {
+    block_until(env, &|_| CallNote::of(function), &mut |adi, _| {
+        adi.cancel_receive(id);
+        adi.test(id).is_some()
+    });
+}
