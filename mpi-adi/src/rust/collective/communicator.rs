@@ -7,7 +7,7 @@ use super::call::{self, At, Collective, Form, collectives};
 use super::group::{self, Group, Mode};
 use super::operation::{NoOperation, Operation, by};
 use crate::mpi::comm::CommRank;
-use crate::rust::datatype::any::{Given, Taken};
+use crate::rust::datatype::any::Each;
 use crate::rust::datatype::lent::{
     Nothing, Parts, equal, equal_mut, listed, listed_mut, whole, whole_mut,
 };
@@ -80,7 +80,7 @@ macro_rules! of_everyone {
                 "MPI_Alltoallw", "MPI_Ialltoallw";
             $everyone ['a, 's, 'r](sendbufs: &'a [AnyBuffer<'s>], recvbufs: &'a mut [AnyBufferMut<'r>])
                 -> [AnyBufferMut<'r>], taken;
-            Given(sendbufs), Taken::new(recvbufs), NoOperation => on.alltoall(mode, given, taken);
+            Each(sendbufs), Each(recvbufs), NoOperation => on.alltoall(mode, given, taken);
 
             /// Combines `sendbuf` of all processes, place by place, into every `recvbuf` (MPI-3.1 section 5.9.6).
             all_reduce => all_reduce_into, immediate_all_reduce_into, "MPI_Allreduce", "MPI_Iallreduce";

@@ -8,7 +8,7 @@ use super::operation::{NoOperation, Operation, by};
 use super::root::of_members;
 use crate::device::memory::area::Area;
 use crate::mpi::coll::inter::Role;
-use crate::rust::datatype::any::{Given, Taken};
+use crate::rust::datatype::any::Each;
 use crate::rust::datatype::lent::{
     Nothing, equal, equal_mut, listed, listed_mut, whole, whole_mut,
 };

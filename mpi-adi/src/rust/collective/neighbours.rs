@@ -6,7 +6,7 @@ use super::call::{self, Collective, Form, start};
 use crate::mpi::coll::plans;
 use crate::mpi::comm::CommRank;
 use crate::mpi::error::Error;
-use crate::rust::datatype::any::{Given, Taken};
+use crate::rust::datatype::any::Each;
 use crate::rust::datatype::lent::{Parts, Side, equal, equal_mut, listed, listed_mut, whole};
 use crate::rust::datatype::{
     AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut,
@@ -163,7 +163,7 @@ pub trait NeighborCollectives: Communicator {
         neighbor_all_to_all_vartype => neighbor_all_to_all_vartype_into, immediate_neighbor_all_to_all_vartype_into,
             "MPI_Neighbor_alltoallw", "MPI_Ineighbor_alltoallw";
         ['a, 's, 'r](sendbufs: &'a [AnyBuffer<'s>], recvbufs: &'a mut [AnyBufferMut<'r>]) -> [AnyBufferMut<'r>];
-        Given(sendbufs), Taken::new(recvbufs);
+        Each(sendbufs), Each(recvbufs);
     }
 }
 

@@ -199,10 +199,9 @@ impl<'a> Combiner<'a> {
         let (datatype, unpacked) = match kind {
             Kind::Basic(basic) => (Owned::Basic(basic), None),
             Kind::Made(made) => {
-                let is_packed = made.is_row() && made.layout().first() == 0;
-                let unpacked = match is_packed {
-                    true => None,
-                    false => Some([memory_of(made)?, memory_of(made)?]),
+                let unpacked = match kind.row() {
+                    Some(0) => None,
+                    _ => Some([memory_of(made)?, memory_of(made)?]),
                 };
                 (Owned::Made(made.try_clone()?), unpacked)
             }

@@ -10,8 +10,8 @@ use alloc::vec::Vec;
 use core::ffi::c_void;
 use core::marker::PhantomData;
 
-use super::buffer::{AsDatatype, Buffer, BufferMut, Settling};
-use super::partition::{PartitionedBuffer, PartitionedBufferMut};
+use super::buffer::{AsDatatype, Buffer, BufferMut, Pointer, PointerMut, Settling};
+use super::partition::{Partitioned, PartitionedBuffer, PartitionedBufferMut};
 use super::user::{Kind, kind_of};
 use crate::device::memory::area::Area;
 use crate::device::memory::{Span, Typed};
@@ -39,8 +39,8 @@ impl<'a> Elements<'a> {
     /// What has to be walked; `None`: the elements are a row of bytes.
     fn walked(&self) -> Option<&'a Type> {
         match self.kind {
-            Kind::Basic(_) => None,
-            Kind::Made(made) => (!made.is_row()).then_some(made),
+            Kind::Made(made) if !made.is_row() => Some(made),
+            _ => None,
         }
     }
 
@@ -49,16 +49,12 @@ impl<'a> Elements<'a> {
     /// # Safety
     /// As for [`Span::new`], for the elements.
     unsafe fn row(&self) -> Result<Span, Error> {
-        let bytes = self.bytes()?;
-        if bytes == 0 {
-            return Ok(Span::EMPTY);
-        }
-        let first = match self.kind {
-            Kind::Basic(_) => 0,
-            Kind::Made(made) => made.layout().first(),
-        };
-        // SAFETY: the caller's promise.
-        Ok(unsafe { Span::new(self.at.wrapping_byte_offset(first).cast(), bytes) })
+        let first = self.kind.row().unwrap_or(0);
+        Ok(match self.bytes()? {
+            0 => Span::EMPTY,
+            // SAFETY: the caller's promise.
+            bytes => unsafe { Span::new(self.at.wrapping_byte_offset(first).cast(), bytes) },
+        })
     }
 
     /// Runs `call` with the elements' span.
@@ -85,41 +81,16 @@ pub(crate) trait Shape {
     fn parts(self, whole: Area, element: usize, ranks: usize) -> Result<Self::Parts, Error>;
 }
 
-/// It is one part for all.
-pub(crate) struct Whole;
+impl<P: Parts, F: FnOnce(Area, usize, usize) -> Result<P, Error>> Shape for F {
+    type Parts = P;
 
-/// In parts of one length, in the order of the ranks.
-pub(crate) struct Equal;
-
-/// In parts of these counts, from these elements on.
-pub(crate) struct Listed<'a>(&'a [Count], &'a [Count]);
-
-impl Shape for Whole {
-    type Parts = Area;
-
-    fn parts(self, whole: Area, _: usize, _: usize) -> Result<Area, Error> {
-        Ok(whole)
-    }
-}
-
-impl Shape for Equal {
-    type Parts = EqualParts;
-
-    fn parts(self, whole: Area, element: usize, ranks: usize) -> Result<EqualParts, Error> {
-        EqualParts::new(whole, element, ranks)
-    }
-}
-
-impl Shape for Listed<'_> {
-    type Parts = Vec<Area>;
-
-    fn parts(self, whole: Area, element: usize, ranks: usize) -> Result<Vec<Area>, Error> {
-        areas(self.0, self.1, whole, element, ranks)
+    fn parts(self, whole: Area, element: usize, ranks: usize) -> Result<P, Error> {
+        self(whole, element, ranks)
     }
 }
 
 /// A buffer that a call borrows for `'a`: its elements, and how they are divided among processes.
-pub(crate) struct Lending<'a, B: AsDatatype + ?Sized, H = Whole> {
+pub(crate) struct Lending<'a, B: AsDatatype + ?Sized, H> {
     /// All other pointers to a buffer that is written are derived from this one.
     buffer: *const B,
     at: *const c_void,
@@ -131,12 +102,12 @@ pub(crate) struct Lending<'a, B: AsDatatype + ?Sized, H = Whole> {
     borrowed: PhantomData<&'a B>,
 }
 
-impl<'a, B: Buffer + ?Sized, H> Lending<'a, B, H> {
-    fn reading(buffer: &'a B, shape: H) -> Self {
+impl<'a, B: Pointer + AsDatatype + ?Sized, H> Lending<'a, B, H> {
+    fn reading(buffer: &'a B, count: Count, shape: H) -> Self {
         Lending {
             buffer,
             at: buffer.pointer(),
-            count: buffer.count() as usize,
+            count: count as usize,
             datatype: buffer.as_datatype(),
             settling: None,
             shape,
@@ -145,74 +116,85 @@ impl<'a, B: Buffer + ?Sized, H> Lending<'a, B, H> {
     }
 }
 
-impl<'a, B: BufferMut + ?Sized, H> Lending<'a, B, H> {
-    fn writing(buffer: &'a mut B, shape: H) -> Self {
+impl<'a, B: PointerMut + AsDatatype + ?Sized, H> Lending<'a, B, H> {
+    fn writing(buffer: &'a mut B, shape: impl FnOnce(&'a B) -> (Count, H)) -> Self {
         let whole: *mut B = buffer;
         // SAFETY: borrowed for `'a`, exclusively.
-        let buffer = unsafe { &mut *whole };
+        let buffer: &'a mut B = unsafe { &mut *whole };
+        let (at, settling) = (buffer.pointer_mut(), buffer.settling());
+        let buffer: &'a B = buffer;
+        let (count, shape) = shape(buffer);
         Lending {
             buffer: whole,
-            count: buffer.count() as usize,
+            at,
+            count: count as usize,
             datatype: buffer.as_datatype(),
-            at: buffer.pointer_mut(),
-            settling: Some(buffer.settling()),
+            settling: Some(settling),
             shape,
             borrowed: PhantomData,
         }
     }
 }
 
-/// A buffer that is read, in one part.
-pub(crate) fn whole<B: Buffer + ?Sized>(buffer: &B) -> Lending<'_, B> {
-    Lending::reading(buffer, Whole)
+/// One part for all.
+fn one(whole: Area, _: usize, _: usize) -> Result<Area, Error> {
+    Ok(whole)
 }
 
-/// A buffer that is read, in parts of one length.
-pub(crate) fn equal<B: Buffer + ?Sized>(buffer: &B) -> Lending<'_, B, Equal> {
-    Lending::reading(buffer, Equal)
+/// The parts that a buffer says.
+fn those_of<P: Partitioned + ?Sized>(buffer: &P) -> impl Shape<Parts = Vec<Area>> {
+    let (counts, displs) = (buffer.counts(), buffer.displs());
+    move |whole: Area, element: usize, ranks: usize| areas(counts, displs, whole, element, ranks)
+}
+
+/// A buffer that is read, in one part.
+pub(crate) fn whole<B>(buffer: &B) -> Lending<'_, B, impl Shape<Parts = Area> + use<B>>
+where
+    B: Buffer + ?Sized,
+{
+    Lending::reading(buffer, buffer.count(), one)
+}
+
+/// A buffer that is read, in parts of one length, in the order of the ranks.
+pub(crate) fn equal<B>(buffer: &B) -> Lending<'_, B, impl Shape<Parts = EqualParts> + use<B>>
+where
+    B: Buffer + ?Sized,
+{
+    Lending::reading(buffer, buffer.count(), EqualParts::new)
 }
 
 /// A buffer that is read, in the parts that it says.
-pub(crate) fn listed<P: PartitionedBuffer + ?Sized>(buffer: &P) -> Lending<'_, P, Listed<'_>> {
-    Lending {
-        buffer,
-        at: buffer.pointer(),
-        count: buffer.whole() as usize,
-        datatype: buffer.as_datatype(),
-        settling: None,
-        shape: Listed(buffer.counts(), buffer.displs()),
-        borrowed: PhantomData,
-    }
+pub(crate) fn listed<P>(buffer: &P) -> Lending<'_, P, impl Shape<Parts = Vec<Area>>>
+where
+    P: PartitionedBuffer + ?Sized,
+{
+    Lending::reading(buffer, buffer.whole(), those_of(buffer))
 }
 
 /// As [`whole`], of a buffer that is written.
-pub(crate) fn whole_mut<B: BufferMut + ?Sized>(buffer: &mut B) -> Lending<'_, B> {
-    Lending::writing(buffer, Whole)
+pub(crate) fn whole_mut<B>(buffer: &mut B) -> Lending<'_, B, impl Shape<Parts = Area> + use<B>>
+where
+    B: BufferMut + ?Sized,
+{
+    Lending::writing(buffer, |buffer| (buffer.count(), one))
 }
 
 /// As [`equal`], of a buffer that is written.
-pub(crate) fn equal_mut<B: BufferMut + ?Sized>(buffer: &mut B) -> Lending<'_, B, Equal> {
-    Lending::writing(buffer, Equal)
+pub(crate) fn equal_mut<B>(
+    buffer: &mut B,
+) -> Lending<'_, B, impl Shape<Parts = EqualParts> + use<B>>
+where
+    B: BufferMut + ?Sized,
+{
+    Lending::writing(buffer, |buffer| (buffer.count(), EqualParts::new))
 }
 
 /// As [`listed`], of a buffer that is written.
-pub(crate) fn listed_mut<'a, P: PartitionedBufferMut + ?Sized>(
-    buffer: &'a mut P,
-) -> Lending<'a, P, Listed<'a>> {
-    let whole: *mut P = buffer;
-    // SAFETY: borrowed for `'a`, exclusively.
-    let buffer: &'a mut P = unsafe { &mut *whole };
-    let (at, settling) = (buffer.pointer_mut(), buffer.settling());
-    let buffer: &'a P = buffer;
-    Lending {
-        buffer: whole,
-        at,
-        count: buffer.whole() as usize,
-        datatype: buffer.as_datatype(),
-        settling: Some(settling),
-        shape: Listed(buffer.counts(), buffer.displs()),
-        borrowed: PhantomData,
-    }
+pub(crate) fn listed_mut<P>(buffer: &mut P) -> Lending<'_, P, impl Shape<Parts = Vec<Area>>>
+where
+    P: PartitionedBufferMut + ?Sized,
+{
+    Lending::writing(buffer, |buffer| (buffer.whole(), those_of(buffer)))
 }
 
 /// What a collective gives, or where it puts its result: a buffer, a list of buffers, or nothing.
@@ -235,7 +217,14 @@ pub(crate) trait Side: Sized {
         self,
         ranks: usize,
         call: impl FnOnce(Self::Parts) -> Result<R, Error>,
-    ) -> Result<R, Error>;
+    ) -> Result<R, Error> {
+        // SAFETY: the buffer is borrowed until `call` has returned.
+        let (loan, parts) = unsafe { self.loan(ranks) }?;
+        let result = call(parts);
+        // SAFETY: all requests on it have finished, and it is borrowed still.
+        unsafe { loan.give_back() };
+        result
+    }
 
     /// What so many processes have of it, for longer than a call. Fails as [`Side::lend`].
     ///
@@ -326,14 +315,6 @@ impl Side for Nothing {
 
     fn kind(&self) -> Option<Kind<'_>> {
         None
-    }
-
-    fn lend<R>(
-        self,
-        _: usize,
-        call: impl FnOnce(Self::Parts) -> Result<R, Error>,
-    ) -> Result<R, Error> {
-        call(Area::EMPTY)
     }
 
     unsafe fn loan(self, _: usize) -> Result<(Loan, Self::Parts), Error> {
@@ -497,10 +478,9 @@ impl Loan {
     #[inline(never)]
     unsafe fn of(elements: Elements<'_>, settling: Option<Settling>) -> Result<Loan, Error> {
         let Some(made) = elements.walked() else {
-            // SAFETY: the caller's promise.
-            let span = unsafe { elements.row() }?;
             return Ok(Loan {
-                span,
+                // SAFETY: the caller's promise.
+                span: unsafe { elements.row() }?,
                 _walked: None,
                 settling,
             });
@@ -587,27 +567,14 @@ impl windows::Elements for Far<'_> {
     }
 
     fn range(&self, count: usize) -> (i128, i128) {
-        if count == 0 || self.0.size() == 0 {
-            return (0, 0);
-        }
-        let (extent, low, reach) = match self.0 {
-            Kind::Basic(basic) => (basic.size() as isize, 0, basic.size() as isize),
-            Kind::Made(made) => {
-                let (low, reach) = made.true_extent();
-                (made.extent(), low, reach)
-            }
-        };
-        let last = (count as i128 - 1) * extent as i128;
-        let (low, reach) = (low as i128, reach as i128);
-        (last.min(0) + low, last.max(0) + low + reach)
+        self.0.range(count)
     }
 
     fn runs(&self, bytes: usize, mut run: impl FnMut(isize, usize, usize)) {
         match self.0 {
             _ if bytes == 0 => {}
-            Kind::Basic(_) => run(0, 0, bytes),
-            Kind::Made(made) if made.is_row() => run(made.layout().first(), 0, bytes),
-            Kind::Made(made) => made.layout().walk(made.extent(), 0, bytes, run),
+            Kind::Made(made) if !made.is_row() => made.layout().walk(made.extent(), 0, bytes, run),
+            row => run(row.row().unwrap_or(0), 0, bytes),
         }
     }
 

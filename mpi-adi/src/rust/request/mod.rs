@@ -131,7 +131,7 @@ use ticket::Seen;
 pub(crate) use ticket::{Ticket, What};
 
 use super::datatype::AsDatatype;
-use super::datatype::lent::{Lending, Loan, Side};
+use super::datatype::lent::{Lending, Loan, Shape, Side};
 use super::status::Status;
 use super::window::{Record as Window, Watched};
 use crate::device::memory::Span;
@@ -192,7 +192,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     /// [`Side::loan`].
     pub(crate) fn lending(
         scope: S,
-        buffer: Lending<'a, D>,
+        buffer: Lending<'a, D, impl Shape>,
         start: impl FnOnce(Span) -> Result<What, Error>,
     ) -> Result<Self, Error>
     where

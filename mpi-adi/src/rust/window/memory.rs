@@ -17,7 +17,7 @@ use crate::rust::Address;
 use crate::rust::attribute::CommAttribute;
 use crate::rust::datatype::Equivalence;
 use crate::rust::datatype::lent::Loan;
-use crate::rust::datatype::user::{Kind, kind_of};
+use crate::rust::datatype::user::kind_of;
 use crate::rust::info::Info;
 use crate::rust::request::{Scope, Ticket, What, zeroed};
 use crate::rust::topology::{Communicator, Context, Rank, UserGroup};
@@ -33,11 +33,7 @@ impl<T: Equivalence> Exposed<T> {
     fn check() -> Result<(), Error> {
         let datatype = T::equivalent_datatype();
         let kind = kind_of(&datatype);
-        let is_dense = match kind {
-            Kind::Basic(_) => true,
-            Kind::Made(made) => made.is_row() && made.layout().first() == 0,
-        };
-        match is_dense && kind.size() == size_of::<T>() {
+        match kind.row() == Some(0) && kind.size() == size_of::<T>() {
             true => Ok(()),
             false => Err(wrong(
                 Class::Type,
