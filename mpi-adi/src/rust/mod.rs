@@ -52,10 +52,17 @@
 //! A call that blocks takes nothing of the program's heap but where it says so. A request takes a place in its scope.
 
 /// Calls that can fail, a row for each: its name, whose error ends the job, its MPI function, and what is done. `$here` ends
-/// the job: that of the object, or [`NoObject`]. With `or`, the form whose error is the result is made, too.
+/// the job: that of the object, or [`NoObject`]. With `or`, the form whose error is the result is made, too. Functions of no
+/// type have `fn` without a list.
 macro_rules! ends_the_job {
+    ($owner:literal, [$vis:vis fn], $here:expr; $($rows:tt)*) => {
+        ends_the_job! { @rows [] $owner, [$vis fn ()], $here; $($rows)* }
+    };
+    ($owner:literal, [$vis:vis fn $receiver:tt], $here:expr; $($rows:tt)*) => {
+        ends_the_job! { @rows [Self::] $owner, [$vis fn $receiver], $here; $($rows)* }
+    };
     (
-        $owner:literal, [$vis:vis fn $receiver:tt], $here:expr;
+        @rows $path:tt $owner:literal, $fn:tt, $here:expr;
         $(
             $(#[$doc:meta])*
             $name:ident[$($generics:tt)*]($($arg:ident: $type:ty),*) $(-> $result:ty)? $(where [$($bounds:tt)*])?,
@@ -63,43 +70,36 @@ macro_rules! ends_the_job {
         )*
     ) => {$(
         ends_the_job! {
-            @row [$vis fn $receiver] [$(#[$doc])*] [concat!($owner, "::", stringify!($name), " (", $mpi, ")")]
-            [$name[$($generics)*]($($arg: $type),*) [$($result)?] [$($($bounds)*)?]]
-            [$([$(#[$try_doc])*] $try)?] $here => $body
+            @row $fn [$(#[$doc])*] [concat!($owner, "::", stringify!($name), " (", $mpi, ")")]
+            [$name[$($generics)*]($($arg: $type),*) [($($result)?)] [$($($bounds)*)?]]
+            $path [$([$(#[$try_doc])*] $try)?] $here => $body
         }
     )*};
     (
-        @row $fn:tt $doc:tt $function:tt
-        [$name:ident[$($generics:tt)*]($($arg:ident: $type:ty),*) [] $bounds:tt]
-        $try:tt $here:expr => $body:expr
-    ) => {
-        ends_the_job! {
-            @row $fn $doc $function [$name[$($generics)*]($($arg: $type),*) [()] $bounds] $try $here => $body
-        }
-    };
-    (
         @row [$vis:vis fn ($(&$self:ident)? $($own:ident)?)] [$(#[$doc:meta])*] [$function:expr]
         [$name:ident[$($generics:tt)*]($($arg:ident: $type:ty),*) [$result:ty] [$($bounds:tt)*]]
-        [] $here:expr => $body:expr
+        $path:tt [] $here:expr => $body:expr
     ) => {
         $(#[$doc])*
         #[track_caller]
+        #[allow(unused_parens)]
         $vis fn $name<$($generics)*>($(&$self,)? $($own,)? $($arg: $type),*) -> $result where $($bounds)* {
             $here.or_fatal($function, $body)
         }
     };
     (
-        @row [$vis:vis fn ($(&$self:ident)? $($own:ident)?)] [$(#[$doc:meta])*] [$function:expr]
+        @row [$vis:vis fn ($(&$self:ident)? $($own:ident)?)] $doc:tt $function:tt
         [$name:ident[$($generics:tt)*]($($arg:ident: $type:ty),*) [$result:ty] [$($bounds:tt)*]]
-        [[$(#[$try_doc:meta])*] $try:ident] $here:expr => $body:expr
+        [$($path:tt)*] [[$(#[$try_doc:meta])*] $try:ident] $here:expr => $body:expr
     ) => {
-        $(#[$doc])*
-        #[track_caller]
-        $vis fn $name<$($generics)*>($(&$self,)? $($own,)? $($arg: $type),*) -> $result where $($bounds)* {
-            $here.or_fatal($function, Self::$try($($self,)? $($own,)? $($arg),*))
+        ends_the_job! {
+            @row [$vis fn ($(&$self)? $($own)?)] $doc $function
+            [$name[$($generics)*]($($arg: $type),*) [$result] [$($bounds)*]]
+            [] [] $here => $($path)* $try($($self,)? $($own,)? $($arg),*)
         }
 
         $(#[$try_doc])*
+        #[allow(unused_parens)]
         $vis fn $try<$($generics)*>(
             $(&$self,)? $($own,)? $($arg: $type),*
         ) -> Result<$result, crate::mpi::error::Error> where $($bounds)* {

@@ -166,7 +166,8 @@ impl<C, X, S, T, O, B, P> Call<C, X, S, T, O, B, P> {
         O: Reducing,
     {
         self.at.0.record().here.env()?;
-        let kind = self.given.kind().or(self.taken.kind());
+        let shape = self.given.shape().or(self.taken.shape());
+        let kind = shape.map(|(_, kind)| kind);
         let size = kind.map_or(0, |kind| kind.size());
         Ok((self.op.elements(size), self.op.combiner(kind)?))
     }

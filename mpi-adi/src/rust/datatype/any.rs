@@ -5,8 +5,7 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use super::buffer::{Buffer, BufferMut, Settling};
-use super::lent::{Loan, Side};
-use super::user::Kind;
+use super::lent::{Loan, Operand, Side, whole, whole_mut};
 use crate::device::memory::area::Area;
 use crate::mpi::coll::room;
 use crate::mpi::error::Error;
@@ -48,7 +47,7 @@ impl<'b> AnyBuffer<'b> {
     pub fn new<B: Buffer + ?Sized>(buffer: &'b B) -> Self {
         AnyOf {
             // SAFETY: borrowed for `'b`; requests on it borrow this value, too ([`Each`]).
-            loan: unsafe { Loan::reading(buffer) },
+            loan: unsafe { whole(buffer).loan_span() },
             borrowed: PhantomData,
         }
     }
@@ -59,7 +58,7 @@ impl<'b> AnyBufferMut<'b> {
     pub fn new<B: BufferMut + ?Sized>(buffer: &'b mut B) -> Self {
         AnyOf {
             // SAFETY: borrowed for `'b`, exclusively; requests on it borrow this value, too, and settle it ([`Each`]).
-            loan: unsafe { Loan::writing(buffer) },
+            loan: unsafe { whole_mut(buffer).loan_span() },
             borrowed: PhantomData,
         }
     }
@@ -81,10 +80,6 @@ impl<P> Side for Each<'_, P> {
 
     fn buffer(&self) -> *const Self::Buffer {
         self.0
-    }
-
-    fn kind(&self) -> Option<Kind<'_>> {
-        None
     }
 
     unsafe fn loan(self, ranks: usize) -> Result<(Loan, Vec<Area>), Error> {

@@ -207,8 +207,10 @@ pub(crate) trait Side: Sized {
     /// The buffer.
     fn buffer(&self) -> *const Self::Buffer;
 
-    /// What its elements are, where all are alike.
-    fn kind(&self) -> Option<Kind<'_>>;
+    /// How many elements it has, and what they are; `None`: there is no buffer, or a list of several.
+    fn shape(&self) -> Option<(usize, Kind<'_>)> {
+        None
+    }
 
     /// Runs `call`, which finishes all its requests before it returns, with what so many processes have of it. Fails as
     /// `call` does, and with [`Error::TooLong`], [`Error::Lengths`], [`Error::Argument`] or [`Error::NoRoom`] when it is
@@ -242,11 +244,29 @@ impl<B: AsDatatype + ?Sized, H> Lending<'_, B, H> {
             kind: kind_of(&self.datatype),
         }
     }
+}
 
+/// A buffer of an operation on one target, borrowed for `'a`; or none.
+pub(crate) trait Operand<'a>: Side {
     /// As [`Side::lend`], with all its elements.
+    fn lend_span<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error>;
+
+    /// As [`Side::loan`], of all its elements.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn loan_span(&self) -> Result<Loan, Error>;
+}
+
+impl<'a, B: AsDatatype + ?Sized, H: Shape> Operand<'a> for Lending<'a, B, H> {
     fn lend_span<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error> {
         // SAFETY: the buffer's maker says that the bytes are there, and it is borrowed, exclusively where it is written.
         unsafe { lend_elements(self.elements(), self.settling, call) }
+    }
+
+    unsafe fn loan_span(&self) -> Result<Loan, Error> {
+        // SAFETY: the caller's promise.
+        unsafe { Loan::of(self.elements(), self.settling) }
     }
 }
 
@@ -276,8 +296,8 @@ impl<B: AsDatatype + ?Sized, H: Shape> Side for Lending<'_, B, H> {
         self.buffer
     }
 
-    fn kind(&self) -> Option<Kind<'_>> {
-        Some(kind_of(&self.datatype))
+    fn shape(&self) -> Option<(usize, Kind<'_>)> {
+        Some((self.count, kind_of(&self.datatype)))
     }
 
     fn lend<R>(
@@ -313,12 +333,18 @@ impl Side for Nothing {
         &()
     }
 
-    fn kind(&self) -> Option<Kind<'_>> {
-        None
-    }
-
     unsafe fn loan(self, _: usize) -> Result<(Loan, Self::Parts), Error> {
         Ok((Loan::EMPTY, Area::EMPTY))
+    }
+}
+
+impl<'a> Operand<'a> for Nothing {
+    fn lend_span<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error> {
+        call(Span::EMPTY)
+    }
+
+    unsafe fn loan_span(&self) -> Result<Loan, Error> {
+        Ok(Loan::EMPTY)
     }
 }
 
@@ -498,25 +524,6 @@ impl Loan {
             _walked: Some(walked),
             settling,
         })
-    }
-
-    /// Of a buffer that is read. Fails with [`Error::TooLong`] or [`Error::NoRoom`].
-    ///
-    /// # Safety
-    /// The buffer stays borrowed until every request on the area has finished.
-    pub(crate) unsafe fn reading<B: Buffer + ?Sized>(buffer: &B) -> Result<Loan, Error> {
-        // SAFETY: the caller's promise.
-        unsafe { Loan::of(whole(buffer).elements(), None) }
-    }
-
-    /// Of a buffer that is written. Fails as [`Loan::reading`].
-    ///
-    /// # Safety
-    /// As there; the borrow is exclusive, and [`Loan::give_back`] comes before its end.
-    pub(crate) unsafe fn writing<B: BufferMut + ?Sized>(buffer: &mut B) -> Result<Loan, Error> {
-        let lending = whole_mut(buffer);
-        // SAFETY: the caller's promise.
-        unsafe { Loan::of(lending.elements(), lending.settling) }
     }
 
     pub(crate) fn span(&self) -> Span {

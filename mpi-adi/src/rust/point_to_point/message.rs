@@ -81,22 +81,16 @@ impl Message {
         (value, status)
     }
 
-    /// Receives it into `buf`; blocks until it is there (MPI_Mrecv). Ends the job when it is longer.
-    #[track_caller]
-    pub fn matched_receive_into<Buf: BufferMut + ?Sized>(mut self, buf: &mut Buf) -> Status {
-        let result = lend_mut(buf, |span| self.receive(span));
-        self.record.here.or_fatal(
-            "mpi::point_to_point::Message::matched_receive_into (MPI_Mrecv)",
-            result,
-        )
-    }
+    ends_the_job! {
+        "mpi::point_to_point::Message", [pub fn(self)], self.record.here.clone();
 
-    /// As [`matched_receive_into`](Self::matched_receive_into), with the error as its result: [`Error::Truncated`].
-    pub fn try_matched_receive_into<Buf: BufferMut + ?Sized>(
-        mut self,
-        buf: &mut Buf,
-    ) -> Result<Status, Error> {
-        lend_mut(buf, |span| self.receive(span))
+        /// Receives it into `buf`; blocks until it is there (MPI_Mrecv). Ends the job when it is longer.
+        matched_receive_into[Buf: BufferMut + ?Sized](buf: &mut Buf) -> Status, "MPI_Mrecv";
+        /// As [`matched_receive_into`](Self::matched_receive_into), with the error as its result: [`Error::Truncated`].
+        or try_matched_receive_into = {
+            let mut message = self;
+            lend_mut(buf, |span| message.receive(span))
+        };
     }
 
     /// Starts its receive into `buf` (MPI_Imrecv, MPI-3.1 section 3.8.3). Does not block.

@@ -6,7 +6,7 @@ use core::mem::{ManuallyDrop, MaybeUninit};
 use super::{Ticket, What};
 use crate::mpi::error::Error;
 use crate::rust::datatype::Equivalence;
-use crate::rust::datatype::lent::Loan;
+use crate::rust::datatype::lent::{Operand, whole_mut};
 use crate::rust::status::Status;
 
 /// A receive under way into a value of its own, in the program's heap. When it is dropped, the receive is taken back.
@@ -31,7 +31,7 @@ impl<T: Equivalence> ReceiveFuture<T> {
     ) -> Result<Self, Error> {
         let value = Box::into_raw(Box::new(zeroed::<T>()));
         // SAFETY: from a box, which is here until the ticket has been waited for; nothing else leads to it.
-        let loan = unsafe { Loan::writing(&mut *value) };
+        let loan = unsafe { whole_mut(&mut *value).loan_span() };
         let started = loan.and_then(|loan| Ok(Ticket::new(start(loan.span())?, loan)));
         match started {
             Ok(ticket) => Ok(ReceiveFuture {

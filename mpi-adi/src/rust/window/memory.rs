@@ -16,7 +16,7 @@ use crate::mpi::windows::{hints, wrong};
 use crate::rust::Address;
 use crate::rust::attribute::CommAttribute;
 use crate::rust::datatype::Equivalence;
-use crate::rust::datatype::lent::Loan;
+use crate::rust::datatype::lent::{Loan, Operand, whole_mut};
 use crate::rust::datatype::user::kind_of;
 use crate::rust::info::Info;
 use crate::rust::request::{Scope, Ticket, What, zeroed};
@@ -247,7 +247,7 @@ pub(super) mod sealed {
 }
 
 /// A window (MPI-3.1 section 11.2): each process's part is elements of one type, which it exposes to all processes of a
-/// communicator. Dropping it frees it (MPI_Win_free), which blocks until all processes have come as far.
+/// communicator. Dropping it frees it (MPI_Win_free, MPI-3.1 section 11.2.5), which blocks until all processes have come as far.
 pub struct Window<'a, T: Equivalence> {
     record: Rc<Record>,
     memory: Exposed<T>,
@@ -291,11 +291,6 @@ impl<T: Equivalence> Window<'static, T> {
                 borrowed: PhantomData,
             })
         };
-
-        /// As [`allocate`](Window::allocate), with hints, as [`set_info`](AnyWindow::set_info) has them.
-        allocate_with_info[C: Communicator + ?Sized](len: usize, comm: &C, info: &Info) -> Self, "MPI_Win_allocate";
-        /// As [`allocate_with_info`](Window::allocate_with_info). Fails as [`try_allocate`](Window::try_allocate).
-        or try_allocate_with_info = Ok(with_info(Self::try_allocate(len, comm)?, info));
     }
 
     /// As [`try_allocate`](Window::try_allocate), of memory that all processes share (MPI_Win_allocate_shared, MPI-3.1
@@ -330,7 +325,7 @@ impl<'a, T: Equivalence> Window<'a, T> {
             // SAFETY: borrowed until the scope ends, which gives the loan back.
             let prepared = scope
                 .prepare()
-                .and_then(|()| unsafe { Loan::writing(memory) });
+                .and_then(|()| unsafe { whole_mut(memory).loan_span() });
             let memory = Exposed::of(memory);
             let (record, loan) = Record::make(comm.as_simple(), size_of::<T>(), || {
                 Ok((Some(memory.span()), prepared?))
@@ -343,12 +338,6 @@ impl<'a, T: Equivalence> Window<'a, T> {
                 borrowed: PhantomData,
             })
         };
-
-        /// As [`create`](Window::create), with hints, as [`set_info`](AnyWindow::set_info) has them.
-        create_with_info[S: Scope<'a>, C: Communicator + ?Sized](scope: S, memory: &'a mut [T], comm: &C, info: &Info)
-            -> Self, "MPI_Win_create";
-        /// As [`create_with_info`](Window::create_with_info). Fails as [`try_allocate`](Window::try_allocate).
-        or try_create_with_info = Ok(with_info(Self::try_create(scope, memory, comm)?, info));
     }
 
     /// How many elements this process's part has.
@@ -396,9 +385,6 @@ impl<'a, T: Equivalence> Window<'a, T> {
     pub fn try_local(&mut self) -> Result<Local<'_, T>, Error> {
         self.memory.local(&self.record)
     }
-
-    /// Frees it, as dropping does (MPI_Win_free, MPI-3.1 section 11.2.5).
-    pub fn free(self) {}
 }
 
 impl<T: Equivalence> Drop for Window<'_, T> {
@@ -420,18 +406,12 @@ impl<T: Equivalence> Drop for Window<'_, T> {
     }
 }
 
-/// A window that has been made takes its hints.
-fn with_info<W: AnyWindow>(window: W, info: &Info) -> W {
-    window.set_info(info);
-    window
-}
-
 /// Leaves to a scope what has to be over at its end; it has room for it.
 fn keep<'a, S: Scope<'a>>(scope: S, what: What, loan: Loan) {
     drop(scope.keep(Ticket::new(what, loan)));
 }
 
-/// A window to which processes attach memory (MPI-3.1 section 11.2.4). Dropping it frees it, which blocks until all
+/// A window to which processes attach memory (MPI-3.1 section 11.2.4). Dropping it frees it (MPI_Win_free), which blocks until all
 /// processes have come as far.
 pub struct DynamicWindow {
     record: Rc<Record>,
@@ -457,11 +437,6 @@ impl DynamicWindow {
             let (record, ()) = Record::make(comm.as_simple(), 1, || Ok((None, ())))?;
             Ok(DynamicWindow { record })
         };
-
-        /// As [`create`](DynamicWindow::create), with hints, as [`set_info`](AnyWindow::set_info) has them.
-        create_with_info[C: Communicator + ?Sized](comm: &C, info: &Info) -> DynamicWindow, "MPI_Win_create_dynamic";
-        /// As [`create_with_info`](DynamicWindow::create_with_info). Fails as [`Window::try_allocate`].
-        or try_create_with_info = Ok(with_info(Self::try_create(comm)?, info));
     }
 
     /// As [`attach`](DynamicWindow::attach). Fails with [`Error::NoRoom`], and with class Type for elements with
@@ -478,7 +453,7 @@ impl DynamicWindow {
         Exposed::<T>::check()?;
         scope.prepare()?;
         // SAFETY: borrowed until the scope ends, which gives the loan back.
-        let loan = unsafe { Loan::writing(memory) }?;
+        let loan = unsafe { whole_mut(memory).loan_span() }?;
         let memory = Exposed::of(memory);
         let span = memory.span();
         if !span.is_empty() {
@@ -492,9 +467,6 @@ impl DynamicWindow {
             borrowed: PhantomData,
         })
     }
-
-    /// Frees it, as dropping does (MPI_Win_free).
-    pub fn free(self) {}
 
     ends_the_job! {
         "mpi::window::DynamicWindow", [pub fn(&self)], self.record.here();

@@ -6,6 +6,7 @@ use alloc::string::String;
 use core::cell::{Cell, RefCell};
 
 use crate::Adi;
+use crate::device::envelope;
 use crate::device::memory::Span;
 use crate::device::rma::epochs::{Serial, Watch};
 use crate::mpi::error::Error;
@@ -136,7 +137,7 @@ impl Record {
     }
 
     /// The number in the job of the process with this rank. Fails with [`Error::Rank`].
-    pub(super) fn target(&self, rank: Rank) -> Result<crate::device::envelope::Rank, Error> {
+    pub(super) fn target(&self, rank: Rank) -> Result<envelope::Rank, Error> {
         let group = self.comm.record.membership().group();
         group.rank(rank.into()).map(|rank| group.to_world(rank))
     }
@@ -188,6 +189,16 @@ impl Record {
         leave_device(call.env, call.membership);
         self.is_freed.set(true);
         Ok(())
+    }
+
+    /// Blocks until what has been done is done at the target, or at all; or here, as far as buffers go.
+    pub(super) fn flush(
+        &self,
+        function: &'static str,
+        target: Option<envelope::Rank>,
+        is_local: bool,
+    ) -> Result<(), Error> {
+        self.call(function)?.flush_and_wait(target, is_local)
     }
 
     /// Attaches memory. Fails with class RmaAttach, and with [`Error::NoRoom`].
