@@ -39,15 +39,11 @@ pub(super) struct Within<'r> {
 
 /// Sends by `send`, which blocks until the buffer may be used again.
 #[inline]
-fn send<D, B>(
-    to: &D,
-    buffer: &B,
+fn send(
+    to: &(impl Destination + ?Sized),
+    buffer: &(impl Buffer + ?Sized),
     send: impl FnOnce(Within<'_>, Span, CommRank) -> Result<(), Error>,
-) -> Result<(), Error>
-where
-    D: Destination + ?Sized,
-    B: Buffer + ?Sized,
-{
+) -> Result<(), Error> {
     let record = record(to);
     let partners = record.partners()?;
     match destination(partners, to.destination_rank())? {
@@ -57,17 +53,12 @@ where
 }
 
 /// Starts a send by `begin`.
-pub(super) fn try_start<'a, D, Sc, B>(
-    to: &D,
+pub(super) fn try_start<'a, Sc: Scope<'a>, B: Buffer + ?Sized>(
+    to: &(impl Destination + ?Sized),
     scope: Sc,
     buffer: &'a B,
     begin: impl FnOnce(Within<'_>, Span, CommRank) -> Result<What, Error>,
-) -> Result<Request<'a, B, Sc>, Error>
-where
-    D: Destination + ?Sized,
-    B: Buffer + ?Sized,
-    Sc: Scope<'a>,
-{
+) -> Result<Request<'a, B, Sc>, Error> {
     let record = record(to);
     Request::lending(scope, whole(buffer), |span| {
         let partners = record.partners()?;
@@ -101,20 +92,6 @@ impl Within<'_> {
     }
 }
 
-macro_rules! as_other {
-    ($other:ident, $but:literal) => {
-        concat!(
-            "As [`",
-            stringify!($other),
-            "`](Destination::",
-            stringify!($other),
-            "), ",
-            $but,
-            "."
-        )
-    };
-}
-
 /// The calls of each mode of sends (MPI-3.1 section 3.4), by a row: blocking, nonblocking and persistent ones.
 macro_rules! modes {
     ($(
@@ -127,36 +104,34 @@ macro_rules! modes {
         $(#[$init_doc:meta])*
         $init:ident, $init_tag:ident = $mode:expr;
     )*) => {$(
-        #[doc = as_other!($send_tag, "with the tag 0")]
+        #[doc = concat!("As [`", stringify!($send_tag), "`](Destination::", stringify!($send_tag), "), with the tag 0.")]
         #[track_caller]
         fn $send<Buf: Buffer + ?Sized>(&self, buf: &Buf) {
             self.$send_tag(buf, Tag::default());
         }
 
-        #[doc = as_other!($start_tag, "with the tag 0")]
+        #[doc = concat!("As [`", stringify!($start_tag), "`](Destination::", stringify!($start_tag), "), with the tag 0.")]
         #[track_caller]
-        fn $start<'a, Sc, Buf>(&self, scope: Sc, buf: &'a Buf) -> Request<'a, Buf, Sc>
-        where
-            Buf: 'a + Buffer + ?Sized,
-            Sc: Scope<'a>,
-        {
+        fn $start<'a, Sc: Scope<'a>, Buf: 'a + Buffer + ?Sized>(
+            &self,
+            scope: Sc,
+            buf: &'a Buf,
+        ) -> Request<'a, Buf, Sc> {
             self.$start_tag(scope, buf, Tag::default())
         }
 
         $(#[$init_doc])*
-        fn $init_tag<P>(&self, buf: P, tag: Tag) -> PersistentSend<Self, P>
+        fn $init_tag<P: Deref<Target: Buffer>>(&self, buf: P, tag: Tag) -> PersistentSend<Self, P>
         where
             Self: Copy,
-            P: Deref<Target: Buffer>,
         {
-            PersistentSend::new(*self, $mode, buf, tag)
+            PersistentSend::new(*self, ($mode, tag), buf)
         }
 
-        #[doc = as_other!($init_tag, "with the tag 0")]
-        fn $init<P>(&self, buf: P) -> PersistentSend<Self, P>
+        #[doc = concat!("As [`", stringify!($init_tag), "`](Destination::", stringify!($init_tag), "), with the tag 0.")]
+        fn $init<P: Deref<Target: Buffer>>(&self, buf: P) -> PersistentSend<Self, P>
         where
             Self: Copy,
-            P: Deref<Target: Buffer>,
         {
             self.$init_tag(buf, Tag::default())
         }
@@ -166,13 +141,13 @@ macro_rules! modes {
 
             $(#[$doc])*
             $send_tag[Buf: Buffer + ?Sized](buf: &Buf, $tag: Tag), $mpi;
-            #[doc = as_other!($send_tag, "with the error as its result")]
+            #[doc = concat!("As [`", stringify!($send_tag), "`](Destination::", stringify!($send_tag), "), with the error as its result.")]
             or $try_send_tag = send(self, buf, |$to, $span, $dest| $sends);
 
             $(#[$immediate_doc])*
             $start_tag['a, Sc: Scope<'a>, Buf: 'a + Buffer + ?Sized]
                 (scope: Sc, buf: &'a Buf, tag: Tag) -> Request<'a, Buf, Sc>, $immediate;
-            #[doc = as_other!($start_tag, "with the error as its result")]
+            #[doc = concat!("As [`", stringify!($start_tag), "`](Destination::", stringify!($start_tag), "), with the error as its result.")]
             or $try_start_tag = try_start(self, scope, buf, |$within, span, dest| {
                 let $message = (span, dest, tag);
                 $starts

@@ -41,7 +41,7 @@ pub use exchange::{
     try_send_receive_replace_into_with_tags,
 };
 pub use message::{MatchedReceiveVec, Message};
-pub use persistent::{Persistent, PersistentReceive, PersistentSend};
+pub use persistent::{Persistent, PersistentMessage, PersistentReceive, PersistentSend};
 pub use source::Source;
 
 use alloc::rc::Rc;

@@ -5,6 +5,8 @@ use core::ops::DerefMut;
 
 use super::message::{MatchedReceiveVec, Message};
 use super::{PersistentReceive, Status, not_empty, peer, record};
+use crate::device::memory::Span;
+use crate::mpi::comm::{CommRank, Partners};
 use crate::mpi::error::Error;
 use crate::rust::Tag;
 use crate::rust::datatype::lent::{lend_mut, whole_mut};
@@ -12,116 +14,107 @@ use crate::rust::datatype::{BufferMut, Equivalence};
 use crate::rust::request::{ReceiveFuture, Request, Scope, What};
 use crate::rust::topology::{AnyProcess, AsCommunicator, Context, Process, Rank};
 
-#[track_caller]
-pub(super) fn or_fatal<S: Source + ?Sized, R>(
-    from: &S,
-    function: &'static str,
-    result: Result<R, Error>,
-) -> R {
-    record(from).here.or_fatal(function, result)
+/// Runs `call` with whom messages come from; `null`: what there is from MPI_PROC_NULL.
+fn from<R>(
+    of: &(impl Source + ?Sized),
+    null: impl FnOnce() -> R,
+    call: impl FnOnce(Partners<'_>, Option<CommRank>) -> Result<R, Error>,
+) -> Result<R, Error> {
+    let partners = record(of).partners()?;
+    match peer(partners, of.source_rank())?.source() {
+        None => Ok(null()),
+        Some(source) => call(partners, source),
+    }
+}
+
+fn null() -> Status {
+    Status::OF_NULL
 }
 
 /// Receives; blocks until the message is there.
-fn receive<S, B>(from: &S, buffer: &mut B, tag: Option<Tag>) -> Result<Status, Error>
-where
-    S: Source + ?Sized,
-    B: BufferMut + ?Sized,
-{
-    let partners = record(from).partners()?;
-    match peer(partners, from.source_rank())?.source() {
-        None => Ok(Status::OF_NULL),
-        Some(source) => lend_mut(buffer, |span| {
-            partners
-                .recv_span("MPI_Recv", span, source, tag)
-                .map(Status::from)
-        }),
-    }
+fn receive(
+    of: &(impl Source + ?Sized),
+    buffer: &mut (impl BufferMut + ?Sized),
+    tag: Option<Tag>,
+) -> Result<Status, Error> {
+    from(of, null, |partners, source| {
+        lend_mut(buffer, |span| {
+            Ok(partners.recv_span("MPI_Recv", span, source, tag)?.into())
+        })
+    })
 }
 
 /// Starts a receive into a span.
-fn begin<S: Source + ?Sized>(
-    from: &S,
+fn begin(
+    of: &(impl Source + ?Sized),
     function: &'static str,
-    span: crate::device::memory::Span,
+    span: Span,
     tag: Option<Tag>,
 ) -> Result<What, Error> {
-    let record = record(from);
-    let partners = record.partners()?;
-    match peer(partners, from.source_rank())?.source() {
-        None => Ok(What::Over(Status::OF_NULL)),
-        Some(source) => {
+    from(
+        of,
+        || What::Over(Status::OF_NULL),
+        |partners, source| {
             let id = partners.start_recv(function, span, source, tag)?;
-            Ok(What::Receive(record.clone(), id))
-        }
-    }
+            Ok(What::Receive(record(of).clone(), id))
+        },
+    )
 }
 
-pub(super) fn try_start<'a, S, Sc, B>(
-    from: &S,
+pub(super) fn try_start<'a, Sc: Scope<'a>, B: BufferMut + ?Sized>(
+    of: &(impl Source + ?Sized),
     function: &'static str,
     scope: Sc,
     buffer: &'a mut B,
     tag: Option<Tag>,
-) -> Result<Request<'a, B, Sc>, Error>
-where
-    S: Source + ?Sized,
-    B: BufferMut + ?Sized,
-    Sc: Scope<'a>,
-{
+) -> Result<Request<'a, B, Sc>, Error> {
     Request::lending(scope, whole_mut(buffer), |span| {
-        begin(from, function, span, tag)
+        begin(of, function, span, tag)
     })
 }
 
 #[track_caller]
-fn receive_one<S: Source + ?Sized, Msg: Equivalence>(from: &S, tag: Option<Tag>) -> (Msg, Status) {
-    let mut value = crate::rust::request::zeroed::<Msg>();
-    let status = or_fatal(
-        from,
-        "mpi::point_to_point::Source::receive (MPI_Recv)",
-        receive(from, &mut value, tag),
-    );
+fn receive_one<M: Equivalence>(of: &(impl Source + ?Sized), tag: Option<Tag>) -> (M, Status) {
+    let mut value = crate::rust::request::zeroed::<M>();
+    let received = receive(of, &mut value, tag);
+    let function = "mpi::point_to_point::Source::receive (MPI_Recv)";
+    let status = record(of).here.or_fatal(function, received);
     not_empty(&status);
     (value, status)
 }
 
-fn probe<S: Source + ?Sized>(from: &S, tag: Option<Tag>) -> Result<Status, Error> {
-    let partners = record(from).partners()?;
-    match peer(partners, from.source_rank())?.source() {
-        None => Ok(Status::OF_NULL),
-        Some(source) => partners
-            .probe_span("MPI_Probe", source, tag)
-            .map(Status::from),
-    }
+fn probe(of: &(impl Source + ?Sized), tag: Option<Tag>) -> Result<Status, Error> {
+    from(of, null, |partners, source| {
+        Ok(partners.probe_span("MPI_Probe", source, tag)?.into())
+    })
 }
 
-fn immediate_probe<S: Source + ?Sized>(
-    from: &S,
-    tag: Option<Tag>,
-) -> Result<Option<Status>, Error> {
-    let partners = record(from).partners()?;
-    match peer(partners, from.source_rank())?.source() {
-        None => Ok(Some(Status::OF_NULL)),
-        Some(source) => {
+fn immediate_probe(of: &(impl Source + ?Sized), tag: Option<Tag>) -> Result<Option<Status>, Error> {
+    from(
+        of,
+        || Some(null()),
+        |partners, source| {
             let found = partners.iprobe_span("MPI_Iprobe", source, tag)?;
             Ok(found.map(Status::from))
-        }
-    }
+        },
+    )
 }
 
-fn matched_probe<S: Source + ?Sized>(
-    from: &S,
+fn matched_probe(
+    of: &(impl Source + ?Sized),
     tag: Option<Tag>,
     blocks: bool,
 ) -> Result<Option<(Message, Status)>, Error> {
-    let record = record(from);
-    let partners = record.partners()?;
-    let Some(source) = peer(partners, from.source_rank())?.source() else {
-        return Ok(Some((Message::new(record, None), Status::OF_NULL)));
-    };
-    let function = if blocks { "MPI_Mprobe" } else { "MPI_Improbe" };
-    let found = partners.mprobe_span(function, source, tag, blocks)?;
-    Ok(found.map(|(id, status)| (Message::new(record, Some(id)), status.into())))
+    let message = |id| Message::new(record(of), id);
+    from(
+        of,
+        || Some((message(None), null())),
+        |partners, source| {
+            let function = if blocks { "MPI_Mprobe" } else { "MPI_Improbe" };
+            let found = partners.mprobe_span(function, source, tag, blocks)?;
+            Ok(found.map(|(id, status)| (message(Some(id)), status.into())))
+        },
+    )
 }
 
 /// What a probe has found that blocks until there is something.
@@ -178,7 +171,7 @@ pub trait Source: AsCommunicator {
         Self: Copy,
         P: DerefMut<Target: BufferMut>,
     {
-        PersistentReceive::new(*self, buf, Some(tag))
+        PersistentReceive::new(*self, Some(tag), buf)
     }
 
     /// As [`receive_init_with_tag`](Source::receive_init_with_tag), of any tag.
@@ -187,7 +180,7 @@ pub trait Source: AsCommunicator {
         Self: Copy,
         P: DerefMut<Target: BufferMut>,
     {
-        PersistentReceive::new(*self, buf, None)
+        PersistentReceive::new(*self, None, buf)
     }
 
     ends_the_job! {
