@@ -5,7 +5,6 @@ use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::{FromUtf8Error, String};
 use alloc::vec::Vec;
-use core::cmp::Ordering;
 
 use super::point_to_point::buffered::Attached;
 use super::process::{Here, Phase, ask, phase, start};
@@ -27,13 +26,8 @@ impl Universe {
 
     /// How many processes the job can have: as many as it has (MPI_UNIVERSE_SIZE, MPI-3.1 section 10.5.1).
     pub fn size(&self) -> Option<usize> {
-        Some(
-            SimpleCommunicator::system(&self.here, 0)
-                .record
-                .core()
-                .ok()?
-                .size() as usize,
-        )
+        let core = self.world().record.core().ok()?.size();
+        Some(core as usize)
     }
 
     /// Bytes of the buffer for buffered sends.
@@ -95,7 +89,7 @@ impl Drop for Universe {
 }
 
 /// Support of threads (MPI-3.1 section 12.4.3).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Threading {
     /// There is one thread.
     Single,
@@ -105,18 +99,6 @@ pub enum Threading {
     Serialized,
     /// Threads make calls whenever they like. Not supported.
     Multiple,
-}
-
-impl PartialOrd for Threading {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Threading {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (*self as u8).cmp(&(*other as u8))
-    }
 }
 
 /// Starts MPI (MPI_Init, MPI-3.1 section 8.7). `None`: it has been started before. Does not block.

@@ -75,7 +75,7 @@ impl<C: Twin> Holder for OfCalls<Duplicate<C>> {
         if let (Some(twin), Ok(attributes)) = (&twin, &mut self.0.attributes)
             && let Some(attributes) = attributes.take()
         {
-            twin.record().take_over(attributes);
+            twin.record().attributes.take_over(attributes);
         }
         self.0.place.set(twin);
         Ok(())
@@ -89,7 +89,7 @@ impl<C: Twin + 'static> DuplicateFuture<C> {
         let place = Rc::new(Cell::new(None));
         let duplicate = Duplicate {
             parent: parent.clone(),
-            attributes: parent.duplicated_attributes().map(Some),
+            attributes: parent.attributes.duplicated().map(Some),
             twin: None,
             place: place.clone(),
         };

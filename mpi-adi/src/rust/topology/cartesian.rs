@@ -58,8 +58,6 @@ fn grid(comm: &SimpleCommunicator, dims: &[Count], periods: &[bool]) -> Result<G
     Ok(grid)
 }
 
-pub(super) const CREATE: &str = "MPI_Cart_create";
-
 pub(super) fn create(
     comm: &SimpleCommunicator,
     dims: &[Count],
@@ -68,7 +66,7 @@ pub(super) fn create(
 ) -> Result<Option<CartesianCommunicator>, Error> {
     let grid = grid(comm, dims, periods)?;
     let core = comm.record.core()?;
-    let made = core.make_grid(CREATE, &mut ready, &grid, reorder)?;
+    let made = core.make_grid("MPI_Cart_create", &mut ready, &grid, reorder)?;
     Ok(made.map(|made| CartesianCommunicator::of(comm, made, grid)))
 }
 

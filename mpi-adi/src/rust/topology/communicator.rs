@@ -11,7 +11,7 @@ use super::graph::{self, DistributedGraphCommunicator, GraphCommunicator, Weight
 use super::inter::{self, InterCommunicator};
 use super::kinds::Arranged;
 use super::record::{Members, Record};
-use super::{AnyProcess, Group, Process, Rank, UserGroup};
+use super::{AnyProcess, Group, GroupRelation, Process, Rank, UserGroup};
 use crate::device::envelope;
 use crate::mpi::call;
 use crate::mpi::comm::{self, CommRank, Membership};
@@ -93,8 +93,9 @@ impl SimpleCommunicator {
         made: Made,
         topology: Option<Rc<dyn Arranged>>,
     ) -> SimpleCommunicator {
+        let members = Members::Made(made);
         SimpleCommunicator {
-            record: Record::made(&self.record.here, made, topology, Attributes::new()),
+            record: Record::new(&self.record.here, members, topology, Attributes::new()),
         }
     }
 
@@ -218,6 +219,17 @@ pub enum CommunicatorRelation {
     Unequal,
 }
 
+impl From<GroupRelation> for CommunicatorRelation {
+    /// Of two communicators whose groups compare so.
+    fn from(groups: GroupRelation) -> Self {
+        match groups {
+            GroupRelation::Identical => CommunicatorRelation::Congruent,
+            GroupRelation::Similar => CommunicatorRelation::Similar,
+            GroupRelation::Unequal => CommunicatorRelation::Unequal,
+        }
+    }
+}
+
 /// A context for messages, and the processes that it is of (MPI-3.1 chapter 6).
 ///
 /// A call that makes a communicator blocks until all processes of this one have called it, and takes of the program's
@@ -279,11 +291,7 @@ pub trait Communicator {
         if a.record.membership().context == b.record.membership().context {
             return CommunicatorRelation::Identical;
         }
-        match group::compare(&a.group().0, &b.group().0) {
-            group::Comparison::Identical => CommunicatorRelation::Congruent,
-            group::Comparison::Similar => CommunicatorRelation::Similar,
-            group::Comparison::Unequal => CommunicatorRelation::Unequal,
-        }
+        a.group().compare(&b.group()).into()
     }
 
     /// Divides the processes by color into communicators of their own, in the order that they have here (MPI_Comm_split,
@@ -300,15 +308,6 @@ pub trait Communicator {
         let color = Color::with_value(self.rank());
         let own = self.split_by_color_with_key(color, key);
         own.expect("a color has a communicator")
-    }
-
-    /// As [`split_shared`](Communicator::split_shared), with hints for what is made, as [`set_info`](Context::set_info) has
-    /// them.
-    #[track_caller]
-    fn split_shared_with_info(&self, key: Key, info: &Info) -> UserCommunicator {
-        let own = self.split_shared(key);
-        own.set_info(info);
-        own
     }
 
     /// As [`split_by_subgroup_collective`](Communicator::split_by_subgroup_collective), called by the processes of the
@@ -436,7 +435,7 @@ pub trait Communicator {
             let duplicate = |ready: Ready<'_>| core.make_duplicate("MPI_Comm_dup", ready);
             let (made, attributes) = record.duplicated(duplicate)?;
             let topology = record.topology.clone();
-            let record = Record::made(&record.here, made, topology, attributes);
+            let record = Record::new(&record.here, Members::Made(made), topology, attributes);
             Ok(SimpleCommunicator { record })
         };
 
@@ -459,17 +458,6 @@ pub trait Communicator {
         immediate_duplicate[]() -> DuplicateFuture<UserCommunicator>, "MPI_Comm_idup";
         /// As [`immediate_duplicate`](Communicator::immediate_duplicate). Fails with [`Error::NoMemory`] and [`Error::NoRoom`].
         or try_immediate_duplicate = DuplicateFuture::new(&self.as_simple().record);
-
-        /// As [`duplicate`](Communicator::duplicate), with hints for the duplicate, as [`set_info`](Context::set_info) has them
-        /// (MPI_Comm_dup_with_info, MPI-3.1 section 6.4.2).
-        duplicate_with_info[](info: &Info) -> UserCommunicator, "MPI_Comm_dup_with_info";
-        /// As [`duplicate_with_info`](Communicator::duplicate_with_info). Fails as
-        /// [`try_duplicate`](Communicator::try_duplicate).
-        or try_duplicate_with_info = {
-            let duplicate = self.try_duplicate()?;
-            duplicate.set_info(info);
-            Ok(duplicate)
-        };
 
         /// As [`split_by_color`](Communicator::split_by_color), in the order of the keys and, where these are equal, in the
         /// order that the processes have here.
@@ -683,16 +671,12 @@ impl SimpleCommunicator {
     /// A copy of a list of processes, all of which this communicator must have. Fails with [`Error::Wrong`] or
     /// [`Error::NoRoom`].
     fn members(&self, given: &[envelope::Rank]) -> Result<Vec<envelope::Rank>, Error> {
-        let membership = self.record.membership();
-        let has = |process: &envelope::Rank| {
-            (0..membership.size).any(|rank| membership.to_world(CommRank(rank)) == *process)
-        };
-        if !given.iter().all(has) {
+        if !group::are_in(given, self.record.membership()) {
             return Err(Error::Wrong {
                 class: crate::Class::Group,
                 what: "the group has a process that the communicator does not have",
             });
         }
-        crate::mpi::group::exact(given)
+        group::exact(given)
     }
 }

@@ -17,8 +17,7 @@ use crate::rust::Count;
 /// An edge's weight: what it means is the program's affair, and it changes nothing here.
 pub type Weight = i32;
 
-pub(super) const CREATE_ADJACENT: &str = "MPI_Dist_graph_create_adjacent";
-pub(super) const CREATE: &str = "MPI_Dist_graph_create";
+const CREATE: &str = "MPI_Dist_graph_create";
 
 /// A weight that the program has not given: none is ever told.
 const NO_WEIGHT: Weight = 1;
@@ -58,7 +57,7 @@ pub(super) fn create_adjacent<T: Copy>(
             is_weighted,
         })
     });
-    make(comm, CREATE_ADJACENT, own)
+    make(comm, "MPI_Dist_graph_create_adjacent", own)
 }
 
 /// An edge of which no weight is given.
@@ -131,21 +130,21 @@ impl DistributedGraphCommunicator {
     /// (MPI_Dist_graph_neighbors_count and MPI_Dist_graph_neighbors, MPI-3.1 section 7.5.5). Does not block.
     pub fn source_weights(&self) -> Option<impl ExactSizeIterator<Item = Weight>> {
         let own = self.own();
-        own.is_weighted
-            .then(|| own.sources.iter().map(|[_, weight]| *weight))
+        own.is_weighted.then(|| weights(&own.sources))
     }
 
     /// As [`source_weights`](Self::source_weights), of the edges to [`destinations`](Self::destinations).
     pub fn destination_weights(&self) -> Option<impl ExactSizeIterator<Item = Weight>> {
         let own = self.own();
-        own.is_weighted
-            .then(|| own.destinations.iter().map(|[_, weight]| *weight))
+        own.is_weighted.then(|| weights(&own.destinations))
     }
 }
 
-has_topology!(DistributedGraphCommunicator);
+fn weights(edges: &[[i32; 2]]) -> impl ExactSizeIterator<Item = Weight> {
+    edges.iter().map(|[_, weight]| *weight)
+}
 
-pub(super) const CREATE_GRAPH: &str = "MPI_Graph_create";
+has_topology!(DistributedGraphCommunicator);
 
 /// A communicator whose processes are the nodes of a graph that all of them know.
 pub struct GraphCommunicator(pub(super) SimpleCommunicator);
@@ -161,7 +160,7 @@ pub(super) fn create_known(
         given => given,
     };
     let core = comm.record.core()?;
-    let made = core.make_graph(CREATE_GRAPH, &mut ready, nodes, given)?;
+    let made = core.make_graph("MPI_Graph_create", &mut ready, nodes, given)?;
     Ok(made.map(|(made, topology)| {
         let topology = topology.map(|topology| Rc::new(topology) as Rc<dyn Arranged>);
         GraphCommunicator(comm.made(made, topology))

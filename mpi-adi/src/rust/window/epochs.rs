@@ -13,6 +13,7 @@ use super::target::Target;
 use crate::device::envelope;
 use crate::device::rma::epochs::{Serial, Watch};
 use crate::mpi::error::Error;
+use crate::mpi::group::{are_in, exact};
 use crate::rust::request::{Request, complete_when};
 use crate::rust::topology::{Group, Rank};
 
@@ -342,13 +343,8 @@ pub(super) fn flush(
 
 /// The members of a group, all of which are in the window. Fails with [`Error::Argument`].
 fn members(record: &Record, group: &(impl Group + ?Sized)) -> Result<Vec<envelope::Rank>, Error> {
-    let window = record.comm.record.membership();
-    let is_in = |member: &envelope::Rank| {
-        let mut all = window.ranks().map(|rank| window.to_world(rank));
-        all.any(|rank| rank == *member)
-    };
-    match group.members().iter().all(is_in) {
-        true => crate::mpi::group::exact(group.members()),
+    match are_in(group.members(), record.comm.record.membership()) {
+        true => exact(group.members()),
         false => Err(Error::Argument {
             what: "a process of the group that is not in the window",
         }),
