@@ -65,9 +65,7 @@ impl Here {
     pub(crate) fn env(&self) -> Result<&dyn Env, Error> {
         match self.env.get() {
             Some(env) if !(self.is_unwinding)() => Ok(env),
-            _ => Err(Error::Order {
-                what: Misplaced::AfterProcess,
-            }),
+            _ => Err(Error::order(Misplaced::AfterProcess)),
         }
     }
 
@@ -271,9 +269,7 @@ pub(crate) fn current() -> Option<Rc<Here>> {
 /// The process whose program is asking. Fails with [`Error::Order`] before it has started MPI, and after its end.
 pub(crate) fn running() -> Result<Rc<Here>, Error> {
     let running = current().filter(|here| here.phase() == Phase::Running);
-    running.ok_or(Error::Order {
-        what: Misplaced::NotRunning,
-    })
+    running.ok_or(Error::order(Misplaced::NotRunning))
 }
 
 /// Runs `look` with what is under way of the process whose program is interrupted, and with what MPI keeps for it. `None`:

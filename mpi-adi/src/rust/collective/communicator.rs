@@ -4,7 +4,7 @@
 use alloc::rc::Rc;
 
 use super::call::{self, At, Collective, Form, collectives};
-use super::group::{self, Group, Mode};
+use super::group::{Group, Mode, OneGroup};
 use super::operation::{NoOperation, Operation, by};
 use crate::mpi::comm::CommRank;
 use crate::rust::datatype::any::Each;
@@ -22,15 +22,16 @@ macro_rules! of_everyone {
     ($owner:literal, [$vis:vis fn], $everyone:ident) => {
         /// Until every process has called it (MPI_Barrier, MPI-3.1 section 5.3).
         $vis fn synchronize<'a>(&self) -> Collective<'_, 'a, (), impl Form> {
-            let (on, root, _) = $everyone(self);
+            let (record, on, root, _) = $everyone(self);
             let names = call::names!($owner, barrier, immediate_barrier, "MPI_Barrier", "MPI_Ibarrier");
             let form = call::form(
-                (on, root),
-                (Nothing, Nothing, NoOperation),
+                (record, on, root),
+                (Nothing, Nothing),
+                NoOperation,
                 |on, mode, _, _, _| Group::barrier(on, mode),
                 |on, mode, _, _, _| Group::barrier(on, mode),
             );
-            Collective::new(Group::record(on), names, &(), form)
+            Collective::new(record, names, &(), form)
         }
 
         /// Runs [`synchronize`](Self::synchronize) (MPI_Barrier).
@@ -116,8 +117,8 @@ macro_rules! of_everyone {
 }
 pub(super) use of_everyone;
 
-fn everyone<C: Communicator + ?Sized>(comm: &C) -> At<&Rc<Record>, ()> {
-    (comm.record(), Ok(()), None)
+fn everyone<C: Communicator + ?Sized>(comm: &C) -> At<'_, &Rc<Record>, ()> {
+    (comm.record(), comm.record(), Ok(()), None)
 }
 
 fn own(on: &Rc<Record>) -> CommRank {
@@ -169,7 +170,7 @@ pub trait CommunicatorCollectives: Communicator {
         everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
             (sendbuf: &'a S, recvbuf: &'a mut R, op: O)
             -> R, taken;
-        whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => group::scan(on, mode, (given, taken), true);
+        whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => on.scan(mode, (given, taken), true);
 
         /// Combines `sendbuf` of the ranks before this one into `recvbuf`, which rank 0 leaves as it is (MPI-3.1 section
         /// 5.11.2).
@@ -177,7 +178,7 @@ pub trait CommunicatorCollectives: Communicator {
         everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
             (sendbuf: &'a S, recvbuf: &'a mut R, op: O)
             -> R, taken;
-        whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => group::scan(on, mode, (given, taken), false);
+        whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => on.scan(mode, (given, taken), false);
     }
 }
 
@@ -216,14 +217,14 @@ pub trait CollectivesInPlace: Communicator {
         /// 5.8).
         all_to_all_in => all_to_all_in_place, immediate_all_to_all_in_place, "MPI_Alltoall", "MPI_Ialltoall";
         everyone ['a, R: BufferMut + ?Sized](buffer: &'a mut R) -> R, taken;
-        Nothing, equal_mut(buffer), NoOperation => group::alltoall_in_place(on, mode, taken);
+        Nothing, equal_mut(buffer), NoOperation => on.alltoall_in_place(mode, taken);
 
         /// As [`all_to_all_in`](Self::all_to_all_in), of parts that differ, of which two processes have as long ones for each
         /// other.
         all_to_all_varcount_in => all_to_all_varcount_in_place, immediate_all_to_all_varcount_in_place,
             "MPI_Alltoallv", "MPI_Ialltoallv";
         everyone ['a, R: PartitionedBufferMut + ?Sized](buffer: &'a mut R) -> R, taken;
-        Nothing, listed_mut(buffer), NoOperation => group::alltoall_in_place(on, mode, taken);
+        Nothing, listed_mut(buffer), NoOperation => on.alltoall_in_place(mode, taken);
 
         /// Combines all processes' `buffer`, place by place, into every one (MPI-3.1 section 5.9.6).
         all_reduce_in => all_reduce_in_place, immediate_all_reduce_in_place, "MPI_Allreduce", "MPI_Iallreduce";
@@ -248,13 +249,13 @@ pub trait CollectivesInPlace: Communicator {
         /// Combines `buffer` of the ranks up to this one into this one's (MPI-3.1 section 5.11.1).
         scan_in => scan_in_place, immediate_scan_in_place, "MPI_Scan", "MPI_Iscan";
         everyone ['a, R: BufferMut + ?Sized, O: Operation + 'a](buffer: &'a mut R, op: O) -> R, taken;
-        Nothing, whole_mut(buffer), by::<'a, O>(op) => group::scan(on, mode, (taken, taken), true);
+        Nothing, whole_mut(buffer), by::<'a, O>(op) => on.scan(mode, (taken, taken), true);
 
         /// Combines `buffer` of the ranks before this one into this one's; rank 0 leaves it as it is (MPI-3.1 section
         /// 5.11.2).
         exclusive_scan_in => exclusive_scan_in_place, immediate_exclusive_scan_in_place, "MPI_Exscan", "MPI_Iexscan";
         everyone ['a, R: BufferMut + ?Sized, O: Operation + 'a](buffer: &'a mut R, op: O) -> R, taken;
-        Nothing, whole_mut(buffer), by::<'a, O>(op) => group::scan(on, mode, (taken, taken), false);
+        Nothing, whole_mut(buffer), by::<'a, O>(op) => on.scan(mode, (taken, taken), false);
     }
 }
 

@@ -18,17 +18,17 @@ use crate::rust::datatype::{
 use crate::rust::request::{Request, StaticScope};
 use crate::rust::topology::{AsCommunicator, Context, InterCommunicator, Process};
 
-fn everyone(both: &InterCommunicator) -> At<&InterCommunicator, ()> {
-    (both, Ok(()), None)
+fn everyone(both: &InterCommunicator) -> At<'_, &InterCommunicator, ()> {
+    (Context::record(both), both, Ok(()), None)
 }
 
-fn member<'c>(root: &'c Process<'_, InterCommunicator>) -> At<&'c InterCommunicator, Role> {
+fn member<'c>(root: &'c Process<'_, InterCommunicator>) -> At<'c, &'c InterCommunicator, Role> {
     let both = root.as_communicator();
     let role = both.core().and_then(|core| {
         let rank = core.sides.remote().rank(root.rank().into())?;
         Ok(Role::Member(rank))
     });
-    (both, role, None)
+    (Context::record(both), both, role, None)
 }
 
 /// Collectives of both groups; see the [module](crate::rust::collective) for how they are called. Every process of both

@@ -230,9 +230,9 @@ impl Combines for Combiner<'_> {
 fn memory_of(made: &Type) -> Result<Vec<u128>, Error> {
     let (first, bytes) = made.true_extent();
     if first < 0 {
-        return Err(Error::Argument {
-            what: "an operation of the program's own on a datatype with data before its origin",
-        });
+        return Err(Error::argument(
+            "an operation of the program's own on a datatype with data before its origin",
+        ));
     }
     let bytes = (first + bytes).max(made.extent()) as usize;
     let count = bytes.div_ceil(size_of::<u128>());
@@ -407,9 +407,7 @@ where
         lend(inbuf, |left| {
             lend_mut(inoutbuf, |right| {
                 same_length(left.len(), right.len())?;
-                let here = process::current().ok_or(Error::Order {
-                    what: Misplaced::BeforeRuntime,
-                })?;
+                let here = process::current().ok_or(Error::order(Misplaced::BeforeRuntime))?;
                 let own = crate::mpi::comm::Communicator::own(here.env()?);
                 crate::mpi::coll::combine_local(
                     own,

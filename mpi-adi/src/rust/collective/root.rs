@@ -54,19 +54,19 @@ macro_rules! of_members {
 }
 pub(super) use of_members;
 
-type Rooted<'c> = At<&'c Rc<Record>, CommRank>;
+type Rooted<'c> = At<'c, &'c Rc<Record>, CommRank>;
 
 fn anyone<R: Root + ?Sized>(of: &R) -> Rooted<'_> {
     let record = &of.as_communicator().as_simple().record;
     let group = record.membership().group();
-    (record, group.rank(of.root_rank().into()), None)
+    (record, record, group.rank(of.root_rank().into()), None)
 }
 
 fn called<R: Root + ?Sized>(of: &R, by_root: bool) -> Rooted<'_> {
-    let (record, root, _) = anyone(of);
+    let (record, on, root, _) = anyone(of);
     let (rank, root_rank) = (of.as_communicator().as_simple().rank(), of.root_rank());
     let is_allowed = (rank == root_rank) == by_root;
-    (record, root, (!is_allowed).then_some([rank, root_rank]))
+    (record, on, root, (!is_allowed).then_some([rank, root_rank]))
 }
 
 fn the_root<R: Root + ?Sized>(of: &R) -> Rooted<'_> {

@@ -84,9 +84,9 @@ impl<P> Side for Each<'_, P> {
 
     unsafe fn loan(self, ranks: usize) -> Result<(Loan, Vec<Area>), Error> {
         if self.0.len() != ranks {
-            return Err(Error::Argument {
-                what: "another number of buffers than there are processes to talk to",
-            });
+            return Err(Error::argument(
+                "another number of buffers than there are processes to talk to",
+            ));
         }
         let mut areas = room(ranks)?;
         for buffer in self.0 {

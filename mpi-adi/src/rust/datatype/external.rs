@@ -12,9 +12,9 @@ use crate::mpi::error::Error;
 use crate::mpi::outside::{Sides, external_bytes};
 use crate::rust::process;
 
-const OUTSIDE: Error = Error::Argument {
-    what: "a packing buffer that ends before the elements do, or a position outside of it",
-};
+const OUTSIDE: Error = Error::argument(
+    "a packing buffer that ends before the elements do, or a position outside of it",
+);
 
 /// Bytes that so many elements take in external32 (MPI_Pack_external_size). Fails with [`Error::TooLong`], and with
 /// [`Error::NoRoom`]. Does not block.

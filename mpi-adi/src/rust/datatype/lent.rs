@@ -439,9 +439,9 @@ pub(crate) fn element<B: AsDatatype + ?Sized>(buffer: &B) -> usize {
     kind_of(&buffer.as_datatype()).size()
 }
 
-const OUTSIDE: Error = Error::Argument {
-    what: "a part that is not within its buffer, or another number of parts than there are processes",
-};
+const OUTSIDE: Error = Error::argument(
+    "a part that is not within its buffer, or another number of parts than there are processes",
+);
 
 /// The areas of the parts, of which each lies within the whole.
 fn areas(

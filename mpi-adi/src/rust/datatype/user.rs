@@ -298,9 +298,9 @@ fn number(count: Count) -> Result<usize, Error> {
 fn same_number(a: usize, b: usize) -> Result<(), Error> {
     match a == b {
         true => Ok(()),
-        false => Err(Error::Argument {
-            what: "as many displacements, and datatypes, as block lengths are needed",
-        }),
+        false => Err(Error::argument(
+            "as many displacements, and datatypes, as block lengths are needed",
+        )),
     }
 }
 
@@ -313,9 +313,9 @@ fn listed(
     same_number(lengths.len(), displacements.len())?;
     let mut list = room(displacements.len())?;
     for (length, displacement) in lengths.zip(displacements) {
-        let at = displacement.checked_mul(unit).ok_or(Error::Argument {
-            what: "a displacement greater than an address can say",
-        })?;
+        let at = displacement.checked_mul(unit).ok_or(Error::argument(
+            "a displacement greater than an address can say",
+        ))?;
         list.push((number(length)?, at));
     }
     Ok(list)
@@ -470,9 +470,8 @@ impl<C> OwnDatatype<C> {
         stride: impl Fn(&Type) -> Option<isize>,
     ) -> Result<Self, Error> {
         Self::made(oldtype, |old| {
-            let stride = stride(old).ok_or(Error::Argument {
-                what: "a stride greater than an address can say",
-            })?;
+            let stride =
+                stride(old).ok_or(Error::argument("a stride greater than an address can say"))?;
             old.vector(number(count)?, number(length)?, stride)
         })
     }

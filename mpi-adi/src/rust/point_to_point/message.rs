@@ -163,8 +163,10 @@ impl MatchedReceiveVec for (Message, Status) {
         let here = message.record.here.clone();
         let count = status.count(Msg::equivalent_datatype());
         let values = usize::try_from(count)
-            .map_err(|_| Error::Argument {
-                what: "a message that is not a whole number of the values that it is received as",
+            .map_err(|_| {
+                Error::argument(
+                    "a message that is not a whole number of the values that it is received as",
+                )
             })
             .and_then(|count| {
                 let mut values = crate::mpi::coll::room(count)?;

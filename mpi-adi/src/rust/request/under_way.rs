@@ -167,7 +167,7 @@ pub(super) fn is_over(here: &Here, place: usize) -> bool {
 }
 
 /// Blocks until the collective at this place is over, and forgets it. Fails as it has.
-pub(super) fn wait(here: &Here, function: &'static str, place: usize) -> Result<(), Error> {
+pub(crate) fn wait(here: &Here, function: &'static str, place: usize) -> Result<(), Error> {
     let env = here.env()?;
     block_on(env, CallNote::of(function), |_, _| {
         is_over(here, place).then_some(())

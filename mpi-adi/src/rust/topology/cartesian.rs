@@ -44,9 +44,7 @@ pub(super) fn assert_same(dims: &[Count], periods: &[bool]) {
 /// A grid of no more places than there are processes.
 fn grid(comm: &SimpleCommunicator, dims: &[Count], periods: &[bool]) -> Result<Grid, Error> {
     if dims.len() != periods.len() {
-        return Err(Error::Argument {
-            what: "there are not as many periods as extents",
-        });
+        return Err(Error::argument("there are not as many periods as extents"));
     }
     let each = dims.iter().copied().zip(periods.iter().copied());
     let grid = Grid::new(each)?;
@@ -190,9 +188,9 @@ impl CartesianCommunicator {
     pub fn try_subgroup(&self, retain: &[bool]) -> Result<CartesianCommunicator, Error> {
         let grid = self.grid();
         if retain.len() != grid.dimensions().len() {
-            return Err(Error::Argument {
-                what: "there are not as many choices as dimensions",
-            });
+            return Err(Error::argument(
+                "there are not as many choices as dimensions",
+            ));
         }
         let core = self.0.record.core()?;
         let made = core.make_part("MPI_Cart_sub", &mut ready, grid, retain)?;

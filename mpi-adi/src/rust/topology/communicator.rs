@@ -636,9 +636,9 @@ fn packed(room: usize, position: Count, bytes: usize) -> Result<(Range<usize>, C
     let place = place.filter(|place| place.end <= room);
     let end = |place: &Range<usize>| Count::try_from(place.end).ok();
     let found = place.and_then(|place| end(&place).map(|end| (place, end)));
-    found.ok_or(Error::Argument {
-        what: "a packing buffer that ends before the elements do, or a position outside of it",
-    })
+    found.ok_or(Error::argument(
+        "a packing buffer that ends before the elements do, or a position outside of it",
+    ))
 }
 
 impl Communicator for SimpleCommunicator {

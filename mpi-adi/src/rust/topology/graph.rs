@@ -30,9 +30,7 @@ fn check(comm: &SimpleCommunicator, (rank, weight): (Rank, Weight)) -> Result<()
     comm.record.membership().group().rank(rank.into())?;
     match weight {
         0.. => Ok(()),
-        _ => Err(Error::Argument {
-            what: "an edge has a weight below 0",
-        }),
+        _ => Err(Error::argument("an edge has a weight below 0")),
     }
 }
 
@@ -180,9 +178,9 @@ fn nodes(comm: &SimpleCommunicator, neighbors: &[&[Rank]]) -> Result<u32, Error>
     let nodes = neighbors.len() as u32;
     match neighbors.len() <= comm.size() as usize {
         true => Ok(nodes),
-        false => Err(Error::Argument {
-            what: "a graph of more nodes than the communicator has ranks",
-        }),
+        false => Err(Error::argument(
+            "a graph of more nodes than the communicator has ranks",
+        )),
     }
 }
 
@@ -191,9 +189,7 @@ fn nodes(comm: &SimpleCommunicator, neighbors: &[&[Rank]]) -> Result<u32, Error>
 fn known(neighbors: &[&[Rank]]) -> Result<Graph, Error> {
     let total: usize = neighbors.iter().map(|list| list.len()).sum();
     if i32::try_from(total).is_err() {
-        return Err(Error::Argument {
-            what: "a graph of more than 2147483647 edges",
-        });
+        return Err(Error::argument("a graph of more than 2147483647 edges"));
     }
     let (mut index, mut edges) = (room(neighbors.len())?, room(total)?);
     for list in neighbors {

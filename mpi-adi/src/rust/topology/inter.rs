@@ -316,9 +316,9 @@ impl InterCommunicator {
 
 impl Twin for InterCommunicator {
     fn duplicate_in(parent: &Record, context: envelope::Context) -> Result<Self, Error> {
-        let sides = parent.sides().ok_or(Error::Argument {
-            what: "an intercommunicator is a duplicate of one",
-        })?;
+        let sides = parent.sides().ok_or(Error::argument(
+            "an intercommunicator is a duplicate of one",
+        ))?;
         let env = parent.here.env()?;
         let made = Intercommunicator { env, sides }.make_duplicate_in(context)?;
         Ok(InterCommunicator::of(&parent.here, made, Attributes::new()))

@@ -345,9 +345,9 @@ pub(super) fn flush(
 fn members(record: &Record, group: &(impl Group + ?Sized)) -> Result<Vec<envelope::Rank>, Error> {
     match are_in(group.members(), record.comm.record.membership()) {
         true => exact(group.members()),
-        false => Err(Error::Argument {
-            what: "a process of the group that is not in the window",
-        }),
+        false => Err(Error::argument(
+            "a process of the group that is not in the window",
+        )),
     }
 }
 

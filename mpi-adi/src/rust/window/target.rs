@@ -249,8 +249,7 @@ impl<'e, K> Target<'e, K> {
         &self,
         _: D,
         function: &'static str,
-        at: At<'_>,
-        operation: one_sided::Operation,
+        (at, operation): (At<'_>, one_sided::Operation),
         (given, compared, taken): (impl Operand<'a>, impl Operand<'a>, impl Operand<'a>),
     ) -> Result<(), Error> {
         let call = self.record.call(function)?;
@@ -306,8 +305,7 @@ impl<'e, K> Target<'e, K> {
         scope: S,
         _: D,
         function: &'static str,
-        at: At<'_>,
-        operation: one_sided::Operation,
+        (at, operation): (At<'_>, one_sided::Operation),
         operands: (G, C, T),
         data: fn(&(G, C, T)) -> &B,
     ) -> Result<Request<'a, B::Buffer, S>, Error> {
@@ -356,7 +354,7 @@ impl<'e, K> Target<'e, K> {
         result: &mut T,
     ) -> Result<(), Error> {
         let operands = (whole(new), whole(compare), whole_mut(result));
-        self.run(Swap, "MPI_Compare_and_swap", at.into(), REPLACE, operands)
+        self.run(Swap, "MPI_Compare_and_swap", (at.into(), REPLACE), operands)
     }
 
     ends_the_job! {
@@ -366,7 +364,7 @@ impl<'e, K> Target<'e, K> {
         /// the buffer, which needs the target's exposure, and not its calls.
         put['d, B: Buffer + ?Sized](at: impl Into<At<'d>>, from: &B), "MPI_Put";
         /// As [`put`](Target::put).
-        or try_put = self.run(Put, "MPI_Put", at.into(), REPLACE, (whole(from), Nothing, Nothing));
+        or try_put = self.run(Put, "MPI_Put", (at.into(), REPLACE), (whole(from), Nothing, Nothing));
 
         /// Gets an element of the target's part (MPI_Get, MPI-3.1 section 11.3.2). Blocks until it is there.
         get['d, T: Equivalence](at: impl Into<At<'d>>) -> T, "MPI_Get" = {
@@ -377,7 +375,7 @@ impl<'e, K> Target<'e, K> {
         /// Gets as many elements of the target's part as the buffer has (MPI_Get). Blocks until they are there.
         get_into['d, B: BufferMut + ?Sized](at: impl Into<At<'d>>, into: &mut B), "MPI_Get";
         /// As [`get_into`](Target::get_into).
-        or try_get_into = self.run(Get, "MPI_Get", at.into(), NOTHING, (Nothing, Nothing, whole_mut(into)));
+        or try_get_into = self.run(Get, "MPI_Get", (at.into(), NOTHING), (Nothing, Nothing, whole_mut(into)));
 
         /// Combines the buffer's elements with those of the target's part, where the result stays (MPI_Accumulate, MPI-3.1
         /// section 11.3.4): each element at one go. Blocks as [`put`](Target::put).
@@ -386,7 +384,7 @@ impl<'e, K> Target<'e, K> {
         /// As [`accumulate`](Target::accumulate).
         or try_accumulate = {
             let operands = (whole(from), Nothing, Nothing);
-            self.run(Accumulate, "MPI_Accumulate", at.into(), op.into().0, operands)
+            self.run(Accumulate, "MPI_Accumulate", (at.into(), op.into().0), operands)
         };
 
         /// As [`accumulate`](Target::accumulate), and what the target's elements were comes into `result`
@@ -396,7 +394,7 @@ impl<'e, K> Target<'e, K> {
         /// As [`get_accumulate_into`](Target::get_accumulate_into).
         or try_get_accumulate_into = {
             let operands = (whole(from), Nothing, whole_mut(result));
-            self.run(Fetch, "MPI_Get_accumulate", at.into(), op.into().0, operands)
+            self.run(Fetch, "MPI_Get_accumulate", (at.into(), op.into().0), operands)
         };
 
         /// Combines an element with one of the target's part; what that was (MPI_Fetch_and_op, MPI-3.1 section 11.3.4).
@@ -420,7 +418,7 @@ impl<'e, K> Target<'e, K> {
             -> Request<'a, B, S>, "MPI_Rput"
             = {
             let operands = (whole(from), Nothing, Nothing);
-            self.start(scope, Put, "MPI_Rput", at.into(), REPLACE, operands, |side| &side.0)
+            self.start(scope, Put, "MPI_Rput", (at.into(), REPLACE), operands, |side| &side.0)
         };
 
         /// As [`get_into`](Target::get_into), without blocking (MPI_Rget; here in every epoch).
@@ -429,7 +427,7 @@ impl<'e, K> Target<'e, K> {
             -> Request<'a, B, S>, "MPI_Rget"
             = {
             let operands = (Nothing, Nothing, whole_mut(into));
-            self.start(scope, Get, "MPI_Rget", at.into(), NOTHING, operands, |side| &side.2)
+            self.start(scope, Get, "MPI_Rget", (at.into(), NOTHING), operands, |side| &side.2)
         };
 
         /// As [`accumulate`](Target::accumulate), without blocking (MPI_Raccumulate; here in every epoch).
@@ -437,7 +435,7 @@ impl<'e, K> Target<'e, K> {
             (scope: S, at: impl Into<At<'d>>, from: &'a B, op: impl Into<WindowOperation>)
             -> Request<'a, B, S>, "MPI_Raccumulate" = {
             let operands = (whole(from), Nothing, Nothing);
-            self.start(scope, Accumulate, "MPI_Raccumulate", at.into(), op.into().0, operands, |side| &side.0)
+            self.start(scope, Accumulate, "MPI_Raccumulate", (at.into(), op.into().0), operands, |side| &side.0)
         };
 
         /// As [`get_accumulate_into`](Target::get_accumulate_into), without blocking (MPI_Rget_accumulate; here in every
@@ -446,7 +444,7 @@ impl<'e, K> Target<'e, K> {
             (scope: S, at: impl Into<At<'d>>, buffers: (&'a B, &'a mut R), op: impl Into<WindowOperation>)
             -> Request<'a, R, S>, "MPI_Rget_accumulate" = {
             let operands = (whole(buffers.0), Nothing, whole_mut(buffers.1));
-            self.start(scope, Fetch, "MPI_Rget_accumulate", at.into(), op.into().0, operands, |side| &side.2)
+            self.start(scope, Fetch, "MPI_Rget_accumulate", (at.into(), op.into().0), operands, |side| &side.2)
         };
 
         /// As [`compare_and_swap`](Target::compare_and_swap), of `values`, what the element is compared with and the new one,
@@ -455,7 +453,7 @@ impl<'e, K> Target<'e, K> {
             (scope: S, at: impl Into<At<'d>>, values: (&'a T, &'a T), result: &'a mut T)
             -> Request<'a, T, S>, "MPI_Compare_and_swap" = {
             let operands = (whole(values.1), whole(values.0), whole_mut(result));
-            self.start(scope, Swap, "MPI_Compare_and_swap", at.into(), REPLACE, operands, |side| &side.2)
+            self.start(scope, Swap, "MPI_Compare_and_swap", (at.into(), REPLACE), operands, |side| &side.2)
         };
     }
 }
