@@ -33,7 +33,9 @@ impl Universe {
     /// Bytes of the buffer for buffered sends.
     pub fn buffer_size(&self) -> usize {
         let attached = self.here.attached.borrow();
-        attached.as_ref().map_or(0, Attached::bytes)
+        attached
+            .as_ref()
+            .map_or(0, |attached| attached.room.bytes())
     }
 
     /// Gives buffered sends a buffer of so many bytes, of the program's heap, in place of the one that they have
@@ -43,10 +45,8 @@ impl Universe {
     pub fn set_buffer_size(&mut self, size: usize) {
         self.detach_buffer();
         if size > 0 {
-            let attached = self.here.or_fatal(
-                "mpi::environment::Universe::set_buffer_size (MPI_Buffer_attach)",
-                Attached::new(size),
-            );
+            let function = "mpi::environment::Universe::set_buffer_size (MPI_Buffer_attach)";
+            let attached = self.here.or_fatal(function, Attached::new(size));
             *self.here.attached.borrow_mut() = Some(attached);
         }
     }
@@ -113,10 +113,8 @@ pub fn initialize() -> Option<Universe> {
 #[track_caller]
 pub fn initialize_with_threading(threading: Threading) -> Option<(Universe, Threading)> {
     let here = start()?;
-    here.or_fatal(
-        "mpi::environment::initialize_with_threading (MPI_Init)",
-        SimpleCommunicator::enter_system(&here),
-    );
+    let function = "mpi::environment::initialize_with_threading (MPI_Init)";
+    here.or_fatal(function, SimpleCommunicator::enter_system(&here));
     here.set_phase(Phase::Running);
     let level = threading.min(Threading::Funneled);
     Some((Universe { here, level }, level))

@@ -51,6 +51,13 @@
 //! # Memory
 //! A call that blocks takes nothing of the program's heap but where it says so. A request takes a place in its scope.
 
+/// How a call is named in a message: in Rust, and its MPI function.
+macro_rules! called {
+    ($owner:expr, $name:ident, $mpi:literal) => {
+        concat!($owner, "::", stringify!($name), " (", $mpi, ")")
+    };
+}
+
 /// Calls that can fail, a row for each: its name, whose error ends the job, its MPI function, and what is done. `$here` ends
 /// the job: that of the object, or [`NoObject`]. With `or`, the form whose error is the result is made, too. Functions of no
 /// type have `fn` without a list.
@@ -70,7 +77,7 @@ macro_rules! ends_the_job {
         )*
     ) => {$(
         ends_the_job! {
-            @row $fn [$(#[$doc])*] [concat!($owner, "::", stringify!($name), " (", $mpi, ")")]
+            @row $fn [$(#[$doc])*] [called!($owner, $name, $mpi)]
             [$name[$($generics)*]($($arg: $type),*) [($($result)?)] [$($($bounds)*)?]]
             $path [$([$(#[$try_doc])*] $try)?] $here => $body
         }

@@ -89,13 +89,10 @@ impl Status {
 
     /// How many elements of `d` it has (MPI_Get_count); -32766 (MPI_UNDEFINED), when they are not a whole number.
     pub fn count<D: Datatype>(&self, d: D) -> Count {
-        let size = kind_of(&d).size();
-        match size {
+        match kind_of(&d).size() {
             0 => 0,
-            size if self.bytes.is_multiple_of(size) => {
-                Count::try_from(self.bytes / size).unwrap_or(UNDEFINED)
-            }
-            _ => UNDEFINED,
+            size if !self.bytes.is_multiple_of(size) => UNDEFINED,
+            size => Count::try_from(self.bytes / size).unwrap_or(UNDEFINED),
         }
     }
 

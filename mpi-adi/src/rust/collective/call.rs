@@ -35,19 +35,21 @@ const FORMS: &str = "the root calls the form with `_root`, the others the form w
 
 impl<'c, 'a, D: ?Sized, F: Form> Collective<'c, 'a, D, F> {
     /// `form` borrows its buffers for `'a`, exclusively where they are written; `buffer` is one of them.
-    pub(super) fn new(record: &'c Rc<Record>, names: Names, buffer: *const D, form: F) -> Self {
+    pub(super) fn new(
+        record: &'c Rc<Record>,
+        names: Names,
+        misplaced: Option<[Rank; 2]>,
+        buffer: *const D,
+        form: F,
+    ) -> Self {
         Collective {
             record,
             names,
-            misplaced: None,
+            misplaced,
             buffer,
             form,
             borrowed: PhantomData,
         }
-    }
-
-    pub(super) fn called(self, misplaced: Option<[Rank; 2]>) -> Self {
-        Collective { misplaced, ..self }
     }
 
     #[track_caller]
@@ -58,10 +60,8 @@ impl<'c, 'a, D: ?Sized, F: Form> Collective<'c, 'a, D, F> {
     }
 
     fn check_form(&self) -> Result<(), Error> {
-        match self.misplaced {
-            None => Ok(()),
-            Some(_) => Err(Error::argument(FORMS)),
-        }
+        let misplaced = self.misplaced.map(|_| Err(Error::argument(FORMS)));
+        misplaced.unwrap_or(Ok(()))
     }
 
     /// Runs it: blocks until this process has done its part. An error ends the job.
@@ -267,30 +267,8 @@ impl<L: Combines + Send + 'static> Mode for Planned<L> {
 macro_rules! names {
     ($owner:literal, $run:ident, $start:ident, $mpi:literal, $immediate:literal) => {
         $crate::rust::collective::call::Names {
-            run: [
-                concat!(
-                    "mpi::collective::",
-                    $owner,
-                    "::",
-                    stringify!($run),
-                    " (",
-                    $mpi,
-                    ")"
-                ),
-                $mpi,
-            ],
-            start: [
-                concat!(
-                    "mpi::collective::",
-                    $owner,
-                    "::",
-                    stringify!($start),
-                    " (",
-                    $immediate,
-                    ")"
-                ),
-                $immediate,
-            ],
+            run: [called!($owner, $run, $mpi), $mpi],
+            start: [called!($owner, $start, $immediate), $immediate],
         }
     };
 }
@@ -325,7 +303,7 @@ macro_rules! collectives {
                 |$on, $mode, $root, $given, $taken| $body,
                 |$on, $mode, $root, $given, $taken| $body,
             );
-            call::Collective::new(record, names, buffer, form).called(misplaced)
+            call::Collective::new(record, names, misplaced, buffer, form)
         }
 
         #[doc = concat!("Runs [`", stringify!($make), "`](Self::", stringify!($make), ") (", $mpi, ").")]

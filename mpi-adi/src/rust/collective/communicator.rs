@@ -31,7 +31,7 @@ macro_rules! of_everyone {
                 |on, mode, _, _, _| Group::barrier(on, mode),
                 |on, mode, _, _, _| Group::barrier(on, mode),
             );
-            Collective::new(record, names, &(), form)
+            Collective::new(record, names, None, &(), form)
         }
 
         /// Runs [`synchronize`](Self::synchronize) (MPI_Barrier).
@@ -160,10 +160,10 @@ fn own(on: &Rc<Record>) -> CommRank {
 /// }
 /// ```
 pub trait CommunicatorCollectives: Communicator {
-    of_everyone!("CommunicatorCollectives", [fn], everyone);
+    of_everyone!("mpi::collective::CommunicatorCollectives", [fn], everyone);
 
     collectives! {
-        "CommunicatorCollectives", [fn], |on, mode, root, given, taken|;
+        "mpi::collective::CommunicatorCollectives", [fn], |on, mode, root, given, taken|;
 
         /// Combines `sendbuf` of the ranks up to this one into `recvbuf` (MPI-3.1 section 5.11.1).
         scan => scan_into, immediate_scan_into, "MPI_Scan", "MPI_Iscan";
@@ -199,7 +199,7 @@ impl<C: Communicator + ?Sized> CommunicatorCollectives for C {}
 /// ```
 pub trait CollectivesInPlace: Communicator {
     collectives! {
-        "CollectivesInPlace", [fn], |on, mode, root, given, taken|;
+        "mpi::collective::CollectivesInPlace", [fn], |on, mode, root, given, taken|;
 
         /// Collects all processes' parts, in the order of the ranks, in every `buffer`, where each process has its own part
         /// at its place (MPI-3.1 section 5.7).

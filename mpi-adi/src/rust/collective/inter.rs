@@ -128,10 +128,10 @@ impl InterCommunicator {
         started.set(started.get().wrapping_add(1));
     }
 
-    of_everyone!("InterCommunicator", [pub fn], everyone);
+    of_everyone!("mpi::collective::InterCommunicator", [pub fn], everyone);
 
     collectives! {
-        "InterCommunicator", [pub fn], |on, mode, root, given, taken|;
+        "mpi::collective::InterCommunicator", [pub fn], |on, mode, root, given, taken|;
 
         /// Gives `buffer` of this process, the root, to all processes of the remote group, which call
         /// [`broadcast_into`](Process::broadcast_into) (MPI_ROOT, MPI-3.1 section 5.4).
@@ -177,5 +177,5 @@ impl InterCommunicator {
 /// [`InterCommunicator`]. They fail as those, and with [`RemoteRank`](crate::Error::RemoteRank) for the null process, which
 /// is no root.
 impl Process<'_, InterCommunicator> {
-    of_members!("Process", [pub fn], member, member);
+    of_members!("mpi::collective::Process", [pub fn], member, member);
 }

@@ -51,7 +51,7 @@ fn beside<C: Communicator + ?Sized>(comm: &C) -> At<'_, &Rc<Record>, Neighbours>
 /// [`Error::NoMemory`] and [`Error::NoRoom`].
 pub trait NeighborCollectives: Communicator {
     collectives! {
-        "NeighborCollectives", [fn], |on, mode, neighbours, given, taken|;
+        "mpi::collective::NeighborCollectives", [fn], |on, mode, neighbours, given, taken|;
 
         /// Gives `sendbuf` to every destination, and collects those of all sources in the parts of `recvbuf` (MPI-3.1
         /// section 7.6.1).

@@ -6,14 +6,16 @@ use core::marker::PhantomData;
 use core::ops::Range;
 
 use crate::mpi::coll::plans::Combining;
-use crate::mpi::coll::{Elements, room};
+use crate::mpi::coll::{Elements, combine_local, room};
+use crate::mpi::comm::Communicator;
+use crate::mpi::datatype::Basic;
 use crate::mpi::datatype::derived::Type;
 use crate::mpi::error::{Error, Misplaced};
 use crate::mpi::op::Op;
 use crate::rust::datatype::lent::{lend, lend_mut, same_length};
 use crate::rust::datatype::user::{Kind, kind_of};
-use crate::rust::datatype::{AsDatatype, Buffer, BufferMut, DynBuffer, DynBufferMut};
-use crate::rust::{fatal, process};
+use crate::rust::datatype::{Buffer, BufferMut, DynBuffer, DynBufferMut};
+use crate::rust::process;
 
 /// A function of the program's own: `y[i] = x[i] op y[i]`.
 type Function<'a> = dyn Fn(DynBuffer<'_>, DynBufferMut<'_>) + Send + Sync + 'a;
@@ -169,7 +171,7 @@ impl Operation for UserOperation<'_> {
 
 /// What combines packed elements of one datatype.
 pub(super) enum Combiner<'a> {
-    System(Op, crate::mpi::datatype::Basic),
+    System(Op, Basic),
     User(User<'a>),
 }
 
@@ -182,7 +184,7 @@ pub(super) struct User<'a> {
 }
 
 enum Owned {
-    Basic(crate::mpi::datatype::Basic),
+    Basic(Basic),
     Made(Type),
 }
 
@@ -257,17 +259,19 @@ impl User<'_> {
             Owned::Made(made) => Kind::Made(made),
         };
         let size = kind.size().max(1);
+        let function = &*self.function;
+        // SAFETY: it is called with so many elements in both, aligned for any: packed ones that are as in memory, or one.
+        let call = |x, y, count| unsafe {
+            function(
+                DynBuffer::new(x, count, kind),
+                DynBufferMut::new(y, count, kind),
+            );
+        };
         let (Some([x, y]), Kind::Made(made)) = (&mut self.unpacked, kind) else {
             let count = right.len() / size;
             let (x, y) = (left.as_ptr().cast(), right.as_mut_ptr().cast());
-            // SAFETY: as many packed elements, which are as in memory, are in both; segments are aligned for any.
-            let (x, y) = unsafe {
-                (
-                    DynBuffer::new(x, count, kind),
-                    DynBufferMut::new(y, count, kind),
-                )
-            };
-            return (self.function)(x, y);
+            // As many packed elements, which are as in memory, are in both; segments are aligned for any.
+            return call(x, y, count);
         };
         for (left, right) in left.chunks_exact(size).zip(right.chunks_exact_mut(size)) {
             let into = |words: &mut Vec<u128>, packed: &[u8]| {
@@ -276,28 +280,11 @@ impl User<'_> {
             };
             into(x, left);
             into(y, right);
-            // SAFETY: one element is in each.
-            let (from, to) = unsafe {
-                (
-                    DynBuffer::new(x.as_ptr().cast(), 1, kind),
-                    DynBufferMut::new(y.as_mut_ptr().cast(), 1, kind),
-                )
-            };
-            (self.function)(from, to);
+            call(x.as_ptr().cast(), y.as_mut_ptr().cast(), 1);
             let memory: &[u8] = bytemuck::cast_slice(y);
             runs(made, |at, to| right[to].copy_from_slice(&memory[at]));
         }
     }
-}
-
-/// The combiner of elements of a buffer, for a call that blocks.
-pub(super) fn combiner<'o, O, B>(op: &O, buffer: &B) -> Result<Combiner<'o>, Error>
-where
-    O: Operation + 'o,
-    B: AsDatatype + ?Sized,
-{
-    let datatype = buffer.as_datatype();
-    Combiner::new(op.given(), kind_of(&datatype))
 }
 
 /// What combines packed elements: `right[i] = left[i] op right[i]`.
@@ -392,34 +379,24 @@ impl<'a, O: Operation + 'a> Reducing for By<'a, O> {
     }
 }
 
-/// Combines the elements of two buffers, here alone: `inoutbuf[i] = inbuf[i] op inoutbuf[i]` (MPI_Reduce_local, MPI-3.1
-/// section 5.9.7). Does not block. Ends the job when the buffers differ in length, and for an operation that the
-/// datatype does not have.
-#[track_caller]
-pub fn reduce_local_into<S, R, O>(inbuf: &S, inoutbuf: &mut R, op: O)
-where
-    S: Buffer + ?Sized,
-    R: BufferMut + ?Sized,
-    O: Operation,
-{
-    let element = crate::rust::datatype::lent::element(inbuf);
-    let result = combiner(&op, inbuf).and_then(|mut combine| {
-        lend(inbuf, |left| {
-            lend_mut(inoutbuf, |right| {
+ends_the_job! {
+    "mpi::collective", [pub fn], crate::rust::NoObject;
+
+    /// Combines the elements of two buffers, here alone: `inoutbuf[i] = inbuf[i] op inoutbuf[i]` (MPI_Reduce_local, MPI-3.1
+    /// section 5.9.7). Does not block. Ends the job when the buffers differ in length, and for an operation that the
+    /// datatype does not have.
+    reduce_local_into[S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation](inbuf: &S, inoutbuf: &mut R, op: O),
+        "MPI_Reduce_local" = {
+        let datatype = inbuf.as_datatype();
+        let kind = kind_of(&datatype);
+        Combiner::new(op.given(), kind).and_then(|mut combiner| {
+            lend(inbuf, |left| lend_mut(inoutbuf, |right| {
                 same_length(left.len(), right.len())?;
                 let here = process::current().ok_or(Error::order(Misplaced::BeforeRuntime))?;
-                let own = crate::mpi::comm::Communicator::own(here.env()?);
-                crate::mpi::coll::combine_local(
-                    own,
-                    (left.into(), right.into()),
-                    element,
-                    &mut |left, right| combine.combine(left, right),
-                )
-            })
+                let own = Communicator::own(here.env()?);
+                let combine = &mut |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
+                combine_local(own, (left.into(), right.into()), kind.size(), combine)
+            }))
         })
-    });
-    fatal(
-        "mpi::collective::reduce_local_into (MPI_Reduce_local)",
-        result,
-    )
+    };
 }

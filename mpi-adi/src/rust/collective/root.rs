@@ -86,10 +86,10 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     /// The root's rank.
     fn root_rank(&self) -> Rank;
 
-    of_members!("Root", [fn], anyone, others);
+    of_members!("mpi::collective::Root", [fn], anyone, others);
 
     collectives! {
-        "Root", [fn], |on, mode, root, given, taken|;
+        "mpi::collective::Root", [fn], |on, mode, root, given, taken|;
 
         /// Collects all processes' `sendbuf`, in the order of the ranks, in `recvbuf`.
         gather_root => gather_into_root, immediate_gather_into_root, "MPI_Gather", "MPI_Igather";
@@ -134,7 +134,7 @@ impl Root for Process<'_> {
 /// at their ends. The other processes call the forms of [`Root`] without.
 pub trait RootInPlace: Root {
     collectives! {
-        "RootInPlace", [fn], |on, mode, root, given, taken|;
+        "mpi::collective::RootInPlace", [fn], |on, mode, root, given, taken|;
 
         /// Collects all processes' parts, in the order of the ranks, in `buffer`, where the root has its own part at its
         /// place (MPI-3.1 section 5.5).

@@ -434,11 +434,6 @@ where
     whole_mut(buffer).lend_span(call)
 }
 
-/// Packed bytes of an element of the buffer.
-pub(crate) fn element<B: AsDatatype + ?Sized>(buffer: &B) -> usize {
-    kind_of(&buffer.as_datatype()).size()
-}
-
 const OUTSIDE: Error = Error::argument(
     "a part that is not within its buffer, or another number of parts than there are processes",
 );

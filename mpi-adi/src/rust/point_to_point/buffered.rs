@@ -18,28 +18,21 @@ use crate::rust::topology::Record;
 pub(crate) struct Attached {
     /// Written and read by its address alone.
     memory: Vec<u8>,
-    room: BufferUse,
+    pub(crate) room: BufferUse,
 }
 
 impl Attached {
     /// Of so many bytes. Fails with [`Error::NoRoom`].
     pub(crate) fn new(bytes: usize) -> Result<Attached, Error> {
-        let mut memory = crate::mpi::coll::room(bytes)?;
+        let (mut memory, room) = (crate::mpi::coll::room(bytes)?, BufferUse::new(bytes));
         memory.resize(bytes, 0);
-        Ok(Attached {
-            memory,
-            room: BufferUse::new(bytes),
-        })
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        self.room.bytes()
+        Ok(Attached { memory, room })
     }
 
     /// Blocks until all messages have left it.
     pub(crate) fn wait_until_empty(mut self, env: &dyn Env) {
-        self.room
-            .wait_until_empty(env, CallNote::of("MPI_Buffer_detach"));
+        let note = CallNote::of("MPI_Buffer_detach");
+        self.room.wait_until_empty(env, note);
     }
 }
 

@@ -9,6 +9,7 @@ use super::{Status, not_empty};
 use crate::device::memory::Span;
 use crate::device::request::RequestId;
 use crate::mpi::call;
+use crate::mpi::coll::room;
 use crate::mpi::comm::wait;
 use crate::mpi::error::Error;
 use crate::rust::datatype::lent::{lend_mut, whole_mut};
@@ -95,15 +96,11 @@ impl Message {
 
     /// Starts its receive into `buf` (MPI_Imrecv, MPI-3.1 section 3.8.3). Does not block.
     #[track_caller]
-    pub fn immediate_matched_receive_into<'a, Sc, Buf>(
+    pub fn immediate_matched_receive_into<'a, Sc: Scope<'a>, Buf: BufferMut + ?Sized>(
         self,
         scope: Sc,
         buf: &'a mut Buf,
-    ) -> Request<'a, Buf, Sc>
-    where
-        Buf: 'a + BufferMut + ?Sized,
-        Sc: Scope<'a>,
-    {
+    ) -> Request<'a, Buf, Sc> {
         match self.try_immediate_matched_receive_into(scope, buf) {
             Ok(request) => request,
             Err((message, error)) => message.record.here.fatal(
@@ -115,15 +112,11 @@ impl Message {
 
     /// As [`immediate_matched_receive_into`](Self::immediate_matched_receive_into). Fails with [`Error::NoMemory`] and
     /// [`Error::NoRoom`], and gives the message back.
-    pub fn try_immediate_matched_receive_into<'a, Sc, Buf>(
+    pub fn try_immediate_matched_receive_into<'a, Sc: Scope<'a>, Buf: BufferMut + ?Sized>(
         mut self,
         scope: Sc,
         buf: &'a mut Buf,
-    ) -> Result<Request<'a, Buf, Sc>, (Message, Error)>
-    where
-        Buf: 'a + BufferMut + ?Sized,
-        Sc: Scope<'a>,
-    {
+    ) -> Result<Request<'a, Buf, Sc>, (Message, Error)> {
         let request = Request::lending(scope, whole_mut(buf), |span| {
             Ok(match self.start(span)? {
                 Some(id) => What::Receive(self.record.clone(), id),
@@ -149,6 +142,9 @@ impl Drop for Message {
     }
 }
 
+const NOT_WHOLE: Error =
+    Error::argument("a message that is not a whole number of the values that it is received as");
+
 /// What a matched probe gives, received as a whole.
 pub trait MatchedReceiveVec {
     /// Receives the message's values into the program's heap; blocks until they are there (MPI_Mrecv, MPI-3.1 section
@@ -162,21 +158,14 @@ impl MatchedReceiveVec for (Message, Status) {
         let (message, status) = self;
         let here = message.record.here.clone();
         let count = status.count(Msg::equivalent_datatype());
-        let values = usize::try_from(count)
-            .map_err(|_| {
-                Error::argument(
-                    "a message that is not a whole number of the values that it is received as",
-                )
-            })
-            .and_then(|count| {
-                let mut values = crate::mpi::coll::room(count)?;
-                values.resize_with(count, zeroed::<Msg>);
-                Ok(values)
-            });
-        let mut values: Vec<Msg> = here.or_fatal(
-            "mpi::point_to_point::MatchedReceiveVec::matched_receive_vec (MPI_Mrecv)",
-            values,
-        );
+        let values = usize::try_from(count).map_err(|_| NOT_WHOLE);
+        let values = values.and_then(|count| {
+            let mut values = room(count)?;
+            values.resize_with(count, zeroed::<Msg>);
+            Ok(values)
+        });
+        let function = "mpi::point_to_point::MatchedReceiveVec::matched_receive_vec (MPI_Mrecv)";
+        let mut values: Vec<Msg> = here.or_fatal(function, values);
         let status = message.matched_receive_into(&mut values[..]);
         (values, status)
     }

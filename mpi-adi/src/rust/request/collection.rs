@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 
 use super::{LocalScope, Request, Scope, Ticket};
-use crate::mpi::call::look;
+use crate::mpi::call::{block_on, look};
 use crate::mpi::coll::room;
 use crate::rust::fatal;
 use crate::rust::process::current;
@@ -15,13 +15,7 @@ use crate::rust::status::Status;
 macro_rules! call {
     ($name:ident, $mpi:literal) => {
         (
-            concat!(
-                "mpi::request::RequestCollection::",
-                stringify!($name),
-                " (",
-                $mpi,
-                ")"
-            ),
+            called!("mpi::request::RequestCollection", $name, $mpi),
             $mpi,
         )
     };
@@ -41,14 +35,10 @@ pub fn wait_any<'a, D: ?Sized, S: Scope<'a>>(
     if !first.is_complete() {
         let current = current()?;
         let env = fatal("mpi::request::wait_any (MPI_Waitany)", current.env());
-        let is_done = |request: &Request<'a, D, S>, adi: &crate::Adi| {
-            request.look(|ticket| ticket.is_done(adi))
-        };
-        crate::mpi::call::block_on(env, CallNote::of("MPI_Waitany"), |adi, _| {
-            requests
-                .iter()
-                .any(|request| is_done(request, adi))
-                .then_some(())
+        block_on(env, CallNote::of("MPI_Waitany"), |adi, _| {
+            let mut each = requests.iter();
+            let is_any = each.any(|request| request.look(|ticket| ticket.is_done(adi)));
+            is_any.then_some(())
         });
     }
     let place = requests.iter().position(Request::is_complete)?;
@@ -82,12 +72,10 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     /// Adds a request; its place. Ends the job when the heap has no room for it.
     #[track_caller]
     pub fn add<S: Scope<'a>>(&mut self, request: Request<'a, D, S>) -> usize {
-        let result = self.requests.try_reserve(1);
         let bytes = size_of::<Ticket>();
-        fatal(
-            "RequestCollection::add",
-            result.map_err(|_| crate::Error::NoRoom { bytes }),
-        );
+        let room = self.requests.try_reserve(1);
+        let room = room.map_err(|_| crate::Error::NoRoom { bytes });
+        fatal("RequestCollection::add", room);
         let (ticket, data, _) = request.into_parts();
         self.requests.push(Some((ticket, data)));
         self.requests.len() - 1
@@ -189,10 +177,8 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     #[track_caller]
     fn finish(&mut self) {
         for (ticket, _) in self.requests.drain(..).flatten() {
-            ticket.wait_or_end(
-                "mpi::request::RequestCollection::wait_all (MPI_Waitall)",
-                "MPI_Waitall",
-            );
+            let (name, function) = call!(wait_all, "MPI_Waitall");
+            ticket.wait_or_end(name, function);
         }
     }
 }

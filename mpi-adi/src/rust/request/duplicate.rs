@@ -7,6 +7,7 @@ use super::{Ticket, What, under_way};
 use crate::device::envelope::Context;
 use crate::mpi::coll::{self, Holder};
 use crate::mpi::error::Error;
+use crate::mpi::process::Env;
 use crate::rust::attribute::Attributes;
 use crate::rust::datatype::lent::Loan;
 use crate::rust::topology::{Record, Twin};
@@ -39,25 +40,8 @@ struct Duplicate<C> {
 }
 
 impl<C: Twin> Holder for OfCalls<Duplicate<C>> {
-    fn hold(&mut self, unit: usize) -> Option<u8> {
-        let env = self.0.parent.here.env().ok()?;
-        env.process().hold_contexts(env, unit)
-    }
-
-    fn is_held(&mut self, unit: usize) -> bool {
-        let env = self.0.parent.here.env();
-        env.is_ok_and(|env| env.process().are_contexts_held(unit))
-    }
-
-    fn release(&mut self, unit: usize) {
-        if let Ok(env) = self.0.parent.here.env() {
-            env.process().release_contexts(unit);
-        }
-    }
-
-    fn confirm(&mut self, context: Context) -> bool {
-        let env = self.0.parent.here.env();
-        env.is_ok_and(|env| env.process().confirm_context(env, context))
+    fn env(&self) -> Option<&dyn Env> {
+        self.0.parent.here.env().ok()
     }
 
     fn get_ready(&mut self, context: Context) -> Result<(), Error> {
@@ -122,10 +106,6 @@ impl<C: Twin + 'static> DuplicateFuture<C> {
     }
 
     /// The duplicate if it is there, else what goes on (MPI_Test). Does not block, and ends the job as [`get`](Self::get).
-    #[allow(
-        clippy::result_large_err,
-        reason = "it goes on, as a value of rsmpi's does"
-    )]
     pub fn r#try(self) -> Result<C, Self> {
         let ticket = self.ticket.as_ref();
         match ticket.is_some_and(|ticket| ticket.is_complete("MPI_Test")) {

@@ -33,17 +33,12 @@ impl<T: Equivalence> ReceiveFuture<T> {
         // SAFETY: from a box, which is here until the ticket has been waited for; nothing else leads to it.
         let loan = unsafe { whole_mut(&mut *value).loan_span() };
         let started = loan.and_then(|loan| Ok(Ticket::new(start(loan.span())?, loan)));
-        match started {
-            Ok(ticket) => Ok(ReceiveFuture {
-                ticket: Some(ticket),
-                value,
-            }),
-            Err(error) => {
-                // SAFETY: from a box, and nothing has been started.
-                drop(unsafe { Box::from_raw(value) });
-                Err(error)
-            }
-        }
+        let ticket = started.inspect_err(|_| {
+            // SAFETY: from a box, and nothing has been started.
+            drop(unsafe { Box::from_raw(value) });
+        })?;
+        let ticket = Some(ticket);
+        Ok(ReceiveFuture { ticket, value })
     }
 
     /// Blocks until the message is there, and gives the value (MPI_Wait). Ends the job when the message is longer than
@@ -67,16 +62,9 @@ impl<T: Equivalence> ReceiveFuture<T> {
     ///
     /// # Panics
     /// As there.
-    #[allow(
-        clippy::result_large_err,
-        reason = "the receive goes on, as a value of rsmpi's does"
-    )]
     pub fn r#try(self) -> Result<(T, Status), Self> {
-        match self
-            .ticket
-            .as_ref()
-            .is_some_and(|ticket| ticket.is_complete("MPI_Test"))
-        {
+        let ticket = self.ticket.as_ref();
+        match ticket.is_some_and(|ticket| ticket.is_complete("MPI_Test")) {
             true => Ok(self.get()),
             false => Err(self),
         }

@@ -4,6 +4,7 @@ use crate::device::kernel::CallNote;
 use alloc::rc::Rc;
 
 use super::generalized::Open;
+use super::under_way;
 use crate::Adi;
 use crate::device::request::{Outcome, RequestId};
 use crate::mpi::call::{block_on, look};
@@ -41,6 +42,7 @@ pub struct Ticket {
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<Ticket>() <= 160);
 
+const CANCEL: &str = "mpi::request::Request::cancel (MPI_Cancel)";
 const NOT_ALLOWED: Error = Error::Wrong {
     class: Class::Request,
     what: "neither a collective nor what goes on in a window can be cancelled (MPI-3.1 sections 5.12, 11.3.5); complete it",
@@ -84,7 +86,7 @@ impl Ticket {
     pub(super) fn is_done(&self, adi: &Adi) -> bool {
         match &self.what {
             What::Send(_, id) | What::Receive(_, id) => adi.is_done(*id),
-            What::Collective(record, place) => super::under_way::is_over(&record.here, *place),
+            What::Collective(record, place) => record.here.under_way.is_over(*place),
             What::OneSided(record, watched) => record.is_over(adi, *watched),
             What::Generalized(open) => open.is_over(),
             What::Over(_) => true,
@@ -110,12 +112,10 @@ impl Ticket {
         let here = self.here()?;
         match &self.what {
             What::Send(_, id) | What::Receive(_, id) => {
-                let env = here.or_fatal("mpi::request::Request::cancel (MPI_Cancel)", here.env());
+                let env = here.or_fatal(CANCEL, here.env());
                 look(env, CallNote::of("MPI_Cancel"), |adi, _| adi.cancel(*id));
             }
-            What::Collective(..) | What::OneSided(..) => {
-                here.fatal("mpi::request::Request::cancel (MPI_Cancel)", NOT_ALLOWED)
-            }
+            What::Collective(..) | What::OneSided(..) => here.fatal(CANCEL, NOT_ALLOWED),
             What::Generalized(open) => return Some(open.clone()),
             What::Over(_) => {}
         }
@@ -148,6 +148,7 @@ impl Ticket {
     /// Blocks until it is complete. Fails with [`Error::Truncated`], or as its collective does; it is complete then,
     /// too.
     pub(crate) fn wait(self, function: &'static str) -> Result<Status, Error> {
+        let empty = |()| Status::EMPTY;
         let result = match &self.what {
             What::Send(record, id) => record.here.env().map(|env| {
                 let outcome = wait(env, CallNote::of(function), *id);
@@ -157,12 +158,8 @@ impl Ticket {
                 let outcome = wait(partners.env, CallNote::of(function), *id);
                 received(partners, outcome)
             }),
-            What::Collective(record, place) => {
-                super::under_way::wait(&record.here, function, *place).map(|()| Status::EMPTY)
-            }
-            What::OneSided(record, watched) => {
-                record.wait(function, *watched).map(|()| Status::EMPTY)
-            }
+            What::Collective(record, at) => under_way::wait(&record.here, function, *at).map(empty),
+            What::OneSided(record, watched) => record.wait(function, *watched).map(empty),
             What::Generalized(open) => open.wait(function),
             What::Over(status) => Ok(*status),
         };

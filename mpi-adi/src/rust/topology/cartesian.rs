@@ -34,11 +34,8 @@ pub fn dims_create(nodes: Count, dims: &mut [Count]) -> Result<(), Error> {
 /// Of a grid.
 #[track_caller]
 pub(super) fn assert_same(dims: &[Count], periods: &[bool]) {
-    assert_eq!(
-        dims.len(),
-        periods.len(),
-        "an extent and a period for each dimension"
-    );
+    let message = "an extent and a period for each dimension";
+    assert_eq!(dims.len(), periods.len(), "{message}");
 }
 
 /// A grid of no more places than there are processes.
@@ -47,13 +44,7 @@ fn grid(comm: &SimpleCommunicator, dims: &[Count], periods: &[bool]) -> Result<G
         return Err(Error::argument("there are not as many periods as extents"));
     }
     let each = dims.iter().copied().zip(periods.iter().copied());
-    let grid = Grid::new(each)?;
-    if grid.places() > comm.size() as u32 {
-        return Err(Error::Dims {
-            what: "a grid of more places than the communicator has ranks",
-        });
-    }
-    Ok(grid)
+    Grid::within(each, comm.size() as u32)
 }
 
 pub(super) fn create(
@@ -123,11 +114,8 @@ impl CartesianCommunicator {
     /// When there is not a coordinate for each dimension, or the place lies outside of a dimension that does not wrap
     /// around.
     pub fn coordinates_to_rank(&self, coords: &[Count]) -> Rank {
-        assert_eq!(
-            coords.len(),
-            self.grid().dimensions().len(),
-            "a coordinate for each dimension"
-        );
+        let dimensions = self.grid().dimensions().len();
+        assert_eq!(coords.len(), dimensions, "a coordinate for each dimension");
         let rank = self.grid().rank(coords);
         rank.unwrap_or_else(|| panic!("{coords:?} lies outside of the grid")) as Rank
     }
@@ -155,16 +143,10 @@ impl CartesianCommunicator {
     /// # Panics
     /// When there is no such dimension.
     pub fn shift(&self, dimension: Count, displacement: Count) -> (Option<Rank>, Option<Rank>) {
-        assert!(
-            (0..self.num_dimensions()).contains(&dimension),
-            "there is no dimension {dimension}"
-        );
-        let away = |steps: i64| {
-            let rank = self
-                .grid()
-                .neighbour(self.rank() as u32, dimension as usize, steps);
-            rank.map(|rank| rank as Rank)
-        };
+        let is_there = (0..self.num_dimensions()).contains(&dimension);
+        assert!(is_there, "there is no dimension {dimension}");
+        let (grid, own) = (self.grid(), self.rank() as u32);
+        let away = |steps: i64| Some(grid.neighbour(own, dimension as usize, steps)? as Rank);
         let steps = i64::from(displacement);
         (away(-steps), away(steps))
     }

@@ -10,6 +10,7 @@ use super::cartesian::{self, CartesianCommunicator};
 use super::graph::{self, DistributedGraphCommunicator, GraphCommunicator, Weight};
 use super::inter::{self, InterCommunicator};
 use super::kinds::Arranged;
+use super::process::Any;
 use super::record::{Members, Record};
 use super::{AnyProcess, Group, GroupRelation, Process, Rank, UserGroup};
 use crate::device::envelope;
@@ -267,7 +268,7 @@ pub trait Communicator {
 
     /// Whichever process a message comes from (MPI_ANY_SOURCE).
     fn any_process(&self) -> AnyProcess<'_> {
-        AnyProcess(self.as_simple())
+        AnyProcess::new(self.as_simple(), Any)
     }
 
     /// The process that asks.
@@ -353,10 +354,8 @@ pub trait Communicator {
     #[track_caller]
     fn abort(&self, errorcode: i32) -> ! {
         let here = &self.as_simple().record.here;
-        job::abort(
-            here.or_fatal("mpi::topology::Communicator::abort (MPI_Abort)", here.env()),
-            errorcode,
-        )
+        let function = "mpi::topology::Communicator::abort (MPI_Abort)";
+        job::abort(here.or_fatal(function, here.env()), errorcode)
     }
 
     /// Names it (MPI_Comm_set_name, MPI-3.1 section 6.8).

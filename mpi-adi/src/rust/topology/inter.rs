@@ -4,6 +4,7 @@
 use alloc::rc::Rc;
 use alloc::string::String;
 
+use super::process::Any;
 use super::record::{Members, Record};
 use super::{
     AnyProcess, AsCommunicator, Color, CommunicatorRelation, Context, Group, Key, Process, Rank,
@@ -121,12 +122,6 @@ impl InterCommunicator {
         Ok(Intercommunicator { env, sides })
     }
 
-    /// The result of a call on it; an error ends the job.
-    #[track_caller]
-    pub(crate) fn or_fatal<R>(&self, function: &'static str, result: Result<R, Error>) -> R {
-        self.here().or_fatal(function, result)
-    }
-
     /// How many processes the local group has, in which the process is that asks (MPI_Comm_size). Does not block.
     pub fn size(&self) -> Rank {
         self.sides().local().size as Rank
@@ -164,7 +159,7 @@ impl InterCommunicator {
 
     /// Whichever process of the remote group a message comes from (MPI_ANY_SOURCE).
     pub fn any_process(&self) -> AnyProcess<'_, InterCommunicator> {
-        AnyProcess(self)
+        AnyProcess::new(self, Any)
     }
 
     /// No process, as [`Communicator::null_process`](super::Communicator::null_process) (MPI_PROC_NULL, MPI-3.1 section 3.11).
@@ -188,7 +183,7 @@ impl InterCommunicator {
     #[track_caller]
     fn group_of(&self, function: &'static str, members: &[envelope::Rank]) -> UserGroup {
         let local = self.sides().local();
-        let members = self.or_fatal(function, exact(members));
+        let members = self.here().or_fatal(function, exact(members));
         UserGroup(members, local.to_world(local.rank))
     }
 
@@ -199,28 +194,6 @@ impl InterCommunicator {
     #[track_caller]
     pub fn split_by_color(&self, color: Color) -> Option<InterCommunicator> {
         self.split_by_color_with_key(color, 0)
-    }
-
-    /// As [`split_by_subgroup_collective`](Self::split_by_subgroup_collective). Fails with class Group, at this process
-    /// alone, when `group` has a process that is not of the local group, and as
-    /// [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
-    pub fn try_split_by_subgroup_collective<G: Group + ?Sized>(
-        &self,
-        group: &G,
-    ) -> Result<Option<InterCommunicator>, Error> {
-        let (local, members) = (self.sides().local_members(), group.members());
-        if !members.iter().all(|member| local.contains(member)) {
-            return Err(Error::Wrong {
-                class: Class::Group,
-                what: "the group has a process that the local group does not have",
-            });
-        }
-        let own = self.sides().local();
-        let own = own.to_world(own.rank);
-        // Each group makes a part of its own members: a split by the place in the list.
-        let place = members.iter().position(|member| *member == own);
-        let color = Color(place.map(|_| 0));
-        self.try_split_by_color_with_key(color, place.unwrap_or(0) as Key)
     }
 
     /// How it compares with another one: by both groups, as that one that compares worse (MPI_Comm_compare, MPI-3.1 section
@@ -244,13 +217,8 @@ impl InterCommunicator {
     /// Ends the whole job at once with this status (MPI_Abort, MPI-3.1 section 8.7).
     #[track_caller]
     pub fn abort(&self, errorcode: i32) -> ! {
-        job::abort(
-            self.or_fatal(
-                "mpi::topology::InterCommunicator::abort (MPI_Abort)",
-                self.here().env(),
-            ),
-            errorcode,
-        )
+        let function = "mpi::topology::InterCommunicator::abort (MPI_Abort)";
+        job::abort(self.here().or_fatal(function, self.here().env()), errorcode)
     }
 
     /// Names it (MPI_Comm_set_name, MPI-3.1 section 6.8).
@@ -309,8 +277,25 @@ impl InterCommunicator {
         /// their own group alone, in the order of it (MPI_Comm_create, MPI-3.1 section 6.4.2). `None`: this process is not in it,
         /// or no process of the other group is in one. Blocks until all processes of both groups have called it. Ends the job
         /// where [`try_split_by_subgroup_collective`](Self::try_split_by_subgroup_collective) fails.
-        split_by_subgroup_collective[G: Group + ?Sized](group: &G) -> Option<InterCommunicator>, "MPI_Comm_create"
-            = self.try_split_by_subgroup_collective(group);
+        split_by_subgroup_collective[G: Group + ?Sized](group: &G) -> Option<InterCommunicator>, "MPI_Comm_create";
+        /// As [`split_by_subgroup_collective`](Self::split_by_subgroup_collective). Fails with class Group, at this process
+        /// alone, when `group` has a process that is not of the local group, and as
+        /// [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
+        or try_split_by_subgroup_collective = {
+            let (local, members) = (self.sides().local_members(), group.members());
+            if !members.iter().all(|member| local.contains(member)) {
+                return Err(Error::Wrong {
+                    class: Class::Group,
+                    what: "the group has a process that the local group does not have",
+                });
+            }
+            let own = self.sides().local();
+            let own = own.to_world(own.rank);
+            // Each group makes a part of its own members: a split by the place in the list.
+            let place = members.iter().position(|member| *member == own);
+            let color = Color(place.map(|_| 0));
+            self.try_split_by_color_with_key(color, place.unwrap_or(0) as Key)
+        };
     }
 }
 

@@ -10,6 +10,7 @@ use core::ptr::NonNull;
 use super::record::{Record, Watched};
 use crate::device::memory::Span;
 use crate::device::rma::epochs::Reorder;
+use crate::mpi::call::look;
 use crate::mpi::coll::room;
 use crate::mpi::error::{Class, Error};
 use crate::mpi::windows::{hints, wrong};
@@ -79,7 +80,7 @@ impl<T: Equivalence> Exposed<T> {
         };
         record.run("MPI_Win_sync", |call| {
             let span = self.span();
-            crate::mpi::call::look(call.env, call.note(None), |_, kernel| {
+            look(call.env, call.note(None), |_, kernel| {
                 kernel.memory().read(span, offset, bytes)
             });
             Ok(())
@@ -164,12 +165,12 @@ pub trait AnyWindow: sealed::Sealed {
 
     /// Gives it a name (MPI_Win_set_name, MPI-3.1 section 6.8). Does not block.
     fn set_name(&self, name: &str) {
-        *self.record().name.borrow_mut() = String::from(name);
+        self.record().comm.set_name(name);
     }
 
     /// Its name; empty unless it has been given one.
     fn get_name(&self) -> String {
-        self.record().name.borrow().clone()
+        self.record().comm.get_name()
     }
 
     /// Lets epochs pass others of the window from now on, at this process (MPI_Win_set_info with the keys that
@@ -183,8 +184,8 @@ pub trait AnyWindow: sealed::Sealed {
 
     /// Which epochs may pass others (MPI_Win_get_info); none, unless the program has said so. Does not block.
     fn reorder(&self) -> Reorder {
-        self.record()
-            .run("MPI_Win_get_info", |call| Ok(call.reorder()))
+        let record = self.record();
+        record.run("MPI_Win_get_info", |call| Ok(call.reorder()))
     }
 
     /// Gives it hints, at this process (MPI_Win_set_info, MPI-3.1 section 11.2.7): those of the keys that `docs/rma.md`
@@ -213,7 +214,7 @@ pub trait AnyWindow: sealed::Sealed {
     /// be done. Does not block.
     fn sync(&self) {
         self.record().run("MPI_Win_sync", |call| {
-            crate::mpi::call::look(call.env, call.note(None), |_, _| ());
+            look(call.env, call.note(None), |_, _| ());
             Ok(())
         });
     }
@@ -284,21 +285,17 @@ impl<T: Equivalence> Window<'static, T> {
                 let values = core::mem::ManuallyDrop::new(values);
                 Ok((Some(memory.span()), (memory, values.capacity())))
             })?;
-            Ok(Window {
-                record,
-                memory,
-                capacity: Some(capacity),
-                borrowed: PhantomData,
-            })
+            let capacity = Some(capacity);
+            Ok(Window { record, memory, capacity, borrowed: PhantomData })
         };
     }
 
     /// As [`try_allocate`](Window::try_allocate), of memory that all processes share (MPI_Win_allocate_shared, MPI-3.1
     /// section 11.2.3). Fails with class RmaShared unless the communicator has one process, as
     /// [`split_shared`](Communicator::split_shared) makes them: each process has memory of its own.
-    pub fn try_allocate_shared<C: Communicator + ?Sized>(
+    pub fn try_allocate_shared(
         len: usize,
-        comm: &C,
+        comm: &(impl Communicator + ?Sized),
     ) -> Result<Self, Error> {
         match comm.size() {
             1 => Self::try_allocate(len, comm),
@@ -323,20 +320,13 @@ impl<'a, T: Equivalence> Window<'a, T> {
         or try_create = {
             Exposed::<T>::check()?;
             // SAFETY: borrowed until the scope ends, which gives the loan back.
-            let prepared = scope
-                .prepare()
-                .and_then(|()| unsafe { whole_mut(memory).loan_span() });
+            let prepared = scope.prepare().and_then(|()| unsafe { whole_mut(memory).loan_span() });
             let memory = Exposed::of(memory);
             let (record, loan) = Record::make(comm.as_simple(), size_of::<T>(), || {
                 Ok((Some(memory.span()), prepared?))
             })?;
             keep(scope, What::OneSided(record.clone(), Watched::Freed), loan);
-            Ok(Window {
-                record,
-                memory,
-                capacity: None,
-                borrowed: PhantomData,
-            })
+            Ok(Window { record, memory, capacity: None, borrowed: PhantomData })
         };
     }
 
@@ -374,10 +364,8 @@ impl<'a, T: Equivalence> Window<'a, T> {
     #[track_caller]
     pub fn local(&mut self) -> Local<'_, T> {
         let here = self.record.here().clone();
-        here.or_fatal(
-            "mpi::window::Window::local (MPI_Win_lock)",
-            self.try_local(),
-        )
+        let function = "mpi::window::Window::local (MPI_Win_lock)";
+        here.or_fatal(function, self.try_local())
     }
 
     /// As [`local`](Window::local). Fails with class RmaSync while an epoch is open that has been forgotten, and with
@@ -439,42 +427,28 @@ impl DynamicWindow {
         };
     }
 
-    /// As [`attach`](DynamicWindow::attach). Fails with [`Error::NoRoom`], and with class Type for elements with
-    /// padding.
-    pub fn try_attach<'a, S, T>(
-        &self,
-        scope: S,
-        memory: &'a mut [T],
-    ) -> Result<Attached<'a, T>, Error>
-    where
-        S: Scope<'a>,
-        T: Equivalence,
-    {
-        Exposed::<T>::check()?;
-        scope.prepare()?;
-        // SAFETY: borrowed until the scope ends, which gives the loan back.
-        let loan = unsafe { whole_mut(memory).loan_span() }?;
-        let memory = Exposed::of(memory);
-        let span = memory.span();
-        if !span.is_empty() {
-            self.record.attach("MPI_Win_attach", span)?;
-            let watched = Watched::Detached(span.address());
-            keep(scope, What::OneSided(self.record.clone(), watched), loan);
-        }
-        Ok(Attached {
-            record: self.record.clone(),
-            memory,
-            borrowed: PhantomData,
-        })
-    }
-
     ends_the_job! {
         "mpi::window::DynamicWindow", [pub fn(&self)], self.record.here();
 
         /// Attaches memory (MPI_Win_attach), until what it returns is dropped, or the scope ends. Does not block. Its error
         /// ends the job.
-        attach['a, S: Scope<'a>, T: Equivalence](scope: S, memory: &'a mut [T]) -> Attached<'a, T>, "MPI_Win_attach"
-            = self.try_attach(scope, memory);
+        attach['a, S: Scope<'a>, T: Equivalence](scope: S, memory: &'a mut [T]) -> Attached<'a, T>, "MPI_Win_attach";
+        /// As [`attach`](DynamicWindow::attach). Fails with [`Error::NoRoom`], and with class Type for elements with
+        /// padding.
+        or try_attach = {
+            Exposed::<T>::check()?;
+            scope.prepare()?;
+            // SAFETY: borrowed until the scope ends, which gives the loan back.
+            let loan = unsafe { whole_mut(memory).loan_span() }?;
+            let (record, memory) = (self.record.clone(), Exposed::of(memory));
+            let span = memory.span();
+            if !span.is_empty() {
+                record.attach("MPI_Win_attach", span)?;
+                let watched = Watched::Detached(span.address());
+                keep(scope, What::OneSided(record.clone(), watched), loan);
+            }
+            Ok(Attached { record, memory, borrowed: PhantomData })
+        };
     }
 }
 
@@ -525,15 +499,11 @@ impl<T: Equivalence> Attached<'_, T> {
     /// When it is attached to another window.
     #[track_caller]
     pub fn local<'l>(&'l mut self, window: &'l mut DynamicWindow) -> Local<'l, T> {
-        assert!(
-            Rc::ptr_eq(&self.record, &window.record),
-            "attached to another window"
-        );
+        let is_its_own = Rc::ptr_eq(&self.record, &window.record);
+        assert!(is_its_own, "attached to another window");
         let local = self.memory.local(&self.record);
-        window
-            .record
-            .here()
-            .or_fatal("mpi::window::Attached::local (MPI_Win_lock)", local)
+        let function = "mpi::window::Attached::local (MPI_Win_lock)";
+        window.record.here().or_fatal(function, local)
     }
 }
 
@@ -541,10 +511,8 @@ impl<T: Equivalence> Drop for Attached<'_, T> {
     fn drop(&mut self) {
         let here = self.record.here();
         if here.env().is_ok() && self.memory.len > 0 {
-            let detached = self
-                .record
-                .detach("MPI_Win_detach", self.memory.first.addr().get());
-            here.or_fatal("MPI_Win_detach", detached);
+            let base = self.memory.first.addr().get();
+            here.or_fatal("MPI_Win_detach", self.record.detach("MPI_Win_detach", base));
         }
     }
 }

@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 use alloc::rc::Rc;
-use alloc::string::String;
 use core::cell::{Cell, RefCell};
 
 use crate::Adi;
@@ -37,6 +36,20 @@ pub(crate) enum Watched {
     Detached(usize),
 }
 
+impl Watched {
+    /// What the device is asked; and whether what targets have found is told.
+    fn watch(self) -> Option<(Watch, bool)> {
+        match self {
+            Watched::Freed | Watched::Detached(_) => None,
+            Watched::Opened(epoch) => Some((Watch::Opened(epoch), false)),
+            Watched::Fenced(epoch) => Some((Watch::Opened(epoch), true)),
+            Watched::Closed(epoch) => Some((Watch::Closed(epoch), true)),
+            Watched::Done(operation) => Some((Watch::Done(operation), false)),
+            Watched::Flushed(flush) => Some((Watch::Done(flush), true)),
+        }
+    }
+}
+
 /// A window.
 pub(crate) struct Record {
     /// The window's own communicator: its context names it in all processes.
@@ -44,7 +57,6 @@ pub(crate) struct Record {
     state: RefCell<State<Loan>>,
     is_dynamic: bool,
     is_freed: Cell<bool>,
-    pub(super) name: RefCell<String>,
 }
 
 impl Home for &Record {
@@ -75,10 +87,7 @@ impl Record {
         let (env, membership) = (here.env()?, comm.record.membership());
         let disp_unit = u32::try_from(disp_unit).unwrap_or(u32::MAX);
         let allocated = allocate();
-        let memory = match &allocated {
-            Ok((memory, _)) => *memory,
-            Err(_) => None,
-        };
+        let memory = allocated.as_ref().map_or(None, |(memory, _)| *memory);
         let span = memory.unwrap_or(Span::EMPTY);
         let entered = allocated.and_then(|(memory, rest)| {
             enter_device(env, membership, (memory, disp_unit), || Ok(rest))
@@ -89,25 +98,18 @@ impl Record {
             disp_unit,
         };
         let agreed = agree(comm.record.core()?, entered.is_ok(), part);
-        match (entered, agreed) {
-            (Ok(rest), Ok(uniform)) => {
-                let mut state = State::new();
-                state.uniform = uniform;
-                let record = Record {
-                    state: RefCell::new(state),
-                    is_dynamic: memory.is_none(),
-                    is_freed: Cell::new(false),
-                    name: RefCell::new(String::new()),
-                    comm,
-                };
-                Ok((Rc::new(record), rest))
-            }
-            (Ok(_), Err(error)) => {
-                leave_device(env, membership);
-                Err(error)
-            }
-            (Err(error), _) => Err(error),
+        if entered.is_ok() && agreed.is_err() {
+            leave_device(env, membership);
         }
+        let (rest, mut state) = (entered?, State::new());
+        state.uniform = agreed?;
+        let record = Record {
+            state: RefCell::new(state),
+            is_dynamic: memory.is_none(),
+            is_freed: Cell::new(false),
+            comm,
+        };
+        Ok((Rc::new(record), rest))
     }
 
     pub(crate) fn here(&self) -> &Rc<Here> {
@@ -144,14 +146,9 @@ impl Record {
 
     /// For a call that is with the device.
     pub(crate) fn is_over(&self, adi: &Adi, watched: Watched) -> bool {
-        let watch = match watched {
-            _ if self.is_freed.get() => return true,
-            Watched::Freed | Watched::Detached(_) => return false,
-            Watched::Opened(epoch) | Watched::Fenced(epoch) => Watch::Opened(epoch),
-            Watched::Closed(epoch) => Watch::Closed(epoch),
-            Watched::Done(serial) | Watched::Flushed(serial) => Watch::Done(serial),
-        };
-        adi.is_over(self.comm.record.membership().context, watch)
+        let context = self.comm.record.membership().context;
+        let watch = watched.watch();
+        self.is_freed.get() || watch.is_some_and(|(watch, _)| adi.is_over(context, watch))
     }
 
     /// Blocks until it is so. Fails with class RmaRange, when targets have found operations to be beyond their windows.
@@ -160,14 +157,11 @@ impl Record {
             return Ok(());
         }
         let call = self.call(function)?;
-        let (watch, reports) = match watched {
-            Watched::Freed => return self.free(function),
-            Watched::Detached(base) => return self.detach(function, base),
-            Watched::Opened(epoch) => (Watch::Opened(epoch), false),
-            Watched::Fenced(epoch) => (Watch::Opened(epoch), true),
-            Watched::Closed(epoch) => (Watch::Closed(epoch), true),
-            Watched::Done(operation) => (Watch::Done(operation), false),
-            Watched::Flushed(flush) => (Watch::Done(flush), true),
+        let Some((watch, reports)) = watched.watch() else {
+            return match watched {
+                Watched::Detached(base) => self.detach(function, base),
+                _ => self.free(function),
+            };
         };
         call.wait(None, Until::Over(watch));
         call.sweep()?;
