@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use super::point_to_point::buffered::Attached;
 use super::process::{Here, Phase, ask, phase, start};
 use super::topology::SimpleCommunicator;
+use crate::device::kernel::CallNote;
 use crate::mpi::environment as job;
 use crate::mpi::process::Env;
 
@@ -66,8 +67,10 @@ impl Universe {
 
 fn detach(here: &Here, env: &dyn Env) {
     let attached = here.attached.borrow_mut().take();
-    if let Some(attached) = attached {
-        attached.wait_until_empty(env);
+    if let Some(mut attached) = attached {
+        attached
+            .room
+            .wait_until_empty(env, CallNote::of("MPI_Buffer_detach"));
     }
 }
 

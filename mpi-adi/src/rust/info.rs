@@ -67,10 +67,8 @@ impl Info {
     /// fails.
     #[track_caller]
     pub fn set(&mut self, key: &str, value: &str) {
-        fatal(
-            "mpi::info::Info::set (MPI_Info_set)",
-            self.try_set(key, value),
-        );
+        let set = self.try_set(key, value);
+        fatal("mpi::info::Info::set (MPI_Info_set)", set);
     }
 
     /// As [`set`](Info::set). Fails with class InfoKey for a key that is empty or too long, with class InfoValue for a value

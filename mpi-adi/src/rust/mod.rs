@@ -51,6 +51,17 @@
 //! # Memory
 //! A call that blocks takes nothing of the program's heap but where it says so. A request takes a place in its scope.
 
+/// Of a type, its name is told, and nothing of what it has.
+macro_rules! opaque {
+    ($name:literal, [$($generics:tt)*] $type:ty) => {
+        impl<$($generics)*> core::fmt::Debug for $type {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.debug_struct($name).finish_non_exhaustive()
+            }
+        }
+    };
+}
+
 /// How a call is named in a message: in Rust, and its MPI function.
 macro_rules! called {
     ($owner:expr, $name:ident, $mpi:literal) => {

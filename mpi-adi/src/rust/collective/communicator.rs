@@ -4,7 +4,7 @@
 use alloc::rc::Rc;
 
 use super::call::{self, At, Collective, Form, collectives};
-use super::group::{Group, Mode, OneGroup};
+use super::group::{self, Group, Mode};
 use super::operation::{NoOperation, Operation, by};
 use crate::mpi::comm::CommRank;
 use crate::rust::datatype::any::Each;
@@ -71,8 +71,7 @@ macro_rules! of_everyone {
             all_to_all_varcount => all_to_all_varcount_into, immediate_all_to_all_varcount_into,
                 "MPI_Alltoallv", "MPI_Ialltoallv";
             $everyone ['a, S: PartitionedBuffer + ?Sized, R: PartitionedBufferMut + ?Sized]
-                (sendbuf: &'a S, recvbuf: &'a mut R)
-                -> R, taken;
+                (sendbuf: &'a S, recvbuf: &'a mut R) -> R, taken;
             listed(sendbuf), listed_mut(recvbuf), NoOperation => on.alltoall(mode, given, taken);
 
             /// Gives each process a buffer of its own, and collects what the processes give in one for each, of whatever
@@ -86,8 +85,7 @@ macro_rules! of_everyone {
             /// Combines `sendbuf` of all processes, place by place, into every `recvbuf` (MPI-3.1 section 5.9.6).
             all_reduce => all_reduce_into, immediate_all_reduce_into, "MPI_Allreduce", "MPI_Iallreduce";
             $everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
-                (sendbuf: &'a S, recvbuf: &'a mut R, op: O)
-                -> R, taken;
+                (sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
             whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => on.allreduce(mode, (given, taken));
 
             /// Combines as [`all_reduce`](Self::all_reduce), and gives each process its part of the result (MPI-3.1 section
@@ -95,8 +93,7 @@ macro_rules! of_everyone {
             reduce_scatter_block => reduce_scatter_block_into, immediate_reduce_scatter_block_into,
                 "MPI_Reduce_scatter_block", "MPI_Ireduce_scatter_block";
             $everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
-                (sendbuf: &'a S, recvbuf: &'a mut R, op: O)
-                -> R, taken;
+                (sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
             whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => {
                 let (all, result) = (given, taken);
                 let parts = on.blocks(all, result.len(), mode.elements().size)?;
@@ -109,8 +106,7 @@ macro_rules! of_everyone {
             reduce_scatter_varcount => reduce_scatter_varcount_into, immediate_reduce_scatter_varcount_into,
                 "MPI_Reduce_scatter", "MPI_Ireduce_scatter";
             $everyone ['a, S: PartitionedBuffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
-                (sendbuf: &'a S, recvbuf: &'a mut R, op: O)
-                -> R, taken;
+                (sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
             listed(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => on.reduce_scatter(mode, taken, given);
         }
     };
@@ -168,17 +164,15 @@ pub trait CommunicatorCollectives: Communicator {
         /// Combines `sendbuf` of the ranks up to this one into `recvbuf` (MPI-3.1 section 5.11.1).
         scan => scan_into, immediate_scan_into, "MPI_Scan", "MPI_Iscan";
         everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
-            (sendbuf: &'a S, recvbuf: &'a mut R, op: O)
-            -> R, taken;
-        whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => on.scan(mode, (given, taken), true);
+            (sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
+        whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => group::scan(on, mode, (given, taken), true);
 
         /// Combines `sendbuf` of the ranks before this one into `recvbuf`, which rank 0 leaves as it is (MPI-3.1 section
         /// 5.11.2).
         exclusive_scan => exclusive_scan_into, immediate_exclusive_scan_into, "MPI_Exscan", "MPI_Iexscan";
         everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
-            (sendbuf: &'a S, recvbuf: &'a mut R, op: O)
-            -> R, taken;
-        whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => on.scan(mode, (given, taken), false);
+            (sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
+        whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => group::scan(on, mode, (given, taken), false);
     }
 }
 
@@ -217,14 +211,14 @@ pub trait CollectivesInPlace: Communicator {
         /// 5.8).
         all_to_all_in => all_to_all_in_place, immediate_all_to_all_in_place, "MPI_Alltoall", "MPI_Ialltoall";
         everyone ['a, R: BufferMut + ?Sized](buffer: &'a mut R) -> R, taken;
-        Nothing, equal_mut(buffer), NoOperation => on.alltoall_in_place(mode, taken);
+        Nothing, equal_mut(buffer), NoOperation => group::alltoall_in_place(on, mode, taken);
 
         /// As [`all_to_all_in`](Self::all_to_all_in), of parts that differ, of which two processes have as long ones for each
         /// other.
         all_to_all_varcount_in => all_to_all_varcount_in_place, immediate_all_to_all_varcount_in_place,
             "MPI_Alltoallv", "MPI_Ialltoallv";
         everyone ['a, R: PartitionedBufferMut + ?Sized](buffer: &'a mut R) -> R, taken;
-        Nothing, listed_mut(buffer), NoOperation => on.alltoall_in_place(mode, taken);
+        Nothing, listed_mut(buffer), NoOperation => group::alltoall_in_place(on, mode, taken);
 
         /// Combines all processes' `buffer`, place by place, into every one (MPI-3.1 section 5.9.6).
         all_reduce_in => all_reduce_in_place, immediate_all_reduce_in_place, "MPI_Allreduce", "MPI_Iallreduce";
@@ -249,13 +243,13 @@ pub trait CollectivesInPlace: Communicator {
         /// Combines `buffer` of the ranks up to this one into this one's (MPI-3.1 section 5.11.1).
         scan_in => scan_in_place, immediate_scan_in_place, "MPI_Scan", "MPI_Iscan";
         everyone ['a, R: BufferMut + ?Sized, O: Operation + 'a](buffer: &'a mut R, op: O) -> R, taken;
-        Nothing, whole_mut(buffer), by::<'a, O>(op) => on.scan(mode, (taken, taken), true);
+        Nothing, whole_mut(buffer), by::<'a, O>(op) => group::scan(on, mode, (taken, taken), true);
 
         /// Combines `buffer` of the ranks before this one into this one's; rank 0 leaves it as it is (MPI-3.1 section
         /// 5.11.2).
         exclusive_scan_in => exclusive_scan_in_place, immediate_exclusive_scan_in_place, "MPI_Exscan", "MPI_Iexscan";
         everyone ['a, R: BufferMut + ?Sized, O: Operation + 'a](buffer: &'a mut R, op: O) -> R, taken;
-        Nothing, whole_mut(buffer), by::<'a, O>(op) => on.scan(mode, (taken, taken), false);
+        Nothing, whole_mut(buffer), by::<'a, O>(op) => group::scan(on, mode, (taken, taken), false);
     }
 }
 

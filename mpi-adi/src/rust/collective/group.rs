@@ -88,14 +88,16 @@ pub(super) trait Group: Copy {
 /// A row for each collective: its arguments, those of them that are parts, how it is run, and its plan.
 macro_rules! routes {
     (
-        $self:ident, |$core:ident, $function:ident, $elements:ident, $combine:ident|;
+        [$vis:vis fn], |$core:ident, $function:ident, $elements:ident, $combine:ident|;
         $(
-            $name:ident($($arg:ident: $type:ty),*) [$($part:ident),*]
+            $(#[$doc:meta])*
+            $name:ident($self:ident $(: $of:ty)? $(, $arg:ident: $type:ty)*) [$($part:ident),*]
                 => $run:expr, $plan:expr;
         )*
     ) => {$(
+        $(#[$doc])*
         #[allow(unused_variables, reason = "a row names what it needs")]
-        fn $name<M: Mode>($self, mode: M, $($arg: $type),*) -> Done<M> {
+        $vis fn $name<M: Mode>($self $(: $of)?, mode: M $(, $arg: $type)*) -> Done<M> {
             let ($core, $elements) = ($self.core()?, mode.elements());
             let parts = ($($part.by_rank(),)*);
             mode.choose(parts, |$function, ($($part,)*), $combine| $run, |($($part,)*), $combine| $plan)
@@ -116,80 +118,62 @@ impl Group for &Rc<Record> {
     }
 
     routes! {
-        self, |core, function, elements, combine|;
+        [fn], |core, function, elements, combine|;
 
-        barrier() []
+        barrier(self) []
             => coll::barrier(core, function), plans::barrier(core);
-        bcast(span: Area, root: CommRank) []
+        bcast(self, span: Area, root: CommRank) []
             => coll::bcast(core, function, span, root), plans::bcast(core, span, root, ());
-        gather(data: Area, place: impl Parts, root: CommRank) [place]
+        gather(self, data: Area, place: impl Parts, root: CommRank) [place]
             => coll::gather(core, function, data, &place, root), plans::gather(core, data, place, root, ());
-        scatter(part: impl Parts, result: Area, root: CommRank) [part]
+        scatter(self, part: impl Parts, result: Area, root: CommRank) [part]
             => coll::scatter(core, function, &part, result, root), plans::scatter(core, part, result, root, ());
-        allgather(data: Area, place: impl Parts) [place]
+        allgather(self, data: Area, place: impl Parts) [place]
             => coll::allgather(core, function, data, &place), plans::allgather(core, data, place, ());
-        alltoall(part: impl Parts, place: impl Parts) [part, place]
+        alltoall(self, part: impl Parts, place: impl Parts) [part, place]
             => coll::alltoall(core, function, &part, &place), plans::alltoall(core, part, place);
-        reduce(areas: (Area, Area), root: CommRank) []
+        reduce(self, areas: (Area, Area), root: CommRank) []
             => coll::reduce(core, function, areas, elements.size, combine, root),
             plans::reduce(core, areas, elements.size, combining(combine), root, ());
-        allreduce(areas: (Area, Area)) []
+        allreduce(self, areas: (Area, Area)) []
             => coll::allreduce(core, function, areas, elements, combine),
             plans::allreduce(core, areas, elements, combining(combine), ());
-        reduce_scatter(result: Area, part: impl Parts) [part]
+        reduce_scatter(self, result: Area, part: impl Parts) [part]
             => coll::reduce_scatter(core, function, &part, result, elements.size, combine),
             plans::reduce_scatter(core, part, result, elements.size, combining(combine), ());
     }
 }
 
-/// Those of one group alone.
-pub(super) trait OneGroup: Sized {
+routes! {
+    [pub(super) fn], |core, function, elements, combine|;
+
     /// An alltoall in one buffer.
-    fn alltoall_in_place<M: Mode>(self, mode: M, place: impl Parts) -> Done<M>;
-
+    alltoall_in_place(on: &Rc<Record>, place: impl Parts) [place]
+        => coll::alltoall_in_place(core, function, &place), plans::alltoall_in_place(core, place);
     /// A scan, with this process's own data or without.
-    fn scan<M: Mode>(self, mode: M, areas: (Area, Area), inclusive: bool) -> Done<M>;
-
+    scan(on: &Rc<Record>, areas: (Area, Area), inclusive: bool) []
+        => coll::scan(core, function, areas, elements.size, combine, inclusive),
+        plans::scan(core, areas, elements.size, combining(combine), inclusive, ());
     /// An exchange with all neighbours: what each destination gets, and where what each source gives goes.
-    fn exchange<M: Mode>(
-        self,
-        mode: M,
-        neighbours: Neighbours,
-        part: impl Parts,
-        place: impl Parts,
-    ) -> Done<M>;
+    exchange(on: &Rc<Record>, neighbours: Neighbours, part: impl Parts, place: impl Parts) [part, place]
+        => {
+            let (from, to) = neighbours.messages(part, place)?;
+            let place = under_way::start(on, function, plans::neighbours(from, to, ())?)?;
+            under_way::wait(&on.here, function, place)
+        },
+        {
+            let (from, to) = neighbours.messages(part, place)?;
+            plans::neighbours(from, to, ())
+        };
 }
 
-impl OneGroup for &Rc<Record> {
-    routes! {
-        self, |core, function, elements, combine|;
+routes! {
+    [pub(super) fn], |core, function, elements, combine|;
 
-        alltoall_in_place(place: impl Parts) [place]
-            => coll::alltoall_in_place(core, function, &place), plans::alltoall_in_place(core, place);
-        scan(areas: (Area, Area), inclusive: bool) []
-            => coll::scan(core, function, areas, elements.size, combine, inclusive),
-            plans::scan(core, areas, elements.size, combining(combine), inclusive, ());
-        exchange(neighbours: Neighbours, part: impl Parts, place: impl Parts) [part, place]
-            => {
-                let (from, to) = neighbours.messages(part, place)?;
-                let place = under_way::start(self, function, plans::neighbours(from, to, ())?)?;
-                under_way::wait(&self.here, function, place)
-            },
-            {
-                let (from, to) = neighbours.messages(part, place)?;
-                plans::neighbours(from, to, ())
-            };
-    }
-}
-
-/// The root's part of a reduce over an intercommunicator.
-pub(super) fn collect<M: Mode>(on: &InterCommunicator, mode: M, result: Area) -> Done<M> {
-    let (core, size) = (on.core()?, mode.elements().size);
-    mode.choose(
-        (),
-        |function, (), _| core.collect(function, result, size),
-        |(), _| inter::collect(core.sides.halves(), result, size, ()),
-    )
+    /// The root's part of a reduce over an intercommunicator.
+    collect(on: &InterCommunicator, result: Area) []
+        => core.collect(function, result, elements.size),
+        inter::collect(core.sides.halves(), result, elements.size, ());
 }
 
 impl Group for &InterCommunicator {
@@ -206,29 +190,29 @@ impl Group for &InterCommunicator {
     }
 
     routes! {
-        self, |core, function, elements, combine|;
+        [fn], |core, function, elements, combine|;
 
-        barrier() []
+        barrier(self) []
             => core.barrier(function), plans::barrier(core.everyone());
-        bcast(span: Area, root: Role) []
+        bcast(self, span: Area, root: Role) []
             => core.bcast(function, span, root), inter::bcast(core.sides.halves(), span, root, ());
-        gather(data: Area, place: impl Parts, root: Role) [place]
+        gather(self, data: Area, place: impl Parts, root: Role) [place]
             => core.gather(function, data, &place, root),
             inter::gather(core.sides.halves(), data, place, root, ());
-        scatter(part: impl Parts, result: Area, root: Role) [part]
+        scatter(self, part: impl Parts, result: Area, root: Role) [part]
             => core.scatter(function, &part, result, root),
             inter::scatter(core.sides.halves(), part, result, root, ());
-        allgather(data: Area, place: impl Parts) [data, place]
+        allgather(self, data: Area, place: impl Parts) [data, place]
             => core.alltoall(function, &data, &place), inter::alltoall(core.sides.halves(), data, place, ());
-        alltoall(part: impl Parts, place: impl Parts) [part, place]
+        alltoall(self, part: impl Parts, place: impl Parts) [part, place]
             => core.alltoall(function, &part, &place), inter::alltoall(core.sides.halves(), part, place, ());
-        reduce(areas: (Area, Area), root: Role) []
+        reduce(self, areas: (Area, Area), root: Role) []
             => core.reduce(function, areas.0, elements.size, combine, root),
             inter::reduce(core.sides.halves(), areas, elements.size, combining(combine), root, ());
-        allreduce(areas: (Area, Area)) []
+        allreduce(self, areas: (Area, Area)) []
             => core.allreduce(function, areas, elements.size, combine),
             inter::allreduce(core.sides.halves(), areas, elements.size, combining(combine), ());
-        reduce_scatter(result: Area, part: impl Parts) [part]
+        reduce_scatter(self, result: Area, part: impl Parts) [part]
             => core.reduce_scatter(function, part, result, elements.size, combine),
             inter::reduce_scatter(core.sides.halves(), part, result, elements.size, combining(combine), ());
     }

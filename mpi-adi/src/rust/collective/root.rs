@@ -118,8 +118,7 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         /// As [`reduce`](Self::reduce), with the result in `recvbuf`.
         reduce_root => reduce_into_root, immediate_reduce_into_root, "MPI_Reduce", "MPI_Ireduce";
         the_root ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
-            (sendbuf: &'a S, recvbuf: &'a mut R, op: O)
-            -> R, taken;
+            (sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
         whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => on.reduce(mode, (given, taken), root);
     }
 }

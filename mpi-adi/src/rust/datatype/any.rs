@@ -1,7 +1,6 @@
 //! Buffers of whatever datatype side by side, for collectives in which each message has its own.
 
 use alloc::vec::Vec;
-use core::fmt;
 use core::marker::PhantomData;
 
 use super::buffer::{Buffer, BufferMut, Settling};
@@ -64,11 +63,7 @@ impl<'b> AnyBufferMut<'b> {
     }
 }
 
-impl<P> fmt::Debug for AnyOf<P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AnyOf").finish_non_exhaustive()
-    }
-}
+opaque!("AnyOf", [P] AnyOf<P>);
 
 /// A list of buffers, one for each process, which is borrowed exclusively where they are written. The loan is given back for
 /// all of them.
@@ -90,7 +85,7 @@ impl<P> Side for Each<'_, P> {
         }
         let mut areas = room(ranks)?;
         for buffer in self.0 {
-            areas.push(buffer.loan.as_ref().map_err(|error| *error)?.area());
+            areas.push(buffer.loan.as_ref().map_err(|error| *error)?.span().into());
         }
         let settling = Settling {
             at: self.0.as_ptr().cast_mut().cast(),
@@ -103,7 +98,7 @@ impl<P> Side for Each<'_, P> {
                     .filter_map(|buffer| buffer.loan.as_ref().ok())
                 {
                     // SAFETY: no message is under way to any of them, and each is borrowed for as long as its value.
-                    unsafe { loan.settle() }
+                    unsafe { loan.give_back() }
                 }
             },
         };

@@ -9,12 +9,8 @@ use super::user::{UncommittedDatatype, kind_of};
 use crate::device::memory::area::Area;
 use crate::mpi::coll::room;
 use crate::mpi::error::Error;
-use crate::mpi::outside::{Sides, external_bytes};
+use crate::mpi::outside::{Sides, external_bytes, places};
 use crate::rust::process;
-
-const OUTSIDE: Error = Error::argument(
-    "a packing buffer that ends before the elements do, or a position outside of it",
-);
 
 /// Bytes that so many elements take in external32 (MPI_Pack_external_size). Fails with [`Error::TooLong`], and with
 /// [`Error::NoRoom`]. Does not block.
@@ -35,15 +31,15 @@ fn each<D: UncommittedDatatype>(
     let here = process::running()?;
     let env = here.env()?;
     kind_of(&datatype).with_type(|datatype| {
-        let end = position.checked_add(external_bytes(datatype, count)?);
-        let end = end.filter(|end| *end <= bytes).ok_or(OUTSIDE)?;
+        let taken = external_bytes(datatype, count)?;
+        let (from, end) = places(bytes as isize, position as isize, taken)?;
         let sides = Sides {
             env,
             data,
             datatype,
             count,
         };
-        f(&sides, position..end);
+        f(&sides, from..end);
         Ok(end)
     })
 }

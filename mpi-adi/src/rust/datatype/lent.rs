@@ -30,12 +30,6 @@ struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// Packed bytes. Fails with [`Error::TooLong`].
-    fn bytes(&self) -> Result<usize, Error> {
-        let bytes = self.kind.size().checked_mul(self.count);
-        bytes.ok_or(Error::TooLong { bytes: usize::MAX })
-    }
-
     /// What has to be walked; `None`: the elements are a row of bytes.
     fn walked(&self) -> Option<&'a Type> {
         match self.kind {
@@ -50,7 +44,7 @@ impl<'a> Elements<'a> {
     /// As for [`Span::new`], for the elements.
     unsafe fn row(&self) -> Result<Span, Error> {
         let first = self.kind.row().unwrap_or(0);
-        Ok(match self.bytes()? {
+        Ok(match self.kind.bytes(self.count)? {
             0 => Span::EMPTY,
             // SAFETY: the caller's promise.
             bytes => unsafe { Span::new(self.at.wrapping_byte_offset(first).cast(), bytes) },
@@ -68,29 +62,12 @@ impl<'a> Elements<'a> {
         };
         let typed = Typed::new(self.at.cast(), made.extent(), made.layout());
         // SAFETY: the caller's promise; `typed` and the layout stay until `call` has returned.
-        call(unsafe { Span::typed(&typed, self.bytes()?) })
+        call(unsafe { Span::typed(&typed, self.kind.bytes(self.count)?) })
     }
 }
 
-/// How a buffer is divided among processes: a type for each way, so that an image has those alone that it uses.
-pub(crate) trait Shape {
-    /// Which bytes are a rank's.
-    type Parts: Parts;
-
-    /// What each of so many ranks has of the elements, of so many bytes each.
-    fn parts(self, whole: Area, element: usize, ranks: usize) -> Result<Self::Parts, Error>;
-}
-
-impl<P: Parts, F: FnOnce(Area, usize, usize) -> Result<P, Error>> Shape for F {
-    type Parts = P;
-
-    fn parts(self, whole: Area, element: usize, ranks: usize) -> Result<P, Error> {
-        self(whole, element, ranks)
-    }
-}
-
-/// A buffer that a call borrows for `'a`: its elements, and how they are divided among processes.
-pub(crate) struct Lending<'a, B: AsDatatype + ?Sized, H> {
+/// A buffer that a call borrows for `'a`.
+pub(crate) struct Lending<'a, B: AsDatatype + ?Sized> {
     /// All other pointers to a buffer that is written are derived from this one.
     buffer: *const B,
     at: *const c_void,
@@ -98,103 +75,99 @@ pub(crate) struct Lending<'a, B: AsDatatype + ?Sized, H> {
     datatype: B::Out,
     /// `None`: it is read.
     settling: Option<Settling>,
-    shape: H,
     borrowed: PhantomData<&'a B>,
 }
 
-impl<'a, B: Pointer + AsDatatype + ?Sized, H> Lending<'a, B, H> {
-    fn reading(buffer: &'a B, count: Count, shape: H) -> Self {
+impl<'a, B: AsDatatype + ?Sized> Lending<'a, B> {
+    fn reading(buffer: &'a B, count: Count) -> Self
+    where
+        B: Pointer,
+    {
         Lending {
             buffer,
             at: buffer.pointer(),
             count: count as usize,
             datatype: buffer.as_datatype(),
             settling: None,
-            shape,
             borrowed: PhantomData,
         }
     }
-}
 
-impl<'a, B: PointerMut + AsDatatype + ?Sized, H> Lending<'a, B, H> {
-    fn writing(buffer: &'a mut B, shape: impl FnOnce(&'a B) -> (Count, H)) -> Self {
+    /// And it, to be looked at.
+    fn writing(buffer: &'a mut B, count: fn(&B) -> Count) -> (Self, &'a B)
+    where
+        B: PointerMut,
+    {
         let whole: *mut B = buffer;
         // SAFETY: borrowed for `'a`, exclusively.
         let buffer: &'a mut B = unsafe { &mut *whole };
         let (at, settling) = (buffer.pointer_mut(), buffer.settling());
         let buffer: &'a B = buffer;
-        let (count, shape) = shape(buffer);
-        Lending {
+        let lending = Lending {
             buffer: whole,
             at,
-            count: count as usize,
+            count: count(buffer) as usize,
             datatype: buffer.as_datatype(),
             settling: Some(settling),
-            shape,
             borrowed: PhantomData,
+        };
+        (lending, buffer)
+    }
+
+    fn elements(&self) -> Elements<'_> {
+        Elements {
+            at: self.at,
+            count: self.count,
+            kind: kind_of(&self.datatype),
         }
     }
 }
 
-/// One part for all.
-fn one(whole: Area, _: usize, _: usize) -> Result<Area, Error> {
-    Ok(whole)
-}
-
-/// The parts that a buffer says.
-fn those_of<P: Partitioned + ?Sized>(buffer: &P) -> impl Shape<Parts = Vec<Area>> {
-    let (counts, displs) = (buffer.counts(), buffer.displs());
-    move |whole: Area, element: usize, ranks: usize| areas(counts, displs, whole, element, ranks)
-}
+/// A buffer in parts: `F` says what each of so many ranks has of all elements, which have so many bytes each. It is a type for
+/// each way to divide, so that an image has those alone that it uses.
+struct Divided<'a, B: AsDatatype + ?Sized, F>(Lending<'a, B>, F);
 
 /// A buffer that is read, in one part.
-pub(crate) fn whole<B>(buffer: &B) -> Lending<'_, B, impl Shape<Parts = Area> + use<B>>
-where
-    B: Buffer + ?Sized,
-{
-    Lending::reading(buffer, buffer.count(), one)
+pub(crate) fn whole<B: Buffer + ?Sized>(buffer: &B) -> Lending<'_, B> {
+    Lending::reading(buffer, buffer.count())
 }
 
 /// A buffer that is read, in parts of one length, in the order of the ranks.
-pub(crate) fn equal<B>(buffer: &B) -> Lending<'_, B, impl Shape<Parts = EqualParts> + use<B>>
-where
-    B: Buffer + ?Sized,
-{
-    Lending::reading(buffer, buffer.count(), EqualParts::new)
+pub(crate) fn equal<B: Buffer + ?Sized>(buffer: &B) -> impl Side<Buffer = B, Parts = EqualParts> {
+    Divided(whole(buffer), EqualParts::new)
 }
 
 /// A buffer that is read, in the parts that it says.
-pub(crate) fn listed<P>(buffer: &P) -> Lending<'_, P, impl Shape<Parts = Vec<Area>>>
+pub(crate) fn listed<P>(buffer: &P) -> impl Side<Buffer = P, Parts = Vec<Area>>
 where
     P: PartitionedBuffer + ?Sized,
 {
-    Lending::reading(buffer, buffer.whole(), those_of(buffer))
+    let lending = Lending::reading(buffer, buffer.whole());
+    Divided(lending, |all, size, ranks| areas(buffer, all, size, ranks))
 }
 
 /// As [`whole`], of a buffer that is written.
-pub(crate) fn whole_mut<B>(buffer: &mut B) -> Lending<'_, B, impl Shape<Parts = Area> + use<B>>
-where
-    B: BufferMut + ?Sized,
-{
-    Lending::writing(buffer, |buffer| (buffer.count(), one))
+pub(crate) fn whole_mut<B: BufferMut + ?Sized>(buffer: &mut B) -> Lending<'_, B> {
+    Lending::writing(buffer, B::count).0
 }
 
 /// As [`equal`], of a buffer that is written.
-pub(crate) fn equal_mut<B>(
-    buffer: &mut B,
-) -> Lending<'_, B, impl Shape<Parts = EqualParts> + use<B>>
+pub(crate) fn equal_mut<B>(buffer: &mut B) -> impl Side<Buffer = B, Parts = EqualParts>
 where
     B: BufferMut + ?Sized,
 {
-    Lending::writing(buffer, |buffer| (buffer.count(), EqualParts::new))
+    Divided(whole_mut(buffer), EqualParts::new)
 }
 
 /// As [`listed`], of a buffer that is written.
-pub(crate) fn listed_mut<P>(buffer: &mut P) -> Lending<'_, P, impl Shape<Parts = Vec<Area>>>
+pub(crate) fn listed_mut<P>(buffer: &mut P) -> impl Side<Buffer = P, Parts = Vec<Area>>
 where
     P: PartitionedBufferMut + ?Sized,
 {
-    Lending::writing(buffer, |buffer| (buffer.whole(), those_of(buffer)))
+    let (lending, buffer) = Lending::writing(buffer, P::whole);
+    Divided(lending, move |all, size, ranks| {
+        areas(buffer, all, size, ranks)
+    })
 }
 
 /// What a collective gives, or where it puts its result: a buffer, a list of buffers, or nothing.
@@ -236,16 +209,6 @@ pub(crate) trait Side: Sized {
     unsafe fn loan(self, ranks: usize) -> Result<(Loan, Self::Parts), Error>;
 }
 
-impl<B: AsDatatype + ?Sized, H> Lending<'_, B, H> {
-    fn elements(&self) -> Elements<'_> {
-        Elements {
-            at: self.at,
-            count: self.count,
-            kind: kind_of(&self.datatype),
-        }
-    }
-}
-
 /// A buffer of an operation on one target, borrowed for `'a`; or none.
 pub(crate) trait Operand<'a>: Side {
     /// As [`Side::lend`], with all its elements.
@@ -258,10 +221,15 @@ pub(crate) trait Operand<'a>: Side {
     unsafe fn loan_span(&self) -> Result<Loan, Error>;
 }
 
-impl<'a, B: AsDatatype + ?Sized, H: Shape> Operand<'a> for Lending<'a, B, H> {
+impl<'a, B: AsDatatype + ?Sized> Operand<'a> for Lending<'a, B> {
     fn lend_span<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error> {
         // SAFETY: the buffer's maker says that the bytes are there, and it is borrowed, exclusively where it is written.
-        unsafe { lend_elements(self.elements(), self.settling, call) }
+        let result = unsafe { self.elements().lend(call) };
+        if let Some(settling) = self.settling {
+            // SAFETY: all messages to it have been finished, and it is borrowed still.
+            unsafe { settling.settle() };
+        }
+        result
     }
 
     unsafe fn loan_span(&self) -> Result<Loan, Error> {
@@ -270,27 +238,9 @@ impl<'a, B: AsDatatype + ?Sized, H: Shape> Operand<'a> for Lending<'a, B, H> {
     }
 }
 
-/// Runs `call` with a buffer's elements.
-///
-/// # Safety
-/// As for [`Span::new`], until `call` has returned; where there is something to settle, the borrow is exclusive.
-unsafe fn lend_elements<R>(
-    elements: Elements<'_>,
-    settling: Option<Settling>,
-    call: impl FnOnce(Span) -> Result<R, Error>,
-) -> Result<R, Error> {
-    // SAFETY: the caller's promise.
-    let result = unsafe { elements.lend(call) };
-    if let Some(settling) = settling {
-        // SAFETY: all messages to it have been finished, and it is borrowed still.
-        unsafe { settling.settle() };
-    }
-    result
-}
-
-impl<B: AsDatatype + ?Sized, H: Shape> Side for Lending<'_, B, H> {
+impl<B: AsDatatype + ?Sized> Side for Lending<'_, B> {
     type Buffer = B;
-    type Parts = H::Parts;
+    type Parts = Area;
 
     fn buffer(&self) -> *const B {
         self.buffer
@@ -300,24 +250,44 @@ impl<B: AsDatatype + ?Sized, H: Shape> Side for Lending<'_, B, H> {
         Some((self.count, kind_of(&self.datatype)))
     }
 
-    fn lend<R>(
-        self,
-        ranks: usize,
-        call: impl FnOnce(Self::Parts) -> Result<R, Error>,
-    ) -> Result<R, Error> {
-        let Lending { at, count, .. } = self;
-        let kind = kind_of(&self.datatype);
-        let parts = |whole: Span| self.shape.parts(whole.into(), kind.size(), ranks);
-        let elements = Elements { at, count, kind };
-        // SAFETY: as in `lend_span`.
-        unsafe { lend_elements(elements, self.settling, |whole| call(parts(whole)?)) }
+    fn lend<R>(self, _: usize, call: impl FnOnce(Area) -> Result<R, Error>) -> Result<R, Error> {
+        self.lend_span(|span| call(span.into()))
     }
 
-    unsafe fn loan(self, ranks: usize) -> Result<(Loan, Self::Parts), Error> {
-        let (elements, size) = (self.elements(), kind_of(&self.datatype).size());
+    unsafe fn loan(self, _: usize) -> Result<(Loan, Area), Error> {
         // SAFETY: the caller's promise.
-        let loan = unsafe { Loan::of(elements, self.settling) }?;
-        let parts = self.shape.parts(loan.area(), size, ranks)?;
+        let loan = unsafe { self.loan_span() }?;
+        let area = loan.span.into();
+        Ok((loan, area))
+    }
+}
+
+impl<B: AsDatatype + ?Sized, P: Parts, F> Side for Divided<'_, B, F>
+where
+    F: FnOnce(Area, usize, usize) -> Result<P, Error>,
+{
+    type Buffer = B;
+    type Parts = P;
+
+    fn buffer(&self) -> *const B {
+        self.0.buffer
+    }
+
+    fn shape(&self) -> Option<(usize, Kind<'_>)> {
+        self.0.shape()
+    }
+
+    fn lend<R>(self, ranks: usize, call: impl FnOnce(P) -> Result<R, Error>) -> Result<R, Error> {
+        let Divided(all, divide) = self;
+        let size = kind_of(&all.datatype).size();
+        all.lend_span(|all| call(divide(all.into(), size, ranks)?))
+    }
+
+    unsafe fn loan(self, ranks: usize) -> Result<(Loan, P), Error> {
+        let Divided(all, divide) = self;
+        // SAFETY: the caller's promise.
+        let loan = unsafe { all.loan_span() }?;
+        let parts = divide(loan.span.into(), kind_of(&all.datatype).size(), ranks)?;
         Ok((loan, parts))
     }
 }
@@ -413,24 +383,18 @@ pub(crate) fn same_length(expected: usize, given: usize) -> Result<(), Error> {
 
 /// Runs `call`, which finishes all its requests before it returns, with what the buffer's elements are. Fails as
 /// `call` does and with [`Error::TooLong`].
-pub(crate) fn lend<B, R>(
-    buffer: &B,
+pub(crate) fn lend<R>(
+    buffer: &(impl Buffer + ?Sized),
     call: impl FnOnce(Span) -> Result<R, Error>,
-) -> Result<R, Error>
-where
-    B: Buffer + ?Sized,
-{
+) -> Result<R, Error> {
     whole(buffer).lend_span(call)
 }
 
 /// As [`lend`], for a buffer that is written.
-pub(crate) fn lend_mut<B, R>(
-    buffer: &mut B,
+pub(crate) fn lend_mut<R>(
+    buffer: &mut (impl BufferMut + ?Sized),
     call: impl FnOnce(Span) -> Result<R, Error>,
-) -> Result<R, Error>
-where
-    B: BufferMut + ?Sized,
-{
+) -> Result<R, Error> {
     whole_mut(buffer).lend_span(call)
 }
 
@@ -440,12 +404,12 @@ const OUTSIDE: Error = Error::argument(
 
 /// The areas of the parts, of which each lies within the whole.
 fn areas(
-    counts: &[Count],
-    displs: &[Count],
+    parts: &(impl Partitioned + ?Sized),
     whole: Area,
     element: usize,
     ranks: usize,
 ) -> Result<Vec<Area>, Error> {
+    let (counts, displs) = (parts.counts(), parts.displs());
     if counts.len() != ranks || displs.len() != ranks {
         return Err(OUTSIDE);
     }
@@ -513,7 +477,7 @@ impl Loan {
         let Walked { typed, datatype } = &mut *walked;
         *typed = Typed::new(elements.at.cast(), datatype.extent(), datatype.layout());
         // SAFETY: the caller's promise; the box keeps `typed` and the layout where they are.
-        let span = unsafe { Span::typed(&*typed, elements.bytes()?) };
+        let span = unsafe { Span::typed(&*typed, elements.kind.bytes(elements.count)?) };
         Ok(Loan {
             span,
             _walked: Some(walked),
@@ -525,24 +489,11 @@ impl Loan {
         self.span
     }
 
-    pub(crate) fn area(&self) -> Area {
-        self.span.into()
-    }
-
-    /// The buffer is the program's again.
+    /// The buffer is the program's again, also where it is lent once more.
     ///
     /// # Safety
     /// Every request on the area has finished, and the buffer is borrowed still.
-    pub(crate) unsafe fn give_back(self) {
-        // SAFETY: the caller's promise.
-        unsafe { self.settle() }
-    }
-
-    /// As [`Loan::give_back`], of a buffer that is lent again.
-    ///
-    /// # Safety
-    /// As there.
-    pub(super) unsafe fn settle(&self) {
+    pub(crate) unsafe fn give_back(&self) {
         if let Some(settling) = self.settling {
             // SAFETY: the caller's promise.
             unsafe { settling.settle() }
@@ -564,8 +515,7 @@ impl windows::Elements for Far<'_> {
     type Hold = Loan;
 
     fn length(&self, count: usize) -> Result<usize, Error> {
-        let bytes = self.0.size().checked_mul(count);
-        bytes.ok_or(Error::TooLong { bytes: usize::MAX })
+        self.0.bytes(count)
     }
 
     fn range(&self, count: usize) -> (i128, i128) {

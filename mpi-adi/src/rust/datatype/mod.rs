@@ -54,9 +54,8 @@ pub use partition::{
     Partition, PartitionMut, PartitionOf, Partitioned, PartitionedBuffer, PartitionedBufferMut,
 };
 pub use user::{
-    BorrowedDatatype, Committed, Datatype, DatatypeRef, OwnDatatype, State, SystemDatatype,
-    Uncommitted, UncommittedDatatype, UncommittedDatatypeRef, UncommittedUserDatatype,
-    UserDatatype,
+    BorrowedDatatype, Committed, Datatype, DatatypeRef, OwnDatatype, SystemDatatype, Uncommitted,
+    UncommittedDatatype, UncommittedDatatypeRef, UncommittedUserDatatype, UserDatatype,
 };
 pub use view::{MutView, View, ViewOf};
 

@@ -59,12 +59,7 @@ impl<P: Deref<Target: Collection>, C: Borrow<[Count]>, D: Borrow<[Count]>> Parti
     }
 }
 
-impl<'b, B, C, D> Partition<'b, B, C, D>
-where
-    B: Buffer + ?Sized,
-    C: Borrow<[Count]>,
-    D: Borrow<[Count]>,
-{
+impl<'b, B: Buffer + ?Sized, C: Borrow<[Count]>, D: Borrow<[Count]>> Partition<'b, B, C, D> {
     /// Divides `buffer`: part `i` has `counts[i]` elements from element `displs[i]` on. Parts may overlap.
     ///
     /// # Panics
@@ -79,12 +74,7 @@ where
     }
 }
 
-impl<'b, B, C, D> PartitionMut<'b, B, C, D>
-where
-    B: BufferMut + ?Sized,
-    C: Borrow<[Count]>,
-    D: Borrow<[Count]>,
-{
+impl<'b, B: BufferMut + ?Sized, C: Borrow<[Count]>, D: Borrow<[Count]>> PartitionMut<'b, B, C, D> {
     /// As [`Partition::new`].
     ///
     /// # Panics
@@ -145,17 +135,13 @@ unsafe impl<B: PointerMut + ?Sized, C, D> PointerMut for PartitionMut<'_, B, C, 
 }
 
 // SAFETY: as the buffer's.
-unsafe impl<B, C, D> PartitionedBuffer for Partition<'_, B, C, D>
-where
-    Self: Partitioned,
-    B: Buffer + ?Sized,
+unsafe impl<B: Buffer + ?Sized, C, D> PartitionedBuffer for Partition<'_, B, C, D> where
+    Self: Partitioned
 {
 }
 
 // SAFETY: as the buffer's.
-unsafe impl<B, C, D> PartitionedBufferMut for PartitionMut<'_, B, C, D>
-where
-    Self: Partitioned,
-    B: BufferMut + ?Sized,
+unsafe impl<B: BufferMut + ?Sized, C, D> PartitionedBufferMut for PartitionMut<'_, B, C, D> where
+    Self: Partitioned
 {
 }

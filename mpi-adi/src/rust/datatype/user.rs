@@ -27,6 +27,12 @@ impl Kind<'_> {
         }
     }
 
+    /// Packed bytes of so many elements. Fails with [`Error::TooLong`].
+    pub(crate) fn bytes(self, count: usize) -> Result<usize, Error> {
+        let bytes = self.size().checked_mul(count);
+        bytes.ok_or(Error::TooLong { bytes: usize::MAX })
+    }
+
     /// Bytes from one element to the next.
     fn extent(self) -> isize {
         match self {
@@ -93,13 +99,11 @@ impl Kind<'_> {
 pub(crate) mod sealed {
     /// What a datatype is.
     pub trait Described {
-        #[doc(hidden)]
         fn described(&self) -> super::Description<'_>;
     }
 
     /// What datatypes are called that are borrowed, before `Ref`, and those of the program's own.
     pub trait State {
-        #[doc(hidden)]
         const NAMES: [&'static str; 2];
     }
     impl State for super::Committed {
@@ -173,9 +177,6 @@ impl<D: UncommittedDatatype + ?Sized> UncommittedDatatype for &D {
 
 impl<D: Datatype + ?Sized> Datatype for &D {}
 
-/// Whether messages can have a datatype. Sealed.
-pub trait State: sealed::State {}
-
 /// Messages can have it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Committed;
@@ -183,9 +184,6 @@ pub struct Committed;
 /// Others can be made of it, messages cannot have it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Uncommitted;
-
-impl State for Committed {}
-impl State for Uncommitted {}
 
 /// A datatype, borrowed: a [`DatatypeRef`] or an [`UncommittedDatatypeRef`].
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -225,13 +223,14 @@ impl<C> Described for OwnDatatype<C> {
 
 #[track_caller]
 fn copy_of<C>(kind: Kind<'_>) -> OwnDatatype<C> {
+    let made = kind.with_type(Type::try_clone).map(OwnDatatype::new);
     fatal(
         "mpi::datatype::UncommittedDatatype::dup (MPI_Type_dup)",
-        kind.with_type(Type::try_clone).map(OwnDatatype::new),
+        made,
     )
 }
 
-impl<C: State> UncommittedDatatype for BorrowedDatatype<'_, C> {
+impl<C: sealed::State> UncommittedDatatype for BorrowedDatatype<'_, C> {
     type DuplicatedDatatype = OwnDatatype<C>;
     #[track_caller]
     fn dup(&self) -> OwnDatatype<C> {
@@ -239,7 +238,7 @@ impl<C: State> UncommittedDatatype for BorrowedDatatype<'_, C> {
     }
 }
 
-impl<C: State> UncommittedDatatype for OwnDatatype<C> {
+impl<C: sealed::State> UncommittedDatatype for OwnDatatype<C> {
     type DuplicatedDatatype = OwnDatatype<C>;
     #[track_caller]
     fn dup(&self) -> OwnDatatype<C> {
@@ -250,7 +249,7 @@ impl<C: State> UncommittedDatatype for OwnDatatype<C> {
 impl Datatype for DatatypeRef<'_> {}
 impl Datatype for UserDatatype {}
 
-impl<C: State> Clone for OwnDatatype<C> {
+impl<C: sealed::State> Clone for OwnDatatype<C> {
     fn clone(&self) -> Self {
         self.dup()
     }
@@ -274,7 +273,7 @@ impl<'a> From<DatatypeRef<'a>> for UncommittedDatatypeRef<'a> {
     }
 }
 
-impl<C: State> fmt::Debug for BorrowedDatatype<'_, C> {
+impl<C: sealed::State> fmt::Debug for BorrowedDatatype<'_, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Kind::Basic(basic) => write!(f, "{}Ref({basic:?})", C::NAMES[0]),
@@ -283,16 +282,19 @@ impl<C: State> fmt::Debug for BorrowedDatatype<'_, C> {
     }
 }
 
-impl<C: State> fmt::Debug for OwnDatatype<C> {
+impl<C: sealed::State> fmt::Debug for OwnDatatype<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}({} bytes)", C::NAMES[1], self.0.size())
     }
 }
 
+pub(crate) fn wrong_count(count: Count) -> Error {
+    let count = count.into();
+    Error::Count { count }
+}
+
 fn number(count: Count) -> Result<usize, Error> {
-    usize::try_from(count).map_err(|_| Error::Count {
-        count: count.into(),
-    })
+    usize::try_from(count).map_err(|_| wrong_count(count))
 }
 
 fn same_number(a: usize, b: usize) -> Result<(), Error> {
@@ -323,9 +325,7 @@ fn listed(
 
 /// Displacements in elements.
 fn elements(displacements: &[Count]) -> impl ExactSizeIterator<Item = isize> {
-    displacements
-        .iter()
-        .map(|displacement| *displacement as isize)
+    displacements.iter().map(|at| *at as isize)
 }
 
 impl<C> OwnDatatype<C> {

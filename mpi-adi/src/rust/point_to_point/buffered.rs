@@ -1,6 +1,5 @@
 //! Buffered sends (MPI-3.1 sections 3.4 and 3.6).
 
-use crate::device::kernel::CallNote;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 
@@ -11,7 +10,6 @@ use crate::mpi::buffered::BufferUse;
 use crate::mpi::call;
 use crate::mpi::comm::CommRank;
 use crate::mpi::error::Error;
-use crate::mpi::process::Env;
 use crate::rust::topology::Record;
 
 /// The buffer for buffered sends.
@@ -27,12 +25,6 @@ impl Attached {
         let (mut memory, room) = (crate::mpi::coll::room(bytes)?, BufferUse::new(bytes));
         memory.resize(bytes, 0);
         Ok(Attached { memory, room })
-    }
-
-    /// Blocks until all messages have left it.
-    pub(crate) fn wait_until_empty(mut self, env: &dyn Env) {
-        let note = CallNote::of("MPI_Buffer_detach");
-        self.room.wait_until_empty(env, note);
     }
 }
 
@@ -74,7 +66,7 @@ pub(crate) fn send(
         len => {
             let to = memory.as_mut_ptr().wrapping_add(place.offset);
             // SAFETY: the place is within the memory and free, and the memory stays until all messages have left it
-            // (`wait_until_empty`).
+            // ([`BufferUse::wait_until_empty`]).
             unsafe {
                 call::read(partners.env, data, core::slice::from_raw_parts_mut(to, len));
                 Span::new(to, len)

@@ -172,8 +172,7 @@ pub trait Destination: AsCommunicator {
             = |to, span, dest, tag| to.partners.send_span("MPI_Send", span, dest, tag, Mode::Standard);
         /// Starts a send; the request is complete when the buffer may be changed again (MPI_Isend, MPI-3.1 section 3.7.2).
         /// Does not block, and never waits for another process.
-        immediate_send, immediate_send_with_tag,
-            try_immediate_send_with_tag, "MPI_Isend"
+        immediate_send, immediate_send_with_tag, try_immediate_send_with_tag, "MPI_Isend"
             = |to, message| to.start("MPI_Isend", message, Mode::Standard);
         /// A send that can be [started](crate::rust::point_to_point::Persistent) again and again, each time as
         /// [`immediate_send_with_tag`](Destination::immediate_send_with_tag) (MPI_Send_init, MPI-3.1 section 3.9). Does not

@@ -110,8 +110,7 @@ ends_the_job! {
     /// # Panics
     /// As there.
     send_receive[R: Equivalence, M: Equivalence, D: Destination, S: Source](msg: &M, destination: &D, source: &S)
-        -> (R, Status), "MPI_Sendrecv"
-        = one((msg, destination, Tag::default()), (source, None));
+        -> (R, Status), "MPI_Sendrecv" = one((msg, destination, Tag::default()), (source, None));
 
     /// As [`send_receive_with_tags`], of buffers.
     send_receive_into_with_tags[M: Buffer + ?Sized, D: Destination, B: BufferMut + ?Sized, S: Source]

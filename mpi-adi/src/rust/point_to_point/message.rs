@@ -3,7 +3,6 @@
 use crate::device::kernel::CallNote;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use core::fmt;
 
 use super::{Status, not_empty};
 use crate::device::memory::Span;
@@ -127,11 +126,7 @@ impl Message {
     }
 }
 
-impl fmt::Debug for Message {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Message").finish_non_exhaustive()
-    }
-}
+opaque!("Message", [] Message);
 
 impl Drop for Message {
     fn drop(&mut self) {

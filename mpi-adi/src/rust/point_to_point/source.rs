@@ -17,18 +17,14 @@ use crate::rust::topology::{AnyProcess, AsCommunicator, Context, Process, Rank};
 /// Runs `call` with whom messages come from; `null`: what there is from MPI_PROC_NULL.
 fn from<R>(
     of: &(impl Source + ?Sized),
-    null: impl FnOnce() -> R,
+    null: R,
     call: impl FnOnce(Partners<'_>, Option<CommRank>) -> Result<R, Error>,
 ) -> Result<R, Error> {
     let partners = record(of).partners()?;
     match peer(partners, of.source_rank())?.source() {
-        None => Ok(null()),
+        None => Ok(null),
         Some(source) => call(partners, source),
     }
-}
-
-fn null() -> Status {
-    Status::OF_NULL
 }
 
 /// Receives; blocks until the message is there.
@@ -37,7 +33,7 @@ fn receive(
     buffer: &mut (impl BufferMut + ?Sized),
     tag: Option<Tag>,
 ) -> Result<Status, Error> {
-    from(of, null, |partners, source| {
+    from(of, Status::OF_NULL, |partners, source| {
         lend_mut(buffer, |span| {
             Ok(partners.recv_span("MPI_Recv", span, source, tag)?.into())
         })
@@ -51,14 +47,10 @@ fn begin(
     span: Span,
     tag: Option<Tag>,
 ) -> Result<What, Error> {
-    from(
-        of,
-        || What::Over(Status::OF_NULL),
-        |partners, source| {
-            let id = partners.start_recv(function, span, source, tag)?;
-            Ok(What::Receive(record(of).clone(), id))
-        },
-    )
+    from(of, What::Over(Status::OF_NULL), |partners, source| {
+        let id = partners.start_recv(function, span, source, tag)?;
+        Ok(What::Receive(record(of).clone(), id))
+    })
 }
 
 pub(super) fn try_start<'a, Sc: Scope<'a>, B: BufferMut + ?Sized>(
@@ -84,20 +76,16 @@ fn receive_one<M: Equivalence>(of: &(impl Source + ?Sized), tag: Option<Tag>) ->
 }
 
 fn probe(of: &(impl Source + ?Sized), tag: Option<Tag>) -> Result<Status, Error> {
-    from(of, null, |partners, source| {
+    from(of, Status::OF_NULL, |partners, source| {
         Ok(partners.probe_span("MPI_Probe", source, tag)?.into())
     })
 }
 
 fn immediate_probe(of: &(impl Source + ?Sized), tag: Option<Tag>) -> Result<Option<Status>, Error> {
-    from(
-        of,
-        || Some(null()),
-        |partners, source| {
-            let found = partners.iprobe_span("MPI_Iprobe", source, tag)?;
-            Ok(found.map(Status::from))
-        },
-    )
+    from(of, Some(Status::OF_NULL), |partners, source| {
+        let found = partners.iprobe_span("MPI_Iprobe", source, tag)?;
+        Ok(found.map(Status::from))
+    })
 }
 
 fn matched_probe(
@@ -105,16 +93,17 @@ fn matched_probe(
     tag: Option<Tag>,
     blocks: bool,
 ) -> Result<Option<(Message, Status)>, Error> {
-    let message = |id| Message::new(record(of), id);
-    from(
-        of,
-        || Some((message(None), null())),
-        |partners, source| {
-            let function = if blocks { "MPI_Mprobe" } else { "MPI_Improbe" };
-            let found = partners.mprobe_span(function, source, tag, blocks)?;
-            Ok(found.map(|(id, status)| (message(Some(id)), status.into())))
-        },
-    )
+    let function = if blocks { "MPI_Mprobe" } else { "MPI_Improbe" };
+    let probed = from(of, None, |partners, source| {
+        partners
+            .mprobe_span(function, source, tag, blocks)
+            .map(Some)
+    })?;
+    let message = |id, status| Some((Message::new(record(of), id), status));
+    Ok(match probed {
+        None => message(None, Status::OF_NULL),
+        Some(found) => found.and_then(|(id, status)| message(Some(id), status.into())),
+    })
 }
 
 /// What a probe has found that blocks until there is something.
@@ -192,8 +181,7 @@ pub trait Source: AsCommunicator {
         or try_probe_with_tag = probe(self, Some(tag));
 
         /// As [`probe_with_tag`](Source::probe_with_tag), for any tag.
-        probe[]() -> Status, "MPI_Probe"
-            = probe(self, None);
+        probe[]() -> Status, "MPI_Probe" = probe(self, None);
 
         /// Blocks until there is a message that fits, and takes it: none but [`Message`]'s receives get it (MPI_Mprobe,
         /// MPI-3.1 section 3.8.2).
@@ -219,8 +207,7 @@ pub trait Source: AsCommunicator {
         /// Starts a receive into `buf`; the request is complete when the message is there (MPI_Irecv, MPI-3.1 section
         /// 3.7.2). Does not block.
         immediate_receive_into_with_tag['a, Sc: Scope<'a>, Buf: 'a + BufferMut + ?Sized]
-            (scope: Sc, buf: &'a mut Buf, tag: Tag)
-            -> Request<'a, Buf, Sc>, "MPI_Irecv";
+            (scope: Sc, buf: &'a mut Buf, tag: Tag) -> Request<'a, Buf, Sc>, "MPI_Irecv";
         /// As [`immediate_receive_into_with_tag`](Source::immediate_receive_into_with_tag), with the error as its result.
         or try_immediate_receive_into_with_tag = try_start(self, "MPI_Irecv", scope, buf, Some(tag));
 
@@ -245,8 +232,7 @@ pub trait Source: AsCommunicator {
         or try_immediate_probe_with_tag = immediate_probe(self, Some(tag));
 
         /// As [`immediate_probe_with_tag`](Source::immediate_probe_with_tag), for any tag.
-        immediate_probe[]() -> Option<Status>, "MPI_Iprobe"
-            = immediate_probe(self, None);
+        immediate_probe[]() -> Option<Status>, "MPI_Iprobe" = immediate_probe(self, None);
 
         /// As [`matched_probe_with_tag`](Source::matched_probe_with_tag) without blocking: `None` when there is no such
         /// message yet (MPI_Improbe).

@@ -186,9 +186,8 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
 /// As [`scope`](super::scope()), with a collection of requests that has room for `reserve`. What is left in it at the end is
 /// waited for, too.
 #[track_caller]
-pub fn multiple_scope<'a, F, R, D>(reserve: usize, f: F) -> R
+pub fn multiple_scope<'a, F, R, D: 'a + ?Sized>(reserve: usize, f: F) -> R
 where
-    D: 'a + ?Sized,
     F: FnOnce(&LocalScope<'a>, &mut RequestCollection<'a, D>) -> R,
 {
     let scope = LocalScope::new();

@@ -12,8 +12,6 @@ use crate::rust::attribute::Attributes;
 use crate::rust::datatype::lent::Loan;
 use crate::rust::topology::{Record, Twin};
 
-const FUNCTION: &str = "MPI_Comm_idup";
-
 /// A duplicate under way. When it is dropped, the duplicate is waited for, and dropped.
 #[must_use = "get the duplicate"]
 pub struct DuplicateFuture<C: Twin> {
@@ -78,7 +76,7 @@ impl<C: Twin + 'static> DuplicateFuture<C> {
             place: place.clone(),
         };
         let plan = coll::agree(core, OfCalls(duplicate))?;
-        let started = under_way::start(parent, FUNCTION, plan)?;
+        let started = under_way::start(parent, "MPI_Comm_idup", plan)?;
         let what = What::Collective(parent.clone(), started);
         Ok(DuplicateFuture {
             ticket: Some(Ticket::new(what, Loan::EMPTY)),
@@ -90,11 +88,8 @@ impl<C: Twin + 'static> DuplicateFuture<C> {
     /// [`try_get`](Self::try_get) fails.
     #[track_caller]
     pub fn get(self) -> C {
-        let duplicate = self.try_get();
-        crate::rust::fatal(
-            "mpi::request::DuplicateFuture::get (MPI_Comm_idup)",
-            duplicate,
-        )
+        let function = "mpi::request::DuplicateFuture::get (MPI_Comm_idup)";
+        crate::rust::fatal(function, self.try_get())
     }
 
     /// As [`get`](Self::get). Fails at all processes alike with [`Error::Limit`] or, for lack of room, [`Error::NoRoom`] or

@@ -73,13 +73,10 @@ impl<T: Equivalence> ReceiveFuture<T> {
 
 impl<T> Drop for ReceiveFuture<T> {
     fn drop(&mut self) {
-        let Some(ticket) = self.ticket.take() else {
-            return;
-        };
-        if !ticket.can_wait() {
+        let Some(ticket) = self.ticket.take().filter(Ticket::can_wait) else {
             // The value stays where it is: so does what the device knows of it.
             return;
-        }
+        };
         // A receive has nothing of the program's to tell.
         let _ = ticket.cancel();
         // A message that came all the same may have been too long.

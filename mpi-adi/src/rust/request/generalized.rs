@@ -63,7 +63,6 @@
 
 use alloc::rc::Rc;
 use core::cell::Cell;
-use core::fmt;
 
 use super::{Request, Scope, Ticket, What};
 use crate::device::kernel::CallNote;
@@ -128,11 +127,7 @@ impl Drop for Completion {
     }
 }
 
-impl fmt::Debug for Completion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Completion").finish_non_exhaustive()
-    }
-}
+opaque!("Completion", [] Completion);
 
 ends_the_job! {
     "mpi::request", [pub fn], crate::rust::NoObject;
@@ -175,16 +170,12 @@ ends_the_job! {
 /// A generalized request under way.
 #[derive(Clone)]
 pub(crate) struct Open {
-    here: Rc<Here>,
+    pub(super) here: Rc<Here>,
     phase: Rc<Cell<Phase>>,
     operation: Rc<dyn Generalized>,
 }
 
 impl Open {
-    pub(super) fn here(&self) -> &Rc<Here> {
-        &self.here
-    }
-
     pub(super) fn is_over(&self) -> bool {
         self.phase.get() != Phase::UnderWay
     }

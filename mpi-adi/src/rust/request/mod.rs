@@ -117,7 +117,6 @@ pub(crate) mod under_way;
 
 use alloc::rc::Rc;
 use core::cell::Cell;
-use core::fmt;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 
@@ -135,7 +134,7 @@ use ticket::Seen;
 pub(crate) use ticket::{Ticket, What};
 
 use super::datatype::AsDatatype;
-use super::datatype::lent::{Lending, Loan, Shape, Side};
+use super::datatype::lent::{Lending, Loan, Operand, Side};
 use super::status::Status;
 use super::window::{Record as Window, Watched};
 use crate::device::memory::Span;
@@ -193,7 +192,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     /// [`Side::loan`].
     pub(crate) fn lending(
         scope: S,
-        buffer: Lending<'a, D, impl Shape>,
+        buffer: Lending<'a, D>,
         start: impl FnOnce(Span) -> Result<What, Error>,
     ) -> Result<Self, Error>
     where
@@ -203,7 +202,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         // SAFETY: it is borrowed for `'a`, exclusively where it is written; the ticket gives the loan back.
         unsafe {
             Request::start(scope, data, || {
-                let (loan, _) = buffer.loan(1)?;
+                let loan = buffer.loan_span()?;
                 Ok(Ticket::new(start(loan.span())?, loan))
             })
         }
@@ -323,8 +322,4 @@ impl<'a, D: ?Sized, S: Scope<'a>> Drop for Request<'a, D, S> {
     }
 }
 
-impl<'a, D: ?Sized, S: Scope<'a>> fmt::Debug for Request<'a, D, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Request").finish_non_exhaustive()
-    }
-}
+opaque!("Request", ['a, D: ?Sized, S: Scope<'a>] Request<'a, D, S>);

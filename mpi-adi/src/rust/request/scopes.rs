@@ -150,10 +150,7 @@ impl<'a> Scope<'a> for &LocalScope<'a> {
 ///
 /// See the [module](crate::rust::request) for examples.
 #[track_caller]
-pub fn scope<'a, F, R>(f: F) -> R
-where
-    F: FnOnce(&LocalScope<'a>) -> R,
-{
+pub fn scope<'a, F: FnOnce(&LocalScope<'a>) -> R, R>(f: F) -> R {
     let scope = LocalScope::new();
     let result = f(&scope);
     // Not by a drop: a program that is left by unwinding makes no calls any more.

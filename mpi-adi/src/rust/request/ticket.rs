@@ -77,7 +77,7 @@ impl Ticket {
                 Some(&record.here)
             }
             What::OneSided(record, _) => Some(record.here()),
-            What::Generalized(open) => Some(open.here()),
+            What::Generalized(open) => Some(&open.here),
             What::Over(_) => None,
         }
     }

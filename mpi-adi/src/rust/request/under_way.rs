@@ -49,9 +49,8 @@ impl UnderWay {
             list[place] = Some(entry);
             return Ok(place);
         }
-        list.try_reserve(1).map_err(|_| Error::NoRoom {
-            bytes: size_of::<Entry>(),
-        })?;
+        let bytes = size_of::<Entry>();
+        list.try_reserve(1).map_err(|_| Error::NoRoom { bytes })?;
         list.push(Some(entry));
         Ok(list.len() - 1)
     }

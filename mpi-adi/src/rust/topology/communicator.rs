@@ -4,7 +4,6 @@
 use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::ops::Range;
 
 use super::cartesian::{self, CartesianCommunicator};
 use super::graph::{self, DistributedGraphCommunicator, GraphCommunicator, Weight};
@@ -15,10 +14,12 @@ use super::record::{Members, Record};
 use super::{AnyProcess, Group, GroupRelation, Process, Rank, UserGroup};
 use crate::device::envelope;
 use crate::mpi::call;
-use crate::mpi::comm::{self, CommRank, Membership};
+use crate::mpi::coll::room;
+use crate::mpi::comm::{self, Membership};
 use crate::mpi::environment as job;
 use crate::mpi::error::Error;
 use crate::mpi::group;
+use crate::mpi::outside::places;
 use crate::mpi::split::{Made, Ready, ready};
 use crate::rust::attribute::{Attributes, CommAttribute};
 use crate::rust::datatype::lent::{lend, lend_mut};
@@ -65,10 +66,8 @@ impl SimpleCommunicator {
     /// One of the two that are there from the start on.
     pub(crate) fn system(here: &Rc<Here>, which: usize) -> SimpleCommunicator {
         let own = here.own.borrow();
-        let record = &own.as_ref().expect("entered at the start")[which];
-        SimpleCommunicator {
-            record: record.clone(),
-        }
+        let record = own.as_ref().expect("entered at the start")[which].clone();
+        SimpleCommunicator { record }
     }
 
     /// All processes of the job (MPI_COMM_WORLD).
@@ -95,9 +94,8 @@ impl SimpleCommunicator {
         topology: Option<Rc<dyn Arranged>>,
     ) -> SimpleCommunicator {
         let members = Members::Made(made);
-        SimpleCommunicator {
-            record: Record::new(&self.record.here, members, topology, Attributes::new()),
-        }
+        let record = Record::new(&self.record.here, members, topology, Attributes::new());
+        SimpleCommunicator { record }
     }
 
     /// A duplicate for the library's own use, which has nothing of the program's. Fails as
@@ -283,9 +281,8 @@ pub trait Communicator {
     }
 
     /// How it compares with another (MPI_Comm_compare). Does not block.
-    fn compare<C>(&self, other: &C) -> CommunicatorRelation
+    fn compare<C: Communicator + ?Sized>(&self, other: &C) -> CommunicatorRelation
     where
-        C: Communicator + ?Sized,
         Self: Sized,
     {
         let (a, b) = (self.as_simple(), other.as_simple());
@@ -311,43 +308,18 @@ pub trait Communicator {
         own.expect("a color has a communicator")
     }
 
-    /// As [`split_by_subgroup_collective`](Communicator::split_by_subgroup_collective), called by the processes of the
-    /// group alone (MPI_Comm_create_group).
-    #[track_caller]
-    fn split_by_subgroup<G>(&self, group: &G) -> Option<UserCommunicator>
-    where
-        G: Group + ?Sized,
-        Self: Sized,
-    {
-        self.split_by_subgroup_with_tag(group, 0)
-    }
-
-    /// As [`split_by_subgroup`](Communicator::split_by_subgroup). Fails as
-    /// [`try_split_by_subgroup_collective`](Communicator::try_split_by_subgroup_collective).
-    fn try_split_by_subgroup<G>(&self, group: &G) -> Result<Option<UserCommunicator>, Error>
-    where
-        G: Group + ?Sized,
-        Self: Sized,
-    {
-        let this = self.as_simple();
-        let members = this.members(group.members())?;
-        let core = this.record.core()?;
-        let made = core.make_group("MPI_Comm_create_group", &mut ready, members)?;
-        Ok(made.map(|made| this.made(made, None)))
-    }
-
     /// Its processes (MPI_Comm_group, MPI-3.1 section 6.3.2), in the program's heap. Does not block.
     #[track_caller]
     fn group(&self) -> UserGroup {
         let this = self.as_simple();
         let membership = this.record.membership();
-        let mut members = group::Members::with_room(membership.size as usize);
-        if let Ok(members) = &mut members {
-            members.append((0..membership.size).map(|rank| membership.to_world(CommRank(rank))));
-        }
+        let members = room(membership.size as usize).map(|mut members: Vec<_>| {
+            members.extend(membership.ranks().map(|rank| membership.to_world(rank)));
+            members
+        });
         let function = "mpi::topology::Communicator::group (MPI_Comm_group)";
         let members = this.record.here.or_fatal(function, members);
-        UserGroup(members.done(), this.own_number())
+        UserGroup(members, membership.to_world(membership.rank))
     }
 
     /// Ends the whole job at once with this status (MPI_Abort, MPI-3.1 section 8.7).
@@ -413,6 +385,20 @@ pub trait Communicator {
 
     ends_the_job! {
         "mpi::topology::Communicator", [fn(&self)], self.as_simple().record.here;
+
+        /// As [`split_by_subgroup_collective`](Communicator::split_by_subgroup_collective), called by the processes of the
+        /// group alone (MPI_Comm_create_group).
+        split_by_subgroup[G: Group + ?Sized](group: &G) -> Option<UserCommunicator> where [Self: Sized],
+            "MPI_Comm_create_group";
+        /// As [`split_by_subgroup`](Communicator::split_by_subgroup). Fails as
+        /// [`try_split_by_subgroup_collective`](Communicator::try_split_by_subgroup_collective).
+        or try_split_by_subgroup = {
+            let this = self.as_simple();
+            let members = this.members(group.members())?;
+            let core = this.record.core()?;
+            let made = core.make_group("MPI_Comm_create_group", &mut ready, members)?;
+            Ok(made.map(|made| this.made(made, None)))
+        };
 
         /// As [`split_by_subgroup`](Communicator::split_by_subgroup); the tag makes no difference, since calls do not
         /// overlap.
@@ -587,7 +573,7 @@ pub trait Communicator {
         or try_pack = {
             let core = self.as_simple().record.core()?;
             lend(inbuf, |span| {
-                let mut packed = crate::mpi::coll::room(span.len())?;
+                let mut packed = room(span.len())?;
                 packed.resize(span.len(), 0);
                 call::read(core.env(), span, &mut packed);
                 Ok(packed)
@@ -602,9 +588,9 @@ pub trait Communicator {
         or try_pack_into = {
             let core = self.as_simple().record.core()?;
             lend(inbuf, |span| {
-                let (place, end) = packed(outbuf.len(), position, span.len())?;
-                call::read(core.env(), span, &mut outbuf[place]);
-                Ok(end)
+                let (from, to) = packed(outbuf.len(), position, span.len())?;
+                call::read(core.env(), span, &mut outbuf[from..to]);
+                Ok(to as Count)
             })
         };
 
@@ -618,26 +604,31 @@ pub trait Communicator {
         or try_unpack_into = {
             let core = self.as_simple().record.core()?;
             lend_mut(outbuf, |span| {
-                let (place, end) = packed(inbuf.len(), position, span.len())?;
-                call::write(core.env(), span, &inbuf[place]);
-                Ok(end)
+                let (from, to) = packed(inbuf.len(), position, span.len())?;
+                call::write(core.env(), span, &inbuf[from..to]);
+                Ok(to as Count)
             })
         };
     }
 }
 
-/// Where so many bytes are in a packing buffer, from `position` on, and the position behind them. Fails with
+/// Where so many bytes are in a packing buffer, from `position` on: positions are as great as a [`Count`] can be. Fails with
 /// [`Error::Argument`].
+fn packed(room: usize, position: Count, bytes: usize) -> Result<(usize, usize), Error> {
+    let room = room.min(Count::MAX as usize);
+    places(room as isize, position as isize, bytes)
+}
+
+/// # Panics
+/// When there is no such rank among so many.
 #[track_caller]
-fn packed(room: usize, position: Count, bytes: usize) -> Result<(Range<usize>, Count), Error> {
-    let from = usize::try_from(position).ok();
-    let place = from.and_then(|from| Some(from..from.checked_add(bytes)?));
-    let place = place.filter(|place| place.end <= room);
-    let end = |place: &Range<usize>| Count::try_from(place.end).ok();
-    let found = place.and_then(|place| end(&place).map(|end| (place, end)));
-    found.ok_or(Error::argument(
-        "a packing buffer that ends before the elements do, or a position outside of it",
-    ))
+pub(super) fn check_rank(rank: Rank, size: Rank, of: &str) {
+    let is_there = (0..size).contains(&rank);
+    assert!(
+        is_there,
+        "there is no rank {rank}: the {of} has ranks 0 to {}",
+        size - 1
+    );
 }
 
 impl Communicator for SimpleCommunicator {
@@ -653,18 +644,7 @@ impl SimpleCommunicator {
     /// When there is no such rank.
     #[track_caller]
     pub(super) fn check(&self, rank: Rank) {
-        let size = self.size();
-        assert!(
-            (0..size).contains(&rank),
-            "there is no rank {rank}: the communicator has ranks 0 to {}",
-            size - 1
-        );
-    }
-
-    /// This process's number in the job.
-    fn own_number(&self) -> envelope::Rank {
-        let membership = self.record.membership();
-        membership.to_world(membership.rank)
+        check_rank(rank, self.size(), "communicator");
     }
 
     /// A copy of a list of processes, all of which this communicator must have. Fails with [`Error::Wrong`] or

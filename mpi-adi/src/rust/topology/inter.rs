@@ -4,6 +4,7 @@
 use alloc::rc::Rc;
 use alloc::string::String;
 
+use super::communicator::check_rank;
 use super::process::Any;
 use super::record::{Members, Record};
 use super::{
@@ -103,9 +104,8 @@ pub(super) fn create<C: Context>(
 
 impl InterCommunicator {
     fn of(here: &Rc<Here>, made: MadeInter, attributes: Attributes) -> InterCommunicator {
-        InterCommunicator {
-            record: Record::new(here, Members::Both(made), None, attributes),
-        }
+        let record = Record::new(here, Members::Both(made), None, attributes);
+        InterCommunicator { record }
     }
 
     fn sides(&self) -> Sides<'_> {
@@ -148,12 +148,7 @@ impl InterCommunicator {
     /// When there is no such rank.
     #[track_caller]
     pub fn process_at_rank(&self, r: Rank) -> Process<'_, InterCommunicator> {
-        let size = self.remote_size();
-        assert!(
-            (0..size).contains(&r),
-            "there is no rank {r}: the remote group has ranks 0 to {}",
-            size - 1
-        );
+        check_rank(r, self.remote_size(), "remote group");
         Process::new(self, r)
     }
 

@@ -5,7 +5,6 @@
 
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use core::fmt;
 
 use super::memory::AnyWindow;
 use super::record::{Call, Record, Watched};
@@ -23,20 +22,16 @@ mod sealed {
     /// A kind of epochs.
     pub trait Kind {
         /// MPI's functions that open one, which block and do not.
-        #[doc(hidden)]
         const OPEN: [&'static str; 2];
         /// MPI's functions that close one, which block and do not.
-        #[doc(hidden)]
         const CLOSE: [&'static str; 2];
 
         /// What is waited for when it has been opened.
-        #[doc(hidden)]
         fn opened(epoch: Serial) -> Watched {
             Watched::Opened(epoch)
         }
 
         /// Closes one; what is to be waited for.
-        #[doc(hidden)]
         fn close(&self, call: &Call<'_>) -> Result<Watched, Error>;
     }
 }
@@ -201,17 +196,13 @@ impl<K: Kind> Drop for Epoch<'_, K> {
         let function = "Epoch::drop";
         let closed = record
             .call(function)
-            .and_then(|call| self.kind.close(&call))
-            .and_then(|watched| record.wait(function, watched));
+            .and_then(|call| self.kind.close(&call));
+        let closed = closed.and_then(|watched| record.wait(function, watched));
         record.here().or_fatal(function, closed);
     }
 }
 
-impl<K: Kind> fmt::Debug for Epoch<'_, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Epoch").finish_non_exhaustive()
-    }
-}
+opaque!("Epoch", [K: Kind] Epoch<'_, K>);
 
 impl<K: ToRanks> Epoch<'_, K> {
     /// The process with this rank in the window: what operations are on. One that the epoch does not give access to is
@@ -233,10 +224,9 @@ impl Epoch<'_, Fence> {
     /// processes have come to it. Its error ends the job: operations beyond a target's part, of a dynamic window.
     #[track_caller]
     pub fn next(&mut self) {
-        let next = self.try_next();
-        self.record
-            .here()
-            .or_fatal("mpi::window::Epoch::next (MPI_Win_fence)", next);
+        let (record, next) = (self.record, self.try_next());
+        let function = "mpi::window::Epoch::next (MPI_Win_fence)";
+        record.here().or_fatal(function, next);
     }
 
     /// As [`next`](Epoch::next). Fails with class RmaRange, and with [`Error::NoRoom`].
@@ -423,12 +413,10 @@ pub trait Epochs: AnyWindow {
             = open_post(self.record(), group, false);
 
         /// Locks a process's part for this one alone (MPI_Win_lock with MPI_LOCK_EXCLUSIVE).
-        lock_exclusive[](rank: Rank) -> Epoch<'_, Lock>, "MPI_Win_lock"
-            = self.try_lock(rank, true);
+        lock_exclusive[](rank: Rank) -> Epoch<'_, Lock>, "MPI_Win_lock" = self.try_lock(rank, true);
 
         /// Locks a process's part together with others (MPI_Win_lock with MPI_LOCK_SHARED).
-        lock_shared[](rank: Rank) -> Epoch<'_, Lock>, "MPI_Win_lock"
-            = self.try_lock(rank, false);
+        lock_shared[](rank: Rank) -> Epoch<'_, Lock>, "MPI_Win_lock" = self.try_lock(rank, false);
 
         /// As [`lock_exclusive`](Epochs::lock_exclusive), without blocking (MPI_Win_ilock).
         immediate_lock_exclusive[](rank: Rank) -> Epoch<'_, Lock>, "MPI_Win_ilock"

@@ -241,7 +241,6 @@ pub(super) mod sealed {
     use alloc::rc::Rc;
 
     pub trait Sealed {
-        #[doc(hidden)]
         #[allow(private_interfaces)]
         fn record(&self) -> &Rc<super::Record>;
     }

@@ -54,11 +54,8 @@ pub struct At<'d> {
 
 impl From<usize> for At<'static> {
     fn from(displacement: usize) -> Self {
-        At {
-            // What is beyond is beyond every part.
-            displacement: isize::try_from(displacement).unwrap_or(isize::MAX),
-            elements: None,
-        }
+        // What is beyond is beyond every part.
+        At::address(isize::try_from(displacement).unwrap_or(isize::MAX))
     }
 }
 
@@ -139,41 +136,6 @@ struct Plan<'d> {
     head: Head,
 }
 
-/// What an operation does: a type for each, so that an image has those alone that it uses.
-trait Does {
-    const KIND: Kind;
-}
-
-/// What is given goes there as it is.
-struct Put;
-impl Does for Put {
-    const KIND: Kind = Kind::Put;
-}
-
-/// What is there comes as it is.
-struct Get;
-impl Does for Get {
-    const KIND: Kind = Kind::Get;
-}
-
-/// What is given is combined with what is there.
-struct Accumulate;
-impl Does for Accumulate {
-    const KIND: Kind = Kind::Accumulate;
-}
-
-/// As [`Accumulate`], and what was there comes.
-struct Fetch;
-impl Does for Fetch {
-    const KIND: Kind = Kind::Fetch;
-}
-
-/// One element is compared and swapped, and what it was comes.
-struct Swap;
-impl Does for Swap {
-    const KIND: Kind = Kind::Compare;
-}
-
 const REPLACE: one_sided::Operation = one_sided::Operation::Replace;
 const NOTHING: one_sided::Operation = one_sided::Operation::Nothing;
 
@@ -189,33 +151,36 @@ impl<'e, K> Target<'e, K> {
         }
     }
 
+    // These three are part of each call, so that an image has what it uses of an operation of that kind alone.
+
     /// What is to be done, and where it begins; at the target there are as many elements as here where it is not said.
-    fn plan<'d, D: Does>(
+    #[inline(always)]
+    fn plan<'d>(
         &self,
         call: &Call<'_>,
         (at, entry): (At<'d>, Entry),
-        operation: one_sided::Operation,
+        (kind, operation): (Kind, one_sided::Operation),
         (given, taken): (Shape<'d>, Shape<'d>),
         spans: Operands,
     ) -> Result<(Plan<'d>, TargetBase), Error> {
-        let (count, kind) = taken.or(given).expect("one of the buffers is there");
-        let (count, kind) = match at.elements {
-            Some((count, kind)) => (count as usize, kind),
-            None => (count, kind),
+        let (count, datatype) = taken.or(given).expect("one of the buffers is there");
+        let (count, datatype) = match at.elements {
+            Some((count, datatype)) => (count as usize, datatype),
+            None => (count, datatype),
         };
-        let elements = Far(kind);
-        let (bytes, room) = match D::KIND {
+        let elements = Far(datatype);
+        let (bytes, room) = match kind {
             Kind::Put | Kind::Accumulate => (spans.from.len(), elements.length(count)?),
             Kind::Compare => (spans.into.len(), spans.into.len()),
             _ => (elements.length(count)?, spans.into.len()),
         };
-        let (unit, head) = match D::KIND {
-            Kind::Put | Kind::Get => (1, Head::new(D::KIND, call.context())),
+        let (unit, head) = match kind {
+            Kind::Put | Kind::Get => (1, Head::new(kind, call.context())),
             Kind::Compare => {
-                check_swap(kind, bytes)?;
-                (bytes, Head::new(D::KIND, call.context()))
+                check_swap(datatype, bytes)?;
+                (bytes, Head::new(kind, call.context()))
             }
-            kind => {
+            _ => {
                 if kind == Kind::Accumulate && operation == NOTHING {
                     return Err(wrong(Class::Op, "no_op is for operations that fetch"));
                 }
@@ -245,9 +210,10 @@ impl<'e, K> Target<'e, K> {
     }
 
     /// Does an operation, of what is given, compared and taken; blocks until the buffers are the program's again.
-    fn run<'a, D: Does>(
+    #[inline(always)]
+    fn run<'a>(
         &self,
-        _: D,
+        kind: Kind,
         function: &'static str,
         (at, operation): (At<'_>, one_sided::Operation),
         (given, compared, taken): (impl Operand<'a>, impl Operand<'a>, impl Operand<'a>),
@@ -256,14 +222,14 @@ impl<'e, K> Target<'e, K> {
         let looks = operation != NOTHING;
         let run = |spans: Operands| {
             let (shapes, at) = ((given.shape(), taken.shape()), (at, Entry::Straight));
-            let (plan, place) = self.plan::<D>(&call, at, operation, shapes, spans)?;
+            let (plan, place) = self.plan(&call, at, (kind, operation), shapes, spans)?;
             let Plan {
                 elements,
                 bytes,
                 unit,
                 head,
             } = plan;
-            match D::KIND {
+            match kind {
                 Kind::Put | Kind::Accumulate => {
                     call.send(&place, head, (spans.from, unit), &elements);
                     return Ok(());
@@ -292,18 +258,11 @@ impl<'e, K> Target<'e, K> {
     }
 
     /// Records an operation, whose request gives back the buffer `data`.
-    fn start<
-        'a,
-        S: Scope<'a>,
-        D: Does,
-        G: Operand<'a>,
-        C: Operand<'a>,
-        T: Operand<'a>,
-        B: Operand<'a>,
-    >(
+    #[inline(always)]
+    fn start<'a, S: Scope<'a>, G: Operand<'a>, C: Operand<'a>, T: Operand<'a>, B: Operand<'a>>(
         &self,
         scope: S,
-        _: D,
+        kind: Kind,
         function: &'static str,
         (at, operation): (At<'_>, one_sided::Operation),
         operands: (G, C, T),
@@ -326,15 +285,13 @@ impl<'e, K> Target<'e, K> {
                 into,
             };
             let (shapes, at) = ((given.shape(), taken.shape()), (at, Entry::Recorded));
-            let (plan, place) = self.plan::<D>(&call, at, operation, shapes, spans)?;
+            let (plan, place) = self.plan(&call, at, (kind, operation), shapes, spans)?;
             if operation == NOTHING {
                 spans.from = Span::EMPTY;
             }
             if plan.bytes == 0 {
-                return Ok(Ticket {
-                    what: What::Over(Status::EMPTY),
-                    loans,
-                });
+                let what = What::Over(Status::EMPTY);
+                return Ok(Ticket { what, loans });
             }
             let elements = (&plan.elements, plan.bytes, plan.unit);
             let holds = [None, None, None];
@@ -354,7 +311,12 @@ impl<'e, K> Target<'e, K> {
         result: &mut T,
     ) -> Result<(), Error> {
         let operands = (whole(new), whole(compare), whole_mut(result));
-        self.run(Swap, "MPI_Compare_and_swap", (at.into(), REPLACE), operands)
+        self.run(
+            Kind::Compare,
+            "MPI_Compare_and_swap",
+            (at.into(), REPLACE),
+            operands,
+        )
     }
 
     ends_the_job! {
@@ -364,7 +326,7 @@ impl<'e, K> Target<'e, K> {
         /// the buffer, which needs the target's exposure, and not its calls.
         put['d, B: Buffer + ?Sized](at: impl Into<At<'d>>, from: &B), "MPI_Put";
         /// As [`put`](Target::put).
-        or try_put = self.run(Put, "MPI_Put", (at.into(), REPLACE), (whole(from), Nothing, Nothing));
+        or try_put = self.run(Kind::Put, "MPI_Put", (at.into(), REPLACE), (whole(from), Nothing, Nothing));
 
         /// Gets an element of the target's part (MPI_Get, MPI-3.1 section 11.3.2). Blocks until it is there.
         get['d, T: Equivalence](at: impl Into<At<'d>>) -> T, "MPI_Get" = {
@@ -375,7 +337,7 @@ impl<'e, K> Target<'e, K> {
         /// Gets as many elements of the target's part as the buffer has (MPI_Get). Blocks until they are there.
         get_into['d, B: BufferMut + ?Sized](at: impl Into<At<'d>>, into: &mut B), "MPI_Get";
         /// As [`get_into`](Target::get_into).
-        or try_get_into = self.run(Get, "MPI_Get", (at.into(), NOTHING), (Nothing, Nothing, whole_mut(into)));
+        or try_get_into = self.run(Kind::Get, "MPI_Get", (at.into(), NOTHING), (Nothing, Nothing, whole_mut(into)));
 
         /// Combines the buffer's elements with those of the target's part, where the result stays (MPI_Accumulate, MPI-3.1
         /// section 11.3.4): each element at one go. Blocks as [`put`](Target::put).
@@ -384,7 +346,7 @@ impl<'e, K> Target<'e, K> {
         /// As [`accumulate`](Target::accumulate).
         or try_accumulate = {
             let operands = (whole(from), Nothing, Nothing);
-            self.run(Accumulate, "MPI_Accumulate", (at.into(), op.into().0), operands)
+            self.run(Kind::Accumulate, "MPI_Accumulate", (at.into(), op.into().0), operands)
         };
 
         /// As [`accumulate`](Target::accumulate), and what the target's elements were comes into `result`
@@ -394,7 +356,7 @@ impl<'e, K> Target<'e, K> {
         /// As [`get_accumulate_into`](Target::get_accumulate_into).
         or try_get_accumulate_into = {
             let operands = (whole(from), Nothing, whole_mut(result));
-            self.run(Fetch, "MPI_Get_accumulate", (at.into(), op.into().0), operands)
+            self.run(Kind::Fetch, "MPI_Get_accumulate", (at.into(), op.into().0), operands)
         };
 
         /// Combines an element with one of the target's part; what that was (MPI_Fetch_and_op, MPI-3.1 section 11.3.4).
@@ -415,19 +377,16 @@ impl<'e, K> Target<'e, K> {
         /// As [`put`](Target::put), without blocking (MPI_Rput, MPI-3.1 section 11.3.5; here in every epoch). The request
         /// is complete when the buffer is the program's again.
         immediate_put['a, 'd, B: 'a + Buffer + ?Sized, S: Scope<'a>](scope: S, at: impl Into<At<'d>>, from: &'a B)
-            -> Request<'a, B, S>, "MPI_Rput"
-            = {
+            -> Request<'a, B, S>, "MPI_Rput" = {
             let operands = (whole(from), Nothing, Nothing);
-            self.start(scope, Put, "MPI_Rput", (at.into(), REPLACE), operands, |side| &side.0)
+            self.start(scope, Kind::Put, "MPI_Rput", (at.into(), REPLACE), operands, |side| &side.0)
         };
 
         /// As [`get_into`](Target::get_into), without blocking (MPI_Rget; here in every epoch).
         immediate_get_into['a, 'd, B: 'a + BufferMut + ?Sized, S: Scope<'a>]
-            (scope: S, at: impl Into<At<'d>>, into: &'a mut B)
-            -> Request<'a, B, S>, "MPI_Rget"
-            = {
+            (scope: S, at: impl Into<At<'d>>, into: &'a mut B) -> Request<'a, B, S>, "MPI_Rget" = {
             let operands = (Nothing, Nothing, whole_mut(into));
-            self.start(scope, Get, "MPI_Rget", (at.into(), NOTHING), operands, |side| &side.2)
+            self.start(scope, Kind::Get, "MPI_Rget", (at.into(), NOTHING), operands, |side| &side.2)
         };
 
         /// As [`accumulate`](Target::accumulate), without blocking (MPI_Raccumulate; here in every epoch).
@@ -435,7 +394,7 @@ impl<'e, K> Target<'e, K> {
             (scope: S, at: impl Into<At<'d>>, from: &'a B, op: impl Into<WindowOperation>)
             -> Request<'a, B, S>, "MPI_Raccumulate" = {
             let operands = (whole(from), Nothing, Nothing);
-            self.start(scope, Accumulate, "MPI_Raccumulate", (at.into(), op.into().0), operands, |side| &side.0)
+            self.start(scope, Kind::Accumulate, "MPI_Raccumulate", (at.into(), op.into().0), operands, |side| &side.0)
         };
 
         /// As [`get_accumulate_into`](Target::get_accumulate_into), without blocking (MPI_Rget_accumulate; here in every
@@ -444,7 +403,7 @@ impl<'e, K> Target<'e, K> {
             (scope: S, at: impl Into<At<'d>>, buffers: (&'a B, &'a mut R), op: impl Into<WindowOperation>)
             -> Request<'a, R, S>, "MPI_Rget_accumulate" = {
             let operands = (whole(buffers.0), Nothing, whole_mut(buffers.1));
-            self.start(scope, Fetch, "MPI_Rget_accumulate", (at.into(), op.into().0), operands, |side| &side.2)
+            self.start(scope, Kind::Fetch, "MPI_Rget_accumulate", (at.into(), op.into().0), operands, |side| &side.2)
         };
 
         /// As [`compare_and_swap`](Target::compare_and_swap), of `values`, what the element is compared with and the new one,
@@ -453,7 +412,7 @@ impl<'e, K> Target<'e, K> {
             (scope: S, at: impl Into<At<'d>>, values: (&'a T, &'a T), result: &'a mut T)
             -> Request<'a, T, S>, "MPI_Compare_and_swap" = {
             let operands = (whole(values.1), whole(values.0), whole_mut(result));
-            self.start(scope, Swap, "MPI_Compare_and_swap", (at.into(), REPLACE), operands, |side| &side.2)
+            self.start(scope, Kind::Compare, "MPI_Compare_and_swap", (at.into(), REPLACE), operands, |side| &side.2)
         };
     }
 }
