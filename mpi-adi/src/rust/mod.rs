@@ -177,9 +177,12 @@ impl NoObject {
 /// The result of a call of `function` that belongs to no object; an error ends the job.
 #[track_caller]
 pub(crate) fn fatal<T>(function: &'static str, result: Result<T, Error>) -> T {
-    match (result, process::current()) {
-        (Ok(value), _) => value,
-        (Err(error), Some(here)) => here.fatal(function, error),
-        (Err(error), None) => panic!("{function}: {error}"),
+    let error = match result {
+        Ok(value) => return value,
+        Err(error) => error,
+    };
+    match process::current() {
+        Some(here) => here.fatal(function, error),
+        None => panic!("{function}: {error}"),
     }
 }

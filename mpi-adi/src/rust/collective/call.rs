@@ -117,8 +117,8 @@ pub trait Form {
     unsafe fn ticket(self, function: &'static str) -> Result<Ticket, Error>;
 }
 
-/// Where a collective is called: in which context, on what, with which root, and with the ranks of this process and the root where the other
-/// form is for this process.
+/// Where a collective is called: in which context, on what, with which root, and with the ranks of this process and the root
+/// where the other form is for this process.
 pub(super) type At<'c, C, X> = (&'c Rc<Record>, C, Result<X, Error>, Option<[Rank; 2]>);
 
 /// A collective by two routes: `run` blocks, and `plan` makes what is started.

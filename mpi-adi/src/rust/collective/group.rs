@@ -33,7 +33,7 @@ pub(super) trait Mode: Sized {
     ) -> Done<Self>;
 }
 
-/// What a process says of the root, or of its neighbours.
+/// A process's part in the choice of partners: the root that it names, or its neighbours.
 pub(super) trait Partners {
     /// How many processes it gives a part of its own, and how many it gets one from, of so many.
     fn numbers(&self, all: usize) -> [usize; 2] {

@@ -49,6 +49,11 @@ fn beside<C: Communicator + ?Sized>(comm: &C) -> At<'_, &Rc<Record>, Neighbours>
 /// differs from what comes, where a buffer does not have a part for each neighbour, and when the heap has no room; as
 /// [`try_run`](super::Collective::try_run) they fail with [`Error::CountsDiffer`], [`Error::Lengths`],
 /// [`Error::NoMemory`] and [`Error::NoRoom`].
+///
+/// [`Error::CountsDiffer`]: crate::Error::CountsDiffer
+/// [`Error::Lengths`]: crate::Error::Lengths
+/// [`Error::NoMemory`]: crate::Error::NoMemory
+/// [`Error::NoRoom`]: crate::Error::NoRoom
 pub trait NeighborCollectives: Communicator {
     collectives! {
         "mpi::collective::NeighborCollectives", [fn], |on, mode, neighbours, given, taken|;
@@ -57,26 +62,30 @@ pub trait NeighborCollectives: Communicator {
         /// section 7.6.1).
         neighbor_all_gather => neighbor_all_gather_into, immediate_neighbor_all_gather_into,
             "MPI_Neighbor_allgather", "MPI_Ineighbor_allgather";
-        beside ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R) -> R, taken;
+        beside ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
+            -> R, taken;
         whole(sendbuf), equal_mut(recvbuf), NoOperation => exchange(on, mode, neighbours, given, taken);
 
         /// As [`neighbor_all_gather`](Self::neighbor_all_gather), of as many elements of each source as its part has.
         neighbor_all_gather_varcount => neighbor_all_gather_varcount_into, immediate_neighbor_all_gather_varcount_into,
             "MPI_Neighbor_allgatherv", "MPI_Ineighbor_allgatherv";
-        beside ['a, S: Buffer + ?Sized, R: PartitionedBufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R) -> R, taken;
+        beside ['a, S: Buffer + ?Sized, R: PartitionedBufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
+            -> R, taken;
         whole(sendbuf), listed_mut(recvbuf), NoOperation => exchange(on, mode, neighbours, given, taken);
 
         /// Gives each destination its part of `sendbuf`, and collects what all sources give in the parts of `recvbuf`
         /// (MPI-3.1 section 7.6.2).
         neighbor_all_to_all => neighbor_all_to_all_into, immediate_neighbor_all_to_all_into,
             "MPI_Neighbor_alltoall", "MPI_Ineighbor_alltoall";
-        beside ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R) -> R, taken;
+        beside ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
+            -> R, taken;
         equal(sendbuf), equal_mut(recvbuf), NoOperation => exchange(on, mode, neighbours, given, taken);
 
         /// As [`neighbor_all_to_all`](Self::neighbor_all_to_all), of as many elements as the parts have.
         neighbor_all_to_all_varcount => neighbor_all_to_all_varcount_into, immediate_neighbor_all_to_all_varcount_into,
             "MPI_Neighbor_alltoallv", "MPI_Ineighbor_alltoallv";
-        beside ['a, S: PartitionedBuffer + ?Sized, R: PartitionedBufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R) -> R, taken;
+        beside ['a, S: PartitionedBuffer + ?Sized, R: PartitionedBufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
+            -> R, taken;
         listed(sendbuf), listed_mut(recvbuf), NoOperation => exchange(on, mode, neighbours, given, taken);
 
         /// Gives each destination a buffer of its own, and collects what the sources give in one for each, of whatever
@@ -99,7 +108,8 @@ pub trait NeighborCollectives: Communicator {
         /// ```
         neighbor_all_to_all_vartype => neighbor_all_to_all_vartype_into, immediate_neighbor_all_to_all_vartype_into,
             "MPI_Neighbor_alltoallw", "MPI_Ineighbor_alltoallw";
-        beside ['a, 's, 'r](sendbufs: &'a [AnyBuffer<'s>], recvbufs: &'a mut [AnyBufferMut<'r>]) -> [AnyBufferMut<'r>], taken;
+        beside ['a, 's, 'r](sendbufs: &'a [AnyBuffer<'s>], recvbufs: &'a mut [AnyBufferMut<'r>])
+            -> [AnyBufferMut<'r>], taken;
         Each(sendbufs), Each(recvbufs), NoOperation => exchange(on, mode, neighbours, given, taken);
     }
 }

@@ -63,7 +63,7 @@ impl<O: Operation + ?Sized> Operation for &O {
 
 /// An operation that every program has (MPI-3.1 section 5.9.2). Whole numbers wrap around.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SystemOperation(Op);
+pub struct SystemOperation(pub(crate) Op);
 
 macro_rules! system {
     ($($(#[$doc:meta])* $name:ident => $op:ident),* $(,)?) => {
@@ -99,12 +99,6 @@ system! {
     logical_xor => Lxor,
     /// Bitwise exclusive or (MPI_BXOR): of whole numbers.
     bitwise_xor => Bxor,
-}
-
-impl SystemOperation {
-    pub(crate) fn op(self) -> Op {
-        self.0
-    }
 }
 
 impl sealed::Sealed for SystemOperation {}
@@ -345,16 +339,10 @@ impl Reducing for NoOperation {
 }
 
 /// An operation that is borrowed for `'a`.
-pub(super) struct By<'a, O> {
-    op: O,
-    borrowed: PhantomData<&'a ()>,
-}
+pub(super) struct By<'a, O>(O, PhantomData<&'a ()>);
 
 pub(super) fn by<'a, O: Operation + 'a>(op: O) -> By<'a, O> {
-    By {
-        op,
-        borrowed: PhantomData,
-    }
+    By(op, PhantomData)
 }
 
 impl<'a, O: Operation + 'a> Reducing for By<'a, O> {
@@ -364,13 +352,13 @@ impl<'a, O: Operation + 'a> Reducing for By<'a, O> {
     fn elements(&self, size: usize) -> Elements {
         Elements {
             size,
-            commute: self.op.is_commutative(),
-            predefined: matches!(self.op.given(), Given::System(_)),
+            commute: self.0.is_commutative(),
+            predefined: matches!(self.0.given(), Given::System(_)),
         }
     }
 
     fn combiner(&self, kind: Option<Kind<'_>>) -> Result<Combiner<'a>, Error> {
-        Combiner::new(self.op.given(), kind.ok_or(Error::Undefined)?)
+        Combiner::new(self.0.given(), kind.ok_or(Error::Undefined)?)
     }
 
     unsafe fn lasting(combiner: Combiner<'a>) -> Combiner<'static> {

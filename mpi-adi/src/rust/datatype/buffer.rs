@@ -47,14 +47,10 @@ pub unsafe trait PointerMut {
     /// The address of the first element.
     fn pointer_mut(&mut self) -> *mut c_void;
 
-    /// What is to be done with the elements behind a message.
+    /// The work that is left with the elements behind a message, if any.
     #[doc(hidden)]
-    fn settling(&mut self) -> Settling {
-        Settling {
-            at: core::ptr::null_mut(),
-            count: 0,
-            settle: |_, _| (),
-        }
+    fn settling(&mut self) -> Option<Settling> {
+        None
     }
 }
 
@@ -102,10 +98,6 @@ impl Settling {
     }
 }
 
-fn counted(len: usize) -> Count {
-    Count::try_from(len).expect("a buffer has at most 2147483647 elements")
-}
-
 // A value is a buffer of one.
 // SAFETY: `Equivalence` says what a value is.
 unsafe impl<T: Equivalence> AsDatatype for T {
@@ -132,8 +124,8 @@ unsafe impl<T: Equivalence> PointerMut for T {
         (&raw mut *self).cast()
     }
 
-    fn settling(&mut self) -> Settling {
-        Settling::of(self, 1)
+    fn settling(&mut self) -> Option<Settling> {
+        Some(Settling::of(self, 1))
     }
 }
 // SAFETY: as above.
@@ -153,7 +145,7 @@ macro_rules! slices {
         // SAFETY: as above.
         unsafe impl<$($generic)*> Collection for $of {
             fn count(&self) -> Count {
-                counted(self.len())
+                Count::try_from(self.len()).expect("a buffer has at most 2147483647 elements")
             }
         }
         // SAFETY: as above.
@@ -168,8 +160,8 @@ macro_rules! slices {
                 self.as_mut_ptr().cast()
             }
 
-            fn settling(&mut self) -> Settling {
-                Settling::of(self.as_mut_ptr(), self.len())
+            fn settling(&mut self) -> Option<Settling> {
+                Some(Settling::of(self.as_mut_ptr(), self.len()))
             }
         }
         // SAFETY: as above.

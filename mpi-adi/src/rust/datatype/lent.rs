@@ -31,6 +31,7 @@ struct Elements<'a> {
 
 impl<'a> Elements<'a> {
     /// What has to be walked; `None`: the elements are a row of bytes.
+    #[inline]
     fn walked(&self) -> Option<&'a Type> {
         match self.kind {
             Kind::Made(made) if !made.is_row() => Some(made),
@@ -42,6 +43,7 @@ impl<'a> Elements<'a> {
     ///
     /// # Safety
     /// As for [`Span::new`], for the elements.
+    #[inline]
     unsafe fn row(&self) -> Result<Span, Error> {
         let first = self.kind.row().unwrap_or(0);
         Ok(match self.kind.bytes(self.count)? {
@@ -108,7 +110,7 @@ impl<'a, B: AsDatatype + ?Sized> Lending<'a, B> {
             at,
             count: count(buffer) as usize,
             datatype: buffer.as_datatype(),
-            settling: Some(settling),
+            settling,
             borrowed: PhantomData,
         };
         (lending, buffer)

@@ -43,19 +43,24 @@ pub type Partition<'b, B, C, D> = PartitionOf<&'b B, C, D>;
 pub type PartitionMut<'b, B, C, D> = PartitionOf<&'b mut B, C, D>;
 
 impl<P: Deref<Target: Collection>, C: Borrow<[Count]>, D: Borrow<[Count]>> PartitionOf<P, C, D> {
-    fn checked(self) -> Self {
-        let (counts, displs) = (self.counts.borrow(), self.displs.borrow());
+    fn checked(buffer: P, counts: C, displs: D) -> Self {
+        let parts = PartitionOf {
+            buffer,
+            counts,
+            displs,
+        };
+        let (counts, displs) = (parts.counts(), parts.displs());
         let ends = |(count, displ): (&Count, &Count)| match (count, displ) {
             (0.., 0..) => count.checked_add(*displ),
             _ => None,
         };
-        let whole = self.buffer.count();
+        let whole = parts.whole();
         let mut each = counts.iter().zip(displs).map(ends);
         assert!(
             counts.len() == displs.len() && each.all(|end| end.is_some_and(|end| end <= whole)),
             "each part has a count and a displacement, and lies within the buffer"
         );
-        self
+        parts
     }
 }
 
@@ -65,12 +70,7 @@ impl<'b, B: Buffer + ?Sized, C: Borrow<[Count]>, D: Borrow<[Count]>> Partition<'
     /// # Panics
     /// When a part is not within the buffer, or there are more of one than of the other.
     pub fn new(buffer: &'b B, counts: C, displs: D) -> Self {
-        let partition = PartitionOf {
-            buffer,
-            counts,
-            displs,
-        };
-        partition.checked()
+        PartitionOf::checked(buffer, counts, displs)
     }
 }
 
@@ -80,20 +80,12 @@ impl<'b, B: BufferMut + ?Sized, C: Borrow<[Count]>, D: Borrow<[Count]>> Partitio
     /// # Panics
     /// As there.
     pub fn new(buffer: &'b mut B, counts: C, displs: D) -> Self {
-        let partition = PartitionOf {
-            buffer,
-            counts,
-            displs,
-        };
-        partition.checked()
+        PartitionOf::checked(buffer, counts, displs)
     }
 }
 
-impl<P, C, D> Partitioned for PartitionOf<P, C, D>
-where
-    P: Deref<Target: Collection>,
-    C: Borrow<[Count]>,
-    D: Borrow<[Count]>,
+impl<P: Deref<Target: Collection>, C: Borrow<[Count]>, D: Borrow<[Count]>> Partitioned
+    for PartitionOf<P, C, D>
 {
     fn counts(&self) -> &[Count] {
         self.counts.borrow()
@@ -129,7 +121,7 @@ unsafe impl<B: PointerMut + ?Sized, C, D> PointerMut for PartitionMut<'_, B, C, 
         self.buffer.pointer_mut()
     }
 
-    fn settling(&mut self) -> Settling {
+    fn settling(&mut self) -> Option<Settling> {
         self.buffer.settling()
     }
 }

@@ -20,6 +20,7 @@ pub(crate) enum Kind<'a> {
 
 impl Kind<'_> {
     /// Packed bytes of an element.
+    #[inline]
     pub(crate) fn size(self) -> usize {
         match self {
             Kind::Basic(basic) => basic.size(),
@@ -28,6 +29,7 @@ impl Kind<'_> {
     }
 
     /// Packed bytes of so many elements. Fails with [`Error::TooLong`].
+    #[inline]
     pub(crate) fn bytes(self, count: usize) -> Result<usize, Error> {
         let bytes = self.size().checked_mul(count);
         bytes.ok_or(Error::TooLong { bytes: usize::MAX })
@@ -61,6 +63,7 @@ impl Kind<'_> {
     }
 
     /// Where the first byte of elements is that are a row of bytes.
+    #[inline]
     pub(crate) fn row(self) -> Option<isize> {
         match self {
             Kind::Basic(_) => Some(0),
@@ -102,7 +105,7 @@ pub(crate) mod sealed {
         fn described(&self) -> super::Description<'_>;
     }
 
-    /// What datatypes are called that are borrowed, before `Ref`, and those of the program's own.
+    /// The names of datatypes that are borrowed, before `Ref`, and of the program's own.
     pub trait State {
         const NAMES: [&'static str; 2];
     }

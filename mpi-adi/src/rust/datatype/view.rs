@@ -89,7 +89,7 @@ unsafe impl<D, B: PointerMut + ?Sized> PointerMut for MutView<'_, '_, D, B> {
         self.buffer.pointer_mut()
     }
 
-    fn settling(&mut self) -> Settling {
+    fn settling(&mut self) -> Option<Settling> {
         self.buffer.settling()
     }
 }

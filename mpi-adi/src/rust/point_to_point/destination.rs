@@ -3,8 +3,7 @@
 use alloc::rc::Rc;
 use core::ops::Deref;
 
-use super::buffered;
-use super::{Peer, PersistentSend, peer, record};
+use super::{PersistentSend, Status, buffered, destination_at, record};
 use crate::device::memory::Span;
 use crate::device::request::Mode;
 use crate::mpi::comm::{CommRank, Partners};
@@ -14,22 +13,6 @@ use crate::rust::datatype::Buffer;
 use crate::rust::datatype::lent::{lend, whole};
 use crate::rust::request::{Request, Scope, What};
 use crate::rust::topology::{AsCommunicator, Context, Process, Rank, Record};
-
-use super::Status;
-
-const NO_DESTINATION: Error = Error::Rank {
-    rank: super::ANY_SOURCE as i64,
-    size: 0,
-};
-
-/// The process to send to; `None`: MPI_PROC_NULL.
-fn destination(partners: Partners<'_>, rank: Rank) -> Result<Option<CommRank>, Error> {
-    match peer(partners, rank)? {
-        Peer::Null => Ok(None),
-        Peer::Rank(rank) => Ok(Some(rank)),
-        Peer::Any => Err(NO_DESTINATION),
-    }
-}
 
 /// What a message is sent within.
 pub(super) struct Within<'r> {
@@ -46,7 +29,7 @@ fn send(
 ) -> Result<(), Error> {
     let record = record(to);
     let partners = record.partners()?;
-    match destination(partners, to.destination_rank())? {
+    match destination_at(partners, to.destination_rank())? {
         None => Ok(()),
         Some(dest) => lend(buffer, |span| send(Within { record, partners }, span, dest)),
     }
@@ -62,7 +45,7 @@ pub(super) fn try_start<'a, Sc: Scope<'a>, B: Buffer + ?Sized>(
     let record = record(to);
     Request::lending(scope, whole(buffer), |span| {
         let partners = record.partners()?;
-        match destination(partners, to.destination_rank())? {
+        match destination_at(partners, to.destination_rank())? {
             None => Ok(What::Over(Status::EMPTY)),
             Some(dest) => begin(Within { record, partners }, span, dest),
         }
@@ -104,13 +87,13 @@ macro_rules! modes {
         $(#[$init_doc:meta])*
         $init:ident, $init_tag:ident = $mode:expr;
     )*) => {$(
-        #[doc = concat!("As [`", stringify!($send_tag), "`](Destination::", stringify!($send_tag), "), with the tag 0.")]
+        #[doc = concat!("As [`Self::", stringify!($send_tag), "`], with the tag 0.")]
         #[track_caller]
         fn $send<Buf: Buffer + ?Sized>(&self, buf: &Buf) {
             self.$send_tag(buf, Tag::default());
         }
 
-        #[doc = concat!("As [`", stringify!($start_tag), "`](Destination::", stringify!($start_tag), "), with the tag 0.")]
+        #[doc = concat!("As [`Self::", stringify!($start_tag), "`], with the tag 0.")]
         #[track_caller]
         fn $start<'a, Sc: Scope<'a>, Buf: 'a + Buffer + ?Sized>(
             &self,
@@ -128,7 +111,7 @@ macro_rules! modes {
             PersistentSend::new(*self, ($mode, tag), buf)
         }
 
-        #[doc = concat!("As [`", stringify!($init_tag), "`](Destination::", stringify!($init_tag), "), with the tag 0.")]
+        #[doc = concat!("As [`Self::", stringify!($init_tag), "`], with the tag 0.")]
         fn $init<P: Deref<Target: Buffer>>(&self, buf: P) -> PersistentSend<Self, P>
         where
             Self: Copy,
@@ -141,13 +124,13 @@ macro_rules! modes {
 
             $(#[$doc])*
             $send_tag[Buf: Buffer + ?Sized](buf: &Buf, $tag: Tag), $mpi;
-            #[doc = concat!("As [`", stringify!($send_tag), "`](Destination::", stringify!($send_tag), "), with the error as its result.")]
+            #[doc = concat!("As [`Self::", stringify!($send_tag), "`], with the error as its result.")]
             or $try_send_tag = send(self, buf, |$to, $span, $dest| $sends);
 
             $(#[$immediate_doc])*
             $start_tag['a, Sc: Scope<'a>, Buf: 'a + Buffer + ?Sized]
                 (scope: Sc, buf: &'a Buf, tag: Tag) -> Request<'a, Buf, Sc>, $immediate;
-            #[doc = concat!("As [`", stringify!($start_tag), "`](Destination::", stringify!($start_tag), "), with the error as its result.")]
+            #[doc = concat!("As [`Self::", stringify!($start_tag), "`], with the error as its result.")]
             or $try_start_tag = try_start(self, scope, buf, |$within, span, dest| {
                 let $message = (span, dest, tag);
                 $starts

@@ -1,6 +1,6 @@
 //! Sending and receiving at once (MPI-3.1 section 3.10).
 
-use super::{Destination, Peer, Source, Status, peer, record};
+use super::{Destination, Source, Status, destination_at, record, source_at};
 use crate::device::memory::Span;
 use crate::device::request::Mode;
 use crate::mpi::call;
@@ -24,16 +24,16 @@ fn exchange(
         });
     }
     let partners = from.partners()?;
-    let dest = peer(partners, destination.destination_rank())?;
-    let source = peer(partners, source.source_rank())?.source();
+    let dest = destination_at(partners, destination.destination_rank())?;
+    let source = source_at(partners, source.source_rank())?;
     let status = match (dest, source) {
-        (Peer::Rank(dest), Some(source)) => {
+        (Some(dest), Some(source)) => {
             let (send, receive) = ((send, dest, send_tag), (receive, source, receive_tag));
             partners.sendrecv_span(function, send, receive)?
         }
         (_, Some(source)) => partners.recv_span(function, receive, source, receive_tag)?,
         (dest, None) => {
-            if let Peer::Rank(dest) = dest {
+            if let Some(dest) = dest {
                 partners.send_span(function, send, dest, send_tag, Mode::Standard)?;
             }
             return Ok(Status::OF_NULL);

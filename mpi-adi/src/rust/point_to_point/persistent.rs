@@ -1,16 +1,14 @@
 //! Persistent requests: messages that are sent or received again and again with the same arguments (MPI-3.1 section 3.9).
 #![forbid(unsafe_code)]
 
-use alloc::rc::Rc;
 use core::ops::{Deref, DerefMut};
 
-use super::{Destination, Source, destination, record, source};
+use super::{Destination, Source, destination, source};
 use crate::device::request::Mode;
 use crate::mpi::error::Error;
-use crate::rust::Tag;
 use crate::rust::datatype::{Buffer, BufferMut};
-use crate::rust::process::Here;
 use crate::rust::request::{LocalScope, Request, RequestCollection, Scope};
+use crate::rust::{Tag, fatal};
 
 /// A message that can be started again and again.
 ///
@@ -89,17 +87,12 @@ pub trait Persistent {
     /// What the buffer is.
     type Data: ?Sized;
 
-    /// Whose it is.
-    #[doc(hidden)]
-    #[allow(private_interfaces)]
-    fn here(&self) -> Rc<Here>;
-
     /// Starts it (MPI_Start, MPI-3.1 section 3.9): from now on it is as the send or receive of its kind that does not
     /// block, and its request is completed in the same ways. Does not block. Ends the job as that does.
     #[track_caller]
     fn start<'s, Sc: Scope<'s>>(&'s mut self, scope: Sc) -> Request<'s, Self::Data, Sc> {
         let function = "mpi::point_to_point::Persistent::start (MPI_Start)";
-        self.here().or_fatal(function, self.try_start(scope))
+        fatal(function, self.try_start(scope))
     }
 
     /// As [`start`](Persistent::start), with the error as its result: [`Error::Tag`], [`Error::TooLong`],
@@ -131,12 +124,12 @@ impl<E, H, P: Deref> PersistentMessage<E, H, P> {
         PersistentMessage { end, how, buffer }
     }
 
-    /// What is sent, or has been received.
+    /// The data that is sent, or has been received.
     pub fn buffer(&self) -> &P::Target {
         &self.buffer
     }
 
-    /// What is sent, or has been received, for the program to change.
+    /// The data that is sent, or has been received, for the program to change.
     pub fn buffer_mut(&mut self) -> &mut P::Target
     where
         P: DerefMut,
@@ -145,13 +138,8 @@ impl<E, H, P: Deref> PersistentMessage<E, H, P> {
     }
 }
 
-#[allow(private_interfaces)]
 impl<D: Destination, P: Deref<Target: Buffer>> Persistent for PersistentSend<D, P> {
     type Data = P::Target;
-
-    fn here(&self) -> Rc<Here> {
-        record(&self.end).here.clone()
-    }
 
     fn try_start<'s, Sc: Scope<'s>>(
         &'s mut self,
@@ -170,13 +158,8 @@ impl<D: Destination, P: Deref<Target: Buffer>> Persistent for PersistentSend<D, 
     }
 }
 
-#[allow(private_interfaces)]
 impl<S: Source, P: DerefMut<Target: BufferMut>> Persistent for PersistentReceive<S, P> {
     type Data = P::Target;
-
-    fn here(&self) -> Rc<Here> {
-        record(&self.end).here.clone()
-    }
 
     fn try_start<'s, Sc: Scope<'s>>(
         &'s mut self,

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::ops::DerefMut;
 
 use super::message::{MatchedReceiveVec, Message};
-use super::{PersistentReceive, Status, not_empty, peer, record};
+use super::{PersistentReceive, Status, not_empty, record, source_at};
 use crate::device::memory::Span;
 use crate::mpi::comm::{CommRank, Partners};
 use crate::mpi::error::Error;
@@ -21,7 +21,7 @@ fn from<R>(
     call: impl FnOnce(Partners<'_>, Option<CommRank>) -> Result<R, Error>,
 ) -> Result<R, Error> {
     let partners = record(of).partners()?;
-    match peer(partners, of.source_rank())?.source() {
+    match source_at(partners, of.source_rank())? {
         None => Ok(null),
         Some(source) => call(partners, source),
     }
@@ -164,10 +164,9 @@ pub trait Source: AsCommunicator {
     }
 
     /// As [`receive_init_with_tag`](Source::receive_init_with_tag), of any tag.
-    fn receive_init<P>(&self, buf: P) -> PersistentReceive<Self, P>
+    fn receive_init<P: DerefMut<Target: BufferMut>>(&self, buf: P) -> PersistentReceive<Self, P>
     where
         Self: Copy,
-        P: DerefMut<Target: BufferMut>,
     {
         PersistentReceive::new(*self, None, buf)
     }

@@ -128,7 +128,7 @@ pub use generalized::{
     Completion, Generalized, start_generalized, start_generalized_with_data, try_start_generalized,
     try_start_generalized_with_data,
 };
-pub use guards::{CancelGuard, WaitGuard};
+pub use guards::{CancelGuard, Guard, WaitGuard};
 pub use scopes::{LocalScope, Scope, StaticScope, scope};
 use ticket::Seen;
 pub(crate) use ticket::{Ticket, What};

@@ -11,6 +11,7 @@ use crate::mpi::call::{block_on, look};
 use crate::mpi::comm::{Partners, wait};
 use crate::mpi::error::{Class, Error};
 use crate::rust::datatype::lent::Loan;
+use crate::rust::fatal;
 use crate::rust::process::Here;
 use crate::rust::status::Status;
 use crate::rust::topology::Record;
@@ -128,15 +129,15 @@ impl Ticket {
         if !self.is_complete(function) {
             return None;
         }
+        let peek = |env, id| look(env, CallNote::of(function), |adi, _| adi.peek(id));
         let status = match &self.what {
             What::Send(record, id) => record.here.env().map(|env| {
-                let cancelled = look(env, CallNote::of(function), |adi, _| adi.peek(*id))
-                    .is_some_and(|outcome| outcome.cancelled);
+                let cancelled = peek(env, *id).is_some_and(|outcome| outcome.cancelled);
                 Status::of_send(cancelled)
             }),
             What::Receive(record, id) => record.partners().and_then(|partners| {
-                let outcome = look(partners.env, CallNote::of(function), |adi, _| adi.peek(*id));
-                outcome.map_or(Ok(Status::EMPTY), |outcome| received(partners, outcome))
+                peek(partners.env, *id)
+                    .map_or(Ok(Status::EMPTY), |outcome| received(partners, outcome))
             }),
             What::Collective(..) | What::OneSided(..) => Ok(Status::EMPTY),
             What::Generalized(open) => return Some(Seen::Asked(open.clone())),
@@ -173,13 +174,7 @@ impl Ticket {
     /// As [`Ticket::wait`]; an error ends the job, as one of the call of this `name`.
     #[track_caller]
     pub(super) fn wait_or_end(self, name: &'static str, function: &'static str) -> Status {
-        let here = self.here().cloned();
-        let result = self.wait(function);
-        match (here, result) {
-            (_, Ok(status)) => status,
-            (Some(here), Err(error)) => here.fatal(name, error),
-            (None, Err(error)) => crate::rust::fatal(name, Err(error)),
-        }
+        fatal(name, self.wait(function))
     }
 
     /// Blocks until one of these is complete; its place. `None`: there are none.

@@ -31,7 +31,7 @@ struct Entry {
     state: State,
 }
 
-// SAFETY: the communicator is cloned and dropped by calls alone, and so on the program's thread. Who interrupts the program
+// SAFETY: the communicator is cloned and dropped by calls alone, and so on the program's thread. An interrupt
 // asks for its membership, which is read from what never changes. A state is for any thread.
 unsafe impl Send for Entry where State: Send {}
 

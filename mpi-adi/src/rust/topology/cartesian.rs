@@ -1,5 +1,4 @@
 //! Cartesian grids (MPI-3.1 section 7.5).
-#![forbid(unsafe_code)]
 
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -8,7 +7,7 @@ use super::{Communicator, Rank, SimpleCommunicator};
 use crate::mpi::cart::{self, Grid};
 use crate::mpi::error::Error;
 use crate::mpi::split::{Made, ready};
-use crate::mpi::topology::{self, Topology};
+use crate::mpi::topology::Topology;
 use crate::rust::Count;
 
 /// A communicator whose processes are at places of a grid.
@@ -39,7 +38,11 @@ pub(super) fn assert_same(dims: &[Count], periods: &[bool]) {
 }
 
 /// A grid of no more places than there are processes.
-fn grid(comm: &SimpleCommunicator, dims: &[Count], periods: &[bool]) -> Result<Grid, Error> {
+pub(super) fn grid(
+    comm: &SimpleCommunicator,
+    dims: &[Count],
+    periods: &[bool],
+) -> Result<Grid, Error> {
     if dims.len() != periods.len() {
         return Err(Error::argument("there are not as many periods as extents"));
     }
@@ -47,30 +50,8 @@ fn grid(comm: &SimpleCommunicator, dims: &[Count], periods: &[bool]) -> Result<G
     Grid::within(each, comm.size() as u32)
 }
 
-pub(super) fn create(
-    comm: &SimpleCommunicator,
-    dims: &[Count],
-    periods: &[bool],
-    reorder: bool,
-) -> Result<Option<CartesianCommunicator>, Error> {
-    let grid = grid(comm, dims, periods)?;
-    let core = comm.record.core()?;
-    let made = core.make_grid("MPI_Cart_create", &mut ready, &grid, reorder)?;
-    Ok(made.map(|made| CartesianCommunicator::of(comm, made, grid)))
-}
-
-pub(super) fn map(
-    comm: &SimpleCommunicator,
-    dims: &[Count],
-    periods: &[bool],
-) -> Result<Option<Rank>, Error> {
-    let grid = grid(comm, dims, periods)?;
-    let rank = topology::rank_in(comm.record.core()?, &grid, true);
-    Ok(rank.map(|rank| rank as Rank))
-}
-
 impl CartesianCommunicator {
-    fn of(comm: &SimpleCommunicator, made: Made, grid: Grid) -> Self {
+    pub(super) fn of(comm: &SimpleCommunicator, made: Made, grid: Grid) -> Self {
         CartesianCommunicator(comm.made(made, Some(Rc::new(Topology::Cartesian(grid)))))
     }
 

@@ -1,5 +1,4 @@
 //! Communicators.
-#![forbid(unsafe_code)]
 
 use alloc::rc::Rc;
 use alloc::string::String;
@@ -21,6 +20,7 @@ use crate::mpi::error::Error;
 use crate::mpi::group;
 use crate::mpi::outside::places;
 use crate::mpi::split::{Made, Ready, ready};
+use crate::mpi::topology::rank_in;
 use crate::rust::attribute::{Attributes, CommAttribute};
 use crate::rust::datatype::lent::{lend, lend_mut};
 use crate::rust::datatype::user::kind_of;
@@ -162,7 +162,9 @@ pub trait Twin: Context + Sized {
 
 impl Twin for SimpleCommunicator {
     fn duplicate_in(parent: &Record, context: envelope::Context) -> Result<Self, Error> {
-        let record = parent.duplicate_in(context)?;
+        let members = Members::Made(parent.core()?.make_duplicate_in(context)?);
+        let topology = parent.topology.clone();
+        let record = Record::new(&parent.here, members, topology, Attributes::new());
         Ok(SimpleCommunicator { record })
     }
 }
@@ -349,14 +351,20 @@ pub trait Communicator {
         periods: &[bool],
         reorder: bool,
     ) -> Result<Option<CartesianCommunicator>, Error> {
-        cartesian::create(self.as_simple(), dims, periods, reorder)
+        let this = self.as_simple();
+        let grid = cartesian::grid(this, dims, periods)?;
+        let core = this.record.core()?;
+        let made = core.make_grid("MPI_Cart_create", &mut ready, &grid, reorder)?;
+        Ok(made.map(|made| CartesianCommunicator::of(this, made, grid)))
     }
 
     /// The rank that this process would have in such a graph, which is its own; `None`: it would be in none (MPI_Graph_map,
     /// MPI-3.1 section 7.5.8). Does not block. Fails as
     /// [`try_create_graph_communicator`](Communicator::try_create_graph_communicator).
     fn graph_map(&self, neighbors: &[&[Rank]]) -> Result<Option<Rank>, Error> {
-        graph::map(self.as_simple(), neighbors)
+        let nodes = graph::nodes(self.as_simple(), neighbors)?;
+        graph::known(neighbors)?;
+        Ok(Some(self.rank()).filter(|rank| (*rank as u32) < nodes))
     }
 
     /// Whether it is an intercommunicator (MPI_Comm_test_inter, MPI-3.1 section 6.6.1): no communicator is; an
@@ -489,7 +497,14 @@ pub trait Communicator {
         /// # Panics
         /// As there.
         cartesian_map[](dims: &[Count], periods: &[bool]) -> Option<Rank>, "MPI_Cart_map"
-            = { cartesian::assert_same(dims, periods); cartesian::map(self.as_simple(), dims, periods) };
+            = {
+            cartesian::assert_same(dims, periods);
+            let this = self.as_simple();
+            cartesian::grid(this, dims, periods).and_then(|grid| {
+                let rank = rank_in(this.record.core()?, &grid, true);
+                Ok(rank.map(|rank| rank as Rank))
+            })
+        };
 
         /// A communicator of the same processes, in which this one has these neighbours: blocks come from `sources` and go to
         /// `destinations`, in the order given, as [`NeighborCollectives`](crate::rust::collective::NeighborCollectives) have

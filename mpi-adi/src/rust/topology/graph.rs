@@ -1,6 +1,5 @@
 //! Graphs: distributed ones, of which each process knows its own neighbours (MPI-3.1 section 7.5.4), and those that all
 //! processes know (section 7.5.3).
-#![forbid(unsafe_code)]
 
 use alloc::rc::Rc;
 
@@ -165,16 +164,8 @@ pub(super) fn create_known(
     }))
 }
 
-/// See [`Communicator::graph_map`].
-pub(super) fn map(comm: &SimpleCommunicator, neighbors: &[&[Rank]]) -> Result<Option<Rank>, Error> {
-    let nodes = nodes(comm, neighbors)?;
-    known(neighbors)?;
-    let rank = comm.rank();
-    Ok(((rank as u32) < nodes).then_some(rank))
-}
-
 /// How many nodes the graph has: no more than the communicator has processes, or [`Error::Argument`].
-fn nodes(comm: &SimpleCommunicator, neighbors: &[&[Rank]]) -> Result<u32, Error> {
+pub(super) fn nodes(comm: &SimpleCommunicator, neighbors: &[&[Rank]]) -> Result<u32, Error> {
     let nodes = neighbors.len() as u32;
     match neighbors.len() <= comm.size() as usize {
         true => Ok(nodes),
@@ -186,7 +177,7 @@ fn nodes(comm: &SimpleCommunicator, neighbors: &[&[Rank]]) -> Result<u32, Error>
 
 /// The graph whose nodes have these neighbours. Fails with [`Error::Wrong`] for one that is no node, with
 /// [`Error::Argument`] for too many edges, and with [`Error::NoRoom`].
-fn known(neighbors: &[&[Rank]]) -> Result<Graph, Error> {
+pub(super) fn known(neighbors: &[&[Rank]]) -> Result<Graph, Error> {
     let total: usize = neighbors.iter().map(|list| list.len()).sum();
     if i32::try_from(total).is_err() {
         return Err(Error::argument("a graph of more than 2147483647 edges"));

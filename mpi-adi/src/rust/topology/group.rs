@@ -1,5 +1,4 @@
 //! Groups of processes (MPI-3.1 section 6.3).
-#![forbid(unsafe_code)]
 
 use alloc::vec::Vec;
 

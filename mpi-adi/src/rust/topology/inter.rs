@@ -1,5 +1,4 @@
 //! Intercommunicators: two groups that talk to each other (MPI-3.1 section 6.6).
-#![forbid(unsafe_code)]
 
 use alloc::rc::Rc;
 use alloc::string::String;

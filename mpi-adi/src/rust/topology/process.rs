@@ -1,5 +1,4 @@
 //! Processes of a communicator.
-#![forbid(unsafe_code)]
 
 use super::{AsCommunicator, Context, Rank, SimpleCommunicator};
 

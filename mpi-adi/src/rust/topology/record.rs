@@ -1,12 +1,10 @@
 //! What a communicator is, behind its handles.
-#![forbid(unsafe_code)]
 
 use alloc::rc::Rc;
 use alloc::string::String;
 use core::cell::{Cell, RefCell};
 
 use super::kinds::Arranged;
-use crate::device::envelope;
 use crate::mpi::comm::{self, Membership, Partners};
 use crate::mpi::context::WORLD_CONTEXT;
 use crate::mpi::error::Error;
@@ -73,19 +71,6 @@ impl Record {
             Members::Both(both) => Some(both.sides()),
             Members::System(_) | Members::Made(_) => None,
         }
-    }
-
-    /// A communicator like this, with this context. Fails with [`Error::NoRoom`].
-    pub(super) fn duplicate_in(&self, context: envelope::Context) -> Result<Rc<Record>, Error> {
-        let made = self.core()?.make_duplicate_in(context)?;
-        let topology = self.topology.clone();
-        let members = Members::Made(made);
-        Ok(Record::new(
-            &self.here,
-            members,
-            topology,
-            Attributes::new(),
-        ))
     }
 
     pub(super) fn new(

@@ -10,7 +10,7 @@ use super::memory::AnyWindow;
 use super::record::{Call, Record, Watched};
 use super::target::Target;
 use crate::device::envelope;
-use crate::device::rma::epochs::{Serial, Watch};
+use crate::device::rma::epochs::Serial;
 use crate::mpi::error::Error;
 use crate::mpi::group::{are_in, exact};
 use crate::rust::request::{Request, complete_when};
@@ -26,7 +26,7 @@ mod sealed {
         /// MPI's functions that close one, which block and do not.
         const CLOSE: [&'static str; 2];
 
-        /// What is waited for when it has been opened.
+        /// The event that a call waits for which has opened one.
         fn opened(epoch: Serial) -> Watched {
             Watched::Opened(epoch)
         }
@@ -48,10 +48,7 @@ pub struct Start(());
 pub struct Post(());
 /// Access to one process under a lock of its part (section 11.5.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Lock {
-    rank: Rank,
-    target: envelope::Rank,
-}
+pub struct Lock(envelope::Rank);
 /// Access to all processes under shared locks of their parts (section 11.5.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LockAll(());
@@ -103,7 +100,7 @@ impl Kind for Lock {
     const CLOSE: [&'static str; 2] = ["MPI_Win_unlock", "MPI_Win_iunlock"];
 
     fn close(&self, call: &Call<'_>) -> Result<Watched, Error> {
-        call.unlock(self.target, None).map(Watched::Closed)
+        call.unlock(self.0, None).map(Watched::Closed)
     }
 }
 
@@ -149,17 +146,6 @@ impl<K: Kind> Epoch<'_, K> {
     /// to a fence, an epoch before it lets access begin. Operations can be made before.
     pub fn opening(&self) -> Request<'static, ()> {
         complete_when(self.record, Watched::Opened(self.serial))
-    }
-
-    /// It is open, as far as is known without a call that makes progress.
-    pub fn is_open(&self) -> bool {
-        self.record.run("MPI_Test", |call| {
-            let watch = Watch::Opened(self.serial);
-            let (mut is_open, context) = (false, call.context());
-            call.env
-                .with(&mut |adi, _| is_open = adi.is_over(context, watch));
-            Ok(is_open)
-        })
     }
 
     /// Closes it, without waiting; what is to be waited for.
@@ -289,12 +275,7 @@ impl Epoch<'_, Post> {
 impl Epoch<'_, Lock> {
     /// The process whose part is locked: what operations are on.
     pub fn target(&self) -> Target<'_, Lock> {
-        Target::new(self.record, self.kind.target)
-    }
-
-    /// Its rank.
-    pub fn rank(&self) -> Rank {
-        self.kind.rank
+        Target::new(self.record, self.kind.0)
     }
 
     ends_the_job! {
@@ -467,7 +448,7 @@ fn open_lock(
 ) -> Result<Epoch<'_, Lock>, Error> {
     let target = record.target(rank)?;
     let begin = |call: &Call<'_>, defers| call.lock((target, is_exclusive), true, None, defers);
-    open(record, Lock { rank, target }, blocks, begin)
+    open(record, Lock(target), blocks, begin)
 }
 
 impl<K: Passive> Target<'_, K> {

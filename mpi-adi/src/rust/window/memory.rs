@@ -21,7 +21,12 @@ use crate::rust::datatype::lent::{Loan, Operand, whole_mut};
 use crate::rust::datatype::user::kind_of;
 use crate::rust::info::Info;
 use crate::rust::request::{Scope, Ticket, What, zeroed};
-use crate::rust::topology::{Communicator, Context, Rank, UserGroup};
+use crate::rust::topology::{Communicator, Context, UserGroup};
+
+const PADDED: Error = wrong(
+    Class::Type,
+    "elements of a window have no padding; order the fields of the struct so that it has none",
+);
 
 /// Memory of this process that a window exposes: elements at an address, for as long as they are exposed.
 struct Exposed<T> {
@@ -36,10 +41,7 @@ impl<T: Equivalence> Exposed<T> {
         let kind = kind_of(&datatype);
         match kind.row() == Some(0) && kind.size() == size_of::<T>() {
             true => Ok(()),
-            false => Err(wrong(
-                Class::Type,
-                "elements of a window have no padding; order the fields of the struct so that it has none",
-            )),
+            false => Err(PADDED),
         }
     }
 
@@ -147,16 +149,6 @@ impl<T> Drop for Local<'_, T> {
 
 /// What all windows have. Sealed.
 pub trait AnyWindow: sealed::Sealed {
-    /// How many processes it has.
-    fn size(&self) -> Rank {
-        self.record().comm.size()
-    }
-
-    /// The rank of the process that asks.
-    fn rank(&self) -> Rank {
-        self.record().comm.rank()
-    }
-
     /// Its processes (MPI_Win_get_group, MPI-3.1 section 11.2.6). Does not block; ends the job when the heap has no
     /// room.
     fn group(&self) -> UserGroup {
@@ -247,7 +239,8 @@ pub(super) mod sealed {
 }
 
 /// A window (MPI-3.1 section 11.2): each process's part is elements of one type, which it exposes to all processes of a
-/// communicator. Dropping it frees it (MPI_Win_free, MPI-3.1 section 11.2.5), which blocks until all processes have come as far.
+/// communicator. Dropping it frees it (MPI_Win_free, MPI-3.1 section 11.2.5), which blocks until all processes have come as
+/// far.
 pub struct Window<'a, T: Equivalence> {
     record: Rc<Record>,
     memory: Exposed<T>,
@@ -398,8 +391,8 @@ fn keep<'a, S: Scope<'a>>(scope: S, what: What, loan: Loan) {
     drop(scope.keep(Ticket::new(what, loan)));
 }
 
-/// A window to which processes attach memory (MPI-3.1 section 11.2.4). Dropping it frees it (MPI_Win_free), which blocks until all
-/// processes have come as far.
+/// A window to which processes attach memory (MPI-3.1 section 11.2.4). Dropping it frees it (MPI_Win_free), which blocks until
+/// all processes have come as far.
 pub struct DynamicWindow {
     record: Rc<Record>,
 }

@@ -37,7 +37,7 @@ pub(crate) enum Watched {
 }
 
 impl Watched {
-    /// What the device is asked; and whether what targets have found is told.
+    /// The question to the device; and whether faults that targets have found are told.
     fn watch(self) -> Option<(Watch, bool)> {
         match self {
             Watched::Freed | Watched::Detached(_) => None,

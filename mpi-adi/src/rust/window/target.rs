@@ -38,7 +38,7 @@ impl WindowOperation {
 
 impl From<SystemOperation> for WindowOperation {
     fn from(operation: SystemOperation) -> WindowOperation {
-        WindowOperation(one_sided::Operation::Combine(operation.op()))
+        WindowOperation(one_sided::Operation::Combine(operation.0))
     }
 }
 
@@ -54,7 +54,7 @@ pub struct At<'d> {
 
 impl From<usize> for At<'static> {
     fn from(displacement: usize) -> Self {
-        // What is beyond is beyond every part.
+        // A greater number is beyond every part, too.
         At::address(isize::try_from(displacement).unwrap_or(isize::MAX))
     }
 }
@@ -117,10 +117,11 @@ fn basic_of(operation: one_sided::Operation, elements: Far<'_>) -> Result<Option
     Ok(basic)
 }
 
-/// Fails with class Type unless an element of so many bytes can be compared and swapped.
-fn check_swap(kind: user::Kind<'_>, bytes: usize) -> Result<(), Error> {
-    let what = match kind {
-        user::Kind::Basic(basic) if is_comparable(basic) && basic.size() == bytes => return Ok(()),
+/// Fails with class Type unless an element there can be compared and swapped with one here, which has no holes.
+fn check_swap(there: user::Kind<'_>, here: user::Kind<'_>) -> Result<(), Error> {
+    let is_whole = |size| here.size() == size && here.row() == Some(0);
+    let what = match there {
+        user::Kind::Basic(basic) if is_comparable(basic) && is_whole(basic.size()) => return Ok(()),
         user::Kind::Basic(_) => "only integers, truth values and bytes are compared and swapped",
         user::Kind::Made(_) => "not a predefined datatype",
     };
@@ -136,10 +137,19 @@ struct Plan<'d> {
     head: Head,
 }
 
+/// A kind of operations, of those below. It is a type for each, so that an image has those alone that it uses.
+struct Does<const KIND: u8>;
+
+const PUT: u8 = Kind::Put as u8;
+const GET: u8 = Kind::Get as u8;
+const ACCUMULATE: u8 = Kind::Accumulate as u8;
+const FETCH: u8 = Kind::Fetch as u8;
+const COMPARE: u8 = Kind::Compare as u8;
+
 const REPLACE: one_sided::Operation = one_sided::Operation::Replace;
 const NOTHING: one_sided::Operation = one_sided::Operation::Nothing;
 
-/// What an operation has in its buffers: how many elements, and what they are.
+/// The elements in a buffer of an operation: how many, and of which datatype.
 type Shape<'d> = Option<(usize, user::Kind<'d>)>;
 
 impl<'e, K> Target<'e, K> {
@@ -151,37 +161,36 @@ impl<'e, K> Target<'e, K> {
         }
     }
 
-    // These three are part of each call, so that an image has what it uses of an operation of that kind alone.
-
-    /// What is to be done, and where it begins; at the target there are as many elements as here where it is not said.
+    /// The plan of an operation, and its place at the target, where there are as many elements as here unless `at` says so.
     #[inline(always)]
-    fn plan<'d>(
+    fn plan<'d, const KIND: u8>(
         &self,
         call: &Call<'_>,
         (at, entry): (At<'d>, Entry),
-        (kind, operation): (Kind, one_sided::Operation),
+        operation: one_sided::Operation,
         (given, taken): (Shape<'d>, Shape<'d>),
         spans: Operands,
     ) -> Result<(Plan<'d>, TargetBase), Error> {
-        let (count, datatype) = taken.or(given).expect("one of the buffers is there");
-        let (count, datatype) = match at.elements {
-            Some((count, datatype)) => (count as usize, datatype),
-            None => (count, datatype),
+        let (count, here) = taken.or(given).expect("one of the buffers is there");
+        let (count, there) = match at.elements {
+            Some((count, there)) => (count as usize, there),
+            None => (count, here),
         };
-        let elements = Far(datatype);
-        let (bytes, room) = match kind {
-            Kind::Put | Kind::Accumulate => (spans.from.len(), elements.length(count)?),
-            Kind::Compare => (spans.into.len(), spans.into.len()),
+        let elements = Far(there);
+        let (bytes, room) = match KIND {
+            PUT | ACCUMULATE => (spans.from.len(), elements.length(count)?),
+            COMPARE => (spans.into.len(), spans.into.len()),
             _ => (elements.length(count)?, spans.into.len()),
         };
-        let (unit, head) = match kind {
-            Kind::Put | Kind::Get => (1, Head::new(kind, call.context())),
-            Kind::Compare => {
-                check_swap(datatype, bytes)?;
-                (bytes, Head::new(kind, call.context()))
+        let (unit, head) = match KIND {
+            PUT => (1, Head::new(Kind::Put, call.context())),
+            GET => (1, Head::new(Kind::Get, call.context())),
+            COMPARE => {
+                check_swap(there, here)?;
+                (bytes, Head::new(Kind::Compare, call.context()))
             }
             _ => {
-                if kind == Kind::Accumulate && operation == NOTHING {
+                if KIND == ACCUMULATE && operation == NOTHING {
                     return Err(wrong(Class::Op, "no_op is for operations that fetch"));
                 }
                 let target = basic_of(operation, elements)?;
@@ -191,10 +200,11 @@ impl<'e, K> Target<'e, K> {
                 };
                 let basic = alike(taken.or(given))?;
                 // With no operation there is no operand to look at.
-                if operation != NOTHING {
+                if KIND == FETCH && operation != NOTHING {
                     alike(given)?;
                     fits(bytes, spans.from.len())?;
                 }
+                let kind = [Kind::Accumulate, Kind::Fetch][usize::from(KIND == FETCH)];
                 (element_bytes(basic), call.combining(kind, operation, basic))
             }
         };
@@ -210,10 +220,9 @@ impl<'e, K> Target<'e, K> {
     }
 
     /// Does an operation, of what is given, compared and taken; blocks until the buffers are the program's again.
-    #[inline(always)]
-    fn run<'a>(
+    fn run<'a, const KIND: u8>(
         &self,
-        kind: Kind,
+        _: Does<KIND>,
         function: &'static str,
         (at, operation): (At<'_>, one_sided::Operation),
         (given, compared, taken): (impl Operand<'a>, impl Operand<'a>, impl Operand<'a>),
@@ -222,20 +231,20 @@ impl<'e, K> Target<'e, K> {
         let looks = operation != NOTHING;
         let run = |spans: Operands| {
             let (shapes, at) = ((given.shape(), taken.shape()), (at, Entry::Straight));
-            let (plan, place) = self.plan(&call, at, (kind, operation), shapes, spans)?;
+            let (plan, place) = self.plan::<KIND>(&call, at, operation, shapes, spans)?;
             let Plan {
                 elements,
                 bytes,
                 unit,
                 head,
             } = plan;
-            match kind {
-                Kind::Put | Kind::Accumulate => {
+            match KIND {
+                PUT | ACCUMULATE => {
                     call.send(&place, head, (spans.from, unit), &elements);
                     return Ok(());
                 }
-                Kind::Get => call.fetch_bytes(spans.into, &place, (&elements, bytes)),
-                Kind::Compare => call.swap(&place, (spans.from, spans.compare, spans.into), bytes),
+                GET => call.fetch_bytes(spans.into, &place, (&elements, bytes)),
+                COMPARE => call.swap(&place, (spans.from, spans.compare, spans.into), bytes),
                 _ => {
                     let from = looks.then_some(spans.from);
                     call.fetch(&place, head, (from, spans.into), (&elements, bytes, unit));
@@ -258,11 +267,18 @@ impl<'e, K> Target<'e, K> {
     }
 
     /// Records an operation, whose request gives back the buffer `data`.
-    #[inline(always)]
-    fn start<'a, S: Scope<'a>, G: Operand<'a>, C: Operand<'a>, T: Operand<'a>, B: Operand<'a>>(
+    fn start<
+        'a,
+        S: Scope<'a>,
+        G: Operand<'a>,
+        C: Operand<'a>,
+        T: Operand<'a>,
+        B: Operand<'a>,
+        const KIND: u8,
+    >(
         &self,
         scope: S,
-        kind: Kind,
+        _: Does<KIND>,
         function: &'static str,
         (at, operation): (At<'_>, one_sided::Operation),
         operands: (G, C, T),
@@ -272,8 +288,8 @@ impl<'e, K> Target<'e, K> {
         let (given, compared, taken) = &operands;
         let start = || {
             let call = self.record.call(function)?;
-            // SAFETY: borrowed for `'a`, exclusively where it is written, until the request is complete. What is compared
-            // has no holes, and so nothing to hold.
+            // SAFETY: borrowed for `'a`, exclusively where it is written, until the request is complete. The operand that is
+            // compared has no holes, and so nothing to hold.
             let (compare, loans) = unsafe {
                 let loans = [given.loan_span()?, taken.loan_span()?];
                 (compared.loan_span()?.span(), loans)
@@ -285,7 +301,7 @@ impl<'e, K> Target<'e, K> {
                 into,
             };
             let (shapes, at) = ((given.shape(), taken.shape()), (at, Entry::Recorded));
-            let (plan, place) = self.plan(&call, at, (kind, operation), shapes, spans)?;
+            let (plan, place) = self.plan::<KIND>(&call, at, operation, shapes, spans)?;
             if operation == NOTHING {
                 spans.from = Span::EMPTY;
             }
@@ -311,12 +327,8 @@ impl<'e, K> Target<'e, K> {
         result: &mut T,
     ) -> Result<(), Error> {
         let operands = (whole(new), whole(compare), whole_mut(result));
-        self.run(
-            Kind::Compare,
-            "MPI_Compare_and_swap",
-            (at.into(), REPLACE),
-            operands,
-        )
+        let (does, at) = (Does::<COMPARE>, (at.into(), REPLACE));
+        self.run(does, "MPI_Compare_and_swap", at, operands)
     }
 
     ends_the_job! {
@@ -326,7 +338,7 @@ impl<'e, K> Target<'e, K> {
         /// the buffer, which needs the target's exposure, and not its calls.
         put['d, B: Buffer + ?Sized](at: impl Into<At<'d>>, from: &B), "MPI_Put";
         /// As [`put`](Target::put).
-        or try_put = self.run(Kind::Put, "MPI_Put", (at.into(), REPLACE), (whole(from), Nothing, Nothing));
+        or try_put = self.run(Does::<PUT>, "MPI_Put", (at.into(), REPLACE), (whole(from), Nothing, Nothing));
 
         /// Gets an element of the target's part (MPI_Get, MPI-3.1 section 11.3.2). Blocks until it is there.
         get['d, T: Equivalence](at: impl Into<At<'d>>) -> T, "MPI_Get" = {
@@ -337,7 +349,7 @@ impl<'e, K> Target<'e, K> {
         /// Gets as many elements of the target's part as the buffer has (MPI_Get). Blocks until they are there.
         get_into['d, B: BufferMut + ?Sized](at: impl Into<At<'d>>, into: &mut B), "MPI_Get";
         /// As [`get_into`](Target::get_into).
-        or try_get_into = self.run(Kind::Get, "MPI_Get", (at.into(), NOTHING), (Nothing, Nothing, whole_mut(into)));
+        or try_get_into = self.run(Does::<GET>, "MPI_Get", (at.into(), NOTHING), (Nothing, Nothing, whole_mut(into)));
 
         /// Combines the buffer's elements with those of the target's part, where the result stays (MPI_Accumulate, MPI-3.1
         /// section 11.3.4): each element at one go. Blocks as [`put`](Target::put).
@@ -346,7 +358,7 @@ impl<'e, K> Target<'e, K> {
         /// As [`accumulate`](Target::accumulate).
         or try_accumulate = {
             let operands = (whole(from), Nothing, Nothing);
-            self.run(Kind::Accumulate, "MPI_Accumulate", (at.into(), op.into().0), operands)
+            self.run(Does::<ACCUMULATE>, "MPI_Accumulate", (at.into(), op.into().0), operands)
         };
 
         /// As [`accumulate`](Target::accumulate), and what the target's elements were comes into `result`
@@ -356,7 +368,7 @@ impl<'e, K> Target<'e, K> {
         /// As [`get_accumulate_into`](Target::get_accumulate_into).
         or try_get_accumulate_into = {
             let operands = (whole(from), Nothing, whole_mut(result));
-            self.run(Kind::Fetch, "MPI_Get_accumulate", (at.into(), op.into().0), operands)
+            self.run(Does::<FETCH>, "MPI_Get_accumulate", (at.into(), op.into().0), operands)
         };
 
         /// Combines an element with one of the target's part; what that was (MPI_Fetch_and_op, MPI-3.1 section 11.3.4).
@@ -379,14 +391,14 @@ impl<'e, K> Target<'e, K> {
         immediate_put['a, 'd, B: 'a + Buffer + ?Sized, S: Scope<'a>](scope: S, at: impl Into<At<'d>>, from: &'a B)
             -> Request<'a, B, S>, "MPI_Rput" = {
             let operands = (whole(from), Nothing, Nothing);
-            self.start(scope, Kind::Put, "MPI_Rput", (at.into(), REPLACE), operands, |side| &side.0)
+            self.start(scope, Does::<PUT>, "MPI_Rput", (at.into(), REPLACE), operands, |side| &side.0)
         };
 
         /// As [`get_into`](Target::get_into), without blocking (MPI_Rget; here in every epoch).
         immediate_get_into['a, 'd, B: 'a + BufferMut + ?Sized, S: Scope<'a>]
             (scope: S, at: impl Into<At<'d>>, into: &'a mut B) -> Request<'a, B, S>, "MPI_Rget" = {
             let operands = (Nothing, Nothing, whole_mut(into));
-            self.start(scope, Kind::Get, "MPI_Rget", (at.into(), NOTHING), operands, |side| &side.2)
+            self.start(scope, Does::<GET>, "MPI_Rget", (at.into(), NOTHING), operands, |side| &side.2)
         };
 
         /// As [`accumulate`](Target::accumulate), without blocking (MPI_Raccumulate; here in every epoch).
@@ -394,7 +406,7 @@ impl<'e, K> Target<'e, K> {
             (scope: S, at: impl Into<At<'d>>, from: &'a B, op: impl Into<WindowOperation>)
             -> Request<'a, B, S>, "MPI_Raccumulate" = {
             let operands = (whole(from), Nothing, Nothing);
-            self.start(scope, Kind::Accumulate, "MPI_Raccumulate", (at.into(), op.into().0), operands, |side| &side.0)
+            self.start(scope, Does::<ACCUMULATE>, "MPI_Raccumulate", (at.into(), op.into().0), operands, |side| &side.0)
         };
 
         /// As [`get_accumulate_into`](Target::get_accumulate_into), without blocking (MPI_Rget_accumulate; here in every
@@ -403,7 +415,7 @@ impl<'e, K> Target<'e, K> {
             (scope: S, at: impl Into<At<'d>>, buffers: (&'a B, &'a mut R), op: impl Into<WindowOperation>)
             -> Request<'a, R, S>, "MPI_Rget_accumulate" = {
             let operands = (whole(buffers.0), Nothing, whole_mut(buffers.1));
-            self.start(scope, Kind::Fetch, "MPI_Rget_accumulate", (at.into(), op.into().0), operands, |side| &side.2)
+            self.start(scope, Does::<FETCH>, "MPI_Rget_accumulate", (at.into(), op.into().0), operands, |side| &side.2)
         };
 
         /// As [`compare_and_swap`](Target::compare_and_swap), of `values`, what the element is compared with and the new one,
@@ -412,7 +424,7 @@ impl<'e, K> Target<'e, K> {
             (scope: S, at: impl Into<At<'d>>, values: (&'a T, &'a T), result: &'a mut T)
             -> Request<'a, T, S>, "MPI_Compare_and_swap" = {
             let operands = (whole(values.1), whole(values.0), whole_mut(result));
-            self.start(scope, Kind::Compare, "MPI_Compare_and_swap", (at.into(), REPLACE), operands, |side| &side.2)
+            self.start(scope, Does::<COMPARE>, "MPI_Compare_and_swap", (at.into(), REPLACE), operands, |side| &side.2)
         };
     }
 }
