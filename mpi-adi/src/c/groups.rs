@@ -256,18 +256,6 @@ pub unsafe fn MPI_Group_difference(group1: c_int, group2: c_int, newgroup: *mut 
     }
 }
 
-/// The members with these ranks, in their order; or the others, in the group's.
-fn pick(members: &[Rank], ranks: &[u32], wanted: bool) -> Result<Vec<Rank>, Error> {
-    let mut picked = Members::with_room(members.len())?;
-    if wanted {
-        picked.append(ranks.iter().map(|rank| members[*rank as usize]));
-    } else {
-        let others = (0..).zip(members).filter(|(rank, _)| !ranks.contains(rank));
-        picked.append(others.map(|(_, member)| *member));
-    }
-    Ok(picked.done())
-}
-
 /// A group of the members with the listed ranks, or of the others.
 ///
 /// # Safety
@@ -285,7 +273,7 @@ unsafe fn picking<T: Copy + 'static>(
         making(function, newgroup, |table| {
             let members = members(table, group)?;
             let list = args::array(list, args::count(n)?, name)?;
-            pick(members, &ranks(members.len(), list)?, wanted)
+            group::pick(members, &ranks(members.len(), list)?, wanted)
         })
     }
 }
@@ -341,7 +329,7 @@ pub unsafe fn MPI_Group_range_incl(
             group,
             (n, ranges, "ranges"),
             newgroup,
-            group::ranges,
+            |size, triplets: &[[c_int; 3]]| group::ranges(size, triplets.iter().copied()),
             true,
         )
     }
@@ -360,7 +348,7 @@ pub unsafe fn MPI_Group_range_excl(
             group,
             (n, ranges, "ranges"),
             newgroup,
-            group::ranges,
+            |size, triplets: &[[c_int; 3]]| group::ranges(size, triplets.iter().copied()),
             false,
         )
     }
@@ -386,16 +374,15 @@ pub unsafe fn MPI_Group_free(group: *mut c_int) -> c_int {
 
 /// The group's members, all of which are processes of the communicator's local group. Fails with [`Error::Group`]
 /// and [`Error::NoRoom`].
-pub(super) fn members_within(local: Membership<'_>, group: c_int) -> Result<Vec<Rank>, Error> {
+pub(super) fn members_within(local: Membership<'_>, handle: c_int) -> Result<Vec<Rank>, Error> {
     let list = {
         let table = TABLE.lock();
-        group::union(members(&table, group)?, &[])?
+        group::union(members(&table, handle)?, &[])?
     };
-    let is_member = |process: &Rank| local.ranks().any(|rank| local.to_world(rank) == *process);
-    if list.iter().all(is_member) {
+    if group::are_in(&list, local) {
         Ok(list)
     } else {
-        Err(Error::Group { handle: group })
+        Err(Error::Group { handle })
     }
 }
 

@@ -53,13 +53,9 @@ impl Drop for Handler {
 }
 
 impl Duplicate {
-    fn env() -> &'static dyn Env {
-        any_env().expect("a collective is under way")
-    }
-
     /// Makes it, without attributes.
     fn make(&self, context: Context) -> Result<c_int, Error> {
-        let env = Self::env();
+        let env = any_env()?;
         prepare(context)?;
         let twin = match self.inter {
             Some(Inter { sides, calls }) => (calls.duplicate_in)(env, sides, context, self.parent)?,
@@ -76,22 +72,8 @@ impl Duplicate {
 }
 
 impl Holder for Duplicate {
-    fn hold(&mut self, unit: usize) -> Option<u8> {
-        let env = Self::env();
-        env.process().hold_contexts(env, unit)
-    }
-
-    fn is_held(&mut self, unit: usize) -> bool {
-        Self::env().process().are_contexts_held(unit)
-    }
-
-    fn release(&mut self, unit: usize) {
-        Self::env().process().release_contexts(unit);
-    }
-
-    fn confirm(&mut self, context: Context) -> bool {
-        let env = Self::env();
-        env.process().confirm_context(env, context)
+    fn env(&self) -> Option<&dyn Env> {
+        any_env().ok()
     }
 
     fn get_ready(&mut self, context: Context) -> Result<(), Error> {

@@ -94,13 +94,8 @@ unsafe fn new_grid(
         )
     };
     let each = dims.iter().zip(periods);
-    let grid = Grid::new(each.map(|(extent, periodic)| (*extent, *periodic != 0)))?;
-    if grid.places() > comm.size() {
-        return Err(Error::Dims {
-            what: "a grid of more places than the communicator has ranks",
-        });
-    }
-    Ok(grid)
+    let each = each.map(|(extent, periodic)| (*extent, *periodic != 0));
+    Grid::within(each, comm.size())
 }
 
 pub unsafe fn MPI_Cart_create(

@@ -51,6 +51,20 @@ impl Grid {
         Ok(Grid(grid))
     }
 
+    /// As [`Grid::new`], of no more places than there are ranks, or it fails with [`Error::Dims`], too.
+    pub fn within(
+        dimensions: impl Iterator<Item = (i32, bool)>,
+        ranks: u32,
+    ) -> Result<Grid, Error> {
+        let grid = Grid::new(dimensions)?;
+        match grid.places() <= ranks {
+            true => Ok(grid),
+            false => Err(Error::Dims {
+                what: "a grid of more places than the communicator has ranks",
+            }),
+        }
+    }
+
     pub fn dimensions(&self) -> &[Dimension] {
         &self.0
     }

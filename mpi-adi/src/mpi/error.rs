@@ -486,6 +486,18 @@ impl From<NoMemory> for Error {
     }
 }
 
+impl Error {
+    /// [`Error::Argument`].
+    pub(crate) const fn argument(what: &'static str) -> Error {
+        Error::Argument { what }
+    }
+
+    /// [`Error::Order`].
+    pub(crate) const fn order(what: Misplaced) -> Error {
+        Error::Order { what }
+    }
+}
+
 impl<W> Error<W> {
     /// The error code that a call returns: the class, or what the program itself has given.
     pub const fn code(&self) -> i32 {

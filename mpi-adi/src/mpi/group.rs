@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use crate::device::envelope::Rank;
 use crate::mpi::coll::room;
+use crate::mpi::comm::Membership;
 use crate::mpi::error::Error;
 
 /// A group under construction.
@@ -43,6 +44,12 @@ pub(crate) fn exact<T: Copy>(list: &[T]) -> Result<Vec<T>, Error> {
     Ok(copy)
 }
 
+/// All of these processes have a rank there.
+pub(crate) fn are_in(members: &[Rank], all: Membership<'_>) -> bool {
+    let is_in = |member: &Rank| all.ranks().any(|rank| all.to_world(rank) == *member);
+    members.iter().all(is_in)
+}
+
 /// The processes of `first` and, behind them, those of `second` that are not in `first`.
 pub(crate) fn union(first: &[Rank], second: &[Rank]) -> Result<Vec<Rank>, Error> {
     let mut members = Members::with_room(first.len() + second.len())?;
@@ -63,14 +70,26 @@ pub(crate) fn select(first: &[Rank], second: &[Rank], wanted: bool) -> Result<Ve
     Ok(members.done())
 }
 
-/// How two groups compare.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Comparison {
+/// The members with these ranks, which the group has, in their order (`wanted`); or the others, in the group's.
+pub(crate) fn pick(members: &[Rank], ranks: &[u32], wanted: bool) -> Result<Vec<Rank>, Error> {
+    let mut picked = Members::with_room(members.len())?;
+    if wanted {
+        picked.append(ranks.iter().map(|rank| members[*rank as usize]));
+    } else {
+        let others = (0..).zip(members).filter(|(rank, _)| !ranks.contains(rank));
+        picked.append(others.map(|(_, member)| *member));
+    }
+    Ok(picked.done())
+}
+
+/// How two groups compare (MPI-3.1 section 6.3.1).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Comparison {
     /// The same processes in the same order.
     Identical,
-    /// The same processes.
+    /// The same processes in another order.
     Similar,
-    /// Others.
+    /// Other processes.
     Unequal,
 }
 
@@ -88,9 +107,12 @@ pub(crate) fn compare(first: &[Rank], second: &[Rank]) -> Comparison {
 /// Those that the triplets (first, last, stride) name (section 6.3.2), each once. Fails with
 /// [`Error::Rank`] for one that the group of `size` does not have, or that is named twice, and with
 /// [`Error::Argument`] for a stride of 0.
-pub(crate) fn ranges(size: usize, triplets: &[[i32; 3]]) -> Result<Vec<u32>, Error> {
+pub(crate) fn ranges(
+    size: usize,
+    triplets: impl IntoIterator<Item = [i32; 3]>,
+) -> Result<Vec<u32>, Error> {
     let mut ranks = Members::with_room(size)?;
-    for [first, last, stride] in triplets.iter().map(|t| t.map(i64::from)) {
+    for [first, last, stride] in triplets.into_iter().map(|t| t.map(i64::from)) {
         if stride == 0 {
             return Err(Error::Argument {
                 what: "a range with a stride of 0",
@@ -155,17 +177,17 @@ mod tests {
     fn ranges_go_up_and_down_and_are_checked() {
         let all = [[0, 4, 2], [5, 1, -2], [7, 3, 1]];
         assert!(matches!(
-            ranges(6, &[[0, 6, 2]]),
+            ranges(6, [[0, 6, 2]]),
             Err(Error::Rank { rank: 6, size: 6 })
         ));
-        assert_eq!(ranges(6, &all).unwrap(), [0, 2, 4, 5, 3, 1]);
+        assert_eq!(ranges(6, all).unwrap(), [0, 2, 4, 5, 3, 1]);
         assert!(matches!(
-            ranges(6, &[[1, 1, 0]]),
+            ranges(6, [[1, 1, 0]]),
             Err(Error::Argument { .. })
         ));
-        assert!(ranges(6, &[[0, 1, 1], [1, 2, 1]]).is_err(), "1 twice");
+        assert!(ranges(6, [[0, 1, 1], [1, 2, 1]]).is_err(), "1 twice");
         let wide = [[0, i32::MAX, i32::MAX], [i32::MIN, 0, 1]];
-        assert!(ranges(6, &wide).is_err());
+        assert!(ranges(6, wide).is_err());
         assert_eq!(listed(3, &[2, 0]).unwrap(), [2, 0]);
         assert!(listed(3, &[2, -1]).is_err() && listed(3, &[2, 2]).is_err());
     }

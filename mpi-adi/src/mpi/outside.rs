@@ -27,6 +27,21 @@ fn leaves(datatype: &Type, mut f: impl FnMut(Basic, usize, usize)) -> usize {
     outside
 }
 
+/// A program's packing buffer, and how far in it packing or unpacking is. Fails when `bytes` more do not fit.
+pub(crate) fn places(size: isize, position: isize, bytes: usize) -> Result<(usize, usize), Error> {
+    let within = usize::try_from(size)
+        .ok()
+        .zip(usize::try_from(position).ok());
+    let fits = |(size, from): &(usize, usize)| {
+        let end = from.checked_add(bytes);
+        end.is_some_and(|end| end <= *size)
+    };
+    let (_, from) = within.filter(fits).ok_or(Error::argument(
+        "a packing buffer that ends before the elements do, or a position outside of it",
+    ))?;
+    Ok((from, from + bytes))
+}
+
 /// Bytes of so many elements outside. Takes as many steps as the datatype's description is long. Fails with
 /// [`Error::TooLong`] or [`Error::NoRoom`].
 pub(crate) fn external_bytes(datatype: &Type, count: usize) -> Result<usize, Error> {

@@ -122,15 +122,10 @@ impl Attached for List {
         // Whatever the clones do, to this list, too.
         let mut list: Vec<Attribute> = room(self.0.borrow().len())?;
         list.extend(self.0.borrow().iter().cloned());
-        list.retain_mut(
-            |attribute| match (attribute.duplicated)(&*attribute.value) {
-                Some(value) => {
-                    attribute.value = value;
-                    true
-                }
-                None => false,
-            },
-        );
+        list.retain_mut(|attribute| {
+            let value = (attribute.duplicated)(&*attribute.value);
+            value.map(|value| attribute.value = value).is_some()
+        });
         Ok(Box::new(List(RefCell::new(list))))
     }
 

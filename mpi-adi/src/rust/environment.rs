@@ -5,7 +5,6 @@ use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::{FromUtf8Error, String};
 use alloc::vec::Vec;
-use core::cmp::Ordering;
 
 use super::point_to_point::buffered::Attached;
 use super::process::{Here, Phase, ask, phase, start};
@@ -27,19 +26,16 @@ impl Universe {
 
     /// How many processes the job can have: as many as it has (MPI_UNIVERSE_SIZE, MPI-3.1 section 10.5.1).
     pub fn size(&self) -> Option<usize> {
-        Some(
-            SimpleCommunicator::system(&self.here, 0)
-                .record
-                .core()
-                .ok()?
-                .size() as usize,
-        )
+        let core = self.world().record.core().ok()?.size();
+        Some(core as usize)
     }
 
     /// Bytes of the buffer for buffered sends.
     pub fn buffer_size(&self) -> usize {
         let attached = self.here.attached.borrow();
-        attached.as_ref().map_or(0, Attached::bytes)
+        attached
+            .as_ref()
+            .map_or(0, |attached| attached.room.bytes())
     }
 
     /// Gives buffered sends a buffer of so many bytes, of the program's heap, in place of the one that they have
@@ -49,10 +45,8 @@ impl Universe {
     pub fn set_buffer_size(&mut self, size: usize) {
         self.detach_buffer();
         if size > 0 {
-            let attached = self.here.or_fatal(
-                "mpi::environment::Universe::set_buffer_size (MPI_Buffer_attach)",
-                Attached::new(size),
-            );
+            let function = "mpi::environment::Universe::set_buffer_size (MPI_Buffer_attach)";
+            let attached = self.here.or_fatal(function, Attached::new(size));
             *self.here.attached.borrow_mut() = Some(attached);
         }
     }
@@ -72,8 +66,8 @@ impl Universe {
 
 fn detach(here: &Here, env: &dyn Env) {
     let attached = here.attached.borrow_mut().take();
-    if let Some(attached) = attached {
-        attached.wait_until_empty(env);
+    if let Some(mut attached) = attached {
+        attached.room.wait_until_empty(env, "MPI_Buffer_detach");
     }
 }
 
@@ -95,7 +89,7 @@ impl Drop for Universe {
 }
 
 /// Support of threads (MPI-3.1 section 12.4.3).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Threading {
     /// There is one thread.
     Single,
@@ -105,18 +99,6 @@ pub enum Threading {
     Serialized,
     /// Threads make calls whenever they like. Not supported.
     Multiple,
-}
-
-impl PartialOrd for Threading {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Threading {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (*self as u8).cmp(&(*other as u8))
-    }
 }
 
 /// Starts MPI (MPI_Init, MPI-3.1 section 8.7). `None`: it has been started before. Does not block.
@@ -131,10 +113,8 @@ pub fn initialize() -> Option<Universe> {
 #[track_caller]
 pub fn initialize_with_threading(threading: Threading) -> Option<(Universe, Threading)> {
     let here = start()?;
-    here.or_fatal(
-        "mpi::environment::initialize_with_threading (MPI_Init)",
-        SimpleCommunicator::enter_system(&here),
-    );
+    let function = "mpi::environment::initialize_with_threading (MPI_Init)";
+    here.or_fatal(function, SimpleCommunicator::enter_system(&here));
     here.set_phase(Phase::Running);
     let level = threading.min(Threading::Funneled);
     Some((Universe { here, level }, level))

@@ -10,7 +10,8 @@
 //! fn counters(world: &impl Communicator) -> Window<'static, u64> {
 //!     let mut info = Info::new();
 //!     info.set("MPI_WIN_ACCESS_AFTER_ACCESS_REORDER", "true");
-//!     let window = Window::allocate_with_info(8, world, &info);
+//!     let window = Window::allocate(8, world);
+//!     window.set_info(&info);
 //!     let used = window.get_info();
 //!     assert_eq!(used.get("MPI_WIN_ACCESS_AFTER_ACCESS_REORDER"), Some("true"));
 //!     window
@@ -66,10 +67,8 @@ impl Info {
     /// fails.
     #[track_caller]
     pub fn set(&mut self, key: &str, value: &str) {
-        fatal(
-            "mpi::info::Info::set (MPI_Info_set)",
-            self.try_set(key, value),
-        );
+        let set = self.try_set(key, value);
+        fatal("mpi::info::Info::set (MPI_Info_set)", set);
     }
 
     /// As [`set`](Info::set). Fails with class InfoKey for a key that is empty or too long, with class InfoValue for a value

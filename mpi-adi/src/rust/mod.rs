@@ -51,11 +51,36 @@
 //! # Memory
 //! A call that blocks takes nothing of the program's heap but where it says so. A request takes a place in its scope.
 
+/// Of a type, its name is told, and nothing of what it has.
+macro_rules! opaque {
+    ($name:literal, [$($generics:tt)*] $type:ty) => {
+        impl<$($generics)*> core::fmt::Debug for $type {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.debug_struct($name).finish_non_exhaustive()
+            }
+        }
+    };
+}
+
+/// How a call is named in a message: in Rust, and its MPI function.
+macro_rules! called {
+    ($owner:expr, $name:ident, $mpi:literal) => {
+        concat!($owner, "::", stringify!($name), " (", $mpi, ")")
+    };
+}
+
 /// Calls that can fail, a row for each: its name, whose error ends the job, its MPI function, and what is done. `$here` ends
-/// the job: that of the object, or [`NoObject`]. With `or`, the form whose error is the result is made, too.
+/// the job: that of the object, or [`NoObject`]. With `or`, the form whose error is the result is made, too. Functions of no
+/// type have `fn` without a list.
 macro_rules! ends_the_job {
+    ($owner:literal, [$vis:vis fn], $here:expr; $($rows:tt)*) => {
+        ends_the_job! { @rows [] $owner, [$vis fn ()], $here; $($rows)* }
+    };
+    ($owner:literal, [$vis:vis fn $receiver:tt], $here:expr; $($rows:tt)*) => {
+        ends_the_job! { @rows [Self::] $owner, [$vis fn $receiver], $here; $($rows)* }
+    };
     (
-        $owner:literal, [$vis:vis fn $receiver:tt], $here:expr;
+        @rows $path:tt $owner:literal, $fn:tt, $here:expr;
         $(
             $(#[$doc:meta])*
             $name:ident[$($generics:tt)*]($($arg:ident: $type:ty),*) $(-> $result:ty)? $(where [$($bounds:tt)*])?,
@@ -63,43 +88,36 @@ macro_rules! ends_the_job {
         )*
     ) => {$(
         ends_the_job! {
-            @row [$vis fn $receiver] [$(#[$doc])*] [concat!($owner, "::", stringify!($name), " (", $mpi, ")")]
-            [$name[$($generics)*]($($arg: $type),*) [$($result)?] [$($($bounds)*)?]]
-            [$([$(#[$try_doc])*] $try)?] $here => $body
+            @row $fn [$(#[$doc])*] [called!($owner, $name, $mpi)]
+            [$name[$($generics)*]($($arg: $type),*) [($($result)?)] [$($($bounds)*)?]]
+            $path [$([$(#[$try_doc])*] $try)?] $here => $body
         }
     )*};
     (
-        @row $fn:tt $doc:tt $function:tt
-        [$name:ident[$($generics:tt)*]($($arg:ident: $type:ty),*) [] $bounds:tt]
-        $try:tt $here:expr => $body:expr
-    ) => {
-        ends_the_job! {
-            @row $fn $doc $function [$name[$($generics)*]($($arg: $type),*) [()] $bounds] $try $here => $body
-        }
-    };
-    (
         @row [$vis:vis fn ($(&$self:ident)? $($own:ident)?)] [$(#[$doc:meta])*] [$function:expr]
         [$name:ident[$($generics:tt)*]($($arg:ident: $type:ty),*) [$result:ty] [$($bounds:tt)*]]
-        [] $here:expr => $body:expr
+        $path:tt [] $here:expr => $body:expr
     ) => {
         $(#[$doc])*
         #[track_caller]
+        #[allow(unused_parens)]
         $vis fn $name<$($generics)*>($(&$self,)? $($own,)? $($arg: $type),*) -> $result where $($bounds)* {
             $here.or_fatal($function, $body)
         }
     };
     (
-        @row [$vis:vis fn ($(&$self:ident)? $($own:ident)?)] [$(#[$doc:meta])*] [$function:expr]
+        @row [$vis:vis fn ($(&$self:ident)? $($own:ident)?)] $doc:tt $function:tt
         [$name:ident[$($generics:tt)*]($($arg:ident: $type:ty),*) [$result:ty] [$($bounds:tt)*]]
-        [[$(#[$try_doc:meta])*] $try:ident] $here:expr => $body:expr
+        [$($path:tt)*] [[$(#[$try_doc:meta])*] $try:ident] $here:expr => $body:expr
     ) => {
-        $(#[$doc])*
-        #[track_caller]
-        $vis fn $name<$($generics)*>($(&$self,)? $($own,)? $($arg: $type),*) -> $result where $($bounds)* {
-            $here.or_fatal($function, Self::$try($($self,)? $($own,)? $($arg),*))
+        ends_the_job! {
+            @row [$vis fn ($(&$self)? $($own)?)] $doc $function
+            [$name[$($generics)*]($($arg: $type),*) [$result] [$($bounds)*]]
+            [] [] $here => $($path)* $try($($self,)? $($own,)? $($arg),*)
         }
 
         $(#[$try_doc])*
+        #[allow(unused_parens)]
         $vis fn $try<$($generics)*>(
             $(&$self,)? $($own,)? $($arg: $type),*
         ) -> Result<$result, crate::mpi::error::Error> where $($bounds)* {
@@ -159,9 +177,12 @@ impl NoObject {
 /// The result of a call of `function` that belongs to no object; an error ends the job.
 #[track_caller]
 pub(crate) fn fatal<T>(function: &'static str, result: Result<T, Error>) -> T {
-    match (result, process::current()) {
-        (Ok(value), _) => value,
-        (Err(error), Some(here)) => here.fatal(function, error),
-        (Err(error), None) => panic!("{function}: {error}"),
+    let error = match result {
+        Ok(value) => return value,
+        Err(error) => error,
+    };
+    match process::current() {
+        Some(here) => here.fatal(function, error),
+        None => panic!("{function}: {error}"),
     }
 }

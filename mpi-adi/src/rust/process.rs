@@ -17,20 +17,13 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use crate::c;
+pub(crate) use crate::c::Phase;
 use crate::device::interface::{Abort, Device, FatalError};
 use crate::mpi::error::{Error, Misplaced};
 use crate::mpi::process::{Env, Process};
 use crate::rust::point_to_point::buffered::Attached;
 use crate::rust::request::under_way::UnderWay;
 use crate::rust::topology::Record;
-
-/// Where a process stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Phase {
-    Before,
-    Running,
-    After,
-}
 
 /// What the binding keeps for a process.
 pub(crate) struct Here {
@@ -65,9 +58,7 @@ impl Here {
     pub(crate) fn env(&self) -> Result<&dyn Env, Error> {
         match self.env.get() {
             Some(env) if !(self.is_unwinding)() => Ok(env),
-            _ => Err(Error::Order {
-                what: Misplaced::AfterProcess,
-            }),
+            _ => Err(Error::order(Misplaced::AfterProcess)),
         }
     }
 
@@ -78,11 +69,7 @@ impl Here {
     pub(crate) fn set_phase(&self, phase: Phase) {
         self.phase.set(phase);
         if self.is_installed {
-            c::set_phase(match phase {
-                Phase::Before => c::Phase::Before,
-                Phase::Running => c::Phase::Running,
-                Phase::After => c::Phase::After,
-            });
+            c::set_phase(phase);
         }
     }
 
@@ -220,7 +207,7 @@ pub(crate) fn start() -> Option<Rc<Here>> {
     if let Some(found) = FINDER.get().and_then(|find| find()) {
         return (found.0.phase() == Phase::Before).then_some(found.0);
     }
-    if c::phase() != c::Phase::Before {
+    if c::phase() != Phase::Before {
         return None;
     }
     let env = installed()?;
@@ -242,11 +229,7 @@ pub(crate) fn phase() -> Phase {
     if let Some(found) = FINDER.get().and_then(|find| find()) {
         return found.0.phase();
     }
-    match c::phase() {
-        c::Phase::Before => Phase::Before,
-        c::Phase::Running => Phase::Running,
-        c::Phase::After => Phase::After,
-    }
+    c::phase()
 }
 
 /// The process whose program is asking, once it has been started.
@@ -266,9 +249,7 @@ pub(crate) fn current() -> Option<Rc<Here>> {
 /// The process whose program is asking. Fails with [`Error::Order`] before it has started MPI, and after its end.
 pub(crate) fn running() -> Result<Rc<Here>, Error> {
     let running = current().filter(|here| here.phase() == Phase::Running);
-    running.ok_or(Error::Order {
-        what: Misplaced::NotRunning,
-    })
+    running.ok_or(Error::order(Misplaced::NotRunning))
 }
 
 /// Runs `look` with what is under way of the process whose program is interrupted, and with what MPI keeps for it. `None`:

@@ -6,7 +6,7 @@ use core::fmt;
 use crate::mpi::comm;
 use crate::mpi::error::Error;
 use crate::rust::datatype::Datatype;
-use crate::rust::datatype::user::kind_of;
+use crate::rust::datatype::user::{kind_of, wrong_count};
 use crate::rust::topology::Rank;
 use crate::rust::{Count, Tag};
 
@@ -64,9 +64,7 @@ impl Status {
     /// The same, of so many basic elements of datatypes `d`, one behind the other, as [`elements`](Status::elements) counts
     /// them (MPI_Status_set_elements, MPI-3.1 section 12.3). Fails with [`Error::Count`] where there are not so many.
     pub fn with_elements<D: Datatype>(self, d: D, count: Count) -> Result<Status, Error> {
-        let wrong = Error::Count {
-            count: count.into(),
-        };
+        let wrong = wrong_count(count);
         let elements = usize::try_from(count).map_err(|_| wrong)?;
         let bytes = kind_of(&d).bytes_of(elements).ok_or(wrong)?;
         Ok(Status { bytes, ..self })
@@ -89,13 +87,10 @@ impl Status {
 
     /// How many elements of `d` it has (MPI_Get_count); -32766 (MPI_UNDEFINED), when they are not a whole number.
     pub fn count<D: Datatype>(&self, d: D) -> Count {
-        let size = kind_of(&d).size();
-        match size {
+        match kind_of(&d).size() {
             0 => 0,
-            size if self.bytes.is_multiple_of(size) => {
-                Count::try_from(self.bytes / size).unwrap_or(UNDEFINED)
-            }
-            _ => UNDEFINED,
+            size if !self.bytes.is_multiple_of(size) => UNDEFINED,
+            size => Count::try_from(self.bytes / size).unwrap_or(UNDEFINED),
         }
     }
 

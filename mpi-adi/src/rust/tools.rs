@@ -80,7 +80,5 @@ pub fn performance_variables() -> impl ExactSizeIterator<Item = Variable> {
 /// there is a process, and after its end.
 pub fn set_eager_limit(bytes: usize) -> Result<(), Error> {
     let set = ask(|env| env.set_eager_limit(bytes));
-    set.ok_or(Error::Order {
-        what: Misplaced::WithoutProcess,
-    })
+    set.ok_or(Error::order(Misplaced::WithoutProcess))
 }

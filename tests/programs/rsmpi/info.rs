@@ -45,15 +45,18 @@ fn main() {
     info.set(REORDER, "true");
     info.set("something else", "7");
     // None means anything to a communicator.
-    let twin = world.duplicate_with_info(&info);
+    let twin = world.duplicate();
     twin.set_info(&info);
     assert!(twin.get_info().is_empty());
-    assert_eq!(world.split_shared_with_info(0, &info).size(), 1);
+    let own = world.split_shared(0);
+    own.set_info(&info);
+    assert_eq!(own.size(), 1);
 
     // To a window some do, and each process says them for itself.
     let mut memory = [0u32; 2];
     mpi::request::scope(|scope| {
-        let window = Window::create_with_info(scope, &mut memory[..], &world, &info);
+        let window = Window::create(scope, &mut memory[..], &world);
+        window.set_info(&info);
         assert_eq!(window.get_info().get(REORDER), Some("true"));
         info.set(REORDER, "no truth value");
         window.set_info(&info);
@@ -68,8 +71,10 @@ fn main() {
         assert!(!window.reorder().access_after_access);
     });
     info.set(REORDER, "1");
-    let allocated = Window::<u8>::allocate_with_info(1, &world, &info);
-    let dynamic = DynamicWindow::create_with_info(&world, &info);
+    let allocated = Window::<u8>::allocate(1, &world);
+    allocated.set_info(&info);
+    let dynamic = DynamicWindow::create(&world);
+    dynamic.set_info(&info);
     assert!(allocated.reorder().access_after_access && dynamic.reorder().access_after_access);
     let plain = Window::<u8>::allocate(1, &world);
     assert_eq!(plain.get_info().get(REORDER), Some("false"));

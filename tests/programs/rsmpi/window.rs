@@ -218,7 +218,7 @@ fn dynamic(world: &SystemCommunicator) {
         world.barrier();
         let lock = window.lock_shared(right);
         lock.target().put(there, &0u64);
-        assert!(lock.try_unlock().is_err(), "nothing is attached there");
+        assert!(lock.try_close().is_err(), "nothing is attached there");
     });
 }
 
@@ -237,7 +237,7 @@ fn without_blocking(world: &SystemCommunicator) {
         let lock = window.immediate_lock_exclusive(right);
         let opening = lock.opening();
         let put = lock.target().immediate_put(scope, 0, &mine);
-        let unlocked = lock.immediate_unlock();
+        let unlocked = lock.immediate_close();
         opening.wait();
         unlocked.wait();
         put.wait();
@@ -248,7 +248,7 @@ fn without_blocking(world: &SystemCommunicator) {
         let next = fence.immediate_next();
         let target = fence.process_at_rank(right);
         let get = target.immediate_get_into(scope, 0, &mut theirs);
-        let ended = fence.immediate_end();
+        let ended = fence.immediate_close();
         add.wait();
         next.wait();
         ended.wait();
@@ -259,8 +259,8 @@ fn without_blocking(world: &SystemCommunicator) {
         let target = access.process_at_rank(right);
         let swap = (&mine[5], &mine[6]);
         let _swap = target.immediate_compare_and_swap_into(scope, 5, swap, &mut was);
-        let completed = access.immediate_complete();
-        let waited = exposure.immediate_wait();
+        let completed = access.immediate_close();
+        let waited = exposure.immediate_close();
         assert!(mpi::request::wait_any(&mut vec![completed, waited]).is_some());
         let all = window.immediate_lock_all();
         let target = all.process_at_rank(right);
@@ -269,7 +269,7 @@ fn without_blocking(world: &SystemCommunicator) {
         window.immediate_flush_local_all().wait();
         flushed.wait();
         assert!(put.is_complete());
-        all.immediate_unlock_all().wait();
+        all.immediate_close().wait();
     });
     world.barrier();
     assert_eq!(was, mine[5]);

@@ -9,23 +9,8 @@ use crate::c::report::{on_any, on_process};
 use crate::c::types::constants::MPI_UNDEFINED;
 use crate::device::interface::Device;
 use crate::mpi::error::Error;
-use crate::mpi::outside::{Sides, external_bytes};
+use crate::mpi::outside::{Sides, external_bytes, places};
 use crate::mpi::process::Env;
-
-/// A program's packing buffer, and how far in it packing or unpacking is. Fails when `bytes` more do not fit.
-fn places(size: isize, position: isize, bytes: usize) -> Result<(usize, usize), Error> {
-    let within = usize::try_from(size)
-        .ok()
-        .zip(usize::try_from(position).ok());
-    let fits = |(size, from): &(usize, usize)| {
-        let end = from.checked_add(bytes);
-        end.is_some_and(|end| end <= *size)
-    };
-    let (_, from) = within.filter(fits).ok_or(Error::Argument {
-        what: "a packing buffer that ends before the elements do, or a position outside of it",
-    })?;
-    Ok((from, from + bytes))
-}
 
 pub unsafe fn MPI_Pack(
     inbuf: *const c_void,

@@ -16,17 +16,38 @@ use crate::mpi::comm::Communicator;
 use crate::mpi::context::{CONTEXTS, HELD, UNITS};
 use crate::mpi::error::{Error, Limited};
 use crate::mpi::lend::writing;
+use crate::mpi::process::Env;
 
 /// This process's contexts, for an agreement. Called outside of the device.
 pub(crate) trait Holder: Send {
+    /// The process's device; `None`: it has ended.
+    fn env(&self) -> Option<&dyn Env>;
+
     /// As [`Contexts::hold`](crate::mpi::context::Contexts::hold).
-    fn hold(&mut self, unit: usize) -> Option<u8>;
+    fn hold(&mut self, unit: usize) -> Option<u8> {
+        let env = self.env()?;
+        env.process().hold_contexts(env, unit)
+    }
+
     /// Another agreement holds the unit.
-    fn is_held(&mut self, unit: usize) -> bool;
+    fn is_held(&mut self, unit: usize) -> bool {
+        let env = self.env();
+        env.is_some_and(|env| env.process().are_contexts_held(unit))
+    }
+
     /// Releases the unit.
-    fn release(&mut self, unit: usize);
+    fn release(&mut self, unit: usize) {
+        if let Some(env) = self.env() {
+            env.process().release_contexts(unit);
+        }
+    }
+
     /// Looks once more at a context of the unit that is held.
-    fn confirm(&mut self, context: Context) -> bool;
+    fn confirm(&mut self, context: Context) -> bool {
+        let env = self.env();
+        env.is_some_and(|env| env.process().confirm_context(env, context))
+    }
+
     /// Gets ready what will have this context, which is held. Fails with [`Error::NoRoom`].
     fn get_ready(&mut self, context: Context) -> Result<(), Error>;
     /// Gives up what it has got ready, if anything: another context will do, or none.

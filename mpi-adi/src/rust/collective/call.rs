@@ -3,11 +3,11 @@
 use alloc::rc::Rc;
 use core::marker::PhantomData;
 
-use super::group::{Group, Mode};
+use super::group::{Group, Mode, Partners};
 use super::operation::{Combines, Reducing};
 use crate::mpi::coll::{Combine, Elements, Plan};
 use crate::mpi::error::Error;
-use crate::rust::datatype::lent::{Loan, Side};
+use crate::rust::datatype::lent::Side;
 use crate::rust::request::{Request, Scope, Ticket, What, under_way};
 use crate::rust::topology::{Rank, Record};
 
@@ -35,19 +35,21 @@ const FORMS: &str = "the root calls the form with `_root`, the others the form w
 
 impl<'c, 'a, D: ?Sized, F: Form> Collective<'c, 'a, D, F> {
     /// `form` borrows its buffers for `'a`, exclusively where they are written; `buffer` is one of them.
-    pub(super) fn new(record: &'c Rc<Record>, names: Names, buffer: *const D, form: F) -> Self {
+    pub(super) fn new(
+        record: &'c Rc<Record>,
+        names: Names,
+        misplaced: Option<[Rank; 2]>,
+        buffer: *const D,
+        form: F,
+    ) -> Self {
         Collective {
             record,
             names,
-            misplaced: None,
+            misplaced,
             buffer,
             form,
             borrowed: PhantomData,
         }
-    }
-
-    pub(super) fn called(self, misplaced: Option<[Rank; 2]>) -> Self {
-        Collective { misplaced, ..self }
     }
 
     #[track_caller]
@@ -58,10 +60,8 @@ impl<'c, 'a, D: ?Sized, F: Form> Collective<'c, 'a, D, F> {
     }
 
     fn check_form(&self) -> Result<(), Error> {
-        match self.misplaced {
-            None => Ok(()),
-            Some(_) => Err(Error::Argument { what: FORMS }),
-        }
+        let misplaced = self.misplaced.map(|_| Err(Error::argument(FORMS)));
+        misplaced.unwrap_or(Ok(()))
     }
 
     /// Runs it: blocks until this process has done its part. An error ends the job.
@@ -117,65 +117,56 @@ pub trait Form {
     unsafe fn ticket(self, function: &'static str) -> Result<Ticket, Error>;
 }
 
-/// Where a collective is called: on what, with which root, and with the ranks of this process and the root where the other
-/// form is for this process.
-pub(super) type At<C, X> = (C, Result<X, Error>, Option<[Rank; 2]>);
+/// Where a collective is called: in which context, on what, with which root, and with the ranks of this process and the root
+/// where the other form is for this process.
+pub(super) type At<'c, C, X> = (&'c Rc<Record>, C, Result<X, Error>, Option<[Rank; 2]>);
 
 /// A collective by two routes: `run` blocks, and `plan` makes what is started.
-pub(super) struct Call<C, X, S, T, O, B, P> {
-    at: (C, Result<X, Error>),
-    given: S,
-    taken: T,
+pub(super) struct Call<'c, C, X, S, T, O, B, P> {
+    at: (&'c Rc<Record>, C, Result<X, Error>),
+    buffers: (S, T),
     op: O,
     run: B,
     plan: P,
 }
 
 /// The two routes of a collective.
-pub(super) fn form<'c, C, X, S, T, O, B, P>(
-    at: (C, Result<X, Error>),
-    (given, taken, op): (S, T, O),
+pub(super) fn form<'c, C: Group, X, S: Side, T: Side, O: Reducing, B, P>(
+    at: (&'c Rc<Record>, C, Result<X, Error>),
+    buffers: (S, T),
+    op: O,
     run: B,
     plan: P,
-) -> Call<C, X, S, T, O, B, P>
+) -> Call<'c, C, X, S, T, O, B, P>
 where
-    C: Group<'c>,
-    S: Side,
-    T: Side,
-    O: Reducing,
     B: FnOnce(C, Blocking<'_>, X, S::Parts, T::Parts) -> Result<(), Error>,
     P: FnOnce(C, Planned<O::Lasting>, X, S::Parts, T::Parts) -> Result<Plan, Error>,
 {
     Call {
         at,
-        given,
-        taken,
+        buffers,
         op,
         run,
         plan,
     }
 }
 
-impl<C, X, S, T, O, B, P> Call<C, X, S, T, O, B, P> {
+impl<C, X, S: Side, T: Side, O: Reducing, B, P> Call<'_, C, X, S, T, O, B, P> {
     /// What is reduced: elements of the buffer that is given, or of the one that is both.
-    fn elements<'c>(&self) -> Result<(Elements, O::Combiner), Error>
-    where
-        C: Group<'c>,
-        S: Side,
-        T: Side,
-        O: Reducing,
-    {
-        self.at.0.record().here.env()?;
-        let kind = self.given.kind().or(self.taken.kind());
+    fn elements(&self) -> Result<(Elements, O::Combiner), Error> {
+        self.at.0.here.env()?;
+        let shape = self.buffers.0.shape().or(self.buffers.1.shape());
+        let kind = shape.map(|(_, kind)| kind);
         let size = kind.map_or(0, |kind| kind.size());
         Ok((self.op.elements(size), self.op.combiner(kind)?))
     }
 }
 
 #[allow(private_interfaces)]
-impl<'c, C, X, S, T, O, B, P> Form for Call<C, X, S, T, O, B, P>
+impl<C, X, S, T, O, B, P> Form for Call<'_, C, X, S, T, O, B, P>
 where
-    C: Group<'c>,
+    C: Group,
+    X: Partners,
     S: Side,
     T: Side,
     O: Reducing,
@@ -184,10 +175,11 @@ where
 {
     fn run(self, function: &'static str) -> Result<(), Error> {
         let (elements, mut combiner) = self.elements()?;
-        let (on, root) = self.at;
-        let (ranks, root) = (on.partners(), root?);
-        self.given.lend(ranks, |given| {
-            self.taken.lend(ranks, |taken| {
+        let (_, on, root) = self.at;
+        let root = root?;
+        let [to, from] = root.numbers(on.partners());
+        self.buffers.0.lend(to, |given| {
+            self.buffers.1.lend(from, |taken| {
                 let mode = Blocking {
                     function,
                     elements,
@@ -200,33 +192,27 @@ where
 
     unsafe fn ticket(self, function: &'static str) -> Result<Ticket, Error> {
         let (elements, combiner) = self.elements()?;
-        let (on, root) = self.at;
-        let (ranks, root) = (on.partners(), root?);
+        let (record, on, root) = self.at;
+        let root = root?;
+        let [to, from] = root.numbers(on.partners());
         // SAFETY: the caller's promise; a ticket gives its loans back.
         let ((given_loan, given), (taken_loan, taken), combine) = unsafe {
             (
-                self.given.loan(ranks)?,
-                self.taken.loan(ranks)?,
+                self.buffers.0.loan(to)?,
+                self.buffers.1.loan(from)?,
                 O::lasting(combiner),
             )
         };
         let mode = Planned { elements, combine };
         let plan = (self.plan)(on, mode, root, given, taken)?;
         let plan = plan.goes_on_meanwhile(elements.predefined);
-        start(on.record(), function, plan, [given_loan, taken_loan])
+        let place = under_way::start(record, function, plan)?;
+        let what = What::Collective(record.clone(), place);
+        Ok(Ticket {
+            what,
+            loans: [given_loan, taken_loan],
+        })
     }
-}
-
-/// Starts a plan of which the loans are.
-pub(super) fn start(
-    record: &Rc<Record>,
-    function: &'static str,
-    plan: Plan,
-    loans: [Loan; 2],
-) -> Result<Ticket, Error> {
-    let place = under_way::start(record, function, plan)?;
-    let what = What::Collective(record.clone(), place);
-    Ok(Ticket { what, loans })
 }
 
 /// In a call that blocks: takes nothing of the program's heap.
@@ -281,30 +267,8 @@ impl<L: Combines + Send + 'static> Mode for Planned<L> {
 macro_rules! names {
     ($owner:literal, $run:ident, $start:ident, $mpi:literal, $immediate:literal) => {
         $crate::rust::collective::call::Names {
-            run: [
-                concat!(
-                    "mpi::collective::",
-                    $owner,
-                    "::",
-                    stringify!($run),
-                    " (",
-                    $mpi,
-                    ")"
-                ),
-                $mpi,
-            ],
-            start: [
-                concat!(
-                    "mpi::collective::",
-                    $owner,
-                    "::",
-                    stringify!($start),
-                    " (",
-                    $immediate,
-                    ")"
-                ),
-                $immediate,
-            ],
+            run: [called!($owner, $run, $mpi), $mpi],
+            start: [called!($owner, $start, $immediate), $immediate],
         }
     };
 }
@@ -328,18 +292,18 @@ macro_rules! collectives {
             $($arg: $type),*
         ) -> $crate::rust::collective::Collective<'_, 'a, $data, impl $crate::rust::collective::call::Form> {
             use $crate::rust::collective::call;
-            let (on, root, misplaced) = $by(self);
+            let (record, on, root, misplaced) = $by(self);
             let ($given, $taken) = ($lend, $lend_mut);
             let buffer = $crate::rust::datatype::lent::Side::buffer(&$from);
             let names = call::names!($owner, $run, $start, $mpi, $immediate);
-            let record = $crate::rust::collective::group::Group::record(on);
             let form = call::form(
-                (on, root),
-                ($given, $taken, $op),
+                (record, on, root),
+                ($given, $taken),
+                $op,
                 |$on, $mode, $root, $given, $taken| $body,
                 |$on, $mode, $root, $given, $taken| $body,
             );
-            call::Collective::new(record, names, buffer, form).called(misplaced)
+            call::Collective::new(record, names, misplaced, buffer, form)
         }
 
         #[doc = concat!("Runs [`", stringify!($make), "`](Self::", stringify!($make), ") (", $mpi, ").")]

@@ -7,7 +7,7 @@ use super::call::{self, At, Collective, Form, collectives};
 use super::group::{self, Group, Mode};
 use super::operation::{NoOperation, Operation, by};
 use crate::mpi::comm::CommRank;
-use crate::rust::datatype::any::{Given, Taken};
+use crate::rust::datatype::any::Each;
 use crate::rust::datatype::lent::{
     Nothing, Parts, equal, equal_mut, listed, listed_mut, whole, whole_mut,
 };
@@ -22,15 +22,16 @@ macro_rules! of_everyone {
     ($owner:literal, [$vis:vis fn], $everyone:ident) => {
         /// Until every process has called it (MPI_Barrier, MPI-3.1 section 5.3).
         $vis fn synchronize<'a>(&self) -> Collective<'_, 'a, (), impl Form> {
-            let (on, root, _) = $everyone(self);
+            let (record, on, root, _) = $everyone(self);
             let names = call::names!($owner, barrier, immediate_barrier, "MPI_Barrier", "MPI_Ibarrier");
             let form = call::form(
-                (on, root),
-                (Nothing, Nothing, NoOperation),
+                (record, on, root),
+                (Nothing, Nothing),
+                NoOperation,
                 |on, mode, _, _, _| Group::barrier(on, mode),
                 |on, mode, _, _, _| Group::barrier(on, mode),
             );
-            Collective::new(Group::record(on), names, &(), form)
+            Collective::new(record, names, None, &(), form)
         }
 
         /// Runs [`synchronize`](Self::synchronize) (MPI_Barrier).
@@ -70,8 +71,7 @@ macro_rules! of_everyone {
             all_to_all_varcount => all_to_all_varcount_into, immediate_all_to_all_varcount_into,
                 "MPI_Alltoallv", "MPI_Ialltoallv";
             $everyone ['a, S: PartitionedBuffer + ?Sized, R: PartitionedBufferMut + ?Sized]
-                (sendbuf: &'a S, recvbuf: &'a mut R)
-                -> R, taken;
+                (sendbuf: &'a S, recvbuf: &'a mut R) -> R, taken;
             listed(sendbuf), listed_mut(recvbuf), NoOperation => on.alltoall(mode, given, taken);
 
             /// Gives each process a buffer of its own, and collects what the processes give in one for each, of whatever
@@ -80,13 +80,12 @@ macro_rules! of_everyone {
                 "MPI_Alltoallw", "MPI_Ialltoallw";
             $everyone ['a, 's, 'r](sendbufs: &'a [AnyBuffer<'s>], recvbufs: &'a mut [AnyBufferMut<'r>])
                 -> [AnyBufferMut<'r>], taken;
-            Given(sendbufs), Taken::new(recvbufs), NoOperation => on.alltoall(mode, given, taken);
+            Each(sendbufs), Each(recvbufs), NoOperation => on.alltoall(mode, given, taken);
 
             /// Combines `sendbuf` of all processes, place by place, into every `recvbuf` (MPI-3.1 section 5.9.6).
             all_reduce => all_reduce_into, immediate_all_reduce_into, "MPI_Allreduce", "MPI_Iallreduce";
             $everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
-                (sendbuf: &'a S, recvbuf: &'a mut R, op: O)
-                -> R, taken;
+                (sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
             whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => on.allreduce(mode, (given, taken));
 
             /// Combines as [`all_reduce`](Self::all_reduce), and gives each process its part of the result (MPI-3.1 section
@@ -94,8 +93,7 @@ macro_rules! of_everyone {
             reduce_scatter_block => reduce_scatter_block_into, immediate_reduce_scatter_block_into,
                 "MPI_Reduce_scatter_block", "MPI_Ireduce_scatter_block";
             $everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
-                (sendbuf: &'a S, recvbuf: &'a mut R, op: O)
-                -> R, taken;
+                (sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
             whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => {
                 let (all, result) = (given, taken);
                 let parts = on.blocks(all, result.len(), mode.elements().size)?;
@@ -108,16 +106,15 @@ macro_rules! of_everyone {
             reduce_scatter_varcount => reduce_scatter_varcount_into, immediate_reduce_scatter_varcount_into,
                 "MPI_Reduce_scatter", "MPI_Ireduce_scatter";
             $everyone ['a, S: PartitionedBuffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
-                (sendbuf: &'a S, recvbuf: &'a mut R, op: O)
-                -> R, taken;
+                (sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
             listed(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => on.reduce_scatter(mode, taken, given);
         }
     };
 }
 pub(super) use of_everyone;
 
-fn everyone<C: Communicator + ?Sized>(comm: &C) -> At<&Rc<Record>, ()> {
-    (comm.record(), Ok(()), None)
+fn everyone<C: Communicator + ?Sized>(comm: &C) -> At<'_, &Rc<Record>, ()> {
+    (comm.record(), comm.record(), Ok(()), None)
 }
 
 fn own(on: &Rc<Record>) -> CommRank {
@@ -159,24 +156,22 @@ fn own(on: &Rc<Record>) -> CommRank {
 /// }
 /// ```
 pub trait CommunicatorCollectives: Communicator {
-    of_everyone!("CommunicatorCollectives", [fn], everyone);
+    of_everyone!("mpi::collective::CommunicatorCollectives", [fn], everyone);
 
     collectives! {
-        "CommunicatorCollectives", [fn], |on, mode, root, given, taken|;
+        "mpi::collective::CommunicatorCollectives", [fn], |on, mode, root, given, taken|;
 
         /// Combines `sendbuf` of the ranks up to this one into `recvbuf` (MPI-3.1 section 5.11.1).
         scan => scan_into, immediate_scan_into, "MPI_Scan", "MPI_Iscan";
         everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
-            (sendbuf: &'a S, recvbuf: &'a mut R, op: O)
-            -> R, taken;
+            (sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
         whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => group::scan(on, mode, (given, taken), true);
 
         /// Combines `sendbuf` of the ranks before this one into `recvbuf`, which rank 0 leaves as it is (MPI-3.1 section
         /// 5.11.2).
         exclusive_scan => exclusive_scan_into, immediate_exclusive_scan_into, "MPI_Exscan", "MPI_Iexscan";
         everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
-            (sendbuf: &'a S, recvbuf: &'a mut R, op: O)
-            -> R, taken;
+            (sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
         whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => group::scan(on, mode, (given, taken), false);
     }
 }
@@ -198,7 +193,7 @@ impl<C: Communicator + ?Sized> CommunicatorCollectives for C {}
 /// ```
 pub trait CollectivesInPlace: Communicator {
     collectives! {
-        "CollectivesInPlace", [fn], |on, mode, root, given, taken|;
+        "mpi::collective::CollectivesInPlace", [fn], |on, mode, root, given, taken|;
 
         /// Collects all processes' parts, in the order of the ranks, in every `buffer`, where each process has its own part
         /// at its place (MPI-3.1 section 5.7).

@@ -9,9 +9,10 @@ use crate::mpi::coll::inter::{self, Role};
 use crate::mpi::coll::{self, Combine, Elements, Plan, plans};
 use crate::mpi::comm::CommRank;
 use crate::mpi::error::Error;
-use crate::mpi::sides::Halves;
+use crate::mpi::topology::Neighbours;
 use crate::rust::datatype::lent::{EqualParts, Parts, same_length};
-use crate::rust::topology::{Context, InterCommunicator, Record};
+use crate::rust::request::under_way;
+use crate::rust::topology::{InterCommunicator, Record};
 
 /// Whether a collective blocks or is planned.
 pub(super) trait Mode: Sized {
@@ -32,16 +33,30 @@ pub(super) trait Mode: Sized {
     ) -> Done<Self>;
 }
 
+/// A process's part in the choice of partners: the root that it names, or its neighbours.
+pub(super) trait Partners {
+    /// How many processes it gives a part of its own, and how many it gets one from, of so many.
+    fn numbers(&self, all: usize) -> [usize; 2] {
+        [all, all]
+    }
+}
+
+impl Partners for () {}
+impl Partners for CommRank {}
+impl Partners for Role {}
+impl Partners for Neighbours {
+    fn numbers(&self, _: usize) -> [usize; 2] {
+        [self.destinations.len(), self.sources.len()]
+    }
+}
+
 /// What a collective comes to.
 pub(super) type Done<M> = Result<<M as Mode>::Done, Error>;
 
 /// Whose collectives are called. Each function fails as the collective does.
-pub(super) trait Group<'c>: Copy {
+pub(super) trait Group: Copy {
     /// What a process says of the root.
     type Root: Copy;
-
-    /// What the collectives run in.
-    fn record(self) -> &'c Rc<Record>;
 
     /// How many processes this one gives a part of its own, and gets one from.
     fn partners(self) -> usize;
@@ -70,12 +85,28 @@ pub(super) trait Group<'c>: Copy {
     fn reduce_scatter<M: Mode>(self, mode: M, result: Area, part: impl Parts) -> Done<M>;
 }
 
-impl<'c> Group<'c> for &'c Rc<Record> {
-    type Root = CommRank;
+/// A row for each collective: its arguments, those of them that are parts, how it is run, and its plan.
+macro_rules! routes {
+    (
+        [$vis:vis fn], |$core:ident, $function:ident, $elements:ident, $combine:ident|;
+        $(
+            $(#[$doc:meta])*
+            $name:ident($self:ident $(: $of:ty)? $(, $arg:ident: $type:ty)*) [$($part:ident),*]
+                => $run:expr, $plan:expr;
+        )*
+    ) => {$(
+        $(#[$doc])*
+        #[allow(unused_variables, reason = "a row names what it needs")]
+        $vis fn $name<M: Mode>($self $(: $of)?, mode: M $(, $arg: $type)*) -> Done<M> {
+            let ($core, $elements) = ($self.core()?, mode.elements());
+            let parts = ($($part.by_rank(),)*);
+            mode.choose(parts, |$function, ($($part,)*), $combine| $run, |($($part,)*), $combine| $plan)
+        }
+    )*};
+}
 
-    fn record(self) -> &'c Rc<Record> {
-        self
-    }
+impl Group for &Rc<Record> {
+    type Root = CommRank;
 
     fn partners(self) -> usize {
         self.membership().size as usize
@@ -86,239 +117,103 @@ impl<'c> Group<'c> for &'c Rc<Record> {
         Ok(EqualParts(all, bytes))
     }
 
-    fn barrier<M: Mode>(self, mode: M) -> Done<M> {
-        mode.choose(
-            self.core()?,
-            |function, core, _| coll::barrier(core, function),
-            |core, _| plans::barrier(core),
-        )
-    }
+    routes! {
+        [fn], |core, function, elements, combine|;
 
-    fn bcast<M: Mode>(self, mode: M, span: Area, root: CommRank) -> Done<M> {
-        mode.choose(
-            self.core()?,
-            |function, core, _| coll::bcast(core, function, span, root),
-            |core, _| plans::bcast(core, span, root, ()),
-        )
-    }
-
-    fn gather<M: Mode>(self, mode: M, data: Area, place: impl Parts, root: CommRank) -> Done<M> {
-        let core = self.core()?;
-        mode.choose(
-            place.by_rank(),
-            |function, place, _| coll::gather(core, function, data, &place, root),
-            |place, _| plans::gather(core, data, place, root, ()),
-        )
-    }
-
-    fn scatter<M: Mode>(self, mode: M, part: impl Parts, result: Area, root: CommRank) -> Done<M> {
-        let core = self.core()?;
-        mode.choose(
-            part.by_rank(),
-            |function, part, _| coll::scatter(core, function, &part, result, root),
-            |part, _| plans::scatter(core, part, result, root, ()),
-        )
-    }
-
-    fn allgather<M: Mode>(self, mode: M, data: Area, place: impl Parts) -> Done<M> {
-        let core = self.core()?;
-        mode.choose(
-            place.by_rank(),
-            |function, place, _| coll::allgather(core, function, data, &place),
-            |place, _| plans::allgather(core, data, place, ()),
-        )
-    }
-
-    fn alltoall<M: Mode>(self, mode: M, part: impl Parts, place: impl Parts) -> Done<M> {
-        let core = self.core()?;
-        mode.choose(
-            (part.by_rank(), place.by_rank()),
-            |function, (part, place), _| coll::alltoall(core, function, &part, &place),
-            |(part, place), _| plans::alltoall(core, part, place),
-        )
-    }
-
-    fn reduce<M: Mode>(self, mode: M, areas: (Area, Area), root: CommRank) -> Done<M> {
-        let (core, size) = (self.core()?, mode.elements().size);
-        mode.choose(
-            (),
-            |function, (), combine| coll::reduce(core, function, areas, size, combine, root),
-            |(), combine| plans::reduce(core, areas, size, combining(combine), root, ()),
-        )
-    }
-
-    fn allreduce<M: Mode>(self, mode: M, areas: (Area, Area)) -> Done<M> {
-        let (core, elements) = (self.core()?, mode.elements());
-        mode.choose(
-            (),
-            |function, (), combine| coll::allreduce(core, function, areas, elements, combine),
-            |(), combine| plans::allreduce(core, areas, elements, combining(combine), ()),
-        )
-    }
-
-    fn reduce_scatter<M: Mode>(self, mode: M, result: Area, part: impl Parts) -> Done<M> {
-        let (core, size) = (self.core()?, mode.elements().size);
-        mode.choose(
-            part.by_rank(),
-            |function, part, combine| {
-                coll::reduce_scatter(core, function, &part, result, size, combine)
-            },
-            |part, combine| plans::reduce_scatter(core, part, result, size, combining(combine), ()),
-        )
+        barrier(self) []
+            => coll::barrier(core, function), plans::barrier(core);
+        bcast(self, span: Area, root: CommRank) []
+            => coll::bcast(core, function, span, root), plans::bcast(core, span, root, ());
+        gather(self, data: Area, place: impl Parts, root: CommRank) [place]
+            => coll::gather(core, function, data, &place, root), plans::gather(core, data, place, root, ());
+        scatter(self, part: impl Parts, result: Area, root: CommRank) [part]
+            => coll::scatter(core, function, &part, result, root), plans::scatter(core, part, result, root, ());
+        allgather(self, data: Area, place: impl Parts) [place]
+            => coll::allgather(core, function, data, &place), plans::allgather(core, data, place, ());
+        alltoall(self, part: impl Parts, place: impl Parts) [part, place]
+            => coll::alltoall(core, function, &part, &place), plans::alltoall(core, part, place);
+        reduce(self, areas: (Area, Area), root: CommRank) []
+            => coll::reduce(core, function, areas, elements.size, combine, root),
+            plans::reduce(core, areas, elements.size, combining(combine), root, ());
+        allreduce(self, areas: (Area, Area)) []
+            => coll::allreduce(core, function, areas, elements, combine),
+            plans::allreduce(core, areas, elements, combining(combine), ());
+        reduce_scatter(self, result: Area, part: impl Parts) [part]
+            => coll::reduce_scatter(core, function, &part, result, elements.size, combine),
+            plans::reduce_scatter(core, part, result, elements.size, combining(combine), ());
     }
 }
 
-/// An alltoall in one buffer.
-pub(super) fn alltoall_in_place<M: Mode>(on: &Rc<Record>, mode: M, place: impl Parts) -> Done<M> {
-    let core = on.core()?;
-    mode.choose(
-        place.by_rank(),
-        |function, place, _| coll::alltoall_in_place(core, function, &place),
-        |place, _| plans::alltoall_in_place(core, place),
-    )
+routes! {
+    [pub(super) fn], |core, function, elements, combine|;
+
+    /// An alltoall in one buffer.
+    alltoall_in_place(on: &Rc<Record>, place: impl Parts) [place]
+        => coll::alltoall_in_place(core, function, &place), plans::alltoall_in_place(core, place);
+    /// A scan, with this process's own data or without.
+    scan(on: &Rc<Record>, areas: (Area, Area), inclusive: bool) []
+        => coll::scan(core, function, areas, elements.size, combine, inclusive),
+        plans::scan(core, areas, elements.size, combining(combine), inclusive, ());
+    /// An exchange with all neighbours: what each destination gets, and where what each source gives goes.
+    exchange(on: &Rc<Record>, neighbours: Neighbours, part: impl Parts, place: impl Parts) [part, place]
+        => {
+            let (from, to) = neighbours.messages(part, place)?;
+            let place = under_way::start(on, function, plans::neighbours(from, to, ())?)?;
+            under_way::wait(&on.here, function, place)
+        },
+        {
+            let (from, to) = neighbours.messages(part, place)?;
+            plans::neighbours(from, to, ())
+        };
 }
 
-/// A scan, with this process's own data or without.
-pub(super) fn scan<M: Mode>(
-    on: &Rc<Record>,
-    mode: M,
-    areas: (Area, Area),
-    inclusive: bool,
-) -> Done<M> {
-    let (core, size) = (on.core()?, mode.elements().size);
-    mode.choose(
-        (),
-        |function, (), combine| coll::scan(core, function, areas, size, combine, inclusive),
-        |(), combine| plans::scan(core, areas, size, combining(combine), inclusive, ()),
-    )
+routes! {
+    [pub(super) fn], |core, function, elements, combine|;
+
+    /// The root's part of a reduce over an intercommunicator.
+    collect(on: &InterCommunicator, result: Area) []
+        => core.collect(function, result, elements.size),
+        inter::collect(core.sides.halves(), result, elements.size, ());
 }
 
-/// The root's part of a reduce over an intercommunicator.
-pub(super) fn collect<M: Mode>(on: &InterCommunicator, mode: M, result: Area) -> Done<M> {
-    let (core, size) = (on.core()?, mode.elements().size);
-    mode.choose(
-        (),
-        |function, (), _| core.collect(function, result, size),
-        |(), _| inter::collect(core.sides.halves(), result, size, ()),
-    )
-}
-
-impl InterCommunicator {
-    fn halves(&self) -> Result<Halves, Error> {
-        Ok(self.core()?.sides.halves())
-    }
-}
-
-impl<'c> Group<'c> for &'c InterCommunicator {
+impl Group for &InterCommunicator {
     type Root = Role;
-
-    fn record(self) -> &'c Rc<Record> {
-        Context::record(self)
-    }
 
     fn partners(self) -> usize {
         self.remote_size() as usize
     }
 
     fn blocks(self, all: Area, bytes: usize, element: usize) -> Result<EqualParts, Error> {
-        let halves = self.halves()?;
+        let halves = self.core()?.sides.halves();
         same_length(bytes * halves.local_ranks().len(), all.len())?;
         EqualParts::new(all, element, halves.remote_size())
     }
 
-    fn barrier<M: Mode>(self, mode: M) -> Done<M> {
-        let both = Context::record(self).core()?;
-        mode.choose(
-            self.core()?,
-            |function, core, _| core.barrier(function),
-            |_, _| plans::barrier(both),
-        )
-    }
+    routes! {
+        [fn], |core, function, elements, combine|;
 
-    fn bcast<M: Mode>(self, mode: M, span: Area, root: Role) -> Done<M> {
-        let core = self.core()?;
-        mode.choose(
-            (),
-            |function, (), _| core.bcast(function, span, root),
-            |(), _| inter::bcast(core.sides.halves(), span, root, ()),
-        )
-    }
-
-    fn gather<M: Mode>(self, mode: M, data: Area, place: impl Parts, root: Role) -> Done<M> {
-        let core = self.core()?;
-        mode.choose(
-            place.by_rank(),
-            |function, place, _| core.gather(function, data, &place, root),
-            |place, _| inter::gather(core.sides.halves(), data, place, root, ()),
-        )
-    }
-
-    fn scatter<M: Mode>(self, mode: M, part: impl Parts, result: Area, root: Role) -> Done<M> {
-        let core = self.core()?;
-        mode.choose(
-            part.by_rank(),
-            |function, part, _| core.scatter(function, &part, result, root),
-            |part, _| inter::scatter(core.sides.halves(), part, result, root, ()),
-        )
-    }
-
-    fn allgather<M: Mode>(self, mode: M, data: Area, place: impl Parts) -> Done<M> {
-        self.alltoall(mode, data, place)
-    }
-
-    fn alltoall<M: Mode>(self, mode: M, part: impl Parts, place: impl Parts) -> Done<M> {
-        let core = self.core()?;
-        mode.choose(
-            (part.by_rank(), place.by_rank()),
-            |function, (part, place), _| core.alltoall(function, &part, &place),
-            |(part, place), _| inter::alltoall(core.sides.halves(), part, place, ()),
-        )
-    }
-
-    fn reduce<M: Mode>(self, mode: M, areas: (Area, Area), root: Role) -> Done<M> {
-        let (core, size) = (self.core()?, mode.elements().size);
-        mode.choose(
-            (),
-            |function, (), combine| core.reduce(function, areas.0, size, combine, root),
-            |(), combine| {
-                inter::reduce(
-                    core.sides.halves(),
-                    areas,
-                    size,
-                    combining(combine),
-                    root,
-                    (),
-                )
-            },
-        )
-    }
-
-    fn allreduce<M: Mode>(self, mode: M, areas: (Area, Area)) -> Done<M> {
-        let (core, size) = (self.core()?, mode.elements().size);
-        mode.choose(
-            (),
-            |function, (), combine| core.allreduce(function, areas, size, combine),
-            |(), combine| {
-                inter::allreduce(core.sides.halves(), areas, size, combining(combine), ())
-            },
-        )
-    }
-
-    fn reduce_scatter<M: Mode>(self, mode: M, result: Area, part: impl Parts) -> Done<M> {
-        let (core, size) = (self.core()?, mode.elements().size);
-        mode.choose(
-            part.by_rank(),
-            |function, part, combine| core.reduce_scatter(function, part, result, size, combine),
-            |part, combine| {
-                inter::reduce_scatter(
-                    core.sides.halves(),
-                    part,
-                    result,
-                    size,
-                    combining(combine),
-                    (),
-                )
-            },
-        )
+        barrier(self) []
+            => core.barrier(function), plans::barrier(core.everyone());
+        bcast(self, span: Area, root: Role) []
+            => core.bcast(function, span, root), inter::bcast(core.sides.halves(), span, root, ());
+        gather(self, data: Area, place: impl Parts, root: Role) [place]
+            => core.gather(function, data, &place, root),
+            inter::gather(core.sides.halves(), data, place, root, ());
+        scatter(self, part: impl Parts, result: Area, root: Role) [part]
+            => core.scatter(function, &part, result, root),
+            inter::scatter(core.sides.halves(), part, result, root, ());
+        allgather(self, data: Area, place: impl Parts) [data, place]
+            => core.alltoall(function, &data, &place), inter::alltoall(core.sides.halves(), data, place, ());
+        alltoall(self, part: impl Parts, place: impl Parts) [part, place]
+            => core.alltoall(function, &part, &place), inter::alltoall(core.sides.halves(), part, place, ());
+        reduce(self, areas: (Area, Area), root: Role) []
+            => core.reduce(function, areas.0, elements.size, combine, root),
+            inter::reduce(core.sides.halves(), areas, elements.size, combining(combine), root, ());
+        allreduce(self, areas: (Area, Area)) []
+            => core.allreduce(function, areas, elements.size, combine),
+            inter::allreduce(core.sides.halves(), areas, elements.size, combining(combine), ());
+        reduce_scatter(self, result: Area, part: impl Parts) [part]
+            => core.reduce_scatter(function, part, result, elements.size, combine),
+            inter::reduce_scatter(core.sides.halves(), part, result, elements.size, combining(combine), ());
     }
 }

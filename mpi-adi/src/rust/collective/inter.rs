@@ -8,7 +8,7 @@ use super::operation::{NoOperation, Operation, by};
 use super::root::of_members;
 use crate::device::memory::area::Area;
 use crate::mpi::coll::inter::Role;
-use crate::rust::datatype::any::{Given, Taken};
+use crate::rust::datatype::any::Each;
 use crate::rust::datatype::lent::{
     Nothing, equal, equal_mut, listed, listed_mut, whole, whole_mut,
 };
@@ -18,17 +18,17 @@ use crate::rust::datatype::{
 use crate::rust::request::{Request, StaticScope};
 use crate::rust::topology::{AsCommunicator, Context, InterCommunicator, Process};
 
-fn everyone(both: &InterCommunicator) -> At<&InterCommunicator, ()> {
-    (both, Ok(()), None)
+fn everyone(both: &InterCommunicator) -> At<'_, &InterCommunicator, ()> {
+    (Context::record(both), both, Ok(()), None)
 }
 
-fn member<'c>(root: &'c Process<'_, InterCommunicator>) -> At<&'c InterCommunicator, Role> {
+fn member<'c>(root: &'c Process<'_, InterCommunicator>) -> At<'c, &'c InterCommunicator, Role> {
     let both = root.as_communicator();
     let role = both.core().and_then(|core| {
         let rank = core.sides.remote().rank(root.rank().into())?;
         Ok(Role::Member(rank))
     });
-    (both, role, None)
+    (Context::record(both), both, role, None)
 }
 
 /// Collectives of both groups; see the [module](crate::rust::collective) for how they are called. Every process of both
@@ -128,10 +128,10 @@ impl InterCommunicator {
         started.set(started.get().wrapping_add(1));
     }
 
-    of_everyone!("InterCommunicator", [pub fn], everyone);
+    of_everyone!("mpi::collective::InterCommunicator", [pub fn], everyone);
 
     collectives! {
-        "InterCommunicator", [pub fn], |on, mode, root, given, taken|;
+        "mpi::collective::InterCommunicator", [pub fn], |on, mode, root, given, taken|;
 
         /// Gives `buffer` of this process, the root, to all processes of the remote group, which call
         /// [`broadcast_into`](Process::broadcast_into) (MPI_ROOT, MPI-3.1 section 5.4).
@@ -177,5 +177,5 @@ impl InterCommunicator {
 /// [`InterCommunicator`]. They fail as those, and with [`RemoteRank`](crate::Error::RemoteRank) for the null process, which
 /// is no root.
 impl Process<'_, InterCommunicator> {
-    of_members!("Process", [pub fn], member, member);
+    of_members!("mpi::collective::Process", [pub fn], member, member);
 }

@@ -88,7 +88,6 @@ mod call;
 mod communicator;
 mod group;
 mod inter;
-#[allow(unsafe_code)]
 mod neighbours;
 #[allow(unsafe_code)]
 mod operation;

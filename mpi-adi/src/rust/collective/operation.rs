@@ -6,14 +6,16 @@ use core::marker::PhantomData;
 use core::ops::Range;
 
 use crate::mpi::coll::plans::Combining;
-use crate::mpi::coll::{Elements, room};
+use crate::mpi::coll::{Elements, combine_local, room};
+use crate::mpi::comm::Communicator;
+use crate::mpi::datatype::Basic;
 use crate::mpi::datatype::derived::Type;
 use crate::mpi::error::{Error, Misplaced};
 use crate::mpi::op::Op;
 use crate::rust::datatype::lent::{lend, lend_mut, same_length};
 use crate::rust::datatype::user::{Kind, kind_of};
-use crate::rust::datatype::{AsDatatype, Buffer, BufferMut, DynBuffer, DynBufferMut};
-use crate::rust::{fatal, process};
+use crate::rust::datatype::{Buffer, BufferMut, DynBuffer, DynBufferMut};
+use crate::rust::process;
 
 /// A function of the program's own: `y[i] = x[i] op y[i]`.
 type Function<'a> = dyn Fn(DynBuffer<'_>, DynBufferMut<'_>) + Send + Sync + 'a;
@@ -61,7 +63,7 @@ impl<O: Operation + ?Sized> Operation for &O {
 
 /// An operation that every program has (MPI-3.1 section 5.9.2). Whole numbers wrap around.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SystemOperation(Op);
+pub struct SystemOperation(pub(crate) Op);
 
 macro_rules! system {
     ($($(#[$doc:meta])* $name:ident => $op:ident),* $(,)?) => {
@@ -97,12 +99,6 @@ system! {
     logical_xor => Lxor,
     /// Bitwise exclusive or (MPI_BXOR): of whole numbers.
     bitwise_xor => Bxor,
-}
-
-impl SystemOperation {
-    pub(crate) fn op(self) -> Op {
-        self.0
-    }
 }
 
 impl sealed::Sealed for SystemOperation {}
@@ -169,7 +165,7 @@ impl Operation for UserOperation<'_> {
 
 /// What combines packed elements of one datatype.
 pub(super) enum Combiner<'a> {
-    System(Op, crate::mpi::datatype::Basic),
+    System(Op, Basic),
     User(User<'a>),
 }
 
@@ -182,7 +178,7 @@ pub(super) struct User<'a> {
 }
 
 enum Owned {
-    Basic(crate::mpi::datatype::Basic),
+    Basic(Basic),
     Made(Type),
 }
 
@@ -199,10 +195,9 @@ impl<'a> Combiner<'a> {
         let (datatype, unpacked) = match kind {
             Kind::Basic(basic) => (Owned::Basic(basic), None),
             Kind::Made(made) => {
-                let is_packed = made.is_row() && made.layout().first() == 0;
-                let unpacked = match is_packed {
-                    true => None,
-                    false => Some([memory_of(made)?, memory_of(made)?]),
+                let unpacked = match kind.row() {
+                    Some(0) => None,
+                    _ => Some([memory_of(made)?, memory_of(made)?]),
                 };
                 (Owned::Made(made.try_clone()?), unpacked)
             }
@@ -231,9 +226,9 @@ impl Combines for Combiner<'_> {
 fn memory_of(made: &Type) -> Result<Vec<u128>, Error> {
     let (first, bytes) = made.true_extent();
     if first < 0 {
-        return Err(Error::Argument {
-            what: "an operation of the program's own on a datatype with data before its origin",
-        });
+        return Err(Error::argument(
+            "an operation of the program's own on a datatype with data before its origin",
+        ));
     }
     let bytes = (first + bytes).max(made.extent()) as usize;
     let count = bytes.div_ceil(size_of::<u128>());
@@ -258,17 +253,19 @@ impl User<'_> {
             Owned::Made(made) => Kind::Made(made),
         };
         let size = kind.size().max(1);
+        let function = &*self.function;
+        // SAFETY: it is called with so many elements in both, aligned for any: packed ones that are as in memory, or one.
+        let call = |x, y, count| unsafe {
+            function(
+                DynBuffer::new(x, count, kind),
+                DynBufferMut::new(y, count, kind),
+            );
+        };
         let (Some([x, y]), Kind::Made(made)) = (&mut self.unpacked, kind) else {
             let count = right.len() / size;
             let (x, y) = (left.as_ptr().cast(), right.as_mut_ptr().cast());
-            // SAFETY: as many packed elements, which are as in memory, are in both; segments are aligned for any.
-            let (x, y) = unsafe {
-                (
-                    DynBuffer::new(x, count, kind),
-                    DynBufferMut::new(y, count, kind),
-                )
-            };
-            return (self.function)(x, y);
+            // As many packed elements, which are as in memory, are in both; segments are aligned for any.
+            return call(x, y, count);
         };
         for (left, right) in left.chunks_exact(size).zip(right.chunks_exact_mut(size)) {
             let into = |words: &mut Vec<u128>, packed: &[u8]| {
@@ -277,28 +274,11 @@ impl User<'_> {
             };
             into(x, left);
             into(y, right);
-            // SAFETY: one element is in each.
-            let (from, to) = unsafe {
-                (
-                    DynBuffer::new(x.as_ptr().cast(), 1, kind),
-                    DynBufferMut::new(y.as_mut_ptr().cast(), 1, kind),
-                )
-            };
-            (self.function)(from, to);
+            call(x.as_ptr().cast(), y.as_mut_ptr().cast(), 1);
             let memory: &[u8] = bytemuck::cast_slice(y);
             runs(made, |at, to| right[to].copy_from_slice(&memory[at]));
         }
     }
-}
-
-/// The combiner of elements of a buffer, for a call that blocks.
-pub(super) fn combiner<'o, O, B>(op: &O, buffer: &B) -> Result<Combiner<'o>, Error>
-where
-    O: Operation + 'o,
-    B: AsDatatype + ?Sized,
-{
-    let datatype = buffer.as_datatype();
-    Combiner::new(op.given(), kind_of(&datatype))
 }
 
 /// What combines packed elements: `right[i] = left[i] op right[i]`.
@@ -359,16 +339,10 @@ impl Reducing for NoOperation {
 }
 
 /// An operation that is borrowed for `'a`.
-pub(super) struct By<'a, O> {
-    op: O,
-    borrowed: PhantomData<&'a ()>,
-}
+pub(super) struct By<'a, O>(O, PhantomData<&'a ()>);
 
 pub(super) fn by<'a, O: Operation + 'a>(op: O) -> By<'a, O> {
-    By {
-        op,
-        borrowed: PhantomData,
-    }
+    By(op, PhantomData)
 }
 
 impl<'a, O: Operation + 'a> Reducing for By<'a, O> {
@@ -378,13 +352,13 @@ impl<'a, O: Operation + 'a> Reducing for By<'a, O> {
     fn elements(&self, size: usize) -> Elements {
         Elements {
             size,
-            commute: self.op.is_commutative(),
-            predefined: matches!(self.op.given(), Given::System(_)),
+            commute: self.0.is_commutative(),
+            predefined: matches!(self.0.given(), Given::System(_)),
         }
     }
 
     fn combiner(&self, kind: Option<Kind<'_>>) -> Result<Combiner<'a>, Error> {
-        Combiner::new(self.op.given(), kind.ok_or(Error::Undefined)?)
+        Combiner::new(self.0.given(), kind.ok_or(Error::Undefined)?)
     }
 
     unsafe fn lasting(combiner: Combiner<'a>) -> Combiner<'static> {
@@ -393,36 +367,24 @@ impl<'a, O: Operation + 'a> Reducing for By<'a, O> {
     }
 }
 
-/// Combines the elements of two buffers, here alone: `inoutbuf[i] = inbuf[i] op inoutbuf[i]` (MPI_Reduce_local, MPI-3.1
-/// section 5.9.7). Does not block. Ends the job when the buffers differ in length, and for an operation that the
-/// datatype does not have.
-#[track_caller]
-pub fn reduce_local_into<S, R, O>(inbuf: &S, inoutbuf: &mut R, op: O)
-where
-    S: Buffer + ?Sized,
-    R: BufferMut + ?Sized,
-    O: Operation,
-{
-    let element = crate::rust::datatype::lent::element(inbuf);
-    let result = combiner(&op, inbuf).and_then(|mut combine| {
-        lend(inbuf, |left| {
-            lend_mut(inoutbuf, |right| {
+ends_the_job! {
+    "mpi::collective", [pub fn], crate::rust::NoObject;
+
+    /// Combines the elements of two buffers, here alone: `inoutbuf[i] = inbuf[i] op inoutbuf[i]` (MPI_Reduce_local, MPI-3.1
+    /// section 5.9.7). Does not block. Ends the job when the buffers differ in length, and for an operation that the
+    /// datatype does not have.
+    reduce_local_into[S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation](inbuf: &S, inoutbuf: &mut R, op: O),
+        "MPI_Reduce_local" = {
+        let datatype = inbuf.as_datatype();
+        let kind = kind_of(&datatype);
+        Combiner::new(op.given(), kind).and_then(|mut combiner| {
+            lend(inbuf, |left| lend_mut(inoutbuf, |right| {
                 same_length(left.len(), right.len())?;
-                let here = process::current().ok_or(Error::Order {
-                    what: Misplaced::BeforeRuntime,
-                })?;
-                let own = crate::mpi::comm::Communicator::own(here.env()?);
-                crate::mpi::coll::combine_local(
-                    own,
-                    (left.into(), right.into()),
-                    element,
-                    &mut |left, right| combine.combine(left, right),
-                )
-            })
+                let here = process::current().ok_or(Error::order(Misplaced::BeforeRuntime))?;
+                let own = Communicator::own(here.env()?);
+                let combine = &mut |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
+                combine_local(own, (left.into(), right.into()), kind.size(), combine)
+            }))
         })
-    });
-    fatal(
-        "mpi::collective::reduce_local_into (MPI_Reduce_local)",
-        result,
-    )
+    };
 }

@@ -54,19 +54,19 @@ macro_rules! of_members {
 }
 pub(super) use of_members;
 
-type Rooted<'c> = At<&'c Rc<Record>, CommRank>;
+type Rooted<'c> = At<'c, &'c Rc<Record>, CommRank>;
 
 fn anyone<R: Root + ?Sized>(of: &R) -> Rooted<'_> {
     let record = &of.as_communicator().as_simple().record;
     let group = record.membership().group();
-    (record, group.rank(of.root_rank().into()), None)
+    (record, record, group.rank(of.root_rank().into()), None)
 }
 
 fn called<R: Root + ?Sized>(of: &R, by_root: bool) -> Rooted<'_> {
-    let (record, root, _) = anyone(of);
+    let (record, on, root, _) = anyone(of);
     let (rank, root_rank) = (of.as_communicator().as_simple().rank(), of.root_rank());
     let is_allowed = (rank == root_rank) == by_root;
-    (record, root, (!is_allowed).then_some([rank, root_rank]))
+    (record, on, root, (!is_allowed).then_some([rank, root_rank]))
 }
 
 fn the_root<R: Root + ?Sized>(of: &R) -> Rooted<'_> {
@@ -86,10 +86,10 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     /// The root's rank.
     fn root_rank(&self) -> Rank;
 
-    of_members!("Root", [fn], anyone, others);
+    of_members!("mpi::collective::Root", [fn], anyone, others);
 
     collectives! {
-        "Root", [fn], |on, mode, root, given, taken|;
+        "mpi::collective::Root", [fn], |on, mode, root, given, taken|;
 
         /// Collects all processes' `sendbuf`, in the order of the ranks, in `recvbuf`.
         gather_root => gather_into_root, immediate_gather_into_root, "MPI_Gather", "MPI_Igather";
@@ -118,8 +118,7 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         /// As [`reduce`](Self::reduce), with the result in `recvbuf`.
         reduce_root => reduce_into_root, immediate_reduce_into_root, "MPI_Reduce", "MPI_Ireduce";
         the_root ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
-            (sendbuf: &'a S, recvbuf: &'a mut R, op: O)
-            -> R, taken;
+            (sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
         whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => on.reduce(mode, (given, taken), root);
     }
 }
@@ -134,7 +133,7 @@ impl Root for Process<'_> {
 /// at their ends. The other processes call the forms of [`Root`] without.
 pub trait RootInPlace: Root {
     collectives! {
-        "RootInPlace", [fn], |on, mode, root, given, taken|;
+        "mpi::collective::RootInPlace", [fn], |on, mode, root, given, taken|;
 
         /// Collects all processes' parts, in the order of the ranks, in `buffer`, where the root has its own part at its
         /// place (MPI-3.1 section 5.5).

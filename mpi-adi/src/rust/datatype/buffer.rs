@@ -46,6 +46,12 @@ pub unsafe trait Pointer {
 pub unsafe trait PointerMut {
     /// The address of the first element.
     fn pointer_mut(&mut self) -> *mut c_void;
+
+    /// The work that is left with the elements behind a message, if any.
+    #[doc(hidden)]
+    fn settling(&mut self) -> Option<Settling> {
+        None
+    }
 }
 
 /// Elements that can be sent: a value, an array, a slice or a `Vec` of an [`Equivalence`], or a
@@ -60,17 +66,7 @@ pub unsafe trait Buffer: Pointer + Collection + AsDatatype {}
 ///
 /// # Safety
 /// As for [`Buffer`], and each of the bytes may be written.
-pub unsafe trait BufferMut: PointerMut + Collection + AsDatatype {
-    /// What is to be done with the elements behind a message.
-    #[doc(hidden)]
-    fn settling(&mut self) -> Settling {
-        Settling {
-            at: core::ptr::null_mut(),
-            count: 0,
-            settle: |_, _| (),
-        }
-    }
-}
+pub unsafe trait BufferMut: PointerMut + Collection + AsDatatype {}
 
 /// What makes values of what messages have left in a buffer.
 #[doc(hidden)]
@@ -102,10 +98,6 @@ impl Settling {
     }
 }
 
-fn counted(len: usize) -> Count {
-    Count::try_from(len).expect("a buffer has at most 2147483647 elements")
-}
-
 // A value is a buffer of one.
 // SAFETY: `Equivalence` says what a value is.
 unsafe impl<T: Equivalence> AsDatatype for T {
@@ -131,15 +123,15 @@ unsafe impl<T: Equivalence> PointerMut for T {
     fn pointer_mut(&mut self) -> *mut c_void {
         (&raw mut *self).cast()
     }
+
+    fn settling(&mut self) -> Option<Settling> {
+        Some(Settling::of(self, 1))
+    }
 }
 // SAFETY: as above.
 unsafe impl<T: Equivalence> Buffer for T {}
 // SAFETY: as above.
-unsafe impl<T: Equivalence> BufferMut for T {
-    fn settling(&mut self) -> Settling {
-        Settling::of(self, 1)
-    }
-}
+unsafe impl<T: Equivalence> BufferMut for T {}
 
 macro_rules! slices {
     ($(($($generic:tt)*) $of:ty),*) => {$(
@@ -153,7 +145,7 @@ macro_rules! slices {
         // SAFETY: as above.
         unsafe impl<$($generic)*> Collection for $of {
             fn count(&self) -> Count {
-                counted(self.len())
+                Count::try_from(self.len()).expect("a buffer has at most 2147483647 elements")
             }
         }
         // SAFETY: as above.
@@ -167,15 +159,15 @@ macro_rules! slices {
             fn pointer_mut(&mut self) -> *mut c_void {
                 self.as_mut_ptr().cast()
             }
+
+            fn settling(&mut self) -> Option<Settling> {
+                Some(Settling::of(self.as_mut_ptr(), self.len()))
+            }
         }
         // SAFETY: as above.
         unsafe impl<$($generic)*> Buffer for $of {}
         // SAFETY: as above.
-        unsafe impl<$($generic)*> BufferMut for $of {
-            fn settling(&mut self) -> Settling {
-                Settling::of(self.as_mut_ptr(), self.len())
-            }
-        }
+        unsafe impl<$($generic)*> BufferMut for $of {}
     )*};
 }
 

@@ -1,56 +1,48 @@
 //! Buffers whose datatype is known when the program runs: what an operation of the program's own is given.
 
 use core::ffi::c_void;
-use core::marker::PhantomData;
 
 use super::super::Count;
 use super::buffer::{AsDatatype, Buffer, Collection, Pointer};
 use super::equivalence::Equivalence;
 use super::user::{DatatypeRef, Kind, kind_of};
 
-/// Elements that can be read, of a datatype that is known when the program runs.
-#[derive(Clone, Copy, Debug)]
-pub struct DynBuffer<'a> {
-    at: *const c_void,
-    count: usize,
-    datatype: DatatypeRef<'a>,
-}
-
-/// Elements that can be written, of a datatype that is known when the program runs.
+/// Elements at an address, of a datatype that is known when the program runs: a [`DynBuffer`] or a [`DynBufferMut`].
 #[derive(Debug)]
-pub struct DynBufferMut<'a> {
-    at: *mut c_void,
+pub struct DynElements<'a, P> {
+    at: P,
     count: usize,
     datatype: DatatypeRef<'a>,
-    exclusive: PhantomData<&'a mut ()>,
 }
 
-fn is<T: Equivalence>(kind: Kind<'_>) -> bool {
-    let datatype = T::equivalent_datatype();
-    kind == kind_of(&datatype)
-}
+/// Elements that can be read, of a datatype that is known when the program runs.
+pub type DynBuffer<'a> = DynElements<'a, *const c_void>;
+/// Elements that can be written, of a datatype that is known when the program runs.
+pub type DynBufferMut<'a> = DynElements<'a, *mut c_void>;
 
-impl<'a> DynBuffer<'a> {
+impl Clone for DynBuffer<'_> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl Copy for DynBuffer<'_> {}
+
+impl<'a, P> DynElements<'a, P> {
     /// # Safety
-    /// `count` values of a type with this datatype lie at `at`, aligned for whatever that is, and stay for `'a`.
-    pub(crate) unsafe fn new(at: *const c_void, count: usize, kind: Kind<'a>) -> Self {
-        DynBuffer {
+    /// `count` values of a type with this datatype lie at `at`, aligned for whatever that is, and stay for `'a`; where they
+    /// can be written, no other reference to them exists.
+    pub(crate) unsafe fn new(at: P, count: usize, kind: Kind<'a>) -> Self {
+        DynElements {
             at,
             count,
-            datatype: DatatypeRef(kind),
+            datatype: DatatypeRef::new(kind),
         }
     }
 
     /// Whether its elements are `T`s.
     pub fn is<T: Equivalence>(&self) -> bool {
-        is::<T>(self.datatype.0)
-    }
-
-    /// Its elements, if they are `T`s.
-    pub fn downcast<T: Equivalence>(self) -> Option<&'a [T]> {
-        // SAFETY: the maker's promise. `T` has the same datatype: the same bytes, at the same distances, are values.
-        self.is::<T>()
-            .then(|| unsafe { core::slice::from_raw_parts(self.at.cast(), self.count) })
+        let datatype = T::equivalent_datatype();
+        self.datatype.0 == kind_of(&datatype)
     }
 
     /// How many elements there are.
@@ -64,23 +56,16 @@ impl<'a> DynBuffer<'a> {
     }
 }
 
+impl<'a> DynBuffer<'a> {
+    /// Its elements, if they are `T`s.
+    pub fn downcast<T: Equivalence>(self) -> Option<&'a [T]> {
+        // SAFETY: the maker's promise. `T` has the same datatype: the same bytes, at the same distances, are values.
+        self.is::<T>()
+            .then(|| unsafe { core::slice::from_raw_parts(self.at.cast(), self.count) })
+    }
+}
+
 impl<'a> DynBufferMut<'a> {
-    /// # Safety
-    /// As for [`DynBuffer::new`], and no other reference to them exists.
-    pub(crate) unsafe fn new(at: *mut c_void, count: usize, kind: Kind<'a>) -> Self {
-        DynBufferMut {
-            at,
-            count,
-            datatype: DatatypeRef(kind),
-            exclusive: PhantomData,
-        }
-    }
-
-    /// Whether its elements are `T`s.
-    pub fn is<T: Equivalence>(&self) -> bool {
-        is::<T>(self.datatype.0)
-    }
-
     /// Its elements, if they are `T`s.
     pub fn downcast<T: Equivalence>(self) -> Option<&'a mut [T]> {
         // SAFETY: as for `DynBuffer::downcast`; no other reference exists.
@@ -88,19 +73,9 @@ impl<'a> DynBufferMut<'a> {
             .then(|| unsafe { core::slice::from_raw_parts_mut(self.at.cast(), self.count) })
     }
 
-    /// How many elements there are.
-    pub fn len(&self) -> usize {
-        self.count
-    }
-
-    /// There are none.
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
     /// The same, to be read.
     pub fn downgrade(self) -> DynBuffer<'a> {
-        DynBuffer {
+        DynElements {
             at: self.at,
             count: self.count,
             datatype: self.datatype,

@@ -48,7 +48,7 @@ macro_rules! numbers {
         unsafe impl Equivalence for $rust {
             type Out = SystemDatatype;
             fn equivalent_datatype() -> SystemDatatype {
-                DatatypeRef(Kind::Basic(Basic::$basic))
+                DatatypeRef::new(Kind::Basic(Basic::$basic))
             }
         }
     )*};
@@ -69,7 +69,7 @@ numbers! { usize => Uint32, isize => Int32 }
 unsafe impl Equivalence for bool {
     type Out = SystemDatatype;
     fn equivalent_datatype() -> SystemDatatype {
-        DatatypeRef(Kind::Basic(Basic::CBool))
+        DatatypeRef::new(Kind::Basic(Basic::CBool))
     }
 
     unsafe fn settle(at: *mut bool, count: usize) {
@@ -105,7 +105,7 @@ unsafe impl<T: Equivalence> Field for T {
     fn datatype() -> Result<UserDatatype, Error> {
         let datatype = T::equivalent_datatype();
         let made = super::user::kind_of(&datatype).with_type(Type::try_clone)?;
-        Ok(UserDatatype(made))
+        Ok(UserDatatype::new(made))
     }
 
     unsafe fn settle_field(at: *mut T) {
@@ -119,7 +119,7 @@ unsafe impl<T: Field, const N: usize> Field for [T; N] {
     #[track_caller]
     fn datatype() -> Result<UserDatatype, Error> {
         let item = T::datatype()?.0.resized(0, size_of::<T>() as isize)?;
-        Ok(UserDatatype(item.contiguous(N)?))
+        item.contiguous(N).map(UserDatatype::new)
     }
 
     unsafe fn settle_field(at: *mut Self) {
@@ -173,9 +173,8 @@ fn structured(size: usize, fields: &[Part]) -> Result<UserDatatype, Error> {
         count: 1,
         datatype: &datatype.0,
     });
-    Ok(UserDatatype(
-        Type::blocks(blocks)?.resized(0, size as isize)?,
-    ))
+    let made = Type::blocks(blocks)?.resized(0, size as isize)?;
+    Ok(UserDatatype::new(made))
 }
 
 /// The datatype of a struct of so many bytes; what `#[derive(Equivalence)]` is made of.

@@ -9,12 +9,8 @@ use super::user::{UncommittedDatatype, kind_of};
 use crate::device::memory::area::Area;
 use crate::mpi::coll::room;
 use crate::mpi::error::Error;
-use crate::mpi::outside::{Sides, external_bytes};
-use crate::rust::{fatal, process};
-
-const OUTSIDE: Error = Error::Argument {
-    what: "a packing buffer that ends before the elements do, or a position outside of it",
-};
+use crate::mpi::outside::{Sides, external_bytes, places};
+use crate::rust::process;
 
 /// Bytes that so many elements take in external32 (MPI_Pack_external_size). Fails with [`Error::TooLong`], and with
 /// [`Error::NoRoom`]. Does not block.
@@ -35,112 +31,72 @@ fn each<D: UncommittedDatatype>(
     let here = process::running()?;
     let env = here.env()?;
     kind_of(&datatype).with_type(|datatype| {
-        let end = position.checked_add(external_bytes(datatype, count)?);
-        let end = end.filter(|end| *end <= bytes).ok_or(OUTSIDE)?;
+        let taken = external_bytes(datatype, count)?;
+        let (from, end) = places(bytes as isize, position as isize, taken)?;
         let sides = Sides {
             env,
             data,
             datatype,
             count,
         };
-        f(&sides, position..end);
+        f(&sides, from..end);
         Ok(end)
     })
 }
 
-/// The elements of a buffer in external32, which every machine reads alike, in the program's heap (MPI_Pack_external,
-/// MPI-3.1 section 4.3). Does not block. Ends the job where [`try_pack_external_into`] fails, and when the heap has no room.
-///
-/// ```
-/// # use mpi_adi::rust as mpi;
-/// use mpi::datatype::{pack_external, unpack_external_into};
-///
-/// /// A record of a file that other machines read.
-/// fn record(numbers: &[u32; 2]) -> Vec<u8> {
-///     let bytes = pack_external(numbers);
-///     assert_eq!(bytes[..4], numbers[0].to_be_bytes());
-///     let mut read = [0; 2];
-///     assert_eq!(unpack_external_into(&bytes, &mut read, 0), 8);
-///     bytes
-/// }
-/// ```
-#[track_caller]
-pub fn pack_external<B: Buffer + ?Sized>(inbuf: &B) -> Vec<u8> {
-    let pack = || {
-        let bytes = pack_external_size(inbuf.count() as usize, &inbuf.as_datatype())?;
-        let mut packed = room(bytes)?;
-        packed.resize(bytes, 0);
-        try_pack_external_into(inbuf, &mut packed, 0)?;
-        Ok(packed)
+ends_the_job! {
+    "mpi::datatype", [pub fn], crate::rust::NoObject;
+
+    /// Packs the elements of a buffer in external32 to `position` of `outbuf`, in bytes; where the next ones go
+    /// (MPI_Pack_external, MPI-3.1 section 4.3). Does not block. Ends the job where [`try_pack_external_into`] fails.
+    pack_external_into[B: Buffer + ?Sized](inbuf: &B, outbuf: &mut [u8], position: usize)
+        -> usize, "MPI_Pack_external";
+    /// As [`pack_external_into`]. Fails with [`Error::Argument`] where they do not fit there, with [`Error::Order`] before MPI
+    /// is started and after its end, and as [`pack_external_size`].
+    or try_pack_external_into = {
+        let (datatype, count) = (inbuf.as_datatype(), inbuf.count() as usize);
+        lend(inbuf, |span| {
+            let place = (outbuf.len(), position);
+            each((&datatype, span.into(), count), place, |sides, place| sides.encode(&mut outbuf[place]))
+        })
     };
-    fatal("mpi::datatype::pack_external (MPI_Pack_external)", pack())
-}
 
-/// Packs the elements of a buffer in external32 to `position` of `outbuf`, in bytes; where the next ones go
-/// (MPI_Pack_external, MPI-3.1 section 4.3). Does not block. Ends the job where [`try_pack_external_into`] fails.
-#[track_caller]
-pub fn pack_external_into<B: Buffer + ?Sized>(
-    inbuf: &B,
-    outbuf: &mut [u8],
-    position: usize,
-) -> usize {
-    let packed = try_pack_external_into(inbuf, outbuf, position);
-    fatal(
-        "mpi::datatype::pack_external_into (MPI_Pack_external)",
-        packed,
-    )
-}
+    /// Unpacks elements in external32 from `position` of `inbuf`, in bytes, into a buffer; where the next ones begin
+    /// (MPI_Unpack_external, MPI-3.1 section 4.3). Does not block. Ends the job where [`try_unpack_external_into`] fails.
+    unpack_external_into[B: BufferMut + ?Sized](inbuf: &[u8], outbuf: &mut B, position: usize)
+        -> usize, "MPI_Unpack_external";
+    /// As [`unpack_external_into`]. Fails as [`try_pack_external_into`].
+    or try_unpack_external_into = {
+        let (datatype, count) = (outbuf.as_datatype(), outbuf.count() as usize);
+        lend_mut(outbuf, |span| {
+            let place = (inbuf.len(), position);
+            each((&datatype, span.into(), count), place, |sides, place| sides.decode(&inbuf[place]))
+        })
+    };
 
-/// As [`pack_external_into`]. Fails with [`Error::Argument`] where they do not fit there, with [`Error::Order`] before MPI
-/// is started and after its end, and as [`pack_external_size`].
-pub fn try_pack_external_into<B: Buffer + ?Sized>(
-    inbuf: &B,
-    outbuf: &mut [u8],
-    position: usize,
-) -> Result<usize, Error> {
-    let (datatype, count) = (inbuf.as_datatype(), inbuf.count() as usize);
-    lend(inbuf, |span| {
-        let bytes = outbuf.len();
-        each(
-            (&datatype, span.into(), count),
-            (bytes, position),
-            |sides, place| {
-                sides.encode(&mut outbuf[place]);
-            },
-        )
-    })
-}
-
-/// Unpacks elements in external32 from `position` of `inbuf`, in bytes, into a buffer; where the next ones begin
-/// (MPI_Unpack_external, MPI-3.1 section 4.3). Does not block. Ends the job where [`try_unpack_external_into`] fails.
-#[track_caller]
-pub fn unpack_external_into<B: BufferMut + ?Sized>(
-    inbuf: &[u8],
-    outbuf: &mut B,
-    position: usize,
-) -> usize {
-    let unpacked = try_unpack_external_into(inbuf, outbuf, position);
-    fatal(
-        "mpi::datatype::unpack_external_into (MPI_Unpack_external)",
-        unpacked,
-    )
-}
-
-/// As [`unpack_external_into`]. Fails as [`try_pack_external_into`].
-pub fn try_unpack_external_into<B: BufferMut + ?Sized>(
-    inbuf: &[u8],
-    outbuf: &mut B,
-    position: usize,
-) -> Result<usize, Error> {
-    let (datatype, count) = (outbuf.as_datatype(), outbuf.count() as usize);
-    lend_mut(outbuf, |span| {
-        let bytes = inbuf.len();
-        each(
-            (&datatype, span.into(), count),
-            (bytes, position),
-            |sides, place| {
-                sides.decode(&inbuf[place]);
-            },
-        )
-    })
+    /// The elements of a buffer in external32, which every machine reads alike, in the program's heap (MPI_Pack_external,
+    /// MPI-3.1 section 4.3). Does not block. Ends the job where [`try_pack_external_into`] fails, and when the heap has no room.
+    ///
+    /// ```
+    /// # use mpi_adi::rust as mpi;
+    /// use mpi::datatype::{pack_external, unpack_external_into};
+    ///
+    /// /// A record of a file that other machines read.
+    /// fn record(numbers: &[u32; 2]) -> Vec<u8> {
+    ///     let bytes = pack_external(numbers);
+    ///     assert_eq!(bytes[..4], numbers[0].to_be_bytes());
+    ///     let mut read = [0; 2];
+    ///     assert_eq!(unpack_external_into(&bytes, &mut read, 0), 8);
+    ///     bytes
+    /// }
+    /// ```
+    pack_external[B: Buffer + ?Sized](inbuf: &B) -> Vec<u8>, "MPI_Pack_external" = {
+        let bytes = pack_external_size(inbuf.count() as usize, &inbuf.as_datatype());
+        bytes.and_then(|bytes| {
+            let mut packed = room(bytes)?;
+            packed.resize(bytes, 0);
+            try_pack_external_into(inbuf, &mut packed, 0)?;
+            Ok(packed)
+        })
+    };
 }

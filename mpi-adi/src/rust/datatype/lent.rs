@@ -10,8 +10,8 @@ use alloc::vec::Vec;
 use core::ffi::c_void;
 use core::marker::PhantomData;
 
-use super::buffer::{AsDatatype, Buffer, BufferMut, Settling};
-use super::partition::{PartitionedBuffer, PartitionedBufferMut};
+use super::buffer::{AsDatatype, Buffer, BufferMut, Pointer, PointerMut, Settling};
+use super::partition::{Partitioned, PartitionedBuffer, PartitionedBufferMut};
 use super::user::{Kind, kind_of};
 use crate::device::memory::area::Area;
 use crate::device::memory::{Span, Typed};
@@ -30,17 +30,12 @@ struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// Packed bytes. Fails with [`Error::TooLong`].
-    fn bytes(&self) -> Result<usize, Error> {
-        let bytes = self.kind.size().checked_mul(self.count);
-        bytes.ok_or(Error::TooLong { bytes: usize::MAX })
-    }
-
     /// What has to be walked; `None`: the elements are a row of bytes.
+    #[inline]
     fn walked(&self) -> Option<&'a Type> {
         match self.kind {
-            Kind::Basic(_) => None,
-            Kind::Made(made) => (!made.is_row()).then_some(made),
+            Kind::Made(made) if !made.is_row() => Some(made),
+            _ => None,
         }
     }
 
@@ -48,17 +43,14 @@ impl<'a> Elements<'a> {
     ///
     /// # Safety
     /// As for [`Span::new`], for the elements.
+    #[inline]
     unsafe fn row(&self) -> Result<Span, Error> {
-        let bytes = self.bytes()?;
-        if bytes == 0 {
-            return Ok(Span::EMPTY);
-        }
-        let first = match self.kind {
-            Kind::Basic(_) => 0,
-            Kind::Made(made) => made.layout().first(),
-        };
-        // SAFETY: the caller's promise.
-        Ok(unsafe { Span::new(self.at.wrapping_byte_offset(first).cast(), bytes) })
+        let first = self.kind.row().unwrap_or(0);
+        Ok(match self.kind.bytes(self.count)? {
+            0 => Span::EMPTY,
+            // SAFETY: the caller's promise.
+            bytes => unsafe { Span::new(self.at.wrapping_byte_offset(first).cast(), bytes) },
+        })
     }
 
     /// Runs `call` with the elements' span.
@@ -72,54 +64,12 @@ impl<'a> Elements<'a> {
         };
         let typed = Typed::new(self.at.cast(), made.extent(), made.layout());
         // SAFETY: the caller's promise; `typed` and the layout stay until `call` has returned.
-        call(unsafe { Span::typed(&typed, self.bytes()?) })
+        call(unsafe { Span::typed(&typed, self.kind.bytes(self.count)?) })
     }
 }
 
-/// How a buffer is divided among processes: a type for each way, so that an image has those alone that it uses.
-pub(crate) trait Shape {
-    /// Which bytes are a rank's.
-    type Parts: Parts;
-
-    /// What each of so many ranks has of the elements, of so many bytes each.
-    fn parts(self, whole: Area, element: usize, ranks: usize) -> Result<Self::Parts, Error>;
-}
-
-/// It is one part for all.
-pub(crate) struct Whole;
-
-/// In parts of one length, in the order of the ranks.
-pub(crate) struct Equal;
-
-/// In parts of these counts, from these elements on.
-pub(crate) struct Listed<'a>(&'a [Count], &'a [Count]);
-
-impl Shape for Whole {
-    type Parts = Area;
-
-    fn parts(self, whole: Area, _: usize, _: usize) -> Result<Area, Error> {
-        Ok(whole)
-    }
-}
-
-impl Shape for Equal {
-    type Parts = EqualParts;
-
-    fn parts(self, whole: Area, element: usize, ranks: usize) -> Result<EqualParts, Error> {
-        EqualParts::new(whole, element, ranks)
-    }
-}
-
-impl Shape for Listed<'_> {
-    type Parts = Vec<Area>;
-
-    fn parts(self, whole: Area, element: usize, ranks: usize) -> Result<Vec<Area>, Error> {
-        areas(self.0, self.1, whole, element, ranks)
-    }
-}
-
-/// A buffer that a call borrows for `'a`: its elements, and how they are divided among processes.
-pub(crate) struct Lending<'a, B: AsDatatype + ?Sized, H = Whole> {
+/// A buffer that a call borrows for `'a`.
+pub(crate) struct Lending<'a, B: AsDatatype + ?Sized> {
     /// All other pointers to a buffer that is written are derived from this one.
     buffer: *const B,
     at: *const c_void,
@@ -127,92 +77,99 @@ pub(crate) struct Lending<'a, B: AsDatatype + ?Sized, H = Whole> {
     datatype: B::Out,
     /// `None`: it is read.
     settling: Option<Settling>,
-    shape: H,
     borrowed: PhantomData<&'a B>,
 }
 
-impl<'a, B: Buffer + ?Sized, H> Lending<'a, B, H> {
-    fn reading(buffer: &'a B, shape: H) -> Self {
+impl<'a, B: AsDatatype + ?Sized> Lending<'a, B> {
+    fn reading(buffer: &'a B, count: Count) -> Self
+    where
+        B: Pointer,
+    {
         Lending {
             buffer,
             at: buffer.pointer(),
-            count: buffer.count() as usize,
+            count: count as usize,
             datatype: buffer.as_datatype(),
             settling: None,
-            shape,
             borrowed: PhantomData,
+        }
+    }
+
+    /// And it, to be looked at.
+    fn writing(buffer: &'a mut B, count: fn(&B) -> Count) -> (Self, &'a B)
+    where
+        B: PointerMut,
+    {
+        let whole: *mut B = buffer;
+        // SAFETY: borrowed for `'a`, exclusively.
+        let buffer: &'a mut B = unsafe { &mut *whole };
+        let (at, settling) = (buffer.pointer_mut(), buffer.settling());
+        let buffer: &'a B = buffer;
+        let lending = Lending {
+            buffer: whole,
+            at,
+            count: count(buffer) as usize,
+            datatype: buffer.as_datatype(),
+            settling,
+            borrowed: PhantomData,
+        };
+        (lending, buffer)
+    }
+
+    fn elements(&self) -> Elements<'_> {
+        Elements {
+            at: self.at,
+            count: self.count,
+            kind: kind_of(&self.datatype),
         }
     }
 }
 
-impl<'a, B: BufferMut + ?Sized, H> Lending<'a, B, H> {
-    fn writing(buffer: &'a mut B, shape: H) -> Self {
-        let whole: *mut B = buffer;
-        // SAFETY: borrowed for `'a`, exclusively.
-        let buffer = unsafe { &mut *whole };
-        Lending {
-            buffer: whole,
-            count: buffer.count() as usize,
-            datatype: buffer.as_datatype(),
-            at: buffer.pointer_mut(),
-            settling: Some(buffer.settling()),
-            shape,
-            borrowed: PhantomData,
-        }
-    }
-}
+/// A buffer in parts: `F` says what each of so many ranks has of all elements, which have so many bytes each. It is a type for
+/// each way to divide, so that an image has those alone that it uses.
+struct Divided<'a, B: AsDatatype + ?Sized, F>(Lending<'a, B>, F);
 
 /// A buffer that is read, in one part.
 pub(crate) fn whole<B: Buffer + ?Sized>(buffer: &B) -> Lending<'_, B> {
-    Lending::reading(buffer, Whole)
+    Lending::reading(buffer, buffer.count())
 }
 
-/// A buffer that is read, in parts of one length.
-pub(crate) fn equal<B: Buffer + ?Sized>(buffer: &B) -> Lending<'_, B, Equal> {
-    Lending::reading(buffer, Equal)
+/// A buffer that is read, in parts of one length, in the order of the ranks.
+pub(crate) fn equal<B: Buffer + ?Sized>(buffer: &B) -> impl Side<Buffer = B, Parts = EqualParts> {
+    Divided(whole(buffer), EqualParts::new)
 }
 
 /// A buffer that is read, in the parts that it says.
-pub(crate) fn listed<P: PartitionedBuffer + ?Sized>(buffer: &P) -> Lending<'_, P, Listed<'_>> {
-    Lending {
-        buffer,
-        at: buffer.pointer(),
-        count: buffer.whole() as usize,
-        datatype: buffer.as_datatype(),
-        settling: None,
-        shape: Listed(buffer.counts(), buffer.displs()),
-        borrowed: PhantomData,
-    }
+pub(crate) fn listed<P>(buffer: &P) -> impl Side<Buffer = P, Parts = Vec<Area>>
+where
+    P: PartitionedBuffer + ?Sized,
+{
+    let lending = Lending::reading(buffer, buffer.whole());
+    Divided(lending, |all, size, ranks| areas(buffer, all, size, ranks))
 }
 
 /// As [`whole`], of a buffer that is written.
 pub(crate) fn whole_mut<B: BufferMut + ?Sized>(buffer: &mut B) -> Lending<'_, B> {
-    Lending::writing(buffer, Whole)
+    Lending::writing(buffer, B::count).0
 }
 
 /// As [`equal`], of a buffer that is written.
-pub(crate) fn equal_mut<B: BufferMut + ?Sized>(buffer: &mut B) -> Lending<'_, B, Equal> {
-    Lending::writing(buffer, Equal)
+pub(crate) fn equal_mut<B>(buffer: &mut B) -> impl Side<Buffer = B, Parts = EqualParts>
+where
+    B: BufferMut + ?Sized,
+{
+    Divided(whole_mut(buffer), EqualParts::new)
 }
 
 /// As [`listed`], of a buffer that is written.
-pub(crate) fn listed_mut<'a, P: PartitionedBufferMut + ?Sized>(
-    buffer: &'a mut P,
-) -> Lending<'a, P, Listed<'a>> {
-    let whole: *mut P = buffer;
-    // SAFETY: borrowed for `'a`, exclusively.
-    let buffer: &'a mut P = unsafe { &mut *whole };
-    let (at, settling) = (buffer.pointer_mut(), buffer.settling());
-    let buffer: &'a P = buffer;
-    Lending {
-        buffer: whole,
-        at,
-        count: buffer.whole() as usize,
-        datatype: buffer.as_datatype(),
-        settling: Some(settling),
-        shape: Listed(buffer.counts(), buffer.displs()),
-        borrowed: PhantomData,
-    }
+pub(crate) fn listed_mut<P>(buffer: &mut P) -> impl Side<Buffer = P, Parts = Vec<Area>>
+where
+    P: PartitionedBufferMut + ?Sized,
+{
+    let (lending, buffer) = Lending::writing(buffer, P::whole);
+    Divided(lending, move |all, size, ranks| {
+        areas(buffer, all, size, ranks)
+    })
 }
 
 /// What a collective gives, or where it puts its result: a buffer, a list of buffers, or nothing.
@@ -225,8 +182,10 @@ pub(crate) trait Side: Sized {
     /// The buffer.
     fn buffer(&self) -> *const Self::Buffer;
 
-    /// What its elements are, where all are alike.
-    fn kind(&self) -> Option<Kind<'_>>;
+    /// How many elements it has, and what they are; `None`: there is no buffer, or a list of several.
+    fn shape(&self) -> Option<(usize, Kind<'_>)> {
+        None
+    }
 
     /// Runs `call`, which finishes all its requests before it returns, with what so many processes have of it. Fails as
     /// `call` does, and with [`Error::TooLong`], [`Error::Lengths`], [`Error::Argument`] or [`Error::NoRoom`] when it is
@@ -235,7 +194,14 @@ pub(crate) trait Side: Sized {
         self,
         ranks: usize,
         call: impl FnOnce(Self::Parts) -> Result<R, Error>,
-    ) -> Result<R, Error>;
+    ) -> Result<R, Error> {
+        // SAFETY: the buffer is borrowed until `call` has returned.
+        let (loan, parts) = unsafe { self.loan(ranks) }?;
+        let result = call(parts);
+        // SAFETY: all requests on it have finished, and it is borrowed still.
+        unsafe { loan.give_back() };
+        result
+    }
 
     /// What so many processes have of it, for longer than a call. Fails as [`Side::lend`].
     ///
@@ -245,70 +211,85 @@ pub(crate) trait Side: Sized {
     unsafe fn loan(self, ranks: usize) -> Result<(Loan, Self::Parts), Error>;
 }
 
-impl<B: AsDatatype + ?Sized, H> Lending<'_, B, H> {
-    fn elements(&self) -> Elements<'_> {
-        Elements {
-            at: self.at,
-            count: self.count,
-            kind: kind_of(&self.datatype),
-        }
-    }
-
+/// A buffer of an operation on one target, borrowed for `'a`; or none.
+pub(crate) trait Operand<'a>: Side {
     /// As [`Side::lend`], with all its elements.
+    fn lend_span<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error>;
+
+    /// As [`Side::loan`], of all its elements.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn loan_span(&self) -> Result<Loan, Error>;
+}
+
+impl<'a, B: AsDatatype + ?Sized> Operand<'a> for Lending<'a, B> {
     fn lend_span<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error> {
         // SAFETY: the buffer's maker says that the bytes are there, and it is borrowed, exclusively where it is written.
-        unsafe { lend_elements(self.elements(), self.settling, call) }
+        let result = unsafe { self.elements().lend(call) };
+        if let Some(settling) = self.settling {
+            // SAFETY: all messages to it have been finished, and it is borrowed still.
+            unsafe { settling.settle() };
+        }
+        result
+    }
+
+    unsafe fn loan_span(&self) -> Result<Loan, Error> {
+        // SAFETY: the caller's promise.
+        unsafe { Loan::of(self.elements(), self.settling) }
     }
 }
 
-/// Runs `call` with a buffer's elements.
-///
-/// # Safety
-/// As for [`Span::new`], until `call` has returned; where there is something to settle, the borrow is exclusive.
-unsafe fn lend_elements<R>(
-    elements: Elements<'_>,
-    settling: Option<Settling>,
-    call: impl FnOnce(Span) -> Result<R, Error>,
-) -> Result<R, Error> {
-    // SAFETY: the caller's promise.
-    let result = unsafe { elements.lend(call) };
-    if let Some(settling) = settling {
-        // SAFETY: all messages to it have been finished, and it is borrowed still.
-        unsafe { settling.settle() };
-    }
-    result
-}
-
-impl<B: AsDatatype + ?Sized, H: Shape> Side for Lending<'_, B, H> {
+impl<B: AsDatatype + ?Sized> Side for Lending<'_, B> {
     type Buffer = B;
-    type Parts = H::Parts;
+    type Parts = Area;
 
     fn buffer(&self) -> *const B {
         self.buffer
     }
 
-    fn kind(&self) -> Option<Kind<'_>> {
-        Some(kind_of(&self.datatype))
+    fn shape(&self) -> Option<(usize, Kind<'_>)> {
+        Some((self.count, kind_of(&self.datatype)))
     }
 
-    fn lend<R>(
-        self,
-        ranks: usize,
-        call: impl FnOnce(Self::Parts) -> Result<R, Error>,
-    ) -> Result<R, Error> {
-        let Lending { at, count, .. } = self;
-        let kind = kind_of(&self.datatype);
-        let parts = |whole: Span| self.shape.parts(whole.into(), kind.size(), ranks);
-        let elements = Elements { at, count, kind };
-        // SAFETY: as in `lend_span`.
-        unsafe { lend_elements(elements, self.settling, |whole| call(parts(whole)?)) }
+    fn lend<R>(self, _: usize, call: impl FnOnce(Area) -> Result<R, Error>) -> Result<R, Error> {
+        self.lend_span(|span| call(span.into()))
     }
 
-    unsafe fn loan(self, ranks: usize) -> Result<(Loan, Self::Parts), Error> {
-        let (elements, size) = (self.elements(), kind_of(&self.datatype).size());
+    unsafe fn loan(self, _: usize) -> Result<(Loan, Area), Error> {
         // SAFETY: the caller's promise.
-        let loan = unsafe { Loan::of(elements, self.settling) }?;
-        let parts = self.shape.parts(loan.area(), size, ranks)?;
+        let loan = unsafe { self.loan_span() }?;
+        let area = loan.span.into();
+        Ok((loan, area))
+    }
+}
+
+impl<B: AsDatatype + ?Sized, P: Parts, F> Side for Divided<'_, B, F>
+where
+    F: FnOnce(Area, usize, usize) -> Result<P, Error>,
+{
+    type Buffer = B;
+    type Parts = P;
+
+    fn buffer(&self) -> *const B {
+        self.0.buffer
+    }
+
+    fn shape(&self) -> Option<(usize, Kind<'_>)> {
+        self.0.shape()
+    }
+
+    fn lend<R>(self, ranks: usize, call: impl FnOnce(P) -> Result<R, Error>) -> Result<R, Error> {
+        let Divided(all, divide) = self;
+        let size = kind_of(&all.datatype).size();
+        all.lend_span(|all| call(divide(all.into(), size, ranks)?))
+    }
+
+    unsafe fn loan(self, ranks: usize) -> Result<(Loan, P), Error> {
+        let Divided(all, divide) = self;
+        // SAFETY: the caller's promise.
+        let loan = unsafe { all.loan_span() }?;
+        let parts = divide(loan.span.into(), kind_of(&all.datatype).size(), ranks)?;
         Ok((loan, parts))
     }
 }
@@ -324,20 +305,18 @@ impl Side for Nothing {
         &()
     }
 
-    fn kind(&self) -> Option<Kind<'_>> {
-        None
-    }
-
-    fn lend<R>(
-        self,
-        _: usize,
-        call: impl FnOnce(Self::Parts) -> Result<R, Error>,
-    ) -> Result<R, Error> {
-        call(Area::EMPTY)
-    }
-
     unsafe fn loan(self, _: usize) -> Result<(Loan, Self::Parts), Error> {
         Ok((Loan::EMPTY, Area::EMPTY))
+    }
+}
+
+impl<'a> Operand<'a> for Nothing {
+    fn lend_span<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error> {
+        call(Span::EMPTY)
+    }
+
+    unsafe fn loan_span(&self) -> Result<Loan, Error> {
+        Ok(Loan::EMPTY)
     }
 }
 
@@ -406,44 +385,33 @@ pub(crate) fn same_length(expected: usize, given: usize) -> Result<(), Error> {
 
 /// Runs `call`, which finishes all its requests before it returns, with what the buffer's elements are. Fails as
 /// `call` does and with [`Error::TooLong`].
-pub(crate) fn lend<B, R>(
-    buffer: &B,
+pub(crate) fn lend<R>(
+    buffer: &(impl Buffer + ?Sized),
     call: impl FnOnce(Span) -> Result<R, Error>,
-) -> Result<R, Error>
-where
-    B: Buffer + ?Sized,
-{
+) -> Result<R, Error> {
     whole(buffer).lend_span(call)
 }
 
 /// As [`lend`], for a buffer that is written.
-pub(crate) fn lend_mut<B, R>(
-    buffer: &mut B,
+pub(crate) fn lend_mut<R>(
+    buffer: &mut (impl BufferMut + ?Sized),
     call: impl FnOnce(Span) -> Result<R, Error>,
-) -> Result<R, Error>
-where
-    B: BufferMut + ?Sized,
-{
+) -> Result<R, Error> {
     whole_mut(buffer).lend_span(call)
 }
 
-/// Packed bytes of an element of the buffer.
-pub(crate) fn element<B: AsDatatype + ?Sized>(buffer: &B) -> usize {
-    kind_of(&buffer.as_datatype()).size()
-}
-
-const OUTSIDE: Error = Error::Argument {
-    what: "a part that is not within its buffer, or another number of parts than there are processes",
-};
+const OUTSIDE: Error = Error::argument(
+    "a part that is not within its buffer, or another number of parts than there are processes",
+);
 
 /// The areas of the parts, of which each lies within the whole.
 fn areas(
-    counts: &[Count],
-    displs: &[Count],
+    parts: &(impl Partitioned + ?Sized),
     whole: Area,
     element: usize,
     ranks: usize,
 ) -> Result<Vec<Area>, Error> {
+    let (counts, displs) = (parts.counts(), parts.displs());
     if counts.len() != ranks || displs.len() != ranks {
         return Err(OUTSIDE);
     }
@@ -497,10 +465,9 @@ impl Loan {
     #[inline(never)]
     unsafe fn of(elements: Elements<'_>, settling: Option<Settling>) -> Result<Loan, Error> {
         let Some(made) = elements.walked() else {
-            // SAFETY: the caller's promise.
-            let span = unsafe { elements.row() }?;
             return Ok(Loan {
-                span,
+                // SAFETY: the caller's promise.
+                span: unsafe { elements.row() }?,
                 _walked: None,
                 settling,
             });
@@ -512,7 +479,7 @@ impl Loan {
         let Walked { typed, datatype } = &mut *walked;
         *typed = Typed::new(elements.at.cast(), datatype.extent(), datatype.layout());
         // SAFETY: the caller's promise; the box keeps `typed` and the layout where they are.
-        let span = unsafe { Span::typed(&*typed, elements.bytes()?) };
+        let span = unsafe { Span::typed(&*typed, elements.kind.bytes(elements.count)?) };
         Ok(Loan {
             span,
             _walked: Some(walked),
@@ -520,47 +487,15 @@ impl Loan {
         })
     }
 
-    /// Of a buffer that is read. Fails with [`Error::TooLong`] or [`Error::NoRoom`].
-    ///
-    /// # Safety
-    /// The buffer stays borrowed until every request on the area has finished.
-    pub(crate) unsafe fn reading<B: Buffer + ?Sized>(buffer: &B) -> Result<Loan, Error> {
-        // SAFETY: the caller's promise.
-        unsafe { Loan::of(whole(buffer).elements(), None) }
-    }
-
-    /// Of a buffer that is written. Fails as [`Loan::reading`].
-    ///
-    /// # Safety
-    /// As there; the borrow is exclusive, and [`Loan::give_back`] comes before its end.
-    pub(crate) unsafe fn writing<B: BufferMut + ?Sized>(buffer: &mut B) -> Result<Loan, Error> {
-        let lending = whole_mut(buffer);
-        // SAFETY: the caller's promise.
-        unsafe { Loan::of(lending.elements(), lending.settling) }
-    }
-
     pub(crate) fn span(&self) -> Span {
         self.span
     }
 
-    pub(crate) fn area(&self) -> Area {
-        self.span.into()
-    }
-
-    /// The buffer is the program's again.
+    /// The buffer is the program's again, also where it is lent once more.
     ///
     /// # Safety
     /// Every request on the area has finished, and the buffer is borrowed still.
-    pub(crate) unsafe fn give_back(self) {
-        // SAFETY: the caller's promise.
-        unsafe { self.settle() }
-    }
-
-    /// As [`Loan::give_back`], of a buffer that is lent again.
-    ///
-    /// # Safety
-    /// As there.
-    pub(super) unsafe fn settle(&self) {
+    pub(crate) unsafe fn give_back(&self) {
         if let Some(settling) = self.settling {
             // SAFETY: the caller's promise.
             unsafe { settling.settle() }
@@ -582,32 +517,18 @@ impl windows::Elements for Far<'_> {
     type Hold = Loan;
 
     fn length(&self, count: usize) -> Result<usize, Error> {
-        let bytes = self.0.size().checked_mul(count);
-        bytes.ok_or(Error::TooLong { bytes: usize::MAX })
+        self.0.bytes(count)
     }
 
     fn range(&self, count: usize) -> (i128, i128) {
-        if count == 0 || self.0.size() == 0 {
-            return (0, 0);
-        }
-        let (extent, low, reach) = match self.0 {
-            Kind::Basic(basic) => (basic.size() as isize, 0, basic.size() as isize),
-            Kind::Made(made) => {
-                let (low, reach) = made.true_extent();
-                (made.extent(), low, reach)
-            }
-        };
-        let last = (count as i128 - 1) * extent as i128;
-        let (low, reach) = (low as i128, reach as i128);
-        (last.min(0) + low, last.max(0) + low + reach)
+        self.0.range(count)
     }
 
     fn runs(&self, bytes: usize, mut run: impl FnMut(isize, usize, usize)) {
         match self.0 {
             _ if bytes == 0 => {}
-            Kind::Basic(_) => run(0, 0, bytes),
-            Kind::Made(made) if made.is_row() => run(made.layout().first(), 0, bytes),
-            Kind::Made(made) => made.layout().walk(made.extent(), 0, bytes, run),
+            Kind::Made(made) if !made.is_row() => made.layout().walk(made.extent(), 0, bytes, run),
+            row => run(row.row().unwrap_or(0), 0, bytes),
         }
     }
 

@@ -40,9 +40,9 @@ pub(crate) mod user;
 #[allow(unsafe_code)]
 pub(crate) mod view;
 
-pub use any::{AnyBuffer, AnyBufferMut};
+pub use any::{AnyBuffer, AnyBufferMut, AnyOf};
 pub use buffer::{AsDatatype, Buffer, BufferMut, Collection, Pointer, PointerMut, address_of};
-pub use dynamic::{DynBuffer, DynBufferMut};
+pub use dynamic::{DynBuffer, DynBufferMut, DynElements};
 pub use equivalence::Equivalence;
 #[doc(hidden)]
 pub use equivalence::{Field, Lazy, of_fields};
@@ -51,13 +51,13 @@ pub use external::{
     try_unpack_external_into, unpack_external_into,
 };
 pub use partition::{
-    Partition, PartitionMut, Partitioned, PartitionedBuffer, PartitionedBufferMut,
+    Partition, PartitionMut, PartitionOf, Partitioned, PartitionedBuffer, PartitionedBufferMut,
 };
 pub use user::{
-    Datatype, DatatypeRef, SystemDatatype, UncommittedDatatype, UncommittedDatatypeRef,
-    UncommittedUserDatatype, UserDatatype,
+    BorrowedDatatype, Committed, Datatype, DatatypeRef, OwnDatatype, SystemDatatype, Uncommitted,
+    UncommittedDatatype, UncommittedDatatypeRef, UncommittedUserDatatype, UserDatatype,
 };
-pub use view::{MutView, View};
+pub use view::{MutView, View, ViewOf};
 
 pub use crate::mpi::datatype::derived::{Distribution, GridDimension, Order};
 

@@ -2,9 +2,10 @@
 
 use core::borrow::Borrow;
 use core::ffi::c_void;
+use core::ops::Deref;
 
 use super::super::Count;
-use super::buffer::{AsDatatype, Buffer, BufferMut, Pointer, PointerMut, Settling};
+use super::buffer::{AsDatatype, Buffer, BufferMut, Collection, Pointer, PointerMut, Settling};
 
 /// How a buffer is divided: for each rank a number of elements and where they begin.
 pub trait Partitioned {
@@ -12,121 +13,100 @@ pub trait Partitioned {
     fn counts(&self) -> &[Count];
     /// Elements before each part, from the beginning of the buffer.
     fn displs(&self) -> &[Count];
+    /// Elements of the whole buffer.
+    #[doc(hidden)]
+    fn whole(&self) -> Count;
 }
 
 /// A buffer in parts.
 ///
 /// # Safety
 /// As for [`Buffer`], for `whole` elements.
-pub unsafe trait PartitionedBuffer: Partitioned + Pointer + AsDatatype {
-    /// Elements of the whole buffer.
-    #[doc(hidden)]
-    fn whole(&self) -> Count;
-}
+pub unsafe trait PartitionedBuffer: Partitioned + Pointer + AsDatatype {}
 
 /// A buffer in parts that can be received into.
 ///
 /// # Safety
 /// As for [`BufferMut`], for `whole` elements.
-pub unsafe trait PartitionedBufferMut: Partitioned + PointerMut + AsDatatype {
-    /// Elements of the whole buffer.
-    #[doc(hidden)]
-    fn whole(&self) -> Count;
+pub unsafe trait PartitionedBufferMut: Partitioned + PointerMut + AsDatatype {}
 
-    /// As that of [`BufferMut`].
-    #[doc(hidden)]
-    fn settling(&mut self) -> Settling;
+/// A buffer to which `P` leads, in parts, one for each rank of a communicator: a [`Partition`] or a [`PartitionMut`].
+pub struct PartitionOf<P, C, D> {
+    buffer: P,
+    counts: C,
+    displs: D,
 }
 
 /// A buffer that is divided into parts, one for each rank of a communicator.
-pub struct Partition<'b, B: 'b + ?Sized, C, D> {
-    buffer: &'b B,
-    counts: C,
-    displs: D,
-}
-
+pub type Partition<'b, B, C, D> = PartitionOf<&'b B, C, D>;
 /// As [`Partition`], of a buffer that can be received into.
-pub struct PartitionMut<'b, B: 'b + ?Sized, C, D> {
-    buffer: &'b mut B,
-    counts: C,
-    displs: D,
+pub type PartitionMut<'b, B, C, D> = PartitionOf<&'b mut B, C, D>;
+
+impl<P: Deref<Target: Collection>, C: Borrow<[Count]>, D: Borrow<[Count]>> PartitionOf<P, C, D> {
+    fn checked(buffer: P, counts: C, displs: D) -> Self {
+        let parts = PartitionOf {
+            buffer,
+            counts,
+            displs,
+        };
+        let (counts, displs) = (parts.counts(), parts.displs());
+        let ends = |(count, displ): (&Count, &Count)| match (count, displ) {
+            (0.., 0..) => count.checked_add(*displ),
+            _ => None,
+        };
+        let whole = parts.whole();
+        let mut each = counts.iter().zip(displs).map(ends);
+        assert!(
+            counts.len() == displs.len() && each.all(|end| end.is_some_and(|end| end <= whole)),
+            "each part has a count and a displacement, and lies within the buffer"
+        );
+        parts
+    }
 }
 
-fn is_within(counts: &[Count], displs: &[Count], whole: Count) -> bool {
-    let ends = |(count, displ): (&Count, &Count)| match (count, displ) {
-        (0.., 0..) => count.checked_add(*displ),
-        _ => None,
-    };
-    let mut each = counts.iter().zip(displs).map(ends);
-    counts.len() == displs.len() && each.all(|end| end.is_some_and(|end| end <= whole))
-}
-
-const OUTSIDE: &str = "each part has a count and a displacement, and lies within the buffer";
-
-impl<'b, B, C, D> Partition<'b, B, C, D>
-where
-    B: Buffer + ?Sized,
-    C: Borrow<[Count]>,
-    D: Borrow<[Count]>,
-{
+impl<'b, B: Buffer + ?Sized, C: Borrow<[Count]>, D: Borrow<[Count]>> Partition<'b, B, C, D> {
     /// Divides `buffer`: part `i` has `counts[i]` elements from element `displs[i]` on. Parts may overlap.
     ///
     /// # Panics
     /// When a part is not within the buffer, or there are more of one than of the other.
     pub fn new(buffer: &'b B, counts: C, displs: D) -> Self {
-        let is_within = is_within(counts.borrow(), displs.borrow(), buffer.count());
-        assert!(is_within, "{OUTSIDE}");
-        Partition {
-            buffer,
-            counts,
-            displs,
-        }
+        PartitionOf::checked(buffer, counts, displs)
     }
 }
 
-impl<'b, B, C, D> PartitionMut<'b, B, C, D>
-where
-    B: BufferMut + ?Sized,
-    C: Borrow<[Count]>,
-    D: Borrow<[Count]>,
-{
+impl<'b, B: BufferMut + ?Sized, C: Borrow<[Count]>, D: Borrow<[Count]>> PartitionMut<'b, B, C, D> {
     /// As [`Partition::new`].
     ///
     /// # Panics
     /// As there.
     pub fn new(buffer: &'b mut B, counts: C, displs: D) -> Self {
-        let is_within = is_within(counts.borrow(), displs.borrow(), buffer.count());
-        assert!(is_within, "{OUTSIDE}");
-        PartitionMut {
-            buffer,
-            counts,
-            displs,
-        }
+        PartitionOf::checked(buffer, counts, displs)
     }
 }
 
-macro_rules! partitioned {
-    ($($name:ident),*) => {$(
-        impl<B: ?Sized, C: Borrow<[Count]>, D: Borrow<[Count]>> Partitioned for $name<'_, B, C, D> {
-            fn counts(&self) -> &[Count] {
-                self.counts.borrow()
-            }
-            fn displs(&self) -> &[Count] {
-                self.displs.borrow()
-            }
-        }
+impl<P: Deref<Target: Collection>, C: Borrow<[Count]>, D: Borrow<[Count]>> Partitioned
+    for PartitionOf<P, C, D>
+{
+    fn counts(&self) -> &[Count] {
+        self.counts.borrow()
+    }
 
-        // SAFETY: as the buffer's.
-        unsafe impl<B: AsDatatype + ?Sized, C, D> AsDatatype for $name<'_, B, C, D> {
-            type Out = B::Out;
-            fn as_datatype(&self) -> B::Out {
-                self.buffer.as_datatype()
-            }
-        }
-    )*};
+    fn displs(&self) -> &[Count] {
+        self.displs.borrow()
+    }
+
+    fn whole(&self) -> Count {
+        self.buffer.count()
+    }
 }
 
-partitioned!(Partition, PartitionMut);
+// SAFETY: as the buffer's.
+unsafe impl<P: Deref<Target: AsDatatype>, C, D> AsDatatype for PartitionOf<P, C, D> {
+    type Out = <P::Target as AsDatatype>::Out;
+    fn as_datatype(&self) -> Self::Out {
+        self.buffer.as_datatype()
+    }
+}
 
 // SAFETY: as the buffer's.
 unsafe impl<B: Pointer + ?Sized, C, D> Pointer for Partition<'_, B, C, D> {
@@ -140,32 +120,20 @@ unsafe impl<B: PointerMut + ?Sized, C, D> PointerMut for PartitionMut<'_, B, C, 
     fn pointer_mut(&mut self) -> *mut c_void {
         self.buffer.pointer_mut()
     }
-}
 
-// SAFETY: as the buffer's.
-unsafe impl<B, C, D> PartitionedBuffer for Partition<'_, B, C, D>
-where
-    B: Buffer + ?Sized,
-    C: Borrow<[Count]>,
-    D: Borrow<[Count]>,
-{
-    fn whole(&self) -> Count {
-        self.buffer.count()
-    }
-}
-
-// SAFETY: as the buffer's.
-unsafe impl<B, C, D> PartitionedBufferMut for PartitionMut<'_, B, C, D>
-where
-    B: BufferMut + ?Sized,
-    C: Borrow<[Count]>,
-    D: Borrow<[Count]>,
-{
-    fn whole(&self) -> Count {
-        self.buffer.count()
-    }
-
-    fn settling(&mut self) -> Settling {
+    fn settling(&mut self) -> Option<Settling> {
         self.buffer.settling()
     }
+}
+
+// SAFETY: as the buffer's.
+unsafe impl<B: Buffer + ?Sized, C, D> PartitionedBuffer for Partition<'_, B, C, D> where
+    Self: Partitioned
+{
+}
+
+// SAFETY: as the buffer's.
+unsafe impl<B: BufferMut + ?Sized, C, D> PartitionedBufferMut for PartitionMut<'_, B, C, D> where
+    Self: Partitioned
+{
 }

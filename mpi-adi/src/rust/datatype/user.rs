@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use core::fmt;
+use core::marker::PhantomData;
 
 use super::super::fatal;
 use super::super::{Address, Count};
@@ -19,10 +20,54 @@ pub(crate) enum Kind<'a> {
 
 impl Kind<'_> {
     /// Packed bytes of an element.
+    #[inline]
     pub(crate) fn size(self) -> usize {
         match self {
             Kind::Basic(basic) => basic.size(),
             Kind::Made(made) => made.size(),
+        }
+    }
+
+    /// Packed bytes of so many elements. Fails with [`Error::TooLong`].
+    #[inline]
+    pub(crate) fn bytes(self, count: usize) -> Result<usize, Error> {
+        let bytes = self.size().checked_mul(count);
+        bytes.ok_or(Error::TooLong { bytes: usize::MAX })
+    }
+
+    /// Bytes from one element to the next.
+    fn extent(self) -> isize {
+        match self {
+            Kind::Basic(basic) => basic.extent() as isize,
+            Kind::Made(made) => made.extent(),
+        }
+    }
+
+    /// Where the data of an element begins, and the bytes from there to its end.
+    pub(crate) fn true_extent(self) -> (isize, isize) {
+        match self {
+            Kind::Basic(basic) => (0, basic.true_extent() as isize),
+            Kind::Made(made) => made.true_extent(),
+        }
+    }
+
+    /// Where so many elements begin and end; nowhere, if they have no bytes.
+    pub(crate) fn range(self, count: usize) -> (i128, i128) {
+        if count == 0 || self.size() == 0 {
+            return (0, 0);
+        }
+        let (low, reach) = self.true_extent();
+        let last = (count as i128 - 1) * self.extent() as i128;
+        let high = low as i128 + reach as i128;
+        (last.min(0) + low as i128, last.max(0) + high)
+    }
+
+    /// Where the first byte of elements is that are a row of bytes.
+    #[inline]
+    pub(crate) fn row(self) -> Option<isize> {
+        match self {
+            Kind::Basic(_) => Some(0),
+            Kind::Made(made) => made.is_row().then(|| made.layout().first()),
         }
     }
 
@@ -57,8 +102,18 @@ impl Kind<'_> {
 pub(crate) mod sealed {
     /// What a datatype is.
     pub trait Described {
-        #[doc(hidden)]
         fn described(&self) -> super::Description<'_>;
+    }
+
+    /// The names of datatypes that are borrowed, before `Ref`, and of the program's own.
+    pub trait State {
+        const NAMES: [&'static str; 2];
+    }
+    impl State for super::Committed {
+        const NAMES: [&'static str; 2] = ["Datatype", "UserDatatype"];
+    }
+    impl State for super::Uncommitted {
+        const NAMES: [&'static str; 2] = ["UncommittedDatatype", "UncommittedUserDatatype"];
     }
 }
 use sealed::Described;
@@ -88,10 +143,7 @@ pub trait UncommittedDatatype: Described {
 
     /// Bytes from one element to the next (MPI_Type_get_extent, MPI-3.1 section 4.1.7). Does not block.
     fn extent(&self) -> Address {
-        match kind_of(self) {
-            Kind::Basic(basic) => basic.extent() as Address,
-            Kind::Made(made) => made.extent(),
-        }
+        kind_of(self).extent()
     }
 
     /// Bytes from where an element is said to be to where it begins (MPI_Type_get_extent, MPI-3.1 section 4.1.7). Does not
@@ -106,10 +158,7 @@ pub trait UncommittedDatatype: Described {
     /// Where the data of an element begins, and the bytes from there to its end, whatever bounds have been set
     /// (MPI_Type_get_true_extent, MPI-3.1 section 4.1.8). Does not block.
     fn true_extent(&self) -> (Address, Address) {
-        match kind_of(self) {
-            Kind::Basic(basic) => (0, basic.true_extent() as Address),
-            Kind::Made(made) => made.true_extent(),
-        }
+        kind_of(self).true_extent()
     }
 }
 
@@ -131,113 +180,132 @@ impl<D: UncommittedDatatype + ?Sized> UncommittedDatatype for &D {
 
 impl<D: Datatype + ?Sized> Datatype for &D {}
 
+/// Messages can have it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Committed;
+
+/// Others can be made of it, messages cannot have it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Uncommitted;
+
+/// A datatype, borrowed: a [`DatatypeRef`] or an [`UncommittedDatatypeRef`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct BorrowedDatatype<'a, C>(pub(crate) Kind<'a>, PhantomData<C>);
+
+/// A datatype of the program's own: a [`UserDatatype`] or an [`UncommittedUserDatatype`].
+pub struct OwnDatatype<C>(pub(crate) Type, PhantomData<C>);
+
+/// A committed datatype, borrowed; every datatype of the system is a `DatatypeRef<'static>`.
+pub type DatatypeRef<'a> = BorrowedDatatype<'a, Committed>;
+/// A datatype, borrowed, of which others can be made.
+pub type UncommittedDatatypeRef<'a> = BorrowedDatatype<'a, Uncommitted>;
+/// A datatype that every program has, such as that of `f64` (MPI-3.1 section 3.2.2).
+pub type SystemDatatype = DatatypeRef<'static>;
+/// A committed datatype of the program's own (MPI-3.1 section 4.1), in the program's heap; dropping it frees it.
+pub type UserDatatype = OwnDatatype<Committed>;
+/// As [`UserDatatype`], not committed yet: others can be made of it, messages cannot have it.
+pub type UncommittedUserDatatype = OwnDatatype<Uncommitted>;
+
+impl<'a, C> BorrowedDatatype<'a, C> {
+    pub(crate) const fn new(kind: Kind<'a>) -> Self {
+        BorrowedDatatype(kind, PhantomData)
+    }
+}
+
+impl<C> Described for BorrowedDatatype<'_, C> {
+    fn described(&self) -> Description<'_> {
+        Description(self.0)
+    }
+}
+
+impl<C> Described for OwnDatatype<C> {
+    fn described(&self) -> Description<'_> {
+        Description(Kind::Made(&self.0))
+    }
+}
+
 #[track_caller]
-fn copy_of(kind: Kind<'_>) -> Type {
+fn copy_of<C>(kind: Kind<'_>) -> OwnDatatype<C> {
+    let made = kind.with_type(Type::try_clone).map(OwnDatatype::new);
     fatal(
         "mpi::datatype::UncommittedDatatype::dup (MPI_Type_dup)",
-        kind.with_type(Type::try_clone),
+        made,
     )
 }
 
-macro_rules! references {
-    ($($(#[$doc:meta])* $name:ident of $owned:ident),*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq)]
-        pub struct $name<'a>(pub(crate) Kind<'a>);
-
-        impl Described for $name<'_> {
-            fn described(&self) -> Description<'_> {
-                Description(self.0)
-            }
-        }
-
-        impl UncommittedDatatype for $name<'_> {
-            type DuplicatedDatatype = $owned;
-            #[track_caller]
-            fn dup(&self) -> $owned {
-                $owned(copy_of(self.0))
-            }
-        }
-
-        impl<'a> From<&'a UserDatatype> for $name<'a> {
-            fn from(datatype: &'a UserDatatype) -> Self {
-                $name(Kind::Made(&datatype.0))
-            }
-        }
-
-        impl fmt::Debug for $name<'_> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self.0 {
-                    Kind::Basic(basic) => write!(f, "{}({basic:?})", stringify!($name)),
-                    Kind::Made(made) => write!(f, "{}({} bytes)", stringify!($name), made.size()),
-                }
-            }
-        }
-    )*};
+impl<C: sealed::State> UncommittedDatatype for BorrowedDatatype<'_, C> {
+    type DuplicatedDatatype = OwnDatatype<C>;
+    #[track_caller]
+    fn dup(&self) -> OwnDatatype<C> {
+        copy_of(self.0)
+    }
 }
 
-references! {
-    /// A committed datatype, borrowed; every datatype of the system is a `DatatypeRef<'static>`.
-    DatatypeRef of UserDatatype,
-    /// A datatype, borrowed, of which others can be made.
-    UncommittedDatatypeRef of UncommittedUserDatatype
+impl<C: sealed::State> UncommittedDatatype for OwnDatatype<C> {
+    type DuplicatedDatatype = OwnDatatype<C>;
+    #[track_caller]
+    fn dup(&self) -> OwnDatatype<C> {
+        copy_of(Kind::Made(&self.0))
+    }
 }
 
 impl Datatype for DatatypeRef<'_> {}
+impl Datatype for UserDatatype {}
+
+impl<C: sealed::State> Clone for OwnDatatype<C> {
+    fn clone(&self) -> Self {
+        self.dup()
+    }
+}
+
+impl<'a, C> From<&'a OwnDatatype<C>> for BorrowedDatatype<'a, C> {
+    fn from(datatype: &'a OwnDatatype<C>) -> Self {
+        BorrowedDatatype::new(Kind::Made(&datatype.0))
+    }
+}
+
+impl<'a> From<&'a UserDatatype> for UncommittedDatatypeRef<'a> {
+    fn from(datatype: &'a UserDatatype) -> Self {
+        datatype.as_ref().into()
+    }
+}
 
 impl<'a> From<DatatypeRef<'a>> for UncommittedDatatypeRef<'a> {
     fn from(datatype: DatatypeRef<'a>) -> Self {
-        UncommittedDatatypeRef(datatype.0)
+        BorrowedDatatype::new(datatype.0)
     }
 }
 
-impl<'a> From<&'a UncommittedUserDatatype> for UncommittedDatatypeRef<'a> {
-    fn from(datatype: &'a UncommittedUserDatatype) -> Self {
-        UncommittedDatatypeRef(Kind::Made(&datatype.0))
+impl<C: sealed::State> fmt::Debug for BorrowedDatatype<'_, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Kind::Basic(basic) => write!(f, "{}Ref({basic:?})", C::NAMES[0]),
+            Kind::Made(made) => write!(f, "{}Ref({} bytes)", C::NAMES[0], made.size()),
+        }
     }
 }
 
-/// A datatype that every program has, such as that of `f64` (MPI-3.1 section 3.2.2).
-pub type SystemDatatype = DatatypeRef<'static>;
+impl<C: sealed::State> fmt::Debug for OwnDatatype<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}({} bytes)", C::NAMES[1], self.0.size())
+    }
+}
 
-/// A committed datatype of the program's own (MPI-3.1 section 4.1), in the program's heap; dropping it frees it.
-pub struct UserDatatype(pub(crate) Type);
-
-/// As [`UserDatatype`], not committed yet: others can be made of it, messages cannot have it.
-pub struct UncommittedUserDatatype(pub(crate) Type);
+pub(crate) fn wrong_count(count: Count) -> Error {
+    let count = count.into();
+    Error::Count { count }
+}
 
 fn number(count: Count) -> Result<usize, Error> {
-    usize::try_from(count).map_err(|_| Error::Count {
-        count: count.into(),
-    })
-}
-
-/// Blocks of copies of one datatype, each with its length and its displacement in bytes.
-fn blocks<D: UncommittedDatatype>(
-    oldtype: &D,
-    each: impl Fn(&Type) -> Result<alloc::vec::Vec<(usize, isize)>, Error>,
-) -> Result<UncommittedUserDatatype, Error> {
-    uncommitted(kind_of(oldtype).with_type(|old| {
-        let blocks = each(old)?;
-        Type::blocks(blocks.iter().map(|&(count, at)| Block {
-            at,
-            count,
-            datatype: old,
-        }))
-    }))
-}
-
-/// A datatype that is not committed yet.
-fn uncommitted(made: Result<Type, Error>) -> Result<UncommittedUserDatatype, Error> {
-    made.map(UncommittedUserDatatype)
+    usize::try_from(count).map_err(|_| wrong_count(count))
 }
 
 fn same_number(a: usize, b: usize) -> Result<(), Error> {
     match a == b {
         true => Ok(()),
-        false => Err(Error::Argument {
-            what: "as many displacements, and datatypes, as block lengths are needed",
-        }),
+        false => Err(Error::argument(
+            "as many displacements, and datatypes, as block lengths are needed",
+        )),
     }
 }
 
@@ -250,9 +318,9 @@ fn listed(
     same_number(lengths.len(), displacements.len())?;
     let mut list = room(displacements.len())?;
     for (length, displacement) in lengths.zip(displacements) {
-        let at = displacement.checked_mul(unit).ok_or(Error::Argument {
-            what: "a displacement greater than an address can say",
-        })?;
+        let at = displacement.checked_mul(unit).ok_or(Error::argument(
+            "a displacement greater than an address can say",
+        ))?;
         list.push((number(length)?, at));
     }
     Ok(list)
@@ -260,32 +328,28 @@ fn listed(
 
 /// Displacements in elements.
 fn elements(displacements: &[Count]) -> impl ExactSizeIterator<Item = isize> {
-    displacements
-        .iter()
-        .map(|displacement| *displacement as isize)
+    displacements.iter().map(|at| *at as isize)
 }
 
-impl UncommittedUserDatatype {
+impl<C> OwnDatatype<C> {
+    pub(crate) const fn new(made: Type) -> Self {
+        OwnDatatype(made, PhantomData)
+    }
+
     ends_the_job! {
         "mpi::datatype::UncommittedUserDatatype", [pub fn()], crate::rust::NoObject;
 
         /// `count` copies, one behind the other (MPI_Type_contiguous, MPI-3.1 section 4.1.2).
         contiguous[D: UncommittedDatatype](count: Count, oldtype: &D) -> Self, "MPI_Type_contiguous";
         /// As [`contiguous`](Self::contiguous), with the error as its result.
-        or try_contiguous = {
-            let old = kind_of(oldtype);
-            uncommitted(number(count).and_then(|count| old.with_type(|old| old.contiguous(count))))
-        };
+        or try_contiguous = Self::made(oldtype, |old| old.contiguous(number(count)?));
 
         /// `count` blocks of `blocklength` copies, `stride` copies apart (MPI_Type_vector, MPI-3.1 section 4.1.2).
         vector[D: UncommittedDatatype](count: Count, blocklength: Count, stride: Count, oldtype: &D)
             -> Self, "MPI_Type_vector";
         /// As [`vector`](Self::vector), with the error as its result.
-        or try_vector = {
-            Self::strided([count, blocklength], oldtype, |old| {
-                old.extent().checked_mul(stride as isize)
-            })
-        };
+        or try_vector =
+            Self::strided([count, blocklength], oldtype, |old| old.extent().checked_mul(stride as isize));
 
         /// As [`vector`](Self::vector), with the stride in bytes (MPI_Type_create_hvector).
         heterogeneous_vector[D: UncommittedDatatype](count: Count, blocklength: Count, stride: Address, oldtype: &D)
@@ -298,39 +362,23 @@ impl UncommittedUserDatatype {
         indexed[D: UncommittedDatatype](blocklengths: &[Count], displacements: &[Count], oldtype: &D)
             -> Self, "MPI_Type_indexed";
         /// As [`indexed`](Self::indexed), with the error as its result.
-        or try_indexed = {
-            blocks(oldtype, |old| {
-                listed(
-                    blocklengths.iter().copied(),
-                    elements(displacements),
-                    old.extent(),
-                )
-            })
-        };
+        or try_indexed =
+            Self::blocks(oldtype, blocklengths.iter().copied(), elements(displacements), Type::extent);
 
         /// As [`indexed`](Self::indexed), with displacements in bytes (MPI_Type_create_hindexed).
         heterogeneous_indexed[D: UncommittedDatatype](blocklengths: &[Count], displacements: &[Address], oldtype: &D)
             -> Self, "MPI_Type_create_hindexed";
         /// As [`heterogeneous_indexed`](Self::heterogeneous_indexed), with the error as its result.
-        or try_heterogeneous_indexed = {
-            blocks(oldtype, |_| {
-                listed(
-                    blocklengths.iter().copied(),
-                    displacements.iter().copied(),
-                    1,
-                )
-            })
-        };
+        or try_heterogeneous_indexed =
+            Self::blocks(oldtype, blocklengths.iter().copied(), displacements.iter().copied(), |_| 1);
 
         /// As [`indexed`](Self::indexed), with blocks of one length (MPI_Type_create_indexed_block).
         indexed_block[D: UncommittedDatatype](blocklength: Count, displacements: &[Count], oldtype: &D)
             -> Self, "MPI_Type_create_indexed_block";
         /// As [`indexed_block`](Self::indexed_block), with the error as its result.
         or try_indexed_block = {
-            blocks(oldtype, |old| {
-                let lengths = displacements.iter().map(|_| blocklength);
-                listed(lengths, elements(displacements), old.extent())
-            })
+            let lengths = displacements.iter().map(|_| blocklength);
+            Self::blocks(oldtype, lengths, elements(displacements), Type::extent)
         };
 
         /// As [`indexed_block`](Self::indexed_block), with displacements in bytes (MPI_Type_create_hindexed_block).
@@ -338,10 +386,8 @@ impl UncommittedUserDatatype {
             -> Self, "MPI_Type_create_hindexed_block";
         /// As [`heterogeneous_indexed_block`](Self::heterogeneous_indexed_block), with the error as its result.
         or try_heterogeneous_indexed_block = {
-            blocks(oldtype, |_| {
-                let lengths = displacements.iter().map(|_| blocklength);
-                listed(lengths, displacements.iter().copied(), 1)
-            })
+            let lengths = displacements.iter().map(|_| blocklength);
+            Self::blocks(oldtype, lengths, displacements.iter().copied(), |_| 1)
         };
 
         /// Blocks of `blocklengths[i]` copies of `types[i]`, `displacements[i]` bytes from the beginning
@@ -350,37 +396,20 @@ impl UncommittedUserDatatype {
             -> Self, "MPI_Type_create_struct";
         /// As [`structured`](Self::structured), with the error as its result.
         or try_structured = {
-            let made = listed(
-                blocklengths.iter().copied(),
-                displacements.iter().copied(),
-                1,
-            )
-            .and_then(|list| {
-                same_number(list.len(), types.len())?;
-                let mut parts = room(types.len())?;
-                for datatype in types {
-                    parts.push(kind_of(datatype).with_type(Type::try_clone)?);
-                }
-                Type::blocks(
-                    list.iter()
-                        .zip(&parts)
-                        .map(|(&(count, at), datatype)| Block {
-                            at,
-                            count,
-                            datatype,
-                        }),
-                )
-            });
-            uncommitted(made)
+            let list = listed(blocklengths.iter().copied(), displacements.iter().copied(), 1)?;
+            same_number(list.len(), types.len())?;
+            let mut parts = room(types.len())?;
+            for datatype in types {
+                parts.push(kind_of(datatype).with_type(Type::try_clone)?);
+            }
+            let block = |(&(count, at), datatype)| Block { at, count, datatype };
+            Type::blocks(list.iter().zip(&parts).map(block)).map(Self::new)
         };
 
         /// The same data between other bounds, in bytes (MPI_Type_create_resized, MPI-3.1 section 4.1.7).
         resized[D: UncommittedDatatype](lb: Address, extent: Address, oldtype: &D) -> Self, "MPI_Type_create_resized";
         /// As [`resized`](Self::resized), with the error as its result.
-        or try_resized = {
-            let resized = kind_of(oldtype).with_type(|old| old.resized(lb, extent));
-            uncommitted(resized)
-        };
+        or try_resized = Self::made(oldtype, |old| old.resized(lb, extent));
 
         /// A part of an array of several dimensions (MPI_Type_create_subarray, MPI-3.1 section 4.1.3): of each dimension
         /// `subsizes[i]` elements of `sizes[i]`, from element `starts[i]` on. The element behind it is that of the next array.
@@ -402,7 +431,7 @@ impl UncommittedUserDatatype {
             -> Self, "MPI_Type_create_subarray";
         /// As [`subarray`](Self::subarray), with the error as its result.
         or try_subarray = {
-            let made = kind_of(oldtype).with_type(|old| {
+            Self::made(oldtype, |old| {
                 same_number(sizes.len(), subsizes.len())?;
                 same_number(sizes.len(), starts.len())?;
                 let mut dimensions = room(sizes.len())?;
@@ -410,8 +439,7 @@ impl UncommittedUserDatatype {
                     dimensions.push(part_of(number(size)?, number(part)?, number(start)?)?);
                 }
                 old.subarray(order, &dimensions)
-            });
-            uncommitted(made)
+            })
         };
 
         /// The part of one process of an array that is distributed over a grid of them (MPI_Type_create_darray, MPI-3.1 section
@@ -421,129 +449,64 @@ impl UncommittedUserDatatype {
             -> Self, "MPI_Type_create_darray";
         /// As [`distributed_array`](Self::distributed_array), with the error as its result.
         or try_distributed_array = {
-            let made = kind_of(oldtype).with_type(|old| {
+            Self::made(oldtype, |old| {
                 for dimension in dimensions {
                     dimension.checked()?;
                 }
                 old.darray(order, dimensions)
-            });
-            uncommitted(made)
+            })
         };
     }
 
-    #[track_caller]
+    /// Of one datatype, by `make`.
+    fn made<D: UncommittedDatatype>(
+        oldtype: &D,
+        make: impl FnOnce(&Type) -> Result<Type, Error>,
+    ) -> Result<Self, Error> {
+        kind_of(oldtype).with_type(make).map(Self::new)
+    }
+
+    /// Blocks of one length; `None`: more apart than an address can say.
     fn strided<D: UncommittedDatatype>(
         [count, length]: [Count; 2],
         oldtype: &D,
         stride: impl Fn(&Type) -> Option<isize>,
     ) -> Result<Self, Error> {
-        uncommitted(kind_of(oldtype).with_type(|old| {
-            let stride = stride(old).ok_or(Error::Argument {
-                what: "a stride greater than an address can say",
-            })?;
+        Self::made(oldtype, |old| {
+            let stride =
+                stride(old).ok_or(Error::argument("a stride greater than an address can say"))?;
             old.vector(number(count)?, number(length)?, stride)
-        }))
+        })
     }
 
+    /// Blocks of copies, each with its length and its displacement, which `unit` bytes apart are counted in.
+    fn blocks<D: UncommittedDatatype>(
+        oldtype: &D,
+        lengths: impl ExactSizeIterator<Item = Count>,
+        displacements: impl ExactSizeIterator<Item = isize>,
+        unit: fn(&Type) -> isize,
+    ) -> Result<Self, Error> {
+        Self::made(oldtype, |datatype| {
+            let blocks = listed(lengths, displacements, unit(datatype))?;
+            let block = |&(count, at): &(usize, isize)| Block {
+                at,
+                count,
+                datatype,
+            };
+            Type::blocks(blocks.iter().map(block))
+        })
+    }
+
+    /// It, borrowed.
+    #[allow(clippy::should_implement_trait)] // The name is rsmpi's.
+    pub fn as_ref(&self) -> BorrowedDatatype<'_, C> {
+        self.into()
+    }
+}
+
+impl UncommittedUserDatatype {
     /// Commits it (MPI_Type_commit, MPI-3.1 section 4.1.9). Nothing is left to be done: every datatype is ready.
     pub fn commit(self) -> UserDatatype {
-        UserDatatype(self.0)
-    }
-
-    /// It, borrowed.
-    #[allow(clippy::should_implement_trait)] // The name is rsmpi's.
-    pub fn as_ref(&self) -> UncommittedDatatypeRef<'_> {
-        self.into()
+        OwnDatatype::new(self.0)
     }
 }
-
-macro_rules! committed {
-    ($($name:ident, $try_name:ident($($argument:ident: $of:ty),*)),* $(,)?) => {
-        impl UserDatatype {
-            $(
-                #[doc = concat!(
-                    "As [`UncommittedUserDatatype::", stringify!($name), "`], committed."
-                )]
-                pub fn $name<D: UncommittedDatatype>($($argument: $of),*) -> UserDatatype {
-                    UncommittedUserDatatype::$name($($argument),*).commit()
-                }
-
-                #[doc = concat!(
-                    "As [`UncommittedUserDatatype::", stringify!($try_name), "`], committed."
-                )]
-                pub fn $try_name<D: UncommittedDatatype>(
-                    $($argument: $of),*
-                ) -> Result<UserDatatype, Error> {
-                    UncommittedUserDatatype::$try_name($($argument),*)
-                        .map(UncommittedUserDatatype::commit)
-                }
-            )*
-        }
-    };
-}
-
-committed! {
-    contiguous, try_contiguous(count: Count, oldtype: &D),
-    vector, try_vector(count: Count, blocklength: Count, stride: Count, oldtype: &D),
-    heterogeneous_vector, try_heterogeneous_vector(
-        count: Count, blocklength: Count, stride: Address, oldtype: &D
-    ),
-    indexed, try_indexed(blocklengths: &[Count], displacements: &[Count], oldtype: &D),
-    heterogeneous_indexed, try_heterogeneous_indexed(
-        blocklengths: &[Count], displacements: &[Address], oldtype: &D
-    ),
-    indexed_block, try_indexed_block(blocklength: Count, displacements: &[Count], oldtype: &D),
-    heterogeneous_indexed_block, try_heterogeneous_indexed_block(
-        blocklength: Count, displacements: &[Address], oldtype: &D
-    ),
-    structured, try_structured(blocklengths: &[Count], displacements: &[Address], types: &[D]),
-    resized, try_resized(lb: Address, extent: Address, oldtype: &D),
-    subarray, try_subarray(
-        sizes: &[Count], subsizes: &[Count], starts: &[Count], order: Order, oldtype: &D
-    ),
-    distributed_array, try_distributed_array(
-        dimensions: &[GridDimension], order: Order, oldtype: &D
-    ),
-}
-
-impl UserDatatype {
-    /// It, borrowed.
-    #[allow(clippy::should_implement_trait)] // The name is rsmpi's.
-    pub fn as_ref(&self) -> DatatypeRef<'_> {
-        self.into()
-    }
-}
-
-macro_rules! owned {
-    ($($name:ident),*) => {$(
-        impl Described for $name {
-            fn described(&self) -> Description<'_> {
-                Description(Kind::Made(&self.0))
-            }
-        }
-
-        impl UncommittedDatatype for $name {
-            type DuplicatedDatatype = $name;
-            #[track_caller]
-            fn dup(&self) -> $name {
-                $name(copy_of(Kind::Made(&self.0)))
-            }
-        }
-
-        impl Clone for $name {
-            fn clone(&self) -> Self {
-                self.dup()
-            }
-        }
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{}({} bytes)", stringify!($name), self.0.size())
-            }
-        }
-    )*};
-}
-
-owned!(UserDatatype, UncommittedUserDatatype);
-
-impl Datatype for UserDatatype {}

@@ -1,45 +1,32 @@
 //! Buffered sends (MPI-3.1 sections 3.4 and 3.6).
 
-use crate::device::kernel::CallNote;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 
 use crate::device::envelope::Tag;
 use crate::device::interface::Device;
+use crate::device::kernel::CallNote;
 use crate::device::memory::Span;
 use crate::device::request::Mode;
 use crate::mpi::buffered::BufferUse;
 use crate::mpi::call::drain;
 use crate::mpi::comm::CommRank;
 use crate::mpi::error::Error;
-use crate::mpi::process::Env;
 use crate::rust::topology::Record;
 
 /// The buffer for buffered sends.
 pub(crate) struct Attached {
     /// Written and read by its address alone.
     memory: Vec<u8>,
-    room: BufferUse,
+    pub(crate) room: BufferUse,
 }
 
 impl Attached {
     /// Of so many bytes. Fails with [`Error::NoRoom`].
     pub(crate) fn new(bytes: usize) -> Result<Attached, Error> {
-        let mut memory = crate::mpi::coll::room(bytes)?;
+        let (mut memory, room) = (crate::mpi::coll::room(bytes)?, BufferUse::new(bytes));
         memory.resize(bytes, 0);
-        Ok(Attached {
-            memory,
-            room: BufferUse::new(bytes),
-        })
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        self.room.bytes()
-    }
-
-    /// Blocks until all messages have left it.
-    pub(crate) fn wait_until_empty(mut self, env: &dyn Env) {
-        self.room.wait_until_empty(env, "MPI_Buffer_detach");
+        Ok(Attached { memory, room })
     }
 }
 
@@ -81,7 +68,7 @@ pub(crate) fn send(
         len => {
             let to = memory.as_mut_ptr().wrapping_add(place.offset);
             // SAFETY: the place is within the memory and free, and the memory stays until all messages have left it
-            // (`wait_until_empty`).
+            // ([`BufferUse::wait_until_empty`]).
             unsafe {
                 { partners.env }.read(data.into(), core::slice::from_raw_parts_mut(to, len));
                 Span::new(to, len)

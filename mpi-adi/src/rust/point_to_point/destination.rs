@@ -3,8 +3,7 @@
 use alloc::rc::Rc;
 use core::ops::Deref;
 
-use super::buffered;
-use super::{Peer, PersistentSend, peer, record};
+use super::{PersistentSend, Status, buffered, destination_at, record};
 use crate::device::memory::Span;
 use crate::device::request::Mode;
 use crate::mpi::comm::{CommRank, Partners};
@@ -15,22 +14,6 @@ use crate::rust::datatype::lent::{lend, whole};
 use crate::rust::request::{Request, Scope, What};
 use crate::rust::topology::{AsCommunicator, Context, Process, Rank, Record};
 
-use super::Status;
-
-const NO_DESTINATION: Error = Error::Rank {
-    rank: super::ANY_SOURCE as i64,
-    size: 0,
-};
-
-/// The process to send to; `None`: MPI_PROC_NULL.
-fn destination(partners: Partners<'_>, rank: Rank) -> Result<Option<CommRank>, Error> {
-    match peer(partners, rank)? {
-        Peer::Null => Ok(None),
-        Peer::Rank(rank) => Ok(Some(rank)),
-        Peer::Any => Err(NO_DESTINATION),
-    }
-}
-
 /// What a message is sent within.
 pub(super) struct Within<'r> {
     record: &'r Rc<Record>,
@@ -39,39 +22,30 @@ pub(super) struct Within<'r> {
 
 /// Sends by `send`, which blocks until the buffer may be used again.
 #[inline]
-fn send<D, B>(
-    to: &D,
-    buffer: &B,
+fn send(
+    to: &(impl Destination + ?Sized),
+    buffer: &(impl Buffer + ?Sized),
     send: impl FnOnce(Within<'_>, Span, CommRank) -> Result<(), Error>,
-) -> Result<(), Error>
-where
-    D: Destination + ?Sized,
-    B: Buffer + ?Sized,
-{
+) -> Result<(), Error> {
     let record = record(to);
     let partners = record.partners()?;
-    match destination(partners, to.destination_rank())? {
+    match destination_at(partners, to.destination_rank())? {
         None => Ok(()),
         Some(dest) => lend(buffer, |span| send(Within { record, partners }, span, dest)),
     }
 }
 
 /// Starts a send by `begin`.
-pub(super) fn try_start<'a, D, Sc, B>(
-    to: &D,
+pub(super) fn try_start<'a, Sc: Scope<'a>, B: Buffer + ?Sized>(
+    to: &(impl Destination + ?Sized),
     scope: Sc,
     buffer: &'a B,
     begin: impl FnOnce(Within<'_>, Span, CommRank) -> Result<What, Error>,
-) -> Result<Request<'a, B, Sc>, Error>
-where
-    D: Destination + ?Sized,
-    B: Buffer + ?Sized,
-    Sc: Scope<'a>,
-{
+) -> Result<Request<'a, B, Sc>, Error> {
     let record = record(to);
     Request::lending(scope, whole(buffer), |span| {
         let partners = record.partners()?;
-        match destination(partners, to.destination_rank())? {
+        match destination_at(partners, to.destination_rank())? {
             None => Ok(What::Over(Status::EMPTY)),
             Some(dest) => begin(Within { record, partners }, span, dest),
         }
@@ -104,20 +78,6 @@ impl Within<'_> {
     }
 }
 
-macro_rules! as_other {
-    ($other:ident, $but:literal) => {
-        concat!(
-            "As [`",
-            stringify!($other),
-            "`](Destination::",
-            stringify!($other),
-            "), ",
-            $but,
-            "."
-        )
-    };
-}
-
 /// The calls of each mode of sends (MPI-3.1 section 3.4), by a row: blocking, nonblocking and persistent ones.
 macro_rules! modes {
     ($(
@@ -130,36 +90,34 @@ macro_rules! modes {
         $(#[$init_doc:meta])*
         $init:ident, $init_tag:ident = $mode:expr;
     )*) => {$(
-        #[doc = as_other!($send_tag, "with the tag 0")]
+        #[doc = concat!("As [`Self::", stringify!($send_tag), "`], with the tag 0.")]
         #[track_caller]
         fn $send<Buf: Buffer + ?Sized>(&self, buf: &Buf) {
             self.$send_tag(buf, Tag::default());
         }
 
-        #[doc = as_other!($start_tag, "with the tag 0")]
+        #[doc = concat!("As [`Self::", stringify!($start_tag), "`], with the tag 0.")]
         #[track_caller]
-        fn $start<'a, Sc, Buf>(&self, scope: Sc, buf: &'a Buf) -> Request<'a, Buf, Sc>
-        where
-            Buf: 'a + Buffer + ?Sized,
-            Sc: Scope<'a>,
-        {
+        fn $start<'a, Sc: Scope<'a>, Buf: 'a + Buffer + ?Sized>(
+            &self,
+            scope: Sc,
+            buf: &'a Buf,
+        ) -> Request<'a, Buf, Sc> {
             self.$start_tag(scope, buf, Tag::default())
         }
 
         $(#[$init_doc])*
-        fn $init_tag<P>(&self, buf: P, tag: Tag) -> PersistentSend<Self, P>
+        fn $init_tag<P: Deref<Target: Buffer>>(&self, buf: P, tag: Tag) -> PersistentSend<Self, P>
         where
             Self: Copy,
-            P: Deref<Target: Buffer>,
         {
-            PersistentSend::new(*self, $mode, buf, tag)
+            PersistentSend::new(*self, ($mode, tag), buf)
         }
 
-        #[doc = as_other!($init_tag, "with the tag 0")]
-        fn $init<P>(&self, buf: P) -> PersistentSend<Self, P>
+        #[doc = concat!("As [`Self::", stringify!($init_tag), "`], with the tag 0.")]
+        fn $init<P: Deref<Target: Buffer>>(&self, buf: P) -> PersistentSend<Self, P>
         where
             Self: Copy,
-            P: Deref<Target: Buffer>,
         {
             self.$init_tag(buf, Tag::default())
         }
@@ -169,13 +127,13 @@ macro_rules! modes {
 
             $(#[$doc])*
             $send_tag[Buf: Buffer + ?Sized](buf: &Buf, $tag: Tag), $mpi;
-            #[doc = as_other!($send_tag, "with the error as its result")]
+            #[doc = concat!("As [`Self::", stringify!($send_tag), "`], with the error as its result.")]
             or $try_send_tag = send(self, buf, |$to, $span, $dest| $sends);
 
             $(#[$immediate_doc])*
             $start_tag['a, Sc: Scope<'a>, Buf: 'a + Buffer + ?Sized]
                 (scope: Sc, buf: &'a Buf, tag: Tag) -> Request<'a, Buf, Sc>, $immediate;
-            #[doc = as_other!($start_tag, "with the error as its result")]
+            #[doc = concat!("As [`Self::", stringify!($start_tag), "`], with the error as its result.")]
             or $try_start_tag = try_start(self, scope, buf, |$within, span, dest| {
                 let $message = (span, dest, tag);
                 $starts
@@ -200,8 +158,7 @@ pub trait Destination: AsCommunicator {
             = |to, span, dest, tag| to.partners.send_span("MPI_Send", span, dest, tag, Mode::Standard);
         /// Starts a send; the request is complete when the buffer may be changed again (MPI_Isend, MPI-3.1 section 3.7.2).
         /// Does not block, and never waits for another process.
-        immediate_send, immediate_send_with_tag,
-            try_immediate_send_with_tag, "MPI_Isend"
+        immediate_send, immediate_send_with_tag, try_immediate_send_with_tag, "MPI_Isend"
             = |to, message| to.start("MPI_Isend", message, Mode::Standard);
         /// A send that can be [started](crate::rust::point_to_point::Persistent) again and again, each time as
         /// [`immediate_send_with_tag`](Destination::immediate_send_with_tag) (MPI_Send_init, MPI-3.1 section 3.9). Does not

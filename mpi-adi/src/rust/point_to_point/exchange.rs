@@ -1,6 +1,6 @@
 //! Sending and receiving at once (MPI-3.1 section 3.10).
 
-use super::{Destination, Peer, Source, Status, peer, record};
+use super::{Destination, Source, Status, destination_at, record, source_at};
 use crate::device::interface::Device;
 use crate::device::memory::Span;
 use crate::device::request::Mode;
@@ -11,13 +11,10 @@ use crate::rust::datatype::lent::{lend, lend_mut};
 use crate::rust::datatype::{Buffer, BufferMut, Equivalence};
 use crate::rust::request::zeroed;
 
-const FUNCTION: &str = "MPI_Sendrecv";
-const REPLACE: &str = "MPI_Sendrecv_replace";
-
-fn exchange<D: Destination + ?Sized, S: Source + ?Sized>(
+fn exchange(
     function: &'static str,
-    (send, destination, send_tag): (Span, &D, Tag),
-    (receive, source, receive_tag): (Span, &S, Option<Tag>),
+    (send, destination, send_tag): (Span, &impl Destination, Tag),
+    (receive, source, receive_tag): (Span, &impl Source, Option<Tag>),
 ) -> Result<Status, Error> {
     let (to, from) = (record(destination), record(source));
     if to.membership().context != from.membership().context {
@@ -27,57 +24,45 @@ fn exchange<D: Destination + ?Sized, S: Source + ?Sized>(
         });
     }
     let partners = from.partners()?;
-    let dest = peer(partners, destination.destination_rank())?;
-    let source = peer(partners, source.source_rank())?.source();
+    let dest = destination_at(partners, destination.destination_rank())?;
+    let source = source_at(partners, source.source_rank())?;
     let status = match (dest, source) {
-        (Peer::Rank(dest), Some(source)) => partners.sendrecv_span(
-            function,
-            (send, dest, send_tag),
-            (receive, source, receive_tag),
-        )?,
-        (Peer::Rank(dest), None) => {
-            partners.send_span(function, send, dest, send_tag, Mode::Standard)?;
-            return Ok(Status::OF_NULL);
+        (Some(dest), Some(source)) => {
+            let (send, receive) = ((send, dest, send_tag), (receive, source, receive_tag));
+            partners.sendrecv_span(function, send, receive)?
         }
         (_, Some(source)) => partners.recv_span(function, receive, source, receive_tag)?,
-        (_, None) => return Ok(Status::OF_NULL),
+        (dest, None) => {
+            if let Some(dest) = dest {
+                partners.send_span(function, send, dest, send_tag, Mode::Standard)?;
+            }
+            return Ok(Status::OF_NULL);
+        }
     };
     Ok(status.into())
 }
 
-fn into<M, D, B, S>(
-    (msg, destination, send_tag): (&M, &D, Tag),
-    (buf, source, receive_tag): (&mut B, &S, Option<Tag>),
-) -> Result<Status, Error>
-where
-    M: Buffer + ?Sized,
-    D: Destination + ?Sized,
-    B: BufferMut + ?Sized,
-    S: Source + ?Sized,
-{
+fn into(
+    (msg, destination, send_tag): (&(impl Buffer + ?Sized), &impl Destination, Tag),
+    (buf, source, receive_tag): (&mut (impl BufferMut + ?Sized), &impl Source, Option<Tag>),
+) -> Result<Status, Error> {
     lend(msg, |send| {
         lend_mut(buf, |receive| {
-            exchange(
-                FUNCTION,
+            let (send, receive) = (
                 (send, destination, send_tag),
                 (receive, source, receive_tag),
-            )
+            );
+            exchange("MPI_Sendrecv", send, receive)
         })
     })
 }
 
 /// One value for another.
 #[track_caller]
-fn one<M, D, R, S>(
-    send: (&M, &D, Tag),
-    (source, receive_tag): (&S, Option<Tag>),
-) -> Result<(R, Status), Error>
-where
-    M: Equivalence,
-    D: Destination,
-    R: Equivalence,
-    S: Source,
-{
+fn one<R: Equivalence>(
+    send: (&impl Equivalence, &impl Destination, Tag),
+    (source, receive_tag): (&impl Source, Option<Tag>),
+) -> Result<(R, Status), Error> {
     let mut value = zeroed::<R>();
     let status = into(send, (&mut value, source, receive_tag))?;
     if status.source_rank() != super::PROC_NULL {
@@ -86,34 +71,11 @@ where
     Ok((value, status))
 }
 
-/// As [`send_receive_into_with_tags`], with the error as its result.
-pub fn try_send_receive_into_with_tags<M, D, B, S>(
-    msg: &M,
-    destination: &D,
-    sendtag: Tag,
-    buf: &mut B,
-    source: &S,
-    receivetag: Tag,
-) -> Result<Status, Error>
-where
-    M: Buffer + ?Sized,
-    D: Destination,
-    B: BufferMut + ?Sized,
-    S: Source,
-{
-    into((msg, destination, sendtag), (buf, source, Some(receivetag)))
-}
-
-fn replace<B, D, S>(
-    buf: &mut B,
-    (destination, send_tag): (&D, Tag),
-    (source, receive_tag): (&S, Option<Tag>),
-) -> Result<Status, Error>
-where
-    B: BufferMut + ?Sized,
-    D: Destination,
-    S: Source,
-{
+fn replace(
+    buf: &mut (impl BufferMut + ?Sized),
+    (destination, send_tag): (&impl Destination, Tag),
+    (source, receive_tag): (&impl Source, Option<Tag>),
+) -> Result<Status, Error> {
     let here = &record(source).here;
     lend_mut(buf, |span| {
         // What is sent leaves from a copy: what comes may be here before it has gone.
@@ -125,32 +87,13 @@ where
             // SAFETY: the copy lives until the exchange has finished with it, and nothing writes it.
             bytes => unsafe { Span::new(copy.as_ptr(), bytes) },
         };
-        exchange(
-            REPLACE,
-            (sent, destination, send_tag),
-            (span, source, receive_tag),
-        )
+        let (sent, span) = ((sent, destination, send_tag), (span, source, receive_tag));
+        exchange("MPI_Sendrecv_replace", sent, span)
     })
 }
 
-/// As [`send_receive_replace_into_with_tags`], with the error as its result.
-pub fn try_send_receive_replace_into_with_tags<B, D, S>(
-    buf: &mut B,
-    destination: &D,
-    sendtag: Tag,
-    source: &S,
-    receivetag: Tag,
-) -> Result<Status, Error>
-where
-    B: BufferMut + ?Sized,
-    D: Destination,
-    S: Source,
-{
-    replace(buf, (destination, sendtag), (source, Some(receivetag)))
-}
-
 ends_the_job! {
-    "mpi::point_to_point", [pub fn()], record(source).here;
+    "mpi::point_to_point", [pub fn], record(source).here;
 
     /// Sends `msg` to `destination` and receives a value from `source` at once, so that a ring of such calls does not block
     /// itself; blocks until both are done (MPI_Sendrecv, MPI-3.1 section 3.10). Ends the job as sends and receives do, and
@@ -167,13 +110,13 @@ ends_the_job! {
     /// # Panics
     /// As there.
     send_receive[R: Equivalence, M: Equivalence, D: Destination, S: Source](msg: &M, destination: &D, source: &S)
-        -> (R, Status), "MPI_Sendrecv"
-        = one((msg, destination, Tag::default()), (source, None));
+        -> (R, Status), "MPI_Sendrecv" = one((msg, destination, Tag::default()), (source, None));
 
     /// As [`send_receive_with_tags`], of buffers.
     send_receive_into_with_tags[M: Buffer + ?Sized, D: Destination, B: BufferMut + ?Sized, S: Source]
-        (msg: &M, destination: &D, sendtag: Tag, buf: &mut B, source: &S, receivetag: Tag) -> Status, "MPI_Sendrecv"
-        = into((msg, destination, sendtag), (buf, source, Some(receivetag)));
+        (msg: &M, destination: &D, sendtag: Tag, buf: &mut B, source: &S, receivetag: Tag) -> Status, "MPI_Sendrecv";
+    /// As [`send_receive_into_with_tags`], with the error as its result.
+    or try_send_receive_into_with_tags = into((msg, destination, sendtag), (buf, source, Some(receivetag)));
 
     /// As [`send_receive_into_with_tags`], with the tag 0, and receiving any.
     send_receive_into[M: Buffer + ?Sized, D: Destination, B: BufferMut + ?Sized, S: Source]
@@ -184,8 +127,9 @@ ends_the_job! {
     /// 3.10). What is sent is copied to the program's heap. Ends the job as [`send_receive_with_tags`], and when the heap
     /// has no room.
     send_receive_replace_into_with_tags[B: BufferMut + ?Sized, D: Destination, S: Source]
-        (buf: &mut B, destination: &D, sendtag: Tag, source: &S, receivetag: Tag) -> Status, "MPI_Sendrecv_replace"
-        = replace(buf, (destination, sendtag), (source, Some(receivetag)));
+        (buf: &mut B, destination: &D, sendtag: Tag, source: &S, receivetag: Tag) -> Status, "MPI_Sendrecv_replace";
+    /// As [`send_receive_replace_into_with_tags`], with the error as its result.
+    or try_send_receive_replace_into_with_tags = replace(buf, (destination, sendtag), (source, Some(receivetag)));
 
     /// As [`send_receive_replace_into_with_tags`], with the tag 0, and receiving any.
     send_receive_replace_into[B: BufferMut + ?Sized, D: Destination, S: Source](buf: &mut B, destination: &D, source: &S)

@@ -2,12 +2,12 @@
 
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use core::fmt;
 
 use super::{Status, not_empty};
 use crate::device::interface::Device;
 use crate::device::memory::Span;
 use crate::device::request::RequestId;
+use crate::mpi::coll::room;
 use crate::mpi::comm::wait;
 use crate::mpi::error::Error;
 use crate::rust::datatype::lent::{lend_mut, whole_mut};
@@ -76,35 +76,25 @@ impl Message {
         (value, status)
     }
 
-    /// Receives it into `buf`; blocks until it is there (MPI_Mrecv). Ends the job when it is longer.
-    #[track_caller]
-    pub fn matched_receive_into<Buf: BufferMut + ?Sized>(mut self, buf: &mut Buf) -> Status {
-        let result = lend_mut(buf, |span| self.receive(span));
-        self.record.here.or_fatal(
-            "mpi::point_to_point::Message::matched_receive_into (MPI_Mrecv)",
-            result,
-        )
-    }
+    ends_the_job! {
+        "mpi::point_to_point::Message", [pub fn(self)], self.record.here.clone();
 
-    /// As [`matched_receive_into`](Self::matched_receive_into), with the error as its result: [`Error::Truncated`].
-    pub fn try_matched_receive_into<Buf: BufferMut + ?Sized>(
-        mut self,
-        buf: &mut Buf,
-    ) -> Result<Status, Error> {
-        lend_mut(buf, |span| self.receive(span))
+        /// Receives it into `buf`; blocks until it is there (MPI_Mrecv). Ends the job when it is longer.
+        matched_receive_into[Buf: BufferMut + ?Sized](buf: &mut Buf) -> Status, "MPI_Mrecv";
+        /// As [`matched_receive_into`](Self::matched_receive_into), with the error as its result: [`Error::Truncated`].
+        or try_matched_receive_into = {
+            let mut message = self;
+            lend_mut(buf, |span| message.receive(span))
+        };
     }
 
     /// Starts its receive into `buf` (MPI_Imrecv, MPI-3.1 section 3.8.3). Does not block.
     #[track_caller]
-    pub fn immediate_matched_receive_into<'a, Sc, Buf>(
+    pub fn immediate_matched_receive_into<'a, Sc: Scope<'a>, Buf: BufferMut + ?Sized>(
         self,
         scope: Sc,
         buf: &'a mut Buf,
-    ) -> Request<'a, Buf, Sc>
-    where
-        Buf: 'a + BufferMut + ?Sized,
-        Sc: Scope<'a>,
-    {
+    ) -> Request<'a, Buf, Sc> {
         match self.try_immediate_matched_receive_into(scope, buf) {
             Ok(request) => request,
             Err((message, error)) => message.record.here.fatal(
@@ -116,15 +106,11 @@ impl Message {
 
     /// As [`immediate_matched_receive_into`](Self::immediate_matched_receive_into). Fails with [`Error::NoMemory`] and
     /// [`Error::NoRoom`], and gives the message back.
-    pub fn try_immediate_matched_receive_into<'a, Sc, Buf>(
+    pub fn try_immediate_matched_receive_into<'a, Sc: Scope<'a>, Buf: BufferMut + ?Sized>(
         mut self,
         scope: Sc,
         buf: &'a mut Buf,
-    ) -> Result<Request<'a, Buf, Sc>, (Message, Error)>
-    where
-        Buf: 'a + BufferMut + ?Sized,
-        Sc: Scope<'a>,
-    {
+    ) -> Result<Request<'a, Buf, Sc>, (Message, Error)> {
         let request = Request::lending(scope, whole_mut(buf), |span| {
             Ok(match self.start(span)? {
                 Some(id) => What::Receive(self.record.clone(), id),
@@ -135,11 +121,7 @@ impl Message {
     }
 }
 
-impl fmt::Debug for Message {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Message").finish_non_exhaustive()
-    }
-}
+opaque!("Message", [] Message);
 
 impl Drop for Message {
     fn drop(&mut self) {
@@ -149,6 +131,9 @@ impl Drop for Message {
         }
     }
 }
+
+const NOT_WHOLE: Error =
+    Error::argument("a message that is not a whole number of the values that it is received as");
 
 /// What a matched probe gives, received as a whole.
 pub trait MatchedReceiveVec {
@@ -163,19 +148,14 @@ impl MatchedReceiveVec for (Message, Status) {
         let (message, status) = self;
         let here = message.record.here.clone();
         let count = status.count(Msg::equivalent_datatype());
-        let values = usize::try_from(count)
-            .map_err(|_| Error::Argument {
-                what: "a message that is not a whole number of the values that it is received as",
-            })
-            .and_then(|count| {
-                let mut values = crate::mpi::coll::room(count)?;
-                values.resize_with(count, zeroed::<Msg>);
-                Ok(values)
-            });
-        let mut values: Vec<Msg> = here.or_fatal(
-            "mpi::point_to_point::MatchedReceiveVec::matched_receive_vec (MPI_Mrecv)",
-            values,
-        );
+        let values = usize::try_from(count).map_err(|_| NOT_WHOLE);
+        let values = values.and_then(|count| {
+            let mut values = room(count)?;
+            values.resize_with(count, zeroed::<Msg>);
+            Ok(values)
+        });
+        let function = "mpi::point_to_point::MatchedReceiveVec::matched_receive_vec (MPI_Mrecv)";
+        let mut values: Vec<Msg> = here.or_fatal(function, values);
         let status = message.matched_receive_into(&mut values[..]);
         (values, status)
     }

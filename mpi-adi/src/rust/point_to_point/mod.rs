@@ -21,14 +21,11 @@
 
 #[allow(unsafe_code)]
 pub(crate) mod buffered;
-#[allow(unsafe_code)]
 mod destination;
 #[allow(unsafe_code)]
 mod exchange;
-#[allow(unsafe_code)]
 mod message;
 mod persistent;
-#[allow(unsafe_code)]
 mod source;
 
 pub use crate::rust::request::ReceiveFuture;
@@ -41,7 +38,7 @@ pub use exchange::{
     try_send_receive_replace_into_with_tags,
 };
 pub use message::{MatchedReceiveVec, Message};
-pub use persistent::{Persistent, PersistentReceive, PersistentSend};
+pub use persistent::{Persistent, PersistentMessage, PersistentReceive, PersistentSend};
 pub use source::Source;
 
 use alloc::rc::Rc;
@@ -55,35 +52,23 @@ pub mod traits {
     pub use super::{Destination, MatchedReceiveVec, Persistent, Source};
 }
 
-/// Whom a message goes to or comes from.
-#[derive(Clone, Copy)]
-enum Peer {
-    Null,
-    Any,
-    Rank(CommRank),
-}
-
-impl Peer {
-    /// What a receive takes; `None`: MPI_PROC_NULL.
-    fn source(self) -> Option<Option<CommRank>> {
-        match self {
-            Peer::Null => None,
-            Peer::Any => Some(None),
-            Peer::Rank(rank) => Some(Some(rank)),
-        }
-    }
-}
-
 /// What an end of messages is of.
 fn record<A: AsCommunicator + ?Sized>(of: &A) -> &Rc<Record> {
     of.as_communicator().record()
 }
 
-/// The peer with a rank. Fails with [`Error::Rank`].
-fn peer(partners: Partners<'_>, rank: Rank) -> Result<Peer, Error> {
+/// The process that messages go to; `None`: MPI_PROC_NULL. Fails with [`Error::Rank`].
+fn destination_at(partners: Partners<'_>, rank: Rank) -> Result<Option<CommRank>, Error> {
     match rank {
-        PROC_NULL => Ok(Peer::Null),
-        ANY_SOURCE => Ok(Peer::Any),
-        rank => Ok(Peer::Rank(partners.group().rank(rank.into())?)),
+        PROC_NULL => Ok(None),
+        rank => partners.group().rank(rank.into()).map(Some),
+    }
+}
+
+/// As [`destination_at`], of the process that messages come from, or of any.
+fn source_at(partners: Partners<'_>, rank: Rank) -> Result<Option<Option<CommRank>>, Error> {
+    match rank {
+        ANY_SOURCE => Ok(Some(None)),
+        rank => Ok(destination_at(partners, rank)?.map(Some)),
     }
 }

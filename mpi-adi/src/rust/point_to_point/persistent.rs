@@ -3,12 +3,12 @@
 
 use core::ops::{Deref, DerefMut};
 
-use super::{Destination, Source, destination, record, source};
+use super::{Destination, Source, destination, source};
 use crate::device::request::Mode;
 use crate::mpi::error::Error;
-use crate::rust::Tag;
 use crate::rust::datatype::{Buffer, BufferMut};
 use crate::rust::request::{LocalScope, Request, RequestCollection, Scope};
+use crate::rust::{Tag, fatal};
 
 /// A message that can be started again and again.
 ///
@@ -89,7 +89,11 @@ pub trait Persistent {
 
     /// Starts it (MPI_Start, MPI-3.1 section 3.9): from now on it is as the send or receive of its kind that does not
     /// block, and its request is completed in the same ways. Does not block. Ends the job as that does.
-    fn start<'s, Sc: Scope<'s>>(&'s mut self, scope: Sc) -> Request<'s, Self::Data, Sc>;
+    #[track_caller]
+    fn start<'s, Sc: Scope<'s>>(&'s mut self, scope: Sc) -> Request<'s, Self::Data, Sc> {
+        let function = "mpi::point_to_point::Persistent::start (MPI_Start)";
+        fatal(function, self.try_start(scope))
+    }
 
     /// As [`start`](Persistent::start), with the error as its result: [`Error::Tag`], [`Error::TooLong`],
     /// [`Error::NoMemory`], [`Error::NoRoom`]; of a buffered send, [`Error::BufferFull`] or [`Error::Buffer`], too. Then
@@ -100,32 +104,32 @@ pub trait Persistent {
     ) -> Result<Request<'s, Self::Data, Sc>, Error>;
 }
 
-/// A send that is [`Persistent`]: of [`Destination::send_init`] and its like.
+/// A message that is [`Persistent`], to or from `E`: a [`PersistentSend`] or a [`PersistentReceive`].
 #[derive(Debug)]
-pub struct PersistentSend<D, P> {
-    to: D,
-    /// `None`: by way of the attached buffer.
-    mode: Option<Mode>,
-    tag: Tag,
+pub struct PersistentMessage<E, H, P> {
+    end: E,
+    how: H,
     buffer: P,
 }
 
-impl<D, P: Deref> PersistentSend<D, P> {
-    pub(super) fn new(to: D, mode: Option<Mode>, buffer: P, tag: Tag) -> Self {
-        PersistentSend {
-            to,
-            mode,
-            tag,
-            buffer,
-        }
+/// A send that is [`Persistent`]: of [`Destination::send_init`] and its like. Without a mode it goes by way of the attached
+/// buffer.
+pub type PersistentSend<D, P> = PersistentMessage<D, (Option<Mode>, Tag), P>;
+
+/// A receive that is [`Persistent`]: of [`Source::receive_init`] and its like. Without a tag it takes any.
+pub type PersistentReceive<S, P> = PersistentMessage<S, Option<Tag>, P>;
+
+impl<E, H, P: Deref> PersistentMessage<E, H, P> {
+    pub(super) fn new(end: E, how: H, buffer: P) -> Self {
+        PersistentMessage { end, how, buffer }
     }
 
-    /// What is sent.
+    /// The data that is sent, or has been received.
     pub fn buffer(&self) -> &P::Target {
         &self.buffer
     }
 
-    /// What is sent, for the program to change.
+    /// The data that is sent, or has been received, for the program to change.
     pub fn buffer_mut(&mut self) -> &mut P::Target
     where
         P: DerefMut,
@@ -134,84 +138,45 @@ impl<D, P: Deref> PersistentSend<D, P> {
     }
 }
 
-const START: &str = "mpi::point_to_point::Persistent::start (MPI_Start)";
-
 impl<D: Destination, P: Deref<Target: Buffer>> Persistent for PersistentSend<D, P> {
     type Data = P::Target;
-
-    #[track_caller]
-    fn start<'s, Sc: Scope<'s>>(&'s mut self, scope: Sc) -> Request<'s, P::Target, Sc> {
-        let here = record(&self.to).here.clone();
-        here.or_fatal(START, self.try_start(scope))
-    }
 
     fn try_start<'s, Sc: Scope<'s>>(
         &'s mut self,
         scope: Sc,
     ) -> Result<Request<'s, P::Target, Sc>, Error> {
-        destination::try_start(&self.to, scope, &*self.buffer, |to, span, dest| {
-            let message = (span, dest, self.tag);
-            match self.mode {
-                Some(mode) => to.start("MPI_Start", message, mode),
-                None => to.start_buffered("MPI_Start", message),
-            }
-        })
-    }
-}
-
-/// A receive that is [`Persistent`]: of [`Source::receive_init`] and its like.
-#[derive(Debug)]
-pub struct PersistentReceive<S, P> {
-    from: S,
-    /// `None`: any.
-    tag: Option<Tag>,
-    buffer: P,
-}
-
-impl<S, P: DerefMut> PersistentReceive<S, P> {
-    pub(super) fn new(from: S, buffer: P, tag: Option<Tag>) -> Self {
-        PersistentReceive { from, tag, buffer }
-    }
-
-    /// What has been received.
-    pub fn buffer(&self) -> &P::Target {
-        &self.buffer
-    }
-
-    /// What has been received, for the program to change.
-    pub fn buffer_mut(&mut self) -> &mut P::Target {
-        &mut self.buffer
+        let (mode, tag) = self.how;
+        destination::try_start(
+            &self.end,
+            scope,
+            &*self.buffer,
+            |to, span, dest| match mode {
+                Some(mode) => to.start("MPI_Start", (span, dest, tag), mode),
+                None => to.start_buffered("MPI_Start", (span, dest, tag)),
+            },
+        )
     }
 }
 
 impl<S: Source, P: DerefMut<Target: BufferMut>> Persistent for PersistentReceive<S, P> {
     type Data = P::Target;
 
-    #[track_caller]
-    fn start<'s, Sc: Scope<'s>>(&'s mut self, scope: Sc) -> Request<'s, P::Target, Sc> {
-        let here = record(&self.from).here.clone();
-        here.or_fatal(START, self.try_start(scope))
-    }
-
     fn try_start<'s, Sc: Scope<'s>>(
         &'s mut self,
         scope: Sc,
     ) -> Result<Request<'s, P::Target, Sc>, Error> {
-        let buffer = &mut *self.buffer;
-        source::try_start(&self.from, "MPI_Start", scope, buffer, self.tag)
+        source::try_start(&self.end, "MPI_Start", scope, &mut *self.buffer, self.how)
     }
 }
 
 impl<'a, D: ?Sized> RequestCollection<'a, D> {
     /// Starts all of these, and adds their requests in the same order (MPI_Startall, MPI-3.1 section 3.9). Does not block.
     /// Ends the job as [`Persistent::start`], and when the heap has no room for a request.
-    pub fn start_all<R>(
+    pub fn start_all<R: Persistent<Data = D> + 'a>(
         &mut self,
         scope: &LocalScope<'a>,
         requests: impl IntoIterator<Item = &'a mut R>,
-    ) where
-        R: Persistent<Data = D> + 'a,
-    {
+    ) {
         for request in requests {
             self.add(request.start(scope));
         }

@@ -4,8 +4,10 @@ use alloc::vec::Vec;
 use core::ops::DerefMut;
 
 use super::message::{MatchedReceiveVec, Message};
-use super::{PersistentReceive, Status, not_empty, peer, record};
+use super::{PersistentReceive, Status, not_empty, record, source_at};
 use crate::device::interface::Blocking;
+use crate::device::memory::Span;
+use crate::mpi::comm::{CommRank, Partners};
 use crate::mpi::error::Error;
 use crate::rust::Tag;
 use crate::rust::datatype::lent::{lend_mut, whole_mut};
@@ -13,112 +15,101 @@ use crate::rust::datatype::{BufferMut, Equivalence};
 use crate::rust::request::{ReceiveFuture, Request, Scope, What};
 use crate::rust::topology::{AnyProcess, AsCommunicator, Context, Process, Rank};
 
-#[track_caller]
-pub(super) fn or_fatal<S: Source + ?Sized, R>(
-    from: &S,
-    function: &'static str,
-    result: Result<R, Error>,
-) -> R {
-    record(from).here.or_fatal(function, result)
+/// Runs `call` with whom messages come from; `null`: what there is from MPI_PROC_NULL.
+fn from<R>(
+    of: &(impl Source + ?Sized),
+    null: R,
+    call: impl FnOnce(Partners<'_>, Option<CommRank>) -> Result<R, Error>,
+) -> Result<R, Error> {
+    let partners = record(of).partners()?;
+    match source_at(partners, of.source_rank())? {
+        None => Ok(null),
+        Some(source) => call(partners, source),
+    }
 }
 
 /// Receives; blocks until the message is there.
-fn receive<S, B>(from: &S, buffer: &mut B, tag: Option<Tag>) -> Result<Status, Error>
-where
-    S: Source + ?Sized,
-    B: BufferMut + ?Sized,
-{
-    let partners = record(from).partners()?;
-    match peer(partners, from.source_rank())?.source() {
-        None => Ok(Status::OF_NULL),
-        Some(source) => lend_mut(buffer, |span| {
-            partners
-                .recv_span("MPI_Recv", span, source, tag)
-                .map(Status::from)
-        }),
-    }
+fn receive(
+    of: &(impl Source + ?Sized),
+    buffer: &mut (impl BufferMut + ?Sized),
+    tag: Option<Tag>,
+) -> Result<Status, Error> {
+    from(of, Status::OF_NULL, |partners, source| {
+        lend_mut(buffer, |span| {
+            Ok(partners.recv_span("MPI_Recv", span, source, tag)?.into())
+        })
+    })
 }
 
 /// Starts a receive into a span.
-fn begin<S: Source + ?Sized>(
-    from: &S,
+fn begin(
+    of: &(impl Source + ?Sized),
     function: &'static str,
-    span: crate::device::memory::Span,
+    span: Span,
     tag: Option<Tag>,
 ) -> Result<What, Error> {
-    let record = record(from);
-    let partners = record.partners()?;
-    match peer(partners, from.source_rank())?.source() {
-        None => Ok(What::Over(Status::OF_NULL)),
-        Some(source) => {
-            let id = partners.start_recv(function, span, source, tag)?;
-            Ok(What::Receive(record.clone(), id))
-        }
-    }
+    from(of, What::Over(Status::OF_NULL), |partners, source| {
+        let id = partners.start_recv(function, span, source, tag)?;
+        Ok(What::Receive(record(of).clone(), id))
+    })
 }
 
-pub(super) fn try_start<'a, S, Sc, B>(
-    from: &S,
+pub(super) fn try_start<'a, Sc: Scope<'a>, B: BufferMut + ?Sized>(
+    of: &(impl Source + ?Sized),
     function: &'static str,
     scope: Sc,
     buffer: &'a mut B,
     tag: Option<Tag>,
-) -> Result<Request<'a, B, Sc>, Error>
-where
-    S: Source + ?Sized,
-    B: BufferMut + ?Sized,
-    Sc: Scope<'a>,
-{
+) -> Result<Request<'a, B, Sc>, Error> {
     Request::lending(scope, whole_mut(buffer), |span| {
-        begin(from, function, span, tag)
+        begin(of, function, span, tag)
     })
 }
 
 #[track_caller]
-fn receive_one<S: Source + ?Sized, Msg: Equivalence>(from: &S, tag: Option<Tag>) -> (Msg, Status) {
-    let mut value = crate::rust::request::zeroed::<Msg>();
-    let status = or_fatal(
-        from,
-        "mpi::point_to_point::Source::receive (MPI_Recv)",
-        receive(from, &mut value, tag),
-    );
+fn receive_one<M: Equivalence>(of: &(impl Source + ?Sized), tag: Option<Tag>) -> (M, Status) {
+    let mut value = crate::rust::request::zeroed::<M>();
+    let received = receive(of, &mut value, tag);
+    let function = "mpi::point_to_point::Source::receive (MPI_Recv)";
+    let status = record(of).here.or_fatal(function, received);
     not_empty(&status);
     (value, status)
 }
 
-fn probe<S: Source + ?Sized>(
-    from: &S,
+fn probe(
+    of: &(impl Source + ?Sized),
     tag: Option<Tag>,
     blocking: Blocking,
 ) -> Result<Option<Status>, Error> {
-    let partners = record(from).partners()?;
-    let Some(source) = peer(partners, from.source_rank())?.source() else {
-        return Ok(Some(Status::OF_NULL));
-    };
     let function = match blocking {
         Blocking::Yes => "MPI_Probe",
         Blocking::No => "MPI_Iprobe",
     };
-    let found = partners.probe_span(function, source, tag, blocking)?;
-    Ok(found.map(Status::from))
+    from(of, Some(Status::OF_NULL), |partners, source| {
+        let found = partners.probe_span(function, source, tag, blocking)?;
+        Ok(found.map(Status::from))
+    })
 }
 
-fn matched_probe<S: Source + ?Sized>(
-    from: &S,
+fn matched_probe(
+    of: &(impl Source + ?Sized),
     tag: Option<Tag>,
     blocking: Blocking,
 ) -> Result<Option<(Message, Status)>, Error> {
-    let record = record(from);
-    let partners = record.partners()?;
-    let Some(source) = peer(partners, from.source_rank())?.source() else {
-        return Ok(Some((Message::new(record, None), Status::OF_NULL)));
-    };
     let function = match blocking {
         Blocking::Yes => "MPI_Mprobe",
         Blocking::No => "MPI_Improbe",
     };
-    let found = partners.mprobe_span(function, source, tag, blocking)?;
-    Ok(found.map(|(id, status)| (Message::new(record, Some(id)), status.into())))
+    let probed = from(of, None, |partners, source| {
+        partners
+            .mprobe_span(function, source, tag, blocking)
+            .map(Some)
+    })?;
+    let message = |id, status| Some((Message::new(record(of), id), status));
+    Ok(match probed {
+        None => message(None, Status::OF_NULL),
+        Some(found) => found.and_then(|(id, status)| message(Some(id), status.into())),
+    })
 }
 
 /// What a probe has found that blocks until there is something.
@@ -175,16 +166,15 @@ pub trait Source: AsCommunicator {
         Self: Copy,
         P: DerefMut<Target: BufferMut>,
     {
-        PersistentReceive::new(*self, buf, Some(tag))
+        PersistentReceive::new(*self, Some(tag), buf)
     }
 
     /// As [`receive_init_with_tag`](Source::receive_init_with_tag), of any tag.
-    fn receive_init<P>(&self, buf: P) -> PersistentReceive<Self, P>
+    fn receive_init<P: DerefMut<Target: BufferMut>>(&self, buf: P) -> PersistentReceive<Self, P>
     where
         Self: Copy,
-        P: DerefMut<Target: BufferMut>,
     {
-        PersistentReceive::new(*self, buf, None)
+        PersistentReceive::new(*self, None, buf)
     }
 
     ends_the_job! {
@@ -196,8 +186,7 @@ pub trait Source: AsCommunicator {
         or try_probe_with_tag = waited(probe(self, Some(tag), Blocking::Yes));
 
         /// As [`probe_with_tag`](Source::probe_with_tag), for any tag.
-        probe[]() -> Status, "MPI_Probe"
-            = waited(probe(self, None, Blocking::Yes));
+        probe[]() -> Status, "MPI_Probe" = waited(probe(self, None, Blocking::Yes));
 
         /// Blocks until there is a message that fits, and takes it: none but [`Message`]'s receives get it (MPI_Mprobe,
         /// MPI-3.1 section 3.8.2).
@@ -223,8 +212,7 @@ pub trait Source: AsCommunicator {
         /// Starts a receive into `buf`; the request is complete when the message is there (MPI_Irecv, MPI-3.1 section
         /// 3.7.2). Does not block.
         immediate_receive_into_with_tag['a, Sc: Scope<'a>, Buf: 'a + BufferMut + ?Sized]
-            (scope: Sc, buf: &'a mut Buf, tag: Tag)
-            -> Request<'a, Buf, Sc>, "MPI_Irecv";
+            (scope: Sc, buf: &'a mut Buf, tag: Tag) -> Request<'a, Buf, Sc>, "MPI_Irecv";
         /// As [`immediate_receive_into_with_tag`](Source::immediate_receive_into_with_tag), with the error as its result.
         or try_immediate_receive_into_with_tag = try_start(self, "MPI_Irecv", scope, buf, Some(tag));
 
@@ -249,8 +237,7 @@ pub trait Source: AsCommunicator {
         or try_immediate_probe_with_tag = probe(self, Some(tag), Blocking::No);
 
         /// As [`immediate_probe_with_tag`](Source::immediate_probe_with_tag), for any tag.
-        immediate_probe[]() -> Option<Status>, "MPI_Iprobe"
-            = probe(self, None, Blocking::No);
+        immediate_probe[]() -> Option<Status>, "MPI_Iprobe" = probe(self, None, Blocking::No);
 
         /// As [`matched_probe_with_tag`](Source::matched_probe_with_tag) without blocking: `None` when there is no such
         /// message yet (MPI_Improbe).

@@ -16,13 +16,7 @@ use crate::rust::status::Status;
 macro_rules! call {
     ($name:ident, $mpi:literal) => {
         (
-            concat!(
-                "mpi::request::RequestCollection::",
-                stringify!($name),
-                " (",
-                $mpi,
-                ")"
-            ),
+            called!("mpi::request::RequestCollection", $name, $mpi),
             $mpi,
         )
     };
@@ -42,9 +36,9 @@ pub fn wait_any<'a, D: ?Sized, S: Scope<'a>>(
     if !first.is_complete() {
         let current = current()?;
         let env = fatal("mpi::request::wait_any (MPI_Waitany)", current.env());
-        let is_done = |request: &Request<'a, D, S>| request.look(|ticket| ticket.is_done(env));
         block_until(env, CallNote::of("MPI_Waitany"), || {
-            requests.iter().any(is_done)
+            let mut each = requests.iter();
+            each.any(|request| request.look(|ticket| ticket.is_done(env)))
         });
     }
     let place = requests.iter().position(Request::is_complete)?;
@@ -78,12 +72,10 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     /// Adds a request; its place. Ends the job when the heap has no room for it.
     #[track_caller]
     pub fn add<S: Scope<'a>>(&mut self, request: Request<'a, D, S>) -> usize {
-        let result = self.requests.try_reserve(1);
         let bytes = size_of::<Ticket>();
-        fatal(
-            "RequestCollection::add",
-            result.map_err(|_| crate::Error::NoRoom { bytes }),
-        );
+        let room = self.requests.try_reserve(1);
+        let room = room.map_err(|_| crate::Error::NoRoom { bytes });
+        fatal("RequestCollection::add", room);
         let (ticket, data, _) = request.into_parts();
         self.requests.push(Some((ticket, data)));
         self.requests.len() - 1
@@ -183,10 +175,8 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     #[track_caller]
     fn finish(&mut self) {
         for (ticket, _) in self.requests.drain(..).flatten() {
-            ticket.wait_or_end(
-                "mpi::request::RequestCollection::wait_all (MPI_Waitall)",
-                "MPI_Waitall",
-            );
+            let (name, function) = call!(wait_all, "MPI_Waitall");
+            ticket.wait_or_end(name, function);
         }
     }
 }
@@ -194,9 +184,8 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
 /// As [`scope`](super::scope()), with a collection of requests that has room for `reserve`. What is left in it at the end is
 /// waited for, too.
 #[track_caller]
-pub fn multiple_scope<'a, F, R, D>(reserve: usize, f: F) -> R
+pub fn multiple_scope<'a, F, R, D: 'a + ?Sized>(reserve: usize, f: F) -> R
 where
-    D: 'a + ?Sized,
     F: FnOnce(&LocalScope<'a>, &mut RequestCollection<'a, D>) -> R,
 {
     let scope = LocalScope::new();

@@ -7,11 +7,10 @@ use super::{Ticket, What, under_way};
 use crate::device::envelope::Context;
 use crate::mpi::coll::{self, Holder};
 use crate::mpi::error::Error;
+use crate::mpi::process::Env;
 use crate::rust::attribute::Attributes;
 use crate::rust::datatype::lent::Loan;
 use crate::rust::topology::{Record, Twin};
-
-const FUNCTION: &str = "MPI_Comm_idup";
 
 /// A duplicate under way. When it is dropped, the duplicate is waited for, and dropped.
 #[must_use = "get the duplicate"]
@@ -39,25 +38,8 @@ struct Duplicate<C> {
 }
 
 impl<C: Twin> Holder for OfCalls<Duplicate<C>> {
-    fn hold(&mut self, unit: usize) -> Option<u8> {
-        let env = self.0.parent.here.env().ok()?;
-        env.process().hold_contexts(env, unit)
-    }
-
-    fn is_held(&mut self, unit: usize) -> bool {
-        let env = self.0.parent.here.env();
-        env.is_ok_and(|env| env.process().are_contexts_held(unit))
-    }
-
-    fn release(&mut self, unit: usize) {
-        if let Ok(env) = self.0.parent.here.env() {
-            env.process().release_contexts(unit);
-        }
-    }
-
-    fn confirm(&mut self, context: Context) -> bool {
-        let env = self.0.parent.here.env();
-        env.is_ok_and(|env| env.process().confirm_context(env, context))
+    fn env(&self) -> Option<&dyn Env> {
+        self.0.parent.here.env().ok()
     }
 
     fn get_ready(&mut self, context: Context) -> Result<(), Error> {
@@ -75,7 +57,7 @@ impl<C: Twin> Holder for OfCalls<Duplicate<C>> {
         if let (Some(twin), Ok(attributes)) = (&twin, &mut self.0.attributes)
             && let Some(attributes) = attributes.take()
         {
-            twin.record().take_over(attributes);
+            twin.record().attributes.take_over(attributes);
         }
         self.0.place.set(twin);
         Ok(())
@@ -89,12 +71,12 @@ impl<C: Twin + 'static> DuplicateFuture<C> {
         let place = Rc::new(Cell::new(None));
         let duplicate = Duplicate {
             parent: parent.clone(),
-            attributes: parent.duplicated_attributes().map(Some),
+            attributes: parent.attributes.duplicated().map(Some),
             twin: None,
             place: place.clone(),
         };
         let plan = coll::agree(core, OfCalls(duplicate))?;
-        let started = under_way::start(parent, FUNCTION, plan)?;
+        let started = under_way::start(parent, "MPI_Comm_idup", plan)?;
         let what = What::Collective(parent.clone(), started);
         Ok(DuplicateFuture {
             ticket: Some(Ticket::new(what, Loan::EMPTY)),
@@ -106,11 +88,8 @@ impl<C: Twin + 'static> DuplicateFuture<C> {
     /// [`try_get`](Self::try_get) fails.
     #[track_caller]
     pub fn get(self) -> C {
-        let duplicate = self.try_get();
-        crate::rust::fatal(
-            "mpi::request::DuplicateFuture::get (MPI_Comm_idup)",
-            duplicate,
-        )
+        let function = "mpi::request::DuplicateFuture::get (MPI_Comm_idup)";
+        crate::rust::fatal(function, self.try_get())
     }
 
     /// As [`get`](Self::get). Fails at all processes alike with [`Error::Limit`] or, for lack of room, [`Error::NoRoom`] or
@@ -122,10 +101,6 @@ impl<C: Twin + 'static> DuplicateFuture<C> {
     }
 
     /// The duplicate if it is there, else what goes on (MPI_Test). Does not block, and ends the job as [`get`](Self::get).
-    #[allow(
-        clippy::result_large_err,
-        reason = "it goes on, as a value of rsmpi's does"
-    )]
     pub fn r#try(self) -> Result<C, Self> {
         let ticket = self.ticket.as_ref();
         match ticket.is_some_and(|ticket| ticket.is_complete("MPI_Test")) {

@@ -6,7 +6,7 @@ use core::mem::{ManuallyDrop, MaybeUninit};
 use super::{Ticket, What};
 use crate::mpi::error::Error;
 use crate::rust::datatype::Equivalence;
-use crate::rust::datatype::lent::Loan;
+use crate::rust::datatype::lent::{Operand, whole_mut};
 use crate::rust::status::Status;
 
 /// A receive under way into a value of its own, in the program's heap. When it is dropped, the receive is taken back.
@@ -31,19 +31,14 @@ impl<T: Equivalence> ReceiveFuture<T> {
     ) -> Result<Self, Error> {
         let value = Box::into_raw(Box::new(zeroed::<T>()));
         // SAFETY: from a box, which is here until the ticket has been waited for; nothing else leads to it.
-        let loan = unsafe { Loan::writing(&mut *value) };
+        let loan = unsafe { whole_mut(&mut *value).loan_span() };
         let started = loan.and_then(|loan| Ok(Ticket::new(start(loan.span())?, loan)));
-        match started {
-            Ok(ticket) => Ok(ReceiveFuture {
-                ticket: Some(ticket),
-                value,
-            }),
-            Err(error) => {
-                // SAFETY: from a box, and nothing has been started.
-                drop(unsafe { Box::from_raw(value) });
-                Err(error)
-            }
-        }
+        let ticket = started.inspect_err(|_| {
+            // SAFETY: from a box, and nothing has been started.
+            drop(unsafe { Box::from_raw(value) });
+        })?;
+        let ticket = Some(ticket);
+        Ok(ReceiveFuture { ticket, value })
     }
 
     /// Blocks until the message is there, and gives the value (MPI_Wait). Ends the job when the message is longer than
@@ -67,16 +62,9 @@ impl<T: Equivalence> ReceiveFuture<T> {
     ///
     /// # Panics
     /// As there.
-    #[allow(
-        clippy::result_large_err,
-        reason = "the receive goes on, as a value of rsmpi's does"
-    )]
     pub fn r#try(self) -> Result<(T, Status), Self> {
-        match self
-            .ticket
-            .as_ref()
-            .is_some_and(|ticket| ticket.is_complete("MPI_Test"))
-        {
+        let ticket = self.ticket.as_ref();
+        match ticket.is_some_and(|ticket| ticket.is_complete("MPI_Test")) {
             true => Ok(self.get()),
             false => Err(self),
         }
@@ -85,13 +73,10 @@ impl<T: Equivalence> ReceiveFuture<T> {
 
 impl<T> Drop for ReceiveFuture<T> {
     fn drop(&mut self) {
-        let Some(ticket) = self.ticket.take() else {
-            return;
-        };
-        if !ticket.can_wait() {
+        let Some(ticket) = self.ticket.take().filter(Ticket::can_wait) else {
             // The value stays where it is: so does what the device knows of it.
             return;
-        }
+        };
         // A receive has nothing of the program's to tell.
         let _ = ticket.cancel();
         // A message that came all the same may have been too long.

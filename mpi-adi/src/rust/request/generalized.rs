@@ -63,7 +63,6 @@
 
 use alloc::rc::Rc;
 use core::cell::Cell;
-use core::fmt;
 
 use super::{Request, Scope, Ticket, What};
 use crate::device::kernel::CallNote;
@@ -128,14 +127,10 @@ impl Drop for Completion {
     }
 }
 
-impl fmt::Debug for Completion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Completion").finish_non_exhaustive()
-    }
-}
+opaque!("Completion", [] Completion);
 
 ends_the_job! {
-    "mpi::request", [pub fn()], crate::rust::NoObject;
+    "mpi::request", [pub fn], crate::rust::NoObject;
 
     /// A request for an operation of the program's own, and what completes it (MPI_Grequest_start, MPI-3.1 section 12.2). Does
     /// not block. Takes of the program's heap what the operation needs, some words beside it, and a place in the scope. Ends
@@ -145,72 +140,42 @@ ends_the_job! {
     /// hands, and waits, waits for ever. A request of the [`StaticScope`](super::StaticScope) that is dropped before is not
     /// waited for: its operation is dropped, and to complete it changes nothing (MPI_Request_free).
     start_generalized['a, G: Generalized + 'a, S: Scope<'a>](scope: S, operation: G) -> (Request<'a, (), S>, Completion),
-        "MPI_Grequest_start" = try_start_generalized(scope, operation);
+        "MPI_Grequest_start";
+    /// As [`start_generalized`]. Fails with [`Error::Order`] before MPI is started and after its end, and with
+    /// [`Error::NoRoom`] when the scope has no room for one more request.
+    or try_start_generalized = try_start_generalized_with_data(scope, &(), operation);
 
     /// As [`start_generalized`], with a buffer that the request gives back, as that of a message does: such a request can be
     /// among theirs in a [`RequestCollection`](super::RequestCollection).
     start_generalized_with_data['a, D: ?Sized, G: Generalized + 'a, S: Scope<'a>](scope: S, data: &'a D, operation: G)
-        -> (Request<'a, D, S>, Completion), "MPI_Grequest_start"
-        = try_start_generalized_with_data(scope, data, operation);
-}
-
-/// As [`start_generalized`]. Fails with [`Error::Order`] before MPI is started and after its end, and with
-/// [`Error::NoRoom`] when the scope has no room for one more request.
-pub fn try_start_generalized<'a, G, S>(
-    scope: S,
-    operation: G,
-) -> Result<(Request<'a, (), S>, Completion), Error>
-where
-    G: Generalized + 'a,
-    S: Scope<'a>,
-{
-    try_start_generalized_with_data(scope, &(), operation)
-}
-
-/// As [`start_generalized_with_data`]. Fails as [`try_start_generalized`].
-pub fn try_start_generalized_with_data<'a, D, G, S>(
-    scope: S,
-    data: &'a D,
-    operation: G,
-) -> Result<(Request<'a, D, S>, Completion), Error>
-where
-    D: ?Sized,
-    G: Generalized + 'a,
-    S: Scope<'a>,
-{
-    let here = running()?;
-    here.env()?;
-    let phase = Rc::new(Cell::new(Phase::UnderWay));
-    let completion = Completion(phase.clone());
-    let operation: Rc<dyn Generalized + 'a> = Rc::new(operation);
-    // SAFETY: only the lifetime changes. The operation is in the ticket alone, and for the length of a call in that of a
-    // borrow of its request: it is dropped with the ticket, within `'a`.
-    let operation =
-        unsafe { core::mem::transmute::<Rc<dyn Generalized + 'a>, Rc<dyn Generalized>>(operation) };
-    let open = Open {
-        here,
-        phase,
-        operation,
+        -> (Request<'a, D, S>, Completion), "MPI_Grequest_start";
+    /// As [`start_generalized_with_data`]. Fails as [`try_start_generalized`].
+    or try_start_generalized_with_data = {
+        let here = running()?;
+        here.env()?;
+        let phase = Rc::new(Cell::new(Phase::UnderWay));
+        let completion = Completion(phase.clone());
+        let operation: Rc<dyn Generalized + 'a> = Rc::new(operation);
+        // SAFETY: only the lifetime changes. The operation is in the ticket alone, and for the length of a call in that of a
+        // borrow of its request: it is dropped with the ticket, within `'a`.
+        let operation = unsafe { core::mem::transmute::<Rc<dyn Generalized + 'a>, Rc<dyn Generalized>>(operation) };
+        let open = Open { here, phase, operation };
+        let start = || Ok(Ticket::new(What::Generalized(open), Loan::EMPTY));
+        // SAFETY: `data` is borrowed for `'a`, and nothing is lent.
+        let request = unsafe { Request::start(scope, core::ptr::from_ref(data), start) }?;
+        Ok((request, completion))
     };
-    let start = || Ok(Ticket::new(What::Generalized(open), Loan::EMPTY));
-    // SAFETY: `data` is borrowed for `'a`, and nothing is lent.
-    let request = unsafe { Request::start(scope, core::ptr::from_ref(data), start) }?;
-    Ok((request, completion))
 }
 
 /// A generalized request under way.
 #[derive(Clone)]
 pub(crate) struct Open {
-    here: Rc<Here>,
+    pub(super) here: Rc<Here>,
     phase: Rc<Cell<Phase>>,
     operation: Rc<dyn Generalized>,
 }
 
 impl Open {
-    pub(super) fn here(&self) -> &Rc<Here> {
-        &self.here
-    }
-
     pub(super) fn is_over(&self) -> bool {
         self.phase.get() != Phase::UnderWay
     }

@@ -3,46 +3,33 @@
 
 use super::{Request, Scope, StaticScope};
 
-/// Waits for its request when it is dropped.
+/// Waits for its request when it is dropped, and with `CANCELS` cancels it before: a [`WaitGuard`] or a [`CancelGuard`].
 #[derive(Debug)]
-pub struct WaitGuard<'a, D: ?Sized, S: Scope<'a> = StaticScope>(Option<Request<'a, D, S>>);
+pub struct Guard<'a, D: ?Sized, S: Scope<'a>, const CANCELS: bool>(Option<Request<'a, D, S>>);
+
+/// Waits for its request when it is dropped.
+pub type WaitGuard<'a, D, S = StaticScope> = Guard<'a, D, S, false>;
 
 /// Cancels its request, and waits for it, when it is dropped.
-#[derive(Debug)]
-pub struct CancelGuard<'a, D: ?Sized, S: Scope<'a> = StaticScope>(Option<Request<'a, D, S>>);
+pub type CancelGuard<'a, D, S = StaticScope> = Guard<'a, D, S, true>;
 
-impl<'a, D: ?Sized, S: Scope<'a>> Drop for WaitGuard<'a, D, S> {
+impl<'a, D: ?Sized, S: Scope<'a>, const CANCELS: bool> Drop for Guard<'a, D, S, CANCELS> {
     fn drop(&mut self) {
-        if let Some(request) = self.0.take().filter(Request::can_wait) {
+        let can_wait = |request: &Request<'a, D, S>| request.look(|ticket| ticket.can_wait());
+        if let Some(request) = self.0.take().filter(can_wait) {
+            if CANCELS {
+                request.cancel();
+            }
             request.wait();
         }
     }
 }
 
-impl<'a, D: ?Sized, S: Scope<'a>> Drop for CancelGuard<'a, D, S> {
-    fn drop(&mut self) {
-        if let Some(request) = self.0.take().filter(Request::can_wait) {
-            request.cancel();
-            request.wait();
-        }
-    }
-}
-
-impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
-    fn can_wait(&self) -> bool {
-        self.look(|ticket| ticket.can_wait())
-    }
-}
-
-impl<'a, D: ?Sized, S: Scope<'a>> From<Request<'a, D, S>> for WaitGuard<'a, D, S> {
+impl<'a, D: ?Sized, S: Scope<'a>, const CANCELS: bool> From<Request<'a, D, S>>
+    for Guard<'a, D, S, CANCELS>
+{
     fn from(request: Request<'a, D, S>) -> Self {
-        WaitGuard(Some(request))
-    }
-}
-
-impl<'a, D: ?Sized, S: Scope<'a>> From<Request<'a, D, S>> for CancelGuard<'a, D, S> {
-    fn from(request: Request<'a, D, S>) -> Self {
-        CancelGuard(Some(request))
+        Guard(Some(request))
     }
 }
 
@@ -54,12 +41,12 @@ impl<'a, D: ?Sized, S: Scope<'a>> From<WaitGuard<'a, D, S>> for Request<'a, D, S
 
 impl<'a, D: ?Sized, S: Scope<'a>> From<WaitGuard<'a, D, S>> for CancelGuard<'a, D, S> {
     fn from(mut guard: WaitGuard<'a, D, S>) -> Self {
-        CancelGuard(guard.0.take())
+        Guard(guard.0.take())
     }
 }
 
 impl<'a, D: ?Sized, S: Scope<'a>> From<CancelGuard<'a, D, S>> for WaitGuard<'a, D, S> {
     fn from(mut guard: CancelGuard<'a, D, S>) -> Self {
-        WaitGuard(guard.0.take())
+        Guard(guard.0.take())
     }
 }

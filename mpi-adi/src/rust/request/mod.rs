@@ -101,6 +101,10 @@
 //! # Errors
 //! An error of an operation under way, a message that was longer than its buffer, comes when the request is completed:
 //! as the result of [`Request::try_wait`], or else it ends the job.
+#![allow(
+    clippy::result_large_err,
+    reason = "what goes on is a value, as in rsmpi"
+)]
 
 mod collection;
 mod duplicate;
@@ -113,7 +117,6 @@ pub(crate) mod under_way;
 
 use alloc::rc::Rc;
 use core::cell::Cell;
-use core::fmt;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 
@@ -125,18 +128,17 @@ pub use generalized::{
     Completion, Generalized, start_generalized, start_generalized_with_data, try_start_generalized,
     try_start_generalized_with_data,
 };
-pub use guards::{CancelGuard, WaitGuard};
+pub use guards::{CancelGuard, Guard, WaitGuard};
 pub use scopes::{LocalScope, Scope, StaticScope, scope};
 use ticket::Seen;
 pub(crate) use ticket::{Ticket, What};
 
 use super::datatype::AsDatatype;
-use super::datatype::lent::{Lending, Loan, Side};
+use super::datatype::lent::{Lending, Loan, Operand, Side};
 use super::status::Status;
 use super::window::{Record as Window, Watched};
 use crate::device::memory::Span;
 use crate::mpi::error::Error;
-use scopes::Held;
 
 /// The traits of this module.
 pub mod traits {
@@ -147,7 +149,7 @@ pub mod traits {
 #[must_use = "wait for it, or drop it to leave that to the end of the scope"]
 pub struct Request<'a, D: ?Sized, S: Scope<'a> = StaticScope> {
     /// `None`: it has been completed, or is another's now.
-    held: Option<Held>,
+    held: Option<S::Held>,
     /// Not a reference: it may be written until the request is complete.
     data: *const D,
     scope: S,
@@ -157,18 +159,21 @@ pub struct Request<'a, D: ?Sized, S: Scope<'a> = StaticScope> {
 
 /// A request without a buffer, complete when it is so in a window.
 pub(crate) fn complete_when(record: &Rc<Window>, watched: Watched) -> Request<'static, ()> {
-    Request {
-        held: Some(Held::Own(Ticket::new(
-            What::OneSided(record.clone(), watched),
-            Loan::EMPTY,
-        ))),
-        data: &(),
-        scope: StaticScope,
-        borrowed: PhantomData,
-    }
+    let what = What::OneSided(record.clone(), watched);
+    Request::of(Ticket::new(what, Loan::EMPTY), &(), StaticScope)
 }
 
 impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
+    /// Of an operation, for which the scope has room.
+    fn of(ticket: Ticket, data: *const D, scope: S) -> Self {
+        Request {
+            held: Some(scope.keep(ticket)),
+            data,
+            scope,
+            borrowed: PhantomData,
+        }
+    }
+
     /// Starts an operation by `start`, which gives its ticket. Fails as `start` does, and with [`Error::NoRoom`] when
     /// the scope has no room for one more request.
     ///
@@ -180,12 +185,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         start: impl FnOnce() -> Result<Ticket, Error>,
     ) -> Result<Self, Error> {
         scope.prepare()?;
-        Ok(Request {
-            held: Some(scope.keep(start()?)),
-            data,
-            scope,
-            borrowed: PhantomData,
-        })
+        Ok(Request::of(start()?, data, scope))
     }
 
     /// Starts an operation on one buffer, by `start`, which is given its elements. Fails as [`Request::start`], and as
@@ -202,7 +202,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         // SAFETY: it is borrowed for `'a`, exclusively where it is written; the ticket gives the loan back.
         unsafe {
             Request::start(scope, data, || {
-                let (loan, _) = buffer.loan(1)?;
+                let loan = buffer.loan_span()?;
                 Ok(Ticket::new(start(loan.span())?, loan))
             })
         }
@@ -225,20 +225,22 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     /// Blocks until the operation is complete (MPI_Wait, MPI-3.1 section 3.7.3). Its error ends the job.
     #[track_caller]
     pub fn wait(self) -> Status {
-        self.into_parts()
+        self.finish("mpi::request::Request::wait (MPI_Wait)", "MPI_Wait")
             .0
-            .wait_or_end("mpi::request::Request::wait (MPI_Wait)", "MPI_Wait")
+    }
+
+    #[track_caller]
+    fn finish(self, name: &'static str, function: &'static str) -> (Status, &'a D) {
+        let (ticket, data, _) = self.into_parts();
+        let status = ticket.wait_or_end(name, function);
+        // SAFETY: borrowed for `'a`, and the operation is over.
+        (status, unsafe { &*data })
     }
 
     /// As [`Request::wait`], but an error is the result: [`Error::Truncated`], or what a collective fails with. The
     /// operation has ended then, too.
     pub fn try_wait(self) -> Result<Status, Error> {
-        self.wait_within("MPI_Wait")
-    }
-
-    /// As [`Request::try_wait`], within a call of `function`, which blocks.
-    pub(crate) fn wait_within(self, function: &'static str) -> Result<Status, Error> {
-        self.into_parts().0.wait(function)
+        self.into_parts().0.wait("MPI_Wait")
     }
 
     /// As [`Request::wait`], without a status.
@@ -250,21 +252,12 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     /// As [`Request::wait`]; gives the buffer back.
     #[track_caller]
     pub fn wait_for_data(self) -> &'a D {
-        let (ticket, data, _) = self.into_parts();
-        ticket.wait_or_end(
-            "mpi::request::Request::wait_for_data (MPI_Wait)",
-            "MPI_Wait",
-        );
-        // SAFETY: borrowed for `'a`, and the operation is over.
-        unsafe { &*data }
+        let name = "mpi::request::Request::wait_for_data (MPI_Wait)";
+        self.finish(name, "MPI_Wait").1
     }
 
     /// Makes progress, and completes the request if its operation is complete (MPI_Test, MPI-3.1 section 3.7.3), as
     /// [`Request::wait`] does; else gives it back. Does not block.
-    #[allow(
-        clippy::result_large_err,
-        reason = "the request goes on, as a value of rsmpi's does"
-    )]
     #[track_caller]
     pub fn test(self) -> Result<Status, Self> {
         match self.is_complete() {
@@ -274,22 +267,13 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     }
 
     /// As [`Request::test`]; gives the buffer back, too.
-    #[allow(
-        clippy::result_large_err,
-        reason = "the request goes on, as a value of rsmpi's does"
-    )]
     #[track_caller]
     pub fn test_with_data(self) -> Result<(Status, &'a D), Self> {
         if !self.is_complete() {
             return Err(self);
         }
-        let (ticket, data, _) = self.into_parts();
-        let status = ticket.wait_or_end(
-            "mpi::request::Request::test_with_data (MPI_Test)",
-            "MPI_Test",
-        );
-        // SAFETY: as in `wait_for_data`.
-        Ok((status, unsafe { &*data }))
+        let name = "mpi::request::Request::test_with_data (MPI_Test)";
+        Ok(self.finish(name, "MPI_Test"))
     }
 
     /// Makes progress, and says whether [`Request::wait`] would return at once. Does not block.
@@ -326,12 +310,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     {
         super::fatal("Request::shrink_scope_to", scope.prepare());
         let (ticket, data, _) = self.into_parts();
-        Request {
-            held: Some(scope.keep(ticket)),
-            data,
-            scope,
-            borrowed: PhantomData,
-        }
+        Request::of(ticket, data, scope)
     }
 }
 
@@ -343,8 +322,4 @@ impl<'a, D: ?Sized, S: Scope<'a>> Drop for Request<'a, D, S> {
     }
 }
 
-impl<'a, D: ?Sized, S: Scope<'a>> fmt::Debug for Request<'a, D, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Request").finish_non_exhaustive()
-    }
-}
+opaque!("Request", ['a, D: ?Sized, S: Scope<'a>] Request<'a, D, S>);

@@ -13,65 +13,57 @@ mod sealed {
     impl Sealed for &super::LocalScope<'_> {}
 }
 
-/// Where a ticket is kept.
-#[doc(hidden)]
-pub enum Held {
-    /// Here.
-    Own(Ticket),
-    /// By the scope, at this place.
-    At(usize),
-}
-
 /// A scope that a request belongs to: a [`LocalScope`] or the [`StaticScope`]. Sealed.
 #[allow(private_interfaces)]
 pub trait Scope<'a>: sealed::Sealed {
+    /// Where a ticket is kept.
+    #[doc(hidden)]
+    type Held;
+
     /// Makes sure that the next [`Scope::keep`] needs no memory. Fails with [`Error::NoRoom`].
     #[doc(hidden)]
     fn prepare(&self) -> Result<(), Error>;
     /// Keeps a ticket.
     #[doc(hidden)]
-    fn keep(&self, ticket: Ticket) -> Held;
+    fn keep(&self, ticket: Ticket) -> Self::Held;
     /// Gives it back.
     #[doc(hidden)]
-    fn take(&self, held: Held) -> Ticket;
+    fn take(&self, held: Self::Held) -> Ticket;
     /// Looks at it.
     #[doc(hidden)]
-    fn look<R>(&self, held: &Held, look: impl FnOnce(&Ticket) -> R) -> R;
+    fn look<R>(&self, held: &Self::Held, look: impl FnOnce(&Ticket) -> R) -> R;
     /// Its request has been dropped.
     #[doc(hidden)]
-    fn leave(&self, held: Held);
+    fn leave(&self, held: Self::Held);
 }
 
 /// The scope of requests whose buffers stay for ever.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub struct StaticScope;
 
+#[allow(private_interfaces)]
 impl Scope<'static> for StaticScope {
+    /// Here.
+    type Held = Ticket;
+
     fn prepare(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    fn keep(&self, ticket: Ticket) -> Held {
-        Held::Own(ticket)
+    fn keep(&self, ticket: Ticket) -> Ticket {
+        ticket
     }
 
-    fn take(&self, held: Held) -> Ticket {
-        match held {
-            Held::Own(ticket) => ticket,
-            Held::At(_) => unreachable!("kept by another scope"),
-        }
+    fn take(&self, held: Ticket) -> Ticket {
+        held
     }
 
-    fn look<R>(&self, held: &Held, look: impl FnOnce(&Ticket) -> R) -> R {
-        match held {
-            Held::Own(ticket) => look(ticket),
-            Held::At(_) => unreachable!("kept by another scope"),
-        }
+    fn look<R>(&self, held: &Ticket, look: impl FnOnce(&Ticket) -> R) -> R {
+        look(held)
     }
 
     #[track_caller]
-    fn leave(&self, held: Held) {
-        let ticket = self.take(held);
+    fn leave(&self, ticket: Ticket) {
         if ticket.can_wait() && !ticket.can_be_given_up() {
             ticket.wait_or_end("a request that was dropped (MPI_Wait)", "MPI_Wait");
         }
@@ -111,59 +103,44 @@ impl LocalScope<'_> {
 }
 
 impl<'a> Scope<'a> for &LocalScope<'a> {
+    /// By the scope, at this place.
+    type Held = usize;
+
     fn prepare(&self) -> Result<(), Error> {
-        let mut open = self.open.borrow_mut();
-        let count = open.tickets.len();
-        let room = open
-            .tickets
+        let Open { tickets, free } = &mut *self.open.borrow_mut();
+        // Each of them can become free.
+        let missing = (tickets.len() + 1).saturating_sub(free.len());
+        let room = tickets
             .try_reserve(1)
-            // Each of them can become free.
-            .and_then(|()| {
-                let missing = (count + 1).saturating_sub(open.free.len());
-                open.free.try_reserve(missing)
-            });
-        room.map_err(|_| Error::NoRoom {
-            bytes: size_of::<Ticket>(),
-        })
+            .and_then(|()| free.try_reserve(missing));
+        let bytes = size_of::<Ticket>();
+        room.map_err(|_| Error::NoRoom { bytes })
     }
 
-    fn keep(&self, ticket: Ticket) -> Held {
-        let mut open = self.open.borrow_mut();
-        Held::At(match open.free.pop() {
-            Some(place) => {
-                open.tickets[place] = Some(ticket);
-                place
-            }
-            None => {
-                open.tickets.push(Some(ticket));
-                open.tickets.len() - 1
-            }
-        })
+    fn keep(&self, ticket: Ticket) -> usize {
+        let Open { tickets, free } = &mut *self.open.borrow_mut();
+        let place = free.pop().unwrap_or(tickets.len());
+        match tickets.get_mut(place) {
+            Some(free) => *free = Some(ticket),
+            None => tickets.push(Some(ticket)),
+        }
+        place
     }
 
-    fn take(&self, held: Held) -> Ticket {
-        let Held::At(place) = held else {
-            unreachable!("kept by another scope");
-        };
+    fn take(&self, place: usize) -> Ticket {
         let mut open = self.open.borrow_mut();
         let ticket = open.tickets[place].take();
         open.free.push(place);
         ticket.expect("one request has this place")
     }
 
-    fn look<R>(&self, held: &Held, look: impl FnOnce(&Ticket) -> R) -> R {
-        let Held::At(place) = held else {
-            unreachable!("kept by another scope");
-        };
+    fn look<R>(&self, place: &usize, look: impl FnOnce(&Ticket) -> R) -> R {
         let open = self.open.borrow();
-        look(
-            open.tickets[*place]
-                .as_ref()
-                .expect("one request has this place"),
-        )
+        let ticket = open.tickets[*place].as_ref();
+        look(ticket.expect("one request has this place"))
     }
 
-    fn leave(&self, _: Held) {
+    fn leave(&self, _: usize) {
         // The end of the scope waits for it.
     }
 }
@@ -173,10 +150,7 @@ impl<'a> Scope<'a> for &LocalScope<'a> {
 ///
 /// See the [module](crate::rust::request) for examples.
 #[track_caller]
-pub fn scope<'a, F, R>(f: F) -> R
-where
-    F: FnOnce(&LocalScope<'a>) -> R,
-{
+pub fn scope<'a, F: FnOnce(&LocalScope<'a>) -> R, R>(f: F) -> R {
     let scope = LocalScope::new();
     let result = f(&scope);
     // Not by a drop: a program that is left by unwinding makes no calls any more.

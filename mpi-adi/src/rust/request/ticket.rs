@@ -4,6 +4,7 @@ use crate::device::kernel::CallNote;
 use alloc::rc::Rc;
 
 use super::generalized::Open;
+use super::under_way;
 use crate::device::interface::{Cancel, Device};
 use crate::device::request::{Outcome, RequestId};
 use crate::mpi::call::{are_finished, block_on};
@@ -11,6 +12,7 @@ use crate::mpi::comm::{Partners, wait};
 use crate::mpi::error::{Class, Error};
 use crate::mpi::process::Env;
 use crate::rust::datatype::lent::Loan;
+use crate::rust::fatal;
 use crate::rust::process::Here;
 use crate::rust::status::Status;
 use crate::rust::topology::Record;
@@ -42,6 +44,7 @@ pub struct Ticket {
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<Ticket>() <= 160);
 
+const CANCEL: &str = "mpi::request::Request::cancel (MPI_Cancel)";
 const NOT_ALLOWED: Error = Error::Wrong {
     class: Class::Request,
     what: "neither a collective nor what goes on in a window can be cancelled (MPI-3.1 sections 5.12, 11.3.5); complete it",
@@ -81,7 +84,7 @@ impl Ticket {
                 Some(&record.here)
             }
             What::OneSided(record, _) => Some(record.here()),
-            What::Generalized(open) => Some(open.here()),
+            What::Generalized(open) => Some(&open.here),
             What::Over(_) => None,
         }
     }
@@ -90,7 +93,7 @@ impl Ticket {
     pub(super) fn is_done(&self, env: &dyn Env) -> bool {
         match &self.what {
             What::Send(_, id) | What::Receive(_, id) => are_finished(env, [*id].into_iter()),
-            What::Collective(record, place) => super::under_way::is_over(&record.here, *place),
+            What::Collective(record, place) => record.here.under_way.is_over(*place),
             What::OneSided(record, watched) => record.is_over(env, *watched),
             What::Generalized(open) => open.is_over(),
             What::Over(_) => true,
@@ -114,12 +117,10 @@ impl Ticket {
         let here = self.here()?;
         match &self.what {
             What::Send(_, id) | What::Receive(_, id) => {
-                let env = here.or_fatal("mpi::request::Request::cancel (MPI_Cancel)", here.env());
+                let env = here.or_fatal(CANCEL, here.env());
                 env.cancel("MPI_Cancel", *id, Cancel::Start);
             }
-            What::Collective(..) | What::OneSided(..) => {
-                here.fatal("mpi::request::Request::cancel (MPI_Cancel)", NOT_ALLOWED)
-            }
+            What::Collective(..) | What::OneSided(..) => here.fatal(CANCEL, NOT_ALLOWED),
             What::Generalized(open) => return Some(open.clone()),
             What::Over(_) => {}
         }
@@ -134,12 +135,12 @@ impl Ticket {
         }
         let status = match &self.what {
             What::Send(record, id) => record.here.env().map(|env| {
-                let outcome = outcome(env, *id);
-                Status::of_send(outcome.is_some_and(|outcome| outcome.cancelled))
+                let cancelled = outcome(env, *id).is_some_and(|outcome| outcome.cancelled);
+                Status::of_send(cancelled)
             }),
             What::Receive(record, id) => record.partners().and_then(|partners| {
-                let outcome = outcome(partners.env, *id);
-                outcome.map_or(Ok(Status::EMPTY), |outcome| received(partners, outcome))
+                outcome(partners.env, *id)
+                    .map_or(Ok(Status::EMPTY), |outcome| received(partners, outcome))
             }),
             What::Collective(..) | What::OneSided(..) => Ok(Status::EMPTY),
             What::Generalized(open) => return Some(Seen::Asked(open.clone())),
@@ -151,6 +152,7 @@ impl Ticket {
     /// Blocks until it is complete. Fails with [`Error::Truncated`], or as its collective does; it is complete then,
     /// too.
     pub(crate) fn wait(self, function: &'static str) -> Result<Status, Error> {
+        let empty = |()| Status::EMPTY;
         let result = match &self.what {
             What::Send(record, id) => record.here.env().map(|env| {
                 let outcome = wait(env, function, *id);
@@ -160,12 +162,8 @@ impl Ticket {
                 let outcome = wait(partners.env, function, *id);
                 received(partners, outcome)
             }),
-            What::Collective(record, place) => {
-                super::under_way::wait(&record.here, function, *place).map(|()| Status::EMPTY)
-            }
-            What::OneSided(record, watched) => {
-                record.wait(function, *watched).map(|()| Status::EMPTY)
-            }
+            What::Collective(record, at) => under_way::wait(&record.here, function, *at).map(empty),
+            What::OneSided(record, watched) => record.wait(function, *watched).map(empty),
             What::Generalized(open) => open.wait(function),
             What::Over(status) => Ok(*status),
         };
@@ -179,13 +177,7 @@ impl Ticket {
     /// As [`Ticket::wait`]; an error ends the job, as one of the call of this `name`.
     #[track_caller]
     pub(super) fn wait_or_end(self, name: &'static str, function: &'static str) -> Status {
-        let here = self.here().cloned();
-        let result = self.wait(function);
-        match (here, result) {
-            (_, Ok(status)) => status,
-            (Some(here), Err(error)) => here.fatal(name, error),
-            (None, Err(error)) => crate::rust::fatal(name, Err(error)),
-        }
+        fatal(name, self.wait(function))
     }
 
     /// Blocks until one of these is complete; its place. `None`: there are none.

@@ -18,7 +18,7 @@ use crate::device::{HookResult, ProgressHook};
 use crate::mpi::call::block_until;
 use crate::mpi::coll::under_way::{State, go_on_meanwhile};
 use crate::mpi::coll::{Plan, Running};
-use crate::mpi::comm::{Communicator, Membership};
+use crate::mpi::comm::Communicator;
 use crate::mpi::error::Error;
 use crate::mpi::process::{Env, Process};
 use crate::rust::process::{Here, current, interrupted};
@@ -27,23 +27,15 @@ use crate::rust::topology::Record;
 /// The collectives that the program has started and not completed, each at its place.
 pub(crate) struct UnderWay(Mutex<Vec<Option<Entry>>>);
 
+/// A collective, whose communicator stays for as long as it is under way.
 struct Entry {
-    held: Held,
+    record: Rc<Record>,
     state: State,
 }
 
-/// The communicator of a collective, for as long as that is under way.
-struct Held(Rc<Record>);
-
-// SAFETY: it is made, cloned and dropped by calls alone, and so on the program's thread. Who interrupts the program asks for
-// the membership, which is read from what never changes.
-unsafe impl Send for Held {}
-
-impl Held {
-    fn membership(&self) -> Membership<'_> {
-        self.0.membership()
-    }
-}
+// SAFETY: the communicator is cloned and dropped by calls alone, and so on the program's thread. An interrupt
+// asks for its membership, which is read from what never changes. A state is for any thread.
+unsafe impl Send for Entry where State: Send {}
 
 impl UnderWay {
     pub(crate) const fn new() -> UnderWay {
@@ -53,17 +45,14 @@ impl UnderWay {
     /// Adds one whose steps are being made; its place. Fails with [`Error::NoRoom`].
     fn add(&self, record: &Rc<Record>) -> Result<usize, Error> {
         let mut list = self.0.lock();
-        let entry = Entry {
-            held: Held(record.clone()),
-            state: State::Stepping,
-        };
+        let (record, state) = (record.clone(), State::Stepping);
+        let entry = Entry { record, state };
         if let Some(place) = list.iter().position(Option::is_none) {
             list[place] = Some(entry);
             return Ok(place);
         }
-        list.try_reserve(1).map_err(|_| Error::NoRoom {
-            bytes: size_of::<Entry>(),
-        })?;
+        let bytes = size_of::<Entry>();
+        list.try_reserve(1).map_err(|_| Error::NoRoom { bytes })?;
         list.push(Some(entry));
         Ok(list.len() - 1)
     }
@@ -76,14 +65,14 @@ impl UnderWay {
             if let Some(entry) = entry
                 && let Some(running) = entry.state.take()
             {
-                return Some((entry.held.0.clone(), running));
+                return Some((entry.record.clone(), running));
             }
         }
         None
     }
 
     /// The steps of the one at this place have been made as far as they can be. From now on interrupts may go on with it,
-    /// as does the carrier at the end of this stay with the device, should its messages have come since it was looked at.
+    /// as does the host at the end of the notification, should its messages have come since it was looked at.
     fn put_back(&self, env: &dyn Env, place: usize, state: State) {
         if let Some(Some(entry)) = self.0.lock().get_mut(place) {
             entry.state = state;
@@ -95,7 +84,8 @@ impl UnderWay {
         self.0.lock().get_mut(place)?.take()
     }
 
-    fn is_over(&self, place: usize) -> bool {
+    /// The collective at this place is over.
+    pub(super) fn is_over(&self, place: usize) -> bool {
         let list = self.0.lock();
         let entry = list.get(place).and_then(Option::as_ref);
         entry.is_none_or(|entry| matches!(entry.state, State::Over(_)))
@@ -153,27 +143,20 @@ fn meanwhile(adi: &mut Adi, memory: &mut dyn UserMemory) -> HookResult {
         };
         go_on_meanwhile(adi, memory, process, |run| {
             for entry in list.iter_mut().flatten() {
-                run(entry.held.membership(), &mut entry.state);
+                run(entry.record.membership(), &mut entry.state);
             }
         })
     };
     interrupted(look).unwrap_or(HookResult::Idle)
 }
 
-/// The collective at this place is over.
-pub(super) fn is_over(here: &Here, place: usize) -> bool {
-    here.under_way.is_over(place)
-}
-
 /// Blocks until the collective at this place is over, and forgets it. Fails as it has.
-pub(super) fn wait(here: &Here, function: &'static str, place: usize) -> Result<(), Error> {
+pub(crate) fn wait(here: &Here, function: &'static str, place: usize) -> Result<(), Error> {
     let env = here.env()?;
-    block_until(env, CallNote::of(function), || is_over(here, place));
-    match here.under_way.remove(place) {
-        Some(Entry {
-            state: State::Over(result),
-            ..
-        }) => result,
+    let all = &here.under_way;
+    block_until(env, CallNote::of(function), || all.is_over(place));
+    match here.under_way.remove(place).map(|entry| entry.state) {
+        Some(State::Over(result)) => result,
         _ => Ok(()),
     }
 }

@@ -1,5 +1,4 @@
 //! Cartesian grids (MPI-3.1 section 7.5).
-#![forbid(unsafe_code)]
 
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -8,7 +7,7 @@ use super::{Communicator, Rank, SimpleCommunicator};
 use crate::mpi::cart::{self, Grid};
 use crate::mpi::error::Error;
 use crate::mpi::split::{Made, ready};
-use crate::mpi::topology::{self, Topology};
+use crate::mpi::topology::Topology;
 use crate::rust::Count;
 
 /// A communicator whose processes are at places of a grid.
@@ -34,56 +33,25 @@ pub fn dims_create(nodes: Count, dims: &mut [Count]) -> Result<(), Error> {
 /// Of a grid.
 #[track_caller]
 pub(super) fn assert_same(dims: &[Count], periods: &[bool]) {
-    assert_eq!(
-        dims.len(),
-        periods.len(),
-        "an extent and a period for each dimension"
-    );
+    let message = "an extent and a period for each dimension";
+    assert_eq!(dims.len(), periods.len(), "{message}");
 }
 
 /// A grid of no more places than there are processes.
-fn grid(comm: &SimpleCommunicator, dims: &[Count], periods: &[bool]) -> Result<Grid, Error> {
+pub(super) fn grid(
+    comm: &SimpleCommunicator,
+    dims: &[Count],
+    periods: &[bool],
+) -> Result<Grid, Error> {
     if dims.len() != periods.len() {
-        return Err(Error::Argument {
-            what: "there are not as many periods as extents",
-        });
+        return Err(Error::argument("there are not as many periods as extents"));
     }
     let each = dims.iter().copied().zip(periods.iter().copied());
-    let grid = Grid::new(each)?;
-    if grid.places() > comm.size() as u32 {
-        return Err(Error::Dims {
-            what: "a grid of more places than the communicator has ranks",
-        });
-    }
-    Ok(grid)
-}
-
-pub(super) const CREATE: &str = "MPI_Cart_create";
-
-pub(super) fn create(
-    comm: &SimpleCommunicator,
-    dims: &[Count],
-    periods: &[bool],
-    reorder: bool,
-) -> Result<Option<CartesianCommunicator>, Error> {
-    let grid = grid(comm, dims, periods)?;
-    let core = comm.record.core()?;
-    let made = core.make_grid(CREATE, &mut ready, &grid, reorder)?;
-    Ok(made.map(|made| CartesianCommunicator::of(comm, made, grid)))
-}
-
-pub(super) fn map(
-    comm: &SimpleCommunicator,
-    dims: &[Count],
-    periods: &[bool],
-) -> Result<Option<Rank>, Error> {
-    let grid = grid(comm, dims, periods)?;
-    let rank = topology::rank_in(comm.record.core()?, &grid, true);
-    Ok(rank.map(|rank| rank as Rank))
+    Grid::within(each, comm.size() as u32)
 }
 
 impl CartesianCommunicator {
-    fn of(comm: &SimpleCommunicator, made: Made, grid: Grid) -> Self {
+    pub(super) fn of(comm: &SimpleCommunicator, made: Made, grid: Grid) -> Self {
         CartesianCommunicator(comm.made(made, Some(Rc::new(Topology::Cartesian(grid)))))
     }
 
@@ -127,11 +95,8 @@ impl CartesianCommunicator {
     /// When there is not a coordinate for each dimension, or the place lies outside of a dimension that does not wrap
     /// around.
     pub fn coordinates_to_rank(&self, coords: &[Count]) -> Rank {
-        assert_eq!(
-            coords.len(),
-            self.grid().dimensions().len(),
-            "a coordinate for each dimension"
-        );
+        let dimensions = self.grid().dimensions().len();
+        assert_eq!(coords.len(), dimensions, "a coordinate for each dimension");
         let rank = self.grid().rank(coords);
         rank.unwrap_or_else(|| panic!("{coords:?} lies outside of the grid")) as Rank
     }
@@ -159,16 +124,10 @@ impl CartesianCommunicator {
     /// # Panics
     /// When there is no such dimension.
     pub fn shift(&self, dimension: Count, displacement: Count) -> (Option<Rank>, Option<Rank>) {
-        assert!(
-            (0..self.num_dimensions()).contains(&dimension),
-            "there is no dimension {dimension}"
-        );
-        let away = |steps: i64| {
-            let rank = self
-                .grid()
-                .neighbour(self.rank() as u32, dimension as usize, steps);
-            rank.map(|rank| rank as Rank)
-        };
+        let is_there = (0..self.num_dimensions()).contains(&dimension);
+        assert!(is_there, "there is no dimension {dimension}");
+        let (grid, own) = (self.grid(), self.rank() as u32);
+        let away = |steps: i64| Some(grid.neighbour(own, dimension as usize, steps)? as Rank);
         let steps = i64::from(displacement);
         (away(-steps), away(steps))
     }
@@ -192,9 +151,9 @@ impl CartesianCommunicator {
     pub fn try_subgroup(&self, retain: &[bool]) -> Result<CartesianCommunicator, Error> {
         let grid = self.grid();
         if retain.len() != grid.dimensions().len() {
-            return Err(Error::Argument {
-                what: "there are not as many choices as dimensions",
-            });
+            return Err(Error::argument(
+                "there are not as many choices as dimensions",
+            ));
         }
         let core = self.0.record.core()?;
         let made = core.make_part("MPI_Cart_sub", &mut ready, grid, retain)?;

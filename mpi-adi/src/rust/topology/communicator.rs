@@ -1,24 +1,26 @@
 //! Communicators.
-#![forbid(unsafe_code)]
 
 use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::ops::Range;
 
 use super::cartesian::{self, CartesianCommunicator};
 use super::graph::{self, DistributedGraphCommunicator, GraphCommunicator, Weight};
 use super::inter::{self, InterCommunicator};
 use super::kinds::Arranged;
+use super::process::Any;
 use super::record::{Members, Record};
-use super::{AnyProcess, Group, Process, Rank, UserGroup};
+use super::{AnyProcess, Group, GroupRelation, Process, Rank, UserGroup};
 use crate::device::envelope;
 use crate::device::interface::Device;
-use crate::mpi::comm::{self, CommRank, Membership};
+use crate::mpi::coll::room;
+use crate::mpi::comm::{self, Membership};
 use crate::mpi::environment as job;
 use crate::mpi::error::Error;
 use crate::mpi::group;
+use crate::mpi::outside::places;
 use crate::mpi::split::{Made, Ready, ready};
+use crate::mpi::topology::rank_in;
 use crate::rust::attribute::{Attributes, CommAttribute};
 use crate::rust::datatype::lent::{lend, lend_mut};
 use crate::rust::datatype::user::kind_of;
@@ -64,10 +66,8 @@ impl SimpleCommunicator {
     /// One of the two that are there from the start on.
     pub(crate) fn system(here: &Rc<Here>, which: usize) -> SimpleCommunicator {
         let own = here.own.borrow();
-        let record = &own.as_ref().expect("entered at the start")[which];
-        SimpleCommunicator {
-            record: record.clone(),
-        }
+        let record = own.as_ref().expect("entered at the start")[which].clone();
+        SimpleCommunicator { record }
     }
 
     /// All processes of the job (MPI_COMM_WORLD).
@@ -93,9 +93,9 @@ impl SimpleCommunicator {
         made: Made,
         topology: Option<Rc<dyn Arranged>>,
     ) -> SimpleCommunicator {
-        SimpleCommunicator {
-            record: Record::made(&self.record.here, made, topology, Attributes::new()),
-        }
+        let members = Members::Made(made);
+        let record = Record::new(&self.record.here, members, topology, Attributes::new());
+        SimpleCommunicator { record }
     }
 
     /// A duplicate for the library's own use, which has nothing of the program's. Fails as
@@ -162,7 +162,9 @@ pub trait Twin: Context + Sized {
 
 impl Twin for SimpleCommunicator {
     fn duplicate_in(parent: &Record, context: envelope::Context) -> Result<Self, Error> {
-        let record = parent.duplicate_in(context)?;
+        let members = Members::Made(parent.core()?.make_duplicate_in(context)?);
+        let topology = parent.topology.clone();
+        let record = Record::new(&parent.here, members, topology, Attributes::new());
         Ok(SimpleCommunicator { record })
     }
 }
@@ -218,6 +220,17 @@ pub enum CommunicatorRelation {
     Unequal,
 }
 
+impl From<GroupRelation> for CommunicatorRelation {
+    /// Of two communicators whose groups compare so.
+    fn from(groups: GroupRelation) -> Self {
+        match groups {
+            GroupRelation::Identical => CommunicatorRelation::Congruent,
+            GroupRelation::Similar => CommunicatorRelation::Similar,
+            GroupRelation::Unequal => CommunicatorRelation::Unequal,
+        }
+    }
+}
+
 /// A context for messages, and the processes that it is of (MPI-3.1 chapter 6).
 ///
 /// A call that makes a communicator blocks until all processes of this one have called it, and takes of the program's
@@ -255,7 +268,7 @@ pub trait Communicator {
 
     /// Whichever process a message comes from (MPI_ANY_SOURCE).
     fn any_process(&self) -> AnyProcess<'_> {
-        AnyProcess(self.as_simple())
+        AnyProcess::new(self.as_simple(), Any)
     }
 
     /// The process that asks.
@@ -270,20 +283,15 @@ pub trait Communicator {
     }
 
     /// How it compares with another (MPI_Comm_compare). Does not block.
-    fn compare<C>(&self, other: &C) -> CommunicatorRelation
+    fn compare<C: Communicator + ?Sized>(&self, other: &C) -> CommunicatorRelation
     where
-        C: Communicator + ?Sized,
         Self: Sized,
     {
         let (a, b) = (self.as_simple(), other.as_simple());
         if a.record.membership().context == b.record.membership().context {
             return CommunicatorRelation::Identical;
         }
-        match group::compare(&a.group().0, &b.group().0) {
-            group::Comparison::Identical => CommunicatorRelation::Congruent,
-            group::Comparison::Similar => CommunicatorRelation::Similar,
-            group::Comparison::Unequal => CommunicatorRelation::Unequal,
-        }
+        a.group().compare(&b.group()).into()
     }
 
     /// Divides the processes by color into communicators of their own, in the order that they have here (MPI_Comm_split,
@@ -302,62 +310,26 @@ pub trait Communicator {
         own.expect("a color has a communicator")
     }
 
-    /// As [`split_shared`](Communicator::split_shared), with hints for what is made, as [`set_info`](Context::set_info) has
-    /// them.
-    #[track_caller]
-    fn split_shared_with_info(&self, key: Key, info: &Info) -> UserCommunicator {
-        let own = self.split_shared(key);
-        own.set_info(info);
-        own
-    }
-
-    /// As [`split_by_subgroup_collective`](Communicator::split_by_subgroup_collective), called by the processes of the
-    /// group alone (MPI_Comm_create_group).
-    #[track_caller]
-    fn split_by_subgroup<G>(&self, group: &G) -> Option<UserCommunicator>
-    where
-        G: Group + ?Sized,
-        Self: Sized,
-    {
-        self.split_by_subgroup_with_tag(group, 0)
-    }
-
-    /// As [`split_by_subgroup`](Communicator::split_by_subgroup). Fails as
-    /// [`try_split_by_subgroup_collective`](Communicator::try_split_by_subgroup_collective).
-    fn try_split_by_subgroup<G>(&self, group: &G) -> Result<Option<UserCommunicator>, Error>
-    where
-        G: Group + ?Sized,
-        Self: Sized,
-    {
-        let this = self.as_simple();
-        let members = this.members(group.members())?;
-        let core = this.record.core()?;
-        let made = core.make_group("MPI_Comm_create_group", &mut ready, members)?;
-        Ok(made.map(|made| this.made(made, None)))
-    }
-
     /// Its processes (MPI_Comm_group, MPI-3.1 section 6.3.2), in the program's heap. Does not block.
     #[track_caller]
     fn group(&self) -> UserGroup {
         let this = self.as_simple();
         let membership = this.record.membership();
-        let mut members = group::Members::with_room(membership.size as usize);
-        if let Ok(members) = &mut members {
-            members.append((0..membership.size).map(|rank| membership.to_world(CommRank(rank))));
-        }
+        let members = room(membership.size as usize).map(|mut members: Vec<_>| {
+            members.extend(membership.ranks().map(|rank| membership.to_world(rank)));
+            members
+        });
         let function = "mpi::topology::Communicator::group (MPI_Comm_group)";
         let members = this.record.here.or_fatal(function, members);
-        UserGroup(members.done(), this.own_number())
+        UserGroup(members, membership.to_world(membership.rank))
     }
 
     /// Ends the whole job at once with this status (MPI_Abort, MPI-3.1 section 8.7).
     #[track_caller]
     fn abort(&self, errorcode: i32) -> ! {
         let here = &self.as_simple().record.here;
-        job::abort(
-            here.or_fatal("mpi::topology::Communicator::abort (MPI_Abort)", here.env()),
-            errorcode,
-        )
+        let function = "mpi::topology::Communicator::abort (MPI_Abort)";
+        job::abort(here.or_fatal(function, here.env()), errorcode)
     }
 
     /// Names it (MPI_Comm_set_name, MPI-3.1 section 6.8).
@@ -379,14 +351,20 @@ pub trait Communicator {
         periods: &[bool],
         reorder: bool,
     ) -> Result<Option<CartesianCommunicator>, Error> {
-        cartesian::create(self.as_simple(), dims, periods, reorder)
+        let this = self.as_simple();
+        let grid = cartesian::grid(this, dims, periods)?;
+        let core = this.record.core()?;
+        let made = core.make_grid("MPI_Cart_create", &mut ready, &grid, reorder)?;
+        Ok(made.map(|made| CartesianCommunicator::of(this, made, grid)))
     }
 
     /// The rank that this process would have in such a graph, which is its own; `None`: it would be in none (MPI_Graph_map,
     /// MPI-3.1 section 7.5.8). Does not block. Fails as
     /// [`try_create_graph_communicator`](Communicator::try_create_graph_communicator).
     fn graph_map(&self, neighbors: &[&[Rank]]) -> Result<Option<Rank>, Error> {
-        graph::map(self.as_simple(), neighbors)
+        let nodes = graph::nodes(self.as_simple(), neighbors)?;
+        graph::known(neighbors)?;
+        Ok(Some(self.rank()).filter(|rank| (*rank as u32) < nodes))
     }
 
     /// Whether it is an intercommunicator (MPI_Comm_test_inter, MPI-3.1 section 6.6.1): no communicator is; an
@@ -416,6 +394,20 @@ pub trait Communicator {
     ends_the_job! {
         "mpi::topology::Communicator", [fn(&self)], self.as_simple().record.here;
 
+        /// As [`split_by_subgroup_collective`](Communicator::split_by_subgroup_collective), called by the processes of the
+        /// group alone (MPI_Comm_create_group).
+        split_by_subgroup[G: Group + ?Sized](group: &G) -> Option<UserCommunicator> where [Self: Sized],
+            "MPI_Comm_create_group";
+        /// As [`split_by_subgroup`](Communicator::split_by_subgroup). Fails as
+        /// [`try_split_by_subgroup_collective`](Communicator::try_split_by_subgroup_collective).
+        or try_split_by_subgroup = {
+            let this = self.as_simple();
+            let members = this.members(group.members())?;
+            let core = this.record.core()?;
+            let made = core.make_group("MPI_Comm_create_group", &mut ready, members)?;
+            Ok(made.map(|made| this.made(made, None)))
+        };
+
         /// As [`split_by_subgroup`](Communicator::split_by_subgroup); the tag makes no difference, since calls do not
         /// overlap.
         split_by_subgroup_with_tag[G: Group + ?Sized](group: &G, tag: Tag) -> Option<UserCommunicator> where [Self: Sized],
@@ -436,7 +428,7 @@ pub trait Communicator {
             let duplicate = |ready: Ready<'_>| core.make_duplicate("MPI_Comm_dup", ready);
             let (made, attributes) = record.duplicated(duplicate)?;
             let topology = record.topology.clone();
-            let record = Record::made(&record.here, made, topology, attributes);
+            let record = Record::new(&record.here, Members::Made(made), topology, attributes);
             Ok(SimpleCommunicator { record })
         };
 
@@ -459,17 +451,6 @@ pub trait Communicator {
         immediate_duplicate[]() -> DuplicateFuture<UserCommunicator>, "MPI_Comm_idup";
         /// As [`immediate_duplicate`](Communicator::immediate_duplicate). Fails with [`Error::NoMemory`] and [`Error::NoRoom`].
         or try_immediate_duplicate = DuplicateFuture::new(&self.as_simple().record);
-
-        /// As [`duplicate`](Communicator::duplicate), with hints for the duplicate, as [`set_info`](Context::set_info) has them
-        /// (MPI_Comm_dup_with_info, MPI-3.1 section 6.4.2).
-        duplicate_with_info[](info: &Info) -> UserCommunicator, "MPI_Comm_dup_with_info";
-        /// As [`duplicate_with_info`](Communicator::duplicate_with_info). Fails as
-        /// [`try_duplicate`](Communicator::try_duplicate).
-        or try_duplicate_with_info = {
-            let duplicate = self.try_duplicate()?;
-            duplicate.set_info(info);
-            Ok(duplicate)
-        };
 
         /// As [`split_by_color`](Communicator::split_by_color), in the order of the keys and, where these are equal, in the
         /// order that the processes have here.
@@ -516,7 +497,14 @@ pub trait Communicator {
         /// # Panics
         /// As there.
         cartesian_map[](dims: &[Count], periods: &[bool]) -> Option<Rank>, "MPI_Cart_map"
-            = { cartesian::assert_same(dims, periods); cartesian::map(self.as_simple(), dims, periods) };
+            = {
+            cartesian::assert_same(dims, periods);
+            let this = self.as_simple();
+            cartesian::grid(this, dims, periods).and_then(|grid| {
+                let rank = rank_in(this.record.core()?, &grid, true);
+                Ok(rank.map(|rank| rank as Rank))
+            })
+        };
 
         /// A communicator of the same processes, in which this one has these neighbours: blocks come from `sources` and go to
         /// `destinations`, in the order given, as [`NeighborCollectives`](crate::rust::collective::NeighborCollectives) have
@@ -600,7 +588,7 @@ pub trait Communicator {
         or try_pack = {
             let core = self.as_simple().record.core()?;
             lend(inbuf, |span| {
-                let mut packed = crate::mpi::coll::room(span.len())?;
+                let mut packed = room(span.len())?;
                 packed.resize(span.len(), 0);
                 core.env().read(span.into(), &mut packed);
                 Ok(packed)
@@ -615,9 +603,9 @@ pub trait Communicator {
         or try_pack_into = {
             let core = self.as_simple().record.core()?;
             lend(inbuf, |span| {
-                let (place, end) = packed(outbuf.len(), position, span.len())?;
-                core.env().read(span.into(), &mut outbuf[place]);
-                Ok(end)
+                let (from, to) = packed(outbuf.len(), position, span.len())?;
+                core.env().read(span.into(), &mut outbuf[from..to]);
+                Ok(to as Count)
             })
         };
 
@@ -631,26 +619,31 @@ pub trait Communicator {
         or try_unpack_into = {
             let core = self.as_simple().record.core()?;
             lend_mut(outbuf, |span| {
-                let (place, end) = packed(inbuf.len(), position, span.len())?;
-                core.env().write(span.into(), &inbuf[place]);
-                Ok(end)
+                let (from, to) = packed(inbuf.len(), position, span.len())?;
+                core.env().write(span.into(), &inbuf[from..to]);
+                Ok(to as Count)
             })
         };
     }
 }
 
-/// Where so many bytes are in a packing buffer, from `position` on, and the position behind them. Fails with
+/// Where so many bytes are in a packing buffer, from `position` on: positions are as great as a [`Count`] can be. Fails with
 /// [`Error::Argument`].
+fn packed(room: usize, position: Count, bytes: usize) -> Result<(usize, usize), Error> {
+    let room = room.min(Count::MAX as usize);
+    places(room as isize, position as isize, bytes)
+}
+
+/// # Panics
+/// When there is no such rank among so many.
 #[track_caller]
-fn packed(room: usize, position: Count, bytes: usize) -> Result<(Range<usize>, Count), Error> {
-    let from = usize::try_from(position).ok();
-    let place = from.and_then(|from| Some(from..from.checked_add(bytes)?));
-    let place = place.filter(|place| place.end <= room);
-    let end = |place: &Range<usize>| Count::try_from(place.end).ok();
-    let found = place.and_then(|place| end(&place).map(|end| (place, end)));
-    found.ok_or(Error::Argument {
-        what: "a packing buffer that ends before the elements do, or a position outside of it",
-    })
+pub(super) fn check_rank(rank: Rank, size: Rank, of: &str) {
+    let is_there = (0..size).contains(&rank);
+    assert!(
+        is_there,
+        "there is no rank {rank}: the {of} has ranks 0 to {}",
+        size - 1
+    );
 }
 
 impl Communicator for SimpleCommunicator {
@@ -666,33 +659,18 @@ impl SimpleCommunicator {
     /// When there is no such rank.
     #[track_caller]
     pub(super) fn check(&self, rank: Rank) {
-        let size = self.size();
-        assert!(
-            (0..size).contains(&rank),
-            "there is no rank {rank}: the communicator has ranks 0 to {}",
-            size - 1
-        );
-    }
-
-    /// This process's number in the job.
-    fn own_number(&self) -> envelope::Rank {
-        let membership = self.record.membership();
-        membership.to_world(membership.rank)
+        check_rank(rank, self.size(), "communicator");
     }
 
     /// A copy of a list of processes, all of which this communicator must have. Fails with [`Error::Wrong`] or
     /// [`Error::NoRoom`].
     fn members(&self, given: &[envelope::Rank]) -> Result<Vec<envelope::Rank>, Error> {
-        let membership = self.record.membership();
-        let has = |process: &envelope::Rank| {
-            (0..membership.size).any(|rank| membership.to_world(CommRank(rank)) == *process)
-        };
-        if !given.iter().all(has) {
+        if !group::are_in(given, self.record.membership()) {
             return Err(Error::Wrong {
                 class: crate::Class::Group,
                 what: "the group has a process that the communicator does not have",
             });
         }
-        crate::mpi::group::exact(given)
+        group::exact(given)
     }
 }

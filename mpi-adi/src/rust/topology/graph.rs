@@ -1,6 +1,5 @@
 //! Graphs: distributed ones, of which each process knows its own neighbours (MPI-3.1 section 7.5.4), and those that all
 //! processes know (section 7.5.3).
-#![forbid(unsafe_code)]
 
 use alloc::rc::Rc;
 
@@ -17,8 +16,7 @@ use crate::rust::Count;
 /// An edge's weight: what it means is the program's affair, and it changes nothing here.
 pub type Weight = i32;
 
-pub(super) const CREATE_ADJACENT: &str = "MPI_Dist_graph_create_adjacent";
-pub(super) const CREATE: &str = "MPI_Dist_graph_create";
+const CREATE: &str = "MPI_Dist_graph_create";
 
 /// A weight that the program has not given: none is ever told.
 const NO_WEIGHT: Weight = 1;
@@ -31,9 +29,7 @@ fn check(comm: &SimpleCommunicator, (rank, weight): (Rank, Weight)) -> Result<()
     comm.record.membership().group().rank(rank.into())?;
     match weight {
         0.. => Ok(()),
-        _ => Err(Error::Argument {
-            what: "an edge has a weight below 0",
-        }),
+        _ => Err(Error::argument("an edge has a weight below 0")),
     }
 }
 
@@ -58,7 +54,7 @@ pub(super) fn create_adjacent<T: Copy>(
             is_weighted,
         })
     });
-    make(comm, CREATE_ADJACENT, own)
+    make(comm, "MPI_Dist_graph_create_adjacent", own)
 }
 
 /// An edge of which no weight is given.
@@ -131,21 +127,21 @@ impl DistributedGraphCommunicator {
     /// (MPI_Dist_graph_neighbors_count and MPI_Dist_graph_neighbors, MPI-3.1 section 7.5.5). Does not block.
     pub fn source_weights(&self) -> Option<impl ExactSizeIterator<Item = Weight>> {
         let own = self.own();
-        own.is_weighted
-            .then(|| own.sources.iter().map(|[_, weight]| *weight))
+        own.is_weighted.then(|| weights(&own.sources))
     }
 
     /// As [`source_weights`](Self::source_weights), of the edges to [`destinations`](Self::destinations).
     pub fn destination_weights(&self) -> Option<impl ExactSizeIterator<Item = Weight>> {
         let own = self.own();
-        own.is_weighted
-            .then(|| own.destinations.iter().map(|[_, weight]| *weight))
+        own.is_weighted.then(|| weights(&own.destinations))
     }
 }
 
-has_topology!(DistributedGraphCommunicator);
+fn weights(edges: &[[i32; 2]]) -> impl ExactSizeIterator<Item = Weight> {
+    edges.iter().map(|[_, weight]| *weight)
+}
 
-pub(super) const CREATE_GRAPH: &str = "MPI_Graph_create";
+has_topology!(DistributedGraphCommunicator);
 
 /// A communicator whose processes are the nodes of a graph that all of them know.
 pub struct GraphCommunicator(pub(super) SimpleCommunicator);
@@ -161,40 +157,30 @@ pub(super) fn create_known(
         given => given,
     };
     let core = comm.record.core()?;
-    let made = core.make_graph(CREATE_GRAPH, &mut ready, nodes, given)?;
+    let made = core.make_graph("MPI_Graph_create", &mut ready, nodes, given)?;
     Ok(made.map(|(made, topology)| {
         let topology = topology.map(|topology| Rc::new(topology) as Rc<dyn Arranged>);
         GraphCommunicator(comm.made(made, topology))
     }))
 }
 
-/// See [`Communicator::graph_map`].
-pub(super) fn map(comm: &SimpleCommunicator, neighbors: &[&[Rank]]) -> Result<Option<Rank>, Error> {
-    let nodes = nodes(comm, neighbors)?;
-    known(neighbors)?;
-    let rank = comm.rank();
-    Ok(((rank as u32) < nodes).then_some(rank))
-}
-
 /// How many nodes the graph has: no more than the communicator has processes, or [`Error::Argument`].
-fn nodes(comm: &SimpleCommunicator, neighbors: &[&[Rank]]) -> Result<u32, Error> {
+pub(super) fn nodes(comm: &SimpleCommunicator, neighbors: &[&[Rank]]) -> Result<u32, Error> {
     let nodes = neighbors.len() as u32;
     match neighbors.len() <= comm.size() as usize {
         true => Ok(nodes),
-        false => Err(Error::Argument {
-            what: "a graph of more nodes than the communicator has ranks",
-        }),
+        false => Err(Error::argument(
+            "a graph of more nodes than the communicator has ranks",
+        )),
     }
 }
 
 /// The graph whose nodes have these neighbours. Fails with [`Error::Wrong`] for one that is no node, with
 /// [`Error::Argument`] for too many edges, and with [`Error::NoRoom`].
-fn known(neighbors: &[&[Rank]]) -> Result<Graph, Error> {
+pub(super) fn known(neighbors: &[&[Rank]]) -> Result<Graph, Error> {
     let total: usize = neighbors.iter().map(|list| list.len()).sum();
     if i32::try_from(total).is_err() {
-        return Err(Error::Argument {
-            what: "a graph of more than 2147483647 edges",
-        });
+        return Err(Error::argument("a graph of more than 2147483647 edges"));
     }
     let (mut index, mut edges) = (room(neighbors.len())?, room(total)?);
     for list in neighbors {

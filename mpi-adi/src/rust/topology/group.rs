@@ -1,13 +1,11 @@
 //! Groups of processes (MPI-3.1 section 6.3).
-#![forbid(unsafe_code)]
 
 use alloc::vec::Vec;
 
 use super::Rank;
 use crate::device::envelope;
-use crate::mpi::coll::room;
 use crate::mpi::error::Error;
-use crate::mpi::group::{self, Comparison, Members};
+use crate::mpi::group;
 use crate::rust::Count;
 
 /// A group that every program has: the empty one.
@@ -25,16 +23,7 @@ impl SystemGroup {
 #[derive(Clone, Debug)]
 pub struct UserGroup(pub(super) Vec<envelope::Rank>, pub(super) envelope::Rank);
 
-/// How two groups compare (MPI-3.1 section 6.3.1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum GroupRelation {
-    /// The same processes in the same order.
-    Identical,
-    /// The same processes in another order.
-    Similar,
-    /// Other processes.
-    Unequal,
-}
+pub use crate::mpi::group::Comparison as GroupRelation;
 
 /// Processes in an order (MPI-3.1 section 6.3). No call on a group blocks; those that make one end the job when the
 /// program's heap has no room for the list.
@@ -88,11 +77,7 @@ pub trait Group {
     where
         Self: Sized,
     {
-        match group::compare(self.members(), other.members()) {
-            Comparison::Identical => GroupRelation::Identical,
-            Comparison::Similar => GroupRelation::Similar,
-            Comparison::Unequal => GroupRelation::Unequal,
-        }
+        group::compare(self.members(), other.members())
     }
 
     ends_the_job! {
@@ -101,38 +86,31 @@ pub trait Group {
         /// Its processes and, behind them, those of the other that are not among them (MPI_Group_union).
         union[G: Group + ?Sized](other: &G) -> UserGroup where [Self: Sized], "MPI_Group_union";
         /// As [`union`](Group::union). Fails with [`Error::NoRoom`].
-        or try_union = {
-            let members = group::union(self.members(), other.members())?;
-            Ok(made(self.own().or(other.own()), members))
-        };
+        or try_union = made(self.own().or(other.own()), group::union(self.members(), other.members()));
 
         /// Those of its processes that the other has, too (MPI_Group_intersection).
         intersection[G: Group + ?Sized](other: &G) -> UserGroup where [Self: Sized], "MPI_Group_intersection";
         /// As [`intersection`](Group::intersection). Fails with [`Error::NoRoom`].
-        or try_intersection = {
-            let members = group::select(self.members(), other.members(), true)?;
-            Ok(made(self.own().or(other.own()), members))
-        };
+        or try_intersection =
+            made(self.own().or(other.own()), group::select(self.members(), other.members(), true));
 
         /// Those of its processes that the other does not have (MPI_Group_difference).
         difference[G: Group + ?Sized](other: &G) -> UserGroup where [Self: Sized], "MPI_Group_difference";
         /// As [`difference`](Group::difference). Fails with [`Error::NoRoom`].
-        or try_difference = {
-            let members = group::select(self.members(), other.members(), false)?;
-            Ok(made(self.own().or(other.own()), members))
-        };
+        or try_difference =
+            made(self.own().or(other.own()), group::select(self.members(), other.members(), false));
 
         /// The processes with these ranks, in this order (MPI_Group_incl). Ends the job where
         /// [`try_include`](Group::try_include) fails.
         include[](ranks: &[Rank]) -> UserGroup, "MPI_Group_incl";
         /// As [`include`](Group::include). Fails with [`Error::Rank`] for a rank that the group does not have, with
         /// [`Error::Argument`] for one that is there twice, and with [`Error::NoRoom`].
-        or try_include = chosen(self, group::listed(self.members().len(), ranks)?);
+        or try_include = picked(self, group::listed(self.members().len(), ranks), true);
 
         /// The processes without these ranks (MPI_Group_excl). Ends the job as [`include`](Group::include).
         exclude[](ranks: &[Rank]) -> UserGroup, "MPI_Group_excl";
         /// As [`exclude`](Group::exclude). Fails as [`try_include`](Group::try_include).
-        or try_exclude = left(self, &group::listed(self.members().len(), ranks)?);
+        or try_exclude = picked(self, group::listed(self.members().len(), ranks), false);
 
         /// The processes of these ranges of ranks, in this order (MPI_Group_range_incl): each range is a first rank, one that it
         /// does not go beyond, and the step from one to the next, which can be below 0. Ends the job where
@@ -153,23 +131,13 @@ pub trait Group {
         include_ranges[](ranges: &[(Rank, Rank, Count)]) -> UserGroup, "MPI_Group_range_incl";
         /// As [`include_ranges`](Group::include_ranges). Fails as [`try_include`](Group::try_include), and with
         /// [`Error::Argument`] for a step of 0.
-        or try_include_ranges = {
-            chosen(
-                self,
-                group::ranges(self.members().len(), &triplets(ranges)?)?,
-            )
-        };
+        or try_include_ranges = picked(self, in_ranges(self, ranges), true);
 
         /// The processes without those of these ranges (MPI_Group_range_excl). Ends the job as
         /// [`include_ranges`](Group::include_ranges).
         exclude_ranges[](ranges: &[(Rank, Rank, Count)]) -> UserGroup, "MPI_Group_range_excl";
         /// As [`exclude_ranges`](Group::exclude_ranges). Fails as [`try_include_ranges`](Group::try_include_ranges).
-        or try_exclude_ranges = {
-            left(
-                self,
-                &group::ranges(self.members().len(), &triplets(ranges)?)?,
-            )
-        };
+        or try_exclude_ranges = picked(self, in_ranges(self, ranges), false);
     }
 }
 
@@ -178,41 +146,33 @@ fn rank_in(members: &[envelope::Rank], process: envelope::Rank) -> Option<Rank> 
     place.map(|rank| rank as Rank)
 }
 
-/// Of a group, those with these ranks, which it has.
-#[track_caller]
-fn chosen<G: Group + ?Sized>(of: &G, ranks: Vec<u32>) -> Result<UserGroup, Error> {
-    let members = of.members();
-    let mut chosen = Members::with_room(ranks.len())?;
-    chosen.append(ranks.iter().map(|rank| members[*rank as usize]));
-    Ok(made(of.own(), chosen.done()))
+/// The ranks of a group that these ranges name.
+fn in_ranges(
+    of: &(impl Group + ?Sized),
+    ranges: &[(Rank, Rank, Count)],
+) -> Result<Vec<u32>, Error> {
+    group::ranges(
+        of.members().len(),
+        ranges.iter().copied().map(<[i32; 3]>::from),
+    )
 }
 
-/// Of a group, those without these ranks.
-#[track_caller]
-fn left<G: Group + ?Sized>(of: &G, ranks: &[u32]) -> Result<UserGroup, Error> {
-    let each = of.members().iter().zip(0..);
-    let mut left = Members::with_room(of.members().len())?;
-    left.append(
-        each.filter(|(_, rank)| !ranks.contains(rank))
-            .map(|(member, _)| *member),
-    );
-    Ok(made(of.own(), left.done()))
-}
-
-fn triplets(ranges: &[(Rank, Rank, Count)]) -> Result<Vec<[i32; 3]>, Error> {
-    let mut triplets = room(ranges.len())?;
-    triplets.extend(
-        ranges
-            .iter()
-            .map(|(first, last, step)| [*first, *last, *step]),
-    );
-    Ok(triplets)
+/// Of a group, those with these ranks, which it has, or those without.
+fn picked(
+    of: &(impl Group + ?Sized),
+    ranks: Result<Vec<u32>, Error>,
+    wanted: bool,
+) -> Result<UserGroup, Error> {
+    made(of.own(), group::pick(of.members(), &ranks?, wanted))
 }
 
 /// A group, as the process sees it that asks.
-fn made(own: Option<envelope::Rank>, members: Vec<envelope::Rank>) -> UserGroup {
+fn made(
+    own: Option<envelope::Rank>,
+    members: Result<Vec<envelope::Rank>, Error>,
+) -> Result<UserGroup, Error> {
     // Only the empty group does not know, and no process is in it.
-    UserGroup(members, own.unwrap_or(envelope::Rank::new(0)))
+    Ok(UserGroup(members?, own.unwrap_or(envelope::Rank::new(0))))
 }
 
 impl Group for SystemGroup {

@@ -1,32 +1,27 @@
 //! Intercommunicators: two groups that talk to each other (MPI-3.1 section 6.6).
-#![forbid(unsafe_code)]
 
 use alloc::rc::Rc;
 use alloc::string::String;
 
-use super::record::Record;
+use super::communicator::check_rank;
+use super::process::Any;
+use super::record::{Members, Record};
 use super::{
-    AnyProcess, AsCommunicator, Color, CommunicatorRelation, Context, Group, GroupRelation, Key,
-    Process, Rank, SimpleCommunicator, Twin, UserGroup,
+    AnyProcess, AsCommunicator, Color, CommunicatorRelation, Context, Group, Key, Process, Rank,
+    SimpleCommunicator, Twin, UserGroup,
 };
 use crate::device::envelope;
 use crate::mpi::environment as job;
 use crate::mpi::error::{Class, Error};
 use crate::mpi::group::exact;
 use crate::mpi::inter::{Bridge, MadeInter, connect};
-use crate::mpi::sides::Intercommunicator;
+use crate::mpi::sides::{Intercommunicator, Sides};
 use crate::mpi::split::{Ready, ready};
 use crate::rust::Tag;
 use crate::rust::attribute::Attributes;
-use crate::rust::info::Info;
 use crate::rust::point_to_point::PROC_NULL;
 use crate::rust::process::Here;
 use crate::rust::request::DuplicateFuture;
-
-pub(super) const CREATE: &str = "MPI_Intercomm_create";
-const MERGE: &str = "MPI_Intercomm_merge";
-const DUPLICATE: &str = "MPI_Comm_dup";
-const SPLIT: &str = "MPI_Comm_split";
 
 /// Two groups without a common process, and a context for what they send each other (MPI-3.1 section 6.6). Its processes
 /// are those of the other group, the remote one: messages go there and come from there, and collectives give to one group
@@ -70,7 +65,6 @@ const SPLIT: &str = "MPI_Comm_split";
 /// # }
 /// ```
 pub struct InterCommunicator {
-    made: Rc<MadeInter>,
     /// It gives the context back.
     record: Rc<Record>,
 }
@@ -102,16 +96,19 @@ pub(super) fn create<C: Context>(
         Ok(Bridge::new(partners, rank))
     };
     let bridge = (local.own_rank() == leader).then(bridge);
-    let made = connect(CREATE, local, leader, bridge, &mut ready)?;
+    let made = connect("MPI_Intercomm_create", local, leader, bridge, &mut ready)?;
     let here = &comm.record.here;
     Ok(InterCommunicator::of(here, made, Attributes::new()))
 }
 
 impl InterCommunicator {
     fn of(here: &Rc<Here>, made: MadeInter, attributes: Attributes) -> InterCommunicator {
-        let made = Rc::new(made);
-        let record = Record::made_inter(here, made.clone(), attributes);
-        InterCommunicator { made, record }
+        let record = Record::new(here, Members::Both(made), None, attributes);
+        InterCommunicator { record }
+    }
+
+    fn sides(&self) -> Sides<'_> {
+        self.record.sides().expect("made of two groups")
     }
 
     fn here(&self) -> &Rc<Here> {
@@ -120,29 +117,23 @@ impl InterCommunicator {
 
     /// It with its device. Fails with [`Error::Order`] after the end of its process.
     pub(crate) fn core(&self) -> Result<Intercommunicator<'_>, Error> {
-        let (env, sides) = (self.here().env()?, self.made.sides());
+        let (env, sides) = (self.here().env()?, self.sides());
         Ok(Intercommunicator { env, sides })
-    }
-
-    /// The result of a call on it; an error ends the job.
-    #[track_caller]
-    pub(crate) fn or_fatal<R>(&self, function: &'static str, result: Result<R, Error>) -> R {
-        self.here().or_fatal(function, result)
     }
 
     /// How many processes the local group has, in which the process is that asks (MPI_Comm_size). Does not block.
     pub fn size(&self) -> Rank {
-        self.made.sides().local().size as Rank
+        self.sides().local().size as Rank
     }
 
     /// The rank in the local group of the process that asks (MPI_Comm_rank). Does not block.
     pub fn rank(&self) -> Rank {
-        self.made.sides().local().rank.0 as Rank
+        self.sides().local().rank.0 as Rank
     }
 
     /// How many processes the remote group has (MPI_Comm_remote_size, MPI-3.1 section 6.6.1). Does not block.
     pub fn remote_size(&self) -> Rank {
-        self.made.sides().remote().size as Rank
+        self.sides().remote().size as Rank
     }
 
     /// How many processes messages go to: those of the remote group.
@@ -156,18 +147,13 @@ impl InterCommunicator {
     /// When there is no such rank.
     #[track_caller]
     pub fn process_at_rank(&self, r: Rank) -> Process<'_, InterCommunicator> {
-        let size = self.remote_size();
-        assert!(
-            (0..size).contains(&r),
-            "there is no rank {r}: the remote group has ranks 0 to {}",
-            size - 1
-        );
+        check_rank(r, self.remote_size(), "remote group");
         Process::new(self, r)
     }
 
     /// Whichever process of the remote group a message comes from (MPI_ANY_SOURCE).
     pub fn any_process(&self) -> AnyProcess<'_, InterCommunicator> {
-        AnyProcess(self)
+        AnyProcess::new(self, Any)
     }
 
     /// No process, as [`Communicator::null_process`](super::Communicator::null_process) (MPI_PROC_NULL, MPI-3.1 section 3.11).
@@ -179,19 +165,19 @@ impl InterCommunicator {
     /// the job when there is no room.
     #[track_caller]
     pub fn group(&self) -> UserGroup {
-        self.group_of("MPI_Comm_group", self.made.sides().local_members())
+        self.group_of("MPI_Comm_group", self.sides().local_members())
     }
 
     /// As [`group`](Self::group), of the remote group (MPI_Comm_remote_group, MPI-3.1 section 6.6.1).
     #[track_caller]
     pub fn remote_group(&self) -> UserGroup {
-        self.group_of("MPI_Comm_remote_group", self.made.sides().remote_members())
+        self.group_of("MPI_Comm_remote_group", self.sides().remote_members())
     }
 
     #[track_caller]
     fn group_of(&self, function: &'static str, members: &[envelope::Rank]) -> UserGroup {
-        let local = self.made.sides().local();
-        let members = self.or_fatal(function, exact(members));
+        let local = self.sides().local();
+        let members = self.here().or_fatal(function, exact(members));
         UserGroup(members, local.to_world(local.rank))
     }
 
@@ -204,45 +190,17 @@ impl InterCommunicator {
         self.split_by_color_with_key(color, 0)
     }
 
-    /// As [`split_by_subgroup_collective`](Self::split_by_subgroup_collective). Fails with class Group, at this process
-    /// alone, when `group` has a process that is not of the local group, and as
-    /// [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
-    pub fn try_split_by_subgroup_collective<G: Group + ?Sized>(
-        &self,
-        group: &G,
-    ) -> Result<Option<InterCommunicator>, Error> {
-        let (local, members) = (self.made.sides().local_members(), group.members());
-        if !members.iter().all(|member| local.contains(member)) {
-            return Err(Error::Wrong {
-                class: Class::Group,
-                what: "the group has a process that the local group does not have",
-            });
-        }
-        let own = self.made.sides().local();
-        let own = own.to_world(own.rank);
-        // Each group makes a part of its own members: a split by the place in the list.
-        let place = members.iter().position(|member| *member == own);
-        let color = Color(place.map(|_| 0));
-        self.try_split_by_color_with_key(color, place.unwrap_or(0) as Key)
-    }
-
     /// How it compares with another one: by both groups, as that one that compares worse (MPI_Comm_compare, MPI-3.1 section
     /// 6.4.1). Does not block.
     #[track_caller]
     pub fn compare(&self, other: &InterCommunicator) -> CommunicatorRelation {
-        let (a, b) = (self.made.sides(), other.made.sides());
+        let (a, b) = (self.sides(), other.sides());
         if a.context == b.context {
             return CommunicatorRelation::Identical;
         }
         let local = self.group().compare(&other.group());
         let remote = self.remote_group().compare(&other.remote_group());
-        match (local, remote) {
-            (GroupRelation::Identical, GroupRelation::Identical) => CommunicatorRelation::Congruent,
-            (GroupRelation::Unequal, _) | (_, GroupRelation::Unequal) => {
-                CommunicatorRelation::Unequal
-            }
-            _ => CommunicatorRelation::Similar,
-        }
+        local.max(remote).into()
     }
 
     /// Whether it is an intercommunicator (MPI_Comm_test_inter, MPI-3.1 section 6.6.1): yes.
@@ -253,13 +211,8 @@ impl InterCommunicator {
     /// Ends the whole job at once with this status (MPI_Abort, MPI-3.1 section 8.7).
     #[track_caller]
     pub fn abort(&self, errorcode: i32) -> ! {
-        job::abort(
-            self.or_fatal(
-                "mpi::topology::InterCommunicator::abort (MPI_Abort)",
-                self.here().env(),
-            ),
-            errorcode,
-        )
+        let function = "mpi::topology::InterCommunicator::abort (MPI_Abort)";
+        job::abort(self.here().or_fatal(function, self.here().env()), errorcode)
     }
 
     /// Names it (MPI_Comm_set_name, MPI-3.1 section 6.8).
@@ -283,8 +236,8 @@ impl InterCommunicator {
         /// As [`merge`](Self::merge). Fails as [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
         or try_merge = {
             let is_high = order == MergeOrder::High;
-            let made = self.core()?.make_merged(MERGE, &mut ready, is_high)?;
-            let record = Record::made(self.here(), made, None, Attributes::new());
+            let made = self.core()?.make_merged("MPI_Intercomm_merge", &mut ready, is_high)?;
+            let record = Record::new(self.here(), Members::Made(made), None, Attributes::new());
             Ok(SimpleCommunicator { record })
         };
 
@@ -294,7 +247,7 @@ impl InterCommunicator {
         duplicate[]() -> InterCommunicator, "MPI_Comm_dup";
         /// As [`duplicate`](Self::duplicate). Fails as [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
         or try_duplicate = {
-            let make = |ready: Ready<'_>| self.core()?.make_duplicate(DUPLICATE, ready);
+            let make = |ready: Ready<'_>| self.core()?.make_duplicate("MPI_Comm_dup", ready);
             let (made, attributes) = self.record.duplicated(make)?;
             Ok(InterCommunicator::of(self.here(), made, attributes))
         };
@@ -305,23 +258,12 @@ impl InterCommunicator {
         /// As [`immediate_duplicate`](Self::immediate_duplicate). Fails with [`Error::NoMemory`] and [`Error::NoRoom`].
         or try_immediate_duplicate = DuplicateFuture::new(&self.record);
 
-        /// As [`duplicate`](Self::duplicate), with hints for the duplicate, as [`set_info`](Context::set_info) has them
-        /// (MPI_Comm_dup_with_info, MPI-3.1 section 6.4.2).
-        duplicate_with_info[](info: &Info) -> InterCommunicator, "MPI_Comm_dup_with_info";
-        /// As [`duplicate_with_info`](Self::duplicate_with_info). Fails as
-        /// [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
-        or try_duplicate_with_info = {
-            let duplicate = self.try_duplicate()?;
-            duplicate.set_info(info);
-            Ok(duplicate)
-        };
-
         /// As [`split_by_color`](Self::split_by_color), in the order of the keys and, where these are equal, in the order that
         /// the processes have here.
         split_by_color_with_key[](color: Color, key: Key) -> Option<InterCommunicator>, "MPI_Comm_split";
         /// As [`split_by_color_with_key`](Self::split_by_color_with_key). Fails as [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
         or try_split_by_color_with_key = {
-            let made = self.core()?.make_split(SPLIT, &mut ready, color.0, key)?;
+            let made = self.core()?.make_split("MPI_Comm_split", &mut ready, color.0, key)?;
             Ok(made.map(|made| InterCommunicator::of(self.here(), made, Attributes::new())))
         };
 
@@ -329,17 +271,34 @@ impl InterCommunicator {
         /// their own group alone, in the order of it (MPI_Comm_create, MPI-3.1 section 6.4.2). `None`: this process is not in it,
         /// or no process of the other group is in one. Blocks until all processes of both groups have called it. Ends the job
         /// where [`try_split_by_subgroup_collective`](Self::try_split_by_subgroup_collective) fails.
-        split_by_subgroup_collective[G: Group + ?Sized](group: &G) -> Option<InterCommunicator>, "MPI_Comm_create"
-            = self.try_split_by_subgroup_collective(group);
+        split_by_subgroup_collective[G: Group + ?Sized](group: &G) -> Option<InterCommunicator>, "MPI_Comm_create";
+        /// As [`split_by_subgroup_collective`](Self::split_by_subgroup_collective). Fails with class Group, at this process
+        /// alone, when `group` has a process that is not of the local group, and as
+        /// [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
+        or try_split_by_subgroup_collective = {
+            let (local, members) = (self.sides().local_members(), group.members());
+            if !members.iter().all(|member| local.contains(member)) {
+                return Err(Error::Wrong {
+                    class: Class::Group,
+                    what: "the group has a process that the local group does not have",
+                });
+            }
+            let own = self.sides().local();
+            let own = own.to_world(own.rank);
+            // Each group makes a part of its own members: a split by the place in the list.
+            let place = members.iter().position(|member| *member == own);
+            let color = Color(place.map(|_| 0));
+            self.try_split_by_color_with_key(color, place.unwrap_or(0) as Key)
+        };
     }
 }
 
 impl Twin for InterCommunicator {
     fn duplicate_in(parent: &Record, context: envelope::Context) -> Result<Self, Error> {
-        let both = parent.both().ok_or(Error::Argument {
-            what: "an intercommunicator is a duplicate of one",
-        })?;
-        let (env, sides) = (parent.here.env()?, both.sides());
+        let sides = parent.sides().ok_or(Error::argument(
+            "an intercommunicator is a duplicate of one",
+        ))?;
+        let env = parent.here.env()?;
         let made = Intercommunicator { env, sides }.make_duplicate_in(context)?;
         Ok(InterCommunicator::of(&parent.here, made, Attributes::new()))
     }

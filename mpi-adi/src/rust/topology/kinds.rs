@@ -1,5 +1,4 @@
 //! Which topology a communicator has (MPI-3.1 section 7.5.5).
-#![forbid(unsafe_code)]
 
 use super::{
     CartesianCommunicator, DistributedGraphCommunicator, GraphCommunicator, SimpleCommunicator,

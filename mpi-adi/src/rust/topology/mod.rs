@@ -43,7 +43,7 @@ pub use graph::{DistributedGraphCommunicator, GraphCommunicator, Weight};
 pub use group::{Group, GroupRelation, SystemGroup, UserGroup};
 pub use inter::{InterCommunicator, MergeOrder};
 pub use kinds::{IntoTopology, Topology};
-pub use process::{AnyProcess, Process};
+pub use process::{Any, AnyProcess, End, Process};
 pub(crate) use record::Record;
 
 /// The traits of this module.

@@ -1,28 +1,40 @@
 //! Processes of a communicator.
-#![forbid(unsafe_code)]
 
 use super::{AsCommunicator, Context, Rank, SimpleCommunicator};
 
-/// A process of a communicator: what messages go to and come from, and the root of collectives; or one of the remote group
-/// of an [`InterCommunicator`](super::InterCommunicator).
-pub struct Process<'a, C = SimpleCommunicator> {
+/// An end of messages in a communicator: a [`Process`] or [`AnyProcess`].
+pub struct End<'a, C, R> {
     comm: &'a C,
-    rank: Rank,
+    rank: R,
 }
 
-impl<C> Clone for Process<'_, C> {
+/// Whichever rank.
+#[derive(Clone, Copy)]
+pub struct Any;
+
+/// A process of a communicator: what messages go to and come from, and the root of collectives; or one of the remote group
+/// of an [`InterCommunicator`](super::InterCommunicator).
+pub type Process<'a, C = SimpleCommunicator> = End<'a, C, Rank>;
+
+/// Whichever process of a communicator, or of the remote group of an
+/// [`InterCommunicator`](super::InterCommunicator): what messages can come from (MPI_ANY_SOURCE).
+pub type AnyProcess<'a, C = SimpleCommunicator> = End<'a, C, Any>;
+
+impl<C, R: Copy> Clone for End<'_, C, R> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<C> Copy for Process<'_, C> {}
+impl<C, R: Copy> Copy for End<'_, C, R> {}
 
-impl<'a, C> Process<'a, C> {
-    pub(super) fn new(comm: &'a C, rank: Rank) -> Self {
-        Process { comm, rank }
+impl<'a, C, R> End<'a, C, R> {
+    pub(super) fn new(comm: &'a C, rank: R) -> Self {
+        End { comm, rank }
     }
+}
 
+impl<C> Process<'_, C> {
     /// Its rank; that of the null process is -1 (MPI_PROC_NULL).
     pub fn rank(&self) -> Rank {
         self.rank
@@ -36,28 +48,9 @@ impl Process<'_> {
     }
 }
 
-impl<C: Context> AsCommunicator for Process<'_, C> {
+impl<C: Context, R> AsCommunicator for End<'_, C, R> {
     type Out = C;
     fn as_communicator(&self) -> &C {
         self.comm
-    }
-}
-
-/// Whichever process of a communicator, or of the remote group of an
-/// [`InterCommunicator`](super::InterCommunicator): what messages can come from (MPI_ANY_SOURCE).
-pub struct AnyProcess<'a, C = SimpleCommunicator>(pub(super) &'a C);
-
-impl<C> Clone for AnyProcess<'_, C> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<C> Copy for AnyProcess<'_, C> {}
-
-impl<C: Context> AsCommunicator for AnyProcess<'_, C> {
-    type Out = C;
-    fn as_communicator(&self) -> &C {
-        self.0
     }
 }

@@ -1,16 +1,15 @@
 //! What a communicator is, behind its handles.
-#![forbid(unsafe_code)]
 
 use alloc::rc::Rc;
 use alloc::string::String;
 use core::cell::{Cell, RefCell};
 
 use super::kinds::Arranged;
-use crate::device::envelope;
 use crate::mpi::comm::{self, Membership, Partners};
 use crate::mpi::context::WORLD_CONTEXT;
 use crate::mpi::error::Error;
 use crate::mpi::inter::MadeInter;
+use crate::mpi::sides::Sides;
 use crate::mpi::split::{Made, Ready};
 use crate::mpi::topology::{Neighbours, Topology};
 use crate::rust::attribute::Attributes;
@@ -25,7 +24,7 @@ pub struct Record {
     pub(crate) started: Cell<u32>,
     /// `None`: that which it has from the start.
     name: RefCell<Option<String>>,
-    pub(super) attributes: Attributes,
+    pub(crate) attributes: Attributes,
     /// A duplicate has the same one.
     pub(super) topology: Option<Rc<dyn Arranged>>,
 }
@@ -35,29 +34,10 @@ pub(super) enum Members {
     System(Membership<'static>),
     Made(Made),
     /// Both groups of an intercommunicator.
-    Both(Rc<MadeInter>),
+    Both(MadeInter),
 }
 
 impl Record {
-    /// Of a communicator that the program has made.
-    pub(super) fn made(
-        here: &Rc<Here>,
-        made: Made,
-        topology: Option<Rc<dyn Arranged>>,
-        attributes: Attributes,
-    ) -> Rc<Record> {
-        Record::new(here, Members::Made(made), topology, attributes)
-    }
-
-    /// Of an intercommunicator: messages are of the remote group, collectives of both groups.
-    pub(super) fn made_inter(
-        here: &Rc<Here>,
-        made: Rc<MadeInter>,
-        attributes: Attributes,
-    ) -> Rc<Record> {
-        Record::new(here, Members::Both(made), None, attributes)
-    }
-
     pub(super) fn set_name(&self, name: &str) {
         *self.name.borrow_mut() = Some(String::from(name));
     }
@@ -86,28 +66,11 @@ impl Record {
     }
 
     /// Both groups, of an intercommunicator.
-    pub(super) fn both(&self) -> Option<&Rc<MadeInter>> {
+    pub(super) fn sides(&self) -> Option<Sides<'_>> {
         match &self.members {
-            Members::Both(both) => Some(both),
+            Members::Both(both) => Some(both.sides()),
             Members::System(_) | Members::Made(_) => None,
         }
-    }
-
-    /// The attributes of a duplicate. Fails with [`Error::NoRoom`].
-    pub(crate) fn duplicated_attributes(&self) -> Result<Attributes, Error> {
-        self.attributes.duplicated()
-    }
-
-    /// Has the attributes of a duplicate, which it is.
-    pub(crate) fn take_over(&self, attributes: Attributes) {
-        self.attributes.take_over(attributes);
-    }
-
-    /// A communicator like this, with this context. Fails with [`Error::NoRoom`].
-    pub(super) fn duplicate_in(&self, context: envelope::Context) -> Result<Rc<Record>, Error> {
-        let made = self.core()?.make_duplicate_in(context)?;
-        let topology = self.topology.clone();
-        Ok(Record::made(&self.here, made, topology, Attributes::new()))
     }
 
     pub(super) fn new(
@@ -136,10 +99,9 @@ impl Record {
 
     /// Those whom messages go to and come from. Fails as [`Record::core`].
     pub(crate) fn partners(&self) -> Result<Partners<'_>, Error> {
-        let group = match &self.members {
-            Members::Both(made) => made.sides().remote(),
-            Members::System(_) | Members::Made(_) => self.membership().group(),
-        };
+        let group = self
+            .sides()
+            .map_or_else(|| self.membership().group(), Sides::remote);
         Ok(Partners::at(self.here.env()?, group))
     }
 

@@ -5,24 +5,34 @@
 
 use alloc::rc::Rc;
 use alloc::vec::Vec;
-use core::fmt;
 
 use super::memory::AnyWindow;
-use super::record::is_over;
 use super::record::{Call, Record, Watched};
 use super::target::Target;
 use crate::device::envelope;
-use crate::device::rma::epochs::{Serial, Watch};
+use crate::device::rma::epochs::Serial;
 use crate::mpi::error::Error;
+use crate::mpi::group::{are_in, exact};
 use crate::rust::request::{Request, complete_when};
 use crate::rust::topology::{Group, Rank};
 
 mod sealed {
+    use super::{Call, Error, Serial, Watched};
+
     /// A kind of epochs.
     pub trait Kind {
-        /// Closes one, when it is dropped.
-        #[doc(hidden)]
-        fn close(&self, call: &super::Call<'_>) -> Result<super::Watched, super::Error>;
+        /// MPI's functions that open one, which block and do not.
+        const OPEN: [&'static str; 2];
+        /// MPI's functions that close one, which block and do not.
+        const CLOSE: [&'static str; 2];
+
+        /// The event that a call waits for which has opened one.
+        fn opened(epoch: Serial) -> Watched {
+            Watched::Opened(epoch)
+        }
+
+        /// Closes one; what is to be waited for.
+        fn close(&self, call: &Call<'_>) -> Result<Watched, Error>;
     }
 }
 use sealed::Kind;
@@ -38,10 +48,7 @@ pub struct Start(());
 pub struct Post(());
 /// Access to one process under a lock of its part (section 11.5.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Lock {
-    rank: Rank,
-    target: envelope::Rank,
-}
+pub struct Lock(envelope::Rank);
 /// Access to all processes under shared locks of their parts (section 11.5.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LockAll(());
@@ -58,29 +65,49 @@ impl Passive for Lock {}
 impl Passive for LockAll {}
 
 impl Kind for Fence {
-    #[track_caller]
+    const OPEN: [&'static str; 2] = ["MPI_Win_fence", "MPI_Win_ifence"];
+    const CLOSE: [&'static str; 2] = ["MPI_Win_fence", "MPI_Win_ifence"];
+
+    fn opened(epoch: Serial) -> Watched {
+        Watched::Fenced(epoch)
+    }
+
     fn close(&self, call: &Call<'_>) -> Result<Watched, Error> {
         call.fence(false, None, false).map(Watched::Fenced)
     }
 }
+
 impl Kind for Start {
+    const OPEN: [&'static str; 2] = ["MPI_Win_start", "MPI_Win_istart"];
+    const CLOSE: [&'static str; 2] = ["MPI_Win_complete", "MPI_Win_icomplete"];
+
     fn close(&self, call: &Call<'_>) -> Result<Watched, Error> {
         call.complete(None).map(Watched::Closed)
     }
 }
+
 impl Kind for Post {
+    const OPEN: [&'static str; 2] = ["MPI_Win_post", "MPI_Win_ipost"];
+    const CLOSE: [&'static str; 2] = ["MPI_Win_wait", "MPI_Win_iwait"];
+
     fn close(&self, call: &Call<'_>) -> Result<Watched, Error> {
         call.end_exposure(None).map(Watched::Closed)
     }
 }
+
 impl Kind for Lock {
-    #[track_caller]
+    const OPEN: [&'static str; 2] = ["MPI_Win_lock", "MPI_Win_ilock"];
+    const CLOSE: [&'static str; 2] = ["MPI_Win_unlock", "MPI_Win_iunlock"];
+
     fn close(&self, call: &Call<'_>) -> Result<Watched, Error> {
-        call.unlock(self.target, None).map(Watched::Closed)
+        call.unlock(self.0, None).map(Watched::Closed)
     }
 }
+
 impl Kind for LockAll {
-    #[track_caller]
+    const OPEN: [&'static str; 2] = ["MPI_Win_lock_all", "MPI_Win_ilock_all"];
+    const CLOSE: [&'static str; 2] = ["MPI_Win_unlock_all", "MPI_Win_iunlock_all"];
+
     fn close(&self, call: &Call<'_>) -> Result<Watched, Error> {
         call.unlock_all(None).map(Watched::Closed)
     }
@@ -94,33 +121,31 @@ pub struct Epoch<'w, K: Kind> {
     serial: Serial,
 }
 
-impl<'w, K: Kind> Epoch<'w, K> {
-    fn new(record: &'w Rc<Record>, kind: K, serial: Serial) -> Self {
-        Epoch {
-            record,
-            kind,
-            serial,
-        }
+/// Opens an epoch by `begin`, which is told whether the call defers, and with `blocks` waits until it is open.
+fn open<'w, K: Kind>(
+    record: &'w Rc<Record>,
+    kind: K,
+    blocks: bool,
+    begin: impl FnOnce(&Call<'_>, bool) -> Result<Serial, Error>,
+) -> Result<Epoch<'w, K>, Error> {
+    let function = K::OPEN[usize::from(!blocks)];
+    let serial = begin(&record.call(function)?, !blocks)?;
+    let epoch = Epoch {
+        record,
+        kind,
+        serial,
+    };
+    if blocks {
+        record.wait(function, K::opened(serial))?;
     }
+    Ok(epoch)
+}
 
+impl<K: Kind> Epoch<'_, K> {
     /// A request that is complete when the epoch is open: posts have left, a lock is granted, all processes have come
     /// to a fence, an epoch before it lets access begin. Operations can be made before.
     pub fn opening(&self) -> Request<'static, ()> {
         complete_when(self.record, Watched::Opened(self.serial))
-    }
-
-    /// It is open, as far as is known without a call that makes progress.
-    pub fn is_open(&self) -> bool {
-        self.record.run("MPI_Test", |call| {
-            let watch = Watch::Opened(self.serial);
-            Ok(is_over(call.env, call.context(), watch))
-        })
-    }
-
-    /// Itself, once it is open. Blocks until then.
-    fn opened(self, function: &'static str) -> Result<Self, Error> {
-        self.record.wait(function, Watched::Opened(self.serial))?;
-        Ok(self)
     }
 
     /// Closes it, without waiting; what is to be waited for.
@@ -129,18 +154,22 @@ impl<'w, K: Kind> Epoch<'w, K> {
         this.kind.close(&this.record.call(function)?)
     }
 
-    #[track_caller]
-    fn close_and_wait(self, function: &'static str) -> Result<(), Error> {
+    /// Closes it, as [`end`](Epoch::end), [`complete`](Epoch::complete), [`wait`](Epoch::wait), [`unlock`](Epoch::unlock)
+    /// and [`unlock_all`](Epoch::unlock_all) do, each for its kind. Fails with class RmaRange, for operations beyond a
+    /// target's part, of a dynamic window, and with [`Error::NoRoom`].
+    pub fn try_close(self) -> Result<(), Error> {
         let record = self.record;
-        let watched = self.close(function)?;
-        record.wait(function, watched)
+        let watched = self.close(K::CLOSE[0])?;
+        record.wait(K::CLOSE[0], watched)
     }
 
+    /// As [`try_close`](Epoch::try_close), without blocking (MPI_Win_ifence, MPI_Win_icomplete, MPI_Win_iwait,
+    /// MPI_Win_iunlock, MPI_Win_iunlock_all); complete when that would return. Its error ends the job.
     #[track_caller]
-    fn closing(self, function: &'static str) -> Request<'static, ()> {
+    pub fn immediate_close(self) -> Request<'static, ()> {
         let record = self.record;
-        let watched = self.close(function);
-        complete_when(record, record.here().or_fatal(function, watched))
+        let watched = self.close(K::CLOSE[1]);
+        complete_when(record, record.here().or_fatal(K::CLOSE[1], watched))
     }
 }
 
@@ -153,17 +182,13 @@ impl<K: Kind> Drop for Epoch<'_, K> {
         let function = "Epoch::drop";
         let closed = record
             .call(function)
-            .and_then(|call| self.kind.close(&call))
-            .and_then(|watched| record.wait(function, watched));
+            .and_then(|call| self.kind.close(&call));
+        let closed = closed.and_then(|watched| record.wait(function, watched));
         record.here().or_fatal(function, closed);
     }
 }
 
-impl<K: Kind> fmt::Debug for Epoch<'_, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Epoch").finish_non_exhaustive()
-    }
-}
+opaque!("Epoch", [K: Kind] Epoch<'_, K>);
 
 impl<K: ToRanks> Epoch<'_, K> {
     /// The process with this rank in the window: what operations are on. One that the epoch does not give access to is
@@ -185,10 +210,9 @@ impl Epoch<'_, Fence> {
     /// processes have come to it. Its error ends the job: operations beyond a target's part, of a dynamic window.
     #[track_caller]
     pub fn next(&mut self) {
-        let next = self.try_next();
-        self.record
-            .here()
-            .or_fatal("mpi::window::Epoch::next (MPI_Win_fence)", next);
+        let (record, next) = (self.record, self.try_next());
+        let function = "mpi::window::Epoch::next (MPI_Win_fence)";
+        record.here().or_fatal(function, next);
     }
 
     /// As [`next`](Epoch::next). Fails with class RmaRange, and with [`Error::NoRoom`].
@@ -212,15 +236,7 @@ impl Epoch<'_, Fence> {
 
         /// Ends what has been done since the last fence, at all processes (MPI_Win_fence with MPI_MODE_NOSUCCEED). Blocks
         /// until all processes have come to it, which all call this and none [`next`](Epoch::next). Its error ends the job.
-        end[](), "MPI_Win_fence";
-        /// As [`end`](Epoch::end). Fails as [`try_next`](Epoch::try_next).
-        or try_end = self.close_and_wait("MPI_Win_fence");
-    }
-
-    /// As [`end`](Epoch::end), without blocking (MPI_Win_ifence).
-    #[track_caller]
-    pub fn immediate_end(self) -> Request<'static, ()> {
-        self.closing("MPI_Win_ifence")
+        end[](), "MPI_Win_fence" = self.try_close();
     }
 }
 
@@ -230,16 +246,7 @@ impl Epoch<'_, Start> {
 
         /// Ends the access (MPI_Win_complete). Blocks until the program's buffers are its own again: for the posts of those
         /// targets that have not been used, and for results. Its error ends the job.
-        complete[](), "MPI_Win_complete";
-        /// As [`complete`](Epoch::complete). Fails with class RmaRange: an operation beyond a target's part, of a dynamic
-        /// window.
-        or try_complete = self.close_and_wait("MPI_Win_complete");
-    }
-
-    /// As [`complete`](Epoch::complete), without blocking (MPI_Win_icomplete).
-    #[track_caller]
-    pub fn immediate_complete(self) -> Request<'static, ()> {
-        self.closing("MPI_Win_icomplete")
+        complete[](), "MPI_Win_complete" = self.try_close();
     }
 }
 
@@ -248,13 +255,7 @@ impl Epoch<'_, Post> {
         "mpi::window::Epoch", [pub fn(self)], self.record.here();
 
         /// Blocks until all processes that this is for have ended their access (MPI_Win_wait).
-        wait[](), "MPI_Win_wait" = self.close_and_wait("MPI_Win_wait");
-    }
-
-    /// As [`wait`](Epoch::wait), without blocking (MPI_Win_iwait).
-    #[track_caller]
-    pub fn immediate_wait(self) -> Request<'static, ()> {
-        self.closing("MPI_Win_iwait")
+        wait[](), "MPI_Win_wait" = self.try_close();
     }
 
     /// Makes progress, and ends it if [`wait`](Epoch::wait) would return at once; else gives it back (MPI_Win_test).
@@ -274,12 +275,7 @@ impl Epoch<'_, Post> {
 impl Epoch<'_, Lock> {
     /// The process whose part is locked: what operations are on.
     pub fn target(&self) -> Target<'_, Lock> {
-        Target::new(self.record, self.kind.target)
-    }
-
-    /// Its rank.
-    pub fn rank(&self) -> Rank {
-        self.kind.rank
+        Target::new(self.record, self.kind.0)
     }
 
     ends_the_job! {
@@ -287,16 +283,7 @@ impl Epoch<'_, Lock> {
 
         /// Gives the lock back (MPI_Win_unlock). Blocks until what has been done is done at the target. Its error ends the
         /// job.
-        unlock[](), "MPI_Win_unlock";
-        /// As [`unlock`](Epoch::unlock). Fails with class RmaRange: an operation beyond the target's part, of a dynamic
-        /// window.
-        or try_unlock = self.close_and_wait("MPI_Win_unlock");
-    }
-
-    /// As [`unlock`](Epoch::unlock), without blocking (MPI_Win_iunlock).
-    #[track_caller]
-    pub fn immediate_unlock(self) -> Request<'static, ()> {
-        self.closing("MPI_Win_iunlock")
+        unlock[](), "MPI_Win_unlock" = self.try_close();
     }
 }
 
@@ -306,15 +293,7 @@ impl Epoch<'_, LockAll> {
 
         /// Gives all locks back (MPI_Win_unlock_all). Blocks until what has been done is done at all targets. Its error
         /// ends the job.
-        unlock_all[](), "MPI_Win_unlock_all";
-        /// As [`unlock_all`](Epoch::unlock_all). Fails as [`try_unlock`](Epoch::try_unlock).
-        or try_unlock_all = self.close_and_wait("MPI_Win_unlock_all");
-    }
-
-    /// As [`unlock_all`](Epoch::unlock_all), without blocking (MPI_Win_iunlock_all).
-    #[track_caller]
-    pub fn immediate_unlock_all(self) -> Request<'static, ()> {
-        self.closing("MPI_Win_iunlock_all")
+        unlock_all[](), "MPI_Win_unlock_all" = self.try_close();
     }
 }
 
@@ -335,16 +314,11 @@ pub(super) fn flush(
 
 /// The members of a group, all of which are in the window. Fails with [`Error::Argument`].
 fn members(record: &Record, group: &(impl Group + ?Sized)) -> Result<Vec<envelope::Rank>, Error> {
-    let window = record.comm.record.membership();
-    let is_in = |member: &envelope::Rank| {
-        let mut all = window.ranks().map(|rank| window.to_world(rank));
-        all.any(|rank| rank == *member)
-    };
-    match group.members().iter().all(is_in) {
-        true => crate::mpi::group::exact(group.members()),
-        false => Err(Error::Argument {
-            what: "a process of the group that is not in the window",
-        }),
+    match are_in(group.members(), record.comm.record.membership()) {
+        true => exact(group.members()),
+        false => Err(Error::argument(
+            "a process of the group that is not in the window",
+        )),
     }
 }
 
@@ -358,24 +332,22 @@ fn members(record: &Record, group: &(impl Group + ?Sized)) -> Result<Vec<envelop
 ///
 /// MPI_MODE_NOCHECK is not here: it is a promise that no compiler can check. The other assertions change nothing.
 pub trait Epochs: AnyWindow {
-    /// As the two before. Fails with [`Error::Rank`], too.
+    /// As [`lock_exclusive`](Epochs::lock_exclusive) or [`lock_shared`](Epochs::lock_shared). Fails with [`Error::Rank`],
+    /// too.
     fn try_lock(&self, rank: Rank, is_exclusive: bool) -> Result<Epoch<'_, Lock>, Error> {
-        let epoch = open_lock(self.record(), "MPI_Win_lock", (rank, is_exclusive), false)?;
-        epoch.opened("MPI_Win_lock")
+        open_lock(self.record(), (rank, is_exclusive), true)
     }
 
     /// Blocks until all that has been done under locks is done at its targets (MPI_Win_flush_all). Fails with class
     /// RmaSync when there is no lock, and with class RmaRange.
     fn flush_all(&self) -> Result<(), Error> {
-        let call = self.record().call("MPI_Win_flush_all")?;
-        call.flush_and_wait(None, false)
+        self.record().flush("MPI_Win_flush_all", None, false)
     }
 
     /// Blocks until the buffers of all that has been done under locks are the program's again
     /// (MPI_Win_flush_local_all). Fails with class RmaSync when there is no lock.
     fn flush_local_all(&self) -> Result<(), Error> {
-        let call = self.record().call("MPI_Win_flush_local_all")?;
-        call.flush_and_wait(None, true)
+        self.record().flush("MPI_Win_flush_local_all", None, true)
     }
 
     /// As [`flush_all`](Epochs::flush_all), without blocking (MPI_Win_iflush_all). Its error ends the job.
@@ -397,134 +369,100 @@ pub trait Epochs: AnyWindow {
         /// Begins an epoch of all processes (MPI_Win_fence). Blocks until all have called it.
         fence[]() -> Epoch<'_, Fence>, "MPI_Win_fence";
         /// As [`fence`](Epochs::fence).
-        or try_fence = {
-            let record = self.record();
-            let epoch = open_fence(record, "MPI_Win_fence", false)?;
-            record.wait("MPI_Win_fence", Watched::Fenced(epoch.serial))?;
-            Ok(epoch)
-        };
+        or try_fence = open(self.record(), Fence(()), true, |call, defers| call.fence(true, None, defers));
 
         /// As [`fence`](Epochs::fence), without blocking (MPI_Win_ifence).
         immediate_fence[]() -> Epoch<'_, Fence>, "MPI_Win_ifence"
-            = open_fence(self.record(), "MPI_Win_ifence", true);
+            = open(self.record(), Fence(()), false, |call, defers| call.fence(true, None, defers));
 
         /// Begins access to the processes of a group (MPI_Win_start).
         start[G: Group + ?Sized](group: &G) -> Epoch<'_, Start>, "MPI_Win_start";
         /// As [`start`](Epochs::start). Fails with [`Error::Argument`], too: a process that is not in the window.
-        or try_start = open_access(self.record(), "MPI_Win_start", group, false)?.opened("MPI_Win_start");
+        or try_start = open_start(self.record(), group, true);
 
         /// As [`start`](Epochs::start), without blocking (MPI_Win_istart).
         immediate_start[G: Group + ?Sized](group: &G) -> Epoch<'_, Start>, "MPI_Win_istart"
-            = open_access(self.record(), "MPI_Win_istart", group, true);
+            = open_start(self.record(), group, false);
 
         /// Exposes this process's part to the processes of a group (MPI_Win_post).
         post[G: Group + ?Sized](group: &G) -> Epoch<'_, Post>, "MPI_Win_post";
         /// As [`post`](Epochs::post). Fails as [`try_start`](Epochs::try_start).
-        or try_post = open_exposure(self.record(), "MPI_Win_post", group)?.opened("MPI_Win_post");
+        or try_post = open_post(self.record(), group, true);
 
         /// As [`post`](Epochs::post), without blocking (MPI_Win_ipost).
         immediate_post[G: Group + ?Sized](group: &G) -> Epoch<'_, Post>, "MPI_Win_ipost"
-            = open_exposure(self.record(), "MPI_Win_ipost", group);
+            = open_post(self.record(), group, false);
 
         /// Locks a process's part for this one alone (MPI_Win_lock with MPI_LOCK_EXCLUSIVE).
-        lock_exclusive[](rank: Rank) -> Epoch<'_, Lock>, "MPI_Win_lock"
-            = self.try_lock(rank, true);
+        lock_exclusive[](rank: Rank) -> Epoch<'_, Lock>, "MPI_Win_lock" = self.try_lock(rank, true);
 
         /// Locks a process's part together with others (MPI_Win_lock with MPI_LOCK_SHARED).
-        lock_shared[](rank: Rank) -> Epoch<'_, Lock>, "MPI_Win_lock"
-            = self.try_lock(rank, false);
+        lock_shared[](rank: Rank) -> Epoch<'_, Lock>, "MPI_Win_lock" = self.try_lock(rank, false);
 
         /// As [`lock_exclusive`](Epochs::lock_exclusive), without blocking (MPI_Win_ilock).
         immediate_lock_exclusive[](rank: Rank) -> Epoch<'_, Lock>, "MPI_Win_ilock"
-            = open_lock(self.record(), "MPI_Win_ilock", (rank, true), true);
+            = open_lock(self.record(), (rank, true), false);
 
         /// As [`lock_shared`](Epochs::lock_shared), without blocking (MPI_Win_ilock).
         immediate_lock_shared[](rank: Rank) -> Epoch<'_, Lock>, "MPI_Win_ilock"
-            = open_lock(self.record(), "MPI_Win_ilock", (rank, false), true);
+            = open_lock(self.record(), (rank, false), false);
 
         /// Begins access to all processes under shared locks, each of which is asked for by the first operation there
         /// (MPI_Win_lock_all).
         lock_all[]() -> Epoch<'_, LockAll>, "MPI_Win_lock_all";
         /// As [`lock_all`](Epochs::lock_all).
-        or try_lock_all = open_lock_all(self.record(), "MPI_Win_lock_all", false)?.opened("MPI_Win_lock_all");
+        or try_lock_all = open(self.record(), LockAll(()), true, |call, defers| call.lock_all(true, None, defers));
 
         /// As [`lock_all`](Epochs::lock_all), without blocking (MPI_Win_ilock_all).
         immediate_lock_all[]() -> Epoch<'_, LockAll>, "MPI_Win_ilock_all"
-            = open_lock_all(self.record(), "MPI_Win_ilock_all", true);
+            = open(self.record(), LockAll(()), false, |call, defers| call.lock_all(true, None, defers));
     }
 }
 
 impl<W: AnyWindow + ?Sized> Epochs for W {}
 
-#[track_caller]
-fn open_fence<'w>(
+fn open_start<'w, G: Group + ?Sized>(
     record: &'w Rc<Record>,
-    function: &'static str,
-    defers: bool,
-) -> Result<Epoch<'w, Fence>, Error> {
-    let serial = record.call(function)?.fence(true, None, defers)?;
-    Ok(Epoch::new(record, Fence(()), serial))
-}
-
-fn open_access<'w, G: Group + ?Sized>(
-    record: &'w Rc<Record>,
-    function: &'static str,
     group: &G,
-    defers: bool,
+    blocks: bool,
 ) -> Result<Epoch<'w, Start>, Error> {
     let members = members(record, group)?;
-    let serial = record
-        .call(function)?
-        .start((&members, true), None, defers)?;
-    Ok(Epoch::new(record, Start(()), serial))
+    let begin = |call: &Call<'_>, defers| call.start((&members, true), None, defers);
+    open(record, Start(()), blocks, begin)
 }
 
-#[track_caller]
-fn open_exposure<'w, G: Group + ?Sized>(
+fn open_post<'w, G: Group + ?Sized>(
     record: &'w Rc<Record>,
-    function: &'static str,
     group: &G,
+    blocks: bool,
 ) -> Result<Epoch<'w, Post>, Error> {
     let members = members(record, group)?;
-    let serial = record.call(function)?.post(&members, true, None)?;
-    Ok(Epoch::new(record, Post(()), serial))
+    let begin = |call: &Call<'_>, _| call.post(&members, true, None);
+    open(record, Post(()), blocks, begin)
 }
 
-fn open_lock<'w>(
-    record: &'w Rc<Record>,
-    function: &'static str,
+fn open_lock(
+    record: &Rc<Record>,
     (rank, is_exclusive): (Rank, bool),
-    defers: bool,
-) -> Result<Epoch<'w, Lock>, Error> {
+    blocks: bool,
+) -> Result<Epoch<'_, Lock>, Error> {
     let target = record.target(rank)?;
-    let call = record.call(function)?;
-    let serial = call.lock((target, is_exclusive), true, None, defers)?;
-    Ok(Epoch::new(record, Lock { rank, target }, serial))
-}
-
-#[track_caller]
-fn open_lock_all<'w>(
-    record: &'w Rc<Record>,
-    function: &'static str,
-    defers: bool,
-) -> Result<Epoch<'w, LockAll>, Error> {
-    let serial = record.call(function)?.lock_all(true, None, defers)?;
-    Ok(Epoch::new(record, LockAll(()), serial))
+    let begin = |call: &Call<'_>, defers| call.lock((target, is_exclusive), true, None, defers);
+    open(record, Lock(target), blocks, begin)
 }
 
 impl<K: Passive> Target<'_, K> {
     /// Blocks until all that this process has done here under the lock is done (MPI_Win_flush, MPI-3.1 section 11.5.4).
     /// Fails with class RmaRange: an operation was beyond the target's part, of a dynamic window.
     pub fn flush(&self) -> Result<(), Error> {
-        let call = self.record.call("MPI_Win_flush")?;
-        call.flush_and_wait(Some(self.rank), false)
+        self.record.flush("MPI_Win_flush", Some(self.rank), false)
     }
 
     /// Blocks until the buffers of what this process has done here under the lock are the program's again
     /// (MPI_Win_flush_local).
     pub fn flush_local(&self) -> Result<(), Error> {
-        let call = self.record.call("MPI_Win_flush_local")?;
-        call.flush_and_wait(Some(self.rank), true)
+        self.record
+            .flush("MPI_Win_flush_local", Some(self.rank), true)
     }
 
     /// As [`flush`](Target::flush), without blocking (MPI_Win_iflush). Its error ends the job.

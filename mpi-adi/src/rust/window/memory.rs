@@ -18,11 +18,16 @@ use crate::mpi::windows::{hints, wrong};
 use crate::rust::Address;
 use crate::rust::attribute::CommAttribute;
 use crate::rust::datatype::Equivalence;
-use crate::rust::datatype::lent::Loan;
-use crate::rust::datatype::user::{Kind, kind_of};
+use crate::rust::datatype::lent::{Loan, Operand, whole_mut};
+use crate::rust::datatype::user::kind_of;
 use crate::rust::info::Info;
 use crate::rust::request::{Scope, Ticket, What, zeroed};
-use crate::rust::topology::{Communicator, Context, Rank, UserGroup};
+use crate::rust::topology::{Communicator, Context, UserGroup};
+
+const PADDED: Error = wrong(
+    Class::Type,
+    "elements of a window have no padding; order the fields of the struct so that it has none",
+);
 
 /// Memory of this process that a window exposes: elements at an address, for as long as they are exposed.
 struct Exposed<T> {
@@ -35,16 +40,9 @@ impl<T: Equivalence> Exposed<T> {
     fn check() -> Result<(), Error> {
         let datatype = T::equivalent_datatype();
         let kind = kind_of(&datatype);
-        let is_dense = match kind {
-            Kind::Basic(_) => true,
-            Kind::Made(made) => made.is_row() && made.layout().first() == 0,
-        };
-        match is_dense && kind.size() == size_of::<T>() {
+        match kind.row() == Some(0) && kind.size() == size_of::<T>() {
             true => Ok(()),
-            false => Err(wrong(
-                Class::Type,
-                "elements of a window have no padding; order the fields of the struct so that it has none",
-            )),
+            false => Err(PADDED),
         }
     }
 
@@ -152,16 +150,6 @@ impl<T> Drop for Local<'_, T> {
 
 /// What all windows have. Sealed.
 pub trait AnyWindow: sealed::Sealed {
-    /// How many processes it has.
-    fn size(&self) -> Rank {
-        self.record().comm.size()
-    }
-
-    /// The rank of the process that asks.
-    fn rank(&self) -> Rank {
-        self.record().comm.rank()
-    }
-
     /// Its processes (MPI_Win_get_group, MPI-3.1 section 11.2.6). Does not block; ends the job when the heap has no
     /// room.
     fn group(&self) -> UserGroup {
@@ -170,12 +158,12 @@ pub trait AnyWindow: sealed::Sealed {
 
     /// Gives it a name (MPI_Win_set_name, MPI-3.1 section 6.8). Does not block.
     fn set_name(&self, name: &str) {
-        *self.record().name.borrow_mut() = String::from(name);
+        self.record().comm.set_name(name);
     }
 
     /// Its name; empty unless it has been given one.
     fn get_name(&self) -> String {
-        self.record().name.borrow().clone()
+        self.record().comm.get_name()
     }
 
     /// Lets epochs pass others of the window from now on, at this process (MPI_Win_set_info with the keys that
@@ -189,8 +177,8 @@ pub trait AnyWindow: sealed::Sealed {
 
     /// Which epochs may pass others (MPI_Win_get_info); none, unless the program has said so. Does not block.
     fn reorder(&self) -> Reorder {
-        self.record()
-            .run("MPI_Win_get_info", |call| Ok(call.reorder()))
+        let record = self.record();
+        record.run("MPI_Win_get_info", |call| Ok(call.reorder()))
     }
 
     /// Gives it hints, at this process (MPI_Win_set_info, MPI-3.1 section 11.2.7): those of the keys that `docs/rma.md`
@@ -246,14 +234,14 @@ pub(super) mod sealed {
     use alloc::rc::Rc;
 
     pub trait Sealed {
-        #[doc(hidden)]
         #[allow(private_interfaces)]
         fn record(&self) -> &Rc<super::Record>;
     }
 }
 
 /// A window (MPI-3.1 section 11.2): each process's part is elements of one type, which it exposes to all processes of a
-/// communicator. Dropping it frees it (MPI_Win_free), which blocks until all processes have come as far.
+/// communicator. Dropping it frees it (MPI_Win_free, MPI-3.1 section 11.2.5), which blocks until all processes have come as
+/// far.
 pub struct Window<'a, T: Equivalence> {
     record: Rc<Record>,
     memory: Exposed<T>,
@@ -290,26 +278,17 @@ impl<T: Equivalence> Window<'static, T> {
                 let values = core::mem::ManuallyDrop::new(values);
                 Ok((Some(memory.span()), (memory, values.capacity())))
             })?;
-            Ok(Window {
-                record,
-                memory,
-                capacity: Some(capacity),
-                borrowed: PhantomData,
-            })
+            let capacity = Some(capacity);
+            Ok(Window { record, memory, capacity, borrowed: PhantomData })
         };
-
-        /// As [`allocate`](Window::allocate), with hints, as [`set_info`](AnyWindow::set_info) has them.
-        allocate_with_info[C: Communicator + ?Sized](len: usize, comm: &C, info: &Info) -> Self, "MPI_Win_allocate";
-        /// As [`allocate_with_info`](Window::allocate_with_info). Fails as [`try_allocate`](Window::try_allocate).
-        or try_allocate_with_info = Ok(with_info(Self::try_allocate(len, comm)?, info));
     }
 
     /// As [`try_allocate`](Window::try_allocate), of memory that all processes share (MPI_Win_allocate_shared, MPI-3.1
     /// section 11.2.3). Fails with class RmaShared unless the communicator has one process, as
     /// [`split_shared`](Communicator::split_shared) makes them: each process has memory of its own.
-    pub fn try_allocate_shared<C: Communicator + ?Sized>(
+    pub fn try_allocate_shared(
         len: usize,
-        comm: &C,
+        comm: &(impl Communicator + ?Sized),
     ) -> Result<Self, Error> {
         match comm.size() {
             1 => Self::try_allocate(len, comm),
@@ -334,27 +313,14 @@ impl<'a, T: Equivalence> Window<'a, T> {
         or try_create = {
             Exposed::<T>::check()?;
             // SAFETY: borrowed until the scope ends, which gives the loan back.
-            let prepared = scope
-                .prepare()
-                .and_then(|()| unsafe { Loan::writing(memory) });
+            let prepared = scope.prepare().and_then(|()| unsafe { whole_mut(memory).loan_span() });
             let memory = Exposed::of(memory);
             let (record, loan) = Record::make(comm.as_simple(), size_of::<T>(), || {
                 Ok((Some(memory.span()), prepared?))
             })?;
             keep(scope, What::OneSided(record.clone(), Watched::Freed), loan);
-            Ok(Window {
-                record,
-                memory,
-                capacity: None,
-                borrowed: PhantomData,
-            })
+            Ok(Window { record, memory, capacity: None, borrowed: PhantomData })
         };
-
-        /// As [`create`](Window::create), with hints, as [`set_info`](AnyWindow::set_info) has them.
-        create_with_info[S: Scope<'a>, C: Communicator + ?Sized](scope: S, memory: &'a mut [T], comm: &C, info: &Info)
-            -> Self, "MPI_Win_create";
-        /// As [`create_with_info`](Window::create_with_info). Fails as [`try_allocate`](Window::try_allocate).
-        or try_create_with_info = Ok(with_info(Self::try_create(scope, memory, comm)?, info));
     }
 
     /// How many elements this process's part has.
@@ -391,10 +357,8 @@ impl<'a, T: Equivalence> Window<'a, T> {
     #[track_caller]
     pub fn local(&mut self) -> Local<'_, T> {
         let here = self.record.here().clone();
-        here.or_fatal(
-            "mpi::window::Window::local (MPI_Win_lock)",
-            self.try_local(),
-        )
+        let function = "mpi::window::Window::local (MPI_Win_lock)";
+        here.or_fatal(function, self.try_local())
     }
 
     /// As [`local`](Window::local). Fails with class RmaSync while an epoch is open that has been forgotten, and with
@@ -402,9 +366,6 @@ impl<'a, T: Equivalence> Window<'a, T> {
     pub fn try_local(&mut self) -> Result<Local<'_, T>, Error> {
         self.memory.local(&self.record)
     }
-
-    /// Frees it, as dropping does (MPI_Win_free, MPI-3.1 section 11.2.5).
-    pub fn free(self) {}
 }
 
 impl<T: Equivalence> Drop for Window<'_, T> {
@@ -426,19 +387,13 @@ impl<T: Equivalence> Drop for Window<'_, T> {
     }
 }
 
-/// A window that has been made takes its hints.
-fn with_info<W: AnyWindow>(window: W, info: &Info) -> W {
-    window.set_info(info);
-    window
-}
-
 /// Leaves to a scope what has to be over at its end; it has room for it.
 fn keep<'a, S: Scope<'a>>(scope: S, what: What, loan: Loan) {
     drop(scope.keep(Ticket::new(what, loan)));
 }
 
-/// A window to which processes attach memory (MPI-3.1 section 11.2.4). Dropping it frees it, which blocks until all
-/// processes have come as far.
+/// A window to which processes attach memory (MPI-3.1 section 11.2.4). Dropping it frees it (MPI_Win_free), which blocks until
+/// all processes have come as far.
 pub struct DynamicWindow {
     record: Rc<Record>,
 }
@@ -463,52 +418,30 @@ impl DynamicWindow {
             let (record, ()) = Record::make(comm.as_simple(), 1, || Ok((None, ())))?;
             Ok(DynamicWindow { record })
         };
-
-        /// As [`create`](DynamicWindow::create), with hints, as [`set_info`](AnyWindow::set_info) has them.
-        create_with_info[C: Communicator + ?Sized](comm: &C, info: &Info) -> DynamicWindow, "MPI_Win_create_dynamic";
-        /// As [`create_with_info`](DynamicWindow::create_with_info). Fails as [`Window::try_allocate`].
-        or try_create_with_info = Ok(with_info(Self::try_create(comm)?, info));
     }
-
-    /// As [`attach`](DynamicWindow::attach). Fails with [`Error::NoRoom`], and with class Type for elements with
-    /// padding.
-    pub fn try_attach<'a, S, T>(
-        &self,
-        scope: S,
-        memory: &'a mut [T],
-    ) -> Result<Attached<'a, T>, Error>
-    where
-        S: Scope<'a>,
-        T: Equivalence,
-    {
-        Exposed::<T>::check()?;
-        scope.prepare()?;
-        // SAFETY: borrowed until the scope ends, which gives the loan back.
-        let loan = unsafe { Loan::writing(memory) }?;
-        let memory = Exposed::of(memory);
-        let span = memory.span();
-        if !span.is_empty() {
-            self.record.attach("MPI_Win_attach", span)?;
-            let watched = Watched::Detached(span.address());
-            keep(scope, What::OneSided(self.record.clone(), watched), loan);
-        }
-        Ok(Attached {
-            record: self.record.clone(),
-            memory,
-            borrowed: PhantomData,
-        })
-    }
-
-    /// Frees it, as dropping does (MPI_Win_free).
-    pub fn free(self) {}
 
     ends_the_job! {
         "mpi::window::DynamicWindow", [pub fn(&self)], self.record.here();
 
         /// Attaches memory (MPI_Win_attach), until what it returns is dropped, or the scope ends. Does not block. Its error
         /// ends the job.
-        attach['a, S: Scope<'a>, T: Equivalence](scope: S, memory: &'a mut [T]) -> Attached<'a, T>, "MPI_Win_attach"
-            = self.try_attach(scope, memory);
+        attach['a, S: Scope<'a>, T: Equivalence](scope: S, memory: &'a mut [T]) -> Attached<'a, T>, "MPI_Win_attach";
+        /// As [`attach`](DynamicWindow::attach). Fails with [`Error::NoRoom`], and with class Type for elements with
+        /// padding.
+        or try_attach = {
+            Exposed::<T>::check()?;
+            scope.prepare()?;
+            // SAFETY: borrowed until the scope ends, which gives the loan back.
+            let loan = unsafe { whole_mut(memory).loan_span() }?;
+            let (record, memory) = (self.record.clone(), Exposed::of(memory));
+            let span = memory.span();
+            if !span.is_empty() {
+                record.attach("MPI_Win_attach", span)?;
+                let watched = Watched::Detached(span.address());
+                keep(scope, What::OneSided(record.clone(), watched), loan);
+            }
+            Ok(Attached { record, memory, borrowed: PhantomData })
+        };
     }
 }
 
@@ -559,15 +492,11 @@ impl<T: Equivalence> Attached<'_, T> {
     /// When it is attached to another window.
     #[track_caller]
     pub fn local<'l>(&'l mut self, window: &'l mut DynamicWindow) -> Local<'l, T> {
-        assert!(
-            Rc::ptr_eq(&self.record, &window.record),
-            "attached to another window"
-        );
+        let is_its_own = Rc::ptr_eq(&self.record, &window.record);
+        assert!(is_its_own, "attached to another window");
         let local = self.memory.local(&self.record);
-        window
-            .record
-            .here()
-            .or_fatal("mpi::window::Attached::local (MPI_Win_lock)", local)
+        let function = "mpi::window::Attached::local (MPI_Win_lock)";
+        window.record.here().or_fatal(function, local)
     }
 }
 
@@ -575,10 +504,8 @@ impl<T: Equivalence> Drop for Attached<'_, T> {
     fn drop(&mut self) {
         let here = self.record.here();
         if here.env().is_ok() && self.memory.len > 0 {
-            let detached = self
-                .record
-                .detach("MPI_Win_detach", self.memory.first.addr().get());
-            here.or_fatal("MPI_Win_detach", detached);
+            let base = self.memory.first.addr().get();
+            here.or_fatal("MPI_Win_detach", self.record.detach("MPI_Win_detach", base));
         }
     }
 }

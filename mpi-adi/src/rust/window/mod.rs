@@ -37,7 +37,7 @@
 //! | MPI_Win_flush, _flush_local; of all; _sync | [`Target::flush`], [`Target::flush_local`]; [`Epochs::flush_all`], [`Epochs::flush_local_all`]; [`AnyWindow::sync`] |
 //! | MPI_Put, _Get, _Accumulate, _Get_accumulate, _Fetch_and_op, _Compare_and_swap | [`Target::put`] and the others of these names |
 //! | their forms with a request | the same with `immediate_` in front, in every epoch |
-//! | MPI_Win_ifence and the others that do not block | the same with `immediate_` in front |
+//! | MPI_Win_ifence and the others that do not block | the same with `immediate_` in front; to close an epoch, [`Epoch::immediate_close`] |
 //! | loads and stores | [`Window::local`] for the memory as a slice; [`Window::load`] and [`Window::store`] beside others |
 //!
 //! Not here are MPI_MODE_NOCHECK, a promise that no compiler can check; error handlers, for which there are calls with

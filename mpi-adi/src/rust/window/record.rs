@@ -2,10 +2,9 @@
 #![forbid(unsafe_code)]
 
 use alloc::rc::Rc;
-use alloc::string::String;
 use core::cell::{Cell, RefCell};
 
-use crate::device::envelope::Context;
+use crate::device::envelope;
 use crate::device::memory::Span;
 use crate::device::rma::calls::OneSidedCalls;
 use crate::device::rma::epochs::{Serial, Watch};
@@ -38,6 +37,20 @@ pub(crate) enum Watched {
     Detached(usize),
 }
 
+impl Watched {
+    /// The question to the device; and whether faults that targets have found are told.
+    fn watch(self) -> Option<(Watch, bool)> {
+        match self {
+            Watched::Freed | Watched::Detached(_) => None,
+            Watched::Opened(epoch) => Some((Watch::Opened(epoch), false)),
+            Watched::Fenced(epoch) => Some((Watch::Opened(epoch), true)),
+            Watched::Closed(epoch) => Some((Watch::Closed(epoch), true)),
+            Watched::Done(operation) => Some((Watch::Done(operation), false)),
+            Watched::Flushed(flush) => Some((Watch::Done(flush), true)),
+        }
+    }
+}
+
 /// A window.
 pub(crate) struct Record {
     /// The window's own communicator: its context names it in all processes.
@@ -45,7 +58,6 @@ pub(crate) struct Record {
     state: RefCell<State<Loan>>,
     is_dynamic: bool,
     is_freed: Cell<bool>,
-    pub(super) name: RefCell<String>,
 }
 
 impl Home for &Record {
@@ -76,10 +88,7 @@ impl Record {
         let (env, membership) = (here.env()?, comm.record.membership());
         let disp_unit = u32::try_from(disp_unit).unwrap_or(u32::MAX);
         let allocated = allocate();
-        let memory = match &allocated {
-            Ok((memory, _)) => *memory,
-            Err(_) => None,
-        };
+        let memory = allocated.as_ref().map_or(None, |(memory, _)| *memory);
         let span = memory.unwrap_or(Span::EMPTY);
         let entered = allocated.and_then(|(memory, rest)| {
             enter_device(env, membership, (memory, disp_unit), || Ok(rest))
@@ -90,25 +99,18 @@ impl Record {
             disp_unit,
         };
         let agreed = agree(comm.record.core()?, entered.is_ok(), part);
-        match (entered, agreed) {
-            (Ok(rest), Ok(uniform)) => {
-                let mut state = State::new();
-                state.uniform = uniform;
-                let record = Record {
-                    state: RefCell::new(state),
-                    is_dynamic: memory.is_none(),
-                    is_freed: Cell::new(false),
-                    name: RefCell::new(String::new()),
-                    comm,
-                };
-                Ok((Rc::new(record), rest))
-            }
-            (Ok(_), Err(error)) => {
-                leave_device(env, membership);
-                Err(error)
-            }
-            (Err(error), _) => Err(error),
+        if entered.is_ok() && agreed.is_err() {
+            leave_device(env, membership);
         }
+        let (rest, mut state) = (entered?, State::new());
+        state.uniform = agreed?;
+        let record = Record {
+            state: RefCell::new(state),
+            is_dynamic: memory.is_none(),
+            is_freed: Cell::new(false),
+            comm,
+        };
+        Ok((Rc::new(record), rest))
     }
 
     pub(crate) fn here(&self) -> &Rc<Here> {
@@ -138,21 +140,20 @@ impl Record {
     }
 
     /// The number in the job of the process with this rank. Fails with [`Error::Rank`].
-    pub(super) fn target(&self, rank: Rank) -> Result<crate::device::envelope::Rank, Error> {
+    pub(super) fn target(&self, rank: Rank) -> Result<envelope::Rank, Error> {
         let group = self.comm.record.membership().group();
         group.rank(rank.into()).map(|rank| group.to_world(rank))
     }
 
     /// It is so, as far as is known without a step of progress.
     pub(crate) fn is_over(&self, env: &dyn Env, watched: Watched) -> bool {
-        let watch = match watched {
-            _ if self.is_freed.get() => return true,
-            Watched::Freed | Watched::Detached(_) => return false,
-            Watched::Opened(epoch) | Watched::Fenced(epoch) => Watch::Opened(epoch),
-            Watched::Closed(epoch) => Watch::Closed(epoch),
-            Watched::Done(serial) | Watched::Flushed(serial) => Watch::Done(serial),
+        let window = self.comm.record.membership().context;
+        let is_over = |watch| {
+            let checked = env.check_window(window, Until::Over(watch), false);
+            checked.is_ok_and(|checked| checked.is_true)
         };
-        is_over(env, self.comm.record.membership().context, watch)
+        let watch = watched.watch();
+        self.is_freed.get() || watch.is_some_and(|(watch, _)| is_over(watch))
     }
 
     /// Blocks until it is so. Fails with class RmaRange, when targets have found operations to be beyond their windows.
@@ -161,14 +162,11 @@ impl Record {
             return Ok(());
         }
         let call = self.call(function)?;
-        let (watch, reports) = match watched {
-            Watched::Freed => return self.free(function),
-            Watched::Detached(base) => return self.detach(function, base),
-            Watched::Opened(epoch) => (Watch::Opened(epoch), false),
-            Watched::Fenced(epoch) => (Watch::Opened(epoch), true),
-            Watched::Closed(epoch) => (Watch::Closed(epoch), true),
-            Watched::Done(operation) => (Watch::Done(operation), false),
-            Watched::Flushed(flush) => (Watch::Done(flush), true),
+        let Some((watch, reports)) = watched.watch() else {
+            return match watched {
+                Watched::Detached(base) => self.detach(function, base),
+                _ => self.free(function),
+            };
         };
         call.wait(None, Until::Over(watch));
         call.sweep()?;
@@ -190,6 +188,16 @@ impl Record {
         leave_device(call.env, call.membership);
         self.is_freed.set(true);
         Ok(())
+    }
+
+    /// Blocks until what has been done is done at the target, or at all; or here, as far as buffers go.
+    pub(super) fn flush(
+        &self,
+        function: &'static str,
+        target: Option<envelope::Rank>,
+        is_local: bool,
+    ) -> Result<(), Error> {
+        self.call(function)?.flush_and_wait(target, is_local)
     }
 
     /// Attaches memory. Fails with class RmaAttach, and with [`Error::NoRoom`].
@@ -233,10 +241,4 @@ impl Record {
         let epoch = call.unlock(call.here(), None)?;
         call.wait_closed(None, epoch)
     }
-}
-
-/// The watch of the window is over, as far as is known without a step of progress.
-pub(super) fn is_over(env: &dyn Env, window: Context, watch: Watch) -> bool {
-    let checked = env.check_window(window, Until::Over(watch), false);
-    checked.is_ok_and(|checked| checked.is_true)
 }

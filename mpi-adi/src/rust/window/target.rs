@@ -10,9 +10,9 @@ use crate::device::rma::wire::{Head, Kind};
 use crate::mpi::datatype::Basic;
 use crate::mpi::error::{Class, Error};
 use crate::mpi::one_sided::{self, element_bytes, is_comparable};
-use crate::mpi::windows::{Elements, Entry, Operands, fits, made_of, same, wrong};
+use crate::mpi::windows::{Elements, Entry, Operands, TargetBase, fits, made_of, same, wrong};
 use crate::rust::collective::SystemOperation;
-use crate::rust::datatype::lent::{Far, Loan, lend, lend_mut, whole, whole_mut};
+use crate::rust::datatype::lent::{Far, Nothing, Operand, whole, whole_mut};
 use crate::rust::datatype::user::{self, kind_of};
 use crate::rust::datatype::{Buffer, BufferMut, Datatype, Equivalence};
 use crate::rust::point_to_point::Status;
@@ -27,18 +27,18 @@ pub struct WindowOperation(one_sided::Operation);
 impl WindowOperation {
     /// The origin's element takes the place of the target's (MPI_REPLACE).
     pub fn replace() -> WindowOperation {
-        WindowOperation(one_sided::Operation::Replace)
+        WindowOperation(REPLACE)
     }
 
     /// The target's element stays as it is (MPI_NO_OP): for operations that fetch.
     pub fn no_op() -> WindowOperation {
-        WindowOperation(one_sided::Operation::Nothing)
+        WindowOperation(NOTHING)
     }
 }
 
 impl From<SystemOperation> for WindowOperation {
     fn from(operation: SystemOperation) -> WindowOperation {
-        WindowOperation(one_sided::Operation::Combine(operation.op()))
+        WindowOperation(one_sided::Operation::Combine(operation.0))
     }
 }
 
@@ -54,11 +54,8 @@ pub struct At<'d> {
 
 impl From<usize> for At<'static> {
     fn from(displacement: usize) -> Self {
-        At {
-            // What is beyond is beyond every part.
-            displacement: isize::try_from(displacement).unwrap_or(isize::MAX),
-            elements: None,
-        }
+        // A greater number is beyond every part, too.
+        At::address(isize::try_from(displacement).unwrap_or(isize::MAX))
     }
 }
 
@@ -85,12 +82,6 @@ impl<'d> At<'d> {
             ..self
         }
     }
-
-    /// What the elements are, and how many, where the origin's has so many.
-    fn far(self, (count, kind): (Count, user::Kind<'d>)) -> (Far<'d>, usize) {
-        let (count, kind) = self.elements.unwrap_or((count, kind));
-        (Far(kind), count as usize)
-    }
 }
 
 /// A process of a window, within an epoch `K` that gives access to it: what operations are on.
@@ -114,13 +105,6 @@ impl<K> Clone for Target<'_, K> {
 }
 impl<K> Copy for Target<'_, K> {}
 
-/// The count and the datatype of a buffer, for a target that has the same.
-macro_rules! shape_of {
-    ($buffer:expr, $datatype:ident) => {
-        ($buffer.count(), kind_of(&$datatype))
-    };
-}
-
 /// The predefined datatype that the elements are made of, which have the operation; `None`: they have no bytes.
 fn basic_of(operation: one_sided::Operation, elements: Far<'_>) -> Result<Option<Basic>, Error> {
     let basic = match elements.0 {
@@ -133,21 +117,40 @@ fn basic_of(operation: one_sided::Operation, elements: Far<'_>) -> Result<Option
     Ok(basic)
 }
 
-const NO_SPANS: Operands = Operands {
-    from: Span::EMPTY,
-    compare: Span::EMPTY,
-    into: Span::EMPTY,
-};
+/// Fails with class Type unless an element there can be compared and swapped with one here, which has no holes.
+fn check_swap(there: user::Kind<'_>, here: user::Kind<'_>) -> Result<(), Error> {
+    let is_whole = |size| here.size() == size && here.row() == Some(0);
+    let what = match there {
+        user::Kind::Basic(basic) if is_comparable(basic) && is_whole(basic.size()) => return Ok(()),
+        user::Kind::Basic(_) => "only integers, truth values and bytes are compared and swapped",
+        user::Kind::Made(_) => "not a predefined datatype",
+    };
+    Err(wrong(Class::Type, what))
+}
 
 /// An operation as it is recorded or done: what is at the target, and how it is combined.
 struct Plan<'d> {
     elements: Far<'d>,
-    count: usize,
     bytes: usize,
     /// Bytes that stay together.
     unit: usize,
     head: Head,
 }
+
+/// A kind of operations, of those below. It is a type for each, so that an image has those alone that it uses.
+struct Does<const KIND: u8>;
+
+const PUT: u8 = Kind::Put as u8;
+const GET: u8 = Kind::Get as u8;
+const ACCUMULATE: u8 = Kind::Accumulate as u8;
+const FETCH: u8 = Kind::Fetch as u8;
+const COMPARE: u8 = Kind::Compare as u8;
+
+const REPLACE: one_sided::Operation = one_sided::Operation::Replace;
+const NOTHING: one_sided::Operation = one_sided::Operation::Nothing;
+
+/// The elements in a buffer of an operation: how many, and of which datatype.
+type Shape<'d> = Option<(usize, user::Kind<'d>)>;
 
 impl<'e, K> Target<'e, K> {
     pub(super) fn new(record: &'e Rc<Record>, rank: envelope::Rank) -> Self {
@@ -158,181 +161,162 @@ impl<'e, K> Target<'e, K> {
         }
     }
 
-    #[track_caller]
-    fn or_fatal<R>(&self, function: &'static str, result: Result<R, Error>) -> R {
-        self.record.here().or_fatal(function, result)
-    }
-
-    /// Of `bytes` of the origin's that go there as they are.
-    fn put_plan<'d>(
-        call: &Call<'_>,
-        (elements, count): (Far<'d>, usize),
-        bytes: usize,
-    ) -> Result<Plan<'d>, Error> {
-        fits(bytes, elements.length(count)?)?;
-        Ok(Plan {
-            elements,
-            count,
-            bytes,
-            unit: 1,
-            head: Head::new(Kind::Put, call.context()),
-        })
-    }
-
-    /// Of elements that come to `room` bytes of the origin's as they are.
-    fn get_plan<'d>(
-        call: &Call<'_>,
-        (elements, count): (Far<'d>, usize),
-        room: usize,
-    ) -> Result<Plan<'d>, Error> {
-        let bytes = elements.length(count)?;
-        fits(bytes, room)?;
-        Ok(Plan {
-            elements,
-            count,
-            bytes,
-            unit: 1,
-            head: Head::new(Kind::Get, call.context()),
-        })
-    }
-
-    /// Of elements that are combined with those of the origin.
-    fn accumulate_plan<'d>(
-        call: &Call<'_>,
-        (elements, count): (Far<'d>, usize),
-        (origin, bytes): (Far<'_>, usize),
-        operation: one_sided::Operation,
-    ) -> Result<Plan<'d>, Error> {
-        if operation == one_sided::Operation::Nothing {
-            return Err(wrong(Class::Op, "no_op is for operations that fetch"));
-        }
-        let target = basic_of(operation, elements)?;
-        let basic = same(basic_of(operation, origin)?, target, bytes)?;
-        fits(bytes, elements.length(count)?)?;
-        Ok(Plan {
-            elements,
-            count,
-            bytes,
-            unit: element_bytes(basic),
-            head: call.combining(Kind::Accumulate, operation, basic),
-        })
-    }
-
-    /// The same, of those that come back. With no operation there is no operand to look at.
-    fn fetch_plan<'d>(
-        call: &Call<'_>,
-        (elements, count): (Far<'d>, usize),
-        (origin, given): (Far<'_>, usize),
-        (result, room): (Far<'_>, usize),
-        operation: one_sided::Operation,
-    ) -> Result<Plan<'d>, Error> {
-        let target = basic_of(operation, elements)?;
-        let bytes = elements.length(count)?;
-        let basic = same(basic_of(operation, result)?, target, bytes)?;
-        fits(bytes, room)?;
-        if operation != one_sided::Operation::Nothing {
-            same(basic_of(operation, origin)?, target, bytes)?;
-            fits(bytes, given)?;
-        }
-        Ok(Plan {
-            elements,
-            count,
-            bytes,
-            unit: element_bytes(basic),
-            head: call.combining(Kind::Fetch, operation, basic),
-        })
-    }
-
-    /// Of one element that is compared and swapped.
-    fn swap_plan<T: Equivalence>(elements: Far<'_>) -> Result<(), Error> {
-        let user::Kind::Basic(basic) = elements.0 else {
-            return Err(wrong(Class::Type, "not a predefined datatype"));
-        };
-        match is_comparable(basic) && basic.size() == size_of::<T>() {
-            true => Ok(()),
-            false => Err(wrong(
-                Class::Type,
-                "only integers, truth values and bytes are compared and swapped",
-            )),
-        }
-    }
-
-    /// Records an operation; what is waited for. `None`: it has no bytes.
-    fn record(
+    /// The plan of an operation, and its place at the target, where there are as many elements as here unless `at` says so.
+    #[inline(always)]
+    fn plan<'d, const KIND: u8>(
         &self,
         call: &Call<'_>,
-        at: At<'_>,
-        plan: &Plan<'_>,
-        operands: Operands,
-    ) -> Result<What, Error> {
-        let elements = (&plan.elements, plan.count);
-        let place = call.find((self.rank, at.displacement), elements, Entry::Recorded)?;
-        if plan.bytes == 0 {
-            return Ok(What::Over(Status::EMPTY));
-        }
-        let elements = (&plan.elements, plan.bytes, plan.unit);
-        let holds = [None, None, None];
-        let operation = call.defer(&place, (plan.head, operands), elements, holds, None)?;
-        Ok(What::OneSided(
-            self.record.clone(),
-            Watched::Done(operation),
-        ))
+        (at, entry): (At<'d>, Entry),
+        operation: one_sided::Operation,
+        (given, taken): (Shape<'d>, Shape<'d>),
+        spans: Operands,
+    ) -> Result<(Plan<'d>, TargetBase), Error> {
+        let (count, here) = taken.or(given).expect("one of the buffers is there");
+        let (count, there) = match at.elements {
+            Some((count, there)) => (count as usize, there),
+            None => (count, here),
+        };
+        let elements = Far(there);
+        let (bytes, room) = match KIND {
+            PUT | ACCUMULATE => (spans.from.len(), elements.length(count)?),
+            COMPARE => (spans.into.len(), spans.into.len()),
+            _ => (elements.length(count)?, spans.into.len()),
+        };
+        let (unit, head) = match KIND {
+            PUT => (1, Head::new(Kind::Put, call.context())),
+            GET => (1, Head::new(Kind::Get, call.context())),
+            COMPARE => {
+                check_swap(there, here)?;
+                (bytes, Head::new(Kind::Compare, call.context()))
+            }
+            _ => {
+                if KIND == ACCUMULATE && operation == NOTHING {
+                    return Err(wrong(Class::Op, "no_op is for operations that fetch"));
+                }
+                let target = basic_of(operation, elements)?;
+                let alike = |side: Shape<'_>| {
+                    let own = side.map_or(Ok(None), |(_, kind)| basic_of(operation, Far(kind)))?;
+                    same(own, target, bytes)
+                };
+                let basic = alike(taken.or(given))?;
+                // With no operation there is no operand to look at.
+                if KIND == FETCH && operation != NOTHING {
+                    alike(given)?;
+                    fits(bytes, spans.from.len())?;
+                }
+                let kind = [Kind::Accumulate, Kind::Fetch][usize::from(KIND == FETCH)];
+                (element_bytes(basic), call.combining(kind, operation, basic))
+            }
+        };
+        fits(bytes, room)?;
+        let place = call.find((self.rank, at.displacement), (&elements, count), entry)?;
+        let plan = Plan {
+            elements,
+            bytes,
+            unit,
+            head,
+        };
+        Ok((plan, place))
     }
 
-    fn send(&self, call: &Call<'_>, at: At<'_>, plan: &Plan<'_>, from: Span) -> Result<(), Error> {
-        let elements = (&plan.elements, plan.count);
-        let place = call.find((self.rank, at.displacement), elements, Entry::Straight)?;
-        call.send(&place, plan.head, (from, plan.unit), &plan.elements);
-        Ok(())
-    }
-
-    /// As [`get_into`](Target::get_into).
-    pub fn try_get_into<'d, B>(&self, at: impl Into<At<'d>>, into: &mut B) -> Result<(), Error>
-    where
-        B: BufferMut + ?Sized,
-    {
-        let (call, at) = (self.record.call("MPI_Get")?, at.into());
-        let datatype = into.as_datatype();
-        let shape = shape_of!(into, datatype);
-        lend_mut(into, |span| {
-            let plan = Self::get_plan(&call, at.far(shape), span.len())?;
-            let elements = (&plan.elements, plan.count);
-            let place = call.find((self.rank, at.displacement), elements, Entry::Straight)?;
-            call.fetch_bytes(span, &place, (&plan.elements, plan.bytes));
+    /// Does an operation, of what is given, compared and taken; blocks until the buffers are the program's again.
+    fn run<'a, const KIND: u8>(
+        &self,
+        _: Does<KIND>,
+        function: &'static str,
+        (at, operation): (At<'_>, one_sided::Operation),
+        (given, compared, taken): (impl Operand<'a>, impl Operand<'a>, impl Operand<'a>),
+    ) -> Result<(), Error> {
+        let call = self.record.call(function)?;
+        let looks = operation != NOTHING;
+        let run = |spans: Operands| {
+            let (shapes, at) = ((given.shape(), taken.shape()), (at, Entry::Straight));
+            let (plan, place) = self.plan::<KIND>(&call, at, operation, shapes, spans)?;
+            let Plan {
+                elements,
+                bytes,
+                unit,
+                head,
+            } = plan;
+            match KIND {
+                PUT | ACCUMULATE => {
+                    call.send(&place, head, (spans.from, unit), &elements);
+                    return Ok(());
+                }
+                GET => call.fetch_bytes(spans.into, &place, (&elements, bytes)),
+                COMPARE => call.swap(&place, (spans.from, spans.compare, spans.into), bytes),
+                _ => {
+                    let from = looks.then_some(spans.from);
+                    call.fetch(&place, head, (from, spans.into), (&elements, bytes, unit));
+                }
+            }
             call.drain(Some(self.rank));
             Ok(())
+        };
+        given.lend_span(|from| {
+            compared.lend_span(|compare| {
+                taken.lend_span(|into| {
+                    run(Operands {
+                        from,
+                        compare,
+                        into,
+                    })
+                })
+            })
         })
     }
 
-    /// As [`get_accumulate_into`](Target::get_accumulate_into).
-    pub fn try_get_accumulate_into<'d, B, R>(
+    /// Records an operation, whose request gives back the buffer `data`.
+    fn start<
+        'a,
+        S: Scope<'a>,
+        G: Operand<'a>,
+        C: Operand<'a>,
+        T: Operand<'a>,
+        B: Operand<'a>,
+        const KIND: u8,
+    >(
         &self,
-        at: impl Into<At<'d>>,
-        from: &B,
-        result: &mut R,
-        op: impl Into<WindowOperation>,
-    ) -> Result<(), Error>
-    where
-        B: Buffer + ?Sized,
-        R: BufferMut + ?Sized,
-    {
-        let call = self.record.call("MPI_Get_accumulate")?;
-        let (at, op) = (at.into(), op.into().0);
-        let (given, taken) = (from.as_datatype(), result.as_datatype());
-        let (origin, shape) = (kind_of(&given), shape_of!(result, taken));
-        lend(from, |from| {
-            lend_mut(result, |into| {
-                let sides = ((Far(origin), from.len()), (Far(shape.1), into.len()));
-                let plan = Self::fetch_plan(&call, at.far(shape), sides.0, sides.1, op)?;
-                let elements = (&plan.elements, plan.count);
-                let place = call.find((self.rank, at.displacement), elements, Entry::Straight)?;
-                let from = (op != one_sided::Operation::Nothing).then_some(from);
-                let elements = (&plan.elements, plan.bytes, plan.unit);
-                call.fetch(&place, plan.head, (from, into), elements);
-                call.drain(Some(self.rank));
-                Ok(())
-            })
-        })
+        scope: S,
+        _: Does<KIND>,
+        function: &'static str,
+        (at, operation): (At<'_>, one_sided::Operation),
+        operands: (G, C, T),
+        data: fn(&(G, C, T)) -> &B,
+    ) -> Result<Request<'a, B::Buffer, S>, Error> {
+        let buffer = data(&operands).buffer();
+        let (given, compared, taken) = &operands;
+        let start = || {
+            let call = self.record.call(function)?;
+            // SAFETY: borrowed for `'a`, exclusively where it is written, until the request is complete. The operand that is
+            // compared has no holes, and so nothing to hold.
+            let (compare, loans) = unsafe {
+                let loans = [given.loan_span()?, taken.loan_span()?];
+                (compared.loan_span()?.span(), loans)
+            };
+            let [from, into] = [loans[0].span(), loans[1].span()];
+            let mut spans = Operands {
+                from,
+                compare,
+                into,
+            };
+            let (shapes, at) = ((given.shape(), taken.shape()), (at, Entry::Recorded));
+            let (plan, place) = self.plan::<KIND>(&call, at, operation, shapes, spans)?;
+            if operation == NOTHING {
+                spans.from = Span::EMPTY;
+            }
+            if plan.bytes == 0 {
+                let what = What::Over(Status::EMPTY);
+                return Ok(Ticket { what, loans });
+            }
+            let elements = (&plan.elements, plan.bytes, plan.unit);
+            let holds = [None, None, None];
+            let operation = call.defer(&place, (plan.head, spans), elements, holds, None)?;
+            let what = What::OneSided(self.record.clone(), Watched::Done(operation));
+            Ok(Ticket { what, loans })
+        };
+        // SAFETY: as above.
+        unsafe { Request::start(scope, buffer, start) }
     }
 
     /// As [`compare_and_swap`](Target::compare_and_swap), with what it was in `result`.
@@ -342,121 +326,19 @@ impl<'e, K> Target<'e, K> {
         (compare, new): (&T, &T),
         result: &mut T,
     ) -> Result<(), Error> {
-        let (call, at) = (self.record.call("MPI_Compare_and_swap")?, at.into());
-        let datatype = T::equivalent_datatype();
-        let far = at.far((1, kind_of(&datatype)));
-        Self::swap_plan::<T>(far.0)?;
-        let place = call.find(
-            (self.rank, at.displacement),
-            (&far.0, far.1),
-            Entry::Straight,
-        )?;
-        lend(compare, |compare| {
-            lend(new, |new| {
-                lend_mut(result, |into| {
-                    call.swap(&place, (new, compare, into), into.len());
-                    call.drain(Some(self.rank));
-                    Ok(())
-                })
-            })
-        })
-    }
-
-    /// As [`get_accumulate_into`](Target::get_accumulate_into), without blocking (MPI_Rget_accumulate; here in every
-    /// epoch). Of one element it is MPI_Fetch_and_op.
-    #[track_caller]
-    pub fn immediate_get_accumulate_into<'a, 'd, B, R, S>(
-        &self,
-        scope: S,
-        at: impl Into<At<'d>>,
-        (from, result): (&'a B, &'a mut R),
-        op: impl Into<WindowOperation>,
-    ) -> Request<'a, R, S>
-    where
-        B: 'a + Buffer + ?Sized,
-        R: 'a + BufferMut + ?Sized,
-        S: Scope<'a>,
-    {
-        let (at, op, data) = (at.into(), op.into().0, core::ptr::from_mut(result));
-        let start = || {
-            let call = self.record.call("MPI_Rget_accumulate")?;
-            let (given, taken) = (from.as_datatype(), result.as_datatype());
-            let (origin, shape) = (kind_of(&given), shape_of!(result, taken));
-            // SAFETY: borrowed for `'a`, the second exclusively, until the request is complete.
-            let loans = unsafe { [Loan::reading(from)?, Loan::writing(&mut *data)?] };
-            let [from, into] = [loans[0].span(), loans[1].span()];
-            let sides = ((Far(origin), from.len()), (Far(shape.1), into.len()));
-            let plan = Self::fetch_plan(&call, at.far(shape), sides.0, sides.1, op)?;
-            let from = match op {
-                one_sided::Operation::Nothing => Span::EMPTY,
-                _ => from,
-            };
-            let operands = Operands {
-                from,
-                into,
-                ..NO_SPANS
-            };
-            let what = self.record(&call, at, &plan, operands)?;
-            Ok(Ticket { what, loans })
-        };
-        // SAFETY: as above.
-        let request = unsafe { Request::start(scope, data.cast_const(), start) };
-        self.or_fatal(
-            "mpi::window::Target::immediate_get_accumulate_into (MPI_Rget_accumulate)",
-            request,
-        )
-    }
-
-    /// As [`compare_and_swap`](Target::compare_and_swap), without blocking; what the element was comes into `result`.
-    #[track_caller]
-    pub fn immediate_compare_and_swap_into<'a, 'd, T, S>(
-        &self,
-        scope: S,
-        at: impl Into<At<'d>>,
-        (compare, new): (&'a T, &'a T),
-        result: &'a mut T,
-    ) -> Request<'a, T, S>
-    where
-        T: 'a + Equivalence,
-        S: Scope<'a>,
-    {
-        let (at, data) = (at.into(), core::ptr::from_mut(result));
-        let start = || {
-            let call = self.record.call("MPI_Compare_and_swap")?;
-            let datatype = T::equivalent_datatype();
-            let (elements, count) = at.far((1, kind_of(&datatype)));
-            Self::swap_plan::<T>(elements)?;
-            // SAFETY: borrowed for `'a`, the last exclusively, until the request is complete. The first has no holes,
-            // and so nothing to hold.
-            let (compare, loans) = unsafe {
-                let loans = [Loan::reading(new)?, Loan::writing(&mut *data)?];
-                (Loan::reading(compare)?.span(), loans)
-            };
-            let operands = Operands {
-                from: loans[0].span(),
-                compare,
-                into: loans[1].span(),
-            };
-            let plan = Plan {
-                elements,
-                count,
-                bytes: operands.into.len(),
-                unit: operands.into.len(),
-                head: Head::new(Kind::Compare, call.context()),
-            };
-            let what = self.record(&call, at, &plan, operands)?;
-            Ok(Ticket { what, loans })
-        };
-        // SAFETY: as above.
-        let request = unsafe { Request::start(scope, data.cast_const(), start) };
-        self.or_fatal(
-            "mpi::window::Target::immediate_compare_and_swap_into (MPI_Compare_and_swap)",
-            request,
-        )
+        let operands = (whole(new), whole(compare), whole_mut(result));
+        let (does, at) = (Does::<COMPARE>, (at.into(), REPLACE));
+        self.run(does, "MPI_Compare_and_swap", at, operands)
     }
 
     ends_the_job! {
         "mpi::window::Target", [pub fn(&self)], self.record.here();
+
+        /// Puts the buffer's elements into the target's part (MPI_Put, MPI-3.1 section 11.3.1). Blocks until they have left
+        /// the buffer, which needs the target's exposure, and not its calls.
+        put['d, B: Buffer + ?Sized](at: impl Into<At<'d>>, from: &B), "MPI_Put";
+        /// As [`put`](Target::put).
+        or try_put = self.run(Does::<PUT>, "MPI_Put", (at.into(), REPLACE), (whole(from), Nothing, Nothing));
 
         /// Gets an element of the target's part (MPI_Get, MPI-3.1 section 11.3.2). Blocks until it is there.
         get['d, T: Equivalence](at: impl Into<At<'d>>) -> T, "MPI_Get" = {
@@ -464,76 +346,10 @@ impl<'e, K> Target<'e, K> {
             self.try_get_into(at, &mut value).map(|()| value)
         };
 
-        /// Combines an element with one of the target's part; what that was (MPI_Fetch_and_op, MPI-3.1 section 11.3.4).
-        /// Blocks for a round trip.
-        fetch_and_op['d, T: Equivalence](at: impl Into<At<'d>>, value: &T, op: impl Into<WindowOperation>) -> T,
-            "MPI_Fetch_and_op" = {
-            let mut result = zeroed::<T>();
-            let done = self.try_get_accumulate_into(at, value, &mut result, op);
-            done.map(|()| result)
-        };
-
-        /// Sets an element of the target's part to `new` if it is as `compare`; what it was (MPI_Compare_and_swap, MPI-3.1
-        /// section 11.3.4). For whole numbers, bytes and `bool`. Blocks for a round trip.
-        compare_and_swap['d, T: Equivalence](at: impl Into<At<'d>>, compare: &T, new: &T) -> T, "MPI_Compare_and_swap" = {
-            let mut result = zeroed::<T>();
-            let done = self.try_compare_and_swap_into(at, (compare, new), &mut result);
-            done.map(|()| result)
-        };
-
-        /// As [`put`](Target::put), without blocking (MPI_Rput, MPI-3.1 section 11.3.5; here in every epoch). The request
-        /// is complete when the buffer is the program's again.
-        immediate_put['a, 'd, B: 'a + Buffer + ?Sized, S: Scope<'a>](scope: S, at: impl Into<At<'d>>, from: &'a B)
-            -> Request<'a, B, S>, "MPI_Rput" = {
-            let (at, datatype, count) = (at.into(), from.as_datatype(), from.count());
-            Request::lending(scope, whole(from), |from| {
-                let call = self.record.call("MPI_Rput")?;
-                let plan = Self::put_plan(&call, at.far((count, kind_of(&datatype))), from.len())?;
-                self.record(&call, at, &plan, Operands { from, ..NO_SPANS })
-            })
-        };
-
-        /// As [`get_into`](Target::get_into), without blocking (MPI_Rget; here in every epoch).
-        immediate_get_into['a, 'd, B: 'a + BufferMut + ?Sized, S: Scope<'a>](scope: S, at: impl Into<At<'d>>, into: &'a mut B)
-            -> Request<'a, B, S>, "MPI_Rget" = {
-            let (at, datatype, count) = (at.into(), into.as_datatype(), into.count());
-            Request::lending(scope, whole_mut(into), |into| {
-                let call = self.record.call("MPI_Rget")?;
-                let plan = Self::get_plan(&call, at.far((count, kind_of(&datatype))), into.len())?;
-                self.record(&call, at, &plan, Operands { into, ..NO_SPANS })
-            })
-        };
-
-        /// As [`accumulate`](Target::accumulate), without blocking (MPI_Raccumulate; here in every epoch).
-        immediate_accumulate['a, 'd, B: 'a + Buffer + ?Sized, S: Scope<'a>]
-            (scope: S, at: impl Into<At<'d>>, from: &'a B, op: impl Into<WindowOperation>) -> Request<'a, B, S>, "MPI_Raccumulate" = {
-            let (at, op, datatype, count) = (at.into(), op.into().0, from.as_datatype(), from.count());
-            Request::lending(scope, whole(from), |from| {
-                let call = self.record.call("MPI_Raccumulate")?;
-                let kind = kind_of(&datatype);
-                let origin = (Far(kind), from.len());
-                let plan = Self::accumulate_plan(&call, at.far((count, kind)), origin, op)?;
-                self.record(&call, at, &plan, Operands { from, ..NO_SPANS })
-            })
-        };
-
-        /// Puts the buffer's elements into the target's part (MPI_Put, MPI-3.1 section 11.3.1). Blocks until they have left
-        /// the buffer, which needs the target's exposure, and not its calls.
-        put['d, B: Buffer + ?Sized](at: impl Into<At<'d>>, from: &B), "MPI_Put";
-        /// As [`put`](Target::put).
-        or try_put = {
-            let (call, at) = (self.record.call("MPI_Put")?, at.into());
-            let datatype = from.as_datatype();
-            let shape = shape_of!(from, datatype);
-            lend(from, |span| {
-                let plan = Self::put_plan(&call, at.far(shape), span.len())?;
-                self.send(&call, at, &plan, span)
-            })
-        };
-
         /// Gets as many elements of the target's part as the buffer has (MPI_Get). Blocks until they are there.
-        get_into['d, B: BufferMut + ?Sized](at: impl Into<At<'d>>, into: &mut B), "MPI_Get"
-            = self.try_get_into(at, into);
+        get_into['d, B: BufferMut + ?Sized](at: impl Into<At<'d>>, into: &mut B), "MPI_Get";
+        /// As [`get_into`](Target::get_into).
+        or try_get_into = self.run(Does::<GET>, "MPI_Get", (at.into(), NOTHING), (Nothing, Nothing, whole_mut(into)));
 
         /// Combines the buffer's elements with those of the target's part, where the result stays (MPI_Accumulate, MPI-3.1
         /// section 11.3.4): each element at one go. Blocks as [`put`](Target::put).
@@ -541,20 +357,74 @@ impl<'e, K> Target<'e, K> {
             (at: impl Into<At<'d>>, from: &B, op: impl Into<WindowOperation>), "MPI_Accumulate";
         /// As [`accumulate`](Target::accumulate).
         or try_accumulate = {
-            let (call, at, op) = (self.record.call("MPI_Accumulate")?, at.into(), op.into().0);
-            let datatype = from.as_datatype();
-            let shape = shape_of!(from, datatype);
-            lend(from, |span| {
-                let origin = (Far(shape.1), span.len());
-                let plan = Self::accumulate_plan(&call, at.far(shape), origin, op)?;
-                self.send(&call, at, &plan, span)
-            })
+            let operands = (whole(from), Nothing, Nothing);
+            self.run(Does::<ACCUMULATE>, "MPI_Accumulate", (at.into(), op.into().0), operands)
         };
 
         /// As [`accumulate`](Target::accumulate), and what the target's elements were comes into `result`
         /// (MPI_Get_accumulate, MPI-3.1 section 11.3.4). Blocks until it is there.
         get_accumulate_into['d, B: Buffer + ?Sized, R: BufferMut + ?Sized]
-            (at: impl Into<At<'d>>, from: &B, result: &mut R, op: impl Into<WindowOperation>), "MPI_Get_accumulate"
-            = self.try_get_accumulate_into(at, from, result, op);
+            (at: impl Into<At<'d>>, from: &B, result: &mut R, op: impl Into<WindowOperation>), "MPI_Get_accumulate";
+        /// As [`get_accumulate_into`](Target::get_accumulate_into).
+        or try_get_accumulate_into = {
+            let operands = (whole(from), Nothing, whole_mut(result));
+            self.run(Does::<FETCH>, "MPI_Get_accumulate", (at.into(), op.into().0), operands)
+        };
+
+        /// Combines an element with one of the target's part; what that was (MPI_Fetch_and_op, MPI-3.1 section 11.3.4).
+        /// Blocks for a round trip.
+        fetch_and_op['d, T: Equivalence](at: impl Into<At<'d>>, value: &T, op: impl Into<WindowOperation>) -> T,
+            "MPI_Fetch_and_op" = {
+            let mut result = zeroed::<T>();
+            self.try_get_accumulate_into(at, value, &mut result, op).map(|()| result)
+        };
+
+        /// Sets an element of the target's part to `new` if it is as `compare`; what it was (MPI_Compare_and_swap, MPI-3.1
+        /// section 11.3.4). For whole numbers, bytes and `bool`. Blocks for a round trip.
+        compare_and_swap['d, T: Equivalence](at: impl Into<At<'d>>, compare: &T, new: &T) -> T, "MPI_Compare_and_swap" = {
+            let mut result = zeroed::<T>();
+            self.try_compare_and_swap_into(at, (compare, new), &mut result).map(|()| result)
+        };
+
+        /// As [`put`](Target::put), without blocking (MPI_Rput, MPI-3.1 section 11.3.5; here in every epoch). The request
+        /// is complete when the buffer is the program's again.
+        immediate_put['a, 'd, B: 'a + Buffer + ?Sized, S: Scope<'a>](scope: S, at: impl Into<At<'d>>, from: &'a B)
+            -> Request<'a, B, S>, "MPI_Rput" = {
+            let operands = (whole(from), Nothing, Nothing);
+            self.start(scope, Does::<PUT>, "MPI_Rput", (at.into(), REPLACE), operands, |side| &side.0)
+        };
+
+        /// As [`get_into`](Target::get_into), without blocking (MPI_Rget; here in every epoch).
+        immediate_get_into['a, 'd, B: 'a + BufferMut + ?Sized, S: Scope<'a>]
+            (scope: S, at: impl Into<At<'d>>, into: &'a mut B) -> Request<'a, B, S>, "MPI_Rget" = {
+            let operands = (Nothing, Nothing, whole_mut(into));
+            self.start(scope, Does::<GET>, "MPI_Rget", (at.into(), NOTHING), operands, |side| &side.2)
+        };
+
+        /// As [`accumulate`](Target::accumulate), without blocking (MPI_Raccumulate; here in every epoch).
+        immediate_accumulate['a, 'd, B: 'a + Buffer + ?Sized, S: Scope<'a>]
+            (scope: S, at: impl Into<At<'d>>, from: &'a B, op: impl Into<WindowOperation>)
+            -> Request<'a, B, S>, "MPI_Raccumulate" = {
+            let operands = (whole(from), Nothing, Nothing);
+            self.start(scope, Does::<ACCUMULATE>, "MPI_Raccumulate", (at.into(), op.into().0), operands, |side| &side.0)
+        };
+
+        /// As [`get_accumulate_into`](Target::get_accumulate_into), without blocking (MPI_Rget_accumulate; here in every
+        /// epoch). Of one element it is MPI_Fetch_and_op.
+        immediate_get_accumulate_into['a, 'd, B: 'a + Buffer + ?Sized, R: 'a + BufferMut + ?Sized, S: Scope<'a>]
+            (scope: S, at: impl Into<At<'d>>, buffers: (&'a B, &'a mut R), op: impl Into<WindowOperation>)
+            -> Request<'a, R, S>, "MPI_Rget_accumulate" = {
+            let operands = (whole(buffers.0), Nothing, whole_mut(buffers.1));
+            self.start(scope, Does::<FETCH>, "MPI_Rget_accumulate", (at.into(), op.into().0), operands, |side| &side.2)
+        };
+
+        /// As [`compare_and_swap`](Target::compare_and_swap), of `values`, what the element is compared with and the new one,
+        /// without blocking; what the element was comes into `result`.
+        immediate_compare_and_swap_into['a, 'd, T: 'a + Equivalence, S: Scope<'a>]
+            (scope: S, at: impl Into<At<'d>>, values: (&'a T, &'a T), result: &'a mut T)
+            -> Request<'a, T, S>, "MPI_Compare_and_swap" = {
+            let operands = (whole(values.1), whole(values.0), whole_mut(result));
+            self.start(scope, Does::<COMPARE>, "MPI_Compare_and_swap", (at.into(), REPLACE), operands, |side| &side.2)
+        };
     }
 }
