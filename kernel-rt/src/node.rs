@@ -348,7 +348,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     fn send(&mut self, outgoing: &Outgoing) -> Sent {
         let &Outgoing { ref to, span } = outgoing;
         let memory: &mut dyn UserMemory = self.carrier.platform.memory();
-        let sent = self.adi.send_at_once(memory, to, span);
+        let sent = self.adi.send_fast(memory, to, span);
         if sent == Sent::Complete && to.dest == self.adi.rank() {
             // It has been received.
             return sent;
@@ -371,7 +371,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         }
         self.put_away();
         let memory: &mut dyn UserMemory = self.carrier.platform.memory();
-        let received = self.adi.receive_at_once(memory, pattern, span);
+        let received = self.adi.receive_fast(memory, pattern, span);
         let Received::Started(id) = received else {
             self.go_on();
             return received;
@@ -391,7 +391,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         }
         self.put_away();
         let memory: &mut dyn UserMemory = self.carrier.platform.memory();
-        let (id, may_send) = self.adi.start_at_once(memory, pattern, span).ok()?;
+        let (id, may_send) = self.adi.start_receive_fast(memory, pattern, span).ok()?;
         if may_send {
             self.go_on();
         }

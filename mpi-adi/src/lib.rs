@@ -34,7 +34,7 @@ pub use device::request::Outcome;
 pub use device::send::{bcopy, pending};
 pub use device::stats::{Count, Stats};
 pub use device::{
-    Adi, at_hand, at_once, barrier, envelope, kernel, matching, memory, names, peers, protocol,
+    Adi, at_hand, barrier, envelope, fast_path, kernel, matching, memory, names, peers, protocol,
     recv, request, send, wire,
 };
 pub use mpi::comm::{Communicator, Status};

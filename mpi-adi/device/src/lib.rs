@@ -17,7 +17,7 @@
 //!   adi        the device of one process: its parts          config, stats   limits, memory handed in, counts
 //!   progress   one bounded step: packets -> handlers -> send/, recv/ -> packets
 //!   interface  the operations of the layers above, and what a host provides
-//!   at_once    their fast path, without a request              at_hand   the receive of this process's own next message
+//!   fast_path  what they do without a request                 at_hand   the receive of this process's own next message
 //!   protocol   the decisions, pure, with the table; read it first
 //!   send/      the program's sends, offers, answers to them      recv/   receives, probes, offers that come
 //!   parts      what comes with its first use: cancelled sends, and
@@ -48,12 +48,12 @@ extern crate alloc;
 
 mod adi;
 pub mod at_hand;
-pub mod at_once;
 pub mod bare;
 pub mod barrier;
 pub mod boxed;
 pub mod config;
 pub mod envelope;
+pub mod fast_path;
 mod few;
 mod handlers;
 pub mod interface;

@@ -6,8 +6,8 @@ use core::panic::Location;
 use net_torus::coord::{Coord, Shape};
 
 pub use crate::adi::Events;
-pub use crate::at_once::{Incoming, Outgoing, Received, Sent};
 use crate::envelope::{Context, Rank};
+pub use crate::fast_path::{Incoming, Outgoing, Received, Sent};
 use crate::kernel::Told;
 use crate::memory::Span;
 use crate::request::{Concluded, Outcome, Whole};

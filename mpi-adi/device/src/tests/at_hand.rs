@@ -4,8 +4,8 @@ use net_torus::Shape;
 use oorandom::Rand32;
 
 use super::rig::Rig;
-use crate::at_once::Sent;
 use crate::envelope::{Context, Pattern, Rank};
+use crate::fast_path::Sent;
 use crate::matching::Choice;
 use crate::memory::Span;
 use crate::request::{Mode, Outcome, RequestId, Whole};
@@ -67,7 +67,7 @@ impl Process {
             return Sent::Complete;
         }
         adi.put_away();
-        adi.send_at_once(memory, to, span)
+        adi.send_fast(memory, to, span)
     }
 
     fn conclude(&mut self, id: RequestId) -> Option<Whole> {

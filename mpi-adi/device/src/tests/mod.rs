@@ -4,7 +4,6 @@
 mod answers;
 mod asked;
 mod at_hand;
-mod at_once;
 mod barrier;
 mod bcopy;
 mod cancels;
@@ -13,6 +12,7 @@ mod contexts;
 mod copies;
 mod counts;
 mod eager;
+mod fast_path;
 mod heap;
 mod hostile;
 mod leaving;

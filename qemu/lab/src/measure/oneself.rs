@@ -115,7 +115,7 @@ impl Enter for Alone {
                 return Sent::Complete;
             }
             adi.put_away();
-            adi.send_at_once(&mut RawMemory, to, span)
+            adi.send_fast(&mut RawMemory, to, span)
         })
     }
 
@@ -123,7 +123,7 @@ impl Enter for Alone {
         let &Incoming { ref pattern, span } = incoming;
         with_device(|adi| {
             adi.put_away();
-            adi.receive_at_once(&mut RawMemory, pattern, span)
+            adi.receive_fast(&mut RawMemory, pattern, span)
         })
     }
 

@@ -1,16 +1,16 @@
-//! What most calls ask for, where it can be had at once: a message that is over when the call is, or a receive that is
+//! The fast path: sends and receives that need no step of progress. A send completes within its call; a receive completes or is
 //! posted.
 //!
 //! ```text
-//!   send_at_once ----+-- to another process, short: copied (bcopy) ------------------------> Complete
+//!   send_fast -------+-- to another process, short: copied (bcopy) ------------------------> Complete
 //!                    +-- to itself, its receive is posted: from buffer to buffer ----------> Complete
 //!                    +-- to itself: as any message to oneself (send/oneself) --------------> Complete, Started
 //!                    +-- else -------------------------------------------------------------> Not, and nothing has changed
-//!   receive_at_once -+-- the first message that matches is here, whole: its record goes ---> Complete, without a request
+//!   receive_fast ----+-- the first message that matches is here, whole: its record goes ---> Complete, without a request
 //!                    +-- else: as any receive ---------------------------------------------> Started
 //! ```
-//! Nothing is decided otherwise than where a call goes the whole way: the same queues are asked in the same order, once,
-//! and the same memory is taken and freed. What is spared is the request of a call that blocks, and the way there.
+//! The decisions are those of the general path: the same queues are asked in the same order, once, and the same memory is
+//! allocated and freed. The fast path omits the request of a call that blocks.
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
@@ -75,7 +75,7 @@ impl<R: Rules> Adi<R> {
     /// There is a process `to.dest`, the tag is not negative and the message is below 4 GiB: the bindings check their
     /// arguments.
     #[inline]
-    pub fn send_at_once<M: UserMemory + ?Sized>(
+    pub fn send_fast<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         to: &SendTo,
@@ -101,7 +101,7 @@ impl<R: Rules> Adi<R> {
 
     /// [`Adi::irecv`]; beside the request, whether the device may have something to send for it.
     #[inline]
-    pub fn start_at_once<M: UserMemory + ?Sized>(
+    pub fn start_receive_fast<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         pattern: &Pattern,
@@ -117,7 +117,7 @@ impl<R: Rules> Adi<R> {
 
     /// Receives into `span` for a call that blocks: takes a message that is here, or starts a receive. Does not block.
     #[inline]
-    pub fn receive_at_once<M: UserMemory + ?Sized>(
+    pub fn receive_fast<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
         pattern: &Pattern,

@@ -1,8 +1,8 @@
 //! What can be had at once: the same as by the whole way, without a request.
 
 use super::rig::{Rig, pattern};
-use crate::at_once::{Received, Sent};
 use crate::envelope::{Context, Pattern, Rank};
+use crate::fast_path::{Received, Sent};
 use crate::memory::region::BLOCK_BYTES;
 use crate::request::{Mode, Whole};
 use crate::send::bcopy::{BCOPIES, BCOPY_BYTES};
@@ -22,14 +22,14 @@ fn to(dest: u32, tag: i32) -> SendTo {
 /// Node 0 sends `len` bytes, each the tag.
 fn send(rig: &mut Rig, to: SendTo, len: usize) -> Sent {
     let span = rig.span(vec![to.tag as u8; len]);
-    rig.adis[0].send_at_once(&mut rig.buffers, &to, span)
+    rig.adis[0].send_fast(&mut rig.buffers, &to, span)
 }
 
 /// The last node receives `len` bytes at most; the key of its buffer, too.
 fn receive(rig: &mut Rig, pattern: Pattern, len: usize) -> (Received, usize) {
     let span = rig.span(vec![0; len]);
     let last = rig.adis.len() - 1;
-    let received = rig.adis[last].receive_at_once(&mut rig.buffers, &pattern, span);
+    let received = rig.adis[last].receive_fast(&mut rig.buffers, &pattern, span);
     (received, span.address())
 }
 
