@@ -159,6 +159,37 @@ fn the_device_has_few_operations() {
     );
 }
 
+/// Fields of a part of the device.
+const MOST_FIELDS: usize = 12;
+
+/// A part with many fields is several. The three others are no parts: what is counted, what a sender knows of a destination,
+/// and the cubes of an engine.
+#[test]
+fn the_devices_parts_are_small() {
+    let mut great = BTreeSet::new();
+    for file in rust_files(&root().join("mpi-adi/device/src")) {
+        let text = fs::read_to_string(&file).unwrap();
+        let mut lines = text.lines();
+        while let Some(line) = lines.next() {
+            let Some((_, rest)) = line.split_once("struct ").filter(|_| line.ends_with('{')) else {
+                continue;
+            };
+            let body = lines.by_ref().take_while(|line| *line != "}");
+            let is_field = |line: &&str| {
+                line.starts_with("    ") && line.contains(": ") && !line.trim().starts_with("//")
+            };
+            if !line.starts_with(' ') && body.filter(is_field).count() > MOST_FIELDS {
+                let end = rest
+                    .find(|c: char| !c.is_alphanumeric())
+                    .expect("its brace");
+                great.insert(rest[..end].to_string());
+            }
+        }
+    }
+    let known = ["Cubes", "Destination", "Stats"].map(String::from);
+    assert_eq!(great, BTreeSet::from(known));
+}
+
 /// The Rust files below a folder.
 fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder)

@@ -220,7 +220,7 @@ impl<R: Rules> OneSided<R> {
         what: What,
         told: Told,
     ) -> Option<Serial> {
-        self.is_held = false;
+        self.outbox.is_held = false;
         let window = self.window(context).expect("a window");
         window.sweep();
         window.deferred.try_reserve(1).ok()?;
@@ -537,7 +537,7 @@ impl<R: Rules> OneSided<R> {
                 self.send_due(at, due, memory, out)
             }
         };
-        let asked = self.asked;
+        let asked = self.questions.asked;
         if !matches!(sent, Sent::NoRoom)
             && let What::Flush { from, number, .. } = &mut self.windows[at].deferred[place].what
         {

@@ -626,10 +626,12 @@ impl Window {
                 continue;
             }
             // Operations keep their order with what ends the epoch; only errors have to be asked for.
-            return Next::Sends(match self.is_dynamic && self.has(rank, Flags::TOUCHED) {
-                true => Due::ask(rank, Kind::Flush, Awaited::Done),
-                false => Due::tell(rank, Kind::Complete),
-            });
+            return Next::Sends(
+                match self.exposure.is_dynamic && self.has(rank, Flags::TOUCHED) {
+                    true => Due::ask(rank, Kind::Flush, Awaited::Done),
+                    false => Due::tell(rank, Kind::Complete),
+                },
+            );
         }
         match epoch.members.iter().all(|member| member.is_told) {
             true => Next::Ends,
@@ -838,7 +840,9 @@ impl<R: Rules> OneSided<R> {
         let due = match epoch.sort {
             Sort::Lock { .. } => Due::ask(target, Kind::Unlock, Awaited::Done),
             // Of places beyond what is attached only a flush tells.
-            Sort::Start if !window.is_dynamic && granted() => Due::tell(target, Kind::Complete),
+            Sort::Start if !window.exposure.is_dynamic && granted() => {
+                Due::tell(target, Kind::Complete)
+            }
             _ => return None,
         };
         Some((place, due))
@@ -1014,7 +1018,7 @@ impl<R: Rules> OneSided<R> {
     /// When the window is not there.
     pub fn open(&mut self, context: Context, opening: Opening<'_>, told: Told) -> Option<Serial> {
         let at = self.place(context).expect("a window");
-        self.is_held = false;
+        self.outbox.is_held = false;
         let window = &mut self.windows[at];
         window.sweep();
         let mut members = Vec::new();
@@ -1046,7 +1050,7 @@ impl<R: Rules> OneSided<R> {
         let Some(at) = self.place(context) else {
             return;
         };
-        self.is_held = false;
+        self.outbox.is_held = false;
         let window = &mut self.windows[at];
         let now = window.serial;
         if let Some(place) = window.epoch_at(epoch) {

@@ -162,21 +162,27 @@ pub struct Peer {
     dones: u8,
 }
 
-/// What is made of a window, with everything that its memory takes.
+/// The memory of a window that others can reach.
 #[derive(Clone, Debug)]
-pub struct Window {
-    context: Context,
-    /// What is exposed: one region, or those that are attached.
+struct Exposure {
+    /// One region, or those that are attached.
     regions: Vec<Span>,
     /// Places are addresses, not bytes from the beginning of the one region.
     is_dynamic: bool,
     disp_unit: u32,
+    /// The program has the memory to itself: to others there is none.
+    is_withdrawn: bool,
+}
+
+/// What is made of a window, with everything that its memory takes.
+#[derive(Clone, Debug)]
+pub struct Window {
+    context: Context,
+    exposure: Exposure,
     peers: Box<[Peer]>,
     lock: Lock,
     /// An operation from here went beyond a target's window.
     is_faulty: bool,
-    /// The program has the memory to itself: to others there is none.
-    is_withdrawn: bool,
     reorder: Reorder,
     /// Epochs in the order in which they were opened; those that are complete are taken out by calls.
     epochs: Vec<Epoch>,
@@ -223,13 +229,15 @@ impl Window {
         deferred.try_reserve_exact(1).ok()?;
         Some(Window {
             context,
-            regions,
-            is_dynamic,
-            disp_unit,
+            exposure: Exposure {
+                regions,
+                is_dynamic,
+                disp_unit,
+                is_withdrawn: false,
+            },
             peers,
             lock: Lock::default(),
             is_faulty: false,
-            is_withdrawn: false,
             reorder: Reorder::default(),
             epochs,
             deferred,
@@ -283,7 +291,7 @@ impl Window {
 
     /// Withdraws the memory, and gives it back: an operation of others on it meanwhile is beyond the window.
     pub fn withdraw(&mut self, is_withdrawn: bool) {
-        self.is_withdrawn = is_withdrawn;
+        self.exposure.is_withdrawn = is_withdrawn;
     }
 
     /// Exposes more memory.
@@ -293,21 +301,22 @@ impl Window {
     pub fn attach(&mut self, memory: Span) -> Result<(), NotAttached> {
         let (base, end) = (memory.address(), memory.address() + memory.len());
         let overlaps = |other: &Span| base < other.address() + other.len() && other.address() < end;
-        if self.regions.iter().any(overlaps) {
+        if self.exposure.regions.iter().any(overlaps) {
             return Err(NotAttached::Overlaps);
         }
-        self.regions
+        self.exposure
+            .regions
             .try_reserve(1)
             .map_err(|_| NotAttached::NoRoom)?;
-        self.regions.push(memory);
+        self.exposure.regions.push(memory);
         Ok(())
     }
 
     /// Exposes the memory that begins there no longer. `None`: there is no such memory.
     pub fn detach(&mut self, base: usize) -> Option<Span> {
         let begins = |region: &Span| region.address() == base;
-        let at = self.regions.iter().position(begins)?;
-        Some(self.regions.swap_remove(at))
+        let at = self.exposure.regions.iter().position(begins)?;
+        Some(self.exposure.regions.swap_remove(at))
     }
 }
 
@@ -320,25 +329,43 @@ pub enum NotAttached {
     NoRoom,
 }
 
+/// Packets that are to leave.
+#[derive(Clone, Debug)]
+struct Outbox {
+    ring: heapless::Deque<Packet, RING_PACKETS>,
+    /// The last of them takes more pieces.
+    is_held: bool,
+}
+
+/// The requests of this process that targets answer.
+#[derive(Clone, Debug)]
+struct Questions {
+    slots: [Slot; SLOTS],
+    /// Slots whose request has to leave.
+    to_ask: u32,
+    /// Answers that have been awaited so far.
+    asked: u64,
+    /// The last fetch of a long result was refused.
+    is_refused: bool,
+}
+
+/// The answers of this process, as a target.
+#[derive(Clone, Debug)]
+struct Answers {
+    cursors: heapless::Deque<Cursor, CURSORS>,
+    results: heapless::Vec<Fetched, RESULTS>,
+}
+
 /// One-sided communication of a process: its windows, and what is under way.
 #[derive(Clone, Debug)]
 pub struct OneSided<R: 'static = Sound> {
     here: Rank,
     windows: Vec<Window>,
-    ring: heapless::Deque<Packet, RING_PACKETS>,
-    /// The last of them takes more pieces.
-    is_held: bool,
-    slots: [Slot; SLOTS],
-    /// Slots whose request has to leave.
-    to_ask: u32,
-    cursors: heapless::Deque<Cursor, CURSORS>,
-    results: heapless::Vec<Fetched, RESULTS>,
+    outbox: Outbox,
+    questions: Questions,
+    answers: Answers,
     /// A lock may have become free for one that waits.
     grants_due: bool,
-    /// The last fetch of a long result was refused.
-    is_refused: bool,
-    /// Answers that have been awaited so far.
-    asked: u64,
     /// Epochs or what is deferred may get on.
     is_due: bool,
     /// Something has been done here that made no packet.
@@ -352,14 +379,20 @@ pub struct OneSided<R: 'static = Sound> {
 impl<R: 'static> Hash for OneSided<R> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.windows.hash(state);
-        self.cursors.iter().for_each(|cursor| cursor.hash(state));
-        self.results.iter().for_each(|one| one.hash(state));
-        self.ring.iter().for_each(|packet| packet.hash(state));
-        self.is_held.hash(state);
-        for slot in self.slots.iter().filter(|slot| slot.is_in_use()) {
+        self.answers
+            .cursors
+            .iter()
+            .for_each(|cursor| cursor.hash(state));
+        self.answers.results.iter().for_each(|one| one.hash(state));
+        self.outbox
+            .ring
+            .iter()
+            .for_each(|packet| packet.hash(state));
+        self.outbox.is_held.hash(state);
+        for slot in self.questions.slots.iter().filter(|slot| slot.is_in_use()) {
             slot.hash(state);
         }
-        (self.grants_due, self.is_due, self.is_refused).hash(state);
+        (self.grants_due, self.is_due, self.questions.is_refused).hash(state);
     }
 }
 
@@ -376,15 +409,21 @@ impl<R: Rules> OneSided<R> {
         OneSided {
             here,
             windows: Vec::new(),
-            ring: heapless::Deque::new(),
-            is_held: false,
-            slots: [Slot::FREE; SLOTS],
-            to_ask: 0,
-            cursors: heapless::Deque::new(),
-            results: heapless::Vec::new(),
+            outbox: Outbox {
+                ring: heapless::Deque::new(),
+                is_held: false,
+            },
+            questions: Questions {
+                slots: [Slot::FREE; SLOTS],
+                to_ask: 0,
+                asked: 0,
+                is_refused: false,
+            },
+            answers: Answers {
+                cursors: heapless::Deque::new(),
+                results: heapless::Vec::new(),
+            },
             grants_due: false,
-            is_refused: false,
-            asked: 0,
             is_due: false,
             has_moved: false,
             combine,
@@ -417,7 +456,10 @@ impl<R: Rules> OneSided<R> {
 
     /// Data of a get is still to be read from this memory.
     pub fn reads(&self, memory: Span) -> bool {
-        self.cursors.iter().any(|cursor| cursor.is_in(memory))
+        self.answers
+            .cursors
+            .iter()
+            .any(|cursor| cursor.is_in(memory))
     }
 
     /// The window of this name.
@@ -429,15 +471,15 @@ impl<R: Rules> OneSided<R> {
     /// Something is to leave.
     #[inline]
     pub(crate) fn has_to_send(&self) -> bool {
-        !self.ring.is_empty() || self.has_more_than_packets()
+        !self.outbox.ring.is_empty() || self.has_more_than_packets()
     }
 
     /// Something is to leave that is in no packet yet.
     #[inline]
     fn has_more_than_packets(&self) -> bool {
-        self.to_ask > 0
-            || !self.results.is_empty()
-            || !self.cursors.is_empty()
+        self.questions.to_ask > 0
+            || !self.answers.results.is_empty()
+            || !self.answers.cursors.is_empty()
             || self.grants_due
             || self.is_due
     }

@@ -150,19 +150,23 @@ impl<R: Rules> OneSided<R> {
         awaited: Awaited,
         (span, offset): (Span, usize),
     ) -> Option<u16> {
-        let index = self.slots.iter().position(|slot| slot.awaited.is_none())?;
-        self.is_held = false;
+        let index = self
+            .questions
+            .slots
+            .iter()
+            .position(|slot| slot.awaited.is_none())?;
+        self.outbox.is_held = false;
         let is_to_ask = matches!(awaited, Awaited::Data { .. }) && target != self.here;
         // Whether it was within a window of which nothing is known here, only a flush tells.
         let has_place = matches!(awaited, Awaited::Data { .. } | Awaited::Result(_));
         if has_place
             && target != self.here
             && let Some(window) = self.window(window)
-            && window.is_dynamic
+            && window.exposure.is_dynamic
         {
             window.touch(target);
         }
-        let slot = &mut self.slots[index];
+        let slot = &mut self.questions.slots[index];
         *slot = Slot {
             awaited: Some(awaited),
             generation: slot.generation.wrapping_add(1),
@@ -172,16 +176,16 @@ impl<R: Rules> OneSided<R> {
             span,
             offset,
             come: 0,
-            number: self.asked,
+            number: self.questions.asked,
             operation,
         };
-        self.asked += 1;
-        self.to_ask += u32::from(is_to_ask);
+        self.questions.asked += 1;
+        self.questions.to_ask += u32::from(is_to_ask);
         Some(self.name(index))
     }
 
     pub(super) fn name(&self, index: usize) -> u16 {
-        u16::from(self.slots[index].generation) << INDEX_BITS | index as u16
+        u16::from(self.questions.slots[index].generation) << INDEX_BITS | index as u16
     }
 
     fn index_of(name: u16) -> usize {
@@ -191,7 +195,7 @@ impl<R: Rules> OneSided<R> {
     /// The slot of this name, which awaits an answer of `target`.
     fn slot(&self, name: u16, target: Rank) -> Result<(usize, Awaited), Malformed> {
         let index = Self::index_of(name);
-        let slot = &self.slots[index];
+        let slot = &self.questions.slots[index];
         match slot.awaited {
             Some(awaited) if self.name(index) == name && slot.target == target => {
                 Ok((index, awaited))
@@ -202,7 +206,7 @@ impl<R: Rules> OneSided<R> {
 
     /// Answers of this window, of `target` if that is given, are still to come.
     pub fn awaits(&self, window: Context, target: Option<Rank>) -> bool {
-        self.slots.iter().any(|slot| {
+        self.questions.slots.iter().any(|slot| {
             slot.awaited.is_some()
                 && slot.window == window
                 && target.is_none_or(|target| slot.target == target)
@@ -211,7 +215,7 @@ impl<R: Rules> OneSided<R> {
 
     /// Answers of this window that were awaited before answer `number`, of `target` if that is given, are still to come.
     pub(super) fn awaits_before(&self, number: u64, window: Context, target: Option<Rank>) -> bool {
-        self.slots.iter().any(|slot| {
+        self.questions.slots.iter().any(|slot| {
             slot.awaited.is_some()
                 && slot.number < number
                 && slot.window == window
@@ -224,7 +228,7 @@ impl<R: Rules> OneSided<R> {
         let is_for = |slot: &Slot| {
             slot.awaited.is_some() && slot.window == window && slot.operation == operation
         };
-        self.slots.iter().any(is_for)
+        self.questions.slots.iter().any(is_for)
     }
 
     /// An answer has come, and its slot is free again.
@@ -234,13 +238,13 @@ impl<R: Rules> OneSided<R> {
             operation,
             awaited,
             ..
-        } = self.slots[index];
-        self.slots[index].awaited = None;
+        } = self.questions.slots[index];
+        self.questions.slots[index].awaited = None;
         self.is_due |= self
             .window(window)
             .is_some_and(|window| !window.epochs.is_empty());
         if operation == 0 {
-            self.is_refused |= is_refused;
+            self.questions.is_refused |= is_refused;
         } else if let Some(Awaited::Result(len)) = awaited {
             let len = if is_refused { 0 } else { len as usize };
             self.answered(window, operation, len);
@@ -260,7 +264,7 @@ impl<R: Rules> OneSided<R> {
         let target = question.target;
         // The slot makes the packet when it asks.
         let is_data = matches!(question.awaited, Awaited::Data { .. });
-        if target != self.here && !is_data && self.ring.is_full() {
+        if target != self.here && !is_data && self.outbox.ring.is_full() {
             return false;
         }
         let of = (window, target);
@@ -283,8 +287,8 @@ impl<R: Rules> OneSided<R> {
             return true;
         }
         // There is room for it.
-        self.is_held = false;
-        let _ = self.ring.push_back(packet);
+        self.outbox.is_held = false;
+        let _ = self.outbox.ring.push_back(packet);
         true
     }
 
@@ -295,10 +299,10 @@ impl<R: Rules> OneSided<R> {
     /// When it is longer than a packet.
     pub fn push(&mut self, (window, target): (Context, Rank), name: u16, bytes: &[u8]) -> bool {
         let packet = Packet::new(target, name, bytes);
-        if self.ring.push_back(packet).is_err() {
+        if self.outbox.ring.push_back(packet).is_err() {
             return false;
         }
-        self.is_held = false;
+        self.outbox.is_held = false;
         // What is answered need not be flushed.
         let is_silent = bytes.first().is_some_and(|kind| {
             [Kind::Put, Kind::Accumulate]
@@ -350,11 +354,11 @@ impl<R: Rules> OneSided<R> {
 
     /// The last fetch of a result longer than an answer was refused: it is to be made again.
     pub fn take_refused(&mut self) -> bool {
-        core::mem::take(&mut self.is_refused)
+        core::mem::take(&mut self.questions.is_refused)
     }
 
     pub(super) fn next_of_ring(&mut self, out: &mut [u8; SHORT_BYTES]) -> Option<Leaving> {
-        let packet = self.ring.front()?;
+        let packet = self.outbox.ring.front()?;
         let len = packet.len as usize;
         out[..len].copy_from_slice(&packet.bytes[..len]);
         let leaving = Leaving {
@@ -364,17 +368,21 @@ impl<R: Rules> OneSided<R> {
             len,
         };
         // It has just been there; what it is need not be copied.
-        let _ = self.ring.pop_front();
-        self.is_held &= !self.ring.is_empty();
+        let _ = self.outbox.ring.pop_front();
+        self.outbox.is_held &= !self.outbox.ring.is_empty();
         Some(leaving)
     }
 
     /// A get that has not been asked for, or was refused.
     pub(super) fn next_asked(&mut self, out: &mut [u8; SHORT_BYTES]) -> Option<Leaving> {
-        if self.to_ask == 0 {
+        if self.questions.to_ask == 0 {
             return None;
         }
-        let index = self.slots.iter().position(|slot| slot.is_to_ask)?;
+        let index = self
+            .questions
+            .slots
+            .iter()
+            .position(|slot| slot.is_to_ask)?;
         self.ask(index, out)
     }
 
@@ -384,9 +392,9 @@ impl<R: Rules> OneSided<R> {
     }
 
     fn ask(&mut self, index: usize, out: &mut [u8; SHORT_BYTES]) -> Option<Leaving> {
-        self.to_ask -= 1;
+        self.questions.to_ask -= 1;
         let name = self.name(index);
-        let slot = &mut self.slots[index];
+        let slot = &mut self.questions.slots[index];
         slot.is_to_ask = false;
         let Some(Awaited::Data { place, len }) = slot.awaited else {
             return None;
@@ -425,11 +433,11 @@ impl<R: Rules> OneSided<R> {
             .bytes
             .first_chunk::<ANSWER_BYTES>()
             .ok_or(Malformed)?;
-        let slot = &mut self.slots[index];
+        let slot = &mut self.questions.slots[index];
         match (said, awaited) {
             (Said::Refused, Awaited::Data { .. }) if slot.come == 0 && !slot.is_to_ask => {
                 slot.is_to_ask = true;
-                self.to_ask += 1;
+                self.questions.to_ask += 1;
                 return Ok(());
             }
             (Said::Refused, Awaited::Result(_)) => {
@@ -466,7 +474,7 @@ impl<R: Rules> OneSided<R> {
         let (Awaited::Data { len, .. } | Awaited::Result(len)) = awaited else {
             return Err(Malformed);
         };
-        let slot = &mut self.slots[index];
+        let slot = &mut self.questions.slots[index];
         // The channel keeps the order.
         let more = u32::try_from(bytes.len()).map_err(|_| Malformed)?;
         if place.offset != slot.come || more > len - slot.come {

@@ -79,25 +79,26 @@ impl<R: Rules> OneSided<R> {
             self.act_on_pieces(memory, pieces, &head);
             return true;
         }
-        if self.is_held
-            && let Some(last) = self.ring.back_mut()
+        if self.outbox.is_held
+            && let Some(last) = self.outbox.ring.back_mut()
             && (last.dest == pieces.target && last.bytes.starts_with(&head))
         {
             let added = pieces.add_to(last, memory);
             // It takes as much once more, or leaves.
-            self.is_held = added > 0 && usize::from(last.len) + PIECE_BYTES + added <= SHORT_BYTES;
+            self.outbox.is_held =
+                added > 0 && usize::from(last.len) + PIECE_BYTES + added <= SHORT_BYTES;
         } else {
-            self.is_held = false;
+            self.outbox.is_held = false;
         }
         while pieces.len > 0 {
             let mut packet = Packet::new(pieces.target, 0, &head);
-            if self.ring.is_full() {
+            if self.outbox.ring.is_full() {
                 return false;
             }
             let added = pieces.add_to(&mut packet, memory);
-            self.is_held = usize::from(packet.len) + PIECE_BYTES + added <= SHORT_BYTES;
+            self.outbox.is_held = usize::from(packet.len) + PIECE_BYTES + added <= SHORT_BYTES;
             // There is room for it.
-            let _ = self.ring.push_back(packet);
+            let _ = self.outbox.ring.push_back(packet);
         }
         if let Some(window) = self.window(pieces.head.window) {
             window.touch(pieces.target);
@@ -125,7 +126,10 @@ impl<R: Rules> OneSided<R> {
     pub(crate) fn due(&self) -> Due {
         if !self.has_to_send() {
             Due::Nothing
-        } else if self.is_held && self.ring.len() == 1 && !self.has_more_than_packets() {
+        } else if self.outbox.is_held
+            && self.outbox.ring.len() == 1
+            && !self.has_more_than_packets()
+        {
             Due::Held
         } else {
             Due::Now

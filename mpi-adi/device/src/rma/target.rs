@@ -74,11 +74,11 @@ impl Lock {
 impl Window {
     /// The `len` bytes at `place`; `None`: they are not in the window.
     fn at(&self, place: u64, len: usize) -> Option<Span> {
-        if self.is_withdrawn {
+        if self.exposure.is_withdrawn {
             return None;
         }
-        if !self.is_dynamic {
-            let [span] = self.regions[..] else {
+        if !self.exposure.is_dynamic {
+            let [span] = self.exposure.regions[..] else {
                 return None;
             };
             return part(span, usize::try_from(place).ok()?, len);
@@ -90,9 +90,9 @@ impl Window {
         };
         // Where pieces of memory meet that were attached one by one, there may be several that begin at or before it: one
         // that ends there, and one that begins there.
-        let mut found = { self.regions.iter().filter_map(from) }.max_by_key(Span::len)?;
+        let mut found = { self.exposure.regions.iter().filter_map(from) }.max_by_key(Span::len)?;
         while found.len() < len {
-            found = { self.regions.iter() }.find_map(|next| found.joined(*next))?;
+            found = { self.exposure.regions.iter() }.find_map(|next| found.joined(*next))?;
         }
         part(found, 0, len)
     }
@@ -360,7 +360,7 @@ impl<R: Rules> OneSided<R> {
             return Ok(Some(answer(Said::Result, name, first)));
         };
         let is_long = len > ANSWER_BYTES;
-        if is_long && self.results.is_full() {
+        if is_long && self.answers.results.is_full() {
             return Ok(Some(answer(Said::Refused, name, first)));
         }
         let mut bytes = [0; MOST_BYTES];
@@ -389,7 +389,7 @@ impl<R: Rules> OneSided<R> {
             len: len as u8,
             bytes,
         };
-        self.results.push(fetched).map_err(|_| Malformed)?;
+        self.answers.results.push(fetched).map_err(|_| Malformed)?;
         Ok(None)
     }
 
@@ -449,7 +449,7 @@ impl<R: Rules> OneSided<R> {
             span,
             offset: 0,
         };
-        match self.cursors.push_back(cursor) {
+        match self.answers.cursors.push_back(cursor) {
             Ok(()) => Ok(None),
             Err(_) => Ok(Some(answer(Said::Refused, name, bytes))),
         }
@@ -477,16 +477,16 @@ impl<R: Rules> OneSided<R> {
 
     fn size(&self, at: usize) -> [u8; ANSWER_BYTES] {
         let window = &self.windows[at];
-        let size: usize = window.regions.iter().map(Span::len).sum();
+        let size: usize = window.exposure.regions.iter().map(Span::len).sum();
         let mut bytes = [0; ANSWER_BYTES];
         bytes[..8].copy_from_slice(&(size as u64).to_le_bytes());
-        bytes[8..12].copy_from_slice(&window.disp_unit.to_le_bytes());
+        bytes[8..12].copy_from_slice(&window.exposure.disp_unit.to_le_bytes());
         bytes
     }
 
     /// The result of a fetch.
     pub(super) fn next_fetched(&mut self, out: &mut [u8; SHORT_BYTES]) -> Option<Leaving> {
-        let fetched = self.results.pop()?;
+        let fetched = self.answers.results.pop()?;
         let len = fetched.len as usize;
         out[..len].copy_from_slice(&fetched.bytes[..len]);
         Some(Leaving {
@@ -506,7 +506,7 @@ impl<R: Rules> OneSided<R> {
         memory: &mut dyn UserMemory,
         out: &mut [u8; SHORT_BYTES],
     ) -> Option<Leaving> {
-        let mut cursor = self.cursors.pop_front()?;
+        let mut cursor = self.answers.cursors.pop_front()?;
         let offset = cursor.offset as usize;
         let len = (cursor.span.len() - offset).min(DATA_BYTES);
         memory.read(cursor.span, offset, &mut out[..len]);
@@ -517,7 +517,7 @@ impl<R: Rules> OneSided<R> {
         cursor.offset += len as u32;
         if (cursor.offset as usize) < cursor.span.len() {
             // It has just been taken out.
-            let _ = self.cursors.push_back(cursor);
+            let _ = self.answers.cursors.push_back(cursor);
         }
         Some(Leaving {
             dest: cursor.origin,

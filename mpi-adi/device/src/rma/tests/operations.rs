@@ -54,7 +54,7 @@ fn gets_come_in_pieces_and_more_than_there_are_cursors_are_asked_for_again() {
         rig.leave(origin);
     }
     while rig.take(0).expect("sound") {}
-    assert_eq!(rig.all[0].cursors.len(), CURSORS);
+    assert_eq!(rig.all[0].answers.cursors.len(), CURSORS);
     let refused = |answers: &VecDeque<Moving>| {
         answers
             .iter()
@@ -143,7 +143,7 @@ fn results_are_as_long_as_an_answer_or_as_a_packet() {
 #[test]
 fn a_window_says_how_large_it_is_and_how_places_are_counted() {
     let mut rig = Rig::new(2, 300);
-    rig.window(1).disp_unit = 8;
+    rig.window(1).exposure.disp_unit = 8;
     let mut size = [0; HEAD_BYTES];
     Head::new(Kind::Size, WINDOW).emit(&mut size);
     rig.ask(0, 1, Awaited::Result(16), 0, &size);
@@ -326,7 +326,7 @@ fn a_get_that_is_deferred_leaves_in_the_step_that_finds_it() {
 #[test]
 fn a_get_that_is_deferred_leaves_before_the_flush_behind_it() {
     let mut rig = Rig::new(2, 64);
-    rig.window(0).is_dynamic = true;
+    rig.window(0).exposure.is_dynamic = true;
     let opening = Opening {
         sort: Sort::Lock {
             target: rank(1),

@@ -106,7 +106,11 @@ fn who_is_not_below_has_not_come_to_a_fence() {
 fn what_contradicts_a_get_is_refused() {
     let mut rig = Rig::new(2, 64);
     rig.get(0, 1, (0, 40), 0);
-    let index = rig.all[0].slots.iter().position(origin::Slot::is_in_use);
+    let index = rig.all[0]
+        .questions
+        .slots
+        .iter()
+        .position(origin::Slot::is_in_use);
     let name = rig.all[0].name(index.expect("a slot"));
     let hear = |rig: &mut Rig| {
         let refused = Said::Refused.about(name);

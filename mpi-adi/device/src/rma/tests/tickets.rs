@@ -112,7 +112,7 @@ fn an_exposure_is_open_when_it_is_said_and_complete_when_the_access_is() {
 fn an_access_to_a_dynamic_window_tells_at_its_end() {
     let mut rig = Rig::new(2, 8);
     for at in 0..2 {
-        rig.window(at).is_dynamic = true;
+        rig.window(at).exposure.is_dynamic = true;
     }
     rig.begin(1, Sort::Post, &[rank(0)], ticket());
     let access = rig.begin(0, Sort::Start, &[rank(1)], ticket());
