@@ -18,12 +18,10 @@ use super::hook::Hook;
 use super::report::{on_partners, on_process};
 use super::requests::SEND_COMPLETE;
 use crate::device::envelope::Tag;
-use crate::device::interface::{Device, Measure, Release};
-use crate::device::kernel::CallNote;
+use crate::device::interface::Device;
 use crate::device::memory::Span;
 use crate::device::request::Mode;
-use crate::mpi::buffered::{BufferUse, Gap};
-use crate::mpi::call::drain;
+use crate::mpi::buffered::BufferUse;
 use crate::mpi::comm::{CommRank, Partners};
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
@@ -56,18 +54,8 @@ pub(super) fn send(
             what: "no buffer is attached; give one with MPI_Buffer_attach",
         });
     };
-    room.prepare()?;
     let len = data.len();
-    let place = room
-        .at_the_end(len)
-        .or_else(|| place_after_news(room, comm.env, CallNote::of(function), len));
-    let Some(place) = place else {
-        return Err(Error::BufferFull {
-            bytes: len,
-            size: room.bytes(),
-            used: room.used(),
-        });
-    };
+    let place = room.place(comm.env, function, len)?;
     let span = if len == 0 {
         Span::EMPTY
     } else {
@@ -82,35 +70,8 @@ pub(super) fn send(
         }
     };
     let id = comm.start_send(function, span, dest, tag, Mode::Standard)?;
-    // Without a request the message has left the buffer.
-    if let Some(id) = id {
-        comm.env.release(id, Release::Handle);
-        room.take(place, id);
-    }
+    room.sent(comm.env, place, id);
     Ok(())
-}
-
-/// A place for `len` bytes, when what has been delivered is reclaimed. News of that may be on its way, or a receiver
-/// may not have come to telling it: a program that knows from messages of its own that its messages have been received
-/// may take it that their room is free.
-fn place_after_news(
-    room: &mut BufferUse,
-    env: &dyn Env,
-    note: CallNote,
-    len: usize,
-) -> Option<Gap> {
-    let mut start = None;
-    loop {
-        drain(env, note);
-        let now = env.measure(Measure::Now);
-        let waited = now - *start.get_or_insert(now);
-        let is_over = len > room.bytes() || waited > env.measure(Measure::Patience);
-        room.reclaim(env, note);
-        let place = room.anywhere(len);
-        if place.is_some() || is_over {
-            return place;
-        }
-    }
 }
 
 pub unsafe fn MPI_Bsend(

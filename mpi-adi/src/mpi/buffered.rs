@@ -7,10 +7,10 @@
 
 use alloc::vec::Vec;
 
-use crate::device::interface::{Device, Tested};
+use crate::device::interface::{Device, Measure, Release, Tested};
 use crate::device::kernel::CallNote;
 use crate::device::request::RequestId;
-use crate::mpi::call::SLICE_REQUESTS;
+use crate::mpi::call::{SLICE_REQUESTS, drain};
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
 
@@ -56,12 +56,12 @@ impl BufferUse {
     }
 
     /// Bytes that hold messages.
-    pub fn used(&self) -> usize {
+    fn used(&self) -> usize {
         self.pieces.iter().map(|piece| piece.len).sum()
     }
 
     /// A gap for `len` bytes behind everything else.
-    pub fn at_the_end(&self, len: usize) -> Option<Gap> {
+    fn at_the_end(&self, len: usize) -> Option<Gap> {
         let offset = self.pieces.last().map_or(0, |last| last.offset + last.len);
         (len <= self.bytes - offset).then_some(Gap {
             offset,
@@ -71,7 +71,7 @@ impl BufferUse {
     }
 
     /// The first gap for `len` bytes.
-    pub fn anywhere(&self, len: usize) -> Option<Gap> {
+    fn anywhere(&self, len: usize) -> Option<Gap> {
         let mut offset = 0;
         for (before, piece) in self.pieces.iter().enumerate() {
             if len <= piece.offset - offset {
@@ -86,15 +86,59 @@ impl BufferUse {
         self.at_the_end(len)
     }
 
-    /// Makes sure that the next [`BufferUse::take`] needs no memory. Fails with [`Error::NoRoom`].
-    pub fn prepare(&mut self) -> Result<(), Error> {
+    /// A place for a message of `len` bytes of a call of `function`. Waits, where the buffer is full, for as long as news of
+    /// messages that have been received may be on its way ([`Measure::Patience`]): a program that knows from messages of its
+    /// own that they have been received may rely on their room. Fails with [`Error::NoRoom`] and [`Error::BufferFull`].
+    pub fn place(
+        &mut self,
+        env: &dyn Env,
+        function: &'static str,
+        len: usize,
+    ) -> Result<Gap, Error> {
+        // The message is entered without memory then.
         self.pieces.try_reserve(1).map_err(|_| Error::NoRoom {
             bytes: size_of::<Piece>(),
+        })?;
+        let place = { self.at_the_end(len) }.or_else(|| self.place_after_news(env, function, len));
+        place.ok_or_else(|| Error::BufferFull {
+            bytes: len,
+            size: self.bytes,
+            used: self.used(),
         })
     }
 
+    fn place_after_news(
+        &mut self,
+        env: &dyn Env,
+        function: &'static str,
+        len: usize,
+    ) -> Option<Gap> {
+        let note = CallNote::of(function);
+        let mut start = None;
+        loop {
+            drain(env, note);
+            let now = env.measure(Measure::Now);
+            let waited = now - *start.get_or_insert(now);
+            let is_over = len > self.bytes || waited > env.measure(Measure::Patience);
+            self.reclaim(env, note);
+            let place = self.anywhere(len);
+            if place.is_some() || is_over {
+                return place;
+            }
+        }
+    }
+
+    /// The message at `gap`, which was found since the last change, has been sent as this request. Without one it has left the
+    /// buffer.
+    pub fn sent(&mut self, env: &dyn Env, gap: Gap, send: Option<RequestId>) {
+        if let Some(send) = send {
+            env.release(send, Release::Handle);
+            self.take(gap, send);
+        }
+    }
+
     /// The message of request `send` lies at `gap`, which was found since the last change.
-    pub fn take(&mut self, gap: Gap, send: RequestId) {
+    fn take(&mut self, gap: Gap, send: RequestId) {
         let piece = Piece {
             offset: gap.offset,
             len: gap.len,
@@ -104,7 +148,7 @@ impl BufferUse {
     }
 
     /// Frees the parts whose messages the device has finished with, and their requests. Does not block.
-    pub fn reclaim(&mut self, env: &dyn Env, note: CallNote) {
+    fn reclaim(&mut self, env: &dyn Env, note: CallNote) {
         for (place, piece) in self.pieces.iter_mut().enumerate() {
             if place % SLICE_REQUESTS == 0 {
                 env.advance(note, None);
@@ -130,7 +174,6 @@ mod tests {
 
     fn put(room: &mut BufferUse, gap: Option<Gap>, send: u32) -> usize {
         let gap = gap.expect("a gap");
-        room.prepare().expect("memory");
         room.take(gap, RequestId(send));
         gap.offset
     }

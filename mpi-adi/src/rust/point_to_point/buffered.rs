@@ -5,11 +5,9 @@ use alloc::vec::Vec;
 
 use crate::device::envelope::Tag;
 use crate::device::interface::Device;
-use crate::device::kernel::CallNote;
 use crate::device::memory::Span;
 use crate::device::request::Mode;
 use crate::mpi::buffered::BufferUse;
-use crate::mpi::call::drain;
 use crate::mpi::comm::CommRank;
 use crate::mpi::error::Error;
 use crate::rust::topology::Record;
@@ -30,7 +28,7 @@ impl Attached {
     }
 }
 
-/// Copies the message into the attached buffer and sends it from there. Does not block. Fails with
+/// Copies the message into the attached buffer and sends it from there. Waits no longer than [`BufferUse::place`]. Fails with
 /// [`Error::BufferFull`], [`Error::Buffer`], and as a send does.
 pub(crate) fn send(
     record: &Rc<Record>,
@@ -46,23 +44,8 @@ pub(crate) fn send(
         });
     };
     let partners = record.partners()?;
-    room.prepare()?;
     let len = data.len();
-    let mut place = room.at_the_end(len);
-    if place.is_none() {
-        let note = CallNote::of(function);
-        // What has been delivered makes room, news of which may be on its way.
-        drain(partners.env, note);
-        room.reclaim(partners.env, note);
-        place = room.anywhere(len);
-    }
-    let Some(place) = place else {
-        return Err(Error::BufferFull {
-            bytes: len,
-            size: room.bytes(),
-            used: room.used(),
-        });
-    };
+    let place = room.place(partners.env, function, len)?;
     let span = match len {
         0 => Span::EMPTY,
         len => {
@@ -76,9 +59,6 @@ pub(crate) fn send(
         }
     };
     let id = partners.start_send(function, span, dest, tag, Mode::Standard)?;
-    // Without a request the message has left the buffer.
-    if let Some(id) = id {
-        room.take(place, id);
-    }
+    room.sent(partners.env, place, id);
     Ok(())
 }
