@@ -19,17 +19,24 @@ pub(super) const FAST_PATH: bool = cfg!(not(feature = "micro"));
 
 /// Enters the device once.
 #[inline]
-pub(crate) fn with<E, R>(env: &E, work: impl FnOnce(&mut Adi, &mut dyn Kernel) -> R) -> R
+pub(crate) fn with<E, R>(env: &E, mut work: impl FnMut(&mut Adi, &mut dyn Kernel) -> R) -> R
 where
     E: Enter + ?Sized,
 {
-    let (mut work, mut result) = (Some(work), None);
-    env.enter(&mut |adi, kernel| {
-        if let Some(work) = work.take() {
-            result = Some(work(adi, kernel));
-        }
-    });
+    let mut result = None;
+    env.enter(&mut |adi, kernel| result = Some(work(adi, kernel)));
     result.expect("Enter::enter runs its work")
+}
+
+/// As [`with`], of work that can be done once, since it moves what it has.
+#[inline]
+pub(crate) fn with_once<E, R>(env: &E, work: impl FnOnce(&mut Adi, &mut dyn Kernel) -> R) -> R
+where
+    E: Enter + ?Sized,
+{
+    let mut work = Some(work);
+    let result = with(env, |adi, kernel| work.take().map(|work| work(adi, kernel)));
+    result.expect("Enter::enter runs its work once")
 }
 
 /// Blocks until `attempt` gives a value, with a step of progress between attempts; the hook of [`Device::set_hook`](super::Device::set_hook) runs
@@ -204,8 +211,8 @@ pub(super) fn test(adi: &mut Adi, id: RequestId) -> Tested {
 /// if the network has room. Does not block.
 pub(super) fn start_and_poll<E, R>(
     env: &E,
-    note: impl FnOnce() -> CallNote,
-    start: impl FnOnce(&mut Adi, &mut dyn Kernel) -> R,
+    note: impl Fn() -> CallNote,
+    mut start: impl FnMut(&mut Adi, &mut dyn Kernel) -> R,
 ) -> R
 where
     E: Enter + ?Sized,
@@ -225,7 +232,7 @@ where
 pub(super) fn poll_and<E, R>(
     env: &E,
     function: Option<&'static str>,
-    work: impl FnOnce(&mut Adi, &mut dyn Kernel) -> R,
+    mut work: impl FnMut(&mut Adi, &mut dyn Kernel) -> R,
 ) -> R
 where
     E: Enter + ?Sized,

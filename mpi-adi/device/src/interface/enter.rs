@@ -16,7 +16,7 @@ pub trait Enter {
     /// call it, and never from inside `work`.
     fn enter<'w>(&self, work: &'w mut Work<'w>);
 
-    /// Sends a message of [`Mode::Standard`], if it is complete or started without a step of progress. Does not block.
+    /// Sends a message of [`Mode::Standard`](crate::request::Mode::Standard), if it is complete or started without a step of progress. Does not block.
     /// [`Sent::Not`]: nothing has changed.
     fn fast_send(&self, outgoing: &Outgoing) -> Sent {
         let _ = outgoing;

@@ -33,7 +33,7 @@ mod enter;
 mod rests;
 
 pub use blocking::{ANY_SOURCE_NOTE, ANY_TAG_NOTE, finish};
-pub(crate) use blocking::{block_on, with};
+pub(crate) use blocking::{block_on, with, with_once};
 pub use borrowed::{Borrowed, run_in_interrupt};
 pub use data::*;
 pub use enter::{Enter, Work};
@@ -363,7 +363,7 @@ pub trait Device: Enter {
 
     /// From now on calls that make progress run this hook, and none that they ran before. Does not block.
     fn set_hook(&self, hook: ProgressHook) {
-        with(self, |adi, _| adi.set_hook(hook));
+        with_once(self, |adi, _| adi.set_hook(hook));
     }
 
     /// Where this process is. Does not block.

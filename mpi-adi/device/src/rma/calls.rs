@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 
 use crate::adi::Adi;
 use crate::envelope::{Context, Rank};
-use crate::interface::{Enter, block_on, with};
+use crate::interface::{Enter, block_on, with, with_once};
 use crate::kernel::{CallNote, Kernel};
 use crate::memory::Span;
 use crate::rma::deferred::Operation;
@@ -157,7 +157,7 @@ fn enter<E, R>(
 where
     E: Enter + ?Sized,
 {
-    with(env, |adi, kernel| {
+    with_once(env, |adi, kernel| {
         let result = adi.with_one_sided(|all| {
             let result = work(all);
             if all.is_due() {
@@ -327,7 +327,7 @@ pub trait OneSidedCalls: Enter {
     /// Changes a window. Does not block. Fails with [`Refused::NoWindow`], [`Refused::NoRoom`], [`Refused::Overlaps`] and
     /// [`Refused::NotAttached`].
     fn change_window(&self, context: Context, call: WindowCall) -> Result<Changed, Refused> {
-        with(self, |adi, _| change(adi, context, call))
+        with_once(self, |adi, _| change(adi, context, call))
     }
 }
 
