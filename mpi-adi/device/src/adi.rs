@@ -23,22 +23,23 @@ use crate::rma::epochs::Watch;
 use crate::send::Sender;
 use crate::stats::{Count, Stats};
 
-/// A progress hook: work of a layer above that advances when messages have moved, such as nonblocking collectives. Each call
-/// that waits or polls runs it after a step of progress.
+/// A progress hook: work of a layer above that advances when messages have moved, such as nonblocking collectives. Each
+/// call that waits or polls runs it after a step of progress.
 #[derive(Clone, Debug)]
 pub struct ProgressHook {
     /// Work can advance now. Changes nothing.
     pub is_ready: fn(&RequestPool) -> bool,
-    /// Advances the work; called outside of the device, which it may enter. When it returns, nothing that it found ready is
-    /// ready any more unless messages have moved.
+    /// Advances the work; called outside of the device, which it may enter. When it returns, nothing that it found
+    /// ready is ready any more unless messages have moved.
     pub run: fn(),
     /// Advances the work with the device in hand and outside of calls, where an interrupt may have come anywhere in the
-    /// program. It neither allocates nor frees, runs no function of the program's, waits for no lock, and returns after a
-    /// bounded number of steps. It leaves what needs more to `run`. `None`: it leaves everything.
+    /// program. It neither allocates nor frees, runs no function of the program's, waits for no lock, and returns after
+    /// a bounded number of steps. It leaves what needs more to `run`. `None`: it leaves everything.
     pub run_in_interrupt: Option<InterruptHook>,
 }
 
-/// See [`ProgressHook::run_in_interrupt`]; [`interface::Borrowed`](crate::interface::Borrowed) makes operations of the two.
+/// See [`ProgressHook::run_in_interrupt`]; [`interface::BorrowedDevice`](crate::interface::BorrowedDevice) makes
+/// operations of the two.
 pub type InterruptHook = fn(&mut Adi, &mut dyn UserMemory) -> HookResult;
 
 /// The result of a hook in an interrupt.
@@ -60,8 +61,8 @@ pub(super) struct Identity {
     pub rank: Rank,
 }
 
-/// The device of one process: parts, each with its own state. A method of the device takes the parts that it needs; what
-/// concerns one part alone is a method of that part.
+/// The device of one process: parts, each with its own state. A method of the device takes the parts that it needs;
+/// what concerns one part alone is a method of that part.
 // What is near the beginning is reached by the short forms of a microcontroller's instructions: small parts come first.
 #[derive(Clone, Debug)]
 #[repr(C)]
@@ -90,7 +91,8 @@ pub(super) struct Extras<R> {
     pub one_sided: Option<Box<OneSided>>,
 }
 
-/// A count of what steps of progress and the hook have changed, for [`Device::advance`](crate::interface::Device::advance).
+/// A count of what steps of progress and the hook have changed, for
+/// [`Device::advance`](crate::interface::Device::advance).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Events(usize);
 
@@ -125,8 +127,8 @@ impl<R> Hash for Adi<R> {
 }
 
 impl Adi {
-    /// The device of process `config.rank`, over `memory` and with its matching engine; `None` when there is no such process or the
-    /// memory is for another machine.
+    /// The device of process `config.rank`, over `memory` and with its matching engine; `None` when there is no such
+    /// process or the memory is for another machine.
     pub fn new(config: Config, memory: Memory) -> Option<Adi> {
         Adi::with_rules(config, memory, Sound)
     }
@@ -235,8 +237,8 @@ impl<R: Rules> Adi<R> {
         self.peers.ages_mut(peer)
     }
 
-    /// When no receive is posted, counts receives from 0 again; says by how much that is less. For a model checker, which
-    /// knows that only the order of receives and horizons matters.
+    /// When no receive is posted, counts receives from 0 again; says by how much that is less. For a model checker,
+    /// which knows that only the order of receives and horizons matters.
     #[doc(hidden)]
     pub fn turn_back_posts(&mut self) -> Serial {
         match self.requests.has_any_posted() {
@@ -251,9 +253,9 @@ impl<R: Rules> Adi<R> {
         self.sender.pending.turn_back_horizons(by);
     }
 
-    /// To be called within calls of the program, before each step of progress: what packets may need of the program's heap
-    /// is taken from it now, since no packet takes anything ([`peers`](crate::peers)). Packets that are held for more
-    /// of their kind leave with the step.
+    /// To be called within calls of the program, before each step of progress: what packets may need of the program's
+    /// heap is taken from it now, since no packet takes anything ([`peers`](crate::peers)). Packets that are held for
+    /// more of their kind leave with the step.
     #[inline]
     pub fn fill_stock(&mut self) {
         self.peers.fill_stock();
@@ -295,8 +297,8 @@ impl<R: Rules> Adi<R> {
         self.extras.hook.as_ref()?.run_in_interrupt
     }
 
-    /// Something of the program's is under way or exposed, which others can go on with while it computes: a request, a copy
-    /// that has not been taken, a window.
+    /// Something of the program's is under way or exposed, which others can go on with while it computes: a request, a
+    /// copy that has not been taken, a window.
     pub fn is_under_way(&self) -> bool {
         self.requests.live() > 0
             || !self.sender.bcopies.is_empty()
@@ -428,15 +430,15 @@ impl<R: Rules> Adi<R> {
         self.requests.conclude(id)
     }
 
-    /// As [`Adi::test`], for a name that may be none, with what else there is to know: `Some(None)` where the request has
-    /// not finished, `None` where `id` names none.
+    /// As [`Adi::test`], for a name that may be none, with what else there is to know: `Some(None)` where the request
+    /// has not finished, `None` where `id` names none.
     #[inline]
     pub fn conclude(&mut self, id: RequestId) -> Option<Option<Concluded>> {
         self.requests.conclude_named(id)
     }
 
-    /// As [`Adi::conclude`], if the request has finished with a whole message into or out of a plain buffer. `None`: it has
-    /// not; nothing has changed.
+    /// As [`Adi::conclude`], if the request has finished with a whole message into or out of a plain buffer. `None`: it
+    /// has not; nothing has changed.
     #[inline]
     pub fn conclude_whole(&mut self, id: RequestId) -> Option<Whole> {
         self.requests.conclude_whole(id)
@@ -472,8 +474,8 @@ impl<R: Rules> Adi<R> {
         self.requests.forget(id);
     }
 
-    /// A receive that has been cancelled and waits for answers ends now, cancelled: the program does not want to know of a
-    /// message that might have come for it.
+    /// A receive that has been cancelled and waits for answers ends now, cancelled: the program does not want to know
+    /// of a message that might have come for it.
     #[inline]
     pub fn end_cancel(&mut self, id: RequestId) {
         if let Some(end_cancelled) = self.extras.parts.end_cancelled() {

@@ -2,8 +2,8 @@
 //!
 //! A build with the feature `micro` has none of it, and every call takes the general path.
 //!
-//! A call that is not of that kind, or has a wrong argument, takes the general path, where the error is found. Both paths end
-//! in the same operations ([`Device`]).
+//! A call that is not of that kind, or has a wrong argument, takes the general path, where the error is found. Both
+//! paths end in the same operations ([`Device`]).
 
 use core::ffi::{c_int, c_void};
 
@@ -40,18 +40,18 @@ pub(super) struct Given {
 
 /// The device, in MPI's working time, and the processes of the communicator; `None` where there is no fast path, too.
 #[inline(always)]
-fn open(comm: c_int) -> Option<(Installed, Peers)> {
+fn open(comm: c_int) -> Option<(InstalledDevice, Peers)> {
     if cfg!(feature = "micro") {
         return None;
     }
     let peers = comm_table::peers(comm)?;
-    Some((Installed, peers))
+    Some((InstalledDevice, peers))
 }
 
 /// The device that MPI_Init has found, in MPI's working time. It has no fields: a call keeps no registers for it.
-struct Installed;
+struct InstalledDevice;
 
-impl Installed {
+impl InstalledDevice {
     #[inline(always)]
     fn env(&self) -> &'static dyn Env {
         // SAFETY: MPI_Init has found the device there.
@@ -59,7 +59,7 @@ impl Installed {
     }
 }
 
-impl Enter for Installed {
+impl Enter for InstalledDevice {
     #[inline(always)]
     fn enter<'w>(&self, work: &'w mut Work<'w>) {
         self.env().enter(work);
@@ -317,13 +317,14 @@ pub(super) fn is_open() -> bool {
     cfg!(not(feature = "micro")) && comm_table::is_open()
 }
 
-/// Waits for the request of this handle, if it is the device's: its message, if it ends with a whole one; its communicator is
-/// still to be told. `None`: the call takes the general path. To be called while this [is open](is_open).
+/// Waits for the request of this handle, if it is the device's: its message, if it ends with a whole one; its
+/// communicator is still to be told. `None`: the call takes the general path. To be called while this [is
+/// open](is_open).
 #[inline(always)]
 pub(super) fn wait(function: &'static str, handle: c_int) -> Option<Whole> {
     // All others have handles of their own.
     if handle >= 0 {
         return None;
     }
-    Installed.fast_wait(function, RequestId(!handle as u32))
+    InstalledDevice.fast_wait(function, RequestId(!handle as u32))
 }

@@ -21,7 +21,7 @@ use super::report::code;
 use super::types::MPI_Status;
 use super::types::constants::MPI_REQUEST_NULL;
 use crate::device::envelope::Context;
-use crate::device::interface::{Device, Ended, Release, RequestState, Tested};
+use crate::device::interface::{Completion, Device, Release, RequestState, TestResult};
 use crate::device::kernel::CallNote;
 use crate::device::request::{Mode, Outcome, RequestId, Whole};
 use crate::mpi::comm::{Group, Status};
@@ -240,9 +240,9 @@ pub(super) fn try_complete(
     let named = named(*handle)?;
     if let Named::Live(id) = named {
         return match env.test(function, id) {
-            Tested::Unknown => Err(Error::Request { handle: *handle }),
-            Tested::Pending => Ok(None),
-            Tested::Ended(ended) => Ok(Some(completed_with(&ended, handle))),
+            TestResult::Unknown => Err(Error::Request { handle: *handle }),
+            TestResult::Pending => Ok(None),
+            TestResult::Complete(ended) => Ok(Some(completed_with(&ended, handle))),
         };
     }
     if let Some(function) = function {
@@ -271,15 +271,15 @@ pub(super) fn complete_here(named: Named, handle: &mut c_int) -> Option<Complete
 }
 
 /// The device's request that `handle` names has ended so, and is freed: resets the handle, and tells the communicator.
-pub(super) fn completed_with(ended: &Ended, handle: &mut c_int) -> Completed {
+pub(super) fn completed_with(ended: &Completion, handle: &mut c_int) -> Completed {
     reset(handle);
     match ended {
-        Ended::Whole(whole) => {
+        Completion::Whole(whole) => {
             let status = whole_status(whole);
             comm_objects::request_completed(whole.context);
             with_status(status)
         }
-        Ended::Otherwise(concluded) => {
+        Completion::Other(concluded) => {
             let mut completed = completed(concluded.context, &concluded.outcome);
             completed.keep_blamed();
             datatypes::release(concluded.buffer);

@@ -1,8 +1,9 @@
 //! Section 3.7.5: waiting for several requests, and testing them.
 //!
-//! An array of requests can be as long as the program's memory. These calls look at it in groups of [`LookedUp::MAX`], one
-//! look at the device each, with a step of progress after each [`SLICE_REQUESTS`]. A request that is complete stays complete
-//! until its call has freed it: the result of one group is still true when the last has been looked at.
+//! An array of requests can be as long as the program's memory. These calls look at it in groups of
+//! [`CompletionSet::MAX`], one look at the device each, with a step of progress after each [`SLICE_REQUESTS`]. A
+//! request that is complete stays complete until its call has freed it: the result of one group is still true when the
+//! last has been looked at.
 // The functions are documented by the standard and in `mpi.h`, their safety in the module above.
 #![allow(
     missing_docs,
@@ -25,7 +26,7 @@ use super::requests::{
 };
 use super::types::MPI_Status;
 use super::types::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL, MPI_SUCCESS, MPI_UNDEFINED};
-use crate::device::interface::{Device, LookedUp};
+use crate::device::interface::{CompletionSet, Device};
 use crate::device::kernel::CallNote;
 use crate::device::request::{RequestId, Whole};
 use crate::mpi::call::{SLICE_REQUESTS, block_on};
@@ -70,8 +71,8 @@ impl Several {
         }
     }
 
-    /// Concludes those of the requests, each with the place of its status, of which there are `given`, for which that is
-    /// still to be done. Called outside of the device.
+    /// Concludes those of the requests, each with the place of its status, of which there are `given`, for which that
+    /// is still to be done. Called outside of the device.
     fn conclude<'a>(
         &mut self,
         requests: impl Iterator<Item = (&'a mut c_int, usize)>,
@@ -222,18 +223,19 @@ unsafe fn wait_for_others(
 
 /// A look at a group of requests: bit `i` is for the handle at place `i`.
 #[derive(Default)]
-struct Looked {
+struct GroupState {
     /// They name something that is under way or complete.
     active: u64,
     /// They are complete.
     complete: u64,
 }
 
-impl Looked {
-    /// Looks at no more than [`LookedUp::MAX`] handles. Fails with [`Error::Request`].
-    fn at(env: &dyn Env, handles: &[c_int]) -> Result<Looked, Error> {
-        let mut looked = Looked::default();
-        let mut live: heapless::Vec<(RequestId, u64), { LookedUp::MAX }> = heapless::Vec::new();
+impl GroupState {
+    /// Looks at no more than [`CompletionSet::MAX`] handles. Fails with [`Error::Request`].
+    fn at(env: &dyn Env, handles: &[c_int]) -> Result<GroupState, Error> {
+        let mut looked = GroupState::default();
+        let mut live: heapless::Vec<(RequestId, u64), { CompletionSet::MAX }> =
+            heapless::Vec::new();
         for (place, &handle) in handles.iter().enumerate() {
             let bit = 1 << place;
             looked.active |= bit;
@@ -252,11 +254,11 @@ impl Looked {
             };
             looked.complete |= if is_complete { bit } else { 0 };
         }
-        let ids: heapless::Vec<RequestId, { LookedUp::MAX }> =
+        let ids: heapless::Vec<RequestId, { CompletionSet::MAX }> =
             live.iter().map(|(id, _)| *id).collect();
-        let LookedUp { finished, unknown } = match ids.is_empty() {
-            true => LookedUp::default(),
-            false => env.look_up(&ids),
+        let CompletionSet { finished, unknown } = match ids.is_empty() {
+            true => CompletionSet::default(),
+            false => env.check_requests(&ids),
         };
         for (place, (_, bit)) in live.iter().enumerate() {
             if unknown >> place & 1 != 0 {
@@ -278,8 +280,8 @@ fn poll_at(env: &dyn Env, function: &'static str, first: usize) {
 
 /// The groups of an array, each with the place of its first element.
 fn groups(requests: &mut [c_int]) -> impl Iterator<Item = (usize, &mut [c_int])> {
-    let groups = requests.chunks_mut(LookedUp::MAX).enumerate();
-    groups.map(|(number, group)| (number * LookedUp::MAX, group))
+    let groups = requests.chunks_mut(CompletionSet::MAX).enumerate();
+    groups.map(|(number, group)| (number * CompletionSet::MAX, group))
 }
 
 /// `None`: not all are complete, and nothing has been done.
@@ -294,7 +296,7 @@ fn test_all(
     }
     for (first, group) in groups(requests) {
         poll_at(env, name, first);
-        let looked = Looked::at(env, group)?;
+        let looked = GroupState::at(env, group)?;
         if looked.complete.count_ones() as usize != group.len() {
             return Ok(None);
         }
@@ -361,7 +363,7 @@ fn any(
         if first > 0 {
             poll_at(env, function, first);
         }
-        let Looked { active, complete } = Looked::at(env, group)?;
+        let GroupState { active, complete } = GroupState::at(env, group)?;
         is_active |= active != 0;
         let found = (active & complete).trailing_zeros() as usize;
         if let Some(request) = group.get_mut(found)
@@ -464,7 +466,7 @@ impl CompleteSome<'_> {
             if first > 0 {
                 poll_at(env, function, first);
             }
-            let Looked { active, complete } = Looked::at(env, group)?;
+            let GroupState { active, complete } = GroupState::at(env, group)?;
             self.is_active |= active != 0;
             for (place, request) in group.iter_mut().enumerate() {
                 if (active & complete) >> place & 1 != 0
@@ -648,7 +650,7 @@ mod tests {
     #[test]
     fn requests_of_all_kinds_are_found_in_groups() {
         let env = FakeEnv::new();
-        let mut handles = vec![MPI_REQUEST_NULL; 3 * LookedUp::MAX];
+        let mut handles = vec![MPI_REQUEST_NULL; 3 * CompletionSet::MAX];
         for place in [1, 70, 71, 130] {
             handles[place] = receive(&env);
         }

@@ -7,7 +7,7 @@
 
 use alloc::vec::Vec;
 
-use crate::device::interface::{Device, Measure, Release, Tested};
+use crate::device::interface::{Device, Measure, Release, TestResult};
 use crate::device::kernel::CallNote;
 use crate::device::request::RequestId;
 use crate::mpi::call::{SLICE_REQUESTS, drain};
@@ -86,9 +86,10 @@ impl BufferUse {
         self.at_the_end(len)
     }
 
-    /// A place for a message of `len` bytes of a call of `function`. Waits, where the buffer is full, for as long as news of
-    /// messages that have been received may be on its way ([`Measure::Patience`]): a program that knows from messages of its
-    /// own that they have been received may rely on their room. Fails with [`Error::NoRoom`] and [`Error::BufferFull`].
+    /// A place for a message of `len` bytes of a call of `function`. Waits, where the buffer is full, for as long as
+    /// news of messages that have been received may be on its way ([`Measure::Patience`]): a program that knows from
+    /// messages of its own that they have been received may rely on their room. Fails with [`Error::NoRoom`] and
+    /// [`Error::BufferFull`].
     pub fn place(
         &mut self,
         env: &dyn Env,
@@ -128,8 +129,8 @@ impl BufferUse {
         }
     }
 
-    /// The message at `gap`, which was found since the last change, has been sent as this request. Without one it has left the
-    /// buffer.
+    /// The message at `gap`, which was found since the last change, has been sent as this request. Without one it has
+    /// left the buffer.
     pub fn sent(&mut self, env: &dyn Env, gap: Gap, send: Option<RequestId>) {
         if let Some(send) = send {
             env.release(send, Release::Handle);
@@ -155,7 +156,7 @@ impl BufferUse {
             }
             piece.send = piece
                 .send
-                .filter(|send| env.test(None, *send) == Tested::Pending);
+                .filter(|send| env.test(None, *send) == TestResult::Pending);
         }
         self.pieces.retain(|piece| piece.send.is_some());
     }

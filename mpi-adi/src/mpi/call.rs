@@ -1,13 +1,13 @@
 //! Loops over the device's operations, for conditions that only a layer above the device can check.
 #![forbid(unsafe_code)]
 
-use crate::device::interface::{Device, LookedUp};
+use crate::device::interface::{CompletionSet, Device};
 use crate::device::kernel::CallNote;
 use crate::device::request::RequestId;
 use crate::mpi::process::Env;
 
-/// Requests that a call checks between two steps of progress: an array can be as long as the program's memory, and traffic
-/// does not wait for the whole of it.
+/// Requests that a call checks between two steps of progress: an array can be as long as the program's memory, and
+/// traffic does not wait for the whole of it.
 pub const SLICE_REQUESTS: usize = 256;
 
 /// Blocks until `attempt` gives a value, with progress between attempts.
@@ -41,12 +41,12 @@ pub fn drain(env: &dyn Env, note: CallNote) {
 /// All of these requests have finished, as far as they are known. Changes nothing; does not block.
 pub(crate) fn are_finished(env: &dyn Env, mut ids: impl Iterator<Item = RequestId>) -> bool {
     loop {
-        let group: heapless::Vec<RequestId, { LookedUp::MAX }> =
-            ids.by_ref().take(LookedUp::MAX).collect();
+        let group: heapless::Vec<RequestId, { CompletionSet::MAX }> =
+            ids.by_ref().take(CompletionSet::MAX).collect();
         if group.is_empty() {
             return true;
         }
-        let LookedUp { finished, unknown } = env.look_up(&group);
+        let CompletionSet { finished, unknown } = env.check_requests(&group);
         if (finished | unknown).count_ones() as usize != group.len() {
             return false;
         }
@@ -143,7 +143,7 @@ mod tests {
             env.cancel("a test", id, crate::device::interface::Cancel::Finish);
             READY.set(true);
             let tested = env.test(Some("a test"), id);
-            assert_eq!(tested, crate::device::interface::Tested::Unknown);
+            assert_eq!(tested, crate::device::interface::TestResult::Unknown);
             assert_eq!(RUNS.get(), 3);
         });
     }

@@ -448,8 +448,8 @@ impl<'e> Partners<'e> {
         Ok(found.map(|found| self.probed(found)))
     }
 
-    /// Takes a message that fits: the name by which it can be received, and its status. Blocks until there is one, or else
-    /// for as long as it takes to have one that has been found: an answer of its sender. Fails as
+    /// Takes a message that fits: the name by which it can be received, and its status. Blocks until there is one, or
+    /// else for as long as it takes to have one that has been found: an answer of its sender. Fails as
     /// [`Partners::probe_span`].
     pub(crate) fn mprobe_span(
         self,

@@ -1,7 +1,7 @@
 //! How operations enter the device, and how they block.
 #![forbid(unsafe_code)]
 
-use super::data::{Ended, Outgoing, Tested};
+use super::data::{Completion, Outgoing, TestResult};
 use super::enter::Enter;
 use crate::adi::Adi;
 use crate::envelope::{Context, Pattern};
@@ -39,8 +39,8 @@ where
     result.expect("Enter::enter runs its work once")
 }
 
-/// Blocks until `attempt` gives a value, with a step of progress between attempts; the hook of [`Device::set_hook`](super::Device::set_hook) runs
-/// outside of the device.
+/// Blocks until `attempt` gives a value, with a step of progress between attempts; the hook of
+/// [`Device::set_hook`](super::Device::set_hook) runs outside of the device.
 // What is inlined here is small: the loop is `drive`, and its step one copy.
 #[inline]
 pub(crate) fn block_on<E, R>(
@@ -143,9 +143,9 @@ fn drive<R>(
     (result, hook)
 }
 
-/// Waits within a call of `function` for a request: its message, if it finishes with a [whole](Adi::conclude_whole) one.
-/// `None`: the call is to continue by itself, because the request ended otherwise, or there is none, or a hook is ready. For
-/// hosts, in [`Enter::fast_wait`]. Blocks until then.
+/// Waits within a call of `function` for a request: its message, if it finishes with a [whole](Adi::conclude_whole)
+/// one. `None`: the call is to continue by itself, because the request ended otherwise, or there is none, or a hook is
+/// ready. For hosts, in [`Enter::fast_wait`]. Blocks until then.
 pub fn finish(
     adi: &mut Adi,
     kernel: &mut dyn Kernel,
@@ -196,19 +196,19 @@ fn note_of_tag(context: Context, tag: i32) -> Option<i32> {
 }
 
 /// The request's end, if it has finished; it is freed then.
-pub(super) fn test(adi: &mut Adi, id: RequestId) -> Tested {
+pub(super) fn test(adi: &mut Adi, id: RequestId) -> TestResult {
     if FAST_PATH && let Some(whole) = adi.conclude_whole(id) {
-        return Tested::Ended(Ended::Whole(whole));
+        return TestResult::Complete(Completion::Whole(whole));
     }
     match adi.conclude(id) {
-        None => Tested::Unknown,
-        Some(None) => Tested::Pending,
-        Some(Some(concluded)) => Tested::Ended(Ended::Otherwise(concluded)),
+        None => TestResult::Unknown,
+        Some(None) => TestResult::Pending,
+        Some(Some(concluded)) => TestResult::Complete(Completion::Other(concluded)),
     }
 }
 
-/// Runs `start` once, and then one step of progress if the device has something to send, so that a message leaves at once
-/// if the network has room. Does not block.
+/// Runs `start` once, and then one step of progress if the device has something to send, so that a message leaves at
+/// once if the network has room. Does not block.
 pub(super) fn start_and_poll<E, R>(
     env: &E,
     note: impl Fn() -> CallNote,

@@ -8,8 +8,8 @@ use crate::adi::{Adi, HookResult};
 use crate::kernel::{AbortReason, CallNote, Kernel};
 use crate::memory::UserMemory;
 
-/// Runs the hook's part for interrupts ([`ProgressHook::run_in_interrupt`](crate::ProgressHook::run_in_interrupt)), for a host that has the device already. Does not
-/// block.
+/// Runs the hook's part for interrupts ([`ProgressHook::run_in_interrupt`](crate::ProgressHook::run_in_interrupt)), for
+/// a host that has the device already. Does not block.
 pub fn run_in_interrupt(adi: &mut Adi, memory: &mut dyn UserMemory) -> HookResult {
     let Some(run) = adi.interrupt_hook() else {
         return HookResult::Idle;
@@ -22,23 +22,23 @@ pub fn run_in_interrupt(adi: &mut Adi, memory: &mut dyn UserMemory) -> HookResul
 }
 
 /// A device that an interrupt has in its hands, for operations.
-pub struct Borrowed<'a>(RefCell<(&'a mut Adi, &'a mut dyn UserMemory)>);
+pub struct BorrowedDevice<'a>(RefCell<(&'a mut Adi, &'a mut dyn UserMemory)>);
 
-impl<'a> Borrowed<'a> {
+impl<'a> BorrowedDevice<'a> {
     /// This device, and the program's memory.
     pub fn new(adi: &'a mut Adi, memory: &'a mut dyn UserMemory) -> Self {
-        Borrowed(RefCell::new((adi, memory)))
+        BorrowedDevice(RefCell::new((adi, memory)))
     }
 }
 
-impl Enter for Borrowed<'_> {
+impl Enter for BorrowedDevice<'_> {
     fn enter<'w>(&self, work: &'w mut Work<'w>) {
         let (adi, memory) = &mut *self.0.borrow_mut();
         work(adi, &mut WithoutNetwork(*memory));
     }
 }
 
-/// The kernel of a [`Borrowed`] device: the interrupt itself makes the steps of progress.
+/// The kernel of a [`BorrowedDevice`]: the interrupt itself makes the steps of progress.
 struct WithoutNetwork<'a>(&'a mut dyn UserMemory);
 
 impl Kernel for WithoutNetwork<'_> {

@@ -52,44 +52,44 @@ impl ReceivedMessage {
 
 /// How a request has ended, which is freed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ended {
+pub enum Completion {
     /// With a whole message into or out of a plain buffer.
     Whole(Whole),
-    /// Otherwise.
-    Otherwise(Concluded),
+    /// In another way: cancelled, truncated, or with a typed buffer.
+    Other(Concluded),
 }
 
-impl Ended {
+impl Completion {
     /// How it has ended.
     pub fn outcome(&self) -> Outcome {
         match self {
-            Ended::Whole(whole) => Outcome::of(*whole, false),
-            Ended::Otherwise(concluded) => concluded.outcome,
+            Completion::Whole(whole) => Outcome::of(*whole, false),
+            Completion::Other(concluded) => concluded.outcome,
         }
     }
 }
 
 /// A look at a request's state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Tested {
+pub enum TestResult {
     /// There is no request of this name.
     Unknown,
     /// It has not finished.
     Pending,
     /// It has finished, and is freed.
-    Ended(Ended),
+    Complete(Completion),
 }
 
 /// A look at several requests: bit `i` is for the request at place `i`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct LookedUp {
+pub struct CompletionSet {
     /// They have finished.
     pub finished: u64,
     /// There is none of this name.
     pub unknown: u64,
 }
 
-impl LookedUp {
+impl CompletionSet {
     /// Requests that one look is about at most.
     pub const MAX: usize = u64::BITS as usize;
 }
@@ -198,7 +198,8 @@ pub enum Measure {
 pub struct ContextState {
     /// Requests under way in it.
     pub requests: u32,
-    /// Nothing of it can be matched any more, as far as this process knows ([`Adi::context_is_idle`](crate::Adi::context_is_idle)).
+    /// Nothing of it can be matched any more, as far as this process knows
+    /// ([`Adi::context_is_idle`](crate::Adi::context_is_idle)).
     pub is_idle: bool,
 }
 

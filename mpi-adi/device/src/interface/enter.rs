@@ -12,19 +12,20 @@ pub type Work<'a> = dyn FnMut(&mut Adi, &mut dyn Kernel) + 'a;
 
 /// The host's side: lends the device of this process to one operation at a time.
 pub trait Enter {
-    /// Runs `work` once with the device and its kernel, link interrupts held off meanwhile. Only [`Device`](super::Device)'s operations
-    /// call it, and never from inside `work`.
+    /// Runs `work` once with the device and its kernel, link interrupts held off meanwhile. Only
+    /// [`Device`](super::Device)'s operations call it, and never from inside `work`.
     fn enter<'w>(&self, work: &'w mut Work<'w>);
 
-    /// Sends a message of [`Mode::Standard`](crate::request::Mode::Standard), if it is complete or started without a step of progress. Does not block.
-    /// [`Sent::Not`]: nothing has changed.
+    /// Sends a message of [`Mode::Standard`](crate::request::Mode::Standard), if it is complete or started without a
+    /// step of progress. Does not block. [`Sent::Not`]: nothing has changed.
     fn fast_send(&self, outgoing: &Outgoing) -> Sent {
         let _ = outgoing;
         Sent::Not
     }
 
-    /// Receives a message within a call of `function`, and waits for it ([`finish`](super::finish)). [`Received::Not`]: nothing has changed.
-    /// [`Received::Started`]: the wait ended without a whole message, and the request is still there.
+    /// Receives a message within a call of `function`, and waits for it ([`finish`](super::finish)). [`Received::Not`]:
+    /// nothing has changed. [`Received::Started`]: the wait ended without a whole message, and the request is still
+    /// there.
     fn fast_receive(&self, function: &'static str, incoming: &Incoming) -> Received {
         let _ = (function, incoming);
         Received::Not
@@ -36,7 +37,8 @@ pub trait Enter {
         None
     }
 
-    /// Waits for a request ([`finish`](super::finish)). `None`: nothing has been told of the request, which may have finished.
+    /// Waits for a request ([`finish`](super::finish)). `None`: nothing has been told of the request, which may have
+    /// finished.
     fn fast_wait(&self, function: &'static str, id: RequestId) -> Option<Whole> {
         let _ = (function, id);
         None

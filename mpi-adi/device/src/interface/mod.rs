@@ -1,15 +1,15 @@
 //! The device's interface: the operations that communicators, collectives, windows and bindings call.
 //!
 //! ```text
-//!   mpi/, c/, rust/  -- Device: operations, plain data in and out -->  interface.rs
+//!   mpi/, c/, rust/  -- Device: operations, plain data in and out -->  interface/
 //!                                                                          |  Enter: one call, interrupts held off
 //!                                                              a host: node, Linux process, simulated node
 //!                                                                          |
 //!                                                                         Adi
 //! ```
-//! [`Enter`] is the side of the host: it lends the device to one operation at a time. [`Device`] is the side of the layers
-//! above: an operation takes plain data, enters the device once, and returns plain data. A layer above never holds a
-//! reference to the device, so nothing of it can run while the device is lent.
+//! [`Enter`] is the side of the host: it lends the device to one operation at a time. [`Device`] is the side of the
+//! layers above: an operation takes plain data, enters the device once, and returns plain data. A layer above never
+//! holds a reference to the device, so nothing of it can run while the device is lent.
 //!
 //! # Blocking
 //! An operation blocks only where its description says so. It then repeats bounded steps: an attempt, a
@@ -17,29 +17,29 @@
 //! layer above can check is awaited by a loop of that layer over [`Device::advance`].
 //!
 //! # The fast path
-//! [`Device::send`], [`Device::start_send`], [`Device::receive`], [`Device::start_receive`] and [`Device::wait`] first ask
-//! the host's fast form of the same operation, where it has one ([`Enter::fast_send`]). It completes what needs neither a
-//! request nor a step of progress. In the profile `micro` no host has one.
+//! [`Device::send`], [`Device::start_send`], [`Device::receive`], [`Device::start_receive`] and [`Device::wait`] first
+//! ask the host's fast form of the same operation, where it has one ([`Enter::fast_send`]). It completes what needs
+//! neither a request nor a step of progress. In the profile `micro` no host has one.
 //!
 //! # Errors and memory
-//! [`NoMemory`] is the only error: the program's heap has no room for a request. Nothing has been started then, and the call
-//! can be repeated. No operation allocates otherwise.
+//! [`NoMemory`] is the only error: the program's heap has no room for a request. Nothing has been started then, and the
+//! call can be repeated. No operation allocates otherwise.
 #![forbid(unsafe_code)]
 
 mod blocking;
 mod borrowed;
 mod data;
 mod enter;
-mod rests;
+mod general_path;
 
 pub use blocking::{ANY_SOURCE_NOTE, ANY_TAG_NOTE, finish};
 pub(crate) use blocking::{block_on, with, with_once};
-pub use borrowed::{Borrowed, run_in_interrupt};
+pub use borrowed::{BorrowedDevice, run_in_interrupt};
 pub use data::*;
 pub use enter::{Enter, Work};
 
 use blocking::{FAST_PATH, block_until, note_of_pattern, poll, poll_and, start_and_poll, test};
-use rests::{
+use general_path::{
     finish_cancel, finish_cancel_of_receive, receive_rest, send_rest, start_cancel,
     start_receive_rest, start_receive_with, start_send_rest, start_send_with, wait_rest,
 };
@@ -66,8 +66,8 @@ fn heap(kernel: &dyn Kernel) -> Heap {
 
 /// The operations of a process's device. `function` names the MPI function for a report of a hang.
 pub trait Device: Enter {
-    /// Sends a message, and blocks until its buffer may be used again (MPI-3.1 section 3.4). The destination exists, the tag
-    /// is not negative and the message is below 4 GiB. Fails with [`NoMemory`].
+    /// Sends a message, and blocks until its buffer may be used again (MPI-3.1 section 3.4). The destination exists,
+    /// the tag is not negative and the message is below 4 GiB. Fails with [`NoMemory`].
     #[inline(always)]
     fn send(&self, function: &'static str, outgoing: &Outgoing) -> Result<(), NoMemory> {
         let sent = match has_fast_path(outgoing) {
@@ -80,8 +80,8 @@ pub trait Device: Enter {
         }
     }
 
-    /// Starts a send (section 3.7.2). Does not block. `None`: the buffer may be used again, and there is no request. The
-    /// message is as for [`Device::send`]. Fails with [`NoMemory`].
+    /// Starts a send (section 3.7.2). Does not block. `None`: the buffer may be used again, and there is no request.
+    /// The message is as for [`Device::send`]. Fails with [`NoMemory`].
     #[inline(always)]
     fn start_send(
         &self,
@@ -144,8 +144,8 @@ pub trait Device: Enter {
         }
     }
 
-    /// Looks for a message that matches (section 3.8.1), after a step of progress if it does not block. `None`: there is none
-    /// yet. Fails with [`NoMemory`].
+    /// Looks for a message that matches (section 3.8.1), after a step of progress if it does not block. `None`: there
+    /// is none yet. Fails with [`NoMemory`].
     fn probe(
         &self,
         function: &'static str,
@@ -167,8 +167,8 @@ pub trait Device: Enter {
         )
     }
 
-    /// Takes a message that matches (section 3.8.2): the name by which alone it can be received, and its envelope. Blocks, if
-    /// not asked to, for no longer than the answer of a sender takes. Fails with [`NoMemory`].
+    /// Takes a message that matches (section 3.8.2): the name by which alone it can be received, and its envelope.
+    /// Blocks, if not asked to, for no longer than the answer of a sender takes. Fails with [`NoMemory`].
     fn take(
         &self,
         function: &'static str,
@@ -195,8 +195,8 @@ pub trait Device: Enter {
         )
     }
 
-    /// Starts the receive of a message that has been taken (section 3.8.3): its name is that of a receive from now on. Does not
-    /// block.
+    /// Starts the receive of a message that has been taken (section 3.8.3): its name is that of a receive from now on.
+    /// Does not block.
     ///
     /// # Panics
     /// When there is no such message.
@@ -210,16 +210,16 @@ pub trait Device: Enter {
 
     /// Blocks until a request has finished, and frees it. `None`: there is none of this name.
     #[inline(always)]
-    fn wait(&self, function: &'static str, id: RequestId) -> Option<Ended> {
+    fn wait(&self, function: &'static str, id: RequestId) -> Option<Completion> {
         if FAST_PATH && let Some(whole) = self.fast_wait(function, id) {
-            return Some(Ended::Whole(whole));
+            return Some(Completion::Whole(whole));
         }
         wait_rest(self, function, id)
     }
 
-    /// Looks whether a request has finished, and frees it if so; within a call of `function` after a step of progress. Does
-    /// not block.
-    fn test(&self, function: Option<&'static str>, id: RequestId) -> Tested {
+    /// Looks whether a request has finished, and frees it if so; within a call of `function` after a step of progress.
+    /// Does not block.
+    fn test(&self, function: Option<&'static str>, id: RequestId) -> TestResult {
         poll_and(self, function, |adi, _| test(adi, id))
     }
 
@@ -227,10 +227,10 @@ pub trait Device: Enter {
     ///
     /// # Panics
     /// When there are more than 64.
-    fn look_up(&self, ids: &[RequestId]) -> LookedUp {
-        assert!(ids.len() <= LookedUp::MAX);
+    fn check_requests(&self, ids: &[RequestId]) -> CompletionSet {
+        assert!(ids.len() <= CompletionSet::MAX);
         with(self, |adi, _| {
-            let mut all = LookedUp::default();
+            let mut all = CompletionSet::default();
             for (place, id) in ids.iter().enumerate() {
                 let is_done = adi.requests().is_done(*id);
                 all.finished |= u64::from(is_done == Some(true)) << place;
@@ -240,8 +240,8 @@ pub trait Device: Enter {
         })
     }
 
-    /// What is known of a request, which stays as it is; within a call of `function` after a step of progress. `None`: there
-    /// is none of this name. Does not block.
+    /// What is known of a request, which stays as it is; within a call of `function` after a step of progress. `None`:
+    /// there is none of this name. Does not block.
     fn inspect(&self, function: Option<&'static str>, id: RequestId) -> Option<RequestState> {
         poll_and(self, function, |adi, _| {
             let (context, buffer) = adi.requests().context_and_buffer(id)?;
@@ -269,8 +269,8 @@ pub trait Device: Enter {
         }
     }
 
-    /// Releases a request (section 3.7.3), finished or not; one that is unknown is left at that. A cancelled receive that is
-    /// still posted ends now. Does not block.
+    /// Releases a request (section 3.7.3), finished or not; one that is unknown is left at that. A cancelled receive
+    /// that is still posted ends now. Does not block.
     fn release(&self, id: RequestId, release: Release) {
         with(self, |adi, _| match release {
             Release::Request => adi.forget(id),
@@ -281,9 +281,9 @@ pub trait Device: Enter {
         });
     }
 
-    /// One step of progress within the call of `note`, then the hook, if it is ready. It sleeps if it may block and nothing
-    /// has moved since `since`, the value that the last call returned: a layer that awaits a condition calls this in a loop,
-    /// and cannot miss an event between its look at the condition and the sleep.
+    /// One step of progress within the call of `note`, then the hook, if it is ready. Without `since` it does not
+    /// block. With it, the value that the last call returned, it sleeps if nothing has changed since then: a layer that
+    /// awaits a condition calls this in a loop, and no event is lost between the check of the condition and the sleep.
     fn advance(&self, note: CallNote, since: Option<Events>) -> Events {
         let (events, hook) = with(self, |adi, kernel| {
             kernel.note(Some(note));
@@ -302,8 +302,8 @@ pub trait Device: Enter {
         events
     }
 
-    /// Lets the host continue with what the caller has made ready, such as the state of a collective that interrupts may
-    /// advance from now on. Does not block.
+    /// Lets the host continue with what the caller has made ready, such as the state of a collective that interrupts
+    /// may advance from now on. Does not block.
     fn notify(&self) {
         with(self, |_, _| ());
     }
@@ -333,8 +333,8 @@ pub trait Device: Enter {
         with(self, |adi, _| adi.open_context(context));
     }
 
-    /// What the device still has of this context and the one for collectives after it. Searches all requests and unexpected
-    /// messages; does not block.
+    /// What the device still has of this context and the one for collectives after it. Searches all requests and
+    /// unexpected messages; does not block.
     fn inspect_context(&self, context: Context) -> ContextState {
         with(self, |adi, _| ContextState {
             requests: adi.requests().count_in(context),
@@ -342,7 +342,8 @@ pub trait Device: Enter {
         })
     }
 
-    /// Reserves what the request of one message needs, or gives it back, or checks. Does not block. Fails with [`NoMemory`].
+    /// Reserves what the request of one message needs, or gives it back, or checks. Does not block. Fails with
+    /// [`NoMemory`].
     fn reserve(&self, reserve: Reserve) -> Result<(), NoMemory> {
         with(self, |adi, _| {
             let is_there = match reserve {
@@ -434,9 +435,9 @@ impl<E: Enter + ?Sized> Device for E {}
 
 /// The collectives that the network itself carries.
 pub trait NetworkCollectives: Enter {
-    /// The barrier of all processes by the network's own packets ([`barrier`](crate::barrier)), the last one if so said. Blocks.
-    /// False: the network does not offer it, to none of the processes, and nothing has been done. Fails if the processes'
-    /// calls differ.
+    /// The barrier of all processes by the network's own packets ([`barrier`](crate::barrier)), the last one if so
+    /// said. Blocks. False: the network does not offer it, to none of the processes, and nothing has been done. Fails
+    /// if the processes' calls differ.
     fn barrier(&self, function: &'static str, is_last: bool) -> Result<bool, Differ> {
         let mut has_entered = false;
         let mut differs = None;
@@ -463,14 +464,16 @@ pub trait NetworkCollectives: Enter {
         }
     }
 
-    /// Blocks until this process may leave the job: all that it has sent, and that is received, has left ([`Adi::may_leave`]).
+    /// Blocks until this process may leave the job: all that it has sent, and that is received, has left
+    /// ([`Adi::may_leave`]).
     fn wait_until_sent(&self, function: &'static str) {
         let note = |_: &Adi| CallNote::of(function);
         block_until(self, &note, &mut |adi, _| adi.may_leave());
     }
 
-    /// An allreduce of all processes by the barrier's packets. Blocks until it has ended, or a function of the program's is to
-    /// combine two values ([`Turn::Combine`]): the caller then [combines](Allreduce::combine) them and repeats the call.
+    /// An allreduce of all processes by the barrier's packets. Blocks until it has ended, or a function of the
+    /// program's is to combine two values ([`Turn::Combine`]): the caller then [combines](Allreduce::combine) them and
+    /// repeats the call.
     fn allreduce(
         &self,
         function: &'static str,

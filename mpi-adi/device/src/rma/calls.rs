@@ -14,7 +14,7 @@ use crate::rma::{NotAttached, OneSided, Pieces, Question, Window};
 
 /// A condition of a window.
 #[derive(Clone, Copy, Debug)]
-pub enum Until {
+pub enum WindowCondition {
     /// There is nothing to wait for.
     Now,
     /// The watch is over.
@@ -31,23 +31,23 @@ pub enum Until {
     Unread(Span),
 }
 
-impl Until {
+impl WindowCondition {
     fn is_true(self, all: &mut OneSided, context: Context) -> bool {
         match self {
-            Until::Now => true,
-            Until::Over(watch) => all.is_over(context, watch),
-            Until::Access(epoch, target) => all.can_access(context, epoch, target),
-            Until::Answered(target) => !all.awaits(context, target),
-            Until::Accessed(epoch) => all.can_end(context, epoch),
-            Until::Idle => all.is_idle(context),
-            Until::Unread(memory) => !all.reads(memory),
+            WindowCondition::Now => true,
+            WindowCondition::Over(watch) => all.is_over(context, watch),
+            WindowCondition::Access(epoch, target) => all.can_access(context, epoch, target),
+            WindowCondition::Answered(target) => !all.awaits(context, target),
+            WindowCondition::Accessed(epoch) => all.can_end(context, epoch),
+            WindowCondition::Idle => all.is_idle(context),
+            WindowCondition::Unread(memory) => !all.reads(memory),
         }
     }
 }
 
 /// Why a call on a window has changed nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Refused {
+pub enum WindowError {
     /// This process has no such window.
     NoWindow,
     /// The program's heap has no room for it.
@@ -116,7 +116,7 @@ pub enum WindowCall {
 
 /// What [`OneSidedCalls::change_window`] has changed.
 #[derive(Debug)]
-pub enum Changed {
+pub enum WindowChange {
     /// All that was asked for.
     Done,
     /// The window is no longer the device's; the caller drops it.
@@ -129,7 +129,7 @@ pub enum Changed {
 
 /// The result of [`OneSidedCalls::check_window`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Checked {
+pub struct WindowState {
     /// The condition is true.
     pub is_true: bool,
     /// Targets have found operations of this process to be wrong.
@@ -152,8 +152,8 @@ fn take_fault(all: &mut OneSided, context: Context) -> bool {
 /// Runs `work`, and lets leave what it has made ready, as far as the network has room. Does not block.
 fn enter<E, R>(
     env: &E,
-    work: impl FnOnce(&mut OneSided) -> Result<R, Refused>,
-) -> Result<R, Refused>
+    work: impl FnOnce(&mut OneSided) -> Result<R, WindowError>,
+) -> Result<R, WindowError>
 where
     E: Enter + ?Sized,
 {
@@ -168,7 +168,7 @@ where
         if adi.has_to_send() {
             kernel.poll(adi);
         }
-        result.unwrap_or(Err(Refused::NoWindow))
+        result.unwrap_or(Err(WindowError::NoWindow))
     })
 }
 
@@ -196,13 +196,13 @@ where
 
 /// The calls on windows. `context` names the window.
 pub trait OneSidedCalls: Enter {
-    /// Blocks until the condition is true. Returns whether targets have found operations of this process to be wrong since the
-    /// last call that `takes_fault`.
+    /// Blocks until the condition is true. Returns whether targets have found operations of this process to be wrong
+    /// since the last call that `takes_fault`.
     fn wait_for_window(
         &self,
         note: CallNote,
         context: Context,
-        until: Until,
+        until: WindowCondition,
         takes_fault: bool,
     ) -> bool {
         wait(self, note, |all, _| {
@@ -211,33 +211,33 @@ pub trait OneSidedCalls: Enter {
         })
     }
 
-    /// The condition is true now; and whether targets have found operations to be wrong, which is taken if it is asked for.
-    /// Does not block. Fails with [`Refused::NoWindow`].
+    /// The condition is true now; and whether targets have found operations to be wrong, which is taken if it is asked
+    /// for. Does not block. Fails with [`WindowError::NoWindow`].
     fn check_window(
         &self,
         context: Context,
-        until: Until,
+        until: WindowCondition,
         takes_fault: bool,
-    ) -> Result<Checked, Refused> {
+    ) -> Result<WindowState, WindowError> {
         let checked = with(self, |adi, _| {
-            adi.with_one_sided(|all| Checked {
+            adi.with_one_sided(|all| WindowState {
                 is_true: until.is_true(all, context),
                 is_faulty: takes_fault && take_fault(all, context),
             })
         });
-        checked.ok_or(Refused::NoWindow)
+        checked.ok_or(WindowError::NoWindow)
     }
 
-    /// A call on an epoch: its number, or that of the flush or operation; packets that it makes ready leave if the network
-    /// has room. Does not block. Fails with [`Refused::NoWindow`] and [`Refused::NoRoom`].
-    fn call_epoch(&self, context: Context, call: EpochCall<'_>) -> Result<Serial, Refused> {
+    /// A call on an epoch: its number, or that of the flush or operation; packets that it makes ready leave if the
+    /// network has room. Does not block. Fails with [`WindowError::NoWindow`] and [`WindowError::NoRoom`].
+    fn call_epoch(&self, context: Context, call: EpochCall<'_>) -> Result<Serial, WindowError> {
         enter(self, |all| match call {
             EpochCall::Prepare => all
                 .prepare_epoch(context)
                 .then_some(0)
-                .ok_or(Refused::NoRoom),
+                .ok_or(WindowError::NoRoom),
             EpochCall::Open(opening, told) => {
-                all.open(context, opening, told).ok_or(Refused::NoRoom)
+                all.open(context, opening, told).ok_or(WindowError::NoRoom)
             }
             EpochCall::Close(epoch, told) => {
                 all.close(context, epoch, told);
@@ -250,7 +250,7 @@ pub trait OneSidedCalls: Enter {
                 told,
             } => {
                 let flush = all.flush((context, epoch, target), is_local, told);
-                flush.ok_or(Refused::NoRoom)
+                flush.ok_or(WindowError::NoRoom)
             }
             EpochCall::Record {
                 epoch,
@@ -259,22 +259,22 @@ pub trait OneSidedCalls: Enter {
                 told,
             } => {
                 let recorded = all.defer((context, epoch, target), operation, told);
-                recorded.ok_or(Refused::NoRoom)
+                recorded.ok_or(WindowError::NoRoom)
             }
         })
     }
 
-    /// Asks for the epoch's access to the target, and for the lock if it needs one: operations may leave for it now. Does not
-    /// block. Fails with [`Refused::NoWindow`] and [`Refused::NotIncluded`].
+    /// Asks for the epoch's access to the target, and for the lock if it needs one: operations may leave for it now.
+    /// Does not block. Fails with [`WindowError::NoWindow`] and [`WindowError::NotIncluded`].
     fn access_target(
         &self,
         context: Context,
         epoch: Serial,
         target: Rank,
-    ) -> Result<bool, Refused> {
+    ) -> Result<bool, WindowError> {
         enter(self, |all| match all.includes(context, epoch, target) {
             true => Ok(all.can_access(context, epoch, target)),
-            false => Err(Refused::NotIncluded),
+            false => Err(WindowError::NotIncluded),
         })
     }
 
@@ -292,26 +292,26 @@ pub trait OneSidedCalls: Enter {
         }
     }
 
-    /// Flushes an epoch, and blocks until that is done. Returns whether targets have found operations of this process to be
-    /// wrong, unless local completion is enough. Fails with [`Refused::NoRoom`].
+    /// Flushes an epoch, and blocks until that is done. Returns whether targets have found operations of this process
+    /// to be wrong, unless local completion is enough. Fails with [`WindowError::NoRoom`].
     fn flush_and_wait(
         &self,
         note: CallNote,
         context: Context,
         (epoch, target): (Serial, Option<Rank>),
         is_local: bool,
-    ) -> Result<bool, Refused> {
+    ) -> Result<bool, WindowError> {
         let mut until = None;
         wait(self, note, |all, _| {
             let until = match until {
                 Some(until) => until,
                 // Nothing to send, and only answers to wait for.
                 None if all.is_answered(context, target, is_local) => {
-                    *until.insert(Until::Answered(target))
+                    *until.insert(WindowCondition::Answered(target))
                 }
                 None => match all.flush((context, epoch, target), is_local, None) {
-                    Some(flush) => *until.insert(Until::Over(Watch::Done(flush))),
-                    None => return Some(Err(Refused::NoRoom)),
+                    Some(flush) => *until.insert(WindowCondition::Over(Watch::Done(flush))),
+                    None => return Some(Err(WindowError::NoRoom)),
                 },
             };
             let is_true = until.is_true(all, context);
@@ -324,53 +324,57 @@ pub trait OneSidedCalls: Enter {
         with(self, |adi, _| adi.with_one_sided(OneSided::take_refused)) == Some(true)
     }
 
-    /// Changes a window. Does not block. Fails with [`Refused::NoWindow`], [`Refused::NoRoom`], [`Refused::Overlaps`] and
-    /// [`Refused::NotAttached`].
-    fn change_window(&self, context: Context, call: WindowCall) -> Result<Changed, Refused> {
+    /// Changes a window. Does not block. Fails with [`WindowError::NoWindow`], [`WindowError::NoRoom`],
+    /// [`WindowError::Overlaps`] and [`WindowError::NotAttached`].
+    fn change_window(
+        &self,
+        context: Context,
+        call: WindowCall,
+    ) -> Result<WindowChange, WindowError> {
         with_once(self, |adi, _| change(adi, context, call))
     }
 }
 
 impl<E: Enter + ?Sized> OneSidedCalls for E {}
 
-fn change(adi: &mut Adi, context: Context, call: WindowCall) -> Result<Changed, Refused> {
+fn change(adi: &mut Adi, context: Context, call: WindowCall) -> Result<WindowChange, WindowError> {
     if let WindowCall::Prepare(Some(made)) = call {
         adi.set_one_sided(made);
         return change(adi, context, WindowCall::Prepare(None));
     }
     let result = adi.with_one_sided(|all| match call {
         WindowCall::Prepare(_) => match all.prepare() {
-            true => Ok(Changed::Done),
-            false => Err(Refused::NoRoom),
+            true => Ok(WindowChange::Done),
+            false => Err(WindowError::NoRoom),
         },
         WindowCall::Add(window) => {
             all.add(window);
-            Ok(Changed::Done)
+            Ok(WindowChange::Done)
         }
         WindowCall::Remove => all
             .remove(context)
-            .map(Changed::Removed)
-            .ok_or(Refused::NoWindow),
-        call => change_entered(all.window(context).ok_or(Refused::NoWindow)?, call),
+            .map(WindowChange::Removed)
+            .ok_or(WindowError::NoWindow),
+        call => change_entered(all.window(context).ok_or(WindowError::NoWindow)?, call),
     });
-    result.unwrap_or(Err(Refused::NoWindow))
+    result.unwrap_or(Err(WindowError::NoWindow))
 }
 
 /// A change of a window that stays.
-fn change_entered(window: &mut Window, call: WindowCall) -> Result<Changed, Refused> {
+fn change_entered(window: &mut Window, call: WindowCall) -> Result<WindowChange, WindowError> {
     match call {
         WindowCall::SetReorder(reorder) => window.set_reorder(reorder),
         WindowCall::Withdraw(is_withdrawn) => window.withdraw(is_withdrawn),
         WindowCall::Attach(memory) => window.attach(memory).map_err(|error| match error {
-            NotAttached::Overlaps => Refused::Overlaps,
-            NotAttached::NoRoom => Refused::NoRoom,
+            NotAttached::Overlaps => WindowError::Overlaps,
+            NotAttached::NoRoom => WindowError::NoRoom,
         })?,
         WindowCall::Detach(base) => {
-            let detached = window.detach(base).ok_or(Refused::NotAttached)?;
-            return Ok(Changed::Detached(detached));
+            let detached = window.detach(base).ok_or(WindowError::NotAttached)?;
+            return Ok(WindowChange::Detached(detached));
         }
-        WindowCall::Reorder => return Ok(Changed::Reorder(window.reorder())),
+        WindowCall::Reorder => return Ok(WindowChange::Reorder(window.reorder())),
         WindowCall::Prepare(_) | WindowCall::Add(_) | WindowCall::Remove => {}
     }
-    Ok(Changed::Done)
+    Ok(WindowChange::Done)
 }

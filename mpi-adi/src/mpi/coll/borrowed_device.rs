@@ -2,37 +2,37 @@
 #![forbid(unsafe_code)]
 
 use crate::Adi;
-use crate::device::interface::{Borrowed, Enter, Work};
+use crate::device::interface::{BorrowedDevice, Enter, Work};
 use crate::device::memory::UserMemory;
 use crate::mpi::process::{Env, Process};
 
 /// The device and the program's memory. The interrupt makes the steps of progress, so that nothing is polled here.
-pub(crate) struct BorrowedDevice<'a> {
-    device: Borrowed<'a>,
+pub(crate) struct BorrowedEnv<'a> {
+    device: BorrowedDevice<'a>,
     process: &'a Process,
 }
 
-impl<'a> BorrowedDevice<'a> {
+impl<'a> BorrowedEnv<'a> {
     /// Those of this process.
     pub(crate) fn new(
         adi: &'a mut Adi,
         memory: &'a mut dyn UserMemory,
         process: &'a Process,
     ) -> Self {
-        BorrowedDevice {
-            device: Borrowed::new(adi, memory),
+        BorrowedEnv {
+            device: BorrowedDevice::new(adi, memory),
             process,
         }
     }
 }
 
-impl Enter for BorrowedDevice<'_> {
+impl Enter for BorrowedEnv<'_> {
     fn enter<'w>(&self, work: &'w mut Work<'w>) {
         self.device.enter(work);
     }
 }
 
-impl Env for BorrowedDevice<'_> {
+impl Env for BorrowedEnv<'_> {
     fn process(&self) -> &Process {
         self.process
     }

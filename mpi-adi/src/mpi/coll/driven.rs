@@ -10,7 +10,7 @@ use crate::device::envelope::{Context, Rank};
 use crate::device::interface::Device;
 use crate::device::memory::UserMemory;
 use crate::device::memory::area::Area;
-use crate::mpi::coll::borrowed_device::BorrowedDevice;
+use crate::mpi::coll::borrowed_device::BorrowedEnv;
 use crate::mpi::coll::inter::{self, Role};
 use crate::mpi::coll::plans;
 use crate::mpi::coll::run::Elements;
@@ -216,7 +216,7 @@ impl Driven {
         let Some(inside) = &mut self.0 else {
             return false;
         };
-        let device = BorrowedDevice::new(adi, memory, process);
+        let device = BorrowedEnv::new(adi, memory, process);
         let comm = inside.among.communicator(&device, None);
         inside.running.go_on_meanwhile(comm, &mut steps)
     }

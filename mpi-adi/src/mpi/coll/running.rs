@@ -29,7 +29,7 @@ use alloc::vec::Vec;
 
 use crate::device::envelope::Tag;
 use crate::device::interface::{
-    Cancel, Device, Incoming, Outgoing, RequestMemory, Reserve, Tested,
+    Cancel, Device, Incoming, Outgoing, RequestMemory, Reserve, TestResult,
 };
 use crate::device::kernel::CallNote;
 use crate::device::memory::Span;
@@ -562,7 +562,7 @@ impl Flight {
             if message.lane != lane {
                 return true;
             }
-            if let (Tested::Ended(ended), Some(expected)) =
+            if let (TestResult::Complete(ended), Some(expected)) =
                 (env.test(None, message.id), message.expected)
                 && let Err(error) = exactly(expected, comm.partners().received(ended.outcome()))
             {

@@ -10,7 +10,7 @@ use crate::Adi;
 use crate::device::HookResult;
 use crate::device::memory::UserMemory;
 use crate::device::request::RequestPool;
-use crate::mpi::coll::borrowed_device::BorrowedDevice;
+use crate::mpi::coll::borrowed_device::BorrowedEnv;
 use crate::mpi::coll::running::{Plan, Running};
 use crate::mpi::comm::{Communicator, Membership};
 use crate::mpi::error::{Class, Error};
@@ -82,7 +82,7 @@ pub(crate) fn go_on_meanwhile(
     process: &Process,
     each: impl FnOnce(&mut dyn FnMut(Membership<'_>, &mut State)),
 ) -> HookResult {
-    let device = BorrowedDevice::new(adi, memory, process);
+    let device = BorrowedEnv::new(adi, memory, process);
     let (mut steps, mut moved) = (STEPS, false);
     each(&mut |membership, state| {
         if let State::Running(running) = state {

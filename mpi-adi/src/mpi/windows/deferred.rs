@@ -4,7 +4,7 @@
 use super::make::no_room;
 use super::operations::{Elements, TargetBase};
 use super::state::{Hold, Home, Kept, Window};
-use super::transport::Until;
+use super::transport::WindowCondition;
 use crate::device::memory::Span;
 use crate::device::rma::deferred::Operation;
 use crate::device::rma::epochs::{Serial, Told, Watch};
@@ -23,7 +23,8 @@ impl<H: Home> Window<'_, H> {
     /// Gives back what deferred operations needed that are over.
     pub fn sweep(&self) -> Result<(), Error> {
         self.with(|state| {
-            let is_over = |kept: &Kept<H::Hold>| self.is(Until::Over(Watch::Done(kept.operation)));
+            let is_over =
+                |kept: &Kept<H::Hold>| self.is(WindowCondition::Over(Watch::Done(kept.operation)));
             // No function of the program's and no call is under this lock: the device does not come back here.
             state.kept.retain(|kept| !is_over(kept).unwrap_or(true));
             Ok(())

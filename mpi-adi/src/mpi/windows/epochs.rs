@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use super::make::no_room;
 use super::state::{Access, Home, Opened, Window, out_of_order};
-use super::transport::Until;
+use super::transport::WindowCondition;
 use crate::device::envelope::Rank;
 use crate::device::interface::Device;
 use crate::device::rma::epochs::{Opening, Serial, Sort, Told, Watch};
@@ -135,7 +135,7 @@ impl<H: Home> Window<'_, H> {
             Entry::Request | Entry::Recorded => false,
         };
         if !has_access && waits {
-            self.wait(Some(target), Until::Access(epoch, target));
+            self.wait(Some(target), WindowCondition::Access(epoch, target));
         }
         let is_straight = (has_access || waits) && !is_recorded;
         self.with(|state| {
@@ -358,7 +358,7 @@ impl<H: Home> Window<'_, H> {
 
     /// Waits until an epoch that has been closed is complete.
     pub fn wait_closed(&self, target: Option<Rank>, epoch: Serial) -> Result<(), Error> {
-        let finished = self.finish(target, Until::Over(Watch::Closed(epoch)));
+        let finished = self.finish(target, WindowCondition::Over(Watch::Closed(epoch)));
         self.sweep()?;
         finished
     }
@@ -367,7 +367,7 @@ impl<H: Home> Window<'_, H> {
     pub fn test_exposure(&self) -> Result<bool, Error> {
         let epoch = self.exposure()?;
         self.env.advance(self.note(None), None);
-        let is_over = self.is(Until::Accessed(epoch))?;
+        let is_over = self.is(WindowCondition::Accessed(epoch))?;
         if is_over {
             self.end_exposure(None)?;
         }
@@ -398,7 +398,7 @@ impl<H: Home> Window<'_, H> {
     pub fn end_all(&self) -> Result<(), Error> {
         // Epochs that calls have closed that do not block end first.
         self.end_fence()?;
-        self.wait(None, Until::Idle);
+        self.wait(None, WindowCondition::Idle);
         self.barrier()
     }
 }

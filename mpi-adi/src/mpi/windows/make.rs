@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::state::{Extent, wrong};
 use crate::device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span, boxed, boxed_with, runs};
-use crate::device::rma::calls::{OneSidedCalls, Refused, WindowCall};
+use crate::device::rma::calls::{OneSidedCalls, WindowCall, WindowError};
 use crate::device::rma::{self, OneSided, Peer};
 use crate::mpi::comm::{Communicator, Membership};
 use crate::mpi::error::{Class, Error};
@@ -55,7 +55,7 @@ fn one_sided(here: crate::device::envelope::Rank) -> Result<Box<OneSided>, Error
 fn prepare_device(env: &dyn Env, here: crate::device::envelope::Rank) -> Result<(), Error> {
     let prepare = |made| env.change_window(0, WindowCall::Prepare(made));
     let prepared = match prepare(None) {
-        Err(Refused::NoWindow) => prepare(Some(one_sided(here)?)),
+        Err(WindowError::NoWindow) => prepare(Some(one_sided(here)?)),
         prepared => prepared,
     };
     match prepared {

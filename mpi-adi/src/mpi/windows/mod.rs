@@ -28,4 +28,4 @@ pub(crate) use epochs::Entry;
 pub(crate) use make::{Part, agree, enter_device, leave_device, make_room};
 pub(crate) use operations::{Elements, TargetBase, fits, made_of, same};
 pub(crate) use state::{Access, Hold, Home, State, Window, no_window, out_of_order, wrong};
-pub(crate) use transport::{BEYOND, Until};
+pub(crate) use transport::{BEYOND, WindowCondition};

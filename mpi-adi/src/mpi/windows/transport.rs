@@ -6,8 +6,10 @@ use super::state::{Extent, Home, Window, no_window, wrong};
 use crate::device::envelope::Rank;
 use crate::device::kernel::CallNote;
 use crate::device::memory::Span;
-pub(crate) use crate::device::rma::calls::Until;
-use crate::device::rma::calls::{Changed, EpochCall, OneSidedCalls, Refused, Transfer, WindowCall};
+pub(crate) use crate::device::rma::calls::WindowCondition;
+use crate::device::rma::calls::{
+    EpochCall, OneSidedCalls, Transfer, WindowCall, WindowChange, WindowError,
+};
 use crate::device::rma::deferred::Operation;
 use crate::device::rma::epochs::{Opening, Reorder, Serial, Told};
 use crate::device::rma::wire::{HEAD_BYTES, Head, Kind};
@@ -29,12 +31,14 @@ fn fault(is_faulty: bool) -> Result<(), Error> {
 }
 
 /// The error of a call that the device has refused, which would have taken room for a `T`.
-fn refused<T>(count: usize) -> impl Fn(Refused) -> Error {
+fn refused<T>(count: usize) -> impl Fn(WindowError) -> Error {
     move |why| match why {
-        Refused::NoWindow | Refused::NotIncluded => no_window(),
-        Refused::NoRoom => no_room::<T>(count),
-        Refused::Overlaps => wrong(Class::RmaAttach, "some of the memory is attached already"),
-        Refused::NotAttached => wrong(Class::RmaAttach, "no memory is attached that begins there"),
+        WindowError::NoWindow | WindowError::NotIncluded => no_window(),
+        WindowError::NoRoom => no_room::<T>(count),
+        WindowError::Overlaps => wrong(Class::RmaAttach, "some of the memory is attached already"),
+        WindowError::NotAttached => {
+            wrong(Class::RmaAttach, "no memory is attached that begins there")
+        }
     }
 }
 
@@ -48,26 +52,28 @@ impl<H: Home> Window<'_, H> {
     }
 
     /// Waits until it is so.
-    pub fn wait(&self, target: Option<Rank>, until: Until) {
+    pub fn wait(&self, target: Option<Rank>, until: WindowCondition) {
         let note = self.note(target);
         self.env.wait_for_window(note, self.context(), until, false);
     }
 
     /// Waits until it is so. Fails if targets have found operations from here to be wrong.
-    pub fn finish(&self, target: Option<Rank>, until: Until) -> Result<(), Error> {
+    pub fn finish(&self, target: Option<Rank>, until: WindowCondition) -> Result<(), Error> {
         let note = self.note(target);
         fault(self.env.wait_for_window(note, self.context(), until, true))
     }
 
     /// It is so now. Does not block.
-    pub fn is(&self, until: Until) -> Result<bool, Error> {
+    pub fn is(&self, until: WindowCondition) -> Result<bool, Error> {
         let checked = self.env.check_window(self.context(), until, false);
         Ok(checked.map_err(refused::<()>(0))?.is_true)
     }
 
     /// Fails if targets have found operations from here to be wrong.
     pub fn faults(&self) -> Result<(), Error> {
-        let checked = self.env.check_window(self.context(), Until::Now, true);
+        let checked = self
+            .env
+            .check_window(self.context(), WindowCondition::Now, true);
         fault(checked.map_err(refused::<()>(0))?.is_faulty)
     }
 
@@ -95,7 +101,7 @@ impl<H: Home> Window<'_, H> {
     pub fn access(&self, epoch: Serial, target: Rank) -> Result<Option<bool>, Error> {
         match self.env.access_target(self.context(), epoch, target) {
             Ok(has_access) => Ok(Some(has_access)),
-            Err(Refused::NotIncluded) => Ok(None),
+            Err(WindowError::NotIncluded) => Ok(None),
             Err(why) => Err(refused::<()>(0)(why)),
         }
     }
@@ -167,7 +173,7 @@ impl<H: Home> Window<'_, H> {
 
     /// Waits until all answers have come, or those of `target`.
     pub fn drain(&self, target: Option<Rank>) {
-        self.wait(target, Until::Answered(target));
+        self.wait(target, WindowCondition::Answered(target));
     }
 
     /// Lets epochs pass others from now on.
@@ -179,7 +185,7 @@ impl<H: Home> Window<'_, H> {
     /// Which epochs may pass others.
     pub fn reorder(&self) -> Reorder {
         match self.change(WindowCall::Reorder) {
-            Ok(Changed::Reorder(reorder)) => reorder,
+            Ok(WindowChange::Reorder(reorder)) => reorder,
             _ => Reorder::default(),
         }
     }
@@ -198,12 +204,12 @@ impl<H: Home> Window<'_, H> {
     /// Detaches the memory that begins there. Fails with class RmaAttach.
     pub fn detach(&self, base: usize) -> Result<Span, Error> {
         match self.change(WindowCall::Detach(base))? {
-            Changed::Detached(memory) => Ok(memory),
+            WindowChange::Detached(memory) => Ok(memory),
             _ => Ok(Span::EMPTY),
         }
     }
 
-    fn change(&self, call: WindowCall) -> Result<Changed, Error> {
+    fn change(&self, call: WindowCall) -> Result<WindowChange, Error> {
         let changed = self.env.change_window(self.context(), call);
         changed.map_err(refused::<Span>(1))
     }

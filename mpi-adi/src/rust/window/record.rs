@@ -11,7 +11,7 @@ use crate::device::rma::epochs::{Serial, Watch};
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
 use crate::mpi::windows::{
-    self, Access, Home, Part, State, Until, agree, enter_device, leave_device, no_window,
+    self, Access, Home, Part, State, WindowCondition, agree, enter_device, leave_device, no_window,
     out_of_order,
 };
 use crate::rust::datatype::lent::Loan;
@@ -149,7 +149,7 @@ impl Record {
     pub(crate) fn is_over(&self, env: &dyn Env, watched: Watched) -> bool {
         let window = self.comm.record.membership().context;
         let is_over = |watch| {
-            let checked = env.check_window(window, Until::Over(watch), false);
+            let checked = env.check_window(window, WindowCondition::Over(watch), false);
             checked.is_ok_and(|checked| checked.is_true)
         };
         let watch = watched.watch();
@@ -168,7 +168,7 @@ impl Record {
                 _ => self.free(function),
             };
         };
-        call.wait(None, Until::Over(watch));
+        call.wait(None, WindowCondition::Over(watch));
         call.sweep()?;
         match reports {
             true => call.faults(),
@@ -209,7 +209,7 @@ impl Record {
     pub(super) fn detach(&self, function: &'static str, base: usize) -> Result<(), Error> {
         let call = self.call(function)?;
         if let Ok(memory) = call.detach(base) {
-            call.wait(None, Until::Unread(memory));
+            call.wait(None, WindowCondition::Unread(memory));
         }
         Ok(())
     }
@@ -225,11 +225,11 @@ impl Record {
             _ => Err(out_of_order("an epoch is open")),
         })?;
         let here = call.here();
-        call.wait(None, Until::Idle);
+        call.wait(None, WindowCondition::Idle);
         let epoch = call.lock((here, true), true, None, false)?;
-        call.wait(Some(here), Until::Over(Watch::Opened(epoch)));
+        call.wait(Some(here), WindowCondition::Over(Watch::Opened(epoch)));
         call.withdraw(true);
-        call.wait(None, Until::Unread(memory));
+        call.wait(None, WindowCondition::Unread(memory));
         Ok(())
     }
 

@@ -11,7 +11,7 @@ mod transactions;
 
 use std::sync::Mutex;
 
-use mpi_adi::device::rma::calls::{EpochCall, OneSidedCalls, Until, WindowCall};
+use mpi_adi::device::rma::calls::{EpochCall, OneSidedCalls, WindowCall, WindowCondition};
 use mpi_adi::device::rma::deferred::Operation;
 use mpi_adi::device::rma::epochs::{Opening, Reorder, Serial, Sort, Watch};
 use mpi_adi::device::rma::wire::{Head, Kind};
@@ -91,7 +91,7 @@ impl Process<'_, '_, '_> {
 
     /// MPI_Wait for what a call that does not block has begun.
     fn wait(&self, watch: Watch) {
-        { self.node }.wait_for_window(NOTE, WINDOW, Until::Over(watch), false);
+        { self.node }.wait_for_window(NOTE, WINDOW, WindowCondition::Over(watch), false);
     }
 
     fn open(&self, sort: Sort, member: Option<u32>) -> Serial {

@@ -6,7 +6,7 @@ use super::blocking::{
     start_and_poll, test, with,
 };
 use super::data::{
-    Ended, Incoming, Outgoing, Received, ReceivedMessage, RequestMemory, Sent, Tested,
+    Completion, Incoming, Outgoing, Received, ReceivedMessage, RequestMemory, Sent, TestResult,
 };
 use super::enter::Enter;
 use crate::adi::Adi;
@@ -188,7 +188,7 @@ where
 
 /// The rest of [`Device::wait`](super::Device::wait).
 #[inline(never)]
-pub(super) fn wait_rest<E>(env: &E, function: &'static str, id: RequestId) -> Option<Ended>
+pub(super) fn wait_rest<E>(env: &E, function: &'static str, id: RequestId) -> Option<Completion>
 where
     E: Enter + ?Sized,
 {
@@ -196,9 +196,9 @@ where
         env,
         &|adi| note_of_request(adi, function, id),
         |adi, _| match test(adi, id) {
-            Tested::Unknown => Some(None),
-            Tested::Pending => None,
-            Tested::Ended(ended) => Some(Some(ended)),
+            TestResult::Unknown => Some(None),
+            TestResult::Pending => None,
+            TestResult::Complete(ended) => Some(Some(ended)),
         },
     )
 }
