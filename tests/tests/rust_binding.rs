@@ -7,9 +7,9 @@ use std::rc::Rc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use midplane_lab::as_program;
 use midplane_lab::timed::Costs;
 use midplane_lab::{Cluster, Failure, Node, Statuses};
+use midplane_lab::{as_fast_program, as_program};
 use mpi::collective::{SystemOperation, UserOperation};
 use mpi::datatype::{AnyBuffer, AnyBufferMut, Partition, PartitionMut, UserDatatype, View};
 use mpi::environment::Universe;
@@ -49,17 +49,15 @@ fn everywhere(program: impl Fn(&Universe) + Sync) {
             let seed = (i * 3 + j) as u64;
             let nodes = shape.iter().map(|extent| usize::from(*extent)).product();
             let cluster = Cluster::new(shape).seed(seed).mpi_memory(memory);
-            let job: Statuses = cluster.run(|node| {
-                run(node, |universe| {
-                    program(universe);
-                    0
-                })
-            });
-            assert_eq!(
-                job,
-                Ok(vec![0; nodes]),
-                "shape {shape:?}, {memory} bytes, seed {seed}"
-            );
+            let whole = || {
+                program(&mpi::initialize().expect("once"));
+                0
+            };
+            let job: Statuses = cluster.run(|node| as_program(node, whole));
+            let fast: Statuses = cluster.run(|node| as_fast_program(node, whole));
+            let place = format!("shape {shape:?}, {memory} bytes, seed {seed}");
+            assert_eq!(job, Ok(vec![0; nodes]), "{place}");
+            assert_eq!(fast, Ok(vec![0; nodes]), "{place}, on the fast path");
         }
     }
 }

@@ -9,7 +9,7 @@ pub use std::println;
 
 use std::collections::HashSet;
 
-use midplane_lab::{Cluster, as_program};
+use midplane_lab::{Cluster, as_fast_program, as_program};
 
 /// In place of the kernel's: the program is to be called by its module's name.
 macro_rules! program {
@@ -35,14 +35,21 @@ fn everywhere(program: fn()) {
     {
         let nodes = shape.iter().map(|extent| usize::from(*extent)).product();
         let cluster = Cluster::new(shape).seed(seed as u64).mpi_memory(memory);
-        let (job, reports) = cluster.run_and_report(|node| {
+        let general = cluster.run_and_report(|node| {
             as_program(node, program);
             0
         });
-        assert_eq!(job, Ok(vec![0; nodes]), "{shape:?}, {memory} bytes");
-        for report in reports {
-            let left = (report.live_requests, report.posted, report.unexpected);
-            assert_eq!(left, (0, 0, 0), "{shape:?}, {memory} bytes");
+        let fast = cluster.run_and_report(|node| {
+            as_fast_program(node, program);
+            0
+        });
+        for (path, (job, reports)) in [("general", general), ("fast", fast)] {
+            let place = format!("{shape:?}, {memory} bytes, {path} path");
+            assert_eq!(job, Ok(vec![0; nodes]), "{place}");
+            for report in reports {
+                let left = (report.live_requests, report.posted, report.unexpected);
+                assert_eq!(left, (0, 0, 0), "{place}");
+            }
         }
     }
 }

@@ -34,6 +34,7 @@ mod carrier;
 pub mod costs;
 mod drawn;
 mod events;
+mod fast;
 pub mod hands;
 mod node;
 mod outcome;

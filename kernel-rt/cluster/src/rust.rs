@@ -4,8 +4,10 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use mpi_adi::Env;
 use mpi_adi::rust::process::{Carried, carry, find_by};
 
+use crate::fast::FastNode;
 use crate::{Node, running};
 
 thread_local! {
@@ -38,9 +40,18 @@ impl Drop for Found {
 
 /// Runs `program`, which begins with `mpi::initialize()`, as the process `node`.
 pub fn as_program<R>(node: &Node<'_, '_>, program: impl FnOnce() -> R) -> R {
+    as_program_in(node, node.rank() as usize, program)
+}
+
+/// As [`as_program`], where messages take the fast path.
+pub fn as_fast_program<R>(node: &Node<'_, '_>, program: impl FnOnce() -> R) -> R {
+    as_program_in(&FastNode(node), node.rank() as usize, program)
+}
+
+fn as_program_in<R>(env: &dyn Env, rank: usize, program: impl FnOnce() -> R) -> R {
     find_by(find);
-    carry(node, std::thread::panicking, |carried| {
-        let _found = Found::new(node.rank() as usize, carried);
+    carry(env, std::thread::panicking, |carried| {
+        let _found = Found::new(rank, carried);
         program()
     })
 }

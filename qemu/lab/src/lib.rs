@@ -11,5 +11,5 @@ pub mod sim;
 
 pub use measure::epochs as epochs_timed;
 pub use measure::{collectives, exchange, flood, oneself, overlap, scale, timed};
-pub use midplane_cluster::rust::as_program;
+pub use midplane_cluster::rust::{as_fast_program, as_program};
 pub use midplane_cluster::{Cluster, Failure, Node, NodeReport, Statuses, Watched, random};

@@ -1,0 +1,82 @@
+//! A process of a cluster whose host has the fast path of messages, as nodes and processes of Linux have it.
+//!
+//! The cluster's own host has none: simulations of its virtual time and its random choices are those of the general path.
+#![forbid(unsafe_code)]
+
+use mpi_adi::device::interface::{Incoming, Outgoing, Received, Sent, finish};
+use mpi_adi::kernel::Kernel;
+use mpi_adi::request::{RequestId, Whole};
+use mpi_adi::{Adi, Enter, Env, Process, Work};
+
+use crate::Node;
+
+/// A process with the fast path.
+pub struct FastNode<'a, 'b, 'm>(pub &'a Node<'b, 'm>);
+
+impl FastNode<'_, '_, '_> {
+    /// Enters the device once, and makes a step of progress if a packet has to leave.
+    fn run<R>(&self, mut work: impl FnMut(&mut Adi, &mut dyn Kernel) -> R) -> R {
+        let mut result = None;
+        self.0.enter(&mut |adi, kernel| {
+            result = Some(work(adi, kernel));
+            if adi.has_to_send() {
+                kernel.poll(adi);
+            }
+        });
+        result.expect("the work is done")
+    }
+}
+
+impl Enter for FastNode<'_, '_, '_> {
+    fn enter<'w>(&self, work: &'w mut Work<'w>) {
+        self.0.enter(work);
+    }
+
+    fn fast_send(&self, &Outgoing { to, span }: &Outgoing) -> Sent {
+        let mut has_copies = false;
+        let sent = self.run(|adi, kernel| adi.send_fast(kernel.memory(), &to, span));
+        if sent == Sent::Complete {
+            self.0
+                .enter(&mut |adi, _| has_copies = !adi.have_copies_left());
+        }
+        // The process may make no further call, and nothing else sends for it.
+        match has_copies {
+            true => Sent::Copied,
+            false => sent,
+        }
+    }
+
+    fn fast_receive(
+        &self,
+        function: &'static str,
+        &Incoming { pattern, span }: &Incoming,
+    ) -> Received {
+        self.run(|adi, kernel| {
+            let received = adi.receive_fast(kernel.memory(), &pattern, span);
+            match received {
+                Received::Started(id) => match finish(adi, kernel, function, id) {
+                    Some(whole) => Received::Complete(whole),
+                    None => received,
+                },
+                _ => received,
+            }
+        })
+    }
+
+    fn fast_start_receive(&self, &Incoming { pattern, span }: &Incoming) -> Option<RequestId> {
+        self.run(|adi, kernel| {
+            let started = adi.start_receive_fast(kernel.memory(), &pattern, span);
+            started.ok().map(|(id, _)| id)
+        })
+    }
+
+    fn fast_wait(&self, function: &'static str, id: RequestId) -> Option<Whole> {
+        self.run(|adi, kernel| finish(adi, kernel, function, id))
+    }
+}
+
+impl Env for FastNode<'_, '_, '_> {
+    fn process(&self) -> &Process {
+        self.0.process()
+    }
+}
