@@ -3,11 +3,11 @@
 //! ```text
 //!   c/      the functions of `mpi.h`          rust/   the names of rsmpi
 //!      \                                     /
-//!       mpi/   objects, and calls: blocking and not, on the device
-//!         |
+//!       mpi/   objects: communicators, datatypes, collectives, windows
+//!         |  Device: operations, plain data in and out
 //!       device   the crate `midplane-device`: sends, receives, matching, MPI memory, the protocol
 //! ```
-//! Calls that block are in [`call`]; a process finds its device by [`Env`].
+//! [`Device`] has the operations of a process's device, and a process finds its device by [`Env`].
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_code)]
 

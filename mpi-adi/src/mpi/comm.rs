@@ -72,7 +72,7 @@ pub(crate) struct Group<'e> {
     pub(crate) size: u32,
 }
 
-/// A communicator without the carrier: the context, and this process's membership in the group.
+/// A communicator without its host: the context, and this process's membership in the group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Membership<'e> {
     pub(crate) map: RankMap<'e>,

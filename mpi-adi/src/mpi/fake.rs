@@ -12,7 +12,7 @@ use crate::device::kernel::{AbortReason, CallNote, Kernel};
 use crate::device::memory::{RawMemory, UserMemory};
 use crate::mpi::process::{Env, Process};
 
-/// The carrier of a job of one process.
+/// The host of a job of one process.
 pub(crate) struct FakeEnv {
     adi: RefCell<Adi>,
     process: Process,

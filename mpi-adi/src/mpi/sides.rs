@@ -23,7 +23,7 @@ use crate::mpi::comm::{CommRank, Communicator, Group, Membership, RankMap};
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
 
-/// An intercommunicator without the carrier.
+/// An intercommunicator without its host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Sides<'e> {
     /// The processes of both groups, by their numbers in the job.

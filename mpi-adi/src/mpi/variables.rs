@@ -1,4 +1,4 @@
-//! Variables of the device and its carrier, for tools (MPI-3.1 section 14.3): what a job's options set, and what there is
+//! Variables of the device and its host, for tools (MPI-3.1 section 14.3): what a job's options set, and what there is
 //! at the moment. Reading one is one look.
 #![forbid(unsafe_code)]
 

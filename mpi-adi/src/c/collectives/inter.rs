@@ -317,7 +317,7 @@ pub(in crate::c) unsafe fn reduce(
     };
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
     let plan = coll::reduce(halves, areas, elements.size(), combine, role, data)?;
-    Ok(plan.goes_on_meanwhile(meanwhile))
+    Ok(plan.advances_in_interrupts(meanwhile))
 }
 
 /// # Safety
@@ -337,7 +337,7 @@ pub(in crate::c) unsafe fn allreduce(
     let areas = (data.span().into(), result.span().into());
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
     let plan = coll::allreduce(halves, areas, elements.size(), combine, (data, result))?;
-    Ok(plan.goes_on_meanwhile(meanwhile))
+    Ok(plan.advances_in_interrupts(meanwhile))
 }
 
 /// This group's counts, and room for those of the other's processes, who all have the same ones.
@@ -395,7 +395,7 @@ pub(in crate::c) unsafe fn reduce_scatter(
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
     let hold = (ours, result);
     let plan = coll::reduce_scatter_by_counts(halves, counts, parts, area, size, combine, hold)?;
-    Ok(plan.goes_on_meanwhile(meanwhile))
+    Ok(plan.advances_in_interrupts(meanwhile))
 }
 
 /// # Safety
@@ -427,5 +427,5 @@ pub(in crate::c) unsafe fn reduce_scatter_block(
     let (part, area) = (move |rank| parts.of(rank), result.span().into());
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
     let plan = coll::reduce_scatter(halves, part, area, elements.size(), combine, result)?;
-    Ok(plan.goes_on_meanwhile(meanwhile))
+    Ok(plan.advances_in_interrupts(meanwhile))
 }

@@ -540,12 +540,12 @@ pub unsafe fn MPI_Ireduce(
             let data = unsafe { elements.at(sendbuf, args::count(count)?) }?;
             let areas = (Area::from(data.span()), Area::EMPTY);
             let plan = plans::reduce(comm, areas, size, combine, root, data)?;
-            return Ok(plan.goes_on_meanwhile(meanwhile));
+            return Ok(plan.advances_in_interrupts(meanwhile));
         }
         // SAFETY: as above.
         let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, &elements) }?;
         let plan = plans::reduce(comm, both.areas(), size, combine, root, both)?;
-        Ok(plan.goes_on_meanwhile(meanwhile))
+        Ok(plan.advances_in_interrupts(meanwhile))
     };
     // SAFETY: the standard's promise about `request`.
     unsafe { start("MPI_Ireduce", comm, request, plan) }
@@ -577,7 +577,7 @@ pub unsafe fn MPI_Iallreduce(
         // SAFETY: the standard's promise about the buffers (section 5.12.8).
         let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, &elements) }?;
         let plan = plans::allreduce(comm, both.areas(), combined, combine, both)?;
-        Ok(plan.goes_on_meanwhile(meanwhile))
+        Ok(plan.advances_in_interrupts(meanwhile))
     };
     // SAFETY: the standard's promise about `request`.
     unsafe { start("MPI_Iallreduce", comm, request, plan) }
@@ -604,7 +604,7 @@ unsafe fn reduce_scatter<P: Send + 'static>(
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
     let part = move |rank| of(&parts, rank);
     let plan = plans::reduce_scatter(comm, part, result, size, combine, hold)?;
-    Ok(plan.goes_on_meanwhile(meanwhile))
+    Ok(plan.advances_in_interrupts(meanwhile))
 }
 
 pub unsafe fn MPI_Ireduce_scatter(
@@ -686,7 +686,7 @@ unsafe fn scan(
         // SAFETY: the caller's promise.
         let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, &elements) }?;
         let plan = plans::scan(comm, both.areas(), size, combine, inclusive, both)?;
-        Ok(plan.goes_on_meanwhile(meanwhile))
+        Ok(plan.advances_in_interrupts(meanwhile))
     };
     // SAFETY: the caller's promise.
     unsafe { start(function, comm, request, plan) }

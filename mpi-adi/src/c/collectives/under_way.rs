@@ -19,7 +19,7 @@ use crate::device::interface::Device;
 use crate::device::memory::UserMemory;
 use crate::device::request::RequestPool;
 use crate::device::{HookResult, ProgressHook};
-use crate::mpi::coll::under_way::{State, go_on_meanwhile};
+use crate::mpi::coll::under_way::{State, advance_in_interrupt};
 use crate::mpi::coll::{Plan, Running};
 use crate::mpi::comm::{Communicator, Membership};
 use crate::mpi::error::{Class, Error, Limited};
@@ -160,7 +160,7 @@ fn enter(comm: Communicator<'static>, function: &'static str, plan: Plan) -> Res
     comm.env.set_hook(ProgressHook {
         is_ready,
         run: go_on,
-        run_in_interrupt: Some(meanwhile),
+        run_in_interrupt: Some(run_in_interrupt),
     });
     let membership = comm.membership();
     let number = comm_objects::count_collectives(membership.context, 0);
@@ -232,7 +232,7 @@ fn go_on() {
 }
 
 /// As [`go_on`], from an interrupt: where no call has a collective in its hands.
-fn meanwhile(adi: &mut Adi, memory: &mut dyn UserMemory) -> HookResult {
+fn run_in_interrupt(adi: &mut Adi, memory: &mut dyn UserMemory) -> HookResult {
     if UNDER_WAY.load(Ordering::Relaxed) == 0 {
         return HookResult::Idle;
     }
@@ -240,7 +240,7 @@ fn meanwhile(adi: &mut Adi, memory: &mut dyn UserMemory) -> HookResult {
         return HookResult::Busy;
     };
     let Started { objects, under_way } = &mut *started;
-    go_on_meanwhile(adi, memory, env.process(), |run| {
+    advance_in_interrupt(adi, memory, env.process(), |run| {
         for handle in under_way {
             if let Some(object) = objects.get_mut(*handle) {
                 run(object.membership, &mut object.state);

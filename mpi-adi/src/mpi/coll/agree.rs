@@ -107,7 +107,7 @@ pub(crate) fn agree(comm: Communicator<'_>, holder: impl Holder + 'static) -> Re
         all: true,
     };
     let plan = Plan::by_steps(agreement, Some(size_of::<Proposal>()))?;
-    Ok(plan.goes_on_meanwhile(true))
+    Ok(plan.advances_in_interrupts(true))
 }
 
 impl<H: Holder> Agreement<H> {

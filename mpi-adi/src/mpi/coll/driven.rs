@@ -175,7 +175,7 @@ impl Driven {
         };
         // What combines here is none of a program's functions. An exchange of counts takes memory on its way, and is not
         // among these.
-        let plan = plan.goes_on_meanwhile(true);
+        let plan = plan.advances_in_interrupts(true);
         let running = Running::new(comm, "a collective", number, plan)?;
         env.open_context(among.context);
         Ok(Driven(Some(Inside {
@@ -206,7 +206,7 @@ impl Driven {
     }
 
     /// Goes on as an interrupt lets it, by so many steps at most; true when it got on.
-    pub fn go_on_meanwhile(
+    pub fn advance_in_interrupt(
         &mut self,
         adi: &mut Adi,
         memory: &mut dyn UserMemory,
@@ -218,7 +218,7 @@ impl Driven {
         };
         let device = BorrowedEnv::new(adi, memory, process);
         let comm = inside.among.communicator(&device, None);
-        inside.running.go_on_meanwhile(comm, &mut steps)
+        inside.running.advance_in_interrupt(comm, &mut steps)
     }
 
     /// Goes on until it has to wait for messages: `None`; or to its end, and the buffers are the caller's again. Does

@@ -71,11 +71,11 @@ fn plan<S: Schedule + Send + 'static, H: Send + 'static>(
     element: Option<usize>,
 ) -> Result<Plan, Error> {
     let plan = reduction(schedule, |_: &[u8], _: &mut [u8]| (), hold, element)?;
-    Ok(plan.goes_on_meanwhile(true))
+    Ok(plan.advances_in_interrupts(true))
 }
 
 /// The plan of a schedule that combines elements. Interrupts make its steps only if it is said that they may
-/// ([`Plan::goes_on_meanwhile`]): `combine` may be a function of the program's.
+/// ([`Plan::advances_in_interrupts`]): `combine` may be a function of the program's.
 fn reduction<S: Schedule + Send + 'static, H: Send + 'static>(
     schedule: S,
     combine: impl Combining,
@@ -210,5 +210,5 @@ pub(crate) fn neighbours(
     let messages = from.len() + to.len();
     let schedule = Neighbours::new(from, to);
     let kept = Kept::new(schedule, |_: &[u8], _: &mut [u8]| (), hold);
-    Ok(Plan::at_once(kept, messages)?.goes_on_meanwhile(true))
+    Ok(Plan::at_once(kept, messages)?.advances_in_interrupts(true))
 }

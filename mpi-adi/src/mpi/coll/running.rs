@@ -6,14 +6,14 @@
 //! computes, two segments a lane. So a program that uses its heap up meanwhile does not keep others waiting.
 //!
 //! # While the program computes
-//! The next steps are made by interrupts, too ([`Running::go_on_meanwhile`]), wherever in the program they have come, in
+//! The next steps are made by interrupts, too ([`Running::advance_in_interrupt`]), wherever in the program they have come, in
 //! `malloc` for example. So they take nothing of the heap and give nothing back: a step is made only if what its messages
 //! need of the device is reserved already, and comes back when they are over. To a call is left
 //!
 //! * the end: it frees the memory, and tells the program;
 //! * an error, as messages under way have to be waited for;
 //! * what takes memory on its way ([`Work::is_for_calls`]);
-//! * all of a plan that runs functions of the program's ([`Plan::goes_on_meanwhile`]).
+//! * all of a plan that runs functions of the program's ([`Plan::advances_in_interrupts`]).
 //!
 //! A copy within the program's memory can be of any length: an interrupt makes it a segment at a time.
 //!
@@ -88,7 +88,7 @@ pub(crate) struct Plan {
 impl Plan {
     /// Interrupts may make its steps, if `may`: what gives them, but for what is [for calls](Work::is_for_calls), and what
     /// combines elements is none of the program's functions, takes nothing of the heap, and comes to an end soon.
-    pub(crate) fn goes_on_meanwhile(self, may: bool) -> Plan {
+    pub(crate) fn advances_in_interrupts(self, may: bool) -> Plan {
         Plan {
             meanwhile: may,
             ..self
@@ -430,7 +430,7 @@ impl Flight {
     }
 
     /// As [`Flight::advance`], from an interrupt, by so many steps at most; true when it got on.
-    fn go_on_meanwhile(
+    fn advance_in_interrupt(
         &mut self,
         comm: Communicator<'_>,
         work: &mut dyn Work,
@@ -751,7 +751,10 @@ impl Running {
 
     /// As [`Running::advance`], from an interrupt, whose device is in hand: by so many steps at most, of which those that
     /// it makes are taken off. True when it got on. What it leaves is found to be [ready](Running::is_ready).
-    pub(crate) fn go_on_meanwhile(&mut self, comm: Communicator<'_>, steps: &mut u32) -> bool {
-        self.meanwhile && self.flight.go_on_meanwhile(comm, &mut *self.work, steps)
+    pub(crate) fn advance_in_interrupt(&mut self, comm: Communicator<'_>, steps: &mut u32) -> bool {
+        self.meanwhile
+            && self
+                .flight
+                .advance_in_interrupt(comm, &mut *self.work, steps)
     }
 }

@@ -76,7 +76,7 @@ impl State {
 const STEPS: u32 = 16;
 
 /// Lets collectives go on from an interrupt: `each` calls what it is given with every one of a list.
-pub(crate) fn go_on_meanwhile(
+pub(crate) fn advance_in_interrupt(
     adi: &mut Adi,
     memory: &mut dyn UserMemory,
     process: &Process,
@@ -86,7 +86,8 @@ pub(crate) fn go_on_meanwhile(
     let (mut steps, mut moved) = (STEPS, false);
     each(&mut |membership, state| {
         if let State::Running(running) = state {
-            moved |= running.go_on_meanwhile(Communicator::at(&device, membership), &mut steps);
+            moved |=
+                running.advance_in_interrupt(Communicator::at(&device, membership), &mut steps);
         }
     });
     match moved {

@@ -205,7 +205,7 @@ where
         };
         let mode = Planned { elements, combine };
         let plan = (self.plan)(on, mode, root, given, taken)?;
-        let plan = plan.goes_on_meanwhile(elements.predefined);
+        let plan = plan.advances_in_interrupts(elements.predefined);
         let place = under_way::start(record, function, plan)?;
         let what = What::Collective(record.clone(), place);
         Ok(Ticket {

@@ -16,7 +16,7 @@ use crate::device::memory::UserMemory;
 use crate::device::request::RequestPool;
 use crate::device::{HookResult, ProgressHook};
 use crate::mpi::call::block_until;
-use crate::mpi::coll::under_way::{State, go_on_meanwhile};
+use crate::mpi::coll::under_way::{State, advance_in_interrupt};
 use crate::mpi::coll::{Plan, Running};
 use crate::mpi::comm::Communicator;
 use crate::mpi::error::Error;
@@ -104,7 +104,7 @@ pub(crate) fn start(
     core.env().set_hook(ProgressHook {
         is_ready,
         run: go_on,
-        run_in_interrupt: Some(meanwhile),
+        run_in_interrupt: Some(run_in_interrupt),
     });
     let place = all.add(record)?;
     let begun = State::begin(core, function, record.started.get(), plan);
@@ -136,12 +136,12 @@ fn go_on() {
 }
 
 /// As [`go_on`], from an interrupt: where no call has a collective in its hands.
-fn meanwhile(adi: &mut Adi, memory: &mut dyn UserMemory) -> HookResult {
+fn run_in_interrupt(adi: &mut Adi, memory: &mut dyn UserMemory) -> HookResult {
     let look = |all: &UnderWay, process: &Process| {
         let Some(mut list) = all.0.try_lock() else {
             return HookResult::Busy;
         };
-        go_on_meanwhile(adi, memory, process, |run| {
+        advance_in_interrupt(adi, memory, process, |run| {
             for entry in list.iter_mut().flatten() {
                 run(entry.record.membership(), &mut entry.state);
             }

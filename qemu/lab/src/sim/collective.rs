@@ -119,9 +119,14 @@ impl UnderWay {
     }
 
     /// As an interrupt: lets all go on as far as it can; how often one has got on.
-    pub(super) fn go_on_meanwhile(&mut self, adi: &mut Adi, memory: &mut memory::Buffers) -> u64 {
-        let mut go_on =
-            |driven: &mut Driven| driven.go_on_meanwhile(adi, memory, &PROCESS, STEPS_OF_INTERRUPT);
+    pub(super) fn advance_in_interrupt(
+        &mut self,
+        adi: &mut Adi,
+        memory: &mut memory::Buffers,
+    ) -> u64 {
+        let mut go_on = |driven: &mut Driven| {
+            driven.advance_in_interrupt(adi, memory, &PROCESS, STEPS_OF_INTERRUPT)
+        };
         let moved = self.all.iter_mut().map(|(_, driven)| go_on(driven));
         moved.map(u64::from).sum()
     }

@@ -131,7 +131,7 @@ impl<'a> Process<'a> {
             0 if self.polls.is_multiple_of(2) => 0,
             _ => self
                 .collectives
-                .go_on_meanwhile(&mut self.adi, &mut self.buffers),
+                .advance_in_interrupt(&mut self.adi, &mut self.buffers),
         };
         self.meanwhile += moved;
         moved > 0

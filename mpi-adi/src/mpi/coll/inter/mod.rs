@@ -95,7 +95,7 @@ fn plan(
     hold: impl Send + 'static,
 ) -> Result<Plan, Error> {
     let work = Kept::new(schedule, |_: &[u8], _: &mut [u8]| (), hold);
-    Ok(Plan::by_steps(Across { work, halves }, None)?.goes_on_meanwhile(true))
+    Ok(Plan::by_steps(Across { work, halves }, None)?.advances_in_interrupts(true))
 }
 
 /// The plan of a schedule that combines elements, as [`plans::reduction`](crate::mpi::coll::plans) makes it: interrupts
