@@ -40,10 +40,7 @@ impl Enter for FastNode<'_, '_, '_> {
                 .enter(&mut |adi, _| has_copies = !adi.have_copies_left());
         }
         // The process may make no further call, and nothing else sends for it.
-        match has_copies {
-            true => Sent::Copied,
-            false => sent,
-        }
+        if has_copies { Sent::Copied } else { sent }
     }
 
     fn fast_receive(

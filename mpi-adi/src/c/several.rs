@@ -53,9 +53,10 @@ impl Several {
                     earlier.MPI_ERROR = MPI_SUCCESS;
                 }
             }
-            match has_failed || self.failed > 0 {
-                true => statuses[at] = completed.full_status(),
-                false => statuses[at].complete(completed.status),
+            if has_failed || self.failed > 0 {
+                statuses[at] = completed.full_status()
+            } else {
+                statuses[at].complete(completed.status)
             }
         }
         match &completed.rest {
@@ -193,9 +194,10 @@ pub unsafe fn MPI_Waitall(count: c_int, requests: *mut c_int, statuses: *mut MPI
     // SAFETY: the standard's promise about the arrays.
     unsafe {
         let done = wait_for_messages(count, requests, statuses);
-        match done == count && done > 0 {
-            true => MPI_SUCCESS,
-            false => wait_for_others(done, count, requests, statuses),
+        if done == count && done > 0 {
+            MPI_SUCCESS
+        } else {
+            wait_for_others(done, count, requests, statuses)
         }
     }
 }
@@ -256,9 +258,10 @@ impl GroupState {
         }
         let ids: heapless::Vec<RequestId, { CompletionSet::MAX }> =
             live.iter().map(|(id, _)| *id).collect();
-        let CompletionSet { finished, unknown } = match ids.is_empty() {
-            true => CompletionSet::default(),
-            false => env.check_requests(&ids),
+        let CompletionSet { finished, unknown } = if ids.is_empty() {
+            CompletionSet::default()
+        } else {
+            env.check_requests(&ids)
         };
         for (place, (_, bit)) in live.iter().enumerate() {
             if unknown >> place & 1 != 0 {

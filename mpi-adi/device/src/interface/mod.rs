@@ -70,9 +70,10 @@ pub trait Device: Enter {
     /// the tag is not negative and the message is below 4 GiB. Fails with [`NoMemory`].
     #[inline(always)]
     fn send(&self, function: &'static str, outgoing: &Outgoing) -> Result<(), NoMemory> {
-        let sent = match has_fast_path(outgoing) {
-            true => self.fast_send(outgoing),
-            false => Sent::Not,
+        let sent = if has_fast_path(outgoing) {
+            self.fast_send(outgoing)
+        } else {
+            Sent::Not
         };
         match sent {
             Sent::Complete => Ok(()),
@@ -92,9 +93,10 @@ pub trait Device: Enter {
         if memory != RequestMemory::Shared {
             return start_send_with(self, function, outgoing, memory);
         }
-        let sent = match has_fast_path(outgoing) {
-            true => self.fast_send(outgoing),
-            false => Sent::Not,
+        let sent = if has_fast_path(outgoing) {
+            self.fast_send(outgoing)
+        } else {
+            Sent::Not
         };
         match sent {
             Sent::Complete | Sent::Copied => Ok(None),
@@ -110,9 +112,10 @@ pub trait Device: Enter {
         function: &'static str,
         incoming: &Incoming,
     ) -> Result<ReceivedMessage, NoMemory> {
-        let received = match FAST_PATH {
-            true => self.fast_receive(function, incoming),
-            false => Received::Not,
+        let received = if FAST_PATH {
+            self.fast_receive(function, incoming)
+        } else {
+            Received::Not
         };
         match received {
             Received::Complete(whole) => Ok(ReceivedMessage {
@@ -134,9 +137,10 @@ pub trait Device: Enter {
         if memory != RequestMemory::Shared {
             return start_receive_with(self, function, incoming, memory);
         }
-        let started = match FAST_PATH {
-            true => self.fast_start_receive(incoming),
-            false => None,
+        let started = if FAST_PATH {
+            self.fast_start_receive(incoming)
+        } else {
+            None
         };
         match started {
             Some(id) => Ok(id),
@@ -355,9 +359,10 @@ pub trait Device: Enter {
                     true
                 }
             };
-            match is_there {
-                true => Ok(()),
-                false => Err(adi.no_memory()),
+            if is_there {
+                Ok(())
+            } else {
+                Err(adi.no_memory())
             }
         })
     }
@@ -446,9 +451,10 @@ pub trait NetworkCollectives: Enter {
                 if !offers_barrier(adi, kernel) {
                     return true;
                 }
-                match is_last {
-                    true => adi.enter_last_barrier(),
-                    false => adi.enter_barrier(),
+                if is_last {
+                    adi.enter_last_barrier()
+                } else {
+                    adi.enter_barrier()
                 }
                 has_entered = true;
             }
@@ -486,9 +492,10 @@ pub trait NetworkCollectives: Enter {
             |_| note,
             |adi, kernel| {
                 // Most attempts find nothing to do.
-                match call.waits(adi) {
-                    true => None,
-                    false => call.advance(adi, kernel, combine),
+                if call.waits(adi) {
+                    None
+                } else {
+                    call.advance(adi, kernel, combine)
                 }
             },
         )

@@ -272,9 +272,12 @@ pub trait OneSidedCalls: Enter {
         epoch: Serial,
         target: Rank,
     ) -> Result<bool, WindowError> {
-        enter(self, |all| match all.includes(context, epoch, target) {
-            true => Ok(all.can_access(context, epoch, target)),
-            false => Err(WindowError::NotIncluded),
+        enter(self, |all| {
+            if all.includes(context, epoch, target) {
+                Ok(all.can_access(context, epoch, target))
+            } else {
+                Err(WindowError::NotIncluded)
+            }
         })
     }
 
@@ -343,10 +346,13 @@ fn change(adi: &mut Adi, context: Context, call: WindowCall) -> Result<WindowCha
         return change(adi, context, WindowCall::Prepare(None));
     }
     let result = adi.with_one_sided(|all| match call {
-        WindowCall::Prepare(_) => match all.prepare() {
-            true => Ok(WindowChange::Done),
-            false => Err(WindowError::NoRoom),
-        },
+        WindowCall::Prepare(_) => {
+            if all.prepare() {
+                Ok(WindowChange::Done)
+            } else {
+                Err(WindowError::NoRoom)
+            }
+        }
         WindowCall::Add(window) => {
             all.add(window);
             Ok(WindowChange::Done)
