@@ -334,14 +334,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "persistent requests are made of, and by, their ends; the binding is rewritten",
-        &[
-            "mpi-adi/src/rust/point_to_point/destination.rs",
-            "mpi-adi/src/rust/point_to_point/persistent.rs",
-            "mpi-adi/src/rust/point_to_point/source.rs",
-        ],
-    ),
-    (
         "console, end and the node's lock call their board by name; they become a board's own types",
         &[
             "kernel-rt/src/board/start.rs",

@@ -3,7 +3,8 @@
 use alloc::rc::Rc;
 use core::ops::Deref;
 
-use super::{PersistentSend, Status, buffered, destination_at, record};
+use super::persistent::{Persistent, PersistentSend};
+use super::{Status, buffered, destination_at, record};
 use crate::device::memory::Span;
 use crate::device::request::Mode;
 use crate::mpi::comm::{CommRank, Partners};
@@ -36,7 +37,7 @@ fn send(
 }
 
 /// Starts a send by `begin`.
-pub(super) fn try_start<'a, Sc: Scope<'a>, B: Buffer + ?Sized>(
+fn try_start<'a, Sc: Scope<'a>, B: Buffer + ?Sized>(
     to: &(impl Destination + ?Sized),
     scope: Sc,
     buffer: &'a B,
@@ -75,6 +76,26 @@ impl Within<'_> {
     ) -> Result<What, Error> {
         buffered::send(self.record, function, span, dest, tag)?;
         Ok(What::Over(Status::EMPTY))
+    }
+}
+
+impl<D: Destination, P: Deref<Target: Buffer>> Persistent for PersistentSend<D, P> {
+    type Data = P::Target;
+
+    fn try_start<'s, Sc: Scope<'s>>(
+        &'s mut self,
+        scope: Sc,
+    ) -> Result<Request<'s, P::Target, Sc>, Error> {
+        let (mode, tag) = self.how;
+        try_start(
+            &self.end,
+            scope,
+            &*self.buffer,
+            |to, span, dest| match mode {
+                Some(mode) => to.start("MPI_Start", (span, dest, tag), mode),
+                None => to.start_buffered("MPI_Start", (span, dest, tag)),
+            },
+        )
     }
 }
 

@@ -3,10 +3,8 @@
 
 use core::ops::{Deref, DerefMut};
 
-use super::{Destination, Source, destination, source};
 use crate::device::request::Mode;
 use crate::mpi::error::Error;
-use crate::rust::datatype::{Buffer, BufferMut};
 use crate::rust::request::{LocalScope, Request, RequestCollection, Scope};
 use crate::rust::{Tag, fatal};
 
@@ -107,16 +105,16 @@ pub trait Persistent {
 /// A message that is [`Persistent`], to or from `E`: a [`PersistentSend`] or a [`PersistentReceive`].
 #[derive(Debug)]
 pub struct PersistentMessage<E, H, P> {
-    end: E,
-    how: H,
-    buffer: P,
+    pub(super) end: E,
+    pub(super) how: H,
+    pub(super) buffer: P,
 }
 
-/// A send that is [`Persistent`]: of [`Destination::send_init`] and its like. Without a mode it goes by way of the attached
+/// A send that is [`Persistent`]: of [`send_init`](super::Destination::send_init) and its like. Without a mode it goes by way of the attached
 /// buffer.
 pub type PersistentSend<D, P> = PersistentMessage<D, (Option<Mode>, Tag), P>;
 
-/// A receive that is [`Persistent`]: of [`Source::receive_init`] and its like. Without a tag it takes any.
+/// A receive that is [`Persistent`]: of [`receive_init`](super::Source::receive_init) and its like. Without a tag it takes any.
 pub type PersistentReceive<S, P> = PersistentMessage<S, Option<Tag>, P>;
 
 impl<E, H, P: Deref> PersistentMessage<E, H, P> {
@@ -135,37 +133,6 @@ impl<E, H, P: Deref> PersistentMessage<E, H, P> {
         P: DerefMut,
     {
         &mut self.buffer
-    }
-}
-
-impl<D: Destination, P: Deref<Target: Buffer>> Persistent for PersistentSend<D, P> {
-    type Data = P::Target;
-
-    fn try_start<'s, Sc: Scope<'s>>(
-        &'s mut self,
-        scope: Sc,
-    ) -> Result<Request<'s, P::Target, Sc>, Error> {
-        let (mode, tag) = self.how;
-        destination::try_start(
-            &self.end,
-            scope,
-            &*self.buffer,
-            |to, span, dest| match mode {
-                Some(mode) => to.start("MPI_Start", (span, dest, tag), mode),
-                None => to.start_buffered("MPI_Start", (span, dest, tag)),
-            },
-        )
-    }
-}
-
-impl<S: Source, P: DerefMut<Target: BufferMut>> Persistent for PersistentReceive<S, P> {
-    type Data = P::Target;
-
-    fn try_start<'s, Sc: Scope<'s>>(
-        &'s mut self,
-        scope: Sc,
-    ) -> Result<Request<'s, P::Target, Sc>, Error> {
-        source::try_start(&self.end, "MPI_Start", scope, &mut *self.buffer, self.how)
     }
 }
 

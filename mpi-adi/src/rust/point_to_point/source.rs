@@ -4,7 +4,8 @@ use alloc::vec::Vec;
 use core::ops::DerefMut;
 
 use super::message::{MatchedReceiveVec, Message};
-use super::{PersistentReceive, Status, not_empty, record, source_at};
+use super::persistent::{Persistent, PersistentReceive};
+use super::{Status, not_empty, record, source_at};
 use crate::device::interface::Blocking;
 use crate::device::memory::Span;
 use crate::mpi::comm::{CommRank, Partners};
@@ -54,7 +55,7 @@ fn begin(
     })
 }
 
-pub(super) fn try_start<'a, Sc: Scope<'a>, B: BufferMut + ?Sized>(
+fn try_start<'a, Sc: Scope<'a>, B: BufferMut + ?Sized>(
     of: &(impl Source + ?Sized),
     function: &'static str,
     scope: Sc,
@@ -64,6 +65,17 @@ pub(super) fn try_start<'a, Sc: Scope<'a>, B: BufferMut + ?Sized>(
     Request::lending(scope, whole_mut(buffer), |span| {
         begin(of, function, span, tag)
     })
+}
+
+impl<S: Source, P: DerefMut<Target: BufferMut>> Persistent for PersistentReceive<S, P> {
+    type Data = P::Target;
+
+    fn try_start<'s, Sc: Scope<'s>>(
+        &'s mut self,
+        scope: Sc,
+    ) -> Result<Request<'s, P::Target, Sc>, Error> {
+        try_start(&self.end, "MPI_Start", scope, &mut *self.buffer, self.how)
+    }
 }
 
 #[track_caller]
