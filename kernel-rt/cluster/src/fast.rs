@@ -33,14 +33,18 @@ impl Enter for FastNode<'_, '_, '_> {
     }
 
     fn fast_send(&self, &Outgoing { to, span }: &Outgoing) -> Sent {
-        let mut has_copies = false;
-        let sent = self.run(|adi, kernel| adi.send_fast(kernel.memory(), &to, span));
-        if sent == Sent::Complete {
-            self.0
-                .enter(&mut |adi, _| has_copies = !adi.have_copies_left());
-        }
-        // The process may make no further call, and nothing else sends for it.
-        if has_copies { Sent::Copied } else { sent }
+        let mut result = Sent::Not;
+        self.0.enter(&mut |adi, kernel| {
+            result = adi.send_fast(kernel.memory(), &to, span);
+            if adi.has_to_send() {
+                kernel.poll(adi);
+            }
+            // The process may make no further call, and nothing else sends for it.
+            if result == Sent::Complete && !adi.have_copies_left() {
+                result = Sent::Copied;
+            }
+        });
+        result
     }
 
     fn fast_receive(

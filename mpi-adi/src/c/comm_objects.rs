@@ -18,7 +18,7 @@ use super::inter_calls::Calls;
 use super::kept;
 use super::types::constants::*;
 use crate::device::envelope::{Context, Rank};
-use crate::device::interface::Device;
+use crate::device::interface::{Device, Measure};
 use crate::mpi::attributes::Attributes;
 use crate::mpi::comm::{Communicator, Group, Membership, Partners, RankMap};
 use crate::mpi::context::{self, CONTEXTS, SELF_CONTEXT, WORLD_CONTEXT, base};
@@ -229,7 +229,7 @@ pub(super) fn give_up(handle: c_int) -> bool {
     let (Some(context), Ok(env)) = (context, any_env()) else {
         return false;
     };
-    let under_way = env.inspect_context(context).requests;
+    let under_way = env.measure(Measure::RequestsIn(context)) as u32;
     with_object(handle, |object| {
         object.freed = true;
         object.requests += under_way;

@@ -156,7 +156,7 @@ unsafe fn free(function: &'static str, comm: *mut c_int, waits: bool) -> c_int {
         if waits {
             let context = views.context();
             let note = CallNote::of(function);
-            call::block_until(env, note, || env.inspect_context(context).is_idle);
+            call::block_until(env, note, || env.is_context_idle(context));
         }
         keyvals::delete_all::<Communicators>(handle)?;
         if !give_up(handle) {

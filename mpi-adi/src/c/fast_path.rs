@@ -318,8 +318,8 @@ pub(super) fn is_open() -> bool {
 }
 
 /// Waits for the request of this handle, if it is the device's: its message, if it ends with a whole one; its
-/// communicator is still to be told. `None`: the call takes the general path. To be called while this [is
-/// open](is_open).
+/// communicator is still to be told. `None`: the call takes the general path. To be called while the path
+/// [is open](is_open).
 #[inline(always)]
 pub(super) fn wait(function: &'static str, handle: c_int) -> Option<Whole> {
     // All others have handles of their own.

@@ -302,13 +302,13 @@ pub(super) fn whole_status(whole: &Whole) -> MPI_Status {
 
 /// Gives a request of the device up, complete or not, and tells its communicator. False: there is none of this name.
 pub(super) fn give_up(env: &dyn Env, id: RequestId) -> bool {
-    let Some(RequestState {
-        context, buffer, ..
-    }) = env.inspect(None, id)
-    else {
+    let Some(state) = env.inspect(None, id) else {
         return false;
     };
-    if buffer.is_typed() {
+    let RequestState {
+        context, buffer, ..
+    } = state;
+    if buffer.is_typed() && state.outcome.is_none() {
         // The buffer's loan stays until the request has finished.
         datatypes::give_up(buffer, id);
         env.release(id, Release::Handle);

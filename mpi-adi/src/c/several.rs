@@ -235,42 +235,41 @@ struct GroupState {
 impl GroupState {
     /// Looks at no more than [`CompletionSet::MAX`] handles. Fails with [`Error::Request`].
     fn at(env: &dyn Env, handles: &[c_int]) -> Result<GroupState, Error> {
-        let mut looked = GroupState::default();
-        let mut live: heapless::Vec<(RequestId, u64), { CompletionSet::MAX }> =
-            heapless::Vec::new();
+        let mut state = GroupState::default();
+        // Those of the device, in the order of their places.
+        let mut ids: heapless::Vec<RequestId, { CompletionSet::MAX }> = heapless::Vec::new();
+        let mut live: u64 = 0;
         for (place, &handle) in handles.iter().enumerate() {
             let bit = 1 << place;
-            looked.active |= bit;
-            let is_complete = match named(handle)? {
-                Named::Inactive => {
-                    looked.active &= !bit;
-                    true
-                }
-                Named::Complete(_) => true,
-                Named::Other(family) => family.ended(handle).is_some(),
-                Named::Live(id) => {
-                    // There is room for as many as there are handles.
-                    let _ = live.push((id, bit));
-                    false
-                }
+            let named = named(handle)?;
+            let (is_active, is_complete) = match named {
+                Named::Inactive => (false, true),
+                Named::Complete(_) => (true, true),
+                Named::Other(family) => (true, family.ended(handle).is_some()),
+                Named::Live(_) => (true, false),
             };
-            looked.complete |= if is_complete { bit } else { 0 };
+            state.active |= if is_active { bit } else { 0 };
+            state.complete |= if is_complete { bit } else { 0 };
+            if let Named::Live(id) = named {
+                live |= bit;
+                // There is room for as many as there are handles.
+                let _ = ids.push(id);
+            }
         }
-        let ids: heapless::Vec<RequestId, { CompletionSet::MAX }> =
-            live.iter().map(|(id, _)| *id).collect();
-        let CompletionSet { finished, unknown } = if ids.is_empty() {
-            CompletionSet::default()
-        } else {
-            env.check_requests(&ids)
-        };
-        for (place, (_, bit)) in live.iter().enumerate() {
-            if unknown >> place & 1 != 0 {
-                let handle = handles[bit.trailing_zeros() as usize];
+        if ids.is_empty() {
+            return Ok(state);
+        }
+        let CompletionSet { finished, unknown } = env.check_requests(&ids);
+        for number in 0..ids.len() {
+            let place = live.trailing_zeros();
+            live &= live - 1;
+            if unknown >> number & 1 != 0 {
+                let handle = handles[place as usize];
                 return Err(Error::Request { handle });
             }
-            looked.complete |= if finished >> place & 1 != 0 { *bit } else { 0 };
+            state.complete |= (finished >> number & 1) << place;
         }
-        Ok(looked)
+        Ok(state)
     }
 }
 

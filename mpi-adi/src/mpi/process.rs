@@ -82,5 +82,5 @@ impl Process {
 }
 
 fn is_idle(env: &dyn Env, context: Context) -> bool {
-    env.inspect_context(context).is_idle
+    env.is_context_idle(context)
 }

@@ -189,18 +189,10 @@ pub enum Measure {
     UnexpectedMessages,
     /// Requests under way, or finished and not yet freed.
     Requests,
+    /// Requests under way in this context.
+    RequestsIn(Context),
     /// The host's counter of this index.
     Counter(usize),
-}
-
-/// What the device still has of a context.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ContextState {
-    /// Requests under way in it.
-    pub requests: u32,
-    /// Nothing of it can be matched any more, as far as this process knows
-    /// ([`Adi::context_is_idle`](crate::Adi::context_is_idle)).
-    pub is_idle: bool,
 }
 
 /// What [`Device::reserve`](super::Device::reserve) does.

@@ -337,13 +337,10 @@ pub trait Device: Enter {
         with(self, |adi, _| adi.open_context(context));
     }
 
-    /// What the device still has of this context and the one for collectives after it. Searches all requests and
-    /// unexpected messages; does not block.
-    fn inspect_context(&self, context: Context) -> ContextState {
-        with(self, |adi, _| ContextState {
-            requests: adi.requests().count_in(context),
-            is_idle: adi.context_is_idle(context),
-        })
+    /// Nothing of this context or of the one for collectives after it can be matched any more, as far as this process
+    /// knows ([`Adi::context_is_idle`]). Searches all requests and unexpected messages; does not block.
+    fn is_context_idle(&self, context: Context) -> bool {
+        with(self, |adi, _| adi.context_is_idle(context))
     }
 
     /// Reserves what the request of one message needs, or gives it back, or checks. Does not block. Fails with
@@ -401,6 +398,9 @@ pub trait Device: Enter {
             Measure::PostedReceives => with(self, |adi, _| adi.matching().posted.into()),
             Measure::UnexpectedMessages => with(self, |adi, _| adi.matching().unexpected.into()),
             Measure::Requests => with(self, |adi, _| adi.requests().live().into()),
+            Measure::RequestsIn(context) => {
+                with(self, |adi, _| adi.requests().count_in(context).into())
+            }
             Measure::Counter(index) => with(self, |adi, kernel| {
                 kernel.count(adi);
                 kernel.counted(index)
