@@ -5,10 +5,10 @@
 
 use kernel_rt::node::{Node, NodeLink, Platform};
 use midplane_abi::blackboard::Blackboard;
-use mpi_adi::envelope::Rank;
-use mpi_adi::kernel::{AbortReason, Heap};
-use mpi_adi::memory::RawMemory;
-use mpi_adi::{Adi, Config, Memory};
+use midplane_device::envelope::Rank;
+use midplane_device::kernel::{AbortReason, Heap};
+use midplane_device::memory::RawMemory;
+use midplane_device::{Adi, Config, Memory};
 use net_torus::link::Link;
 use net_torus::router::{Router, Sizes};
 use net_torus::wire::MIN_MTU;

@@ -3,7 +3,7 @@
 
 use midplane_abi::blackboard::{Blackboard, ChannelBoard};
 use midplane_abi::counters::{ChannelCounter, Counter, LinkCounter};
-use mpi_adi::Adi;
+use midplane_device::Adi;
 use net_torus::stats::{ChannelStats, LinkStats};
 use net_torus::{Direction, Stats};
 
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn names_of_all_matching_engines_fit() {
-        for choice in mpi_adi::matching::Choice::ALL {
+        for choice in midplane_device::matching::Choice::ALL {
             let board = Blackboard::new();
             board.begin();
             board.set_matching(choice.name());

@@ -19,7 +19,7 @@ use midplane_abi::personality::{Exit, LOGS};
 #[cfg(not(feature = "panic-text"))]
 use midplane_abi::record::Record;
 use midplane_abi::status::exit_byte;
-use mpi_adi::kernel::MpiError;
+use midplane_device::kernel::MpiError;
 
 use crate::board::{system, uart};
 #[cfg(not(feature = "panic-text"))]
@@ -147,7 +147,7 @@ pub fn mpi_error(error: &MpiError<'_>, status: i32) -> ! {
     end_with(
         End::MpiError,
         status,
-        &Account::saying(format_args!("{}", mpi_adi::InWords(error))),
+        &Account::saying(format_args!("{}", midplane_objects::InWords(error))),
     );
     #[cfg(not(feature = "panic-text"))]
     end(End::MpiError, status, Why::Mpi(of_error(error)))

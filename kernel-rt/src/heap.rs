@@ -54,8 +54,8 @@ pub unsafe fn init(bytes: Bytes) {
 }
 
 /// How full the heap is.
-pub fn fill() -> mpi_adi::kernel::Heap {
-    mpi_adi::kernel::Heap {
+pub fn fill() -> midplane_device::kernel::Heap {
+    midplane_device::kernel::Heap {
         bytes: size(),
         used: HEAP.used.load(Ordering::Relaxed),
     }

@@ -2,8 +2,8 @@
 //! heap can spare.
 #![forbid(unsafe_code)]
 
-use mpi_adi::memory::{RawMemory, Span, UserMemory};
-use mpi_adi::region::{BLOCK_BYTES, Block, Blocks};
+use midplane_device::memory::{RawMemory, Span, UserMemory};
+use midplane_device::region::{BLOCK_BYTES, Block, Blocks};
 
 use crate::heap;
 
@@ -77,8 +77,8 @@ impl UserMemory for NodeMemory {
         }
         let blocks: Block = [0; BLOCK_BYTES];
         Some(Blocks::new(
-            mpi_adi::boxed(blocks, count)?,
-            mpi_adi::boxed(0, Blocks::map_words(count))?,
+            midplane_device::boxed(blocks, count)?,
+            midplane_device::boxed(0, Blocks::map_words(count))?,
         ))
     }
 }

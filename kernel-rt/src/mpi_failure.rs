@@ -4,8 +4,8 @@
 use core::fmt::{self, Display as _};
 
 use midplane_abi::failure::MpiFailure;
-use mpi_adi::InWords;
-use mpi_adi::kernel::{Heap, MpiError, Told};
+use midplane_device::kernel::{Heap, MpiError, Told};
+use midplane_objects::InWords;
 use net_torus::coord::{Coord, Rank};
 
 /// The error as numbers and texts, without the place where it was called.
@@ -77,7 +77,7 @@ mod tests {
             rank: 5,
             here,
             function: "MPI_Send",
-            told: mpi_adi::Error::Argument { what }.told(""),
+            told: midplane_objects::Error::Argument { what }.told(""),
             heap,
             said,
             called_at: None,

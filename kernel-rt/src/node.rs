@@ -16,13 +16,13 @@
 use core::hint;
 
 use midplane_abi::blackboard::{Blackboard, Call};
-use mpi_adi::Adi;
-use mpi_adi::device::interface::{Incoming, Outgoing, Received, Sent, Work};
-use mpi_adi::device::{HookResult, interface};
-use mpi_adi::envelope::Rank;
-use mpi_adi::kernel::{AbortReason, CallNote, Heap, Kernel};
-use mpi_adi::memory::UserMemory;
-use mpi_adi::request::{RequestId, Whole};
+use midplane_device::Adi;
+use midplane_device::envelope::Rank;
+use midplane_device::interface::{Incoming, Outgoing, Received, Sent, Work};
+use midplane_device::kernel::{AbortReason, CallNote, Heap, Kernel};
+use midplane_device::memory::UserMemory;
+use midplane_device::request::{RequestId, Whole};
+use midplane_device::{HookResult, interface};
 use net_torus::Direction;
 use net_torus::coord::Coord;
 use net_torus::link::Link;
@@ -328,7 +328,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         }
     }
 
-    /// [`Env::fast_send`](mpi_adi::Enter::fast_send).
+    /// [`Env::fast_send`](midplane_device::interface::Enter::fast_send).
     #[inline]
     pub fn fast_send(&mut self, outgoing: &Outgoing) -> Sent {
         if self.is_limited() {
@@ -362,7 +362,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         }
     }
 
-    /// [`Env::fast_receive`](mpi_adi::Enter::fast_receive).
+    /// [`Env::fast_receive`](midplane_device::interface::Enter::fast_receive).
     #[inline]
     pub fn fast_receive(&mut self, function: &'static str, incoming: &Incoming) -> Received {
         let &Incoming { ref pattern, span } = incoming;
@@ -382,7 +382,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         }
     }
 
-    /// [`Env::fast_start_receive`](mpi_adi::Enter::fast_start_receive).
+    /// [`Env::fast_start_receive`](midplane_device::interface::Enter::fast_start_receive).
     #[inline]
     pub fn fast_start_receive(&mut self, incoming: &Incoming) -> Option<RequestId> {
         let &Incoming { ref pattern, span } = incoming;
@@ -398,7 +398,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         Some(id)
     }
 
-    /// [`Env::fast_wait`](mpi_adi::Enter::fast_wait).
+    /// [`Env::fast_wait`](midplane_device::interface::Enter::fast_wait).
     #[inline]
     pub fn fast_wait(&mut self, function: &'static str, id: RequestId) -> Option<Whole> {
         self.put_away();
@@ -1065,11 +1065,11 @@ impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
 mod tests {
     use super::*;
     use midplane_abi::blackboard::Snapshot;
-    use mpi_adi::envelope::Pattern;
-    use mpi_adi::memory::{RawMemory, Span};
-    use mpi_adi::request::Mode;
-    use mpi_adi::send::SendTo;
-    use mpi_adi::{Config, Memory};
+    use midplane_device::envelope::Pattern;
+    use midplane_device::memory::{RawMemory, Span};
+    use midplane_device::request::Mode;
+    use midplane_device::send::SendTo;
+    use midplane_device::{Config, Memory};
     use net_torus::router::{Router, Sizes};
     use net_torus::sim::{SimLink, wire_torus};
     use net_torus::{Chunk, Coord, Shape};

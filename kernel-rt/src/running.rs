@@ -10,9 +10,9 @@ use midplane_abi::blackboard::End;
 use midplane_abi::failure::Why;
 use midplane_abi::personality::{Exit, LOGS};
 use midplane_abi::status::exit_byte;
-pub use mpi_adi::device::interface::{Incoming, Outgoing, Received, Sent};
-pub use mpi_adi::request::{RequestId, Whole};
-pub use mpi_adi::{Enter, Env, Process, Work};
+pub use midplane_device::interface::{Enter, Incoming, Outgoing, Received, Sent, Work};
+pub use midplane_device::request::{RequestId, Whole};
+pub use midplane_objects::{Env, Process};
 
 use crate::board::platform::{BoardNode, Held};
 use crate::board::{steps, system, timer};
@@ -189,7 +189,7 @@ pub fn sleep(ns: u64) {
 /// The program has ended. Shows what it printed, says so, and goes on forwarding for others; on a
 /// node that was told to, leaves the emulator instead.
 pub fn finish(status: i32) -> ! {
-    if mpi_adi::c::phase() == mpi_adi::c::Phase::Running {
+    if midplane_objects::installed::phase() == midplane_objects::installed::Phase::Running {
         let why = Why::NotFinalized(status);
         end(End::MpiError, if status == 0 { 1 } else { status }, why);
     }

@@ -3,7 +3,7 @@
 //! The C binding finds the function by its name, so that an image has the list's texts only if its program calls MPI_T.
 
 use midplane_abi::counters::{Counter, Total};
-use mpi_adi::kernel::Counted;
+use midplane_device::kernel::Counted;
 
 /// What is known of counter number `index`; `None`: there are not so many.
 #[unsafe(no_mangle)]

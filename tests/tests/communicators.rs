@@ -1,12 +1,12 @@
 //! Contexts of communicators: freed and used again, and never confused.
 
 use midplane_lab::{Cluster, Node, as_program};
+use midplane_objects::Class;
+use midplane_objects::context::CONTEXTS;
 use mpi::collective::SystemOperation;
 use mpi::environment::Universe;
 use mpi::topology::{Color, SimpleCommunicator};
 use mpi::traits::*;
-use mpi_adi::Class;
-use mpi_adi::context::CONTEXTS;
 
 /// Runs `program` as a process, from start to end.
 fn run(node: &Node<'_, '_>, program: impl FnOnce(&Universe)) -> i32 {

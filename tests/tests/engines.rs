@@ -4,6 +4,7 @@
 
 use std::sync::Mutex;
 
+use midplane_device::matching::Choice;
 use midplane_lab::explore::{Expected, Row, cases, unwatched};
 use midplane_lab::sim::Seeded;
 use midplane_lab::{Cluster, Node, as_program};
@@ -12,7 +13,6 @@ use mpi::collective::SystemOperation;
 use mpi::environment::Universe;
 use mpi::topology::{Color, Process};
 use mpi::traits::*;
-use mpi_adi::matching::Choice;
 
 /// Random jobs for each engine in a bounded run; `cargo midplane soak --matching NAME` goes on.
 const JOBS: u64 = 300;

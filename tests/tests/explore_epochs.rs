@@ -3,10 +3,10 @@
 //! `-- --nocapture` prints how many states there were.
 #![forbid(unsafe_code)]
 
+use midplane_device::rma::epochs::Flaw;
 use midplane_lab::epochs::cases::{Finds, Row, table};
 use midplane_lab::epochs::explore::{Found, explore, walk};
 use midplane_lab::epochs::random::Windows;
-use mpi_adi::device::rma::epochs::Flaw;
 
 /// States after which a job is given up.
 const LIMIT: u64 = 50_000_000;

@@ -7,15 +7,15 @@ use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
 use cap::Cap;
+use midplane_c::constants::*;
+use midplane_c::*;
+use midplane_device::envelope::Rank;
+use midplane_device::interface::Device;
+use midplane_device::kernel::CallNote;
 use midplane_lab::{Cluster, Node, alone, as_program};
+use midplane_objects::coll::driven::{Among, Buffers, Driven, Operation, What};
 use mpi::topology::Color;
 use mpi::traits::*;
-use mpi_adi::Device;
-use mpi_adi::c::constants::*;
-use mpi_adi::c::*;
-use mpi_adi::coll::driven::{Among, Buffers, Driven, Operation, What};
-use mpi_adi::envelope::Rank;
-use mpi_adi::kernel::CallNote;
 
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);

@@ -4,13 +4,13 @@
 use std::alloc::System;
 
 use cap::Cap;
+use midplane_device::envelope::{Pattern, Rank};
+use midplane_device::memory::{RawMemory, Span};
+use midplane_device::probe::ARMED_PROBES;
+use midplane_device::request::{KEPT_SLOTS, Mode};
+use midplane_device::send::SendTo;
+use midplane_device::{Adi, Config, Memory};
 use midplane_lab::alone;
-use mpi_adi::envelope::{Pattern, Rank};
-use mpi_adi::memory::{RawMemory, Span};
-use mpi_adi::probe::ARMED_PROBES;
-use mpi_adi::request::{KEPT_SLOTS, Mode};
-use mpi_adi::send::SendTo;
-use mpi_adi::{Adi, Config, Memory};
 use net_torus::Shape;
 
 #[global_allocator]

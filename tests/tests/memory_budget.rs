@@ -4,16 +4,16 @@
 use std::alloc::System;
 
 use cap::Cap;
+use midplane_device::envelope::{Pattern, Rank};
+use midplane_device::matching::{Choice, EngineKind};
+use midplane_device::memory::{RawMemory, Span};
+use midplane_device::peers::{PAGE_PEERS, STOCK_PAGES};
+use midplane_device::pending::{CHUNK_DESTINATIONS, DESTINATION_BYTES};
+use midplane_device::region::BLOCK_BYTES;
+use midplane_device::request::{CHUNK_SLOTS, KEPT_SLOTS, Mode, RequestPool};
+use midplane_device::send::SendTo;
+use midplane_device::{Adi, Budget, Config, Memory};
 use midplane_lab::alone;
-use mpi_adi::envelope::{Pattern, Rank};
-use mpi_adi::matching::{Choice, EngineKind};
-use mpi_adi::memory::{RawMemory, Span};
-use mpi_adi::peers::{PAGE_PEERS, STOCK_PAGES};
-use mpi_adi::pending::{CHUNK_DESTINATIONS, DESTINATION_BYTES};
-use mpi_adi::region::BLOCK_BYTES;
-use mpi_adi::request::{CHUNK_SLOTS, KEPT_SLOTS, Mode, RequestPool};
-use mpi_adi::send::SendTo;
-use mpi_adi::{Adi, Budget, Config, Memory};
 use net_torus::chunk::CHUNK_BYTES;
 use net_torus::{Router, Shape, Sizes};
 

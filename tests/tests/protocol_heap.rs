@@ -5,9 +5,9 @@ use std::alloc::System;
 use std::cell::{Cell, RefCell};
 
 use cap::Cap;
+use midplane_device::envelope::Rank;
 use midplane_lab::alone;
 use midplane_lab::sim::{Heap, Job, Seeded};
-use mpi_adi::envelope::Rank;
 
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);

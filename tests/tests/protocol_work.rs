@@ -1,9 +1,9 @@
 //! The device's work grows with the number of messages, not with its square.
 #![forbid(unsafe_code)]
 
+use midplane_device::matching::Choice;
 use midplane_lab::flood::{Flood, Work};
 use midplane_lab::timed::{Costs, Killer};
-use mpi_adi::matching::Choice;
 
 fn flood(senders: u32, messages: u32, mpi_memory: usize) -> Work {
     let flood = Flood {

@@ -175,7 +175,7 @@ fn the_table_of_names_is_true() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let text = std::fs::read_to_string(format!("{root}/docs/rust.md")).expect("the page");
     let mut sources = String::new();
-    let mut folders = vec![format!("{root}/mpi-adi/src/rust")];
+    let mut folders = vec![format!("{root}/mpi-adi/rust/src")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("an entry").path();

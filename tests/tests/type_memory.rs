@@ -6,17 +6,17 @@ use std::ffi::c_int;
 use std::ptr::null_mut;
 
 use cap::Cap;
-use midplane_lab::alone;
-use midplane_lab::epochs::memory;
-use mpi_adi::Class;
-use mpi_adi::c::constants::{
+use midplane_c::constants::{
     MPI_COMM_WORLD, MPI_DATATYPE_NULL, MPI_ERRORS_RETURN, MPI_INFO_NULL, MPI_SUCCESS, MPI_WIN_NULL,
 };
-use mpi_adi::c::*;
-use mpi_adi::device::rma::deferred::DEFERRED_BYTES;
-use mpi_adi::device::rma::epochs::{EPOCH_BYTES, MEMBER_BYTES};
-use mpi_adi::device::rma::{OneSided, Peer, Window, window_bytes};
-use mpi_adi::envelope::Rank;
+use midplane_c::*;
+use midplane_device::envelope::Rank;
+use midplane_device::rma::deferred::DEFERRED_BYTES;
+use midplane_device::rma::epochs::{EPOCH_BYTES, MEMBER_BYTES};
+use midplane_device::rma::{OneSided, Peer, Window, window_bytes};
+use midplane_lab::alone;
+use midplane_lab::epochs::memory;
+use midplane_objects::Class;
 
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);

@@ -577,7 +577,7 @@ pub struct BootParameters<'a> {
     pub watch: bool,
     /// Whether frames of links in memory have a seal over all of their bytes, and not over name and length only.
     pub seal: bool,
-    /// The name of the matching engine that the image must have; `None`: any. See `mpi_adi::matching::Choice`.
+    /// The name of the matching engine that the image must have; `None`: any. See `midplane_device::matching::Choice`.
     pub matching: Option<&'a [u8]>,
     /// The faults that the links are to have, if any.
     #[cfg(any(feature = "faults", not(target_os = "none")))]

@@ -1,8 +1,8 @@
 //! What has the programs of a cluster that are C: their data, and what is told of them.
 #![forbid(unsafe_code)]
 
-use mpi_adi::Adi;
-use mpi_adi::kernel::{AbortReason, CallNote};
+use midplane_device::Adi;
+use midplane_device::kernel::{AbortReason, CallNote};
 use net_torus::Router;
 
 /// The host's process around a cluster whose programs cannot be unwound, and share the addresses of their data.

@@ -6,8 +6,8 @@
 
 use std::cell::RefCell;
 
-use mpi_adi::Adi;
-use mpi_adi::memory::{RawMemory, UserMemory};
+use midplane_device::Adi;
+use midplane_device::memory::{RawMemory, UserMemory};
 
 use super::ready::Ready;
 use super::schedule::{Phase, STEP_NS, Shared};

@@ -3,10 +3,11 @@
 //! The cluster's own host has none: simulations of its virtual time and its random choices are those of the general path.
 #![forbid(unsafe_code)]
 
-use mpi_adi::device::interface::{Incoming, Outgoing, Received, Sent, finish};
-use mpi_adi::kernel::Kernel;
-use mpi_adi::request::{RequestId, Whole};
-use mpi_adi::{Adi, Enter, Env, Process, Work};
+use midplane_device::Adi;
+use midplane_device::interface::{Enter, Incoming, Outgoing, Received, Sent, Work, finish};
+use midplane_device::kernel::Kernel;
+use midplane_device::request::{RequestId, Whole};
+use midplane_objects::{Env, Process};
 
 use crate::Node;
 

@@ -23,7 +23,6 @@
 //!   drawn.rs   timed.rs              drawn from the seed, among the nodes in ready.rs; or by virtual time, in events.rs
 //!      |      /
 //!   wires.rs      the links           blocks.rs   parts of a machine that go on side by side
-//!   rust.rs       programs of the Rust binding find their process here
 //!                 processor.rs  what is busy, and until when       outcome.rs  how it ends
 //!                 costs.rs      what things cost              hands.rs    what a processor does with its router in one go
 //! ```
@@ -34,7 +33,7 @@ mod carrier;
 pub mod costs;
 mod drawn;
 mod events;
-mod fast;
+pub mod fast;
 pub mod hands;
 mod node;
 mod outcome;
@@ -42,7 +41,6 @@ pub mod panic;
 mod processor;
 pub mod random;
 mod ready;
-pub mod rust;
 mod schedule;
 #[allow(unsafe_code)]
 mod strands;
@@ -56,9 +54,9 @@ use std::thread;
 use std::time::Duration;
 
 use corosensei::Yielder;
-use mpi_adi::envelope::Rank;
-use mpi_adi::matching::Choice;
-use mpi_adi::{Adi, Config, Memory, Stats};
+use midplane_device::envelope::Rank;
+use midplane_device::matching::Choice;
+use midplane_device::{Adi, Config, Memory, Stats};
 use net_torus::chunk::{LINE_CHUNKS, in_lines};
 use net_torus::{Chunk, Router, Shape, Sizes, Torus};
 
@@ -431,124 +429,5 @@ fn report(shared: &Shared<'_>, rank: usize) -> NodeReport {
         router_empty: torus.router().is_empty(),
         peer_bytes: adi.peer_bytes(),
         end_ns: shared.end(rank),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use mpi_adi::rust::collective::SystemOperation;
-    use mpi_adi::rust::point_to_point::send_receive_into_with_tags;
-    use mpi_adi::rust::traits::*;
-    use mpi_adi::rust::{Rank, initialize};
-
-    use super::rust::as_program;
-    use super::*;
-
-    /// What a process has received, and when.
-    #[derive(Default)]
-    struct Digest(u64);
-
-    impl Digest {
-        fn add(&mut self, word: u64) {
-            self.0 = (self.0 ^ word).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-    }
-
-    /// Messages of all lengths to near and far, collectives, and time in between. Its status is the digest.
-    fn trade(node: &Node<'_, '_>, seed: u64) -> i32 {
-        as_program(node, || trade_in_program(node, seed))
-    }
-
-    fn trade_in_program(node: &Node<'_, '_>, seed: u64) -> i32 {
-        let universe = initialize().expect("once");
-        let world = universe.world();
-        let (rank, size) = (world.rank(), world.size());
-        let len = |rank: Rank, round: Rank| (rank * 137 + round * 91) as usize % 700;
-        let mut digest = Digest::default();
-        for round in 1..12 {
-            let distance = (round * 5 + seed as Rank) % size;
-            let (to, from) = ((rank + distance) % size, (rank + size - distance) % size);
-            let mut got = vec![0_u8; len(from, round)];
-            let given = vec![rank as u8; len(rank, round)];
-            let [to, from] = [to, from].map(|rank| world.process_at_rank(rank));
-            send_receive_into_with_tags(&given, &to, 1, &mut got, &from, 1);
-            digest.add(node.now_ns());
-            got.iter().for_each(|&byte| digest.add(byte.into()));
-            node.compute_ns((rank * 77 + round) as u64 % 900);
-            let mut sum = [0_u64];
-            if round % 4 == 0 {
-                world.all_reduce_into(&[digest.0 >> 8], &mut sum, SystemOperation::max());
-                world.barrier();
-            }
-            digest.add(sum[0] ^ node.now_ns());
-        }
-        digest.0 as i32
-    }
-
-    /// All processes meet.
-    fn barrier(node: &Node<'_, '_>) {
-        as_program(node, || initialize().expect("once").world().barrier());
-    }
-
-    /// Statuses and all that nodes have counted.
-    fn trace(
-        extents: [u16; 3],
-        (seed, processors): (u64, usize),
-        program: impl Fn(&Node<'_, '_>) -> i32 + Sync,
-    ) -> (Statuses, String) {
-        let cluster = Cluster::new(extents)
-            .mpi_memory(1 << 10)
-            .costs(Costs::BLUE_GENE)
-            .seed(seed)
-            .processors(processors);
-        let (statuses, reports) = cluster.run_and_report(program);
-        (statuses, format!("{reports:?}"))
-    }
-
-    #[test]
-    fn the_trace_is_the_same_on_any_number_of_processors() {
-        for extents in [[2, 1, 1], [5, 1, 1], [3, 2, 1], [4, 3, 2], [1, 2, 9]] {
-            for seed in 0..3 {
-                let run = |processors| trace(extents, (seed, processors), |node| trade(node, seed));
-                let one = run(1);
-                assert!(one.0.is_ok(), "{:?}", one.0);
-                for processors in [2, 3] {
-                    assert!(run(processors) == one, "{extents:?} {seed} {processors}");
-                }
-            }
-        }
-    }
-
-    /// Two processes give up at nearly the same time, in different blocks.
-    #[test]
-    fn what_fails_first_in_virtual_time_ends_the_job() {
-        let program = |node: &Node<'_, '_>| {
-            match node.rank() {
-                1 => node.compute_ns(5_050),
-                7 => node.compute_ns(5_000),
-                _ => barrier(node),
-            }
-            panic!("enough");
-        };
-        let (one, _) = trace([2, 2, 2], (0, 1), program);
-        assert!(matches!(&one, Err(Failure::Panic { .. })), "{one:?}");
-        for processors in [2, 3] {
-            assert_eq!(trace([2, 2, 2], (0, processors), program).0, one);
-        }
-    }
-
-    #[test]
-    fn all_who_wait_for_ever_are_told_on_any_number_of_processors() {
-        let program = |node: &Node<'_, '_>| {
-            if node.rank() != 4 {
-                barrier(node);
-            }
-            0
-        };
-        let (one, _) = trace([3, 2, 1], (0, 1), program);
-        assert!(matches!(&one, Err(Failure::Hang(calls)) if calls.len() == 6));
-        for processors in [2, 3] {
-            assert_eq!(trace([3, 2, 1], (0, processors), program).0, one);
-        }
     }
 }

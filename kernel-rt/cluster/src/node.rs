@@ -4,9 +4,11 @@
 use std::cell::RefCell;
 
 use corosensei::Yielder;
-use mpi_adi::kernel::{AbortReason, CallNote, Kernel};
-use mpi_adi::memory::UserMemory;
-use mpi_adi::{Adi, Enter, Env, InWords, Process, Work};
+use midplane_device::Adi;
+use midplane_device::interface::{Enter, Work};
+use midplane_device::kernel::{AbortReason, CallNote, Kernel};
+use midplane_device::memory::UserMemory;
+use midplane_objects::{Env, InWords, Process};
 
 use super::Failure;
 use super::drawn::YIELDS;

@@ -1,6 +1,6 @@
 //! What a job ends with, and how far it is.
 
-use mpi_adi::kernel::CallNote;
+use midplane_device::kernel::CallNote;
 
 /// What a job ended with: each process's status, by rank.
 pub type Statuses = Result<Vec<i32>, Failure>;

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use mpi_adi::memory::{MODEL_KEYS, RawMemory, Span, UserMemory};
+use midplane_device::memory::{MODEL_KEYS, RawMemory, Span, UserMemory};
 use net_torus::BODY_BYTES;
 
 /// A node's processor.

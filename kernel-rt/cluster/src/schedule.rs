@@ -9,9 +9,9 @@ use std::ops::Range;
 use std::panic::resume_unwind;
 
 use corosensei::Yielder;
-use mpi_adi::Adi;
-use mpi_adi::device::{HookResult, interface};
-use mpi_adi::kernel::CallNote;
+use midplane_device::Adi;
+use midplane_device::kernel::CallNote;
+use midplane_device::{HookResult, interface};
 use msg_layer::{Class, Port};
 use net_torus::Torus;
 

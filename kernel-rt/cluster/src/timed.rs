@@ -7,7 +7,7 @@
 
 use std::cell::RefCell;
 
-use mpi_adi::Adi;
+use midplane_device::Adi;
 use net_torus::Link;
 use net_torus::torus::Torus;
 

@@ -3,9 +3,9 @@
 
 use midplane_abi::boot_error::NoDevice;
 use midplane_abi::personality::Personality;
-use mpi_adi::envelope::Rank;
-use mpi_adi::matching::EngineKind;
-use mpi_adi::{Adi, Config, Memory};
+use midplane_device::envelope::Rank;
+use midplane_device::matching::EngineKind;
+use midplane_device::{Adi, Config, Memory};
 
 /// Makes the device of the node `who` with this kind of matching engine, over memory of the heap; `seed` is for its tables.
 #[cfg(not(target_arch = "arm"))]
@@ -40,7 +40,7 @@ fn parts(who: &Personality, kind: &EngineKind) -> Result<(Config, Memory), NoDev
         shape: who.shape,
         rank: Rank::new(who.rank),
         // The heap ends sooner.
-        request_slots: mpi_adi::request::MAX_SLOTS,
+        request_slots: midplane_device::request::MAX_SLOTS,
     };
     Ok((config, memory))
 }

@@ -13,7 +13,7 @@ pub use of_images::kind;
 
 #[cfg(target_os = "none")]
 mod of_images {
-    use mpi_adi::matching::{Choice, EngineKind};
+    use midplane_device::matching::{Choice, EngineKind};
 
     /// Makes the symbols, one for each engine.
     macro_rules! kinds {
@@ -50,7 +50,7 @@ mod of_images {
 
 #[cfg(not(target_os = "none"))]
 mod of_processes {
-    use mpi_adi::matching::Choice;
+    use midplane_device::matching::Choice;
 
     /// The engine that the boot parameters name, or the default one: with a name that no engine has, the check of the
     /// parameters finds that this is another.

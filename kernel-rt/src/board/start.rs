@@ -8,7 +8,7 @@ use bytemuck::allocation::try_zeroed_slice_box;
 use midplane_abi::blackboard::End;
 use midplane_abi::boot_parameters::Strings;
 use midplane_abi::failure::{Boot, Why};
-use mpi_adi::kernel::AbortReason;
+use midplane_device::kernel::AbortReason;
 
 use crate::end::{end, mpi_error};
 

@@ -5,7 +5,7 @@
 //! each that calls it, and both would be this crate. So it only declares the node's steps; [`steps!`](crate::steps)
 //! defines them, in the crate that is linked into the image, and its profile holds for all they are made of.
 
-use mpi_adi::Env;
+use midplane_objects::Env;
 
 // SAFETY: the signatures are those in `steps!`, which alone defines these names.
 unsafe extern "Rust" {

@@ -1,5 +1,5 @@
 //! Every function of MPI that there is, once, as data: name, section of MPI-3.1, parameters with their kinds, and how far it
-//! works ([`FUNCTIONS`]). A function is a row in `table.rs`, and a body in `mpi-adi/src/c`, which is compiled against its row.
+//! works ([`FUNCTIONS`]). A function is a row in `table.rs`, and a body in `mpi-adi/c/src`, which is compiled against its row.
 //!
 //! The entry points of C programs with their names of the profiling interface are made of the rows at compile time
 //! ([`functions!`]), the headers ([`Header`], [`ProfilingHeader`]) by the command where it calls a compiler. `docs/mpi.md`

@@ -138,7 +138,7 @@ pub struct MpiError<'a> {
     pub called_at: Option<&'a Location<'a>>,
 }
 
-/// An error of MPI's in numbers (`mpi_adi::Error::told`).
+/// An error of MPI's in numbers (`midplane_objects::Error::told`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Told<W> {
     /// Which error.

@@ -1,7 +1,7 @@
 //! MPI for programs in Rust: what `use mpi::...` finds in a program that runs on nodes.
 //!
 //! Names and traits are those of [rsmpi](https://docs.rs/mpi/0.8); the table in `docs/rust.md` says for each of them what
-//! there is here. This crate is the [Rust binding](mpi_adi::rust) of Midplane under that name, with
+//! there is here. This crate is the [Rust binding](midplane_rust) of Midplane under that name, with
 //! [`#[derive(Equivalence)]`](traits::Equivalence).
 //!
 //! ```no_run
@@ -79,11 +79,11 @@
 #[cfg(target_os = "linux")]
 kernel_rt::starts_by_itself!();
 
-pub use mpi_adi::rust::*;
-pub use mpi_adi::{Class, Error};
+pub use midplane_objects::{Class, Error};
+pub use midplane_rust::*;
 
 /// All traits, and the macro that derives `Equivalence`: `use mpi::traits::*`.
 pub mod traits {
-    pub use mpi_adi::rust::traits::*;
+    pub use midplane_rust::traits::*;
     pub use mpi_derive::Equivalence;
 }

@@ -4,11 +4,12 @@ use std::fs;
 use std::sync::Mutex;
 use std::thread;
 
-use mpi_adi::c;
-use mpi_adi::envelope::Rank;
-use mpi_adi::kernel::{AbortReason, CallNote, Kernel};
-use mpi_adi::memory::{RawMemory, UserMemory};
-use mpi_adi::{Adi, Config, Enter, Env, Memory, Process, Work};
+use midplane_device::envelope::Rank;
+use midplane_device::interface::{Enter, Work};
+use midplane_device::kernel::{AbortReason, CallNote, Kernel};
+use midplane_device::memory::{RawMemory, UserMemory};
+use midplane_device::{Adi, Config, Memory};
+use midplane_objects::{Env, Process};
 use net_torus::Shape;
 
 /// The process.
@@ -69,7 +70,7 @@ pub fn install() {
     let memory = Memory::allocate(1024, 1).expect("memory");
     let adi = Adi::new(config, memory).expect("a rank of the machine");
     *ALONE.adi.lock().expect("fresh") = Some(adi);
-    c::install(&ALONE);
+    midplane_objects::installed::install(&ALONE);
 }
 
 /// Comes back when all other threads of this process sleep. The thread that has started a test notes that in memory of

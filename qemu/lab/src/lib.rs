@@ -7,9 +7,10 @@ pub mod epochs;
 pub mod explore;
 pub mod matching;
 pub mod measure;
+pub mod rust_programs;
 pub mod sim;
 
 pub use measure::epochs as epochs_timed;
 pub use measure::{collectives, exchange, flood, oneself, overlap, scale, timed};
-pub use midplane_cluster::rust::{as_fast_program, as_program};
 pub use midplane_cluster::{Cluster, Failure, Node, NodeReport, Statuses, Watched, random};
+pub use rust_programs::{as_fast_program, as_program};

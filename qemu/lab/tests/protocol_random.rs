@@ -5,8 +5,8 @@
 //! was.
 #![forbid(unsafe_code)]
 
+use midplane_device::request::CHUNK_SLOTS;
 use midplane_lab::sim::{Job, Op, POLLING, Seeded};
-use mpi_adi::request::CHUNK_SLOTS;
 
 /// Jobs in a bounded run; `cargo midplane soak` goes on.
 const JOBS: u64 = 4000;

@@ -4,11 +4,13 @@
 //! are small cases. All other tests run whole machines, for which `Cargo.toml` has the workspace optimised.
 
 /// The libraries, from below. The last is the kernel.
-pub const LIBRARIES: [&str; 6] = [
+pub const LIBRARIES: [&str; 8] = [
     "net-torus",
     "msg-layer",
     "midplane-device",
-    "mpi-adi",
+    "midplane-objects",
+    "midplane-c",
+    "midplane-rust",
     "midplane-abi",
     "kernel-rt",
 ];
@@ -16,12 +18,12 @@ pub const LIBRARIES: [&str; 6] = [
 /// The libraries below the kernel by themselves. The device's tests are many, and take ten times as long where it is not
 /// optimised at all.
 pub fn below_kernel() -> Vec<&'static str> {
-    by_themselves(OPTIMISED, &LIBRARIES[..4])
+    by_themselves(OPTIMISED, &LIBRARIES[..6])
 }
 
 /// The kernel and what it shares with the tool by themselves, whose tests want little of the device.
 pub fn kernel() -> Vec<&'static str> {
-    by_themselves(UNOPTIMISED, &LIBRARIES[4..])
+    by_themselves(UNOPTIMISED, &LIBRARIES[6..])
 }
 
 /// The libraries by themselves, with the device as [`kernel`] has it.
@@ -30,15 +32,19 @@ pub fn libraries() -> Vec<&'static str> {
 }
 
 /// How the device, and what is above it, is optimised.
-type Configured = [&'static str; 2];
+type Configured = [&'static str; 4];
 
 const OPTIMISED: Configured = [
     "profile.dev.package.midplane-device.opt-level=1",
-    "profile.dev.package.mpi-adi.opt-level=1",
+    "profile.dev.package.midplane-objects.opt-level=1",
+    "profile.dev.package.midplane-c.opt-level=1",
+    "profile.dev.package.midplane-rust.opt-level=1",
 ];
 const UNOPTIMISED: Configured = [
     "profile.dev.package.midplane-device.opt-level=0",
-    "profile.dev.package.mpi-adi.opt-level=0",
+    "profile.dev.package.midplane-objects.opt-level=0",
+    "profile.dev.package.midplane-c.opt-level=0",
+    "profile.dev.package.midplane-rust.opt-level=0",
 ];
 
 fn by_themselves(configured: Configured, names: &[&'static str]) -> Vec<&'static str> {

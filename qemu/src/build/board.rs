@@ -3,8 +3,8 @@
 use clap::ValueEnum;
 use midplane_abi::callers::{SAVED, SAVED_ARM};
 use midplane_abi::stm32f405;
+use midplane_device::matching::Choice;
 use midplane_setup::kit::{self, Kit};
-use mpi_adi::matching::Choice;
 use object::elf::{EM_AARCH64, EM_ARM, EM_RISCV, EM_X86_64, Machine};
 use std::path::PathBuf;
 
@@ -213,7 +213,7 @@ impl Board {
 mod tests {
     use super::*;
     use kernel_rt::board::stm32f405::memory;
-    use mpi_adi::matching::EngineKind;
+    use midplane_device::matching::EngineKind;
 
     /// The words of the linker script are those of the kernel's sums.
     #[test]

@@ -16,7 +16,7 @@ use midplane_abi::failed_malloc::{self, Failed};
 use midplane_abi::layout::SEVERAL_SYMBOL;
 use midplane_abi::{blackboard, callers, inbox};
 use midplane_abi::{files, outbox};
-use mpi_adi::matching::EngineKind;
+use midplane_device::matching::EngineKind;
 use object::elf::{FileHeader32, FileHeader64, Machine, PT_LOAD};
 use object::read::elf::{ElfFile, FileHeader, ProgramHeader};
 use object::{Endianness, FileKind, Object, ObjectSection, ObjectSymbol};

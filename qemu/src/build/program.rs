@@ -159,7 +159,10 @@ pub(super) fn runtime_library(
 ) -> Result<PathBuf, Stop> {
     let (name, content) = match links {
         Links::Cluster => (kept::RUNTIMES[1], "extern crate midplane_carrier as _;\n"),
-        Links::Kernel | Links::Binding => (kept::RUNTIMES[0], "#![no_std]\nkernel_rt::steps!();\n"),
+        Links::Kernel | Links::Binding => (
+            kept::RUNTIMES[0],
+            "#![no_std]\nextern crate midplane_c as _;\nkernel_rt::steps!();\n",
+        ),
     };
     let name = [name].into_iter().chain(runtime.features());
     let folder = folders::target()
@@ -426,8 +429,14 @@ fn manifest(name: &str, source: &Path, (runtime, links): (Runtime, Links)) -> St
         features => format!(", features = [\"{}\"]", features.join("\", \"")),
     };
     let (defaults, binding) = match links {
-        // A C program does without the words of panics.
-        Links::Kernel => (", default-features = false", String::new()),
+        // A C program's image contains no texts of panics.
+        Links::Kernel => (
+            ", default-features = false",
+            format!(
+                "midplane-c = {{ path = {} }}\n",
+                quoted(&root.join("mpi-adi/c"))
+            ),
+        ),
         Links::Binding => (
             "",
             format!("mpi = {{ path = {} }}\n", quoted(&root.join("mpi-adi/mpi"))),

@@ -3,7 +3,7 @@
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
 use crate::show::say::complain;
-use mpi_adi::c::WARNING;
+use midplane_c::WARNING;
 use rustix::process::Signal;
 use std::io::{ErrorKind, IsTerminal};
 use std::process::{Command, Stdio};

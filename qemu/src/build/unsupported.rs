@@ -3,7 +3,7 @@
 use crate::build::said::Said;
 use crate::show::say::complain;
 use midplane_api::refused;
-use mpi_adi::c::WARNING;
+use midplane_c::WARNING;
 use object::{Object, ObjectSymbol};
 use std::collections::HashSet;
 use std::path::Path;

@@ -4,15 +4,15 @@ use clap::Args;
 use kernel_rt::mem;
 use midplane_abi::blackboard;
 use midplane_abi::outbox;
-use mpi_adi::device::rma::deferred::DEFERRED_BYTES;
-use mpi_adi::device::rma::epochs::{EPOCH_BYTES, MEMBER_BYTES};
-use mpi_adi::device::rma::{self, CURSORS, OneSided, Peer, RESULTS, RING_PACKETS, SLOTS};
-use mpi_adi::matching::Choice;
-use mpi_adi::peers::{PAGE_PEERS, STOCK_PAGES};
-use mpi_adi::pending::{CHUNK_DESTINATIONS, DESTINATION_BYTES};
-use mpi_adi::region::BLOCK_BYTES;
-use mpi_adi::request::{CHUNK_SLOTS, KEPT_SLOTS, RequestPool};
-use mpi_adi::{Adi, Budget};
+use midplane_device::matching::Choice;
+use midplane_device::peers::{PAGE_PEERS, STOCK_PAGES};
+use midplane_device::pending::{CHUNK_DESTINATIONS, DESTINATION_BYTES};
+use midplane_device::region::BLOCK_BYTES;
+use midplane_device::request::{CHUNK_SLOTS, KEPT_SLOTS, RequestPool};
+use midplane_device::rma::deferred::DEFERRED_BYTES;
+use midplane_device::rma::epochs::{EPOCH_BYTES, MEMBER_BYTES};
+use midplane_device::rma::{self, CURSORS, OneSided, Peer, RESULTS, RING_PACKETS, SLOTS};
+use midplane_device::{Adi, Budget};
 use net_torus::Router;
 use net_torus::chunk::{CHUNK_BYTES, PACKET_BYTES};
 
@@ -123,7 +123,7 @@ fn term(name: &'static str, bytes: usize, why: impl Into<String>) -> Term {
 fn terms_of_mpi(options: &MemoryArgs) -> Vec<Term> {
     let nodes = options.nodes;
     let EngineBytes { budget, device, .. } = EngineBytes::of(options);
-    let blocks = budget.region / mpi_adi::region::BLOCK_BYTES;
+    let blocks = budget.region / midplane_device::region::BLOCK_BYTES;
     vec![
         term(
             "MPI memory",
@@ -145,7 +145,7 @@ fn terms_of_mpi(options: &MemoryArgs) -> Vec<Term> {
             budget.values,
             format!(
                 "up to {} bytes of each process heard: short allreduces; at most, by the machine's shape",
-                mpi_adi::barrier::VALUE_BYTES
+                midplane_device::barrier::VALUE_BYTES
             ),
         ),
         term(
@@ -153,9 +153,9 @@ fn terms_of_mpi(options: &MemoryArgs) -> Vec<Term> {
             device,
             format!(
                 "queues' ends, counters, {} copies of short sends of {} bytes, up to {} eager messages that are coming",
-                mpi_adi::bcopy::BCOPIES,
-                mpi_adi::bcopy::BCOPY_BYTES,
-                mpi_adi::EAGER_SOURCES
+                midplane_device::bcopy::BCOPIES,
+                midplane_device::bcopy::BCOPY_BYTES,
+                midplane_device::EAGER_SOURCES
             ),
         ),
         term(
@@ -336,7 +336,7 @@ fn table(options: &MemoryArgs) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::show::table::WIDTH;
-    use mpi_adi::matching::{FourD, Lists, PerRank};
+    use midplane_device::matching::{FourD, Lists, PerRank};
 
     #[test]
     fn the_sum_is_that_of_its_terms_and_the_peers_take_pages() {

@@ -14,7 +14,7 @@ use crate::show::table::{Column, Table};
 use clap::Args;
 use kernel_rt::board::stm32f405::memory::{self, Needs};
 use midplane_abi::stm32f405::{FLASH, PERSONALITY, RAM};
-use mpi_adi::matching::{Choice, EngineKind};
+use midplane_device::matching::{Choice, EngineKind};
 use object::elf::SHF_ALLOC;
 use object::{File, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 use std::collections::BTreeMap;
@@ -58,16 +58,17 @@ const MPI: usize = 2;
 const KERNEL: usize = 5;
 const RUST: usize = 6;
 const NO_NAME: usize = 7;
-/// The part of the kernel that the tool shares, which is a crate of its own.
+/// The part of the kernel that the tool shares.
 const ABI: &str = "abi";
-const ABI_CRATE: &str = "midplane-abi";
-const ABI_FOLDER: &str = "kernel-rt/abi/src/";
-/// The device, which is a crate of its own, too: a part of what MPI has above it.
-const DEVICE: &str = "device";
-const DEVICE_CRATE: &str = "midplane-device";
-const DEVICE_FOLDER: &str = "mpi-adi/device/src/";
-/// The layer that has parts of two steps.
-const DEEP: &str = "mpi-adi";
+/// Crates inside the directory of a layer, each with its layer. A crate `midplane-x` is in the directory `x` and is the
+/// part `x`; of the layer MPI, its modules are parts too.
+const INNER_CRATES: [(usize, &str); 5] = [
+    (KERNEL, ABI),
+    (MPI, "device"),
+    (MPI, "objects"),
+    (MPI, "c"),
+    (MPI, "rust"),
+];
 
 /// Bytes, by what they are.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -296,16 +297,14 @@ fn of_code(loader: &addr2line::Loader, at: u64, name: &str) -> Part {
 }
 
 fn of_file(file: &str) -> Part {
-    if file.contains(ABI_FOLDER) {
-        return (KERNEL, ABI.into());
-    }
-    if let Some((_, rest)) = file.split_once(DEVICE_FOLDER) {
-        let path = [DEVICE].into_iter().chain(rest.split('/'));
-        return (MPI, part_of(DEEP, path));
+    for (layer, name) in INNER_CRATES {
+        if let Some((_, rest)) = file.split_once(&format!("{}/{name}/src/", LAYERS[layer])) {
+            return (layer, part_of_inner((layer, name), rest.split('/')));
+        }
     }
     for (number, layer) in LAYERS.iter().enumerate() {
         if let Some((_, rest)) = file.split_once(&format!("{layer}/src/")) {
-            return (number, part_of(layer, rest.split('/')));
+            return (number, part_of(rest.split('/')));
         }
     }
     let file_name = || file.rsplit('/').next().unwrap_or(file).to_string();
@@ -343,11 +342,20 @@ fn library_of(file: &str) -> String {
     }
 }
 
-/// The part with this path in a layer: its first step, or two, without the ending of a file.
-fn part_of<'p>(layer: &str, path: impl Iterator<Item = &'p str>) -> String {
-    let steps = if layer == DEEP { 2 } else { 1 };
-    let path: Vec<&str> = path.take(steps).collect();
-    path.join("/").trim_end_matches(".rs").into()
+/// The part with this path in a layer: its first step, without the suffix of a file.
+fn part_of<'p>(mut path: impl Iterator<Item = &'p str>) -> String {
+    path.next()
+        .unwrap_or_default()
+        .trim_end_matches(".rs")
+        .into()
+}
+
+/// The part with this path in an inner crate.
+fn part_of_inner<'p>((layer, name): (usize, &str), path: impl Iterator<Item = &'p str>) -> String {
+    match layer {
+        MPI => format!("{name}/{}", part_of(path)),
+        _ => name.into(),
+    }
 }
 
 /// The part to which a symbol belongs by its name.
@@ -358,23 +366,20 @@ fn of_name(name: &str) -> Part {
             false => (PROGRAM, "and C library: data".into()),
         };
     };
-    // `<mpi_adi::c::A as core::B>::C`: what is ours counts.
+    // `<midplane_c::A as core::B>::C`: what is ours counts.
     let mut words = path.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == ':'));
     let ours = words.find_map(|word| {
         let mut steps = word.split("::");
         let of = steps.next()?.replace('_', "-");
-        if of == ABI_CRATE {
-            return Some((KERNEL, ABI.to_string()));
-        }
         // The last step is the name itself.
         let steps: Vec<&str> = steps.collect();
         let modules = steps.iter().take(steps.len().saturating_sub(1).max(1));
-        if of == DEVICE_CRATE {
-            let path = [DEVICE].into_iter().chain(modules.copied());
-            return Some((MPI, part_of(DEEP, path)));
+        let is_it = |inner: &&(usize, &str)| of.strip_prefix("midplane-") == Some(inner.1);
+        if let Some(&inner) = INNER_CRATES.iter().find(is_it) {
+            return Some((inner.0, part_of_inner(inner, modules.copied())));
         }
         let number = LAYERS.iter().position(|layer| *layer == of)?;
-        Some((number, part_of(&of, modules.copied())))
+        Some((number, part_of(modules.copied())))
     });
     ours.unwrap_or_else(|| {
         let own = path.trim_start_matches(['<', '&']);
@@ -394,7 +399,7 @@ mod tests {
                 "mpi-adi",
                 "device/send",
             ),
-            ("/a/mpi-adi/src/c/args.rs", "mpi-adi", "c/args"),
+            ("/a/mpi-adi/c/src/args.rs", "mpi-adi", "c/args"),
             ("/a/net-torus/src/router.rs", "net-torus", "router"),
             ("/a/kernel-rt/src/board/virt/boot.rs", "kernel-rt", "board"),
             ("/a/kernel-rt/abi/src/inbox.rs", "kernel-rt", "abi"),
@@ -436,7 +441,7 @@ mod tests {
                 "device/send",
             ),
             (
-                "_ZN7mpi_adi1c6report4LAST17h0123456789abcdefE",
+                "_ZN10midplane_c6report4LAST17h0123456789abcdefE",
                 "mpi-adi",
                 "c/report",
             ),

@@ -5,10 +5,10 @@ use std::fmt;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
+use midplane_device::matching::Choice;
 use midplane_lab::explore::{Background, Finding, Progress, cases};
 use midplane_lab::matching as sequences;
 use midplane_lab::sim::{POLLING, Report, Seeded};
-use mpi_adi::matching::Choice;
 
 use crate::host::capacity;
 use crate::host::signals::Signals;

@@ -3,8 +3,8 @@
 use crate::host::size;
 use crate::run::topology;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use mpi_adi::matching::Choice;
-use mpi_adi::{GREATEST_EAGER_LIMIT, GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY};
+use midplane_device::matching::Choice;
+use midplane_device::{GREATEST_EAGER_LIMIT, GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY};
 
 /// Reads an amount of MPI memory with which nodes run.
 pub fn parse_mpi_memory(text: &str) -> Result<u64, String> {

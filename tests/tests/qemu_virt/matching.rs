@@ -1,7 +1,7 @@
 //! Jobs whose nodes have other matching engines than the default one.
 
 use crate::harness::*;
-use mpi_adi::matching::Choice;
+use midplane_device::matching::Choice;
 
 /// Programs that print the same whenever they run well, and what is given to them: messages of many tags received in
 /// the reverse order, all sorts of communicators, receives and sends that are taken back.

@@ -12,8 +12,9 @@ use midplane_abi::address::Bytes;
 use midplane_abi::blackboard::{Call, End};
 use midplane_abi::boot_parameters::BootParameters;
 use midplane_cluster::{Carrier, Change, Cluster, Costs, Ended, Failure, Node, Watched};
-use mpi_adi::kernel::{AbortReason, CallNote};
-use mpi_adi::{Adi, InWords};
+use midplane_device::Adi;
+use midplane_device::kernel::{AbortReason, CallNote};
+use midplane_objects::InWords;
 use net_torus::Router;
 
 use crate::data::Data;
@@ -88,7 +89,7 @@ extern "C" fn midplane_cluster() -> ! {
         // SAFETY: the program ends by `Node::exit`, and never returns; the cluster is there until the process's end.
         unsafe {
             rank::begin(node, accounts, system);
-            mpi_adi::c::set_appnum(own.number);
+            midplane_objects::installed::set_appnum(own.number);
             midplane_begin(node.rank(), argv.len() as c_int, argv.as_ptr())
         }
     };

@@ -11,9 +11,9 @@ use kernel_rt::board::linux::carried::{Accounts, fail_here, name};
 use kernel_rt::board::linux::share::{NO_RANK, PRINT_MARK};
 use midplane_abi::blackboard::End;
 use midplane_cluster::Node;
-use mpi_adi::c::{Phase, phase};
-use mpi_adi::device::interface::Measure;
-use mpi_adi::{Device, Enter, Env, Process, Work};
+use midplane_device::interface::{Device, Enter, Measure, Work};
+use midplane_objects::installed::{Phase, phase};
+use midplane_objects::{Env, Process};
 
 use crate::several;
 use crate::socket::{MOST_PRINTED, hand_on};
@@ -111,7 +111,7 @@ pub unsafe fn begin(node: &Node<'_, '_>, accounts: &'static Accounts, system: &'
         accounts,
         system,
     }));
-    mpi_adi::c::install(&RankEnv);
+    midplane_objects::installed::install(&RankEnv);
     go_on();
 }
 

@@ -11,10 +11,10 @@ use midplane_abi::boot_parameters::{BootParameters, Nodes};
 use midplane_abi::failure::{Failure, Why};
 use midplane_abi::fault::NodeName;
 use midplane_abi::personality::{Exit, Personality};
-use mpi_adi::device::interface::{Incoming, Outgoing, Received, Sent};
-use mpi_adi::matching::Choice;
-use mpi_adi::request::{RequestId, Whole};
-use mpi_adi::{Enter, Env, Work};
+use midplane_device::interface::{Enter, Incoming, Outgoing, Received, Sent, Work};
+use midplane_device::matching::Choice;
+use midplane_device::request::{RequestId, Whole};
+use midplane_objects::Env;
 use net_torus::coord::Direction;
 use net_torus::router::Router;
 use net_torus::torus::Torus;
@@ -39,8 +39,8 @@ const MEMORY: u64 = 64 << 20;
 struct LinuxEnv;
 
 impl Env for LinuxEnv {
-    fn process(&self) -> &mpi_adi::Process {
-        static PROCESS: mpi_adi::Process = mpi_adi::Process::new();
+    fn process(&self) -> &midplane_objects::Process {
+        static PROCESS: midplane_objects::Process = midplane_objects::Process::new();
         &PROCESS
     }
 }
@@ -210,8 +210,8 @@ pub(super) fn boot(panics: Panics) {
         tool::set_word(word(who.rank));
         or_fail(told.answer_by(tool::answer_now));
     }
-    mpi_adi::c::set_appnum(boot.programs.of_rank(who.rank).number);
-    mpi_adi::c::install(&LinuxEnv);
+    midplane_objects::installed::set_appnum(boot.programs.of_rank(who.rank).number);
+    midplane_objects::installed::install(&LinuxEnv);
     account.blackboard.running();
 }
 
@@ -352,7 +352,7 @@ pub(super) extern "C" fn midplane_exit(status: c_int, _: *mut c_void) {
     let Some(process) = process() else { return };
     // SAFETY: all streams. Nothing else writes them out when this does not come back.
     unsafe { libc::fflush(ptr::null_mut()) };
-    if mpi_adi::c::phase() == mpi_adi::c::Phase::Running {
+    if midplane_objects::installed::phase() == midplane_objects::installed::Phase::Running {
         let failure = Failure {
             place: Some((process.who.rank, process.who.coord)),
             why: Why::NotFinalized(status),

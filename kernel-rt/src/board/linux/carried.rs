@@ -12,8 +12,8 @@ use midplane_abi::blackboard::{Call, End, Message};
 use midplane_abi::boot_parameters::BootParameters;
 use midplane_abi::fault::NodeName;
 use midplane_abi::personality::{Exit, Personality};
-use mpi_adi::Adi;
-use mpi_adi::matching::Choice;
+use midplane_device::Adi;
+use midplane_device::matching::Choice;
 use net_torus::coord::{Coord, Rank, Shape};
 use net_torus::router::Router;
 

@@ -188,7 +188,7 @@ impl Panics {
             Self::EndTheRank => {
                 // SAFETY: asks for a number.
                 let thread = unsafe { libc::gettid() };
-                thread as u32 == std::process::id() || mpi_adi::rust::process::is_owner()
+                thread as u32 == std::process::id() || midplane_objects::installed::is_owner()
             }
             Self::AreThePrograms => false,
         }

@@ -9,7 +9,7 @@ use core::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-use mpi_adi::rust::process::{Starter, start_by};
+use midplane_objects::installed::{Starter, start_by};
 
 use super::VARIABLE;
 use super::boot::{boot, midplane_exit};

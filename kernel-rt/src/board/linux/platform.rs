@@ -5,8 +5,8 @@ use std::{hint, ptr};
 
 use midplane_abi::blackboard::{Blackboard, End};
 use midplane_abi::failure::{Failure, Why};
-use mpi_adi::InWords;
-use mpi_adi::kernel::{AbortReason, Heap};
+use midplane_device::kernel::{AbortReason, Heap};
+use midplane_objects::InWords;
 use net_torus::coord::{Coord, Direction, Rank};
 
 use super::share::Account;

@@ -18,7 +18,7 @@ use midplane_abi::boot_parameters::{BootParameters, Nodes, Output, RecordError};
 use midplane_abi::failure::Boot;
 use midplane_abi::personality::{LOGS, Personality};
 use midplane_abi::stm32f405::{FLASH, PERSONALITY, RAM};
-use mpi_adi::Adi;
+use midplane_device::Adi;
 #[cfg(feature = "faults")]
 use net_torus::Direction;
 #[cfg(not(feature = "faults"))]
@@ -94,8 +94,8 @@ extern "C" fn boot() -> ! {
     let argv = strings(program.arguments, 1);
     let environment = strings(program.environment, 0);
     arch::enable_interrupts();
-    mpi_adi::c::set_appnum(program.number);
-    mpi_adi::c::install(steps::env());
+    midplane_objects::installed::set_appnum(program.number);
+    midplane_objects::installed::install(steps::env());
     MIDPLANE_BLACKBOARD.running();
     console::ring();
     let words = Words { argv, environment };

@@ -16,8 +16,8 @@
 use midplane_abi::address::Bytes;
 use midplane_abi::boot_error::NoRoom;
 use midplane_abi::stm32f405::{MIN_HEAP, RAM};
-use mpi_adi::Budget;
-use mpi_adi::matching::EngineKind;
+use midplane_device::Budget;
+use midplane_device::matching::EngineKind;
 use net_torus::Shape;
 use net_torus::chunk::CHUNK_BYTES;
 use net_torus::router::Sizes;

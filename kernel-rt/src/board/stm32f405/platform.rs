@@ -4,8 +4,8 @@
 use alloc::boxed::Box;
 
 use midplane_abi::blackboard::Blackboard;
-use mpi_adi::kernel::{AbortReason, Heap};
-use mpi_adi::request::{CHUNK_SLOTS, RequestPool};
+use midplane_device::kernel::{AbortReason, Heap};
+use midplane_device::request::{CHUNK_SLOTS, RequestPool};
 use net_torus::Direction;
 
 use super::lines::UsartLine;

@@ -7,7 +7,7 @@ use midplane_abi::address::Bytes;
 use midplane_abi::boot_parameters::{BootParameters, Nodes, Output};
 use midplane_abi::failure::Boot;
 use midplane_abi::personality::{LOGS, Personality};
-use mpi_adi::Adi;
+use midplane_device::Adi;
 use net_torus::router::{ConfigError, Router};
 use net_torus::torus::Torus;
 
@@ -98,8 +98,8 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
     let argv = strings(program.arguments, 1);
     let environment = strings(program.environment, 0);
     arch::enable_interrupts();
-    mpi_adi::c::set_appnum(program.number);
-    mpi_adi::c::install(steps::env());
+    midplane_objects::installed::set_appnum(program.number);
+    midplane_objects::installed::install(steps::env());
     MIDPLANE_BLACKBOARD.running();
     if let Some(machine) = &found.machine {
         machine.call_next(hart as u32);
@@ -111,9 +111,12 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
 
 fn divide_memory(memory: Bytes, who: &Personality, devices: &Devices) -> Plan {
     let mpi_bytes = usize::try_from(who.mpi_memory).unwrap_or(usize::MAX);
-    let budget =
-        mpi_adi::Budget::with_engine(matching::kind(), mpi_bytes, who.shape.nodes() as usize)
-            .with_values(&who.shape);
+    let budget = midplane_device::Budget::with_engine(
+        matching::kind(),
+        mpi_bytes,
+        who.shape.nodes() as usize,
+    )
+    .with_values(&who.shape);
     let tables = ROUTER.bytes() + budget.total() - budget.region;
     let needs = Needs {
         links: devices.count(),

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use midplane_abi::blackboard::Blackboard;
-use mpi_adi::kernel::{AbortReason, Heap};
+use midplane_device::kernel::{AbortReason, Heap};
 use net_torus::coord::{Coord, Direction, Rank};
 
 #[cfg(not(feature = "options"))]

@@ -7,6 +7,10 @@ use crate::kernel::Kernel;
 use crate::names::RequestId;
 use crate::request::Whole;
 
+/// Whether messages take the fast path of the bindings. In the profile micro they use the general path only: the fast
+/// path takes two fifths of the instructions and some kilobytes more.
+pub const HAS_FAST_PATH: bool = cfg!(not(feature = "micro"));
+
 /// An operation's work with the device and its host.
 pub type Work<'a> = dyn FnMut(&mut Adi, &mut dyn Kernel) + 'a;
 

@@ -36,7 +36,7 @@ pub use blocking::{ANY_SOURCE_NOTE, ANY_TAG_NOTE, finish};
 pub(crate) use blocking::{block_on, with, with_once};
 pub use borrowed::{BorrowedDevice, run_in_interrupt};
 pub use data::*;
-pub use enter::{Enter, Work};
+pub use enter::{Enter, HAS_FAST_PATH, Work};
 
 use blocking::{FAST_PATH, block_until, note_of_pattern, poll, poll_and, start_and_poll, test};
 use general_path::{

@@ -5,9 +5,9 @@ use std::fmt::{self, Write};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use midplane_cluster::random::{Random, Stream};
-use mpi_adi::device::rma::OneSided;
-use mpi_adi::device::rma::epochs::{Flaw, Reorder, Rules};
-use mpi_adi::envelope::Rank;
+use midplane_device::envelope::Rank;
+use midplane_device::rma::OneSided;
+use midplane_device::rma::epochs::{Flaw, Reorder, Rules};
 use msg_layer::header::{Place, SHORT_BYTES};
 use rustc_hash::FxBuildHasher;
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use mpi_adi::memory::{MODEL_KEYS, Span, UserMemory};
+use midplane_device::memory::{MODEL_KEYS, Span, UserMemory};
 
 /// Bytes of a small window's part.
 pub const WINDOW: usize = 256;

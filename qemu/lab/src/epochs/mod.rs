@@ -1,4 +1,4 @@
-//! The engine of epochs (`mpi_adi::device::rma::epochs`), the real one, in models of whole jobs.
+//! The engine of epochs (`midplane_device::rma::epochs`), the real one, in models of whole jobs.
 //!
 //! ```text
 //!   cases/       the table: jobs of 3 processes and 2 windows, and what must be found

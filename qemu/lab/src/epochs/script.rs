@@ -3,12 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use mpi_adi::device::rma::deferred::Operation;
-use mpi_adi::device::rma::epochs::{Opening, Reorder, Rules, Serial, Sort, Watch};
-use mpi_adi::device::rma::wire::{HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES, emit_piece};
-use mpi_adi::device::rma::{NotAttached, OneSided, Peer, Window};
-use mpi_adi::envelope::{Context, Rank};
-use mpi_adi::memory::{Span, UserMemory};
+use midplane_device::envelope::{Context, Rank};
+use midplane_device::memory::{Span, UserMemory};
+use midplane_device::rma::deferred::Operation;
+use midplane_device::rma::epochs::{Opening, Reorder, Rules, Serial, Sort, Watch};
+use midplane_device::rma::wire::{HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES, emit_piece};
+use midplane_device::rma::{NotAttached, OneSided, Peer, Window};
 
 use super::memory;
 use crate::sim::Heap;

@@ -1,9 +1,9 @@
 //! What is explored: the programs of a few nodes, their memory, and what is broken of rules and transport.
 #![forbid(unsafe_code)]
 
-use mpi_adi::envelope::{Envelope, Pattern, Rank, Tag};
-use mpi_adi::matching::Choice;
-use mpi_adi::request::Mode;
+use midplane_device::envelope::{Envelope, Pattern, Rank, Tag};
+use midplane_device::matching::Choice;
+use midplane_device::request::Mode;
 use net_torus::Shape;
 
 use super::rules::Rules;

@@ -4,7 +4,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
-use mpi_adi::protocol::Age;
+use midplane_device::protocol::Age;
 use rustc_hash::FxBuildHasher;
 
 use super::case::{Case, SENDERS};

@@ -34,4 +34,4 @@ pub use state::{END, ENOUGH, EXPECTED, Global, MEMORY, ORDER, Step};
 pub use system::System;
 
 /// The device that is explored.
-pub type Device = mpi_adi::Adi<rules::Rules>;
+pub type Device = midplane_device::Adi<rules::Rules>;

@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use mpi_adi::envelope::{Envelope, Pattern, Rank, Tag};
-use mpi_adi::memory::{Span, UserMemory};
-use mpi_adi::protocol::{Age, Rules as _};
-use mpi_adi::request::{Data, Mode, Receive, ReceiveState, Request, RequestId};
-use mpi_adi::send::SendTo;
-use mpi_adi::wire::{self, Restart, Rts};
-use mpi_adi::{Config, Memory};
+use midplane_device::envelope::{Envelope, Pattern, Rank, Tag};
+use midplane_device::memory::{Span, UserMemory};
+use midplane_device::protocol::{Age, Rules as _};
+use midplane_device::request::{Data, Mode, Receive, ReceiveState, Request, RequestId};
+use midplane_device::send::SendTo;
+use midplane_device::wire::{self, Restart, Rts};
+use midplane_device::{Config, Memory};
 use msg_layer::Class;
 use msg_layer::fake::{Fake, Room};
 use msg_layer::header::{Header, SHORT_HEADER};

@@ -1,7 +1,7 @@
 //! The protocol's rules as values, so that they can be broken one by one.
 
-use mpi_adi::names::{Horizon, REQUEST_GENERATION_BITS};
-use mpi_adi::protocol::{self, Age};
+use midplane_device::names::{Horizon, REQUEST_GENERATION_BITS};
+use midplane_device::protocol::{self, Age};
 
 /// Which of the protocol's rules ([`protocol::Rules`]) are kept, and how wide its numbers are.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

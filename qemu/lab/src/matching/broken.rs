@@ -3,12 +3,12 @@
 
 use std::hash::{Hash, Hasher};
 
-use mpi_adi::Context;
-use mpi_adi::device::names::{BlockIndex, Slot};
-use mpi_adi::envelope::{Envelope, Pattern};
-use mpi_adi::matching::{Matching, MatchingEngine, Measures};
-use mpi_adi::region::{Holding, Record, Region};
-use mpi_adi::request::{Receive, ReceiveState, Request, RequestPool};
+use midplane_device::Context;
+use midplane_device::envelope::{Envelope, Pattern};
+use midplane_device::matching::{Matching, MatchingEngine, Measures};
+use midplane_device::names::{BlockIndex, Slot};
+use midplane_device::region::{Holding, Record, Region};
+use midplane_device::request::{Receive, ReceiveState, Request, RequestPool};
 
 use super::draw::Sequence;
 use super::engines::Engine;

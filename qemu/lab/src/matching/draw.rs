@@ -2,9 +2,9 @@
 #![forbid(unsafe_code)]
 
 use midplane_cluster::random::{Random, Stream};
-use mpi_adi::Context;
-use mpi_adi::envelope::{Envelope, Pattern, Rank};
-use mpi_adi::request::CHUNK_SLOTS;
+use midplane_device::Context;
+use midplane_device::envelope::{Envelope, Pattern, Rank};
+use midplane_device::request::CHUNK_SLOTS;
 
 use super::op::{Op, Setting};
 

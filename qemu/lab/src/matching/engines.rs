@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use mpi_adi::matching::{Choice, MatchingEngine, WithEngine};
+use midplane_device::matching::{Choice, MatchingEngine, WithEngine};
 
 use super::draw::Sequence;
 use super::play::{Difference, play};

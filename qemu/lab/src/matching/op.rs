@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-use mpi_adi::Context;
-use mpi_adi::envelope::{Envelope, Pattern, Rank};
+use midplane_device::Context;
+use midplane_device::envelope::{Envelope, Pattern, Rank};
 
 /// What the operations work on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,10 +1,10 @@
 //! The slow, obvious matcher.
 #![forbid(unsafe_code)]
 
-use mpi_adi::Context;
-use mpi_adi::device::names::{BlockIndex, Slot};
-use mpi_adi::envelope::{Envelope, Pattern};
-use mpi_adi::region::Record;
+use midplane_device::Context;
+use midplane_device::envelope::{Envelope, Pattern};
+use midplane_device::names::{BlockIndex, Slot};
+use midplane_device::region::Record;
 
 /// The two queues: receives in order of posting, messages in order of arrival.
 #[derive(Clone, Default, Debug)]

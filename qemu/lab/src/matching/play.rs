@@ -7,13 +7,13 @@ use std::hash::Hasher;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use midplane_cluster::panic;
-use mpi_adi::Context;
-use mpi_adi::device::names::{BlockIndex, Slot};
-use mpi_adi::envelope::{Envelope, Pattern, Rank};
-use mpi_adi::matching::MatchingEngine;
-use mpi_adi::memory::{Span, UserMemory};
-use mpi_adi::region::{BLOCK_BYTES, Blocks, Holding, Region};
-use mpi_adi::request::{Posted, Receive, ReceiveState, Request, RequestId, RequestPool};
+use midplane_device::Context;
+use midplane_device::envelope::{Envelope, Pattern, Rank};
+use midplane_device::matching::MatchingEngine;
+use midplane_device::memory::{Span, UserMemory};
+use midplane_device::names::{BlockIndex, Slot};
+use midplane_device::region::{BLOCK_BYTES, Blocks, Holding, Region};
+use midplane_device::request::{Posted, Receive, ReceiveState, Request, RequestId, RequestPool};
 use rustc_hash::FxHasher;
 
 use super::draw::Sequence;

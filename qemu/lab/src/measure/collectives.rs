@@ -2,7 +2,7 @@
 //!
 //! All processes begin at time 0; a collective is over when the last of them has done its part. The barrier is the one
 //! of all processes along the torus's lines, and so are allreduces that it can carry; the others are what programs run, by
-//! [`mpi_adi::coll::driven`].
+//! [`midplane_objects::coll::driven`].
 //!
 //! # What the wires allow
 //! A link carries payload in packets of at most 232 bytes of it, each of which takes 272 bytes of the link. With L links
@@ -22,9 +22,9 @@ use std::cell::RefCell;
 use std::fmt;
 
 use midplane_cluster::Costs;
-use mpi_adi::barrier::{AllreduceStep, VALUE_BYTES};
-use mpi_adi::coll::driven::{Among, Buffers, Driven, Operation, What};
-use mpi_adi::envelope::Rank;
+use midplane_device::barrier::{AllreduceStep, VALUE_BYTES};
+use midplane_device::envelope::Rank;
+use midplane_objects::coll::driven::{Among, Buffers, Driven, Operation, What};
 use net_torus::Shape;
 
 use super::machine::{Node, Programs, SimulatedMachine, router_memory};

@@ -4,12 +4,12 @@
 
 use std::cell::RefCell;
 
-use mpi_adi::bare::Bare;
-use mpi_adi::envelope::{Pattern, Rank};
-use mpi_adi::memory::{Span, UserMemory};
-use mpi_adi::request::Mode;
-use mpi_adi::send::SendTo;
-use mpi_adi::{Adi, Config, Memory};
+use midplane_device::bare::Bare;
+use midplane_device::envelope::{Pattern, Rank};
+use midplane_device::memory::{Span, UserMemory};
+use midplane_device::request::Mode;
+use midplane_device::send::SendTo;
+use midplane_device::{Adi, Config, Memory};
 use msg_layer::port::BODY_BYTES;
 use msg_layer::{Class, Port};
 use net_torus::{Coord, Shape};
@@ -148,7 +148,7 @@ const TO: SendTo = SendTo {
 };
 
 impl Device for Adi {
-    type Id = mpi_adi::request::RequestId;
+    type Id = midplane_device::request::RequestId;
 
     fn isend(&mut self, memory: &mut Words, span: Span) -> Self::Id {
         Adi::isend(self, memory, TO, span).expect("the host's memory")
@@ -169,7 +169,7 @@ impl Device for Adi {
 }
 
 impl Device for Bare {
-    type Id = mpi_adi::request::RequestId;
+    type Id = midplane_device::request::RequestId;
 
     fn isend(&mut self, _: &mut Words, span: Span) -> Self::Id {
         Bare::isend(self, TO, span).expect("the host's memory")

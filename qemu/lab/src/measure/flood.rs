@@ -4,12 +4,12 @@
 
 use std::fmt;
 
-use mpi_adi::envelope::{Pattern, Rank};
-use mpi_adi::matching::Choice;
-use mpi_adi::memory::{MODEL_KEYS, Span, UserMemory};
-use mpi_adi::request::{Mode, RequestId};
-use mpi_adi::send::SendTo;
-use mpi_adi::{Adi, Config, Memory};
+use midplane_device::envelope::{Pattern, Rank};
+use midplane_device::matching::Choice;
+use midplane_device::memory::{MODEL_KEYS, Span, UserMemory};
+use midplane_device::request::{Mode, RequestId};
+use midplane_device::send::SendTo;
+use midplane_device::{Adi, Config, Memory};
 use msg_layer::fake::Strict;
 use net_torus::Shape;
 

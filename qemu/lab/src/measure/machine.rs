@@ -9,10 +9,10 @@ use std::rc::Rc;
 
 use midplane_cluster::costs::{Costs, INJECT};
 use midplane_cluster::hands::Hands;
-use mpi_adi::envelope::Rank;
-use mpi_adi::matching::Choice;
-use mpi_adi::memory::{Span, UserMemory};
-use mpi_adi::{Adi, Config, Memory};
+use midplane_device::envelope::Rank;
+use midplane_device::matching::Choice;
+use midplane_device::memory::{Span, UserMemory};
+use midplane_device::{Adi, Config, Memory};
 use net_torus::chunk::Chunk;
 use net_torus::link::Link;
 use net_torus::router::Sizes;

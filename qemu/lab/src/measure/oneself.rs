@@ -4,13 +4,14 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mpi_adi::c::{self, measure};
-use mpi_adi::device::interface::{Incoming, Outgoing, Received, Sent};
-use mpi_adi::envelope::Rank;
-use mpi_adi::kernel::{AbortReason, CallNote, Kernel};
-use mpi_adi::memory::{RawMemory, UserMemory};
-use mpi_adi::request::{RequestId, Whole};
-use mpi_adi::{Adi, Config, Enter, Env, Memory, Process, Work};
+use midplane_c::measure;
+use midplane_device::envelope::Rank;
+use midplane_device::interface::{Enter, Incoming, Outgoing, Received, Sent, Work};
+use midplane_device::kernel::{AbortReason, CallNote, Kernel};
+use midplane_device::memory::{RawMemory, UserMemory};
+use midplane_device::request::{RequestId, Whole};
+use midplane_device::{Adi, Config, Memory};
+use midplane_objects::{Env, Process, installed};
 use msg_layer::{Class, Port};
 use net_torus::{Coord, Shape};
 use spin::Mutex;
@@ -158,7 +159,7 @@ pub fn run(messages: u32) -> Option<Asked> {
     };
     let memory = Memory::allocate(MPI_MEMORY, 1).ok()?;
     *ADI.lock() = Some(Adi::new(config, memory)?);
-    c::install(Box::leak(Box::new(Alone(Process::new()))));
+    installed::install(Box::leak(Box::new(Alone(Process::new()))));
     let all_came = measure::start() && measure::send_to_oneself(messages);
     all_came.then(|| Asked {
         polls: POLLS.load(Ordering::Relaxed),

@@ -4,10 +4,10 @@
 
 use std::sync::Mutex;
 
-use midplane_cluster::rust::as_program;
+use crate::as_program;
 use midplane_cluster::{Cluster, Failure, Node};
-use mpi_adi::rust::traits::*;
-use mpi_adi::rust::{initialize, request};
+use midplane_rust::traits::*;
+use midplane_rust::{initialize, request};
 
 use super::timed::Costs;
 

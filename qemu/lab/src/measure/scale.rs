@@ -7,13 +7,13 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use midplane_cluster::rust::as_program;
+use crate::as_program;
 use midplane_cluster::{Cluster, Failure, Node, Watched};
-use mpi_adi::rust::collective::SystemOperation;
-use mpi_adi::rust::point_to_point::send_receive_into_with_tags;
-use mpi_adi::rust::topology::SimpleCommunicator;
-use mpi_adi::rust::traits::*;
-use mpi_adi::rust::{Rank, initialize, request};
+use midplane_rust::collective::SystemOperation;
+use midplane_rust::point_to_point::send_receive_into_with_tags;
+use midplane_rust::topology::SimpleCommunicator;
+use midplane_rust::traits::*;
+use midplane_rust::{Rank, initialize, request};
 
 use super::timed::Costs;
 
@@ -123,7 +123,8 @@ impl Scale {
         job?;
         let began = *began.lock().unwrap_or_else(|held| held.into_inner());
         let last = reports.iter().filter_map(|report| report.end_ns).max();
-        let sum = |of: fn(&mpi_adi::Stats) -> u64| reports.iter().map(|r| of(&r.stats)).sum();
+        let sum =
+            |of: fn(&midplane_device::Stats) -> u64| reports.iter().map(|r| of(&r.stats)).sum();
         Ok(Scaled {
             ns: match self.program {
                 Program::Killer => reports[0].end_ns.unwrap_or(0),

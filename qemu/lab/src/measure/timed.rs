@@ -2,11 +2,11 @@
 //! arguments alone.
 #![forbid(unsafe_code)]
 
-use mpi_adi::Stats;
-use mpi_adi::envelope::{Pattern, Rank};
-use mpi_adi::memory::Span;
-use mpi_adi::request::{Mode, RequestId};
-use mpi_adi::send::SendTo;
+use midplane_device::Stats;
+use midplane_device::envelope::{Pattern, Rank};
+use midplane_device::memory::Span;
+use midplane_device::request::{Mode, RequestId};
+use midplane_device::send::SendTo;
 use net_torus::Shape;
 
 pub use midplane_cluster::{Change, Costs};

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use mpi_adi::envelope::{Pattern, Rank};
-use mpi_adi::recv::Probed;
-use mpi_adi::region::BLOCK_BYTES;
-use mpi_adi::{Adi, Error, NoMemory, Outcome};
+use midplane_device::envelope::{Pattern, Rank};
+use midplane_device::recv::Probed;
+use midplane_device::region::BLOCK_BYTES;
+use midplane_device::{Adi, NoMemory, Outcome};
+use midplane_objects::Error;
 
 use super::memory::is_message;
 use super::op::Op;

@@ -3,11 +3,13 @@
 
 use std::cell::RefCell;
 
-use mpi_adi::coll::driven::{Buffers, Driven, Operation};
-use mpi_adi::envelope::Rank;
-use mpi_adi::kernel::{AbortReason, CallNote, Kernel};
-use mpi_adi::memory::UserMemory;
-use mpi_adi::{Adi, Enter, Env, Error, Work};
+use midplane_device::Adi;
+use midplane_device::envelope::Rank;
+use midplane_device::interface::{Enter, Work};
+use midplane_device::kernel::{AbortReason, CallNote, Kernel};
+use midplane_device::memory::UserMemory;
+use midplane_objects::coll::driven::{Buffers, Driven, Operation};
+use midplane_objects::{Env, Error};
 
 use super::check::Violation;
 use super::collectives::{Collective, ELEMENT};
@@ -19,7 +21,7 @@ use super::setup::Heap;
 pub(crate) struct Turn<'a, M>(pub(crate) RefCell<(&'a mut Adi, &'a mut M)>);
 
 /// What MPI keeps beside the device is for communicators that a program makes.
-static PROCESS: mpi_adi::Process = mpi_adi::Process::new();
+static PROCESS: midplane_objects::Process = midplane_objects::Process::new();
 
 impl<M: UserMemory> Enter for Turn<'_, M> {
     fn enter<'w>(&self, work: &'w mut Work<'w>) {
@@ -29,7 +31,7 @@ impl<M: UserMemory> Enter for Turn<'_, M> {
 }
 
 impl<M: UserMemory> Env for Turn<'_, M> {
-    fn process(&self) -> &mpi_adi::Process {
+    fn process(&self) -> &midplane_objects::Process {
         &PROCESS
     }
 }

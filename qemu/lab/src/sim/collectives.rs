@@ -8,8 +8,8 @@ use std::ops::Range;
 use std::sync::{Mutex, OnceLock};
 
 use midplane_cluster::random::{Random, Stream};
-use mpi_adi::coll::driven::{Among, What};
-use mpi_adi::envelope::{Context, Rank};
+use midplane_device::envelope::{Context, Rank};
+use midplane_objects::coll::driven::{Among, What};
 
 use super::op::{Event, Op};
 

@@ -1,8 +1,8 @@
 //! A job: a program and how it is run, over real devices.
 #![forbid(unsafe_code)]
 
-use mpi_adi::envelope::Rank;
-use mpi_adi::{Adi, Config, Memory, Stats};
+use midplane_device::envelope::Rank;
+use midplane_device::{Adi, Config, Memory, Stats};
 use net_torus::{Shape, Sizes};
 
 use super::check::{self, Got, Short, Violation};

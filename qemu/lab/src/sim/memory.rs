@@ -1,8 +1,8 @@
 //! The programs' buffers of a simulated job, stricter than real memory.
 
-use mpi_adi::boxed;
-use mpi_adi::memory::{MODEL_KEYS, RawMemory, Span, UserMemory};
-use mpi_adi::region::{BLOCK_BYTES, Blocks};
+use midplane_device::boxed;
+use midplane_device::memory::{MODEL_KEYS, RawMemory, Span, UserMemory};
+use midplane_device::region::{BLOCK_BYTES, Blocks};
 
 use crate::epochs::memory::{Flat, is_here};
 

@@ -17,7 +17,7 @@
 //!      |                  buffers
 //!   check.rs     judges what was recorded; knows nothing of the device
 //! ```
-//! The devices are the production ones, `mpi_adi::Adi`. Everything below them is replaced by a network that
+//! The devices are the production ones, `midplane_device::Adi`. Everything below them is replaced by a network that
 //! may do whatever the transport's contract (`msg_layer::Port`) allows, which is more than the torus does:
 //! packets of one class from one node to another keep their order (data packets need not), and that is all.
 #![forbid(unsafe_code)]

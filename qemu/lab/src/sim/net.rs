@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use midplane_cluster::random::Random;
-use mpi_adi::Adi;
+use midplane_device::Adi;
 use msg_layer::fake::Strict;
 use msg_layer::port::BODY_BYTES;
 use msg_layer::{Class, Port};

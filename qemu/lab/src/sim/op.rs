@@ -1,7 +1,7 @@
 //! Operations of a program.
 #![forbid(unsafe_code)]
 
-use mpi_adi::envelope::{Pattern, Rank};
+use midplane_device::envelope::{Pattern, Rank};
 
 /// One operation of one rank.
 #[derive(Clone, PartialEq, Eq, Debug)]

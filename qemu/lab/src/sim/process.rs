@@ -1,13 +1,14 @@
 //! One rank of a job: its device, its buffers and how far its program is.
 #![forbid(unsafe_code)]
 
-use mpi_adi::device::rma::epochs;
-use mpi_adi::envelope::{Pattern, Rank};
-use mpi_adi::memory::Span;
-use mpi_adi::recv::Probed;
-use mpi_adi::request::RequestId;
-use mpi_adi::send::SendTo;
-use mpi_adi::{Adi, Error, NoMemory};
+use midplane_device::envelope::{Pattern, Rank};
+use midplane_device::memory::Span;
+use midplane_device::recv::Probed;
+use midplane_device::request::RequestId;
+use midplane_device::rma::epochs;
+use midplane_device::send::SendTo;
+use midplane_device::{Adi, NoMemory};
+use midplane_objects::Error;
 
 use super::check::{Got, Violation};
 use super::collective::UnderWay;

@@ -13,8 +13,8 @@
 //! source leave it to the checker to say whether what they received is legal.
 
 use midplane_cluster::random::{Random, Stream};
-use mpi_adi::envelope::{Context, Envelope, Pattern, Rank, Tag};
-use mpi_adi::request::Mode;
+use midplane_device::envelope::{Context, Envelope, Pattern, Rank, Tag};
+use midplane_device::request::Mode;
 
 use super::collectives::{self, Collective};
 use super::op::{Event, Op};

@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use midplane_cluster::panic;
 use midplane_cluster::random::{Random, Stream};
-use mpi_adi::matching::Choice;
-use mpi_adi::{DEFAULT_EAGER_LIMIT, GREATEST_EAGER_LIMIT};
+use midplane_device::matching::Choice;
+use midplane_device::{DEFAULT_EAGER_LIMIT, GREATEST_EAGER_LIMIT};
 
 use super::check::Violation;
 use super::job::{Job, Report};
@@ -102,9 +102,9 @@ impl Seeded {
 
 #[cfg(test)]
 mod tests {
-    use mpi_adi::coll::driven::What;
-    use mpi_adi::envelope::{Envelope, Rank};
-    use mpi_adi::request::Mode;
+    use midplane_device::envelope::{Envelope, Rank};
+    use midplane_device::request::Mode;
+    use midplane_objects::coll::driven::What;
 
     use super::super::op::Op;
     use super::super::program::Message;

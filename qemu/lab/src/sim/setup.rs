@@ -1,8 +1,8 @@
 //! How a job is run, and the heaps of its programs.
 #![forbid(unsafe_code)]
 
-use mpi_adi::envelope::Rank;
-use mpi_adi::matching::Choice;
+use midplane_device::envelope::Rank;
+use midplane_device::matching::Choice;
 
 use super::net::{Capacity, Order};
 

@@ -3,7 +3,7 @@
 
 use midplane_cluster::hands::Hands;
 use midplane_cluster::random::Random;
-use mpi_adi::Adi;
+use midplane_device::Adi;
 use msg_layer::fake::Strict;
 use net_torus::reliable::{self, Reliable};
 use net_torus::sim::{Faults, Faulty, SimLink, wire_torus};

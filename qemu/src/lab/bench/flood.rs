@@ -5,8 +5,8 @@ use crate::host::stop::Stop;
 use crate::run::limits;
 use crate::show::say::say;
 use clap::Args;
+use midplane_device::matching::Choice;
 use midplane_lab::flood::{Flood, Searched};
-use mpi_adi::matching::Choice;
 use std::time::Instant;
 
 /// Options of `midplane bench flood`.

@@ -10,9 +10,9 @@ use crate::show::file::ResultFile;
 use crate::show::say::say;
 use crate::show::table;
 use clap::Args;
+use midplane_device::LEAST_MPI_MEMORY;
+use midplane_device::matching::Choice;
 use midplane_lab::timed::{Costs, Killer, Measured};
-use mpi_adi::LEAST_MPI_MEMORY;
-use mpi_adi::matching::Choice;
 use std::path::PathBuf;
 
 /// Options of `midplane bench killer`.

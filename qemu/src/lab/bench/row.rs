@@ -4,8 +4,8 @@ use crate::host::stop::Stop;
 use crate::show::say::say;
 use crate::show::table::{Column, Table, six_places};
 use clap::ValueEnum;
-use mpi_adi::LEAST_MPI_MEMORY;
-use mpi_adi::region::BLOCK_BYTES;
+use midplane_device::LEAST_MPI_MEMORY;
+use midplane_device::region::BLOCK_BYTES;
 use serde::{Serialize, Serializer};
 
 /// Where a setting was run.

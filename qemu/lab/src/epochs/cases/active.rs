@@ -1,6 +1,6 @@
 //! Jobs of fences, posts and starts.
 
-use mpi_adi::device::rma::wire::Kind;
+use midplane_device::rma::wire::Kind;
 
 use super::words::{buffer, fence, finds, has, long_get, operation, post, put, start};
 use crate::epochs::script::Call::{self, Close, WaitClosed, WaitOpen};

@@ -12,7 +12,7 @@ mod passive;
 mod row;
 mod words;
 
-use mpi_adi::device::rma::epochs::Flaw;
+use midplane_device::rma::epochs::Flaw;
 
 use self::active::*;
 use self::pairs::{Kinds, pair, pairs};

@@ -1,6 +1,6 @@
 //! Each kind of epoch behind each other.
 
-use mpi_adi::device::rma::epochs::Reorder;
+use midplane_device::rma::epochs::Reorder;
 
 use super::row::{ANY_ORDER, Finds, IN_ORDER, Row, row};
 use super::words::{self, buffer, fence, lock, lock_all, post, start};

@@ -1,6 +1,6 @@
 //! Jobs of locks, some beside exposures.
 
-use mpi_adi::device::rma::wire::Kind;
+use midplane_device::rma::wire::Kind;
 
 use super::words::{buffer, finds, has, lock, lock_all, operation, post, put, start};
 use crate::epochs::memory::BUFFERS;

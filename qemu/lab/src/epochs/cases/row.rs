@@ -1,6 +1,6 @@
 //! What a row of the table is.
 
-use mpi_adi::device::rma::epochs::Reorder;
+use midplane_device::rma::epochs::Reorder;
 
 use crate::epochs::explore::Case;
 use crate::epochs::script::Call;

@@ -1,8 +1,8 @@
 //! Calls, as short as the jobs are to be read.
 
-use mpi_adi::device::rma::epochs::Sort;
-use mpi_adi::device::rma::wire::Kind;
-use mpi_adi::envelope::Rank;
+use midplane_device::envelope::Rank;
+use midplane_device::rma::epochs::Sort;
+use midplane_device::rma::wire::Kind;
 
 use crate::epochs::memory::{BUFFERS, WINDOW};
 use crate::epochs::script::{Call, Do};

@@ -4,8 +4,8 @@
 //! in a window where none does otherwise; and shared ones are held by others that wait for none under an exclusive one.
 //! Before, they wait for all that they have begun, since what is behind a fence waits for all others.
 
-use mpi_adi::device::rma::epochs::Sort;
-use mpi_adi::envelope::Rank;
+use midplane_device::envelope::Rank;
+use midplane_device::rma::epochs::Sort;
 
 use super::{Call, Draw, HELD, LARGE};
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use mpi_adi::device::rma::wire::Kind;
+use midplane_device::rma::wire::Kind;
 
 use super::{Draw, LARGE, large};
 use crate::epochs::memory::{DYNAMIC, address, part};

@@ -31,8 +31,8 @@ mod rounds;
 mod unchecked;
 
 use midplane_cluster::random::{Random, Stream};
-use mpi_adi::device::rma::epochs::{Reorder, Sort};
-use mpi_adi::envelope::Rank;
+use midplane_device::envelope::Rank;
+use midplane_device::rma::epochs::{Reorder, Sort};
 
 use super::memory::{ALL_WINDOWS, BUFFERS, HELD, LARGE, WINDOWS, part};
 use super::script::Call;

@@ -1,6 +1,6 @@
 //! The operations of an epoch, each with what is known of it.
 
-use mpi_adi::device::rma::wire::Kind;
+use midplane_device::rma::wire::Kind;
 
 use super::dynamic::name;
 use super::large::{Size, source, sums};

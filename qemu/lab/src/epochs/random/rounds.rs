@@ -1,7 +1,7 @@
 //! The rounds: which epochs the processes open in one, and with whom.
 
-use mpi_adi::device::rma::epochs::Sort;
-use mpi_adi::envelope::Rank;
+use midplane_device::envelope::Rank;
+use midplane_device::rma::epochs::Sort;
 
 use super::Draw;
 use crate::epochs::memory::part;

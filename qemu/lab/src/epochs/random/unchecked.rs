@@ -1,7 +1,7 @@
 //! Epochs with MPI_MODE_NOCHECK: the program says that the other side is there, and sees to it.
 
-use mpi_adi::device::rma::epochs::Sort;
-use mpi_adi::envelope::Rank;
+use midplane_device::envelope::Rank;
+use midplane_device::rma::epochs::Sort;
 
 use super::{Call, Draw, Opened, WINDOWS, part};
 

@@ -1,7 +1,7 @@
 //! Cases in which a rule or a promise is broken, and what must be found then.
 #![forbid(unsafe_code)]
 
-use mpi_adi::request::Mode;
+use midplane_device::request::Mode;
 
 use super::{
     NONE, ONE, Row, TWO, age_bits, cancelled_receive, many, reversed, same, to_itself, under,

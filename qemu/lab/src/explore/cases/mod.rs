@@ -18,8 +18,8 @@ mod sound;
 
 use std::fmt;
 
-use mpi_adi::envelope::Tag;
-use mpi_adi::matching::Choice;
+use midplane_device::envelope::Tag;
+use midplane_device::matching::Choice;
 
 use super::case::{Asked, Call, Case};
 use super::fair::explore_fairly;

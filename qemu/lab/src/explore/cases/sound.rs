@@ -1,7 +1,7 @@
 //! Cases in which every property holds, in all orders of steps.
 #![forbid(unsafe_code)]
 
-use mpi_adi::request::Mode;
+use midplane_device::request::Mode;
 
 use super::{
     NO_BCOPY, NONE, ONE, Row, THREE, TWO, age_bits, answers, cancelled_receive, from_one, many,

@@ -5,7 +5,7 @@
 //! the owner of the next row computes that first and puts it, all call the fence, and what is left is computed while the
 //! row travels. A row then stays in use until the second fence behind it, so it has one of three places.
 
-use mpi_adi::device::rma::epochs::{Serial, Watch};
+use midplane_device::rma::epochs::{Serial, Watch};
 
 use super::{Calls, Process, run};
 use crate::Failure;

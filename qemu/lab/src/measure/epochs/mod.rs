@@ -11,23 +11,23 @@ mod transactions;
 
 use std::sync::Mutex;
 
-use mpi_adi::device::rma::calls::{EpochCall, OneSidedCalls, WindowCall, WindowCondition};
-use mpi_adi::device::rma::deferred::Operation;
-use mpi_adi::device::rma::epochs::{Opening, Reorder, Serial, Sort, Watch};
-use mpi_adi::device::rma::wire::{Head, Kind};
-use mpi_adi::device::rma::{OneSided, Peer, Window};
-use mpi_adi::envelope::{Context, Rank};
-use mpi_adi::kernel::CallNote;
-use mpi_adi::memory::Span;
-use mpi_adi::rust::initialize;
-use mpi_adi::rust::traits::*;
+use midplane_device::envelope::{Context, Rank};
+use midplane_device::kernel::CallNote;
+use midplane_device::memory::Span;
+use midplane_device::rma::calls::{EpochCall, OneSidedCalls, WindowCall, WindowCondition};
+use midplane_device::rma::deferred::Operation;
+use midplane_device::rma::epochs::{Opening, Reorder, Serial, Sort, Watch};
+use midplane_device::rma::wire::{Head, Kind};
+use midplane_device::rma::{OneSided, Peer, Window};
+use midplane_rust::initialize;
+use midplane_rust::traits::*;
 
 pub use lu::{Lu, Solved, solve};
 pub use patterns::{Pattern, pattern};
 pub use transactions::{Transactions, throughput};
 
 use super::timed::Costs;
-use midplane_cluster::rust::as_program;
+use crate::as_program;
 use midplane_cluster::{Cluster, Failure, Node};
 
 /// How calls are made.

@@ -1,6 +1,6 @@
 //! The inefficiency patterns: two or three processes, one of which is late.
 
-use mpi_adi::device::rma::epochs::{Serial, Watch};
+use midplane_device::rma::epochs::{Serial, Watch};
 
 use super::{Calls, Process, run};
 use crate::Failure;

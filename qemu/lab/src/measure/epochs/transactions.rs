@@ -1,7 +1,7 @@
 //! Random transactions: each process adds to random others, each time under a lock of its own.
 
 use midplane_cluster::random::{Random, Stream};
-use mpi_adi::device::rma::epochs::Watch;
+use midplane_device::rma::epochs::Watch;
 
 use super::{Calls, Process, run};
 use crate::Failure;

@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use midplane_cluster::random::{Random, Stream};
-use mpi_adi::{Context, Tag};
+use midplane_device::{Context, Tag};
 
 use super::collective::COLLECTIVE_CONTEXT;
 use super::traffic::{Step, Traffic};
@@ -138,7 +138,7 @@ impl Application {
 
 #[cfg(test)]
 mod tests {
-    use mpi_adi::matching::Lists;
+    use midplane_device::matching::Lists;
 
     use super::super::rig::{Effort, measure};
     use super::*;

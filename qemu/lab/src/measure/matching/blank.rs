@@ -4,12 +4,12 @@
 use core::hash::Hasher;
 use std::collections::VecDeque;
 
-use mpi_adi::Context;
-use mpi_adi::device::names::{BlockIndex, Slot};
-use mpi_adi::envelope::{Envelope, Pattern};
-use mpi_adi::matching::{Matching, MatchingEngine, Measures};
-use mpi_adi::region::{Record, Region};
-use mpi_adi::request::RequestPool;
+use midplane_device::Context;
+use midplane_device::envelope::{Envelope, Pattern};
+use midplane_device::matching::{Matching, MatchingEngine, Measures};
+use midplane_device::names::{BlockIndex, Slot};
+use midplane_device::region::{Record, Region};
+use midplane_device::request::RequestPool;
 
 /// Gives the first entry when `FORWARD`, else the last.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use midplane_cluster::random::{Random, Stream};
-use mpi_adi::{Context, Tag};
+use midplane_device::{Context, Tag};
 
 use super::traffic::{Step, Traffic};
 

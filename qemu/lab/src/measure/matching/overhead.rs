@@ -1,10 +1,10 @@
 //! The memory that an engine takes beside its receives and records (001, section 4.4.2 and table 4.5).
 #![forbid(unsafe_code)]
 
-use mpi_adi::matching::MatchingEngine;
-use mpi_adi::memory::{RawMemory, Span};
-use mpi_adi::region::Region;
-use mpi_adi::request::{MAX_SLOTS, Posted, Receive, ReceiveState, Request, RequestPool};
+use midplane_device::matching::MatchingEngine;
+use midplane_device::memory::{RawMemory, Span};
+use midplane_device::region::Region;
+use midplane_device::request::{MAX_SLOTS, Posted, Receive, ReceiveState, Request, RequestPool};
 
 use super::traffic::Step;
 use crate::matching::blocks;

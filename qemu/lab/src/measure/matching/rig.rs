@@ -3,11 +3,13 @@
 
 use std::time::{Duration, Instant};
 
-use mpi_adi::envelope::{Envelope, Pattern};
-use mpi_adi::matching::MatchingEngine;
-use mpi_adi::memory::{RawMemory, Span};
-use mpi_adi::region::Region;
-use mpi_adi::request::{MAX_SLOTS, Posted, Receive, ReceiveState, Request, RequestId, RequestPool};
+use midplane_device::envelope::{Envelope, Pattern};
+use midplane_device::matching::MatchingEngine;
+use midplane_device::memory::{RawMemory, Span};
+use midplane_device::region::Region;
+use midplane_device::request::{
+    MAX_SLOTS, Posted, Receive, ReceiveState, Request, RequestId, RequestPool,
+};
 
 use super::traffic::{Step, Traffic};
 use crate::matching::blocks;
@@ -302,7 +304,7 @@ pub fn work<E: MatchingEngine>(traffic: &Traffic, rounds: u32) {
 
 #[cfg(test)]
 mod tests {
-    use mpi_adi::matching::Lists;
+    use midplane_device::matching::Lists;
 
     use super::super::blank::Blank;
     use super::super::search::{Order, Queue, Search};

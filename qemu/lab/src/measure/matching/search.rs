@@ -3,8 +3,8 @@
 #![forbid(unsafe_code)]
 
 use midplane_cluster::random::{Random, Stream};
-use mpi_adi::Tag;
-use mpi_adi::request::MAX_SLOTS;
+use midplane_device::Tag;
+use midplane_device::request::MAX_SLOTS;
 
 use super::traffic::{Step, Traffic};
 

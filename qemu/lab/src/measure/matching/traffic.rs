@@ -1,8 +1,8 @@
 //! What an engine is given.
 #![forbid(unsafe_code)]
 
-use mpi_adi::envelope::{Envelope, Pattern, Rank};
-use mpi_adi::{Context, Tag};
+use midplane_device::envelope::{Envelope, Pattern, Rank};
+use midplane_device::{Context, Tag};
 
 /// A receive that starts or a message that arrives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

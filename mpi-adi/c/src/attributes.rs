@@ -1,0 +1,282 @@
+//! Section 6.7, with 8.1.2, and 15.1 for the names of MPI-1: attributes of communicators.
+// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+#![allow(
+    missing_docs,
+    non_snake_case,
+    clippy::missing_safety_doc,
+    clippy::too_many_arguments
+)]
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicI32, Ordering};
+
+use super::args;
+use super::codes::LAST_USED;
+use super::comm_objects::{handler, with_attributes, world};
+use super::hook::Hook;
+use super::keyvals::{self, Carrier, CopyFunction, DeleteFunction, Keyval, Of};
+use super::report::{on_any, on_process};
+use super::types::constants::*;
+use midplane_device::envelope::Tag;
+use midplane_objects::attributes::Attributes;
+use midplane_objects::error::Error;
+use midplane_objects::installed::APPNUM;
+
+/// Communicators carry attributes.
+pub(super) struct Communicators;
+
+impl Carrier for Communicators {
+    const OF: Of = Of::Communicators;
+
+    fn with<R>(handle: c_int, f: impl FnOnce(&mut Attributes) -> R) -> Option<R> {
+        with_attributes(handle, f)
+    }
+}
+
+/// # Safety
+/// As for [`args::out`].
+unsafe fn create(
+    function: &'static str,
+    copy: Option<CopyFunction>,
+    delete: Option<DeleteFunction>,
+    keyval: *mut c_int,
+    extra_state: *mut c_void,
+) -> c_int {
+    on_process(function, |_| {
+        // SAFETY: the caller's promise.
+        *unsafe { args::out(keyval, "keyval") }? = keyvals::create(Keyval {
+            of: Of::Communicators,
+            copy,
+            delete,
+            extra: extra_state.expose_provenance(),
+        })?;
+        Ok(())
+    })
+}
+
+/// # Safety
+/// As for [`args::out`].
+unsafe fn free(function: &'static str, keyval: *mut c_int) -> c_int {
+    on_process(function, |_| {
+        // SAFETY: the caller's promise.
+        let keyval = unsafe { args::out(keyval, "keyval") }?;
+        keyvals::free(Of::Communicators, *keyval)?;
+        *keyval = MPI_KEYVAL_INVALID;
+        Ok(())
+    })
+}
+
+/// What deletes the attributes of MPI_COMM_SELF and MPI_COMM_WORLD, from the first attribute on: a program that sets
+/// none has nothing of this in its image.
+static DELETE_LAST: Hook<DeleteLast> = Hook::new();
+
+type DeleteLast = fn() -> Result<(), (c_int, Error)>;
+
+fn delete_last() -> Result<(), (c_int, Error)> {
+    let delete = |comm| {
+        let deleted = keyvals::delete_all_at_end::<Communicators>(comm);
+        // Who has not given MPI_COMM_SELF a handler of its own has that of MPI_COMM_WORLD called.
+        let blamed = match handler(comm) {
+            MPI_ERRORS_ARE_FATAL => MPI_COMM_WORLD,
+            _ => comm,
+        };
+        deleted.map_err(|error| (blamed, error))
+    };
+    let of_self = delete(MPI_COMM_SELF);
+    // These are deleted whatever the others' functions have said.
+    of_self.and(delete(MPI_COMM_WORLD))
+}
+
+/// The first step of MPI_Finalize, while the program's functions can still communicate (section 8.7.1). Fails with what
+/// the first delete function says that fails, and the communicator whose error handler is to be called.
+pub(super) fn finish() -> Result<(), (c_int, Error)> {
+    let delete_last = DELETE_LAST.get();
+    delete_last.map_or(Ok(()), |delete_last| delete_last())
+}
+
+fn set(function: &'static str, comm: c_int, keyval: c_int, value: *mut c_void) -> c_int {
+    on_any(function, comm, |_, _| {
+        DELETE_LAST.set(delete_last);
+        keyvals::set::<Communicators>(comm, keyval, value.expose_provenance())
+    })
+}
+
+fn delete(function: &'static str, comm: c_int, keyval: c_int) -> c_int {
+    on_any(function, comm, |_, _| {
+        keyvals::delete::<Communicators>(comm, keyval)
+    })
+}
+
+/// The predefined attribute with this key: where its value is (section 8.1.2).
+fn predefined(keyval: c_int) -> Option<*const c_int> {
+    static TAG_UB: c_int = Tag::MAX;
+    static HOST: c_int = MPI_PROC_NULL;
+    // Every rank can print.
+    static IO: c_int = MPI_ANY_SOURCE;
+    static WTIME_IS_GLOBAL: c_int = 0;
+    static UNIVERSE_SIZE: AtomicI32 = AtomicI32::new(0);
+    Some(match keyval {
+        MPI_TAG_UB => &raw const TAG_UB,
+        MPI_HOST => &raw const HOST,
+        MPI_IO => &raw const IO,
+        MPI_WTIME_IS_GLOBAL => &raw const WTIME_IS_GLOBAL,
+        MPI_APPNUM => APPNUM.as_ptr(),
+        MPI_UNIVERSE_SIZE => {
+            UNIVERSE_SIZE.store(world().size as c_int, Ordering::Relaxed);
+            UNIVERSE_SIZE.as_ptr()
+        }
+        MPI_LASTUSEDCODE => LAST_USED.as_ptr(),
+        _ => return None,
+    })
+}
+
+/// # Safety
+/// As for [`args::out`], for both places; the first is that of a pointer.
+unsafe fn get(
+    function: &'static str,
+    comm: c_int,
+    keyval: c_int,
+    attribute_val: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    on_any(function, comm, |_, _| {
+        // SAFETY: the caller's promise.
+        let (place, flag) = unsafe {
+            (
+                args::out(attribute_val.cast::<*const c_void>(), "attribute_val")?,
+                args::out(flag, "flag")?,
+            )
+        };
+        let value = match predefined(keyval) {
+            Some(value) => Some(value.cast()),
+            None => {
+                keyvals::get::<Communicators>(comm, keyval)?.map(core::ptr::with_exposed_provenance)
+            }
+        };
+        *flag = value.is_some().into();
+        if let Some(value) = value {
+            *place = value;
+        }
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Comm_create_keyval(
+    copy: Option<CopyFunction>,
+    delete: Option<DeleteFunction>,
+    comm_keyval: *mut c_int,
+    extra_state: *mut c_void,
+) -> c_int {
+    // SAFETY: the standard's promise about `comm_keyval`.
+    unsafe {
+        create(
+            "MPI_Comm_create_keyval",
+            copy,
+            delete,
+            comm_keyval,
+            extra_state,
+        )
+    }
+}
+
+pub unsafe fn MPI_Comm_free_keyval(comm_keyval: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise about `comm_keyval`.
+    unsafe { free("MPI_Comm_free_keyval", comm_keyval) }
+}
+
+pub unsafe fn MPI_Comm_set_attr(
+    comm: c_int,
+    comm_keyval: c_int,
+    attribute_val: *mut c_void,
+) -> c_int {
+    set("MPI_Comm_set_attr", comm, comm_keyval, attribute_val)
+}
+
+pub unsafe fn MPI_Comm_get_attr(
+    comm: c_int,
+    comm_keyval: c_int,
+    attribute_val: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise about both places.
+    unsafe { get("MPI_Comm_get_attr", comm, comm_keyval, attribute_val, flag) }
+}
+
+pub unsafe fn MPI_Comm_delete_attr(comm: c_int, comm_keyval: c_int) -> c_int {
+    delete("MPI_Comm_delete_attr", comm, comm_keyval)
+}
+
+pub unsafe fn MPI_Keyval_create(
+    copy: Option<CopyFunction>,
+    delete: Option<DeleteFunction>,
+    keyval: *mut c_int,
+    extra_state: *mut c_void,
+) -> c_int {
+    // SAFETY: the standard's promise about `keyval`.
+    unsafe { create("MPI_Keyval_create", copy, delete, keyval, extra_state) }
+}
+
+pub unsafe fn MPI_Keyval_free(keyval: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise about `keyval`.
+    unsafe { free("MPI_Keyval_free", keyval) }
+}
+
+pub unsafe fn MPI_Attr_put(comm: c_int, keyval: c_int, attribute_val: *mut c_void) -> c_int {
+    set("MPI_Attr_put", comm, keyval, attribute_val)
+}
+
+pub unsafe fn MPI_Attr_get(
+    comm: c_int,
+    keyval: c_int,
+    attribute_val: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise about both places.
+    unsafe { get("MPI_Attr_get", comm, keyval, attribute_val, flag) }
+}
+
+pub unsafe fn MPI_Attr_delete(comm: c_int, keyval: c_int) -> c_int {
+    delete("MPI_Attr_delete", comm, keyval)
+}
+
+pub unsafe fn MPI_COMM_NULL_COPY_FN(
+    _oldcomm: c_int,
+    _comm_keyval: c_int,
+    _extra_state: *mut c_void,
+    _attribute_val_in: *mut c_void,
+    _attribute_val_out: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    on_process("MPI_COMM_NULL_COPY_FN", |_| {
+        // SAFETY: the standard's promise about `flag`.
+        *unsafe { args::out(flag, "flag") }? = 0;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_COMM_DUP_FN(
+    _oldcomm: c_int,
+    _comm_keyval: c_int,
+    _extra_state: *mut c_void,
+    attribute_val_in: *mut c_void,
+    attribute_val_out: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    on_process("MPI_COMM_DUP_FN", |_| {
+        // SAFETY: the standard's promise about both; the first is the place of a pointer.
+        unsafe {
+            *args::out(attribute_val_out.cast(), "attribute_val_out")? = attribute_val_in;
+            *args::out(flag, "flag")? = 1;
+        }
+        Ok::<(), Error>(())
+    })
+}
+
+pub unsafe fn MPI_COMM_NULL_DELETE_FN(
+    _comm: c_int,
+    _comm_keyval: c_int,
+    _attribute_val: *mut c_void,
+    _extra_state: *mut c_void,
+) -> c_int {
+    MPI_SUCCESS
+}

@@ -1,0 +1,185 @@
+//! Section 3.6, and the buffered sends of sections 3.4 and 3.7.2: out of the buffer that the program has
+//! attached.
+// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+#![allow(
+    missing_docs,
+    non_snake_case,
+    clippy::missing_safety_doc,
+    clippy::too_many_arguments
+)]
+
+use core::ffi::{c_int, c_void};
+
+use spin::Mutex;
+
+use super::args::{self, Peer, send_args};
+use super::binding::env;
+use super::hook::Hook;
+use super::report::{on_partners, on_process};
+use super::requests::SEND_COMPLETE;
+use midplane_device::envelope::Tag;
+use midplane_device::interface::Device;
+use midplane_device::memory::Span;
+use midplane_device::request::Mode;
+use midplane_objects::buffered::BufferUse;
+use midplane_objects::comm::{CommRank, Partners};
+use midplane_objects::error::Error;
+use midplane_objects::process::Env;
+
+/// The buffer that is attached.
+struct Attached {
+    address: *mut c_void,
+    size: c_int,
+    room: BufferUse,
+}
+
+// SAFETY: the address is the program's and is only handed back to it; the bytes behind it are reached by
+// spans alone.
+unsafe impl Send for Attached {}
+
+/// No call holds the lock while it waits, and interrupts do not come here.
+static ATTACHED: Mutex<Option<Attached>> = Mutex::new(None);
+
+/// Copies the message into the attached buffer and sends it from there.
+pub(super) fn send(
+    comm: Partners<'_>,
+    function: &'static str,
+    data: Span,
+    dest: CommRank,
+    tag: Tag,
+) -> Result<(), Error> {
+    let mut attached = ATTACHED.lock();
+    let Some(Attached { address, room, .. }) = attached.as_mut() else {
+        return Err(Error::Buffer {
+            what: "no buffer is attached; give one with MPI_Buffer_attach",
+        });
+    };
+    let len = data.len();
+    let place = room.place(comm.env, function, len)?;
+    let span = if len == 0 {
+        Span::EMPTY
+    } else {
+        let to = address.cast::<u8>().wrapping_add(place.offset);
+        // SAFETY: the standard's promise about the attached buffer, which is the library's alone until it
+        // is detached (section 3.6), and the place is within it and free; `data` is the program's own
+        // buffer, which cannot be this one.
+        unsafe {
+            let copy = core::slice::from_raw_parts_mut(to, len);
+            comm.env.read(data.into(), copy);
+            Span::new(to, len)
+        }
+    };
+    let id = comm.start_send(function, span, dest, tag, Mode::Standard)?;
+    room.sent(comm.env, place, id);
+    Ok(())
+}
+
+pub unsafe fn MPI_Bsend(
+    buf: *const c_void,
+    count: c_int,
+    datatype: c_int,
+    dest: c_int,
+    tag: c_int,
+    comm: c_int,
+) -> c_int {
+    on_partners("MPI_Bsend", comm, |comm| {
+        // SAFETY: the standard's promise about `buf` (section 3.2.2).
+        let message = unsafe { send_args(&comm, buf, count, datatype, dest, tag) }?;
+        match message.dest {
+            Peer::ProcNull => Ok(()),
+            Peer::Rank(dest) => send(comm, "MPI_Bsend", message.data.span(), dest, message.tag),
+        }
+    })
+}
+
+pub unsafe fn MPI_Ibsend(
+    buf: *const c_void,
+    count: c_int,
+    datatype: c_int,
+    dest: c_int,
+    tag: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    on_partners("MPI_Ibsend", comm, |comm| {
+        // SAFETY: the standard's promise about `buf` (section 3.7.2) and `request`.
+        let (message, request) = unsafe {
+            (
+                send_args(&comm, buf, count, datatype, dest, tag)?,
+                args::out(request, "request")?,
+            )
+        };
+        if let Peer::Rank(dest) = message.dest {
+            send(comm, "MPI_Ibsend", message.data.span(), dest, message.tag)?;
+        }
+        // The message is in the attached buffer: there is nothing to wait for.
+        *request = SEND_COMPLETE;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Buffer_attach(buffer: *mut c_void, size: c_int) -> c_int {
+    on_process("MPI_Buffer_attach", |_| {
+        let bytes = usize::try_from(size).map_err(|_| Error::Argument {
+            what: "a buffer of a negative size",
+        })?;
+        // SAFETY: only checked; the promise about the buffer is given at each use.
+        unsafe { args::bytes(buffer, bytes) }?;
+        let mut attached = ATTACHED.lock();
+        if attached.is_some() {
+            return Err(Error::Buffer {
+                what: "a buffer is attached already; detach it first",
+            });
+        }
+        DETACH.set(detach_at_the_end);
+        *attached = Some(Attached {
+            address: buffer,
+            size,
+            room: BufferUse::new(bytes),
+        });
+        Ok(())
+    })
+}
+
+/// Blocks until every message has left the attached buffer, if there is one, and takes it away.
+fn detach(env: &dyn Env, function: &'static str) -> Option<(*mut c_void, c_int)> {
+    let mut attached = ATTACHED.lock().take()?;
+    attached.room.wait_until_empty(env, function);
+    Some((attached.address, attached.size))
+}
+
+/// Detaches what is attached, from the first buffer on: a program that attaches none has nothing of this in its image.
+static DETACH: Hook<Detach> = Hook::new();
+
+type Detach = fn(&dyn Env);
+
+fn detach_at_the_end(env: &dyn Env) {
+    detach(env, "MPI_Finalize");
+}
+
+/// MPI_Finalize detaches the buffer (section 8.7).
+pub(super) fn finish(env: &dyn Env) {
+    let detach = DETACH.get();
+    if let Some(detach) = detach {
+        detach(env);
+    }
+}
+
+pub unsafe fn MPI_Buffer_detach(buffer_addr: *mut c_void, size: *mut c_int) -> c_int {
+    on_process("MPI_Buffer_detach", |_| {
+        // SAFETY: the standard's promise about both; the first is the address of a pointer.
+        let (buffer_addr, size) = unsafe {
+            (
+                args::out(buffer_addr.cast::<*mut c_void>(), "buffer_addr")?,
+                args::out(size, "size")?,
+            )
+        };
+        let Some(attached) = detach(env()?, "MPI_Buffer_detach") else {
+            return Err(Error::Buffer {
+                what: "no buffer is attached",
+            });
+        };
+        (*buffer_addr, *size) = attached;
+        Ok(())
+    })
+}

@@ -1,0 +1,82 @@
+//! All to all (section 5.8).
+
+use core::ffi::{c_int, c_void};
+
+use crate::args;
+use crate::collectives::blocks::{Blocks, VBlocks};
+use crate::comm_objects::inter_calls;
+use crate::datatypes::Elements;
+use crate::report::on_comm;
+use midplane_objects::coll;
+
+pub unsafe fn MPI_Alltoall(
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: c_int,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: c_int,
+    comm: c_int,
+) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let mut plan = |halves| unsafe {
+            (calls.alltoall)(
+                halves,
+                (sendbuf, sendcount, sendtype),
+                (recvbuf, recvcount, recvtype),
+            )
+        };
+        return (calls.block)("MPI_Alltoall", comm, &mut plan);
+    }
+    on_comm("MPI_Alltoall", comm, |comm| {
+        // SAFETY: the standard's promise about `recvbuf` (section 5.8).
+        let places = unsafe { Blocks::new(&comm, recvbuf, recvcount, &Elements::of(recvtype)?) }?;
+        if args::is_in_place(sendbuf) {
+            return coll::alltoall_in_place(comm, "MPI_Alltoall", &|rank| places.of(rank));
+        }
+        // SAFETY: the standard's promise about `sendbuf` (section 5.8).
+        let parts = unsafe { Blocks::new(&comm, sendbuf, sendcount, &Elements::of(sendtype)?) }?;
+        coll::alltoall(comm, "MPI_Alltoall", &|rank| parts.of(rank), &|rank| {
+            places.of(rank)
+        })
+    })
+}
+
+pub unsafe fn MPI_Alltoallv(
+    sendbuf: *const c_void,
+    sendcounts: *const c_int,
+    sdispls: *const c_int,
+    sendtype: c_int,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    rdispls: *const c_int,
+    recvtype: c_int,
+    comm: c_int,
+) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let mut plan = |halves| unsafe {
+            (calls.alltoallv)(
+                halves,
+                (sendbuf, sendcounts, sdispls, sendtype),
+                (recvbuf, recvcounts, rdispls, recvtype),
+            )
+        };
+        return (calls.block)("MPI_Alltoallv", comm, &mut plan);
+    }
+    on_comm("MPI_Alltoallv", comm, |comm| {
+        // SAFETY: the standard's promise about `recvbuf` and its arrays (section 5.8).
+        let places =
+            unsafe { VBlocks::new(&comm, recvbuf, recvcounts, rdispls, Elements::of(recvtype)?) }?;
+        if args::is_in_place(sendbuf) {
+            return coll::alltoall_in_place(comm, "MPI_Alltoallv", &|rank| places.of(rank));
+        }
+        // SAFETY: the standard's promise about `sendbuf` and its arrays (section 5.8).
+        let parts =
+            unsafe { VBlocks::new(&comm, sendbuf, sendcounts, sdispls, Elements::of(sendtype)?) }?;
+        coll::alltoall(comm, "MPI_Alltoallv", &|rank| parts.of(rank), &|rank| {
+            places.of(rank)
+        })
+    })
+}

@@ -1,0 +1,22 @@
+//! The barrier (section 5.3).
+
+use core::ffi::c_int;
+
+use crate::barrier_by_messages::barrier_beside;
+use crate::report::on_everyone;
+use midplane_objects::coll;
+use midplane_objects::comm::Communicator;
+use midplane_objects::error::Error;
+
+/// The barrier of these processes. That of MPI_COMM_WORLD is the network's own.
+fn barrier_of(comm: Communicator<'static>, function: &'static str) -> Result<(), Error> {
+    match coll::carried_barrier(comm, function, false)? {
+        true => Ok(()),
+        false => barrier_beside(comm, function),
+    }
+}
+
+pub unsafe fn MPI_Barrier(comm: c_int) -> c_int {
+    // On an intercommunicator it is one of both groups.
+    on_everyone("MPI_Barrier", comm, |comm| barrier_of(comm, "MPI_Barrier"))
+}

@@ -1,0 +1,28 @@
+//! Broadcast (section 5.4).
+
+use core::ffi::{c_int, c_void};
+
+use crate::args;
+use crate::comm_objects::inter_calls;
+use crate::report::on_comm;
+use midplane_objects::coll;
+
+pub unsafe fn MPI_Bcast(
+    buffer: *mut c_void,
+    count: c_int,
+    datatype: c_int,
+    root: c_int,
+    comm: c_int,
+) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let mut plan = |halves| unsafe { (calls.bcast)(halves, (buffer, count, datatype), root) };
+        return (calls.block)("MPI_Bcast", comm, &mut plan);
+    }
+    on_comm("MPI_Bcast", comm, |comm| {
+        // SAFETY: the standard's promise about `buffer` (section 5.4).
+        let data = unsafe { args::buffer(buffer, count, datatype) }?;
+        let root = args::root(&comm, root)?;
+        coll::bcast(comm, "MPI_Bcast", data.span().into(), root)
+    })
+}

@@ -1,0 +1,431 @@
+//! Collectives on intercommunicators (sections 5.2.2, 5.2.3 and 5.12): to these the functions of the same names hand
+//! over, those that block and those that do not.
+//!
+//! MPI_IN_PLACE is an error here: where a buffer counts, it stands for no buffer of this process.
+
+use alloc::vec::Vec;
+use core::ffi::{c_int, c_void};
+
+use crate::args;
+use crate::collectives::blocks::{Blocks, Row, VBlocks, WBlocks};
+use crate::collectives::op::operation;
+use crate::datatypes::Elements;
+use crate::inter_calls::{Given, GivenV, GivenW, Operation};
+use crate::report::on_inter;
+use crate::types::constants::{MPI_PROC_NULL, MPI_ROOT};
+use midplane_device::memory::Span;
+use midplane_device::memory::area::Area;
+use midplane_objects::coll::inter::{self as coll, Counts, Role, TOTALS_DIFFER};
+use midplane_objects::coll::{Plan, room};
+use midplane_objects::comm::CommRank;
+use midplane_objects::error::Error;
+use midplane_objects::group::exact;
+use midplane_objects::sides::Halves;
+
+/// Runs the plan that `plan` makes in a call of `function`.
+pub(crate) fn block(
+    function: &'static str,
+    comm: c_int,
+    plan: &mut dyn FnMut(Halves) -> Result<Plan, Error>,
+) -> c_int {
+    on_inter(function, comm, |inter| {
+        plan(inter.sides.halves())?.run(inter.everyone(), function)
+    })
+}
+
+/// What the root that is given makes of this process. Fails with [`Error::RemoteRoot`].
+fn role(halves: Halves, root: c_int) -> Result<Role, Error> {
+    let size = halves.remote_size() as u32;
+    match root {
+        MPI_ROOT => Ok(Role::Root),
+        MPI_PROC_NULL => Ok(Role::Bystander),
+        _ => match u32::try_from(root).ok().filter(|rank| *rank < size) {
+            Some(rank) => Ok(Role::Member(CommRank(rank))),
+            None => Err(Error::RemoteRoot {
+                root: root.into(),
+                size,
+            }),
+        },
+    }
+}
+
+/// Fails with [`Error::InPlace`] also where no element is looked at.
+fn not_in_place(buffers: [*const c_void; 2]) -> Result<(), Error> {
+    match buffers.into_iter().any(args::is_in_place) {
+        true => Err(Error::InPlace),
+        false => Ok(()),
+    }
+}
+
+/// # Safety
+/// As for [`args::buffer`], unless the process is a bystander.
+pub(crate) unsafe fn bcast(
+    halves: Halves,
+    (buffer, count, datatype): Given,
+    root: c_int,
+) -> Result<Plan, Error> {
+    let role = role(halves, root)?;
+    if role == Role::Bystander {
+        return coll::nothing(halves);
+    }
+    // SAFETY: the caller's promise.
+    let data = unsafe { args::buffer(buffer, count, datatype) }?;
+    coll::bcast(halves, data.span().into(), role, data)
+}
+
+/// A gather whose root has these places.
+///
+/// # Safety
+/// As for [`args::buffer`], where the process gives something, and as `places` wants it at the root.
+unsafe fn gather_to<P: Send + 'static>(
+    halves: Halves,
+    (sendbuf, sendcount, sendtype): Given,
+    places: impl FnOnce(usize) -> Result<P, Error>,
+    of: fn(&P, CommRank) -> Area,
+    root: c_int,
+) -> Result<Plan, Error> {
+    let role = role(halves, root)?;
+    match role {
+        Role::Bystander => coll::nothing(halves),
+        Role::Root => {
+            let places = places(halves.remote_size())?;
+            let place = move |rank| of(&places, rank);
+            coll::gather(halves, Area::EMPTY, place, role, ())
+        }
+        Role::Member(_) => {
+            // SAFETY: the caller's promise.
+            let data = unsafe { args::buffer(sendbuf, sendcount, sendtype) }?;
+            let area = data.span().into();
+            coll::gather(halves, area, |_| Area::EMPTY, role, data)
+        }
+    }
+}
+
+/// # Safety
+/// As for [`gather_to`], with places as for [`Blocks::many`].
+pub(crate) unsafe fn gather(
+    halves: Halves,
+    given: Given,
+    (recvbuf, recvcount, recvtype): Given,
+    root: c_int,
+) -> Result<Plan, Error> {
+    // SAFETY: the caller's promise.
+    let places = |size| unsafe { Blocks::many(size, recvbuf, recvcount, &Elements::of(recvtype)?) };
+    // SAFETY: the caller's promise.
+    unsafe { gather_to(halves, given, places, Blocks::of, root) }
+}
+
+/// # Safety
+/// As for [`gather_to`], with places as for [`VBlocks::many`].
+pub(crate) unsafe fn gatherv(
+    halves: Halves,
+    given: Given,
+    taken: GivenV,
+    root: c_int,
+) -> Result<Plan, Error> {
+    // SAFETY: the caller's promise.
+    let places = |size| unsafe { v_blocks(size, taken) };
+    // SAFETY: the caller's promise.
+    unsafe { gather_to(halves, given, places, VBlocks::of, root) }
+}
+
+/// # Safety
+/// As for [`VBlocks::many`].
+unsafe fn v_blocks(
+    size: usize,
+    (buffer, counts, displs, datatype): GivenV,
+) -> Result<VBlocks<Vec<c_int>>, Error> {
+    // SAFETY: the caller's promise.
+    unsafe { VBlocks::many(size, buffer, counts, displs, Elements::of(datatype)?) }?.kept()
+}
+
+/// # Safety
+/// As for [`WBlocks::in_bytes`].
+unsafe fn w_blocks(size: usize, (buffer, counts, displs, types): GivenW) -> Result<WBlocks, Error> {
+    // SAFETY: the caller's promise.
+    unsafe { WBlocks::in_bytes(size, buffer, counts, displs, types) }
+}
+
+/// A scatter whose root has these parts.
+///
+/// # Safety
+/// As for [`args::buffer`], where the process gets something, and as `parts` wants it at the root.
+unsafe fn scatter_from<P: Send + 'static>(
+    halves: Halves,
+    parts: impl FnOnce(usize) -> Result<P, Error>,
+    of: fn(&P, CommRank) -> Area,
+    (recvbuf, recvcount, recvtype): Given,
+    root: c_int,
+) -> Result<Plan, Error> {
+    let role = role(halves, root)?;
+    match role {
+        Role::Bystander => coll::nothing(halves),
+        Role::Root => {
+            let parts = parts(halves.remote_size())?;
+            let part = move |rank| of(&parts, rank);
+            coll::scatter(halves, part, Area::EMPTY, role, ())
+        }
+        Role::Member(_) => {
+            // SAFETY: the caller's promise.
+            let result = unsafe { args::buffer(recvbuf, recvcount, recvtype) }?;
+            let area = result.span().into();
+            coll::scatter(halves, |_| Area::EMPTY, area, role, result)
+        }
+    }
+}
+
+/// # Safety
+/// As for [`scatter_from`], with parts as for [`Blocks::many`].
+pub(crate) unsafe fn scatter(
+    halves: Halves,
+    (sendbuf, sendcount, sendtype): Given,
+    taken: Given,
+    root: c_int,
+) -> Result<Plan, Error> {
+    // SAFETY: the caller's promise.
+    let parts = |size| unsafe { Blocks::many(size, sendbuf, sendcount, &Elements::of(sendtype)?) };
+    // SAFETY: the caller's promise.
+    unsafe { scatter_from(halves, parts, Blocks::of, taken, root) }
+}
+
+/// # Safety
+/// As for [`scatter_from`], with parts as for [`VBlocks::many`].
+pub(crate) unsafe fn scatterv(
+    halves: Halves,
+    given: GivenV,
+    taken: Given,
+    root: c_int,
+) -> Result<Plan, Error> {
+    // SAFETY: the caller's promise.
+    let parts = |size| unsafe { v_blocks(size, given) };
+    // SAFETY: the caller's promise.
+    unsafe { scatter_from(halves, parts, VBlocks::of, taken, root) }
+}
+
+/// # Safety
+/// As for [`args::buffer`], both, for as many times what is taken as the other group has processes.
+pub(crate) unsafe fn allgather(
+    halves: Halves,
+    (sendbuf, sendcount, sendtype): Given,
+    (recvbuf, recvcount, recvtype): Given,
+) -> Result<Plan, Error> {
+    not_in_place([sendbuf, recvbuf])?;
+    // SAFETY: the caller's promise.
+    let (data, places) = unsafe {
+        let elements = Elements::of(recvtype)?;
+        (
+            args::buffer(sendbuf, sendcount, sendtype)?,
+            Blocks::many(halves.remote_size(), recvbuf, recvcount, &elements)?,
+        )
+    };
+    let area = Area::from(data.span());
+    coll::alltoall(halves, move |_| area, move |rank| places.of(rank), data)
+}
+
+/// # Safety
+/// As for [`args::buffer`] and [`VBlocks::many`], of as many blocks as the other group has processes.
+pub(crate) unsafe fn allgatherv(
+    halves: Halves,
+    (sendbuf, sendcount, sendtype): Given,
+    taken: GivenV,
+) -> Result<Plan, Error> {
+    not_in_place([sendbuf, taken.0])?;
+    // SAFETY: the caller's promise.
+    let (data, places) = unsafe {
+        (
+            args::buffer(sendbuf, sendcount, sendtype)?,
+            v_blocks(halves.remote_size(), taken)?,
+        )
+    };
+    let area = Area::from(data.span());
+    coll::alltoall(halves, move |_| area, move |rank| places.of(rank), data)
+}
+
+/// # Safety
+/// As for [`Blocks::many`], both, of as many blocks as the other group has processes.
+pub(crate) unsafe fn alltoall(
+    halves: Halves,
+    (sendbuf, sendcount, sendtype): Given,
+    (recvbuf, recvcount, recvtype): Given,
+) -> Result<Plan, Error> {
+    not_in_place([sendbuf, recvbuf])?;
+    let size = halves.remote_size();
+    // SAFETY: the caller's promise.
+    let (parts, places) = unsafe {
+        (
+            Blocks::many(size, sendbuf, sendcount, &Elements::of(sendtype)?)?,
+            Blocks::many(size, recvbuf, recvcount, &Elements::of(recvtype)?)?,
+        )
+    };
+    let (part, place) = (move |rank| parts.of(rank), move |rank| places.of(rank));
+    coll::alltoall(halves, part, place, ())
+}
+
+/// # Safety
+/// As for [`VBlocks::many`], both, of as many blocks as the other group has processes.
+pub(crate) unsafe fn alltoallv(
+    halves: Halves,
+    given: GivenV,
+    taken: GivenV,
+) -> Result<Plan, Error> {
+    not_in_place([given.0, taken.0])?;
+    let size = halves.remote_size();
+    // SAFETY: the caller's promise.
+    let (parts, places) = unsafe { (v_blocks(size, given)?, v_blocks(size, taken)?) };
+    let (part, place) = (move |rank| parts.of(rank), move |rank| places.of(rank));
+    coll::alltoall(halves, part, place, ())
+}
+
+/// # Safety
+/// As for [`WBlocks::in_bytes`], both, of as many blocks as the other group has processes.
+pub(crate) unsafe fn alltoallw(
+    halves: Halves,
+    given: GivenW,
+    taken: GivenW,
+) -> Result<Plan, Error> {
+    not_in_place([given.0, taken.0])?;
+    let size = halves.remote_size();
+    // SAFETY: the caller's promise.
+    let (parts, places) = unsafe { (w_blocks(size, given)?, w_blocks(size, taken)?) };
+    let (part, place) = (move |rank| parts.of(rank), move |rank| places.of(rank));
+    coll::alltoall(halves, part, place, ())
+}
+
+/// # Safety
+/// As for [`args::buffer`]: the second buffer at the root, the first one elsewhere, unless the process is a bystander.
+pub(crate) unsafe fn reduce(
+    halves: Halves,
+    [sendbuf, recvbuf]: [*const c_void; 2],
+    count: c_int,
+    (datatype, op): Operation,
+    root: c_int,
+) -> Result<Plan, Error> {
+    let role = role(halves, root)?;
+    if role == Role::Bystander {
+        return coll::nothing(halves);
+    }
+    let count = args::count(count)?;
+    let (elements, mut combiner) = operation(op, datatype)?;
+    let meanwhile = combiner.is_predefined();
+    let is_root = role == Role::Root;
+    // SAFETY: the caller's promise.
+    let data = unsafe { elements.at(if is_root { recvbuf } else { sendbuf }, count) }?;
+    let area = Area::from(data.span());
+    let areas = match is_root {
+        true => (Area::EMPTY, area),
+        false => (area, Area::EMPTY),
+    };
+    let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
+    let plan = coll::reduce(halves, areas, elements.size(), combine, role, data)?;
+    Ok(plan.advances_in_interrupts(meanwhile))
+}
+
+/// # Safety
+/// As for [`args::buffer`], both.
+pub(crate) unsafe fn allreduce(
+    halves: Halves,
+    [sendbuf, recvbuf]: [*const c_void; 2],
+    count: c_int,
+    (datatype, op): Operation,
+) -> Result<Plan, Error> {
+    not_in_place([sendbuf, recvbuf])?;
+    let count = args::count(count)?;
+    let (elements, mut combiner) = operation(op, datatype)?;
+    let meanwhile = combiner.is_predefined();
+    // SAFETY: the caller's promise.
+    let (data, result) = unsafe { (elements.at(sendbuf, count)?, elements.at(recvbuf, count)?) };
+    let areas = (data.span().into(), result.span().into());
+    let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
+    let plan = coll::allreduce(halves, areas, elements.size(), combine, (data, result))?;
+    Ok(plan.advances_in_interrupts(meanwhile))
+}
+
+/// This group's counts, and room for those of the other's processes, who all have the same ones.
+fn counts_of_both(halves: Halves, counts: &[c_int]) -> Result<Counts, Error> {
+    let (size, bytes) = (halves.remote_size(), size_of::<c_int>());
+    let mut theirs = room(size)?;
+    theirs.resize(size, 0);
+    // SAFETY: both arrays stay where they are until the collective is over, `counts` by the caller's doing.
+    let (given, taken) = unsafe {
+        (
+            Span::new(counts.as_ptr().cast(), counts.len() * bytes),
+            Span::new(theirs.as_mut_ptr().cast::<u8>().cast_const(), size * bytes),
+        )
+    };
+    Ok(Counts {
+        total: coll::added(counts),
+        given: given.into(),
+        taken: taken.into(),
+        theirs,
+    })
+}
+
+/// # Safety
+/// `recvcounts` is as for [`args::array`], one item a rank of the local group; the buffers are as for
+/// [`args::buffer`], for as many elements as the items add up to, and this process's.
+pub(crate) unsafe fn reduce_scatter(
+    halves: Halves,
+    [sendbuf, recvbuf]: [*const c_void; 2],
+    recvcounts: *const c_int,
+    (datatype, op): Operation,
+) -> Result<Plan, Error> {
+    not_in_place([sendbuf, recvbuf])?;
+    let local = halves.local_ranks();
+    // SAFETY: the caller's promise.
+    let counts = unsafe { args::array(recvcounts, local.len(), "recvcounts") }?;
+    for count in counts {
+        args::count(*count)?;
+    }
+    let total = coll::added(counts);
+    let (elements, mut combiner) = operation(op, datatype)?;
+    let meanwhile = combiner.is_predefined();
+    let (own, size) = (
+        counts[(halves.rank.0 - local.start) as usize] as usize,
+        elements.size(),
+    );
+    // SAFETY: the caller's promise.
+    let (data, result) = unsafe { (elements.at(sendbuf, total)?, elements.at(recvbuf, own)?) };
+    let ours = exact(counts)?;
+    let counts = counts_of_both(halves, &ours)?;
+    let parts = move |theirs: Vec<c_int>| {
+        let row = Row::over(data, theirs, size);
+        move |rank| row.of(rank)
+    };
+    let area = result.span().into();
+    let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
+    let hold = (ours, result);
+    let plan = coll::reduce_scatter_by_counts(halves, counts, parts, area, size, combine, hold)?;
+    Ok(plan.advances_in_interrupts(meanwhile))
+}
+
+/// # Safety
+/// As for [`args::buffer`], for `recvcount` elements for each process of the local group, and `recvcount`.
+pub(crate) unsafe fn reduce_scatter_block(
+    halves: Halves,
+    [sendbuf, recvbuf]: [*const c_void; 2],
+    recvcount: c_int,
+    (datatype, op): Operation,
+) -> Result<Plan, Error> {
+    not_in_place([sendbuf, recvbuf])?;
+    let own = args::count(recvcount)?;
+    let total = own.saturating_mul(halves.local_ranks().len());
+    let size = halves.remote_size();
+    let each = total / size;
+    if each * size != total {
+        return Err(TOTALS_DIFFER);
+    }
+    let (elements, mut combiner) = operation(op, datatype)?;
+    let meanwhile = combiner.is_predefined();
+    let count = c_int::try_from(each).map_err(|_| Error::TooLong { bytes: each })?;
+    // SAFETY: the caller's promise.
+    let (parts, result) = unsafe {
+        (
+            Blocks::many(size, sendbuf, count, &elements)?,
+            elements.at(recvbuf, own)?,
+        )
+    };
+    let (part, area) = (move |rank| parts.of(rank), result.span().into());
+    let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
+    let plan = coll::reduce_scatter(halves, part, area, elements.size(), combine, result)?;
+    Ok(plan.advances_in_interrupts(meanwhile))
+}

@@ -1,0 +1,721 @@
+//! Collectives that do not block (section 5.12), and MPI_Alltoallw, whose arguments they share.
+//!
+//! Buffers, arrays and datatypes are looked at when a collective is started. Arrays stay the program's, which leaves
+//! them alone until the collective is over.
+
+use core::ffi::{c_int, c_void};
+
+use crate::args;
+use crate::collectives::blocks::{Blocks, Own, Row, VBlocks, WBlocks};
+use crate::collectives::op::{combined, operation};
+use crate::collectives::reduce::{DataAndResult, data_of};
+use crate::collectives::under_way::{start, start_across, start_among_all};
+use crate::comm_objects::inter_calls;
+use crate::datatypes::Elements;
+use crate::inter_calls::Given;
+use crate::report::on_comm;
+use midplane_device::memory::area::Area;
+use midplane_objects::coll::{self, Plan, plans};
+use midplane_objects::comm::{CommRank, Communicator};
+use midplane_objects::error::Error;
+
+pub unsafe fn MPI_Ibarrier(comm: c_int, request: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise about `request`.
+    unsafe { start_among_all("MPI_Ibarrier", comm, request, plans::barrier) }
+}
+
+pub unsafe fn MPI_Ibcast(
+    buffer: *mut c_void,
+    count: c_int,
+    datatype: c_int,
+    root: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let plan = |halves| unsafe { (calls.bcast)(halves, (buffer, count, datatype), root) };
+        // SAFETY: the standard's promise about `request`.
+        return unsafe { start_across("MPI_Ibcast", comm, request, plan) };
+    }
+    let plan = |comm| {
+        // SAFETY: the standard's promise about `buffer` (section 5.12.2).
+        let data = unsafe { args::buffer(buffer, count, datatype) }?;
+        let root = args::root(&comm, root)?;
+        plans::bcast(comm, data.span().into(), root, data)
+    };
+    // SAFETY: the standard's promise about `request`.
+    unsafe { start("MPI_Ibcast", comm, request, plan) }
+}
+
+/// The plan of a gather: what this process gives, and at the root where all of it goes.
+///
+/// # Safety
+/// As for [`args::buffer`] and `places`, at the root.
+unsafe fn gather<P: Send + 'static>(
+    comm: Communicator<'static>,
+    (sendbuf, sendcount, sendtype): Given,
+    root: c_int,
+    places: impl FnOnce() -> Result<P, Error>,
+    of: fn(&P, CommRank) -> Area,
+) -> Result<Plan, Error> {
+    let root = args::root(&comm, root)?;
+    if comm.own_rank() != root {
+        // SAFETY: the caller's promise.
+        let data = unsafe { args::buffer(sendbuf, sendcount, sendtype) }?;
+        let area = data.span().into();
+        return plans::gather(comm, area, |_| Area::EMPTY, root, data);
+    }
+    let places = places()?;
+    // SAFETY: the caller's promise.
+    let own = unsafe { Own::new((sendbuf, sendcount, sendtype), || of(&places, root)) }?;
+    let area = own.area();
+    plans::gather(comm, area, move |rank| of(&places, rank), root, own)
+}
+
+pub unsafe fn MPI_Igather(
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: c_int,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: c_int,
+    root: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let plan = |halves| unsafe {
+            (calls.gather)(
+                halves,
+                (sendbuf, sendcount, sendtype),
+                (recvbuf, recvcount, recvtype),
+                root,
+            )
+        };
+        // SAFETY: the standard's promise about `request`.
+        return unsafe { start_across("MPI_Igather", comm, request, plan) };
+    }
+    // SAFETY: the standard's promise about the buffers (section 5.12.3) and `request`.
+    unsafe {
+        start("MPI_Igather", comm, request, |comm| {
+            let places = || Blocks::new(&comm, recvbuf, recvcount, &Elements::of(recvtype)?);
+            gather(
+                comm,
+                (sendbuf, sendcount, sendtype),
+                root,
+                places,
+                Blocks::of,
+            )
+        })
+    }
+}
+
+pub unsafe fn MPI_Igatherv(
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: c_int,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    displs: *const c_int,
+    recvtype: c_int,
+    root: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let plan = |halves| unsafe {
+            (calls.gatherv)(
+                halves,
+                (sendbuf, sendcount, sendtype),
+                (recvbuf, recvcounts, displs, recvtype),
+                root,
+            )
+        };
+        // SAFETY: the standard's promise about `request`.
+        return unsafe { start_across("MPI_Igatherv", comm, request, plan) };
+    }
+    // SAFETY: the standard's promise about the buffers and arrays (section 5.12.3) and `request`.
+    unsafe {
+        start("MPI_Igatherv", comm, request, |comm| {
+            let elements = || Elements::of(recvtype);
+            let places = || VBlocks::new(&comm, recvbuf, recvcounts, displs, elements()?)?.kept();
+            gather(
+                comm,
+                (sendbuf, sendcount, sendtype),
+                root,
+                places,
+                VBlocks::of,
+            )
+        })
+    }
+}
+
+/// The plan of a scatter: at the root what goes to all, and where this process's goes.
+///
+/// # Safety
+/// As for [`args::buffer`] and `parts`, at the root.
+unsafe fn scatter<P: Send + 'static>(
+    comm: Communicator<'static>,
+    parts: impl FnOnce() -> Result<P, Error>,
+    of: fn(&P, CommRank) -> Area,
+    (recvbuf, recvcount, recvtype): Given,
+    root: c_int,
+) -> Result<Plan, Error> {
+    let root = args::root(&comm, root)?;
+    if comm.own_rank() != root {
+        // SAFETY: the caller's promise.
+        let result = unsafe { args::buffer(recvbuf, recvcount, recvtype) }?;
+        let area = result.span().into();
+        return plans::scatter(comm, |_| Area::EMPTY, area, root, result);
+    }
+    let parts = parts()?;
+    // SAFETY: the caller's promise.
+    let own = unsafe { Own::new((recvbuf, recvcount, recvtype), || of(&parts, root)) }?;
+    let area = own.area();
+    plans::scatter(comm, move |rank| of(&parts, rank), area, root, own)
+}
+
+pub unsafe fn MPI_Iscatter(
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: c_int,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: c_int,
+    root: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let plan = |halves| unsafe {
+            (calls.scatter)(
+                halves,
+                (sendbuf, sendcount, sendtype),
+                (recvbuf, recvcount, recvtype),
+                root,
+            )
+        };
+        // SAFETY: the standard's promise about `request`.
+        return unsafe { start_across("MPI_Iscatter", comm, request, plan) };
+    }
+    // SAFETY: the standard's promise about the buffers (section 5.12.4) and `request`.
+    unsafe {
+        start("MPI_Iscatter", comm, request, |comm| {
+            let parts = || Blocks::new(&comm, sendbuf, sendcount, &Elements::of(sendtype)?);
+            scatter(
+                comm,
+                parts,
+                Blocks::of,
+                (recvbuf, recvcount, recvtype),
+                root,
+            )
+        })
+    }
+}
+
+pub unsafe fn MPI_Iscatterv(
+    sendbuf: *const c_void,
+    sendcounts: *const c_int,
+    displs: *const c_int,
+    sendtype: c_int,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: c_int,
+    root: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let plan = |halves| unsafe {
+            (calls.scatterv)(
+                halves,
+                (sendbuf, sendcounts, displs, sendtype),
+                (recvbuf, recvcount, recvtype),
+                root,
+            )
+        };
+        // SAFETY: the standard's promise about `request`.
+        return unsafe { start_across("MPI_Iscatterv", comm, request, plan) };
+    }
+    // SAFETY: the standard's promise about the buffers and arrays (section 5.12.4) and `request`.
+    unsafe {
+        start("MPI_Iscatterv", comm, request, |comm| {
+            let elements = || Elements::of(sendtype);
+            let parts = || VBlocks::new(&comm, sendbuf, sendcounts, displs, elements()?)?.kept();
+            scatter(
+                comm,
+                parts,
+                VBlocks::of,
+                (recvbuf, recvcount, recvtype),
+                root,
+            )
+        })
+    }
+}
+
+/// The plan of an allgather.
+///
+/// # Safety
+/// As for [`Own::new`].
+unsafe fn allgather<P: Send + 'static>(
+    comm: Communicator<'static>,
+    given: Given,
+    places: P,
+    of: fn(&P, CommRank) -> Area,
+) -> Result<Plan, Error> {
+    // SAFETY: the caller's promise.
+    let own = unsafe { Own::new(given, || of(&places, comm.own_rank())) }?;
+    let area = own.area();
+    plans::allgather(comm, area, move |rank| of(&places, rank), own)
+}
+
+pub unsafe fn MPI_Iallgather(
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: c_int,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let plan = |halves| unsafe {
+            (calls.allgather)(
+                halves,
+                (sendbuf, sendcount, sendtype),
+                (recvbuf, recvcount, recvtype),
+            )
+        };
+        // SAFETY: the standard's promise about `request`.
+        return unsafe { start_across("MPI_Iallgather", comm, request, plan) };
+    }
+    // SAFETY: the standard's promise about the buffers (section 5.12.5) and `request`.
+    unsafe {
+        start("MPI_Iallgather", comm, request, |comm| {
+            let places = Blocks::new(&comm, recvbuf, recvcount, &Elements::of(recvtype)?)?;
+            allgather(comm, (sendbuf, sendcount, sendtype), places, Blocks::of)
+        })
+    }
+}
+
+pub unsafe fn MPI_Iallgatherv(
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: c_int,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    displs: *const c_int,
+    recvtype: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let plan = |halves| unsafe {
+            (calls.allgatherv)(
+                halves,
+                (sendbuf, sendcount, sendtype),
+                (recvbuf, recvcounts, displs, recvtype),
+            )
+        };
+        // SAFETY: the standard's promise about `request`.
+        return unsafe { start_across("MPI_Iallgatherv", comm, request, plan) };
+    }
+    // SAFETY: the standard's promise about the buffers and arrays (section 5.12.5) and `request`.
+    unsafe {
+        start("MPI_Iallgatherv", comm, request, |comm| {
+            let elements = Elements::of(recvtype)?;
+            let places = VBlocks::new(&comm, recvbuf, recvcounts, displs, elements)?.kept()?;
+            allgather(comm, (sendbuf, sendcount, sendtype), places, VBlocks::of)
+        })
+    }
+}
+
+/// The plan of an exchange of all with all; without `parts` it is in place.
+fn alltoall<P: Send + 'static>(
+    comm: Communicator<'static>,
+    parts: Option<P>,
+    places: P,
+    of: fn(&P, CommRank) -> Area,
+) -> Result<Plan, Error> {
+    let place = move |rank| of(&places, rank);
+    match parts {
+        None => plans::alltoall_in_place(comm, place),
+        Some(parts) => plans::alltoall(comm, move |rank| of(&parts, rank), place),
+    }
+}
+
+/// What `make` makes, unless the buffer is MPI_IN_PLACE.
+fn unless_in_place<P>(
+    buffer: *const c_void,
+    make: impl FnOnce() -> Result<P, Error>,
+) -> Result<Option<P>, Error> {
+    match args::is_in_place(buffer) {
+        true => Ok(None),
+        false => make().map(Some),
+    }
+}
+
+pub unsafe fn MPI_Ialltoall(
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: c_int,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let plan = |halves| unsafe {
+            (calls.alltoall)(
+                halves,
+                (sendbuf, sendcount, sendtype),
+                (recvbuf, recvcount, recvtype),
+            )
+        };
+        // SAFETY: the standard's promise about `request`.
+        return unsafe { start_across("MPI_Ialltoall", comm, request, plan) };
+    }
+    // SAFETY: the standard's promise about the buffers (section 5.12.6) and `request`.
+    unsafe {
+        start("MPI_Ialltoall", comm, request, |comm| {
+            let places = Blocks::new(&comm, recvbuf, recvcount, &Elements::of(recvtype)?)?;
+            let parts = unless_in_place(sendbuf, || {
+                Blocks::new(&comm, sendbuf, sendcount, &Elements::of(sendtype)?)
+            })?;
+            alltoall(comm, parts, places, Blocks::of)
+        })
+    }
+}
+
+pub unsafe fn MPI_Ialltoallv(
+    sendbuf: *const c_void,
+    sendcounts: *const c_int,
+    sdispls: *const c_int,
+    sendtype: c_int,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    rdispls: *const c_int,
+    recvtype: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let plan = |halves| unsafe {
+            (calls.alltoallv)(
+                halves,
+                (sendbuf, sendcounts, sdispls, sendtype),
+                (recvbuf, recvcounts, rdispls, recvtype),
+            )
+        };
+        // SAFETY: the standard's promise about `request`.
+        return unsafe { start_across("MPI_Ialltoallv", comm, request, plan) };
+    }
+    // SAFETY: the standard's promise about the buffers and arrays (section 5.12.6) and `request`.
+    unsafe {
+        start("MPI_Ialltoallv", comm, request, |comm| {
+            let elements = Elements::of(recvtype)?;
+            let places = VBlocks::new(&comm, recvbuf, recvcounts, rdispls, elements)?.kept()?;
+            let parts = unless_in_place(sendbuf, || {
+                VBlocks::new(&comm, sendbuf, sendcounts, sdispls, Elements::of(sendtype)?)?.kept()
+            })?;
+            alltoall(comm, parts, places, VBlocks::of)
+        })
+    }
+}
+
+pub unsafe fn MPI_Ialltoallw(
+    sendbuf: *const c_void,
+    sendcounts: *const c_int,
+    sdispls: *const c_int,
+    sendtypes: *const c_int,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    rdispls: *const c_int,
+    recvtypes: *const c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let plan = |halves| unsafe {
+            (calls.alltoallw)(
+                halves,
+                (sendbuf, sendcounts, sdispls, sendtypes),
+                (recvbuf, recvcounts, rdispls, recvtypes),
+            )
+        };
+        // SAFETY: the standard's promise about `request`.
+        return unsafe { start_across("MPI_Ialltoallw", comm, request, plan) };
+    }
+    // SAFETY: the standard's promise about the buffers and arrays (section 5.12.6) and `request`.
+    unsafe {
+        start("MPI_Ialltoallw", comm, request, |comm| {
+            let size = comm.size() as usize;
+            let places = WBlocks::in_bytes(size, recvbuf, recvcounts, rdispls, recvtypes)?;
+            let parts = unless_in_place(sendbuf, || {
+                WBlocks::in_bytes(size, sendbuf, sendcounts, sdispls, sendtypes)
+            })?;
+            alltoall(comm, parts, places, WBlocks::of)
+        })
+    }
+}
+
+pub unsafe fn MPI_Alltoallw(
+    sendbuf: *const c_void,
+    sendcounts: *const c_int,
+    sdispls: *const c_int,
+    sendtypes: *const c_int,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    rdispls: *const c_int,
+    recvtypes: *const c_int,
+    comm: c_int,
+) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let mut plan = |halves| unsafe {
+            (calls.alltoallw)(
+                halves,
+                (sendbuf, sendcounts, sdispls, sendtypes),
+                (recvbuf, recvcounts, rdispls, recvtypes),
+            )
+        };
+        return (calls.block)("MPI_Alltoallw", comm, &mut plan);
+    }
+    on_comm("MPI_Alltoallw", comm, |comm| {
+        let size = comm.size() as usize;
+        // SAFETY: the standard's promise about `recvbuf` and its arrays (section 5.8).
+        let places = unsafe { WBlocks::in_bytes(size, recvbuf, recvcounts, rdispls, recvtypes) }?;
+        if args::is_in_place(sendbuf) {
+            return coll::alltoall_in_place(comm, "MPI_Alltoallw", &|rank| places.of(rank));
+        }
+        // SAFETY: the standard's promise about `sendbuf` and its arrays (section 5.8).
+        let parts = unsafe { WBlocks::in_bytes(size, sendbuf, sendcounts, sdispls, sendtypes) }?;
+        coll::alltoall(comm, "MPI_Alltoallw", &|rank| parts.of(rank), &|rank| {
+            places.of(rank)
+        })
+    })
+}
+
+pub unsafe fn MPI_Ireduce(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: c_int,
+    datatype: c_int,
+    op: c_int,
+    root: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let plan = |halves| unsafe {
+            (calls.reduce)(halves, [sendbuf, recvbuf], count, (datatype, op), root)
+        };
+        // SAFETY: the standard's promise about `request`.
+        return unsafe { start_across("MPI_Ireduce", comm, request, plan) };
+    }
+    let plan = |comm: Communicator<'static>| {
+        args::count(count)?;
+        let root = args::root(&comm, root)?;
+        let (elements, mut combiner) = operation(op, datatype)?;
+        let meanwhile = combiner.is_predefined();
+        let size = elements.size();
+        let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
+        // The standard's promise about the buffers is of section 5.12.7; `recvbuf` and MPI_IN_PLACE have a meaning at
+        // the root alone.
+        if comm.own_rank() != root {
+            // SAFETY: as above.
+            let data = unsafe { elements.at(sendbuf, args::count(count)?) }?;
+            let areas = (Area::from(data.span()), Area::EMPTY);
+            let plan = plans::reduce(comm, areas, size, combine, root, data)?;
+            return Ok(plan.advances_in_interrupts(meanwhile));
+        }
+        // SAFETY: as above.
+        let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, &elements) }?;
+        let plan = plans::reduce(comm, both.areas(), size, combine, root, both)?;
+        Ok(plan.advances_in_interrupts(meanwhile))
+    };
+    // SAFETY: the standard's promise about `request`.
+    unsafe { start("MPI_Ireduce", comm, request, plan) }
+}
+
+pub unsafe fn MPI_Iallreduce(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: c_int,
+    datatype: c_int,
+    op: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let plan = |halves| unsafe {
+            (calls.allreduce)(halves, [sendbuf, recvbuf], count, (datatype, op))
+        };
+        // SAFETY: the standard's promise about `request`.
+        return unsafe { start_across("MPI_Iallreduce", comm, request, plan) };
+    }
+    let plan = |comm| {
+        args::count(count)?;
+        let (elements, mut combiner) = operation(op, datatype)?;
+        let meanwhile = combiner.is_predefined();
+        let combined = combined(op, &elements);
+        let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
+        // SAFETY: the standard's promise about the buffers (section 5.12.8).
+        let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, &elements) }?;
+        let plan = plans::allreduce(comm, both.areas(), combined, combine, both)?;
+        Ok(plan.advances_in_interrupts(meanwhile))
+    };
+    // SAFETY: the standard's promise about `request`.
+    unsafe { start("MPI_Iallreduce", comm, request, plan) }
+}
+
+/// The plan of a reduction whose result is divided; in place, the data is where the result goes.
+///
+/// # Safety
+/// As for `parts`, which makes the parts of the data, and for [`args::buffer`], for so many elements of the result.
+unsafe fn reduce_scatter<P: Send + 'static>(
+    comm: Communicator<'static>,
+    (sendbuf, recvbuf): (*const c_void, *mut c_void),
+    (datatype, op): (c_int, c_int),
+    parts: impl FnOnce(*const c_void, &Elements) -> Result<(P, usize), Error>,
+    of: fn(&P, CommRank) -> Area,
+) -> Result<Plan, Error> {
+    let (elements, mut combiner) = operation(op, datatype)?;
+    let meanwhile = combiner.is_predefined();
+    let size = elements.size();
+    let (parts, count) = parts(data_of([sendbuf, recvbuf]), &elements)?;
+    // SAFETY: the caller's promise.
+    let hold = unsafe { elements.at(recvbuf, count) }?;
+    let result = Area::from(hold.span());
+    let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
+    let part = move |rank| of(&parts, rank);
+    let plan = plans::reduce_scatter(comm, part, result, size, combine, hold)?;
+    Ok(plan.advances_in_interrupts(meanwhile))
+}
+
+pub unsafe fn MPI_Ireduce_scatter(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    datatype: c_int,
+    op: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let plan = |halves| unsafe {
+            (calls.reduce_scatter)(halves, [sendbuf, recvbuf], recvcounts, (datatype, op))
+        };
+        // SAFETY: the standard's promise about `request`.
+        return unsafe { start_across("MPI_Ireduce_scatter", comm, request, plan) };
+    }
+    // SAFETY: the standard's promise about the buffers and `recvcounts` (section 5.12.10) and `request`.
+    unsafe {
+        start("MPI_Ireduce_scatter", comm, request, |comm| {
+            let row = |data: *const c_void, elements: &Elements| {
+                let row = Row::new(&comm, data, recvcounts, elements)?.kept()?;
+                let count = row.count(comm.own_rank());
+                Ok((row, count))
+            };
+            reduce_scatter(comm, (sendbuf, recvbuf), (datatype, op), row, Row::of)
+        })
+    }
+}
+
+pub unsafe fn MPI_Ireduce_scatter_block(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    datatype: c_int,
+    op: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let plan = |halves| unsafe {
+            (calls.reduce_scatter_block)(halves, [sendbuf, recvbuf], recvcount, (datatype, op))
+        };
+        // SAFETY: the standard's promise about `request`.
+        return unsafe { start_across("MPI_Ireduce_scatter_block", comm, request, plan) };
+    }
+    // SAFETY: the standard's promise about the buffers (section 5.12.9) and `request`.
+    unsafe {
+        start("MPI_Ireduce_scatter_block", comm, request, |comm| {
+            let blocks = |data: *const c_void, elements: &Elements| {
+                let blocks = Blocks::new(&comm, data, recvcount, elements)?;
+                Ok((blocks, args::count(recvcount)?))
+            };
+            reduce_scatter(comm, (sendbuf, recvbuf), (datatype, op), blocks, Blocks::of)
+        })
+    }
+}
+
+/// Starts a prefix reduction.
+///
+/// # Safety
+/// As for [`DataAndResult::new`] and [`start`].
+unsafe fn scan(
+    function: &'static str,
+    inclusive: bool,
+    (sendbuf, recvbuf): (*const c_void, *mut c_void),
+    (count, datatype, op, comm): (c_int, c_int, c_int, c_int),
+    request: *mut c_int,
+) -> c_int {
+    let plan = |comm| {
+        args::count(count)?;
+        let (elements, mut combiner) = operation(op, datatype)?;
+        let meanwhile = combiner.is_predefined();
+        let size = elements.size();
+        let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
+        // SAFETY: the caller's promise.
+        let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, &elements) }?;
+        let plan = plans::scan(comm, both.areas(), size, combine, inclusive, both)?;
+        Ok(plan.advances_in_interrupts(meanwhile))
+    };
+    // SAFETY: the caller's promise.
+    unsafe { start(function, comm, request, plan) }
+}
+
+pub unsafe fn MPI_Iscan(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: c_int,
+    datatype: c_int,
+    op: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    let (buffers, what) = ((sendbuf, recvbuf), (count, datatype, op, comm));
+    // SAFETY: the standard's promise about the buffers (section 5.12.11) and `request`.
+    unsafe { scan("MPI_Iscan", true, buffers, what, request) }
+}
+
+pub unsafe fn MPI_Iexscan(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: c_int,
+    datatype: c_int,
+    op: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    let (buffers, what) = ((sendbuf, recvbuf), (count, datatype, op, comm));
+    // SAFETY: the standard's promise about the buffers (section 5.12.12) and `request`.
+    unsafe { scan("MPI_Iexscan", false, buffers, what, request) }
+}

@@ -1,0 +1,211 @@
+//! Operations of the program's own (section 5.9.5), and what combines elements.
+
+use core::ffi::{c_int, c_void};
+
+use crate::args::{self, Operation};
+use crate::barrier_by_messages::allow_barriers_by_messages;
+use crate::comm_objects::Kept;
+use crate::datatypes::{Elements, HeldHandle, Known, Unpacked, known};
+use crate::report::on_process;
+use crate::types;
+use crate::user_ops::{self, UserFunction, UserOp};
+use midplane_objects::coll::{self, Combine};
+use midplane_objects::comm::Communicator;
+use midplane_objects::datatype::Basic;
+use midplane_objects::error::Error;
+use midplane_objects::op::Op;
+
+/// Runs `body` with the elements of `datatype` and the function that combines them, packed: of a pair what is
+/// between its parts is packed, too, so that it is in memory as C has it. A function of the program's own may free the
+/// communicator, if there is one: it stays until the call is over. Fails as `body` does, and as [`operation`].
+pub(super) fn with_operation(
+    comm: Option<Communicator<'_>>,
+    op: c_int,
+    datatype: c_int,
+    body: impl FnOnce(&Elements, &mut Combine<'_>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    match operation(op, datatype)? {
+        (elements, Combiner::Predefined(op, basic)) => {
+            body(&elements, &mut coll::predefined(op, basic)?)
+        }
+        (elements, Combiner::User(mut user)) => {
+            let _stays = comm.map(|comm| Kept::new(comm.membership().context));
+            body(&elements, &mut |left: &[u8], right: &mut [u8]| {
+                user.combine(left, right)
+            })
+        }
+    }
+}
+
+/// What combines elements of a datatype.
+pub(super) enum Combiner {
+    Predefined(Op, Basic),
+    User(User),
+}
+
+/// A function of the program's own.
+pub(super) struct User {
+    function: UserFunction,
+    datatype: HeldHandle,
+    /// Packed bytes of an element.
+    size: usize,
+    /// The two that it gets, where one in memory is not as it is packed.
+    unpacked: Option<[Unpacked; 2]>,
+}
+
+/// The elements of `datatype`, and what combines them. Fails with [`Error::Operation`], [`Error::Undefined`],
+/// [`Error::NoRoom`] or as [`Elements::of`].
+pub(super) fn operation(op: c_int, datatype: c_int) -> Result<(Elements, Combiner), Error> {
+    let known = known(datatype)?;
+    let operation = args::operation(op)?;
+    let of = || match known {
+        Known::Basic(basic, _) => Ok(Elements::of_basic(basic)),
+        _ => Elements::of(datatype),
+    };
+    let elements = of()?;
+    let function = match (operation, &known) {
+        (Operation::Predefined(op), Known::Basic(basic, _)) if op.is_defined(*basic) => {
+            return Ok((elements, Combiner::Predefined(op, *basic)));
+        }
+        (Operation::Predefined(_), _) => return Err(Error::Undefined),
+        (Operation::User(op), _) => op.function,
+    };
+    let unpacked = match elements.is_as_packed() {
+        true => None,
+        false => Some([Unpacked::new(of()?)?, Unpacked::new(of()?)?]),
+    };
+    let size = elements.size().max(1);
+    let user = User {
+        function,
+        datatype: HeldHandle::new(datatype, &known)?,
+        size,
+        unpacked,
+    };
+    Ok((elements, Combiner::User(user)))
+}
+
+impl Combiner {
+    /// No function of the program's combines.
+    pub(super) fn is_predefined(&self) -> bool {
+        matches!(self, Combiner::Predefined(..))
+    }
+
+    /// `right[i] = left[i] op right[i]`.
+    pub(super) fn combine(&mut self, left: &[u8], right: &mut [u8]) {
+        match self {
+            Combiner::Predefined(op, basic) => op
+                .combine(*basic, left, right)
+                .expect("defined, as `operation` has checked"),
+            Combiner::User(user) => user.combine(left, right),
+        }
+    }
+}
+
+impl User {
+    fn combine(&mut self, left: &[u8], right: &mut [u8]) {
+        let User {
+            function,
+            datatype,
+            size,
+            unpacked,
+        } = self;
+        let Some([left_element, right_element]) = unpacked else {
+            let len = right.len() / *size;
+            let (left, right) = (left.as_ptr(), right.as_mut_ptr());
+            // SAFETY: so many elements are in both.
+            datatype.lend(|datatype| unsafe {
+                call(
+                    *function,
+                    left.cast_mut().cast(),
+                    right.cast(),
+                    len,
+                    datatype,
+                )
+            });
+            return;
+        };
+        for (left, right) in left.chunks_exact(*size).zip(right.chunks_exact_mut(*size)) {
+            left_element.unpack(left);
+            right_element.unpack(right);
+            let (from, to) = (left_element.origin(), right_element.origin());
+            // SAFETY: one element is in both.
+            datatype.lend(|datatype| unsafe { call(*function, from, to, 1, datatype) });
+            right_element.pack(right);
+        }
+    }
+}
+
+/// Calls the program's function.
+///
+/// # Safety
+/// `len` elements of `datatype` are in both, which the function may read, and write in the second.
+unsafe fn call(
+    function: UserFunction,
+    left: *mut c_void,
+    right: *mut c_void,
+    len: usize,
+    datatype: c_int,
+) {
+    let (mut len, mut datatype) = (len as c_int, datatype);
+    // SAFETY: the program's function, given what the standard says (section 5.9.5), by the caller's promise.
+    unsafe { function(left, right, &mut len, &mut datatype) }
+}
+
+/// Whether an operation commutes that is predefined, or one of the program's own.
+fn commutes(own: Option<&UserOp>) -> bool {
+    own.is_none_or(|own| own.commutes)
+}
+
+/// The elements that an operation combines, both of which there are.
+pub(super) fn combined(op: c_int, elements: &Elements) -> coll::Elements {
+    let own = user_ops::get(op);
+    coll::Elements {
+        size: elements.size(),
+        commute: commutes(own.as_ref()),
+        predefined: own.is_none(),
+    }
+}
+
+pub unsafe fn MPI_Op_commutative(op: c_int, commute: *mut c_int) -> c_int {
+    on_process("MPI_Op_commutative", |_| {
+        // SAFETY: the standard's promise about `commute`.
+        let commute = unsafe { args::out(commute, "commute") }?;
+        let commutes = match op {
+            // One of the two operands is the result.
+            args::MPI_REPLACE | args::MPI_NO_OP => false,
+            _ => args::operation(op).map(|_| commutes(user_ops::get(op).as_ref()))?,
+        };
+        *commute = commutes.into();
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Op_create(
+    function: Option<UserFunction>,
+    commute: c_int,
+    op: *mut c_int,
+) -> c_int {
+    on_process("MPI_Op_create", |_| {
+        let function = function.ok_or(Error::NullArgument { name: "user_fn" })?;
+        // SAFETY: the standard's promise about `op`.
+        let op = unsafe { args::out(op, "op") }?;
+        // The function may have a barrier within an allreduce that is in the network's.
+        allow_barriers_by_messages();
+        *op = user_ops::add(UserOp {
+            function,
+            // Long allreduces, and short ones of all processes, make use of it: all others keep the order of the ranks.
+            commutes: commute != 0,
+        })?;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Op_free(op: *mut c_int) -> c_int {
+    on_process("MPI_Op_free", |_| {
+        // SAFETY: the standard's promise about `op`.
+        let op = unsafe { args::out(op, "op") }?;
+        user_ops::remove(*op)?;
+        *op = types::constants::MPI_OP_NULL;
+        Ok(())
+    })
+}

@@ -1,0 +1,233 @@
+//! Reductions to one rank, to all, here alone, and scattered (sections 5.9 and 5.10).
+
+use core::ffi::{c_int, c_void};
+
+use crate::args;
+use crate::collectives::blocks::{Blocks, Row};
+use crate::collectives::op::{combined, with_operation};
+use crate::comm_objects::inter_calls;
+use crate::datatypes::{Elements, Lent};
+use crate::report::{on_comm, on_process};
+use midplane_device::memory::area::Area;
+use midplane_objects::coll;
+use midplane_objects::comm::Communicator;
+use midplane_objects::error::Error;
+
+/// A reduction's data and result: MPI_IN_PLACE as `sendbuf` says that the data is in `recvbuf`.
+pub(super) struct DataAndResult {
+    data: Lent,
+    result: Lent,
+    is_in_place: bool,
+}
+
+impl DataAndResult {
+    /// # Safety
+    /// As for [`args::buffer`], both.
+    pub(super) unsafe fn new(
+        sendbuf: *const c_void,
+        recvbuf: *mut c_void,
+        count: c_int,
+        elements: &Elements,
+    ) -> Result<DataAndResult, Error> {
+        let count = args::count(count)?;
+        let is_in_place = args::is_in_place(sendbuf);
+        // SAFETY: the caller's promise.
+        let (data, result) = unsafe {
+            let result = elements.at(recvbuf, count)?;
+            let data = match is_in_place {
+                true => Lent::EMPTY,
+                false => elements.at(sendbuf, count)?,
+            };
+            (data, result)
+        };
+        Ok(DataAndResult {
+            data,
+            result,
+            is_in_place,
+        })
+    }
+
+    pub(super) fn areas(&self) -> (Area, Area) {
+        let result = Area::from(self.result.span());
+        match self.is_in_place {
+            true => (result, result),
+            false => (self.data.span().into(), result),
+        }
+    }
+}
+
+pub unsafe fn MPI_Reduce(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: c_int,
+    datatype: c_int,
+    op: c_int,
+    root: c_int,
+    comm: c_int,
+) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let mut plan = |halves| unsafe {
+            (calls.reduce)(halves, [sendbuf, recvbuf], count, (datatype, op), root)
+        };
+        return (calls.block)("MPI_Reduce", comm, &mut plan);
+    }
+    on_comm("MPI_Reduce", comm, |comm| {
+        args::count(count)?;
+        let root = args::root(&comm, root)?;
+        with_operation(Some(comm), op, datatype, |elements, combine| {
+            // The standard's promise about the buffers is of section 5.9.1; `recvbuf` and MPI_IN_PLACE have a meaning
+            // at the root alone.
+            if comm.own_rank() != root {
+                // SAFETY: as above.
+                let data = unsafe { elements.at(sendbuf, args::count(count)?) }?;
+                let areas = (Area::from(data.span()), Area::EMPTY);
+                return coll::reduce(comm, "MPI_Reduce", areas, elements.size(), combine, root);
+            }
+            // SAFETY: as above.
+            let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, elements) }?;
+            coll::reduce(
+                comm,
+                "MPI_Reduce",
+                both.areas(),
+                elements.size(),
+                combine,
+                root,
+            )
+        })
+    })
+}
+
+pub unsafe fn MPI_Allreduce(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: c_int,
+    datatype: c_int,
+    op: c_int,
+    comm: c_int,
+) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let mut plan = |halves| unsafe {
+            (calls.allreduce)(halves, [sendbuf, recvbuf], count, (datatype, op))
+        };
+        return (calls.block)("MPI_Allreduce", comm, &mut plan);
+    }
+    on_comm("MPI_Allreduce", comm, |comm| {
+        args::count(count)?;
+        with_operation(Some(comm), op, datatype, |elements, combine| {
+            // SAFETY: the standard's promise about the buffers (section 5.9.6).
+            let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, elements) }?;
+            coll::allreduce(
+                comm,
+                "MPI_Allreduce",
+                both.areas(),
+                combined(op, elements),
+                combine,
+            )
+        })
+    })
+}
+
+pub unsafe fn MPI_Reduce_local(
+    inbuf: *const c_void,
+    inoutbuf: *mut c_void,
+    count: c_int,
+    datatype: c_int,
+    op: c_int,
+) -> c_int {
+    on_process("MPI_Reduce_local", |env| {
+        args::count(count)?;
+        with_operation(None, op, datatype, |elements, combine| {
+            // SAFETY: the standard's promise about the buffers (section 5.9.7).
+            let both = unsafe { DataAndResult::new(inbuf, inoutbuf, count, elements) }?;
+            coll::combine_local(
+                Communicator::own(env),
+                both.areas(),
+                elements.size(),
+                combine,
+            )
+        })
+    })
+}
+
+/// Where the data of a reduction whose result is divided is: with MPI_IN_PLACE, where the result goes.
+pub(super) fn data_of([sendbuf, recvbuf]: [*const c_void; 2]) -> *const c_void {
+    match args::is_in_place(sendbuf) {
+        true => recvbuf,
+        false => sendbuf,
+    }
+}
+
+pub unsafe fn MPI_Reduce_scatter(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcounts: *const c_int,
+    datatype: c_int,
+    op: c_int,
+    comm: c_int,
+) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let mut plan = |halves| unsafe {
+            (calls.reduce_scatter)(halves, [sendbuf, recvbuf], recvcounts, (datatype, op))
+        };
+        return (calls.block)("MPI_Reduce_scatter", comm, &mut plan);
+    }
+    on_comm("MPI_Reduce_scatter", comm, |comm| {
+        with_operation(Some(comm), op, datatype, |elements, combine| {
+            let data = data_of([sendbuf, recvbuf]);
+            // SAFETY: the standard's promise about the buffers and `recvcounts` (section 5.10).
+            let (row, result) = unsafe {
+                let row = Row::new(&comm, data, recvcounts, elements)?;
+                let result = elements.at(recvbuf, row.count(comm.own_rank()))?;
+                (row, result)
+            };
+            coll::reduce_scatter(
+                comm,
+                "MPI_Reduce_scatter",
+                &|rank| row.of(rank),
+                result.span().into(),
+                elements.size(),
+                combine,
+            )
+        })
+    })
+}
+
+pub unsafe fn MPI_Reduce_scatter_block(
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    datatype: c_int,
+    op: c_int,
+    comm: c_int,
+) -> c_int {
+    if let Some(calls) = inter_calls(comm) {
+        // SAFETY: the caller's promise.
+        let mut plan = |halves| unsafe {
+            (calls.reduce_scatter_block)(halves, [sendbuf, recvbuf], recvcount, (datatype, op))
+        };
+        return (calls.block)("MPI_Reduce_scatter_block", comm, &mut plan);
+    }
+    on_comm("MPI_Reduce_scatter_block", comm, |comm| {
+        with_operation(Some(comm), op, datatype, |elements, combine| {
+            let data = data_of([sendbuf, recvbuf]);
+            // SAFETY: the standard's promise about the buffers (section 5.10).
+            let (blocks, result) = unsafe {
+                (
+                    Blocks::new(&comm, data, recvcount, elements)?,
+                    elements.at(recvbuf, args::count(recvcount)?)?,
+                )
+            };
+            coll::reduce_scatter(
+                comm,
+                "MPI_Reduce_scatter_block",
+                &|rank| blocks.of(rank),
+                result.span().into(),
+                elements.size(),
+                combine,
+            )
+        })
+    })
+}

@@ -1,0 +1,277 @@
+//! Chapter 6, and section 8.3 for them: communicators, predefined and made by the program.
+//!
+//! MPI_Comm_free makes the handle invalid at once; the object stays until the communicator's requests are
+//! complete, as the standard wants (section 6.4.3). Its place in the table is the number of its context, by
+//! which requests find it.
+// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+#![allow(
+    missing_docs,
+    non_snake_case,
+    clippy::missing_safety_doc,
+    clippy::too_many_arguments
+)]
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use core::ffi::{c_char, c_int};
+use midplane_device::kernel::CallNote;
+
+use super::args::{self, put_text};
+use super::attributes::Communicators;
+use super::binding::env;
+use super::comm_objects::{
+    Kept, communicator, enter, give_up, inter_calls, own, prepare, views, world,
+};
+use super::infos::check_hints;
+use super::report::{on_any, on_process};
+use super::types::constants::*;
+use super::{kept, keyvals};
+use midplane_device::envelope::{Context, Rank};
+use midplane_device::interface::Device;
+use midplane_objects::call;
+use midplane_objects::comm::{CommRank, Group};
+use midplane_objects::error::Error;
+
+/// Duplicates a communicator with its topology and its attributes. When a copy function says no, the duplicate is
+/// freed again: the other processes have theirs and need not wait for this one.
+fn duplicate(function: &'static str, parent: c_int, newcomm: &mut c_int) -> Result<(), Error> {
+    *newcomm = MPI_COMM_NULL;
+    let twin = match inter_calls(parent) {
+        Some(calls) => (calls.duplicate)(function, parent)?,
+        None => duplicate_one(function, parent)?,
+    };
+    // A copy function may free it.
+    let _stays = views(parent).map(|views| Kept::new(views.context()));
+    if let Err(error) = keyvals::copy_all::<Communicators>(parent, twin) {
+        // The first error is the one to tell.
+        let _ = keyvals::delete_all::<Communicators>(twin);
+        give_up(twin);
+        return Err(error);
+    }
+    *newcomm = twin;
+    Ok(())
+}
+
+/// The duplicate of a communicator of one group.
+fn duplicate_one(function: &'static str, parent: c_int) -> Result<c_int, Error> {
+    let comm = communicator(env()?, parent)?;
+    let mut topology = None;
+    let made = comm.make_duplicate(function, &mut |context| {
+        topology = kept::prepare_copy(comm.membership().context)?;
+        prepare(context)
+    })?;
+    kept::attach(made.context(), topology);
+    enter(comm.env, made, parent)
+}
+
+pub unsafe fn MPI_Comm_dup(comm: c_int, newcomm: *mut c_int) -> c_int {
+    on_any("MPI_Comm_dup", comm, |_, _| {
+        // SAFETY: the standard's promise about `newcomm`.
+        let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
+        duplicate("MPI_Comm_dup", comm, newcomm)
+    })
+}
+
+pub unsafe fn MPI_Comm_dup_with_info(comm: c_int, info: c_int, newcomm: *mut c_int) -> c_int {
+    on_any("MPI_Comm_dup_with_info", comm, |_, _| {
+        // SAFETY: the standard's promise about `newcomm`.
+        let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
+        check_hints(info)?;
+        duplicate("MPI_Comm_dup_with_info", comm, newcomm)
+    })
+}
+
+pub unsafe fn MPI_Comm_split(comm: c_int, color: c_int, key: c_int, newcomm: *mut c_int) -> c_int {
+    on_any("MPI_Comm_split", comm, |_, _| {
+        // SAFETY: the standard's promise about `newcomm`.
+        let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
+        let color = match color {
+            MPI_UNDEFINED => None,
+            _ => Some(u32::try_from(color).map_err(|_| Error::Argument {
+                what: "color is negative and not MPI_UNDEFINED",
+            })?),
+        };
+        *newcomm = split("MPI_Comm_split", comm, color, key)?;
+        Ok(())
+    })
+}
+
+/// The part of the communicator's processes that this one chooses; MPI_COMM_NULL: none.
+pub(super) fn split(
+    function: &'static str,
+    parent: c_int,
+    color: Option<u32>,
+    key: i32,
+) -> Result<c_int, Error> {
+    if let Some(calls) = inter_calls(parent) {
+        return (calls.split)(function, parent, color, key);
+    }
+    let comm = communicator(env()?, parent)?;
+    match comm.make_split(function, &mut prepare, color, key)? {
+        Some(made) => enter(comm.env, made, parent),
+        None => Ok(MPI_COMM_NULL),
+    }
+}
+
+pub unsafe fn MPI_Comm_split_type(
+    comm: c_int,
+    split_type: c_int,
+    key: c_int,
+    info: c_int,
+    newcomm: *mut c_int,
+) -> c_int {
+    on_any("MPI_Comm_split_type", comm, |_, views| {
+        // SAFETY: the standard's promise about `newcomm`.
+        let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
+        check_hints(info)?;
+        let color = match split_type {
+            // No process shares memory with another; so none of an intercommunicator does with one of the other group,
+            // and all parts are empty there.
+            MPI_COMM_TYPE_SHARED => Some(views.all().rank.0),
+            MPI_UNDEFINED => None,
+            _ => {
+                return Err(Error::Argument {
+                    what: "split_type is neither MPI_COMM_TYPE_SHARED nor MPI_UNDEFINED",
+                });
+            }
+        };
+        *newcomm = split("MPI_Comm_split_type", comm, color, key)?;
+        Ok(())
+    })
+}
+
+/// Frees a communicator, when nothing of it is under way any more if the call `waits`.
+///
+/// # Safety
+/// As for [`args::out`].
+unsafe fn free(function: &'static str, comm: *mut c_int, waits: bool) -> c_int {
+    // SAFETY: the caller's promise.
+    let handle = unsafe { comm.as_ref() }.copied().unwrap_or(MPI_COMM_NULL);
+    on_any(function, handle, |env, views| {
+        if matches!(handle, MPI_COMM_WORLD | MPI_COMM_SELF) {
+            return Err(Error::Argument {
+                what: "MPI_COMM_WORLD and MPI_COMM_SELF cannot be freed",
+            });
+        }
+        if waits {
+            let context = views.context();
+            let note = CallNote::of(function);
+            call::block_until(env, note, || env.is_context_idle(context));
+        }
+        keyvals::delete_all::<Communicators>(handle)?;
+        if !give_up(handle) {
+            // A delete function has freed it.
+            return Err(Error::Communicator { handle });
+        }
+        // SAFETY: as above; not null, since it has named a communicator.
+        *unsafe { args::out(comm, "comm") }? = MPI_COMM_NULL;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Comm_free(comm: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise about `comm`.
+    unsafe { free("MPI_Comm_free", comm, false) }
+}
+
+pub unsafe fn MPI_Comm_disconnect(comm: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise about `comm`.
+    unsafe { free("MPI_Comm_disconnect", comm, true) }
+}
+
+// No process here was spawned (section 10.3.2).
+pub unsafe fn MPI_Comm_get_parent(parent: *mut c_int) -> c_int {
+    on_process("MPI_Comm_get_parent", |_| {
+        // SAFETY: the standard's promise about `parent`.
+        *unsafe { args::out(parent, "parent") }? = MPI_COMM_NULL;
+        Ok(())
+    })
+}
+
+/// How two groups of processes compare, with their contexts different (section 6.4.1).
+fn compare(a: Group<'_>, b: Group<'_>) -> c_int {
+    if a.size != b.size {
+        return MPI_UNEQUAL;
+    }
+    fn members(group: Group<'_>) -> impl Iterator<Item = Rank> {
+        (0..group.size).map(move |rank| group.to_world(CommRank(rank)))
+    }
+    if members(a).eq(members(b)) {
+        MPI_CONGRUENT
+    } else if members(a).all(|member| members(b).any(|other| other == member)) {
+        MPI_SIMILAR
+    } else {
+        MPI_UNEQUAL
+    }
+}
+
+pub unsafe fn MPI_Comm_rank(comm: c_int, rank: *mut c_int) -> c_int {
+    on_any("MPI_Comm_rank", comm, |_, views| {
+        // SAFETY: the standard's promise about `rank`.
+        *unsafe { args::out(rank, "rank") }? = views.local.rank.0 as c_int;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Comm_size(comm: c_int, size: *mut c_int) -> c_int {
+    on_any("MPI_Comm_size", comm, |_, views| {
+        // SAFETY: the standard's promise about `size`.
+        *unsafe { args::out(size, "size") }? = views.local.size as c_int;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Comm_compare(comm1: c_int, comm2: c_int, result: *mut c_int) -> c_int {
+    on_any("MPI_Comm_compare", comm1, |_, first| {
+        let second = views(comm2).ok_or(Error::Communicator { handle: comm2 })?;
+        // SAFETY: the standard's promise about `result`.
+        *unsafe { args::out(result, "result") }? = if comm1 == comm2 {
+            MPI_IDENT
+        } else if first.inter.is_some() != second.inter.is_some() {
+            MPI_UNEQUAL
+        } else {
+            // Of an intercommunicator both groups count, and the one that compares worse.
+            let local = compare(first.local.group(), second.local.group());
+            local.max(compare(first.partners, second.partners))
+        };
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Comm_set_name(comm: c_int, comm_name: *const c_char) -> c_int {
+    on_any("MPI_Comm_set_name", comm, |_, views| {
+        // SAFETY: the standard's promise about `comm_name`: a string.
+        let name = unsafe { args::string(comm_name, MPI_MAX_OBJECT_NAME, "comm_name") }?;
+        let bytes = name.len() + size_of::<(Context, Box<str>)>();
+        let none = Error::NoRoom { bytes };
+        let mut copy = String::new();
+        copy.try_reserve_exact(name.len()).map_err(|_| none)?;
+        copy.push_str(&name);
+        let context = views.context();
+        kept::unname(context);
+        let mut names = kept::NAMES.lock();
+        names.try_reserve(1).map_err(|_| none)?;
+        names.push((context, copy.into_boxed_str()));
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Comm_get_name(
+    comm: c_int,
+    comm_name: *mut c_char,
+    resultlen: *mut c_int,
+) -> c_int {
+    on_any("MPI_Comm_get_name", comm, |_, views| {
+        let context = views.context();
+        let names = kept::NAMES.lock();
+        let given = names.iter().find(|(named, _)| *named == context);
+        let name = match given {
+            Some((_, name)) => name,
+            None if context == world().context => "MPI_COMM_WORLD",
+            None if context == own().context => "MPI_COMM_SELF",
+            None => "",
+        };
+        // SAFETY: the standard's promise about both.
+        unsafe { put_text(comm_name, MPI_MAX_OBJECT_NAME, name, resultlen) }
+    })
+}

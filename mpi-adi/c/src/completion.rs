@@ -1,0 +1,192 @@
+//! Sections 3.7.3, 3.7.6 and 3.8.4: what a request's handle names; waiting and testing, freeing, cancelling.
+//! Several at once are in [`super::several`].
+// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+#![allow(
+    missing_docs,
+    non_snake_case,
+    clippy::missing_safety_doc,
+    clippy::too_many_arguments
+)]
+
+use core::ffi::c_int;
+
+use super::args;
+use super::binding::env;
+use super::comm_objects;
+use super::fast_path;
+use super::report::{end, end_under, on_process};
+use super::requests::{
+    Completed, Named, Rest, complete_here, completed_with, free_persistent, give_up, named, peek,
+    try_complete,
+};
+use super::types::MPI_Status;
+use super::types::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL, MPI_SUCCESS};
+use midplane_device::interface::{Cancel, Device};
+use midplane_device::kernel::CallNote;
+use midplane_objects::call::block_on;
+use midplane_objects::error::Error;
+use midplane_objects::process::Env;
+
+/// Blocks until the request that `handle` names is complete, frees it and resets the handle.
+pub(super) fn wait_one(
+    env: &dyn Env,
+    function: &'static str,
+    handle: &mut c_int,
+) -> Result<Completed, Error> {
+    let named = named(*handle)?;
+    if let Named::Live(id) = named {
+        let ended = env.wait(function, id);
+        let ended = ended.ok_or(Error::Request { handle: *handle })?;
+        return Ok(completed_with(&ended, handle));
+    }
+    let note = CallNote::of(function);
+    let completed = block_on(env, note, || complete_here(named, handle));
+    Ok(completed.concluded(handle))
+}
+
+/// Ends a call that completed one request.
+pub(super) fn end_one(
+    function: &'static str,
+    result: Result<Option<Completed>, Error>,
+    status: *mut MPI_Status,
+) -> c_int {
+    let completed = match result {
+        Ok(Some(completed)) => completed,
+        Ok(None) => return end(function, MPI_COMM_WORLD, Ok(())),
+        Err(error) => return end(function, MPI_COMM_WORLD, Err(error)),
+    };
+    // SAFETY: the standard's promise about `status`, which the callers have found to be no null pointer.
+    if let Ok(Some(status)) = unsafe { args::status(status) } {
+        status.complete(completed.status);
+    }
+    match completed.rest {
+        Some(Rest::Failed(blame, error)) => end_under(function, blame, Err(error)),
+        _ => end(function, MPI_COMM_WORLD, Ok(())),
+    }
+}
+
+/// Waits for one request on the fast path; `None`: the call takes the general path.
+///
+/// # Safety
+/// Each of the two is null, or as for [`args::out`] and [`args::status`].
+#[inline(always)]
+unsafe fn wait_fast(
+    function: &'static str,
+    request: *mut c_int,
+    status: *mut MPI_Status,
+) -> Option<c_int> {
+    if status.is_null() || !fast_path::is_open() {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    let request = unsafe { request.as_mut() }?;
+    let whole = fast_path::wait(function, *request)?;
+    *request = MPI_REQUEST_NULL;
+    // SAFETY: the caller's promise.
+    unsafe { fast_path::tell(&whole, status) };
+    comm_objects::request_completed(whole.context);
+    Some(MPI_SUCCESS)
+}
+
+pub unsafe fn MPI_Wait(request: *mut c_int, status: *mut MPI_Status) -> c_int {
+    // SAFETY: the standard's promise about both.
+    if let Some(code) = unsafe { wait_fast("MPI_Wait", request, status) } {
+        return code;
+    }
+    let result = env().and_then(|env| {
+        // SAFETY: the standard's promise about both.
+        let request = unsafe {
+            args::status(status)?;
+            args::out(request, "request")?
+        };
+        wait_one(env, "MPI_Wait", request).map(Some)
+    });
+    end_one("MPI_Wait", result, status)
+}
+
+pub unsafe fn MPI_Test(request: *mut c_int, flag: *mut c_int, status: *mut MPI_Status) -> c_int {
+    let result = env().and_then(|env| {
+        // SAFETY: the standard's promise about all three.
+        let (request, flag) = unsafe {
+            args::status(status)?;
+            (args::out(request, "request")?, args::out(flag, "flag")?)
+        };
+        let completed = try_complete(env, Some("MPI_Test"), request)?;
+        *flag = completed.is_some().into();
+        Ok(completed.map(|completed| completed.concluded(request)))
+    });
+    end_one("MPI_Test", result, status)
+}
+
+pub unsafe fn MPI_Request_get_status(
+    request: c_int,
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+) -> c_int {
+    on_process("MPI_Request_get_status", |env| {
+        // SAFETY: the standard's promise about `flag` and `status`.
+        let (flag, status) = unsafe { (args::out(flag, "flag")?, args::status(status)?) };
+        let completed = peek(env, "MPI_Request_get_status", request)?;
+        *flag = completed.is_some().into();
+        let Some(mut completed) = completed else {
+            return Ok(());
+        };
+        if let Some(Rest::Concluding(family)) = completed.rest {
+            completed = family.conclude(request, false);
+        }
+        if let Some(status) = status {
+            status.complete(completed.status);
+        }
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Request_free(request: *mut c_int) -> c_int {
+    on_process("MPI_Request_free", |env| {
+        // SAFETY: the standard's promise about `request`.
+        let request = unsafe { args::out(request, "request") }?;
+        match named(*request)? {
+            // It continues, and is freed when it has finished (section 3.7.3).
+            Named::Live(id) if give_up(env, id) => {}
+            Named::Live(_) => return Err(Error::Request { handle: *request }),
+            Named::Inactive if *request == MPI_REQUEST_NULL => {
+                return Err(Error::Request {
+                    handle: MPI_REQUEST_NULL,
+                });
+            }
+            Named::Other(family) => family.free(*request)?,
+            Named::Inactive | Named::Complete(_) => {}
+        }
+        free_persistent(*request);
+        *request = MPI_REQUEST_NULL;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Cancel(request: *mut c_int) -> c_int {
+    on_process("MPI_Cancel", |env| {
+        // SAFETY: the standard's promise about `request`.
+        let handle = *unsafe { args::out(request, "request") }?;
+        let unknown = Error::Request { handle };
+        match named(handle)? {
+            Named::Live(id) => {
+                env.inspect(None, id).ok_or(unknown)?;
+                env.cancel("MPI_Cancel", id, Cancel::Start);
+                Ok(())
+            }
+            Named::Complete(_) => Ok(()),
+            Named::Other(family) => family.cancel(handle),
+            Named::Inactive => Err(unknown),
+        }
+    })
+}
+
+pub unsafe fn MPI_Status_set_cancelled(status: *mut MPI_Status, flag: c_int) -> c_int {
+    on_process("MPI_Status_set_cancelled", |_| {
+        // SAFETY: the standard's promise about `status`.
+        let status = unsafe { args::status(status) }?;
+        let status = status.ok_or(Error::NullArgument { name: "status" })?;
+        status.midplane_cancelled = (flag != 0).into();
+        Ok(())
+    })
+}

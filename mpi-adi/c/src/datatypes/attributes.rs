@@ -1,0 +1,158 @@
+//! Section 6.7.4: attributes of datatypes.
+//!
+//! They belong to a handle: those that MPI_Type_get_contents gives of the same datatype have attributes of their own.
+//! Most have none, so that they are not beside the handles but in a list of those that have some, by handle.
+
+use alloc::vec::Vec;
+use core::ffi::{c_int, c_void};
+
+use spin::Mutex;
+
+use super::objects::known;
+use crate::args;
+use crate::keyvals::{self, Carrier, CopyFunction, DeleteFunction, Keyval, Of};
+use crate::report::on_process;
+use crate::types::constants::MPI_KEYVAL_INVALID;
+use midplane_objects::attributes::Attributes;
+use midplane_objects::error::Error;
+
+/// The datatypes with attributes, by their handles. No call holds the lock while it waits, and interrupts do not come
+/// here.
+static LIST: Mutex<Vec<(c_int, Attributes)>> = Mutex::new(Vec::new());
+
+/// Datatypes carry attributes.
+struct Datatypes;
+
+impl Carrier for Datatypes {
+    const OF: Of = Of::Datatypes;
+
+    fn with<R>(handle: c_int, f: impl FnOnce(&mut Attributes) -> R) -> Option<R> {
+        let mut list = LIST.lock();
+        match list.binary_search_by_key(&handle, |(handle, _)| *handle) {
+            Ok(at) => Some(f(&mut list[at].1)),
+            // None, and none can be added before `prepare`.
+            Err(_) => Some(f(&mut Attributes::new())),
+        }
+    }
+}
+
+/// Makes room for attributes of this handle. Fails with [`Error::NoRoom`].
+fn prepare(handle: c_int) -> Result<(), Error> {
+    let mut list = LIST.lock();
+    let Err(at) = list.binary_search_by_key(&handle, |(handle, _)| *handle) else {
+        return Ok(());
+    };
+    list.try_reserve(1).map_err(|_| Error::NoRoom {
+        bytes: size_of::<(c_int, Attributes)>(),
+    })?;
+    list.insert(at, (handle, Attributes::new()));
+    Ok(())
+}
+
+/// Gives the room for attributes of this handle back, when there are none any more.
+fn prune(handle: c_int) {
+    let mut list = LIST.lock();
+    if let Ok(at) = list.binary_search_by_key(&handle, |(handle, _)| *handle)
+        && list[at].1.last().is_none()
+    {
+        list.remove(at);
+        if list.is_empty() {
+            *list = Vec::new();
+        }
+    }
+}
+
+/// Gives the datatype `new` the attributes of `old` that their copy functions want it to have. Fails as
+/// [`keyvals::copy_all`].
+pub(super) fn copy(old: c_int, new: c_int) -> Result<(), Error> {
+    if Datatypes::with(old, |attributes| attributes.last().is_none()) == Some(true) {
+        return Ok(());
+    }
+    prepare(new)?;
+    let copied = keyvals::copy_all::<Datatypes>(old, new);
+    prune(new);
+    copied
+}
+
+/// Deletes the attributes of a datatype that is about to be freed. Fails with what a delete function says.
+pub(super) fn delete(handle: c_int) -> Result<(), Error> {
+    let deleted = keyvals::delete_all::<Datatypes>(handle);
+    prune(handle);
+    deleted
+}
+
+pub unsafe fn MPI_Type_create_keyval(
+    copy: Option<CopyFunction>,
+    delete: Option<DeleteFunction>,
+    type_keyval: *mut c_int,
+    extra_state: *mut c_void,
+) -> c_int {
+    on_process("MPI_Type_create_keyval", |_| {
+        // SAFETY: the standard's promise about `type_keyval`.
+        *unsafe { args::out(type_keyval, "type_keyval") }? = keyvals::create(Keyval {
+            of: Of::Datatypes,
+            copy,
+            delete,
+            extra: extra_state.expose_provenance(),
+        })?;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Type_free_keyval(type_keyval: *mut c_int) -> c_int {
+    on_process("MPI_Type_free_keyval", |_| {
+        // SAFETY: the standard's promise about `type_keyval`.
+        let keyval = unsafe { args::out(type_keyval, "type_keyval") }?;
+        keyvals::free(Of::Datatypes, *keyval)?;
+        *keyval = MPI_KEYVAL_INVALID;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Type_set_attr(
+    datatype: c_int,
+    type_keyval: c_int,
+    attribute_val: *mut c_void,
+) -> c_int {
+    on_process("MPI_Type_set_attr", |_| {
+        known(datatype)?;
+        prepare(datatype)?;
+        let value = attribute_val.expose_provenance();
+        let set = keyvals::set::<Datatypes>(datatype, type_keyval, value);
+        prune(datatype);
+        set
+    })
+}
+
+pub unsafe fn MPI_Type_get_attr(
+    datatype: c_int,
+    type_keyval: c_int,
+    attribute_val: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    on_process("MPI_Type_get_attr", |_| {
+        known(datatype)?;
+        // SAFETY: the standard's promise about both places; the first is that of a pointer.
+        let (place, flag) = unsafe {
+            (
+                args::out(attribute_val.cast::<*const c_void>(), "attribute_val")?,
+                args::out(flag, "flag")?,
+            )
+        };
+        let value = keyvals::get::<Datatypes>(datatype, type_keyval)?;
+        *flag = value.is_some().into();
+        if let Some(value) = value {
+            *place = core::ptr::with_exposed_provenance(value);
+        }
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Type_delete_attr(datatype: c_int, type_keyval: c_int) -> c_int {
+    on_process("MPI_Type_delete_attr", |_| {
+        known(datatype)?;
+        let deleted = keyvals::delete::<Datatypes>(datatype, type_keyval);
+        prune(datatype);
+        deleted
+    })
+}

@@ -1,0 +1,110 @@
+//! How many elements a message has (sections 3.2.5 and 4.1.11), and telling so (12.3).
+
+use core::ffi::{c_int, c_longlong};
+
+use super::objects::{known, size_of_one};
+use crate::args;
+use crate::report::on_process;
+use crate::types::MPI_Status;
+use crate::types::constants::MPI_UNDEFINED;
+use midplane_objects::error::Error;
+
+/// # Safety
+/// `status` is as for [`args::out`], or MPI_STATUS_IGNORE.
+unsafe fn bytes_of(status: *const MPI_Status) -> Result<usize, Error> {
+    // SAFETY: the caller's promise; it is only read.
+    let status = unsafe { args::status(status.cast_mut()) }?;
+    let status = status.ok_or(Error::NullArgument { name: "status" })?;
+    Ok(usize::try_from(status.midplane_bytes).unwrap_or(0))
+}
+
+pub unsafe fn MPI_Get_count(
+    status: *const MPI_Status,
+    datatype: c_int,
+    count: *mut c_int,
+) -> c_int {
+    on_process("MPI_Get_count", |_| {
+        // SAFETY: the standard's promise about both.
+        let (bytes, count) = unsafe { (bytes_of(status)?, args::out(count, "count")?) };
+        let size = size_of_one(datatype)?;
+        let whole = match (bytes, size) {
+            (0, _) => Some(0),
+            (_, 0) => None,
+            _ => bytes.is_multiple_of(size).then(|| bytes / size),
+        };
+        *count = whole
+            .and_then(|whole| c_int::try_from(whole).ok())
+            .unwrap_or(MPI_UNDEFINED);
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Get_elements(
+    status: *const MPI_Status,
+    datatype: c_int,
+    count: *mut c_int,
+) -> c_int {
+    on_process("MPI_Get_elements", |_| {
+        // SAFETY: the standard's promise about both.
+        let (bytes, count) = unsafe { (bytes_of(status)?, args::out(count, "count")?) };
+        *count = known(datatype)?
+            .elements_in(bytes)
+            .and_then(|elements| c_int::try_from(elements).ok())
+            .unwrap_or(MPI_UNDEFINED);
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Get_elements_x(
+    status: *const MPI_Status,
+    datatype: c_int,
+    count: *mut c_longlong,
+) -> c_int {
+    on_process("MPI_Get_elements_x", |_| {
+        // SAFETY: the standard's promise about both.
+        let (bytes, count) = unsafe { (bytes_of(status)?, args::out(count, "count")?) };
+        *count = known(datatype)?
+            .elements_in(bytes)
+            .map_or(MPI_UNDEFINED.into(), |elements| elements as c_longlong);
+        Ok(())
+    })
+}
+
+/// # Safety
+/// `status` is as for [`args::out`].
+unsafe fn set_elements(
+    status: *mut MPI_Status,
+    datatype: c_int,
+    count: c_longlong,
+) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    let status = unsafe { args::status(status) }?.ok_or(Error::NullArgument { name: "status" })?;
+    let wrong = Error::Count { count };
+    let elements = usize::try_from(count).map_err(|_| wrong)?;
+    let bytes = known(datatype)?.bytes_of(elements);
+    let bytes = bytes.and_then(|bytes| c_longlong::try_from(bytes).ok());
+    status.midplane_bytes = bytes.ok_or(wrong)?;
+    Ok(())
+}
+
+pub unsafe fn MPI_Status_set_elements(
+    status: *mut MPI_Status,
+    datatype: c_int,
+    count: c_int,
+) -> c_int {
+    on_process("MPI_Status_set_elements", |_| {
+        // SAFETY: the standard's promise about `status`.
+        unsafe { set_elements(status, datatype, count.into()) }
+    })
+}
+
+pub unsafe fn MPI_Status_set_elements_x(
+    status: *mut MPI_Status,
+    datatype: c_int,
+    count: c_longlong,
+) -> c_int {
+    on_process("MPI_Status_set_elements_x", |_| {
+        // SAFETY: the standard's promise about `status`.
+        unsafe { set_elements(status, datatype, count) }
+    })
+}

@@ -1,0 +1,88 @@
+//! Names that MPI-3.0 has removed (section 16.1) and old programs still use.
+
+use core::ffi::{c_int, c_void};
+
+use super::look::address;
+use super::make::{hindexed, hvector, structure};
+use super::objects::known;
+use crate::args;
+use crate::report::on_process;
+
+pub unsafe fn MPI_Type_hvector(
+    count: c_int,
+    blocklength: c_int,
+    stride: isize,
+    oldtype: c_int,
+    newtype: *mut c_int,
+) -> c_int {
+    on_process("MPI_Type_hvector", |_| {
+        // SAFETY: the standard's promise about `newtype`.
+        unsafe { hvector((count, blocklength, stride), oldtype, newtype) }
+    })
+}
+
+pub unsafe fn MPI_Type_hindexed(
+    count: c_int,
+    array_of_blocklengths: *mut c_int,
+    array_of_displacements: *mut isize,
+    oldtype: c_int,
+    newtype: *mut c_int,
+) -> c_int {
+    on_process("MPI_Type_hindexed", |_| {
+        let arrays = (
+            array_of_blocklengths.cast_const(),
+            array_of_displacements.cast_const(),
+        );
+        // SAFETY: the standard's promise about the arrays and `newtype`.
+        unsafe { hindexed(count, arrays, oldtype, newtype) }
+    })
+}
+
+pub unsafe fn MPI_Type_struct(
+    count: c_int,
+    array_of_blocklengths: *mut c_int,
+    array_of_displacements: *mut isize,
+    array_of_types: *mut c_int,
+    newtype: *mut c_int,
+) -> c_int {
+    on_process("MPI_Type_struct", |_| {
+        let arrays = (
+            array_of_blocklengths.cast_const(),
+            array_of_displacements.cast_const(),
+        );
+        // SAFETY: the standard's promise about the arrays and `newtype`.
+        unsafe { structure(count, arrays, array_of_types, newtype) }
+    })
+}
+
+pub unsafe fn MPI_Type_extent(datatype: c_int, extent: *mut isize) -> c_int {
+    on_process("MPI_Type_extent", |_| {
+        // SAFETY: the standard's promise about `extent`.
+        let extent = unsafe { args::out(extent, "extent") }?;
+        *extent = known(datatype)?.facts().extent;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Type_lb(datatype: c_int, displacement: *mut isize) -> c_int {
+    on_process("MPI_Type_lb", |_| {
+        // SAFETY: the standard's promise about `displacement`.
+        let displacement = unsafe { args::out(displacement, "displacement") }?;
+        *displacement = known(datatype)?.facts().lb;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Type_ub(datatype: c_int, displacement: *mut isize) -> c_int {
+    on_process("MPI_Type_ub", |_| {
+        // SAFETY: the standard's promise about `displacement`.
+        let displacement = unsafe { args::out(displacement, "displacement") }?;
+        *displacement = known(datatype)?.facts().ub();
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Address(location: *mut c_void, address_of: *mut isize) -> c_int {
+    // SAFETY: the standard's promise about `address_of`.
+    on_process("MPI_Address", |_| unsafe { address(location, address_of) })
+}

@@ -1,0 +1,175 @@
+//! Chapter 8: starting and ending, names, time, errors; and what there is to ask of datatypes.
+// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+#![allow(
+    missing_docs,
+    non_snake_case,
+    clippy::missing_safety_doc,
+    clippy::too_many_arguments
+)]
+
+use core::ffi::{c_char, c_double, c_int};
+use core::fmt::Write;
+use core::sync::atomic::Ordering;
+
+use super::args::{self, put_text};
+use super::binding::{Phase, THREAD_LEVEL, any_env, phase, set_phase};
+use super::comm_objects::Blame;
+use super::report::{early, end, end_under, on_process};
+use super::types::constants::*;
+use midplane_device::interface::{Abort, Device};
+use midplane_objects::environment::{self as job, LIBRARY, VERSION};
+use midplane_objects::error::{Error, Misplaced};
+
+pub unsafe fn MPI_Init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> c_int {
+    early("MPI_Init", init(MPI_THREAD_SINGLE))
+}
+
+fn init(level: c_int) -> Result<(), Error> {
+    match phase() {
+        Phase::Before => {
+            super::comm_objects::note_membership(any_env()?);
+            THREAD_LEVEL.store(level, Ordering::Relaxed);
+            set_phase(Phase::Running);
+            Ok(())
+        }
+        Phase::Running => Err(Error::Order {
+            what: Misplaced::Twice,
+        }),
+        Phase::After => Err(Error::Order {
+            what: Misplaced::Again,
+        }),
+    }
+}
+
+pub unsafe fn MPI_Init_thread(
+    _argc: *mut c_int,
+    _argv: *mut *mut *mut c_char,
+    required: c_int,
+    provided: *mut c_int,
+) -> c_int {
+    early("MPI_Init_thread", {
+        // SAFETY: the standard's promise about `provided`.
+        unsafe { args::out(provided, "provided") }.and_then(|provided| {
+            if !(MPI_THREAD_SINGLE..=MPI_THREAD_MULTIPLE).contains(&required) {
+                return Err(Error::Argument {
+                    what: "required is none of the four levels of thread support",
+                });
+            }
+            *provided = required.min(MPI_THREAD_SERIALIZED);
+            init(*provided)
+        })
+    })
+}
+
+pub unsafe fn MPI_Query_thread(provided: *mut c_int) -> c_int {
+    on_process("MPI_Query_thread", |_| {
+        // SAFETY: the standard's promise about `provided`.
+        *unsafe { args::out(provided, "provided") }? = THREAD_LEVEL.load(Ordering::Relaxed);
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Is_thread_main(flag: *mut c_int) -> c_int {
+    on_process("MPI_Is_thread_main", |_| {
+        // SAFETY: the standard's promise about `flag`.
+        *unsafe { args::out(flag, "flag") }? = 1;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Initialized(flag: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise about `flag`.
+    early(
+        "MPI_Initialized",
+        unsafe { args::out(flag, "flag") }.map(|flag| *flag = (phase() != Phase::Before).into()),
+    )
+}
+
+pub unsafe fn MPI_Finalized(flag: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise about `flag`.
+    early(
+        "MPI_Finalized",
+        unsafe { args::out(flag, "flag") }.map(|flag| *flag = (phase() == Phase::After).into()),
+    )
+}
+
+pub unsafe fn MPI_Finalize() -> c_int {
+    const NAME: &str = "MPI_Finalize";
+    let mut said = MPI_SUCCESS;
+    let ended = on_process(NAME, |env| {
+        // MPI ends whatever a delete function says.
+        if let Err((comm, error)) = super::attributes::finish() {
+            said = end(NAME, comm, Err(error));
+        }
+        super::buffered::finish(env);
+        match job::finalize_with(env, super::barrier_by_messages::barrier_beside) {
+            // Processes that are in different calls have no way on.
+            Err(error @ Error::Wrong { .. }) => {
+                let blame = Blame::new(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+                end_under(NAME, blame, Err(error));
+            }
+            result => result?,
+        }
+        super::datatypes::sweep(env);
+        set_phase(Phase::After);
+        Ok(())
+    });
+    match ended {
+        MPI_SUCCESS => said,
+        error => error,
+    }
+}
+
+pub unsafe fn MPI_Abort(_comm: c_int, errorcode: c_int) -> c_int {
+    // The whole job ends even before MPI_Init and after MPI_Finalize: that is what is being asked for.
+    early(
+        "MPI_Abort",
+        any_env().map(|env| env.abort(Abort::Called, errorcode)),
+    )
+}
+
+// There is no profiler to control (section 14.2.4): the level and what follows it mean nothing.
+pub fn MPI_Pcontrol(_level: c_int) -> c_int {
+    MPI_SUCCESS
+}
+
+pub unsafe fn MPI_Get_version(version: *mut c_int, subversion: *mut c_int) -> c_int {
+    early("MPI_Get_version", {
+        // SAFETY: the standard's promise about both.
+        let places = unsafe {
+            (
+                args::out(version, "version"),
+                args::out(subversion, "subversion"),
+            )
+        };
+        places.0.and_then(|version| {
+            (*version, *places.1?) = VERSION;
+            Ok(())
+        })
+    })
+}
+
+pub unsafe fn MPI_Get_library_version(version: *mut c_char, resultlen: *mut c_int) -> c_int {
+    early("MPI_Get_library_version", {
+        // SAFETY: the standard's promise about both.
+        unsafe { put_text(version, MPI_MAX_LIBRARY_VERSION_STRING, LIBRARY, resultlen) }
+    })
+}
+
+pub unsafe fn MPI_Get_processor_name(name: *mut c_char, resultlen: *mut c_int) -> c_int {
+    on_process("MPI_Get_processor_name", |env| {
+        let here = job::here(env);
+        let mut text = heapless::String::<MPI_MAX_PROCESSOR_NAME>::new();
+        let _ = write!(text, "midplane-{}-{}-{}", here.x, here.y, here.z); // at most 20 bytes
+        // SAFETY: the standard's promise about both.
+        unsafe { put_text(name, MPI_MAX_PROCESSOR_NAME, &text, resultlen) }
+    })
+}
+
+pub fn MPI_Wtime() -> c_double {
+    any_env().map_or(0.0, |env| job::now(env) as c_double / 1e9)
+}
+
+pub fn MPI_Wtick() -> c_double {
+    any_env().map_or(1, job::tick) as c_double / 1e9
+}

@@ -1,0 +1,232 @@
+//! Sections 8.3 to 8.5: error handlers, error codes and what they say.
+//!
+//! An error's code is its class, or one that the program has added ([`super::codes`]). What MPI_Error_string
+//! says of a code of the library's is what was wrong the last time that
+//! a call failed with it, with its numbers.
+// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+#![allow(
+    missing_docs,
+    non_snake_case,
+    clippy::missing_safety_doc,
+    clippy::too_many_arguments
+)]
+
+use core::ffi::{c_char, c_int};
+use core::fmt::Write;
+use core::sync::atomic::Ordering;
+
+use super::args::{self, put_text};
+use super::codes;
+use super::comm_objects::{self, in_use, set_handler};
+use super::file_handler;
+use super::report::{
+    ErrorFunction, FUNCTIONS, GIVEN, HANDLERS, HOLD, LAST, USER_HANDLERS, blame, early,
+    note_errors, on_any, on_process, raise, user_index,
+};
+use super::types::constants::*;
+use midplane_objects::error::{Class, Error, Limited};
+
+/// Whether a communicator or the files have this error handler.
+fn has(handler: c_int) -> bool {
+    in_use(handler) || file_handler::have(handler)
+}
+
+/// Gives the places of handlers back that neither the program has a handle of nor anything else has.
+fn sweep() {
+    for (index, given) in GIVEN.iter().enumerate() {
+        if given.load(Ordering::Relaxed) == 0 && !has(HANDLERS + index as c_int) {
+            FUNCTIONS[index].store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The program is given a handle, which it is to free: as if of a new error handler (section 8.3.4).
+pub(super) fn give(handler: c_int) -> c_int {
+    if let Some(index) = user_index(handler) {
+        GIVEN[index].fetch_add(1, Ordering::Relaxed);
+    }
+    handler
+}
+
+/// # Safety
+/// As for [`args::out`].
+pub(super) unsafe fn create(
+    name: &'static str,
+    function: Option<ErrorFunction>,
+    errhandler: *mut c_int,
+) -> c_int {
+    on_process(name, |_| {
+        let function = function.ok_or(Error::NullArgument {
+            name: "comm_errhandler_fn",
+        })?;
+        // SAFETY: the caller's promise.
+        let errhandler = unsafe { args::out(errhandler, "errhandler") }?;
+        sweep();
+        let address = (function as *const ()).expose_provenance();
+        for (index, place) in FUNCTIONS.iter().enumerate() {
+            if place
+                .compare_exchange(0, address, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+            {
+                *errhandler = give(HANDLERS + index as c_int);
+                return Ok(());
+            }
+        }
+        Err(Error::Limit {
+            what: Limited::ErrorHandlers,
+            limit: USER_HANDLERS,
+        })
+    })
+}
+
+/// The handle names an error handler, and the program has not freed it. It may be set from now on.
+pub(super) fn check(handle: c_int) -> Result<(), Error> {
+    let is_given = |index: usize| !GIVEN[index].load(Ordering::Relaxed).is_multiple_of(HOLD);
+    if user_index(handle).is_some_and(is_given)
+        || matches!(handle, MPI_ERRORS_ARE_FATAL | MPI_ERRORS_RETURN)
+    {
+        note_errors();
+        Ok(())
+    } else {
+        Err(Error::Argument {
+            what: "errhandler names no error handler",
+        })
+    }
+}
+
+fn set(name: &'static str, comm: c_int, errhandler: c_int) -> c_int {
+    on_any(name, comm, |_, _| {
+        check(errhandler)?;
+        set_handler(comm, errhandler);
+        Ok(())
+    })
+}
+
+/// # Safety
+/// As for [`args::out`].
+unsafe fn get(name: &'static str, comm: c_int, errhandler: *mut c_int) -> c_int {
+    on_any(name, comm, |_, _| {
+        // SAFETY: the caller's promise.
+        *unsafe { args::out(errhandler, "errhandler") }? = give(comm_objects::handler(comm));
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Comm_create_errhandler(
+    function: Option<ErrorFunction>,
+    errhandler: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise about `errhandler`.
+    unsafe { create("MPI_Comm_create_errhandler", function, errhandler) }
+}
+
+pub unsafe fn MPI_Comm_set_errhandler(comm: c_int, errhandler: c_int) -> c_int {
+    set("MPI_Comm_set_errhandler", comm, errhandler)
+}
+
+pub unsafe fn MPI_Comm_get_errhandler(comm: c_int, errhandler: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise about `errhandler`.
+    unsafe { get("MPI_Comm_get_errhandler", comm, errhandler) }
+}
+
+pub unsafe fn MPI_Errhandler_create(
+    function: Option<ErrorFunction>,
+    errhandler: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise about `errhandler`.
+    unsafe { create("MPI_Errhandler_create", function, errhandler) }
+}
+
+pub unsafe fn MPI_Errhandler_set(comm: c_int, errhandler: c_int) -> c_int {
+    set("MPI_Errhandler_set", comm, errhandler)
+}
+
+pub unsafe fn MPI_Errhandler_get(comm: c_int, errhandler: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise about `errhandler`.
+    unsafe { get("MPI_Errhandler_get", comm, errhandler) }
+}
+
+pub unsafe fn MPI_Comm_call_errhandler(comm: c_int, errorcode: c_int) -> c_int {
+    on_any("MPI_Comm_call_errhandler", comm, |_, _| {
+        raise(
+            "MPI_Comm_call_errhandler",
+            blame(comm),
+            codes::raised(errorcode)?,
+        );
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Errhandler_free(errhandler: *mut c_int) -> c_int {
+    on_process("MPI_Errhandler_free", |_| {
+        // SAFETY: the standard's promise about `errhandler`.
+        let errhandler = unsafe { args::out(errhandler, "errhandler") }?;
+        check(*errhandler)?;
+        // One that communicators have stays until they have another; the predefined ones always do.
+        if let Some(index) = user_index(*errhandler) {
+            GIVEN[index].fetch_sub(1, Ordering::Relaxed);
+            sweep();
+        }
+        *errhandler = MPI_ERRHANDLER_NULL;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Error_class(errorcode: c_int, errorclass: *mut c_int) -> c_int {
+    early("MPI_Error_class", {
+        // SAFETY: the standard's promise about `errorclass`.
+        unsafe { args::out(errorclass, "errorclass") }.and_then(|class| {
+            *class = codes::class(errorcode)?;
+            Ok(())
+        })
+    })
+}
+
+pub unsafe fn MPI_Error_string(
+    errorcode: c_int,
+    string: *mut c_char,
+    resultlen: *mut c_int,
+) -> c_int {
+    early("MPI_Error_string", {
+        codes::class(errorcode).and_then(|_| {
+            let mut text = heapless::String::<MPI_MAX_ERROR_STRING>::new();
+            // What does not fit is cut off; the beginning says the most.
+            let _ = match Class::from_code(errorcode) {
+                Some(class) => match LAST.lock()[class as usize] {
+                    Some(described) => write!(text, "{described}"),
+                    None => text.write_str(class.words()),
+                },
+                None if errorcode == MPI_ERR_LASTCODE => {
+                    text.write_str("MPI_ERR_LASTCODE: the last of the library's codes")
+                }
+                None => codes::with_text(errorcode, |said| text.write_str(said)).unwrap_or(Ok(())),
+            };
+            // SAFETY: the standard's promise about both.
+            unsafe { put_text(string, MPI_MAX_ERROR_STRING, &text, resultlen) }
+        })
+    })
+}
+
+pub unsafe fn MPI_Add_error_class(errorclass: *mut c_int) -> c_int {
+    on_process("MPI_Add_error_class", |_| {
+        // SAFETY: the standard's promise about `errorclass`.
+        *unsafe { args::out(errorclass, "errorclass") }? = codes::add(None)?;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Add_error_code(errorclass: c_int, errorcode: *mut c_int) -> c_int {
+    on_process("MPI_Add_error_code", |_| {
+        // SAFETY: the standard's promise about `errorcode`.
+        *unsafe { args::out(errorcode, "errorcode") }? = codes::add(Some(errorclass))?;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Add_error_string(errorcode: c_int, string: *const c_char) -> c_int {
+    on_process("MPI_Add_error_string", |_| {
+        // SAFETY: the standard's promise about `string`.
+        let text = unsafe { args::string(string, MPI_MAX_ERROR_STRING, "string") }?;
+        codes::describe(errorcode, &text)
+    })
+}

@@ -1,0 +1,65 @@
+//! Section 8.3.3: the error handler of files, which MPI_FILE_NULL carries: there are no others.
+// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+#![allow(missing_docs, non_snake_case, clippy::missing_safety_doc)]
+
+use core::ffi::c_int;
+use core::sync::atomic::Ordering;
+
+use super::args;
+use super::codes;
+use super::errors;
+use super::file_handler::{HANDLER, blame};
+use super::report::{ErrorFunction, end_under, on_process, raise};
+use super::types::constants::MPI_FILE_NULL;
+use midplane_objects::error::{Class, Error};
+
+/// Fails unless `file` is the only file that there is.
+fn check(file: c_int) -> Result<(), Error> {
+    match file {
+        MPI_FILE_NULL => Ok(()),
+        _ => Err(Error::Wrong {
+            class: Class::File,
+            what: "there are no files yet but MPI_FILE_NULL",
+        }),
+    }
+}
+
+pub unsafe fn MPI_File_create_errhandler(
+    function: Option<ErrorFunction>,
+    errhandler: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise about `errhandler`.
+    unsafe { errors::create("MPI_File_create_errhandler", function, errhandler) }
+}
+
+pub unsafe fn MPI_File_set_errhandler(file: c_int, errhandler: c_int) -> c_int {
+    let set = check(file).and_then(|()| errors::check(errhandler));
+    end_under(
+        "MPI_File_set_errhandler",
+        blame(),
+        set.map(|()| HANDLER.store(errhandler, Ordering::Relaxed)),
+    )
+}
+
+pub unsafe fn MPI_File_get_errhandler(file: c_int, errhandler: *mut c_int) -> c_int {
+    let place = check(file).and_then(|()| {
+        // SAFETY: the standard's promise about `errhandler`.
+        unsafe { args::out(errhandler, "errhandler") }
+    });
+    end_under(
+        "MPI_File_get_errhandler",
+        blame(),
+        place.map(|place| *place = errors::give(HANDLER.load(Ordering::Relaxed))),
+    )
+}
+
+pub unsafe fn MPI_File_call_errhandler(fh: c_int, errorcode: c_int) -> c_int {
+    let name = "MPI_File_call_errhandler";
+    match check(fh) {
+        Ok(()) => on_process(name, |_| {
+            raise(name, blame(), codes::raised(errorcode)?);
+            Ok(())
+        }),
+        wrong => end_under(name, blame(), wrong),
+    }
+}

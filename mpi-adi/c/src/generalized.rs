@@ -1,0 +1,170 @@
+//! Section 12.2: generalized requests, which the program itself completes.
+//!
+//! Their functions are the program's, and call MPI: they are called outside of the device, by the call that completes a
+//! request or asks for its status.
+// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+#![allow(missing_docs, non_snake_case, clippy::missing_safety_doc)]
+
+use core::ffi::{c_int, c_void};
+
+use spin::Mutex;
+
+use super::args;
+use super::handles::{Kind, Table};
+use super::keyvals::{pointer, said};
+use super::report::{blame, on_process};
+use super::requests::{Completed, Entry, Family, GENERALIZED, Rest, enter_family, with_status};
+use super::types::MPI_Status;
+use super::types::constants::MPI_COMM_WORLD;
+use midplane_objects::error::{Error, Limited};
+
+/// `MPI_Grequest_query_function`.
+pub type QueryFunction = unsafe extern "C" fn(*mut c_void, *mut MPI_Status) -> c_int;
+/// `MPI_Grequest_free_function`.
+pub type FreeFunction = unsafe extern "C" fn(*mut c_void) -> c_int;
+/// `MPI_Grequest_cancel_function`.
+pub type CancelFunction = unsafe extern "C" fn(*mut c_void, c_int) -> c_int;
+
+const KIND: Kind = Kind {
+    name: Limited::GeneralizedRequests,
+    tag: GENERALIZED,
+    place_bits: 16,
+    generation_bits: 12,
+    limit: 1 << 16,
+};
+
+#[derive(Clone, Copy)]
+struct Object {
+    query: QueryFunction,
+    free: FreeFunction,
+    cancel: CancelFunction,
+    /// The address that the functions get.
+    extra: usize,
+    is_complete: bool,
+    /// The program has given the request up, but not completed it.
+    is_given_up: bool,
+}
+
+/// No call holds the lock while it waits or calls a function of the program's, and interrupts do not come here.
+static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
+
+/// The request that `handle` names, unless the program has given it up.
+fn object(handle: c_int) -> Option<Object> {
+    let table = TABLE.lock();
+    table
+        .get(handle)
+        .copied()
+        .filter(|object| !object.is_given_up)
+}
+
+impl Object {
+    /// Tells the program that its request is gone.
+    fn free(&self) -> Result<(), Error> {
+        // SAFETY: the program's function, given what the standard says (section 12.2).
+        said(unsafe { (self.free)(pointer(self.extra)) })
+    }
+}
+
+struct Generalized;
+
+// SAFETY: loaded data, as it would be.
+#[unsafe(link_section = ".data.mpi_generalized")]
+static FAMILY: Entry = Entry::new(GENERALIZED, &Generalized);
+
+impl Family for Generalized {
+    fn has(&self, handle: c_int) -> bool {
+        object(handle).is_some()
+    }
+
+    fn ended(&self, handle: c_int) -> Option<Completed> {
+        object(handle)?.is_complete.then_some(Completed {
+            status: MPI_Status::NO_RECEIVE,
+            rest: Some(Rest::Concluding(&Generalized)),
+        })
+    }
+
+    fn forget(&self, handle: c_int) {
+        TABLE.lock().remove(handle);
+    }
+
+    fn conclude(&self, handle: c_int, done: bool) -> Completed {
+        let mut completed = with_status(MPI_Status::EMPTY);
+        let Some(object) = object(handle) else {
+            return completed;
+        };
+        // SAFETY: the program's function, given what the standard says (section 12.2).
+        let code = unsafe { (object.query)(pointer(object.extra), &mut completed.status) };
+        completed.status.MPI_ERROR = MPI_Status::NO_RECEIVE.MPI_ERROR;
+        let mut result = said(code);
+        if done {
+            self.forget(handle);
+            // The first error is the one to tell.
+            result = result.and(object.free());
+        }
+        if let Err(error) = result {
+            completed.rest = Some(Rest::Failed(blame(MPI_COMM_WORLD), error));
+        }
+        completed
+    }
+
+    fn free(&self, handle: c_int) -> Result<(), Error> {
+        let Some(object) = object(handle) else {
+            return Err(Error::Request { handle });
+        };
+        if object.is_complete {
+            self.forget(handle);
+            return object.free();
+        }
+        if let Some(object) = TABLE.lock().get_mut(handle) {
+            object.is_given_up = true;
+        }
+        Ok(())
+    }
+
+    fn cancel(&self, handle: c_int) -> Result<(), Error> {
+        let object = object(handle).ok_or(Error::Request { handle })?;
+        // SAFETY: the program's function, given what the standard says (section 12.2).
+        said(unsafe { (object.cancel)(pointer(object.extra), object.is_complete.into()) })
+    }
+}
+
+pub unsafe fn MPI_Grequest_start(
+    query_fn: Option<QueryFunction>,
+    free_fn: Option<FreeFunction>,
+    cancel_fn: Option<CancelFunction>,
+    extra_state: *mut c_void,
+    request: *mut c_int,
+) -> c_int {
+    on_process("MPI_Grequest_start", |_| {
+        let null = |name| Error::NullArgument { name };
+        let object = Object {
+            query: query_fn.ok_or(null("query_fn"))?,
+            free: free_fn.ok_or(null("free_fn"))?,
+            cancel: cancel_fn.ok_or(null("cancel_fn"))?,
+            extra: extra_state.expose_provenance(),
+            is_complete: false,
+            is_given_up: false,
+        };
+        // SAFETY: the standard's promise about `request`.
+        let request = unsafe { args::out(request, "request") }?;
+        enter_family(&FAMILY);
+        *request = TABLE.lock().add(object)?;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Grequest_complete(request: c_int) -> c_int {
+    on_process("MPI_Grequest_complete", |_| {
+        let mut table = TABLE.lock();
+        let wrong = Error::Request { handle: request };
+        let object = table.get_mut(request).filter(|object| !object.is_complete);
+        let object = object.ok_or(wrong)?;
+        object.is_complete = true;
+        let given_up = object.is_given_up.then_some(*object);
+        if given_up.is_some() {
+            table.remove(request);
+        }
+        drop(table);
+        given_up.map_or(Ok(()), |object| object.free())
+    })
+}

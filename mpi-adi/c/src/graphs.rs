@@ -1,0 +1,484 @@
+//! Sections 7.5.3 to 7.5.5 and 7.5.8: graph topologies.
+// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+#![allow(
+    missing_docs,
+    non_snake_case,
+    clippy::missing_safety_doc,
+    clippy::too_many_arguments
+)]
+
+use alloc::vec::Vec;
+use core::ffi::c_int;
+
+use super::args::{self, array, array_mut, out};
+use super::comm_objects::{apart, enter, prepare};
+use super::infos::check_hints;
+use super::kept;
+use super::report::on_comm;
+use super::types::constants::*;
+use midplane_objects::comm::{CommRank, Communicator};
+use midplane_objects::error::{Class, Error};
+use midplane_objects::graph::{Arc, Edge, Graph, Neighbourhood};
+use midplane_objects::topology::Topology;
+
+/// MPI_UNWEIGHTED is its address, which compilers take for that of an array; nothing reads it.
+#[allow(non_upper_case_globals)]
+#[unsafe(no_mangle)]
+pub static midplane_unweighted: [c_int; 1] = [0];
+/// As [`midplane_unweighted`], for MPI_WEIGHTS_EMPTY.
+#[allow(non_upper_case_globals)]
+#[unsafe(no_mangle)]
+pub static midplane_weights_empty: [c_int; 1] = [1];
+
+fn is_unweighted(weights: *const c_int) -> bool {
+    core::ptr::eq(weights, &raw const midplane_unweighted as *const c_int)
+}
+
+fn is_weights_empty(weights: *const c_int) -> bool {
+    core::ptr::eq(weights, &raw const midplane_weights_empty as *const c_int)
+}
+
+const NO_GRAPH: Error = Error::Wrong {
+    class: Class::Topology,
+    what: "the communicator has no graph topology; MPI_Graph_create makes one that has",
+};
+const NO_DISTRIBUTED_GRAPH: Error = Error::Wrong {
+    class: Class::Topology,
+    what: "the communicator has no distributed graph topology; MPI_Dist_graph_create makes one that has",
+};
+
+/// Runs `f` on the graph of a communicator. Fails as `f` does, and with [`NO_GRAPH`].
+fn with_graph<R>(
+    comm: &Communicator<'_>,
+    f: impl FnOnce(&Graph) -> Result<R, Error>,
+) -> Result<R, Error> {
+    kept::with_topology(comm.membership().context, |topology| match topology {
+        Some(Topology::Graph(graph)) => f(graph),
+        _ => Err(NO_GRAPH),
+    })
+}
+
+/// As [`with_graph`], on this process's edges of a distributed graph.
+fn with_neighbourhood<R>(
+    comm: &Communicator<'_>,
+    f: impl FnOnce(&Neighbourhood) -> Result<R, Error>,
+) -> Result<R, Error> {
+    kept::with_topology(comm.membership().context, |topology| match topology {
+        Some(Topology::Distributed(own)) => f(own),
+        _ => Err(NO_DISTRIBUTED_GRAPH),
+    })
+}
+
+/// The graph of `nnodes` nodes that these arrays describe, no more than there are processes.
+///
+/// # Safety
+/// As for [`args::array`], with as many items as the arrays say.
+unsafe fn graph(
+    comm: &Communicator<'_>,
+    nnodes: c_int,
+    index: *const c_int,
+    edges: *const c_int,
+) -> Result<Graph, Error> {
+    let nodes = u32::try_from(nnodes).map_err(|_| Error::Argument {
+        what: "a negative number of nodes",
+    })?;
+    if nodes > comm.size() {
+        return Err(Error::Argument {
+            what: "a graph of more nodes than the communicator has ranks",
+        });
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        let index = array(index, nodes as usize, "index")?;
+        let edges = array(edges, Graph::edges_of(index)?, "edges")?;
+        Graph::new(index, edges)
+    }
+}
+
+pub unsafe fn MPI_Graph_create(
+    comm_old: c_int,
+    nnodes: c_int,
+    index: *const c_int,
+    edges: *const c_int,
+    _reorder: c_int,
+    comm_graph: *mut c_int,
+) -> c_int {
+    on_comm("MPI_Graph_create", comm_old, |comm| {
+        // SAFETY: the standard's promise about the arrays and `comm_graph`.
+        let (graph, comm_graph) = unsafe {
+            (
+                apart(graph(&comm, nnodes, index, edges))?,
+                out(comm_graph, "comm_graph")?,
+            )
+        };
+        *comm_graph = MPI_COMM_NULL;
+        let mut ready = |context| {
+            kept::reserve()?;
+            prepare(context)
+        };
+        // Ranks stay as they are, which `reorder` leaves open.
+        let made = comm.make_graph("MPI_Graph_create", &mut ready, nnodes as u32, graph)?;
+        if let Some((made, topology)) = made {
+            kept::attach(made.context(), topology);
+            *comm_graph = enter(comm.env, made, comm_old)?;
+        }
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Graph_map(
+    comm: c_int,
+    nnodes: c_int,
+    index: *const c_int,
+    edges: *const c_int,
+    newrank: *mut c_int,
+) -> c_int {
+    on_comm("MPI_Graph_map", comm, |comm| {
+        // SAFETY: the standard's promise about the arrays and `newrank`.
+        let newrank = unsafe {
+            graph(&comm, nnodes, index, edges)?;
+            out(newrank, "newrank")?
+        };
+        // As MPI_Graph_create does it.
+        *newrank = match comm.rank() < nnodes as u32 {
+            true => comm.rank() as c_int,
+            false => MPI_UNDEFINED,
+        };
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Graphdims_get(comm: c_int, nnodes: *mut c_int, nedges: *mut c_int) -> c_int {
+    on_comm("MPI_Graphdims_get", comm, |comm| {
+        with_graph(&comm, |graph| {
+            // SAFETY: the standard's promise about both.
+            unsafe {
+                *out(nnodes, "nnodes")? = graph.index().len() as c_int;
+                *out(nedges, "nedges")? = graph.edges().len() as c_int;
+            }
+            Ok(())
+        })
+    })
+}
+
+/// Copies as much of `list` as the program's array has room for.
+///
+/// # Safety
+/// As for [`args::array_mut`], for `most` items.
+unsafe fn put(
+    list: impl ExactSizeIterator<Item = c_int>,
+    to: *mut c_int,
+    most: c_int,
+    name: &'static str,
+) -> Result<(), Error> {
+    let count = args::count(most)?.min(list.len());
+    // SAFETY: the caller's promise.
+    let to = unsafe { array_mut(to, count, name) }?;
+    for (place, item) in to.iter_mut().zip(list) {
+        *place = item;
+    }
+    Ok(())
+}
+
+pub unsafe fn MPI_Graph_get(
+    comm: c_int,
+    maxindex: c_int,
+    maxedges: c_int,
+    index: *mut c_int,
+    edges: *mut c_int,
+) -> c_int {
+    on_comm("MPI_Graph_get", comm, |comm| {
+        with_graph(&comm, |graph| {
+            // SAFETY: the standard's promise about the arrays.
+            unsafe {
+                put(graph.index().iter().copied(), index, maxindex, "index")?;
+                put(graph.edges().iter().copied(), edges, maxedges, "edges")
+            }
+        })
+    })
+}
+
+pub unsafe fn MPI_Graph_neighbors_count(comm: c_int, rank: c_int, nneighbors: *mut c_int) -> c_int {
+    on_comm("MPI_Graph_neighbors_count", comm, |comm| {
+        with_graph(&comm, |graph| {
+            let rank = args::rank(&comm.partners(), rank)?;
+            // SAFETY: the standard's promise about `nneighbors`.
+            *unsafe { out(nneighbors, "nneighbors") }? = graph.neighbours(rank).len() as c_int;
+            Ok(())
+        })
+    })
+}
+
+pub unsafe fn MPI_Graph_neighbors(
+    comm: c_int,
+    rank: c_int,
+    maxneighbors: c_int,
+    neighbors: *mut c_int,
+) -> c_int {
+    on_comm("MPI_Graph_neighbors", comm, |comm| {
+        with_graph(&comm, |graph| {
+            let rank = args::rank(&comm.partners(), rank)?;
+            let list = graph.neighbours(rank).iter().copied();
+            // SAFETY: the standard's promise about `neighbors`.
+            unsafe { put(list, neighbors, maxneighbors, "neighbors") }
+        })
+    })
+}
+
+/// The weights of so many edges; `None`: MPI_UNWEIGHTED.
+///
+/// # Safety
+/// As for [`args::array`], unless it is one of the two constants.
+unsafe fn weights<'a>(
+    weights: *const c_int,
+    count: usize,
+    name: &'static str,
+) -> Result<Option<&'a [c_int]>, Error> {
+    if is_unweighted(weights) {
+        return Ok(None);
+    }
+    if is_weights_empty(weights) {
+        return match count {
+            0 => Ok(Some(&[])),
+            _ => Err(Error::Argument {
+                what: "MPI_WEIGHTS_EMPTY where there are edges",
+            }),
+        };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { array(weights, count, name) }.map(Some)
+}
+
+/// A weight that the program has not given: none is ever told.
+const NO_WEIGHT: c_int = 1;
+
+/// Edges to or from these ranks.
+///
+/// # Safety
+/// As for [`args::array`] and [`weights`].
+unsafe fn edges(
+    comm: &Communicator<'_>,
+    (degree, ranks, name): (c_int, *const c_int, &'static str),
+    weights: *const c_int,
+) -> Result<(Vec<Edge>, bool), Error> {
+    let degree = args::count(degree)?;
+    // SAFETY: the caller's promise.
+    let (ranks, weights) = unsafe {
+        (
+            array(ranks, degree, name)?,
+            self::weights(weights, degree, "weights")?,
+        )
+    };
+    let mut edges = Vec::new();
+    edges.try_reserve_exact(degree).map_err(|_| Error::NoRoom {
+        bytes: degree * size_of::<Edge>(),
+    })?;
+    for (at, rank) in ranks.iter().enumerate() {
+        args::rank(&comm.partners(), *rank)?;
+        edges.push([*rank, weights.map_or(NO_WEIGHT, |weights| weights[at])]);
+    }
+    Ok((edges, weights.is_some()))
+}
+
+/// Makes the communicator of the same processes in which this one has these neighbours; its handle. That there is no
+/// memory for them all processes learn.
+fn make(
+    function: &'static str,
+    comm: Communicator<'static>,
+    parent: c_int,
+    own: Result<Neighbourhood, Error>,
+) -> Result<c_int, Error> {
+    let mut ready = |context| {
+        kept::reserve()?;
+        prepare(context)
+    };
+    let (made, topology) = comm.make_distributed(function, &mut ready, own)?;
+    kept::attach(made.context(), topology);
+    enter(comm.env, made, parent)
+}
+
+const WEIGHTS_DIFFER: Error = Error::Argument {
+    what: "MPI_UNWEIGHTED for the sources or for the destinations alone",
+};
+
+pub unsafe fn MPI_Dist_graph_create_adjacent(
+    comm_old: c_int,
+    indegree: c_int,
+    sources: *const c_int,
+    sourceweights: *const c_int,
+    outdegree: c_int,
+    destinations: *const c_int,
+    destweights: *const c_int,
+    info: c_int,
+    _reorder: c_int,
+    comm_dist_graph: *mut c_int,
+) -> c_int {
+    const NAME: &str = "MPI_Dist_graph_create_adjacent";
+    on_comm(NAME, comm_old, |comm| {
+        // SAFETY: the standard's promise about the arrays and `comm_dist_graph`.
+        let (sources, destinations, comm_dist_graph) = unsafe {
+            (
+                apart(edges(&comm, (indegree, sources, "sources"), sourceweights))?,
+                apart(edges(
+                    &comm,
+                    (outdegree, destinations, "destinations"),
+                    destweights,
+                ))?,
+                out(comm_dist_graph, "comm_dist_graph")?,
+            )
+        };
+        check_hints(info)?;
+        let own = match (sources, destinations) {
+            (Ok((_, weighted)), Ok((_, also))) if weighted != also => return Err(WEIGHTS_DIFFER),
+            (Ok((sources, is_weighted)), Ok((destinations, _))) => Ok(Neighbourhood {
+                sources,
+                destinations,
+                is_weighted,
+            }),
+            (Err(error), _) | (_, Err(error)) => Err(error),
+        };
+        *comm_dist_graph = make(NAME, comm, comm_old, own)?;
+        Ok(())
+    })
+}
+
+/// The edges that these arrays describe: `degrees[i]` of them from `sources[i]`; and whether they have weights.
+///
+/// # Safety
+/// As for [`args::array`] and [`weights`].
+unsafe fn arcs(
+    comm: &Communicator<'_>,
+    n: c_int,
+    (sources, degrees, destinations): (*const c_int, *const c_int, *const c_int),
+    weights: *const c_int,
+) -> Result<(Vec<Arc>, bool), Error> {
+    let n = args::count(n)?;
+    let partners = comm.partners();
+    // SAFETY: the caller's promise.
+    let (sources, degrees) =
+        unsafe { (array(sources, n, "sources")?, array(degrees, n, "degrees")?) };
+    let mut total = 0usize;
+    for degree in degrees {
+        total = total.saturating_add(args::count(*degree)?);
+    }
+    // SAFETY: the caller's promise.
+    let (destinations, weights) = unsafe {
+        (
+            array(destinations, total, "destinations")?,
+            self::weights(weights, total, "weights")?,
+        )
+    };
+    let mut arcs = Vec::new();
+    arcs.try_reserve_exact(total).map_err(|_| Error::NoRoom {
+        bytes: total * size_of::<Arc>(),
+    })?;
+    for (source, degree) in sources.iter().zip(degrees) {
+        let from = args::rank(&partners, *source)?;
+        for _ in 0..*degree {
+            let at = arcs.len();
+            let to: CommRank = args::rank(&partners, destinations[at])?;
+            let weight = weights.map_or(NO_WEIGHT, |weights| weights[at]);
+            arcs.push(Arc { from, to, weight });
+        }
+    }
+    Ok((arcs, weights.is_some()))
+}
+
+pub unsafe fn MPI_Dist_graph_create(
+    comm_old: c_int,
+    n: c_int,
+    sources: *const c_int,
+    degrees: *const c_int,
+    destinations: *const c_int,
+    weights: *const c_int,
+    info: c_int,
+    _reorder: c_int,
+    comm_dist_graph: *mut c_int,
+) -> c_int {
+    const NAME: &str = "MPI_Dist_graph_create";
+    on_comm(NAME, comm_old, |comm| {
+        // SAFETY: the standard's promise about the arrays and `comm_dist_graph`.
+        let (given, comm_dist_graph) = unsafe {
+            (
+                apart(arcs(&comm, n, (sources, degrees, destinations), weights))?,
+                out(comm_dist_graph, "comm_dist_graph")?,
+            )
+        };
+        check_hints(info)?;
+        let (arcs, is_weighted) = match &given {
+            Ok((arcs, is_weighted)) => (Ok(&arcs[..]), *is_weighted),
+            Err(error) => (Err(*error), false),
+        };
+        let own = comm.neighbourhood(NAME, arcs, is_weighted)?;
+        *comm_dist_graph = make(NAME, comm, comm_old, Ok(own))?;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Dist_graph_neighbors_count(
+    comm: c_int,
+    indegree: *mut c_int,
+    outdegree: *mut c_int,
+    weighted: *mut c_int,
+) -> c_int {
+    on_comm("MPI_Dist_graph_neighbors_count", comm, |comm| {
+        with_neighbourhood(&comm, |own| {
+            // SAFETY: the standard's promise about all three.
+            unsafe {
+                *out(indegree, "indegree")? = own.sources.len() as c_int;
+                *out(outdegree, "outdegree")? = own.destinations.len() as c_int;
+                *out(weighted, "weighted")? = own.is_weighted.into();
+            }
+            Ok(())
+        })
+    })
+}
+
+/// Copies as many of the edges as the program's arrays have room for; weights where there are any and they are
+/// wanted.
+///
+/// # Safety
+/// As for [`args::array_mut`], for `most` items, unless `weights` is one of the two constants.
+unsafe fn put_edges(
+    own: &Neighbourhood,
+    edges: &[Edge],
+    most: c_int,
+    (ranks, name): (*mut c_int, &'static str),
+    weights: *mut c_int,
+) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    unsafe { put(edges.iter().map(|[rank, _]| *rank), ranks, most, name) }?;
+    if !own.is_weighted || is_unweighted(weights) || is_weights_empty(weights) {
+        return Ok(());
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        put(
+            edges.iter().map(|[_, weight]| *weight),
+            weights,
+            most,
+            "weights",
+        )
+    }
+}
+
+pub unsafe fn MPI_Dist_graph_neighbors(
+    comm: c_int,
+    maxindegree: c_int,
+    sources: *mut c_int,
+    sourceweights: *mut c_int,
+    maxoutdegree: c_int,
+    destinations: *mut c_int,
+    destweights: *mut c_int,
+) -> c_int {
+    on_comm("MPI_Dist_graph_neighbors", comm, |comm| {
+        with_neighbourhood(&comm, |own| {
+            let (to, from) = ((destinations, "destinations"), (sources, "sources"));
+            // SAFETY: the standard's promise about the arrays.
+            unsafe {
+                put_edges(own, &own.sources, maxindegree, from, sourceweights)?;
+                put_edges(own, &own.destinations, maxoutdegree, to, destweights)
+            }
+        })
+    })
+}

@@ -1,0 +1,435 @@
+//! Sections 6.3 and 6.4.2: groups, and communicators made of them.
+//!
+//! A process's number in the job is its rank in MPI_COMM_WORLD.
+// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+#![allow(
+    missing_docs,
+    non_snake_case,
+    clippy::missing_safety_doc,
+    clippy::too_many_arguments
+)]
+
+use alloc::vec::Vec;
+use core::ffi::c_int;
+
+use spin::Mutex;
+
+use super::args;
+use super::comm_objects::{apart, enter, own_number, prepare};
+use super::handles::{Kind, Table};
+use super::report::{on_any, on_comm, on_inter, on_process};
+use super::types::constants::*;
+use midplane_device::envelope::Rank;
+use midplane_objects::comm::{self, CommRank, Communicator, Membership};
+use midplane_objects::error::{Error, Limited};
+use midplane_objects::group::{self, Comparison, Members};
+
+const KIND: Kind = Kind {
+    name: Limited::Groups,
+    tag: 0x8800_0000_u32 as c_int,
+    place_bits: 12,
+    generation_bits: 12,
+    limit: 1 << 12,
+};
+
+/// A group. Two of the same members in the same order are one: programs that ask for a communicator's or a window's
+/// group again and again and free none of them would run out of places otherwise.
+struct Group {
+    /// At least one, by their numbers in the job.
+    members: Vec<Rank>,
+    /// Calls that gave the group's handle, less those that freed it.
+    uses: u64,
+}
+
+/// No call holds the lock while it waits, and interrupts do not come here.
+static TABLE: Mutex<Groups> = Mutex::new(Table::new(KIND));
+
+type Groups = Table<Group>;
+
+/// The members of the group that `handle` names.
+fn members(table: &Groups, handle: c_int) -> Result<&[Rank], Error> {
+    match handle {
+        MPI_GROUP_EMPTY => Ok(&[]),
+        _ => match table.get(handle) {
+            Some(group) => Ok(&group.members),
+            None => Err(Error::Group { handle }),
+        },
+    }
+}
+
+/// The handle of the group that has these members already, for one use more.
+fn find_group(table: &mut Groups, is_it: impl Fn(&[Rank]) -> bool) -> Option<c_int> {
+    (0..table.places()).find_map(|place| {
+        let (handle, group) = table.at(place).filter(|(_, group)| is_it(&group.members))?;
+        group.uses += 1;
+        Some(handle)
+    })
+}
+
+/// Enters a group; its handle. An empty one is MPI_GROUP_EMPTY.
+fn enter_group(table: &mut Groups, members: Vec<Rank>) -> Result<c_int, Error> {
+    match find_group(table, |others| others == members) {
+        Some(handle) => Ok(handle),
+        None => add_group(table, members),
+    }
+}
+
+/// The same, of members that no group in the table has.
+fn add_group(table: &mut Groups, members: Vec<Rank>) -> Result<c_int, Error> {
+    match members.is_empty() {
+        true => Ok(MPI_GROUP_EMPTY),
+        false => table.add(Group { members, uses: 1 }),
+    }
+}
+
+/// A call that makes a group.
+///
+/// # Safety
+/// `result` is as for [`args::out`].
+unsafe fn making(
+    function: &'static str,
+    result: *mut c_int,
+    make: impl FnOnce(&Groups) -> Result<Vec<Rank>, Error>,
+) -> c_int {
+    on_process(function, |_| {
+        // SAFETY: the caller's promise.
+        let result = unsafe { args::out(result, "newgroup") }?;
+        let mut table = TABLE.lock();
+        let made = make(&table)?;
+        *result = enter_group(&mut table, made)?;
+        Ok(())
+    })
+}
+
+/// A group of these processes; its handle.
+pub(super) fn enter_members(of: comm::Group<'_>) -> Result<c_int, Error> {
+    let size = of.size as usize;
+    let ranks = (0..of.size).map(|rank| of.to_world(CommRank(rank)));
+    let mut table = TABLE.lock();
+    let is_it =
+        |members: &[Rank]| members.len() == size && ranks.clone().eq(members.iter().copied());
+    if let Some(handle) = find_group(&mut table, is_it) {
+        return Ok(handle);
+    }
+    let mut members = Members::with_room(size)?;
+    members.append(ranks);
+    add_group(&mut table, members.done())
+}
+
+pub unsafe fn MPI_Comm_group(comm: c_int, group: *mut c_int) -> c_int {
+    on_any("MPI_Comm_group", comm, |_, views| {
+        // SAFETY: the standard's promise about `group`.
+        let group = unsafe { args::out(group, "group") }?;
+        *group = enter_members(views.local.group())?;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Comm_remote_group(comm: c_int, group: *mut c_int) -> c_int {
+    on_inter("MPI_Comm_remote_group", comm, |inter| {
+        // SAFETY: the standard's promise about `group`.
+        let group = unsafe { args::out(group, "group") }?;
+        *group = enter_members(inter.sides.remote())?;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Group_size(group: c_int, size: *mut c_int) -> c_int {
+    on_process("MPI_Group_size", |_| {
+        // SAFETY: the standard's promise about `size`.
+        *unsafe { args::out(size, "size") }? = members(&TABLE.lock(), group)?.len() as c_int;
+        Ok(())
+    })
+}
+
+/// The rank of a process in a group, or MPI_UNDEFINED.
+fn rank_in(members: &[Rank], process: Rank) -> c_int {
+    members
+        .iter()
+        .position(|member| *member == process)
+        .map_or(MPI_UNDEFINED, |rank| rank as c_int)
+}
+
+pub unsafe fn MPI_Group_rank(group: c_int, rank: *mut c_int) -> c_int {
+    on_process("MPI_Group_rank", |_| {
+        // SAFETY: the standard's promise about `rank`.
+        *unsafe { args::out(rank, "rank") }? =
+            rank_in(members(&TABLE.lock(), group)?, own_number());
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Group_translate_ranks(
+    group1: c_int,
+    n: c_int,
+    ranks1: *const c_int,
+    group2: c_int,
+    ranks2: *mut c_int,
+) -> c_int {
+    on_process("MPI_Group_translate_ranks", |_| {
+        let n = args::count(n)?;
+        // SAFETY: the standard's promise about both arrays.
+        let (given, results) = unsafe {
+            (
+                args::array(ranks1, n, "ranks1")?,
+                args::array_mut(ranks2, n, "ranks2")?,
+            )
+        };
+        let table = TABLE.lock();
+        let (first, second) = (members(&table, group1)?, members(&table, group2)?);
+        for (rank, result) in given.iter().zip(results) {
+            *result = if *rank == MPI_PROC_NULL {
+                MPI_PROC_NULL
+            } else {
+                let process = usize::try_from(*rank).ok().and_then(|rank| first.get(rank));
+                rank_in(
+                    second,
+                    *process.ok_or(Error::Rank {
+                        rank: i64::from(*rank),
+                        size: first.len() as u32,
+                    })?,
+                )
+            };
+        }
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Group_compare(group1: c_int, group2: c_int, result: *mut c_int) -> c_int {
+    on_process("MPI_Group_compare", |_| {
+        let table = TABLE.lock();
+        let comparison = group::compare(members(&table, group1)?, members(&table, group2)?);
+        // SAFETY: the standard's promise about `result`.
+        *unsafe { args::out(result, "result") }? = match comparison {
+            Comparison::Identical => MPI_IDENT,
+            Comparison::Similar => MPI_SIMILAR,
+            Comparison::Unequal => MPI_UNEQUAL,
+        };
+        Ok(())
+    })
+}
+
+/// A group of two others' members.
+///
+/// # Safety
+/// As for [`making`].
+unsafe fn combining(
+    function: &'static str,
+    (group1, group2): (c_int, c_int),
+    newgroup: *mut c_int,
+    combine: impl FnOnce(&[Rank], &[Rank]) -> Result<Vec<Rank>, Error>,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        making(function, newgroup, |table| {
+            combine(members(table, group1)?, members(table, group2)?)
+        })
+    }
+}
+
+pub unsafe fn MPI_Group_union(group1: c_int, group2: c_int, newgroup: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe { combining("MPI_Group_union", (group1, group2), newgroup, group::union) }
+}
+
+pub unsafe fn MPI_Group_intersection(group1: c_int, group2: c_int, newgroup: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe {
+        combining(
+            "MPI_Group_intersection",
+            (group1, group2),
+            newgroup,
+            |a, b| group::select(a, b, true),
+        )
+    }
+}
+
+pub unsafe fn MPI_Group_difference(group1: c_int, group2: c_int, newgroup: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe {
+        combining(
+            "MPI_Group_difference",
+            (group1, group2),
+            newgroup,
+            |a, b| group::select(a, b, false),
+        )
+    }
+}
+
+/// A group of the members with the listed ranks, or of the others.
+///
+/// # Safety
+/// As for [`making`], and `ranks` as for [`args::array`].
+unsafe fn picking<T: Copy + 'static>(
+    function: &'static str,
+    group: c_int,
+    (n, list, name): (c_int, *const T, &'static str),
+    newgroup: *mut c_int,
+    ranks: impl FnOnce(usize, &[T]) -> Result<Vec<u32>, Error>,
+    wanted: bool,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        making(function, newgroup, |table| {
+            let members = members(table, group)?;
+            let list = args::array(list, args::count(n)?, name)?;
+            group::pick(members, &ranks(members.len(), list)?, wanted)
+        })
+    }
+}
+
+pub unsafe fn MPI_Group_incl(
+    group: c_int,
+    n: c_int,
+    ranks: *const c_int,
+    newgroup: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe {
+        picking(
+            "MPI_Group_incl",
+            group,
+            (n, ranks, "ranks"),
+            newgroup,
+            group::listed,
+            true,
+        )
+    }
+}
+
+pub unsafe fn MPI_Group_excl(
+    group: c_int,
+    n: c_int,
+    ranks: *const c_int,
+    newgroup: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe {
+        picking(
+            "MPI_Group_excl",
+            group,
+            (n, ranks, "ranks"),
+            newgroup,
+            group::listed,
+            false,
+        )
+    }
+}
+
+pub unsafe fn MPI_Group_range_incl(
+    group: c_int,
+    n: c_int,
+    ranges: *const [c_int; 3],
+    newgroup: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe {
+        picking(
+            "MPI_Group_range_incl",
+            group,
+            (n, ranges, "ranges"),
+            newgroup,
+            |size, triplets: &[[c_int; 3]]| group::ranges(size, triplets.iter().copied()),
+            true,
+        )
+    }
+}
+
+pub unsafe fn MPI_Group_range_excl(
+    group: c_int,
+    n: c_int,
+    ranges: *const [c_int; 3],
+    newgroup: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe {
+        picking(
+            "MPI_Group_range_excl",
+            group,
+            (n, ranges, "ranges"),
+            newgroup,
+            |size, triplets: &[[c_int; 3]]| group::ranges(size, triplets.iter().copied()),
+            false,
+        )
+    }
+}
+
+pub unsafe fn MPI_Group_free(group: *mut c_int) -> c_int {
+    on_process("MPI_Group_free", |_| {
+        // SAFETY: the standard's promise about `group`.
+        let group = unsafe { args::out(group, "group") }?;
+        if *group != MPI_GROUP_EMPTY {
+            let handle = *group;
+            let mut table = TABLE.lock();
+            let freed = table.get_mut(handle).ok_or(Error::Group { handle })?;
+            freed.uses -= 1;
+            if freed.uses == 0 {
+                table.remove(handle);
+            }
+        }
+        *group = MPI_GROUP_NULL;
+        Ok(())
+    })
+}
+
+/// The group's members, all of which are processes of the communicator's local group. Fails with [`Error::Group`]
+/// and [`Error::NoRoom`].
+pub(super) fn members_within(local: Membership<'_>, handle: c_int) -> Result<Vec<Rank>, Error> {
+    let list = {
+        let table = TABLE.lock();
+        group::union(members(&table, handle)?, &[])?
+    };
+    if group::are_in(&list, local) {
+        Ok(list)
+    } else {
+        Err(Error::Group { handle })
+    }
+}
+
+pub unsafe fn MPI_Comm_create(comm: c_int, group: c_int, newcomm: *mut c_int) -> c_int {
+    on_any("MPI_Comm_create", comm, |env, views| {
+        // SAFETY: the standard's promise about `newcomm`.
+        let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
+        let local = views.local;
+        let list = members_within(local, group);
+        if let Some(inter) = views.inter {
+            let list = list?;
+            // Each group makes a part of its own members, in their order: a split by the place in the list.
+            let place = list.iter().position(|member| *member == own_number());
+            let key = place.unwrap_or(0) as i32;
+            let color = place.map(|_| 0);
+            *newcomm = (inter.calls.split)("MPI_Comm_create", comm, color, key)?;
+            return Ok(());
+        }
+        let made =
+            Communicator::at(env, local).make_of("MPI_Comm_create", &mut prepare, apart(list)?)?;
+        *newcomm = match made {
+            Some(made) => enter(env, made, comm)?,
+            None => MPI_COMM_NULL,
+        };
+        Ok(())
+    })
+}
+
+// There is one thread, so that two of these calls are never under way at one process, and the tag has nothing to
+// tell apart.
+pub unsafe fn MPI_Comm_create_group(
+    comm: c_int,
+    group: c_int,
+    tag: c_int,
+    newcomm: *mut c_int,
+) -> c_int {
+    let parent = comm;
+    on_comm("MPI_Comm_create_group", comm, |comm| {
+        // SAFETY: the standard's promise about `newcomm`.
+        let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
+        args::tag(tag)?;
+        let list = members_within(comm.membership(), group)?;
+        let made = comm.make_group("MPI_Comm_create_group", &mut prepare, list)?;
+        *newcomm = match made {
+            Some(made) => enter(comm.env, made, parent)?,
+            None => MPI_COMM_NULL,
+        };
+        Ok(())
+    })
+}

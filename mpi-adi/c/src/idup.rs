@@ -1,0 +1,131 @@
+//! Duplicating a communicator without blocking (section 6.4.2).
+// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+#![allow(missing_docs, non_snake_case, clippy::missing_safety_doc)]
+
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use super::args;
+use super::attributes::Communicators;
+use super::binding::any_env;
+use super::collectives::start_among_all;
+use super::comm_objects::{Inter, enter, give_up, handler, prepare, set_handler, views};
+use super::kept;
+use super::keyvals::{self, Copies};
+use super::report::{hold_handler, release_handler};
+use super::types::constants::MPI_COMM_NULL;
+use midplane_device::envelope::Context;
+use midplane_objects::coll::{self, Holder};
+use midplane_objects::comm::{Communicator, Membership};
+use midplane_objects::error::Error;
+use midplane_objects::process::Env;
+
+/// What a duplicate will have, as it was when it was asked for.
+struct Duplicate {
+    parent: c_int,
+    membership: Membership<'static>,
+    /// What it is besides, if it is an intercommunicator.
+    inter: Option<Inter>,
+    handler: Handler,
+    attributes: Copies,
+    /// What a copy function has said: there will be no duplicate. Or there was no room for the attributes.
+    refused: Result<(), Error>,
+    /// It, once it is ready.
+    twin: Option<c_int>,
+    /// Where its handle goes.
+    place: AtomicPtr<c_int>,
+}
+
+/// An error handler that stays although the program frees it.
+struct Handler(c_int);
+
+impl Handler {
+    fn hold(handler: c_int) -> Handler {
+        hold_handler(handler);
+        Handler(handler)
+    }
+}
+
+impl Drop for Handler {
+    fn drop(&mut self) {
+        release_handler(self.0);
+    }
+}
+
+impl Duplicate {
+    /// Makes it, without attributes.
+    fn make(&self, context: Context) -> Result<c_int, Error> {
+        let env = any_env()?;
+        prepare(context)?;
+        let twin = match self.inter {
+            Some(Inter { sides, calls }) => (calls.duplicate_in)(env, sides, context, self.parent)?,
+            None => {
+                let topology = kept::prepare_copy(self.membership.context)?;
+                let made = Communicator::at(env, self.membership).make_duplicate_in(context)?;
+                kept::attach(context, topology);
+                enter(env, made, self.parent)?
+            }
+        };
+        set_handler(twin, self.handler.0);
+        Ok(twin)
+    }
+}
+
+impl Holder for Duplicate {
+    fn env(&self) -> Option<&dyn Env> {
+        any_env().ok()
+    }
+
+    fn get_ready(&mut self, context: Context) -> Result<(), Error> {
+        if let Err(error @ Error::NoRoom { .. }) = self.refused {
+            return Err(error);
+        }
+        let twin = self.make(context)?;
+        self.twin = Some(twin);
+        self.attributes.reserve::<Communicators>(twin)
+    }
+
+    fn give_up(&mut self) {
+        if let Some(twin) = self.twin.take() {
+            give_up(twin);
+        }
+    }
+
+    /// When a copy function says no, the duplicate is freed again, as by MPI_Comm_dup: the others have theirs.
+    fn agreed(&mut self) -> Result<(), Error> {
+        let twin = self.twin.unwrap_or(MPI_COMM_NULL);
+        let attached = self.attributes.attach::<Communicators>(twin);
+        if let Err(error) = self.refused.and(attached) {
+            // The first error is the one to tell.
+            let _ = keyvals::delete_all::<Communicators>(twin);
+            return Err(error);
+        }
+        self.twin = None;
+        // SAFETY: the standard's promise about `newcomm`, which the program leaves alone until the request is complete.
+        unsafe { *self.place.load(Ordering::Relaxed) = twin };
+        Ok(())
+    }
+}
+
+pub unsafe fn MPI_Comm_idup(comm: c_int, newcomm: *mut c_int, request: *mut c_int) -> c_int {
+    let plan = |given: Communicator<'static>| {
+        // SAFETY: the standard's promise about `newcomm`.
+        let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
+        *newcomm = MPI_COMM_NULL;
+        let mut attributes = Copies::default();
+        let refused = attributes.add_all::<Communicators>(comm);
+        let duplicate = Duplicate {
+            parent: comm,
+            membership: given.membership(),
+            inter: views(comm).and_then(|views| views.inter),
+            handler: Handler::hold(handler(comm)),
+            attributes,
+            refused,
+            twin: None,
+            place: AtomicPtr::new(newcomm),
+        };
+        coll::agree(given, duplicate)
+    };
+    // SAFETY: the standard's promise about `request`.
+    unsafe { start_among_all("MPI_Comm_idup", comm, request, plan) }
+}

@@ -1,0 +1,324 @@
+//! Chapter 9 and section 8.2: info objects, and memory for messages.
+//!
+//! No hint means anything to this library yet, so that what a communicator uses of an info object is nothing.
+// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+#![allow(
+    missing_docs,
+    non_snake_case,
+    clippy::missing_safety_doc,
+    clippy::too_many_arguments
+)]
+
+use core::alloc::Layout;
+use core::ffi::{CStr, c_char, c_int, c_void};
+
+use spin::Mutex;
+
+use super::args;
+use super::handles::{Kind, Table};
+use super::report::{on_any, on_process};
+use super::types::constants::*;
+use midplane_objects::comm::Communicator;
+use midplane_objects::error::{Class, Error, Limited};
+use midplane_objects::info::{self, Info, MAX_KEY, MAX_VALUE, check_key};
+use midplane_objects::process::Env;
+
+const KIND: Kind = Kind {
+    name: Limited::Infos,
+    tag: 0x9c00_0000_u32 as c_int,
+    place_bits: 14,
+    generation_bits: 12,
+    limit: 1 << 14,
+};
+
+/// No call holds the lock while it waits, and interrupts do not come here.
+static TABLE: Mutex<Table<Info>> = Mutex::new(Table::new(KIND));
+
+const NO_INFO: Error = Error::Wrong {
+    class: Class::Info,
+    what: "info names no info object",
+};
+
+/// What MPI_INFO_ENV says.
+fn environment(env: &dyn Env) -> Result<Info, Error> {
+    let level: &[u8] =
+        match super::binding::THREAD_LEVEL.load(core::sync::atomic::Ordering::Relaxed) {
+            MPI_THREAD_SINGLE => b"MPI_THREAD_SINGLE",
+            MPI_THREAD_FUNNELED => b"MPI_THREAD_FUNNELED",
+            _ => b"MPI_THREAD_SERIALIZED",
+        };
+    info::environment(Communicator::world(env).size(), level)
+}
+
+/// Runs `f` on the info object, to read it.
+fn with_info<R>(
+    env: &dyn Env,
+    handle: c_int,
+    f: impl FnOnce(&Info) -> Result<R, Error>,
+) -> Result<R, Error> {
+    if handle == MPI_INFO_ENV {
+        return f(&environment(env)?);
+    }
+    f(TABLE.lock().get(handle).ok_or(NO_INFO)?)
+}
+
+/// Runs `f` on the info object, to change it: MPI_INFO_ENV cannot be.
+fn with_info_mut<R>(
+    handle: c_int,
+    f: impl FnOnce(&mut Info) -> Result<R, Error>,
+) -> Result<R, Error> {
+    if handle == MPI_INFO_ENV {
+        return Err(Error::Wrong {
+            class: Class::Info,
+            what: "MPI_INFO_ENV can be read and not changed",
+        });
+    }
+    f(TABLE.lock().get_mut(handle).ok_or(NO_INFO)?)
+}
+
+/// Enters an info object with these keys; its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
+pub(super) fn enter(pairs: &[(&[u8], &[u8])]) -> Result<c_int, Error> {
+    let mut info = Info::new();
+    for (key, value) in pairs {
+        info.set(key, value)?;
+    }
+    TABLE.lock().add(info)
+}
+
+/// Fails with [`Error::Wrong`] unless `handle` is MPI_INFO_NULL or names an info object.
+pub(super) fn check_hints(handle: c_int) -> Result<(), Error> {
+    match handle {
+        MPI_INFO_NULL | MPI_INFO_ENV => Ok(()),
+        _ => TABLE.lock().get(handle).map(|_| ()).ok_or(NO_INFO),
+    }
+}
+
+/// What an info object says of a key that is true or false; `None`: nothing that is either.
+pub(super) fn flag(env: &dyn Env, handle: c_int, key: &[u8]) -> Result<Option<bool>, Error> {
+    if handle == MPI_INFO_NULL {
+        return Ok(None);
+    }
+    with_info(env, handle, |info| Ok(info.flag(key)))
+}
+
+/// The bytes of a string without the closing zero.
+///
+/// # Safety
+/// A `from` that is not null points to a string that does not change for `'a`.
+unsafe fn raw<'a>(from: *const c_char, name: &'static str) -> Result<&'a [u8], Error> {
+    if from.is_null() {
+        return Err(Error::NullArgument { name });
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { CStr::from_ptr(from) }.to_bytes())
+}
+
+/// Copies what fits into `room` bytes with the closing zero.
+///
+/// # Safety
+/// A `to` that is not null has room for `room` bytes, at least 1.
+unsafe fn put(to: *mut c_char, room: usize, bytes: &[u8], name: &'static str) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    let to = unsafe { args::array_mut(to.cast::<u8>(), room, name) }?;
+    let len = bytes.len().min(room - 1);
+    to[..len].copy_from_slice(&bytes[..len]);
+    to[len] = 0;
+    Ok(())
+}
+
+pub unsafe fn MPI_Info_create(info: *mut c_int) -> c_int {
+    on_process("MPI_Info_create", |_| {
+        // SAFETY: the standard's promise about `info`.
+        *unsafe { args::out(info, "info") }? = TABLE.lock().add(Info::new())?;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Info_dup(info: c_int, newinfo: *mut c_int) -> c_int {
+    on_process("MPI_Info_dup", |env| {
+        // SAFETY: the standard's promise about `newinfo`.
+        let newinfo = unsafe { args::out(newinfo, "newinfo") }?;
+        let twin = with_info(env, info, Info::duplicate)?;
+        *newinfo = TABLE.lock().add(twin)?;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Info_free(info: *mut c_int) -> c_int {
+    on_process("MPI_Info_free", |_| {
+        // SAFETY: the standard's promise about `info`.
+        let info = unsafe { args::out(info, "info") }?;
+        with_info_mut(*info, |_| Ok(()))?;
+        TABLE.lock().remove(*info);
+        *info = MPI_INFO_NULL;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Info_set(info: c_int, key: *const c_char, value: *const c_char) -> c_int {
+    on_process("MPI_Info_set", |_| {
+        // SAFETY: the standard's promise about both: strings.
+        let (key, value) = unsafe { (raw(key, "key")?, raw(value, "value")?) };
+        with_info_mut(info, |info| info.set(key, value))
+    })
+}
+
+pub unsafe fn MPI_Info_delete(info: c_int, key: *const c_char) -> c_int {
+    on_process("MPI_Info_delete", |_| {
+        // SAFETY: the standard's promise about `key`: a string.
+        let key = unsafe { raw(key, "key") }?;
+        check_key(key)?;
+        with_info_mut(info, |info| info.delete(key))
+    })
+}
+
+pub unsafe fn MPI_Info_get(
+    info: c_int,
+    key: *const c_char,
+    valuelen: c_int,
+    value: *mut c_char,
+    flag: *mut c_int,
+) -> c_int {
+    on_process("MPI_Info_get", |env| {
+        // SAFETY: the standard's promise about both.
+        let (key, flag) = unsafe { (raw(key, "key")?, args::out(flag, "flag")?) };
+        check_key(key)?;
+        let valuelen = usize::try_from(valuelen).map_err(|_| Error::Argument {
+            what: "valuelen is negative",
+        })?;
+        *flag = with_info(env, info, |info| match info.get(key) {
+            Some(found) => {
+                let room = valuelen.min(MAX_VALUE - 1) + 1;
+                // SAFETY: the standard's promise: one byte more than valuelen (section 9). None beyond what a
+                // value can have are written.
+                unsafe { put(value, room, found, "value") }.map(|()| 1)
+            }
+            None => Ok(0),
+        })?;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Info_get_valuelen(
+    info: c_int,
+    key: *const c_char,
+    valuelen: *mut c_int,
+    flag: *mut c_int,
+) -> c_int {
+    on_process("MPI_Info_get_valuelen", |env| {
+        // SAFETY: the standard's promise about all three.
+        let (key, valuelen, flag) = unsafe {
+            (
+                raw(key, "key")?,
+                args::out(valuelen, "valuelen")?,
+                args::out(flag, "flag")?,
+            )
+        };
+        check_key(key)?;
+        let found = with_info(env, info, |info| Ok(info.get(key).map(<[u8]>::len)))?;
+        *flag = found.is_some().into();
+        if let Some(len) = found {
+            *valuelen = len as c_int;
+        }
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Info_get_nkeys(info: c_int, nkeys: *mut c_int) -> c_int {
+    on_process("MPI_Info_get_nkeys", |env| {
+        // SAFETY: the standard's promise about `nkeys`.
+        let nkeys = unsafe { args::out(nkeys, "nkeys") }?;
+        *nkeys = with_info(env, info, |info| Ok(info.count()))? as c_int;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Info_get_nthkey(info: c_int, n: c_int, key: *mut c_char) -> c_int {
+    on_process("MPI_Info_get_nthkey", |env| {
+        with_info(env, info, |info| {
+            let found = usize::try_from(n).ok().and_then(|n| info.key(n));
+            let found = found.ok_or(Error::Argument {
+                what: "n is not below the number of keys",
+            })?;
+            // SAFETY: the standard's promise about `key`: MPI_MAX_INFO_KEY bytes, more than the key and its zero.
+            unsafe { put(key, MAX_KEY.min(found.len() + 1), found, "key") }
+        })
+    })
+}
+
+pub unsafe fn MPI_Comm_set_info(comm: c_int, info: c_int) -> c_int {
+    on_any("MPI_Comm_set_info", comm, |_, _| check_hints(info))
+}
+
+pub unsafe fn MPI_Comm_get_info(comm: c_int, info_used: *mut c_int) -> c_int {
+    on_any("MPI_Comm_get_info", comm, |_, _| {
+        // SAFETY: the standard's promise about `info_used`.
+        *unsafe { args::out(info_used, "info_used") }? = TABLE.lock().add(Info::new())?;
+        Ok(())
+    })
+}
+
+/// What stands before memory that MPI_Alloc_mem gives: its bytes, and their complement, by which MPI_Free_mem
+/// knows it.
+type Head = [usize; 2];
+/// As malloc aligns.
+const ALIGNMENT: usize = 16;
+const _: () = assert!(size_of::<Head>() <= ALIGNMENT);
+
+fn layout(bytes: usize) -> Option<Layout> {
+    Layout::from_size_align(bytes.checked_add(ALIGNMENT)?, ALIGNMENT).ok()
+}
+
+/// Memory from the program's heap, to be freed by MPI_Free_mem. Fails with [`Error::NoRoom`].
+pub(super) fn allocate(bytes: usize) -> Result<*mut u8, Error> {
+    let none = Error::NoRoom { bytes };
+    let layout = layout(bytes).ok_or(none)?;
+    // SAFETY: the layout is not empty.
+    let start = unsafe { alloc::alloc::alloc(layout) };
+    if start.is_null() {
+        return Err(none);
+    }
+    // SAFETY: the head is at the start of what has just been allocated, and aligned as that is.
+    unsafe {
+        start.cast::<Head>().write([bytes, !bytes]);
+        Ok(start.add(ALIGNMENT))
+    }
+}
+
+pub unsafe fn MPI_Alloc_mem(size: isize, info: c_int, baseptr: *mut c_void) -> c_int {
+    on_process("MPI_Alloc_mem", |_| {
+        check_hints(info)?;
+        let bytes = usize::try_from(size).map_err(|_| Error::Argument {
+            what: "size is negative",
+        })?;
+        // SAFETY: the standard's promise about `baseptr`: where a pointer goes.
+        let base = unsafe { args::out(baseptr.cast::<*mut u8>(), "baseptr") }?;
+        *base = allocate(bytes)?;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Free_mem(base: *mut c_void) -> c_int {
+    on_process("MPI_Free_mem", |_| {
+        let wrong = Error::Wrong {
+            class: Class::Base,
+            what: "base is not what MPI_Alloc_mem gave",
+        };
+        if base.addr() <= ALIGNMENT || !base.addr().is_multiple_of(ALIGNMENT) {
+            return Err(wrong);
+        }
+        let start = base.cast::<u8>().wrapping_sub(ALIGNMENT);
+        // SAFETY: the standard's promise about `base`. Where it is broken the head tells, if there is memory.
+        let [bytes, complement] = unsafe { start.cast::<Head>().read() };
+        let layout = layout(bytes)
+            .filter(|_| complement == !bytes)
+            .ok_or(wrong)?;
+        // SAFETY: allocated with this layout; the head goes, so that a second call is found out where the memory
+        // has not been used again.
+        unsafe {
+            start.cast::<Head>().write([0, 0]);
+            alloc::alloc::dealloc(start, layout);
+        }
+        Ok(())
+    })
+}

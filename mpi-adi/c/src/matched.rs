@@ -1,0 +1,185 @@
+//! Sections 3.8.2 and 3.8.3: matched probes, and receives of what they have found.
+//!
+//! A message's handle is the name of the receive that it becomes, which is never negative; as a request's handle it
+//! names nothing.
+// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+#![allow(
+    missing_docs,
+    non_snake_case,
+    clippy::missing_safety_doc,
+    clippy::too_many_arguments
+)]
+
+use core::ffi::{c_int, c_void};
+
+use super::args::{self, Peer};
+use super::binding::env;
+use super::comm_objects::{Blame, blame_in};
+use super::completion::{end_one, wait_one};
+use super::datatypes::Lent;
+use super::report::{blame, end_under, on_partners};
+use super::requests::{RECEIVED_FROM_PROC_NULL, handle_of};
+use super::types::MPI_Status;
+use super::types::constants::*;
+use midplane_device::interface::{Blocking, Device};
+use midplane_device::request::RequestId;
+use midplane_objects::comm::Status;
+use midplane_objects::error::Error;
+use midplane_objects::process::Env;
+
+/// A probe has found a message: its handle, and its status.
+fn found(id: RequestId, status: Status) -> (c_int, MPI_Status) {
+    (id.0 as c_int, MPI_Status::of(&Ok(status)))
+}
+
+/// What there is from MPI_PROC_NULL.
+const NO_PROC: (c_int, MPI_Status) = (MPI_MESSAGE_NO_PROC, MPI_Status::PROC_NULL);
+
+/// # Safety
+/// As for [`args::out`] and [`args::status`].
+unsafe fn probe(
+    function: &'static str,
+    (source, tag, handle): (c_int, c_int, c_int),
+    flag: Option<&mut c_int>,
+    message: *mut c_int,
+    status: *mut MPI_Status,
+) -> c_int {
+    on_partners(function, handle, |comm| {
+        let (source, tag) = (args::source(&comm, source)?, args::any_tag(tag)?);
+        // SAFETY: the caller's promise.
+        let (message, status) = unsafe { (args::out(message, "message")?, args::status(status)?) };
+        let blocking = match flag {
+            None => Blocking::Yes,
+            Some(_) => Blocking::No,
+        };
+        let there = match source {
+            Peer::ProcNull => Some(NO_PROC),
+            Peer::Rank(source) => comm
+                .mprobe_span(function, source, tag, blocking)?
+                .map(|(id, status)| found(id, status)),
+        };
+        if let Some(flag) = flag {
+            *flag = there.is_some().into();
+        }
+        if let Some((its, known)) = there {
+            *message = its;
+            if let Some(status) = status {
+                status.set(known);
+            }
+        }
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Mprobe(
+    source: c_int,
+    tag: c_int,
+    comm: c_int,
+    message: *mut c_int,
+    status: *mut MPI_Status,
+) -> c_int {
+    // SAFETY: the standard's promise about `message` and `status`.
+    unsafe { probe("MPI_Mprobe", (source, tag, comm), None, message, status) }
+}
+
+pub unsafe fn MPI_Improbe(
+    source: c_int,
+    tag: c_int,
+    comm: c_int,
+    flag: *mut c_int,
+    message: *mut c_int,
+    status: *mut MPI_Status,
+) -> c_int {
+    let name = "MPI_Improbe";
+    // SAFETY: the standard's promise about `flag`, `message` and `status`.
+    unsafe {
+        match args::out(flag, "flag") {
+            Ok(flag) => probe(name, (source, tag, comm), Some(flag), message, status),
+            Err(error) => end_under(name, blame(comm), Err(error)),
+        }
+    }
+}
+
+/// Starts the receive of a message that a matched probe has found: its request's handle.
+///
+/// # Safety
+/// As for [`args::buffer`] until the request has completed.
+unsafe fn start(
+    env: &dyn Env,
+    function: &'static str,
+    (buf, count, datatype): (*mut c_void, c_int, c_int),
+    message: &mut c_int,
+) -> Result<c_int, (Blame, Error)> {
+    let id = RequestId(*message as u32);
+    let is_no_proc = *message == MPI_MESSAGE_NO_PROC;
+    // Its communicator, if it is a message.
+    let taken = env.inspect(None, id).filter(|state| state.is_taken);
+    let context = taken.filter(|_| !is_no_proc).map(|state| state.context);
+    let blame = context.map_or_else(|| blame(MPI_COMM_WORLD), blame_in);
+    if context.is_none() && !is_no_proc {
+        return Err((blame, Error::Request { handle: *message }));
+    }
+    // SAFETY: the caller's promise.
+    let data: Lent =
+        unsafe { args::buffer(buf, count, datatype) }.map_err(|error| (blame, error))?;
+    let bytes = data.span().len();
+    if u32::try_from(bytes).is_err() {
+        return Err((blame, Error::TooLong { bytes }));
+    }
+    *message = MPI_MESSAGE_NULL;
+    if is_no_proc {
+        return Ok(RECEIVED_FROM_PROC_NULL);
+    }
+    env.start_receive_taken(function, id, data.span());
+    data.keep();
+    Ok(handle_of(id))
+}
+
+pub unsafe fn MPI_Imrecv(
+    buf: *mut c_void,
+    count: c_int,
+    datatype: c_int,
+    message: *mut c_int,
+    request: *mut c_int,
+) -> c_int {
+    let name = "MPI_Imrecv";
+    let of_world = |error| (blame(MPI_COMM_WORLD), error);
+    let result = env().map_err(of_world).and_then(|env| {
+        // SAFETY: the standard's promise about `message`, `request` and `buf` (section 3.8.3).
+        unsafe {
+            let message = args::out(message, "message").map_err(of_world)?;
+            let request = args::out(request, "request").map_err(of_world)?;
+            *request = start(env, name, (buf, count, datatype), message)?;
+        }
+        Ok(())
+    });
+    match result {
+        Ok(()) => MPI_SUCCESS,
+        Err((blame, error)) => end_under(name, blame, Err(error)),
+    }
+}
+
+pub unsafe fn MPI_Mrecv(
+    buf: *mut c_void,
+    count: c_int,
+    datatype: c_int,
+    message: *mut c_int,
+    status: *mut MPI_Status,
+) -> c_int {
+    let name = "MPI_Mrecv";
+    let of_world = |error| (blame(MPI_COMM_WORLD), error);
+    let started = env().map_err(of_world).and_then(|env| {
+        // SAFETY: the standard's promise about `message` and `status`, and about `buf` until the call returns.
+        unsafe {
+            args::status(status).map_err(of_world)?;
+            let message = args::out(message, "message").map_err(of_world)?;
+            Ok((env, start(env, name, (buf, count, datatype), message)?))
+        }
+    });
+    match started {
+        Ok((env, mut request)) => {
+            end_one(name, wait_one(env, name, &mut request).map(Some), status)
+        }
+        Err((blame, error)) => end_under(name, blame, Err(error)),
+    }
+}

@@ -1,0 +1,257 @@
+//! Section 3.9: persistent requests.
+// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+#![allow(
+    missing_docs,
+    non_snake_case,
+    clippy::missing_safety_doc,
+    clippy::too_many_arguments
+)]
+
+use core::ffi::{c_int, c_void};
+
+use super::args::{self, Peer, Receive, Send, recv_args, send_args};
+use super::binding::env;
+use super::report::{end, end_under, on_partners, on_process};
+use super::requests::{
+    Call, Object, RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, enter_persistent, started, with_object,
+};
+use super::types::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL};
+use super::{buffered, comm_objects};
+use midplane_device::request::Mode;
+use midplane_objects::comm::Partners;
+use midplane_objects::error::Error;
+use midplane_objects::process::Env;
+
+/// Enters a persistent request; its handle.
+fn enter(comm: Partners<'static>, call: Call) -> Result<c_int, Error> {
+    let partners = comm.group();
+    let handle = enter_persistent(Object {
+        call,
+        partners,
+        active: MPI_REQUEST_NULL,
+    })?;
+    comm_objects::hold(partners.context);
+    Ok(handle)
+}
+
+/// Starts what the persistent request `named` stands for.
+fn start(env: &'static dyn Env, function: &'static str, named: c_int) -> Result<(), Error> {
+    let wrong = Error::Request { handle: named };
+    let object = with_object(named, |object| object.clone()).ok_or(wrong)?;
+    if object.active != MPI_REQUEST_NULL {
+        return Err(Error::Argument {
+            what: "a persistent request that is active already; complete it before it is started again",
+        });
+    }
+    let comm = Partners::at(env, object.partners);
+    let active = match object.call {
+        Call::Send(
+            Send {
+                data,
+                dest: Peer::Rank(dest),
+                tag,
+            },
+            mode,
+        ) => match comm.start_send(function, data.span(), dest, tag, mode)? {
+            Some(id) => {
+                data.keep();
+                started(object.partners.context, id)
+            }
+            None => SEND_COMPLETE,
+        },
+        Call::Buffered(Send {
+            data,
+            dest: Peer::Rank(dest),
+            tag,
+        }) => {
+            buffered::send(comm, function, data.span(), dest, tag)?;
+            SEND_COMPLETE
+        }
+        Call::Receive(Receive {
+            data,
+            source: Peer::Rank(source),
+            tag,
+        }) => {
+            let id = comm.start_recv(function, data.span(), source, tag)?;
+            data.keep();
+            started(object.partners.context, id)
+        }
+        Call::Send(..) | Call::Buffered(_) => SEND_COMPLETE,
+        Call::Receive(_) => RECEIVED_FROM_PROC_NULL,
+    };
+    with_object(named, |object| object.active = active);
+    Ok(())
+}
+
+/// Makes a persistent send.
+///
+/// # Safety
+/// As for [`send_args`] while the request is active (section 3.9), and `request` as for [`args::out`].
+unsafe fn send_init(
+    function: &'static str,
+    call: impl FnOnce(Send) -> Call,
+    (buf, count, datatype): (*const c_void, c_int, c_int),
+    (dest, tag, comm): (c_int, c_int, c_int),
+    request: *mut c_int,
+) -> c_int {
+    on_partners(function, comm, |comm| {
+        // SAFETY: the caller's promise.
+        let (send, request) = unsafe {
+            (
+                send_args(&comm, buf, count, datatype, dest, tag)?,
+                args::out(request, "request")?,
+            )
+        };
+        *request = enter(comm, call(send))?;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Send_init(
+    buf: *const c_void,
+    count: c_int,
+    datatype: c_int,
+    dest: c_int,
+    tag: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    let call = |send| Call::Send(send, Mode::Standard);
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe {
+        send_init(
+            "MPI_Send_init",
+            call,
+            (buf, count, datatype),
+            (dest, tag, comm),
+            request,
+        )
+    }
+}
+
+pub unsafe fn MPI_Ssend_init(
+    buf: *const c_void,
+    count: c_int,
+    datatype: c_int,
+    dest: c_int,
+    tag: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    let call = |send| Call::Send(send, Mode::Synchronous);
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe {
+        send_init(
+            "MPI_Ssend_init",
+            call,
+            (buf, count, datatype),
+            (dest, tag, comm),
+            request,
+        )
+    }
+}
+
+// It may do what a standard send does (section 3.4).
+pub unsafe fn MPI_Rsend_init(
+    buf: *const c_void,
+    count: c_int,
+    datatype: c_int,
+    dest: c_int,
+    tag: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    let call = |send| Call::Send(send, Mode::Standard);
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe {
+        send_init(
+            "MPI_Rsend_init",
+            call,
+            (buf, count, datatype),
+            (dest, tag, comm),
+            request,
+        )
+    }
+}
+
+pub unsafe fn MPI_Bsend_init(
+    buf: *const c_void,
+    count: c_int,
+    datatype: c_int,
+    dest: c_int,
+    tag: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe {
+        send_init(
+            "MPI_Bsend_init",
+            Call::Buffered,
+            (buf, count, datatype),
+            (dest, tag, comm),
+            request,
+        )
+    }
+}
+
+pub unsafe fn MPI_Recv_init(
+    buf: *mut c_void,
+    count: c_int,
+    datatype: c_int,
+    source: c_int,
+    tag: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    on_partners("MPI_Recv_init", comm, |comm| {
+        // SAFETY: the standard's promise about `buf`, while the request is active (section 3.9), and
+        // `request`.
+        let (receive, request) = unsafe {
+            (
+                recv_args(&comm, buf, count, datatype, source, tag)?,
+                args::out(request, "request")?,
+            )
+        };
+        *request = enter(comm, Call::Receive(receive))?;
+        Ok(())
+    })
+}
+
+/// Ends a call that starts `handle`, an error by way of its communicator's handler.
+fn end_start(function: &'static str, handle: c_int, result: Result<(), Error>) -> c_int {
+    match with_object(handle, |object| object.partners.context) {
+        Some(context) => end_under(function, comm_objects::blame_in(context), result),
+        None => end(function, MPI_COMM_WORLD, result),
+    }
+}
+
+pub unsafe fn MPI_Start(request: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise about `request`.
+    let handle = match unsafe { args::out(request, "request") } {
+        Ok(handle) => *handle,
+        Err(error) => return on_process("MPI_Start", |_| Err(error)),
+    };
+    end_start(
+        "MPI_Start",
+        handle,
+        env().and_then(|env| start(env, "MPI_Start", handle)),
+    )
+}
+
+pub unsafe fn MPI_Startall(count: c_int, array_of_requests: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise about the array.
+    let requests = args::count(count)
+        .and_then(|count| unsafe { args::array(array_of_requests, count, "array_of_requests") });
+    let requests = match requests {
+        Ok(requests) => requests,
+        Err(error) => return on_process("MPI_Startall", |_| Err(error)),
+    };
+    for &handle in requests {
+        let result = env().and_then(|env| start(env, "MPI_Startall", handle));
+        if result.is_err() {
+            return end_start("MPI_Startall", handle, result);
+        }
+    }
+    on_process("MPI_Startall", |_| Ok(()))
+}

@@ -1,0 +1,402 @@
+//! Sections 3.2, 3.4, 3.7.2, 3.8, 3.10: sends, receives and probes.
+// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+#![allow(
+    missing_docs,
+    non_snake_case,
+    clippy::missing_safety_doc,
+    clippy::too_many_arguments
+)]
+
+use core::ffi::{c_int, c_void};
+
+use super::args::{self, Peer, Receive, Send, recv_args, send_args};
+use super::datatypes::Lent;
+use super::fast_path::{self, Given};
+use super::report::{deliver, on_partners, on_process};
+use super::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, handle_of};
+
+use super::types::MPI_Status;
+use midplane_device::interface::{Blocking, Device};
+use midplane_device::memory::Span;
+use midplane_device::request::Mode;
+use midplane_objects::comm::Partners;
+use midplane_objects::error::Error;
+
+fn from_proc_null(status: Option<&mut MPI_Status>) -> Result<(), Error> {
+    if let Some(status) = status {
+        status.set(MPI_Status::PROC_NULL);
+    }
+    Ok(())
+}
+
+/// A blocking send.
+///
+/// # Safety
+/// As for [`send_args`] until it returns (section 3.2.2).
+#[cold]
+#[inline(never)]
+unsafe fn send(function: &'static str, mode: Mode, given: Given) -> c_int {
+    on_partners(function, given.comm, |comm| {
+        // SAFETY: the caller's promise.
+        let send = unsafe { given.send(&comm) }?;
+        match send.dest {
+            Peer::ProcNull => Ok(()),
+            Peer::Rank(dest) => comm.send_span(function, send.data.span(), dest, send.tag, mode),
+        }
+    })
+}
+
+pub unsafe fn MPI_Send(
+    buf: *const c_void,
+    count: c_int,
+    datatype: c_int,
+    dest: c_int,
+    tag: c_int,
+    comm: c_int,
+) -> c_int {
+    let given = Given::new((buf, count, datatype), (dest, tag, comm));
+    // SAFETY: the standard's promise, as the callees want it.
+    unsafe {
+        match fast_path::send("MPI_Send", &given) {
+            Some(code) => code,
+            None => send("MPI_Send", Mode::Standard, given),
+        }
+    }
+}
+
+pub unsafe fn MPI_Ssend(
+    buf: *const c_void,
+    count: c_int,
+    datatype: c_int,
+    dest: c_int,
+    tag: c_int,
+    comm: c_int,
+) -> c_int {
+    let given = Given::new((buf, count, datatype), (dest, tag, comm));
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe { send("MPI_Ssend", Mode::Synchronous, given) }
+}
+
+// It may do what a standard send does (section 3.4).
+pub unsafe fn MPI_Rsend(
+    buf: *const c_void,
+    count: c_int,
+    datatype: c_int,
+    dest: c_int,
+    tag: c_int,
+    comm: c_int,
+) -> c_int {
+    let given = Given::new((buf, count, datatype), (dest, tag, comm));
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe { send("MPI_Rsend", Mode::Standard, given) }
+}
+
+/// A nonblocking send.
+///
+/// # Safety
+/// As for [`send_args`] until the request has completed (section 3.7.2), and `request` as for [`args::out`].
+#[cold]
+#[inline(never)]
+unsafe fn start_send(
+    function: &'static str,
+    mode: Mode,
+    given: Given,
+    request: *mut c_int,
+) -> c_int {
+    on_partners(function, given.comm, |comm| {
+        // SAFETY: the caller's promise.
+        let (send, request) = unsafe { (given.send(&comm)?, args::out(request, "request")?) };
+        *request = match send.dest {
+            Peer::ProcNull => SEND_COMPLETE,
+            Peer::Rank(dest) => {
+                match comm.start_send(function, send.data.span(), dest, send.tag, mode)? {
+                    Some(id) => {
+                        send.data.keep();
+                        handle_of(id)
+                    }
+                    None => SEND_COMPLETE,
+                }
+            }
+        };
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Isend(
+    buf: *const c_void,
+    count: c_int,
+    datatype: c_int,
+    dest: c_int,
+    tag: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    let given = Given::new((buf, count, datatype), (dest, tag, comm));
+    // SAFETY: the standard's promise, as the callees want it.
+    unsafe {
+        match fast_path::start_send("MPI_Isend", &given, request) {
+            Some(code) => code,
+            None => start_send("MPI_Isend", Mode::Standard, given, request),
+        }
+    }
+}
+
+pub unsafe fn MPI_Issend(
+    buf: *const c_void,
+    count: c_int,
+    datatype: c_int,
+    dest: c_int,
+    tag: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    let given = Given::new((buf, count, datatype), (dest, tag, comm));
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe { start_send("MPI_Issend", Mode::Synchronous, given, request) }
+}
+
+// It may do what a standard send does (section 3.4).
+pub unsafe fn MPI_Irsend(
+    buf: *const c_void,
+    count: c_int,
+    datatype: c_int,
+    dest: c_int,
+    tag: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    let given = Given::new((buf, count, datatype), (dest, tag, comm));
+    // SAFETY: the standard's promise, as the callee wants it.
+    unsafe { start_send("MPI_Irsend", Mode::Standard, given, request) }
+}
+
+pub unsafe fn MPI_Recv(
+    buf: *mut c_void,
+    count: c_int,
+    datatype: c_int,
+    source: c_int,
+    tag: c_int,
+    comm: c_int,
+    status: *mut MPI_Status,
+) -> c_int {
+    let given = Given::new((buf, count, datatype), (source, tag, comm));
+    // SAFETY: the standard's promise about `buf` (section 3.2.4) and `status`, as the callees want it.
+    unsafe {
+        match fast_path::receive("MPI_Recv", &given, status) {
+            Some(code) => code,
+            None => receive(given, status),
+        }
+    }
+}
+
+/// A blocking receive, whatever it is of.
+///
+/// # Safety
+/// As for [`recv_args`] until it returns, and `status` as for [`args::status`].
+#[cold]
+#[inline(never)]
+unsafe fn receive(given: Given, status: *mut MPI_Status) -> c_int {
+    on_partners("MPI_Recv", given.comm, |comm| {
+        // SAFETY: the caller's promise.
+        let (receive, status) = unsafe { (given.receive(&comm)?, args::status(status)?) };
+        match receive.source {
+            Peer::ProcNull => from_proc_null(status),
+            Peer::Rank(source) => deliver(
+                comm.recv_span("MPI_Recv", receive.data.span(), source, receive.tag),
+                status,
+            ),
+        }
+    })
+}
+
+pub unsafe fn MPI_Irecv(
+    buf: *mut c_void,
+    count: c_int,
+    datatype: c_int,
+    source: c_int,
+    tag: c_int,
+    comm: c_int,
+    request: *mut c_int,
+) -> c_int {
+    let given = Given::new((buf, count, datatype), (source, tag, comm));
+    // SAFETY: the standard's promise about `buf` (section 3.7.2) and `request`, as the callees want it.
+    unsafe {
+        match fast_path::start_receive("MPI_Irecv", &given, request) {
+            Some(code) => code,
+            None => start_receive(given, request),
+        }
+    }
+}
+
+/// A nonblocking receive, whatever it is of.
+///
+/// # Safety
+/// As for [`recv_args`] until the request has completed, and `request` as for [`args::out`].
+#[cold]
+#[inline(never)]
+unsafe fn start_receive(given: Given, request: *mut c_int) -> c_int {
+    on_partners("MPI_Irecv", given.comm, |comm| {
+        // SAFETY: the caller's promise.
+        let (receive, request) = unsafe { (given.receive(&comm)?, args::out(request, "request")?) };
+        *request = match receive.source {
+            Peer::ProcNull => RECEIVED_FROM_PROC_NULL,
+            Peer::Rank(source) => {
+                let span = receive.data.span();
+                let id = comm.start_recv("MPI_Irecv", span, source, receive.tag)?;
+                receive.data.keep();
+                handle_of(id)
+            }
+        };
+        Ok(())
+    })
+}
+
+fn sendrecv(
+    function: &'static str,
+    comm: Partners<'_>,
+    send: &Send,
+    receive: &Receive,
+    status: Option<&mut MPI_Status>,
+) -> Result<(), Error> {
+    match (send.dest, receive.source) {
+        (Peer::ProcNull, Peer::ProcNull) => from_proc_null(status),
+        (Peer::Rank(dest), Peer::ProcNull) => {
+            comm.send_span(function, send.data.span(), dest, send.tag, Mode::Standard)?;
+            from_proc_null(status)
+        }
+        (Peer::ProcNull, Peer::Rank(source)) => deliver(
+            comm.recv_span(function, receive.data.span(), source, receive.tag),
+            status,
+        ),
+        (Peer::Rank(dest), Peer::Rank(source)) => deliver(
+            comm.sendrecv_span(
+                function,
+                (send.data.span(), dest, send.tag),
+                (receive.data.span(), source, receive.tag),
+            ),
+            status,
+        ),
+    }
+}
+
+pub unsafe fn MPI_Sendrecv(
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: c_int,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: c_int,
+    source: c_int,
+    recvtag: c_int,
+    comm: c_int,
+    status: *mut MPI_Status,
+) -> c_int {
+    on_partners("MPI_Sendrecv", comm, |comm| {
+        // SAFETY: the standard's promise about the buffers (section 3.10) and `status`.
+        let (send, receive, status) = unsafe {
+            (
+                send_args(&comm, sendbuf, sendcount, sendtype, dest, sendtag)?,
+                recv_args(&comm, recvbuf, recvcount, recvtype, source, recvtag)?,
+                args::status(status)?,
+            )
+        };
+        sendrecv("MPI_Sendrecv", comm, &send, &receive, status)
+    })
+}
+
+pub unsafe fn MPI_Sendrecv_replace(
+    buf: *mut c_void,
+    count: c_int,
+    datatype: c_int,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
+    comm: c_int,
+    status: *mut MPI_Status,
+) -> c_int {
+    on_partners("MPI_Sendrecv_replace", comm, |comm| {
+        // SAFETY: the standard's promise about `buf` (section 3.10) and `status`.
+        let (send, receive, status) = unsafe {
+            (
+                send_args(&comm, buf, count, datatype, dest, sendtag)?,
+                recv_args(&comm, buf, count, datatype, source, recvtag)?,
+                args::status(status)?,
+            )
+        };
+        // What is sent leaves from a copy: what comes may be here before it has gone.
+        let bytes = send.data.span().len();
+        let mut copied = alloc::vec::Vec::new();
+        copied
+            .try_reserve_exact(bytes)
+            .map_err(|_| Error::NoRoom { bytes })?;
+        copied.resize(bytes, 0u8);
+        comm.env.read(send.data.span().into(), &mut copied);
+        // SAFETY: `copied` lives until `sendrecv` has finished with it, and nothing writes it.
+        let data = Lent::plain(unsafe { Span::new(copied.as_ptr(), bytes) });
+        sendrecv(
+            "MPI_Sendrecv_replace",
+            comm,
+            &Send { data, ..send },
+            &receive,
+            status,
+        )
+    })
+}
+
+pub unsafe fn MPI_Probe(source: c_int, tag: c_int, comm: c_int, status: *mut MPI_Status) -> c_int {
+    on_partners("MPI_Probe", comm, |comm| {
+        let (source, tag) = (args::source(&comm, source)?, args::any_tag(tag)?);
+        // SAFETY: the standard's promise about `status`.
+        let status = unsafe { args::status(status) }?;
+        match source {
+            Peer::ProcNull => from_proc_null(status),
+            Peer::Rank(source) => {
+                match comm.probe_span("MPI_Probe", source, tag, Blocking::Yes)? {
+                    Some(found) => deliver(Ok(found), status),
+                    None => Ok(()),
+                }
+            }
+        }
+    })
+}
+
+pub unsafe fn MPI_Iprobe(
+    source: c_int,
+    tag: c_int,
+    comm: c_int,
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+) -> c_int {
+    on_partners("MPI_Iprobe", comm, |comm| {
+        let (source, tag) = (args::source(&comm, source)?, args::any_tag(tag)?);
+        // SAFETY: the standard's promise about `flag` and `status`.
+        let (flag, status) = unsafe { (args::out(flag, "flag")?, args::status(status)?) };
+        let found = match source {
+            Peer::ProcNull => {
+                *flag = 1;
+                return from_proc_null(status);
+            }
+            Peer::Rank(source) => comm.probe_span("MPI_Iprobe", source, tag, Blocking::No)?,
+        };
+        *flag = found.is_some().into();
+        match found {
+            Some(found) => deliver(Ok(found), status),
+            None => Ok(()),
+        }
+    })
+}
+
+pub unsafe fn MPI_Test_cancelled(status: *const MPI_Status, flag: *mut c_int) -> c_int {
+    on_process("MPI_Test_cancelled", |_| {
+        // SAFETY: the standard's promise about both.
+        let (status, flag) =
+            unsafe { (args::status(status.cast_mut())?, args::out(flag, "flag")?) };
+        *flag = status
+            .ok_or(Error::NullArgument { name: "status" })?
+            .midplane_cancelled;
+        Ok(())
+    })
+}

@@ -1,0 +1,699 @@
+//! Section 3.7.5: waiting for several requests, and testing them.
+//!
+//! An array of requests can be as long as the program's memory. These calls look at it in groups of
+//! [`CompletionSet::MAX`], one look at the device each, with a step of progress after each [`SLICE_REQUESTS`]. A
+//! request that is complete stays complete until its call has freed it: the result of one group is still true when the
+//! last has been looked at.
+// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+#![allow(
+    missing_docs,
+    non_snake_case,
+    clippy::missing_safety_doc,
+    clippy::too_many_arguments
+)]
+
+use core::ffi::c_int;
+
+use super::args;
+use super::binding::env;
+use super::comm_objects::{self, Blame, end_blame};
+use super::completion::{end_one, wait_one};
+use super::fast_path;
+use super::report::{end, end_under};
+use super::requests::{
+    Completed, Named, Rest, SEND_COMPLETE, conclude_if_due, named, try_complete, whole_status,
+    with_status,
+};
+use super::types::MPI_Status;
+use super::types::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL, MPI_SUCCESS, MPI_UNDEFINED};
+use midplane_device::interface::{CompletionSet, Device};
+use midplane_device::kernel::CallNote;
+use midplane_device::request::{RequestId, Whole};
+use midplane_objects::call::{SLICE_REQUESTS, block_on};
+use midplane_objects::error::{Class, Error};
+use midplane_objects::process::Env;
+
+/// What a call that completes several requests has to say at its end.
+#[derive(Default)]
+struct Several {
+    failed: usize,
+    first: Option<(Blame, Class)>,
+    /// Functions of the program's own are still to be called for some: [`Several::conclude`].
+    concluding: bool,
+}
+
+impl Several {
+    /// Adds the request whose status goes to place `at`. Those before and up to `given` have theirs, or get them later.
+    /// MPI_ERROR is set in all of them or in none (section 3.2.5).
+    fn add(&mut self, completed: &Completed, statuses: &mut Statuses<'_>, at: usize, given: usize) {
+        if let Some(statuses) = statuses {
+            let has_failed = matches!(completed.rest, Some(Rest::Failed(..)));
+            if has_failed && self.failed == 0 {
+                for earlier in &mut statuses[..given] {
+                    earlier.MPI_ERROR = MPI_SUCCESS;
+                }
+            }
+            if has_failed || self.failed > 0 {
+                statuses[at] = completed.full_status()
+            } else {
+                statuses[at].complete(completed.status)
+            }
+        }
+        match &completed.rest {
+            None => {}
+            Some(Rest::Failed(blame, error)) => {
+                self.failed += 1;
+                match self.first {
+                    None => self.first = Some((*blame, error.class())),
+                    Some(_) => end_blame(*blame),
+                }
+            }
+            Some(Rest::Concluding(_)) => self.concluding = true,
+        }
+    }
+
+    /// Concludes those of the requests, each with the place of its status, of which there are `given`, for which that
+    /// is still to be done. Called outside of the device.
+    fn conclude<'a>(
+        &mut self,
+        requests: impl Iterator<Item = (&'a mut c_int, usize)>,
+        mut statuses: Statuses<'_>,
+        given: usize,
+    ) {
+        for (request, at) in requests {
+            if let Some(completed) = conclude_if_due(request) {
+                self.add(&completed, &mut statuses, at, given);
+            }
+        }
+    }
+
+    fn end(self, function: &'static str) -> c_int {
+        match self.first {
+            Some((blame, first)) => end_under(
+                function,
+                blame,
+                Err(Error::InStatus {
+                    failed: self.failed,
+                    first,
+                }),
+            ),
+            None => end(function, MPI_COMM_WORLD, Ok(())),
+        }
+    }
+}
+
+fn end_several(function: &'static str, result: Result<Several, Error>) -> c_int {
+    match result {
+        Ok(several) => several.end(function),
+        Err(error) => end(function, MPI_COMM_WORLD, Err(error)),
+    }
+}
+
+/// Where the statuses go, if anywhere.
+type Statuses<'a> = Option<&'a mut [MPI_Status]>;
+
+/// The arrays of a call on several requests.
+///
+/// # Safety
+/// As for [`args::array_mut`] and [`args::statuses`].
+unsafe fn arrays<'a>(
+    count: c_int,
+    requests: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> Result<(&'a mut [c_int], Statuses<'a>), Error> {
+    let count = args::count(count)?;
+    // SAFETY: the caller's promise.
+    unsafe {
+        Ok((
+            args::array_mut(requests, count, "array_of_requests")?,
+            args::statuses(statuses, count)?,
+        ))
+    }
+}
+
+/// Waits for the first requests of an array, as long as they are messages that end well; their number. The
+/// arguments are still to be checked.
+///
+/// # Safety
+/// As for [`arrays`], of what is not null.
+#[inline(always)]
+unsafe fn wait_for_messages(
+    count: c_int,
+    requests: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> c_int {
+    let mut at = 0;
+    if requests.is_null() || statuses.is_null() || !fast_path::is_open() {
+        return at;
+    }
+    while at < count {
+        // SAFETY: the caller's promise: there are so many.
+        let request = unsafe { &mut *requests.add(at as usize) };
+        let whole = match *request {
+            SEND_COMPLETE => None,
+            handle => match fast_path::wait("MPI_Waitall", handle) {
+                None => break,
+                whole => whole,
+            },
+        };
+        *request = MPI_REQUEST_NULL;
+        if statuses.addr() != args::STATUS_IGNORE {
+            // SAFETY: the caller's promise: there are so many.
+            tell(whole, unsafe { &mut *statuses.add(at as usize) });
+        }
+        if let Some(whole) = whole {
+            comm_objects::request_completed(whole.context);
+        }
+        at += 1;
+    }
+    at
+}
+
+// A call, so that programs that ignore statuses save no registers for it.
+#[inline(never)]
+fn tell(whole: Option<Whole>, status: &mut MPI_Status) {
+    status.complete(whole.map_or(MPI_Status::NO_RECEIVE, |whole| whole_status(&whole)));
+}
+
+/// Waits for all requests from place `next` on.
+fn wait_all(
+    env: &dyn Env,
+    next: usize,
+    requests: &mut [c_int],
+    mut statuses: Statuses<'_>,
+) -> Result<Several, Error> {
+    let mut several = Several::default();
+    for (place, request) in requests.iter_mut().enumerate().skip(next) {
+        let completed = wait_one(env, "MPI_Waitall", request)?;
+        several.add(&completed, &mut statuses, place, place);
+    }
+    Ok(several)
+}
+
+pub unsafe fn MPI_Waitall(count: c_int, requests: *mut c_int, statuses: *mut MPI_Status) -> c_int {
+    // SAFETY: the standard's promise about the arrays.
+    unsafe {
+        let done = wait_for_messages(count, requests, statuses);
+        if done == count && done > 0 {
+            MPI_SUCCESS
+        } else {
+            wait_for_others(done, count, requests, statuses)
+        }
+    }
+}
+
+/// MPI_Waitall, when the first `done` requests are complete.
+///
+/// # Safety
+/// As for [`arrays`].
+#[cold]
+#[inline(never)]
+unsafe fn wait_for_others(
+    done: c_int,
+    count: c_int,
+    requests: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> c_int {
+    end_several("MPI_Waitall", {
+        env().and_then(|env| {
+            // SAFETY: the caller's promise.
+            let (requests, statuses) = unsafe { arrays(count, requests, statuses) }?;
+            wait_all(env, done as usize, requests, statuses)
+        })
+    })
+}
+
+/// A look at a group of requests: bit `i` is for the handle at place `i`.
+#[derive(Default)]
+struct GroupState {
+    /// They name something that is under way or complete.
+    active: u64,
+    /// They are complete.
+    complete: u64,
+}
+
+impl GroupState {
+    /// Looks at no more than [`CompletionSet::MAX`] handles. Fails with [`Error::Request`].
+    fn at(env: &dyn Env, handles: &[c_int]) -> Result<GroupState, Error> {
+        let mut state = GroupState::default();
+        // Those of the device, in the order of their places.
+        let mut ids: heapless::Vec<RequestId, { CompletionSet::MAX }> = heapless::Vec::new();
+        let mut live: u64 = 0;
+        for (place, &handle) in handles.iter().enumerate() {
+            let bit = 1 << place;
+            let named = named(handle)?;
+            let (is_active, is_complete) = match named {
+                Named::Inactive => (false, true),
+                Named::Complete(_) => (true, true),
+                Named::Other(family) => (true, family.ended(handle).is_some()),
+                Named::Live(_) => (true, false),
+            };
+            state.active |= if is_active { bit } else { 0 };
+            state.complete |= if is_complete { bit } else { 0 };
+            if let Named::Live(id) = named {
+                live |= bit;
+                // There is room for as many as there are handles.
+                let _ = ids.push(id);
+            }
+        }
+        if ids.is_empty() {
+            return Ok(state);
+        }
+        let CompletionSet { finished, unknown } = env.check_requests(&ids);
+        for number in 0..ids.len() {
+            let place = live.trailing_zeros();
+            live &= live - 1;
+            if unknown >> number & 1 != 0 {
+                let handle = handles[place as usize];
+                return Err(Error::Request { handle });
+            }
+            state.complete |= (finished >> number & 1) << place;
+        }
+        Ok(state)
+    }
+}
+
+/// A step of progress in a call of `function`, before each [`SLICE_REQUESTS`] of an array.
+fn poll_at(env: &dyn Env, function: &'static str, first: usize) {
+    if first.is_multiple_of(SLICE_REQUESTS) {
+        env.advance(CallNote::of(function), None);
+    }
+}
+
+/// The groups of an array, each with the place of its first element.
+fn groups(requests: &mut [c_int]) -> impl Iterator<Item = (usize, &mut [c_int])> {
+    let groups = requests.chunks_mut(CompletionSet::MAX).enumerate();
+    groups.map(|(number, group)| (number * CompletionSet::MAX, group))
+}
+
+/// `None`: not all are complete, and nothing has been done.
+fn test_all(
+    env: &dyn Env,
+    requests: &mut [c_int],
+    mut statuses: Statuses<'_>,
+) -> Result<Option<Several>, Error> {
+    let name = "MPI_Testall";
+    if requests.is_empty() {
+        poll_at(env, name, 0);
+    }
+    for (first, group) in groups(requests) {
+        poll_at(env, name, first);
+        let looked = GroupState::at(env, group)?;
+        if looked.complete.count_ones() as usize != group.len() {
+            return Ok(None);
+        }
+    }
+    let mut several = Several::default();
+    for (place, request) in requests.iter_mut().enumerate() {
+        poll_at(env, name, place);
+        if let Some(completed) = try_complete(env, None, request)? {
+            several.add(&completed, &mut statuses, place, place);
+        }
+    }
+    if several.concluding {
+        let given = requests.len();
+        several.conclude(requests.iter_mut().zip(0..), statuses, given);
+    }
+    Ok(Some(several))
+}
+
+pub unsafe fn MPI_Testall(
+    count: c_int,
+    requests: *mut c_int,
+    flag: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> c_int {
+    end_several("MPI_Testall", {
+        env().and_then(|env| {
+            // SAFETY: the standard's promise about the arrays and `flag`.
+            let ((requests, statuses), flag) =
+                unsafe { (arrays(count, requests, statuses)?, args::out(flag, "flag")?) };
+            *flag = 0;
+            let several = test_all(env, requests, statuses)?;
+            *flag = several.is_some().into();
+            Ok(several.unwrap_or_default())
+        })
+    })
+}
+
+/// What a look at requests for one that is complete has found.
+enum Any {
+    /// Nothing but inactive requests.
+    Inactive,
+    /// The request at this place.
+    At(usize, Completed),
+}
+
+impl Any {
+    /// The index for the program, and the completed request.
+    fn into_parts(self) -> (c_int, Completed) {
+        match self {
+            Any::Inactive => (MPI_UNDEFINED, with_status(MPI_Status::EMPTY)),
+            Any::At(i, completed) => (i as c_int, completed),
+        }
+    }
+}
+
+/// Completes the first request that is complete. `None`: some are active, none is complete.
+fn any(
+    env: &dyn Env,
+    function: &'static str,
+    requests: &mut [c_int],
+) -> Result<Option<Any>, Error> {
+    let mut is_active = false;
+    for (first, group) in groups(requests) {
+        if first > 0 {
+            poll_at(env, function, first);
+        }
+        let GroupState { active, complete } = GroupState::at(env, group)?;
+        is_active |= active != 0;
+        let found = (active & complete).trailing_zeros() as usize;
+        if let Some(request) = group.get_mut(found)
+            && let Some(completed) = try_complete(env, None, request)?
+        {
+            let completed = completed.concluded(request);
+            return Ok(Some(Any::At(first + found, completed)));
+        }
+    }
+    Ok((!is_active).then_some(Any::Inactive))
+}
+
+fn wait_any(env: &dyn Env, requests: &mut [c_int]) -> Result<Any, Error> {
+    let name = "MPI_Waitany";
+    block_on(env, CallNote::of(name), || {
+        any(env, name, requests).transpose()
+    })
+}
+
+/// `None`: some are active, none is complete.
+fn test_any(env: &dyn Env, requests: &mut [c_int]) -> Result<Option<Any>, Error> {
+    let name = "MPI_Testany";
+    poll_at(env, name, 0);
+    any(env, name, requests)
+}
+
+pub unsafe fn MPI_Waitany(
+    count: c_int,
+    requests: *mut c_int,
+    index: *mut c_int,
+    status: *mut MPI_Status,
+) -> c_int {
+    let result = env().and_then(|env| {
+        let count = args::count(count)?;
+        // SAFETY: the standard's promise about the array, `index` and `status`.
+        let (requests, index) = unsafe {
+            args::status(status)?;
+            (
+                args::array_mut(requests, count, "array_of_requests")?,
+                args::out(index, "index")?,
+            )
+        };
+        let (place, completed) = wait_any(env, requests)?.into_parts();
+        *index = place;
+        Ok(Some(completed))
+    });
+    end_one("MPI_Waitany", result, status)
+}
+
+pub unsafe fn MPI_Testany(
+    count: c_int,
+    requests: *mut c_int,
+    index: *mut c_int,
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+) -> c_int {
+    let result = env().and_then(|env| {
+        let count = args::count(count)?;
+        // SAFETY: the standard's promise about the array, `index`, `flag` and `status`.
+        let (requests, index, flag) = unsafe {
+            args::status(status)?;
+            (
+                args::array_mut(requests, count, "array_of_requests")?,
+                args::out(index, "index")?,
+                args::out(flag, "flag")?,
+            )
+        };
+        let any = test_any(env, requests)?;
+        *flag = any.is_some().into();
+        *index = MPI_UNDEFINED;
+        Ok(any.map(|any| {
+            let (place, completed) = any.into_parts();
+            *index = place;
+            completed
+        }))
+    });
+    end_one("MPI_Testany", result, status)
+}
+
+/// Completes all requests that are complete.
+struct CompleteSome<'a> {
+    several: Several,
+    indices: &'a mut [c_int],
+    statuses: Statuses<'a>,
+    /// A request is active, or was before it was completed here.
+    is_active: bool,
+    /// Requests that were completed.
+    done: usize,
+}
+
+impl CompleteSome<'_> {
+    /// Goes through the array once: the count for the program. `None`: some are active, none is complete.
+    fn try_all(
+        &mut self,
+        env: &dyn Env,
+        function: &'static str,
+        requests: &mut [c_int],
+    ) -> Result<Option<c_int>, Error> {
+        for (first, group) in groups(requests) {
+            if first > 0 {
+                poll_at(env, function, first);
+            }
+            let GroupState { active, complete } = GroupState::at(env, group)?;
+            self.is_active |= active != 0;
+            for (place, request) in group.iter_mut().enumerate() {
+                if (active & complete) >> place & 1 != 0
+                    && let Some(completed) = try_complete(env, None, request)?
+                {
+                    let at = self.done;
+                    self.indices[at] = (first + place) as c_int;
+                    self.several.add(&completed, &mut self.statuses, at, at);
+                    self.done += 1;
+                }
+            }
+        }
+        Ok(match (self.is_active, self.done) {
+            (false, _) => Some(MPI_UNDEFINED),
+            (true, 0) => None,
+            (true, done) => Some(done as c_int),
+        })
+    }
+}
+
+/// What MPI_Waitsome and MPI_Testsome have in common; `run` gives the count for the program.
+///
+/// # Safety
+/// As for [`arrays`], and [`args::array_mut`] and [`args::out`].
+unsafe fn some(
+    function: &'static str,
+    (incount, requests): (c_int, *mut c_int),
+    outcount: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut MPI_Status,
+    run: impl FnOnce(&dyn Env, &mut [c_int], &mut CompleteSome<'_>) -> Result<c_int, Error>,
+) -> c_int {
+    end_several(function, {
+        env().and_then(|env| {
+            // SAFETY: the caller's promise.
+            let ((requests, statuses), indices, outcount) = unsafe {
+                (
+                    arrays(incount, requests, statuses)?,
+                    args::array_mut(indices, args::count(incount)?, "array_of_indices")?,
+                    args::out(outcount, "outcount")?,
+                )
+            };
+            let mut some = CompleteSome {
+                several: Several::default(),
+                indices,
+                statuses,
+                is_active: false,
+                done: 0,
+            };
+            *outcount = run(env, requests, &mut some)?;
+            let CompleteSome {
+                mut several,
+                indices,
+                statuses,
+                done,
+                ..
+            } = some;
+            if several.concluding {
+                // In the order of their indices, as they were found.
+                let mut rest = requests.iter_mut().zip(0..);
+                let found = indices[..done].iter().zip(0..).filter_map(|(i, at)| {
+                    let (request, _) = rest.find(|(_, place)| place == i)?;
+                    Some((request, at))
+                });
+                several.conclude(found, statuses, done);
+            }
+            Ok(several)
+        })
+    })
+}
+
+pub unsafe fn MPI_Waitsome(
+    incount: c_int,
+    requests: *mut c_int,
+    outcount: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> c_int {
+    let run = |env: &dyn Env, requests: &mut [c_int], some: &mut CompleteSome<'_>| {
+        let name = "MPI_Waitsome";
+        block_on(env, CallNote::of(name), || {
+            some.try_all(env, name, requests).transpose()
+        })
+    };
+    // SAFETY: the standard's promise about the arrays and `outcount`.
+    unsafe {
+        some(
+            "MPI_Waitsome",
+            (incount, requests),
+            outcount,
+            indices,
+            statuses,
+            run,
+        )
+    }
+}
+
+pub unsafe fn MPI_Testsome(
+    incount: c_int,
+    requests: *mut c_int,
+    outcount: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> c_int {
+    let run = |env: &dyn Env, requests: &mut [c_int], some: &mut CompleteSome<'_>| {
+        let name = "MPI_Testsome";
+        poll_at(env, name, 0);
+        Ok(some.try_all(env, name, requests)?.unwrap_or(0))
+    };
+    // SAFETY: the standard's promise about the arrays and `outcount`.
+    unsafe {
+        some(
+            "MPI_Testsome",
+            (incount, requests),
+            outcount,
+            indices,
+            statuses,
+            run,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::requests::{SEND_COMPLETE, handle_of};
+    use super::*;
+    use midplane_device::envelope::{Pattern, Rank};
+    use midplane_device::interface::{Incoming, RequestMemory};
+    use midplane_device::memory::Span;
+    use midplane_objects::fake::FakeEnv;
+
+    const REQUESTS: usize = 100_000;
+    const SLICES: usize = REQUESTS.div_ceil(SLICE_REQUESTS);
+
+    /// The handle of a receive that no message will match.
+    fn receive(env: &FakeEnv) -> c_int {
+        let incoming = Incoming {
+            pattern: Pattern::new(Some(Rank::new(0)), Some(0), 0),
+            span: Span::EMPTY,
+        };
+        let id = env.start_receive("a test", &incoming, RequestMemory::Shared);
+        handle_of(id.expect("room for a request"))
+    }
+
+    fn complete() -> Vec<c_int> {
+        vec![SEND_COMPLETE; REQUESTS]
+    }
+
+    #[test]
+    fn long_arrays_let_traffic_through() {
+        let env = FakeEnv::new();
+        let mut handles = complete();
+        let several = test_all(&env, &mut handles, None).expect("legal handles");
+        assert!(several.is_some() && handles.iter().all(|handle| *handle == MPI_REQUEST_NULL));
+        assert_eq!(env.polls(), 2 * SLICES);
+
+        let env = FakeEnv::new();
+        let any = test_any(&env, &mut handles).expect("legal handles");
+        assert!(matches!(any, Some(Any::Inactive)));
+        assert_eq!(env.polls(), SLICES);
+        handles[REQUESTS - 1] = SEND_COMPLETE;
+        let env = FakeEnv::new();
+        let any = wait_any(&env, &mut handles).expect("legal handles");
+        assert!(matches!(any, Any::At(at, _) if at == REQUESTS - 1));
+        assert_eq!(env.polls(), SLICES - 1);
+
+        let env = FakeEnv::new();
+        let mut indices = vec![0; REQUESTS];
+        let mut some = CompleteSome {
+            several: Several::default(),
+            indices: &mut indices,
+            statuses: None,
+            is_active: false,
+            done: 0,
+        };
+        let done = some.try_all(&env, "MPI_Testsome", &mut complete());
+        assert_eq!(done, Ok(Some(REQUESTS as c_int)));
+        assert_eq!((env.polls(), indices[REQUESTS - 1]), (SLICES - 1, 99_999));
+    }
+
+    #[test]
+    fn requests_of_all_kinds_are_found_in_groups() {
+        let env = FakeEnv::new();
+        let mut handles = vec![MPI_REQUEST_NULL; 3 * CompletionSet::MAX];
+        for place in [1, 70, 71, 130] {
+            handles[place] = receive(&env);
+        }
+        assert!(matches!(test_any(&env, &mut handles), Ok(None)));
+        handles[71] = SEND_COMPLETE;
+        handles[140] = SEND_COMPLETE;
+        let mut indices = vec![0; handles.len()];
+        let mut some = CompleteSome {
+            several: Several::default(),
+            indices: &mut indices,
+            statuses: None,
+            is_active: false,
+            done: 0,
+        };
+        let done = some.try_all(&env, "MPI_Testsome", &mut handles);
+        assert_eq!(done, Ok(Some(2)));
+        assert_eq!(indices[..2], [71, 140]);
+        assert_eq!(handles[71], MPI_REQUEST_NULL);
+        // Of the device there is no request of this name.
+        handles[72] = handle_of(RequestId(0x3fff));
+        let error = test_any(&env, &mut handles).err();
+        assert_eq!(
+            error,
+            Some(Error::Request {
+                handle: handles[72]
+            })
+        );
+    }
+
+    #[test]
+    fn testall_completes_all_requests_or_none() {
+        let env = FakeEnv::new();
+        let mut handles = complete();
+        handles[REQUESTS - 1] = receive(&env);
+        let before = handles.clone();
+        let several = test_all(&env, &mut handles, None).expect("legal handles");
+        assert!(several.is_none() && handles == before);
+        // A request that nothing can complete ends the look at once.
+        handles.swap(0, REQUESTS - 1);
+        let polls = env.polls();
+        let several = test_all(&env, &mut handles, None).expect("legal handles");
+        assert!(several.is_none() && env.polls() == polls + 1);
+    }
+}

@@ -1,0 +1,680 @@
+//! Section 14.3, MPI_T: control variables, which are what a job's options set, and performance variables, which are what
+//! the device and its carrier count.
+//!
+//! | | variables |
+//! |---|---|
+//! | control | [`CONTROL`] |
+//! | performance, of class level | [`LEVELS`]: what the device holds at the moment |
+//! | performance, of class counter or high-water mark | the carrier's list ([`Kernel::counted`]), the job's report |
+//!
+//! All performance variables count all the time, from the node's start, and cannot be set: handles keep nothing, and a
+//! read is one look. Handles and sessions are numbers; no call takes memory. The calls may come before MPI_Init and
+//! after MPI_Finalize, and report by their results alone, without error handlers (section 14.3.9).
+//!
+//! Only a program that calls one of these functions has the texts in its image: the carrier's come by a function that
+//! the linker finds, or leaves out.
+// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+#![allow(
+    missing_docs,
+    non_snake_case,
+    clippy::missing_safety_doc,
+    clippy::too_many_arguments
+)]
+
+use core::ffi::{CStr, c_char, c_int, c_ulong, c_ulonglong, c_void};
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use portable_atomic::AtomicU64;
+
+use super::binding::any_env;
+use super::types::constants::*;
+use midplane_device::interface::{Device, Measure};
+use midplane_device::kernel::Counted;
+use midplane_device::matching::Choice;
+use midplane_objects::process::Env;
+use midplane_objects::variables::{CONTROL, Category, LEVELS, Variable};
+
+/// Values of `mpi.h`.
+mod code {
+    use core::ffi::c_int;
+
+    pub const NOT_INITIALIZED: c_int = 65;
+    pub const INVALID_INDEX: c_int = 67;
+    pub const INVALID_ITEM: c_int = 68;
+    pub const INVALID_HANDLE: c_int = 69;
+    pub const OUT_OF_SESSIONS: c_int = 71;
+    pub const INVALID_SESSION: c_int = 72;
+    pub const CVAR_SET_NEVER: c_int = 74;
+    pub const PVAR_NO_STARTSTOP: c_int = 75;
+    pub const PVAR_NO_WRITE: c_int = 76;
+    pub const PVAR_NO_ATOMIC: c_int = 77;
+    pub const INVALID_NAME: c_int = 78;
+    pub const INVALID: c_int = 79;
+}
+use code::*;
+
+const VERBOSITY_USER_BASIC: c_int = 1;
+const BIND_NO_OBJECT: c_int = 1;
+const SCOPE_CONSTANT: c_int = 1;
+const SCOPE_LOCAL: c_int = 3;
+const CLASS_LEVEL: c_int = 2;
+const CLASS_HIGHWATERMARK: c_int = 5;
+const CLASS_COUNTER: c_int = 7;
+const NULL: c_int = 0;
+const ALL_HANDLES: c_int = -1;
+const ENGINES: c_int = 1;
+/// Sessions that can be open at one time.
+pub const SESSIONS: u32 = u64::BITS;
+/// A session's handle is this and its place; a performance variable's, the session's place above its number.
+const FIRST_SESSION: c_int = 0x100;
+const NUMBER_BITS: u32 = 16;
+
+#[cfg(not(test))]
+unsafe extern "Rust" {
+    /// What the carrier says of counter number `index` of its list, if it has so many.
+    safe fn midplane_counter(index: usize) -> Option<Counted>;
+}
+/// The tests have no carrier.
+#[cfg(test)]
+fn midplane_counter(_: usize) -> Option<Counted> {
+    None
+}
+
+/// Calls of MPI_T_init_thread that no MPI_T_finalize has answered.
+static STARTED: AtomicU32 = AtomicU32::new(0);
+/// The sessions that are open, a bit each.
+static OPEN: AtomicU64 = AtomicU64::new(0);
+
+/// Ends a call: what went wrong, or success.
+fn end(result: Result<(), c_int>) -> c_int {
+    result.err().unwrap_or(MPI_SUCCESS)
+}
+
+/// Fails before MPI_T_init_thread and after the last MPI_T_finalize.
+fn started() -> Result<(), c_int> {
+    match STARTED.load(Ordering::Relaxed) {
+        0 => Err(NOT_INITIALIZED),
+        _ => Ok(()),
+    }
+}
+
+/// Gives a result to the program, if it wants that.
+///
+/// # Safety
+/// A `place` that is not null is one for such a value.
+unsafe fn put<T>(place: *mut T, value: T) {
+    if !place.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { place.write(value) }
+    }
+}
+
+/// Gives a text to the program, as much of it as there is room for, and how much room all of it takes (section 14.3.3).
+///
+/// # Safety
+/// `length` is null or a place for a number, and `to` null or with room for so many bytes.
+unsafe fn put_text(to: *mut c_char, length: *mut c_int, text: &str) {
+    // SAFETY: the caller's promise.
+    let Some(length) = (unsafe { length.as_mut() }) else {
+        return;
+    };
+    let room = usize::try_from(*length).unwrap_or(0);
+    if !to.is_null() && room > 0 {
+        let bytes = text.len().min(room - 1);
+        // SAFETY: the caller's promise: `bytes` and a zero have room.
+        unsafe {
+            to.cast::<u8>().copy_from(text.as_ptr(), bytes);
+            to.add(bytes).write(0);
+        }
+    }
+    *length = text.len() as c_int + 1;
+}
+
+/// A name that the program gives.
+///
+/// # Safety
+/// A `name` that is not null is a string.
+unsafe fn name<'a>(name: *const c_char) -> Result<&'a str, c_int> {
+    if name.is_null() {
+        return Err(INVALID_NAME);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { CStr::from_ptr(name) }
+        .to_str()
+        .map_err(|_| INVALID_NAME)
+}
+
+/// The device, if the process has begun.
+fn device() -> Result<&'static dyn Env, c_int> {
+    any_env().map_err(|_| INVALID)
+}
+
+/// A control variable: which one it is, and what C knows besides.
+struct Cvar {
+    of: Variable,
+    datatype: c_int,
+    enumtype: c_int,
+    scope: c_int,
+}
+
+const UNSIGNED_LONG: c_int = 0x4c00_000c;
+const UNSIGNED_LONG_LONG: c_int = 0x4c00_000e;
+const INT: c_int = 0x4c00_0009;
+
+const CVARS: [Cvar; 4] = {
+    let [memory, heap, engine, eager] = CONTROL;
+    [
+        Cvar {
+            of: memory,
+            datatype: UNSIGNED_LONG,
+            enumtype: NULL,
+            scope: SCOPE_CONSTANT,
+        },
+        Cvar {
+            of: heap,
+            datatype: UNSIGNED_LONG,
+            enumtype: NULL,
+            scope: SCOPE_CONSTANT,
+        },
+        Cvar {
+            of: engine,
+            datatype: INT,
+            enumtype: ENGINES,
+            scope: SCOPE_CONSTANT,
+        },
+        Cvar {
+            of: eager,
+            datatype: UNSIGNED_LONG,
+            enumtype: NULL,
+            scope: SCOPE_LOCAL,
+        },
+    ]
+};
+
+/// A performance variable.
+struct Pvar {
+    name: &'static str,
+    meaning: &'static str,
+    class: c_int,
+    category: Category,
+}
+
+/// The performance variable with this number, if there is one.
+fn pvar(index: usize) -> Option<Pvar> {
+    if let Some(level) = LEVELS.get(index) {
+        return Some(Pvar {
+            name: level.name,
+            meaning: level.meaning,
+            class: CLASS_LEVEL,
+            category: level.category,
+        });
+    }
+    let counted = midplane_counter(index - LEVELS.len())?;
+    Some(Pvar {
+        name: counted.name,
+        meaning: counted.meaning,
+        class: match counted.is_peak {
+            true => CLASS_HIGHWATERMARK,
+            false => CLASS_COUNTER,
+        },
+        category: match counted.unit {
+            "searches" | "hops" => Category::Matching,
+            "bytes" | "records" => Category::Memory,
+            "messages" | "protocol packets" | "requests" => Category::Protocol,
+            _ => Category::Node,
+        },
+    })
+}
+
+fn pvars() -> impl Iterator<Item = Pvar> {
+    (0..).map_while(pvar)
+}
+
+/// Names and meanings of the categories, in the order of [`Category`].
+const CATEGORIES: [(&str, &str); 4] = [
+    ("protocol", "Messages, and the packets of their protocol."),
+    (
+        "matching",
+        "Queues of receives and messages, and searches of them.",
+    ),
+    ("memory", "MPI memory and the heap."),
+    ("node", "Links, and time."),
+];
+
+fn index<T>(list: &[T], index: c_int) -> Result<&T, c_int> {
+    usize::try_from(index)
+        .ok()
+        .and_then(|index| list.get(index))
+        .ok_or(INVALID_INDEX)
+}
+
+fn pvar_at(index: c_int) -> Result<Pvar, c_int> {
+    usize::try_from(index)
+        .ok()
+        .and_then(pvar)
+        .ok_or(INVALID_INDEX)
+}
+
+pub unsafe fn MPI_T_init_thread(required: c_int, provided: *mut c_int) -> c_int {
+    STARTED.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the standard's promise.
+    unsafe { put(provided, required.min(MPI_THREAD_SERIALIZED)) };
+    MPI_SUCCESS
+}
+
+pub fn MPI_T_finalize() -> c_int {
+    end(started().map(|()| {
+        if STARTED.fetch_sub(1, Ordering::Relaxed) == 1 {
+            OPEN.store(0, Ordering::Relaxed);
+        }
+    }))
+}
+
+pub unsafe fn MPI_T_enum_get_info(
+    enumtype: c_int,
+    num: *mut c_int,
+    name: *mut c_char,
+    name_len: *mut c_int,
+) -> c_int {
+    end(started().and_then(|()| {
+        if enumtype != ENGINES {
+            return Err(INVALID_HANDLE);
+        }
+        // SAFETY: the standard's promise.
+        unsafe {
+            put(num, Choice::ALL.len() as c_int);
+            put_text(name, name_len, "matching_engines");
+        }
+        Ok(())
+    }))
+}
+
+pub unsafe fn MPI_T_enum_get_item(
+    enumtype: c_int,
+    item: c_int,
+    value: *mut c_int,
+    name: *mut c_char,
+    name_len: *mut c_int,
+) -> c_int {
+    end(started().and_then(|()| {
+        if enumtype != ENGINES {
+            return Err(INVALID_HANDLE);
+        }
+        let choice = index(Choice::ALL, item).map_err(|_| INVALID_ITEM)?;
+        // SAFETY: the standard's promise.
+        unsafe {
+            put(value, item);
+            put_text(name, name_len, choice.name());
+        }
+        Ok(())
+    }))
+}
+
+pub unsafe fn MPI_T_cvar_get_num(num_cvar: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise.
+    end(started().map(|()| unsafe { put(num_cvar, CVARS.len() as c_int) }))
+}
+
+pub unsafe fn MPI_T_cvar_get_info(
+    cvar_index: c_int,
+    name: *mut c_char,
+    name_len: *mut c_int,
+    verbosity: *mut c_int,
+    datatype: *mut c_int,
+    enumtype: *mut c_int,
+    desc: *mut c_char,
+    desc_len: *mut c_int,
+    bind: *mut c_int,
+    scope: *mut c_int,
+) -> c_int {
+    end(started().and_then(|()| {
+        let cvar = index(&CVARS, cvar_index)?;
+        // SAFETY: the standard's promise.
+        unsafe {
+            put_text(name, name_len, cvar.of.name);
+            put(verbosity, VERBOSITY_USER_BASIC);
+            put(datatype, cvar.datatype);
+            put(enumtype, cvar.enumtype);
+            put_text(desc, desc_len, cvar.of.meaning);
+            put(bind, BIND_NO_OBJECT);
+            put(scope, cvar.scope);
+        }
+        Ok(())
+    }))
+}
+
+pub unsafe fn MPI_T_cvar_get_index(name: *const c_char, cvar_index: *mut c_int) -> c_int {
+    end(started().and_then(|()| {
+        // SAFETY: the standard's promise.
+        let name = unsafe { self::name(name) }?;
+        let at = CVARS.iter().position(|cvar| cvar.of.name == name);
+        // SAFETY: the standard's promise.
+        unsafe { put(cvar_index, at.ok_or(INVALID_NAME)? as c_int) };
+        Ok(())
+    }))
+}
+
+/// The control variable of a handle, which is its number and one.
+fn cvar_of(handle: c_int) -> Result<&'static Cvar, c_int> {
+    index(&CVARS, handle.wrapping_sub(1)).map_err(|_| INVALID_HANDLE)
+}
+
+pub unsafe fn MPI_T_cvar_handle_alloc(
+    cvar_index: c_int,
+    _obj_handle: *mut c_void,
+    handle: *mut c_int,
+    count: *mut c_int,
+) -> c_int {
+    end(started().and_then(|()| {
+        index(&CVARS, cvar_index)?;
+        // SAFETY: the standard's promise.
+        unsafe {
+            put(handle, cvar_index + 1);
+            put(count, 1);
+        }
+        Ok(())
+    }))
+}
+
+pub unsafe fn MPI_T_cvar_handle_free(handle: *mut c_int) -> c_int {
+    end(started().and_then(|()| {
+        // SAFETY: the standard's promise.
+        let handle = unsafe { handle.as_mut() }.ok_or(INVALID_HANDLE)?;
+        cvar_of(*handle)?;
+        *handle = NULL;
+        Ok(())
+    }))
+}
+
+pub unsafe fn MPI_T_cvar_read(handle: c_int, buf: *mut c_void) -> c_int {
+    end(started().and_then(|()| {
+        let cvar = cvar_of(handle)?;
+        let value = device()?.measure(cvar.of.measure);
+        // SAFETY: the standard's promise: a place for the variable's datatype.
+        unsafe {
+            match cvar.datatype {
+                INT => put(buf.cast(), value as c_int),
+                _ => put(buf.cast(), value as c_ulong),
+            }
+        }
+        Ok(())
+    }))
+}
+
+pub unsafe fn MPI_T_cvar_write(handle: c_int, buf: *const c_void) -> c_int {
+    end(started().and_then(|()| {
+        if cvar_of(handle)?.scope != SCOPE_LOCAL {
+            return Err(CVAR_SET_NEVER);
+        }
+        // SAFETY: the standard's promise: the only variable of this scope is such a number.
+        let value = unsafe { buf.cast::<c_ulong>().as_ref() }.ok_or(INVALID)?;
+        device()?.set_eager_limit(usize::try_from(*value).unwrap_or(usize::MAX));
+        Ok(())
+    }))
+}
+
+pub unsafe fn MPI_T_pvar_get_num(num_pvar: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise.
+    end(started().map(|()| unsafe { put(num_pvar, pvars().count() as c_int) }))
+}
+
+pub unsafe fn MPI_T_pvar_get_info(
+    pvar_index: c_int,
+    name: *mut c_char,
+    name_len: *mut c_int,
+    verbosity: *mut c_int,
+    var_class: *mut c_int,
+    datatype: *mut c_int,
+    enumtype: *mut c_int,
+    desc: *mut c_char,
+    desc_len: *mut c_int,
+    bind: *mut c_int,
+    readonly: *mut c_int,
+    continuous: *mut c_int,
+    atomic: *mut c_int,
+) -> c_int {
+    end(started().and_then(|()| {
+        let pvar = pvar_at(pvar_index)?;
+        // SAFETY: the standard's promise.
+        unsafe {
+            put_text(name, name_len, pvar.name);
+            put(verbosity, VERBOSITY_USER_BASIC);
+            put(var_class, pvar.class);
+            put(datatype, UNSIGNED_LONG_LONG);
+            put(enumtype, NULL);
+            put_text(desc, desc_len, pvar.meaning);
+            put(bind, BIND_NO_OBJECT);
+            put(readonly, 1);
+            put(continuous, 1);
+            put(atomic, 0);
+        }
+        Ok(())
+    }))
+}
+
+pub unsafe fn MPI_T_pvar_get_index(
+    name: *const c_char,
+    var_class: c_int,
+    pvar_index: *mut c_int,
+) -> c_int {
+    end(started().and_then(|()| {
+        // SAFETY: the standard's promise.
+        let name = unsafe { self::name(name) }?;
+        let at = pvars().position(|pvar| pvar.name == name && pvar.class == var_class);
+        // SAFETY: the standard's promise.
+        unsafe { put(pvar_index, at.ok_or(INVALID_NAME)? as c_int) };
+        Ok(())
+    }))
+}
+
+pub unsafe fn MPI_T_pvar_session_create(session: *mut c_int) -> c_int {
+    end(started().and_then(|()| {
+        let place = OPEN.load(Ordering::Relaxed).trailing_ones();
+        if place == SESSIONS {
+            return Err(OUT_OF_SESSIONS);
+        }
+        OPEN.fetch_or(1 << place, Ordering::Relaxed);
+        // SAFETY: the standard's promise.
+        unsafe { put(session, FIRST_SESSION + place as c_int) };
+        Ok(())
+    }))
+}
+
+/// The place of an open session.
+fn session_of(session: c_int) -> Result<u32, c_int> {
+    let place = u32::try_from(session.wrapping_sub(FIRST_SESSION)).ok();
+    place
+        .filter(|place| *place < SESSIONS && OPEN.load(Ordering::Relaxed) & 1 << place != 0)
+        .ok_or(INVALID_SESSION)
+}
+
+pub unsafe fn MPI_T_pvar_session_free(session: *mut c_int) -> c_int {
+    end(started().and_then(|()| {
+        // SAFETY: the standard's promise.
+        let session = unsafe { session.as_mut() }.ok_or(INVALID_SESSION)?;
+        OPEN.fetch_and(!(1 << session_of(*session)?), Ordering::Relaxed);
+        *session = NULL;
+        Ok(())
+    }))
+}
+
+/// The number of the performance variable of a handle of this session.
+fn pvar_of(session: c_int, handle: c_int) -> Result<usize, c_int> {
+    started()?;
+    let place = session_of(session)? as c_int;
+    let (of, number) = (handle >> NUMBER_BITS, handle & ((1 << NUMBER_BITS) - 1));
+    match usize::try_from(number - 1) {
+        Ok(number) if handle > 0 && of == place && pvar(number).is_some() => Ok(number),
+        _ => Err(INVALID_HANDLE),
+    }
+}
+
+pub unsafe fn MPI_T_pvar_handle_alloc(
+    session: c_int,
+    pvar_index: c_int,
+    _obj_handle: *mut c_void,
+    handle: *mut c_int,
+    count: *mut c_int,
+) -> c_int {
+    end(started().and_then(|()| {
+        let place = session_of(session)? as c_int;
+        pvar_at(pvar_index)?;
+        // SAFETY: the standard's promise.
+        unsafe {
+            put(handle, place << NUMBER_BITS | (pvar_index + 1));
+            put(count, 1);
+        }
+        Ok(())
+    }))
+}
+
+pub unsafe fn MPI_T_pvar_handle_free(session: c_int, handle: *mut c_int) -> c_int {
+    end(started().and_then(|()| {
+        // SAFETY: the standard's promise.
+        let handle = unsafe { handle.as_mut() }.ok_or(INVALID_HANDLE)?;
+        pvar_of(session, *handle)?;
+        *handle = NULL;
+        Ok(())
+    }))
+}
+
+/// What all of a session's variables do at once, and one alone refuses: they count all the time, and are not set.
+fn refuse(session: c_int, handle: c_int, why: c_int) -> c_int {
+    end(match handle {
+        ALL_HANDLES => started().and_then(|()| session_of(session).map(|_| ())),
+        _ => pvar_of(session, handle).and(Err(why)),
+    })
+}
+
+pub fn MPI_T_pvar_start(session: c_int, handle: c_int) -> c_int {
+    refuse(session, handle, PVAR_NO_STARTSTOP)
+}
+
+pub fn MPI_T_pvar_stop(session: c_int, handle: c_int) -> c_int {
+    refuse(session, handle, PVAR_NO_STARTSTOP)
+}
+
+pub unsafe fn MPI_T_pvar_read(session: c_int, handle: c_int, buf: *mut c_void) -> c_int {
+    end(pvar_of(session, handle).and_then(|number| {
+        let value = device()?.measure(match LEVELS.get(number) {
+            Some(level) => level.measure,
+            None => Measure::Counter(number - LEVELS.len()),
+        });
+        // SAFETY: the standard's promise: a place for the variable's datatype.
+        unsafe { put(buf.cast(), value as c_ulonglong) };
+        Ok(())
+    }))
+}
+
+pub unsafe fn MPI_T_pvar_write(session: c_int, handle: c_int, _buf: *const c_void) -> c_int {
+    end(pvar_of(session, handle).and(Err(PVAR_NO_WRITE)))
+}
+
+pub fn MPI_T_pvar_reset(session: c_int, handle: c_int) -> c_int {
+    refuse(session, handle, PVAR_NO_WRITE)
+}
+
+pub unsafe fn MPI_T_pvar_readreset(session: c_int, handle: c_int, _buf: *mut c_void) -> c_int {
+    end(pvar_of(session, handle).and(Err(PVAR_NO_ATOMIC)))
+}
+
+pub unsafe fn MPI_T_category_get_num(num_cat: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise.
+    end(started().map(|()| unsafe { put(num_cat, CATEGORIES.len() as c_int) }))
+}
+
+/// The numbers of the variables of one category.
+fn members<T>(
+    variables: impl Iterator<Item = T>,
+    category: c_int,
+    of: impl Fn(&T) -> Category,
+) -> impl Iterator<Item = c_int> {
+    let numbered = (0..).zip(variables);
+    numbered.filter_map(move |(number, variable)| {
+        (of(&variable) as c_int == category).then_some(number)
+    })
+}
+
+pub unsafe fn MPI_T_category_get_info(
+    cat_index: c_int,
+    name: *mut c_char,
+    name_len: *mut c_int,
+    desc: *mut c_char,
+    desc_len: *mut c_int,
+    num_cvars: *mut c_int,
+    num_pvars: *mut c_int,
+    num_categories: *mut c_int,
+) -> c_int {
+    end(started().and_then(|()| {
+        let (its_name, meaning) = index(&CATEGORIES, cat_index)?;
+        let cvars = members(CVARS.iter(), cat_index, |cvar| cvar.of.category).count();
+        let pvars = members(pvars(), cat_index, |pvar| pvar.category).count();
+        // SAFETY: the standard's promise.
+        unsafe {
+            put_text(name, name_len, its_name);
+            put_text(desc, desc_len, meaning);
+            put(num_cvars, cvars as c_int);
+            put(num_pvars, pvars as c_int);
+            put(num_categories, 0);
+        }
+        Ok(())
+    }))
+}
+
+pub unsafe fn MPI_T_category_get_index(name: *const c_char, cat_index: *mut c_int) -> c_int {
+    end(started().and_then(|()| {
+        // SAFETY: the standard's promise.
+        let name = unsafe { self::name(name) }?;
+        let at = CATEGORIES.iter().position(|(its, _)| *its == name);
+        // SAFETY: the standard's promise.
+        unsafe { put(cat_index, at.ok_or(INVALID_NAME)? as c_int) };
+        Ok(())
+    }))
+}
+
+/// Gives numbers to the program, as many as it has room for.
+///
+/// # Safety
+/// `indices` has room for `len` of them.
+unsafe fn put_members(
+    cat_index: c_int,
+    len: c_int,
+    indices: *mut c_int,
+    members: impl Iterator<Item = c_int>,
+) -> c_int {
+    end(started().and_then(|()| {
+        index(&CATEGORIES, cat_index)?;
+        let room = usize::try_from(len).map_err(|_| INVALID)?;
+        for (place, member) in members.take(room).enumerate() {
+            // SAFETY: the caller's promise.
+            unsafe { put(indices.wrapping_add(place), member) };
+        }
+        Ok(())
+    }))
+}
+
+pub unsafe fn MPI_T_category_get_cvars(cat_index: c_int, len: c_int, indices: *mut c_int) -> c_int {
+    let cvars = members(CVARS.iter(), cat_index, |cvar| cvar.of.category);
+    // SAFETY: the standard's promise.
+    unsafe { put_members(cat_index, len, indices, cvars) }
+}
+
+pub unsafe fn MPI_T_category_get_pvars(cat_index: c_int, len: c_int, indices: *mut c_int) -> c_int {
+    let pvars = members(pvars(), cat_index, |pvar| pvar.category);
+    // SAFETY: the standard's promise.
+    unsafe { put_members(cat_index, len, indices, pvars) }
+}
+
+pub unsafe fn MPI_T_category_get_categories(
+    cat_index: c_int,
+    len: c_int,
+    indices: *mut c_int,
+) -> c_int {
+    // SAFETY: the standard's promise.
+    unsafe { put_members(cat_index, len, indices, core::iter::empty()) }
+}
+
+pub unsafe fn MPI_T_category_changed(stamp: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise.
+    end(started().map(|()| unsafe { put(stamp, 0) }))
+}

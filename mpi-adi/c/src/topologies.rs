@@ -1,0 +1,292 @@
+//! Chapter 7: Cartesian topologies, and what there is to ask of any.
+//!
+//! The topology of a communicator is kept beside it, in the program's heap, under its context.
+// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+#![allow(
+    missing_docs,
+    non_snake_case,
+    clippy::missing_safety_doc,
+    clippy::too_many_arguments
+)]
+
+use core::ffi::c_int;
+
+use super::args;
+use super::comm_objects::{enter, prepare};
+use super::kept;
+use super::report::{on_any, on_comm, on_process};
+use super::types::constants::*;
+use midplane_objects::cart::{self, DIMENSIONS, Grid};
+use midplane_objects::comm::Communicator;
+use midplane_objects::error::{Class, Error};
+use midplane_objects::split::{Made, Ready};
+use midplane_objects::topology::{self, Topology};
+
+const NOT_CARTESIAN: Error = Error::Wrong {
+    class: Class::Topology,
+    what: "the communicator has no Cartesian topology; MPI_Cart_create makes one that has",
+};
+
+/// The grid of a communicator.
+fn grid(comm: &Communicator<'_>) -> Result<Grid, Error> {
+    kept::grid(comm.membership().context).ok_or(NOT_CARTESIAN)
+}
+
+/// The communicator with this grid that `make_it` makes; its handle.
+fn make(
+    comm: Communicator<'static>,
+    parent: c_int,
+    grid: Grid,
+    make_it: impl FnOnce(Ready<'_>, &Grid) -> Result<Option<Made>, Error>,
+) -> Result<c_int, Error> {
+    let mut ready = |context| {
+        kept::reserve()?;
+        prepare(context)
+    };
+    let Some(made) = make_it(&mut ready, &grid)? else {
+        return Ok(MPI_COMM_NULL);
+    };
+    kept::attach(made.context(), Some(Topology::Cartesian(grid)));
+    enter(comm.env, made, parent)
+}
+
+/// An array of the program's with an item for each dimension.
+///
+/// # Safety
+/// As for [`args::array`].
+unsafe fn dimensions<'a>(
+    pointer: *const c_int,
+    ndims: c_int,
+    name: &'static str,
+) -> Result<&'a [c_int], Error> {
+    let count = usize::try_from(ndims).map_err(|_| Error::Dims {
+        what: "a negative number of dimensions",
+    })?;
+    // SAFETY: the caller's promise.
+    unsafe { args::array(pointer, count, name) }
+}
+
+pub unsafe fn MPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> c_int {
+    on_process("MPI_Dims_create", |_| {
+        let count = usize::try_from(ndims).map_err(|_| Error::Dims {
+            what: "a negative number of dimensions",
+        })?;
+        // SAFETY: the standard's promise about `dims`.
+        cart::balance(nnodes, unsafe { args::array_mut(dims, count, "dims") }?)
+    })
+}
+
+/// The grid that these arrays describe, of no more places than there are processes.
+///
+/// # Safety
+/// As for [`dimensions`].
+unsafe fn new_grid(
+    comm: &Communicator<'_>,
+    ndims: c_int,
+    dims: *const c_int,
+    periods: *const c_int,
+) -> Result<Grid, Error> {
+    // SAFETY: the caller's promise.
+    let (dims, periods) = unsafe {
+        (
+            dimensions(dims, ndims, "dims")?,
+            dimensions(periods, ndims, "periods")?,
+        )
+    };
+    let each = dims.iter().zip(periods);
+    let each = each.map(|(extent, periodic)| (*extent, *periodic != 0));
+    Grid::within(each, comm.size())
+}
+
+pub unsafe fn MPI_Cart_create(
+    comm_old: c_int,
+    ndims: c_int,
+    dims: *const c_int,
+    periods: *const c_int,
+    reorder: c_int,
+    comm_cart: *mut c_int,
+) -> c_int {
+    on_comm("MPI_Cart_create", comm_old, |comm| {
+        // SAFETY: the standard's promise about the arrays and `comm_cart`.
+        let (grid, comm_cart) = unsafe {
+            (
+                new_grid(&comm, ndims, dims, periods)?,
+                args::out(comm_cart, "comm_cart")?,
+            )
+        };
+        *comm_cart = make(comm, comm_old, grid, |ready, grid| {
+            comm.make_grid("MPI_Cart_create", ready, grid, reorder != 0)
+        })?;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Cart_map(
+    comm: c_int,
+    ndims: c_int,
+    dims: *const c_int,
+    periods: *const c_int,
+    newrank: *mut c_int,
+) -> c_int {
+    on_comm("MPI_Cart_map", comm, |comm| {
+        // SAFETY: the standard's promise about the arrays and `newrank`.
+        let (grid, newrank) = unsafe {
+            (
+                new_grid(&comm, ndims, dims, periods)?,
+                args::out(newrank, "newrank")?,
+            )
+        };
+        *newrank = topology::rank_in(comm, &grid, true).map_or(MPI_UNDEFINED, |rank| rank as c_int);
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Cart_sub(comm: c_int, remain_dims: *const c_int, newcomm: *mut c_int) -> c_int {
+    let parent = comm;
+    on_comm("MPI_Cart_sub", comm, |comm| {
+        let grid = grid(&comm)?;
+        // SAFETY: the standard's promise about both.
+        let (remain, newcomm) = unsafe {
+            (
+                args::array(remain_dims, grid.dimensions().len(), "remain_dims")?,
+                args::out(newcomm, "newcomm")?,
+            )
+        };
+        let keep: heapless::Vec<bool, DIMENSIONS> = remain.iter().map(|keep| *keep != 0).collect();
+        *newcomm = make(comm, parent, grid.part(&keep), |ready, _| {
+            comm.make_part("MPI_Cart_sub", ready, &grid, &keep)
+        })?;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Topo_test(comm: c_int, status: *mut c_int) -> c_int {
+    on_any("MPI_Topo_test", comm, |_, views| {
+        // SAFETY: the standard's promise about `status`.
+        *unsafe { args::out(status, "status") }? =
+            kept::with_topology(views.context(), |topology| match topology {
+                Some(Topology::Cartesian(_)) => MPI_CART,
+                Some(Topology::Graph(_)) => MPI_GRAPH,
+                Some(Topology::Distributed(_)) => MPI_DIST_GRAPH,
+                None => MPI_UNDEFINED,
+            });
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Cartdim_get(comm: c_int, ndims: *mut c_int) -> c_int {
+    on_comm("MPI_Cartdim_get", comm, |comm| {
+        // SAFETY: the standard's promise about `ndims`.
+        *unsafe { args::out(ndims, "ndims") }? = grid(&comm)?.dimensions().len() as c_int;
+        Ok(())
+    })
+}
+
+/// The first `count` of the program's array, which has room for `most`.
+///
+/// # Safety
+/// As for [`args::array_mut`], for `most` items.
+unsafe fn room<'a>(
+    pointer: *mut c_int,
+    most: c_int,
+    count: usize,
+    name: &'static str,
+) -> Result<&'a mut [c_int], Error> {
+    if usize::try_from(most).is_ok_and(|most| most >= count) {
+        // SAFETY: the caller's promise.
+        unsafe { args::array_mut(pointer, count, name) }
+    } else {
+        Err(Error::Argument {
+            what: "maxdims is less than the grid's dimensions",
+        })
+    }
+}
+
+pub unsafe fn MPI_Cart_get(
+    comm: c_int,
+    maxdims: c_int,
+    dims: *mut c_int,
+    periods: *mut c_int,
+    coords: *mut c_int,
+) -> c_int {
+    on_comm("MPI_Cart_get", comm, |comm| {
+        let grid = grid(&comm)?;
+        let count = grid.dimensions().len();
+        // SAFETY: the standard's promise about the arrays.
+        let (dims, periods, coords) = unsafe {
+            (
+                room(dims, maxdims, count, "dims")?,
+                room(periods, maxdims, count, "periods")?,
+                room(coords, maxdims, count, "coords")?,
+            )
+        };
+        let here = grid.coords(comm.rank());
+        for (at, dimension) in grid.dimensions().iter().enumerate() {
+            dims[at] = dimension.extent as c_int;
+            periods[at] = dimension.periodic.into();
+            coords[at] = here[at];
+        }
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Cart_rank(comm: c_int, coords: *const c_int, rank: *mut c_int) -> c_int {
+    on_comm("MPI_Cart_rank", comm, |comm| {
+        let grid = grid(&comm)?;
+        // SAFETY: the standard's promise about both.
+        let (coords, rank) = unsafe {
+            (
+                args::array(coords, grid.dimensions().len(), "coords")?,
+                args::out(rank, "rank")?,
+            )
+        };
+        *rank = grid.rank(coords).ok_or(Error::Argument {
+            what: "coordinates outside of the grid, in a dimension that does not wrap around",
+        })? as c_int;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Cart_coords(
+    comm: c_int,
+    rank: c_int,
+    maxdims: c_int,
+    coords: *mut c_int,
+) -> c_int {
+    on_comm("MPI_Cart_coords", comm, |comm| {
+        let grid = grid(&comm)?;
+        let of = args::rank(&comm.partners(), rank)?.0;
+        // SAFETY: the standard's promise about `coords`.
+        unsafe { room(coords, maxdims, grid.dimensions().len(), "coords") }?
+            .copy_from_slice(&grid.coords(of));
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Cart_shift(
+    comm: c_int,
+    direction: c_int,
+    disp: c_int,
+    rank_source: *mut c_int,
+    rank_dest: *mut c_int,
+) -> c_int {
+    on_comm("MPI_Cart_shift", comm, |comm| {
+        let grid = grid(&comm)?;
+        let dimension = usize::try_from(direction)
+            .ok()
+            .filter(|dimension| *dimension < grid.dimensions().len())
+            .ok_or(Error::Argument {
+                what: "direction is no dimension of the grid",
+            })?;
+        let rank = |steps: i64| {
+            grid.neighbour(comm.rank(), dimension, steps)
+                .map_or(MPI_PROC_NULL, |rank| rank as c_int)
+        };
+        // SAFETY: the standard's promise about both.
+        unsafe {
+            *args::out(rank_source, "rank_source")? = rank(-i64::from(disp));
+            *args::out(rank_dest, "rank_dest")? = rank(disp.into());
+        }
+        Ok(())
+    })
+}

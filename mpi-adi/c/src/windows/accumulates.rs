@@ -1,0 +1,349 @@
+//! Sections 11.3.4 and, for them, 11.3.5: what combines elements.
+//!
+//! Elements travel as they are in memory, each whole in one packet; pairs of a value and its index without the hole
+//! behind them, so that those of derived datatypes are the same. The hole of MPI_SHORT_INT is between its parts: it
+//! travels, too, with each element that a derived datatype is made of.
+
+use core::ffi::{c_int, c_void};
+
+use super::objects::{Window, on_win};
+use super::operations::{Origin, Target};
+use crate::args::{self, MPI_NO_OP, MPI_REPLACE, operation};
+use crate::datatypes::{Elements, Known, Lent, known};
+use crate::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE};
+use midplane_device::rma::wire::{Head, Kind};
+use midplane_objects::datatype::Basic;
+use midplane_objects::error::{Class, Error};
+use midplane_objects::one_sided::{Operation, element_bytes, is_comparable, parts_of};
+use midplane_objects::windows::{fits, made_of, same, wrong};
+
+/// The operation that `op` names; MPI_NO_OP only where the call `fetches`.
+fn operation_of(op: c_int, fetches: bool) -> Result<Operation, Error> {
+    match op {
+        MPI_REPLACE => Ok(Operation::Replace),
+        MPI_NO_OP if fetches => Ok(Operation::Nothing),
+        _ => match operation(op)? {
+            args::Operation::Predefined(op) => Ok(Operation::Combine(op)),
+            args::Operation::User(_) => Err(wrong(
+                Class::Op,
+                "an operation of the program's own; those of windows are predefined",
+            )),
+        },
+    }
+}
+
+/// What elements of this datatype are to the operation, and the predefined one that they are made of; `None`: they have
+/// no bytes.
+fn elements_of(operation: Operation, datatype: c_int) -> Result<(Elements, Option<Basic>), Error> {
+    let (elements, basic) = match known(datatype)? {
+        Known::Basic(basic, _) => {
+            let elements = match element_bytes(basic) == basic.extent() {
+                true => Elements::of_basic(basic),
+                false => Elements::of(datatype)?,
+            };
+            (elements, Some(parts_of(operation, basic)))
+        }
+        Known::Marker { .. } => return Err(Error::Datatype { handle: datatype }),
+        Known::Made(object) => {
+            let elements = Elements::of(datatype)?;
+            let closed = object.datatype.closed(Basic::ShortInt)?;
+            let elements = closed.map_or(Ok(elements), Elements::of_type)?;
+            let tags = object.datatype.layout().tags();
+            let basic = made_of(operation, tags, (&elements, elements.size()))?;
+            (elements, basic)
+        }
+    };
+    basic.map_or(Ok(()), |basic| operation.check(basic))?;
+    Ok((elements, basic))
+}
+
+/// A buffer of the origin's, as its elements travel.
+///
+/// # Safety
+/// As for [`Elements::at`].
+unsafe fn buffer(
+    operation: Operation,
+    (address, count, datatype): (*const c_void, c_int, c_int),
+) -> Result<(Lent, Option<Basic>), Error> {
+    let (elements, basic) = elements_of(operation, datatype)?;
+    // SAFETY: the caller's promise.
+    let lent = unsafe { elements.at(address, args::count(count)?) }?;
+    Ok((lent, basic))
+}
+
+/// # Safety
+/// The standard's promise about the origin's buffer.
+unsafe fn accumulate(
+    window: &Window,
+    origin: (*const c_void, c_int, c_int),
+    target: Target,
+    op: c_int,
+    is_request: bool,
+) -> Result<c_int, Error> {
+    let operation = operation_of(op, false)?;
+    // SAFETY: the caller's promise.
+    let (from, basic) = unsafe { buffer(operation, origin) }?;
+    let (elements, target_basic) = elements_of(operation, target.datatype)?;
+    let count = args::count(target.count)?;
+    let bytes = from.span().len();
+    let basic = same(basic, target_basic, bytes)?;
+    fits(bytes, elements.length(count)?)?;
+    let Some(place) = window.find_target(target, (&elements, count), is_request)? else {
+        return Ok(SEND_COMPLETE);
+    };
+    let head = window.combining(Kind::Accumulate, operation, basic);
+    let unit = element_bytes(basic);
+    if !place.is_straight {
+        let origin = Origin {
+            from,
+            compare: Lent::EMPTY,
+            into: Lent::EMPTY,
+        };
+        return window.record(&place, (head, origin), (&elements, bytes, unit), is_request);
+    }
+    window.send(&place, head, (from.span(), unit), &elements);
+    Ok(SEND_COMPLETE)
+}
+
+/// # Safety
+/// The standard's promise about the origin's buffers.
+unsafe fn get_accumulate(
+    window: &Window,
+    origin: (*const c_void, c_int, c_int),
+    result: (*const c_void, c_int, c_int),
+    target: Target,
+    op: c_int,
+    is_request: bool,
+) -> Result<c_int, Error> {
+    let operation = operation_of(op, true)?;
+    let (elements, basic) = elements_of(operation, target.datatype)?;
+    let count = args::count(target.count)?;
+    let bytes = elements.length(count)?;
+    let has_operand = operation != Operation::Nothing;
+    let from = match has_operand {
+        true => {
+            // SAFETY: the caller's promise.
+            let (from, origin_basic) = unsafe { buffer(operation, origin) }?;
+            same(origin_basic, basic, bytes)?;
+            fits(bytes, from.span().len())?;
+            from
+        }
+        // The arguments of the origin are ignored.
+        false => Lent::EMPTY,
+    };
+    // SAFETY: the caller's promise.
+    let (into, result_basic) = unsafe { buffer(operation, result) }?;
+    let basic = same(result_basic, basic, bytes)?;
+    fits(bytes, into.span().len())?;
+    let Some(place) = window.find_target(target, (&elements, count), is_request)? else {
+        return Ok(RECEIVED_FROM_PROC_NULL);
+    };
+    let unit = element_bytes(basic);
+    let head = window.combining(Kind::Fetch, operation, basic);
+    let elements = (&elements, bytes, unit);
+    if !place.is_straight {
+        let origin = Origin {
+            from,
+            compare: Lent::EMPTY,
+            into,
+        };
+        return window.record(&place, (head, origin), elements, is_request);
+    }
+    let from = has_operand.then_some(from.span());
+    window.fetch(&place, head, (from, into.span()), elements);
+    Ok(SEND_COMPLETE)
+}
+
+/// The predefined datatype that `handle` names, and its one element. Fails with class Type.
+fn one(handle: c_int) -> Result<(Basic, Elements), Error> {
+    match known(handle)? {
+        Known::Basic(basic, _) => Ok((basic, Elements::of_basic(basic))),
+        _ => Err(wrong(Class::Type, "not a predefined datatype")),
+    }
+}
+
+pub unsafe fn MPI_Accumulate(
+    origin_addr: *const c_void,
+    origin_count: c_int,
+    origin_datatype: c_int,
+    target_rank: c_int,
+    target_disp: isize,
+    target_count: c_int,
+    target_datatype: c_int,
+    op: c_int,
+    win: c_int,
+) -> c_int {
+    on_win("MPI_Accumulate", win, |window| {
+        let origin = (origin_addr, origin_count, origin_datatype);
+        let target = Target {
+            rank: target_rank,
+            disp: target_disp,
+            count: target_count,
+            datatype: target_datatype,
+        };
+        // SAFETY: the standard's promise about the origin's buffer.
+        unsafe { accumulate(&window, origin, target, op, false) }.map(|_| ())
+    })
+}
+
+pub unsafe fn MPI_Raccumulate(
+    origin_addr: *const c_void,
+    origin_count: c_int,
+    origin_datatype: c_int,
+    target_rank: c_int,
+    target_disp: isize,
+    target_count: c_int,
+    target_datatype: c_int,
+    op: c_int,
+    win: c_int,
+    request: *mut c_int,
+) -> c_int {
+    on_win("MPI_Raccumulate", win, |window| {
+        // SAFETY: the standard's promise about `request`.
+        let request = unsafe { args::out(request, "request") }?;
+        let origin = (origin_addr, origin_count, origin_datatype);
+        let target = Target {
+            rank: target_rank,
+            disp: target_disp,
+            count: target_count,
+            datatype: target_datatype,
+        };
+        // SAFETY: the standard's promise about the origin's buffer.
+        *request = unsafe { accumulate(&window, origin, target, op, true) }?;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Get_accumulate(
+    origin_addr: *const c_void,
+    origin_count: c_int,
+    origin_datatype: c_int,
+    result_addr: *mut c_void,
+    result_count: c_int,
+    result_datatype: c_int,
+    target_rank: c_int,
+    target_disp: isize,
+    target_count: c_int,
+    target_datatype: c_int,
+    op: c_int,
+    win: c_int,
+) -> c_int {
+    on_win("MPI_Get_accumulate", win, |window| {
+        let origin = (origin_addr, origin_count, origin_datatype);
+        let result = (result_addr.cast_const(), result_count, result_datatype);
+        let target = Target {
+            rank: target_rank,
+            disp: target_disp,
+            count: target_count,
+            datatype: target_datatype,
+        };
+        // SAFETY: the standard's promise about the origin's buffers.
+        unsafe { get_accumulate(&window, origin, result, target, op, false) }.map(|_| ())
+    })
+}
+
+pub unsafe fn MPI_Rget_accumulate(
+    origin_addr: *const c_void,
+    origin_count: c_int,
+    origin_datatype: c_int,
+    result_addr: *mut c_void,
+    result_count: c_int,
+    result_datatype: c_int,
+    target_rank: c_int,
+    target_disp: isize,
+    target_count: c_int,
+    target_datatype: c_int,
+    op: c_int,
+    win: c_int,
+    request: *mut c_int,
+) -> c_int {
+    on_win("MPI_Rget_accumulate", win, |window| {
+        // SAFETY: the standard's promise about `request`.
+        let request = unsafe { args::out(request, "request") }?;
+        let origin = (origin_addr, origin_count, origin_datatype);
+        let result = (result_addr.cast_const(), result_count, result_datatype);
+        let target = Target {
+            rank: target_rank,
+            disp: target_disp,
+            count: target_count,
+            datatype: target_datatype,
+        };
+        // SAFETY: the standard's promise about the origin's buffers.
+        *request = unsafe { get_accumulate(&window, origin, result, target, op, true) }?;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Fetch_and_op(
+    origin_addr: *const c_void,
+    result_addr: *mut c_void,
+    datatype: c_int,
+    target_rank: c_int,
+    target_disp: isize,
+    op: c_int,
+    win: c_int,
+) -> c_int {
+    on_win("MPI_Fetch_and_op", win, |window| {
+        one(datatype)?;
+        let origin = (origin_addr, 1, datatype);
+        let result = (result_addr.cast_const(), 1, datatype);
+        let target = Target {
+            rank: target_rank,
+            disp: target_disp,
+            count: 1,
+            datatype,
+        };
+        // SAFETY: the standard's promise about both buffers.
+        unsafe { get_accumulate(&window, origin, result, target, op, false) }.map(|_| ())
+    })
+}
+
+pub unsafe fn MPI_Compare_and_swap(
+    origin_addr: *const c_void,
+    compare_addr: *const c_void,
+    result_addr: *mut c_void,
+    datatype: c_int,
+    target_rank: c_int,
+    target_disp: isize,
+    win: c_int,
+) -> c_int {
+    on_win("MPI_Compare_and_swap", win, |window| {
+        let (basic, elements) = one(datatype)?;
+        if !is_comparable(basic) {
+            return Err(wrong(
+                Class::Type,
+                "only integers, truth values and bytes are compared and swapped",
+            ));
+        }
+        // SAFETY: the standard's promise about the buffers.
+        let (new, compare, into) = unsafe {
+            (
+                elements.at(origin_addr, 1)?,
+                elements.at(compare_addr, 1)?,
+                elements.at(result_addr, 1)?,
+            )
+        };
+        let target = Target {
+            rank: target_rank,
+            disp: target_disp,
+            count: 1,
+            datatype,
+        };
+        let Some(place) = window.find_target(target, (&elements, 1), false)? else {
+            return Ok(());
+        };
+        let len = basic.extent();
+        if !place.is_straight {
+            let head = Head::new(Kind::Compare, window.context());
+            let origin = Origin {
+                from: new,
+                compare,
+                into,
+            };
+            let recorded = window.record(&place, (head, origin), (&elements, len, len), false);
+            return recorded.map(|_| ());
+        }
+        window.swap(&place, (new.span(), compare.span(), into.span()), len);
+        Ok(())
+    })
+}

@@ -1,0 +1,356 @@
+//! Section 11.5: what opens, closes and flushes epochs, in calls that wait and in calls that do not (thesis 001,
+//! section 5). A call that waits is the one that does not, and a wait for what its request would be for.
+//!
+//! What a request of a call that opens is for: that the epoch is open. Posts have left, a lock is granted, all have come
+//! to a fence; access by start is open when it may begin. What one of a call that closes is for: that the epoch is
+//! complete, as its blocking twin returns then.
+
+use core::ffi::c_int;
+
+use super::objects::{Window, on_win};
+use crate::args::{self, Peer};
+use crate::groups::members_within;
+use crate::requests::SEND_COMPLETE;
+use crate::types::constants::*;
+use midplane_device::envelope::Rank;
+use midplane_device::interface::Device;
+use midplane_device::rma::epochs::{Serial, Told, Watch};
+use midplane_objects::error::{Class, Error};
+use midplane_objects::windows::{WindowCondition, wrong};
+
+/// Fails unless `assert` says nothing but what a call `allows`.
+fn check_assert(assert: c_int, allows: c_int) -> Result<(), Error> {
+    match assert & !allows {
+        0 => Ok(()),
+        _ => Err(wrong(
+            Class::Assert,
+            "assert has a bit that means nothing to this call",
+        )),
+    }
+}
+
+fn fence(window: &Window, assert: c_int, told: Told, defers: bool) -> Result<Serial, Error> {
+    check_assert(
+        assert,
+        MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED,
+    )?;
+    window.fence(assert & MPI_MODE_NOSUCCEED == 0, told, defers)
+}
+
+fn start(
+    window: &Window,
+    (group, assert): (c_int, c_int),
+    told: Told,
+    defers: bool,
+) -> Result<Serial, Error> {
+    check_assert(assert, MPI_MODE_NOCHECK)?;
+    let group = members_within(window.membership, group)?;
+    window.start((&group, assert & MPI_MODE_NOCHECK == 0), told, defers)
+}
+
+fn post(window: &Window, (group, assert): (c_int, c_int), told: Told) -> Result<Serial, Error> {
+    check_assert(assert, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT)?;
+    let group = members_within(window.membership, group)?;
+    window.post(&group, assert & MPI_MODE_NOCHECK == 0, told)
+}
+
+fn lock_all(window: &Window, assert: c_int, told: Told, defers: bool) -> Result<Serial, Error> {
+    check_assert(assert, MPI_MODE_NOCHECK)?;
+    window.lock_all(assert & MPI_MODE_NOCHECK == 0, told, defers)
+}
+
+/// Runs a call with a request.
+///
+/// # Safety
+/// As for [`args::out`].
+unsafe fn begin(
+    function: &'static str,
+    win: c_int,
+    request: *mut c_int,
+    start: impl FnOnce(&Window, Told) -> Result<Serial, Error>,
+) -> c_int {
+    on_win(function, win, |window| {
+        // SAFETY: the caller's promise.
+        let request = unsafe { args::out(request, "request") }?;
+        *request = window.request(|told| start(&window, told).map(|_| ()))?;
+        Ok(())
+    })
+}
+
+/// As [`begin`], for a call on one process; of MPI_PROC_NULL the request is complete.
+///
+/// # Safety
+/// As for [`args::out`].
+unsafe fn begin_at(
+    function: &'static str,
+    win: c_int,
+    (rank, request): (c_int, *mut c_int),
+    start: impl FnOnce(&Window, Rank, Told) -> Result<Serial, Error>,
+) -> c_int {
+    on_win(function, win, |window| {
+        // SAFETY: the caller's promise.
+        let request = unsafe { args::out(request, "request") }?;
+        *request = match window.target(rank)? {
+            Peer::ProcNull => SEND_COMPLETE,
+            Peer::Rank(target) => {
+                window.request(|told| start(&window, target, told).map(|_| ()))?
+            }
+        };
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Win_fence(assert: c_int, win: c_int) -> c_int {
+    on_win("MPI_Win_fence", win, |window| {
+        let epoch = fence(&window, assert, None, false)?;
+        window.wait(None, WindowCondition::Over(Watch::Opened(epoch)));
+        window.sweep()?;
+        window.faults()
+    })
+}
+
+pub unsafe fn MPI_Win_ifence(assert: c_int, win: c_int, request: *mut c_int) -> c_int {
+    let start = |window: &Window, told| fence(window, assert, told, true);
+    // SAFETY: the caller's promise about `request`.
+    unsafe { begin("MPI_Win_ifence", win, request, start) }
+}
+
+pub unsafe fn MPI_Win_start(group: c_int, assert: c_int, win: c_int) -> c_int {
+    on_win("MPI_Win_start", win, |window| {
+        let epoch = start(&window, (group, assert), None, false)?;
+        window.wait(None, WindowCondition::Over(Watch::Opened(epoch)));
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Win_istart(
+    group: c_int,
+    assert: c_int,
+    win: c_int,
+    request: *mut c_int,
+) -> c_int {
+    let begin_access = |window: &Window, told| start(window, (group, assert), told, true);
+    // SAFETY: as above.
+    unsafe { begin("MPI_Win_istart", win, request, begin_access) }
+}
+
+pub unsafe fn MPI_Win_complete(win: c_int) -> c_int {
+    on_win("MPI_Win_complete", win, |window| {
+        let epoch = window.complete(None)?;
+        window.wait_closed(None, epoch)
+    })
+}
+
+pub unsafe fn MPI_Win_icomplete(win: c_int, request: *mut c_int) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        begin("MPI_Win_icomplete", win, request, |window, told| {
+            window.complete(told)
+        })
+    }
+}
+
+pub unsafe fn MPI_Win_post(group: c_int, assert: c_int, win: c_int) -> c_int {
+    on_win("MPI_Win_post", win, |window| {
+        let epoch = post(&window, (group, assert), None)?;
+        window.wait(None, WindowCondition::Over(Watch::Opened(epoch)));
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Win_ipost(group: c_int, assert: c_int, win: c_int, request: *mut c_int) -> c_int {
+    let start = |window: &Window, told| post(window, (group, assert), told);
+    // SAFETY: as above.
+    unsafe { begin("MPI_Win_ipost", win, request, start) }
+}
+
+pub unsafe fn MPI_Win_wait(win: c_int) -> c_int {
+    on_win("MPI_Win_wait", win, |window| {
+        let epoch = window.end_exposure(None)?;
+        window.wait(None, WindowCondition::Over(Watch::Closed(epoch)));
+        window.sweep()
+    })
+}
+
+pub unsafe fn MPI_Win_iwait(win: c_int, request: *mut c_int) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        begin("MPI_Win_iwait", win, request, |window, told| {
+            window.end_exposure(told)
+        })
+    }
+}
+
+pub unsafe fn MPI_Win_test(win: c_int, flag: *mut c_int) -> c_int {
+    on_win("MPI_Win_test", win, |window| {
+        // SAFETY: the standard's promise about `flag`.
+        let flag = unsafe { args::out(flag, "flag") }?;
+        *flag = window.test_exposure()?.into();
+        Ok(())
+    })
+}
+
+/// What `lock_type` and `assert` say: the lock is exclusive; it is to be asked for.
+fn lock_of(lock_type: c_int, assert: c_int) -> Result<(bool, bool), Error> {
+    let exclusive = match lock_type {
+        MPI_LOCK_EXCLUSIVE => true,
+        MPI_LOCK_SHARED => false,
+        _ => {
+            return Err(wrong(
+                Class::Locktype,
+                "lock_type is neither MPI_LOCK_EXCLUSIVE nor MPI_LOCK_SHARED",
+            ));
+        }
+    };
+    check_assert(assert, MPI_MODE_NOCHECK)?;
+    Ok((exclusive, assert & MPI_MODE_NOCHECK == 0))
+}
+
+pub unsafe fn MPI_Win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: c_int) -> c_int {
+    on_win("MPI_Win_lock", win, |window| {
+        let (exclusive, checks) = lock_of(lock_type, assert)?;
+        let Peer::Rank(target) = window.target(rank)? else {
+            return Ok(());
+        };
+        let epoch = window.lock((target, exclusive), checks, None, false)?;
+        window.wait(Some(target), WindowCondition::Over(Watch::Opened(epoch)));
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Win_ilock(
+    lock_type: c_int,
+    rank: c_int,
+    assert: c_int,
+    win: c_int,
+    request: *mut c_int,
+) -> c_int {
+    on_win("MPI_Win_ilock", win, |window| {
+        let (exclusive, checks) = lock_of(lock_type, assert)?;
+        // SAFETY: as above.
+        let request = unsafe { args::out(request, "request") }?;
+        *request = match window.target(rank)? {
+            Peer::ProcNull => SEND_COMPLETE,
+            Peer::Rank(target) => window.request(|told| {
+                let locked = window.lock((target, exclusive), checks, told, true);
+                locked.map(|_| ())
+            })?,
+        };
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Win_unlock(rank: c_int, win: c_int) -> c_int {
+    on_win("MPI_Win_unlock", win, |window| {
+        let Peer::Rank(target) = window.target(rank)? else {
+            return Ok(());
+        };
+        let epoch = window.unlock(target, None)?;
+        window.wait_closed(Some(target), epoch)
+    })
+}
+
+pub unsafe fn MPI_Win_iunlock(rank: c_int, win: c_int, request: *mut c_int) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        begin_at(
+            "MPI_Win_iunlock",
+            win,
+            (rank, request),
+            |window, target, told| window.unlock(target, told),
+        )
+    }
+}
+
+pub unsafe fn MPI_Win_lock_all(assert: c_int, win: c_int) -> c_int {
+    on_win("MPI_Win_lock_all", win, |window| {
+        let epoch = lock_all(&window, assert, None, false)?;
+        window.wait(None, WindowCondition::Over(Watch::Opened(epoch)));
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Win_ilock_all(assert: c_int, win: c_int, request: *mut c_int) -> c_int {
+    let start = |window: &Window, told| lock_all(window, assert, told, true);
+    // SAFETY: as above.
+    unsafe { begin("MPI_Win_ilock_all", win, request, start) }
+}
+
+pub unsafe fn MPI_Win_unlock_all(win: c_int) -> c_int {
+    on_win("MPI_Win_unlock_all", win, |window| {
+        let epoch = window.unlock_all(None)?;
+        window.wait_closed(None, epoch)
+    })
+}
+
+pub unsafe fn MPI_Win_iunlock_all(win: c_int, request: *mut c_int) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        begin("MPI_Win_iunlock_all", win, request, |window, told| {
+            window.unlock_all(told)
+        })
+    }
+}
+
+/// What the four kinds of flushes do; those that are local end when the origin's buffers are the program's again.
+fn flush(function: &'static str, win: c_int, rank: Option<c_int>, is_local: bool) -> c_int {
+    on_win(function, win, |window| {
+        let target = match rank {
+            None => None,
+            Some(rank) => match window.target(rank)? {
+                Peer::ProcNull => return Ok(()),
+                Peer::Rank(target) => Some(target),
+            },
+        };
+        window.flush_and_wait(target, is_local)
+    })
+}
+
+pub unsafe fn MPI_Win_flush(rank: c_int, win: c_int) -> c_int {
+    flush("MPI_Win_flush", win, Some(rank), false)
+}
+
+pub unsafe fn MPI_Win_flush_all(win: c_int) -> c_int {
+    flush("MPI_Win_flush_all", win, None, false)
+}
+
+pub unsafe fn MPI_Win_flush_local(rank: c_int, win: c_int) -> c_int {
+    flush("MPI_Win_flush_local", win, Some(rank), true)
+}
+
+pub unsafe fn MPI_Win_flush_local_all(win: c_int) -> c_int {
+    flush("MPI_Win_flush_local_all", win, None, true)
+}
+
+pub unsafe fn MPI_Win_iflush(rank: c_int, win: c_int, request: *mut c_int) -> c_int {
+    let start = |window: &Window, target, told| window.flush(Some(target), false, told);
+    // SAFETY: as above.
+    unsafe { begin_at("MPI_Win_iflush", win, (rank, request), start) }
+}
+
+pub unsafe fn MPI_Win_iflush_all(win: c_int, request: *mut c_int) -> c_int {
+    let start = |window: &Window, told| window.flush(None, false, told);
+    // SAFETY: as above.
+    unsafe { begin("MPI_Win_iflush_all", win, request, start) }
+}
+
+pub unsafe fn MPI_Win_iflush_local(rank: c_int, win: c_int, request: *mut c_int) -> c_int {
+    let start = |window: &Window, target, told| window.flush(Some(target), true, told);
+    // SAFETY: as above.
+    unsafe { begin_at("MPI_Win_iflush_local", win, (rank, request), start) }
+}
+
+pub unsafe fn MPI_Win_iflush_local_all(win: c_int, request: *mut c_int) -> c_int {
+    let start = |window: &Window, told| window.flush(None, true, told);
+    // SAFETY: as above.
+    unsafe { begin("MPI_Win_iflush_local_all", win, request, start) }
+}
+
+// There is one copy of a window (the unified model), and a call that makes progress: a program that waits for a value
+// in its own window sees it come.
+pub unsafe fn MPI_Win_sync(win: c_int) -> c_int {
+    on_win("MPI_Win_sync", win, |window| {
+        window.env.advance(window.note(None), None);
+        Ok(())
+    })
+}

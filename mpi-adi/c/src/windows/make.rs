@@ -1,0 +1,364 @@
+//! Section 11.2: windows are made and freed.
+//!
+//! A window has a communicator of its own, whose context names it in all of its processes. Memory that a process cannot
+//! get is told to all: the call fails everywhere, and none waits for another.
+
+use alloc::vec::Vec;
+use core::ffi::{c_int, c_void};
+
+use super::attributes::{Windows, take_hints};
+use super::objects::{Facts, Object, TABLE, Window, on_win, with_object};
+use crate::args;
+use crate::comm_objects::{enter, give_up, prepare, views};
+use crate::infos::{self, MPI_Free_mem, check_hints};
+use crate::keyvals;
+use crate::report::{on_comm, release_handler};
+use crate::types::constants::*;
+use midplane_device::memory::Span;
+use midplane_objects::attributes::Attributes;
+use midplane_objects::comm::{Communicator, Membership};
+use midplane_objects::error::{Class, Error};
+use midplane_objects::process::Env;
+use midplane_objects::windows::{self, State, agree, enter_device, leave_device, make_room, wrong};
+
+/// What a window is made of at one process.
+#[derive(Clone, Copy)]
+struct Part {
+    flavor: c_int,
+    base: usize,
+    size: usize,
+    disp_unit: c_int,
+}
+
+impl Part {
+    /// Fails with classes Size, Disp, Base.
+    fn check(base: usize, size: isize, disp_unit: c_int, flavor: c_int) -> Result<Part, Error> {
+        let none = wrong(Class::Size, "size is negative");
+        let size = usize::try_from(size).map_err(|_| none)?;
+        if disp_unit <= 0 {
+            return Err(wrong(Class::Disp, "disp_unit is not positive"));
+        }
+        let part = Part {
+            flavor,
+            base,
+            size,
+            disp_unit,
+        };
+        if flavor != MPI_WIN_FLAVOR_ALLOCATE {
+            part.shared().check()?;
+        }
+        Ok(part)
+    }
+
+    /// It, as all bindings have it.
+    fn shared(self) -> windows::Part {
+        windows::Part {
+            base: self.base,
+            size: self.size,
+            disp_unit: self.disp_unit as u32,
+        }
+    }
+}
+
+/// The program's memory of this window part.
+///
+/// # Safety
+/// As for [`Span::new`] until the window is freed, or the memory detached: the program's promise to the call.
+unsafe fn span(base: usize, size: usize) -> Span {
+    match size {
+        0 => Span::EMPTY,
+        // SAFETY: the caller's promise.
+        _ => unsafe { Span::new(core::ptr::with_exposed_provenance(base), size) },
+    }
+}
+
+/// Enters a window at this process; its handle.
+///
+/// # Safety
+/// As for [`span`].
+unsafe fn enter_window(
+    env: &dyn Env,
+    (comm, membership): (c_int, Membership<'static>),
+    part: Part,
+) -> Result<c_int, Error> {
+    let facts = make_room(Facts {
+        size: part.size as isize,
+        disp_unit: part.disp_unit,
+        flavor: part.flavor,
+        model: MPI_WIN_UNIFIED,
+    })?;
+    let memory = match part.flavor {
+        MPI_WIN_FLAVOR_DYNAMIC => None,
+        // SAFETY: the caller's promise.
+        _ => Some(unsafe { span(part.base, part.size) }),
+    };
+    enter_device(env, membership, (memory, part.disp_unit as u32), || {
+        TABLE.lock().add(Object {
+            comm,
+            membership,
+            base: part.base,
+            facts,
+            state: State::new(),
+            handler: MPI_ERRORS_ARE_FATAL,
+            name: Vec::new(),
+            attributes: Attributes::new(),
+        })
+    })
+}
+
+/// Takes a window out of the tables of this process.
+fn leave(env: &dyn Env, handle: c_int) {
+    let Some(object) = TABLE.lock().remove(handle) else {
+        return;
+    };
+    leave_device(env, object.membership);
+    release_handler(object.handler);
+    if matches!(
+        object.facts.flavor,
+        MPI_WIN_FLAVOR_ALLOCATE | MPI_WIN_FLAVOR_SHARED
+    ) && object.base != 0
+    {
+        // SAFETY: from MPI_Alloc_mem, and the program gives it up with the window.
+        unsafe { MPI_Free_mem(core::ptr::with_exposed_provenance_mut(object.base)) };
+    }
+    give_up(object.comm);
+}
+
+/// Makes a window of all processes of a communicator. With `allocates`, the part's memory comes from the heap.
+///
+/// # Safety
+/// As for [`span`].
+unsafe fn make(
+    function: &'static str,
+    parent: c_int,
+    comm: Communicator<'static>,
+    mut part: Part,
+) -> Result<(c_int, usize), Error> {
+    let env = comm.env;
+    let made = comm.make_duplicate(function, &mut prepare)?;
+    let own = enter(env, made, parent)?;
+    let views = views(own).ok_or(Error::Communicator { handle: own })?;
+    let allocates = part.flavor == MPI_WIN_FLAVOR_ALLOCATE || part.flavor == MPI_WIN_FLAVOR_SHARED;
+    let allocated = match allocates {
+        true => allocate(part.size),
+        false => Ok(part.base),
+    };
+    let entered = allocated.and_then(|base| {
+        part.base = base;
+        // SAFETY: the caller's promise, or memory that has just been allocated.
+        unsafe { enter_window(env, (own, views.local), part) }
+    });
+    let comm = Communicator::at(env, views.local);
+    let agreed = agree(comm, entered.is_ok(), part.shared());
+    match (entered, agreed) {
+        (Ok(handle), Ok(uniform)) => {
+            with_object(handle, |object| object.state.uniform = uniform);
+            Ok((handle, part.base))
+        }
+        (Ok(handle), Err(error)) => {
+            leave(env, handle);
+            Err(error)
+        }
+        (Err(error), _) => {
+            if allocates && part.base != 0 {
+                // SAFETY: from MPI_Alloc_mem, and nothing has it.
+                unsafe { MPI_Free_mem(core::ptr::with_exposed_provenance_mut(part.base)) };
+            }
+            give_up(own);
+            Err(error)
+        }
+    }
+}
+
+/// A window that has been made takes its hints.
+fn hint(env: &'static dyn Env, win: c_int, info: c_int) -> Result<(), Error> {
+    take_hints(&Window::of(env, "", win)?, info)
+}
+
+/// Memory of so many bytes from the program's heap; 0 when it is none. Fails with [`Error::NoRoom`].
+fn allocate(bytes: usize) -> Result<usize, Error> {
+    if bytes == 0 {
+        return Ok(0);
+    }
+    infos::allocate(bytes).map(|start| start.expose_provenance())
+}
+
+pub unsafe fn MPI_Win_create(
+    base: *mut c_void,
+    size: isize,
+    disp_unit: c_int,
+    info: c_int,
+    comm: c_int,
+    win: *mut c_int,
+) -> c_int {
+    let parent = comm;
+    on_comm("MPI_Win_create", comm, |comm| {
+        // SAFETY: the standard's promise about `win`.
+        let win = unsafe { args::out(win, "win") }?;
+        check_hints(info)?;
+        let base = base.expose_provenance();
+        let part = Part::check(base, size, disp_unit, MPI_WIN_FLAVOR_CREATE)?;
+        // SAFETY: the standard's promise about the memory.
+        (*win, _) = unsafe { make("MPI_Win_create", parent, comm, part) }?;
+        hint(comm.env, *win, info)?;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Win_allocate(
+    size: isize,
+    disp_unit: c_int,
+    info: c_int,
+    comm: c_int,
+    baseptr: *mut c_void,
+    win: *mut c_int,
+) -> c_int {
+    let parent = comm;
+    on_comm("MPI_Win_allocate", comm, |comm| {
+        // SAFETY: the standard's promise about both; the first is the place of a pointer.
+        let (win, place) = unsafe {
+            (
+                args::out(win, "win")?,
+                args::out(baseptr.cast::<*mut c_void>(), "baseptr")?,
+            )
+        };
+        check_hints(info)?;
+        let part = Part::check(0, size, disp_unit, MPI_WIN_FLAVOR_ALLOCATE)?;
+        // SAFETY: nothing but this window has the memory.
+        let (handle, base) = unsafe { make("MPI_Win_allocate", parent, comm, part) }?;
+        hint(comm.env, handle, info)?;
+        *place = core::ptr::with_exposed_provenance_mut(base);
+        *win = handle;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Win_allocate_shared(
+    size: isize,
+    disp_unit: c_int,
+    info: c_int,
+    comm: c_int,
+    baseptr: *mut c_void,
+    win: *mut c_int,
+) -> c_int {
+    let parent = comm;
+    on_comm("MPI_Win_allocate_shared", comm, |comm| {
+        // SAFETY: the standard's promise about both; the first is the place of a pointer.
+        let (win, place) = unsafe {
+            (
+                args::out(win, "win")?,
+                args::out(baseptr.cast::<*mut c_void>(), "baseptr")?,
+            )
+        };
+        check_hints(info)?;
+        if comm.size() > 1 {
+            return Err(wrong(
+                Class::RmaShared,
+                "each process has memory of its own; only a communicator of one process, as \
+                 MPI_Comm_split_type makes them, can share",
+            ));
+        }
+        let flavor = MPI_WIN_FLAVOR_ALLOCATE;
+        let part = Part {
+            flavor: MPI_WIN_FLAVOR_SHARED,
+            ..Part::check(0, size, disp_unit, flavor)?
+        };
+        // SAFETY: nothing but this window has the memory.
+        let (handle, base) = unsafe { make("MPI_Win_allocate_shared", parent, comm, part) }?;
+        hint(comm.env, handle, info)?;
+        *place = core::ptr::with_exposed_provenance_mut(base);
+        *win = handle;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Win_shared_query(
+    win: c_int,
+    rank: c_int,
+    size: *mut isize,
+    disp_unit: *mut c_int,
+    baseptr: *mut c_void,
+) -> c_int {
+    on_win("MPI_Win_shared_query", win, |window| {
+        // SAFETY: the standard's promise about all three; the last is the place of a pointer.
+        let (size, unit, place) = unsafe {
+            (
+                args::out(size, "size")?,
+                args::out(disp_unit, "disp_unit")?,
+                args::out(baseptr.cast::<*mut c_void>(), "baseptr")?,
+            )
+        };
+        // Of MPI_PROC_NULL it tells the lowest rank's part: here there is one.
+        window.target(rank)?;
+        window.with_object(|object| {
+            if object.facts.flavor != MPI_WIN_FLAVOR_SHARED {
+                return Err(wrong(
+                    Class::RmaFlavor,
+                    "win was not made by MPI_Win_allocate_shared",
+                ));
+            }
+            (*size, *unit) = (object.facts.size, object.facts.disp_unit);
+            *place = core::ptr::with_exposed_provenance_mut(object.base);
+            Ok(())
+        })
+    })
+}
+
+pub unsafe fn MPI_Win_create_dynamic(info: c_int, comm: c_int, win: *mut c_int) -> c_int {
+    let parent = comm;
+    on_comm("MPI_Win_create_dynamic", comm, |comm| {
+        // SAFETY: the standard's promise about `win`.
+        let win = unsafe { args::out(win, "win") }?;
+        check_hints(info)?;
+        let part = Part::check(0, 0, 1, MPI_WIN_FLAVOR_DYNAMIC)?;
+        // SAFETY: no memory yet.
+        (*win, _) = unsafe { make("MPI_Win_create_dynamic", parent, comm, part) }?;
+        hint(comm.env, *win, info)?;
+        Ok(())
+    })
+}
+
+fn check_dynamic(window: &Window) -> Result<(), Error> {
+    match window.is_dynamic {
+        true => Ok(()),
+        false => Err(wrong(
+            Class::RmaFlavor,
+            "win was not made by MPI_Win_create_dynamic",
+        )),
+    }
+}
+
+pub unsafe fn MPI_Win_attach(win: c_int, base: *mut c_void, size: isize) -> c_int {
+    on_win("MPI_Win_attach", win, |window| {
+        check_dynamic(&window)?;
+        let base = base.expose_provenance();
+        let part = Part::check(base, size, 1, MPI_WIN_FLAVOR_DYNAMIC)?;
+        if part.size == 0 {
+            return Ok(());
+        }
+        // SAFETY: the standard's promise about the memory, until it is detached.
+        let region = unsafe { span(part.base, part.size) };
+        window.attach(region)
+    })
+}
+
+pub unsafe fn MPI_Win_detach(win: c_int, base: *const c_void) -> c_int {
+    on_win("MPI_Win_detach", win, |window| {
+        check_dynamic(&window)?;
+        window.detach(base.addr()).map(|_| ())
+    })
+}
+
+pub unsafe fn MPI_Win_free(win: *mut c_int) -> c_int {
+    // SAFETY: the standard's promise about `win`.
+    let handle = unsafe { win.as_ref() }.copied().unwrap_or(MPI_WIN_NULL);
+    on_win("MPI_Win_free", handle, |window| {
+        window.check_free()?;
+        keyvals::delete_all::<Windows>(handle)?;
+        window.end_all()?;
+        leave(window.env, handle);
+        // SAFETY: as above; not null, since it has named a window.
+        *unsafe { args::out(win, "win") }? = MPI_WIN_NULL;
+        Ok(())
+    })
+}

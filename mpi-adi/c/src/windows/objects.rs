@@ -1,0 +1,168 @@
+//! Windows by handle, and the epochs that are open in them.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::ffi::c_int;
+use core::ops::Deref;
+
+use spin::Mutex;
+
+use crate::args::{Peer, destination};
+use crate::binding::env;
+use crate::comm_objects::Blame;
+use crate::datatypes::Lent;
+use crate::handles::{Kind, Table};
+use crate::report::{blame, end_under};
+use crate::types::constants::*;
+use midplane_device::envelope::Rank;
+use midplane_device::memory::Span;
+use midplane_objects::attributes::Attributes;
+use midplane_objects::comm::{Membership, Partners};
+use midplane_objects::context::CONTEXTS;
+use midplane_objects::error::{Error, Limited};
+use midplane_objects::process::Env;
+use midplane_objects::windows::{self, Hold, Home, State, no_window};
+
+const KIND: Kind = Kind {
+    name: Limited::Windows,
+    tag: 0x6000_0000,
+    place_bits: 11,
+    generation_bits: 13,
+    limit: CONTEXTS,
+};
+
+/// What the predefined attributes point to; it stays where it is for as long as the window does.
+#[derive(Debug)]
+pub(super) struct Facts {
+    pub size: isize,
+    pub disp_unit: c_int,
+    pub flavor: c_int,
+    pub model: c_int,
+}
+
+pub(super) struct Object {
+    /// The window's own communicator.
+    pub comm: c_int,
+    pub membership: Membership<'static>,
+    pub base: usize,
+    pub facts: Box<Facts>,
+    pub state: State<Lent>,
+    pub handler: c_int,
+    pub name: Vec<u8>,
+    pub attributes: Attributes,
+}
+
+// What docs/rma.md says.
+const _: () = assert!(size_of::<Object>() <= 256 && size_of::<Facts>() <= 24);
+
+/// No call holds the lock while it waits, and interrupts do not come here.
+// SAFETY: loaded data, as it would be.
+#[unsafe(link_section = ".data.mpi_windows")]
+pub(super) static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
+
+impl Hold for Lent {
+    fn span(&self) -> Span {
+        self.span()
+    }
+}
+
+/// A window by its handle.
+#[derive(Clone, Copy)]
+pub(super) struct Handle(pub c_int);
+
+impl Home for Handle {
+    type Hold = Lent;
+
+    fn with<R>(&self, f: impl FnOnce(&mut State<Lent>) -> Result<R, Error>) -> Result<R, Error> {
+        f(&mut TABLE.lock().get_mut(self.0).ok_or(no_window())?.state)
+    }
+}
+
+/// A window during a call.
+#[derive(Clone, Copy)]
+pub(super) struct Window(windows::Window<'static, Handle>);
+
+impl Deref for Window {
+    type Target = windows::Window<'static, Handle>;
+
+    #[inline]
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl Window {
+    fn new(
+        env: &'static dyn Env,
+        function: &'static str,
+        (handle, object): (c_int, &Object),
+    ) -> Window {
+        Window(windows::Window {
+            env,
+            function,
+            home: Handle(handle),
+            membership: object.membership,
+            is_dynamic: object.facts.flavor == MPI_WIN_FLAVOR_DYNAMIC,
+        })
+    }
+
+    /// The window that `handle` names.
+    pub fn of(
+        env: &'static dyn Env,
+        function: &'static str,
+        handle: c_int,
+    ) -> Result<Window, Error> {
+        let window = |object: &mut Object| Window::new(env, function, (handle, object));
+        with_object(handle, window).ok_or(no_window())
+    }
+
+    /// Runs `f` on the window's object; for as long as `f` runs nothing else has it.
+    pub fn with_object<R>(
+        &self,
+        f: impl FnOnce(&mut Object) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        f(TABLE.lock().get_mut(self.home.0).ok_or(no_window())?)
+    }
+
+    /// The process with the rank that the program gives.
+    pub fn target(&self, rank: c_int) -> Result<Peer<Rank>, Error> {
+        let group = self.membership.group();
+        let partners = Partners::at(self.env, group);
+        Ok(match destination(&partners, rank)? {
+            Peer::ProcNull => Peer::ProcNull,
+            Peer::Rank(rank) => Peer::Rank(group.to_world(rank)),
+        })
+    }
+}
+
+/// Runs `f` on the window that `handle` names.
+pub(super) fn with_object<R>(handle: c_int, f: impl FnOnce(&mut Object) -> R) -> Option<R> {
+    TABLE.lock().get_mut(handle).map(f)
+}
+
+/// Whose error handler an error of a call on this window goes to; of none, MPI_COMM_WORLD's (section 8.3).
+pub(super) fn blame_of(win: c_int) -> Blame {
+    match with_object(win, |object| object.handler) {
+        Some(handler) => Blame::new(win, handler),
+        None => blame(MPI_COMM_WORLD),
+    }
+}
+
+/// A call that belongs to a window.
+pub(super) fn on_win(
+    function: &'static str,
+    win: c_int,
+    call: impl FnOnce(Window) -> Result<(), Error>,
+) -> c_int {
+    // One look at the table: a call on a few bytes is short.
+    let found = with_object(win, |object| {
+        let window = env().map(|env| Window::new(env, function, (win, object)));
+        let handler = object.handler;
+        (window, Blame::new(win, handler))
+    });
+    let (window, blame) = found.unwrap_or_else(|| {
+        let window = env().and(Err(no_window()));
+        (window, blame_of(win))
+    });
+    end_under(function, blame, window.and_then(call))
+}

@@ -1,0 +1,259 @@
+//! Sections 11.3.1, 11.3.2 and, for them, 11.3.5: put and get.
+
+use core::ffi::{c_int, c_void};
+
+use super::objects::{Window, on_win};
+use crate::args::{self, Peer};
+use crate::datatypes::{Elements, Lent};
+use crate::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE};
+use midplane_device::rma::wire::{Head, Kind};
+use midplane_objects::error::Error;
+use midplane_objects::windows::{self, Entry, Operands, TargetBase, fits};
+
+/// The target's side of an operation, as the program gives it.
+#[derive(Clone, Copy)]
+pub(super) struct Target {
+    pub rank: c_int,
+    pub disp: isize,
+    pub count: c_int,
+    pub datatype: c_int,
+}
+
+/// The origin's side of an operation; what it has none of is [`Lent::EMPTY`].
+pub(super) struct Origin {
+    pub from: Lent,
+    pub compare: Lent,
+    pub into: Lent,
+}
+
+impl Window {
+    /// Finds the elements of a target, and that an epoch is open there. `None`: the target is MPI_PROC_NULL. Fails with
+    /// class Rank, and as [`windows::Window::find`].
+    pub(super) fn find_target(
+        &self,
+        target: Target,
+        elements: (&Elements, usize),
+        is_request: bool,
+    ) -> Result<Option<TargetBase>, Error> {
+        let Peer::Rank(rank) = self.target(target.rank)? else {
+            return Ok(None);
+        };
+        let entry = match is_request {
+            true => Entry::Request,
+            false => Entry::AsOpened,
+        };
+        self.find((rank, target.disp), elements, entry).map(Some)
+    }
+
+    /// Records an operation, with a request if that `is_request`: its handle, of no bytes that of one that is complete.
+    pub(super) fn record(
+        &self,
+        place: &TargetBase,
+        (head, origin): (Head, Origin),
+        elements: (&Elements, usize, usize),
+        is_request: bool,
+    ) -> Result<c_int, Error> {
+        if elements.1 == 0 {
+            return Ok(SEND_COMPLETE);
+        }
+        let Origin {
+            from,
+            compare,
+            into,
+        } = origin;
+        let operands = Operands {
+            from: from.span(),
+            compare: compare.span(),
+            into: into.span(),
+        };
+        let holds = [from, compare, into].map(Some);
+        let defer = |told| {
+            self.defer(place, (head, operands), elements, holds, told)
+                .map(|_| ())
+        };
+        match is_request {
+            true => self.request(defer),
+            false => defer(None).map(|()| SEND_COMPLETE),
+        }
+    }
+}
+
+impl windows::Elements for Elements {
+    type Hold = Lent;
+
+    fn length(&self, count: usize) -> Result<usize, Error> {
+        self.length(count)
+    }
+
+    fn range(&self, count: usize) -> (i128, i128) {
+        self.range(count)
+    }
+
+    fn runs(&self, bytes: usize, run: impl FnMut(isize, usize, usize)) {
+        self.runs(bytes, run);
+    }
+
+    fn places(&self, base: usize, bytes: usize) -> Result<Lent, Error> {
+        let base = core::ptr::without_provenance(base);
+        // SAFETY: these are places in a target's window, and not looked at here but walked alone.
+        unsafe { self.origin(base, 0, bytes) }
+    }
+}
+
+/// # Safety
+/// The standard's promise about the origin's buffer.
+unsafe fn put(
+    window: &Window,
+    (origin, origin_count, origin_datatype): (*const c_void, c_int, c_int),
+    target: Target,
+    is_request: bool,
+) -> Result<c_int, Error> {
+    // SAFETY: the caller's promise.
+    let from = unsafe { args::buffer(origin, origin_count, origin_datatype) }?;
+    let (elements, count) = (Elements::of(target.datatype)?, args::count(target.count)?);
+    let bytes = from.span().len();
+    fits(bytes, elements.length(count)?)?;
+    let Some(place) = window.find_target(target, (&elements, count), is_request)? else {
+        return Ok(SEND_COMPLETE);
+    };
+    let head = Head::new(Kind::Put, window.context());
+    if !place.is_straight {
+        let origin = Origin {
+            from,
+            compare: Lent::EMPTY,
+            into: Lent::EMPTY,
+        };
+        return window.record(&place, (head, origin), (&elements, bytes, 1), is_request);
+    }
+    window.send(&place, head, (from.span(), 1), &elements);
+    Ok(SEND_COMPLETE)
+}
+
+/// # Safety
+/// The standard's promise about the origin's buffer.
+unsafe fn get(
+    window: &Window,
+    (origin, origin_count, origin_datatype): (*mut c_void, c_int, c_int),
+    target: Target,
+    is_request: bool,
+) -> Result<c_int, Error> {
+    // SAFETY: the caller's promise.
+    let into = unsafe { args::buffer(origin, origin_count, origin_datatype) }?;
+    let (elements, count) = (Elements::of(target.datatype)?, args::count(target.count)?);
+    let bytes = elements.length(count)?;
+    fits(bytes, into.span().len())?;
+    let Some(place) = window.find_target(target, (&elements, count), is_request)? else {
+        return Ok(RECEIVED_FROM_PROC_NULL);
+    };
+    if !place.is_straight {
+        let head = Head::new(Kind::Get, window.context());
+        let origin = Origin {
+            from: Lent::EMPTY,
+            compare: Lent::EMPTY,
+            into,
+        };
+        return window.record(&place, (head, origin), (&elements, bytes, 1), is_request);
+    }
+    window.fetch_bytes(into.span(), &place, (&elements, bytes));
+    Ok(SEND_COMPLETE)
+}
+
+pub unsafe fn MPI_Put(
+    origin_addr: *const c_void,
+    origin_count: c_int,
+    origin_datatype: c_int,
+    target_rank: c_int,
+    target_disp: isize,
+    target_count: c_int,
+    target_datatype: c_int,
+    win: c_int,
+) -> c_int {
+    on_win("MPI_Put", win, |window| {
+        let origin = (origin_addr, origin_count, origin_datatype);
+        let target = Target {
+            rank: target_rank,
+            disp: target_disp,
+            count: target_count,
+            datatype: target_datatype,
+        };
+        // SAFETY: the standard's promise about the origin's buffer.
+        unsafe { put(&window, origin, target, false) }.map(|_| ())
+    })
+}
+
+pub unsafe fn MPI_Get(
+    origin_addr: *mut c_void,
+    origin_count: c_int,
+    origin_datatype: c_int,
+    target_rank: c_int,
+    target_disp: isize,
+    target_count: c_int,
+    target_datatype: c_int,
+    win: c_int,
+) -> c_int {
+    on_win("MPI_Get", win, |window| {
+        let origin = (origin_addr, origin_count, origin_datatype);
+        let target = Target {
+            rank: target_rank,
+            disp: target_disp,
+            count: target_count,
+            datatype: target_datatype,
+        };
+        // SAFETY: the standard's promise about the origin's buffer.
+        unsafe { get(&window, origin, target, false) }.map(|_| ())
+    })
+}
+
+pub unsafe fn MPI_Rput(
+    origin_addr: *const c_void,
+    origin_count: c_int,
+    origin_datatype: c_int,
+    target_rank: c_int,
+    target_disp: isize,
+    target_count: c_int,
+    target_datatype: c_int,
+    win: c_int,
+    request: *mut c_int,
+) -> c_int {
+    on_win("MPI_Rput", win, |window| {
+        // SAFETY: the standard's promise about `request`.
+        let request = unsafe { args::out(request, "request") }?;
+        let origin = (origin_addr, origin_count, origin_datatype);
+        let target = Target {
+            rank: target_rank,
+            disp: target_disp,
+            count: target_count,
+            datatype: target_datatype,
+        };
+        // SAFETY: the standard's promise about the origin's buffer.
+        *request = unsafe { put(&window, origin, target, true) }?;
+        Ok(())
+    })
+}
+
+pub unsafe fn MPI_Rget(
+    origin_addr: *mut c_void,
+    origin_count: c_int,
+    origin_datatype: c_int,
+    target_rank: c_int,
+    target_disp: isize,
+    target_count: c_int,
+    target_datatype: c_int,
+    win: c_int,
+    request: *mut c_int,
+) -> c_int {
+    on_win("MPI_Rget", win, |window| {
+        // SAFETY: the standard's promise about `request`.
+        let request = unsafe { args::out(request, "request") }?;
+        let origin = (origin_addr, origin_count, origin_datatype);
+        let target = Target {
+            rank: target_rank,
+            disp: target_disp,
+            count: target_count,
+            datatype: target_datatype,
+        };
+        // SAFETY: the standard's promise about the origin's buffer.
+        *request = unsafe { get(&window, origin, target, true) }?;
+        Ok(())
+    })
+}

@@ -1,0 +1,103 @@
+//! Requests of what goes on in windows: epochs, flushes and operations. The device sets a ticket when what a request is
+//! for is over; the request keeps the ticket until the program has been told.
+
+use alloc::boxed::Box;
+use core::ffi::c_int;
+
+use spin::Mutex;
+
+use super::objects::{Window, blame_of};
+use crate::handles::{Kind, Table};
+use crate::requests::{Completed, Entry, Family, ONE_SIDED, Rest, enter_family, with_status};
+use crate::types::MPI_Status;
+use midplane_device::rma::epochs::{Ticket, Told};
+use midplane_objects::error::{Class, Error, Limited};
+use midplane_objects::windows::{BEYOND, make_room};
+
+const KIND: Kind = Kind {
+    name: Limited::WindowRequests,
+    tag: ONE_SIDED,
+    place_bits: 16,
+    generation_bits: 12,
+    limit: 1 << 16,
+};
+
+struct Object {
+    win: c_int,
+    ticket: &'static Ticket,
+}
+
+/// No call holds the lock while it waits, and interrupts do not come here.
+// SAFETY: loaded data, as it would be.
+#[unsafe(link_section = ".data.mpi_windows")]
+static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
+
+struct OfWindows;
+
+// SAFETY: loaded data, as it would be.
+#[unsafe(link_section = ".data.mpi_windows")]
+static FAMILY: Entry = Entry::new(ONE_SIDED, &OfWindows);
+
+impl Window {
+    /// Starts what a request is for, with its ticket; the request's handle. Fails with [`Error::NoRoom`],
+    /// [`Error::Limit`], and as `start` does.
+    pub fn request(&self, start: impl FnOnce(Told) -> Result<(), Error>) -> Result<c_int, Error> {
+        enter_family(&FAMILY);
+        let ticket: &'static Ticket = Box::leak(make_room(Ticket::default())?);
+        let win = self.home.0;
+        let added = TABLE.lock().add(Object { win, ticket });
+        let started = added.and_then(|handle| start(Some(ticket)).map(|()| handle));
+        if started.is_err() {
+            if let Ok(handle) = added {
+                TABLE.lock().remove(handle);
+            }
+            give_back(ticket);
+        }
+        started
+    }
+}
+
+/// The device has no use for the ticket any more.
+fn give_back(ticket: &'static Ticket) {
+    // SAFETY: leaked where the request was made; the device has given it up when it set it, or has never had it, and
+    // the request is out of the table.
+    drop(unsafe { Box::from_raw(core::ptr::from_ref(ticket).cast_mut()) });
+}
+
+const NOT_ALLOWED: Error = Error::Wrong {
+    class: Class::Request,
+    what: "the request of a window can neither be freed nor cancelled (MPI-3.1 section 11.3.5); complete it",
+};
+
+impl Family for OfWindows {
+    fn has(&self, handle: c_int) -> bool {
+        TABLE.lock().get(handle).is_some()
+    }
+
+    fn ended(&self, handle: c_int) -> Option<Completed> {
+        let (win, is_faulty) = {
+            let table = TABLE.lock();
+            let object = table.get(handle)?;
+            (object.win, object.ticket.ended()?)
+        };
+        let mut completed = with_status(MPI_Status::NO_RECEIVE);
+        if is_faulty {
+            completed.rest = Some(Rest::Failed(blame_of(win), BEYOND));
+        }
+        Some(completed)
+    }
+
+    fn forget(&self, handle: c_int) {
+        if let Some(object) = TABLE.lock().remove(handle) {
+            give_back(object.ticket);
+        }
+    }
+
+    fn free(&self, _: c_int) -> Result<(), Error> {
+        Err(NOT_ALLOWED)
+    }
+
+    fn cancel(&self, _: c_int) -> Result<(), Error> {
+        Err(NOT_ALLOWED)
+    }
+}

@@ -1,0 +1,213 @@
+//! The room in a buffer that the program has attached for its buffered sends (MPI-3.1 section 3.6).
+//!
+//! A message lies in the buffer in one piece, without anything beside it, from the send until the device
+//! has finished with it. What is where is noted in the program's heap, not in the buffer, where the
+//! program could write over it.
+#![forbid(unsafe_code)]
+
+use alloc::vec::Vec;
+
+use crate::call::{SLICE_REQUESTS, drain};
+use crate::error::Error;
+use crate::process::Env;
+use midplane_device::interface::{Device, Measure, Release, TestResult};
+use midplane_device::kernel::CallNote;
+use midplane_device::request::RequestId;
+
+/// A message in the buffer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Piece {
+    offset: usize,
+    len: usize,
+    /// `None`: the device has finished with it.
+    send: Option<RequestId>,
+}
+
+/// Which parts of the buffer are in use.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BufferUse {
+    bytes: usize,
+    /// In the order of their offsets.
+    pieces: Vec<Piece>,
+}
+
+/// Where a message is to lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Gap {
+    /// First byte in the buffer.
+    pub offset: usize,
+    /// Bytes.
+    pub len: usize,
+    before: usize,
+}
+
+impl BufferUse {
+    /// An empty buffer of `bytes` bytes.
+    pub const fn new(bytes: usize) -> Self {
+        BufferUse {
+            bytes,
+            pieces: Vec::new(),
+        }
+    }
+
+    /// Bytes of the whole buffer.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Bytes that hold messages.
+    fn used(&self) -> usize {
+        self.pieces.iter().map(|piece| piece.len).sum()
+    }
+
+    /// A gap for `len` bytes behind everything else.
+    fn at_the_end(&self, len: usize) -> Option<Gap> {
+        let offset = self.pieces.last().map_or(0, |last| last.offset + last.len);
+        (len <= self.bytes - offset).then_some(Gap {
+            offset,
+            len,
+            before: self.pieces.len(),
+        })
+    }
+
+    /// The first gap for `len` bytes.
+    fn anywhere(&self, len: usize) -> Option<Gap> {
+        let mut offset = 0;
+        for (before, piece) in self.pieces.iter().enumerate() {
+            if len <= piece.offset - offset {
+                return Some(Gap {
+                    offset,
+                    len,
+                    before,
+                });
+            }
+            offset = piece.offset + piece.len;
+        }
+        self.at_the_end(len)
+    }
+
+    /// A place for a message of `len` bytes of a call of `function`. Waits, where the buffer is full, for as long as
+    /// news of messages that have been received may be on its way ([`Measure::Patience`]): a program that knows from
+    /// messages of its own that they have been received may rely on their room. Fails with [`Error::NoRoom`] and
+    /// [`Error::BufferFull`].
+    pub fn place(
+        &mut self,
+        env: &dyn Env,
+        function: &'static str,
+        len: usize,
+    ) -> Result<Gap, Error> {
+        // The message is entered without memory then.
+        self.pieces.try_reserve(1).map_err(|_| Error::NoRoom {
+            bytes: size_of::<Piece>(),
+        })?;
+        let place = { self.at_the_end(len) }.or_else(|| self.place_after_news(env, function, len));
+        place.ok_or_else(|| Error::BufferFull {
+            bytes: len,
+            size: self.bytes,
+            used: self.used(),
+        })
+    }
+
+    fn place_after_news(
+        &mut self,
+        env: &dyn Env,
+        function: &'static str,
+        len: usize,
+    ) -> Option<Gap> {
+        let note = CallNote::of(function);
+        let mut start = None;
+        loop {
+            drain(env, note);
+            let now = env.measure(Measure::Now);
+            let waited = now - *start.get_or_insert(now);
+            let is_over = len > self.bytes || waited > env.measure(Measure::Patience);
+            self.reclaim(env, note);
+            let place = self.anywhere(len);
+            if place.is_some() || is_over {
+                return place;
+            }
+        }
+    }
+
+    /// The message at `gap`, which was found since the last change, has been sent as this request. Without one it has
+    /// left the buffer.
+    pub fn sent(&mut self, env: &dyn Env, gap: Gap, send: Option<RequestId>) {
+        if let Some(send) = send {
+            env.release(send, Release::Handle);
+            self.take(gap, send);
+        }
+    }
+
+    /// The message of request `send` lies at `gap`, which was found since the last change.
+    fn take(&mut self, gap: Gap, send: RequestId) {
+        let piece = Piece {
+            offset: gap.offset,
+            len: gap.len,
+            send: Some(send),
+        };
+        self.pieces.insert(gap.before, piece);
+    }
+
+    /// Frees the parts whose messages the device has finished with, and their requests. Does not block.
+    fn reclaim(&mut self, env: &dyn Env, note: CallNote) {
+        for (place, piece) in self.pieces.iter_mut().enumerate() {
+            if place % SLICE_REQUESTS == 0 {
+                env.advance(note, None);
+            }
+            piece.send = piece
+                .send
+                .filter(|send| env.test(None, *send) == TestResult::Pending);
+        }
+        self.pieces.retain(|piece| piece.send.is_some());
+    }
+
+    /// Frees everything. Blocks until the device has finished with all messages.
+    pub fn wait_until_empty(&mut self, env: &dyn Env, function: &'static str) {
+        for send in self.pieces.drain(..).filter_map(|piece| piece.send) {
+            env.wait(function, send);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(room: &mut BufferUse, gap: Option<Gap>, send: u32) -> usize {
+        let gap = gap.expect("a gap");
+        room.take(gap, RequestId(send));
+        gap.offset
+    }
+
+    #[test]
+    fn messages_fill_the_buffer_without_overlap() {
+        let mut room = BufferUse::new(100);
+        for (send, len, offset) in [(1, 40, 0), (2, 0, 40), (3, 60, 40)] {
+            let gap = room.at_the_end(len);
+            assert_eq!(put(&mut room, gap, send), offset);
+        }
+        assert_eq!(room.used(), 100);
+        assert_eq!(room.anywhere(1), None);
+        let gap = room.anywhere(0);
+        assert!(gap.is_some(), "nothing fits anywhere");
+    }
+
+    #[test]
+    fn a_gap_is_found_and_kept_in_order() {
+        let mut room = BufferUse::new(100);
+        for (send, len) in [(1, 30), (2, 30), (3, 30)] {
+            let gap = room.at_the_end(len);
+            put(&mut room, gap, send);
+        }
+        room.pieces.retain(|piece| piece.send != Some(RequestId(2)));
+        assert_eq!(room.at_the_end(20), None);
+        assert_eq!(room.anywhere(31), None);
+        let gap = room.anywhere(20);
+        assert_eq!(put(&mut room, gap, 4), 30);
+        let gap = room.anywhere(10);
+        assert_eq!(put(&mut room, gap, 5), 50);
+        assert_eq!(room.at_the_end(10).map(|gap| gap.offset), Some(90));
+        let offsets: Vec<usize> = room.pieces.iter().map(|piece| piece.offset).collect();
+        assert_eq!(offsets, [0, 30, 50, 60]);
+    }
+}

@@ -1,0 +1,223 @@
+//! All to all (MPI-3.1 section 5.8).
+#![forbid(unsafe_code)]
+
+use crate::coll::run::run_in_segments;
+use crate::coll::running::run_side_by_side;
+use crate::coll::schedule::{ALLTOALL, Buffer, Half, Lanes, MOST_LANES, Ranks, Schedule, Step};
+use crate::coll::segments::{SEGMENT_BYTES, Walk};
+use crate::comm::{CommRank, Communicator};
+use crate::error::Error;
+use midplane_device::memory::area::Area;
+
+/// Each rank's part for each other: `part` says what goes to a rank, `place` where what comes from it goes.
+pub fn alltoall(
+    comm: Communicator<'_>,
+    function: &'static str,
+    part: &dyn Fn(CommRank) -> Area,
+    place: &dyn Fn(CommRank) -> Area,
+) -> Result<(), Error> {
+    let mut schedule = Pairs::new(Ranks::placed(comm), part, place);
+    run_side_by_side(comm, function, &mut schedule, (1, 0), &mut |_, _| ())
+}
+
+/// As [`alltoall`] where `place` holds both what goes to a rank and, afterwards, what came from it. Goes by
+/// segments, so that no copy of a part is needed.
+pub fn alltoall_in_place(
+    comm: Communicator<'_>,
+    function: &'static str,
+    place: &dyn Fn(CommRank) -> Area,
+) -> Result<(), Error> {
+    let mut schedule = InPlace::new(Ranks::of(comm), place);
+    let sizes = (1, SEGMENT_BYTES);
+    run_in_segments(comm, function, &mut schedule, sizes, &mut |_, _| ())
+}
+
+/// Messages to others that a process has under way at most.
+const PAIRS: usize = 8;
+const _: () = assert!(PAIRS <= MOST_LANES);
+
+/// The own part, then in each round one to the process at some distance and one from the process that has this one at the
+/// same distance. Several rounds are under way at a time, a lane each, and their order is such that these go to many
+/// directions: the distances grow by a step that is about the golden section of the number of processes and has no divisor
+/// in common with it. In a box of the torus a distance is one in each dimension, so that in a round each link of a
+/// dimension and sense carries the same.
+pub(super) struct Pairs<P, Q> {
+    ranks: Ranks,
+    part: P,
+    place: Q,
+    /// From one round's distance to the next one's.
+    step: u32,
+    /// By lane: its next round.
+    rounds: [u32; PAIRS],
+}
+
+fn has_common_divisor(mut a: u32, mut b: u32) -> bool {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a > 1
+}
+
+/// The step from distance to distance for so many processes.
+fn step(size: u32) -> u32 {
+    let golden = (u64::from(size) * 618 / 1000).max(1) as u32;
+    let mut steps = (1..=golden).rev();
+    steps
+        .find(|&step| !has_common_divisor(size, step))
+        .unwrap_or(1)
+}
+
+impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Pairs<P, Q> {
+    pub(super) fn new(ranks: Ranks, part: P, place: Q) -> Self {
+        Pairs {
+            ranks,
+            part,
+            place,
+            step: step(ranks.size),
+            rounds: core::array::from_fn(|lane| lane as u32),
+        }
+    }
+
+    /// To whom this process gives in a round, and from whom it takes.
+    fn partners(&self, round: u32) -> (CommRank, CommRank) {
+        let size = self.ranks.size;
+        let distance = (u64::from(round) * u64::from(self.step) % u64::from(size)) as u32;
+        let Some(grid) = self.ranks.grid else {
+            return (self.ranks.after(distance), self.ranks.before(distance));
+        };
+        let (own, away) = (grid.at(self.ranks.own), grid.at(distance));
+        let by = |back: bool| {
+            let place = |dim: usize| {
+                let extent = grid.extents[dim];
+                let away = if back { extent - away[dim] } else { away[dim] };
+                (own[dim] + away) % extent
+            };
+            CommRank(grid.rank(core::array::from_fn(place)))
+        };
+        (by(false), by(true))
+    }
+}
+
+impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Schedule for Pairs<P, Q> {
+    fn next(&mut self) -> Option<Step> {
+        (0..PAIRS).find_map(|lane| self.next_in(lane))
+    }
+
+    fn lanes(&mut self) -> Lanes {
+        Lanes {
+            count: PAIRS.min(self.ranks.size as usize),
+            messages: 2,
+            cross: true,
+        }
+    }
+
+    fn next_in(&mut self, lane: usize) -> Option<Step> {
+        let round = self.rounds[lane];
+        if round >= self.ranks.size {
+            return None;
+        }
+        self.rounds[lane] = round + PAIRS as u32;
+        let (dest, source) = self.partners(round);
+        let (from, to) = ((self.part)(dest), (self.place)(source));
+        Some(if round == 0 {
+            Step::Copy { from, to }
+        } else {
+            Step::Exchange {
+                tag: ALLTOALL,
+                given: (Buffer::User(from), dest),
+                taken: (Buffer::User(to), source),
+            }
+        })
+    }
+}
+
+/// In each round every process has one partner, or itself: two ranks whose sum is the round's number.
+pub(super) struct InPlace<P> {
+    ranks: Ranks,
+    place: P,
+    /// The round that begins after the present partner.
+    round: u32,
+    peer: CommRank,
+    span: Area,
+    walk: Walk,
+    stage: Stage,
+}
+
+/// What is next for the present segment.
+#[derive(Clone, Copy)]
+enum Stage {
+    Load,
+    Exchange,
+    Store,
+}
+
+/// The segment of what goes to the partner.
+const GIVEN: Half = Half::First;
+/// The segment of what comes from it.
+const TAKEN: Half = Half::Second;
+
+impl<P: Fn(CommRank) -> Area> InPlace<P> {
+    pub(super) fn new(ranks: Ranks, place: P) -> Self {
+        InPlace {
+            ranks,
+            place,
+            round: 0,
+            peer: CommRank(ranks.own),
+            span: Area::EMPTY,
+            walk: Walk::new(0, 1),
+            stage: Stage::Load,
+        }
+    }
+
+    /// Turns to the next partner; `None`: there is no other.
+    fn turn(&mut self) -> Option<()> {
+        let Ranks { own, size, .. } = self.ranks;
+        if self.round >= size {
+            return None;
+        }
+        self.peer = CommRank((self.round + size - own) % size);
+        self.round += 1;
+        self.span = match self.peer.0 == own {
+            true => Area::EMPTY,
+            false => (self.place)(self.peer),
+        };
+        self.walk = Walk::new(self.span.len(), 1);
+        Some(())
+    }
+}
+
+impl<P: Fn(CommRank) -> Area> Schedule for InPlace<P> {
+    fn next(&mut self) -> Option<Step> {
+        let mut part = self.walk.part(self.span);
+        while part.is_none() {
+            self.turn()?;
+            part = self.walk.part(self.span);
+        }
+        let part = part?;
+        Some(match self.stage {
+            Stage::Load => {
+                self.stage = Stage::Exchange;
+                Step::Load {
+                    from: part,
+                    to: GIVEN,
+                }
+            }
+            Stage::Exchange => {
+                self.stage = Stage::Store;
+                Step::Exchange {
+                    tag: ALLTOALL,
+                    given: (Buffer::Segment(GIVEN, part.len()), self.peer),
+                    taken: (Buffer::Segment(TAKEN, part.len()), self.peer),
+                }
+            }
+            Stage::Store => {
+                self.stage = Stage::Load;
+                self.walk.advance();
+                Step::Store {
+                    from: TAKEN,
+                    to: part,
+                }
+            }
+        })
+    }
+}

@@ -1,0 +1,237 @@
+//! What both groups give and both get, as steps among all processes.
+#![forbid(unsafe_code)]
+
+use core::ops::Range;
+
+use super::party::{Collect, Party};
+use crate::coll::bcast::Bcast;
+use crate::coll::reduce::Reduce;
+use crate::coll::schedule::{ALLGATHER, ALLTOALL, Buffer, Schedule, Step};
+use crate::coll::segments::Walk;
+use crate::comm::CommRank;
+use crate::sides::Halves;
+use midplane_device::memory::area::Area;
+
+/// The first process of a group, which talks for it to that of the other.
+const SPEAKER: CommRank = CommRank(0);
+
+/// The party of this process's group with the other one's speaker as the guest.
+fn with_speaker(halves: Halves) -> Party {
+    let speaker = CommRank(halves.remote_ranks().start);
+    Party::member(halves.local_ranks(), speaker, halves.rank)
+}
+
+/// To the group's speaker, from there to the other one's in exchange for its own, and from there to the group.
+pub(in crate::coll) struct Allreduce {
+    party: Party,
+    reduce: Reduce,
+    result: Area,
+    /// Through the result, as the speakers exchange it.
+    walk: Walk,
+    bcast: Bcast,
+}
+
+impl Allreduce {
+    pub(in crate::coll) fn new(
+        halves: Halves,
+        (data, result): (Area, Area),
+        element: usize,
+    ) -> Self {
+        let party = with_speaker(halves);
+        let (members, guest) = (party.members(), party.guest_rank());
+        Allreduce {
+            reduce: Reduce::new(members, (data, Area::EMPTY), element, guest),
+            result,
+            walk: Walk::new(result.len(), element),
+            bcast: Bcast::new(members, result, SPEAKER),
+            party,
+        }
+    }
+
+    fn next_seated(&mut self) -> Option<Step> {
+        let Some(step) = self.reduce.next() else {
+            return self.bcast.next();
+        };
+        let guest = self.party.guest_rank();
+        match (step, self.walk.part(self.result)) {
+            // The other speaker sends, too: neither waits for the other.
+            (Step::Send { dest, tag, data }, Some(part)) if dest == guest => {
+                self.walk.advance();
+                Some(Step::Exchange {
+                    tag,
+                    given: (data, guest),
+                    taken: (Buffer::User(part), guest),
+                })
+            }
+            _ => Some(step),
+        }
+    }
+}
+
+impl Schedule for Allreduce {
+    fn next(&mut self) -> Option<Step> {
+        let step = self.next_seated()?;
+        Some(self.party.step(step))
+    }
+}
+
+/// The speakers exchange what their groups have alike; then each tells its group.
+pub(in crate::coll) struct Swap {
+    party: Party,
+    /// What the speaker gives and takes.
+    exchange: Option<(Area, Area)>,
+    bcast: Bcast,
+}
+
+impl Swap {
+    pub(in crate::coll) fn new(halves: Halves, given: Area, taken: Area) -> Self {
+        let party = with_speaker(halves);
+        let members = party.members();
+        Swap {
+            exchange: (members.own == SPEAKER.0).then_some((given, taken)),
+            bcast: Bcast::new(members, taken, SPEAKER),
+            party,
+        }
+    }
+}
+
+impl Schedule for Swap {
+    fn next(&mut self) -> Option<Step> {
+        let step = match self.exchange.take() {
+            Some((given, taken)) => {
+                let guest = self.party.guest_rank();
+                Step::Exchange {
+                    tag: ALLGATHER,
+                    given: (Buffer::User(given), guest),
+                    taken: (Buffer::User(taken), guest),
+                }
+            }
+            None => self.bcast.next()?,
+        };
+        Some(self.party.step(step))
+    }
+}
+
+/// In round d to the rank d places on in the other group, and from the one d places back, around a ring of as many
+/// places as the larger group has ranks. At places that a group does not have is none.
+pub(in crate::coll) struct Pairs<P, Q> {
+    own: u32,
+    remote: Range<u32>,
+    places: u32,
+    part: P,
+    place: Q,
+    distance: u32,
+}
+
+impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Pairs<P, Q> {
+    pub(in crate::coll) fn new(halves: Halves, part: P, place: Q) -> Self {
+        let (local, remote) = (halves.local_ranks(), halves.remote_ranks());
+        Pairs {
+            own: halves.rank.0 - local.start,
+            places: local.len().max(remote.len()) as u32,
+            remote,
+            part,
+            place,
+            distance: 0,
+        }
+    }
+
+    /// The process at this place of the other group, as a rank there and among all.
+    fn at(&self, place: u32) -> Option<(CommRank, CommRank)> {
+        let rank = place % self.places;
+        let all = self.remote.start + rank;
+        (all < self.remote.end).then_some((CommRank(rank), CommRank(all)))
+    }
+}
+
+impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Schedule for Pairs<P, Q> {
+    fn next(&mut self) -> Option<Step> {
+        let tag = ALLTOALL;
+        while self.distance < self.places {
+            let dest = self.at(self.own + self.distance);
+            let source = self.at(self.own + self.places - self.distance);
+            self.distance += 1;
+            let given = dest.map(|(rank, to)| (Buffer::User((self.part)(rank)), to));
+            let taken = source.map(|(rank, from)| (Buffer::User((self.place)(rank)), from));
+            match (given, taken) {
+                (Some(given), Some(taken)) => {
+                    return Some(Step::Exchange { tag, given, taken });
+                }
+                (Some((data, dest)), None) => return Some(Step::Send { dest, tag, data }),
+                (None, Some((data, source))) => return Some(Step::Receive { source, tag, data }),
+                (None, None) => {}
+            }
+        }
+        None
+    }
+}
+
+/// The first group gives its parts to the ranks of the second one, then the reverse.
+pub(in crate::coll) struct ReduceScatter<P> {
+    /// Both groups' ranks among all, and this process's.
+    local: Range<u32>,
+    remote: Range<u32>,
+    own: CommRank,
+    part: P,
+    element: usize,
+    /// The reduction under way, and the rank in the other group that the next one goes to.
+    giving: Option<(Party, Reduce)>,
+    next_guest: u32,
+    /// What comes from the other group's reductions.
+    taking: (Party, Collect),
+    gives_first: bool,
+}
+
+impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
+    pub(in crate::coll) fn new(halves: Halves, part: P, result: Area, element: usize) -> Self {
+        let remote = halves.remote_ranks();
+        let party = Party::guest(remote.clone(), halves.rank);
+        ReduceScatter {
+            local: halves.local_ranks(),
+            remote,
+            own: halves.rank,
+            part,
+            element,
+            giving: None,
+            next_guest: 0,
+            taking: (party, Collect::new(result, element)),
+            gives_first: halves.is_first(),
+        }
+    }
+
+    /// The next step of giving.
+    fn give(&mut self) -> Option<Step> {
+        loop {
+            if let Some((party, reduce)) = &mut self.giving
+                && let Some(step) = reduce.next()
+            {
+                return Some(party.step(step));
+            }
+            let guest = CommRank(self.next_guest);
+            if guest.0 >= self.remote.end - self.remote.start {
+                return None;
+            }
+            self.next_guest += 1;
+            let areas = ((self.part)(guest), Area::EMPTY);
+            let to = CommRank(self.remote.start + guest.0);
+            let party = Party::member(self.local.clone(), to, self.own);
+            let reduce = Reduce::new(party.members(), areas, self.element, party.guest_rank());
+            self.giving = Some((party, reduce));
+        }
+    }
+
+    fn take(&mut self) -> Option<Step> {
+        let (party, collect) = &mut self.taking;
+        let step = collect.next()?;
+        Some(party.step(step))
+    }
+}
+
+impl<P: Fn(CommRank) -> Area> Schedule for ReduceScatter<P> {
+    fn next(&mut self) -> Option<Step> {
+        match self.gives_first {
+            true => self.give().or_else(|| self.take()),
+            false => self.take().or_else(|| self.give()),
+        }
+    }
+}

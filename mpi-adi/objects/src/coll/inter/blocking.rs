@@ -1,0 +1,139 @@
+//! Collectives of intercommunicators in calls that block: step by step, without the program's heap but for elements
+//! longer than a segment.
+//!
+//! They fail as their steps do, with [`Error::LocalDiffers`] and [`Error::RemoteDiffers`] in place of
+//! [`Error::CountsDiffer`]. A root in the other group exists.
+#![forbid(unsafe_code)]
+
+use super::across::{Allreduce, Pairs, ReduceScatter};
+use super::{Role, bcasting, collecting, gathering, reducing, scattering};
+use crate::coll;
+use crate::coll::run::{Combine, run, run_in_segments};
+use crate::coll::schedule::Schedule;
+use crate::coll::segments::same_length;
+use crate::comm::CommRank;
+use crate::error::Error;
+use crate::sides::Intercommunicator;
+use midplane_device::memory::area::Area;
+
+impl Intercommunicator<'_> {
+    fn run(self, function: &'static str, schedule: &mut dyn Schedule) -> Result<(), Error> {
+        let done = run(self.everyone(), function, schedule);
+        done.map_err(|error| self.sides.halves().explained(error))
+    }
+
+    /// As [`Intercommunicator::run`], of a schedule that combines elements of so many bytes out of so many bytes.
+    fn run_in_segments(
+        self,
+        function: &'static str,
+        schedule: &mut dyn Schedule,
+        sizes: (usize, usize),
+        combine: &mut Combine<'_>,
+    ) -> Result<(), Error> {
+        let done = run_in_segments(self.everyone(), function, schedule, sizes, combine);
+        done.map_err(|error| self.sides.halves().explained(error))
+    }
+
+    /// Every process of both groups has called it before any leaves.
+    pub fn barrier(self, function: &'static str) -> Result<(), Error> {
+        coll::barrier(self.everyone(), function)
+    }
+
+    /// The root's span to those of all processes of the other group.
+    pub fn bcast(self, function: &'static str, span: Area, role: Role) -> Result<(), Error> {
+        self.run(function, &mut bcasting(self.sides.halves(), span, role))
+    }
+
+    /// As [`super::gather`].
+    pub fn gather(
+        self,
+        function: &'static str,
+        data: Area,
+        place: &dyn Fn(CommRank) -> Area,
+        role: Role,
+    ) -> Result<(), Error> {
+        self.run(
+            function,
+            &mut gathering(self.sides.halves(), data, place, role),
+        )
+    }
+
+    /// As [`super::scatter`].
+    pub fn scatter(
+        self,
+        function: &'static str,
+        part: &dyn Fn(CommRank) -> Area,
+        result: Area,
+        role: Role,
+    ) -> Result<(), Error> {
+        self.run(
+            function,
+            &mut scattering(self.sides.halves(), part, result, role),
+        )
+    }
+
+    /// The root's part in a reduce: the result comes from the other group.
+    pub fn collect(
+        self,
+        function: &'static str,
+        result: Area,
+        element: usize,
+    ) -> Result<(), Error> {
+        self.run(
+            function,
+            &mut collecting(self.sides.halves(), result, element),
+        )
+    }
+
+    /// Combines the `data` of all processes of this group for the root in the other one.
+    pub fn reduce(
+        self,
+        function: &'static str,
+        data: Area,
+        element: usize,
+        combine: &mut Combine<'_>,
+        role: Role,
+    ) -> Result<(), Error> {
+        let mut schedule = reducing(self.sides.halves(), data, element, role);
+        self.run_in_segments(function, &mut schedule, (element, data.len()), combine)
+    }
+
+    /// As [`super::allreduce`]; also fails with [`Error::Lengths`].
+    pub fn allreduce(
+        self,
+        function: &'static str,
+        (data, result): (Area, Area),
+        element: usize,
+        combine: &mut Combine<'_>,
+    ) -> Result<(), Error> {
+        same_length(data.len(), result.len())?;
+        let mut schedule = Allreduce::new(self.sides.halves(), (data, result), element);
+        self.run_in_segments(function, &mut schedule, (element, data.len()), combine)
+    }
+
+    /// As [`super::reduce_scatter`].
+    pub fn reduce_scatter(
+        self,
+        function: &'static str,
+        part: impl Fn(CommRank) -> Area,
+        result: Area,
+        element: usize,
+        combine: &mut Combine<'_>,
+    ) -> Result<(), Error> {
+        let halves = self.sides.halves();
+        let parts = (0..halves.remote_size() as u32).map(|rank| part(CommRank(rank)).len());
+        let most = parts.max().unwrap_or(0);
+        let mut schedule = ReduceScatter::new(halves, part, result, element);
+        self.run_in_segments(function, &mut schedule, (element, most), combine)
+    }
+
+    /// As [`super::alltoall`].
+    pub fn alltoall(
+        self,
+        function: &'static str,
+        part: &dyn Fn(CommRank) -> Area,
+        place: &dyn Fn(CommRank) -> Area,
+    ) -> Result<(), Error> {
+        self.run(function, &mut Pairs::new(self.sides.halves(), part, place))
+    }
+}

@@ -1,0 +1,149 @@
+//! A schedule of one group and one process of the other, the guest.
+//!
+//! The schedule knows ranks 0 to n - 1, the group's, and n, the guest's. A party is the group and its guest; it says who
+//! of all processes of the intercommunicator each of them is.
+#![forbid(unsafe_code)]
+
+use core::ops::Range;
+
+use crate::coll::schedule::{Buffer, REDUCE, Ranks, Schedule, Step};
+use crate::coll::segments::Walk;
+use crate::comm::CommRank;
+use midplane_device::memory::area::Area;
+
+/// A group and its guest: who is who.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(in crate::coll) struct Party {
+    /// The group's ranks among all.
+    group: Range<u32>,
+    /// The guest's rank among all.
+    guest: CommRank,
+    /// This process's rank in the party.
+    own: u32,
+}
+
+impl Party {
+    /// This process is the guest of a group.
+    pub(in crate::coll) fn guest(group: Range<u32>, guest: CommRank) -> Party {
+        let own = group.end - group.start;
+        Party { group, guest, own }
+    }
+
+    /// This process is in the group that has the guest.
+    pub(in crate::coll) fn member(group: Range<u32>, guest: CommRank, own: CommRank) -> Party {
+        let own = own.0 - group.start;
+        Party { group, guest, own }
+    }
+
+    /// The ranks of the party: the group's and, as the last one, the guest's.
+    pub(in crate::coll) fn all(&self) -> Ranks {
+        Ranks {
+            own: self.own,
+            size: self.guest_rank().0 + 1,
+            grid: None,
+        }
+    }
+
+    /// The ranks of the group alone, in which this process is.
+    pub(in crate::coll) fn members(&self) -> Ranks {
+        Ranks {
+            own: self.own,
+            size: self.guest_rank().0,
+            grid: None,
+        }
+    }
+
+    /// The guest's rank in the party.
+    pub(in crate::coll) fn guest_rank(&self) -> CommRank {
+        CommRank(self.group.end - self.group.start)
+    }
+
+    /// Who has that rank in the party, among all.
+    pub(in crate::coll) fn rank(&self, rank: CommRank) -> CommRank {
+        match rank == self.guest_rank() {
+            true => self.guest,
+            false => CommRank(self.group.start + rank.0),
+        }
+    }
+
+    /// A step in the party as one among all.
+    pub(in crate::coll) fn step(&self, step: Step) -> Step {
+        match step {
+            Step::Send { dest, tag, data } => Step::Send {
+                dest: self.rank(dest),
+                tag,
+                data,
+            },
+            Step::Receive { source, tag, data } => Step::Receive {
+                source: self.rank(source),
+                tag,
+                data,
+            },
+            Step::Exchange { tag, given, taken } => Step::Exchange {
+                tag,
+                given: (given.0, self.rank(given.1)),
+                taken: (taken.0, self.rank(taken.1)),
+            },
+            Step::Pass {
+                tag,
+                followed,
+                given,
+                taken,
+            } => Step::Pass {
+                tag,
+                followed,
+                given: (given.0, given.1.map(|dest| self.rank(dest))),
+                taken: taken.map(|(area, source)| (area, self.rank(source))),
+            },
+            Step::Combine { .. } | Step::Load { .. } | Step::Store { .. } | Step::Copy { .. } => {
+                step
+            }
+        }
+    }
+}
+
+/// A schedule whose ranks are a party's.
+pub(in crate::coll) struct InParty<S> {
+    schedule: S,
+    party: Party,
+}
+
+impl<S: Schedule> InParty<S> {
+    pub(in crate::coll) fn new(schedule: S, party: Party) -> Self {
+        InParty { schedule, party }
+    }
+}
+
+impl<S: Schedule> Schedule for InParty<S> {
+    fn next(&mut self) -> Option<Step> {
+        let step = self.schedule.next()?;
+        Some(self.party.step(step))
+    }
+}
+
+/// The guest's part in a reduce of the group: the result comes from its rank 0, segment by segment.
+pub(in crate::coll) struct Collect {
+    result: Area,
+    walk: Walk,
+}
+
+impl Collect {
+    pub(in crate::coll) fn new(result: Area, element: usize) -> Collect {
+        Collect {
+            result,
+            walk: Walk::new(result.len(), element),
+        }
+    }
+}
+
+impl Schedule for Collect {
+    fn next(&mut self) -> Option<Step> {
+        let data = Buffer::User(self.walk.part(self.result)?);
+        self.walk.advance();
+        Some(Step::Receive {
+            source: CommRank(0),
+            tag: REDUCE,
+            data,
+        })
+    }
+}

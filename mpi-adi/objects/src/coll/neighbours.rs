@@ -1,0 +1,34 @@
+//! Neighbourhood collectives (MPI-3.1 sections 7.6 and 7.7): who sends what to whom is the topology's affair.
+#![forbid(unsafe_code)]
+
+use alloc::vec::{IntoIter, Vec};
+
+use crate::coll::schedule::{Buffer, NEIGHBOURS, Schedule, Step};
+use crate::comm::CommRank;
+use midplane_device::memory::area::Area;
+
+/// All receives, then all sends. Not to be done one after the other: a ring of processes would wait for each other.
+pub(super) struct Neighbours {
+    from: IntoIter<(CommRank, Area)>,
+    to: IntoIter<(CommRank, Area)>,
+}
+
+impl Neighbours {
+    pub(super) fn new(from: Vec<(CommRank, Area)>, to: Vec<(CommRank, Area)>) -> Neighbours {
+        let (from, to) = (from.into_iter(), to.into_iter());
+        Neighbours { from, to }
+    }
+}
+
+impl Schedule for Neighbours {
+    fn next(&mut self) -> Option<Step> {
+        let tag = NEIGHBOURS;
+        if let Some((source, area)) = self.from.next() {
+            let data = Buffer::User(area);
+            return Some(Step::Receive { source, tag, data });
+        }
+        let (dest, area) = self.to.next()?;
+        let data = Buffer::User(area);
+        Some(Step::Send { dest, tag, data })
+    }
+}

@@ -1,0 +1,343 @@
+//! Long allreduces in a box of the torus: round its lines, in all directions at once.
+//!
+//! Each of the 2 D directions of a box of D dimensions has a lane and a part of the elements. In its lane a part is
+//! first reduced and scattered round the lines of the direction: it is divided by the processes of a line, each of the
+//! shares goes once round, and each process combines what comes with its own. Then what each has is reduced and scattered
+//! round the lines in the next dimension, and the next; and all is gathered the same ways back (Patarasuk and Yuan: a
+//! bandwidth-optimal allreduce; over a torus as in Sack and Gropp: collective algorithms for multiported torus networks).
+//! While one lane uses the links in X, the others use those in Y and Z, so that all links carry the same, and no more
+//! than they must.
+//!
+//! What comes is combined on the left of a process's own: the order of the processes of a share depends on the box and on
+//! nothing else. It is not that of the ranks, so operations must commute. Memory is two segments a lane: shares go in
+//! segments of a few packets, and stand in the program's buffer.
+#![forbid(unsafe_code)]
+
+use crate::coll::schedule::{Buffer, Half, LANES, Lanes, Ranks, Schedule, Step};
+use crate::coll::segments::{RING_BYTES, whole};
+use crate::comm::CommRank;
+use crate::grid::{At, Grid};
+use midplane_device::memory::area::Area;
+
+/// Lanes at most.
+const MOST: usize = 6;
+
+/// Elements that follow each other.
+#[derive(Clone, Copy, Default)]
+struct Run {
+    from: usize,
+    len: usize,
+}
+
+impl Run {
+    /// The share of the place `at` of so many.
+    fn share(self, at: u16, of: u16) -> Run {
+        let bound = |at: u16| self.len * usize::from(at) / usize::from(of);
+        Run {
+            from: self.from + bound(at),
+            len: bound(at + 1) - bound(at),
+        }
+    }
+}
+
+/// What is done with the segment that has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Messages,
+    Load,
+    Combine,
+    Store,
+}
+
+/// A lane.
+#[derive(Clone, Copy)]
+struct Lane {
+    first: usize,
+    is_plus: bool,
+    /// What is reduced and scattered round the lines of each dimension in turn, and what is left in the end.
+    runs: [Run; 4],
+    /// Lines that have been gone through: those of a reduction, then those of a gathering.
+    lines: usize,
+    /// Hops round the present line, and bytes of its shares that have gone.
+    hop: u16,
+    at: usize,
+    stage: Stage,
+}
+
+/// An allreduce by all lanes.
+pub(super) struct Rings {
+    grid: Grid,
+    own: At,
+    data: Area,
+    result: Area,
+    element: usize,
+    count: usize,
+    lanes: [Lane; MOST],
+}
+
+/// The messages of a hop, and where the segment that comes belongs.
+struct Hop {
+    given: Area,
+    dest: CommRank,
+    taken: Area,
+    source: CommRank,
+    /// What is combined with it; `None`: nothing is, it goes straight into its place.
+    own: Option<Area>,
+    /// Bytes of a message.
+    most: usize,
+}
+
+impl Rings {
+    pub(super) fn new(
+        ranks: Ranks,
+        grid: Grid,
+        (data, result): (Area, Area),
+        element: usize,
+    ) -> Rings {
+        let own = grid.at(ranks.own);
+        let count = 2 * grid.dimensions().count();
+        let all = Run {
+            from: 0,
+            len: data.len() / element.max(1),
+        };
+        let mut directions = grid
+            .dimensions()
+            .flat_map(|dim| [(dim, true), (dim, false)]);
+        let lanes = core::array::from_fn(|at| {
+            let (first, is_plus) = directions.next().unwrap_or((0, true));
+            let mut runs = [Run::default(); 4];
+            if at < count {
+                runs[0] = all.share(at as u16, count as u16);
+            }
+            let mut lane = Lane {
+                first,
+                is_plus,
+                runs,
+                lines: 0,
+                hop: 0,
+                at: 0,
+                stage: Stage::Messages,
+            };
+            for turn in 0..3 {
+                // The share that is reduced here in the end is that of the next one round the line.
+                let (extent, place) = lane.line(&grid, own, turn);
+                lane.runs[turn + 1] = lane.runs[turn].share((place + 1) % extent, extent);
+            }
+            lane
+        });
+        Rings {
+            grid,
+            own,
+            data,
+            result,
+            element,
+            count,
+            lanes,
+        }
+    }
+
+    fn bytes(&self, of: Area, run: Run) -> Area {
+        match run.len {
+            0 => Area::EMPTY,
+            len => of.part(run.from * self.element, len * self.element),
+        }
+    }
+}
+
+impl Lane {
+    /// The dimension of the lines that are gone through in this turn.
+    fn dim(&self, turn: usize) -> usize {
+        (self.first + turn) % 3
+    }
+
+    /// How many processes there are on this one's line of a turn, and its place in the lane's sense.
+    fn line(&self, grid: &Grid, own: At, turn: usize) -> (u16, u16) {
+        let dim = self.dim(turn);
+        let (extent, at) = (grid.extents[dim], own[dim]);
+        (extent, if self.is_plus { at } else { extent - 1 - at })
+    }
+}
+
+/// Bytes of a message of shares of so many elements at most: as few messages as can be, of the same length but for the
+/// last one. Everybody on a line comes to the same, as all have the same run there.
+fn message(longest: usize, element: usize) -> usize {
+    let fitting = whole(RING_BYTES, element) / element.max(1);
+    let messages = longest.div_ceil(fitting.max(1)).max(1);
+    longest.div_ceil(messages) * element
+}
+
+/// A part of an area: `most` bytes from `at` on, as far as there are some.
+fn piece(area: Area, at: usize, most: usize) -> Area {
+    match area.len().saturating_sub(at) {
+        0 => Area::EMPTY,
+        left => area.part(at, left.min(most)),
+    }
+}
+
+impl Rings {
+    /// The messages that are next in a lane; `None`: it is at its end.
+    fn hop(&mut self, number: usize) -> Option<Hop> {
+        loop {
+            let lane = self.lanes[number];
+            let is_reduction = lane.lines < 3;
+            let turn = match lane.lines {
+                turn @ 0..3 => turn,
+                lines @ 3..6 => 5 - lines,
+                _ => return None,
+            };
+            let (extent, place) = lane.line(&self.grid, self.own, turn);
+            if lane.hop + 1 >= extent {
+                let lane = &mut self.lanes[number];
+                (lane.lines, lane.hop, lane.at) = (lane.lines + 1, 0, 0);
+                continue;
+            }
+            // Round the line what has come goes on: each share moves by one place a hop.
+            let share =
+                |behind: u16| lane.runs[turn].share((place + 2 * extent - behind) % extent, extent);
+            let ahead = u16::from(!is_reduction);
+            let (given, taken) = match ahead {
+                0 => (share(lane.hop), share(lane.hop + 1)),
+                _ => (share(lane.hop + extent - 1), share(lane.hop)),
+            };
+            let longest = lane.runs[turn].len.div_ceil(usize::from(extent));
+            let most = message(longest, self.element);
+            let from = match is_reduction && lane.hop == 0 && self.is_first(turn, lane) {
+                true => self.data,
+                false => self.result,
+            };
+            let given = piece(self.bytes(from, given), lane.at, most);
+            let own = match is_reduction {
+                true if self.is_first(turn, lane) => Some(self.data),
+                true => Some(self.result),
+                false => None,
+            };
+            let own = own.map(|own| piece(self.bytes(own, taken), lane.at, most));
+            let taken = piece(self.bytes(self.result, taken), lane.at, most);
+            if given.is_empty() && taken.is_empty() {
+                let lane = &mut self.lanes[number];
+                (lane.hop, lane.at) = (lane.hop + 1, 0);
+                continue;
+            }
+            let dim = lane.dim(turn);
+            let on = |is_on: bool| {
+                let at = match is_on == lane.is_plus {
+                    true => (self.own[dim] + 1) % extent,
+                    false => (self.own[dim] + extent - 1) % extent,
+                };
+                CommRank(self.grid.on_line(self.own, dim, at))
+            };
+            let (dest, source) = (on(true), on(false));
+            return Some(Hop {
+                given,
+                dest,
+                taken,
+                source,
+                own,
+                most,
+            });
+        }
+    }
+
+    /// No line before this turn's had more than one process: what there is to combine is still in `data`.
+    fn is_first(&self, turn: usize, lane: Lane) -> bool {
+        (0..turn).all(|before| self.grid.extents[lane.dim(before)] == 1)
+    }
+
+    fn advance(&mut self, number: usize, most: usize) {
+        let lane = &mut self.lanes[number];
+        (lane.at, lane.stage) = (lane.at + most, Stage::Messages);
+    }
+}
+
+/// Where a segment comes.
+const COME: Half = Half::First;
+/// Where it is combined.
+const OWN: Half = Half::Second;
+
+impl Schedule for Rings {
+    fn next(&mut self) -> Option<Step> {
+        (0..self.count).find_map(|lane| self.next_in(lane))
+    }
+
+    fn lanes(&mut self) -> Lanes {
+        Lanes {
+            count: self.count,
+            messages: 2,
+            cross: false,
+        }
+    }
+
+    fn next_in(&mut self, number: usize) -> Option<Step> {
+        let Hop {
+            given,
+            dest,
+            taken,
+            source,
+            own,
+            most,
+        } = self.hop(number)?;
+        let bytes = taken.len();
+        let stage = self.lanes[number].stage;
+        match (stage, own) {
+            (Stage::Messages, _) => {
+                let tag = LANES + number as i32;
+                match own {
+                    Some(_) if bytes > 0 => self.lanes[number].stage = Stage::Load,
+                    _ => self.advance(number, most),
+                }
+                let data = match own {
+                    Some(_) => Buffer::Segment(COME, bytes),
+                    None => Buffer::User(taken),
+                };
+                Some(match (given.is_empty(), taken.is_empty()) {
+                    (true, _) => Step::Receive { source, tag, data },
+                    (_, true) => Step::Send {
+                        dest,
+                        tag,
+                        data: Buffer::User(given),
+                    },
+                    _ => Step::Exchange {
+                        tag,
+                        given: (Buffer::User(given), dest),
+                        taken: (data, source),
+                    },
+                })
+            }
+            (Stage::Load, Some(from)) => {
+                self.lanes[number].stage = Stage::Combine;
+                Some(Step::Load { from, to: OWN })
+            }
+            (Stage::Combine, _) => {
+                self.lanes[number].stage = Stage::Store;
+                Some(Step::Combine { left: COME, bytes })
+            }
+            _ => {
+                self.advance(number, most);
+                Some(Step::Store {
+                    from: OWN,
+                    to: taken,
+                })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_of_a_share_are_as_few_as_can_be_and_about_as_long_as_each_other() {
+        for element in [1, 3, 8, 16, 696, 1000] {
+            for longest in 1..1000 {
+                let bytes = longest * element;
+                let most = message(longest, element);
+                let count = bytes.div_ceil(most);
+                assert!(most <= RING_BYTES.max(element) && most.is_multiple_of(element));
+                assert_eq!(count, bytes.div_ceil(whole(RING_BYTES, element)));
+                // No message could be an element shorter, and the share still go in as many.
+                assert!((most - element) * count < bytes);
+            }
+        }
+    }
+}

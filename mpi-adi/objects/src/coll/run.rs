@@ -1,0 +1,204 @@
+//! Runs a schedule in a blocking call: waits for each step before it asks for the next.
+
+use crate::coll::schedule::{Buffer, Half, Schedule, Step};
+use crate::coll::segments::{LongSegments, SEGMENT_BYTES, SHORT_BYTES, Segment, copy, read, write};
+use crate::comm::{Communicator, Partners, Status};
+use crate::error::Error;
+use crate::lend::writing;
+use midplane_device::memory::Span;
+use midplane_device::memory::area::TypedSlot;
+use midplane_device::request::Mode;
+
+/// Combines elements: `right[i] = left[i] op right[i]`.
+pub type Combine<'a> = dyn FnMut(&[u8], &mut [u8]) + 'a;
+
+/// What a reduction combines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Elements {
+    /// Bytes of one.
+    pub size: usize,
+    /// The operation commutes: they need not be combined in the order of the ranks.
+    pub commute: bool,
+    /// The operation is no function of the program's: it can run within the device.
+    pub predefined: bool,
+}
+
+/// Runs a schedule that has no segments. Blocks until its last step is done. Fails with the first error of a
+/// step.
+pub(super) fn run(
+    comm: Communicator<'_>,
+    function: &'static str,
+    schedule: &mut dyn Schedule,
+) -> Result<(), Error> {
+    drive(comm, function, schedule, Workspace::none(&mut |_, _| ()))
+}
+
+/// As [`run`], by a loop that the compiler makes for this schedule alone: that of the barrier is in every image,
+/// and is not to bring along what only other collectives' steps need.
+pub(super) fn run_alone<S: Schedule>(
+    comm: Communicator<'_>,
+    function: &'static str,
+    schedule: &mut S,
+) -> Result<(), Error> {
+    drive(comm, function, schedule, Workspace::none(&mut |_, _| ()))
+}
+
+/// As [`run`], with two segments for elements of so many bytes, which are combined by `combine`; no step has more in
+/// a segment than so many bytes, whatever else it has room for. Fails with [`Error::NoRoom`], too, when an element
+/// does not fit in a segment on the stack.
+pub(super) fn run_in_segments(
+    comm: Communicator<'_>,
+    function: &'static str,
+    schedule: &mut dyn Schedule,
+    (element, most): (usize, usize),
+    combine: &mut Combine<'_>,
+) -> Result<(), Error> {
+    if most <= SHORT_BYTES {
+        return run_on_stack::<SHORT_BYTES>(comm, function, schedule, combine);
+    }
+    if element <= SEGMENT_BYTES {
+        return run_on_stack::<SEGMENT_BYTES>(comm, function, schedule, combine);
+    }
+    let mut segments = LongSegments::new(element, 1)?;
+    let segments = segments.both(0);
+    drive(comm, function, schedule, Workspace { segments, combine })
+}
+
+// Each on a stack frame of its own, of what it needs.
+#[inline(never)]
+fn run_on_stack<const BYTES: usize>(
+    comm: Communicator<'_>,
+    function: &'static str,
+    schedule: &mut dyn Schedule,
+    combine: &mut Combine<'_>,
+) -> Result<(), Error> {
+    let [first, second] = &mut [Segment::<BYTES>::ZERO; 2];
+    let segments = [&mut first.0[..], &mut second.0[..]];
+    drive(comm, function, schedule, Workspace { segments, combine })
+}
+
+fn drive<S: Schedule + ?Sized>(
+    comm: Communicator<'_>,
+    function: &'static str,
+    schedule: &mut S,
+    mut workspace: Workspace<'_, '_>,
+) -> Result<(), Error> {
+    let partners = comm.partners().for_collectives();
+    while let Some(step) = schedule.next() {
+        workspace.perform(comm, partners, function, step)?;
+    }
+    Ok(())
+}
+
+/// What steps compute in and with. Segments are there for schedules that have any.
+pub(super) struct Workspace<'s, 'c> {
+    pub(super) segments: [&'s mut [u8]; 2],
+    pub(super) combine: &'s mut Combine<'c>,
+}
+
+impl<'s, 'c> Workspace<'s, 'c> {
+    fn none(combine: &'s mut Combine<'c>) -> Self {
+        let segments = [&mut [][..], &mut [][..]];
+        Workspace { segments, combine }
+    }
+
+    /// Blocks until the step is done, with all of its requests.
+    // Into each loop: see `run_alone`.
+    #[inline(always)]
+    pub(super) fn perform(
+        &mut self,
+        comm: Communicator<'_>,
+        partners: Partners<'_>,
+        function: &'static str,
+        step: Step,
+    ) -> Result<(), Error> {
+        let [first, second] = &mut [TypedSlot::EMPTY; 2];
+        match step {
+            Step::Send { dest, tag, data } => {
+                partners.send_span(function, self.span(data, first), dest, tag, Mode::Standard)
+            }
+            Step::Receive { source, tag, data } => {
+                let span = self.span(data, first);
+                let received = partners.recv_span(function, span, Some(source), Some(tag));
+                exactly(span.len(), received)
+            }
+            Step::Exchange {
+                tag,
+                given: (given, dest),
+                taken: (taken, source),
+            } => {
+                let (given, taken) = (self.span(given, first), self.span(taken, second));
+                let received = partners.sendrecv_span(
+                    function,
+                    (given, dest, tag),
+                    (taken, Some(source), Some(tag)),
+                );
+                exactly(taken.len(), received)
+            }
+            // One lane after the other: there is no answer but its own.
+            Step::Pass {
+                tag,
+                followed: _,
+                given: (given, dests),
+                taken,
+            } => {
+                for dest in dests.iter() {
+                    let given = self.span(Buffer::User(given), first);
+                    partners.send_span(function, given, dest, tag, Mode::Standard)?;
+                }
+                let Some((taken, source)) = taken else {
+                    return Ok(());
+                };
+                let taken = self.span(Buffer::User(taken), second);
+                let received = partners.recv_span(function, taken, Some(source), Some(tag));
+                exactly(taken.len(), received)
+            }
+            Step::Combine { left, bytes } => {
+                let (left, right) = left.and_other(&mut self.segments);
+                (self.combine)(&left[..bytes], &mut right[..bytes]);
+                Ok(())
+            }
+            Step::Load { from, to } => {
+                read(comm, from, self.beginning(to, from.len()));
+                Ok(())
+            }
+            Step::Store { from, to } => {
+                write(comm, to, self.beginning(from, to.len()));
+                Ok(())
+            }
+            Step::Copy { from, to } => copy(comm, from, to),
+        }
+    }
+
+    fn beginning(&mut self, half: Half, bytes: usize) -> &mut [u8] {
+        &mut self.segments[half as usize][..bytes]
+    }
+
+    /// The buffer's bytes, for requests of the step that is performed; `place` stays as long as they do.
+    fn span(&mut self, buffer: Buffer, place: &mut TypedSlot) -> Span {
+        match buffer {
+            // SAFETY: `perform` finishes all of a step's requests before it returns, and those of a place before it is
+            // written again.
+            Buffer::User(area) => unsafe { area.span(place) },
+            // SAFETY: `perform` finishes all of a step's requests before it returns. Until then nothing else
+            // uses the segment: `self` borrows it, and an exchange's two buffers are different segments.
+            Buffer::Segment(half, bytes) => unsafe { writing(self.beginning(half, bytes)) },
+        }
+    }
+}
+
+/// What a receive of this library's own says when it did not get as many bytes as this process's count makes:
+/// its tag and its message mean nothing to the program.
+pub(super) fn exactly(expected: usize, received: Result<Status, Error>) -> Result<(), Error> {
+    let (rank, given) = match received {
+        Ok(Status { bytes, .. }) if bytes == expected => return Ok(()),
+        Ok(Status { source, bytes, .. }) => (source, Some(bytes)),
+        Err(Error::Truncated { source, .. }) => (source, None),
+        Err(error) => return Err(error),
+    };
+    Err(Error::CountsDiffer {
+        rank,
+        expected,
+        given,
+    })
+}

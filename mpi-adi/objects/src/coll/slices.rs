@@ -1,0 +1,98 @@
+//! Collectives over slices.
+
+use bytemuck::{cast_slice, cast_slice_mut};
+use core::ops::Range;
+
+use crate::coll::{self, Elements};
+use crate::comm::{CommRank, Communicator};
+use crate::datatype::Datatype;
+use crate::error::Error;
+use crate::lend::{reading, writing};
+use crate::op::Op;
+use midplane_device::memory::area::Area;
+
+/// Elements of so many bytes for a predefined operation: these commute (section 5.9.2).
+fn commuting(size: usize) -> Elements {
+    Elements {
+        size,
+        commute: true,
+        predefined: true,
+    }
+}
+
+impl Communicator<'_> {
+    /// Broadcasts bytes from the root (MPI_Bcast). Blocks.
+    pub fn bcast_bytes(
+        self,
+        function: &'static str,
+        bytes: &mut [u8],
+        root: CommRank,
+    ) -> Result<(), Error> {
+        // SAFETY: the call is over, with all of its requests, before the slice is free again.
+        let span = unsafe { writing(bytes) }.into();
+        coll::bcast(self, function, span, root)
+    }
+
+    /// Reduces `data` over all processes in place (MPI_Allreduce with MPI_IN_PLACE). Blocks.
+    pub fn allreduce_slices<T: Datatype>(
+        self,
+        send: &[T],
+        recv: &mut [T],
+        op: Op,
+    ) -> Result<(), Error> {
+        // SAFETY: the call is over, with all of its requests, before the slices are free again.
+        let (send, recv) = unsafe {
+            (
+                Area::from(reading(cast_slice(send))),
+                Area::from(writing(cast_slice_mut(recv))),
+            )
+        };
+        let mut combine = coll::predefined(op, T::BASIC)?;
+        coll::allreduce(
+            self,
+            "MPI_Allreduce",
+            (send, recv),
+            commuting(size_of::<T>()),
+            &mut combine,
+        )
+    }
+
+    /// Every process's masks become all processes' masks, combined by bitwise AND.
+    pub fn and_masks(self, function: &'static str, masks: &mut [u64]) -> Result<(), Error> {
+        // SAFETY: the call is over, with all of its requests, before the slice is free again.
+        let masks = Area::from(unsafe { writing(cast_slice_mut(masks)) });
+        let mut combine = coll::predefined(Op::Band, u64::BASIC)?;
+        coll::allreduce(
+            self,
+            function,
+            (masks, masks),
+            commuting(size_of::<u64>()),
+            &mut combine,
+        )
+    }
+
+    /// Every process's part of `all`, by rank, becomes known to all. The parts are short, and one as long as another.
+    pub fn share_bytes(self, function: &'static str, all: &mut [u8]) -> Result<(), Error> {
+        // SAFETY: the call is over, with all of its requests, before the slice is free again.
+        let all = Area::from(unsafe { writing(all) });
+        coll::allgather_in_runs(self, function, all)
+    }
+
+    /// `part` says which of the bytes given go to each rank, `place` where what comes from it goes.
+    pub fn alltoall_bytes(
+        self,
+        function: &'static str,
+        (send, part): (&[u8], &dyn Fn(CommRank) -> Range<usize>),
+        (recv, place): (&mut [u8], &dyn Fn(CommRank) -> Range<usize>),
+    ) -> Result<(), Error> {
+        // SAFETY: the call is over, with all of its requests, before the slices are free again.
+        let (send, recv) = unsafe { (Area::from(reading(send)), Area::from(writing(recv))) };
+        let within = |area: Area, bytes: Range<usize>| match bytes.is_empty() {
+            true => Area::EMPTY,
+            false => area.part(bytes.start, bytes.end - bytes.start),
+        };
+        coll::alltoall(self, function, &|rank| within(send, part(rank)), &|rank| {
+            within(recv, place(rank))
+        })
+    }
+}

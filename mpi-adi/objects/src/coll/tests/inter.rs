@@ -1,0 +1,279 @@
+//! What schedules of intercommunicators come to, among all processes of both groups.
+
+use std::boxed::Box;
+
+use super::interpreter::{ELEMENT, Process, UNTOUCHED, combined, element, run, span};
+use crate::coll::bcast::Bcast;
+use crate::coll::gather::{Gather, Scatter};
+use crate::coll::inter::across::{Allreduce, Pairs, ReduceScatter, Swap};
+use crate::coll::inter::party::{Collect, InParty, Party};
+use crate::coll::reduce::Reduce;
+use crate::coll::schedule::{Ranks, Schedule, Step};
+use crate::comm::CommRank;
+use crate::sides::Halves;
+use midplane_device::memory::area::Area;
+
+/// Sizes of the groups.
+const GROUPS: [(u32, u32); 6] = [(1, 1), (1, 4), (3, 1), (3, 5), (4, 4), (7, 2)];
+/// Elements: none, one, and more than a segment has, with a rest.
+const COUNTS: [usize; 3] = [0, 1, 800];
+/// Where data and results are.
+const DATA: usize = 0;
+const RESULT: usize = 30_000;
+
+/// A schedule of any kind, or none.
+struct Any<'a>(Option<Box<dyn Schedule + 'a>>);
+
+impl<'a> Any<'a> {
+    fn of(schedule: impl Schedule + 'a) -> Self {
+        Any(Some(Box::new(schedule)))
+    }
+}
+
+impl Schedule for Any<'_> {
+    fn next(&mut self) -> Option<Step> {
+        self.0.as_mut()?.next()
+    }
+}
+
+fn halves(first: u32, ranks: Ranks) -> Halves {
+    Halves {
+        first,
+        all: ranks.size,
+        rank: CommRank(ranks.own),
+    }
+}
+
+fn elements(rank: u32, count: usize) -> Vec<u8> {
+    (0..count).flat_map(|i| element(rank, i)).collect()
+}
+
+fn sums(first: u32, last: u32, count: usize) -> Vec<u8> {
+    (0..count).flat_map(|i| combined(first, last, i)).collect()
+}
+
+/// Each process has its elements at the beginning of its data.
+fn fill(count: usize) -> impl Fn(u32, &mut Process) {
+    move |rank, process| {
+        let bytes = elements(rank, count);
+        process.at(span(DATA, bytes.len())).copy_from_slice(&bytes);
+    }
+}
+
+/// The first and the last rank among all of the group that `rank` is not in.
+fn others(first: u32, size: u32, rank: u32) -> (u32, u32) {
+    match rank < first {
+        true => (first, size - 1),
+        false => (0, first - 1),
+    }
+}
+
+/// Runs `check` for every size of groups and every rank among all as the root.
+fn for_all_roots(mut check: impl FnMut(u32, u32, u32)) {
+    for (first, second) in GROUPS {
+        for root in 0..first + second {
+            check(first + second, first, root);
+        }
+    }
+}
+
+/// Where the processes sit when `root` is the root; `None` in its group.
+fn party(halves: Halves, root: u32) -> Option<Party> {
+    let is_local = halves.local_ranks().contains(&root);
+    if halves.rank == CommRank(root) {
+        return Some(Party::guest(halves.remote_ranks(), halves.rank));
+    }
+    (!is_local).then(|| Party::member(halves.local_ranks(), CommRank(root), halves.rank))
+}
+
+#[test]
+fn the_other_group_gets_the_roots_data() {
+    for_all_roots(|size, first, root| {
+        let area = span(DATA, ELEMENT);
+        let processes = run(size, fill(1), |ranks| {
+            let party = party(halves(first, ranks), root);
+            Any(party.map(|party| {
+                let bcast = Bcast::new(party.all(), area, party.guest_rank());
+                Box::new(InParty::new(bcast, party)) as Box<dyn Schedule>
+            }))
+        });
+        for (rank, mut process) in (0..).zip(processes) {
+            let is_other = (rank < first) != (root < first);
+            let from = if is_other { root } else { rank };
+            assert_eq!(process.at(area), elements(from, 1));
+        }
+    });
+}
+
+#[test]
+fn a_root_gathers_from_the_other_group_and_scatters_to_it() {
+    for_all_roots(|size, first, root| {
+        let (start, end) = others(first, size, root);
+        let place = |rank: CommRank| match rank.0 <= end - start {
+            true => span(RESULT + rank.0 as usize * ELEMENT, ELEMENT),
+            false => Area::EMPTY,
+        };
+        let is_root = |party: &Party| party.all().own == party.guest_rank().0;
+        let processes = run(size, fill(1), |ranks| {
+            let party = party(halves(first, ranks), root);
+            Any(party.map(|party| {
+                let data = match is_root(&party) {
+                    true => Area::EMPTY,
+                    false => span(DATA, ELEMENT),
+                };
+                let gather = Gather::new(party.all(), data, place, party.guest_rank());
+                Box::new(InParty::new(gather, party)) as Box<dyn Schedule>
+            }))
+        });
+        for (rank, mut process) in (0..).zip(processes) {
+            for from in start..=end {
+                let got = process.at(place(CommRank(from - start)));
+                match rank == root {
+                    true => assert_eq!(got, elements(from, 1)),
+                    false => assert_eq!(got, [UNTOUCHED; ELEMENT]),
+                }
+            }
+        }
+        // What is scattered: at the root the elements of as many ranks, one behind the other.
+        let part = |rank: CommRank| match rank.0 <= end - start {
+            true => span(DATA + rank.0 as usize * ELEMENT, ELEMENT),
+            false => Area::EMPTY,
+        };
+        let processes = run(size, fill(size as usize), |ranks| {
+            let party = party(halves(first, ranks), root);
+            Any(party.map(|party| {
+                let result = match is_root(&party) {
+                    true => Area::EMPTY,
+                    false => span(RESULT, ELEMENT),
+                };
+                let scatter = Scatter::new(party.all(), part, result, party.guest_rank());
+                Box::new(InParty::new(scatter, party)) as Box<dyn Schedule>
+            }))
+        });
+        for (rank, mut process) in (0..).zip(processes) {
+            let got = process.at(span(RESULT, ELEMENT));
+            match (start..=end).contains(&rank) {
+                true => assert_eq!(got, element(root, (rank - start) as usize)),
+                false => assert_eq!(got, [UNTOUCHED; ELEMENT]),
+            }
+        }
+    });
+}
+
+#[test]
+fn a_root_gets_what_the_other_groups_data_comes_to() {
+    for count in COUNTS {
+        for_all_roots(|size, first, root| {
+            let (data, result) = (span(DATA, count * ELEMENT), span(RESULT, count * ELEMENT));
+            let processes = run(size, fill(count), |ranks| {
+                match party(halves(first, ranks), root) {
+                    None => Any(None),
+                    Some(party) if ranks.own == root => {
+                        Any::of(InParty::new(Collect::new(result, ELEMENT), party))
+                    }
+                    Some(party) => {
+                        let (areas, guest) = ((data, Area::EMPTY), party.guest_rank());
+                        let reduce = Reduce::new(party.members(), areas, ELEMENT, guest);
+                        Any::of(InParty::new(reduce, party))
+                    }
+                }
+            });
+            let (start, end) = others(first, size, root);
+            for (rank, mut process) in (0..).zip(processes) {
+                match rank == root {
+                    true => assert_eq!(process.at(result), sums(start, end, count)),
+                    false => assert!(process.at(result).iter().all(|byte| *byte == UNTOUCHED)),
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn each_group_gets_what_the_others_data_comes_to() {
+    for (first, second) in GROUPS {
+        let size = first + second;
+        for count in COUNTS {
+            let (data, result) = (span(DATA, count * ELEMENT), span(RESULT, count * ELEMENT));
+            let processes = run(size, fill(count), |ranks| {
+                Allreduce::new(halves(first, ranks), (data, result), ELEMENT)
+            });
+            for (rank, mut process) in (0..).zip(processes) {
+                let (start, end) = others(first, size, rank);
+                assert_eq!(process.at(result), sums(start, end, count));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_ranks_of_the_other_group_divide_what_the_data_comes_to() {
+    for (first, second) in GROUPS {
+        let size = first + second;
+        // As many elements as both groups can divide, the same number for each rank.
+        let total = (first * second * 100) as usize;
+        let processes = run(size, fill(total), |ranks| {
+            let halves = halves(first, ranks);
+            let given = total / halves.remote_ranks().len() * ELEMENT;
+            let taken = total / halves.local_ranks().len() * ELEMENT;
+            let part = move |rank: CommRank| span(DATA + rank.0 as usize * given, given);
+            ReduceScatter::new(halves, part, span(RESULT, taken), ELEMENT)
+        });
+        for (rank, mut process) in (0..).zip(processes) {
+            let (start, end) = others(first, size, rank);
+            let (local, members) = match rank < first {
+                true => (rank, first),
+                false => (rank - first, second),
+            };
+            let each = total / members as usize;
+            let all = sums(start, end, total);
+            let from = local as usize * each * ELEMENT;
+            let wanted = &all[from..from + each * ELEMENT];
+            assert_eq!(process.at(span(RESULT, each * ELEMENT)), wanted);
+        }
+    }
+}
+
+#[test]
+fn pairs_take_every_part_to_its_place() {
+    for (first, second) in GROUPS {
+        let size = first + second;
+        let part = |rank: CommRank| span(DATA + rank.0 as usize * ELEMENT, ELEMENT);
+        let place = |rank: CommRank| span(RESULT + rank.0 as usize * ELEMENT, ELEMENT);
+        let processes = run(size, fill(size as usize), |ranks| {
+            Pairs::new(halves(first, ranks), part, place)
+        });
+        for (rank, mut process) in (0..).zip(processes) {
+            let (start, end) = others(first, size, rank);
+            let local = if rank < first { rank } else { rank - first };
+            for from in start..=end {
+                let got = process.at(place(CommRank(from - start)));
+                assert_eq!(got, element(from, local as usize));
+            }
+            assert_eq!(process.sent as u32, end + 1 - start);
+        }
+    }
+}
+
+#[test]
+fn groups_swap_what_their_processes_have_alike() {
+    for (first, second) in GROUPS {
+        let size = first + second;
+        let processes = run(
+            size,
+            |rank, process| {
+                let group = u32::from(rank >= first);
+                let bytes = elements(group, 5);
+                process.at(span(DATA, bytes.len())).copy_from_slice(&bytes);
+            },
+            |ranks| {
+                let (given, taken) = (span(DATA, 5 * ELEMENT), span(RESULT, 5 * ELEMENT));
+                Swap::new(halves(first, ranks), given, taken)
+            },
+        );
+        for (rank, mut process) in (0..).zip(processes) {
+            let wanted = elements(u32::from(rank < first), 5);
+            assert_eq!(process.at(span(RESULT, 5 * ELEMENT)), wanted);
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Long broadcasts in a box of the torus: pipelined over trees that have no link in common.
+//!
+//! A box of D dimensions has 2 D trees, one for each direction out of the root, and each takes a part of the message. In
+//! the tree of a direction the message goes
+//!
+//! 1. from the root once round its line in that direction,
+//! 2. from there, but not from the root, round the lines in the next dimension, all in the same sense,
+//! 3. from all of these round the lines in the dimension after that,
+//! 4. and by one more hop in the first direction to those who are in the root's place of it, who are left.
+//!
+//! On a torus no two trees use the same link in the same direction, and every process but the root gets a message by each
+//! of its links: for links that all carry the same there is no faster way. Where a line is no ring, its last process
+//! tells its first one by all of the line's links the other way, so that these carry twice as much.
+//!
+//! A part goes in pieces, each straight into its place and from there on to the next, at most three; while a process
+//! passes one on, it receives the next one. Each tree has lanes for it, so that a link does not wait for
+//! answers. Nothing is stored anywhere but in the program's own buffers.
+//!
+//! Of short pieces only those in a tree's last lane are answered at once; the answers to the others wait for these, or go
+//! with a piece the other way. A process goes on in the last lane whatever becomes of the others, as its pieces, its
+//! answers and its receives are in need of no other lane; when it has sent the last piece in it, the others are answered at
+//! once, too.
+#![forbid(unsafe_code)]
+
+use crate::coll::schedule::{Dests, LANES, Lanes, MOST_LANES, Ranks, Schedule, Step};
+use crate::coll::segments::RING_BYTES;
+use crate::comm::CommRank;
+use crate::grid::{At, Grid};
+use midplane_device::memory::area::Area;
+use midplane_device::wire::INLINE_BYTES;
+
+/// Trees at most.
+const TREES: usize = 6;
+/// Lanes of a tree at most.
+const MOST_EACH: usize = 4;
+const _: () = assert!(TREES * MOST_EACH <= MOST_LANES);
+
+/// Up to so many bytes for each node of the machine's three lines a tree's part goes in pieces that fit their offers: the
+/// longer the way, the more a long piece takes to fill it. Where it is short, fewer messages are worth more.
+const SHORT_A_NODE: usize = 1536;
+/// Bytes of such a piece, and lanes of a tree: an answer to each fourth.
+const SHORT: (usize, usize) = (INLINE_BYTES, MOST_EACH);
+/// Of other pieces: the longer they are, the fewer packets, and the longer the pipe takes to fill.
+const LONG: (usize, usize) = (RING_BYTES, 2);
+
+/// This process's place in a tree.
+#[derive(Clone, Copy, Default)]
+struct Tree {
+    parent: Option<CommRank>,
+    children: Dests,
+}
+
+/// A broadcast by all trees.
+pub(super) struct Trees {
+    span: Area,
+    piece: usize,
+    /// Lanes of a tree.
+    each: usize,
+    count: usize,
+    trees: [Tree; TREES],
+    /// By lane: steps that have been taken.
+    taken: [u32; TREES * MOST_EACH],
+}
+
+impl Trees {
+    pub(super) fn new(ranks: Ranks, grid: Grid, span: Area, root: CommRank) -> Trees {
+        let (own, root) = (grid.at(ranks.own), grid.at(root.0));
+        let mut trees = [Tree::default(); TREES];
+        let mut count = 0;
+        for dim in grid.dimensions() {
+            for is_plus in [true, false] {
+                trees[count] = tree(&grid, (own, root), dim, is_plus);
+                count += 1;
+            }
+        }
+        let part = span.len() / count.max(1);
+        let nodes: usize = grid.extents.iter().copied().map(usize::from).sum();
+        let (piece, each) = match part <= SHORT_A_NODE * nodes {
+            true => SHORT,
+            false => LONG,
+        };
+        Trees {
+            span,
+            piece,
+            each,
+            count,
+            trees,
+            taken: [0; TREES * MOST_EACH],
+        }
+    }
+
+    /// The piece with this number of a tree's part.
+    fn piece(&self, tree: usize, number: usize) -> Option<Area> {
+        let bound = |tree: usize| {
+            let (whole, rest) = (self.span.len() / self.count, self.span.len() % self.count);
+            whole * tree + rest.min(tree)
+        };
+        let (from, to) = (bound(tree), bound(tree + 1));
+        let at = from + number * self.piece;
+        (at < to).then(|| self.span.part(at, self.piece.min(to - at)))
+    }
+
+    /// This process has yet to give a piece in a tree's last lane.
+    fn goes_on_in_last(&self, tree: usize) -> bool {
+        let last = self.each - 1;
+        let steps = self.taken[tree * self.each + last] as usize;
+        // In its first step a process other than the root gives nothing.
+        let given = match self.trees[tree].parent {
+            None => steps,
+            Some(_) => steps.saturating_sub(1),
+        };
+        self.piece(tree, last + given * self.each).is_some()
+    }
+}
+
+/// The place of `own` in the tree that begins in the direction of a dimension.
+fn tree(grid: &Grid, (own, root): (At, At), first: usize, is_plus: bool) -> Tree {
+    // The dimensions in the tree's order: how far from the root this process is, in the tree's sense.
+    let order = [first, (first + 1) % 3, (first + 2) % 3];
+    let [a, b, c] = order.map(|dim| {
+        let extent = grid.extents[dim];
+        let up = (own[dim] + extent - root[dim]) % extent;
+        match is_plus {
+            true => up,
+            false => (extent - up) % extent,
+        }
+    });
+    let [len_a, len_b, len_c] = order.map(|dim| grid.extents[dim]);
+    let by = |dim: usize, is_on: bool| {
+        let extent = grid.extents[dim];
+        let place = match is_on == is_plus {
+            true => (own[dim] + 1) % extent,
+            false => (own[dim] + extent - 1) % extent,
+        };
+        CommRank(grid.on_line(own, dim, place))
+    };
+    let before = match (a, b, c) {
+        (0, 0, 0) => None,
+        (0, ..) | (_, 0, 0) => Some(order[0]),
+        (_, _, 0) => Some(order[1]),
+        _ => Some(order[2]),
+    };
+    let mut children = Dests::default();
+    let is_in_line = (b, c) == (0, 0);
+    // On along the first line; from its last process, and from all in that one's place, back to the root's place.
+    if is_in_line && a + 1 < len_a || !is_in_line && a + 1 == len_a {
+        children.push(by(order[0], true));
+    }
+    if a > 0 && c == 0 && b + 1 < len_b {
+        children.push(by(order[1], true));
+    }
+    if a > 0 && c + 1 < len_c {
+        children.push(by(order[2], true));
+    }
+    Tree {
+        parent: before.map(|dim| by(dim, false)),
+        children,
+    }
+}
+
+impl Schedule for Trees {
+    fn next(&mut self) -> Option<Step> {
+        (0..self.lanes().count).find_map(|lane| self.next_in(lane))
+    }
+
+    fn lanes(&mut self) -> Lanes {
+        Lanes {
+            count: self.count * self.each,
+            messages: Dests::MOST + 1,
+            cross: false,
+        }
+    }
+
+    fn next_in(&mut self, lane: usize) -> Option<Step> {
+        let (at, first) = (lane / self.each, lane % self.each);
+        let Tree { parent, children } = self.trees[at];
+        let number = self.taken[lane] as usize;
+        let place = |number: usize| self.piece(at, first + number * self.each);
+        let tag = LANES + lane as i32;
+        let followed = first + 1 < self.each && self.goes_on_in_last(at);
+        let step = match parent {
+            None => Step::Pass {
+                tag,
+                followed,
+                given: (place(number)?, children),
+                taken: None,
+            },
+            Some(source) => {
+                let taken = place(number).map(|area| (area, source));
+                let given = match number.checked_sub(1) {
+                    Some(before) => (place(before)?, children),
+                    None => (Area::EMPTY, Dests::default()),
+                };
+                if taken.is_none() && given.1.is_empty() {
+                    return None;
+                }
+                Step::Pass {
+                    tag,
+                    followed,
+                    given,
+                    taken,
+                }
+            }
+        };
+        self.taken[lane] += 1;
+        Some(step)
+    }
+}

@@ -1,0 +1,184 @@
+//! Parts of arrays of several dimensions (MPI-3.1 sections 4.1.3 and 4.1.4).
+#![forbid(unsafe_code)]
+
+use crate::datatype::derived::{Block, Type, too_large};
+use crate::error::Error;
+
+/// In which order an array's elements are stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// The last dimension's one behind the other (MPI_ORDER_C).
+    C,
+    /// The first dimension's (MPI_ORDER_FORTRAN).
+    Fortran,
+}
+
+/// How a dimension of an array is distributed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Distribution {
+    /// One block a process, of this many elements or as many as are needed.
+    Block(Option<usize>),
+    /// Blocks of this many elements, dealt out in turn.
+    Cyclic(usize),
+    /// Not at all.
+    None,
+}
+
+/// A dimension of a distributed array.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GridDimension {
+    /// Elements of the whole array, at least 1.
+    pub elements: usize,
+    /// How they are distributed.
+    pub distribution: Distribution,
+    /// Processes, at least 1.
+    pub processes: usize,
+    /// Which of them, from 0.
+    pub own: usize,
+}
+
+impl GridDimension {
+    /// Itself. Fails with [`Error::Argument`] unless each of its elements has a process, which there is.
+    pub fn checked(self) -> Result<Self, Error> {
+        let wrong = |what| Err(Error::Argument { what });
+        match self.distribution {
+            Distribution::Block(Some(block))
+                if block.saturating_mul(self.processes) < self.elements =>
+            {
+                wrong("blocks that are too short for the processes to have all elements")
+            }
+            Distribution::None if self.processes != 1 => {
+                wrong("more than one process in a dimension that is not distributed")
+            }
+            Distribution::Cyclic(0) => wrong("a distribution in blocks without elements"),
+            _ if self.elements == 0 || self.own >= self.processes => {
+                wrong("a dimension without elements, or a process outside of the grid")
+            }
+            _ => Ok(self),
+        }
+    }
+}
+
+/// A dimension of so many elements, of which a part has so many from the one on, each given as a number that may be
+/// negative. Fails with [`Error::Argument`] unless the part is one.
+pub fn part_of<N>(elements: N, own: N, first: N) -> Result<(usize, usize, usize), Error>
+where
+    usize: TryFrom<N>,
+{
+    let part = || {
+        let number = |given| usize::try_from(given).ok();
+        let (elements, own, first) = (number(elements)?, number(own)?, number(first)?);
+        let is_within = own > 0 && first <= elements.checked_sub(own)?;
+        is_within.then_some((elements, own, first))
+    };
+    part().ok_or(Error::Argument {
+        what: "a part that is empty or not within the array",
+    })
+}
+
+/// The order in which dimensions are nested, the innermost first.
+pub(super) fn inner_first(order: Order, dimensions: usize) -> impl Iterator<Item = usize> {
+    (0..dimensions).map(move |i| match order {
+        Order::C => dimensions - 1 - i,
+        Order::Fortran => i,
+    })
+}
+
+fn moved(at: isize, by: usize, unit: isize) -> Result<isize, Error> {
+    let by = isize::try_from(by).ok();
+    too_large(by.and_then(|by| at.checked_add(by.checked_mul(unit)?)))
+}
+
+impl Type {
+    /// The elements' type without bounds that the program has set, and its extent: inside an array only the extent
+    /// matters.
+    fn element(&self) -> Result<(Type, isize), Error> {
+        let mut element = self.try_clone()?;
+        (element.bounds.lb, element.bounds.ub) = (None, None);
+        Ok((element, self.extent()))
+    }
+
+    /// This, moved by `at`, as a part of an array that takes `extent` bytes.
+    fn within(&self, at: isize, extent: isize) -> Result<Type, Error> {
+        let datatype = self;
+        let placed = Type::blocks(core::iter::once(Block {
+            at,
+            count: 1,
+            datatype,
+        }))?;
+        placed.resized(0, extent)
+    }
+
+    /// A part of an array (MPI_Type_create_subarray): its dimensions are so many elements of so many, from the one
+    /// on.
+    pub fn subarray(
+        &self,
+        order: Order,
+        dimensions: &[(usize, usize, usize)],
+    ) -> Result<Type, Error> {
+        let (mut part, mut unit) = self.element()?;
+        let mut at = 0;
+        for dimension in inner_first(order, dimensions.len()) {
+            let (elements, own, first) = dimensions[dimension];
+            part = part.repeated(own, unit)?;
+            at = moved(at, first, unit)?;
+            unit = moved(0, elements, unit)?;
+        }
+        part.within(at, unit)
+    }
+
+    /// A process's part of a distributed array (MPI_Type_create_darray).
+    pub fn darray(&self, order: Order, dimensions: &[GridDimension]) -> Result<Type, Error> {
+        let (mut part, mut unit) = self.element()?;
+        let mut at = 0;
+        for dimension in inner_first(order, dimensions.len()) {
+            let dimension = dimensions[dimension];
+            let (elements, own) = (dimension.elements, dimension.own);
+            let block = match dimension.distribution {
+                Distribution::None => elements,
+                Distribution::Block(given) => {
+                    given.unwrap_or(elements.div_ceil(dimension.processes))
+                }
+                Distribution::Cyclic(block) => block,
+            };
+            let first = too_large(block.checked_mul(own))?;
+            part = match dimension.distribution {
+                Distribution::Cyclic(_) => part.dealt(dimension, (block, first), unit)?,
+                _ => part.repeated(elements.saturating_sub(first).min(block), unit)?,
+            };
+            at = moved(at, first.min(elements), unit)?;
+            unit = moved(0, elements, unit)?;
+        }
+        part.within(at, unit)
+    }
+
+    /// What a process gets of a dimension that is dealt out in blocks, from its first element on.
+    fn dealt(
+        &self,
+        dimension: GridDimension,
+        (block, first): (usize, usize),
+        unit: isize,
+    ) -> Result<Type, Error> {
+        let left = dimension.elements.saturating_sub(first);
+        let round = too_large(block.checked_mul(dimension.processes))?;
+        let stride = moved(0, round, unit)?;
+        let (rounds, rest) = (left / round, left % round);
+        // The last round may end within the block.
+        let (whole, last) = match rest >= block {
+            true => (rounds + 1, 0),
+            false => (rounds, rest),
+        };
+        let blocks = self.repeated(block, unit)?.repeated(whole, stride)?;
+        if last == 0 {
+            return Ok(blocks);
+        }
+        let end = self.repeated(last, unit)?;
+        let part = |at, datatype| Block {
+            at,
+            count: 1,
+            datatype,
+        };
+        let behind = moved(0, whole, stride)?;
+        Type::blocks([part(0, &blocks), part(behind, &end)].into_iter())
+    }
+}

@@ -1,0 +1,246 @@
+//! The representation "external32" (MPI-3.1 section 13.5.2): big-endian, IEEE 754, two's complement.
+//!
+//! `long` has 4 bytes in it: what a number of 8 has above them is lost, as the standard's table wants it. `bool` has 1,
+//! as in later tables and in other MPIs; that of MPI-3.1 has 4.
+#![forbid(unsafe_code)]
+
+use rustc_apfloat::ieee::{Double, Quad, X87DoubleExtended};
+use rustc_apfloat::{Float, FloatConvert};
+
+use crate::datatype::{Basic, Kind, LONG_DOUBLE, LongDouble, Number};
+
+/// Bytes of the longest basic datatype, in memory and outside.
+pub const LONGEST: usize = 32;
+
+/// A basic datatype as numbers: how many, and what each is.
+#[derive(Clone, Copy)]
+enum Digits {
+    /// Two's complement, or without a sign.
+    Whole {
+        signed: bool,
+    },
+    Real,
+    LongDouble,
+}
+
+struct Shape {
+    numbers: usize,
+    native: usize,
+    external: usize,
+    digits: Digits,
+}
+
+fn shape(basic: Basic) -> Shape {
+    let of = |numbers, number: Number| {
+        let (external, digits) = match number {
+            Number::Signed(bytes) => (bytes, Digits::Whole { signed: true }),
+            Number::Unsigned(bytes) => (bytes, Digits::Whole { signed: false }),
+            Number::Float | Number::Double => (number.size(), Digits::Real),
+            Number::LongDouble => (16, Digits::LongDouble),
+        };
+        Shape {
+            numbers,
+            native: number.size(),
+            external,
+            digits,
+        }
+    };
+    let whole = |external, signed| Shape {
+        numbers: 1,
+        native: basic.size(),
+        external,
+        digits: Digits::Whole { signed },
+    };
+    match basic {
+        Basic::Long => whole(4, true),
+        Basic::UnsignedLong => whole(4, false),
+        Basic::Aint | Basic::Offset | Basic::Count => whole(8, true),
+        Basic::Wchar => whole(2, false),
+        _ => match basic.kind() {
+            Kind::Number(number) => of(1, number),
+            Kind::Complex(number) | Kind::Twin(number) => of(2, number),
+            _ => whole(basic.size(), false),
+        },
+    }
+}
+
+/// Bytes of an element that has no parts; of a pair, of its value.
+pub fn size(basic: Basic) -> usize {
+    let shape = shape(basic);
+    shape.numbers * shape.external
+}
+
+/// Copies a number from one order of bytes and length to another; `sign` fills what is longer.
+fn copy_whole(from: impl DoubleEndedIterator<Item = u8>, to: &mut [u8], fill: u8, ascends: bool) {
+    // From the least byte up.
+    let bytes = from.chain(core::iter::repeat_n(fill, to.len()));
+    match ascends {
+        true => to.iter_mut().zip(bytes).for_each(|(to, byte)| *to = byte),
+        false => to
+            .iter_mut()
+            .rev()
+            .zip(bytes)
+            .for_each(|(to, byte)| *to = byte),
+    }
+}
+
+fn fill(signed: bool, most: Option<&u8>) -> u8 {
+    match signed && most.is_some_and(|byte| byte & 0x80 != 0) {
+        true => 0xff,
+        false => 0,
+    }
+}
+
+const LITTLE: bool = cfg!(target_endian = "little");
+
+fn encode_one(digits: Digits, native: &[u8], out: &mut [u8]) {
+    match digits {
+        Digits::Whole { signed } if LITTLE => {
+            let sign = fill(signed, native.last());
+            copy_whole(native.iter().copied(), out, sign, false);
+        }
+        Digits::Whole { signed } => {
+            let sign = fill(signed, native.first());
+            copy_whole(native.iter().rev().copied(), out, sign, false);
+        }
+        Digits::Real if LITTLE => copy_whole(native.iter().copied(), out, 0, false),
+        Digits::Real => out.copy_from_slice(native),
+        Digits::LongDouble => out.copy_from_slice(&quad_of(native).to_be_bytes()),
+    }
+}
+
+fn decode_one(digits: Digits, external: &[u8], out: &mut [u8]) {
+    match digits {
+        Digits::Whole { signed } => {
+            let sign = fill(signed, external.first());
+            copy_whole(external.iter().rev().copied(), out, sign, LITTLE);
+        }
+        Digits::Real if LITTLE => copy_whole(external.iter().rev().copied(), out, 0, true),
+        Digits::Real => out.copy_from_slice(external),
+        Digits::LongDouble => {
+            let mut bits = [0; 16];
+            bits.copy_from_slice(external);
+            of_quad(u128::from_be_bytes(bits), out);
+        }
+    }
+}
+
+fn bits(native: &[u8]) -> u128 {
+    let mut all = [0; 16];
+    let at = if LITTLE { 0 } else { 16 - native.len() };
+    all[at..at + native.len()].copy_from_slice(native);
+    u128::from_ne_bytes(all)
+}
+
+/// The bits of a `long double` as IEEE's binary128.
+fn quad_of(native: &[u8]) -> u128 {
+    let bits = bits(native);
+    let mut lost = false;
+    match LONG_DOUBLE {
+        LongDouble::Quad => bits,
+        LongDouble::Extended => {
+            let number = X87DoubleExtended::from_bits(bits & ((1 << 80) - 1));
+            FloatConvert::<Quad>::convert(number, &mut lost)
+                .value
+                .to_bits()
+        }
+        LongDouble::Double => {
+            let number = Double::from_bits(bits);
+            FloatConvert::<Quad>::convert(number, &mut lost)
+                .value
+                .to_bits()
+        }
+    }
+}
+
+fn of_quad(quad: u128, out: &mut [u8]) {
+    let number = Quad::from_bits(quad);
+    let mut lost = false;
+    let bits = match LONG_DOUBLE {
+        LongDouble::Quad => quad,
+        LongDouble::Extended => FloatConvert::<X87DoubleExtended>::convert(number, &mut lost)
+            .value
+            .to_bits(),
+        LongDouble::Double => FloatConvert::<Double>::convert(number, &mut lost)
+            .value
+            .to_bits(),
+    };
+    let all = bits.to_ne_bytes();
+    let at = if LITTLE { 0 } else { all.len() - out.len() };
+    out.copy_from_slice(&all[at..at + out.len()]);
+}
+
+/// An element that has no parts, from memory to outside: `native` and `out` are as long as it is there.
+pub fn encode(basic: Basic, native: &[u8], out: &mut [u8]) {
+    let shape = shape(basic);
+    let numbers = native.chunks_exact(shape.native);
+    for (native, out) in numbers.zip(out.chunks_exact_mut(shape.external)) {
+        encode_one(shape.digits, native, out);
+    }
+}
+
+/// As [`encode`], from outside to memory.
+pub fn decode(basic: Basic, external: &[u8], out: &mut [u8]) {
+    let shape = shape(basic);
+    let numbers = external.chunks_exact(shape.external);
+    for (external, out) in numbers.zip(out.chunks_exact_mut(shape.native)) {
+        decode_one(shape.digits, external, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoded(basic: Basic, native: &[u8]) -> Vec<u8> {
+        let mut out = vec![0; size(basic)];
+        encode(basic, native, &mut out);
+        let mut back = vec![0; native.len()];
+        decode(basic, &out, &mut back);
+        assert_eq!(back, native, "{basic:?}");
+        out
+    }
+
+    #[test]
+    fn numbers_are_big_endian_and_as_long_as_the_table_says() {
+        assert_eq!(
+            encoded(Basic::Int, &(-2i32).to_ne_bytes()),
+            [255, 255, 255, 254]
+        );
+        assert_eq!(encoded(Basic::Short, &258i16.to_ne_bytes()), [1, 2]);
+        assert_eq!(
+            encoded(Basic::Long, &core::ffi::c_long::to_ne_bytes(-3)),
+            [255, 255, 255, 253]
+        );
+        assert_eq!(
+            encoded(Basic::LongLong, &7i64.to_ne_bytes()),
+            [0, 0, 0, 0, 0, 0, 0, 7]
+        );
+        assert_eq!(encoded(Basic::CBool, &[1]), [1]);
+        assert_eq!(encoded(Basic::Wchar, &0x41u32.to_ne_bytes()), [0, 0x41]);
+        assert_eq!(
+            encoded(Basic::Double, &1.0f64.to_ne_bytes()),
+            [63, 240, 0, 0, 0, 0, 0, 0]
+        );
+        let complex = [1.0f32.to_ne_bytes(), (-2.0f32).to_ne_bytes()].concat();
+        assert_eq!(
+            encoded(Basic::FloatComplex, &complex),
+            [63, 128, 0, 0, 192, 0, 0, 0]
+        );
+        for basic in Basic::ALL {
+            assert!(size(basic) <= LONGEST && basic.size() <= LONGEST);
+        }
+    }
+
+    #[test]
+    fn a_long_double_is_binary128() {
+        let one = match LONG_DOUBLE {
+            LongDouble::Double => 1.0f64.to_ne_bytes().to_vec(),
+            LongDouble::Quad => (0x3fff_u128 << 112).to_ne_bytes().to_vec(),
+            LongDouble::Extended => (0x3fff_8000_0000_0000_0000_u128).to_ne_bytes().to_vec(),
+        };
+        let mut wanted = vec![0x3f, 0xff];
+        wanted.resize(16, 0);
+        assert_eq!(encoded(Basic::LongDouble, &one), wanted);
+    }
+}

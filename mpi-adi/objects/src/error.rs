@@ -1,0 +1,766 @@
+//! What can go wrong in a call, with the values that say why, and MPI's error classes (MPI-3.1 section 8.4).
+#![forbid(unsafe_code)]
+
+use core::fmt;
+
+use midplane_device::NoMemory;
+use midplane_device::envelope::Tag;
+
+/// An error class of MPI, all of MPI-3.1's. The discriminants are the values in `mpi.h`; an error code of this
+/// implementation is its class.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(i32)]
+#[allow(missing_docs)] // The names are MPI's; `words` says what each means.
+pub enum Class {
+    Success = 0,
+    Buffer = 1,
+    Count = 2,
+    Type = 3,
+    Tag = 4,
+    Comm = 5,
+    Rank = 6,
+    Root = 7,
+    Group = 8,
+    Op = 9,
+    Topology = 10,
+    Dims = 11,
+    Arg = 12,
+    Unknown = 13,
+    Truncate = 14,
+    Other = 15,
+    Intern = 16,
+    InStatus = 17,
+    Pending = 18,
+    Request = 19,
+    Keyval = 20,
+    NoMem = 21,
+    UnsupportedOperation = 22,
+    Access = 23,
+    Amode = 24,
+    Assert = 25,
+    BadFile = 26,
+    Base = 27,
+    Conversion = 28,
+    Disp = 29,
+    DupDatarep = 30,
+    FileExists = 31,
+    FileInUse = 32,
+    File = 33,
+    InfoKey = 34,
+    InfoNokey = 35,
+    InfoValue = 36,
+    Info = 37,
+    Io = 38,
+    Locktype = 39,
+    Name = 40,
+    NotSame = 41,
+    NoSpace = 42,
+    NoSuchFile = 43,
+    Port = 44,
+    Quota = 45,
+    ReadOnly = 46,
+    RmaConflict = 47,
+    RmaSync = 48,
+    Service = 49,
+    Size = 50,
+    Spawn = 51,
+    UnsupportedDatarep = 52,
+    Win = 53,
+    RmaRange = 54,
+    RmaAttach = 55,
+    RmaFlavor = 56,
+    RmaShared = 57,
+}
+
+/// How many classes there are, success among them.
+pub const CLASSES: usize = 58;
+
+impl Class {
+    /// The class with value `code`, if there is one.
+    pub fn from_code(code: i32) -> Option<Class> {
+        use Class::*;
+        const ALL: [Class; CLASSES] = [
+            Success,
+            Buffer,
+            Count,
+            Type,
+            Tag,
+            Comm,
+            Rank,
+            Root,
+            Group,
+            Op,
+            Topology,
+            Dims,
+            Arg,
+            Unknown,
+            Truncate,
+            Other,
+            Intern,
+            InStatus,
+            Pending,
+            Request,
+            Keyval,
+            NoMem,
+            UnsupportedOperation,
+            Access,
+            Amode,
+            Assert,
+            BadFile,
+            Base,
+            Conversion,
+            Disp,
+            DupDatarep,
+            FileExists,
+            FileInUse,
+            File,
+            InfoKey,
+            InfoNokey,
+            InfoValue,
+            Info,
+            Io,
+            Locktype,
+            Name,
+            NotSame,
+            NoSpace,
+            NoSuchFile,
+            Port,
+            Quota,
+            ReadOnly,
+            RmaConflict,
+            RmaSync,
+            Service,
+            Size,
+            Spawn,
+            UnsupportedDatarep,
+            Win,
+            RmaRange,
+            RmaAttach,
+            RmaFlavor,
+            RmaShared,
+        ];
+        ALL.get(usize::try_from(code).ok()?).copied()
+    }
+
+    /// The MPI name and what it means, as MPI_Error_string gives it.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Class::Success => "MPI_SUCCESS: no error",
+            Class::Buffer => "MPI_ERR_BUFFER: invalid or missing buffer",
+            Class::Count => "MPI_ERR_COUNT: invalid count",
+            Class::Type => "MPI_ERR_TYPE: invalid datatype",
+            Class::Tag => "MPI_ERR_TAG: invalid tag",
+            Class::Comm => "MPI_ERR_COMM: invalid communicator",
+            Class::Rank => "MPI_ERR_RANK: invalid rank",
+            Class::Root => "MPI_ERR_ROOT: invalid root",
+            Class::Group => "MPI_ERR_GROUP: invalid group",
+            Class::Op => "MPI_ERR_OP: invalid reduction operation, or not defined for the datatype",
+            Class::Topology => "MPI_ERR_TOPOLOGY: invalid topology",
+            Class::Dims => "MPI_ERR_DIMS: invalid dimensions",
+            Class::Arg => "MPI_ERR_ARG: invalid argument",
+            Class::Unknown => "MPI_ERR_UNKNOWN: unknown error",
+            Class::Truncate => "MPI_ERR_TRUNCATE: message longer than the receive buffer",
+            Class::Other => "MPI_ERR_OTHER: error that has no class of its own",
+            Class::Intern => "MPI_ERR_INTERN: internal error of the MPI implementation",
+            Class::InStatus => "MPI_ERR_IN_STATUS: the error codes are in the statuses",
+            Class::Pending => "MPI_ERR_PENDING: request neither failed nor complete",
+            Class::Request => "MPI_ERR_REQUEST: invalid request",
+            Class::Keyval => "MPI_ERR_KEYVAL: invalid attribute key",
+            Class::NoMem => "MPI_ERR_NO_MEM: memory used up",
+            Class::UnsupportedOperation => "MPI_ERR_UNSUPPORTED_OPERATION: not supported here",
+            Class::Access => "MPI_ERR_ACCESS: permission denied",
+            Class::Amode => "MPI_ERR_AMODE: invalid access mode",
+            Class::Assert => "MPI_ERR_ASSERT: invalid assert argument",
+            Class::BadFile => "MPI_ERR_BAD_FILE: invalid file name",
+            Class::Base => "MPI_ERR_BASE: not memory that MPI_Alloc_mem gave",
+            Class::Conversion => "MPI_ERR_CONVERSION: a data conversion function failed",
+            Class::Disp => "MPI_ERR_DISP: invalid displacement",
+            Class::DupDatarep => "MPI_ERR_DUP_DATAREP: the data representation is defined already",
+            Class::FileExists => "MPI_ERR_FILE_EXISTS: the file exists",
+            Class::FileInUse => "MPI_ERR_FILE_IN_USE: the file is open",
+            Class::File => "MPI_ERR_FILE: invalid file handle",
+            Class::InfoKey => "MPI_ERR_INFO_KEY: the key is too long, or empty",
+            Class::InfoNokey => "MPI_ERR_INFO_NOKEY: the info object has no such key",
+            Class::InfoValue => "MPI_ERR_INFO_VALUE: the value is too long",
+            Class::Info => "MPI_ERR_INFO: invalid info object",
+            Class::Io => "MPI_ERR_IO: other input or output error",
+            Class::Locktype => "MPI_ERR_LOCKTYPE: invalid lock type",
+            Class::Name => "MPI_ERR_NAME: the service name is not published",
+            Class::NotSame => "MPI_ERR_NOT_SAME: the processes' arguments differ",
+            Class::NoSpace => "MPI_ERR_NO_SPACE: no space left",
+            Class::NoSuchFile => "MPI_ERR_NO_SUCH_FILE: there is no such file",
+            Class::Port => "MPI_ERR_PORT: invalid port name",
+            Class::Quota => "MPI_ERR_QUOTA: quota exceeded",
+            Class::ReadOnly => "MPI_ERR_READ_ONLY: the file or the file system is read-only",
+            Class::RmaConflict => "MPI_ERR_RMA_CONFLICT: conflicting accesses to a window",
+            Class::RmaSync => "MPI_ERR_RMA_SYNC: wrong synchronization of one-sided calls",
+            Class::Service => "MPI_ERR_SERVICE: invalid service name",
+            Class::Size => "MPI_ERR_SIZE: invalid size",
+            Class::Spawn => "MPI_ERR_SPAWN: processes could not be started",
+            Class::UnsupportedDatarep => {
+                "MPI_ERR_UNSUPPORTED_DATAREP: data representation not supported"
+            }
+            Class::Win => "MPI_ERR_WIN: invalid window",
+            Class::RmaRange => "MPI_ERR_RMA_RANGE: target memory is not part of the window",
+            Class::RmaAttach => "MPI_ERR_RMA_ATTACH: memory cannot be attached",
+            Class::RmaFlavor => "MPI_ERR_RMA_FLAVOR: the window has the wrong flavor",
+            Class::RmaShared => "MPI_ERR_RMA_SHARED: memory cannot be shared",
+        }
+    }
+}
+
+/// Why a call failed. Every call of this library that can fail says which of these it returns; none of
+/// them leaves anything half done, unless said so. `W`: what holds a few words, which elsewhere than in the process that
+/// failed are read from what it left behind ([`Error::told`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Error<W = &'static str> {
+    /// A rank that the communicator does not have.
+    Rank {
+        /// The rank given.
+        rank: i64,
+        /// The communicator's size.
+        size: u32,
+    },
+    /// A root that the communicator does not have.
+    Root {
+        /// The root given.
+        root: i64,
+        /// The communicator's size.
+        size: u32,
+    },
+    /// A rank that the remote group of an intercommunicator does not have.
+    RemoteRank {
+        /// The rank given.
+        rank: i64,
+        /// Processes in the remote group.
+        size: u32,
+    },
+    /// A root that the remote group of an intercommunicator does not have.
+    RemoteRoot {
+        /// The root given.
+        root: i64,
+        /// Processes in the remote group.
+        size: u32,
+    },
+    /// A tag below 0.
+    Tag {
+        /// The tag given.
+        tag: Tag,
+    },
+    /// A negative count.
+    Count {
+        /// The count given.
+        count: i64,
+    },
+    /// A message of 4 GiB or more.
+    TooLong {
+        /// Its bytes.
+        bytes: usize,
+    },
+    /// The send buffer and the receive buffer of a collective differ in length.
+    Lengths {
+        /// Bytes that the other buffer calls for.
+        expected: usize,
+        /// Bytes of the buffer given.
+        given: usize,
+    },
+    /// In a collective, another process gave a count that does not fit this one's.
+    CountsDiffer {
+        /// The process, by its rank in the communicator; what it sent may be of others, too.
+        rank: u32,
+        /// Bytes that this process's count makes.
+        expected: usize,
+        /// Bytes that came; `None`: more than expected.
+        given: Option<usize>,
+    },
+    /// As [`Error::CountsDiffer`], in a collective of an intercommunicator: a process of the local group.
+    LocalDiffers {
+        /// The process, by its rank in its group; what it sent may be of others, too.
+        rank: u32,
+        /// Bytes that this process's count makes.
+        expected: usize,
+        /// Bytes that came; `None`: more than expected.
+        given: Option<usize>,
+    },
+    /// As [`Error::LocalDiffers`]: a process of the remote group.
+    // A flag beside the rank would make every copy of an error one of bytes.
+    RemoteDiffers {
+        /// The process, by its rank in its group; what it sent may be of others, too.
+        rank: u32,
+        /// Bytes that this process's count makes.
+        expected: usize,
+        /// Bytes that came; `None`: more than expected.
+        given: Option<usize>,
+    },
+    /// The message was longer than the receive buffer: its beginning was received, the rest is lost.
+    Truncated {
+        /// Who sent the message.
+        source: u32,
+        /// Its tag.
+        tag: Tag,
+        /// Bytes of the receive buffer, all of them received.
+        room: usize,
+    },
+    /// Memory is used up. Receive or complete something, or free heap, and try again.
+    NoMemory(NoMemory),
+    /// The program's heap has no room for a copy of the message that this call needs.
+    NoRoom {
+        /// Bytes of the copy.
+        bytes: usize,
+    },
+    /// The heap of another process has no room for what all of them were about to make.
+    NoRoomElsewhere,
+    /// The attached buffer has no room for a buffered send.
+    BufferFull {
+        /// Bytes of the message.
+        bytes: usize,
+        /// Bytes of the attached buffer.
+        size: usize,
+        /// Bytes of it that hold messages on their way.
+        used: usize,
+    },
+    /// The attached buffer is missing, or in the way.
+    Buffer {
+        /// What is wrong.
+        what: W,
+    },
+    /// A limit of this library.
+    Limit {
+        /// What there cannot be more of.
+        what: Limited,
+        /// How many there can be.
+        limit: usize,
+    },
+    /// An attribute key that names no attribute.
+    Keyval {
+        /// The key.
+        keyval: i32,
+    },
+    /// An operation that is not defined for the datatype.
+    Undefined,
+    /// A null pointer where a buffer with elements must be.
+    NullBuffer,
+    /// A null pointer where a result must go.
+    NullArgument {
+        /// The argument's name in the standard.
+        name: W,
+    },
+    /// A handle that names no datatype.
+    Datatype {
+        /// The handle.
+        handle: i32,
+    },
+    /// A datatype that has not been committed.
+    Uncommitted {
+        /// The handle.
+        handle: i32,
+    },
+    /// What this library does not do.
+    Unsupported {
+        /// What it is.
+        what: W,
+    },
+    /// A handle that names no communicator.
+    Communicator {
+        /// The handle.
+        handle: i32,
+    },
+    /// A handle that names no group, or a group with members that the communicator does not have.
+    Group {
+        /// The handle.
+        handle: i32,
+    },
+    /// Extents of a grid that cannot be.
+    Dims {
+        /// What is wrong with them.
+        what: W,
+    },
+    /// A handle that names no operation.
+    Operation {
+        /// The handle.
+        handle: i32,
+    },
+    /// A handle that names no request, or no longer one.
+    Request {
+        /// The handle.
+        handle: i32,
+    },
+    /// Another argument that cannot be.
+    Argument {
+        /// What is wrong with it.
+        what: W,
+    },
+    /// MPI_IN_PLACE where the standard does not allow it.
+    InPlace,
+    /// Errors of several requests: each status has its own.
+    InStatus {
+        /// How many failed.
+        failed: usize,
+        /// The first failure's class.
+        first: Class,
+    },
+    /// An error that the program itself raises: by MPI_Comm_call_errhandler, or by the result of a callback.
+    Raised {
+        /// Its class; of a code of the program's own, [`Class::Other`].
+        class: Class,
+        /// The code that the program gave.
+        code: i32,
+    },
+    /// A mistake that has no values to be told.
+    Wrong {
+        /// Its class.
+        class: Class,
+        /// What is wrong.
+        what: W,
+    },
+    /// A call before MPI_Init or after MPI_Finalize, or one of these two a second time.
+    Order {
+        /// What is wrong.
+        what: Misplaced,
+    },
+    /// A datatype of more bytes, or with greater distances, than an address can say.
+    TooGreat,
+}
+
+macro_rules! worded {
+    ($(#[$doc:meta])* $name:ident { $($variant:ident: $words:literal,)* }) => {
+        $(#[$doc])*
+        // As wide as other fields of an error: one of a byte would make every copy of an error one of bytes.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(u32)]
+        pub enum $name {
+            $(#[doc = concat!($words, ".")] $variant,)*
+        }
+
+        impl $name {
+            /// All of them, by their numbers.
+            pub(super) const ALL: &[Self] = &[$(Self::$variant),*];
+
+            const fn words(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $words,)*
+                }
+            }
+        }
+    };
+}
+
+worded! {
+    /// What there can be only so many of.
+    Limited {
+        Datatypes: "datatypes of the program's own at one time",
+        DatatypeLevels: "levels of datatypes made of datatypes",
+        Collectives: "collectives that have been started and not completed",
+        PersistentRequests: "persistent requests",
+        GeneralizedRequests: "generalized requests",
+        WindowRequests: "requests of windows",
+        Windows: "windows at one time",
+        Keyvals: "attribute keys",
+        Operations: "operations of the program's own",
+        Communicators: "communicators at one time, MPI_COMM_WORLD and MPI_COMM_SELF among them",
+        Groups: "groups",
+        Infos: "info objects",
+        ErrorHandlers: "error handlers of the program's own",
+        ErrorCodes: "error classes and codes of the program's own",
+        Dimensions: "dimensions of a grid",
+    }
+}
+
+worded! {
+    /// When a call comes that cannot come then.
+    Misplaced {
+        BeforeRuntime: "called before the runtime has started",
+        NotRunning: "called before MPI has been started, or after its end",
+        WithoutProcess: "called without a process",
+        BeforeInit: "called before MPI_Init",
+        AfterFinalize: "called after MPI_Finalize",
+        Twice: "called a second time",
+        Again: "called after MPI_Finalize; MPI cannot start twice",
+        AfterProcess: "called after the end of the process that this object belongs to",
+    }
+}
+
+impl From<NoMemory> for Error {
+    fn from(error: NoMemory) -> Self {
+        Error::NoMemory(error)
+    }
+}
+
+impl Error {
+    /// [`Error::Argument`].
+    pub const fn argument(what: &'static str) -> Error {
+        Error::Argument { what }
+    }
+
+    /// [`Error::Order`].
+    pub const fn order(what: Misplaced) -> Error {
+        Error::Order { what }
+    }
+}
+
+impl<W> Error<W> {
+    /// The error code that a call returns: the class, or what the program itself has given.
+    pub const fn code(&self) -> i32 {
+        match self {
+            Error::Raised { code, .. } => *code,
+            _ => self.class() as i32,
+        }
+    }
+
+    /// The MPI error class.
+    pub const fn class(&self) -> Class {
+        match self {
+            Error::Rank { .. } | Error::RemoteRank { .. } => Class::Rank,
+            Error::Root { .. } | Error::RemoteRoot { .. } => Class::Root,
+            Error::Tag { .. } => Class::Tag,
+            Error::Count { .. } | Error::TooLong { .. } => Class::Count,
+            Error::Truncated { .. }
+            | Error::Lengths { .. }
+            | Error::CountsDiffer { .. }
+            | Error::LocalDiffers { .. }
+            | Error::RemoteDiffers { .. } => Class::Truncate,
+            Error::NoMemory(_) | Error::NoRoom { .. } | Error::NoRoomElsewhere => Class::NoMem,
+            Error::Limit { .. } => Class::Other,
+            Error::Keyval { .. } => Class::Keyval,
+            Error::Undefined | Error::Operation { .. } => Class::Op,
+            Error::NullBuffer
+            | Error::InPlace
+            | Error::BufferFull { .. }
+            | Error::Buffer { .. } => Class::Buffer,
+            Error::NullArgument { .. } | Error::Argument { .. } | Error::TooGreat => Class::Arg,
+            Error::Datatype { .. } | Error::Uncommitted { .. } => Class::Type,
+            Error::Unsupported { .. } => Class::UnsupportedOperation,
+            Error::Communicator { .. } => Class::Comm,
+            Error::Dims { .. } => Class::Dims,
+            Error::Group { .. } => Class::Group,
+            Error::Request { .. } => Class::Request,
+            Error::InStatus { .. } => Class::InStatus,
+            Error::Raised { class, .. } | Error::Wrong { class, .. } => *class,
+            Error::Order { .. } => Class::Other,
+        }
+    }
+}
+
+const REMOTE_GROUP: &str = "remote group";
+
+fn no_rank(
+    f: &mut fmt::Formatter<'_>,
+    what: &str,
+    rank: i64,
+    group: &str,
+    size: u32,
+) -> fmt::Result {
+    write!(
+        f,
+        "there is no {what} {rank}: the {group} has ranks 0 to {}",
+        size.saturating_sub(1)
+    )
+}
+
+fn counts_differ(
+    f: &mut fmt::Formatter<'_>,
+    (rank, group): (u32, &str),
+    expected: usize,
+    given: Option<usize>,
+) -> fmt::Result {
+    write!(
+        f,
+        "the processes gave different counts: rank {rank}{group} sent "
+    )?;
+    match given {
+        Some(given) => write!(f, "{given} bytes")?,
+        None => f.write_str("more")?,
+    }
+    write!(
+        f,
+        " where {expected} bytes are expected here (MPI-3.1 section 5.1)"
+    )
+}
+
+/// The null handles, as `mpi.h` has them.
+const COMM_NULL: i32 = 0x0400_0000;
+const NULL_HANDLES: [(i32, &str); 6] = [
+    (COMM_NULL, "MPI_COMM_NULL"),
+    (0x0800_0000, "MPI_GROUP_NULL"),
+    (0x0c00_0000, "MPI_DATATYPE_NULL"),
+    (0x1800_0000, "MPI_OP_NULL"),
+    (0, "MPI_REQUEST_NULL"),
+    (-1, "MPI_MESSAGE_NULL"),
+];
+
+/// A handle of C's in words: a null one by its name, another by its number.
+struct Handle(i32);
+
+impl fmt::Display for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match NULL_HANDLES.iter().find(|(handle, _)| *handle == self.0) {
+            Some((_, name)) => f.write_str(name),
+            None => write!(f, "{:#010x}", self.0),
+        }
+    }
+}
+
+impl<W: AsRef<str> + Copy> fmt::Display for Error<W> {
+    // A table: each error's words in one place, longer than a screen.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Error::Rank { rank, size } => no_rank(f, "rank", rank, "communicator", size),
+            Error::Root { root, size } => no_rank(f, "root", root, "communicator", size),
+            Error::RemoteRank { rank, size } => no_rank(f, "rank", rank, REMOTE_GROUP, size),
+            Error::RemoteRoot { root, size } => no_rank(f, "root", root, REMOTE_GROUP, size),
+            Error::Tag { tag } => write!(f, "tag {tag}: a tag is from 0 to {}", Tag::MAX),
+            Error::Count { count } => write!(f, "count {count}: a count is not negative"),
+            Error::TooLong { bytes } => {
+                write!(f, "a message of {bytes} bytes: the most is {}; send it in parts", u32::MAX)
+            }
+            Error::Lengths { expected, given } => {
+                write!(f, "a buffer of {given} bytes where the other calls for {expected}")
+            }
+            Error::CountsDiffer { rank, expected, given } => counts_differ(f, (rank, ""), expected, given),
+            Error::LocalDiffers { rank, expected, given } => {
+                counts_differ(f, (rank, " of the local group"), expected, given)
+            }
+            Error::RemoteDiffers { rank, expected, given } => {
+                counts_differ(f, (rank, " of the remote group"), expected, given)
+            }
+            Error::Truncated { source, tag, room } => write!(
+                f,
+                "the message from rank {source} with tag {tag} is longer than the receive buffer of {room} bytes; \
+                 receive it into a larger one (MPI_Probe and MPI_Get_count tell the length)"
+            ),
+            Error::NoMemory(NoMemory::Requests { live }) => write!(
+                f,
+                "the program's heap has no room for another request ({live} are live); complete some, free \
+                 memory, or give the node more with --node-memory"
+            ),
+            Error::NoMemory(NoMemory::ProbeRecord) => f.write_str(
+                "the program's heap has no room to remember one more probe; free memory, or give the \
+                 node more with --node-memory",
+            ),
+            Error::NoMemory(NoMemory::Start { bytes }) => {
+                write!(f, "the node's memory has no room for the {bytes} bytes of MPI memory and peer table")
+            }
+            Error::NoRoom { bytes } => write!(
+                f,
+                "the program's heap has no room for a copy of {bytes} bytes; free memory, or give the node more \
+                 with --node-memory"
+            ),
+            Error::NoRoomElsewhere => f.write_str(
+                "the heap of another process of the communicator has no room for its part of the new one; free \
+                 memory there, or give the nodes more with --node-memory",
+            ),
+            Error::BufferFull { bytes, size, used } => write!(
+                f,
+                "a message of {bytes} bytes does not fit into the attached buffer of {size} bytes, of which {used} \
+                 hold messages on their way; attach a larger one with MPI_Buffer_attach"
+            ),
+            Error::Limit { what, limit } => {
+                write!(f, "there can be no more than {limit} {}; free some", what.words())
+            }
+            Error::Keyval { keyval } => write!(f, "{keyval:#010x} is no attribute key"),
+            Error::Undefined => f.write_str("the operation is not defined for this datatype (MPI-3.1 section 5.9.2)"),
+            Error::NullBuffer => f.write_str("a null pointer as the buffer of elements"),
+            Error::NullArgument { name } => write!(f, "a null pointer as {}", name.as_ref()),
+            Error::Datatype { handle } => {
+                write!(f, "{} is no datatype, or one that has been freed", Handle(handle))
+            }
+            Error::Uncommitted { handle } => {
+                write!(f, "the datatype {handle:#010x} has not been committed; MPI_Type_commit comes first")
+            }
+            Error::Unsupported { what } => f.write_str(what.as_ref()),
+            Error::Communicator { handle: COMM_NULL } => f.write_str(
+                "MPI_COMM_NULL is no communicator: a process gets it that is not in the new one (MPI-3.1 section 6.4.2), \
+                 or frees its own",
+            ),
+            Error::Communicator { handle } => {
+                write!(f, "{} is no communicator of this job", Handle(handle))
+            }
+            Error::Group { handle } => write!(
+                f,
+                "{} is no group, or not one of processes of this communicator",
+                Handle(handle)
+            ),
+            Error::Operation { handle } => write!(f, "{} is no reduction operation", Handle(handle)),
+            Error::Request { handle } => {
+                write!(f, "{} is no request, or one that has completed already", Handle(handle))
+            }
+            Error::Argument { what } | Error::Buffer { what } | Error::Dims { what } => f.write_str(what.as_ref()),
+            Error::InPlace => f.write_str("MPI_IN_PLACE is not allowed here (MPI-3.1 section 5.2.1)"),
+            Error::InStatus { failed, first } => {
+                write!(f, "{failed} of the requests failed, the first with {}", first.words())
+            }
+            Error::Raised { code, .. } => write!(f, "raised by the program, with code {code}"),
+            Error::Wrong { what, .. } => f.write_str(what.as_ref()),
+            Error::Order { what } => f.write_str(what.words()),
+            Error::TooGreat => {
+                f.write_str("a datatype of more bytes, or with greater distances, than an address can say")
+            }
+        }
+    }
+}
+
+impl<W: AsRef<str> + Copy + fmt::Debug> core::error::Error for Error<W> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_collective_says_that_counts_differ_and_nothing_of_its_messages() {
+        for (given, word) in [(Some(16), "sent 16 bytes"), (None, "sent more")] {
+            let error: Error = Error::CountsDiffer {
+                rank: 3,
+                expected: 4,
+                given,
+            };
+            let text = error.to_string();
+            for wanted in ["different counts", "rank 3", word, "4 bytes are expected"] {
+                assert!(text.contains(wanted), "{text}");
+            }
+            assert!(
+                !text.contains("tag") && !text.contains("MPI_Probe"),
+                "{text}"
+            );
+            assert_eq!(error.class(), Class::Truncate);
+        }
+    }
+
+    #[test]
+    fn across_groups_it_says_whose_rank_is_meant() {
+        let (rank, expected, given) = (2, 4, Some(8));
+        let texts: [Error; 4] = [
+            Error::LocalDiffers {
+                rank,
+                expected,
+                given,
+            },
+            Error::RemoteDiffers {
+                rank,
+                expected,
+                given,
+            },
+            Error::RemoteRank { rank: 7, size: 3 },
+            Error::RemoteRoot { root: -4, size: 3 },
+        ];
+        for (error, words) in texts.iter().zip([
+            "rank 2 of the local group sent 8 bytes",
+            "rank 2 of the remote group sent 8 bytes",
+            "no rank 7: the remote group has ranks 0 to 2",
+            "no root -4: the remote group has ranks 0 to 2",
+        ]) {
+            assert!(error.to_string().contains(words), "{error}");
+        }
+        assert_eq!(size_of::<Error>(), 32, "copied with every result");
+    }
+
+    #[test]
+    fn classes_read_back_from_their_codes() {
+        for code in 0..CLASSES as i32 {
+            let class = Class::from_code(code).expect("a class");
+            assert_eq!(class as i32, code);
+            assert!(class.words().starts_with("MPI_") && class.words().len() < 160);
+        }
+        assert_eq!(Class::from_code(CLASSES as i32), None);
+        assert_eq!(Class::from_code(-1), None);
+    }
+}

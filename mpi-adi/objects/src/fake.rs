@@ -1,0 +1,114 @@
+//! A host without a network, for the tests of the layers above the device: it counts their steps of progress.
+
+use std::cell::{Cell, RefCell};
+
+use net_torus::Shape;
+
+use crate::process::{Env, Process};
+use midplane_device::Adi;
+use midplane_device::config::{Config, Memory};
+use midplane_device::envelope::Rank;
+use midplane_device::interface::{Enter, Work};
+use midplane_device::kernel::{AbortReason, CallNote, Kernel};
+use midplane_device::memory::{RawMemory, UserMemory};
+
+/// The host of a job of one process.
+pub struct FakeEnv {
+    adi: RefCell<Adi>,
+    process: Process,
+    counts: Counts,
+}
+
+#[derive(Default)]
+struct Counts {
+    polls: Cell<usize>,
+    moves: Cell<usize>,
+    sleeps: Cell<usize>,
+}
+
+struct FakeKernel<'a> {
+    counts: &'a Counts,
+    memory: RawMemory,
+}
+
+impl Default for FakeEnv {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl FakeEnv {
+    /// A device that has done nothing yet, alone in its job.
+    pub fn new() -> Self {
+        let config = Config {
+            shape: Shape::new([1; 3], [true; 3]).expect("a torus of one node"),
+            rank: Rank::new(0),
+            request_slots: usize::MAX,
+        };
+        let memory = Memory::allocate(1 << 10, 1).expect("memory");
+        FakeEnv {
+            adi: RefCell::new(Adi::new(config, memory).expect("a rank of the machine")),
+            process: Process::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Steps of progress.
+    pub fn polls(&self) -> usize {
+        self.counts.polls.get()
+    }
+
+    /// Lets the next `polls` steps of progress find something to do.
+    pub fn moves(&self, polls: usize) {
+        self.counts.moves.set(polls);
+    }
+
+    /// How often the process slept.
+    pub fn sleeps(&self) -> usize {
+        self.counts.sleeps.get()
+    }
+}
+
+impl Enter for FakeEnv {
+    fn enter<'w>(&self, work: &'w mut Work<'w>) {
+        let mut kernel = FakeKernel {
+            counts: &self.counts,
+            memory: RawMemory,
+        };
+        work(&mut self.adi.borrow_mut(), &mut kernel);
+    }
+}
+
+impl Env for FakeEnv {
+    fn process(&self) -> &Process {
+        &self.process
+    }
+}
+
+impl Kernel for FakeKernel<'_> {
+    fn poll(&mut self, _: &mut Adi) -> bool {
+        let counts = self.counts;
+        counts.polls.set(counts.polls.get() + 1);
+        let moves = counts.moves.get();
+        counts.moves.set(moves.saturating_sub(1));
+        moves > 0
+    }
+
+    fn idle(&mut self) {
+        self.counts.sleeps.set(self.counts.sleeps.get() + 1);
+    }
+
+    fn memory(&mut self) -> &mut dyn UserMemory {
+        &mut self.memory
+    }
+
+    fn now(&self) -> u64 {
+        0
+    }
+
+    fn note(&mut self, _: Option<CallNote>) {}
+
+    fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
+        panic!("the job ends with {status}: {why:?}")
+    }
+}

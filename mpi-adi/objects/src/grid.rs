@@ -1,0 +1,147 @@
+//! A communicator whose processes are a box of the torus: where its ranks are, as far as collectives want to know.
+//!
+//! Its ranks go along X first, then Y, then Z, as those of MPI_COMM_WORLD do. All its members find the same, since they
+//! look at the same list of processes.
+#![forbid(unsafe_code)]
+
+use net_torus::Shape;
+
+use midplane_device::envelope::Rank;
+
+/// A box of the torus.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Grid {
+    /// Nodes along x, y and z.
+    pub extents: [u16; 3],
+    /// The dimensions in which the box is as long as the torus, so that its lines are rings.
+    pub wraps: [bool; 3],
+}
+
+/// A place in a box: how far it is from the box's first process, by dimension.
+pub type At = [u16; 3];
+
+impl Grid {
+    /// The whole machine.
+    pub fn of(shape: Shape) -> Grid {
+        Grid {
+            extents: shape.extents(),
+            wraps: shape.wraps(),
+        }
+    }
+
+    /// The box that these processes are, in this order; `None`: they are none, or one alone. Looks at each once.
+    // One copy, of what goes on when a communicator is made.
+    #[inline(never)]
+    pub fn find(shape: Shape, list: &[Rank]) -> Option<Grid> {
+        let at = |rank: &Rank| Some(shape.coord(rank.index())?.axes().map(u16::from));
+        let [first, .., last] = list else {
+            return None;
+        };
+        let (first, last) = (at(first)?, at(last)?);
+        let mut grid = Grid::of(shape);
+        for dim in 0..3 {
+            grid.extents[dim] = last[dim].checked_sub(first[dim])? + 1;
+            grid.wraps[dim] &= grid.extents[dim] == shape.extents()[dim];
+        }
+        if grid
+            .extents
+            .iter()
+            .map(|&extent| usize::from(extent))
+            .product::<usize>()
+            != list.len()
+        {
+            return None;
+        }
+        let mut places = list.iter().zip(0..);
+        let is_box = places.all(|(member, rank)| {
+            let from_first = grid.at(rank);
+            at(member) == Some(core::array::from_fn(|dim| first[dim] + from_first[dim]))
+        });
+        is_box.then_some(grid)
+    }
+
+    /// Where this rank is.
+    pub fn at(&self, rank: u32) -> At {
+        let [x, y, _] = self.extents.map(u32::from);
+        [rank % x, rank / x % y, rank / x / y].map(|at| at as u16)
+    }
+
+    /// Who is there.
+    pub fn rank(&self, at: At) -> u32 {
+        let [x, y, _] = self.extents.map(u32::from);
+        let [at_x, at_y, at_z] = at.map(u32::from);
+        at_x + x * (at_y + y * at_z)
+    }
+
+    /// Who is at this place of the line through `at` in a dimension.
+    pub fn on_line(&self, mut at: At, dim: usize, place: u16) -> u32 {
+        at[dim] = place;
+        self.rank(at)
+    }
+
+    /// The dimensions of more than one process.
+    pub fn dimensions(&self) -> impl DoubleEndedIterator<Item = usize> + Clone + use<> {
+        let extents = self.extents;
+        (0..3).filter(move |&dim| extents[dim] > 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(shape: [u16; 3], wraps: [bool; 3], list: &[u32]) -> Option<Grid> {
+        let list: Vec<Rank> = list.iter().map(|&rank| Rank::new(rank)).collect();
+        Grid::find(Shape::new(shape, wraps).expect("a shape"), &list)
+    }
+
+    #[test]
+    fn boxes_in_the_order_of_their_ranks_are_found_and_nothing_else() {
+        let all: Vec<u32> = (0..24).collect();
+        let whole = found([2, 3, 4], [true; 3], &all).expect("a box");
+        assert_eq!((whole.extents, whole.wraps), ([2, 3, 4], [true; 3]));
+        let part = found(
+            [2, 3, 4],
+            [true, true, false],
+            &[8, 9, 10, 11, 14, 15, 16, 17],
+        );
+        let part = part.expect("a box");
+        assert_eq!(
+            (part.extents, part.wraps),
+            ([2, 2, 2], [true, false, false])
+        );
+        assert_eq!(part.at(6), [0, 1, 1]);
+        assert!(part.dimensions().eq(0..3));
+        let line = found([2, 3, 4], [true; 3], &[3, 9, 15, 21]).expect("a box");
+        assert_eq!(
+            (line.extents, line.wraps),
+            ([1, 1, 4], [false, false, true])
+        );
+        assert!(line.dimensions().eq([2]));
+        for no_box in [
+            &[][..],
+            &[5],
+            &[1, 0],
+            &[0, 2, 1, 3],
+            &[0, 1, 2],
+            &[0, 3],
+            &[0, 1, 2, 4],
+            &[0, 0],
+            &[0, 1, 6, 7, 8, 9],
+            &[0, 99],
+        ] {
+            assert_eq!(found([2, 3, 4], [true; 3], no_box), None, "{no_box:?}");
+        }
+    }
+
+    #[test]
+    fn places_and_ranks_name_each_other() {
+        let all: Vec<u32> = (0..60).collect();
+        let grid = found([5, 3, 4], [false; 3], &all).expect("a box");
+        for rank in all {
+            let at = grid.at(rank);
+            assert_eq!(grid.rank(at), rank);
+            assert_eq!(grid.on_line(at, 1, at[1]), rank);
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Groups of processes (MPI-3.1 section 6.3): lists of their numbers in the job, each at most once.
+#![forbid(unsafe_code)]
+
+use alloc::vec::Vec;
+
+use crate::coll::room;
+use crate::comm::Membership;
+use crate::error::Error;
+use midplane_device::envelope::Rank;
+
+/// A group under construction.
+pub struct Members<T>(Vec<T>);
+
+impl<T: Copy + PartialEq> Members<T> {
+    /// No members yet, with room for `most`. Fails with [`Error::NoRoom`].
+    pub fn with_room(most: usize) -> Result<Members<T>, Error> {
+        room(most).map(Members)
+    }
+
+    /// Adds processes that are not in the group.
+    pub fn append(&mut self, processes: impl Iterator<Item = T>) {
+        self.0.extend(processes);
+    }
+
+    /// Adds a process; false when it is in the group already.
+    pub fn add(&mut self, process: T) -> bool {
+        let is_new = !self.0.contains(&process);
+        if is_new {
+            self.0.push(process);
+        }
+        is_new
+    }
+
+    /// The finished group, in no more memory than it needs if there is room for a copy.
+    pub fn done(self) -> Vec<T> {
+        exact(&self.0).unwrap_or(self.0)
+    }
+}
+
+/// A copy in no more memory than it needs. Fails with [`Error::NoRoom`], where `shrink_to_fit` ends the process.
+pub fn exact<T: Copy>(list: &[T]) -> Result<Vec<T>, Error> {
+    let mut copy = room(list.len())?;
+    copy.extend_from_slice(list);
+    Ok(copy)
+}
+
+/// All of these processes have a rank there.
+pub fn are_in(members: &[Rank], all: Membership<'_>) -> bool {
+    let is_in = |member: &Rank| all.ranks().any(|rank| all.to_world(rank) == *member);
+    members.iter().all(is_in)
+}
+
+/// The processes of `first` and, behind them, those of `second` that are not in `first`.
+pub fn union(first: &[Rank], second: &[Rank]) -> Result<Vec<Rank>, Error> {
+    let mut members = Members::with_room(first.len() + second.len())?;
+    members.append(first.iter().copied());
+    members.append(second.iter().copied().filter(|p| !first.contains(p)));
+    Ok(members.done())
+}
+
+/// The processes of `first` that are in `second` (`wanted`), or that are not, in the order of `first`.
+pub fn select(first: &[Rank], second: &[Rank], wanted: bool) -> Result<Vec<Rank>, Error> {
+    let mut members = Members::with_room(first.len())?;
+    members.append(
+        first
+            .iter()
+            .copied()
+            .filter(|p| second.contains(p) == wanted),
+    );
+    Ok(members.done())
+}
+
+/// The members with these ranks, which the group has, in their order (`wanted`); or the others, in the group's.
+pub fn pick(members: &[Rank], ranks: &[u32], wanted: bool) -> Result<Vec<Rank>, Error> {
+    let mut picked = Members::with_room(members.len())?;
+    if wanted {
+        picked.append(ranks.iter().map(|rank| members[*rank as usize]));
+    } else {
+        let others = (0..).zip(members).filter(|(rank, _)| !ranks.contains(rank));
+        picked.append(others.map(|(_, member)| *member));
+    }
+    Ok(picked.done())
+}
+
+/// How two groups compare (MPI-3.1 section 6.3.1).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Comparison {
+    /// The same processes in the same order.
+    Identical,
+    /// The same processes in another order.
+    Similar,
+    /// Other processes.
+    Unequal,
+}
+
+/// Compares two groups (section 6.3.1).
+pub fn compare(first: &[Rank], second: &[Rank]) -> Comparison {
+    if first == second {
+        Comparison::Identical
+    } else if first.len() == second.len() && first.iter().all(|p| second.contains(p)) {
+        Comparison::Similar
+    } else {
+        Comparison::Unequal
+    }
+}
+
+/// Those that the triplets (first, last, stride) name (section 6.3.2), each once. Fails with
+/// [`Error::Rank`] for one that the group of `size` does not have, or that is named twice, and with
+/// [`Error::Argument`] for a stride of 0.
+pub fn ranges(
+    size: usize,
+    triplets: impl IntoIterator<Item = [i32; 3]>,
+) -> Result<Vec<u32>, Error> {
+    let mut ranks = Members::with_room(size)?;
+    for [first, last, stride] in triplets.into_iter().map(|t| t.map(i64::from)) {
+        if stride == 0 {
+            return Err(Error::Argument {
+                what: "a range with a stride of 0",
+            });
+        }
+        let mut at = first;
+        while (stride > 0 && at <= last) || (stride < 0 && at >= last) {
+            add_rank(&mut ranks, size, at)?;
+            at += stride;
+        }
+    }
+    Ok(ranks.done())
+}
+
+/// These ranks, checked as by [`ranges`].
+pub fn listed(size: usize, given: &[i32]) -> Result<Vec<u32>, Error> {
+    let mut ranks = Members::with_room(given.len().min(size))?;
+    for rank in given {
+        add_rank(&mut ranks, size, i64::from(*rank))?;
+    }
+    Ok(ranks.done())
+}
+
+fn add_rank(ranks: &mut Members<u32>, size: usize, rank: i64) -> Result<(), Error> {
+    let wrong = Error::Rank {
+        rank,
+        size: size as u32,
+    };
+    let known = usize::try_from(rank).ok().filter(|rank| *rank < size);
+    match known {
+        Some(rank) if ranks.add(rank as u32) => Ok(()),
+        Some(_) => Err(Error::Argument {
+            what: "a rank that is named twice",
+        }),
+        None => Err(wrong),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn algebra_keeps_the_order_of_the_first() {
+        let (a, b) = ([5, 1, 3].map(Rank::new), [3, 7, 5].map(Rank::new));
+        assert_eq!(union(&a, &b).unwrap(), [5, 1, 3, 7].map(Rank::new));
+        assert_eq!(select(&a, &b, true).unwrap(), [5, 3].map(Rank::new));
+        assert_eq!(select(&a, &b, false).unwrap(), [Rank::new(1)]);
+        assert_eq!(union(&[], &[]).unwrap(), []);
+    }
+
+    #[test]
+    fn groups_compare_by_members_and_order() {
+        let [a, b, c] = [1, 2, 3].map(Rank::new);
+        assert_eq!(compare(&[a, b], &[a, b]), Comparison::Identical);
+        assert_eq!(compare(&[a, b], &[b, a]), Comparison::Similar);
+        assert_eq!(compare(&[a, b], &[a, c]), Comparison::Unequal);
+        assert_eq!(compare(&[a, b], &[a]), Comparison::Unequal);
+    }
+
+    #[test]
+    fn ranges_go_up_and_down_and_are_checked() {
+        let all = [[0, 4, 2], [5, 1, -2], [7, 3, 1]];
+        assert!(matches!(
+            ranges(6, [[0, 6, 2]]),
+            Err(Error::Rank { rank: 6, size: 6 })
+        ));
+        assert_eq!(ranges(6, all).unwrap(), [0, 2, 4, 5, 3, 1]);
+        assert!(matches!(
+            ranges(6, [[1, 1, 0]]),
+            Err(Error::Argument { .. })
+        ));
+        assert!(ranges(6, [[0, 1, 1], [1, 2, 1]]).is_err(), "1 twice");
+        let wide = [[0, i32::MAX, i32::MAX], [i32::MIN, 0, 1]];
+        assert!(ranges(6, wide).is_err());
+        assert_eq!(listed(3, &[2, 0]).unwrap(), [2, 0]);
+        assert!(listed(3, &[2, -1]).is_err() && listed(3, &[2, 2]).is_err());
+    }
+}

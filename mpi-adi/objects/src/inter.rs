@@ -1,0 +1,344 @@
+//! Intercommunicators that a program makes, and what is made of them (MPI-3.1 sections 6.4.2 and 6.6).
+//!
+//! Two groups meet by their leaders, which can talk to each other in another communicator, the bridge. The leaders
+//! swap their groups' lists, and each tells its own group. From then on every process knows all. They
+//! agree on a context as the processes of one communicator do ([`crate::context`]), with the leaders
+//! between the groups. What is made of an intercommunicator needs no leaders: its collectives are those of all
+//! processes of both groups.
+#![forbid(unsafe_code)]
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use crate::coll::room;
+use crate::comm::{CommRank, Communicator, Membership, Partners};
+use crate::context::CONTEXT_WORDS;
+use crate::error::{Class, Error};
+use crate::group::exact;
+use crate::process::Env;
+use crate::sides::{Intercommunicator, Sides};
+use crate::split::{Made, Ready, agree};
+use midplane_device::envelope::{Context, Rank, Tag};
+
+/// The tag of what leaders send each other, in the bridge's context for collectives, where no collective has it. Two
+/// leaders are in the same call at a time, so that the tag of the program's has nothing to tell apart.
+const LEADERS: Tag = Tag::MAX;
+
+/// In place of the number of processes: the leader has failed.
+const FAILED: u32 = u32::MAX;
+
+/// What is owned of an intercommunicator.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MadeInter {
+    list: Box<[Rank]>,
+    first: u32,
+    rank: CommRank,
+    context: Context,
+}
+
+impl MadeInter {
+    /// The two groups, for as long as it is owned.
+    pub fn sides(&self) -> Sides<'_> {
+        Sides {
+            list: &self.list,
+            first: self.first,
+            rank: self.rank,
+            context: self.context,
+        }
+    }
+
+    /// The two groups for ever: their list is not freed.
+    pub fn leak(self) -> Sides<'static> {
+        Sides {
+            list: Box::leak(self.list),
+            first: self.first,
+            rank: self.rank,
+            context: self.context,
+        }
+    }
+}
+
+/// How a leader reaches the other one.
+pub struct Bridge<'e> {
+    partners: Partners<'e>,
+    leader: CommRank,
+}
+
+impl<'e> Bridge<'e> {
+    /// To the process with this rank among these.
+    pub fn new(partners: Partners<'e>, leader: CommRank) -> Self {
+        let partners = partners.for_collectives();
+        Bridge { partners, leader }
+    }
+
+    /// Gives the other leader some bytes for as many of its own.
+    fn swap(&self, function: &'static str, given: &[u8], taken: &mut [u8]) -> Result<(), Error> {
+        let expected = taken.len();
+        let status = self.partners.sendrecv_bytes(
+            function,
+            (given, self.leader, LEADERS),
+            (taken, Some(self.leader), Some(LEADERS)),
+        )?;
+        match status.bytes == expected {
+            true => Ok(()),
+            false => Err(Error::CountsDiffer {
+                rank: status.source,
+                expected,
+                given: Some(status.bytes),
+            }),
+        }
+    }
+}
+
+/// One of the two groups that meet, and its way to the other.
+struct Meeting<'a, 'e> {
+    function: &'static str,
+    local: Communicator<'e>,
+    leader: CommRank,
+    /// At the leader.
+    bridge: Option<&'a Bridge<'e>>,
+}
+
+impl Meeting<'_, '_> {
+    /// Gives the other group some words for as many of its own; at the leader fails with what has failed, elsewhere
+    /// with [`Error::Wrong`] when the leader says so in place of the first word.
+    fn swap(&self, given: &[u32], taken: &mut [u32]) -> Result<(), Error> {
+        let bytes = bytemuck::cast_slice_mut(&mut *taken);
+        let swapped = match self.bridge {
+            Some(bridge) => bridge.swap(self.function, bytemuck::cast_slice(given), bytes),
+            None => Ok(()),
+        };
+        if swapped.is_err() {
+            bytes[..size_of::<u32>()].copy_from_slice(&FAILED.to_ne_bytes());
+        }
+        self.local.bcast_bytes(self.function, bytes, self.leader)?;
+        swapped?;
+        match taken[0] {
+            FAILED => Err(LEADER_FAILED),
+            _ => Ok(()),
+        }
+    }
+
+    /// Combines the masks of all processes of both groups by bitwise AND.
+    fn and_masks(&self, masks: &mut [u64]) -> Result<(), Error> {
+        self.local.and_masks(self.function, masks)?;
+        if let Some(bridge) = self.bridge {
+            let mut others = [0; CONTEXT_WORDS];
+            let others = &mut others[..masks.len()];
+            bridge.swap(
+                self.function,
+                bytemuck::cast_slice(masks),
+                bytemuck::cast_slice_mut(others),
+            )?;
+            for (mask, other) in masks.iter_mut().zip(others) {
+                *mask &= *other;
+            }
+        }
+        let bytes = bytemuck::cast_slice_mut(masks);
+        self.local.bcast_bytes(self.function, bytes, self.leader)
+    }
+}
+
+const LEADER_FAILED: Error = Error::Wrong {
+    class: Class::Other,
+    what: "the leader of the local group could not reach the other group's; its error says why",
+};
+
+/// The intercommunicator of the processes of `local`, whose leader is `leader`, and of another group. The leader gives
+/// the bridge, or why it has none. Blocks until all processes of both groups have called it. Fails with
+/// [`Error::NoMemory`]; at all processes alike with [`Error::Limit`], when the groups have a process in common, with
+/// [`Error::Wrong`], and where one has no room, as [`Communicator::duplicate`]; at the leader with the error given, and
+/// then in its group with [`Error::Wrong`].
+pub fn connect(
+    function: &'static str,
+    local: Communicator<'_>,
+    leader: CommRank,
+    bridge: Option<Result<Bridge<'_>, Error>>,
+    ready: Ready<'_>,
+) -> Result<MadeInter, Error> {
+    let env = local.env();
+    let membership = local.membership();
+    let mut failure = Ok(());
+    let bridge = match bridge {
+        Some(Ok(bridge)) => Some(bridge),
+        Some(Err(error)) => {
+            failure = Err(error);
+            None
+        }
+        None => None,
+    };
+    let meeting = Meeting {
+        function,
+        local,
+        leader,
+        bridge: bridge.as_ref(),
+    };
+    let mut size = [FAILED];
+    if failure.is_err() {
+        // The others of the group wait for the leader.
+        local.bcast_bytes(function, bytemuck::cast_slice_mut(&mut size), leader)?;
+        failure?;
+    }
+    meeting.swap(&[local.size()], &mut size)?;
+    let [size] = size;
+    let rooms = lists(membership, size as usize);
+    // Who has no room cannot take part in what follows: either all do, or none does.
+    let mut have_room = [u64::from(rooms.is_ok())];
+    meeting.and_masks(&mut have_room)?;
+    let (own, mut others, mut list) = rooms?;
+    if have_room == [0] {
+        return Err(Error::NoRoomElsewhere);
+    }
+    meeting.swap(&own, &mut others)?;
+    if own.iter().any(|process| others.contains(process)) {
+        return Err(Error::Wrong {
+            class: Class::Comm,
+            what: "the two groups have a process in common",
+        });
+    }
+    // A rule for both groups: no process is in both.
+    let is_first = own[0] < others[0];
+    let (before, behind) = match is_first {
+        true => (&own, &others),
+        false => (&others, &own),
+    };
+    list.extend(before.iter().chain(behind).map(|index| Rank::new(*index)));
+    let (context, list) = agree(env, ready, Ok(list), &mut |masks| meeting.and_masks(masks))?;
+    let rank = local.rank() + if is_first { 0 } else { size };
+    Ok(take(
+        env,
+        list,
+        before.len() as u32,
+        CommRank(rank),
+        context,
+    ))
+}
+
+/// The processes of one group by their numbers in the job, and room for so many others and for all.
+#[allow(clippy::type_complexity, reason = "three lists")]
+fn lists(
+    membership: Membership<'_>,
+    others: usize,
+) -> Result<(Vec<u32>, Vec<u32>, Vec<Rank>), Error> {
+    let size = membership.size as usize;
+    let (mut own, mut theirs) = (room(size)?, room(others)?);
+    own.extend(
+        membership
+            .ranks()
+            .map(|rank| membership.to_world(rank).index()),
+    );
+    theirs.resize(others, 0);
+    Ok((own, theirs, room(size + others)?))
+}
+
+fn take(env: &dyn Env, list: Vec<Rank>, first: u32, rank: CommRank, context: Context) -> MadeInter {
+    env.process().take_context(env, context);
+    MadeInter {
+        list: list.into_boxed_slice(),
+        first,
+        rank,
+        context,
+    }
+}
+
+impl Intercommunicator<'_> {
+    /// Another intercommunicator of the same groups (MPI_Comm_dup). Blocks until all processes of both have called
+    /// it. Fails as [`Communicator::duplicate`].
+    pub fn make_duplicate(
+        self,
+        function: &'static str,
+        ready: Ready<'_>,
+    ) -> Result<MadeInter, Error> {
+        let Sides {
+            list, first, rank, ..
+        } = self.sides;
+        let everyone = self.everyone();
+        let (context, copy) = everyone.agree_on_context(function, ready, exact(list))?;
+        Ok(take(self.env, copy, first, rank, context))
+    }
+
+    /// The duplicate with this context, on which its processes have agreed. Fails with [`Error::NoRoom`].
+    pub fn make_duplicate_in(self, context: Context) -> Result<MadeInter, Error> {
+        let Sides {
+            list, first, rank, ..
+        } = self.sides;
+        Ok(take(self.env, exact(list)?, first, rank, context))
+    }
+
+    /// Divides both groups by `color`, each part ordered by `key` and, where keys are equal, as it is here; `None`
+    /// stays out of all, and so does a color that only one of the groups has (section 6.4.2, MPI_Comm_split).
+    /// Blocks and fails as [`Intercommunicator::make_duplicate`], and with [`Error::Argument`].
+    pub fn make_split(
+        self,
+        function: &'static str,
+        ready: Ready<'_>,
+        color: Option<u32>,
+        key: i32,
+    ) -> Result<Option<MadeInter>, Error> {
+        let (everyone, sides) = (self.everyone(), self.sides);
+        let process = self.env.process();
+        let (context, (choices, mut members, spare)) =
+            everyone.choose(function, ready, color, key)?;
+        let halves = sides.halves();
+        let (local, remote) = (halves.local_ranks(), halves.remote_ranks());
+        let (before, behind) = match halves.is_first() {
+            true => (local, remote),
+            false => (remote, local),
+        };
+        choices.append(before, &mut members);
+        let first = members.len();
+        choices.append(behind, &mut members);
+        let rank = members.iter().position(|rank| *rank == sides.rank);
+        let is_whole = first > 0 && first < members.len();
+        let Some(rank) = rank.filter(|_| is_whole) else {
+            process.retire_context(context);
+            return Ok(None);
+        };
+        // The list is no longer than what is given back here.
+        drop(spare);
+        let mut list = room(members.len()).inspect_err(|_| process.retire_context(context))?;
+        list.extend(members.iter().map(|rank| sides.all().to_world(*rank)));
+        Ok(Some(MadeInter {
+            list: list.into_boxed_slice(),
+            first: first as u32,
+            rank: CommRank(rank as u32),
+            context,
+        }))
+    }
+
+    /// The communicator of all processes of both groups (MPI_Intercomm_merge): those that give `high` behind those
+    /// that do not, in an order that all agree on where both groups give the same. Blocks and fails as
+    /// [`Intercommunicator::make_duplicate`].
+    pub fn make_merged(
+        self,
+        function: &'static str,
+        ready: Ready<'_>,
+        high: bool,
+    ) -> Result<Made, Error> {
+        let (everyone, sides) = (self.everyone(), self.sides);
+        let bit = |is_first: bool| if is_first { 1 } else { 2 };
+        // A bit for each group, which a process clears for its own alone.
+        let mut high = [if high {
+            !0
+        } else {
+            !bit(sides.halves().is_first())
+        }];
+        everyone.and_masks(function, &mut high)?;
+        let is_high = |is_first: bool| high[0] & bit(is_first) != 0;
+        let (before, behind) = sides.list.split_at(sides.first as usize);
+        let (before, behind) = match is_high(true) && !is_high(false) {
+            true => (behind, before),
+            false => (before, behind),
+        };
+        let list = room(sides.list.len()).map(|mut list: Vec<_>| {
+            list.extend(before.iter().chain(behind));
+            list
+        });
+        let made = everyone.make_of(function, ready, list)?;
+        // This process is among all processes.
+        made.ok_or(Error::Wrong {
+            class: Class::Intern,
+            what: "a process that is in neither of its groups",
+        })
+    }
+}

@@ -1,0 +1,58 @@
+//! Objects of MPI above the device: communicators, groups, collectives, datatypes, operations, windows, errors.
+//!
+//! The bindings for C (`midplane-c`) and Rust (`midplane-rust`) are thin shells over them. Below is the crate
+//! `midplane-device`, whose operations take and return plain data.
+//!
+//! ```text
+//! windows/   one-sided communication
+//! inter   intercommunicators                topology  which kind a communicator has -> graph
+//! split   communicators made of others      coll/   collectives      buffered   the attached buffer
+//! lend    slices for blocking calls         sides   the two groups of an intercommunicator         outside   external32
+//! comm    communicators, point to point     group, placement -> cart, info, attributes    op -> datatype
+//! call    blocking, and slices of arrays
+//! installed the process of an image, for the bindings
+//! process the state of a process, Env       context  which contexts are free        grid  boxes of the torus
+//! told    errors as numbers -> error        variables  MPI_T's
+//! ```
+//! An import points downwards in this list.
+
+#![cfg_attr(not(any(test, feature = "sim")), no_std)]
+#![deny(unsafe_code)]
+
+extern crate alloc;
+
+pub mod attributes;
+pub mod buffered;
+pub mod call;
+pub mod cart;
+pub mod coll;
+pub mod comm;
+pub mod context;
+pub mod datatype;
+pub mod environment;
+pub mod error;
+#[cfg(any(test, feature = "sim"))]
+pub mod fake;
+pub mod graph;
+pub mod grid;
+pub mod group;
+pub mod info;
+pub mod installed;
+pub mod inter;
+#[allow(unsafe_code)]
+pub mod lend;
+pub mod one_sided;
+pub mod op;
+pub mod outside;
+pub mod placement;
+pub mod process;
+pub mod sides;
+pub mod split;
+pub mod told;
+pub mod topology;
+pub mod variables;
+pub mod windows;
+
+pub use error::{Class, Error};
+pub use process::{Env, Process};
+pub use told::InWords;

@@ -1,0 +1,99 @@
+//! Elements of a program in the representation of other machines (MPI-3.1 section 4.3).
+#![forbid(unsafe_code)]
+
+use crate::datatype::derived::Type;
+use crate::datatype::{Basic, external};
+use crate::error::Error;
+use crate::process::Env;
+use midplane_device::interface::Device;
+use midplane_device::memory::area::Area;
+
+/// The basic datatype that a leaf is.
+fn basic(tag: u8) -> Basic {
+    Basic::ALL[usize::from(tag) - 1]
+}
+
+/// Runs `f` on the leaves of one element, in packed order, each with how many bytes come before it, here and
+/// outside; the element's bytes outside.
+fn leaves(datatype: &Type, mut f: impl FnMut(Basic, usize, usize)) -> usize {
+    let (mut inner, mut outside) = (0, 0);
+    while inner < datatype.size() {
+        let leaf = datatype.layout().leaf_at(inner);
+        let basic = basic(leaf.tag);
+        f(basic, inner, outside);
+        inner += leaf.size;
+        outside += external::size(basic);
+    }
+    outside
+}
+
+/// A program's packing buffer, and how far in it packing or unpacking is. Fails when `bytes` more do not fit.
+pub fn places(size: isize, position: isize, bytes: usize) -> Result<(usize, usize), Error> {
+    let within = usize::try_from(size)
+        .ok()
+        .zip(usize::try_from(position).ok());
+    let fits = |(size, from): &(usize, usize)| {
+        let end = from.checked_add(bytes);
+        end.is_some_and(|end| end <= *size)
+    };
+    let (_, from) = within.filter(fits).ok_or(Error::argument(
+        "a packing buffer that ends before the elements do, or a position outside of it",
+    ))?;
+    Ok((from, from + bytes))
+}
+
+/// Bytes of so many elements outside. Takes as many steps as the datatype's description is long. Fails with
+/// [`Error::TooLong`] or [`Error::NoRoom`].
+pub fn external_bytes(datatype: &Type, count: usize) -> Result<usize, Error> {
+    let each = datatype.layout().weight(|tag| external::size(basic(tag)))?;
+    let bytes = each.and_then(|each| each.checked_mul(count));
+    bytes
+        .filter(|bytes| isize::try_from(*bytes).is_ok())
+        .ok_or(Error::TooLong { bytes: usize::MAX })
+}
+
+/// Where elements are, here and outside.
+pub struct Sides<'a> {
+    /// The process that calls.
+    pub env: &'a dyn Env,
+    /// The elements in memory.
+    pub data: Area,
+    /// Their datatype.
+    pub datatype: &'a Type,
+    /// Their number.
+    pub count: usize,
+}
+
+impl Sides<'_> {
+    /// Runs `f` on each leaf of the elements with its place, here and outside.
+    fn each(&self, mut f: impl FnMut(Basic, Area, usize)) {
+        let (size, all) = (self.datatype.size(), self.data);
+        let mut outside = 0;
+        for element in 0..self.count {
+            outside += leaves(self.datatype, |basic, inner, behind| {
+                let area = all.part(element * size + inner, basic.size());
+                f(basic, area, outside + behind);
+            });
+        }
+    }
+
+    /// From here to outside, where there is room for all of them.
+    pub fn encode(&self, out: &mut [u8]) {
+        self.each(|basic, area, at| {
+            let mut native = [0; external::LONGEST];
+            let native = &mut native[..basic.size()];
+            self.env.read(area, native);
+            external::encode(basic, native, &mut out[at..][..external::size(basic)]);
+        });
+    }
+
+    /// From outside, where all of them are, to here.
+    pub fn decode(&self, packed: &[u8]) {
+        self.each(|basic, area, at| {
+            let mut native = [0; external::LONGEST];
+            let native = &mut native[..basic.size()];
+            external::decode(basic, &packed[at..][..external::size(basic)], native);
+            self.env.write(area, native);
+        });
+    }
+}

@@ -1,0 +1,345 @@
+//! Errors as numbers, and the words that are made of them.
+//!
+//! A node has no words for what goes wrong: sentences, and what puts numbers into them, would be a tenth of a C program's
+//! image. So an error that ends a job is handed to the carrier in numbers ([`Told`], in an
+//! [`MpiError`]), which a node leaves for its tool, and which every reader with this library turns back into the
+//! [`Error`] whose words [`error`](super::error) has.
+#![forbid(unsafe_code)]
+
+use core::fmt;
+
+use super::error::{Class, Error, Limited, Misplaced};
+use midplane_device::NoMemory;
+use midplane_device::kernel::{Heap, MpiError, Told};
+
+/// A field of an error as one number.
+trait Number: Sized {
+    fn number(self) -> u64;
+    /// `None`: no such field has this number.
+    fn of(number: u64) -> Option<Self>;
+}
+
+macro_rules! integers {
+    ($($integer:ty),*) => {
+        $(impl Number for $integer {
+            fn number(self) -> u64 {
+                self as u64
+            }
+
+            fn of(number: u64) -> Option<Self> {
+                let value = number as $integer;
+                (value as u64 == number).then_some(value)
+            }
+        })*
+    };
+}
+
+// Those with a sign are extended by it, and read back by their lower bytes.
+integers!(u32, u64, i32, i64);
+
+/// As 64 bits: who reads a node's numbers may have longer addresses, or shorter ones.
+impl Number for usize {
+    fn number(self) -> u64 {
+        self as u64
+    }
+
+    fn of(number: u64) -> Option<Self> {
+        usize::try_from(number).ok()
+    }
+}
+
+/// No length has all bits set.
+impl Number for Option<usize> {
+    fn number(self) -> u64 {
+        self.map_or(u64::MAX, usize::number)
+    }
+
+    fn of(number: u64) -> Option<Self> {
+        match number {
+            u64::MAX => Some(None),
+            length => usize::of(length).map(Some),
+        }
+    }
+}
+
+impl Number for Class {
+    fn number(self) -> u64 {
+        self as u64
+    }
+
+    fn of(number: u64) -> Option<Self> {
+        Class::from_code(i32::of(number)?)
+    }
+}
+
+macro_rules! places {
+    ($($of:ty),*) => {
+        $(impl Number for $of {
+            fn number(self) -> u64 {
+                self as u64
+            }
+
+            fn of(number: u64) -> Option<Self> {
+                Self::ALL.get(usize::of(number)?).copied()
+            }
+        })*
+    };
+}
+
+places!(Limited, Misplaced);
+
+fn three<const N: usize>(numbers: [u64; N]) -> [u64; 3] {
+    core::array::from_fn(|at| numbers.get(at).copied().unwrap_or_default())
+}
+
+/// A table: which errors have these fields, with their numbers, which of the fields are numbers, and which one is words.
+/// Errors of the same fields are told by the same code.
+macro_rules! table {
+    ($($fields:tt $told:tt: $($kind:literal $variant:ident),+;)*) => {
+        impl<W: Copy> Error<W> {
+            /// The same in numbers; `nothing` stands where an error has no words of its own.
+            pub fn told(&self, nothing: W) -> Told<W> {
+                let (numbers, words) = match *self {
+                    $($(Error::$variant $fields)|+ => told!(nothing $told),)*
+                    Error::NoMemory(error) => {
+                        let (which, value) = match error {
+                            NoMemory::Requests { live } => (0, live.number()),
+                            NoMemory::ProbeRecord => (1, 0),
+                            NoMemory::Start { bytes } => (2, bytes.number()),
+                        };
+                        (three([which, value]), nothing)
+                    }
+                };
+                Told { kind: self.kind(), numbers, words }
+            }
+
+            /// Its number.
+            const fn kind(&self) -> u8 {
+                match self {
+                    $($(Error::$variant { .. } => $kind,)+)*
+                    Error::NoMemory(_) => NO_MEMORY,
+                }
+            }
+
+            /// The error that was [told](Error::told); `None` when there is none of which this was told.
+            pub fn of_told(told: Told<W>) -> Option<Self> {
+                let mut numbers = told.numbers.into_iter();
+                let mut next = || numbers.next();
+                Some(match told.kind {
+                    $($($kind => {
+                        untold!(next told $told);
+                        Error::$variant $fields
+                    })+)*
+                    NO_MEMORY => Error::NoMemory(match next()? {
+                        0 => NoMemory::Requests { live: Number::of(next()?)? },
+                        1 => NoMemory::ProbeRecord,
+                        2 => NoMemory::Start { bytes: Number::of(next()?)? },
+                        _ => return None,
+                    }),
+                    _ => return None,
+                })
+            }
+        }
+    };
+}
+
+macro_rules! told {
+    ($nothing:ident [$($number:ident),*]) => {
+        (three([$($number.number()),*]), $nothing)
+    };
+    ($nothing:ident [$($number:ident),*; $words:ident]) => {
+        (three([$($number.number()),*]), $words)
+    };
+}
+
+macro_rules! untold {
+    ($next:ident $told:ident [$($number:ident),* $(; $words:ident)?]) => {
+        $(let $number = Number::of($next()?)?;)*
+        $(let $words = $told.words;)?
+    };
+}
+
+/// The kind of [`NoMemory`], whose own is the first of its numbers.
+const NO_MEMORY: u8 = 12;
+/// How many kinds there are.
+#[cfg(test)]
+const KINDS: u8 = 37;
+
+// As the errors are declared, so that what a node keeps of an error is its number.
+table! {
+    { rank, size } [rank, size]: 0 Rank, 2 RemoteRank;
+    { root, size } [root, size]: 1 Root, 3 RemoteRoot;
+    { tag } [tag]: 4 Tag;
+    { count } [count]: 5 Count;
+    { bytes } [bytes]: 6 TooLong, 13 NoRoom;
+    { expected, given } [expected, given]: 7 Lengths;
+    { rank, expected, given } [rank, expected, given]: 8 CountsDiffer, 9 LocalDiffers, 10 RemoteDiffers;
+    { source, tag, room } [source, tag, room]: 11 Truncated;
+    { bytes, size, used } [bytes, size, used]: 15 BufferFull;
+    { what } [; what]: 16 Buffer, 24 Unsupported, 27 Dims, 30 Argument;
+    { what } [what]: 35 Order;
+    { name } [; name]: 21 NullArgument;
+    { class, what } [class; what]: 34 Wrong;
+    { what, limit } [what, limit]: 17 Limit;
+    { keyval } [keyval]: 18 Keyval;
+    { handle } [handle]: 22 Datatype, 23 Uncommitted, 25 Communicator, 26 Group, 28 Operation, 29 Request;
+    { failed, first } [failed, first]: 32 InStatus;
+    { class, code } [class, code]: 33 Raised;
+    {} []: 14 NoRoomElsewhere, 19 Undefined, 20 NullBuffer, 31 InPlace, 36 TooGreat;
+}
+
+/// An error in words, with how much memory there was when it was about memory.
+#[derive(Clone, Copy)]
+pub struct Described<W = &'static str> {
+    /// The error.
+    pub error: Error<W>,
+    /// State of the heap, if the error is for lack of memory.
+    pub heap: Option<Heap>,
+}
+
+impl<W: AsRef<str> + Copy> fmt::Display for Described<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Described { error, heap } = self;
+        write!(f, "{}: {error}", error.class().words())?;
+        match heap {
+            Some(Heap { bytes, used }) => write!(
+                f,
+                " (the heap has {bytes} bytes, of which {used} were in use)"
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
+/// An error that ends the job, in words: rank, function, class and what to do.
+#[derive(Clone, Copy, Debug)]
+pub struct InWords<'a>(pub &'a MpiError<'a>);
+
+impl fmt::Display for InWords<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let MpiError {
+            rank,
+            here,
+            function,
+            told,
+            heap,
+            said,
+            called_at,
+        } = *self.0;
+        write!(
+            f,
+            "rank {rank} at ({},{},{}): {function}",
+            here.x, here.y, here.z
+        )?;
+        if let Some(place) = called_at {
+            write!(f, ", called at {place},")?;
+        }
+        f.write_str(" failed")?;
+        match Error::of_told(told) {
+            Some(error) => write!(f, " with {}", Described { error, heap })?,
+            None => f.write_str(", and what it says of it makes no sense")?,
+        }
+        match said {
+            Some(said) => write!(f, ": {said}"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_error_is_the_same_after_it_was_told() {
+        let told = |kind, numbers| Told {
+            kind,
+            numbers,
+            words: "words",
+        };
+        let plain = { 0..KINDS }.filter(|kind| *kind != NO_MEMORY);
+        let plain = plain.map(|kind| told(kind, [3, 5, 7]));
+        for told in plain.chain([0, 1, 2].map(|which| told(NO_MEMORY, [which, 5, 0]))) {
+            let error = Error::of_told(told).unwrap_or_else(|| panic!("no error: {told:?}"));
+            assert_eq!(Error::of_told(error.told("")), Some(error));
+            assert_eq!(error.told("").kind, told.kind);
+        }
+    }
+
+    #[test]
+    fn numbers_with_a_sign_and_lengths_that_are_unknown_are_told() {
+        let errors = [
+            Error::Rank { rank: -7, size: 3 },
+            Error::Tag { tag: -1 },
+            Error::Count { count: i64::MIN },
+            Error::Communicator { handle: i32::MIN },
+            Error::CountsDiffer {
+                rank: u32::MAX,
+                expected: usize::MAX - 1,
+                given: None,
+            },
+            Error::Raised {
+                class: Class::RmaShared,
+                code: -1,
+            },
+        ];
+        for error in errors {
+            assert_eq!(Error::of_told(error.told("")), Some(error));
+        }
+    }
+
+    #[test]
+    fn what_was_told_of_no_error_is_none() {
+        let told = |kind, numbers| {
+            Error::of_told(Told {
+                kind,
+                numbers,
+                words: "",
+            })
+        };
+        assert_eq!(told(KINDS, [0; 3]), None);
+        assert_eq!(told(u8::MAX, [0; 3]), None);
+        assert_eq!(told(NO_MEMORY, [3, 0, 0]), None);
+        // A size of more than 32 bits, a tag of more, and a class that there is not.
+        assert_eq!(told(0, [0, 1 << 32, 0]), None);
+        assert_eq!(told(4, [1 << 40, 0, 0]), None);
+        assert_eq!(told(33, [58, 0, 0]), None);
+    }
+
+    #[test]
+    fn an_error_that_ends_the_job_is_told_in_the_words_of_its_class_and_its_own() {
+        let error = Error::Rank { rank: 7, size: 3 };
+        let fatal = MpiError {
+            rank: 5,
+            here: net_torus::Coord { x: 1, y: 0, z: 1 },
+            function: "MPI_Send",
+            told: error.told(""),
+            heap: Some(Heap {
+                bytes: 100,
+                used: 90,
+            }),
+            said: Some("own words"),
+            called_at: None,
+        };
+        assert_eq!(
+            InWords(&fatal).to_string(),
+            "rank 5 at (1,0,1): MPI_Send failed with MPI_ERR_RANK: invalid rank: there is no rank 7: the communicator \
+             has ranks 0 to 2 (the heap has 100 bytes, of which 90 were in use): own words"
+        );
+        let told = Told {
+            kind: u8::MAX,
+            ..fatal.told
+        };
+        let senseless = MpiError {
+            told,
+            heap: None,
+            said: None,
+            called_at: None,
+            ..fatal
+        };
+        assert_eq!(
+            InWords(&senseless).to_string(),
+            "rank 5 at (1,0,1): MPI_Send failed, and what it says of it makes no sense"
+        );
+    }
+}

@@ -1,0 +1,92 @@
+//! Variables of the device and its host, for tools (MPI-3.1 section 14.3): what a job's options set, and what there is
+//! at the moment. Reading one is one look.
+#![forbid(unsafe_code)]
+
+use midplane_device::interface::Measure;
+
+/// What a variable is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Category {
+    /// Messages, and the packets of their protocol.
+    Protocol,
+    /// Queues of receives and messages, and searches of them.
+    Matching,
+    /// MPI memory and the heap.
+    Memory,
+    /// Links, and time.
+    Node,
+}
+
+/// A variable: what it is, and its value.
+pub struct Variable {
+    /// Name of the variable.
+    pub name: &'static str,
+    /// Description of the variable.
+    pub meaning: &'static str,
+    /// Category of the variable.
+    pub category: Category,
+    /// Source of its value.
+    pub measure: Measure,
+}
+
+/// What a job's options set.
+pub const CONTROL: [Variable; 4] = [
+    Variable {
+        name: "mpi_memory",
+        meaning: "Bytes for messages that come before their receives (--mpi-memory).",
+        category: Category::Memory,
+        measure: Measure::MpiMemory,
+    },
+    Variable {
+        name: "heap",
+        meaning: "Bytes of the program's heap; 0: not known (--node-memory).",
+        category: Category::Memory,
+        measure: Measure::Heap,
+    },
+    Variable {
+        name: "matching_engine",
+        meaning: "How receives and messages find each other (--matching).",
+        category: Category::Matching,
+        measure: Measure::Engine,
+    },
+    Variable {
+        name: "eager_limit",
+        meaning: "Bytes of the greatest message whose data does not wait for an answer; it can be set.",
+        category: Category::Protocol,
+        measure: Measure::EagerLimit,
+    },
+];
+
+/// What there is at the moment.
+pub const LEVELS: [Variable; 5] = [
+    Variable {
+        name: "posted_receives",
+        meaning: "Receives posted and not yet matched.",
+        category: Category::Matching,
+        measure: Measure::PostedReceives,
+    },
+    Variable {
+        name: "unexpected_messages",
+        meaning: "Messages recorded and not yet matched.",
+        category: Category::Matching,
+        measure: Measure::UnexpectedMessages,
+    },
+    Variable {
+        name: "mpi_memory_used",
+        meaning: "Bytes of MPI memory in use, records and buffers.",
+        category: Category::Memory,
+        measure: Measure::MpiMemoryUsed,
+    },
+    Variable {
+        name: "heap_used",
+        meaning: "Bytes of the program's heap in use; 0: not known.",
+        category: Category::Memory,
+        measure: Measure::HeapUsed,
+    },
+    Variable {
+        name: "requests",
+        meaning: "Requests under way, or finished and not yet asked for.",
+        category: Category::Protocol,
+        measure: Measure::Requests,
+    },
+];

@@ -1,0 +1,413 @@
+//! Section 11.5: what opens, closes and flushes epochs, in calls that wait and in calls that do not (thesis 001,
+//! section 5). A call that waits is the one that does not, and a wait for what its request would be for.
+//!
+//! What a request of a call that opens is for: that the epoch is open. Posts have left, a lock is granted, all have
+//! come to a fence; access by start is open when it may begin. What one of a call that closes is for: that the epoch is
+//! complete, as its blocking twin returns then.
+
+use alloc::vec::Vec;
+
+use super::make::no_room;
+use super::state::{Access, Home, Opened, Window, out_of_order};
+use super::transport::WindowCondition;
+use crate::coll;
+use crate::comm::{Communicator, RankMap};
+use crate::error::Error;
+use midplane_device::envelope::Rank;
+use midplane_device::interface::Device;
+use midplane_device::rma::epochs::{Opening, Serial, Sort, Told, Watch};
+
+/// How an operation comes to its target.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Entry {
+    /// As the epoch was opened: straight, behind a wait for the target; or, where that call did not block, recorded.
+    AsOpened,
+    /// Straight, behind a wait for the target.
+    Straight,
+    /// Recorded, with a request: in a passive epoch alone (section 11.3.5).
+    Request,
+    /// Recorded, in whatever epoch.
+    Recorded,
+}
+
+/// The epoch has just been opened by a call that waits, unless it `defers`.
+fn opened(epoch: Serial, defers: bool) -> Opened {
+    Opened {
+        epoch,
+        is_ready: false,
+        ready_at: None,
+        defers,
+    }
+}
+
+/// An epoch of access can begin, if none is open.
+fn check_idle(access: &Access) -> Result<(), Error> {
+    match access {
+        Access::None | Access::Fence { is_used: false, .. } => Ok(()),
+        Access::Fence { is_used: true, .. } => {
+            Err(out_of_order("operations since the last MPI_Win_fence"))
+        }
+        Access::Start(_) => Err(out_of_order("MPI_Win_start has not been completed")),
+        Access::Locks(_) | Access::All(_) => Err(out_of_order("a lock is held")),
+    }
+}
+
+impl<H: Home> Window<'_, H> {
+    /// No process leaves before all have come.
+    pub fn barrier(&self) -> Result<(), Error> {
+        let world = Communicator::world(self.env);
+        let is_of_all = self.membership.map == RankMap::All && self.membership.size == world.size();
+        let comm = if is_of_all { world } else { self.comm() };
+        coll::barrier(comm, self.function)
+    }
+
+    /// Opens an epoch. Fails with [`Error::NoRoom`].
+    pub fn open(
+        &self,
+        sort: Sort,
+        members: &[Rank],
+        checks: bool,
+        told: Told,
+    ) -> Result<Serial, Error> {
+        let opening = Opening {
+            sort,
+            members,
+            checks,
+        };
+        self.open_epoch(opening, told)
+    }
+
+    /// Ends the epoch that the last fence has begun, if nothing has been done in it. The device has room for another.
+    pub fn end_fence(&self) -> Result<(), Error> {
+        self.prepare_epoch()?;
+        let fence = self.with(|state| {
+            Ok(match state.access {
+                Access::Fence { opened, .. } => {
+                    state.access = Access::None;
+                    Some(opened.epoch)
+                }
+                _ => None,
+            })
+        })?;
+        fence.map_or(Ok(()), |epoch| self.close_epoch(epoch, None))
+    }
+
+    /// Where an operation on `target` belongs: its epoch, and whether it goes straight there. Waits until it can,
+    /// unless the epoch `defers` or the operation has a request. Fails with class RmaSync.
+    pub fn enter(&self, target: Rank, entry: Entry) -> Result<(Serial, bool), Error> {
+        let is_request = entry == Entry::Request;
+        let none = match is_request {
+            true => {
+                "a request is for an epoch of MPI_Win_lock or MPI_Win_lock_all that includes the target"
+            }
+            false => "no epoch is open that includes the target",
+        };
+        let opened = self.with(|state| {
+            let opened = match &mut state.access {
+                Access::Fence { opened, is_used } if !is_request => {
+                    *is_used = true;
+                    Some(*opened)
+                }
+                Access::Start(opened) if !is_request => Some(*opened),
+                Access::Locks(locks) => {
+                    let held = locks.iter().find(|(held, _)| *held == target);
+                    held.map(|(_, opened)| *opened)
+                }
+                Access::All(opened) => Some(*opened),
+                _ => None,
+            };
+            opened.ok_or(out_of_order(none))
+        })?;
+        let Opened {
+            epoch,
+            is_ready,
+            ready_at,
+            defers,
+        } = opened;
+        let is_recorded = matches!(entry, Entry::Request | Entry::Recorded);
+        if is_ready || ready_at == Some(target) {
+            return Ok((epoch, !is_recorded));
+        }
+        let has_access = self.access(epoch, target)?.ok_or(out_of_order(none))?;
+        let waits = match entry {
+            Entry::AsOpened => !defers,
+            Entry::Straight => true,
+            Entry::Request | Entry::Recorded => false,
+        };
+        if !has_access && waits {
+            self.wait(Some(target), WindowCondition::Access(epoch, target));
+        }
+        let is_straight = (has_access || waits) && !is_recorded;
+        self.with(|state| {
+            // Of these one target's turn is all's.
+            let of_all = matches!(state.access, Access::Fence { .. } | Access::Locks(_));
+            let is_it = |opened: &&mut Opened| opened.epoch == epoch;
+            if is_straight && let Some(opened) = state.access.opened().find(is_it) {
+                opened.is_ready = of_all;
+                opened.ready_at = Some(target);
+            }
+            Ok((epoch, is_straight))
+        })
+    }
+
+    /// Ends the epoch since the last fence, and begins one, unless no epoch `succeeds`; the number of what the fence
+    /// waits for to be open.
+    pub fn fence(&self, succeeds: bool, told: Told, defers: bool) -> Result<Serial, Error> {
+        self.with(|state| {
+            if state.exposure.is_some() {
+                return Err(out_of_order("MPI_Win_post has not been waited for"));
+            }
+            match state.access {
+                Access::None | Access::Fence { .. } => Ok(()),
+                _ => check_idle(&state.access),
+            }
+        })?;
+        self.end_fence()?;
+        let epoch = self.open(Sort::Fence, &[], true, told)?;
+        if !succeeds {
+            self.close_epoch(epoch, None)?;
+            return Ok(epoch);
+        }
+        self.with(|state| {
+            state.access = Access::Fence {
+                opened: opened(epoch, defers),
+                is_used: false,
+            };
+            Ok(epoch)
+        })
+    }
+
+    /// Opens an epoch of access of this sort, the only one.
+    fn begin_access(
+        &self,
+        access: fn(Opened) -> Access,
+        sort: Sort,
+        (group, checks): (&[Rank], bool),
+        told: Told,
+        defers: bool,
+    ) -> Result<Serial, Error> {
+        self.with(|state| check_idle(&state.access))?;
+        self.end_fence()?;
+        let epoch = self.open(sort, group, checks, told)?;
+        self.with(|state| {
+            state.access = access(opened(epoch, defers));
+            Ok(epoch)
+        })
+    }
+
+    /// Closes the epoch of access that is open, if it is the one.
+    fn end_access(
+        &self,
+        is_it: impl FnOnce(&Access) -> Result<Serial, Error>,
+        told: Told,
+    ) -> Result<Serial, Error> {
+        let epoch = self.with(|state| {
+            let epoch = is_it(&state.access)?;
+            state.access = Access::None;
+            Ok(epoch)
+        })?;
+        self.close_epoch(epoch, told).map(|()| epoch)
+    }
+
+    /// Opens an access epoch (MPI_Win_start).
+    pub fn start(
+        &self,
+        (group, checks): (&[Rank], bool),
+        told: Told,
+        defers: bool,
+    ) -> Result<Serial, Error> {
+        self.begin_access(Access::Start, Sort::Start, (group, checks), told, defers)
+    }
+
+    /// Closes the access epoch (MPI_Win_complete).
+    pub fn complete(&self, told: Told) -> Result<Serial, Error> {
+        let is_it = |access: &Access| match access {
+            Access::Start(opened) => Ok(opened.epoch),
+            _ => Err(out_of_order("MPI_Win_start has not been called")),
+        };
+        self.end_access(is_it, told)
+    }
+
+    /// Opens an exposure epoch (MPI_Win_post).
+    pub fn post(&self, group: &[Rank], checks: bool, told: Told) -> Result<Serial, Error> {
+        self.with(|state| {
+            if state.exposure.is_some() {
+                return Err(out_of_order("MPI_Win_post has not been waited for"));
+            }
+            match state.access {
+                Access::Fence { is_used: true, .. } => {
+                    Err(out_of_order("operations since the last MPI_Win_fence"))
+                }
+                _ => Ok(()),
+            }
+        })?;
+        self.end_fence()?;
+        let epoch = self.open(Sort::Post, group, checks, told)?;
+        self.with(|state| {
+            state.exposure = Some(epoch);
+            Ok(epoch)
+        })
+    }
+
+    /// Returns the identifier of the open exposure epoch.
+    pub fn exposure(&self) -> Result<Serial, Error> {
+        self.with(|state| {
+            state
+                .exposure
+                .ok_or(out_of_order("MPI_Win_post has not been called"))
+        })
+    }
+
+    /// Closes the exposure epoch (MPI_Win_wait).
+    pub fn end_exposure(&self, told: Told) -> Result<Serial, Error> {
+        let epoch = self.exposure()?;
+        self.with(|state| {
+            state.exposure = None;
+            Ok(())
+        })?;
+        self.close_epoch(epoch, told).map(|()| epoch)
+    }
+
+    /// Opens a passive epoch at one target (MPI_Win_lock).
+    pub fn lock(
+        &self,
+        (target, is_exclusive): (Rank, bool),
+        checks: bool,
+        told: Told,
+        defers: bool,
+    ) -> Result<Serial, Error> {
+        self.with(|state| {
+            if let Access::None | Access::Fence { is_used: false, .. } = state.access {
+                return Ok(());
+            }
+            let Access::Locks(locks) = &mut state.access else {
+                return check_idle(&state.access);
+            };
+            if locks.iter().any(|(held, _)| *held == target) {
+                return Err(out_of_order("the lock is held already"));
+            }
+            locks
+                .try_reserve(1)
+                .map_err(|_| no_room::<(Rank, Opened)>(1))
+        })?;
+        self.end_fence()?;
+        let mut first = Vec::new();
+        first
+            .try_reserve(1)
+            .map_err(|_| no_room::<(Rank, Opened)>(1))?;
+        let sort = Sort::Lock {
+            target,
+            is_exclusive,
+        };
+        let epoch = self.open(sort, &[], checks, told)?;
+        self.with(|state| {
+            let lock = (target, opened(epoch, defers));
+            match &mut state.access {
+                Access::Locks(locks) => locks.push(lock),
+                access => {
+                    first.push(lock);
+                    *access = Access::Locks(first);
+                }
+            }
+            Ok(epoch)
+        })
+    }
+
+    /// Closes the passive epoch at one target (MPI_Win_unlock).
+    pub fn unlock(&self, target: Rank, told: Told) -> Result<Serial, Error> {
+        let epoch = self.with(|state| {
+            let none = out_of_order("no lock is held there");
+            let Access::Locks(locks) = &mut state.access else {
+                return Err(none);
+            };
+            let at = locks.iter().position(|(held, _)| *held == target);
+            let (_, opened) = locks.swap_remove(at.ok_or(none)?);
+            if locks.is_empty() {
+                state.access = Access::None;
+            }
+            Ok(opened.epoch)
+        })?;
+        self.close_epoch(epoch, told).map(|()| epoch)
+    }
+
+    /// Opens a passive epoch at all targets (MPI_Win_lock_all).
+    pub fn lock_all(&self, checks: bool, told: Told, defers: bool) -> Result<Serial, Error> {
+        self.begin_access(Access::All, Sort::LockAll, (&[], checks), told, defers)
+    }
+
+    /// Closes the passive epoch at all targets (MPI_Win_unlock_all).
+    pub fn unlock_all(&self, told: Told) -> Result<Serial, Error> {
+        let is_it = |access: &Access| match access {
+            Access::All(opened) => Ok(opened.epoch),
+            _ => Err(out_of_order("MPI_Win_lock_all has not been called")),
+        };
+        self.end_access(is_it, told)
+    }
+
+    /// The passive epoch that includes the process; of several locks each has an epoch, and all are 0. Fails unless
+    /// there is one.
+    pub fn passive(&self, target: Option<Rank>) -> Result<Serial, Error> {
+        self.with(|state| match &state.access {
+            Access::All(opened) => Ok(opened.epoch),
+            Access::Locks(_) if target.is_none() => Ok(0),
+            Access::Locks(locks) => {
+                let held = locks.iter().find(|(held, _)| Some(*held) == target);
+                held.map(|(_, opened)| opened.epoch)
+                    .ok_or(out_of_order("no lock is held there"))
+            }
+            _ => Err(out_of_order("no lock is held there")),
+        })
+    }
+
+    /// Flushes the passive epochs that include the process, or all. Fails unless there is one.
+    pub fn flush(&self, target: Option<Rank>, is_local: bool, told: Told) -> Result<Serial, Error> {
+        let epoch = self.passive(target)?;
+        self.record_flush((target, epoch), is_local, told)
+    }
+
+    /// Waits until an epoch that has been closed is complete.
+    pub fn wait_closed(&self, target: Option<Rank>, epoch: Serial) -> Result<(), Error> {
+        let finished = self.finish(target, WindowCondition::Over(Watch::Closed(epoch)));
+        self.sweep()?;
+        finished
+    }
+
+    /// Makes progress; true, and the exposure epoch is over, when all have completed their access.
+    pub fn test_exposure(&self) -> Result<bool, Error> {
+        let epoch = self.exposure()?;
+        self.env.advance(self.note(None), None);
+        let is_over = self.is(WindowCondition::Accessed(epoch))?;
+        if is_over {
+            self.end_exposure(None)?;
+        }
+        Ok(is_over)
+    }
+
+    /// Flushes the passive epochs that include the process, or all, and waits until that is done.
+    pub fn flush_and_wait(&self, target: Option<Rank>, is_local: bool) -> Result<(), Error> {
+        let epoch = self.passive(target)?;
+        let flushed = self.run_flush((target, epoch), is_local);
+        self.sweep()?;
+        flushed
+    }
+
+    /// Fails with class RmaSync while an epoch is open: the window cannot be freed.
+    pub fn check_free(&self) -> Result<(), Error> {
+        self.with(|state| match state.access {
+            _ if state.exposure.is_some() => {
+                Err(out_of_order("MPI_Win_post has not been waited for"))
+            }
+            Access::None | Access::Fence { is_used: false, .. } => Ok(()),
+            _ => Err(out_of_order("an epoch is open")),
+        })
+    }
+
+    /// Waits until all epochs are complete, and all processes have come as far: after it no process has anything to do
+    /// with this one's part.
+    pub fn end_all(&self) -> Result<(), Error> {
+        // Epochs that calls have closed that do not block end first.
+        self.end_fence()?;
+        self.wait(None, WindowCondition::Idle);
+        self.barrier()
+    }
+}

@@ -1,0 +1,133 @@
+//! A window at the device, and what its processes have in common.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::state::{Extent, wrong};
+use crate::comm::{Communicator, Membership};
+use crate::error::{Class, Error};
+use crate::one_sided::combine;
+use crate::op::Op;
+use crate::process::Env;
+use midplane_device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span, boxed, boxed_with, runs};
+use midplane_device::rma::calls::{OneSidedCalls, WindowCall, WindowError};
+use midplane_device::rma::{self, OneSided, Peer};
+
+/// What a window is made of at one process.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// Address of the memory.
+    pub base: usize,
+    /// Size of the memory in bytes.
+    pub size: usize,
+    /// Unit of displacements in bytes.
+    pub disp_unit: u32,
+}
+
+impl Part {
+    /// Fails with class Base, unless memory of this size can be there.
+    pub fn check(self) -> Result<(), Error> {
+        let end = self.base.checked_add(self.size);
+        let is_memory = self.base >= MODEL_KEYS && end.is_some_and(|end| end <= END_OF_ADDRESSES);
+        match self.size == 0 || is_memory {
+            true => Ok(()),
+            false => Err(wrong(Class::Base, "base is not where size bytes can be")),
+        }
+    }
+}
+
+pub fn no_room<T>(count: usize) -> Error {
+    Error::NoRoom {
+        bytes: count.saturating_mul(size_of::<T>()),
+    }
+}
+
+/// A value in the program's heap. Fails with [`Error::NoRoom`].
+pub fn make_room<T>(value: T) -> Result<Box<T>, Error> {
+    boxed(value).ok_or(no_room::<T>(1))
+}
+
+// Not inlined: it takes kilobytes of the stack, and gives them back before the call goes on.
+#[inline(never)]
+fn one_sided(here: midplane_device::envelope::Rank) -> Result<Box<OneSided>, Error> {
+    let made = boxed_with(|| OneSided::new(here, combine, runs));
+    made.ok_or(no_room::<OneSided>(1))
+}
+
+/// Makes sure that the device can have another window. Fails with [`Error::NoRoom`].
+fn prepare_device(env: &dyn Env, here: midplane_device::envelope::Rank) -> Result<(), Error> {
+    let prepare = |made| env.change_window(0, WindowCall::Prepare(made));
+    let prepared = match prepare(None) {
+        Err(WindowError::NoWindow) => prepare(Some(one_sided(here)?)),
+        prepared => prepared,
+    };
+    match prepared {
+        Ok(_) => Ok(()),
+        Err(_) => Err(no_room::<rma::Window>(1)),
+    }
+}
+
+/// Enters a window at this process's device, once `enter` has entered it in the binding; `None` for its memory: a
+/// dynamic one. Fails as `enter`, and with [`Error::NoRoom`].
+pub fn enter_device<R>(
+    env: &dyn Env,
+    membership: Membership<'_>,
+    (memory, disp_unit): (Option<Span>, u32),
+    enter: impl FnOnce() -> Result<R, Error>,
+) -> Result<R, Error> {
+    let here = membership.to_world(membership.rank);
+    prepare_device(env, here)?;
+    let size = Communicator::world(env).size() as usize;
+    let mut peers = Vec::new();
+    peers
+        .try_reserve_exact(size)
+        .map_err(|_| no_room::<Peer>(size))?;
+    peers.resize(size, Peer::default());
+    let mut regions = Vec::new();
+    if let Some(memory) = memory {
+        regions
+            .try_reserve_exact(1)
+            .map_err(|_| no_room::<Span>(1))?;
+        regions.push(memory);
+    }
+    let members = membership.ranks().map(|rank| membership.to_world(rank));
+    let window = rma::Window::new(
+        membership.context,
+        regions,
+        (memory.is_none(), disp_unit),
+        peers.into_boxed_slice(),
+        (members, here),
+    );
+    let window = window.ok_or(no_room::<rma::Window>(1))?;
+    let entered = enter()?;
+    let added = env.change_window(membership.context, WindowCall::Add(window));
+    debug_assert!(added.is_ok(), "room has been made for it");
+    Ok(entered)
+}
+
+/// Takes a window out of this process's device.
+pub fn leave_device(env: &dyn Env, membership: Membership<'_>) {
+    // It is dropped here, outside of the device.
+    drop(env.change_window(membership.context, WindowCall::Remove));
+}
+
+/// What all processes have in common, once each of them has come as far as this one, on the window's communicator: the
+/// extent that they all have, if it is the same. Fails with class NoMem when not all have got the memory they need.
+pub fn agree(comm: Communicator<'_>, is_ready: bool, part: Part) -> Result<Option<Extent>, Error> {
+    let (size, unit) = (part.size as i64, i64::from(part.disp_unit));
+    let given = [i64::from(is_ready), size, -size, unit, -unit];
+    let mut least = [0; 5];
+    comm.allreduce_slices(&given, &mut least, Op::Min)?;
+    let [all_ready, size, more, unit, larger] = least;
+    if all_ready == 0 {
+        return Err(wrong(
+            Class::NoMem,
+            "another process has no memory for its part of the window",
+        ));
+    }
+    let is_uniform = size == -more && unit == -larger;
+    Ok(is_uniform.then_some(Extent {
+        size: size as u64,
+        disp_unit: unit as u32,
+    }))
+}

@@ -1,0 +1,267 @@
+//! What the calls on a window ask of the device: here alone they enter it, each with plain data, and once where it can
+//! be. Packets to a target, and waiting for its answers.
+
+use super::make::no_room;
+use super::state::{Extent, Home, Window, no_window, wrong};
+use crate::error::{Class, Error};
+use crate::lend::lend_until_over;
+use midplane_device::envelope::Rank;
+use midplane_device::kernel::CallNote;
+use midplane_device::memory::Span;
+pub use midplane_device::rma::calls::WindowCondition;
+use midplane_device::rma::calls::{
+    EpochCall, OneSidedCalls, Transfer, WindowCall, WindowChange, WindowError,
+};
+use midplane_device::rma::deferred::Operation;
+use midplane_device::rma::epochs::{Opening, Reorder, Serial, Told};
+use midplane_device::rma::wire::{HEAD_BYTES, Head, Kind};
+use midplane_device::rma::{Awaited, Pieces, Question};
+
+/// What a target has found, and tells when it is asked.
+pub const BEYOND: Error = wrong(
+    Class::RmaRange,
+    "an operation since the last synchronization was beyond what its target exposes, and not done",
+);
+
+fn fault(is_faulty: bool) -> Result<(), Error> {
+    match is_faulty {
+        true => Err(BEYOND),
+        false => Ok(()),
+    }
+}
+
+/// The error of a call that the device has refused, which would have taken room for a `T`.
+fn refused<T>(count: usize) -> impl Fn(WindowError) -> Error {
+    move |why| match why {
+        WindowError::NoWindow | WindowError::NotIncluded => no_window(),
+        WindowError::NoRoom => no_room::<T>(count),
+        WindowError::Overlaps => wrong(Class::RmaAttach, "some of the memory is attached already"),
+        WindowError::NotAttached => {
+            wrong(Class::RmaAttach, "no memory is attached that begins there")
+        }
+    }
+}
+
+impl<H: Home> Window<'_, H> {
+    /// Returns the record of the call for hang diagnosis.
+    pub fn note(&self, target: Option<Rank>) -> CallNote {
+        CallNote {
+            function: self.function,
+            peer: target.map(|target| target.index() as i32),
+            tag: None,
+        }
+    }
+
+    /// Waits until it is so.
+    pub fn wait(&self, target: Option<Rank>, until: WindowCondition) {
+        let note = self.note(target);
+        self.env.wait_for_window(note, self.context(), until, false);
+    }
+
+    /// Waits until it is so. Fails if targets have found operations from here to be wrong.
+    pub fn finish(&self, target: Option<Rank>, until: WindowCondition) -> Result<(), Error> {
+        let note = self.note(target);
+        fault(self.env.wait_for_window(note, self.context(), until, true))
+    }
+
+    /// It is so now. Does not block.
+    pub fn is(&self, until: WindowCondition) -> Result<bool, Error> {
+        let checked = self.env.check_window(self.context(), until, false);
+        Ok(checked.map_err(refused::<()>(0))?.is_true)
+    }
+
+    /// Fails if targets have found operations from here to be wrong.
+    pub fn faults(&self) -> Result<(), Error> {
+        let checked = self
+            .env
+            .check_window(self.context(), WindowCondition::Now, true);
+        fault(checked.map_err(refused::<()>(0))?.is_faulty)
+    }
+
+    /// Makes room at the device for another epoch. Fails with [`Error::NoRoom`].
+    pub fn prepare_epoch(&self) -> Result<(), Error> {
+        let prepared = self.env.call_epoch(self.context(), EpochCall::Prepare);
+        prepared.map(|_| ()).map_err(refused::<Serial>(8))
+    }
+
+    /// Opens an epoch at the device. Fails with [`Error::NoRoom`].
+    pub fn open_epoch(&self, opening: Opening<'_>, told: Told) -> Result<Serial, Error> {
+        let members = opening.members.len();
+        let opened = { self.env }.call_epoch(self.context(), EpochCall::Open(opening, told));
+        opened.map_err(refused::<Serial>(8 + members))
+    }
+
+    /// Closes an epoch at the device.
+    pub fn close_epoch(&self, epoch: Serial, told: Told) -> Result<(), Error> {
+        let closed = { self.env }.call_epoch(self.context(), EpochCall::Close(epoch, told));
+        closed.map(|_| ()).map_err(refused::<()>(0))
+    }
+
+    /// The epoch's access to the target: `None` if it does not include it; else whether operations may leave for it now. If a
+    /// lock is needed, it is asked for.
+    pub fn access(&self, epoch: Serial, target: Rank) -> Result<Option<bool>, Error> {
+        match self.env.access_target(self.context(), epoch, target) {
+            Ok(has_access) => Ok(Some(has_access)),
+            Err(WindowError::NotIncluded) => Ok(None),
+            Err(why) => Err(refused::<()>(0)(why)),
+        }
+    }
+
+    /// Records a flush at the device. Fails with [`Error::NoRoom`].
+    pub fn record_flush(
+        &self,
+        (target, epoch): (Option<Rank>, Serial),
+        is_local: bool,
+        told: Told,
+    ) -> Result<Serial, Error> {
+        let call = EpochCall::Flush {
+            epoch,
+            target,
+            is_local,
+            told,
+        };
+        let flush = self.env.call_epoch(self.context(), call);
+        flush.map_err(refused::<Serial>(8))
+    }
+
+    /// Flushes, and waits until that is done. Fails with [`Error::NoRoom`], and if targets have found operations from here to
+    /// be wrong.
+    pub fn run_flush(
+        &self,
+        (target, epoch): (Option<Rank>, Serial),
+        is_local: bool,
+    ) -> Result<(), Error> {
+        let (note, of) = (self.note(target), (epoch, target));
+        let flushed = self.env.flush_and_wait(note, self.context(), of, is_local);
+        fault(flushed.map_err(refused::<Serial>(8))?)
+    }
+
+    /// Records an operation at the device. Fails with [`Error::NoRoom`].
+    pub fn record_operation(
+        &self,
+        (epoch, target): (Serial, Rank),
+        operation: Operation,
+        told: Told,
+    ) -> Result<Serial, Error> {
+        let call = EpochCall::Record {
+            epoch,
+            target,
+            operation,
+            told,
+        };
+        let recorded = self.env.call_epoch(self.context(), call);
+        recorded.map_err(refused::<Operation>(1))
+    }
+
+    /// Puts the pieces into packets, and sends those that are not held for more; waits while there is no room for them.
+    pub fn put(&self, mut pieces: Pieces) {
+        let note = self.note(Some(pieces.target));
+        let transfer = Transfer::Pieces(&mut pieces);
+        self.env.transfer(note, self.context(), transfer);
+    }
+
+    /// Sends a packet that is answered; waits while there is no room for it.
+    pub fn ask(&self, question: &Question<'_>) {
+        let note = self.note(Some(question.target));
+        let transfer = Transfer::Question(question);
+        self.env.transfer(note, self.context(), transfer);
+    }
+
+    /// The last fetch of a result longer than an answer was refused: it is to be made again.
+    pub fn take_refused(&self) -> bool {
+        self.env.take_refused()
+    }
+
+    /// Waits until all answers have come, or those of `target`.
+    pub fn drain(&self, target: Option<Rank>) {
+        self.wait(target, WindowCondition::Answered(target));
+    }
+
+    /// Lets epochs pass others from now on.
+    pub fn set_reorder(&self, reorder: Reorder) {
+        // A window that is gone has no epochs.
+        let _ = self.change(WindowCall::SetReorder(reorder));
+    }
+
+    /// Which epochs may pass others.
+    pub fn reorder(&self) -> Reorder {
+        match self.change(WindowCall::Reorder) {
+            Ok(WindowChange::Reorder(reorder)) => reorder,
+            _ => Reorder::default(),
+        }
+    }
+
+    /// Withdraws the window's memory, or gives it back: an operation of others on it meanwhile is beyond the window.
+    pub fn withdraw(&self, is_withdrawn: bool) {
+        // A window that is gone exposes no memory.
+        let _ = self.change(WindowCall::Withdraw(is_withdrawn));
+    }
+
+    /// Attaches memory to a dynamic window. Fails with class RmaAttach, and with [`Error::NoRoom`].
+    pub fn attach(&self, memory: Span) -> Result<(), Error> {
+        self.change(WindowCall::Attach(memory)).map(|_| ())
+    }
+
+    /// Detaches the memory that begins there. Fails with class RmaAttach.
+    pub fn detach(&self, base: usize) -> Result<Span, Error> {
+        match self.change(WindowCall::Detach(base))? {
+            WindowChange::Detached(memory) => Ok(memory),
+            _ => Ok(Span::EMPTY),
+        }
+    }
+
+    fn change(&self, call: WindowCall) -> Result<WindowChange, Error> {
+        let changed = self.env.change_window(self.context(), call);
+        changed.map_err(refused::<Span>(1))
+    }
+
+    /// The packet of this kind that is nothing but its head.
+    pub fn head(&self, kind: Kind, operation: u8) -> [u8; HEAD_BYTES] {
+        let mut packet = [0; HEAD_BYTES];
+        let head = Head {
+            operation,
+            ..Head::new(kind, self.context())
+        };
+        head.emit(&mut packet);
+        packet
+    }
+
+    /// The target's part of the window.
+    pub fn extent(&self, target: Rank) -> Result<Extent, Error> {
+        let find = |(rank, _): &(Rank, Extent)| rank.index();
+        let known = self.with(|object| {
+            let place = object.extents.binary_search_by_key(&target.index(), find);
+            Ok(object.uniform.or(place.ok().map(|at| object.extents[at].1)))
+        })?;
+        if let Some(extent) = known {
+            return Ok(extent);
+        }
+        let mut bytes = [0u8; 16];
+        lend_until_over(&mut bytes, |span| {
+            let packet = self.head(Kind::Size, 0);
+            self.ask(&Question {
+                target,
+                awaited: Awaited::Result(16),
+                into: (span, 0),
+                packet: &packet,
+                operands: &[],
+            });
+            self.drain(Some(target));
+        });
+        let word = |at: usize| bytes[at..].first_chunk().copied().unwrap_or_default();
+        let extent = Extent {
+            size: u64::from_le_bytes(bytes[..8].try_into().unwrap_or_default()),
+            disp_unit: u32::from_le_bytes(word(8)),
+        };
+        self.with(|object| {
+            let none = |_| Error::NoRoom {
+                bytes: size_of::<(Rank, Extent)>(),
+            };
+            object.extents.try_reserve(1).map_err(none)?;
+            if let Err(at) = object.extents.binary_search_by_key(&target.index(), find) {
+                object.extents.insert(at, (target, extent));
+            }
+            Ok(extent)
+        })
+    }
+}

@@ -1,0 +1,294 @@
+//! Attributes: what a program attaches to a communicator (MPI-3.1 section 6.7).
+//!
+//! ```
+//! # use midplane_rust as mpi;
+//! use mpi::traits::*;
+//! use std::cell::Cell;
+//!
+//! /// How often a library has been called on a communicator, whoever calls it.
+//! #[derive(Clone, Default)]
+//! struct Calls(Cell<u32>);
+//!
+//! impl CommAttribute for Calls {}
+//!
+//! fn library(comm: &impl Communicator) -> u32 {
+//!     if comm.get_attr::<Calls>().is_none() {
+//!         comm.set_attr(Calls::default());
+//!     }
+//!     let Calls(count) = &*comm.get_attr::<Calls>().unwrap();
+//!     count.set(count.get() + 1);
+//!     count.get()
+//! }
+//! ```
+#![forbid(unsafe_code)]
+
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use core::any::{Any, TypeId};
+use core::cell::{OnceCell, RefCell};
+
+use midplane_objects::coll::room;
+use midplane_objects::error::Error;
+
+/// The traits of this module.
+pub mod traits {
+    pub use super::CommAttribute;
+}
+
+/// A value that can be attached to a communicator, by [`set_attr`](crate::topology::Context::set_attr). Its type is
+/// the key: a communicator has one value of a type at most, and libraries do not disturb each other.
+pub trait CommAttribute: Clone + 'static {
+    /// Whether a [duplicate](crate::topology::Communicator::duplicate) of the communicator has a clone of the value, or
+    /// nothing (MPI-3.1 section 6.7.2).
+    const CLONE_ON_DUP: bool = false;
+}
+
+/// A value, and how it is had for a duplicate.
+#[derive(Clone)]
+pub(crate) struct Attribute {
+    value: Rc<dyn Any>,
+    duplicated: fn(&dyn Any) -> Option<Rc<dyn Any>>,
+}
+
+impl Attribute {
+    fn new<A: CommAttribute>(value: A) -> Attribute {
+        Attribute {
+            value: Rc::new(value),
+            duplicated: |value| {
+                let value = value.downcast_ref::<A>().filter(|_| A::CLONE_ON_DUP);
+                value.map(|value| Rc::new(value.clone()) as Rc<dyn Any>)
+            },
+        }
+    }
+
+    fn key(&self) -> TypeId {
+        (*self.value).type_id()
+    }
+}
+
+/// What is attached to a communicator, by a table of functions: what keeps and drops attributes is only in the images of
+/// programs that set one.
+trait Attached {
+    /// Puts it in place of the one of its type, which is given back. Fails with [`Error::NoRoom`].
+    fn set(&self, attribute: Attribute) -> Result<Option<Attribute>, Error>;
+
+    fn get(&self, key: TypeId) -> Option<Rc<dyn Any>>;
+
+    fn take(&self, key: TypeId) -> Option<Attribute>;
+
+    /// For a duplicate of the communicator. Fails with [`Error::NoRoom`].
+    fn duplicated(&self) -> Result<Box<dyn Attached>, Error>;
+
+    /// Drops all, the one that was set last first.
+    fn clear(&self);
+}
+
+/// In the order of setting. Nothing of the program runs while the list is borrowed.
+struct List(RefCell<Vec<Attribute>>);
+
+impl List {
+    fn place(list: &[Attribute], key: TypeId) -> Option<usize> {
+        list.iter().position(|attribute| attribute.key() == key)
+    }
+}
+
+impl Attached for List {
+    fn set(&self, attribute: Attribute) -> Result<Option<Attribute>, Error> {
+        let mut list = self.0.borrow_mut();
+        let before = Self::place(&list, attribute.key());
+        if before.is_none() {
+            let bytes = size_of::<Attribute>();
+            list.try_reserve(1).map_err(|_| Error::NoRoom { bytes })?;
+        }
+        let before = before.map(|place| list.remove(place));
+        list.push(attribute);
+        Ok(before)
+    }
+
+    fn get(&self, key: TypeId) -> Option<Rc<dyn Any>> {
+        let list = self.0.borrow();
+        let place = Self::place(&list, key)?;
+        Some(list[place].value.clone())
+    }
+
+    fn take(&self, key: TypeId) -> Option<Attribute> {
+        let mut list = self.0.borrow_mut();
+        let place = Self::place(&list, key)?;
+        Some(list.remove(place))
+    }
+
+    fn duplicated(&self) -> Result<Box<dyn Attached>, Error> {
+        // Whatever the clones do, to this list, too.
+        let mut list: Vec<Attribute> = room(self.0.borrow().len())?;
+        list.extend(self.0.borrow().iter().cloned());
+        list.retain_mut(|attribute| {
+            let value = (attribute.duplicated)(&*attribute.value);
+            value.map(|value| attribute.value = value).is_some()
+        });
+        Ok(Box::new(List(RefCell::new(list))))
+    }
+
+    fn clear(&self) {
+        loop {
+            let last = self.0.borrow_mut().pop();
+            if last.is_none() {
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for List {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// The attributes of a communicator; none take no memory beside it.
+pub(crate) struct Attributes(OnceCell<Box<dyn Attached>>);
+
+impl Attributes {
+    pub(crate) const fn new() -> Attributes {
+        Attributes(OnceCell::new())
+    }
+
+    pub(crate) fn set<A: CommAttribute>(&self, value: A) -> Result<(), Error> {
+        let list = self
+            .0
+            .get_or_init(|| Box::new(List(RefCell::new(Vec::new()))));
+        list.set(Attribute::new(value)).map(drop)
+    }
+
+    pub(crate) fn get<A: CommAttribute>(&self) -> Option<Rc<A>> {
+        self.0.get()?.get(TypeId::of::<A>())?.downcast().ok()
+    }
+
+    pub(crate) fn take<A: CommAttribute>(&self) -> Option<Rc<A>> {
+        self.0.get()?.take(TypeId::of::<A>())?.value.downcast().ok()
+    }
+
+    /// For a duplicate of the communicator. Fails with [`Error::NoRoom`].
+    pub(crate) fn duplicated(&self) -> Result<Attributes, Error> {
+        let list = self.0.get().map(|list| list.duplicated()).transpose()?;
+        Ok(Attributes(list.map(OnceCell::from).unwrap_or_default()))
+    }
+
+    /// Those of a duplicate, for a communicator that has none yet.
+    pub(crate) fn take_over(&self, duplicated: Attributes) {
+        if let Some(list) = duplicated.0.into_inner() {
+            // It has none yet.
+            let _ = self.0.set(list);
+        }
+    }
+
+    /// Drops all, the one that was set last first.
+    pub(crate) fn clear(&self) {
+        if let Some(list) = self.0.get() {
+            list.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::String;
+
+    type Log = Rc<RefCell<String>>;
+
+    /// Notes its name when it is dropped.
+    #[derive(Clone)]
+    struct Noted<const CLONE: bool>(&'static str, Log);
+
+    impl<const CLONE: bool> CommAttribute for Noted<CLONE> {
+        const CLONE_ON_DUP: bool = CLONE;
+    }
+
+    impl<const CLONE: bool> Drop for Noted<CLONE> {
+        fn drop(&mut self) {
+            self.1.borrow_mut().push_str(self.0);
+        }
+    }
+
+    fn with_both(log: &Log) -> Attributes {
+        let attributes = Attributes::new();
+        attributes.set(Noted::<true>("a", log.clone())).unwrap();
+        attributes.set(Noted::<false>("b", log.clone())).unwrap();
+        attributes
+    }
+
+    #[test]
+    fn a_type_has_one_value_and_the_one_before_is_dropped() {
+        let log = Log::default();
+        let attributes = with_both(&log);
+        attributes.set(Noted::<true>("c", log.clone())).unwrap();
+        assert_eq!(*log.borrow(), "a");
+        assert_eq!(attributes.get::<Noted<true>>().unwrap().0, "c");
+        assert_eq!(attributes.get::<Noted<false>>().unwrap().0, "b");
+        let seen = attributes.take::<Noted<false>>();
+        assert!(
+            attributes.get::<Noted<false>>().is_none()
+                && attributes.take::<Noted<false>>().is_none()
+        );
+        assert_eq!(*log.borrow(), "a");
+        drop(seen);
+        assert_eq!(*log.borrow(), "ab");
+    }
+
+    #[test]
+    fn what_was_set_last_is_dropped_first() {
+        let log = Log::default();
+        let attributes = with_both(&log);
+        // Set again, it is the last one.
+        let last = attributes.take::<Noted<true>>().unwrap();
+        attributes.set((*last).clone()).unwrap();
+        drop(last);
+        attributes.clear();
+        assert_eq!(*log.borrow(), "aab");
+        drop(with_both(&log));
+        assert_eq!(*log.borrow(), "aabba");
+    }
+
+    #[test]
+    fn a_duplicate_has_what_is_to_be_cloned() {
+        let log = Log::default();
+        let attributes = with_both(&log);
+        let twin = attributes.duplicated().unwrap();
+        assert_eq!(*log.borrow(), "");
+        assert!(twin.get::<Noted<true>>().is_some() && twin.get::<Noted<false>>().is_none());
+        drop(attributes);
+        assert_eq!(*log.borrow(), "ba");
+        assert_eq!(twin.get::<Noted<true>>().unwrap().0, "a");
+        drop(twin);
+        assert_eq!(*log.borrow(), "baa");
+        assert!(Attributes::new().duplicated().unwrap().0.get().is_none());
+    }
+
+    /// Sets another attribute where it is cloned or dropped.
+    struct Setting(Rc<Attributes>, Log);
+
+    impl CommAttribute for Setting {
+        const CLONE_ON_DUP: bool = true;
+    }
+
+    impl Clone for Setting {
+        fn clone(&self) -> Self {
+            self.0.set(Noted::<true>("x", self.1.clone())).unwrap();
+            Setting(self.0.clone(), self.1.clone())
+        }
+    }
+
+    #[test]
+    fn a_clone_may_change_the_list_that_it_is_of() {
+        let log = Log::default();
+        let attributes = Rc::new(with_both(&log));
+        attributes
+            .set(Setting(attributes.clone(), log.clone()))
+            .unwrap();
+        let twin = attributes.duplicated().unwrap();
+        assert_eq!(*log.borrow(), "a", "in place of which x was set");
+        assert_eq!(twin.get::<Noted<true>>().unwrap().0, "a");
+        attributes.clear();
+    }
+}

@@ -1,0 +1,219 @@
+//! What collectives are of: the processes of a communicator, or the two groups of an intercommunicator.
+#![forbid(unsafe_code)]
+
+use alloc::rc::Rc;
+
+use super::operation::{Combines, combining};
+use crate::datatype::lent::{EqualParts, Parts, same_length};
+use crate::request::under_way;
+use crate::topology::{InterCommunicator, Record};
+use midplane_device::memory::area::Area;
+use midplane_objects::coll::inter::{self, Role};
+use midplane_objects::coll::{self, Combine, Elements, Plan, plans};
+use midplane_objects::comm::CommRank;
+use midplane_objects::error::Error;
+use midplane_objects::topology::Neighbours;
+
+/// Whether a collective blocks or is planned.
+pub(super) trait Mode: Sized {
+    /// Nothing, or its plan.
+    type Done;
+    /// What combines elements for as long as a plan lasts.
+    type Lasting: Combines + Send + 'static;
+
+    /// The elements of a reduction.
+    fn elements(&self) -> Elements;
+
+    /// Does the one or the other, `with` what both need.
+    fn choose<W>(
+        self,
+        with: W,
+        run: impl FnOnce(&'static str, W, &mut Combine<'_>) -> Result<(), Error>,
+        plan: impl FnOnce(W, Self::Lasting) -> Result<Plan, Error>,
+    ) -> Done<Self>;
+}
+
+/// A process's part in the choice of partners: the root that it names, or its neighbours.
+pub(super) trait Partners {
+    /// How many processes it gives a part of its own, and how many it gets one from, of so many.
+    fn numbers(&self, all: usize) -> [usize; 2] {
+        [all, all]
+    }
+}
+
+impl Partners for () {}
+impl Partners for CommRank {}
+impl Partners for Role {}
+impl Partners for Neighbours {
+    fn numbers(&self, _: usize) -> [usize; 2] {
+        [self.destinations.len(), self.sources.len()]
+    }
+}
+
+/// What a collective comes to.
+pub(super) type Done<M> = Result<<M as Mode>::Done, Error>;
+
+/// Whose collectives are called. Each function fails as the collective does.
+pub(super) trait Group: Copy {
+    /// What a process says of the root.
+    type Root: Copy;
+
+    /// How many processes this one gives a part of its own, and gets one from.
+    fn partners(self) -> usize;
+
+    /// Parts for a reduce_scatter whose result has so many bytes at each process.
+    fn blocks(self, all: Area, bytes: usize, element: usize) -> Result<EqualParts, Error>;
+
+    fn barrier<M: Mode>(self, mode: M) -> Done<M>;
+
+    fn bcast<M: Mode>(self, mode: M, span: Area, root: Self::Root) -> Done<M>;
+
+    fn gather<M: Mode>(self, mode: M, data: Area, place: impl Parts, root: Self::Root) -> Done<M>;
+
+    fn scatter<M: Mode>(self, mode: M, part: impl Parts, result: Area, root: Self::Root)
+    -> Done<M>;
+
+    fn allgather<M: Mode>(self, mode: M, data: Area, place: impl Parts) -> Done<M>;
+
+    fn alltoall<M: Mode>(self, mode: M, part: impl Parts, place: impl Parts) -> Done<M>;
+
+    /// Of data and, at the root of a communicator, the result.
+    fn reduce<M: Mode>(self, mode: M, areas: (Area, Area), root: Self::Root) -> Done<M>;
+
+    fn allreduce<M: Mode>(self, mode: M, areas: (Area, Area)) -> Done<M>;
+
+    fn reduce_scatter<M: Mode>(self, mode: M, result: Area, part: impl Parts) -> Done<M>;
+}
+
+/// A row for each collective: its arguments, those of them that are parts, how it is run, and its plan.
+macro_rules! routes {
+    (
+        [$vis:vis fn], |$core:ident, $function:ident, $elements:ident, $combine:ident|;
+        $(
+            $(#[$doc:meta])*
+            $name:ident($self:ident $(: $of:ty)? $(, $arg:ident: $type:ty)*) [$($part:ident),*]
+                => $run:expr, $plan:expr;
+        )*
+    ) => {$(
+        $(#[$doc])*
+        #[allow(unused_variables, reason = "a row names what it needs")]
+        $vis fn $name<M: Mode>($self $(: $of)?, mode: M $(, $arg: $type)*) -> Done<M> {
+            let ($core, $elements) = ($self.core()?, mode.elements());
+            let parts = ($($part.by_rank(),)*);
+            mode.choose(parts, |$function, ($($part,)*), $combine| $run, |($($part,)*), $combine| $plan)
+        }
+    )*};
+}
+
+impl Group for &Rc<Record> {
+    type Root = CommRank;
+
+    fn partners(self) -> usize {
+        self.membership().size as usize
+    }
+
+    fn blocks(self, all: Area, bytes: usize, _: usize) -> Result<EqualParts, Error> {
+        same_length(bytes * self.partners(), all.len())?;
+        Ok(EqualParts(all, bytes))
+    }
+
+    routes! {
+        [fn], |core, function, elements, combine|;
+
+        barrier(self) []
+            => coll::barrier(core, function), plans::barrier(core);
+        bcast(self, span: Area, root: CommRank) []
+            => coll::bcast(core, function, span, root), plans::bcast(core, span, root, ());
+        gather(self, data: Area, place: impl Parts, root: CommRank) [place]
+            => coll::gather(core, function, data, &place, root), plans::gather(core, data, place, root, ());
+        scatter(self, part: impl Parts, result: Area, root: CommRank) [part]
+            => coll::scatter(core, function, &part, result, root), plans::scatter(core, part, result, root, ());
+        allgather(self, data: Area, place: impl Parts) [place]
+            => coll::allgather(core, function, data, &place), plans::allgather(core, data, place, ());
+        alltoall(self, part: impl Parts, place: impl Parts) [part, place]
+            => coll::alltoall(core, function, &part, &place), plans::alltoall(core, part, place);
+        reduce(self, areas: (Area, Area), root: CommRank) []
+            => coll::reduce(core, function, areas, elements.size, combine, root),
+            plans::reduce(core, areas, elements.size, combining(combine), root, ());
+        allreduce(self, areas: (Area, Area)) []
+            => coll::allreduce(core, function, areas, elements, combine),
+            plans::allreduce(core, areas, elements, combining(combine), ());
+        reduce_scatter(self, result: Area, part: impl Parts) [part]
+            => coll::reduce_scatter(core, function, &part, result, elements.size, combine),
+            plans::reduce_scatter(core, part, result, elements.size, combining(combine), ());
+    }
+}
+
+routes! {
+    [pub(super) fn], |core, function, elements, combine|;
+
+    /// An alltoall in one buffer.
+    alltoall_in_place(on: &Rc<Record>, place: impl Parts) [place]
+        => coll::alltoall_in_place(core, function, &place), plans::alltoall_in_place(core, place);
+    /// A scan, with this process's own data or without.
+    scan(on: &Rc<Record>, areas: (Area, Area), inclusive: bool) []
+        => coll::scan(core, function, areas, elements.size, combine, inclusive),
+        plans::scan(core, areas, elements.size, combining(combine), inclusive, ());
+    /// An exchange with all neighbours: what each destination gets, and where what each source gives goes.
+    exchange(on: &Rc<Record>, neighbours: Neighbours, part: impl Parts, place: impl Parts) [part, place]
+        => {
+            let (from, to) = neighbours.messages(part, place)?;
+            let place = under_way::start(on, function, plans::neighbours(from, to, ())?)?;
+            under_way::wait(&on.here, function, place)
+        },
+        {
+            let (from, to) = neighbours.messages(part, place)?;
+            plans::neighbours(from, to, ())
+        };
+}
+
+routes! {
+    [pub(super) fn], |core, function, elements, combine|;
+
+    /// The root's part of a reduce over an intercommunicator.
+    collect(on: &InterCommunicator, result: Area) []
+        => core.collect(function, result, elements.size),
+        inter::collect(core.sides.halves(), result, elements.size, ());
+}
+
+impl Group for &InterCommunicator {
+    type Root = Role;
+
+    fn partners(self) -> usize {
+        self.remote_size() as usize
+    }
+
+    fn blocks(self, all: Area, bytes: usize, element: usize) -> Result<EqualParts, Error> {
+        let halves = self.core()?.sides.halves();
+        same_length(bytes * halves.local_ranks().len(), all.len())?;
+        EqualParts::new(all, element, halves.remote_size())
+    }
+
+    routes! {
+        [fn], |core, function, elements, combine|;
+
+        barrier(self) []
+            => core.barrier(function), plans::barrier(core.everyone());
+        bcast(self, span: Area, root: Role) []
+            => core.bcast(function, span, root), inter::bcast(core.sides.halves(), span, root, ());
+        gather(self, data: Area, place: impl Parts, root: Role) [place]
+            => core.gather(function, data, &place, root),
+            inter::gather(core.sides.halves(), data, place, root, ());
+        scatter(self, part: impl Parts, result: Area, root: Role) [part]
+            => core.scatter(function, &part, result, root),
+            inter::scatter(core.sides.halves(), part, result, root, ());
+        allgather(self, data: Area, place: impl Parts) [data, place]
+            => core.alltoall(function, &data, &place), inter::alltoall(core.sides.halves(), data, place, ());
+        alltoall(self, part: impl Parts, place: impl Parts) [part, place]
+            => core.alltoall(function, &part, &place), inter::alltoall(core.sides.halves(), part, place, ());
+        reduce(self, areas: (Area, Area), root: Role) []
+            => core.reduce(function, areas.0, elements.size, combine, root),
+            inter::reduce(core.sides.halves(), areas, elements.size, combining(combine), root, ());
+        allreduce(self, areas: (Area, Area)) []
+            => core.allreduce(function, areas, elements.size, combine),
+            inter::allreduce(core.sides.halves(), areas, elements.size, combining(combine), ());
+        reduce_scatter(self, result: Area, part: impl Parts) [part]
+            => core.reduce_scatter(function, part, result, elements.size, combine),
+            inter::reduce_scatter(core.sides.halves(), part, result, elements.size, combining(combine), ());
+    }
+}

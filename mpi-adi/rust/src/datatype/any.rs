@@ -1,0 +1,107 @@
+//! Buffers of whatever datatype side by side, for collectives in which each message has its own.
+
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+
+use super::buffer::{Buffer, BufferMut, Settling};
+use super::lent::{Loan, Operand, Side, whole, whole_mut};
+use midplane_device::memory::area::Area;
+use midplane_objects::coll::room;
+use midplane_objects::error::Error;
+
+/// A buffer that is borrowed as `P`, of whatever datatype: an [`AnyBuffer`] or an [`AnyBufferMut`].
+pub struct AnyOf<P> {
+    /// An error is that of the call which is given the buffer.
+    loan: Result<Loan, Error>,
+    borrowed: PhantomData<P>,
+}
+
+/// A buffer that is read, of whatever datatype: one of a list in which each has its own. A datatype with holes takes a
+/// copy of itself in the program's heap.
+///
+/// ```
+/// # use midplane_rust as mpi;
+/// use mpi::datatype::AnyBuffer;
+///
+/// let (numbers, name) = ([1.0, 2.0], *b"west");
+/// let each = [AnyBuffer::new(&numbers[..]), AnyBuffer::new(&name)];
+/// ```
+pub type AnyBuffer<'b> = AnyOf<&'b ()>;
+
+/// A buffer that is received into, of whatever datatype: as [`AnyBuffer`]. Nobody else looks at the buffer meanwhile:
+///
+/// ```compile_fail,E0506
+/// # use midplane_rust as mpi;
+/// use mpi::datatype::AnyBufferMut;
+///
+/// let mut number = 0;
+/// let taken = [AnyBufferMut::new(&mut number)];
+/// number = 1;
+/// drop(taken);
+/// ```
+pub type AnyBufferMut<'b> = AnyOf<&'b mut ()>;
+
+impl<'b> AnyBuffer<'b> {
+    /// The buffer. Does not block.
+    pub fn new<B: Buffer + ?Sized>(buffer: &'b B) -> Self {
+        AnyOf {
+            // SAFETY: borrowed for `'b`; requests on it borrow this value, too ([`Each`]).
+            loan: unsafe { whole(buffer).loan_span() },
+            borrowed: PhantomData,
+        }
+    }
+}
+
+impl<'b> AnyBufferMut<'b> {
+    /// The buffer. Does not block.
+    pub fn new<B: BufferMut + ?Sized>(buffer: &'b mut B) -> Self {
+        AnyOf {
+            // SAFETY: borrowed for `'b`, exclusively; requests on it borrow this value, too, and settle it ([`Each`]).
+            loan: unsafe { whole_mut(buffer).loan_span() },
+            borrowed: PhantomData,
+        }
+    }
+}
+
+opaque!("AnyOf", [P] AnyOf<P>);
+
+/// A list of buffers, one for each process, which is borrowed exclusively where they are written. The loan is given back for
+/// all of them.
+pub(crate) struct Each<'a, P>(pub(crate) &'a [AnyOf<P>]);
+
+impl<P> Side for Each<'_, P> {
+    type Buffer = [AnyOf<P>];
+    type Parts = Vec<Area>;
+
+    fn buffer(&self) -> *const Self::Buffer {
+        self.0
+    }
+
+    unsafe fn loan(self, ranks: usize) -> Result<(Loan, Vec<Area>), Error> {
+        if self.0.len() != ranks {
+            return Err(Error::argument(
+                "another number of buffers than there are processes to talk to",
+            ));
+        }
+        let mut areas = room(ranks)?;
+        for buffer in self.0 {
+            areas.push(buffer.loan.as_ref().map_err(|error| *error)?.span().into());
+        }
+        let settling = Settling {
+            at: self.0.as_ptr().cast_mut().cast(),
+            count: ranks,
+            settle: |at, count| {
+                // SAFETY: the list, which is borrowed still.
+                let buffers = unsafe { core::slice::from_raw_parts(at.cast::<AnyOf<P>>(), count) };
+                for loan in buffers
+                    .iter()
+                    .filter_map(|buffer| buffer.loan.as_ref().ok())
+                {
+                    // SAFETY: no message is under way to any of them, and each is borrowed for as long as its value.
+                    unsafe { loan.give_back() }
+                }
+            },
+        };
+        Ok((Loan::settling(settling), areas))
+    }
+}

@@ -1,0 +1,202 @@
+//! Which Rust types are elements of messages.
+
+use core::mem::offset_of;
+
+use super::user::{Datatype, DatatypeRef, Kind, SystemDatatype, UserDatatype};
+use crate::fatal;
+use midplane_objects::coll::room;
+use midplane_objects::datatype::Basic;
+use midplane_objects::datatype::derived::{Block, Type};
+use midplane_objects::error::Error;
+
+/// A Rust type whose values are elements of messages.
+///
+/// Numbers and `bool` have it; a struct gets it by `#[derive(Equivalence)]` of the crate `mpi`, which needs no unsafe
+/// code. A `bool` that comes as a byte other than 0 or 1 is true.
+///
+/// # Safety
+/// The datatype describes bytes of a value, and none of its padding. Whatever bytes a message puts there, followed by
+/// `settle`, they are a value; so are zeros everywhere. One value after the other, at the datatype's
+/// extent, is a slice.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no element of a message",
+    note = "numbers, `bool` and structs with `#[derive(Equivalence)]` are; slices, arrays and `Vec`s of such are buffers"
+)]
+pub unsafe trait Equivalence {
+    /// The type of its datatype.
+    type Out: Datatype;
+
+    /// Its datatype (MPI-3.1 section 3.2.2). Does not block; ends the job when it is the first call for a derived one
+    /// and the heap has no room.
+    fn equivalent_datatype() -> Self::Out;
+
+    /// Makes values of what messages have left at `at`.
+    ///
+    /// # Safety
+    /// `count` values lie at `at`, but for what messages have put there, and no reference to them exists.
+    #[doc(hidden)]
+    unsafe fn settle(at: *mut Self, count: usize) {
+        let _ = (at, count);
+    }
+}
+
+macro_rules! numbers {
+    ($($rust:ty => $basic:ident),* $(,)?) => {$(
+        const _: () = assert!(size_of::<$rust>() == Basic::$basic.size());
+
+        // SAFETY: every pattern of its bytes is a number.
+        unsafe impl Equivalence for $rust {
+            type Out = SystemDatatype;
+            fn equivalent_datatype() -> SystemDatatype {
+                DatatypeRef::new(Kind::Basic(Basic::$basic))
+            }
+        }
+    )*};
+}
+
+numbers! {
+    u8 => Uint8, u16 => Uint16, u32 => Uint32, u64 => Uint64,
+    i8 => Int8, i16 => Int16, i32 => Int32, i64 => Int64,
+    f32 => Float, f64 => Double,
+}
+
+#[cfg(target_pointer_width = "64")]
+numbers! { usize => Uint64, isize => Int64 }
+#[cfg(target_pointer_width = "32")]
+numbers! { usize => Uint32, isize => Int32 }
+
+// SAFETY: `settle` leaves 0 or 1.
+unsafe impl Equivalence for bool {
+    type Out = SystemDatatype;
+    fn equivalent_datatype() -> SystemDatatype {
+        DatatypeRef::new(Kind::Basic(Basic::CBool))
+    }
+
+    unsafe fn settle(at: *mut bool, count: usize) {
+        for at in (0..count).map(|i| at.cast::<u8>().wrapping_add(i)) {
+            // SAFETY: the caller's promise; every byte is a `u8`.
+            unsafe { at.write(u8::from(at.read() != 0)) };
+        }
+    }
+}
+
+/// What a field of a struct with `#[derive(Equivalence)]` can be: an element, an array or a tuple of fields.
+///
+/// # Safety
+/// As for [`Equivalence`].
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "a field of type `{Self}` is no part of a message",
+    note = "fields are numbers, `bool`, structs with `#[derive(Equivalence)]`, and arrays and tuples of such"
+)]
+pub unsafe trait Field: Sized {
+    /// Its datatype. Fails with [`Error::NoRoom`] and what else a constructor of datatypes fails with.
+    fn datatype() -> Result<UserDatatype, Error>;
+
+    /// As [`Equivalence::settle`], of one, which need not be aligned.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn settle_field(at: *mut Self);
+}
+
+// SAFETY: as the type's own.
+unsafe impl<T: Equivalence> Field for T {
+    fn datatype() -> Result<UserDatatype, Error> {
+        let datatype = T::equivalent_datatype();
+        let made = super::user::kind_of(&datatype).with_type(Type::try_clone)?;
+        Ok(UserDatatype::new(made))
+    }
+
+    unsafe fn settle_field(at: *mut T) {
+        // SAFETY: the caller's promise.
+        unsafe { T::settle(at, 1) }
+    }
+}
+
+// SAFETY: as the items'.
+unsafe impl<T: Field, const N: usize> Field for [T; N] {
+    #[track_caller]
+    fn datatype() -> Result<UserDatatype, Error> {
+        let item = T::datatype()?.0.resized(0, size_of::<T>() as isize)?;
+        item.contiguous(N).map(UserDatatype::new)
+    }
+
+    unsafe fn settle_field(at: *mut Self) {
+        for at in (0..N).map(|i| at.cast::<T>().wrapping_add(i)) {
+            // SAFETY: the caller's promise.
+            unsafe { T::settle_field(at) };
+        }
+    }
+}
+
+macro_rules! tuples {
+    ($(($($item:ident $at:tt),+))*) => {$(
+        // SAFETY: as the items'.
+        unsafe impl<$($item: Field),+> Field for ($($item,)+) {
+            #[track_caller]
+            fn datatype() -> Result<UserDatatype, Error> {
+                structured(
+                    size_of::<Self>(),
+                    &[$((offset_of!(Self, $at), $item::datatype)),+],
+                )
+            }
+
+            unsafe fn settle_field(at: *mut Self) {
+                // SAFETY: the caller's promise.
+                unsafe { $($item::settle_field(&raw mut (*at).$at);)+ }
+            }
+        }
+    )*};
+}
+
+tuples! {
+    (A 0)
+    (A 0, B 1)
+    (A 0, B 1, C 2)
+    (A 0, B 1, C 2, D 3)
+    (A 0, B 1, C 2, D 3, E 4)
+    (A 0, B 1, C 2, D 3, E 4, F 5)
+}
+
+/// A field: where it is, and its datatype.
+type Part = (usize, fn() -> Result<UserDatatype, Error>);
+
+#[track_caller]
+fn structured(size: usize, fields: &[Part]) -> Result<UserDatatype, Error> {
+    let mut parts = room(fields.len())?;
+    for (at, datatype) in fields {
+        parts.push((*at, datatype()?));
+    }
+    let blocks = parts.iter().map(|(at, datatype)| Block {
+        at: *at as isize,
+        count: 1,
+        datatype: &datatype.0,
+    });
+    let made = Type::blocks(blocks)?.resized(0, size as isize)?;
+    Ok(UserDatatype::new(made))
+}
+
+/// The datatype of a struct of so many bytes; what `#[derive(Equivalence)]` is made of.
+#[doc(hidden)]
+#[track_caller]
+pub fn of_fields(size: usize, fields: &[Part]) -> UserDatatype {
+    fatal("#[derive(Equivalence)]", structured(size, fields))
+}
+
+/// A datatype that is made when it is first asked for.
+#[doc(hidden)]
+pub struct Lazy(spin::Once<UserDatatype>);
+
+impl Lazy {
+    /// Not made yet.
+    #[allow(clippy::new_without_default)]
+    pub const fn new() -> Lazy {
+        Lazy(spin::Once::new())
+    }
+
+    /// It, as `make` makes it the first time.
+    pub fn get(&'static self, make: fn() -> UserDatatype) -> DatatypeRef<'static> {
+        self.0.call_once(make).into()
+    }
+}

@@ -1,0 +1,102 @@
+//! Packing for other machines: the representation "external32" (MPI-3.1 sections 4.3 and 13.5.2).
+#![forbid(unsafe_code)]
+
+use alloc::vec::Vec;
+
+use super::buffer::{Buffer, BufferMut};
+use super::lent::{lend, lend_mut};
+use super::user::{UncommittedDatatype, kind_of};
+use crate::process;
+use midplane_device::memory::area::Area;
+use midplane_objects::coll::room;
+use midplane_objects::error::Error;
+use midplane_objects::outside::{Sides, external_bytes, places};
+
+/// Bytes that so many elements take in external32 (MPI_Pack_external_size). Fails with [`Error::TooLong`], and with
+/// [`Error::NoRoom`]. Does not block.
+pub fn pack_external_size<D: UncommittedDatatype>(
+    count: usize,
+    datatype: &D,
+) -> Result<usize, Error> {
+    kind_of(datatype).with_type(|datatype| external_bytes(datatype, count))
+}
+
+/// Runs `f` with the elements of a buffer, and with where they are in a packing buffer of so many bytes, from `position` on;
+/// where they end there.
+fn each<D: UncommittedDatatype>(
+    (datatype, data, count): (D, Area, usize),
+    (bytes, position): (usize, usize),
+    f: impl FnOnce(&Sides<'_>, core::ops::Range<usize>),
+) -> Result<usize, Error> {
+    let here = process::running()?;
+    let env = here.env()?;
+    kind_of(&datatype).with_type(|datatype| {
+        let taken = external_bytes(datatype, count)?;
+        let (from, end) = places(bytes as isize, position as isize, taken)?;
+        let sides = Sides {
+            env,
+            data,
+            datatype,
+            count,
+        };
+        f(&sides, from..end);
+        Ok(end)
+    })
+}
+
+ends_the_job! {
+    "mpi::datatype", [pub fn], crate::NoObject;
+
+    /// Packs the elements of a buffer in external32 to `position` of `outbuf`, in bytes; where the next ones go
+    /// (MPI_Pack_external, MPI-3.1 section 4.3). Does not block. Ends the job where [`try_pack_external_into`] fails.
+    pack_external_into[B: Buffer + ?Sized](inbuf: &B, outbuf: &mut [u8], position: usize)
+        -> usize, "MPI_Pack_external";
+    /// As [`pack_external_into`]. Fails with [`Error::Argument`] where they do not fit there, with [`Error::Order`] before MPI
+    /// is started and after its end, and as [`pack_external_size`].
+    or try_pack_external_into = {
+        let (datatype, count) = (inbuf.as_datatype(), inbuf.count() as usize);
+        lend(inbuf, |span| {
+            let place = (outbuf.len(), position);
+            each((&datatype, span.into(), count), place, |sides, place| sides.encode(&mut outbuf[place]))
+        })
+    };
+
+    /// Unpacks elements in external32 from `position` of `inbuf`, in bytes, into a buffer; where the next ones begin
+    /// (MPI_Unpack_external, MPI-3.1 section 4.3). Does not block. Ends the job where [`try_unpack_external_into`] fails.
+    unpack_external_into[B: BufferMut + ?Sized](inbuf: &[u8], outbuf: &mut B, position: usize)
+        -> usize, "MPI_Unpack_external";
+    /// As [`unpack_external_into`]. Fails as [`try_pack_external_into`].
+    or try_unpack_external_into = {
+        let (datatype, count) = (outbuf.as_datatype(), outbuf.count() as usize);
+        lend_mut(outbuf, |span| {
+            let place = (inbuf.len(), position);
+            each((&datatype, span.into(), count), place, |sides, place| sides.decode(&inbuf[place]))
+        })
+    };
+
+    /// The elements of a buffer in external32, which every machine reads alike, in the program's heap (MPI_Pack_external,
+    /// MPI-3.1 section 4.3). Does not block. Ends the job where [`try_pack_external_into`] fails, and when the heap has no room.
+    ///
+    /// ```
+    /// # use midplane_rust as mpi;
+    /// use mpi::datatype::{pack_external, unpack_external_into};
+    ///
+    /// /// A record of a file that other machines read.
+    /// fn record(numbers: &[u32; 2]) -> Vec<u8> {
+    ///     let bytes = pack_external(numbers);
+    ///     assert_eq!(bytes[..4], numbers[0].to_be_bytes());
+    ///     let mut read = [0; 2];
+    ///     assert_eq!(unpack_external_into(&bytes, &mut read, 0), 8);
+    ///     bytes
+    /// }
+    /// ```
+    pack_external[B: Buffer + ?Sized](inbuf: &B) -> Vec<u8>, "MPI_Pack_external" = {
+        let bytes = pack_external_size(inbuf.count() as usize, &inbuf.as_datatype());
+        bytes.and_then(|bytes| {
+            let mut packed = room(bytes)?;
+            packed.resize(bytes, 0);
+            try_pack_external_into(inbuf, &mut packed, 0)?;
+            Ok(packed)
+        })
+    };
+}

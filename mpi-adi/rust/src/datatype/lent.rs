@@ -1,0 +1,544 @@
+//! Lending buffers to calls: where the binding's buffers become the device's areas.
+//!
+//! A span is an address that the device copies from or to until its request has finished; the borrow checker does not
+//! see that. A blocking call ends only after every request on its areas has finished; what does not block keeps a
+//! [`Loan`], and is finished before the buffer's borrow ends (`request`). That rests on one promise of the
+//! carrier: if a call is left by unwinding (a panic on a host; a node does not unwind), the device is never driven again.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::ffi::c_void;
+use core::marker::PhantomData;
+
+use super::buffer::{AsDatatype, Buffer, BufferMut, Pointer, PointerMut, Settling};
+use super::partition::{Partitioned, PartitionedBuffer, PartitionedBufferMut};
+use super::user::{Kind, kind_of};
+use crate::Count;
+use midplane_device::memory::area::Area;
+use midplane_device::memory::{Span, Typed};
+use midplane_objects::comm::CommRank;
+use midplane_objects::datatype::derived::Type;
+use midplane_objects::error::Error;
+use midplane_objects::windows::{self, Hold};
+
+/// Elements at an address.
+#[derive(Clone, Copy)]
+struct Elements<'a> {
+    at: *const c_void,
+    count: usize,
+    kind: Kind<'a>,
+}
+
+impl<'a> Elements<'a> {
+    /// What has to be walked; `None`: the elements are a row of bytes.
+    #[inline]
+    fn walked(&self) -> Option<&'a Type> {
+        match self.kind {
+            Kind::Made(made) if !made.is_row() => Some(made),
+            _ => None,
+        }
+    }
+
+    /// The span of elements that are a row of bytes.
+    ///
+    /// # Safety
+    /// As for [`Span::new`], for the elements.
+    #[inline]
+    unsafe fn row(&self) -> Result<Span, Error> {
+        let first = self.kind.row().unwrap_or(0);
+        Ok(match self.kind.bytes(self.count)? {
+            0 => Span::EMPTY,
+            // SAFETY: the caller's promise.
+            bytes => unsafe { Span::new(self.at.wrapping_byte_offset(first).cast(), bytes) },
+        })
+    }
+
+    /// Runs `call` with the elements' span.
+    ///
+    /// # Safety
+    /// As for [`Span::new`], until `call` has returned.
+    unsafe fn lend<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error> {
+        let Some(made) = self.walked() else {
+            // SAFETY: the caller's promise.
+            return call(unsafe { self.row() }?);
+        };
+        let typed = Typed::new(self.at.cast(), made.extent(), made.layout());
+        // SAFETY: the caller's promise; `typed` and the layout stay until `call` has returned.
+        call(unsafe { Span::typed(&typed, self.kind.bytes(self.count)?) })
+    }
+}
+
+/// A buffer that a call borrows for `'a`.
+pub(crate) struct Lending<'a, B: AsDatatype + ?Sized> {
+    /// All other pointers to a buffer that is written are derived from this one.
+    buffer: *const B,
+    at: *const c_void,
+    count: usize,
+    datatype: B::Out,
+    /// `None`: it is read.
+    settling: Option<Settling>,
+    borrowed: PhantomData<&'a B>,
+}
+
+impl<'a, B: AsDatatype + ?Sized> Lending<'a, B> {
+    fn reading(buffer: &'a B, count: Count) -> Self
+    where
+        B: Pointer,
+    {
+        Lending {
+            buffer,
+            at: buffer.pointer(),
+            count: count as usize,
+            datatype: buffer.as_datatype(),
+            settling: None,
+            borrowed: PhantomData,
+        }
+    }
+
+    /// And it, to be looked at.
+    fn writing(buffer: &'a mut B, count: fn(&B) -> Count) -> (Self, &'a B)
+    where
+        B: PointerMut,
+    {
+        let whole: *mut B = buffer;
+        // SAFETY: borrowed for `'a`, exclusively.
+        let buffer: &'a mut B = unsafe { &mut *whole };
+        let (at, settling) = (buffer.pointer_mut(), buffer.settling());
+        let buffer: &'a B = buffer;
+        let lending = Lending {
+            buffer: whole,
+            at,
+            count: count(buffer) as usize,
+            datatype: buffer.as_datatype(),
+            settling,
+            borrowed: PhantomData,
+        };
+        (lending, buffer)
+    }
+
+    fn elements(&self) -> Elements<'_> {
+        Elements {
+            at: self.at,
+            count: self.count,
+            kind: kind_of(&self.datatype),
+        }
+    }
+}
+
+/// A buffer in parts: `F` says what each of so many ranks has of all elements, which have so many bytes each. It is a type for
+/// each way to divide, so that an image has those alone that it uses.
+struct Divided<'a, B: AsDatatype + ?Sized, F>(Lending<'a, B>, F);
+
+/// A buffer that is read, in one part.
+pub(crate) fn whole<B: Buffer + ?Sized>(buffer: &B) -> Lending<'_, B> {
+    Lending::reading(buffer, buffer.count())
+}
+
+/// A buffer that is read, in parts of one length, in the order of the ranks.
+pub(crate) fn equal<B: Buffer + ?Sized>(buffer: &B) -> impl Side<Buffer = B, Parts = EqualParts> {
+    Divided(whole(buffer), EqualParts::new)
+}
+
+/// A buffer that is read, in the parts that it says.
+pub(crate) fn listed<P>(buffer: &P) -> impl Side<Buffer = P, Parts = Vec<Area>>
+where
+    P: PartitionedBuffer + ?Sized,
+{
+    let lending = Lending::reading(buffer, buffer.whole());
+    Divided(lending, |all, size, ranks| areas(buffer, all, size, ranks))
+}
+
+/// As [`whole`], of a buffer that is written.
+pub(crate) fn whole_mut<B: BufferMut + ?Sized>(buffer: &mut B) -> Lending<'_, B> {
+    Lending::writing(buffer, B::count).0
+}
+
+/// As [`equal`], of a buffer that is written.
+pub(crate) fn equal_mut<B>(buffer: &mut B) -> impl Side<Buffer = B, Parts = EqualParts>
+where
+    B: BufferMut + ?Sized,
+{
+    Divided(whole_mut(buffer), EqualParts::new)
+}
+
+/// As [`listed`], of a buffer that is written.
+pub(crate) fn listed_mut<P>(buffer: &mut P) -> impl Side<Buffer = P, Parts = Vec<Area>>
+where
+    P: PartitionedBufferMut + ?Sized,
+{
+    let (lending, buffer) = Lending::writing(buffer, P::whole);
+    Divided(lending, move |all, size, ranks| {
+        areas(buffer, all, size, ranks)
+    })
+}
+
+/// What a collective gives, or where it puts its result: a buffer, a list of buffers, or nothing.
+pub(crate) trait Side: Sized {
+    /// The type of the buffer.
+    type Buffer: ?Sized;
+    /// Which bytes of it are a rank's.
+    type Parts: Parts;
+
+    /// The buffer.
+    fn buffer(&self) -> *const Self::Buffer;
+
+    /// How many elements it has, and what they are; `None`: there is no buffer, or a list of several.
+    fn shape(&self) -> Option<(usize, Kind<'_>)> {
+        None
+    }
+
+    /// Runs `call`, which finishes all its requests before it returns, with what so many processes have of it. Fails as
+    /// `call` does, and with [`Error::TooLong`], [`Error::Lengths`], [`Error::Argument`] or [`Error::NoRoom`] when it is
+    /// not to be divided among so many.
+    fn lend<R>(
+        self,
+        ranks: usize,
+        call: impl FnOnce(Self::Parts) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        // SAFETY: the buffer is borrowed until `call` has returned.
+        let (loan, parts) = unsafe { self.loan(ranks) }?;
+        let result = call(parts);
+        // SAFETY: all requests on it have finished, and it is borrowed still.
+        unsafe { loan.give_back() };
+        result
+    }
+
+    /// What so many processes have of it, for longer than a call. Fails as [`Side::lend`].
+    ///
+    /// # Safety
+    /// The buffer stays borrowed until every request on the parts has finished; [`Loan::give_back`] comes before the
+    /// end of its borrow.
+    unsafe fn loan(self, ranks: usize) -> Result<(Loan, Self::Parts), Error>;
+}
+
+/// A buffer of an operation on one target, borrowed for `'a`; or none.
+pub(crate) trait Operand<'a>: Side {
+    /// As [`Side::lend`], with all its elements.
+    fn lend_span<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error>;
+
+    /// As [`Side::loan`], of all its elements.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn loan_span(&self) -> Result<Loan, Error>;
+}
+
+impl<'a, B: AsDatatype + ?Sized> Operand<'a> for Lending<'a, B> {
+    fn lend_span<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error> {
+        // SAFETY: the buffer's maker says that the bytes are there, and it is borrowed, exclusively where it is written.
+        let result = unsafe { self.elements().lend(call) };
+        if let Some(settling) = self.settling {
+            // SAFETY: all messages to it have been finished, and it is borrowed still.
+            unsafe { settling.settle() };
+        }
+        result
+    }
+
+    unsafe fn loan_span(&self) -> Result<Loan, Error> {
+        // SAFETY: the caller's promise.
+        unsafe { Loan::of(self.elements(), self.settling) }
+    }
+}
+
+impl<B: AsDatatype + ?Sized> Side for Lending<'_, B> {
+    type Buffer = B;
+    type Parts = Area;
+
+    fn buffer(&self) -> *const B {
+        self.buffer
+    }
+
+    fn shape(&self) -> Option<(usize, Kind<'_>)> {
+        Some((self.count, kind_of(&self.datatype)))
+    }
+
+    fn lend<R>(self, _: usize, call: impl FnOnce(Area) -> Result<R, Error>) -> Result<R, Error> {
+        self.lend_span(|span| call(span.into()))
+    }
+
+    unsafe fn loan(self, _: usize) -> Result<(Loan, Area), Error> {
+        // SAFETY: the caller's promise.
+        let loan = unsafe { self.loan_span() }?;
+        let area = loan.span.into();
+        Ok((loan, area))
+    }
+}
+
+impl<B: AsDatatype + ?Sized, P: Parts, F> Side for Divided<'_, B, F>
+where
+    F: FnOnce(Area, usize, usize) -> Result<P, Error>,
+{
+    type Buffer = B;
+    type Parts = P;
+
+    fn buffer(&self) -> *const B {
+        self.0.buffer
+    }
+
+    fn shape(&self) -> Option<(usize, Kind<'_>)> {
+        self.0.shape()
+    }
+
+    fn lend<R>(self, ranks: usize, call: impl FnOnce(P) -> Result<R, Error>) -> Result<R, Error> {
+        let Divided(all, divide) = self;
+        let size = kind_of(&all.datatype).size();
+        all.lend_span(|all| call(divide(all.into(), size, ranks)?))
+    }
+
+    unsafe fn loan(self, ranks: usize) -> Result<(Loan, P), Error> {
+        let Divided(all, divide) = self;
+        // SAFETY: the caller's promise.
+        let loan = unsafe { all.loan_span() }?;
+        let parts = divide(loan.span.into(), kind_of(&all.datatype).size(), ranks)?;
+        Ok((loan, parts))
+    }
+}
+
+/// No buffer.
+pub(crate) struct Nothing;
+
+impl Side for Nothing {
+    type Buffer = ();
+    type Parts = Area;
+
+    fn buffer(&self) -> *const () {
+        &()
+    }
+
+    unsafe fn loan(self, _: usize) -> Result<(Loan, Self::Parts), Error> {
+        Ok((Loan::EMPTY, Area::EMPTY))
+    }
+}
+
+impl<'a> Operand<'a> for Nothing {
+    fn lend_span<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error> {
+        call(Span::EMPTY)
+    }
+
+    unsafe fn loan_span(&self) -> Result<Loan, Error> {
+        Ok(Loan::EMPTY)
+    }
+}
+
+/// Which bytes of a buffer are a rank's.
+pub(crate) trait Parts: Sized + Send + 'static {
+    /// A rank's bytes.
+    fn of(&self, rank: CommRank) -> Area;
+
+    /// [`Parts::of`], as a function.
+    fn by_rank(self) -> impl Fn(CommRank) -> Area + Send + 'static {
+        move |rank| self.of(rank)
+    }
+}
+
+/// All of them, whoever asks.
+impl Parts for Area {
+    fn of(&self, _: CommRank) -> Area {
+        *self
+    }
+}
+
+/// So many bytes of them, in the order of the ranks.
+pub(crate) struct EqualParts(pub(crate) Area, pub(crate) usize);
+
+impl EqualParts {
+    /// So many equal parts of elements. Fails with [`Error::Lengths`] when there are not as many whole elements for each.
+    pub(crate) fn new(whole: Area, element: usize, ranks: usize) -> Result<EqualParts, Error> {
+        let elements = whole.len() / element.max(1);
+        if ranks == 0 {
+            return same_length(0, whole.len()).map(|()| EqualParts(Area::EMPTY, 0));
+        }
+        match elements.is_multiple_of(ranks) {
+            true => Ok(EqualParts(whole, whole.len() / ranks)),
+            false => Err(Error::Lengths {
+                expected: elements.next_multiple_of(ranks) * element,
+                given: whole.len(),
+            }),
+        }
+    }
+}
+
+impl Parts for EqualParts {
+    fn of(&self, rank: CommRank) -> Area {
+        let EqualParts(all, bytes) = *self;
+        match bytes {
+            0 => Area::EMPTY,
+            bytes => all.part(rank.0 as usize * bytes, bytes),
+        }
+    }
+}
+
+/// These.
+impl Parts for Vec<Area> {
+    fn of(&self, rank: CommRank) -> Area {
+        self[rank.0 as usize]
+    }
+}
+
+/// Fails with [`Error::Lengths`] where two lengths in bytes differ.
+pub(crate) fn same_length(expected: usize, given: usize) -> Result<(), Error> {
+    match expected == given {
+        true => Ok(()),
+        false => Err(Error::Lengths { expected, given }),
+    }
+}
+
+/// Runs `call`, which finishes all its requests before it returns, with what the buffer's elements are. Fails as
+/// `call` does and with [`Error::TooLong`].
+pub(crate) fn lend<R>(
+    buffer: &(impl Buffer + ?Sized),
+    call: impl FnOnce(Span) -> Result<R, Error>,
+) -> Result<R, Error> {
+    whole(buffer).lend_span(call)
+}
+
+/// As [`lend`], for a buffer that is written.
+pub(crate) fn lend_mut<R>(
+    buffer: &mut (impl BufferMut + ?Sized),
+    call: impl FnOnce(Span) -> Result<R, Error>,
+) -> Result<R, Error> {
+    whole_mut(buffer).lend_span(call)
+}
+
+const OUTSIDE: Error = Error::argument(
+    "a part that is not within its buffer, or another number of parts than there are processes",
+);
+
+/// The areas of the parts, of which each lies within the whole.
+fn areas(
+    parts: &(impl Partitioned + ?Sized),
+    whole: Area,
+    element: usize,
+    ranks: usize,
+) -> Result<Vec<Area>, Error> {
+    let (counts, displs) = (parts.counts(), parts.displs());
+    if counts.len() != ranks || displs.len() != ranks {
+        return Err(OUTSIDE);
+    }
+    let mut areas = midplane_objects::coll::room(ranks)?;
+    for (count, displ) in counts.iter().zip(displs) {
+        let (Ok(count), Ok(displ)) = (usize::try_from(*count), usize::try_from(*displ)) else {
+            return Err(OUTSIDE);
+        };
+        if element != 0 && count + displ > whole.len() / element {
+            return Err(OUTSIDE);
+        }
+        areas.push(match count * element {
+            0 => Area::EMPTY,
+            bytes => whole.part(displ * element, bytes),
+        });
+    }
+    Ok(areas)
+}
+
+/// A buffer that is lent for longer than a call.
+pub(crate) struct Loan {
+    span: Span,
+    /// What a typed span leads to.
+    _walked: Option<Box<Walked>>,
+    settling: Option<Settling>,
+}
+
+struct Walked {
+    typed: Typed,
+    datatype: Type,
+}
+
+impl Loan {
+    /// No bytes.
+    pub(crate) const EMPTY: Loan = Loan {
+        span: Span::EMPTY,
+        _walked: None,
+        settling: None,
+    };
+
+    /// No bytes of its own, and what is to be done when it is given back.
+    pub(super) const fn settling(settling: Settling) -> Loan {
+        Loan {
+            settling: Some(settling),
+            ..Loan::EMPTY
+        }
+    }
+
+    /// # Safety
+    /// As for [`Span::new`], until the loan is given back.
+    #[inline(never)]
+    unsafe fn of(elements: Elements<'_>, settling: Option<Settling>) -> Result<Loan, Error> {
+        let Some(made) = elements.walked() else {
+            return Ok(Loan {
+                // SAFETY: the caller's promise.
+                span: unsafe { elements.row() }?,
+                _walked: None,
+                settling,
+            });
+        };
+        let mut walked = Box::new(Walked {
+            typed: Typed::new(core::ptr::null(), 0, made.layout()),
+            datatype: made.try_clone()?,
+        });
+        let Walked { typed, datatype } = &mut *walked;
+        *typed = Typed::new(elements.at.cast(), datatype.extent(), datatype.layout());
+        // SAFETY: the caller's promise; the box keeps `typed` and the layout where they are.
+        let span = unsafe { Span::typed(&*typed, elements.kind.bytes(elements.count)?) };
+        Ok(Loan {
+            span,
+            _walked: Some(walked),
+            settling,
+        })
+    }
+
+    pub(crate) fn span(&self) -> Span {
+        self.span
+    }
+
+    /// The buffer is the program's again, also where it is lent once more.
+    ///
+    /// # Safety
+    /// Every request on the area has finished, and the buffer is borrowed still.
+    pub(crate) unsafe fn give_back(&self) {
+        if let Some(settling) = self.settling {
+            // SAFETY: the caller's promise.
+            unsafe { settling.settle() }
+        }
+    }
+}
+
+impl Hold for Loan {
+    fn span(&self) -> Span {
+        self.span
+    }
+}
+
+/// Elements at the target of a one-sided operation.
+#[derive(Clone, Copy)]
+pub(crate) struct Far<'d>(pub(crate) Kind<'d>);
+
+impl windows::Elements for Far<'_> {
+    type Hold = Loan;
+
+    fn length(&self, count: usize) -> Result<usize, Error> {
+        self.0.bytes(count)
+    }
+
+    fn range(&self, count: usize) -> (i128, i128) {
+        self.0.range(count)
+    }
+
+    fn runs(&self, bytes: usize, mut run: impl FnMut(isize, usize, usize)) {
+        match self.0 {
+            _ if bytes == 0 => {}
+            Kind::Made(made) if !made.is_row() => made.layout().walk(made.extent(), 0, bytes, run),
+            row => run(row.row().unwrap_or(0), 0, bytes),
+        }
+    }
+
+    fn places(&self, base: usize, bytes: usize) -> Result<Loan, Error> {
+        let elements = Elements {
+            at: core::ptr::without_provenance(base),
+            count: bytes.div_ceil(self.0.size().max(1)),
+            kind: self.0,
+        };
+        // SAFETY: these are places in a target's window, and not looked at here but walked alone.
+        unsafe { Loan::of(elements, None) }
+    }
+}

@@ -1,0 +1,512 @@
+//! Datatypes of the system and of the program's own.
+#![forbid(unsafe_code)]
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use super::super::fatal;
+use super::super::{Address, Count};
+use midplane_objects::coll::room;
+use midplane_objects::datatype::Basic;
+use midplane_objects::datatype::derived::{Block, GridDimension, Order, Type, part_of};
+use midplane_objects::error::Error;
+
+/// A datatype, as calls need it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind<'a> {
+    Basic(Basic),
+    Made(&'a Type),
+}
+
+impl Kind<'_> {
+    /// Packed bytes of an element.
+    #[inline]
+    pub(crate) fn size(self) -> usize {
+        match self {
+            Kind::Basic(basic) => basic.size(),
+            Kind::Made(made) => made.size(),
+        }
+    }
+
+    /// Packed bytes of so many elements. Fails with [`Error::TooLong`].
+    #[inline]
+    pub(crate) fn bytes(self, count: usize) -> Result<usize, Error> {
+        let bytes = self.size().checked_mul(count);
+        bytes.ok_or(Error::TooLong { bytes: usize::MAX })
+    }
+
+    /// Bytes from one element to the next.
+    fn extent(self) -> isize {
+        match self {
+            Kind::Basic(basic) => basic.extent() as isize,
+            Kind::Made(made) => made.extent(),
+        }
+    }
+
+    /// Where the data of an element begins, and the bytes from there to its end.
+    pub(crate) fn true_extent(self) -> (isize, isize) {
+        match self {
+            Kind::Basic(basic) => (0, basic.true_extent() as isize),
+            Kind::Made(made) => made.true_extent(),
+        }
+    }
+
+    /// Where so many elements begin and end; nowhere, if they have no bytes.
+    pub(crate) fn range(self, count: usize) -> (i128, i128) {
+        if count == 0 || self.size() == 0 {
+            return (0, 0);
+        }
+        let (low, reach) = self.true_extent();
+        let last = (count as i128 - 1) * self.extent() as i128;
+        let high = low as i128 + reach as i128;
+        (last.min(0) + low as i128, last.max(0) + high)
+    }
+
+    /// Where the first byte of elements is that are a row of bytes.
+    #[inline]
+    pub(crate) fn row(self) -> Option<isize> {
+        match self {
+            Kind::Basic(_) => Some(0),
+            Kind::Made(made) => made.is_row().then(|| made.layout().first()),
+        }
+    }
+
+    /// How many basic elements so many bytes are; `None`: the last of them is not whole.
+    pub(crate) fn elements_in(self, bytes: usize) -> Option<usize> {
+        match self {
+            Kind::Basic(basic) => basic.elements_in(bytes),
+            Kind::Made(made) => made.layout().items_in(bytes),
+        }
+    }
+
+    /// How many bytes so many basic elements are; `None`: more than `usize` holds.
+    pub(crate) fn bytes_of(self, elements: usize) -> Option<usize> {
+        match self {
+            Kind::Basic(basic) => basic.bytes_of(elements),
+            Kind::Made(made) => made.layout().bytes_of(elements),
+        }
+    }
+
+    /// Runs `f` with it as a layout and its bounds. Fails as `f` does and with [`Error::NoRoom`].
+    pub(crate) fn with_type<R>(
+        self,
+        f: impl FnOnce(&Type) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        match self {
+            Kind::Basic(basic) => f(&Type::basic(basic)?),
+            Kind::Made(made) => f(made),
+        }
+    }
+}
+
+pub(crate) mod sealed {
+    /// What a datatype is.
+    pub trait Described {
+        fn described(&self) -> super::Description<'_>;
+    }
+
+    /// The names of datatypes that are borrowed, before `Ref`, and of the program's own.
+    pub trait State {
+        const NAMES: [&'static str; 2];
+    }
+    impl State for super::Committed {
+        const NAMES: [&'static str; 2] = ["Datatype", "UserDatatype"];
+    }
+    impl State for super::Uncommitted {
+        const NAMES: [&'static str; 2] = ["UncommittedDatatype", "UncommittedUserDatatype"];
+    }
+}
+use sealed::Described;
+
+/// What a datatype is, for this library.
+#[doc(hidden)]
+#[derive(Clone, Copy)]
+pub struct Description<'a>(pub(crate) Kind<'a>);
+
+pub(crate) fn kind_of<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Kind<'_> {
+    datatype.described().0
+}
+
+/// A datatype that others can be made of, committed or not. Sealed: a buffer's bounds are checked by it.
+pub trait UncommittedDatatype: Described {
+    /// What a duplicate of it is.
+    type DuplicatedDatatype;
+
+    /// A duplicate (MPI_Type_dup, MPI-3.1 section 4.1.10), in heap of its own. Does not block; ends the job when the
+    /// heap has no room.
+    fn dup(&self) -> Self::DuplicatedDatatype;
+
+    /// Bytes of data in an element (MPI_Type_size, MPI-3.1 section 4.1.5). Does not block.
+    fn size(&self) -> usize {
+        kind_of(self).size()
+    }
+
+    /// Bytes from one element to the next (MPI_Type_get_extent, MPI-3.1 section 4.1.7). Does not block.
+    fn extent(&self) -> Address {
+        kind_of(self).extent()
+    }
+
+    /// Bytes from where an element is said to be to where it begins (MPI_Type_get_extent, MPI-3.1 section 4.1.7). Does not
+    /// block.
+    fn lower_bound(&self) -> Address {
+        match kind_of(self) {
+            Kind::Basic(_) => 0,
+            Kind::Made(made) => made.lb(),
+        }
+    }
+
+    /// Where the data of an element begins, and the bytes from there to its end, whatever bounds have been set
+    /// (MPI_Type_get_true_extent, MPI-3.1 section 4.1.8). Does not block.
+    fn true_extent(&self) -> (Address, Address) {
+        kind_of(self).true_extent()
+    }
+}
+
+/// A datatype that messages can have: a committed one (MPI-3.1 section 4.1.9). Sealed.
+pub trait Datatype: UncommittedDatatype {}
+
+impl<D: Described + ?Sized> Described for &D {
+    fn described(&self) -> Description<'_> {
+        (**self).described()
+    }
+}
+
+impl<D: UncommittedDatatype + ?Sized> UncommittedDatatype for &D {
+    type DuplicatedDatatype = D::DuplicatedDatatype;
+    fn dup(&self) -> Self::DuplicatedDatatype {
+        (**self).dup()
+    }
+}
+
+impl<D: Datatype + ?Sized> Datatype for &D {}
+
+/// Messages can have it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Committed;
+
+/// Others can be made of it, messages cannot have it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Uncommitted;
+
+/// A datatype, borrowed: a [`DatatypeRef`] or an [`UncommittedDatatypeRef`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct BorrowedDatatype<'a, C>(pub(crate) Kind<'a>, PhantomData<C>);
+
+/// A datatype of the program's own: a [`UserDatatype`] or an [`UncommittedUserDatatype`].
+pub struct OwnDatatype<C>(pub(crate) Type, PhantomData<C>);
+
+/// A committed datatype, borrowed; every datatype of the system is a `DatatypeRef<'static>`.
+pub type DatatypeRef<'a> = BorrowedDatatype<'a, Committed>;
+/// A datatype, borrowed, of which others can be made.
+pub type UncommittedDatatypeRef<'a> = BorrowedDatatype<'a, Uncommitted>;
+/// A datatype that every program has, such as that of `f64` (MPI-3.1 section 3.2.2).
+pub type SystemDatatype = DatatypeRef<'static>;
+/// A committed datatype of the program's own (MPI-3.1 section 4.1), in the program's heap; dropping it frees it.
+pub type UserDatatype = OwnDatatype<Committed>;
+/// As [`UserDatatype`], not committed yet: others can be made of it, messages cannot have it.
+pub type UncommittedUserDatatype = OwnDatatype<Uncommitted>;
+
+impl<'a, C> BorrowedDatatype<'a, C> {
+    pub(crate) const fn new(kind: Kind<'a>) -> Self {
+        BorrowedDatatype(kind, PhantomData)
+    }
+}
+
+impl<C> Described for BorrowedDatatype<'_, C> {
+    fn described(&self) -> Description<'_> {
+        Description(self.0)
+    }
+}
+
+impl<C> Described for OwnDatatype<C> {
+    fn described(&self) -> Description<'_> {
+        Description(Kind::Made(&self.0))
+    }
+}
+
+#[track_caller]
+fn copy_of<C>(kind: Kind<'_>) -> OwnDatatype<C> {
+    let made = kind.with_type(Type::try_clone).map(OwnDatatype::new);
+    fatal(
+        "mpi::datatype::UncommittedDatatype::dup (MPI_Type_dup)",
+        made,
+    )
+}
+
+impl<C: sealed::State> UncommittedDatatype for BorrowedDatatype<'_, C> {
+    type DuplicatedDatatype = OwnDatatype<C>;
+    #[track_caller]
+    fn dup(&self) -> OwnDatatype<C> {
+        copy_of(self.0)
+    }
+}
+
+impl<C: sealed::State> UncommittedDatatype for OwnDatatype<C> {
+    type DuplicatedDatatype = OwnDatatype<C>;
+    #[track_caller]
+    fn dup(&self) -> OwnDatatype<C> {
+        copy_of(Kind::Made(&self.0))
+    }
+}
+
+impl Datatype for DatatypeRef<'_> {}
+impl Datatype for UserDatatype {}
+
+impl<C: sealed::State> Clone for OwnDatatype<C> {
+    fn clone(&self) -> Self {
+        self.dup()
+    }
+}
+
+impl<'a, C> From<&'a OwnDatatype<C>> for BorrowedDatatype<'a, C> {
+    fn from(datatype: &'a OwnDatatype<C>) -> Self {
+        BorrowedDatatype::new(Kind::Made(&datatype.0))
+    }
+}
+
+impl<'a> From<&'a UserDatatype> for UncommittedDatatypeRef<'a> {
+    fn from(datatype: &'a UserDatatype) -> Self {
+        datatype.as_ref().into()
+    }
+}
+
+impl<'a> From<DatatypeRef<'a>> for UncommittedDatatypeRef<'a> {
+    fn from(datatype: DatatypeRef<'a>) -> Self {
+        BorrowedDatatype::new(datatype.0)
+    }
+}
+
+impl<C: sealed::State> fmt::Debug for BorrowedDatatype<'_, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Kind::Basic(basic) => write!(f, "{}Ref({basic:?})", C::NAMES[0]),
+            Kind::Made(made) => write!(f, "{}Ref({} bytes)", C::NAMES[0], made.size()),
+        }
+    }
+}
+
+impl<C: sealed::State> fmt::Debug for OwnDatatype<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}({} bytes)", C::NAMES[1], self.0.size())
+    }
+}
+
+pub(crate) fn wrong_count(count: Count) -> Error {
+    let count = count.into();
+    Error::Count { count }
+}
+
+fn number(count: Count) -> Result<usize, Error> {
+    usize::try_from(count).map_err(|_| wrong_count(count))
+}
+
+fn same_number(a: usize, b: usize) -> Result<(), Error> {
+    match a == b {
+        true => Ok(()),
+        false => Err(Error::argument(
+            "as many displacements, and datatypes, as block lengths are needed",
+        )),
+    }
+}
+
+/// Pairs of a length and a displacement, which `unit` bytes apart are counted in.
+fn listed(
+    lengths: impl ExactSizeIterator<Item = Count>,
+    displacements: impl ExactSizeIterator<Item = isize>,
+    unit: isize,
+) -> Result<alloc::vec::Vec<(usize, isize)>, Error> {
+    same_number(lengths.len(), displacements.len())?;
+    let mut list = room(displacements.len())?;
+    for (length, displacement) in lengths.zip(displacements) {
+        let at = displacement.checked_mul(unit).ok_or(Error::argument(
+            "a displacement greater than an address can say",
+        ))?;
+        list.push((number(length)?, at));
+    }
+    Ok(list)
+}
+
+/// Displacements in elements.
+fn elements(displacements: &[Count]) -> impl ExactSizeIterator<Item = isize> {
+    displacements.iter().map(|at| *at as isize)
+}
+
+impl<C> OwnDatatype<C> {
+    pub(crate) const fn new(made: Type) -> Self {
+        OwnDatatype(made, PhantomData)
+    }
+
+    ends_the_job! {
+        "mpi::datatype::UncommittedUserDatatype", [pub fn()], crate::NoObject;
+
+        /// `count` copies, one behind the other (MPI_Type_contiguous, MPI-3.1 section 4.1.2).
+        contiguous[D: UncommittedDatatype](count: Count, oldtype: &D) -> Self, "MPI_Type_contiguous";
+        /// As [`contiguous`](Self::contiguous), with the error as its result.
+        or try_contiguous = Self::made(oldtype, |old| old.contiguous(number(count)?));
+
+        /// `count` blocks of `blocklength` copies, `stride` copies apart (MPI_Type_vector, MPI-3.1 section 4.1.2).
+        vector[D: UncommittedDatatype](count: Count, blocklength: Count, stride: Count, oldtype: &D)
+            -> Self, "MPI_Type_vector";
+        /// As [`vector`](Self::vector), with the error as its result.
+        or try_vector =
+            Self::strided([count, blocklength], oldtype, |old| old.extent().checked_mul(stride as isize));
+
+        /// As [`vector`](Self::vector), with the stride in bytes (MPI_Type_create_hvector).
+        heterogeneous_vector[D: UncommittedDatatype](count: Count, blocklength: Count, stride: Address, oldtype: &D)
+            -> Self, "MPI_Type_create_hvector";
+        /// As [`heterogeneous_vector`](Self::heterogeneous_vector), with the error as its result.
+        or try_heterogeneous_vector = Self::strided([count, blocklength], oldtype, |_| Some(stride));
+
+        /// Blocks of `blocklengths[i]` copies, `displacements[i]` copies from the beginning (MPI_Type_indexed, MPI-3.1
+        /// section 4.1.2).
+        indexed[D: UncommittedDatatype](blocklengths: &[Count], displacements: &[Count], oldtype: &D)
+            -> Self, "MPI_Type_indexed";
+        /// As [`indexed`](Self::indexed), with the error as its result.
+        or try_indexed =
+            Self::blocks(oldtype, blocklengths.iter().copied(), elements(displacements), Type::extent);
+
+        /// As [`indexed`](Self::indexed), with displacements in bytes (MPI_Type_create_hindexed).
+        heterogeneous_indexed[D: UncommittedDatatype](blocklengths: &[Count], displacements: &[Address], oldtype: &D)
+            -> Self, "MPI_Type_create_hindexed";
+        /// As [`heterogeneous_indexed`](Self::heterogeneous_indexed), with the error as its result.
+        or try_heterogeneous_indexed =
+            Self::blocks(oldtype, blocklengths.iter().copied(), displacements.iter().copied(), |_| 1);
+
+        /// As [`indexed`](Self::indexed), with blocks of one length (MPI_Type_create_indexed_block).
+        indexed_block[D: UncommittedDatatype](blocklength: Count, displacements: &[Count], oldtype: &D)
+            -> Self, "MPI_Type_create_indexed_block";
+        /// As [`indexed_block`](Self::indexed_block), with the error as its result.
+        or try_indexed_block = {
+            let lengths = displacements.iter().map(|_| blocklength);
+            Self::blocks(oldtype, lengths, elements(displacements), Type::extent)
+        };
+
+        /// As [`indexed_block`](Self::indexed_block), with displacements in bytes (MPI_Type_create_hindexed_block).
+        heterogeneous_indexed_block[D: UncommittedDatatype](blocklength: Count, displacements: &[Address], oldtype: &D)
+            -> Self, "MPI_Type_create_hindexed_block";
+        /// As [`heterogeneous_indexed_block`](Self::heterogeneous_indexed_block), with the error as its result.
+        or try_heterogeneous_indexed_block = {
+            let lengths = displacements.iter().map(|_| blocklength);
+            Self::blocks(oldtype, lengths, displacements.iter().copied(), |_| 1)
+        };
+
+        /// Blocks of `blocklengths[i]` copies of `types[i]`, `displacements[i]` bytes from the beginning
+        /// (MPI_Type_create_struct, MPI-3.1 section 4.1.2).
+        structured[D: UncommittedDatatype](blocklengths: &[Count], displacements: &[Address], types: &[D])
+            -> Self, "MPI_Type_create_struct";
+        /// As [`structured`](Self::structured), with the error as its result.
+        or try_structured = {
+            let list = listed(blocklengths.iter().copied(), displacements.iter().copied(), 1)?;
+            same_number(list.len(), types.len())?;
+            let mut parts = room(types.len())?;
+            for datatype in types {
+                parts.push(kind_of(datatype).with_type(Type::try_clone)?);
+            }
+            let block = |(&(count, at), datatype)| Block { at, count, datatype };
+            Type::blocks(list.iter().zip(&parts).map(block)).map(Self::new)
+        };
+
+        /// The same data between other bounds, in bytes (MPI_Type_create_resized, MPI-3.1 section 4.1.7).
+        resized[D: UncommittedDatatype](lb: Address, extent: Address, oldtype: &D) -> Self, "MPI_Type_create_resized";
+        /// As [`resized`](Self::resized), with the error as its result.
+        or try_resized = Self::made(oldtype, |old| old.resized(lb, extent));
+
+        /// A part of an array of several dimensions (MPI_Type_create_subarray, MPI-3.1 section 4.1.3): of each dimension
+        /// `subsizes[i]` elements of `sizes[i]`, from element `starts[i]` on. The element behind it is that of the next array.
+        ///
+        /// ```
+        /// # use midplane_rust as mpi;
+        /// use mpi::datatype::{Order, UserDatatype, View};
+        /// use mpi::traits::*;
+        ///
+        /// /// Sends the inner elements of a field with a border.
+        /// fn send_inner(field: &[f64; 36], to: &impl Destination) {
+        ///     let double = f64::equivalent_datatype();
+        ///     let inner = UserDatatype::subarray(&[6, 6], &[4, 4], &[1, 1], Order::C, &double);
+        ///     to.send(&View::with_count_and_datatype(&field[..], 1, &inner));
+        /// }
+        /// ```
+        subarray[D: UncommittedDatatype]
+            (sizes: &[Count], subsizes: &[Count], starts: &[Count], order: Order, oldtype: &D)
+            -> Self, "MPI_Type_create_subarray";
+        /// As [`subarray`](Self::subarray), with the error as its result.
+        or try_subarray = {
+            Self::made(oldtype, |old| {
+                same_number(sizes.len(), subsizes.len())?;
+                same_number(sizes.len(), starts.len())?;
+                let mut dimensions = room(sizes.len())?;
+                for ((&size, &part), &start) in sizes.iter().zip(subsizes).zip(starts) {
+                    dimensions.push(part_of(number(size)?, number(part)?, number(start)?)?);
+                }
+                old.subarray(order, &dimensions)
+            })
+        };
+
+        /// The part of one process of an array that is distributed over a grid of them (MPI_Type_create_darray, MPI-3.1 section
+        /// 4.1.4). Where the process is in the grid is said with each dimension; in a Cartesian communicator its coordinates say
+        /// so.
+        distributed_array[D: UncommittedDatatype](dimensions: &[GridDimension], order: Order, oldtype: &D)
+            -> Self, "MPI_Type_create_darray";
+        /// As [`distributed_array`](Self::distributed_array), with the error as its result.
+        or try_distributed_array = {
+            Self::made(oldtype, |old| {
+                for dimension in dimensions {
+                    dimension.checked()?;
+                }
+                old.darray(order, dimensions)
+            })
+        };
+    }
+
+    /// Of one datatype, by `make`.
+    fn made<D: UncommittedDatatype>(
+        oldtype: &D,
+        make: impl FnOnce(&Type) -> Result<Type, Error>,
+    ) -> Result<Self, Error> {
+        kind_of(oldtype).with_type(make).map(Self::new)
+    }
+
+    /// Blocks of one length; `None`: more apart than an address can say.
+    fn strided<D: UncommittedDatatype>(
+        [count, length]: [Count; 2],
+        oldtype: &D,
+        stride: impl Fn(&Type) -> Option<isize>,
+    ) -> Result<Self, Error> {
+        Self::made(oldtype, |old| {
+            let stride =
+                stride(old).ok_or(Error::argument("a stride greater than an address can say"))?;
+            old.vector(number(count)?, number(length)?, stride)
+        })
+    }
+
+    /// Blocks of copies, each with its length and its displacement, which `unit` bytes apart are counted in.
+    fn blocks<D: UncommittedDatatype>(
+        oldtype: &D,
+        lengths: impl ExactSizeIterator<Item = Count>,
+        displacements: impl ExactSizeIterator<Item = isize>,
+        unit: fn(&Type) -> isize,
+    ) -> Result<Self, Error> {
+        Self::made(oldtype, |datatype| {
+            let blocks = listed(lengths, displacements, unit(datatype))?;
+            let block = |&(count, at): &(usize, isize)| Block {
+                at,
+                count,
+                datatype,
+            };
+            Type::blocks(blocks.iter().map(block))
+        })
+    }
+
+    /// It, borrowed.
+    #[allow(clippy::should_implement_trait)] // The name is rsmpi's.
+    pub fn as_ref(&self) -> BorrowedDatatype<'_, C> {
+        self.into()
+    }
+}
+
+impl UncommittedUserDatatype {
+    /// Commits it (MPI_Type_commit, MPI-3.1 section 4.1.9). Nothing is left to be done: every datatype is ready.
+    pub fn commit(self) -> UserDatatype {
+        OwnDatatype::new(self.0)
+    }
+}

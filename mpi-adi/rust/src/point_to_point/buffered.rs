@@ -1,0 +1,64 @@
+//! Buffered sends (MPI-3.1 sections 3.4 and 3.6).
+
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+
+use crate::topology::Record;
+use midplane_device::envelope::Tag;
+use midplane_device::interface::Device;
+use midplane_device::memory::Span;
+use midplane_device::request::Mode;
+use midplane_objects::buffered::BufferUse;
+use midplane_objects::comm::CommRank;
+use midplane_objects::error::Error;
+
+/// The buffer for buffered sends.
+pub(crate) struct Attached {
+    /// Written and read by its address alone.
+    memory: Vec<u8>,
+    pub(crate) room: BufferUse,
+}
+
+impl Attached {
+    /// Of so many bytes. Fails with [`Error::NoRoom`].
+    pub(crate) fn new(bytes: usize) -> Result<Attached, Error> {
+        let (mut memory, room) = (midplane_objects::coll::room(bytes)?, BufferUse::new(bytes));
+        memory.resize(bytes, 0);
+        Ok(Attached { memory, room })
+    }
+}
+
+/// Copies the message into the attached buffer and sends it from there. Waits no longer than [`BufferUse::place`]. Fails with
+/// [`Error::BufferFull`], [`Error::Buffer`], and as a send does.
+pub(crate) fn send(
+    record: &Rc<Record>,
+    function: &'static str,
+    data: Span,
+    dest: CommRank,
+    tag: Tag,
+) -> Result<(), Error> {
+    let mut attached = record.here.attached.borrow_mut();
+    let Some(Attached { memory, room }) = attached.as_mut() else {
+        return Err(Error::Buffer {
+            what: "no buffer is attached; give one with Universe::set_buffer_size",
+        });
+    };
+    let partners = record.partners()?;
+    let len = data.len();
+    let place = room.place(partners.env, function, len)?;
+    let span = match len {
+        0 => Span::EMPTY,
+        len => {
+            let to = memory.as_mut_ptr().wrapping_add(place.offset);
+            // SAFETY: the place is within the memory and free, and the memory stays until all messages have left it
+            // ([`BufferUse::wait_until_empty`]).
+            unsafe {
+                { partners.env }.read(data.into(), core::slice::from_raw_parts_mut(to, len));
+                Span::new(to, len)
+            }
+        }
+    };
+    let id = partners.start_send(function, span, dest, tag, Mode::Standard)?;
+    room.sent(partners.env, place, id);
+    Ok(())
+}

@@ -1,0 +1,162 @@
+//! Messages that a matched probe has taken (MPI-3.1 section 3.8.2).
+
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+
+use super::{Status, not_empty};
+use crate::datatype::lent::{lend_mut, whole_mut};
+use crate::datatype::{BufferMut, Equivalence};
+use crate::request::{Request, Scope, What, zeroed};
+use crate::topology::Record;
+use midplane_device::interface::Device;
+use midplane_device::memory::Span;
+use midplane_device::request::RequestId;
+use midplane_objects::coll::room;
+use midplane_objects::comm::wait;
+use midplane_objects::error::Error;
+
+const FUNCTION: &str = "MPI_Mrecv";
+
+/// A message that a matched probe has taken, to be received. Dropping it ends the program.
+#[must_use = "a message that was taken is to be received"]
+pub struct Message {
+    record: Rc<Record>,
+    /// `None`: it is from MPI_PROC_NULL.
+    id: Option<RequestId>,
+    is_received: bool,
+}
+
+impl Message {
+    pub(super) fn new(record: &Rc<Record>, id: Option<RequestId>) -> Message {
+        Message {
+            record: record.clone(),
+            id,
+            is_received: false,
+        }
+    }
+
+    /// Whether it is from the null process (MPI_MESSAGE_NO_PROC).
+    pub fn is_no_proc(&self) -> bool {
+        self.id.is_none()
+    }
+
+    /// Starts the receive; the name of its request.
+    fn start(&mut self, span: Span) -> Result<Option<RequestId>, Error> {
+        let bytes = span.len();
+        if u32::try_from(bytes).is_err() {
+            return Err(Error::TooLong { bytes });
+        }
+        let env = self.record.here.env()?;
+        if let Some(id) = self.id {
+            env.start_receive_taken(FUNCTION, id, span);
+        }
+        self.is_received = true;
+        Ok(self.id)
+    }
+
+    fn receive(&mut self, span: Span) -> Result<Status, Error> {
+        let Some(id) = self.start(span)? else {
+            return Ok(Status::OF_NULL);
+        };
+        let partners = self.record.partners()?;
+        let outcome = wait(partners.env, FUNCTION, id);
+        partners.received(outcome).map(Status::from)
+    }
+
+    /// Receives it as one value; blocks until it is there (MPI_Mrecv, MPI-3.1 section 3.8.3). Ends the job when it is
+    /// longer.
+    ///
+    /// # Panics
+    /// When it is empty.
+    #[track_caller]
+    pub fn matched_receive<Msg: Equivalence>(self) -> (Msg, Status) {
+        let mut value = zeroed::<Msg>();
+        let status = self.matched_receive_into(&mut value);
+        not_empty(&status);
+        (value, status)
+    }
+
+    ends_the_job! {
+        "mpi::point_to_point::Message", [pub fn(self)], self.record.here.clone();
+
+        /// Receives it into `buf`; blocks until it is there (MPI_Mrecv). Ends the job when it is longer.
+        matched_receive_into[Buf: BufferMut + ?Sized](buf: &mut Buf) -> Status, "MPI_Mrecv";
+        /// As [`matched_receive_into`](Self::matched_receive_into), with the error as its result: [`Error::Truncated`].
+        or try_matched_receive_into = {
+            let mut message = self;
+            lend_mut(buf, |span| message.receive(span))
+        };
+    }
+
+    /// Starts its receive into `buf` (MPI_Imrecv, MPI-3.1 section 3.8.3). Does not block.
+    #[track_caller]
+    pub fn immediate_matched_receive_into<'a, Sc: Scope<'a>, Buf: BufferMut + ?Sized>(
+        self,
+        scope: Sc,
+        buf: &'a mut Buf,
+    ) -> Request<'a, Buf, Sc> {
+        match self.try_immediate_matched_receive_into(scope, buf) {
+            Ok(request) => request,
+            Err((message, error)) => message.record.here.fatal(
+                "mpi::point_to_point::Message::immediate_matched_receive_into (MPI_Imrecv)",
+                error,
+            ),
+        }
+    }
+
+    /// As [`immediate_matched_receive_into`](Self::immediate_matched_receive_into). Fails with [`Error::NoMemory`] and
+    /// [`Error::NoRoom`], and gives the message back.
+    pub fn try_immediate_matched_receive_into<'a, Sc: Scope<'a>, Buf: BufferMut + ?Sized>(
+        mut self,
+        scope: Sc,
+        buf: &'a mut Buf,
+    ) -> Result<Request<'a, Buf, Sc>, (Message, Error)> {
+        let request = Request::lending(scope, whole_mut(buf), |span| {
+            Ok(match self.start(span)? {
+                Some(id) => What::Receive(self.record.clone(), id),
+                None => What::Over(Status::OF_NULL),
+            })
+        });
+        request.map_err(|error| (self, error))
+    }
+}
+
+opaque!("Message", [] Message);
+
+impl Drop for Message {
+    fn drop(&mut self) {
+        // The device holds it; while a panic ends the program, that does not matter any more.
+        if !self.is_received && self.id.is_some() && self.record.here.env().is_ok() {
+            panic!("a message that a matched probe has taken was dropped, not received");
+        }
+    }
+}
+
+const NOT_WHOLE: Error =
+    Error::argument("a message that is not a whole number of the values that it is received as");
+
+/// What a matched probe gives, received as a whole.
+pub trait MatchedReceiveVec {
+    /// Receives the message's values into the program's heap; blocks until they are there (MPI_Mrecv, MPI-3.1 section
+    /// 3.8.3). Ends the job when the heap has no room, and when the message is not a whole number of values.
+    fn matched_receive_vec<Msg: Equivalence>(self) -> (Vec<Msg>, Status);
+}
+
+impl MatchedReceiveVec for (Message, Status) {
+    #[track_caller]
+    fn matched_receive_vec<Msg: Equivalence>(self) -> (Vec<Msg>, Status) {
+        let (message, status) = self;
+        let here = message.record.here.clone();
+        let count = status.count(Msg::equivalent_datatype());
+        let values = usize::try_from(count).map_err(|_| NOT_WHOLE);
+        let values = values.and_then(|count| {
+            let mut values = room(count)?;
+            values.resize_with(count, zeroed::<Msg>);
+            Ok(values)
+        });
+        let function = "mpi::point_to_point::MatchedReceiveVec::matched_receive_vec (MPI_Mrecv)";
+        let mut values: Vec<Msg> = here.or_fatal(function, values);
+        let status = message.matched_receive_into(&mut values[..]);
+        (values, status)
+    }
+}

@@ -1,0 +1,276 @@
+//! Where messages come from.
+
+use alloc::vec::Vec;
+use core::ops::DerefMut;
+
+use super::message::{MatchedReceiveVec, Message};
+use super::persistent::{Persistent, PersistentReceive};
+use super::{Status, not_empty, record, source_at};
+use crate::Tag;
+use crate::datatype::lent::{lend_mut, whole_mut};
+use crate::datatype::{BufferMut, Equivalence};
+use crate::request::{ReceiveFuture, Request, Scope, What};
+use crate::topology::{AnyProcess, AsCommunicator, Context, Process, Rank};
+use midplane_device::interface::Blocking;
+use midplane_device::memory::Span;
+use midplane_objects::comm::{CommRank, Partners};
+use midplane_objects::error::Error;
+
+/// Runs `call` with whom messages come from; `null`: what there is from MPI_PROC_NULL.
+fn from<R>(
+    of: &(impl Source + ?Sized),
+    null: R,
+    call: impl FnOnce(Partners<'_>, Option<CommRank>) -> Result<R, Error>,
+) -> Result<R, Error> {
+    let partners = record(of).partners()?;
+    match source_at(partners, of.source_rank())? {
+        None => Ok(null),
+        Some(source) => call(partners, source),
+    }
+}
+
+/// Receives; blocks until the message is there.
+fn receive(
+    of: &(impl Source + ?Sized),
+    buffer: &mut (impl BufferMut + ?Sized),
+    tag: Option<Tag>,
+) -> Result<Status, Error> {
+    from(of, Status::OF_NULL, |partners, source| {
+        lend_mut(buffer, |span| {
+            Ok(partners.recv_span("MPI_Recv", span, source, tag)?.into())
+        })
+    })
+}
+
+/// Starts a receive into a span.
+fn begin(
+    of: &(impl Source + ?Sized),
+    function: &'static str,
+    span: Span,
+    tag: Option<Tag>,
+) -> Result<What, Error> {
+    from(of, What::Over(Status::OF_NULL), |partners, source| {
+        let id = partners.start_recv(function, span, source, tag)?;
+        Ok(What::Receive(record(of).clone(), id))
+    })
+}
+
+fn try_start<'a, Sc: Scope<'a>, B: BufferMut + ?Sized>(
+    of: &(impl Source + ?Sized),
+    function: &'static str,
+    scope: Sc,
+    buffer: &'a mut B,
+    tag: Option<Tag>,
+) -> Result<Request<'a, B, Sc>, Error> {
+    Request::lending(scope, whole_mut(buffer), |span| {
+        begin(of, function, span, tag)
+    })
+}
+
+impl<S: Source, P: DerefMut<Target: BufferMut>> Persistent for PersistentReceive<S, P> {
+    type Data = P::Target;
+
+    fn try_start<'s, Sc: Scope<'s>>(
+        &'s mut self,
+        scope: Sc,
+    ) -> Result<Request<'s, P::Target, Sc>, Error> {
+        try_start(&self.end, "MPI_Start", scope, &mut *self.buffer, self.how)
+    }
+}
+
+#[track_caller]
+fn receive_one<M: Equivalence>(of: &(impl Source + ?Sized), tag: Option<Tag>) -> (M, Status) {
+    let mut value = crate::request::zeroed::<M>();
+    let received = receive(of, &mut value, tag);
+    let function = "mpi::point_to_point::Source::receive (MPI_Recv)";
+    let status = record(of).here.or_fatal(function, received);
+    not_empty(&status);
+    (value, status)
+}
+
+fn probe(
+    of: &(impl Source + ?Sized),
+    tag: Option<Tag>,
+    blocking: Blocking,
+) -> Result<Option<Status>, Error> {
+    let function = match blocking {
+        Blocking::Yes => "MPI_Probe",
+        Blocking::No => "MPI_Iprobe",
+    };
+    from(of, Some(Status::OF_NULL), |partners, source| {
+        let found = partners.probe_span(function, source, tag, blocking)?;
+        Ok(found.map(Status::from))
+    })
+}
+
+fn matched_probe(
+    of: &(impl Source + ?Sized),
+    tag: Option<Tag>,
+    blocking: Blocking,
+) -> Result<Option<(Message, Status)>, Error> {
+    let function = match blocking {
+        Blocking::Yes => "MPI_Mprobe",
+        Blocking::No => "MPI_Improbe",
+    };
+    let probed = from(of, None, |partners, source| {
+        partners
+            .mprobe_span(function, source, tag, blocking)
+            .map(Some)
+    })?;
+    let message = |id, status| Some((Message::new(record(of), id), status));
+    Ok(match probed {
+        None => message(None, Status::OF_NULL),
+        Some(found) => found.and_then(|(id, status)| message(Some(id), status.into())),
+    })
+}
+
+/// What a probe has found that blocks until there is something.
+fn waited<T>(found: Result<Option<T>, Error>) -> Result<T, Error> {
+    Ok(found?.expect("it blocks until there is one"))
+}
+
+/// What messages come from: a [`Process`], or [any](AnyProcess) of a communicator.
+///
+/// A call without `_with_tag` takes any tag. Receives and probes end the job for a tag below 0 and when the program's heap
+/// has no room for a request, receives also when the message is longer than the buffer, whose beginning it then has;
+/// the forms with `try_` fail with [`Error::Tag`], [`Error::NoMemory`] and [`Error::Truncated`].
+pub trait Source: AsCommunicator {
+    /// The rank that messages come from; -1 (MPI_PROC_NULL): none, -2 (MPI_ANY_SOURCE): any.
+    fn source_rank(&self) -> Rank;
+
+    /// Receives one value; blocks until it is there (MPI_Recv, MPI-3.1 section 3.2.4).
+    ///
+    /// # Panics
+    /// When the message is empty.
+    #[track_caller]
+    fn receive_with_tag<Msg: Equivalence>(&self, tag: Tag) -> (Msg, Status) {
+        receive_one(self, Some(tag))
+    }
+
+    /// As [`receive_with_tag`](Source::receive_with_tag), for any tag.
+    ///
+    /// # Panics
+    /// As there.
+    #[track_caller]
+    fn receive<Msg: Equivalence>(&self) -> (Msg, Status) {
+        receive_one(self, None)
+    }
+
+    /// Receives as many values as the message has, into the program's heap; blocks until it is there (MPI_Mprobe and
+    /// MPI_Mrecv). Ends the job when the heap has no room, which the sender decides: where memory is short, use
+    /// [`receive_into_with_tag`](Source::receive_into_with_tag) with a buffer of the longest length that is agreed on.
+    #[track_caller]
+    fn receive_vec_with_tag<Msg: Equivalence>(&self, tag: Tag) -> (Vec<Msg>, Status) {
+        self.matched_probe_with_tag(tag).matched_receive_vec()
+    }
+
+    /// As [`receive_vec_with_tag`](Source::receive_vec_with_tag), for any tag.
+    #[track_caller]
+    fn receive_vec<Msg: Equivalence>(&self) -> (Vec<Msg>, Status) {
+        self.matched_probe().matched_receive_vec()
+    }
+
+    /// A receive of a message with this tag that can be [started](crate::point_to_point::Persistent) again and
+    /// again, each time as [`immediate_receive_into_with_tag`](Source::immediate_receive_into_with_tag) (MPI_Recv_init,
+    /// MPI-3.1 section 3.9). Does not block, and cannot fail: a tag below 0 ends the job at the start.
+    fn receive_init_with_tag<P>(&self, buf: P, tag: Tag) -> PersistentReceive<Self, P>
+    where
+        Self: Copy,
+        P: DerefMut<Target: BufferMut>,
+    {
+        PersistentReceive::new(*self, Some(tag), buf)
+    }
+
+    /// As [`receive_init_with_tag`](Source::receive_init_with_tag), of any tag.
+    fn receive_init<P: DerefMut<Target: BufferMut>>(&self, buf: P) -> PersistentReceive<Self, P>
+    where
+        Self: Copy,
+    {
+        PersistentReceive::new(*self, None, buf)
+    }
+
+    ends_the_job! {
+        "mpi::point_to_point::Source", [fn(&self)], record(self).here;
+
+        /// Blocks until a message that fits can be received, and says which (MPI_Probe, MPI-3.1 section 3.8.1).
+        probe_with_tag[](tag: Tag) -> Status, "MPI_Probe";
+        /// As [`probe_with_tag`](Source::probe_with_tag), with the error as its result.
+        or try_probe_with_tag = waited(probe(self, Some(tag), Blocking::Yes));
+
+        /// As [`probe_with_tag`](Source::probe_with_tag), for any tag.
+        probe[]() -> Status, "MPI_Probe" = waited(probe(self, None, Blocking::Yes));
+
+        /// Blocks until there is a message that fits, and takes it: none but [`Message`]'s receives get it (MPI_Mprobe,
+        /// MPI-3.1 section 3.8.2).
+        matched_probe_with_tag[](tag: Tag) -> (Message, Status), "MPI_Mprobe";
+        /// As [`matched_probe_with_tag`](Source::matched_probe_with_tag), with the error as its result.
+        or try_matched_probe_with_tag = waited(matched_probe(self, Some(tag), Blocking::Yes));
+
+        /// As [`matched_probe_with_tag`](Source::matched_probe_with_tag), for any tag.
+        matched_probe[]() -> (Message, Status), "MPI_Mprobe"
+            = waited(matched_probe(self, None, Blocking::Yes));
+
+        /// Receives into `buf`; blocks until the message is there (MPI_Recv, MPI-3.1 section 3.2.4). A shorter message
+        /// leaves the rest of the buffer as it was.
+        receive_into_with_tag[Buf: BufferMut + ?Sized](buf: &mut Buf, tag: Tag) -> Status, "MPI_Recv";
+        /// As [`receive_into_with_tag`](Source::receive_into_with_tag), with the error as its result.
+        or try_receive_into_with_tag = receive(self, buf, Some(tag));
+
+        /// As [`receive_into_with_tag`](Source::receive_into_with_tag), for any tag.
+        receive_into[Buf: BufferMut + ?Sized](buf: &mut Buf) -> Status, "MPI_Recv";
+        /// As [`receive_into`](Source::receive_into), with the error as its result.
+        or try_receive_into = receive(self, buf, None);
+
+        /// Starts a receive into `buf`; the request is complete when the message is there (MPI_Irecv, MPI-3.1 section
+        /// 3.7.2). Does not block.
+        immediate_receive_into_with_tag['a, Sc: Scope<'a>, Buf: 'a + BufferMut + ?Sized]
+            (scope: Sc, buf: &'a mut Buf, tag: Tag) -> Request<'a, Buf, Sc>, "MPI_Irecv";
+        /// As [`immediate_receive_into_with_tag`](Source::immediate_receive_into_with_tag), with the error as its result.
+        or try_immediate_receive_into_with_tag = try_start(self, "MPI_Irecv", scope, buf, Some(tag));
+
+        /// As [`immediate_receive_into_with_tag`](Source::immediate_receive_into_with_tag), for any tag.
+        immediate_receive_into['a, Sc: Scope<'a>, Buf: 'a + BufferMut + ?Sized](scope: Sc, buf: &'a mut Buf)
+            -> Request<'a, Buf, Sc>, "MPI_Irecv";
+        /// As [`immediate_receive_into`](Source::immediate_receive_into), with the error as its result.
+        or try_immediate_receive_into = try_start(self, "MPI_Irecv", scope, buf, None);
+
+        /// Starts a receive of one value, which takes its place in the program's heap (MPI_Irecv). Does not block.
+        immediate_receive_with_tag[Msg: Equivalence](tag: Tag) -> ReceiveFuture<Msg>, "MPI_Irecv"
+            = ReceiveFuture::new(|span| begin(self, "MPI_Irecv", span, Some(tag)));
+
+        /// As [`immediate_receive_with_tag`](Source::immediate_receive_with_tag), for any tag.
+        immediate_receive[Msg: Equivalence]() -> ReceiveFuture<Msg>, "MPI_Irecv"
+            = ReceiveFuture::new(|span| begin(self, "MPI_Irecv", span, None));
+
+        /// As [`probe_with_tag`](Source::probe_with_tag) without blocking: `None` when there is no such message yet
+        /// (MPI_Iprobe).
+        immediate_probe_with_tag[](tag: Tag) -> Option<Status>, "MPI_Iprobe";
+        /// As [`immediate_probe_with_tag`](Source::immediate_probe_with_tag), with the error as its result.
+        or try_immediate_probe_with_tag = probe(self, Some(tag), Blocking::No);
+
+        /// As [`immediate_probe_with_tag`](Source::immediate_probe_with_tag), for any tag.
+        immediate_probe[]() -> Option<Status>, "MPI_Iprobe" = probe(self, None, Blocking::No);
+
+        /// As [`matched_probe_with_tag`](Source::matched_probe_with_tag) without blocking: `None` when there is no such
+        /// message yet (MPI_Improbe).
+        immediate_matched_probe_with_tag[](tag: Tag) -> Option<(Message, Status)>, "MPI_Improbe";
+        /// As [`immediate_matched_probe_with_tag`](Source::immediate_matched_probe_with_tag), with the error as its result.
+        or try_immediate_matched_probe_with_tag = matched_probe(self, Some(tag), Blocking::No);
+
+        /// As [`immediate_matched_probe_with_tag`](Source::immediate_matched_probe_with_tag), for any tag.
+        immediate_matched_probe[]() -> Option<(Message, Status)>, "MPI_Improbe"
+            = matched_probe(self, None, Blocking::No);
+    }
+}
+
+impl<C: Context> Source for Process<'_, C> {
+    fn source_rank(&self) -> Rank {
+        self.rank()
+    }
+}
+
+impl<C: Context> Source for AnyProcess<'_, C> {
+    fn source_rank(&self) -> Rank {
+        super::ANY_SOURCE
+    }
+}

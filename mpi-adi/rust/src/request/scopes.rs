@@ -1,0 +1,159 @@
+//! Scopes: what requests belong to.
+
+use alloc::vec::Vec;
+use core::cell::{Cell, RefCell};
+use core::marker::PhantomData;
+
+use super::Ticket;
+use midplane_objects::error::Error;
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::StaticScope {}
+    impl Sealed for &super::LocalScope<'_> {}
+}
+
+/// A scope that a request belongs to: a [`LocalScope`] or the [`StaticScope`]. Sealed.
+#[allow(private_interfaces)]
+pub trait Scope<'a>: sealed::Sealed {
+    /// Where a ticket is kept.
+    #[doc(hidden)]
+    type Held;
+
+    /// Makes sure that the next [`Scope::keep`] needs no memory. Fails with [`Error::NoRoom`].
+    #[doc(hidden)]
+    fn prepare(&self) -> Result<(), Error>;
+    /// Keeps a ticket.
+    #[doc(hidden)]
+    fn keep(&self, ticket: Ticket) -> Self::Held;
+    /// Gives it back.
+    #[doc(hidden)]
+    fn take(&self, held: Self::Held) -> Ticket;
+    /// Looks at it.
+    #[doc(hidden)]
+    fn look<R>(&self, held: &Self::Held, look: impl FnOnce(&Ticket) -> R) -> R;
+    /// Its request has been dropped.
+    #[doc(hidden)]
+    fn leave(&self, held: Self::Held);
+}
+
+/// The scope of requests whose buffers stay for ever.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
+pub struct StaticScope;
+
+#[allow(private_interfaces)]
+impl Scope<'static> for StaticScope {
+    /// Here.
+    type Held = Ticket;
+
+    fn prepare(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn keep(&self, ticket: Ticket) -> Ticket {
+        ticket
+    }
+
+    fn take(&self, held: Ticket) -> Ticket {
+        held
+    }
+
+    fn look<R>(&self, held: &Ticket, look: impl FnOnce(&Ticket) -> R) -> R {
+        look(held)
+    }
+
+    #[track_caller]
+    fn leave(&self, ticket: Ticket) {
+        if ticket.can_wait() && !ticket.can_be_given_up() {
+            ticket.wait_or_end("a request that was dropped (MPI_Wait)", "MPI_Wait");
+        }
+    }
+}
+
+/// A scope that ends: see [`scope()`].
+pub struct LocalScope<'a> {
+    open: RefCell<Open>,
+    // Invariant: a longer or a shorter scope is another scope.
+    phantom: PhantomData<Cell<&'a ()>>,
+}
+
+/// The tickets of requests that have not been completed. Places are used again, so that memory grows with the requests
+/// under way, not with all that ever were.
+#[derive(Default)]
+struct Open {
+    tickets: Vec<Option<Ticket>>,
+    free: Vec<usize>,
+}
+
+impl LocalScope<'_> {
+    pub(super) fn new() -> Self {
+        LocalScope {
+            open: RefCell::new(Open::default()),
+            phantom: PhantomData,
+        }
+    }
+
+    /// Waits for everything still open.
+    #[track_caller]
+    pub(super) fn finish(self) {
+        for ticket in self.open.into_inner().tickets.into_iter().flatten() {
+            ticket.wait_or_end("mpi::request::scope (MPI_Waitall)", "MPI_Waitall");
+        }
+    }
+}
+
+impl<'a> Scope<'a> for &LocalScope<'a> {
+    /// By the scope, at this place.
+    type Held = usize;
+
+    fn prepare(&self) -> Result<(), Error> {
+        let Open { tickets, free } = &mut *self.open.borrow_mut();
+        // Each of them can become free.
+        let missing = (tickets.len() + 1).saturating_sub(free.len());
+        let room = tickets
+            .try_reserve(1)
+            .and_then(|()| free.try_reserve(missing));
+        let bytes = size_of::<Ticket>();
+        room.map_err(|_| Error::NoRoom { bytes })
+    }
+
+    fn keep(&self, ticket: Ticket) -> usize {
+        let Open { tickets, free } = &mut *self.open.borrow_mut();
+        let place = free.pop().unwrap_or(tickets.len());
+        match tickets.get_mut(place) {
+            Some(free) => *free = Some(ticket),
+            None => tickets.push(Some(ticket)),
+        }
+        place
+    }
+
+    fn take(&self, place: usize) -> Ticket {
+        let mut open = self.open.borrow_mut();
+        let ticket = open.tickets[place].take();
+        open.free.push(place);
+        ticket.expect("one request has this place")
+    }
+
+    fn look<R>(&self, place: &usize, look: impl FnOnce(&Ticket) -> R) -> R {
+        let open = self.open.borrow();
+        let ticket = open.tickets[*place].as_ref();
+        look(ticket.expect("one request has this place"))
+    }
+
+    fn leave(&self, _: usize) {
+        // The end of the scope waits for it.
+    }
+}
+
+/// Runs `f` with a scope, to which requests can belong whose buffers outlive it. Blocks at its end until all requests
+/// that have not been completed are; their errors end the job.
+///
+/// See the [module](crate::request) for examples.
+#[track_caller]
+pub fn scope<'a, F: FnOnce(&LocalScope<'a>) -> R, R>(f: F) -> R {
+    let scope = LocalScope::new();
+    let result = f(&scope);
+    // Not by a drop: a program that is left by unwinding makes no calls any more.
+    scope.finish();
+    result
+}

@@ -1,0 +1,209 @@
+//! An operation under way, without the types of its buffers.
+
+use alloc::rc::Rc;
+use midplane_device::kernel::CallNote;
+
+use super::generalized::Open;
+use super::under_way;
+use crate::datatype::lent::Loan;
+use crate::fatal;
+use crate::process::Here;
+use crate::status::Status;
+use crate::topology::Record;
+use crate::window::{self, Watched};
+use midplane_device::interface::{Cancel, Device};
+use midplane_device::request::{Outcome, RequestId};
+use midplane_objects::call::{are_finished, block_on};
+use midplane_objects::comm::{Partners, wait};
+use midplane_objects::error::{Class, Error};
+use midplane_objects::process::Env;
+
+/// What is under way.
+pub(crate) enum What {
+    /// A message that is sent.
+    Send(Rc<Record>, RequestId),
+    /// A message that is received.
+    Receive(Rc<Record>, RequestId),
+    /// The collective at this place of the process's list.
+    Collective(Rc<Record>, usize),
+    /// What goes on in a window.
+    OneSided(Rc<window::Record>, Watched),
+    /// The program's own.
+    Generalized(Open),
+    /// Nothing: it is complete.
+    Over(Status),
+}
+
+/// An operation under way, and what is lent to it.
+#[doc(hidden)]
+pub struct Ticket {
+    pub(crate) what: What,
+    pub(crate) loans: [Loan; 2],
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Ticket>() <= 160);
+
+const CANCEL: &str = "mpi::request::Request::cancel (MPI_Cancel)";
+const NOT_ALLOWED: Error = Error::Wrong {
+    class: Class::Request,
+    what: "neither a collective nor what goes on in a window can be cancelled (MPI-3.1 sections 5.12, 11.3.5); complete it",
+};
+
+/// What is known of an operation that is complete.
+pub(super) enum Seen {
+    Known(Result<Status, Error>),
+    /// The operation is to be asked by the caller, which has no scope's tickets in its hands.
+    Asked(Open),
+}
+
+/// How a receive has ended.
+fn received(partners: Partners<'_>, outcome: Outcome) -> Result<Status, Error> {
+    match outcome.cancelled {
+        true => Ok(Status::of_send(true)),
+        false => partners.received(outcome).map(Status::from),
+    }
+}
+
+/// How a request has ended that stays as it is; `None`: it has not.
+fn outcome(env: &dyn Env, id: RequestId) -> Option<Outcome> {
+    env.inspect(None, id)?.outcome
+}
+
+impl Ticket {
+    pub(crate) fn new(what: What, loan: Loan) -> Ticket {
+        Ticket {
+            what,
+            loans: [loan, Loan::EMPTY],
+        }
+    }
+
+    fn here(&self) -> Option<&Rc<Here>> {
+        match &self.what {
+            What::Send(record, _) | What::Receive(record, _) | What::Collective(record, _) => {
+                Some(&record.here)
+            }
+            What::OneSided(record, _) => Some(record.here()),
+            What::Generalized(open) => Some(&open.here),
+            What::Over(_) => None,
+        }
+    }
+
+    /// It is complete, as far as is known without a step of progress.
+    pub(super) fn is_done(&self, env: &dyn Env) -> bool {
+        match &self.what {
+            What::Send(_, id) | What::Receive(_, id) => are_finished(env, [*id].into_iter()),
+            What::Collective(record, place) => record.here.under_way.is_over(*place),
+            What::OneSided(record, watched) => record.is_over(env, *watched),
+            What::Generalized(open) => open.is_over(),
+            What::Over(_) => true,
+        }
+    }
+
+    /// Makes progress, and says whether it is complete. Does not block.
+    #[track_caller]
+    pub(super) fn is_complete(&self, function: &'static str) -> bool {
+        let Some(here) = self.here() else {
+            return true;
+        };
+        let env = here.or_fatal(function, here.env());
+        env.advance(CallNote::of(function), None);
+        self.is_done(env)
+    }
+
+    /// A generalized request's operation is to be told by the caller, which has no scope's tickets in its hands.
+    #[track_caller]
+    pub(super) fn cancel(&self) -> Option<Open> {
+        let here = self.here()?;
+        match &self.what {
+            What::Send(_, id) | What::Receive(_, id) => {
+                let env = here.or_fatal(CANCEL, here.env());
+                env.cancel("MPI_Cancel", *id, Cancel::Start);
+            }
+            What::Collective(..) | What::OneSided(..) => here.fatal(CANCEL, NOT_ALLOWED),
+            What::Generalized(open) => return Some(open.clone()),
+            What::Over(_) => {}
+        }
+        None
+    }
+
+    /// What is known of it; `None`: it is not complete. Makes progress, and does not block.
+    #[track_caller]
+    pub(super) fn seen(&self, function: &'static str) -> Option<Seen> {
+        if !self.is_complete(function) {
+            return None;
+        }
+        let status = match &self.what {
+            What::Send(record, id) => record.here.env().map(|env| {
+                let cancelled = outcome(env, *id).is_some_and(|outcome| outcome.cancelled);
+                Status::of_send(cancelled)
+            }),
+            What::Receive(record, id) => record.partners().and_then(|partners| {
+                outcome(partners.env, *id)
+                    .map_or(Ok(Status::EMPTY), |outcome| received(partners, outcome))
+            }),
+            What::Collective(..) | What::OneSided(..) => Ok(Status::EMPTY),
+            What::Generalized(open) => return Some(Seen::Asked(open.clone())),
+            What::Over(status) => Ok(*status),
+        };
+        Some(Seen::Known(status))
+    }
+
+    /// Blocks until it is complete. Fails with [`Error::Truncated`], or as its collective does; it is complete then,
+    /// too.
+    pub(crate) fn wait(self, function: &'static str) -> Result<Status, Error> {
+        let empty = |()| Status::EMPTY;
+        let result = match &self.what {
+            What::Send(record, id) => record.here.env().map(|env| {
+                let outcome = wait(env, function, *id);
+                Status::of_send(outcome.cancelled)
+            }),
+            What::Receive(record, id) => record.partners().and_then(|partners| {
+                let outcome = wait(partners.env, function, *id);
+                received(partners, outcome)
+            }),
+            What::Collective(record, at) => under_way::wait(&record.here, function, *at).map(empty),
+            What::OneSided(record, watched) => record.wait(function, *watched).map(empty),
+            What::Generalized(open) => open.wait(function),
+            What::Over(status) => Ok(*status),
+        };
+        for loan in self.loans {
+            // SAFETY: the operation is over, and its requests are; tickets are waited for before borrows end.
+            unsafe { loan.give_back() };
+        }
+        result
+    }
+
+    /// As [`Ticket::wait`]; an error ends the job, as one of the call of this `name`.
+    #[track_caller]
+    pub(super) fn wait_or_end(self, name: &'static str, function: &'static str) -> Status {
+        fatal(name, self.wait(function))
+    }
+
+    /// Blocks until one of these is complete; its place. `None`: there are none.
+    #[track_caller]
+    pub(super) fn wait_any<'t>(
+        function: &'static str,
+        tickets: impl Iterator<Item = (usize, &'t Ticket)> + Clone,
+    ) -> Option<usize> {
+        let (first, ticket) = tickets.clone().next()?;
+        let Some(here) = ticket.here() else {
+            return Some(first);
+        };
+        let env = here.or_fatal(function, here.env());
+        Some(block_on(env, CallNote::of(function), || {
+            let mut done = tickets.clone().filter(|(_, ticket)| ticket.is_done(env));
+            done.next().map(|(place, _)| place)
+        }))
+    }
+
+    /// It is the program's own, and not over: nothing of MPI needs it to be waited for.
+    pub(super) fn can_be_given_up(&self) -> bool {
+        matches!(&self.what, What::Generalized(open) if !open.is_over())
+    }
+
+    /// Its process has gone on, or has ended: it can be waited for.
+    pub(super) fn can_wait(&self) -> bool {
+        self.here().is_none_or(|here| here.env().is_ok())
+    }
+}

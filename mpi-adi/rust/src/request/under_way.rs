@@ -1,0 +1,162 @@
+//! Collectives under way, and what lets them go on (MPI-3.1 section 5.12).
+//!
+//! A process's list is for its program and for interrupts, whoever stands in for these: behind a lock that no call holds
+//! while it waits, makes steps or gives memory back, and that an interrupt only tries. All else that the binding keeps
+//! ([`Here`]) is the program's thread's alone.
+
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use midplane_device::kernel::CallNote;
+
+use spin::Mutex;
+
+use crate::process::{Here, current, interrupted};
+use crate::topology::Record;
+use midplane_device::Adi;
+use midplane_device::interface::Device;
+use midplane_device::memory::UserMemory;
+use midplane_device::request::RequestPool;
+use midplane_device::{HookResult, ProgressHook};
+use midplane_objects::call::block_until;
+use midplane_objects::coll::under_way::{State, advance_in_interrupt};
+use midplane_objects::coll::{Plan, Running};
+use midplane_objects::comm::Communicator;
+use midplane_objects::error::Error;
+use midplane_objects::process::{Env, Process};
+
+/// The collectives that the program has started and not completed, each at its place.
+pub(crate) struct UnderWay(Mutex<Vec<Option<Entry>>>);
+
+/// A collective, whose communicator stays for as long as it is under way.
+struct Entry {
+    record: Rc<Record>,
+    state: State,
+}
+
+// SAFETY: the communicator is cloned and dropped by calls alone, and so on the program's thread. An interrupt
+// asks for its membership, which is read from what never changes. A state is for any thread.
+unsafe impl Send for Entry where State: Send {}
+
+impl UnderWay {
+    pub(crate) const fn new() -> UnderWay {
+        UnderWay(Mutex::new(Vec::new()))
+    }
+
+    /// Adds one whose steps are being made; its place. Fails with [`Error::NoRoom`].
+    fn add(&self, record: &Rc<Record>) -> Result<usize, Error> {
+        let mut list = self.0.lock();
+        let (record, state) = (record.clone(), State::Stepping);
+        let entry = Entry { record, state };
+        if let Some(place) = list.iter().position(Option::is_none) {
+            list[place] = Some(entry);
+            return Ok(place);
+        }
+        let bytes = size_of::<Entry>();
+        list.try_reserve(1).map_err(|_| Error::NoRoom { bytes })?;
+        list.push(Some(entry));
+        Ok(list.len() - 1)
+    }
+
+    /// Takes one that waits, at `place` or behind it, for the steps of a call; `place` is behind it then.
+    fn take_from(&self, place: &mut usize) -> Option<(Rc<Record>, Running)> {
+        let mut list = self.0.lock();
+        while let Some(entry) = list.get_mut(*place) {
+            *place += 1;
+            if let Some(entry) = entry
+                && let Some(running) = entry.state.take()
+            {
+                return Some((entry.record.clone(), running));
+            }
+        }
+        None
+    }
+
+    /// The steps of the one at this place have been made as far as they can be. From now on interrupts may go on with it,
+    /// as does the host at the end of the notification, should its messages have come since it was looked at.
+    fn put_back(&self, env: &dyn Env, place: usize, state: State) {
+        if let Some(Some(entry)) = self.0.lock().get_mut(place) {
+            entry.state = state;
+        }
+        env.notify();
+    }
+
+    fn remove(&self, place: usize) -> Option<Entry> {
+        self.0.lock().get_mut(place)?.take()
+    }
+
+    /// The collective at this place is over.
+    pub(super) fn is_over(&self, place: usize) -> bool {
+        let list = self.0.lock();
+        let entry = list.get(place).and_then(Option::as_ref);
+        entry.is_none_or(|entry| matches!(entry.state, State::Over(_)))
+    }
+}
+
+/// Starts a collective of the communicator; its place. Fails with [`Error::NoRoom`] or [`Error::NoMemory`] when not
+/// one message could be started: then nothing has happened, and it can be tried again.
+pub(crate) fn start(
+    record: &Rc<Record>,
+    function: &'static str,
+    plan: Plan,
+) -> Result<usize, Error> {
+    let (core, all) = (record.core()?, &record.here.under_way);
+    record.here.open_to_interrupts();
+    core.env().set_hook(ProgressHook {
+        is_ready,
+        run: go_on,
+        run_in_interrupt: Some(run_in_interrupt),
+    });
+    let place = all.add(record)?;
+    let begun = State::begin(core, function, record.started.get(), plan);
+    let state = begun.inspect_err(|_| drop(all.remove(place)))?;
+    record.started.set(record.started.get().wrapping_add(1));
+    all.put_back(core.env(), place, state);
+    Ok(place)
+}
+
+/// The messages of one are there.
+fn is_ready(requests: &RequestPool) -> bool {
+    let Some(here) = current() else { return false };
+    let list = here.under_way.0.lock();
+    list.iter()
+        .flatten()
+        .any(|entry| entry.state.is_ready(requests))
+}
+
+/// Lets all go on for which messages have come.
+fn go_on() {
+    let Some(here) = current() else { return };
+    let Ok(env) = here.env() else { return };
+    let mut place = 0;
+    while let Some((record, running)) = here.under_way.take_from(&mut place) {
+        let core = Communicator::at(env, record.membership());
+        let state = State::go_on(running, core);
+        here.under_way.put_back(env, place - 1, state);
+    }
+}
+
+/// As [`go_on`], from an interrupt: where no call has a collective in its hands.
+fn run_in_interrupt(adi: &mut Adi, memory: &mut dyn UserMemory) -> HookResult {
+    let look = |all: &UnderWay, process: &Process| {
+        let Some(mut list) = all.0.try_lock() else {
+            return HookResult::Busy;
+        };
+        advance_in_interrupt(adi, memory, process, |run| {
+            for entry in list.iter_mut().flatten() {
+                run(entry.record.membership(), &mut entry.state);
+            }
+        })
+    };
+    interrupted(look).unwrap_or(HookResult::Idle)
+}
+
+/// Blocks until the collective at this place is over, and forgets it. Fails as it has.
+pub(crate) fn wait(here: &Here, function: &'static str, place: usize) -> Result<(), Error> {
+    let env = here.env()?;
+    let all = &here.under_way;
+    block_until(env, CallNote::of(function), || all.is_over(place));
+    match here.under_way.remove(place).map(|entry| entry.state) {
+        Some(State::Over(result)) => result,
+        _ => Ok(()),
+    }
+}

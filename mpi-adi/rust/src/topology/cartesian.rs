@@ -1,0 +1,165 @@
+//! Cartesian grids (MPI-3.1 section 7.5).
+
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+
+use super::{Communicator, Rank, SimpleCommunicator};
+use crate::Count;
+use midplane_objects::cart::{self, Grid};
+use midplane_objects::error::Error;
+use midplane_objects::split::{Made, ready};
+use midplane_objects::topology::Topology;
+
+/// A communicator whose processes are at places of a grid.
+pub struct CartesianCommunicator(pub(super) SimpleCommunicator);
+
+/// Extents and periods of a grid, and where this process is in it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CartesianLayout {
+    /// Places along each dimension.
+    pub dims: Vec<Count>,
+    /// Which dimensions wrap around.
+    pub periods: Vec<bool>,
+    /// This process's place.
+    pub coords: Vec<Count>,
+}
+
+/// Fills the zeros in `dims` so that their product is `nodes`, as balanced as the divisors allow (MPI_Dims_create,
+/// MPI-3.1 section 7.5.2). Fails with [`Error::Dims`] when that cannot be, and with [`Error::Limit`].
+pub fn dims_create(nodes: Count, dims: &mut [Count]) -> Result<(), Error> {
+    cart::balance(nodes, dims)
+}
+
+/// Of a grid.
+#[track_caller]
+pub(super) fn assert_same(dims: &[Count], periods: &[bool]) {
+    let message = "an extent and a period for each dimension";
+    assert_eq!(dims.len(), periods.len(), "{message}");
+}
+
+/// A grid of no more places than there are processes.
+pub(super) fn grid(
+    comm: &SimpleCommunicator,
+    dims: &[Count],
+    periods: &[bool],
+) -> Result<Grid, Error> {
+    if dims.len() != periods.len() {
+        return Err(Error::argument("there are not as many periods as extents"));
+    }
+    let each = dims.iter().copied().zip(periods.iter().copied());
+    Grid::within(each, comm.size() as u32)
+}
+
+impl CartesianCommunicator {
+    pub(super) fn of(comm: &SimpleCommunicator, made: Made, grid: Grid) -> Self {
+        CartesianCommunicator(comm.made(made, Some(Rc::new(Topology::Cartesian(grid)))))
+    }
+
+    fn grid(&self) -> &Grid {
+        match self.0.record.topology() {
+            Some(Topology::Cartesian(grid)) => grid,
+            _ => unreachable!("made with a grid"),
+        }
+    }
+
+    /// How many dimensions the grid has (MPI_Cartdim_get, MPI-3.1 section 7.5.5).
+    pub fn num_dimensions(&self) -> Count {
+        self.grid().dimensions().len() as Count
+    }
+
+    /// Extents, periods and this process's place (MPI_Cart_get, MPI-3.1 section 7.5.5).
+    ///
+    /// # Panics
+    /// When one of the slices is not as long as there are dimensions.
+    pub fn get_layout_into(&self, dims: &mut [Count], periods: &mut [bool], coords: &mut [Count]) {
+        let layout = self.get_layout();
+        dims.copy_from_slice(&layout.dims);
+        periods.copy_from_slice(&layout.periods);
+        coords.copy_from_slice(&layout.coords);
+    }
+
+    /// As [`get_layout_into`](Self::get_layout_into), in the program's heap.
+    pub fn get_layout(&self) -> CartesianLayout {
+        let dimensions = self.grid().dimensions();
+        CartesianLayout {
+            dims: dimensions.iter().map(|d| d.extent as Count).collect(),
+            periods: dimensions.iter().map(|d| d.periodic).collect(),
+            coords: self.rank_to_coordinates(self.rank()),
+        }
+    }
+
+    /// The rank at a place (MPI_Cart_rank, MPI-3.1 section 7.5.5); along a dimension that wraps around, places outside
+    /// are those inside that they come to.
+    ///
+    /// # Panics
+    /// When there is not a coordinate for each dimension, or the place lies outside of a dimension that does not wrap
+    /// around.
+    pub fn coordinates_to_rank(&self, coords: &[Count]) -> Rank {
+        let dimensions = self.grid().dimensions().len();
+        assert_eq!(coords.len(), dimensions, "a coordinate for each dimension");
+        let rank = self.grid().rank(coords);
+        rank.unwrap_or_else(|| panic!("{coords:?} lies outside of the grid")) as Rank
+    }
+
+    /// The place of a rank (MPI_Cart_coords, MPI-3.1 section 7.5.5).
+    ///
+    /// # Panics
+    /// When there is no such rank, or `coords` is not as long as there are dimensions.
+    pub fn rank_to_coordinates_into(&self, rank: Rank, coords: &mut [Count]) {
+        coords.copy_from_slice(&self.rank_to_coordinates(rank));
+    }
+
+    /// As [`rank_to_coordinates_into`](Self::rank_to_coordinates_into), in the program's heap.
+    ///
+    /// # Panics
+    /// When there is no such rank.
+    pub fn rank_to_coordinates(&self, rank: Rank) -> Vec<Count> {
+        assert!((0..self.size()).contains(&rank), "there is no rank {rank}");
+        self.grid().coords(rank as u32).to_vec()
+    }
+
+    /// The ranks that are `displacement` places before and behind this process along a dimension; `None`: outside of the
+    /// grid (MPI_Cart_shift, MPI-3.1 section 7.5.6).
+    ///
+    /// # Panics
+    /// When there is no such dimension.
+    pub fn shift(&self, dimension: Count, displacement: Count) -> (Option<Rank>, Option<Rank>) {
+        let is_there = (0..self.num_dimensions()).contains(&dimension);
+        assert!(is_there, "there is no dimension {dimension}");
+        let (grid, own) = (self.grid(), self.rank() as u32);
+        let away = |steps: i64| Some(grid.neighbour(own, dimension as usize, steps)? as Rank);
+        let steps = i64::from(displacement);
+        (away(-steps), away(steps))
+    }
+
+    ends_the_job! {
+        "mpi::topology::CartesianCommunicator", [pub fn(&self)], self.0.record.here;
+
+        /// The grid of the dimensions to be retained in which this process is (MPI_Cart_sub, MPI-3.1 section 7.5.7). Blocks
+        /// and ends the job as the calls of [`Communicator`] that make one.
+        ///
+        /// # Panics
+        /// When `retain` is not as long as there are dimensions.
+        subgroup[](retain: &[bool]) -> CartesianCommunicator, "MPI_Cart_sub" = {
+            assert_eq!(retain.len(), self.grid().dimensions().len(), "a choice for each dimension");
+            self.try_subgroup(retain)
+        };
+    }
+
+    /// As [`subgroup`](Self::subgroup). Fails with [`Error::Argument`] when `retain` is not as long as there are dimensions,
+    /// and as [`Communicator::try_duplicate`].
+    pub fn try_subgroup(&self, retain: &[bool]) -> Result<CartesianCommunicator, Error> {
+        let grid = self.grid();
+        if retain.len() != grid.dimensions().len() {
+            return Err(Error::argument(
+                "there are not as many choices as dimensions",
+            ));
+        }
+        let core = self.0.record.core()?;
+        let made = core.make_part("MPI_Cart_sub", &mut ready, grid, retain)?;
+        let made = made.expect("in its own part");
+        Ok(CartesianCommunicator::of(&self.0, made, grid.part(retain)))
+    }
+}
+
+has_topology!(CartesianCommunicator);

@@ -1,0 +1,222 @@
+//! Graphs: distributed ones, of which each process knows its own neighbours (MPI-3.1 section 7.5.4), and those that all
+//! processes know (section 7.5.3).
+
+use alloc::rc::Rc;
+
+use super::kinds::Arranged;
+use super::{Communicator, Rank, SimpleCommunicator};
+use crate::Count;
+use midplane_objects::coll::room;
+use midplane_objects::comm::CommRank;
+use midplane_objects::error::{Class, Error};
+use midplane_objects::graph::{Arc, Graph, Neighbourhood};
+use midplane_objects::split::ready;
+use midplane_objects::topology::Topology;
+
+/// An edge's weight: what it means is the program's affair, and it changes nothing here.
+pub type Weight = i32;
+
+const CREATE: &str = "MPI_Dist_graph_create";
+
+/// A weight that the program has not given: none is ever told.
+const NO_WEIGHT: Weight = 1;
+
+/// A communicator whose processes are the nodes of a graph, of which each knows its own neighbours.
+pub struct DistributedGraphCommunicator(pub(super) SimpleCommunicator);
+
+/// Fails with [`Error::Rank`], and with [`Error::Argument`] for a weight below 0.
+fn check(comm: &SimpleCommunicator, (rank, weight): (Rank, Weight)) -> Result<(), Error> {
+    comm.record.membership().group().rank(rank.into())?;
+    match weight {
+        0.. => Ok(()),
+        _ => Err(Error::argument("an edge has a weight below 0")),
+    }
+}
+
+pub(super) fn create_adjacent<T: Copy>(
+    comm: &SimpleCommunicator,
+    (sources, destinations): (&[T], &[T]),
+    of: fn(T) -> (Rank, Weight),
+    is_weighted: bool,
+) -> Result<DistributedGraphCommunicator, Error> {
+    for edge in sources.iter().chain(destinations) {
+        check(comm, of(*edge))?;
+    }
+    let edges = |given: &[T]| {
+        let mut edges = room(given.len())?;
+        edges.extend(given.iter().map(|edge| <[i32; 2]>::from(of(*edge))));
+        Ok(edges)
+    };
+    let own = edges(sources).and_then(|sources| {
+        Ok(Neighbourhood {
+            sources,
+            destinations: edges(destinations)?,
+            is_weighted,
+        })
+    });
+    make(comm, "MPI_Dist_graph_create_adjacent", own)
+}
+
+/// An edge of which no weight is given.
+pub(super) fn unweighted(rank: Rank) -> (Rank, Weight) {
+    (rank, NO_WEIGHT)
+}
+
+pub(super) fn create<T: Copy>(
+    comm: &SimpleCommunicator,
+    edges: &[T],
+    of: fn(T) -> (Rank, Rank, Weight),
+    is_weighted: bool,
+) -> Result<DistributedGraphCommunicator, Error> {
+    for edge in edges {
+        let (from, to, weight) = of(*edge);
+        check(comm, unweighted(from))?;
+        check(comm, (to, weight))?;
+    }
+    let arcs = room(edges.len()).map(|mut arcs| {
+        arcs.extend(edges.iter().map(|edge| {
+            let (from, to, weight) = of(*edge);
+            let (from, to) = (CommRank(from as u32), CommRank(to as u32));
+            Arc { from, to, weight }
+        }));
+        arcs
+    });
+    let given = arcs.as_deref().map_err(|error| *error);
+    let core = comm.record.core()?;
+    let own = core.neighbourhood(CREATE, given, is_weighted)?;
+    make(comm, CREATE, Ok(own))
+}
+
+/// As [`unweighted`], of an edge with both ends.
+pub(super) fn unweighted_between((from, to): (Rank, Rank)) -> (Rank, Rank, Weight) {
+    (from, to, NO_WEIGHT)
+}
+
+/// That there is no room for the neighbours of one all processes learn.
+fn make(
+    comm: &SimpleCommunicator,
+    function: &'static str,
+    own: Result<Neighbourhood, Error>,
+) -> Result<DistributedGraphCommunicator, Error> {
+    let core = comm.record.core()?;
+    let (made, topology) = core.make_distributed(function, &mut ready, own)?;
+    let topology = topology.map(|topology| Rc::new(topology) as Rc<dyn Arranged>);
+    Ok(DistributedGraphCommunicator(comm.made(made, topology)))
+}
+
+impl DistributedGraphCommunicator {
+    fn own(&self) -> &Neighbourhood {
+        match self.0.record.topology() {
+            Some(Topology::Distributed(own)) => own,
+            _ => unreachable!("made with neighbours"),
+        }
+    }
+
+    /// The ranks of those whose blocks come here, in their order (MPI_Dist_graph_neighbors, MPI-3.1 section 7.5.5). Does
+    /// not block.
+    pub fn sources(&self) -> impl ExactSizeIterator<Item = Rank> {
+        self.own().sources()
+    }
+
+    /// The ranks of those to whom blocks go, in their order (MPI_Dist_graph_neighbors). Does not block.
+    pub fn destinations(&self) -> impl ExactSizeIterator<Item = Rank> {
+        self.own().destinations()
+    }
+
+    /// The weights of the edges from [`sources`](Self::sources), in the same order; `None`: the graph was made without
+    /// (MPI_Dist_graph_neighbors_count and MPI_Dist_graph_neighbors, MPI-3.1 section 7.5.5). Does not block.
+    pub fn source_weights(&self) -> Option<impl ExactSizeIterator<Item = Weight>> {
+        let own = self.own();
+        own.is_weighted.then(|| weights(&own.sources))
+    }
+
+    /// As [`source_weights`](Self::source_weights), of the edges to [`destinations`](Self::destinations).
+    pub fn destination_weights(&self) -> Option<impl ExactSizeIterator<Item = Weight>> {
+        let own = self.own();
+        own.is_weighted.then(|| weights(&own.destinations))
+    }
+}
+
+fn weights(edges: &[[i32; 2]]) -> impl ExactSizeIterator<Item = Weight> {
+    edges.iter().map(|[_, weight]| *weight)
+}
+
+has_topology!(DistributedGraphCommunicator);
+
+/// A communicator whose processes are the nodes of a graph that all of them know.
+pub struct GraphCommunicator(pub(super) SimpleCommunicator);
+
+/// See [`Communicator::try_create_graph_communicator`].
+pub(super) fn create_known(
+    comm: &SimpleCommunicator,
+    neighbors: &[&[Rank]],
+) -> Result<Option<GraphCommunicator>, Error> {
+    let nodes = nodes(comm, neighbors)?;
+    let given = match known(neighbors) {
+        Err(error) if error.class() != Class::NoMem => return Err(error),
+        given => given,
+    };
+    let core = comm.record.core()?;
+    let made = core.make_graph("MPI_Graph_create", &mut ready, nodes, given)?;
+    Ok(made.map(|(made, topology)| {
+        let topology = topology.map(|topology| Rc::new(topology) as Rc<dyn Arranged>);
+        GraphCommunicator(comm.made(made, topology))
+    }))
+}
+
+/// How many nodes the graph has: no more than the communicator has processes, or [`Error::Argument`].
+pub(super) fn nodes(comm: &SimpleCommunicator, neighbors: &[&[Rank]]) -> Result<u32, Error> {
+    let nodes = neighbors.len() as u32;
+    match neighbors.len() <= comm.size() as usize {
+        true => Ok(nodes),
+        false => Err(Error::argument(
+            "a graph of more nodes than the communicator has ranks",
+        )),
+    }
+}
+
+/// The graph whose nodes have these neighbours. Fails with [`Error::Wrong`] for one that is no node, with
+/// [`Error::Argument`] for too many edges, and with [`Error::NoRoom`].
+pub(super) fn known(neighbors: &[&[Rank]]) -> Result<Graph, Error> {
+    let total: usize = neighbors.iter().map(|list| list.len()).sum();
+    if i32::try_from(total).is_err() {
+        return Err(Error::argument("a graph of more than 2147483647 edges"));
+    }
+    let (mut index, mut edges) = (room(neighbors.len())?, room(total)?);
+    for list in neighbors {
+        edges.extend_from_slice(list);
+        index.push(edges.len() as i32);
+    }
+    Graph::new(&index, &edges)
+}
+
+impl GraphCommunicator {
+    fn graph(&self) -> &Graph {
+        match self.0.record.topology() {
+            Some(Topology::Graph(graph)) => graph,
+            _ => unreachable!("made with a graph"),
+        }
+    }
+
+    /// How many nodes the graph has (MPI_Graphdims_get, MPI-3.1 section 7.5.5). Does not block.
+    pub fn num_nodes(&self) -> Count {
+        self.graph().index().len() as Count
+    }
+
+    /// How many neighbours all nodes have together (MPI_Graphdims_get). Does not block.
+    pub fn num_edges(&self) -> Count {
+        self.graph().edges().len() as Count
+    }
+
+    /// The ranks of a node's neighbours, in the order given (MPI_Graph_neighbors, MPI-3.1 section 7.5.5). Does not block.
+    ///
+    /// # Panics
+    /// When there is no such rank.
+    #[track_caller]
+    pub fn neighbors(&self, rank: Rank) -> &[Rank] {
+        self.0.check(rank);
+        self.graph().neighbours(CommRank(rank as u32))
+    }
+}
+
+has_topology!(GraphCommunicator);

@@ -1,0 +1,511 @@
+//! Windows, and the memory that they expose.
+
+use alloc::rc::Rc;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+use core::ops::{Deref, DerefMut};
+use core::ptr::NonNull;
+
+use super::record::{Record, Watched};
+use crate::Address;
+use crate::attribute::CommAttribute;
+use crate::datatype::Equivalence;
+use crate::datatype::lent::{Loan, Operand, whole_mut};
+use crate::datatype::user::kind_of;
+use crate::info::Info;
+use crate::request::{Scope, Ticket, What, zeroed};
+use crate::topology::{Communicator, Context, UserGroup};
+use midplane_device::interface::Device;
+use midplane_device::memory::Span;
+use midplane_device::memory::area::Area;
+use midplane_device::rma::epochs::Reorder;
+use midplane_objects::coll::room;
+use midplane_objects::error::{Class, Error};
+use midplane_objects::windows::{hints, wrong};
+
+const PADDED: Error = wrong(
+    Class::Type,
+    "elements of a window have no padding; order the fields of the struct so that it has none",
+);
+
+/// Memory of this process that a window exposes: elements at an address, for as long as they are exposed.
+struct Exposed<T> {
+    first: NonNull<T>,
+    len: usize,
+}
+
+impl<T: Equivalence> Exposed<T> {
+    /// Fails with class Type for elements with padding: a get would read it.
+    fn check() -> Result<(), Error> {
+        let datatype = T::equivalent_datatype();
+        let kind = kind_of(&datatype);
+        match kind.row() == Some(0) && kind.size() == size_of::<T>() {
+            true => Ok(()),
+            false => Err(PADDED),
+        }
+    }
+
+    fn of(memory: &mut [T]) -> Exposed<T> {
+        Exposed {
+            first: NonNull::from(&mut *memory).cast(),
+            len: memory.len(),
+        }
+    }
+
+    fn span(&self) -> Span {
+        match self.len * size_of::<T>() {
+            0 => Span::EMPTY,
+            // SAFETY: the memory is there until it is exposed no more: a window is freed, and what is attached
+            // detached, before it goes; what is forgotten stays for ever, or is freed by its scope.
+            bytes => unsafe { Span::new(self.first.as_ptr().cast_const().cast(), bytes) },
+        }
+    }
+
+    /// Where the element at this place is.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[track_caller]
+    fn offset(&self, index: usize) -> usize {
+        let len = self.len;
+        assert!(index < len, "element {index} of a part of {len} elements");
+        index * size_of::<T>()
+    }
+
+    #[track_caller]
+    fn load(&self, record: &Record, index: usize) -> T {
+        let offset = self.offset(index);
+        let mut value = zeroed::<T>();
+        // SAFETY: a value without padding is bytes, which `settle` makes one again.
+        let bytes = unsafe {
+            core::slice::from_raw_parts_mut((&raw mut value).cast::<u8>(), size_of::<T>())
+        };
+        record.run("MPI_Win_sync", |call| {
+            let span = self.span();
+            call.env.advance(call.note(None), None);
+            let element = Area::from(span).part(offset, bytes.len());
+            call.env.read(element, bytes);
+            Ok(())
+        });
+        // SAFETY: it is this function's own.
+        unsafe { T::settle(&mut value, 1) };
+        value
+    }
+
+    #[track_caller]
+    fn store(&self, record: &Record, index: usize, value: &T) {
+        let offset = self.offset(index);
+        // SAFETY: a value without padding is bytes.
+        let bytes = unsafe {
+            core::slice::from_raw_parts(core::ptr::from_ref(value).cast::<u8>(), size_of::<T>())
+        };
+        record.run("MPI_Win_sync", |call| {
+            let span = self.span();
+            let element = Area::from(span).part(offset, bytes.len());
+            call.env.write(element, bytes);
+            Ok(())
+        });
+    }
+
+    fn local<'l>(&'l mut self, record: &'l Rc<Record>) -> Result<Local<'l, T>, Error> {
+        record.withdraw("Window::local", self.span())?;
+        // SAFETY: nothing but this process gets at the memory until it is given back, and `self` is borrowed for as
+        // long.
+        let memory = unsafe {
+            T::settle(self.first.as_ptr(), self.len);
+            core::slice::from_raw_parts_mut(self.first.as_ptr(), self.len)
+        };
+        Ok(Local { record, memory })
+    }
+}
+
+/// The memory of a window's part, for this process alone. Dropping it gives the memory back to the window.
+pub struct Local<'l, T> {
+    record: &'l Rc<Record>,
+    memory: &'l mut [T],
+}
+
+impl<T> Deref for Local<'_, T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        self.memory
+    }
+}
+
+impl<T> DerefMut for Local<'_, T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        self.memory
+    }
+}
+
+impl<T> Drop for Local<'_, T> {
+    fn drop(&mut self) {
+        if self.record.here().env().is_ok() {
+            let here = self.record.here();
+            here.or_fatal("MPI_Win_unlock", self.record.give_back("MPI_Win_unlock"));
+        }
+    }
+}
+
+/// What all windows have. Sealed.
+pub trait AnyWindow: sealed::Sealed {
+    /// Its processes (MPI_Win_get_group, MPI-3.1 section 11.2.6). Does not block; ends the job when the heap has no
+    /// room.
+    fn group(&self) -> UserGroup {
+        self.record().comm.group()
+    }
+
+    /// Gives it a name (MPI_Win_set_name, MPI-3.1 section 6.8). Does not block.
+    fn set_name(&self, name: &str) {
+        self.record().comm.set_name(name);
+    }
+
+    /// Its name; empty unless it has been given one.
+    fn get_name(&self) -> String {
+        self.record().comm.get_name()
+    }
+
+    /// Lets epochs pass others of the window from now on, at this process (MPI_Win_set_info with the keys that
+    /// `docs/rma.md` names): by that the program says that they touch other memory. Does not block.
+    fn set_reorder(&self, reorder: Reorder) {
+        self.record().run("MPI_Win_set_info", |call| {
+            call.set_reorder(reorder);
+            Ok(())
+        });
+    }
+
+    /// Which epochs may pass others (MPI_Win_get_info); none, unless the program has said so. Does not block.
+    fn reorder(&self) -> Reorder {
+        let record = self.record();
+        record.run("MPI_Win_get_info", |call| Ok(call.reorder()))
+    }
+
+    /// Gives it hints, at this process (MPI_Win_set_info, MPI-3.1 section 11.2.7): those of the keys that `docs/rma.md`
+    /// names whose value is true or false, as [`set_reorder`](AnyWindow::set_reorder) has them. Does not block.
+    fn set_info(&self, info: &Info) {
+        let mut reorder = self.reorder();
+        for (key, place) in hints::REORDER {
+            if let Some(value) = info.0.flag(key) {
+                *place(&mut reorder) = value;
+            }
+        }
+        self.set_reorder(reorder);
+    }
+
+    /// The value of this type that is attached to it (MPI_Win_get_attr, MPI-3.1 section 6.7.3). Does not block.
+    fn get_attr<A: CommAttribute>(&self) -> Option<Rc<A>> {
+        self.record().comm.get_attr()
+    }
+
+    /// Takes the value of this type away from it (MPI_Win_delete_attr, MPI-3.1 section 6.7.3). Does not block.
+    fn delete_attr<A: CommAttribute>(&self) -> Option<Rc<A>> {
+        self.record().comm.delete_attr()
+    }
+
+    /// Makes progress (MPI_Win_sync, MPI-3.1 section 11.5.4). There is one copy of a window, so that nothing else is to
+    /// be done. Does not block.
+    fn sync(&self) {
+        self.record().run("MPI_Win_sync", |call| {
+            call.env.advance(call.note(None), None);
+            Ok(())
+        });
+    }
+
+    ends_the_job! {
+        "mpi::window::AnyWindow", [fn(&self)], self.record().here();
+
+        /// The hints that are in use, in the program's heap (MPI_Win_get_info, MPI-3.1 section 11.2.7). Does not block. Ends
+        /// the job where [`try_get_info`](AnyWindow::try_get_info) fails.
+        get_info[]() -> Info, "MPI_Win_get_info";
+        /// As [`get_info`](AnyWindow::get_info). Fails with [`Error::NoRoom`].
+        or try_get_info = Info::of(&hints::in_use(self.reorder()));
+
+        /// Attaches a value to it, in place of the one of the same type that it may have (MPI_Win_set_attr, MPI-3.1 section
+        /// 6.7.3); otherwise as [`Context::set_attr`](crate::topology::Context::set_attr). The value is dropped with the
+        /// window.
+        set_attr[A: CommAttribute](value: A), "MPI_Win_set_attr";
+        /// As [`set_attr`](AnyWindow::set_attr). Fails with [`Error::NoRoom`] when the list has no room.
+        or try_set_attr = self.record().comm.try_set_attr(value);
+    }
+}
+
+pub(super) mod sealed {
+    use alloc::rc::Rc;
+
+    pub trait Sealed {
+        #[allow(private_interfaces)]
+        fn record(&self) -> &Rc<super::Record>;
+    }
+}
+
+/// A window (MPI-3.1 section 11.2): each process's part is elements of one type, which it exposes to all processes of a
+/// communicator. Dropping it frees it (MPI_Win_free, MPI-3.1 section 11.2.5), which blocks until all processes have come as
+/// far.
+pub struct Window<'a, T: Equivalence> {
+    record: Rc<Record>,
+    memory: Exposed<T>,
+    /// What was allocated for it; `None`: the program's own.
+    capacity: Option<usize>,
+    borrowed: PhantomData<&'a mut [T]>,
+}
+
+#[allow(private_interfaces)]
+impl<T: Equivalence> sealed::Sealed for Window<'_, T> {
+    fn record(&self) -> &Rc<Record> {
+        &self.record
+    }
+}
+impl<T: Equivalence> AnyWindow for Window<'_, T> {}
+
+impl<T: Equivalence> Window<'static, T> {
+    ends_the_job! {
+        "mpi::window::Window", [pub fn()], comm.as_simple().record.here;
+
+        /// A window of `len` elements of this process, all zeros, in the program's heap (MPI_Win_allocate, MPI-3.1 section
+        /// 11.2.2). Blocks until all processes of the communicator have called it. Its error ends the job.
+        allocate[C: Communicator + ?Sized](len: usize, comm: &C) -> Self, "MPI_Win_allocate";
+        /// As [`allocate`](Window::allocate). Fails at all processes alike: with [`Error::NoRoom`] where the heap has no
+        /// room, with class NoMem at the others, and with [`Error::Limit`] when there are too many windows and
+        /// communicators; with class Type for elements with padding.
+        or try_allocate = {
+            Exposed::<T>::check()?;
+            let (record, (memory, capacity)) = Record::make(comm.as_simple(), size_of::<T>(), || {
+                let mut values: Vec<T> = room(len)?;
+                values.extend((0..len).map(|_| zeroed::<T>()));
+                let memory = Exposed::of(&mut values);
+                // From here on the window's.
+                let values = core::mem::ManuallyDrop::new(values);
+                Ok((Some(memory.span()), (memory, values.capacity())))
+            })?;
+            let capacity = Some(capacity);
+            Ok(Window { record, memory, capacity, borrowed: PhantomData })
+        };
+    }
+
+    /// As [`try_allocate`](Window::try_allocate), of memory that all processes share (MPI_Win_allocate_shared, MPI-3.1
+    /// section 11.2.3). Fails with class RmaShared unless the communicator has one process, as
+    /// [`split_shared`](Communicator::split_shared) makes them: each process has memory of its own.
+    pub fn try_allocate_shared(
+        len: usize,
+        comm: &(impl Communicator + ?Sized),
+    ) -> Result<Self, Error> {
+        match comm.size() {
+            1 => Self::try_allocate(len, comm),
+            _ => Err(wrong(
+                Class::RmaShared,
+                "each process has memory of its own; only a communicator of one process can share",
+            )),
+        }
+    }
+}
+
+impl<'a, T: Equivalence> Window<'a, T> {
+    ends_the_job! {
+        "mpi::window::Window", [pub fn()], comm.as_simple().record.here;
+
+        /// A window of memory that the program has (MPI_Win_create, MPI-3.1 section 11.2.1). The memory is the program's
+        /// again when the scope ends, which frees the window if it has not been dropped. Blocks until all processes of the
+        /// communicator have called it. Its error ends the job.
+        create[S: Scope<'a>, C: Communicator + ?Sized](scope: S, memory: &'a mut [T], comm: &C)
+            -> Self, "MPI_Win_create";
+        /// As [`create`](Window::create). Fails as [`try_allocate`](Window::try_allocate).
+        or try_create = {
+            Exposed::<T>::check()?;
+            // SAFETY: borrowed until the scope ends, which gives the loan back.
+            let prepared = scope.prepare().and_then(|()| unsafe { whole_mut(memory).loan_span() });
+            let memory = Exposed::of(memory);
+            let (record, loan) = Record::make(comm.as_simple(), size_of::<T>(), || {
+                Ok((Some(memory.span()), prepared?))
+            })?;
+            keep(scope, What::OneSided(record.clone(), Watched::Freed), loan);
+            Ok(Window { record, memory, capacity: None, borrowed: PhantomData })
+        };
+    }
+
+    /// How many elements this process's part has.
+    pub fn len(&self) -> usize {
+        self.memory.len
+    }
+
+    /// This process's part has no elements.
+    pub fn is_empty(&self) -> bool {
+        self.memory.len == 0
+    }
+
+    /// A copy of an element of this process's part, as it is now: others may be changing it. Makes progress, and does
+    /// not block; a program can wait for a value with it.
+    ///
+    /// # Panics
+    /// When there is no such element.
+    #[track_caller]
+    pub fn load(&self, index: usize) -> T {
+        self.memory.load(&self.record, index)
+    }
+
+    /// Sets an element of this process's part: others may be changing it, too. Does not block.
+    ///
+    /// # Panics
+    /// As [`load`](Window::load).
+    #[track_caller]
+    pub fn store(&self, index: usize, value: &T) {
+        self.memory.store(&self.record, index, value);
+    }
+
+    /// This process's part, for itself alone: under an exclusive lock of its own. Blocks until the epochs of this
+    /// process are complete and no other has a lock here. Its error ends the job.
+    #[track_caller]
+    pub fn local(&mut self) -> Local<'_, T> {
+        let here = self.record.here().clone();
+        let function = "mpi::window::Window::local (MPI_Win_lock)";
+        here.or_fatal(function, self.try_local())
+    }
+
+    /// As [`local`](Window::local). Fails with class RmaSync while an epoch is open that has been forgotten, and with
+    /// [`Error::NoRoom`].
+    pub fn try_local(&mut self) -> Result<Local<'_, T>, Error> {
+        self.memory.local(&self.record)
+    }
+}
+
+impl<T: Equivalence> Drop for Window<'_, T> {
+    fn drop(&mut self) {
+        let here = self.record.here();
+        // Without a device others may still get at the memory: it stays.
+        if here.env().is_err() {
+            return;
+        }
+        here.or_fatal("MPI_Win_free", self.record.free("MPI_Win_free"));
+        if let Some(capacity) = self.capacity {
+            let (first, len) = (self.memory.first.as_ptr(), self.memory.len);
+            // SAFETY: from a vector that was given up when the window was made; no other process gets at it any more.
+            unsafe {
+                T::settle(first, len);
+                drop(Vec::from_raw_parts(first, len, capacity));
+            }
+        }
+    }
+}
+
+/// Leaves to a scope what has to be over at its end; it has room for it.
+fn keep<'a, S: Scope<'a>>(scope: S, what: What, loan: Loan) {
+    drop(scope.keep(Ticket::new(what, loan)));
+}
+
+/// A window to which processes attach memory (MPI-3.1 section 11.2.4). Dropping it frees it (MPI_Win_free), which blocks until
+/// all processes have come as far.
+pub struct DynamicWindow {
+    record: Rc<Record>,
+}
+
+#[allow(private_interfaces)]
+impl sealed::Sealed for DynamicWindow {
+    fn record(&self) -> &Rc<Record> {
+        &self.record
+    }
+}
+impl AnyWindow for DynamicWindow {}
+
+impl DynamicWindow {
+    ends_the_job! {
+        "mpi::window::DynamicWindow", [pub fn()], comm.as_simple().record.here;
+
+        /// A window without memory (MPI_Win_create_dynamic). Blocks until all processes of the communicator have called it.
+        /// Its error ends the job.
+        create[C: Communicator + ?Sized](comm: &C) -> DynamicWindow, "MPI_Win_create_dynamic";
+        /// As [`create`](DynamicWindow::create). Fails as [`Window::try_allocate`].
+        or try_create = {
+            let (record, ()) = Record::make(comm.as_simple(), 1, || Ok((None, ())))?;
+            Ok(DynamicWindow { record })
+        };
+    }
+
+    ends_the_job! {
+        "mpi::window::DynamicWindow", [pub fn(&self)], self.record.here();
+
+        /// Attaches memory (MPI_Win_attach), until what it returns is dropped, or the scope ends. Does not block. Its error
+        /// ends the job.
+        attach['a, S: Scope<'a>, T: Equivalence](scope: S, memory: &'a mut [T]) -> Attached<'a, T>, "MPI_Win_attach";
+        /// As [`attach`](DynamicWindow::attach). Fails with [`Error::NoRoom`], and with class Type for elements with
+        /// padding.
+        or try_attach = {
+            Exposed::<T>::check()?;
+            scope.prepare()?;
+            // SAFETY: borrowed until the scope ends, which gives the loan back.
+            let loan = unsafe { whole_mut(memory).loan_span() }?;
+            let (record, memory) = (self.record.clone(), Exposed::of(memory));
+            let span = memory.span();
+            if !span.is_empty() {
+                record.attach("MPI_Win_attach", span)?;
+                let watched = Watched::Detached(span.address());
+                keep(scope, What::OneSided(record.clone(), watched), loan);
+            }
+            Ok(Attached { record, memory, borrowed: PhantomData })
+        };
+    }
+}
+
+impl Drop for DynamicWindow {
+    fn drop(&mut self) {
+        let here = self.record.here();
+        if here.env().is_ok() {
+            here.or_fatal("MPI_Win_free", self.record.free("MPI_Win_free"));
+        }
+    }
+}
+
+/// Memory that is attached to a [`DynamicWindow`]; dropping it detaches it (MPI_Win_detach). That blocks while another
+/// process gets data from it.
+pub struct Attached<'a, T: Equivalence> {
+    record: Rc<Record>,
+    memory: Exposed<T>,
+    borrowed: PhantomData<&'a mut [T]>,
+}
+
+impl<T: Equivalence> Attached<'_, T> {
+    /// The address of its first element, for other processes (MPI_Get_address).
+    pub fn address(&self) -> Address {
+        self.memory.first.as_ptr().expose_provenance() as Address
+    }
+
+    /// As [`Window::load`].
+    ///
+    /// # Panics
+    /// As there.
+    #[track_caller]
+    pub fn load(&self, index: usize) -> T {
+        self.memory.load(&self.record, index)
+    }
+
+    /// As [`Window::store`].
+    ///
+    /// # Panics
+    /// As there.
+    #[track_caller]
+    pub fn store(&self, index: usize, value: &T) {
+        self.memory.store(&self.record, index, value);
+    }
+
+    /// As [`Window::local`]; all memory of the window is this process's own meanwhile.
+    ///
+    /// # Panics
+    /// When it is attached to another window.
+    #[track_caller]
+    pub fn local<'l>(&'l mut self, window: &'l mut DynamicWindow) -> Local<'l, T> {
+        let is_its_own = Rc::ptr_eq(&self.record, &window.record);
+        assert!(is_its_own, "attached to another window");
+        let local = self.memory.local(&self.record);
+        let function = "mpi::window::Attached::local (MPI_Win_lock)";
+        window.record.here().or_fatal(function, local)
+    }
+}
+
+impl<T: Equivalence> Drop for Attached<'_, T> {
+    fn drop(&mut self) {
+        let here = self.record.here();
+        if here.env().is_ok() && self.memory.len > 0 {
+            let base = self.memory.first.addr().get();
+            here.or_fatal("MPI_Win_detach", self.record.detach("MPI_Win_detach", base));
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! What a window is, for its handles, epochs and requests.
+#![forbid(unsafe_code)]
+
+use alloc::rc::Rc;
+use core::cell::{Cell, RefCell};
+
+use crate::datatype::lent::Loan;
+use crate::process::Here;
+use crate::topology::{Rank, SimpleCommunicator};
+use midplane_device::envelope;
+use midplane_device::memory::Span;
+use midplane_device::rma::calls::OneSidedCalls;
+use midplane_device::rma::epochs::{Serial, Watch};
+use midplane_objects::error::Error;
+use midplane_objects::process::Env;
+use midplane_objects::windows::{
+    self, Access, Home, Part, State, WindowCondition, agree, enter_device, leave_device, no_window,
+    out_of_order,
+};
+
+/// What is waited for in a window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Watched {
+    /// The epoch is open.
+    Opened(Serial),
+    /// A fence has come: it is open, and what was before it is done.
+    Fenced(Serial),
+    /// The epoch is complete.
+    Closed(Serial),
+    /// The operation is over, or the flush that is of interest here alone.
+    Done(Serial),
+    /// The flush is over, and what it flushes is right.
+    Flushed(Serial),
+    /// The window is freed.
+    Freed,
+    /// The memory that begins there is not attached.
+    Detached(usize),
+}
+
+impl Watched {
+    /// The question to the device; and whether faults that targets have found are told.
+    fn watch(self) -> Option<(Watch, bool)> {
+        match self {
+            Watched::Freed | Watched::Detached(_) => None,
+            Watched::Opened(epoch) => Some((Watch::Opened(epoch), false)),
+            Watched::Fenced(epoch) => Some((Watch::Opened(epoch), true)),
+            Watched::Closed(epoch) => Some((Watch::Closed(epoch), true)),
+            Watched::Done(operation) => Some((Watch::Done(operation), false)),
+            Watched::Flushed(flush) => Some((Watch::Done(flush), true)),
+        }
+    }
+}
+
+/// A window.
+pub(crate) struct Record {
+    /// The window's own communicator: its context names it in all processes.
+    pub(super) comm: SimpleCommunicator,
+    state: RefCell<State<Loan>>,
+    is_dynamic: bool,
+    is_freed: Cell<bool>,
+}
+
+impl Home for &Record {
+    type Hold = Loan;
+
+    fn with<R>(&self, f: impl FnOnce(&mut State<Loan>) -> Result<R, Error>) -> Result<R, Error> {
+        match self.is_freed.get() {
+            true => Err(no_window()),
+            false => f(&mut self.state.borrow_mut()),
+        }
+    }
+}
+
+/// A window for the length of a call.
+pub(super) type Call<'r> = windows::Window<'r, &'r Record>;
+
+impl Record {
+    /// Makes a window of all processes of a communicator, of memory that `allocate` gives; `None`: a dynamic one.
+    /// Blocks until all processes have called it. Fails at all of them alike.
+    #[track_caller]
+    pub(super) fn make<M>(
+        comm: &SimpleCommunicator,
+        disp_unit: usize,
+        allocate: impl FnOnce() -> Result<(Option<Span>, M), Error>,
+    ) -> Result<(Rc<Record>, M), Error> {
+        let comm = comm.private()?;
+        let here = comm.record.here.clone();
+        let (env, membership) = (here.env()?, comm.record.membership());
+        let disp_unit = u32::try_from(disp_unit).unwrap_or(u32::MAX);
+        let allocated = allocate();
+        let memory = allocated.as_ref().map_or(None, |(memory, _)| *memory);
+        let span = memory.unwrap_or(Span::EMPTY);
+        let entered = allocated.and_then(|(memory, rest)| {
+            enter_device(env, membership, (memory, disp_unit), || Ok(rest))
+        });
+        let part = Part {
+            base: span.address(),
+            size: span.len(),
+            disp_unit,
+        };
+        let agreed = agree(comm.record.core()?, entered.is_ok(), part);
+        if entered.is_ok() && agreed.is_err() {
+            leave_device(env, membership);
+        }
+        let (rest, mut state) = (entered?, State::new());
+        state.uniform = agreed?;
+        let record = Record {
+            state: RefCell::new(state),
+            is_dynamic: memory.is_none(),
+            is_freed: Cell::new(false),
+            comm,
+        };
+        Ok((Rc::new(record), rest))
+    }
+
+    pub(crate) fn here(&self) -> &Rc<Here> {
+        &self.comm.record.here
+    }
+
+    /// It in a call of `function`. Fails with [`Error::Order`] after the end of its process.
+    pub(super) fn call(&self, function: &'static str) -> Result<Call<'_>, Error> {
+        Ok(Call {
+            env: self.here().env()?,
+            function,
+            home: self,
+            membership: self.comm.record.membership(),
+            is_dynamic: self.is_dynamic,
+        })
+    }
+
+    /// Runs `call` of `function`; an error ends the job.
+    #[track_caller]
+    pub(super) fn run<R>(
+        &self,
+        function: &'static str,
+        call: impl FnOnce(Call<'_>) -> Result<R, Error>,
+    ) -> R {
+        self.here()
+            .or_fatal(function, self.call(function).and_then(call))
+    }
+
+    /// The number in the job of the process with this rank. Fails with [`Error::Rank`].
+    pub(super) fn target(&self, rank: Rank) -> Result<envelope::Rank, Error> {
+        let group = self.comm.record.membership().group();
+        group.rank(rank.into()).map(|rank| group.to_world(rank))
+    }
+
+    /// It is so, as far as is known without a step of progress.
+    pub(crate) fn is_over(&self, env: &dyn Env, watched: Watched) -> bool {
+        let window = self.comm.record.membership().context;
+        let is_over = |watch| {
+            let checked = env.check_window(window, WindowCondition::Over(watch), false);
+            checked.is_ok_and(|checked| checked.is_true)
+        };
+        let watch = watched.watch();
+        self.is_freed.get() || watch.is_some_and(|(watch, _)| is_over(watch))
+    }
+
+    /// Blocks until it is so. Fails with class RmaRange, when targets have found operations to be beyond their windows.
+    pub(crate) fn wait(&self, function: &'static str, watched: Watched) -> Result<(), Error> {
+        if self.is_freed.get() {
+            return Ok(());
+        }
+        let call = self.call(function)?;
+        let Some((watch, reports)) = watched.watch() else {
+            return match watched {
+                Watched::Detached(base) => self.detach(function, base),
+                _ => self.free(function),
+            };
+        };
+        call.wait(None, WindowCondition::Over(watch));
+        call.sweep()?;
+        match reports {
+            true => call.faults(),
+            false => Ok(()),
+        }
+    }
+
+    /// Frees it (MPI_Win_free); blocks until all processes have come as far.
+    pub(super) fn free(&self, function: &'static str) -> Result<(), Error> {
+        if self.is_freed.get() {
+            return Ok(());
+        }
+        let call = self.call(function)?;
+        call.check_free()?;
+        call.end_all()?;
+        call.sweep()?;
+        leave_device(call.env, call.membership);
+        self.is_freed.set(true);
+        Ok(())
+    }
+
+    /// Blocks until what has been done is done at the target, or at all; or here, as far as buffers go.
+    pub(super) fn flush(
+        &self,
+        function: &'static str,
+        target: Option<envelope::Rank>,
+        is_local: bool,
+    ) -> Result<(), Error> {
+        self.call(function)?.flush_and_wait(target, is_local)
+    }
+
+    /// Attaches memory. Fails with class RmaAttach, and with [`Error::NoRoom`].
+    pub(super) fn attach(&self, function: &'static str, memory: Span) -> Result<(), Error> {
+        self.call(function)?.attach(memory)
+    }
+
+    /// Detaches the memory that begins there, if it is attached; blocks while data of a get is read from it.
+    pub(super) fn detach(&self, function: &'static str, base: usize) -> Result<(), Error> {
+        let call = self.call(function)?;
+        if let Ok(memory) = call.detach(base) {
+            call.wait(None, WindowCondition::Unread(memory));
+        }
+        Ok(())
+    }
+
+    /// Nothing of others is done to `memory` until [`Record::give_back`]: this process holds its own lock, and what
+    /// does not ask for it finds no memory. Blocks until all epochs are complete and the lock is free. Fails with class
+    /// RmaSync while one is open.
+    pub(super) fn withdraw(&self, function: &'static str, memory: Span) -> Result<(), Error> {
+        let call = self.call(function)?;
+        call.with(|state| match state.access {
+            _ if state.exposure.is_some() => Err(out_of_order("an exposure epoch is open")),
+            Access::None => Ok(()),
+            _ => Err(out_of_order("an epoch is open")),
+        })?;
+        let here = call.here();
+        call.wait(None, WindowCondition::Idle);
+        let epoch = call.lock((here, true), true, None, false)?;
+        call.wait(Some(here), WindowCondition::Over(Watch::Opened(epoch)));
+        call.withdraw(true);
+        call.wait(None, WindowCondition::Unread(memory));
+        Ok(())
+    }
+
+    /// The reverse of [`Record::withdraw`].
+    #[track_caller]
+    pub(super) fn give_back(&self, function: &'static str) -> Result<(), Error> {
+        let call = self.call(function)?;
+        call.withdraw(false);
+        let epoch = call.unlock(call.here(), None)?;
+        call.wait_closed(None, epoch)
+    }
+}

@@ -1,0 +1,432 @@
+//! Operations on a target (MPI-3.1 section 11.3).
+
+use alloc::rc::Rc;
+use core::marker::PhantomData;
+
+use super::record::{Call, Record, Watched};
+use crate::collective::SystemOperation;
+use crate::datatype::lent::{Far, Nothing, Operand, whole, whole_mut};
+use crate::datatype::user::{self, kind_of};
+use crate::datatype::{Buffer, BufferMut, Datatype, Equivalence};
+use crate::point_to_point::Status;
+use crate::request::{Request, Scope, Ticket, What, zeroed};
+use crate::{Address, Count};
+use midplane_device::envelope;
+use midplane_device::memory::Span;
+use midplane_device::rma::wire::{Head, Kind};
+use midplane_objects::datatype::Basic;
+use midplane_objects::error::{Class, Error};
+use midplane_objects::one_sided::{self, element_bytes, is_comparable};
+use midplane_objects::windows::{
+    Elements, Entry, Operands, TargetBase, fits, made_of, same, wrong,
+};
+
+/// What an operation does to elements in a window (MPI-3.1 section 11.3.4): any of
+/// [`SystemOperation`]'s, or one that only windows have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WindowOperation(one_sided::Operation);
+
+impl WindowOperation {
+    /// The origin's element takes the place of the target's (MPI_REPLACE).
+    pub fn replace() -> WindowOperation {
+        WindowOperation(REPLACE)
+    }
+
+    /// The target's element stays as it is (MPI_NO_OP): for operations that fetch.
+    pub fn no_op() -> WindowOperation {
+        WindowOperation(NOTHING)
+    }
+}
+
+impl From<SystemOperation> for WindowOperation {
+    fn from(operation: SystemOperation) -> WindowOperation {
+        WindowOperation(one_sided::Operation::Combine(operation.0))
+    }
+}
+
+/// Which elements of a target's part an operation is on.
+///
+/// A `usize` is the number of the first of as many elements as the origin has, of the origin's datatype and one behind
+/// the other; it counts in the target's elements.
+#[derive(Clone, Copy)]
+pub struct At<'d> {
+    displacement: isize,
+    elements: Option<(Count, user::Kind<'d>)>,
+}
+
+impl From<usize> for At<'static> {
+    fn from(displacement: usize) -> Self {
+        // A greater number is beyond every part, too.
+        At::address(isize::try_from(displacement).unwrap_or(isize::MAX))
+    }
+}
+
+impl At<'static> {
+    /// Elements of a [`DynamicWindow`](super::DynamicWindow), by the address of the first in the target's memory, as
+    /// [`Attached::address`](super::Attached::address) has it there.
+    pub fn address(address: Address) -> Self {
+        At {
+            displacement: address,
+            elements: None,
+        }
+    }
+}
+
+impl<'d> At<'d> {
+    /// The same place, with `count` elements of a datatype of their own: it says which bytes there are meant.
+    ///
+    /// # Panics
+    /// When `count` is negative.
+    pub fn elements<D: Datatype>(self, count: Count, datatype: &'d D) -> At<'d> {
+        assert!(count >= 0, "a count of {count} elements");
+        At {
+            elements: Some((count, kind_of(datatype))),
+            ..self
+        }
+    }
+}
+
+/// A process of a window, within an epoch `K` that gives access to it: what operations are on.
+///
+/// Those that block return when their buffers are the program's own again. Those that do not have a request, and a
+/// scope for as long as which their buffers are borrowed; they are done in the order of their calls where the standard
+/// has them so, and some time before the epoch is closed. Errors end the job: class RmaRange for elements beyond the
+/// target's part, class RmaSync where the epoch does not give access to the process, class Type and Op for operations
+/// that the datatype does not have, [`Error::Lengths`] where what is sent does not fit, [`Error::NoRoom`]. Calls with
+/// `try_` have them as their result.
+pub struct Target<'e, K> {
+    pub(super) record: &'e Rc<Record>,
+    pub(super) rank: envelope::Rank,
+    epoch: PhantomData<K>,
+}
+
+impl<K> Clone for Target<'_, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<K> Copy for Target<'_, K> {}
+
+/// The predefined datatype that the elements are made of, which have the operation; `None`: they have no bytes.
+fn basic_of(operation: one_sided::Operation, elements: Far<'_>) -> Result<Option<Basic>, Error> {
+    let basic = match elements.0 {
+        user::Kind::Basic(basic) => Some(basic),
+        user::Kind::Made(made) => {
+            made_of(operation, made.layout().tags(), (&elements, made.size()))?
+        }
+    };
+    basic.map_or(Ok(()), |basic| operation.check(basic))?;
+    Ok(basic)
+}
+
+/// Fails with class Type unless an element there can be compared and swapped with one here, which has no holes.
+fn check_swap(there: user::Kind<'_>, here: user::Kind<'_>) -> Result<(), Error> {
+    let is_whole = |size| here.size() == size && here.row() == Some(0);
+    let what = match there {
+        user::Kind::Basic(basic) if is_comparable(basic) && is_whole(basic.size()) => return Ok(()),
+        user::Kind::Basic(_) => "only integers, truth values and bytes are compared and swapped",
+        user::Kind::Made(_) => "not a predefined datatype",
+    };
+    Err(wrong(Class::Type, what))
+}
+
+/// An operation as it is recorded or done: what is at the target, and how it is combined.
+struct Plan<'d> {
+    elements: Far<'d>,
+    bytes: usize,
+    /// Bytes that stay together.
+    unit: usize,
+    head: Head,
+}
+
+/// A kind of operations, of those below. It is a type for each, so that an image has those alone that it uses.
+struct Does<const KIND: u8>;
+
+const PUT: u8 = Kind::Put as u8;
+const GET: u8 = Kind::Get as u8;
+const ACCUMULATE: u8 = Kind::Accumulate as u8;
+const FETCH: u8 = Kind::Fetch as u8;
+const COMPARE: u8 = Kind::Compare as u8;
+
+const REPLACE: one_sided::Operation = one_sided::Operation::Replace;
+const NOTHING: one_sided::Operation = one_sided::Operation::Nothing;
+
+/// The elements in a buffer of an operation: how many, and of which datatype.
+type Shape<'d> = Option<(usize, user::Kind<'d>)>;
+
+impl<'e, K> Target<'e, K> {
+    pub(super) fn new(record: &'e Rc<Record>, rank: envelope::Rank) -> Self {
+        Target {
+            record,
+            rank,
+            epoch: PhantomData,
+        }
+    }
+
+    /// The plan of an operation, and its place at the target, where there are as many elements as here unless `at` says so.
+    #[inline(always)]
+    fn plan<'d, const KIND: u8>(
+        &self,
+        call: &Call<'_>,
+        (at, entry): (At<'d>, Entry),
+        operation: one_sided::Operation,
+        (given, taken): (Shape<'d>, Shape<'d>),
+        spans: Operands,
+    ) -> Result<(Plan<'d>, TargetBase), Error> {
+        let (count, here) = taken.or(given).expect("one of the buffers is there");
+        let (count, there) = match at.elements {
+            Some((count, there)) => (count as usize, there),
+            None => (count, here),
+        };
+        let elements = Far(there);
+        let (bytes, room) = match KIND {
+            PUT | ACCUMULATE => (spans.from.len(), elements.length(count)?),
+            COMPARE => (spans.into.len(), spans.into.len()),
+            _ => (elements.length(count)?, spans.into.len()),
+        };
+        let (unit, head) = match KIND {
+            PUT => (1, Head::new(Kind::Put, call.context())),
+            GET => (1, Head::new(Kind::Get, call.context())),
+            COMPARE => {
+                check_swap(there, here)?;
+                (bytes, Head::new(Kind::Compare, call.context()))
+            }
+            _ => {
+                if KIND == ACCUMULATE && operation == NOTHING {
+                    return Err(wrong(Class::Op, "no_op is for operations that fetch"));
+                }
+                let target = basic_of(operation, elements)?;
+                let alike = |side: Shape<'_>| {
+                    let own = side.map_or(Ok(None), |(_, kind)| basic_of(operation, Far(kind)))?;
+                    same(own, target, bytes)
+                };
+                let basic = alike(taken.or(given))?;
+                // With no operation there is no operand to look at.
+                if KIND == FETCH && operation != NOTHING {
+                    alike(given)?;
+                    fits(bytes, spans.from.len())?;
+                }
+                let kind = [Kind::Accumulate, Kind::Fetch][usize::from(KIND == FETCH)];
+                (element_bytes(basic), call.combining(kind, operation, basic))
+            }
+        };
+        fits(bytes, room)?;
+        let place = call.find((self.rank, at.displacement), (&elements, count), entry)?;
+        let plan = Plan {
+            elements,
+            bytes,
+            unit,
+            head,
+        };
+        Ok((plan, place))
+    }
+
+    /// Does an operation, of what is given, compared and taken; blocks until the buffers are the program's again.
+    fn run<'a, const KIND: u8>(
+        &self,
+        _: Does<KIND>,
+        function: &'static str,
+        (at, operation): (At<'_>, one_sided::Operation),
+        (given, compared, taken): (impl Operand<'a>, impl Operand<'a>, impl Operand<'a>),
+    ) -> Result<(), Error> {
+        let call = self.record.call(function)?;
+        let looks = operation != NOTHING;
+        let run = |spans: Operands| {
+            let (shapes, at) = ((given.shape(), taken.shape()), (at, Entry::Straight));
+            let (plan, place) = self.plan::<KIND>(&call, at, operation, shapes, spans)?;
+            let Plan {
+                elements,
+                bytes,
+                unit,
+                head,
+            } = plan;
+            match KIND {
+                PUT | ACCUMULATE => {
+                    call.send(&place, head, (spans.from, unit), &elements);
+                    return Ok(());
+                }
+                GET => call.fetch_bytes(spans.into, &place, (&elements, bytes)),
+                COMPARE => call.swap(&place, (spans.from, spans.compare, spans.into), bytes),
+                _ => {
+                    let from = looks.then_some(spans.from);
+                    call.fetch(&place, head, (from, spans.into), (&elements, bytes, unit));
+                }
+            }
+            call.drain(Some(self.rank));
+            Ok(())
+        };
+        given.lend_span(|from| {
+            compared.lend_span(|compare| {
+                taken.lend_span(|into| {
+                    run(Operands {
+                        from,
+                        compare,
+                        into,
+                    })
+                })
+            })
+        })
+    }
+
+    /// Records an operation, whose request gives back the buffer `data`.
+    fn start<
+        'a,
+        S: Scope<'a>,
+        G: Operand<'a>,
+        C: Operand<'a>,
+        T: Operand<'a>,
+        B: Operand<'a>,
+        const KIND: u8,
+    >(
+        &self,
+        scope: S,
+        _: Does<KIND>,
+        function: &'static str,
+        (at, operation): (At<'_>, one_sided::Operation),
+        operands: (G, C, T),
+        data: fn(&(G, C, T)) -> &B,
+    ) -> Result<Request<'a, B::Buffer, S>, Error> {
+        let buffer = data(&operands).buffer();
+        let (given, compared, taken) = &operands;
+        let start = || {
+            let call = self.record.call(function)?;
+            // SAFETY: borrowed for `'a`, exclusively where it is written, until the request is complete. The operand that is
+            // compared has no holes, and so nothing to hold.
+            let (compare, loans) = unsafe {
+                let loans = [given.loan_span()?, taken.loan_span()?];
+                (compared.loan_span()?.span(), loans)
+            };
+            let [from, into] = [loans[0].span(), loans[1].span()];
+            let mut spans = Operands {
+                from,
+                compare,
+                into,
+            };
+            let (shapes, at) = ((given.shape(), taken.shape()), (at, Entry::Recorded));
+            let (plan, place) = self.plan::<KIND>(&call, at, operation, shapes, spans)?;
+            if operation == NOTHING {
+                spans.from = Span::EMPTY;
+            }
+            if plan.bytes == 0 {
+                let what = What::Over(Status::EMPTY);
+                return Ok(Ticket { what, loans });
+            }
+            let elements = (&plan.elements, plan.bytes, plan.unit);
+            let holds = [None, None, None];
+            let operation = call.defer(&place, (plan.head, spans), elements, holds, None)?;
+            let what = What::OneSided(self.record.clone(), Watched::Done(operation));
+            Ok(Ticket { what, loans })
+        };
+        // SAFETY: as above.
+        unsafe { Request::start(scope, buffer, start) }
+    }
+
+    /// As [`compare_and_swap`](Target::compare_and_swap), with what it was in `result`.
+    pub fn try_compare_and_swap_into<'d, T: Equivalence>(
+        &self,
+        at: impl Into<At<'d>>,
+        (compare, new): (&T, &T),
+        result: &mut T,
+    ) -> Result<(), Error> {
+        let operands = (whole(new), whole(compare), whole_mut(result));
+        let (does, at) = (Does::<COMPARE>, (at.into(), REPLACE));
+        self.run(does, "MPI_Compare_and_swap", at, operands)
+    }
+
+    ends_the_job! {
+        "mpi::window::Target", [pub fn(&self)], self.record.here();
+
+        /// Puts the buffer's elements into the target's part (MPI_Put, MPI-3.1 section 11.3.1). Blocks until they have left
+        /// the buffer, which needs the target's exposure, and not its calls.
+        put['d, B: Buffer + ?Sized](at: impl Into<At<'d>>, from: &B), "MPI_Put";
+        /// As [`put`](Target::put).
+        or try_put = self.run(Does::<PUT>, "MPI_Put", (at.into(), REPLACE), (whole(from), Nothing, Nothing));
+
+        /// Gets an element of the target's part (MPI_Get, MPI-3.1 section 11.3.2). Blocks until it is there.
+        get['d, T: Equivalence](at: impl Into<At<'d>>) -> T, "MPI_Get" = {
+            let mut value = zeroed::<T>();
+            self.try_get_into(at, &mut value).map(|()| value)
+        };
+
+        /// Gets as many elements of the target's part as the buffer has (MPI_Get). Blocks until they are there.
+        get_into['d, B: BufferMut + ?Sized](at: impl Into<At<'d>>, into: &mut B), "MPI_Get";
+        /// As [`get_into`](Target::get_into).
+        or try_get_into = self.run(Does::<GET>, "MPI_Get", (at.into(), NOTHING), (Nothing, Nothing, whole_mut(into)));
+
+        /// Combines the buffer's elements with those of the target's part, where the result stays (MPI_Accumulate, MPI-3.1
+        /// section 11.3.4): each element at one go. Blocks as [`put`](Target::put).
+        accumulate['d, B: Buffer + ?Sized]
+            (at: impl Into<At<'d>>, from: &B, op: impl Into<WindowOperation>), "MPI_Accumulate";
+        /// As [`accumulate`](Target::accumulate).
+        or try_accumulate = {
+            let operands = (whole(from), Nothing, Nothing);
+            self.run(Does::<ACCUMULATE>, "MPI_Accumulate", (at.into(), op.into().0), operands)
+        };
+
+        /// As [`accumulate`](Target::accumulate), and what the target's elements were comes into `result`
+        /// (MPI_Get_accumulate, MPI-3.1 section 11.3.4). Blocks until it is there.
+        get_accumulate_into['d, B: Buffer + ?Sized, R: BufferMut + ?Sized]
+            (at: impl Into<At<'d>>, from: &B, result: &mut R, op: impl Into<WindowOperation>), "MPI_Get_accumulate";
+        /// As [`get_accumulate_into`](Target::get_accumulate_into).
+        or try_get_accumulate_into = {
+            let operands = (whole(from), Nothing, whole_mut(result));
+            self.run(Does::<FETCH>, "MPI_Get_accumulate", (at.into(), op.into().0), operands)
+        };
+
+        /// Combines an element with one of the target's part; what that was (MPI_Fetch_and_op, MPI-3.1 section 11.3.4).
+        /// Blocks for a round trip.
+        fetch_and_op['d, T: Equivalence](at: impl Into<At<'d>>, value: &T, op: impl Into<WindowOperation>) -> T,
+            "MPI_Fetch_and_op" = {
+            let mut result = zeroed::<T>();
+            self.try_get_accumulate_into(at, value, &mut result, op).map(|()| result)
+        };
+
+        /// Sets an element of the target's part to `new` if it is as `compare`; what it was (MPI_Compare_and_swap, MPI-3.1
+        /// section 11.3.4). For whole numbers, bytes and `bool`. Blocks for a round trip.
+        compare_and_swap['d, T: Equivalence](at: impl Into<At<'d>>, compare: &T, new: &T) -> T, "MPI_Compare_and_swap" = {
+            let mut result = zeroed::<T>();
+            self.try_compare_and_swap_into(at, (compare, new), &mut result).map(|()| result)
+        };
+
+        /// As [`put`](Target::put), without blocking (MPI_Rput, MPI-3.1 section 11.3.5; here in every epoch). The request
+        /// is complete when the buffer is the program's again.
+        immediate_put['a, 'd, B: 'a + Buffer + ?Sized, S: Scope<'a>](scope: S, at: impl Into<At<'d>>, from: &'a B)
+            -> Request<'a, B, S>, "MPI_Rput" = {
+            let operands = (whole(from), Nothing, Nothing);
+            self.start(scope, Does::<PUT>, "MPI_Rput", (at.into(), REPLACE), operands, |side| &side.0)
+        };
+
+        /// As [`get_into`](Target::get_into), without blocking (MPI_Rget; here in every epoch).
+        immediate_get_into['a, 'd, B: 'a + BufferMut + ?Sized, S: Scope<'a>]
+            (scope: S, at: impl Into<At<'d>>, into: &'a mut B) -> Request<'a, B, S>, "MPI_Rget" = {
+            let operands = (Nothing, Nothing, whole_mut(into));
+            self.start(scope, Does::<GET>, "MPI_Rget", (at.into(), NOTHING), operands, |side| &side.2)
+        };
+
+        /// As [`accumulate`](Target::accumulate), without blocking (MPI_Raccumulate; here in every epoch).
+        immediate_accumulate['a, 'd, B: 'a + Buffer + ?Sized, S: Scope<'a>]
+            (scope: S, at: impl Into<At<'d>>, from: &'a B, op: impl Into<WindowOperation>)
+            -> Request<'a, B, S>, "MPI_Raccumulate" = {
+            let operands = (whole(from), Nothing, Nothing);
+            self.start(scope, Does::<ACCUMULATE>, "MPI_Raccumulate", (at.into(), op.into().0), operands, |side| &side.0)
+        };
+
+        /// As [`get_accumulate_into`](Target::get_accumulate_into), without blocking (MPI_Rget_accumulate; here in every
+        /// epoch). Of one element it is MPI_Fetch_and_op.
+        immediate_get_accumulate_into['a, 'd, B: 'a + Buffer + ?Sized, R: 'a + BufferMut + ?Sized, S: Scope<'a>]
+            (scope: S, at: impl Into<At<'d>>, buffers: (&'a B, &'a mut R), op: impl Into<WindowOperation>)
+            -> Request<'a, R, S>, "MPI_Rget_accumulate" = {
+            let operands = (whole(buffers.0), Nothing, whole_mut(buffers.1));
+            self.start(scope, Does::<FETCH>, "MPI_Rget_accumulate", (at.into(), op.into().0), operands, |side| &side.2)
+        };
+
+        /// As [`compare_and_swap`](Target::compare_and_swap), of `values`, what the element is compared with and the new one,
+        /// without blocking; what the element was comes into `result`.
+        immediate_compare_and_swap_into['a, 'd, T: 'a + Equivalence, S: Scope<'a>]
+            (scope: S, at: impl Into<At<'d>>, values: (&'a T, &'a T), result: &'a mut T)
+            -> Request<'a, T, S>, "MPI_Compare_and_swap" = {
+            let operands = (whole(values.1), whole(values.0), whole_mut(result));
+            self.start(scope, Does::<COMPARE>, "MPI_Compare_and_swap", (at.into(), REPLACE), operands, |side| &side.2)
+        };
+    }
+}

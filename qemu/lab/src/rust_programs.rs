@@ -1,0 +1,177 @@
+//! Programs of the Rust binding on clusters: each finds its process by which one the cluster runs.
+#![forbid(unsafe_code)]
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use midplane_objects::Env;
+use midplane_rust::process::{Carried, carry, find_by};
+
+use midplane_cluster::fast::FastNode;
+use midplane_cluster::{Node, running};
+
+thread_local! {
+    /// By rank: the processes of the cluster in this thread.
+    static CARRIED: RefCell<BTreeMap<usize, Carried>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// The process whose program is asking.
+fn find() -> Option<Carried> {
+    let rank = running()?;
+    CARRIED.with_borrow(|carried| carried.get(&rank).cloned())
+}
+
+/// While it is there, the process is found.
+struct Found(usize);
+
+impl Found {
+    fn new(rank: usize, carried: Carried) -> Found {
+        CARRIED.with_borrow_mut(|all| all.insert(rank, carried));
+        Found(rank)
+    }
+}
+
+impl Drop for Found {
+    fn drop(&mut self) {
+        let carried = CARRIED.with_borrow_mut(|all| all.remove(&self.0));
+        drop(carried);
+    }
+}
+
+/// Runs `program`, which begins with `mpi::initialize()`, as the process `node`.
+pub fn as_program<R>(node: &Node<'_, '_>, program: impl FnOnce() -> R) -> R {
+    as_program_in(node, node.rank() as usize, program)
+}
+
+/// As [`as_program`], where messages take the fast path.
+pub fn as_fast_program<R>(node: &Node<'_, '_>, program: impl FnOnce() -> R) -> R {
+    as_program_in(&FastNode(node), node.rank() as usize, program)
+}
+
+fn as_program_in<R>(env: &dyn Env, rank: usize, program: impl FnOnce() -> R) -> R {
+    find_by(find);
+    carry(env, std::thread::panicking, |carried| {
+        let _found = Found::new(rank, carried);
+        program()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use midplane_rust::collective::SystemOperation;
+    use midplane_rust::point_to_point::send_receive_into_with_tags;
+    use midplane_rust::traits::*;
+    use midplane_rust::{Rank, initialize};
+
+    use midplane_cluster::{Cluster, Costs, Failure, Node, Statuses};
+
+    use super::as_program;
+
+    /// What a process has received, and when.
+    #[derive(Default)]
+    struct Digest(u64);
+
+    impl Digest {
+        fn add(&mut self, word: u64) {
+            self.0 = (self.0 ^ word).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+
+    /// Messages of all lengths to near and far, collectives, and time in between. Its status is the digest.
+    fn trade(node: &Node<'_, '_>, seed: u64) -> i32 {
+        as_program(node, || trade_in_program(node, seed))
+    }
+
+    fn trade_in_program(node: &Node<'_, '_>, seed: u64) -> i32 {
+        let universe = initialize().expect("once");
+        let world = universe.world();
+        let (rank, size) = (world.rank(), world.size());
+        let len = |rank: Rank, round: Rank| (rank * 137 + round * 91) as usize % 700;
+        let mut digest = Digest::default();
+        for round in 1..12 {
+            let distance = (round * 5 + seed as Rank) % size;
+            let (to, from) = ((rank + distance) % size, (rank + size - distance) % size);
+            let mut got = vec![0_u8; len(from, round)];
+            let given = vec![rank as u8; len(rank, round)];
+            let [to, from] = [to, from].map(|rank| world.process_at_rank(rank));
+            send_receive_into_with_tags(&given, &to, 1, &mut got, &from, 1);
+            digest.add(node.now_ns());
+            got.iter().for_each(|&byte| digest.add(byte.into()));
+            node.compute_ns((rank * 77 + round) as u64 % 900);
+            let mut sum = [0_u64];
+            if round % 4 == 0 {
+                world.all_reduce_into(&[digest.0 >> 8], &mut sum, SystemOperation::max());
+                world.barrier();
+            }
+            digest.add(sum[0] ^ node.now_ns());
+        }
+        digest.0 as i32
+    }
+
+    /// All processes meet.
+    fn barrier(node: &Node<'_, '_>) {
+        as_program(node, || initialize().expect("once").world().barrier());
+    }
+
+    /// Statuses and all that nodes have counted.
+    fn trace(
+        extents: [u16; 3],
+        (seed, processors): (u64, usize),
+        program: impl Fn(&Node<'_, '_>) -> i32 + Sync,
+    ) -> (Statuses, String) {
+        let cluster = Cluster::new(extents)
+            .mpi_memory(1 << 10)
+            .costs(Costs::BLUE_GENE)
+            .seed(seed)
+            .processors(processors);
+        let (statuses, reports) = cluster.run_and_report(program);
+        (statuses, format!("{reports:?}"))
+    }
+
+    #[test]
+    fn the_trace_is_the_same_on_any_number_of_processors() {
+        for extents in [[2, 1, 1], [5, 1, 1], [3, 2, 1], [4, 3, 2], [1, 2, 9]] {
+            for seed in 0..3 {
+                let run = |processors| trace(extents, (seed, processors), |node| trade(node, seed));
+                let one = run(1);
+                assert!(one.0.is_ok(), "{:?}", one.0);
+                for processors in [2, 3] {
+                    assert!(run(processors) == one, "{extents:?} {seed} {processors}");
+                }
+            }
+        }
+    }
+
+    /// Two processes give up at nearly the same time, in different blocks.
+    #[test]
+    fn what_fails_first_in_virtual_time_ends_the_job() {
+        let program = |node: &Node<'_, '_>| {
+            match node.rank() {
+                1 => node.compute_ns(5_050),
+                7 => node.compute_ns(5_000),
+                _ => barrier(node),
+            }
+            panic!("enough");
+        };
+        let (one, _) = trace([2, 2, 2], (0, 1), program);
+        assert!(matches!(&one, Err(Failure::Panic { .. })), "{one:?}");
+        for processors in [2, 3] {
+            assert_eq!(trace([2, 2, 2], (0, processors), program).0, one);
+        }
+    }
+
+    #[test]
+    fn all_who_wait_for_ever_are_told_on_any_number_of_processors() {
+        let program = |node: &Node<'_, '_>| {
+            if node.rank() != 4 {
+                barrier(node);
+            }
+            0
+        };
+        let (one, _) = trace([3, 2, 1], (0, 1), program);
+        assert!(matches!(&one, Err(Failure::Hang(calls)) if calls.len() == 6));
+        for processors in [2, 3] {
+            assert_eq!(trace([3, 2, 1], (0, processors), program).0, one);
+        }
+    }
+}
