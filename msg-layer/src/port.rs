@@ -101,8 +101,8 @@ pub trait Port {
     /// Dequeues the packet returned by [`Port::head`].
     fn pop(&mut self, class: Class);
 
-    /// Passes the bodies of up to `most` of the oldest packets in the reception FIFO of [`Class::Normal`] to `take`,
-    /// and dequeues them: the oldest, and further ones where that is cheaper, while `take` returns true. Returns their
+    /// Passes the bodies of the oldest packets in the reception FIFO of [`Class::Normal`] to `take`, and dequeues them.
+    /// At most `most`: the oldest, and further ones where that is cheaper, while `take` returns true. Returns their
     /// number.
     fn take_run(&mut self, most: usize, mut take: impl FnMut(&Self, &[u8]) -> bool) -> usize
     where
@@ -248,8 +248,8 @@ impl Port for Router<'_> {
     }
 }
 
-/// Like the router's, but a packet that can be sent immediately is written directly into the link's buffer
-/// (cut-through).
+/// Direct injection: a packet that can be sent immediately is written into the outgoing frame. Otherwise like the
+/// router's.
 impl<L: Link> Port for Torus<'_, L> {
     by_own_functions!(inject);
 

@@ -138,7 +138,7 @@ fn take_run<P: Port, C: Context>(
 type Known<C> = (First, u32, RequestHandler<C>);
 
 /// Handles the request with this body. Returns the reply and its destination.
-// The result is usually `None`, which inlining avoids storing.
+// Inlining avoids storing the result, usually `None`.
 #[inline(always)]
 fn take_request<P: Port, C: Context>(
     port: &P,

@@ -117,7 +117,6 @@ impl Function {
         self.section.split('.').flat_map(str::parse)
     }
 
-    /// Returns its chapter number.
     fn chapter(&self) -> u32 {
         self.numbers().next().unwrap_or(0)
     }

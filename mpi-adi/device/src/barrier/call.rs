@@ -66,7 +66,7 @@ impl Allreduce {
     }
 
     /// Advances as far as possible. Returns `None` if it waits for other processes.
-    // Outlined with its own stack frame, which unsuccessful polls do not need.
+    // Outlined, so that unsuccessful polls do not need its stack frame.
     #[inline(never)]
     pub(crate) fn advance(
         &mut self,

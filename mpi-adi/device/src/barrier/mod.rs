@@ -1,9 +1,9 @@
 //! Barrier of all processes, along the lines of the torus.
 //!
 //! ```text
-//! each dimension of two nodes:    the second of a pair tells the first (ARRIVE), and goes no further
-//! each longer one, in turn:       the nodes of a line tell each other (TELL, see `line`)
-//! then those of two, backwards:   the first of a pair tells the second that all have arrived (RELEASE)
+//! each dimension of two nodes:    the second of a pair notifies the first (ARRIVE) and stops
+//! each longer one, in turn:       the nodes of a line notify each other (TELL, see `line`)
+//! then those of two, backwards:   the first of a pair releases the second (RELEASE)
 //! ```
 //! Announcements along a line deposit a copy at every node that they pass (the deposit bit). In a line of eight, each
 //! node injects two packets and receives four. On 8x8x8, the path from any node to any other consists of three steps of

@@ -46,27 +46,23 @@ impl Measures {
         }
     }
 
-    /// Counts a receive as posted.
     #[inline]
     pub(crate) fn posted(&mut self) {
         self.posted += 1;
         self.peak_posted = self.peak_posted.max(self.posted);
     }
 
-    /// Counts a receive as no longer posted.
     #[inline]
     pub(crate) fn unposted(&mut self) {
         self.posted -= 1;
     }
 
-    /// Counts a message as recorded.
     #[inline]
     pub(crate) fn recorded(&mut self) {
         self.unexpected += 1;
         self.peak_unexpected = self.peak_unexpected.max(self.unexpected);
     }
 
-    /// Counts a message as no longer recorded.
     #[inline]
     pub(crate) fn unrecorded(&mut self) {
         self.unexpected -= 1;

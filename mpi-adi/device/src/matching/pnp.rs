@@ -111,7 +111,6 @@ pub struct Partners<I> {
     peers: usize,
 }
 
-/// Returns the table size for `queues` queues.
 fn table_places(queues: usize) -> usize {
     (queues + queues / 3 + 1).next_power_of_two()
 }

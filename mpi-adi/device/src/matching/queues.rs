@@ -86,7 +86,6 @@ impl<'a, I: Element, F: Fn(I) -> bool> Search<'a, I, F> {
         (self.found.map(|(_, at)| at), self.hops)
     }
 
-    /// Returns the hops so far.
     pub(super) fn hops(&self) -> u32 {
         self.hops
     }

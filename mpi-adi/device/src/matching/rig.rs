@@ -351,7 +351,7 @@ impl WithEngine for FewHops {
 fn whether_a_context_is_idle_is_no_search_but_its_hops_count() {
     for &choice in Choice::ALL {
         let idle = match choice {
-            // It queries the pool for receives, which counts no hops.
+            // It queries the pool for receives, without hops.
             Choice::Default => [2, 1],
             // A posted receive suffices: the context is not idle.
             Choice::List => [3 + 2, 1],

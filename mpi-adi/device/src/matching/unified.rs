@@ -48,7 +48,7 @@ mod tests {
                 assert!(rig.receive(envelope(source, 1, 1).pattern()).is_ok());
             }
         }
-        // One hundred elements, of which forty sources have two.
+        // One hundred elements; forty sources have two.
         let queues = &rig.engine.unexpected;
         assert_eq!(queues.point_to_point.lists().count(), 2 + 1 + 60);
         assert_eq!(queues.collective.lists().count(), 2 + 1);

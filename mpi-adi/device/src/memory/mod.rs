@@ -7,7 +7,7 @@
 //! A *typed* span describes elements of a noncontiguous datatype. Its address is that of a [`Typed`] with the top bit
 //! set, and copies walk the datatype's [`Layout`]. The device itself reads and writes at offsets of the packed stream
 //! and does not distinguish the two kinds. No address of a program has the top bit set: user addresses end below 2^56
-//! on 64-bit RISC-V and hosts, and below 2^32 on the 32-bit boards.
+//! on RISC-V and on 64-bit hosts, and below 2^32 on the supported boards.
 
 pub mod area;
 pub mod blocks;

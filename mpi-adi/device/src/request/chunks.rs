@@ -51,7 +51,6 @@ impl<C> Chunks<C> {
         }
     }
 
-    /// Returns the number of chunks.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.list.len()
@@ -69,7 +68,6 @@ impl<C> Chunks<C> {
         self.list.get_mut(index).map(|chunk| &mut **chunk)
     }
 
-    /// Returns all chunks.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &C> {
         self.list.iter().map(|chunk| &**chunk)
     }

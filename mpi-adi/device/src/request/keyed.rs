@@ -6,9 +6,9 @@
 //!                        +--- chain <---------------------+   requests whose keys fall into one bucket, in the
 //!                                                             order in which they were entered
 //! ```
-//! Its members are posted receives, keyed by pattern, if the matching engine inserts them; and pending sends, keyed by
-//! destination, context and tag, if a restart has specified a tag to their destination. A search skips members of the
-//! other kind.
+//! Its members are posted receives and pending sends. The matching engine may insert receives, keyed by pattern. Sends
+//! are keyed by destination, context and tag; they are inserted if a restart has specified a tag to their destination.
+//! A search skips members of the other kind.
 //!
 //! The table uses no separate memory: slots include buckets, and a request contains the links for one chain. It grows
 //! by linear hashing (W. Litwin, VLDB 1980): if there are more members than buckets in use, and a further bucket

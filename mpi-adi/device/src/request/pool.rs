@@ -51,7 +51,7 @@ pub struct RequestPool {
     fewest_free: u32,
     /// Free slots that are reserved.
     reserved: u32,
-    /// Live requests that the program has freed or detached.
+    /// Live requests that the program has detached (MPI_Request_free).
     forgotten: u32,
     limit: u32,
     name_bits: GenerationBits,
@@ -88,7 +88,7 @@ impl RequestPool {
         self.slots() as u32 - self.free_slots
     }
 
-    /// Returns the number of live requests that the program has not freed.
+    /// Returns the number of live requests that the program has not detached.
     pub fn named(&self) -> u32 {
         self.live() - self.forgotten
     }
@@ -533,13 +533,11 @@ impl RequestPool {
         self.free_request(slot);
     }
 
-    /// Returns the send in `slot`, a member of one of the device's queues.
     #[inline]
     pub(crate) fn send(&self, slot: Slot) -> Send {
         self.listed(slot).send().expect(NO_SEND)
     }
 
-    /// Updates the state of the send in `slot`.
     #[inline]
     pub(crate) fn set_send_state(&mut self, slot: Slot, state: SendState) {
         let entry = self.listed_mut(slot);
@@ -565,7 +563,6 @@ impl RequestPool {
         self.listed(slot).is_pending_to(dest, context, tag)
     }
 
-    /// Returns the receive in `slot`, a member of one of the device's queues.
     #[inline]
     pub(crate) fn receive(&self, slot: Slot) -> Receive {
         self.listed(slot).receive().expect(NO_RECEIVE)
@@ -588,7 +585,6 @@ impl RequestPool {
         }
     }
 
-    /// Updates the state of the receive in `slot`.
     #[inline]
     pub(crate) fn set_receive_state(&mut self, slot: Slot, state: ReceiveState) {
         let entry = self.listed_mut(slot);
@@ -723,7 +719,6 @@ impl RequestPool {
 }
 
 impl RequestPool {
-    /// Returns the pool's links of list `LIST`.
     pub(crate) fn links<const LIST: usize>(&mut self) -> ListLinks<'_, LIST> {
         ListLinks(self)
     }

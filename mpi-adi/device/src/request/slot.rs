@@ -12,8 +12,8 @@
 //! | 60 | (4 less where addresses have 32 bits) | | |
 //!
 //! Fields that sends and receives use first are fields of every slot; the others belong to a state. The device still
-//! handles a request as a [`Send`] or a [`Receive`]: values read from the slot and written back, of which the compiler
-//! copies only the parts in use. 64-bit words are aligned to four bytes, which avoids padding.
+//! handles a request as a [`Send`] or a [`Receive`]. These are values read from the slot and written back; the compiler
+//! copies only the parts in use. Words of 64 bits are aligned to four bytes to avoid padding.
 #![forbid(unsafe_code)]
 
 use msg_layer::{Landing, Transfer};
@@ -294,7 +294,6 @@ impl SlotEntry {
         }
     }
 
-    /// Returns the send.
     #[inline]
     pub(super) fn send(&self) -> Option<Send> {
         let state = match self.state {
@@ -334,13 +333,11 @@ impl SlotEntry {
         })
     }
 
-    /// Returns the destination of the send.
     #[inline]
     pub(crate) fn dest(&self) -> Rank {
         self.peer.expect("a send has a destination")
     }
 
-    /// Returns the tag of the send.
     #[inline]
     pub(crate) fn tag(&self) -> Tag {
         self.tag
@@ -352,7 +349,6 @@ impl SlotEntry {
         self.data.len()
     }
 
-    /// Checks whether the send is synchronous.
     #[inline]
     pub(crate) fn is_synchronous(&self) -> bool {
         self.marks.has(Marks::SYNCHRONOUS)
@@ -455,7 +451,6 @@ impl SlotEntry {
         Pattern::from_parts(self.peer, self.tag, self.context)
     }
 
-    /// Returns the posted receive.
     #[inline]
     pub(crate) fn posted(&self) -> Option<Posted> {
         match self.state {
@@ -517,7 +512,6 @@ impl SlotEntry {
         }
     }
 
-    /// Returns the receive.
     #[inline]
     pub(super) fn receive(&self) -> Option<Receive> {
         let span = self.data.span();
@@ -598,7 +592,6 @@ impl SlotEntry {
         })
     }
 
-    /// Checks whether the request has finished.
     #[inline]
     pub(super) fn is_done(&self) -> bool {
         matches!(
@@ -616,7 +609,6 @@ impl SlotEntry {
         }
     }
 
-    /// Returns the request's context.
     pub(crate) fn context(&self) -> Context {
         self.context
     }
@@ -667,7 +659,6 @@ impl SlotEntry {
         Some((self.data.span(), matched))
     }
 
-    /// Checks whether the slot contains a receive.
     #[inline]
     pub(super) fn is_receive(&self) -> bool {
         matches!(
@@ -710,7 +701,6 @@ impl SlotEntry {
         self.marks.0 &= !Marks::HOLDS;
     }
 
-    /// Checks whether the slot contains a send.
     #[inline]
     pub(crate) fn is_send(&self) -> bool {
         !self.is_receive() && !matches!(self.state, State::Free { .. })

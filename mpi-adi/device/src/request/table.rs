@@ -72,7 +72,6 @@ impl KeyHash {
         }
     }
 
-    /// Returns the hash of a pattern.
     #[inline]
     pub(crate) fn of(&self, pattern: &Pattern) -> u32 {
         let (source, tag) = pattern.words();
@@ -92,7 +91,6 @@ impl KeyHash {
         self.sum(self.sends, context, dest.index(), tag as u32)
     }
 
-    /// Returns the hash of a destination.
     #[inline]
     pub(crate) fn of_destination(&self, dest: Rank) -> u32 {
         self.sum(self.destinations, 0, dest.index(), 0)
@@ -129,7 +127,6 @@ impl Buckets {
         }
     }
 
-    /// Returns the number of members of all buckets.
     pub(crate) fn members(&self) -> u32 {
         self.members
     }
@@ -165,7 +162,6 @@ impl Buckets {
         split
     }
 
-    /// Counts a member as removed.
     #[inline]
     pub(crate) fn remove(&mut self) {
         self.members -= 1;

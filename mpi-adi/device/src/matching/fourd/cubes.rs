@@ -217,7 +217,6 @@ impl Cubes {
         &mut self.jumps[at.index() as usize]
     }
 
-    /// Returns the index of a cube's list head for `c2`.
     #[inline]
     fn start(&self, cube: CubeAt, c2: u8) -> usize {
         (cube.index() as usize) << self.bits | c2 as usize

@@ -161,7 +161,6 @@ impl Deep {
         has_more(0) || has_more(1)
     }
 
-    /// Returns the number of indexed records.
     #[inline]
     pub(super) fn len(&self) -> u32 {
         self.len

@@ -208,7 +208,7 @@ impl PostedQueue {
     }
 
     /// Returns the first receive in the table that matches `envelope`.
-    // Outlined from the list search, which finds most.
+    // Outlined from the list search, the more common case.
     #[inline(never)]
     fn find_indexed(
         &self,

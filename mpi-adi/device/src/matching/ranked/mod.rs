@@ -14,18 +14,18 @@
 //!   searches the queues of all ranks. Both select the first in the total order, as a single list would. The thesis
 //!   does not specify which record a receive from any source selects.
 //! * **Sequence numbers**: `arrivals.rs`.
-//! * **Linear queues.** A lead's two linear queues contain all elements that the queues by rank cannot: receives from
-//!   any source; ranks outside the job; all elements of a context that is not open, because its communicator does not
-//!   exist here yet or the heap was full; records beyond the engine's capacity
-//!   ([`lend`](crate::memory::UserMemory::lend)). So queue insertion cannot fail. Opening a context moves its queued
-//!   elements, in order.
+//! * **Linear queues.** A lead's two linear queues contain all elements that the queues by rank cannot. These are
+//!   receives from any source, ranks outside the job, and records beyond the engine's capacity
+//!   ([`lend`](crate::memory::UserMemory::lend)). They are also all elements of a context that is not open, because its
+//!   communicator does not exist here yet or the heap was full. So queue insertion cannot fail. Opening a context moves
+//!   its queued elements, in order.
 //! * **Search before insertion** (section 4.3): an insertion follows a failed search of the sister queue, a deletion a
 //!   search of the same queue. Both continue at the end of that search; if another search has been made since, they
 //!   repeat it.
 //!
 //! Differences from the thesis: ranks are those of MPI_COMM_WORLD and the structures are sized for the job, because a
-//! message contains its sender's rank there for any communicator; sequence numbers are common to all contexts, so that
-//! a record can be searched among all.
+//! message contains its sender's rank there for any communicator. Sequence numbers are common to all contexts, so that
+//! a search for a record can include all.
 #![forbid(unsafe_code)]
 
 mod leads;
@@ -153,12 +153,10 @@ impl<Q: ByRank> Ranked<Q> {
         self.numbers.set_limit(limit);
     }
 
-    /// Returns the number of open contexts.
     pub(super) fn contexts(&self) -> usize {
         self.leads.open.len()
     }
 
-    /// Bytes per lead.
     pub(super) const LEAD_BYTES: usize = size_of::<Lead<Q::Root>>();
 
     pub(super) fn queues(&self) -> &Q {
@@ -475,8 +473,8 @@ impl<Q: ByRank> Matching for Ranked<Q> {
         is_idle
     }
 
-    // The pool hashes the receives with their serials, which determine their order; the records are hashed in order,
-    // independent of their position.
+    // The pool hashes the receives; their serials determine the order. The records are hashed in order, independent of
+    // their position.
     fn hash(&self, region: &Region, mut state: &mut dyn Hasher) {
         (self.measures.posted, self.measures.unexpected).hash(&mut state);
         let mut records = Vec::new();

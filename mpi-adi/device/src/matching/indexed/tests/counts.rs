@@ -140,7 +140,7 @@ fn a_wildcard_looks_at_each_record_until_there_is_an_index_for_it() {
         assert_eq!(missing, (None, many as u64));
     }
     records.extend(record(&mut ours, [many]));
-    // Each search indexes some records, which the next one does not pass.
+    // Each search indexes some records, and the next one does not pass them.
     let moved = WILD_MOVES as i32;
     for hops in [many + 1, many + 2 - moved, many + 2 - 2 * moved] {
         let missing = probe(&mut ours, &any_source(MISSING));
