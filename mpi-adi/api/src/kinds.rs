@@ -17,7 +17,7 @@ macro_rules! kinds {
         /// written. The plural is an array. `Old` is an array that is only read and that a removed function declares
         /// without `const`.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        #[allow(missing_docs)] // The names say what each is, and the spellings what it is in C.
+        #[allow(missing_docs)] // The names and the C spellings are the documentation.
         pub enum Kind {
             $($kind),*
         }

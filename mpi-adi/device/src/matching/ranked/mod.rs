@@ -2,7 +2,7 @@
 //! (section 4.4, figure 4.4) and `fourd` (section 4.3).
 //!
 //! ```text
-//!   lead of a context --- root --- queues by rank: for each place, posted receives and records
+//!   lead of a context --- root --- queues by rank: for each location, posted receives and records
 //!      |    |
 //!      |    +-- posted: receives from any source
 //!      +------- unexpected: records that exceed the capacity of the queues by rank
