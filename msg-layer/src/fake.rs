@@ -1,4 +1,4 @@
-//! A network for tests: one node's [`Port`], in which nothing moves unless the test moves it.
+//! Network for tests: one node's [`Port`], in which only the test moves packets.
 //!
 //! ```
 //! use msg_layer::fake::Fake;
@@ -16,11 +16,11 @@
 //! far.pop(Class::Normal);
 //! ```
 //!
-//! What was injected waits in one list, from which the test takes ([`Fake::take_sent`]) or in which it drops, holds
-//! back and reorders packets ([`Fake::sent_mut`]). How much room there is, the test says ([`Room`]).
+//! Injected packets are stored in one list. The test removes them ([`Fake::take_sent`]), or drops, delays and reorders
+//! them ([`Fake::sent_mut`]). The test also sets the free space of the FIFOs ([`Room`]).
 //!
-//! It is stricter than the torus: [`Strict`] lists what a caller must not do, and panics where the torus would
-//! let it pass. Bodies that arrive end in garbage up to the end of their last chunk, as [`Port::head`] allows.
+//! It is stricter than the torus: [`Strict`] lists the errors of a caller for which it panics, even where the torus
+//! would accept them. Received bodies end in garbage up to the end of their last chunk, as [`Port::head`] allows.
 
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -32,33 +32,33 @@ use net_torus::{Coord, Direction, Shape};
 
 use crate::port::{Class, Port, inject_one};
 
-/// What follows an arrived body in its last chunk, and what a body holds before it is written.
+/// Padding of a received body in its last chunk, and initial content of a body.
 const GARBAGE: u8 = 0xA5;
 
-/// A packet that was injected.
+/// An injected packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sent {
-    /// Its class.
+    /// Traffic class.
     pub class: Class,
-    /// Its destination.
+    /// Destination.
     pub dest: Coord,
-    /// It keeps its place among the ordered packets of its class to the same destination.
+    /// It keeps its order among the ordered packets of its class to the same destination.
     pub ordered: bool,
-    /// Its body.
+    /// Packet body.
     pub body: Vec<u8>,
 }
 
-/// Room in the injection FIFO of one class.
+/// Free space in the injection FIFO of one class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Room {
-    /// The FIFO is full when so many packets of the class were injected and not taken out.
+    /// Maximum packets of the class that have been injected and not removed.
     Packets(usize),
-    /// There is room for the answer to a packet that the caller takes, and for nothing that it sends by itself:
-    /// from the first look at what has arrived ([`Port::head`]) until all of it is taken.
+    /// There is space only for the reply to a packet that the caller handles, from the first check for received packets
+    /// ([`Port::head`]) until all are dequeued.
     Answer,
 }
 
-/// A node's queues, without checks.
+/// Queues of a node, without checks.
 #[derive(Clone, Debug)]
 struct Queues {
     shape: Shape,
@@ -66,15 +66,15 @@ struct Queues {
     sent: Vec<Sent>,
     room: [Room; 2],
     arrived: [VecDeque<Vec<u8>>; 2],
-    /// The caller has looked for packets that have arrived.
+    /// The caller has checked for received packets.
     looked: Cell<bool>,
-    /// A request was taken last, which may be answered.
+    /// A request was dequeued last, which may be replied to.
     owes_answer: bool,
     lines: usize,
 }
 
 impl Queues {
-    /// Room for the answer to the request that was taken last, which had been there when it was taken.
+    /// Checks for a reply to the last dequeued request, for which there was space at that time.
     fn takes_answer(&mut self, class: Class) -> bool {
         let owes_answer = class == Class::Priority && core::mem::take(&mut self.owes_answer);
         owes_answer && self.room[class as usize] == Room::Answer
@@ -172,12 +172,12 @@ impl Port for Queues {
     }
 }
 
-/// One node's port of a network that the test moves by hand. See the [module](self).
+/// Port of one node, in a network that the test moves by hand. See the [module](self).
 #[derive(Clone, Debug)]
 pub struct Fake(Strict<Queues>, Option<Coord>);
 
 impl Fake {
-    /// The port of the node at `here` in a machine of this shape, with room for any number of packets.
+    /// Creates the port of the node at `here` in a machine of this shape, with unlimited space.
     pub fn new(shape: Shape, here: Coord) -> Fake {
         let queues = Queues {
             shape,
@@ -192,52 +192,52 @@ impl Fake {
         Fake(Strict::new(queues), None)
     }
 
-    /// From now on runs that need no order find no room if they are for this place, as on a link without tokens.
+    /// Rejects unordered runs to this destination from now on, as on a link without tokens.
     pub fn refuse_runs(&mut self, to: Option<Coord>) {
         self.1 = to;
     }
 
-    /// From now on the injection FIFO of `class` has this room.
+    /// Sets the free space of the injection FIFO of `class`.
     pub fn set_room(&mut self, class: Class, room: Room) {
         self.0.port.room[class as usize] = room;
         self.0.promised.set([false; 2]);
     }
 
-    /// Puts a packet with these bytes, right or wrong, into the reception FIFO of `class`.
+    /// Puts a packet with these bytes, valid or not, into the reception FIFO of `class`.
     ///
     /// # Panics
-    /// When the body is longer than [`Class::body_bytes`].
+    /// If the body is longer than [`Class::body_bytes`].
     pub fn arrive(&mut self, class: Class, body: &[u8]) {
         check_body(class, body.len());
         let mut body = body.to_vec();
-        // The packet's header takes the first chunk's first bytes, the body the rest.
+        // The first chunk starts with the packet's header, followed by the body.
         let header = net_torus::wire::HEADER_BYTES;
         let chunks = (header + body.len()).next_multiple_of(CHUNK_BYTES);
         body.resize(chunks - header, GARBAGE);
         self.0.port.arrived[class as usize].push_back(body);
     }
 
-    /// Packets that were injected and not taken out, in the order of injection.
+    /// Returns the packets that were injected and not removed, in the order of injection.
     pub fn sent(&self) -> &[Sent] {
         &self.0.port.sent
     }
 
-    /// Takes out all packets that were injected, in the order of injection: their FIFOs are empty again.
+    /// Removes and returns all injected packets, in the order of injection. Their FIFOs are empty again.
     pub fn take_sent(&mut self) -> Vec<Sent> {
         core::mem::take(&mut self.0.port.sent)
     }
 
-    /// The same packets, to be dropped, held back, put back or reordered.
+    /// Returns the injected packets for writing, to drop, delay, restore or reorder them.
     pub fn sent_mut(&mut self) -> &mut Vec<Sent> {
         &mut self.0.port.sent
     }
 
-    /// Packets along a line that were injected so far. Each is among [`Fake::sent`] once for every node of its line.
+    /// Returns the number of packets injected along a line. [`Fake::sent`] contains each once per node of its line.
     pub fn lines(&self) -> usize {
         self.0.port.lines
     }
 
-    /// Packets of `class` that have arrived and were not taken.
+    /// Returns the number of packets of `class` that were received and not dequeued.
     pub fn waiting(&self, class: Class) -> usize {
         self.0.port.arrived[class as usize].len()
     }
@@ -300,24 +300,24 @@ impl Port for Fake {
     }
 }
 
-/// A port over another one, which panics when its caller
+/// Port wrapper that panics when its caller
 ///
-/// - injects more than [`Class::body_bytes`], or to a node that is not there;
-/// - frees a packet that it has not looked at;
-/// - takes a normal packet without room for the priority packet that may answer it;
+/// - injects more than [`Class::body_bytes`], or to a node that does not exist;
+/// - dequeues a packet that it has not checked;
+/// - dequeues a normal packet without space for the priority packet that may reply to it;
 ///
-/// and when the port refuses a packet after [`Port::can_inject`] has said that there is room.
+/// and when the port rejects a packet after [`Port::can_inject`] has returned true.
 #[derive(Clone, Debug)]
 pub struct Strict<P> {
     port: P,
-    /// By class: `can_inject` has said yes, and nothing was injected since.
+    /// By class: `can_inject` has returned true, and nothing was injected since.
     promised: Cell<[bool; 2]>,
-    /// By class: `head` has shown a packet since the last `pop`.
+    /// By class: `head` has returned a packet since the last `pop`.
     shown: Cell<[bool; 2]>,
 }
 
 impl<P: Port> Strict<P> {
-    /// Watches the calls to `port`.
+    /// Checks the calls to `port`.
     pub fn new(port: P) -> Self {
         Self {
             port,
@@ -427,7 +427,7 @@ mod tests {
         Fake::new(Shape::new([2, 1, 1], [true; 3]).unwrap(), Coord::default())
     }
 
-    /// What the panic says.
+    /// Returns the panic message.
     fn panics(f: impl FnOnce(&mut Fake)) -> String {
         let mut fake = fake();
         fake.arrive(Class::Normal, b"request");
@@ -468,7 +468,7 @@ mod tests {
         assert!(unanswerable.contains("without room for its answer"));
     }
 
-    /// A port that says yes and does no.
+    /// A port that reports space but rejects the packet.
     struct Fickle;
 
     impl Port for Fickle {
@@ -523,7 +523,7 @@ mod tests {
             fake.arrive(class, b"taken");
             assert!(!fake.can_inject(Class::Priority) && !answer(&mut fake));
             assert!(fake.head(class).is_some() && fake.can_inject(Class::Priority));
-            // Not asked again, since the room was there when it was taken.
+            // Not checked again, since there was space when the request was dequeued.
             fake.pop(class);
             if class == Class::Normal {
                 assert!(answer(&mut fake));

@@ -1,71 +1,70 @@
-//! The handler table: handler number -> function, for requests and for answers apart.
+//! Handler table: maps handler IDs to functions, separately for requests and replies.
 //!
-//! A handler that cannot make sense of a packet returns [`Malformed`]; the progress step counts it
-//! ([`crate::Stats::malformed`]), and the packet is gone. A table is made in a `const`, so that a number out of
-//! range or given twice does not compile.
+//! A handler returns [`Malformed`] for an invalid packet. The progress step counts it ([`crate::Stats::malformed`]) and
+//! the packet is discarded. Tables are `const`, so an ID that is out of range or registered twice does not compile.
 
 use net_torus::coord::Coord;
 
 use crate::header::{PRIORITY_BYTES, Place};
 
-/// Numbers of request handlers, and as many of answer handlers: 0 up to this, exclusive.
+/// Number of request handler IDs, and of reply handler IDs.
 pub const HANDLERS: usize = 32;
-/// Greatest payload of an answer in bytes.
+/// Maximum payload of a reply in bytes.
 pub const ANSWER_BYTES: usize = 16;
 const _: () = assert!(ANSWER_BYTES <= PRIORITY_BYTES);
 
-/// A packet that has arrived, as its handler sees it.
+/// A received packet, as passed to its handler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival<'a> {
-    /// Who sent it.
+    /// Coordinates of the sender.
     pub source: Coord,
-    /// The sender's number ([`Port::rank`](crate::Port::rank)).
+    /// Rank of the sender ([`Port::rank`](crate::Port::rank)).
     pub rank: u32,
-    /// The handler's small argument.
+    /// Small argument of the handler.
     pub argument: u16,
-    /// Where the bytes belong; `Some` exactly in the packets of long messages.
+    /// Destination of the bytes; `Some` only in the packets of long messages.
     pub place: Option<Place>,
-    /// The payload.
+    /// Payload.
     pub bytes: &'a [u8],
 }
 
-/// The one priority packet with which a request handler may answer.
+/// The single priority packet that a request handler may return as its reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Answer {
-    /// Number of the answer handler at the receiver.
+    /// Reply handler ID at the receiver.
     pub handler: u8,
-    /// The handler's small argument.
+    /// Small argument of the handler.
     pub argument: u16,
-    /// The payload.
+    /// Payload.
     pub bytes: [u8; ANSWER_BYTES],
 }
 
-/// A packet contradicts itself or the receiver's state. The handler has discarded it.
+/// Error: a packet contradicts itself or the receiver's state. The handler has discarded it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Malformed;
 
-/// What comes of a packet: an answer, where one is due; or it was discarded, and no answer is sent.
+/// Result of a request handler: an optional reply, or an error if the packet was discarded without a reply.
 pub type Taken = Result<Option<Answer>, Malformed>;
 
-/// Takes a normal packet; may answer with one priority packet.
+/// Handles a normal packet; may return one priority packet as a reply.
 ///
 /// # Errors
-/// [`Malformed`]: the packet was discarded, and no answer is sent.
+/// [`Malformed`] if the packet was discarded. No reply is sent.
 pub type RequestHandler<C> = fn(&mut C, &Arrival<'_>) -> Taken;
-/// Takes a priority packet; cannot answer.
+/// Handles a priority packet; cannot reply.
 ///
 /// # Errors
-/// [`Malformed`]: the packet was discarded.
+/// [`Malformed`] if the packet was discarded.
 pub type AnswerHandler<C> = fn(&mut C, &Arrival<'_>) -> Result<(), Malformed>;
 
-/// Handlers by number, over a context `C` that is handed to each.
+/// Handlers by ID. Each receives the context `C`.
 pub struct Handlers<C> {
     requests: [Option<RequestHandler<C>>; HANDLERS],
     answers: [Option<AnswerHandler<C>>; HANDLERS],
 }
 
 impl<C> Handlers<C> {
-    /// No handler at all.
+    /// Creates an empty table.
     pub const fn new() -> Self {
         Self {
             requests: [None; HANDLERS],
@@ -73,10 +72,10 @@ impl<C> Handlers<C> {
         }
     }
 
-    /// Registers a request handler. A number that is not below [`HANDLERS`] does not compile.
+    /// Registers a request handler. An ID not below [`HANDLERS`] does not compile.
     ///
     /// # Panics
-    /// When the number has a request handler already; where the table is a `const`, that does not compile.
+    /// If the ID already has a request handler; in a `const` table, that does not compile.
     pub const fn request<const NUMBER: u8>(mut self, handler: RequestHandler<C>) -> Self {
         const { assert!((NUMBER as usize) < HANDLERS) };
         assert!(
@@ -87,10 +86,10 @@ impl<C> Handlers<C> {
         self
     }
 
-    /// Registers an answer handler. A number that is not below [`HANDLERS`] does not compile.
+    /// Registers a reply handler. An ID not below [`HANDLERS`] does not compile.
     ///
     /// # Panics
-    /// When the number has an answer handler already; where the table is a `const`, that does not compile.
+    /// If the ID already has a reply handler; in a `const` table, that does not compile.
     pub const fn answer<const NUMBER: u8>(mut self, handler: AnswerHandler<C>) -> Self {
         const { assert!((NUMBER as usize) < HANDLERS) };
         assert!(

@@ -1,38 +1,38 @@
-//! The software header of a packet: 8 bytes for a short message, 16 for a packet of a long one.
+//! Software header of a packet: 8 bytes for a short message, 16 for a packet of a long one.
 //!
 //! ```text
 //!   byte  0        1       2 3 4      5      6 7        8..12    12..16
 //!         handler  length  source     kind   argument   target   offset
 //!                          (x y z)                      (long messages only)
 //! ```
-//! Blue Gene/L's software header is the same size and holds the handler ("active packet") and its
-//! argument; integers are little-endian.
+//! Blue Gene/L's software header has the same size and contains the handler ("active packet") and its argument.
+//! Integers are little-endian.
 
 use net_torus::coord::Coord;
 use net_torus::wire::{put_word, word_of};
 
 use crate::port::{BODY_BYTES, Class};
 
-/// Bytes of the header of a short message.
+/// Header bytes of a short message.
 pub const SHORT_HEADER: usize = 8;
-/// Bytes of the header of a long message's packet.
+/// Header bytes of a long message's packet.
 pub const LONG_HEADER: usize = 16;
-/// Greatest payload of a short message in bytes.
+/// Maximum payload of a short message in bytes.
 pub const SHORT_BYTES: usize = BODY_BYTES - SHORT_HEADER;
-/// The same of a short message that travels as a priority packet.
+/// Maximum payload in bytes of a short message in a priority packet.
 pub const PRIORITY_BYTES: usize = Class::Priority.body_bytes() - SHORT_HEADER;
-/// Greatest payload of one packet of a long message in bytes.
+/// Maximum payload in bytes of one packet of a long message.
 pub const LONG_BYTES: usize = BODY_BYTES - LONG_HEADER;
 
-/// Where the kind of message stands.
+/// Offset of the kind field.
 const KIND_AT: usize = 5;
 const KIND_SHORT: u8 = 0;
 const KIND_LONG: u8 = 1;
 
-/// Where the bytes of a long message's packet belong.
+/// Destination of the bytes of a long message's packet.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// The receiver's own name for the destination, given out by the receiver beforehand.
+    /// Handle of the destination buffer, which the receiver has provided to the sender.
     pub target: u32,
     /// Offset of the packet's first byte in the message, in bytes.
     pub offset: u32,
@@ -45,30 +45,30 @@ impl Place {
     }
 }
 
-/// A software header that can be on the wire: illegal ones cannot be written.
+/// A valid software header: the type cannot express an invalid one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// Number of the handler at the receiver.
+    /// Handler ID at the receiver.
     pub handler: u8,
-    /// The sender's coordinates.
+    /// Coordinates of the sender.
     pub source: Coord,
-    /// A small argument for the handler.
+    /// Small argument of the handler.
     pub argument: u16,
     /// `Some` in the packets of a long message.
     pub place: Option<Place>,
 }
 
-/// Why a packet body is not a message of this layer.
+/// Reasons why a packet body is not a message of this layer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HeaderError {
-    /// Shorter than its header or than the length it states.
+    /// Shorter than its header or its length field.
     Truncated,
-    /// A kind of message that does not exist.
+    /// Unknown message kind.
     Kind,
 }
 
 impl Header {
-    /// Bytes that the header takes on the wire.
+    /// Returns the header's size on the wire in bytes.
     #[inline]
     pub fn bytes(&self) -> usize {
         if self.place.is_some() {
@@ -78,11 +78,11 @@ impl Header {
         }
     }
 
-    /// Writes the header for a payload of `len` bytes and returns where the payload goes.
+    /// Writes the header for a payload of `len` bytes. Returns the payload's part of `body`.
     ///
     /// # Panics
-    /// When `body` is shorter than header and payload, or the payload longer than one packet's: the
-    /// layer's own senders cut messages so that neither can be.
+    /// If `body` is shorter than header and payload, or the payload exceeds the maximum of a packet. The layer's own
+    /// senders split messages to avoid both.
     #[inline]
     pub fn emit<'b>(&self, body: &'b mut [u8], len: usize) -> &'b mut [u8] {
         let (head, rest) = body.split_at_mut(self.bytes());
@@ -94,7 +94,7 @@ impl Header {
         &mut rest[..len]
     }
 
-    /// The first word for a payload of `len` bytes.
+    /// Returns the first word for a payload of `len` bytes.
     #[inline]
     fn first(&self, len: usize) -> u64 {
         let Coord { x, y, z } = self.source;
@@ -107,8 +107,8 @@ impl Header {
         u64::from_le_bytes([self.handler, len_byte, x, y, z, kind, a0, a1])
     }
 
-    /// As [`Header::emit`], of the packets of a long message that are as long as can be: each is written, with its place,
-    /// where its payload goes to.
+    /// Returns a function that writes the headers of full packets of a long message, with the specified place. Like
+    /// [`Header::emit`], it returns the payload's part of the body.
     #[inline]
     pub(crate) fn emit_all(&self) -> impl Fn(&mut [u8], Place) -> &mut [u8] + use<> {
         let first = Header {
@@ -125,14 +125,13 @@ impl Header {
         }
     }
 
-    /// Whether the packet with this body is one of a long message.
+    /// Checks whether the packet with this body belongs to a long message.
     #[inline]
     pub(crate) fn is_long(body: &[u8]) -> bool {
         body.get(KIND_AT) == Some(&KIND_LONG)
     }
 
-    /// Reads a header and its payload from a packet's body; bytes after the payload are the chunk's
-    /// padding.
+    /// Parses the header and payload of a packet's body. Bytes after the payload are padding of the chunk.
     #[inline]
     pub fn parse(body: &[u8]) -> Result<(Header, &[u8]), HeaderError> {
         let first = First::read(body)?;
@@ -141,7 +140,7 @@ impl Header {
     }
 }
 
-/// The first [`SHORT_HEADER`] bytes of a header: all of it that the packets of a long message have in common.
+/// First [`SHORT_HEADER`] bytes of a header: all that the packets of a long message have in common.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct First(u64);
 
@@ -164,7 +163,7 @@ impl First {
         }
     }
 
-    /// What follows in the packet with this body.
+    /// Parses the rest of the packet with this body.
     #[inline]
     pub fn rest(self, body: &[u8]) -> Result<(Option<Place>, &[u8]), HeaderError> {
         let [_, len, _, _, _, kind, _, _] = self.0.to_le_bytes();
@@ -183,7 +182,7 @@ impl First {
     }
 }
 
-/// Bytes of a word of a header.
+/// Bytes per header word.
 const WORD: usize = size_of::<u64>();
 
 #[cfg(test)]
@@ -212,7 +211,7 @@ mod tests {
         }
     }
 
-    /// Most of what a packet carries depends on the profile; the header does not.
+    /// The payload limits depend on the profile; the header does not.
     #[test]
     fn a_packet_carries_what_the_header_leaves() {
         let bytes = [SHORT_BYTES, LONG_BYTES, PRIORITY_BYTES];

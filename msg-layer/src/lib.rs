@@ -3,29 +3,28 @@
 //! ```text
 //!   mpi-adi      isend                                   on_rts, on_data          on_cts, on_ncts ..
 //!                  |                                          ^  | Option<Answer>      ^
-//!   msg-layer    tx::short, tx::Transfer::push          request handlers           answer handlers
+//!   msg-layer    tx::short, tx::Transfer::push          request handlers           reply handlers
 //!                  |                                          ^  |                     ^
 //!                  |  Normal                                  |  | Priority            | Priority
 //!   net-torus    injection FIFO -> router -> link ->  reception FIFO            reception FIFO
 //! ```
 //!
-//! A message names a *handler*; when one of its packets arrives, the handler registered under that number
-//! is called with it (active messages, paper 004 section 2). A message is either *short* (one packet, at
-//! most [`header::SHORT_BYTES`] bytes) or *long* (any length below 4 GiB): then every packet carries a
-//! *target* that the receiver chose and the offset of its bytes, so that packets can arrive in any order
-//! and reassembly ([`rx::Landing`]) needs no memory but the place where the bytes belong and a counter.
+//! A message specifies a *handler*. On arrival of each packet, the layer calls the handler registered with that ID
+//! (active messages, paper 004 section 2). A *short* message is one packet of at most [`header::SHORT_BYTES`] bytes. A
+//! *long* message has any length below 4 GiB. Each of its packets contains a *target* chosen by the receiver and the
+//! offset of its bytes, so packets can arrive in any order. Reassembly ([`rx::Landing`]) requires only the destination
+//! buffer and a counter.
 //!
-//! # Why nothing here can deadlock
-//! Requests and data travel as [`port::Class::Normal`] packets, answers as [`port::Class::Priority`] ones,
-//! and the network never lets one wait for the other. An answer handler cannot answer (its type has no
-//! way to say one), so priority packets can always be taken, everywhere. A request handler answers with at
-//! most one packet, and [`progress::progress`] hands it a request only while the priority injection FIFO has room:
-//! that room is the *emergency packet* of paper 004 (section 4), always there because priority packets
-//! always drain.
+//! # Deadlock freedom
+//! Requests and data use [`port::Class::Normal`] packets, replies use [`port::Class::Priority`] packets, and the
+//! network never makes one wait for the other. A reply handler cannot send a reply (its type does not allow it), so
+//! priority packets can always be consumed, everywhere. A request handler replies with at most one packet.
+//! [`progress::progress`] passes it a request only while the priority injection FIFO has space for one. That space is
+//! the *emergency packet* of paper 004 (section 4). It always becomes available, because priority packets always drain.
 //!
 //! # Memory
-//! The layer has none of its own: the handler table is the caller's, and packets stay in the network's
-//! FIFOs until their handler has run. (`fake`, the network that tests put below the layer, allocates.)
+//! The layer allocates none: the caller provides the handler table, and packets stay in the network's FIFOs until their
+//! handler has run. (`fake`, the network of the tests, allocates.)
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 

@@ -1,22 +1,22 @@
-//! The port: all that the message layer needs from the network below it.
+//! Port: the message layer's interface to the network below it.
 
 use net_torus::{Coord, Direction, Fifo, InjectError, Link, Router, Routing, Torus};
 
-/// Which injection FIFO a packet leaves by and which reception FIFO it arrives in.
+/// Traffic class of a packet: its injection FIFO and its reception FIFO.
 ///
-/// The two never wait for one another: a full normal FIFO, anywhere in the machine, does not hold up a
-/// priority packet. Answers travel as priority packets and requests as normal ones, which is what makes
-/// the request-answer dependency free of deadlock.
+/// The two classes never block each other: a full normal FIFO, anywhere in the machine, does not delay a priority
+/// packet. Requests use normal packets and replies use priority packets, so the request-reply dependency is free of
+/// deadlock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
     /// Requests and data.
     Normal,
-    /// Answers; whoever receives one can always take it.
+    /// Replies; every receiver can always consume one.
     Priority,
 }
 
 impl Class {
-    /// Greatest body of its packets in bytes.
+    /// Returns the maximum body of its packets in bytes.
     pub const fn body_bytes(self) -> usize {
         match self {
             Class::Normal => Fifo::Normal.body_bytes(),
@@ -25,25 +25,25 @@ impl Class {
     }
 }
 
-/// Greatest packet body in bytes: the greatest packet less the network's 8-byte header.
+/// Maximum packet body in bytes: the maximum packet without the network's 8-byte header.
 pub const BODY_BYTES: usize = net_torus::BODY_BYTES;
 
-/// A network's face to the message layer. No call blocks.
+/// Network interface of the message layer. No call blocks.
 pub trait Port {
-    /// Room for one more packet of the greatest size in the injection FIFO of `class`.
+    /// Checks for space for one more packet of the maximum size in the injection FIFO of `class`.
     fn can_inject(&self, class: Class) -> bool;
 
-    /// The number of the node at `node`, from 0 on and below that of the machine's nodes; `None` when there is none.
-    /// A packet that names such a place as its source is not one of ours.
+    /// Returns the rank of the node at `node`, below the number of nodes, or `None` if there is no such node. A packet
+    /// with an unknown source does not belong to this layer.
     fn rank(&self, node: Coord) -> Option<u32>;
 
-    /// Injects a packet whose body is `len` bytes (at most [`Class::body_bytes`]) written by `fill`, to `dest`.
-    /// False, without calling `fill`, when [`Port::can_inject`] is false: try again later. Packets of one
-    /// class from one node to another that were injected with this call arrive in the order of injection.
+    /// Injects a packet to `dest`, with a body of `len` bytes (at most [`Class::body_bytes`]) written by `fill`.
+    /// Returns false, without calling `fill`, if [`Port::can_inject`] is false: try again later. Packets of one class
+    /// from one node to another that were injected by this method arrive in the order of injection.
     ///
     /// # Panics
-    /// May panic when `len` is above [`Class::body_bytes`] or [`Port::rank`] knows no node at `dest`: both are
-    /// mistakes of the caller, not states of the network.
+    /// May panic if `len` exceeds [`Class::body_bytes`] or [`Port::rank`] finds no node at `dest`: both are errors of
+    /// the caller, not states of the network.
     fn inject(
         &mut self,
         class: Class,
@@ -52,18 +52,18 @@ pub trait Port {
         fill: impl FnOnce(&mut [u8]),
     ) -> bool;
 
-    /// As [`Port::inject`] with [`Class::Normal`], for a packet that may overtake others and be overtaken:
-    /// the network may send it by whichever way is free.
+    /// Injects a packet of [`Class::Normal`] like [`Port::inject`], but without ordering: the network may route it
+    /// adaptively, so it may overtake others and be overtaken.
     fn inject_unordered(&mut self, dest: Coord, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
         self.inject(Class::Normal, dest, len, fill)
     }
 
-    /// Injects packets with bodies of [`BODY_BYTES`], `count` at most: one, or more where that costs less. As
-    /// [`Port::inject`] with [`Class::Normal`] if `is_ordered`, else as [`Port::inject_unordered`]. `fill` writes the
-    /// body of one after the other. How many were injected; 0: there is no room, or none for such a run.
+    /// Injects up to `count` packets with bodies of [`BODY_BYTES`]: one, or several where that is cheaper. They are of
+    /// [`Class::Normal`], in order if `is_ordered`, else like [`Port::inject_unordered`]. `fill` writes one body after
+    /// the other. Returns the number of packets injected; 0 if the FIFO is full, or has no space for such a run.
     ///
     /// # Panics
-    /// As [`Port::inject`].
+    /// Under the conditions of [`Port::inject`].
     fn inject_run(
         &mut self,
         is_ordered: bool,
@@ -74,15 +74,15 @@ pub trait Port {
         inject_one(self, is_ordered, dest, count, fill)
     }
 
-    /// Whether the network has [`Port::inject_line`].
+    /// Whether the network supports [`Port::inject_line`].
     const LINES: bool = false;
 
-    /// Injects a packet of [`Class::Priority`] that leaves a copy at each of the `hops` nodes in `direction`
-    /// from here (Blue Gene/L's deposit bit). False, without calling `fill`, when there is no room or no such
-    /// packet.
+    /// Injects a packet of [`Class::Priority`] that deposits a copy at each of the next `hops` nodes in `direction`
+    /// (Blue Gene/L's deposit bit). Returns false, without calling `fill`, if the FIFO is full or such packets are not
+    /// supported.
     ///
     /// # Panics
-    /// May panic when `len` is above [`Class::body_bytes`], or there are not so many nodes in that direction.
+    /// May panic if `len` exceeds [`Class::body_bytes`], or if there are fewer nodes in that direction.
     fn inject_line(
         &mut self,
         direction: Direction,
@@ -94,15 +94,16 @@ pub trait Port {
         false
     }
 
-    /// Body of the oldest packet in the reception FIFO of `class`; at least as many bytes as were
-    /// injected (the rest up to the chunk's end is zero or garbage).
+    /// Returns the body of the oldest packet in the reception FIFO of `class`. It contains at least the injected bytes;
+    /// the rest up to the chunk's end is zero or garbage.
     fn head(&self, class: Class) -> Option<&[u8]>;
 
-    /// Frees the packet that [`Port::head`] shows.
+    /// Dequeues the packet returned by [`Port::head`].
     fn pop(&mut self, class: Class);
 
-    /// Hands the bodies of the oldest packets in the reception FIFO of [`Class::Normal`], `most` at most, to `take`, and
-    /// frees them: the oldest, and further ones where that costs less, for as long as `take` returns true. How many.
+    /// Passes the bodies of the oldest packets in the reception FIFO of [`Class::Normal`] to `take`, and dequeues them.
+    /// At most `most`: the oldest, and further ones where that is cheaper, while `take` returns true. Returns their
+    /// number.
     fn take_run(&mut self, most: usize, mut take: impl FnMut(&Self, &[u8]) -> bool) -> usize
     where
         Self: Sized,
@@ -125,7 +126,7 @@ impl From<Class> for Fifo {
     }
 }
 
-/// [`Port::inject_run`] of a network to which one packet after the other costs as much as several.
+/// Implements [`Port::inject_run`] for networks without a batch operation.
 pub(crate) fn inject_one<P: Port + ?Sized>(
     port: &mut P,
     is_ordered: bool,
@@ -173,7 +174,7 @@ fn routing(is_ordered: bool) -> Routing {
     }
 }
 
-/// What goes by the network's own functions, which have the same names but for `$inject`.
+/// Implements methods by the network's own methods, which have the same names except for `$inject`.
 macro_rules! by_own_functions {
     ($inject:ident) => {
         const LINES: bool = true;
@@ -247,7 +248,8 @@ impl Port for Router<'_> {
     }
 }
 
-/// As the router's, but what can leave at once is written where it leaves from.
+/// Direct injection: a packet that can be sent immediately is written into the outgoing frame. Otherwise like the
+/// router's.
 impl<L: Link> Port for Torus<'_, L> {
     by_own_functions!(inject);
 

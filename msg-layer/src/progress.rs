@@ -1,4 +1,4 @@
-//! The progress step: packets from the reception FIFOs to their handlers, answers back.
+//! Progress step: passes packets from the reception FIFOs to their handlers, and sends the replies.
 
 use net_torus::coord::Coord;
 
@@ -7,36 +7,36 @@ use crate::header::{First, Header, Place};
 use crate::port::{Class, Port};
 use crate::tx;
 
-/// What the layer has seen, in packets.
+/// Statistics of the layer, in packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
-    /// Handed to a request handler.
+    /// Packets passed to a request handler.
     pub requests: u64,
-    /// Handed to an answer handler.
+    /// Packets passed to a reply handler.
     pub answers: u64,
-    /// Discarded: no handler is registered under the packet's number.
+    /// Packets discarded because no handler is registered with their ID.
     pub unknown_handler: u64,
-    /// Discarded: not a message of this layer, or [`Malformed`] in the eyes of its handler.
+    /// Packets discarded because they are no messages of this layer, or because their handler returned [`Malformed`].
     pub malformed: u64,
 }
 
-/// What a handler works on: it keeps what the layer counts, too.
+/// State that handlers operate on. It contains the layer's statistics.
 pub trait Context {
-    /// The layer's counts.
+    /// Returns the layer's statistics.
     fn stats(&mut self) -> &mut Stats;
 
-    /// Takes a packet of a number that has no handler in the table: a request, or an answer, which cannot be answered.
-    /// `None`: there is no such number.
+    /// Handles a packet whose ID has no handler in the table: a request, or a reply, which cannot be replied to.
+    /// Returns `None` if the ID is unknown.
     fn take_other(&mut self, class: Class, number: u8, arrival: &Arrival<'_>) -> Option<Taken> {
         let _ = (class, number, arrival);
         None
     }
 }
 
-/// Hands up to `budget` packets to their handlers, answers first, and sends what request handlers
-/// answer. Returns the number of packets taken out of the reception FIFOs. Does not block.
+/// Passes up to `budget` packets to their handlers, replies first, and sends the replies of request handlers. Returns
+/// the number of packets dequeued from the reception FIFOs. Does not block.
 ///
-/// A request stays in its FIFO for as long as there is no room for the answer it may cause.
+/// A request stays in its FIFO until there is space for its potential reply.
 #[inline]
 pub fn progress<P: Port, C: Context>(
     port: &mut P,
@@ -81,7 +81,7 @@ fn take_answer<P: Port, C: Context>(port: &mut P, handlers: &Handlers<C>, contex
     true
 }
 
-/// Takes a request, or up to `most` in a row where the first is a long message's packet; how many.
+/// Handles one request, or up to `most` consecutive ones if the first is a long message's packet. Returns their number.
 #[inline]
 fn take_requests<P: Port, C: Context>(
     port: &mut P,
@@ -90,7 +90,7 @@ fn take_requests<P: Port, C: Context>(
     context: &mut C,
     most: usize,
 ) -> usize {
-    // What is not there needs no room for its answer.
+    // An empty FIFO requires no space for a reply.
     let Some(body) = port.head(Class::Normal) else {
         return 0;
     };
@@ -108,8 +108,8 @@ fn take_requests<P: Port, C: Context>(
     1
 }
 
-/// Takes up to `most` requests in a row, until one has an answer, for which there is room; how many.
-// A call, as short messages come one by one.
+/// Handles up to `most` consecutive requests, until one has a reply, for which there is space. Returns their number.
+// Outlined, as short messages are handled one by one.
 #[inline(never)]
 fn take_run<P: Port, C: Context>(
     port: &mut P,
@@ -134,11 +134,11 @@ fn take_run<P: Port, C: Context>(
     taken
 }
 
-/// What the packet before said at its beginning, who sent it, and its handler.
+/// First header word, sender rank and handler of the preceding packet.
 type Known<C> = (First, u32, RequestHandler<C>);
 
-/// Takes the request with this body; the answer, and whom it is for.
-// Its result is mostly nothing: inlined, that is not even written.
+/// Handles the request with this body. Returns the reply and its destination.
+// Inlining avoids storing the result, usually `None`.
 #[inline(always)]
 fn take_request<P: Port, C: Context>(
     port: &P,
@@ -179,8 +179,8 @@ fn take_request<P: Port, C: Context>(
     }
 }
 
-/// Has the context take a packet that no handler is for; the answer.
-// One copy for both classes: such packets are few.
+/// Passes a packet without a registered handler to the context. Returns the reply.
+// One copy for both classes, since such packets are rare.
 #[inline(never)]
 fn hand_on<C: Context>(
     context: &mut C,
@@ -236,7 +236,7 @@ fn send_answer<P: Port>(port: &mut P, here: Coord, dest: Coord, answer: &Answer)
     assert!(sent, "room was there before the request was taken");
 }
 
-/// What has arrived with this body, and its handler's number; `None` when it is no message of this layer.
+/// Decodes a body. Returns the handler ID and the packet, or `None` if it is no message of this layer.
 #[inline]
 fn arrival<'b, P: Port>(port: &P, body: &'b [u8]) -> Option<(u8, Arrival<'b>)> {
     let (header, bytes) = Header::parse(body).ok()?;
@@ -257,7 +257,7 @@ mod tests {
     /// Not in the table.
     const OTHER: u8 = 9;
 
-    /// The arguments that handlers have seen.
+    /// Arguments that the handlers received.
     #[derive(Default)]
     struct Seen {
         requests: Vec<u16>,
@@ -384,7 +384,7 @@ mod tests {
         assert_eq!(answer.body, message(LAST, HERE, 1, &[9; ANSWER_BYTES]));
     }
 
-    /// Every packet that is refused is counted once, in one of two places, and is gone.
+    /// Every rejected packet is counted once, in one of two counters, and dequeued.
     #[test]
     fn what_cannot_be_handled_is_counted_and_not_answered() {
         let mut port = port();

@@ -1,28 +1,28 @@
-//! Reassembly of long messages: counting bytes into the place where they belong.
+//! Reassembly of long messages: a byte counter per destination buffer.
 
-/// Progress of one long message into its place.
+/// Reception progress of one long message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Landing {
-    /// Bytes that have arrived.
+    /// Bytes received.
     pub received: u32,
-    /// Bytes that will arrive in all.
+    /// Total bytes expected.
     pub total: u32,
 }
 
-/// Why a packet does not belong to a landing.
+/// Reasons why a packet does not belong to a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LandingError {
-    /// Reaches past the message's end, or brings more bytes than the message has.
+    /// It extends past the message's end, or exceeds the number of missing bytes.
     Beyond,
 }
 
 impl Landing {
-    /// A landing for `total` bytes, none of which has arrived.
+    /// Creates the state of a message of `total` bytes, none of which has been received.
     pub fn new(total: u32) -> Self {
         Self { received: 0, total }
     }
 
-    /// Counts `len` bytes at `offset`; true when the message is whole. Packets may come in any order, but
+    /// Counts `len` bytes at `offset`. Returns true when the message is complete. Packets may arrive in any order, but
     /// each only once (the network delivers exactly once).
     pub fn accept(&mut self, offset: u32, len: usize) -> Result<bool, LandingError> {
         let len = u32::try_from(len).map_err(|_| LandingError::Beyond)?;
@@ -35,7 +35,7 @@ impl Landing {
         Ok(self.is_whole())
     }
 
-    /// All bytes have arrived.
+    /// Checks whether all bytes have been received.
     pub fn is_whole(&self) -> bool {
         self.received == self.total
     }

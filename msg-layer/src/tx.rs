@@ -1,15 +1,15 @@
-//! Sending: short messages in one packet, long ones cut into packets as the injection FIFO has room.
+//! Transmission: short messages in one packet, and long ones split into packets as the injection FIFO has space.
 
 use net_torus::coord::Coord;
 
 use crate::header::{Header, LONG_BYTES, LONG_HEADER, Place, SHORT_BYTES};
 use crate::port::{Class, Port};
 
-/// Sends a short message of `len` bytes, written by `fill`. False when the injection FIFO of `class` is
-/// full: nothing was sent and `fill` was not called, try again later.
+/// Sends a short message of `len` bytes, written by `fill`. Returns false if the injection FIFO of `class` is full:
+/// nothing was sent, and `fill` was not called. Try again later.
 ///
 /// # Panics
-/// When `len` is above [`SHORT_BYTES`] or `header` is that of a long message's packet.
+/// If `len` exceeds [`SHORT_BYTES`], or `header` is that of a long message's packet.
 pub fn short<P: Port>(
     port: &mut P,
     class: Class,
@@ -24,23 +24,23 @@ pub fn short<P: Port>(
     })
 }
 
-/// A long message on its way out: what is left to be cut into packets.
+/// A long message being transmitted: the part not yet split into packets.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Transfer {
-    /// The receiver's name for the place the bytes go to.
+    /// The receiver's handle of the destination buffer.
     pub target: u32,
     /// First byte not yet sent.
     pub offset: u32,
     /// The message's length in bytes.
     pub end: u32,
-    /// Its packets keep their order among themselves and with short messages; otherwise they go whichever
-    /// way is free, and may arrive in any order, since each names its place.
+    /// Packets keep their order among themselves and with short messages. Otherwise they are routed adaptively and may
+    /// arrive in any order, since each specifies its place.
     pub in_order: bool,
 }
 
 impl Transfer {
-    /// Injects up to `packets` packets, whose bytes `read` copies out of the message (offset, buffer).
-    /// Returns how many were injected: fewer when the message is out or the FIFO full.
+    /// Injects up to `packets` packets, whose bytes `read` copies from the message (offset, buffer). Returns the number
+    /// injected, which is lower if the message ends or the FIFO is full.
     pub fn push<P: Port>(
         &mut self,
         port: &mut P,
@@ -89,7 +89,7 @@ impl Transfer {
         sent
     }
 
-    /// Every byte has been injected.
+    /// Checks whether every byte has been injected.
     pub fn is_out(&self) -> bool {
         self.offset >= self.end
     }
@@ -118,7 +118,7 @@ mod tests {
                 out.copy_from_slice(&message[offset as usize..][..out.len()]);
             };
             let mut arrived = Vec::new();
-            // One packet was asked for, then there is room for one more, then for none.
+            // One packet is requested; then there is space for one more, then for none.
             for sent in [[1, 1, 0], [1, 1, 0]] {
                 for (most, sent) in [1, 8, 8].into_iter().zip(sent) {
                     let here = Coord::default();

@@ -1,22 +1,22 @@
-//! `mpi.h` and `pmpi.h`.
+//! Generators of `mpi.h` and `pmpi.h`.
 
 use core::fmt::{Display, Formatter, Result};
 
 use crate::{CHAPTERS, FUNCTIONS, Function, Spelling, State, of_chapter};
 
-/// The part of `mpi.h` that is written by hand: types and constants.
+/// Hand-written part of `mpi.h`: types and constants.
 const HAND_WRITTEN: &str = include_str!("head.h");
-/// The place of the functions in it.
+/// Marker for the position of the functions.
 const PLACE: &str = "/* FUNCTIONS */\n";
-/// The longest line.
+/// Maximum line length.
 const COLUMNS: usize = 110;
 
-/// `mpi.h`, by its text.
+/// Text of `mpi.h`.
 #[derive(Clone, Copy, Debug)]
 pub struct Header;
 
 impl Header {
-    /// The name of the file.
+    /// File name.
     pub const NAME: &str = "mpi.h";
 }
 
@@ -41,12 +41,12 @@ impl Display for Header {
     }
 }
 
-/// `pmpi.h`, by its text.
+/// Text of `pmpi.h`.
 #[derive(Clone, Copy, Debug)]
 pub struct ProfilingHeader;
 
 impl ProfilingHeader {
-    /// The name of the file.
+    /// File name.
     pub const NAME: &str = "pmpi.h";
 }
 
@@ -63,7 +63,7 @@ impl Display for ProfilingHeader {
     }
 }
 
-/// The comment in front of a function, and that it was removed, as the compiler is to say.
+/// Writes the comment before a function, and the marker that makes the compiler report a removed function.
 fn explain(f: &mut Formatter<'_>, function: &Function) -> Result {
     let (label, text) = match function.state {
         State::Limited(limit) => ("Limits:", limit),
@@ -74,7 +74,7 @@ fn explain(f: &mut Formatter<'_>, function: &Function) -> Result {
     let texts = function.comment.iter().copied().chain([label, text]);
     let mut column = 0;
     for word in texts.flat_map(str::split_whitespace) {
-        // In front of the blank and the end of the comment.
+        // Reserves space for the blank and the end of the comment.
         if column + 1 + word.len() + " */".len() > COLUMNS {
             f.write_str("\n *")?;
             column = 2;
@@ -94,7 +94,7 @@ fn explain(f: &mut Formatter<'_>, function: &Function) -> Result {
     }
 }
 
-/// The prototype of a function whose name begins with `prefix`.
+/// Writes the prototype of a function whose name begins with `prefix`.
 fn declare(f: &mut Formatter<'_>, prefix: &str, function: &Function) -> Result {
     let (result, name) = (function.result.c().before, function.name);
     write!(f, "{result}{prefix}{name}(")?;

@@ -1,28 +1,29 @@
-//! The kinds of parameters and results.
+//! Kinds of parameters and results.
 
-/// A C type, as it is spelled before and after the name of what has it.
+/// Spelling of a C type, before and after the declared name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Spelling {
-    /// The text before the name, with the blank where there is one.
+    /// Text before the name, with the blank where required.
     pub before: &'static str,
-    /// The text after the name: the brackets of an array.
+    /// Text after the name: the brackets of an array.
     pub after: &'static str,
 }
 
 macro_rules! kinds {
     ($($kind:ident: $before:literal, $after:literal;)*) => {
-        /// The kind of a parameter or a result, which says more than its type in C.
+        /// Kind of a parameter or a result, which is more specific than its C type.
         ///
-        /// A name without an ending is a value, or memory that is only read; `Out` is written, `InOut` read and written. The
-        /// plural is an array. `Old` is an array that is only read and that a removed function declares without `const`.
+        /// A kind without a suffix is a value, or memory that is only read; `Out` is written, `InOut` is read and
+        /// written. The plural is an array. `Old` is an array that is only read and that a removed function declares
+        /// without `const`.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        #[allow(missing_docs)] // The names say what each is, and the spellings what it is in C.
+        #[allow(missing_docs)] // The names and the C spellings are the documentation.
         pub enum Kind {
             $($kind),*
         }
 
         impl Kind {
-            /// Its type in C.
+            /// Returns its C type.
             #[must_use]
             pub const fn c(self) -> Spelling {
                 let (before, after) = match self {
@@ -35,7 +36,7 @@ macro_rules! kinds {
 }
 
 kinds! {
-    // Numbers. Of a large-count function a `Count` is an MPI_Count, a displacement an MPI_Aint.
+    // Integers. In a large-count function, a `Count` is an MPI_Count and a displacement is an MPI_Aint.
     Int: "int ", "";
     IntOut: "int *", "";
     IntInOut: "int *", "";
@@ -54,12 +55,12 @@ kinds! {
     Ranks: "const int ", "[]";
     RanksOut: "int ", "[]";
     Tag: "int ", "";
-    // Truth values, which are LOGICAL in Fortran.
+    // Boolean values, which are LOGICAL in Fortran.
     Logical: "int ", "";
     LogicalOut: "int *", "";
     Logicals: "const int ", "[]";
     LogicalsOut: "int ", "[]";
-    // Places in arrays, which begin at 1 in Fortran.
+    // Array indexes, which begin at 1 in Fortran.
     IndexOut: "int *", "";
     IndicesOut: "int ", "[]";
     Aint: "MPI_Aint ", "";
@@ -73,7 +74,7 @@ kinds! {
     Offset: "MPI_Offset ", "";
     OffsetOut: "MPI_Offset *", "";
     Double: "double ", "";
-    // An int, and more arguments that nobody looks at.
+    // An int, followed by ignored arguments.
     Level: "const int ", ", ...";
 
     // Memory of the program of any type, and addresses of it.
@@ -81,7 +82,7 @@ kinds! {
     BufferOut: "void *", "";
     BufferInOut: "void *", "";
     AddressOut: "void *", "";
-    // Pointers in C, integers as large as addresses in Fortran.
+    // Pointers in C, address-sized integers in Fortran.
     Attribute: "void *", "";
     AttributeOut: "void *", "";
     ExtraState: "void *", "";
@@ -140,7 +141,7 @@ kinds! {
     F08Status: "const MPI_F08_status *", "";
     F08StatusOut: "MPI_F08_status *", "";
 
-    // Handles of tools, and the object that a variable belongs to.
+    // Handles of tools, and the object that a variable is bound to.
     ToolEnum: "MPI_T_enum ", "";
     ToolEnumOut: "MPI_T_enum *", "";
     ToolObject: "void *", "";
@@ -154,7 +155,7 @@ kinds! {
     SessionOut: "MPI_T_pvar_session *", "";
     SessionInOut: "MPI_T_pvar_session *", "";
 
-    // Functions of the program.
+    // Callback functions of the program.
     UserFn: "MPI_User_function *", "";
     ErrorFn: "MPI_Comm_errhandler_function *", "";
     WinErrorFn: "MPI_Win_errhandler_function *", "";

@@ -1,10 +1,10 @@
-//! Every function of MPI that there is, once, as data: name, section of MPI-3.1, parameters with their kinds, and how far it
-//! works ([`FUNCTIONS`]). A function is a row in `table.rs`, and a body in `mpi-adi/c/src`, which is compiled against its row.
+//! Table of all MPI functions as data: name, section of MPI-3.1, parameters with their kinds, and level of support
+//! ([`FUNCTIONS`]). A function is a row in `table.rs` and a body in `mpi-adi/src/c`, which is compiled against its row.
 //!
-//! The entry points of C programs with their names of the profiling interface are made of the rows at compile time
-//! ([`functions!`]), the headers ([`Header`], [`ProfilingHeader`]) by the command where it calls a compiler. `docs/mpi.md`
-//! ([`Page`]) is kept in the repository: `MIDPLANE_WRITE=1 cargo test -p midplane-api` writes it anew, and the same test
-//! fails without that when it is not what the table says.
+//! The rows generate the entry points of C programs and their profiling names at compile time ([`functions!`]). The
+//! compiler command generates the headers ([`Header`], [`ProfilingHeader`]). `docs/mpi.md` ([`Page`]) is kept in the
+//! repository: `MIDPLANE_WRITE=1 cargo test -p midplane-api` updates it. Without that variable, the test fails if it
+//! differs from the table.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -23,48 +23,48 @@ pub use header::{Header, ProfilingHeader};
 pub use kinds::{Kind, Spelling};
 pub use page::Page;
 
-/// A function of MPI.
+/// An MPI function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Function {
-    /// Its name.
+    /// Function name.
     pub name: &'static str,
-    /// Where MPI-3.1 describes it.
+    /// Section of MPI-3.1 that specifies it.
     pub section: &'static str,
-    /// The kind of its result.
+    /// Kind of its result.
     pub result: Kind,
-    /// Its parameters, in order.
+    /// Parameters in order.
     pub parameters: &'static [Parameter],
-    /// How far it works.
+    /// Level of support.
     pub state: State,
-    /// Its comment in `mpi.h`, line by line.
+    /// Comment in `mpi.h`, line by line.
     pub comment: &'static [&'static str],
 }
 
 /// A parameter of a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parameter {
-    /// Its name.
+    /// Parameter name.
     pub name: &'static str,
-    /// Its kind.
+    /// Parameter kind.
     pub kind: Kind,
 }
 
-/// How far a function works.
+/// Level of support of a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// As the standard says.
+    /// Conforms to the standard.
     Works,
-    /// Within these limits.
+    /// Supported within these limits.
     Limited(&'static str),
-    /// As the standard does not say: it is this function without blocking.
+    /// Extension to the standard: the nonblocking variant of this function.
     Extension(&'static str),
-    /// As versions of the standard before MPI-3.0 say, which has this function in its place.
+    /// Conforms to versions of the standard before MPI-3.0, which replaced it by this function.
     Removed(&'static str),
-    /// Not at all: it returns MPI_ERR_UNSUPPORTED_OPERATION.
+    /// Not supported: returns MPI_ERR_UNSUPPORTED_OPERATION.
     Refused,
 }
 
-/// The limit of collectives that do not block.
+/// Limit of nonblocking collectives.
 const NOT_BLOCKING: &str =
     "4,096 started and not completed at one time; goes on while the program computes, too";
 
@@ -91,7 +91,7 @@ macro_rules! data {
         $(#[doc = $line:literal])*
         $section:literal $result:ident $function:ident($($parameter:ident: $kind:ident),*) $($state:ident $detail:tt)?;
     )*) => {
-        /// All functions, in the order of sections and names.
+        /// All functions, ordered by section and name.
         pub const FUNCTIONS: &[Function] = &[$(Function {
             name: stringify!($function),
             section: $section,
@@ -105,25 +105,24 @@ macro_rules! data {
 
 functions!(data);
 
-/// The functions that are not supported.
+/// Returns the functions that are not supported.
 pub fn refused() -> impl Iterator<Item = &'static Function> {
     let is_refused = |function: &&Function| function.state == State::Refused;
     FUNCTIONS.iter().filter(is_refused)
 }
 
 impl Function {
-    /// The numbers of its section.
+    /// Returns the numbers of its section.
     fn numbers(&self) -> impl Iterator<Item = u32> {
         self.section.split('.').flat_map(str::parse)
     }
 
-    /// The number of its chapter.
     fn chapter(&self) -> u32 {
         self.numbers().next().unwrap_or(0)
     }
 }
 
-/// The chapters that have functions, by their numbers.
+/// Chapters that contain functions, by number.
 const CHAPTERS: &[(u32, &str)] = &[
     (3, "Point-to-point communication"),
     (4, "Datatypes"),
@@ -142,7 +141,7 @@ const CHAPTERS: &[(u32, &str)] = &[
     (17, "Language bindings"),
 ];
 
-/// The functions of a chapter.
+/// Returns the functions of a chapter.
 fn of_chapter(chapter: u32) -> impl Iterator<Item = &'static Function> {
     FUNCTIONS
         .iter()

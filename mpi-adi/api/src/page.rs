@@ -1,10 +1,10 @@
-//! `docs/mpi.md`.
+//! Generator of `docs/mpi.md`.
 
 use core::fmt::{Display, Formatter, Result};
 
 use crate::{CHAPTERS, FUNCTIONS, Function, State, of_chapter};
 
-/// The page of documentation that has all functions, by its text.
+/// Text of the documentation page that lists all functions.
 #[derive(Clone, Copy, Debug)]
 pub struct Page;
 
@@ -40,7 +40,7 @@ impl Display for Page {
     }
 }
 
-/// A function's row.
+/// Writes the row of a function.
 fn row(f: &mut Formatter<'_>, function: &Function) -> Result {
     let Function { name, section, .. } = function;
     write!(f, "| `{name}` | {section} | ")?;

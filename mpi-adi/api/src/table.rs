@@ -1,16 +1,16 @@
-//! The table: a row for each function, in the order of sections and names.
+//! Function table, ordered by section and name.
 
-/// Calls the macro `$then` with the rows of the table, for what has to be made of each function at compile time: entry
-/// points ([`FUNCTIONS`](crate::FUNCTIONS) is the same table as data).
+/// Calls the macro `$then` with the rows of the table, to generate code for each function at compile time, for example
+/// entry points ([`FUNCTIONS`](crate::FUNCTIONS) is the same table as data).
 ///
-/// A row is `"section" result name(parameter: kind, ..) state;`. A documentation comment in front of it goes into `mpi.h`.
-/// The state is one of these, or nothing for a function that works as the standard says:
+/// A row is `"section" result name(parameter: kind, ..) state;`. A documentation comment before it is copied into
+/// `mpi.h`. The state is one of these, or nothing for a function that conforms to the standard:
 ///
-/// * `limited "limit"`: it works, and the documentation and `mpi.h` name the limit.
-/// * `extension MPI_Twin`: no version of MPI has it; `MPIX_` is another prefix of its name.
-/// * `removed MPI_Other`: MPI-3.0 has removed it in favour of the other one; the compiler says so.
-/// * `refused comm`, `world` or `file`: it returns MPI_ERR_UNSUPPORTED_OPERATION by way of the error handler of its argument
-///   `comm`, of MPI_COMM_WORLD, or of files. It has no body.
+/// * `limited "limit"`: it is supported, and the documentation and `mpi.h` specify the limit.
+/// * `extension MPI_Twin`: no version of MPI contains it; its name may also use the prefix `MPIX_`.
+/// * `removed MPI_Other`: MPI-3.0 has removed it in favour of the other one; the compiler reports that.
+/// * `refused comm`, `world` or `file`: it returns MPI_ERR_UNSUPPORTED_OPERATION through the error handler of its
+///   argument `comm`, of MPI_COMM_WORLD, or of files. It has no body.
 #[macro_export]
 macro_rules! functions {
     ($then:ident) => { $then! {

@@ -18,7 +18,7 @@ fn the_documentation_is_what_the_table_says() {
     );
 }
 
-/// So each is there once, and the headers and the page have all.
+/// So each function occurs once, and the headers and the page contain all.
 #[test]
 fn functions_are_in_the_order_of_sections_and_names() {
     let key = |function: &Function| {
@@ -51,7 +51,7 @@ fn functions_that_others_name_are_there() {
     assert!(refused().any(|function| function.name == "MPI_File_open"));
 }
 
-/// The prototypes of a header, each in one line.
+/// Returns the prototypes of a header, one per line.
 fn prototypes(header: &str) -> Vec<String> {
     let mut text = String::new();
     let mut rest = header;

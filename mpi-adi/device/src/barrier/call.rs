@@ -1,4 +1,4 @@
-//! An allreduce whose values travel in the barrier's packets, as the call of one process.
+//! In-network allreduce, with values in barrier packets, as a call of one process.
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
@@ -6,10 +6,10 @@ use crate::barrier::{AllreduceStep, Differ, VALUE_BYTES};
 use crate::kernel::Kernel;
 use crate::memory::area::Area;
 
-/// Combines elements: `right[i] = left[i] op right[i]`.
+/// Element-wise combination: `right[i] = left[i] op right[i]`.
 pub type Combine<'a> = dyn FnMut(&[u8], &mut [u8]) + 'a;
 
-/// The network offers the barrier; the first step of a job tells.
+/// Checks whether the network supports the barrier. The first progress step of a job determines it.
 pub(crate) fn offers_barrier(adi: &mut Adi, kernel: &mut dyn Kernel) -> bool {
     if !adi.has_barrier() {
         kernel.poll(adi);
@@ -17,32 +17,33 @@ pub(crate) fn offers_barrier(adi: &mut Adi, kernel: &mut dyn Kernel) -> bool {
     adi.has_barrier()
 }
 
-/// An allreduce under way.
+/// Active allreduce.
 #[derive(Debug)]
 pub struct Allreduce {
     data: Area,
     result: Area,
-    /// No function of the program's combines.
+    /// The operation is predefined, not a function of the program.
     is_predefined: bool,
     has_entered: bool,
     values: Values,
 }
 
-/// How far an allreduce is when its call leaves the device.
+/// Result of a call's progress step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Turn {
-    /// The network does not offer it, to none of the processes. Nothing has been done.
+    /// The network does not support it, on any process. Nothing has been done.
     NotOffered,
-    /// It has a value to [combine](Allreduce::combine) with those before it.
+    /// A value is ready to be [combined](Allreduce::combine) with those before it.
     Combine,
-    /// The result is in its place.
+    /// The result has been stored.
     Over,
-    /// The processes' calls differ.
+    /// The processes' calls do not match.
     Differ(Differ),
 }
 
 impl Allreduce {
-    /// That of the value in `data`, into `result`, which is as long. A predefined operation combines within the device.
+    /// Creates an allreduce of the value in `data`, into `result` of the same length. A predefined operation combines
+    /// within the device.
     pub fn new(data: Area, result: Area, is_predefined: bool) -> Self {
         Allreduce {
             data,
@@ -53,19 +54,19 @@ impl Allreduce {
         }
     }
 
-    /// Combines the two values that [`Turn::Combine`] is about.
+    /// Combines the two values of [`Turn::Combine`].
     pub fn combine(&mut self, combine: &mut Combine<'_>) {
         self.values.combine(combine);
     }
 
-    /// There is nothing to do for it.
+    /// Checks whether no progress is possible now.
     #[inline]
     pub(crate) fn waits(&self, adi: &Adi) -> bool {
         self.has_entered && adi.allreduce_waits()
     }
 
-    /// Advances as far as it can; `None`: it waits for others.
-    // On a stack frame of its own, which attempts that find nothing to do can do without.
+    /// Advances as far as possible. Returns `None` if it waits for other processes.
+    // Outlined, so that unsuccessful polls do not need its stack frame.
     #[inline(never)]
     pub(crate) fn advance(
         &mut self,
@@ -91,7 +92,7 @@ impl Allreduce {
                 AllreduceStep::Combine(_) if self.is_predefined => {
                     adi.combine_values(&mut *combine);
                 }
-                // A function of the program's runs outside of the device.
+                // A function of the program runs outside the device.
                 AllreduceStep::Combine(count) => {
                     if self.values.fetch(adi, count) {
                         return Some(Turn::Combine);
@@ -106,20 +107,20 @@ impl Allreduce {
     }
 }
 
-/// A value, aligned for whatever a function of the program's takes it for.
+/// A value, aligned for any type that a function of the program may use.
 #[derive(Debug)]
 #[repr(align(16))]
 struct Aligned([u8; VALUE_BYTES]);
 
-/// Values of a pair or a circle, one after the other.
+/// Sequential combination of the values of a pair or a circle.
 #[derive(Debug)]
 struct Values {
     bytes: usize,
-    /// Those that have been combined, and the one to combine them with.
+    /// The combination so far, and the next value.
     both: [Aligned; 2],
-    /// The place of those that have been combined.
+    /// Index of the combination so far.
     combined: usize,
-    /// How many have been fetched.
+    /// Number of values fetched.
     fetched: usize,
 }
 
@@ -137,8 +138,8 @@ impl Values {
         &mut self.both[self.combined].0[..self.bytes]
     }
 
-    /// Fetches one of so many, to be combined with those before it. False: all are combined, and the device has the
-    /// result.
+    /// Fetches the next of `count` values, to be combined with those before it. Returns false if all are combined and
+    /// the device has received the result.
     fn fetch(&mut self, adi: &mut Adi, count: usize) -> bool {
         if self.fetched == 0 {
             self.combined().copy_from_slice(adi.value(0));

@@ -1,9 +1,9 @@
-//! How the nodes of a line tell each other that they have come.
+//! Communication pattern of a barrier along a line of nodes.
 //!
-//! The line is cut into groups of neighbours, at least as many groups as a group has nodes. Each node tells its group; then
-//! the last of a group tells those above it and the first those below, round a ring half of them each. So each node gets a
-//! packet from each other node of its group and one from each other group, and in lines of up to eight no packet waits for
-//! another one on a link.
+//! The line is divided into groups of neighbours, with at least as many groups as nodes per group. Each node announces
+//! its arrival to its group. Then the last node of a group announces it to the nodes above, and the first to those
+//! below; on a ring, each to half of them. So each node receives a packet from each other node of its group and one
+//! from each other group. In lines of up to eight nodes, no packet waits for another one on a link.
 //!
 //! ```text
 //! a ring of 8, groups of 2      0 1 | 2 3 | 4 5 | 6 7      1 ==> 2 3 4     0 ==> 7 6 5
@@ -12,29 +12,29 @@
 
 use net_torus::{Coord, Direction, Shape};
 
-/// Whom a node tells.
+/// Receivers of an announcement.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Circle {
     /// The other nodes of its group.
     Group,
-    /// Those of the other groups.
+    /// The nodes of the other groups.
     Line,
 }
 
-/// Nodes of a group in a line of so many; the last one may have fewer.
-// One copy: it is asked for everywhere.
+/// Returns the nodes per group in a line of `extent` nodes; the last group may have fewer.
+// One copy, because it has many callers.
 #[inline(never)]
 fn group_nodes(extent: u16) -> u16 {
     let fits = |nodes: &u16| u32::from(*nodes) * u32::from(*nodes) <= extent.into();
     (2..).take_while(fits).last().unwrap_or(1)
 }
 
-/// Groups of a line of so many beside a node's own.
+/// Returns the number of other groups in a line of `extent` nodes.
 fn other_groups(extent: u16, group_nodes: u16) -> u16 {
     extent.div_ceil(group_nodes) - 1
 }
 
-/// A node's place on a line.
+/// Position of a node on a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct LinePosition {
     dimension: usize,
@@ -53,19 +53,19 @@ impl LinePosition {
         }
     }
 
-    /// Nodes of a group; the last one may have fewer.
+    /// Returns the nodes per group; the last group may have fewer.
     fn group_nodes(&self) -> u16 {
         group_nodes(self.extent)
     }
 
-    /// The first and the last node of the group.
+    /// Returns the first and the last node of this node's group.
     fn group(&self) -> (u16, u16) {
         let nodes = self.group_nodes();
         let first = self.at - self.at % nodes;
         (first, (self.extent - first).min(nodes) + first - 1)
     }
 
-    /// Packets that this node gets from its group, or from the other ones.
+    /// Returns the number of packets that this node receives from its group, or from the other groups.
     pub(super) fn expected(&self, circle: Circle) -> u16 {
         let (first, last) = self.group();
         match circle {
@@ -74,7 +74,7 @@ impl LinePosition {
         }
     }
 
-    /// How far a packet goes up and down from this node, in hops; 0: there is none.
+    /// Returns the hops of this node's packets up and down the line; 0 for no packet.
     pub(super) fn hops(&self, circle: Circle) -> [(Direction, u16); 2] {
         let (first, last) = self.group();
         let others = self.extent - (last - first + 1);
@@ -94,14 +94,15 @@ impl LinePosition {
         ]
     }
 
-    /// As [`LinePosition::expected`], of the node that gets most in this dimension: from its group, and from the others.
+    /// Returns the maximum of [`LinePosition::expected`] over the nodes of this dimension: from the group, and from the
+    /// others.
     pub(super) fn most(shape: &Shape, dimension: usize) -> [u16; 2] {
         let extent = shape.extents()[dimension];
         let nodes = group_nodes(extent);
         [nodes - 1, other_groups(extent, nodes)]
     }
 
-    /// The number of the node `at`, which is in this circle or is this one, in the order of coordinates.
+    /// Returns the index of node `at`, which is in this circle or is this one, in the order of coordinates.
     fn number(&self, circle: Circle, at: u16) -> usize {
         let (first, _) = self.group();
         usize::from(match circle {
@@ -110,18 +111,19 @@ impl LinePosition {
         })
     }
 
-    /// Packets of this circle that come from lower coordinates than this node's.
+    /// Returns the number of packets of this circle from coordinates below this node's.
     pub(super) fn lower(&self, circle: Circle) -> usize {
         self.number(circle, self.at)
     }
 
-    /// Which packet of this circle, in the order of coordinates, comes from the node `from`, which it hears.
+    /// Returns the index of the packet from node `from` among the received packets of this circle, in the order of
+    /// coordinates.
     pub(super) fn index(&self, circle: Circle, from: u8) -> usize {
         let from = u16::from(from);
         self.number(circle, from) - usize::from(from > self.at)
     }
 
-    /// A packet of this circle can come from the node `from` of the same line.
+    /// Checks whether this node receives a packet of this circle from node `from` of the same line.
     pub(super) fn hears(&self, circle: Circle, from: u8) -> bool {
         let (first, last) = self.group();
         let from = u16::from(from);

@@ -1,33 +1,36 @@
-//! The barrier of all processes, along the lines of the torus.
+//! Barrier of all processes, along the lines of the torus.
 //!
 //! ```text
-//! each dimension of two nodes:    the second of a pair tells the first (ARRIVE), and goes no further
-//! each longer one, in turn:       the nodes of a line tell each other (TELL, see `line`)
-//! then those of two, backwards:   the first of a pair tells the second that all have arrived (RELEASE)
+//! each dimension of two nodes:    the second of a pair notifies the first (ARRIVE) and stops
+//! each longer one, in turn:       the nodes of a line notify each other (TELL, see `line`)
+//! then those of two, backwards:   the first of a pair releases the second (RELEASE)
 //! ```
-//! Packets that tell a line leave a copy at every node they pass (the deposit bit). In a line of eight each node injects
-//! two packets and takes four. On 8x8x8 that makes three steps of two packets one behind the other on the way from any
-//! node to any other, whose hops are those of the torus's depth; a head of each line that gathers and releases makes
-//! fewer packets but six steps, and its packets queue for the links into the heads (measured: 3.47 times the depth
-//! for 1.9). In a pair there is nothing to gain but packets, so there the first gathers. A dissemination barrier
-//! (Hensgen, Finkel and Manber) over point to point takes N log2 N messages, each to be answered.
+//! Announcements along a line deposit a copy at every node that they pass (the deposit bit). In a line of eight, each
+//! node injects two packets and receives four. On 8x8x8, the path from any node to any other consists of three steps of
+//! two sequential packets, with as many hops as the torus is deep. With a head node per line that gathers and releases,
+//! there are fewer packets, but six steps, and the packets queue for the links into the head nodes (measured: 3.47
+//! times the depth instead of 1.9). In a pair only packets can be saved, so its first node gathers. A dissemination
+//! barrier (Hensgen, Finkel and Manber) over point-to-point messages requires N log2 N messages, each with an
+//! acknowledgement.
 //!
-//! Packets are of the priority class and change a constant amount of state, so the barrier needs no MPI
-//! memory and cannot be refused. A process can be told of the next barrier while it is in this one (`state`).
+//! Packets use the priority class and update a constant amount of state, so the barrier requires no MPI memory and
+//! cannot be rejected. A process may receive packets of the next barrier while it is in this one (`state`).
 //!
 //! # Values
-//! A barrier can carry a value of each process, up to [`VALUE_BYTES`], in the packets that it has anyway: an allreduce.
-//! Who tells others tells them the combination of all for which it speaks. When the values of a pair, a group or a
-//! line's groups have all come, the barrier rests until the program has combined them, in the order of coordinates, so
-//! that all get the same bits; the device knows no operation. The release of a pair's second node carries the result.
-//! Pairs come first whatever their dimension, so the order is not that of the ranks: the operation has to commute.
+//! A barrier can carry a value of each process, up to [`VALUE_BYTES`], in its packets: an in-network allreduce. A
+//! process announces the combination of all values that it represents. When all values of a pair, a group or a line's
+//! groups have been received, the barrier pauses until the program has combined them. The order is that of coordinates,
+//! so all processes get the same bits; the device does not know the operation. The release of a pair's second node
+//! contains the result. Pairs are combined first in any dimension, so the order differs from that of the ranks: the
+//! operation has to be commutative.
 //!
-//! Values whose lengths differ are a mistake of the program. Who finds it combines nothing any more and tells so in
-//! place of a value; each process still leaves the barrier, and is told ([`AllreduceStep::Differ`], [`Adi::barrier_differs`]).
+//! Values of different lengths are a program error. The process that detects it stops combining and announces the
+//! mismatch instead of a value. Each process still completes the barrier and is notified ([`AllreduceStep::Differ`],
+//! [`Adi::barrier_differs`]).
 //!
-//! # The last one
-//! The barrier in which MPI_Finalize waits says so in its packets. Where other processes are in another barrier, which is a
-//! mistake of the program, too, all are told.
+//! # The last barrier
+//! Packets of the barrier in MPI_Finalize are marked. If other processes are in another barrier, a program error as
+//! well, all processes are notified.
 #![forbid(unsafe_code)]
 
 pub mod call;
@@ -49,20 +52,20 @@ use crate::wire::{ARRIVE, RELEASE, TELL};
 
 pub use crate::barrier::values::VALUE_BYTES;
 
-/// The bits of a header's argument beside the dimension.
+/// Fields of a header's argument: the dimension and flags.
 const DIMENSION_BITS: u16 = 0b11;
 const IS_ODD: u16 = 1 << 2;
 const IS_LINE: u16 = 1 << 3;
-/// The processes' values do not fit each other, or had no place, or not all processes are in the same call: none is
-/// combined any more.
+/// The processes' values do not match, or could not be stored, or not all processes are in the same call. No more
+/// values are combined.
 const DIFFER: u16 = 1 << 4;
-/// For this process it is the last barrier; with [`DIFFER`], for one of those that it speaks for.
+/// This is the last barrier of the process; with [`DIFFER`], of one of those that it represents.
 const IS_LAST: u16 = 1 << 5;
 const MARKS: u16 = DIFFER | IS_LAST;
-/// Of what has been heard: for a process it is not the last one.
+/// Received marks only: for some process it is not the last barrier.
 const IS_NOT_LAST: u16 = IS_LAST << 1;
 
-/// The same place but for one dimension, where it is the pair's first or second.
+/// Returns the coordinates of the pair's first or second node in this dimension.
 fn of_pair(here: Coord, dimension: u8, is_second: bool) -> Coord {
     let at = u8::from(is_second);
     match dimension {
@@ -72,19 +75,19 @@ fn of_pair(here: Coord, dimension: u8, is_second: bool) -> Coord {
     }
 }
 
-/// From the second of a pair to the first, or the other way.
+/// Returns the direction from the second node of a pair to the first, or vice versa.
 fn pair_way(dimension: u8, is_second: bool) -> Direction {
     Direction::ALL[2 * usize::from(dimension) + usize::from(is_second)]
 }
 
-/// What a packet says whose argument has these marks, as [`Heard::marks`] has it.
+/// Converts the marks of a packet's argument to the format of [`Heard::marks`].
 #[inline]
 fn heard_as(argument: u16) -> u16 {
     argument & MARKS | (!argument & IS_LAST) << 1
 }
 const _: () = assert!(IS_NOT_LAST == IS_LAST << 1 && MARKS & IS_NOT_LAST == 0);
 
-/// Combines each value with the next one, which becomes the combination.
+/// Combines each value with the next one, which is replaced by the result.
 fn in_order(values: &mut [Value], combine: &mut impl FnMut(&Value, &mut Value)) {
     for at in 1..values.len() {
         let (left, right) = values.split_at_mut(at);
@@ -92,51 +95,51 @@ fn in_order(values: &mut [Value], combine: &mut impl FnMut(&Value, &mut Value)) 
     }
 }
 
-/// How the calls differ in which the processes have entered a barrier.
+/// Mismatch between the calls in which the processes entered a barrier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Differ {
-    /// For some it was the last barrier, and for others not.
+    /// It was the last barrier for some processes only.
     Last,
     /// Their values have different lengths, or some have none.
     Values,
 }
 
-/// What an allreduce that the barrier carries wants of its caller.
+/// Next action for the caller of an in-network allreduce.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AllreduceStep {
-    /// Nothing yet.
+    /// None yet.
     Wait,
-    /// To combine so many values: in place ([`Adi::combine_values`]), or one by one ([`Adi::value`]) outside of the device,
-    /// which is then given the result ([`Adi::set_value`]).
+    /// Combine this number of values: in place ([`Adi::combine_values`]), or one by one ([`Adi::value`]) outside the
+    /// device, followed by [`Adi::set_value`] with the result.
     Combine(usize),
-    /// Nothing more: [`Adi::value`] 0 is the result, and the barrier is left.
+    /// None: [`Adi::value`] 0 is the result, and the process is out of the barrier.
     Over,
-    /// Nothing more: the calls differ ([`Adi::barrier_differs`]), and the barrier is left.
+    /// None: the calls do not match ([`Adi::barrier_differs`]), and the process is out of the barrier.
     Differ,
 }
 
 impl<R: Rules> Adi<R> {
-    /// Enters the barrier of all processes. [`Adi::progress`] takes it from there.
+    /// Enters the barrier of all processes. Does not block; [`Adi::progress`] advances it.
     ///
     /// # Panics
-    /// When this process is in it already.
+    /// If this process is already in a barrier.
     pub fn enter_barrier(&mut self) {
         self.enter_with(&[], 0);
     }
 
-    /// As [`Adi::enter_barrier`], where this process enters none any more.
+    /// Enters the last barrier of this process, like [`Adi::enter_barrier`].
     ///
     /// # Panics
-    /// As [`Adi::enter_barrier`].
+    /// If this process is already in a barrier.
     pub fn enter_last_barrier(&mut self) {
         self.enter_with(&[], IS_LAST);
     }
 
-    /// Enters the barrier with a value of 1 to [`VALUE_BYTES`] bytes; what is to be done says [`Adi::allreduce_step`].
-    /// False, and nothing done, where it is of another length or the barrier carries none ([`Memory::with_values`]).
+    /// Enters the barrier with a value of 1 to [`VALUE_BYTES`] bytes. [`Adi::allreduce_step`] returns the next action.
+    /// Returns false and does nothing for any other length, or if barriers carry no values ([`Memory::with_values`]).
     ///
     /// # Panics
-    /// As [`Adi::enter_barrier`].
+    /// If this process is already in a barrier.
     ///
     /// [`Memory::with_values`]: crate::Memory::with_values
     pub fn enter_allreduce(&mut self, value: &[u8]) -> bool {
@@ -157,7 +160,7 @@ impl<R: Rules> Adi<R> {
         self.barrier.state.stage = self.pair_from(0);
     }
 
-    /// Leaves the barrier, if everybody has entered it.
+    /// Checks whether all processes have entered the barrier, and exits it if so.
     pub fn leave_barrier(&mut self) -> bool {
         let done = matches!(self.barrier.state.stage, BarrierStage::Done);
         if done {
@@ -166,7 +169,7 @@ impl<R: Rules> Adi<R> {
         done
     }
 
-    /// How the processes' calls differed in the barrier that this one has left last, if they did.
+    /// Returns the mismatch between the processes' calls in the last completed barrier, if any.
     #[inline]
     pub fn barrier_differs(&self) -> Option<Differ> {
         match self.barrier.state.marks & MARKS {
@@ -176,14 +179,14 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// [`Adi::allreduce_step`] has nothing for the caller yet.
+    /// Checks whether [`Adi::allreduce_step`] has no action for the caller yet.
     #[inline]
     pub fn allreduce_waits(&self) -> bool {
         let stage = self.barrier.state.stage;
         !matches!(stage, BarrierStage::Combining(_) | BarrierStage::Done)
     }
 
-    /// How far the allreduce is that this process has entered; leaves the barrier, if it is over.
+    /// Returns the next action of the allreduce that this process has entered. Exits the barrier if it is complete.
     pub fn allreduce_step(&mut self) -> AllreduceStep {
         if let BarrierStage::Combining(origin) = self.barrier.state.stage {
             return AllreduceStep::Combine(self.expected(origin) + 1);
@@ -195,8 +198,8 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// The `index`th of the values that are to be combined, in the order of their processes' coordinates; where none are,
-    /// this process's. Empty: there are not so many.
+    /// Returns the `index`th of the values to combine, in the order of their processes' coordinates. If none are to be
+    /// combined, returns this process's value. Empty if the index is out of range.
     pub fn value(&self, index: usize) -> &[u8] {
         let own = self.barrier.state.value.bytes();
         let BarrierStage::Combining(origin) = self.barrier.state.stage else {
@@ -211,8 +214,8 @@ impl<R: Rules> Adi<R> {
         value.map_or(&[], |value| value.bytes())
     }
 
-    /// Combines the values that are to be combined, in place and in their order, by `combine`, which replaces its second
-    /// value by the combination of both; the barrier goes on. Nothing, when none are to be combined.
+    /// Combines the pending values in place and in order, then continues the barrier. `combine` replaces its second
+    /// value by the combination of both. Does nothing if there are no values to combine.
     pub fn combine_values(&mut self, mut combine: impl FnMut(&[u8], &mut [u8])) {
         let BarrierStage::Combining(origin) = self.barrier.state.stage else {
             return;
@@ -240,10 +243,10 @@ impl<R: Rules> Adi<R> {
         self.barrier.state.stage = self.after(origin);
     }
 
-    /// What the values that were to be combined have become, as long as they; the barrier goes on.
+    /// Sets the result of the pending combination, which has the same length as the values, then continues the barrier.
     ///
     /// # Panics
-    /// When none were to be combined, or the value is of another length.
+    /// If there are no values to combine, or the length differs.
     pub fn set_value(&mut self, value: &[u8]) {
         let BarrierStage::Combining(origin) = self.barrier.state.stage else {
             panic!("no values to combine");
@@ -253,12 +256,13 @@ impl<R: Rules> Adi<R> {
         self.barrier.state.stage = self.after(origin);
     }
 
-    /// Whether the network, as of the last [`Adi::progress`], has what the barrier needs, and this process is in none.
+    /// Checks whether the network, as of the last [`Adi::progress`], supports the barrier, and this process is in none.
     pub fn has_barrier(&self) -> bool {
         self.barrier.has_lines && matches!(self.barrier.state.stage, BarrierStage::Outside)
     }
 
-    /// Goes on with the barrier as far as there is room. Returns the steps made; a call may wait for any.
+    /// Advances the barrier while the injection FIFO has space. Returns the number of steps, since a blocking call may
+    /// wait for any.
     #[inline]
     pub(crate) fn send_barrier<P: Port>(&mut self, port: &mut P) -> usize {
         self.barrier.has_lines = P::LINES;
@@ -268,7 +272,7 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// The barrier can go on by itself, if the network has room.
+    /// Checks whether the barrier can advance without further packets, if the network has space.
     #[inline]
     pub(crate) fn barrier_can_go_on(&self) -> bool {
         self.barrier.state.has_steps() && !self.waits_for_others()
@@ -278,7 +282,7 @@ impl<R: Rules> Adi<R> {
         LinePosition::new(&self.identity.shape, self.identity.here, dimension.into())
     }
 
-    /// What comes next in this dimension of two nodes, or in later ones.
+    /// Returns the next stage in this or a later dimension of two nodes.
     fn pair_from(&self, dimension: u8) -> BarrierStage {
         match self.barrier.pairs.next(dimension) {
             Some(dimension) if self.barrier.pairs.is_second(dimension) => {
@@ -289,7 +293,7 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// What comes next in this dimension of more nodes, or in later ones.
+    /// Returns the next stage in this or a later dimension of more than two nodes.
     fn line_from(&self, dimension: u8) -> BarrierStage {
         match (dimension..3)
             .find(|&dimension| self.identity.shape.extents()[usize::from(dimension)] > 2)
@@ -299,7 +303,7 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// What comes next when this origin has been heard, and what it told been combined.
+    /// Returns the stage after this origin has been received and its values have been combined.
     fn after(&self, origin: Origin) -> BarrierStage {
         match origin {
             Origin::Pair(dimension) => self.pair_from(dimension + 1),
@@ -310,7 +314,7 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// Packets that come from this origin.
+    /// Returns the number of packets expected from this origin.
     fn expected(&self, origin: Origin) -> usize {
         match origin {
             Origin::Pair(_) => 1,
@@ -320,7 +324,7 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// Packets from this origin that are of lower coordinates than this node's.
+    /// Returns the number of packets of this origin from coordinates below this node's.
     fn lower(&self, origin: Origin) -> usize {
         match origin {
             Origin::Pair(_) => 0,
@@ -328,14 +332,14 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// The values of this origin that this barrier's packets have brought, once all have come.
+    /// Returns this barrier's received values of this origin, once it is complete.
     fn heard_values(&self, origin: Origin) -> &[Value] {
         let of = (self.barrier.state.is_odd, origin);
         self.barrier.values.of(of, self.expected(origin))
     }
 
-    /// It waits for packets of others.
-    // A call, as most steps are in no barrier.
+    /// Checks whether the barrier waits for packets.
+    // Outlined, as most progress steps are outside barriers.
     #[inline(never)]
     fn waits_for_others(&self) -> bool {
         let (origin, expected) = match self.barrier.state.stage {
@@ -350,7 +354,7 @@ impl<R: Rules> Adi<R> {
         usize::from(heard.packets) < expected
     }
 
-    /// What is next when so many packets of this origin have come; `None`: they have not.
+    /// Returns the next stage if `expected` packets of this origin have been received, otherwise `None`.
     #[inline]
     fn hear(&mut self, origin: Origin, expected: usize) -> Option<BarrierStage> {
         let heard = self
@@ -370,7 +374,7 @@ impl<R: Rules> Adi<R> {
         })
     }
 
-    /// As [`Adi::hear`], of a barrier with values, or where the calls differ.
+    /// Implements [`Adi::hear`] for a barrier with values or a mismatch.
     #[inline(never)]
     fn hear_values(&mut self, origin: Origin, heard: Heard) -> BarrierStage {
         let bytes = self.barrier.state.value.bytes().len();
@@ -403,7 +407,7 @@ impl<R: Rules> Adi<R> {
         steps
     }
 
-    /// Makes a step; what comes next. `None`: there is none to make, now.
+    /// Executes one step and returns the next stage. `None` if no step is possible now.
     #[inline(always)]
     fn make_step<P: Port>(&mut self, port: &mut P) -> Option<BarrierStage> {
         Some(match self.barrier.state.stage {
@@ -449,7 +453,7 @@ impl<R: Rules> Adi<R> {
         })
     }
 
-    /// Tells so many nodes in this direction, with the value if there is one; `None`: there is no room.
+    /// Injects a packet to `hops` nodes in this direction, with the value if there is one. `None` if the FIFO is full.
     fn tell<P: Port>(
         &self,
         port: &mut P,
@@ -477,7 +481,7 @@ impl<R: Rules> Adi<R> {
         told.then_some(())
     }
 
-    /// The second of a pair has arrived.
+    /// Handles ARRIVE: the second node of a pair has arrived.
     pub(crate) fn take_arrival(&mut self, arrival: &Arrival<'_>) -> Result<(), Malformed> {
         let dimension = u8::try_from(arrival.argument & !MARKS).unwrap_or(u8::MAX);
         let ours = dimension < self.barrier.pairs.firsts()
@@ -489,7 +493,7 @@ impl<R: Rules> Adi<R> {
         self.take_heard((false, Origin::Pair(dimension), 0), arrival)
     }
 
-    /// A node of a line has arrived, with all for which it speaks.
+    /// Handles TELL: a node of a line has arrived, with all that it represents.
     pub(crate) fn take_told(&mut self, arrival: &Arrival<'_>) -> Result<(), Malformed> {
         let dimension = (arrival.argument & DIMENSION_BITS) as u8;
         let along = usize::from(dimension);
@@ -516,7 +520,7 @@ impl<R: Rules> Adi<R> {
         self.take_heard((is_odd, Origin::Line(dimension, circle), index), arrival)
     }
 
-    /// Counts a packet of this origin, and keeps its value, if it has one, as the `index`th.
+    /// Counts a packet of this origin, and stores its value, if any, at `index`.
     fn take_heard(
         &mut self,
         (is_odd, origin, index): (bool, Origin, usize),
@@ -541,7 +545,7 @@ impl<R: Rules> Adi<R> {
         Ok(())
     }
 
-    /// All have arrived.
+    /// Handles RELEASE: all processes have arrived.
     pub(crate) fn take_release(&mut self, arrival: &Arrival<'_>) -> Result<(), Malformed> {
         let firsts = self.barrier.pairs.firsts();
         let ours = arrival.argument & !MARKS == firsts.into()

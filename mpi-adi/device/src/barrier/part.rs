@@ -1,4 +1,4 @@
-//! What a process knows of the barrier.
+//! Barrier component of the device.
 #![forbid(unsafe_code)]
 
 use net_torus::{Coord, Shape};
@@ -6,19 +6,19 @@ use net_torus::{Coord, Shape};
 use crate::barrier::state::Barrier;
 use crate::barrier::values::Values;
 
-/// What this process knows of the barrier.
+/// State of the barrier, and its fixed parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub pairs: Pairs,
     pub state: Barrier,
-    /// What the barrier carries.
+    /// Values in the barrier's packets.
     pub values: Values,
-    /// The network can send along lines.
+    /// The network supports packets along lines.
     pub has_lines: bool,
 }
 
 impl Part {
-    /// That of a process that is in none yet, in this machine.
+    /// Creates the initial state of a process in this machine.
     #[inline]
     pub fn new(shape: &Shape, here: Coord, values: Values) -> Part {
         Part {
@@ -30,11 +30,11 @@ impl Part {
     }
 }
 
-/// The dimensions of two nodes, a bit each.
+/// Dimensions of two nodes, as a bit set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pairs {
     all: u8,
-    /// Those in which this node is the second one.
+    /// Dimensions in which this node is the second one.
     second: u8,
 }
 
@@ -58,7 +58,7 @@ impl Pairs {
         self.second >> dimension & 1 != 0
     }
 
-    /// The first of these dimensions from this one on.
+    /// Returns the first of these dimensions from `from` on.
     pub fn next(self, from: u8) -> Option<u8> {
         match self.all >> from {
             0 => None,
@@ -66,7 +66,7 @@ impl Pairs {
         }
     }
 
-    /// The node is the first of its pairs in so many of the first dimensions, and the first of them in no more.
+    /// Returns the number of leading dimensions in which the node is not the second of a pair; at most 3.
     pub fn firsts(self) -> u8 {
         (self.second | 1 << 3).trailing_zeros() as u8
     }

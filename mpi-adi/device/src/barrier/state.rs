@@ -1,46 +1,47 @@
-//! How far a process is in the barrier.
+//! State machine of a process in the barrier.
 #![forbid(unsafe_code)]
 
 use crate::barrier::line::Circle;
 use crate::barrier::values::{Origin, Value};
 
-/// How far this process is, in a register. The dimensions are by number.
+/// Stage of this process, in a register. Dimensions are indexes.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum BarrierStage {
     /// In no barrier.
     #[default]
     Outside,
-    /// The second of a pair in this dimension: has to tell the first one.
+    /// Second node of a pair in this dimension: ARRIVE is still to be sent.
     Arriving(u8),
-    /// The first of a pair in this dimension: waits for the second.
+    /// First node of a pair in this dimension: waits for the second.
     Gathering(u8),
-    /// Has told the first one of its pair.
+    /// ARRIVE is sent; waits for RELEASE.
     Waiting,
-    /// Tells the others of its line in this dimension; by this packet, up or down.
+    /// Announces its arrival to this circle of its line in this dimension. The last field is the next packet: 0 up, 1
+    /// down.
     Telling(u8, Circle, u8),
-    /// Has told them, and waits for the same from them.
+    /// Has sent its announcements, and waits for those of the others.
     Hearing(u8, Circle),
-    /// The values of this origin have come: the program has to combine them with this process's own.
+    /// The values of this origin have been received. The program has to combine them with this process's own.
     Combining(Origin),
-    /// Has still to tell the second one of its pairs in so many of the first dimensions that all have arrived.
+    /// RELEASE is still to be sent to the second nodes of its pairs, in the dimensions below this one.
     Releasing(u8),
-    /// Everybody has arrived.
+    /// All processes have arrived.
     Done,
 }
 
-/// Packets of a barrier that have come from one origin.
+/// Packets of a barrier received from one origin.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Heard {
-    /// All of them.
+    /// All packets.
     pub(super) packets: u16,
-    /// Those with a value.
+    /// Packets with a value.
     pub(super) values: u16,
-    /// What they say, together: see [`super::DIFFER`].
+    /// Union of their marks: see [`super::DIFFER`].
     pub(super) marks: u16,
 }
 
-/// The place of what comes from an origin: those of pairs by their dimension, those of lines by the parity of the
-/// barrier's number, by dimension and circle.
+/// Returns the index of an origin's packets: for pairs by dimension, for lines by the barrier's parity, dimension and
+/// circle.
 fn number(is_odd: bool, origin: Origin) -> usize {
     match origin {
         Origin::Pair(dimension) => dimension.into(),
@@ -50,25 +51,25 @@ fn number(is_odd: bool, origin: Origin) -> usize {
     }
 }
 
-/// This process's part in the barrier.
+/// Barrier state of this process.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Barrier {
     pub(super) stage: BarrierStage,
-    /// The number of this barrier, or of the one before, is odd.
+    /// Parity of the current barrier, or of the last one.
     pub(super) is_odd: bool,
-    /// Packets that have come, by [`number`]. Another process can be a barrier ahead of this one, not two: it leaves none
-    /// that this one has not entered.
+    /// Packets received, indexed by [`number`]. Another process can be at most one barrier ahead: it cannot complete a
+    /// barrier that this process has not entered.
     heard: [Heard; 3 + 2 * 3 * 2],
-    /// This process's value, with all that have been combined with it; empty where the barrier carries none.
+    /// Combination of this process's value and those received; empty if the barrier carries none.
     pub(super) value: Value,
-    /// What the packets of this process say.
+    /// Marks of this process's packets.
     pub(super) marks: u16,
-    /// What no other process's may say, as [`Heard::marks`] has it.
+    /// Marks that indicate a mismatch, in the format of [`Heard::marks`].
     pub(super) unwanted: u16,
 }
 
 impl Barrier {
-    /// In no barrier, and nothing has come.
+    /// In no barrier, with no packets received.
     pub(crate) const NONE: Barrier = Barrier {
         stage: BarrierStage::Outside,
         is_odd: false,
@@ -82,17 +83,17 @@ impl Barrier {
         unwanted: 0,
     };
 
-    /// Packets of this origin that have come, in the barrier of this parity.
+    /// Returns the packets of this origin received in the barrier of this parity.
     pub(super) fn heard(&self, is_odd: bool, origin: Origin) -> Heard {
         self.heard[number(is_odd, origin)]
     }
 
-    /// As [`Barrier::heard`], to be changed.
+    /// Returns the packets of this origin in the barrier of this parity, for writing.
     pub(super) fn heard_mut(&mut self, is_odd: bool, origin: Origin) -> &mut Heard {
         &mut self.heard[number(is_odd, origin)]
     }
 
-    /// There may be something to send for it, or to count.
+    /// Checks whether there may be a packet to send or to count.
     #[inline]
     pub(crate) fn has_steps(&self) -> bool {
         !matches!(

@@ -1,7 +1,7 @@
-//! Values that the packets of a barrier carry: what an allreduce of few bytes needs no messages for.
+//! Storage of the values in barrier packets, for an in-network allreduce of a few bytes.
 //!
-//! A value that has come waits here until this process combines it. Between two barriers of the same parity all values
-//! of the first have been combined, so each packet that can come has a place of its own.
+//! A received value is stored until this process combines it. Between two barriers of the same parity, all values of
+//! the first have been combined, so each possible packet has a separate slot.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -13,11 +13,11 @@ use net_torus::Shape;
 use crate::barrier::line::{Circle, LinePosition};
 use crate::boxed::boxed;
 
-/// Greatest value in bytes: with both headers a packet of two 32-byte chunks, and of one up to 16 bytes.
+/// Maximum value length in bytes: with both headers, a packet of two 32-byte chunks, and of one chunk up to 16 bytes.
 pub const VALUE_BYTES: usize = 32;
 const _: () = assert!(VALUE_BYTES <= PRIORITY_BYTES);
 
-/// A value as it came.
+/// A value in received form.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Value {
     len: u8,
@@ -25,16 +25,16 @@ pub(super) struct Value {
 }
 
 impl Value {
-    /// None.
+    /// Empty value.
     pub(super) const EMPTY: Value = Value {
         len: 0,
         bytes: [0; VALUE_BYTES],
     };
 
-    /// Becomes these, at most [`VALUE_BYTES`].
+    /// Sets the value to at most [`VALUE_BYTES`] bytes.
     pub(super) fn set(&mut self, bytes: &[u8]) {
         self.len = bytes.len() as u8;
-        // A barrier without values should not pay for them.
+        // Avoids the cost of a copy for a barrier without values.
         if !bytes.is_empty() {
             self.bytes[..bytes.len()].copy_from_slice(bytes);
         }
@@ -49,29 +49,29 @@ impl Value {
     }
 }
 
-/// From where packets of a barrier come, and of which barrier. Pairs need no parity: the second tells the first of no
-/// other barrier before the first has released it.
+/// Origin of barrier packets. The parity of the barrier is stored separately, for lines only: the second node of a pair
+/// sends no packet of the next barrier before the first has released it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Origin {
-    /// From the second of the pair in this dimension.
+    /// The second node of the pair in this dimension.
     Pair(u8),
-    /// From a circle of the line in this dimension.
+    /// The nodes of a circle of the line in this dimension.
     Line(u8, Circle),
 }
 
-/// Of a dimension: where its first value stands, and how many can come from a group, and from the other ones.
+/// Index of a dimension's first slot, and the maximum values from a group and from the other groups.
 type Places = [u16; 3];
 
-/// Places for the values that can come to a node.
+/// Slots for the values that a node can receive.
 #[derive(Clone, Default, Hash, Debug)]
 pub(crate) struct Values {
-    /// `None`: no barrier carries values.
+    /// `None` if barriers carry no values.
     places: Option<Box<[Value]>>,
     dimensions: [Places; 3],
 }
 
 impl Values {
-    /// Those of a node of this machine, from the heap; `None` when that has no room.
+    /// Allocates the slots of a node of this machine from the heap. Returns `None` if the heap is full.
     #[inline(never)]
     pub(crate) fn allocate(shape: &Shape) -> Option<Values> {
         let (dimensions, count) = places(shape);
@@ -81,12 +81,12 @@ impl Values {
         })
     }
 
-    /// Bytes of the heap that they take.
+    /// Returns the heap bytes of the slots.
     pub(crate) fn bytes(shape: &Shape) -> usize {
         Self::count(shape) * size_of::<Value>()
     }
 
-    /// The most that they take in any machine of so many nodes.
+    /// Returns the maximum heap bytes of the slots in any machine of `nodes` nodes.
     pub(crate) fn most_bytes(nodes: usize) -> usize {
         let extents =
             |nodes: usize| (1..=nodes.min(256)).filter(move |&extent| nodes.is_multiple_of(extent));
@@ -99,12 +99,12 @@ impl Values {
         shapes.map(|shape| Self::bytes(&shape)).max().unwrap_or(0)
     }
 
-    /// They are there.
+    /// Checks whether the slots are allocated.
     pub(super) fn are_there(&self) -> bool {
         self.places.is_some()
     }
 
-    /// They are none, or those of this machine.
+    /// Checks that the slots are either absent or those of this machine.
     pub(crate) fn fit(&self, shape: &Shape) -> bool {
         let count = self.places.as_ref().map(|places| places.len());
         count.is_none_or(|count| count == Self::count(shape))
@@ -114,13 +114,13 @@ impl Values {
         places(shape).1
     }
 
-    /// Where the first `count` values of this origin stand, where it has so many.
+    /// Returns the index range of the first `count` slots of this origin.
     fn range(&self, (is_odd, origin): (bool, Origin), count: usize) -> Range<usize> {
         let first = self.first(is_odd, origin);
         first..first + count
     }
 
-    /// Where the first value of this origin stands.
+    /// Returns the index of the first slot of this origin.
     fn first(&self, is_odd: bool, origin: Origin) -> usize {
         let (Origin::Pair(dimension) | Origin::Line(dimension, _)) = origin;
         let [first, group, line] = self.dimensions[usize::from(dimension)].map(usize::from);
@@ -132,7 +132,7 @@ impl Values {
         }
     }
 
-    /// Keeps these bytes, at most [`VALUE_BYTES`], as the `index`th value of this origin. False: it has no place.
+    /// Stores at most [`VALUE_BYTES`] bytes as the `index`th value of this origin. Returns false if there is no slot.
     pub(super) fn keep(
         &mut self,
         (is_odd, origin, index): (bool, Origin, usize),
@@ -143,14 +143,14 @@ impl Values {
         place.map(|place| place.set(bytes)).is_some()
     }
 
-    /// The first `count` values of this origin, as many as it can have.
+    /// Returns the first `count` values of this origin.
     pub(super) fn of(&self, from: (bool, Origin), count: usize) -> &[Value] {
         let range = self.range(from, count);
         let places = self.places.as_deref().unwrap_or_default();
         places.get(range).unwrap_or_default()
     }
 
-    /// As [`Values::of`], to be changed.
+    /// Returns the first `count` values of this origin, for writing.
     pub(super) fn of_mut(&mut self, from: (bool, Origin), count: usize) -> &mut [Value] {
         let range = self.range(from, count);
         let places = self.places.as_deref_mut().unwrap_or_default();
@@ -158,7 +158,7 @@ impl Values {
     }
 }
 
-/// The places of each dimension, which lines have for both parities, and how many there are in all.
+/// Returns the slots of each dimension (for lines, with both parities) and the total number.
 #[inline(never)]
 fn places(shape: &Shape) -> ([Places; 3], usize) {
     let mut dimensions = [[0; 3]; 3];
@@ -179,7 +179,7 @@ fn places(shape: &Shape) -> ([Places; 3], usize) {
 mod tests {
     use super::*;
 
-    /// Each has a place of its own, all places are used, and there are none beside.
+    /// Each value has a separate slot, and all slots are used.
     #[test]
     fn each_value_has_a_place() {
         for extents in [[1, 1, 1], [2, 2, 2], [8, 8, 8], [3, 2, 16], [5, 1, 256]] {

@@ -1,13 +1,14 @@
-//! A pair of queues per context and rank: the array of paper 001 (section 4.4, figure 4.4), as in Open MPI.
+//! Array engine: a pair of queues per context and rank, as in paper 001 (section 4.4, figure 4.4) and Open MPI.
 //!
-//! A context has a table of [`Heads`], one for each rank of the job, from the call that opens it to the call that
-//! finds it idle. Orders, receives from any source, linear queues and numbers: [`ranked`](super::ranked).
+//! A context has a table of [`Heads`], one for each rank of the job. [`open`](super::Matching::open) allocates it, and
+//! the check that finds the context idle frees it. See [`ranked`](super::ranked) for the order, receives from any
+//! source, linear queues and sequence numbers.
 //!
 //! | search | hops (001 table 4.1) |
 //! |---|---|
-//! | a message | the leads up to the context's, the place in its table, the rank's entries, receives from any source |
-//! | a receive from a rank | the leads up to the context's, the place in its table, the rank's entries |
-//! | a receive from any source | the leads, all places of the table, the entries of all ranks |
+//! | a message | the leads up to the context's, the index in its table, the rank's entries, receives from any source |
+//! | a receive from a rank | the leads up to the context's, the index in its table, the rank's entries |
+//! | a receive from any source | the leads, all indexes of the table, the entries of all ranks |
 //! | insertion, deletion | none after the search |
 //!
 //! | object | bytes here | bytes in 001, table 4.4 |
@@ -15,9 +16,9 @@
 //! | lead | 40 (28 with 32-bit addresses) | 56 |
 //! | rank head | 16 | 32 |
 //!
-//! A context takes a lead and as many rank heads as the job has processes, of the heap, whether anything is
-//! queued or not. The thesis frees the table whenever the context's queues are empty, and takes it again with the next
-//! entry, which costs it dearly (Nbody) and may fail; here it stays.
+//! A context allocates a lead and one rank head per process from the heap, even if its queues are empty. The thesis
+//! frees the table whenever the context's queues are empty and allocates it again for the next entry. That is expensive
+//! (Nbody) and may fail, so the table is kept here.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -27,35 +28,35 @@ use super::ranked::{ByRank, Heads, Ranked};
 use crate::boxed::boxed;
 use crate::envelope::{Context, Rank};
 
-/// The array engine: a pair of queues per context and rank.
+/// Array engine: a pair of queues per context and rank.
 pub type PerRank = Ranked<Tables>;
 
-/// Tables by rank.
+/// Tables indexed by rank.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tables {
     peers: usize,
 }
 
-/// What the engine keeps for its contexts.
+/// Size of the engine's structures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Structures {
     /// Open contexts.
     pub leads: usize,
-    /// Places in all tables.
+    /// Entries of all tables.
     pub rank_heads: usize,
-    /// Bytes that they take.
+    /// Size in bytes.
     pub bytes: usize,
 }
 
 impl Structures {
-    /// Bytes that as many objects take in 001 (table 4.4, equation 4.15).
+    /// Returns the bytes of the same objects in 001 (table 4.4, equation 4.15).
     pub const fn paper_bytes(&self) -> usize {
         self.leads * 56 + self.rank_heads * 32
     }
 }
 
 impl PerRank {
-    /// What the engine keeps for its contexts.
+    /// Returns the size of the engine's structures.
     pub fn structures(&self) -> Structures {
         let leads = self.contexts();
         let rank_heads = leads * self.queues().peers;
@@ -67,7 +68,7 @@ impl PerRank {
     }
 }
 
-/// Places of a table that are passed by together when nothing is queued at any of them: most of a large table.
+/// Consecutive table entries that are skipped together if their queues are empty, as most entries of a large table.
 const TOGETHER: usize = 16;
 
 impl ByRank for Tables {
@@ -143,7 +144,7 @@ impl ByRank for Tables {
 
     fn each(&self, _: Context, root: &Self::Root, mut f: impl FnMut(&Heads, ())) -> u32 {
         for heads in root.chunks(TOGETHER) {
-            // Without a branch in it, the compiler looks at several at once.
+            // Branch-free, so that the compiler vectorizes the check.
             if !heads
                 .iter()
                 .fold(true, |are, heads| are & heads.are_empty())

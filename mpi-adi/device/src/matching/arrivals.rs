@@ -1,21 +1,21 @@
-//! The order of arrival across queues that are split: numbers for records.
+//! Arrival order across split queues: sequence numbers of records.
 //!
-//! Numbers have 31 bits, and a message may stay unexpected for ever. When they have run out, the records that are left
-//! are numbered anew from 0 in their order ([`renumber`]). So an old record is never mistaken for a new one, however
-//! many messages pass it.
+//! Sequence numbers have 31 bits, and a message may stay unexpected forever. When the numbers are exhausted, the
+//! remaining records are renumbered from 0 in their order ([`renumber`]). So an old record is never mistaken for a new
+//! one, regardless of the number of later messages.
 #![forbid(unsafe_code)]
 
 use crate::list::{Ends, Links};
 use crate::memory::region::Region;
 use crate::names::BlockIndex;
 
-/// Numbers that there are: a record's [word](Region::word) has room for them beside [`LINEAR`].
+/// Count of available sequence numbers: a record's [word](Region::word) contains one and the [`LINEAR`] flag.
 pub(super) const MOST_NUMBERS: u32 = 1 << 31;
-/// The bit of a record's word that says that it is in a linear queue. It is the lowest: words compare as their
+/// Flag in a record's word: the record is in a linear queue. It is the lowest bit, so words compare as their sequence
 /// numbers do.
 const LINEAR: u32 = 1;
 
-/// Where a record stands: its number in the order of arrival, and the kind of its queue.
+/// Position of a record: its sequence number of arrival, and the kind of its queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Ticket {
     pub number: u32,
@@ -23,7 +23,7 @@ pub(super) struct Ticket {
 }
 
 impl Ticket {
-    /// That of the record at `at`.
+    /// Reads the ticket of the record at `at`.
     #[inline]
     pub fn of(region: &Region, at: BlockIndex) -> Ticket {
         let word = region.word(at);
@@ -33,19 +33,19 @@ impl Ticket {
         }
     }
 
-    /// The word of a record in a queue of the same kind as one with this word, with this number.
+    /// Returns `word` with its sequence number replaced by `number`. The kind of queue does not change.
     pub fn with_number(word: u32, number: u32) -> u32 {
         number << 1 | word & LINEAR
     }
 
-    /// Gives it to the record at `at`.
+    /// Stores the ticket in the record at `at`.
     #[inline]
     pub fn put(self, region: &mut Region, at: BlockIndex) {
         region.set_word(at, self.number << 1 | u32::from(self.is_linear));
     }
 }
 
-/// The one of two records that arrived first.
+/// Returns the record that arrived first.
 #[inline]
 pub(super) fn earlier(
     region: &Region,
@@ -59,7 +59,7 @@ pub(super) fn earlier(
     }
 }
 
-/// Numbers, counted up from 0 to a limit: before they run out, the records that are left are numbered anew.
+/// Sequence-number generator with a limit. The remaining records are renumbered before the numbers are exhausted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Numbers {
     next: u32,
@@ -67,23 +67,23 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// So many, from 0 on.
+    /// Creates a generator of `limit` sequence numbers, from 0 on.
     pub fn new(limit: u32) -> Self {
         Numbers { next: 0, limit }
     }
 
-    /// From now on so many. Fewer than there are records make every arrival number them anew.
+    /// Sets the limit. If it is below the number of records, every arrival renumbers them.
     pub fn set_limit(&mut self, limit: u32) {
         self.limit = limit.min(MOST_NUMBERS);
     }
 
-    /// None is left.
+    /// Checks whether the numbers are exhausted.
     #[inline]
     pub fn are_out(&self) -> bool {
         self.next >= self.limit
     }
 
-    /// The next one.
+    /// Returns the next number.
     #[inline]
     pub fn take(&mut self) -> u32 {
         let number = self.next;
@@ -91,15 +91,15 @@ impl Numbers {
         number
     }
 
-    /// Begins again.
+    /// Resets the generator to 0.
     pub fn restart(&mut self) {
         self.next = 0;
     }
 }
 
-/// Numbers the records of all lists anew, in their order, each where it stands: n log n steps for n records, with
-/// their own links and no memory. `each` hands all lists on; `word` gives a record its new word, from its old
-/// one and its number. Words compare as numbers do.
+/// Renumbers the records of all lists in their order, without moving them. Requires n log n steps for n records and no
+/// memory except the records' own links. `each` iterates over all lists; `word` computes a record's new word from its
+/// old one and its number. Words compare as numbers do.
 pub(super) fn renumber<Q>(
     region: &mut Region,
     numbers: &mut Numbers,
@@ -116,7 +116,7 @@ pub(super) fn renumber<Q>(
         let word = word(queues, region.word(at), numbers.take());
         region.set_word(at, word);
     }
-    // Merging has changed what comes after each record, but not what comes before it.
+    // The merge has overwritten each record's forward link, but not its backward link.
     each(queues, &mut |list| {
         let (mut after, mut last) = (None, list.tail());
         while let Some(at) = last {
@@ -127,8 +127,8 @@ pub(super) fn renumber<Q>(
     });
 }
 
-/// Lists of records, each in order of arrival, merged into one: bottom-up, with the records' own links and no memory
-/// beside them. Place `i` holds as much as 2^i lists.
+/// Bottom-up merge of lists of records, each in order of arrival. Uses only the records' own links. Index `i` contains
+/// the merge of 2^i lists.
 #[derive(Default)]
 struct Merge {
     places: [Option<BlockIndex>; u32::BITS as usize],
@@ -141,7 +141,7 @@ impl Merge {
             return;
         }
         let mut list = head;
-        // One is free: there are fewer lists than a `u32` counts.
+        // A slot is free: the number of lists is below 2^32.
         for place in &mut self.places {
             match place.take() {
                 None => {
@@ -153,14 +153,14 @@ impl Merge {
         }
     }
 
-    /// The first of all; they are linked forwards.
+    /// Returns the head of the merged list, which is linked forward only.
     fn finish(self, region: &mut Region) -> Option<BlockIndex> {
         let lists = self.places.into_iter();
         lists.fold(None, |all, list| merged(region, all, list))
     }
 }
 
-/// Two lists in order of arrival as one, linked forwards.
+/// Merges two lists in order of arrival. The result is linked forward only.
 fn merged(
     region: &mut Region,
     mut one: Option<BlockIndex>,
@@ -218,7 +218,7 @@ mod tests {
             ticket.put(&mut region, ats[0]);
             assert_eq!(Ticket::of(&region, ats[0]), ticket);
         }
-        // What kind of queue it is in makes no difference to the order.
+        // The kind of queue does not affect the order.
         let (number, is_linear) = (last - 1, true);
         Ticket { number, is_linear }.put(&mut region, ats[1]);
         for (one, other) in [(0, 1), (1, 0)] {
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(earlier(&region, Some(ats[0]), None), Some(ats[0]));
     }
 
-    /// As many lists as make every place of the merge full, and more; of no, one and several records.
+    /// Enough lists to fill every slot of the merge, and more; each of zero, one or several records.
     #[test]
     fn lists_are_merged_in_order() {
         for lists in [1, 2, 3, 7, 8, 9, 100] {
@@ -258,7 +258,7 @@ mod tests {
         }
     }
 
-    /// Each stays in its list, which can be walked both ways.
+    /// Each record stays in its list, which can be traversed in both directions.
     #[test]
     fn records_are_numbered_anew_where_they_stand() {
         let (mut region, ats) = recorded(50);

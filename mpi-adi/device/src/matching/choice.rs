@@ -1,9 +1,10 @@
-//! The engines by their names, and the one of a device.
+//! Selection of the matching engine, by name.
 //!
-//! A device has one engine, which its [memory](crate::Memory) is made for: an [`EngineKind`] says which. The standard engine
-//! of the build profile is in the device itself and is called without a detour; any other is on the heap, behind
-//! [`Matching`]. An image has the code of those engines whose kinds it names: an image for nodes of one, which the linker
-//! is told (`kernel-rt/src/board/matching.rs`), a process of this machine and the in-process cluster of all.
+//! A device has one engine, which its [memory](crate::Memory) is allocated for; an [`EngineKind`] specifies it. The
+//! standard engine of the build profile is embedded in the device and called directly. Any other engine is on the heap,
+//! behind [`Matching`]. An image contains the code of the engine kinds that it refers to: one for a node image,
+//! selected at link time (`kernel-rt/src/board/matching.rs`); all for a native Linux process and for the simulated
+//! cluster.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -18,20 +19,20 @@ use crate::memory::region::{Record, Region};
 use crate::names::{BlockIndex, Slot};
 use crate::request::RequestPool;
 
-/// The standard engine of the profile `full`.
+/// Standard engine of the profile `full`.
 #[cfg(not(feature = "micro"))]
 pub type Standard = Indexed;
-/// The standard engine of the profile `micro`: its MPI memory holds some dozen records, and a list of them is searched
-/// sooner than a table.
+/// Standard engine of the profile `micro`. Its MPI memory contains some dozen records, and a list of them is searched
+/// faster than a table.
 #[cfg(feature = "micro")]
 pub type Standard = Lists;
 
-/// A kind of engine: its name, the memory it takes, and how one is made. See [`MatchingEngine`] for the functions.
+/// Kind of engine: its name, memory requirements and constructor. See [`MatchingEngine`] for the functions.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineKind {
-    /// What users call it.
+    /// User-visible name.
     pub name: &'static str,
-    /// [`MatchingEngine::fixed_bytes`], and the engine itself where it is on the heap.
+    /// [`MatchingEngine::fixed_bytes`], plus the size of the engine itself if it is on the heap.
     pub fixed_bytes: fn(blocks: usize, peers: usize) -> usize,
     /// [`MatchingEngine::context_bytes`].
     pub context_bytes: fn(peers: usize) -> usize,
@@ -39,17 +40,17 @@ pub struct EngineKind {
     pub wildcard_bytes: fn(blocks: usize) -> usize,
     /// [`MatchingEngine::receive_bytes`].
     pub receive_bytes: fn(peers: usize) -> usize,
-    /// [`MatchingEngine::new`], as the engine of a device.
+    /// [`MatchingEngine::new`], wrapped as the engine of a device.
     pub make: fn(blocks: usize, peers: usize) -> Option<Engine>,
 }
 
 impl EngineKind {
-    /// The standard one, which is in the device itself.
+    /// The standard engine, embedded in the device.
     pub const STANDARD: EngineKind = Self::with::<Standard>(|blocks, peers| {
         Some(Engine::Standard(Standard::new(blocks, peers)?))
     });
 
-    /// `E`, on the heap.
+    /// Returns the kind of the heap-allocated engine `E`.
     pub const fn of<E: MatchingEngine>() -> EngineKind {
         EngineKind {
             fixed_bytes: |blocks, peers| E::fixed_bytes(blocks, peers) + size_of::<E>(),
@@ -83,15 +84,15 @@ impl EngineKind {
     )
 )]
 pub enum Engine {
-    /// The standard one, here.
+    /// The standard engine, embedded.
     Standard(Standard),
-    /// Another, on the heap.
+    /// Another engine, on the heap.
     Other(Box<dyn Matching>),
 }
 
 impl Clone for Engine {
     /// # Panics
-    /// When the heap has no room for a copy. Only model checkers copy devices.
+    /// If the heap is full. Only model checkers copy devices.
     fn clone(&self) -> Self {
         match self {
             Engine::Standard(engine) => Engine::Standard(engine.clone()),
@@ -100,13 +101,13 @@ impl Clone for Engine {
     }
 }
 
-/// The call of a method of the engine that this is.
+/// Dispatches a method call to the engine.
 macro_rules! either {
     ($engine:expr, $name:ident($($argument:expr),*)) => {
         match $engine {
             Engine::Standard(engine) => engine.$name($($argument),*),
             Engine::Other(engine) => {
-                // What the standard engine does costs nothing for there being others.
+                // Other engines must not slow down the standard one.
                 core::hint::cold_path();
                 engine.$name($($argument),*)
             }
@@ -221,12 +222,12 @@ impl Matching for Engine {
     }
 }
 
-/// What can be done with whichever kind of engine.
+/// Operation that is generic over the engine.
 pub trait WithEngine {
-    /// What comes of it.
+    /// Result of the operation.
     type Output;
 
-    /// Does it with the engine `E`.
+    /// Runs the operation with engine `E`.
     fn run<E: MatchingEngine>(self) -> Self::Output;
 }
 
@@ -236,33 +237,33 @@ impl fmt::Display for Choice {
     }
 }
 
-/// Makes the list of engines from lines `Choice Engine, when it is the standard one;`.
+/// Defines the list of engines from lines `Choice Engine, when it is the standard one;`.
 macro_rules! engines {
     ($($(#[$doc:meta])* $choice:ident $engine:ty, $standard:meta;)*) => {
-        /// An engine, by its name. Who names one by this has the code of all.
+        /// A matching engine, by name. Code that uses this type links all engines.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
         pub enum Choice {
             $($(#[$doc])* $choice,)*
         }
 
         impl Choice {
-            /// All of them.
+            /// All engines.
             pub const ALL: &[Choice] = &[$(Choice::$choice,)*];
 
-            /// What users call it.
+            /// Returns the user-visible name.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Choice::$choice => <$engine as MatchingEngine>::NAME,)*
                 }
             }
 
-            /// The engine that users call `name`.
+            /// Returns the engine with this user-visible name.
             pub fn named(name: &str) -> Option<Choice> {
                 let is_it = |choice: &&Choice| choice.name() == name;
                 Choice::ALL.iter().find(is_it).copied()
             }
 
-            /// The kind of a device's engine.
+            /// Returns the kind of engine for a device.
             pub const fn kind(self) -> EngineKind {
                 match self {
                     $(Choice::$choice if cfg!($standard) => EngineKind::STANDARD,
@@ -270,7 +271,7 @@ macro_rules! engines {
                 }
             }
 
-            /// Does something with this engine.
+            /// Runs an operation with this engine.
             pub fn with<W: WithEngine>(self, what: W) -> W::Output {
                 match self {
                     $(Choice::$choice => what.run::<$engine>(),)*
@@ -324,7 +325,7 @@ mod tests {
         assert_eq!(Choice::named("Fourd"), None);
     }
 
-    /// One of them is in the device itself: that of the build profile.
+    /// Exactly one engine is embedded in the device: that of the build profile.
     #[test]
     fn one_engine_is_the_standard_one() {
         let is_standard = |choice: &Choice| {

@@ -1,4 +1,4 @@
-//! Queues for each collective (COL): paper 002, section 4.1 and algorithms 1 and 2.
+//! Queues per collective (COL): paper 002, section 4.1 and algorithms 1 and 2.
 //!
 //! ```text
 //!   profiling queue      of all collectives
@@ -7,49 +7,48 @@
 //!   allgather   level 1: [0] [1] [2]
 //!   ...                  an element goes to the last level, to the queue: source modulo number of queues
 //! ```
-//! A *set* of parameters is a collective and a communicator (see [`Kind`] for why not the message's length). The
-//! elements of its first call go to the profiling queue, and the searches that end there measure how many
-//! elements are looked at to find one. When the second call begins, that mean, rounded up, is the number of queues
-//! wanted: with so many, one element would be looked at. If the collective's last level has fewer queues, and as far
-//! as the cap allows, they are made, as its new last level. From then on the set's elements go to the
-//! collective's last level, whichever set that was made for, or to the profiling queue while it has no level. What
-//! stands in a queue stays there, and queues are never taken back. The posted receive queue and the
-//! unexpected message queue have sets, measures and queues of their own.
+//! A *set* of parameters is a collective and a communicator (see [`Kind`] for the reason to omit the message's length).
+//! The elements of its first call are enqueued in the profiling queue, and the searches that end there measure the mean
+//! number of elements checked per match. When the second call begins, that mean, rounded up, is the required number of
+//! queues: with it, a search would check one element. If the collective's last level has fewer queues, a new last level
+//! is created, within the cap. From then on, the set's elements use the collective's last level, regardless of the set
+//! that created it, or the profiling queue while there is no level. Queued elements do not move, and queues are never
+//! freed. The posted receive queue and the unexpected message queue have separate sets, measures and queues.
 //!
-//! A search looks through the profiling queue, and then through one queue of each level in the order in
-//! which they were made. A set's elements move from queue to queue only in this order, so that the first that
-//! matches is the oldest. An element's queue is found again by its serial: each set knows from which one on its
-//! elements went to levels, and each level from which one on it was the last.
+//! A search checks the profiling queue, and then one queue of each level in the order of their creation. A set's later
+//! elements are only ever enqueued further along this order, so the first match is the oldest. An element's queue
+//! follows from its serial: each set stores the serial from which on its elements used levels, and each level the
+//! serial from which on it was the last.
 //!
-//! [`Col`] has a plain list for point-to-point messages (COL+LL in the paper).
+//! [`Col`] uses a plain list for point-to-point messages (COL+LL in the paper).
 //!
-//! # What the paper leaves open, and what is different
-//! * *A call.* The device is given messages, not calls. A set's first call is over when the source of its first
-//!   element comes again and as many elements have been found as had come until then. In a collective that
-//!   has a source send twice in one call, a part of a call is measured.
-//! * *The mean* is over the searches that find something.
-//! * *The cap.* Algorithm 1 makes no queues at all if more are wanted than the cap leaves; section 5.2 and 5.4.1
-//!   have as many made as there may be ("reaches the memory consumption cap"). So it is here. Nothing changes
-//!   for a set that has been refused, since what is left never grows: each set decides once.
-//! * The table of sets has a place for each collective in [`COMMUNICATORS`] communicators. The sets of a
-//!   communicator whose places another one has stay on the profiling queue, until that one is idle and dropped.
-//! * Receives from MPI_ANY_SOURCE or with MPI_ANY_TAG, which collectives do not have, stand in a queue of their
-//!   own, whose first match is compared with that of the others by its serial. As a search for records, such a
-//!   receive looks through all queues. Tags that are none of a collective's stay on the profiling queue.
+//! # Interpretation of the paper, and differences
+//! * *A call.* The device receives messages, not calls. A set's first call ends when the source of its first element
+//!   repeats and the matches found equal the elements enqueued until then. If a collective makes a source send twice
+//!   per call, a part of a call is measured.
+//! * *The mean* is over the successful searches.
+//! * *The cap.* Algorithm 1 creates no queues at all if the required number exceeds the cap; sections 5.2 and 5.4.1
+//!   create the maximum number ("reaches the memory consumption cap"), as does this engine. A set without a level never
+//!   gets one later, since the remaining number never grows: each set decides once.
+//! * The table of sets has an entry for each collective in [`COMMUNICATORS`] communicators. If its entries are in use
+//!   by another communicator, a communicator's sets use the profiling queue until the other one is idle and freed.
+//! * Receives from MPI_ANY_SOURCE or with MPI_ANY_TAG, which collectives do not use, are in a separate queue. Its first
+//!   match is compared with that of the others by serial. Such a receive searches all queues of records. Tags that
+//!   belong to no collective use the profiling queue.
 //!
 //! # Memory, fixed
 //! For each of the two: k x sqrt(n) queues ([`QUEUES_PER_ROOT`](super::queues::QUEUES_PER_ROOT)) of 8 bytes for n
-//! processes; as many levels of 24 bytes as that many queues can make (60 of 256 queues, 358 of 8,192); 24 bytes
-//! for each of [`OPERATIONS`] x [`COMMUNICATORS`] sets. Nothing for an element: its links are in the pool or in its
-//! record. In a job of 1,024 processes: 2 x 6,560 bytes.
+//! processes; the maximum number of levels of that many queues, 24 bytes each (60 of 256 queues, 358 of 8,192); 24
+//! bytes for each of [`OPERATIONS`] x [`COMMUNICATORS`] sets. Elements require no memory: their links are in the pool
+//! or in the record. In a job of 1,024 processes: 2 x 6,560 bytes.
 //!
-//! # What it cannot do
-//! * What a communicator's first calls were like decides for ever. A first call that finds everything at
-//!   once gets one queue, and a later one with a thousand messages waits in that one.
-//! * The profiling queue is looked through first: what stands there for long is in the way of all collectives.
-//! * A queue is searched from its head: several messages of one source that are taken in reverse order cost as
-//!   much as in a list, and so do sources that are equal modulo the number of queues.
-//! * The first collectives take what queues there are, and those that come later may have none.
+//! # Limits
+//! * A communicator's first calls determine its queues forever. A first call that finds each element immediately gets
+//!   one queue, and a later one with a thousand messages has to use it.
+//! * The profiling queue is searched first: elements that stay there for long delay all collectives.
+//! * A queue is searched from its head: several messages of one source received in reverse order cost as much as in a
+//!   list, and so do sources that are equal modulo the number of queues.
+//! * The first collectives use up the available queues, and later ones may get none.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -63,13 +62,13 @@ use crate::envelope::{Context, Pattern, Rank};
 use crate::list::Ends;
 use crate::names::Serial;
 
-/// Communicators whose collectives are told apart, if their contexts are neighbours.
+/// Number of communicators with separate sets, if their contexts are consecutive.
 pub const COMMUNICATORS: usize = 16;
 
-/// Queues for each collective, and a list for point-to-point messages.
+/// Engine with queues per collective, and a list for point-to-point messages.
 pub type Col = Split<ColDesign>;
 
-/// The design of [`Col`].
+/// Design of [`Col`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ColDesign;
 
@@ -81,59 +80,59 @@ impl Design for ColDesign {
 /// A level of a collective.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Level {
-    /// The serial of the first element that came when it was there.
+    /// Serial of the first element enqueued after its creation.
     since: Serial,
-    /// Its first queue; the others follow.
+    /// Index of its first queue; the others follow.
     first: u32,
-    /// Its queues, at least one.
+    /// Number of its queues, at least one.
     queues: u32,
     /// The collective's next level.
     next: Option<NonZeroU16>,
 }
 
 impl Level {
-    /// The queue for `source`.
+    /// Returns the queue index for `source`.
     fn queue(&self, source: Rank) -> usize {
         (self.first + source.index() % self.queues) as usize
     }
 }
 
-/// The first and the last of a collective's levels, by number from 1 on.
+/// First and last level of a collective, counted from 1.
 type Chain = Option<(NonZeroU16, NonZeroU16)>;
 
-/// What is known of a set of parameters.
+/// State of a set of parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Set {
-    /// The place is free.
+    /// The entry is free.
     Free,
-    /// Its first call is measured.
+    /// The first call is being measured.
     Profiling(Profile),
-    /// It has been decided how many queues it needs.
+    /// The number of queues has been determined.
     Settled {
         context: Context,
-        /// The serial of the first element that has not gone to the profiling queue on its account.
+        /// Serial of the first element that is not in the profiling queue because of this set.
         since: Serial,
     },
 }
 
-/// The measures of a set's first call.
+/// Measures of a set's first call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Profile {
     context: Context,
-    /// The source of the first element has come again.
+    /// The source of the first element has repeated.
     again: bool,
-    /// The source of the first element.
+    /// Source of the first element.
     first: Rank,
-    /// Elements that came before that source came again.
+    /// Elements enqueued before that source repeated.
     came: u32,
     /// Elements found.
     found: u32,
-    /// Elements looked at to find them.
+    /// Elements checked in these searches.
     hops: u32,
 }
 
 impl Profile {
-    /// The queues wanted, if the first call is over now that an element of `source` comes.
+    /// Returns the required number of queues, if the first call ends with this element of `source`.
     fn wanted(&mut self, source: Rank) -> Option<u32> {
         self.again |= self.came > 0 && source == self.first;
         if self.again && self.found >= self.came {
@@ -144,23 +143,24 @@ impl Profile {
     }
 }
 
-/// The queues of collectives.
+/// Queues of collectives.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Collectives<I> {
     /// Receives with a wildcard.
     wild: Ends<I>,
     profiling: Ends<I>,
-    /// The queues of all levels, and how many there are.
+    /// Queues of all levels, and the number in use.
     dedicated: Box<[Ends<I>]>,
     used: usize,
-    /// The levels of all collectives in the order in which they were made, and how many there are.
+    /// Levels of all collectives in the order of creation, and their number.
     levels: Box<[Level]>,
     made: u16,
     chains: [Chain; OPERATIONS as usize],
     sets: Box<[Set]>,
 }
 
-/// The most levels that so many queues can make: each of a collective has more than the one before.
+/// Returns the maximum number of levels that `queues` queues can form: each level of a collective has more queues than
+/// the previous one.
 fn most_levels(mut queues: usize) -> usize {
     let mut levels = 0;
     for size in 1.. {
@@ -174,13 +174,13 @@ fn most_levels(mut queues: usize) -> usize {
     levels
 }
 
-/// The place in the table for the set of `operation` in the communicator with this context.
+/// Returns the table index of the set of `operation` in the communicator with this context.
 fn place(operation: u8, context: Context) -> usize {
     usize::from(operation) * COMMUNICATORS + usize::from(context / 2) % COMMUNICATORS
 }
 
-/// The collective and the source of an element that has no wildcard; the collective is `None` for a tag that is
-/// none of theirs.
+/// Returns the collective and the source of an element without wildcards. The collective is `None` for a tag that
+/// belongs to none.
 fn exact(pattern: &Pattern) -> Option<(Option<u8>, Rank)> {
     let Kind::Collective { operation } = Kind::of(pattern.context(), pattern.tag()) else {
         return None;
@@ -196,7 +196,7 @@ impl<I: Element> Collectives<I> {
         core::iter::successors(first, move |last| last.next.map(level))
     }
 
-    /// The queue of what came with this serial from `source` in this collective and context.
+    /// Returns the queue of an element with this pattern and serial.
     fn owner(&mut self, pattern: &Pattern, serial: Serial) -> &mut Ends<I> {
         let Some((operation, source)) = exact(pattern) else {
             return &mut self.wild;
@@ -219,7 +219,7 @@ impl<I: Element> Collectives<I> {
         }
     }
 
-    /// An element of this set comes.
+    /// Updates the set for a new element.
     fn comes(&mut self, operation: u8, context: Context, source: Rank, serial: Serial) {
         let set = &mut self.sets[place(operation, context)];
         if *set == Set::Free {
@@ -246,7 +246,7 @@ impl<I: Element> Collectives<I> {
         }
     }
 
-    /// Makes a level of `wanted` queues, or of as many as there may be, if that is more than the last one has:
+    /// Creates a level of `wanted` queues, or of the available number, if that exceeds the size of the last level:
     /// lines 8 to 15 of algorithm 1.
     fn extend(&mut self, operation: u8, wanted: u32, since: Serial) {
         let left = self.dedicated.len() - self.used;
@@ -272,7 +272,7 @@ impl<I: Element> Collectives<I> {
         *chain = Some((chain.map_or(name, |(first, _)| first), name));
     }
 
-    /// An element of this set has been found in the profiling queue.
+    /// Updates the set for an element found in the profiling queue.
     fn found(&mut self, operation: u8, context: Context, hops: u32) {
         if let Set::Profiling(profile) = &mut self.sets[place(operation, context)]
             && profile.context == context

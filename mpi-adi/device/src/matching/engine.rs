@@ -1,4 +1,4 @@
-//! What the device asks of a matching engine.
+//! Interface between the device and a matching engine.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -12,21 +12,22 @@ use crate::names::{BlockIndex, Slot};
 use crate::request::RequestPool;
 use crate::stats::Count;
 
-/// How full the queues are, and what searching them has cost.
+/// Queue lengths and search costs.
 ///
-/// A hop is one thing looked at in a search, one after the other: an entry of a queue or a table, or a structure on
-/// the way to it; the word of a hash table by which the first entry is found is none. Whether a context is idle is no search, but its hops count.
+/// A hop is one sequential step of a search: an entry of a queue or table, or a structure on the path to it. The
+/// hash-table word that contains the first entry does not count. The check for an idle context is not counted as a
+/// search, but its hops are.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Measures {
-    /// Posted receives.
+    /// Current number of posted receives.
     pub posted: u32,
-    /// The most receives ever posted at once.
+    /// Peak number of posted receives.
     pub peak_posted: u32,
-    /// Unexpected messages recorded and not yet matched.
+    /// Current number of unexpected messages.
     pub unexpected: u32,
-    /// The most messages ever recorded and not yet matched at once.
+    /// Peak number of unexpected messages.
     pub peak_unexpected: u32,
-    /// Searches of either queue, whether they found something or not.
+    /// Searches of either queue, successful or not.
     pub searches: Count,
     /// Hops of all searches.
     pub traversals: Count,
@@ -35,7 +36,7 @@ pub struct Measures {
 }
 
 impl Measures {
-    /// A search has ended after so many hops.
+    /// Counts a completed search.
     #[inline]
     pub(crate) fn searched(&mut self, hops: u32) {
         self.searches += 1;
@@ -45,57 +46,54 @@ impl Measures {
         }
     }
 
-    /// A receive has been posted.
     #[inline]
     pub(crate) fn posted(&mut self) {
         self.posted += 1;
         self.peak_posted = self.peak_posted.max(self.posted);
     }
 
-    /// A receive is posted no more.
     #[inline]
     pub(crate) fn unposted(&mut self) {
         self.posted -= 1;
     }
 
-    /// A message has been recorded.
     #[inline]
     pub(crate) fn recorded(&mut self) {
         self.unexpected += 1;
         self.peak_unexpected = self.peak_unexpected.max(self.unexpected);
     }
 
-    /// A message is recorded no more.
     #[inline]
     pub(crate) fn unrecorded(&mut self) {
         self.unexpected -= 1;
     }
 }
 
-/// Collectives that messages can belong to: their tags are 1 to this many.
+/// Number of collective operations. Their messages use the tags from 1 to this number.
 pub const OPERATIONS: u8 = 8;
 
-/// What a message is for. The two sides of a communication always agree about it, since it follows from what
-/// matching compares: a communicator has an even context for the program's messages and the odd one after
-/// it for those of its collectives, whose tags say of which.
+/// Message class: point-to-point or collective.
 ///
-/// Paper 002, section 4.1, has the communicator's size and the message's length among the parameters of a collective,
-/// too. The context stands for the communicator, and so for its size. The length is left out: in a wrong program
-/// sender and receiver may disagree about it, and what is wrong with their message could never be told if
-/// they did not meet.
+/// Sender and receiver always agree on it, since it follows from the matching criteria: a communicator has an even
+/// context for the program's messages, and the next odd one for its collectives, whose tags specify the operation.
+///
+/// Paper 002, section 4.1, also includes the communicator's size and the message's length in the parameters of a
+/// collective. The context determines the communicator, and so its size. The length is omitted: in an erroneous
+/// program, sender and receiver may specify different lengths, and the error could not be reported if their message did
+/// not match.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// The program sends or receives it.
+    /// Message of a point-to-point operation.
     PointToPoint,
-    /// It is part of a collective.
+    /// Message of a collective operation.
     Collective {
-        /// Of which, from 0 on and below [`OPERATIONS`]; `None`: the tag is none of theirs, or a wildcard.
+        /// Index of the operation, below [`OPERATIONS`]. `None` if the tag is a wildcard or belongs to no operation.
         operation: Option<u8>,
     },
 }
 
 impl Kind {
-    /// What a message with this envelope, or a receive with this pattern, is for.
+    /// Returns the class of a message with this envelope, or of a receive with this pattern.
     #[inline]
     pub fn of(context: Context, tag: Option<Tag>) -> Kind {
         if context & 1 == 0 {
@@ -108,91 +106,90 @@ impl Kind {
     }
 }
 
-/// An engine's own memory cannot grow: the program's heap has no room.
+/// Error: the heap is full, so an engine's own memory cannot grow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoRoom;
 
-/// A matching engine at work.
+/// Matching engine.
 ///
-/// Receives and records are stored by the request pool and the MPI memory, which keep links for the engine: a slot
-/// those of its queue ([`Links<Slot>`](crate::list::Links) of the pool), a record's block those of its
-/// queue and one word more ([`Region::word`]). What an engine needs beside them it allocates in
-/// [`new`](MatchingEngine::new) for the records, and in [`reserve`](Matching::reserve) and [`open`](Matching::open), which
-/// are called from calls of the program, for the receives. [`probe`](Matching::probe) is called
-/// from the program, too, and may take heap to be faster from then on; it does without when there is none. All other
-/// methods do not allocate, and none but the first three can fail.
+/// The request pool stores receives, and the MPI memory stores records. Both provide links for the engine: a slot those
+/// of its queue ([`Links<Slot>`](crate::list::Links) of the pool), a record's block those of its queue and one extra
+/// word ([`Region::word`]). An engine allocates further memory for records in [`new`](MatchingEngine::new), and for
+/// receives in [`reserve`](Matching::reserve) and [`open`](Matching::open), which are only called from calls of the
+/// program. [`probe`](Matching::probe), also called from the program, may allocate heap memory to accelerate later
+/// searches; it works without if there is none. All other methods do not allocate, and only the first three can fail.
 ///
-/// The operations of MPI are these:
+/// MPI operations use the methods as follows:
 ///
 /// | operation | calls |
 /// |---|---|
-/// | a receive starts | [`take`](Matching::take), and [`post`](Matching::post) if there is nothing |
-/// | a message arrives | [`arrive`](Matching::arrive); then [`unpost`](Matching::unpost), or [`record`](Matching::record) if it gets a record |
-/// | a probe | [`probe`](Matching::probe) |
-/// | a matched probe | [`take`](Matching::take) |
-/// | a posted receive is cancelled | [`unpost`](Matching::unpost) |
-/// | a sender takes a message back, whatever its record | [`find_record`](Matching::find_record), then [`unrecord`](Matching::unrecord) |
-/// | a communicator begins and ends | [`open`](Matching::open), [`context_is_idle`](Matching::context_is_idle) |
+/// | start a receive | [`take`](Matching::take), then [`post`](Matching::post) if nothing matched |
+/// | message arrival | [`arrive`](Matching::arrive); then [`unpost`](Matching::unpost), or [`record`](Matching::record) if the message is recorded |
+/// | probe | [`probe`](Matching::probe) |
+/// | matched probe | [`take`](Matching::take) |
+/// | cancel a posted receive | [`unpost`](Matching::unpost) |
+/// | cancel a sent message, regardless of its record | [`find_record`](Matching::find_record), then [`unrecord`](Matching::unrecord) |
+/// | create and free a communicator | [`open`](Matching::open), [`context_is_idle`](Matching::context_is_idle) |
 pub trait Matching: BoxedCopy + fmt::Debug + Send {
-    /// What users call it.
+    /// Returns the engine's user-visible name.
     fn name(&self) -> &'static str;
 
-    /// Makes sure that so many receives can be posted at once, out of the heap.
+    /// Allocates heap memory so that `receives` receives can be posted simultaneously.
     fn reserve(&mut self, receives: usize) -> Result<(), NoRoom> {
         let _ = receives;
         Ok(())
     }
 
-    /// So many receives can be posted at once, without more of the heap.
+    /// Checks whether `receives` receives can be posted simultaneously without more heap memory.
     fn has_reserved(&self, receives: usize) -> bool {
         let _ = receives;
         true
     }
 
-    /// A communicator's context is about to be used, out of the heap. Messages of it may have been recorded
-    /// before. An engine works for contexts that it has no room for, too, if more slowly.
+    /// Prepares for a communicator's context, using heap memory. Messages of the context may already be recorded.
+    /// Without sufficient memory the engine still handles the context, but more slowly.
     fn open(&mut self, requests: &mut RequestPool, region: &mut Region, context: Context) {
         let _ = (requests, region, context);
     }
 
-    /// A receive, in this slot, is posted: its [serial](crate::request::Posted::serial) is higher than that
-    /// of every other one.
+    /// Posts the receive in this slot. Its [serial](crate::request::Posted::serial) is higher than that of all others.
     fn post(&mut self, requests: &mut RequestPool, slot: Slot);
 
-    /// A posted receive has matched, or is cancelled: it is posted no more.
+    /// Removes a posted receive that has matched or is cancelled.
     fn unpost(&mut self, requests: &mut RequestPool, slot: Slot);
 
-    /// The first posted receive that matches `envelope`; it stays posted.
+    /// Returns the first posted receive that matches `envelope`. It remains posted.
     fn arrive(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot>;
 
-    /// The posted receive that every message is held against before all others; `None`: the engine does not know at once.
+    /// Returns the posted receive that is compared with every message first. `None` if the engine cannot determine it
+    /// in constant time.
     fn first_posted(&self) -> Option<Slot> {
         None
     }
 
-    /// A message has been held against [that receive](Matching::first_posted), which asks for it and is posted no more; what
-    /// was linked behind it is `next`. As [`arrive`](Matching::arrive) and [`unpost`](Matching::unpost).
+    /// Removes [that receive](Matching::first_posted), which matched a message. `next` was linked after it. Replaces
+    /// the calls [`arrive`](Matching::arrive) and [`unpost`](Matching::unpost).
     fn take_first(&mut self, requests: &mut RequestPool, next: Option<Slot>) {
         let _ = (requests, next);
         unreachable!("an engine that knows of no first receive")
     }
 
-    /// A message has been recorded, at `at`.
+    /// Enqueues a recorded message.
     fn record(&mut self, region: &mut Region, at: BlockIndex);
 
-    /// The first recorded message that `pattern` asks for; it stays recorded.
+    /// Returns the first recorded message that matches `pattern`. It remains recorded.
     fn probe(&mut self, region: &mut Region, pattern: &Pattern) -> Option<BlockIndex>;
 
-    /// A recorded message has been matched, or is forgotten: it is in the queue no more.
+    /// Removes a recorded message that has matched or is discarded.
     fn unrecord(&mut self, region: &mut Region, at: BlockIndex);
 
-    /// The first recorded message of which `is` is true; it stays recorded. For what is asked seldom: an engine may
-    /// look at every record.
+    /// Returns the first recorded message that satisfies `is`. It remains recorded. For rare operations: an engine may
+    /// check every record.
     fn find_record(&mut self, region: &Region, is: &dyn Fn(&Record) -> bool) -> Option<BlockIndex>;
 
-    /// No receive is posted and no message recorded in this context. Asked before the context is used for another
-    /// communicator: when it is true, the engine may let go of what it keeps for it. It may look at every
-    /// receive and every record.
+    /// Checks whether a context has neither posted receives nor recorded messages. Called before another communicator
+    /// reuses the context: if idle, the engine may free its state for the context. May check every receive and every
+    /// record.
     fn context_is_idle(
         &mut self,
         requests: &mut RequestPool,
@@ -200,26 +197,26 @@ pub trait Matching: BoxedCopy + fmt::Debug + Send {
         context: Context,
     ) -> bool;
 
-    /// Draws what an engine draws by chance from this seed. Both queues are empty, and the pool has been
-    /// [seeded](RequestPool::seed), too.
+    /// Seeds the engine's random numbers. Both queues are empty, and the pool has been [seeded](RequestPool::seed),
+    /// too.
     fn seed(&mut self, seed: u64) {
         let _ = seed;
     }
 
-    /// Hashes the records in their order of arrival, for a model checker. What the queues do from now on depends
-    /// on nothing else, and on the posted receives, which are hashed with the pool.
+    /// Hashes the records in their order of arrival, for a model checker. The queues' behavior depends on nothing else,
+    /// except for the posted receives, which are hashed with the pool.
     fn hash(&self, region: &Region, state: &mut dyn Hasher);
 
-    /// [`measures`](Matching::measures), for what does not go by the queues and is counted as if it did; `None`: all is to go
-    /// by the queues.
+    /// Returns the mutable [`measures`](Matching::measures), to count fast-path operations as if they used the queues.
+    /// `None` if all operations must use the queues.
     fn counts(&mut self) -> Option<&mut Measures> {
         None
     }
 
-    /// How full the queues are, and what searching them has cost.
+    /// Returns the queue lengths and search costs.
     fn measures(&self) -> Measures;
 
-    /// Takes the first recorded message that `pattern` asks for out of the queue.
+    /// Removes and returns the first recorded message that matches `pattern`.
     #[inline]
     fn take(&mut self, region: &mut Region, pattern: &Pattern) -> Option<BlockIndex> {
         let at = self.probe(region, pattern)?;
@@ -228,9 +225,9 @@ pub trait Matching: BoxedCopy + fmt::Debug + Send {
     }
 }
 
-/// An engine that can be copied without its type.
+/// Type-erased clone of an engine.
 pub trait BoxedCopy {
-    /// A copy on the heap, for a model checker; `None` when the heap has no room.
+    /// Returns a copy on the heap, for a model checker. `None` if the heap is full.
     fn boxed_copy(&self) -> Option<Box<dyn Matching>>;
 }
 
@@ -241,38 +238,36 @@ impl<E: Matching + Clone + 'static> BoxedCopy for E {
     }
 }
 
-/// A kind of matching engine: its name, its memory, and how one is made.
+/// Kind of matching engine: its name, memory requirements and constructor.
 pub trait MatchingEngine: Matching + Clone + Sized + 'static {
-    /// What users call it.
+    /// User-visible name.
     const NAME: &'static str;
 
-    /// Bytes that [`new`](MatchingEngine::new) takes from the heap, for MPI memory of so many blocks of 32 bytes and
-    /// a job of so many processes.
+    /// Returns the heap bytes that [`new`](MatchingEngine::new) allocates, for MPI memory of `blocks` 32-byte blocks
+    /// and a job of `peers` processes.
     fn fixed_bytes(blocks: usize, peers: usize) -> usize;
 
-    /// Bytes of the heap that an open context takes, with as many processes as that: what
-    /// [`open`](Matching::open) asks for. While there are fewer blocks and receives than it could use, it asks for
-    /// less.
+    /// Returns the maximum heap bytes that [`open`](Matching::open) allocates for a context of `peers` processes. It
+    /// allocates less while there are fewer blocks and receives than it could use.
     fn context_bytes(peers: usize) -> usize {
         let _ = peers;
         0
     }
 
-    /// Bytes of the heap that [`probe`](Matching::probe) asks for at most, once, with so many blocks.
+    /// Returns the maximum heap bytes that [`probe`](Matching::probe) allocates, once, for `blocks` blocks.
     fn wildcard_bytes(blocks: usize) -> usize {
         let _ = blocks;
         0
     }
 
-    /// Bytes of the heap that [`reserve`](Matching::reserve) asks for, for each receive more, with as many processes as
-    /// that.
+    /// Returns the heap bytes that [`reserve`](Matching::reserve) allocates for each further receive, with `peers`
+    /// processes.
     fn receive_bytes(peers: usize) -> usize {
         let _ = peers;
         0
     }
 
-    /// An engine for MPI memory of so many blocks, each of which has room for one record, in a job of so many
-    /// processes; both queues empty. `None` when the heap does not have
-    /// [`fixed_bytes`](MatchingEngine::fixed_bytes).
+    /// Creates an engine with empty queues, for MPI memory of `blocks` blocks (each holds one record) and a job of
+    /// `peers` processes. Returns `None` if the heap does not have [`fixed_bytes`](MatchingEngine::fixed_bytes).
     fn new(blocks: usize, peers: usize) -> Option<Self>;
 }

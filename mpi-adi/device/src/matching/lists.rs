@@ -1,5 +1,5 @@
-//! A plain list for each queue, in order of posting and of arrival, as MPICH has it: no memory of its own, and a
-//! search as long as the queue.
+//! List engine: one plain list per queue, in order of posting and of arrival, as in MPICH. It uses no memory of its
+//! own, and search time is linear in the queue length.
 #![forbid(unsafe_code)]
 
 use core::hash::{Hash, Hasher};
@@ -12,7 +12,7 @@ use crate::names::{BlockIndex, Slot};
 use crate::request::RequestPool;
 use crate::stats::Count;
 
-/// The two queues and what searching them has cost.
+/// The two queues and their search costs.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Lists {
     posted: Ends<Slot>,
@@ -97,7 +97,7 @@ impl Matching for Lists {
         recorded.is_none()
     }
 
-    // The unexpected message queue is what its records say, wherever they stand.
+    // Records determine the state of the unexpected message queue, independent of their position.
     fn hash(&self, region: &Region, mut state: &mut dyn Hasher) {
         self.measures.unexpected.hash(&mut state);
         let mut next = self.unexpected.head();

@@ -1,12 +1,11 @@
-//! Matching: the posted receive queue and the unexpected message queue.
+//! Message matching: the posted receive queue (PRQ) and the unexpected message queue (UMQ).
 //!
-//! An engine is the seam behind which the two queues stand: everything the device asks of matching is a method
-//! of [`Matching`]. Receives and records stay where they are, in the request pool and in the MPI memory; an
-//! engine keeps links inside them, and whatever else it needs in memory of its own, which is given at start
-//! and a term of the [budget](crate::Budget). So queueing can never fail.
+//! A matching engine implements both queues behind the trait [`Matching`]. Receives and records are stored in the
+//! request pool and in the MPI memory. An engine stores its links inside them, and everything else in memory allocated
+//! at initialization, a term of the [budget](crate::Budget). Therefore queue insertion cannot fail.
 //!
-//! The order is that of posting and of arrival (MPI-3.1 section 3.5): a message gets the first posted receive
-//! that matches it, a receive the first recorded message.
+//! The order is that of posting and of arrival (MPI-3.1 section 3.5): a message matches the first suitable posted
+//! receive, a receive the first suitable recorded message.
 #![forbid(unsafe_code)]
 
 pub mod array;

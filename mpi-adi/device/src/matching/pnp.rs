@@ -9,49 +9,45 @@
 //!
 //!   table: 5 -> its queue, level 0;  11 -> its queue, level 1;  ...
 //! ```
-//! All elements stand in the base queue until there are [`THRESHOLD`] of them (theta, section 5.3.1). Then a level is
-//! made. The sources that have more than the average number of elements in the queue become partners: what
-//! comes from one of them from now on goes to a queue of its own. All other sources share the level's queue for
-//! non-partners, which is split in the same way when it has as many elements. What stands in a queue stays there.
-//! The posted receive queue and the unexpected message queue have partners and levels of their own.
+//! All elements are in the base queue until it contains [`THRESHOLD`] of them (theta, section 5.3.1). Then a level is
+//! created. Sources with more than the average number of elements in the queue become partners: their later elements
+//! are enqueued in dedicated queues. All other sources share the level's non-partner queue, which is split in the same
+//! way when it reaches the threshold. Queued elements do not move. The posted receive queue and the unexpected message
+//! queue have separate partners and levels.
 //!
-//! A search looks the source up in the table. Then it looks through the base queue and the non-partners'
-//! queues in the order in which they were made, of a partner only to its own level, and last through the partner's
-//! own queue. A source's elements move from queue to queue only in this order, so that the first that matches is
-//! the oldest. An element's queue is found again by its serial: each level knows from which one on elements
-//! came when it was there.
+//! A search looks the source up in the table. Then it searches the base queue and the non-partner queues in the order
+//! of their creation (for a partner, only up to its level), and last the partner's queue. A source's later elements are
+//! only ever enqueued further along this order, so the first match is the oldest. An element's queue follows from its
+//! serial: each level stores the serial from which on elements used it.
 //!
-//! # What the paper leaves open
-//! * *The average* is over all processes of the job, whether they have elements or not, as the words say ("the
-//!   average number of elements that all processes send to the queue"). In a job of more than [`THRESHOLD`]
-//!   processes everyone with an element is above it. The average over the sources that have some would not do:
-//!   where each has as many as the others, there would be no partner at all, ever.
-//! * When there may not be as many queues, those with the most elements become partners, and of several with
-//!   as many the lowest ranks.
-//! * A level's two sorts of queues count alike; it is not made for less than one partner.
-//! * Receives from MPI_ANY_SOURCE have a queue of their own, whose first match is compared with that of the
-//!   others by its serial. A receive from MPI_ANY_SOURCE looks through all queues of records, and leaves each
-//!   at the first record that is younger than what it has found.
+//! # Interpretation of the paper
+//! * *The average* is over all processes of the job, including those without elements ("the average number of elements
+//!   that all processes send to the queue"). In a job of more than [`THRESHOLD`] processes, each source with an element
+//!   is above it. The average over the sources with elements does not work: with equal counts, no source would ever
+//!   become a partner.
+//! * If the queue limit is reached, the sources with the most elements become partners; among equals, the lowest ranks.
+//! * Both kinds of a level's queues count towards the limit. A level requires at least one partner.
+//! * Receives from MPI_ANY_SOURCE are in a separate queue. Its first match is compared with that of the others by
+//!   serial. A receive from MPI_ANY_SOURCE searches all queues of records, and stops in each at the first record
+//!   younger than its current match.
 //!
-//! A partner has nothing in the non-partners' queue of its own level; it is searched all the same, as in
-//! the paper.
+//! A partner has no elements in the non-partner queue of its own level; it is searched nevertheless, as in the paper.
 //!
 //! # Memory, fixed
 //! For each of the two: k x sqrt(n) queues ([`QUEUES_PER_ROOT`](super::queues::QUEUES_PER_ROOT)) of 8 bytes for n
-//! processes, half as many levels of 16, and a table with a place of 12 bytes for each queue, the number of
-//! which is rounded up to a power of two that leaves a quarter free. Nothing for an element: its links are in
-//! the pool or in its record. When there are as many queues as there may be, the last non-partners' queue is as
-//! long as it gets. In a job of 1,024 processes: 2 x 10,240 bytes.
+//! processes, half as many levels of 16 bytes, and a table with a 12-byte entry per queue, rounded up to a power of two
+//! that keeps a quarter free. Elements require no memory: their links are in the pool or in the record. At the queue
+//! limit, the last non-partner queue grows without bound. In a job of 1,024 processes: 2 x 10,240 bytes.
 //!
-//! # What it cannot do
-//! * A queue is searched from its head, and nothing tells tags and contexts apart: messages of one source that
-//!   are taken in reverse order cost as much as in a list.
-//! * The base queue and the non-partners' queues come first: what stands there for long is in the way of
-//!   all. A level never goes away, nor does a partner, however long ago it has sent anything.
-//! * A receive from MPI_ANY_SOURCE for which there is nothing looks at every queue there is.
-//! * A queue whose length keeps crossing the threshold when no partner is to be had sorts its [`THRESHOLD`] elements
-//!   each time.
-//! * Ranks that fall onto the same place of the table are looked up one after the other.
+//! # Limits
+//! * A queue is searched from its head, and does not distinguish tags and contexts: messages of one source received in
+//!   reverse order cost as much as in a list.
+//! * The base queue and the non-partner queues are searched first: elements that stay there for long delay all
+//!   searches. Levels and partners are never removed, even if a source no longer sends.
+//! * An unsuccessful receive from MPI_ANY_SOURCE checks every queue.
+//! * If a queue's length repeatedly crosses the threshold and no partner is available, its [`THRESHOLD`] elements are
+//!   sorted each time.
+//! * Ranks that hash to the same table index are probed linearly.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -64,13 +60,13 @@ use crate::envelope::{Pattern, Rank};
 use crate::list::{Ends, Links};
 use crate::names::Serial;
 
-/// Elements in a queue of non-partners that make a new level: theta of paper 002, section 5.3.1.
+/// Elements in a non-partner queue at which a new level is created: theta of paper 002, section 5.3.1.
 pub const THRESHOLD: usize = 100;
 
-/// Partners and non-partners, for all elements alike.
+/// Engine with partner and non-partner queues for all elements.
 pub type Pnp = Split<PnpDesign>;
 
-/// The design of [`Pnp`].
+/// Design of [`Pnp`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PnpDesign;
 
@@ -79,12 +75,12 @@ impl Design for PnpDesign {
     type Queues<I: Element> = Partners<I>;
 }
 
-/// A level: its queues were made together.
+/// A level: queues created together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Level {
-    /// The lowest serial of what comes after it was made.
+    /// Minimum serial of elements enqueued after its creation.
     since: Serial,
-    /// The queue of those who are no partners.
+    /// Index of the non-partner queue.
     shared: u32,
 }
 
@@ -92,46 +88,45 @@ struct Level {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Partner {
     source: Rank,
-    /// Its queue; the first of all is one of non-partners.
+    /// Index of its queue; index 0 is a non-partner queue.
     queue: NonZeroU32,
     level: u32,
 }
 
-/// The queues of partners and non-partners.
+/// Partner and non-partner queues.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Partners<I> {
     /// Receives from any source.
     wild: Ends<I>,
     base: Ends<I>,
-    /// The queues of all levels, and how many there are.
+    /// Queues of all levels, and the number in use.
     dedicated: Box<[Ends<I>]>,
     used: usize,
     levels: Box<[Level]>,
     made: usize,
-    /// Partners; from where a source falls on, up to the first free place.
+    /// Hash table of partners with linear probing.
     table: Box<[Option<Partner>]>,
-    /// Elements in the last queue of non-partners.
+    /// Elements in the last non-partner queue.
     filling: usize,
     peers: usize,
 }
 
-/// Places of the table for so many queues.
 fn table_places(queues: usize) -> usize {
     (queues + queues / 3 + 1).next_power_of_two()
 }
 
-/// Sources and the number of their elements in a queue of as many as the threshold.
+/// Element counts of the sources in a queue at the threshold.
 type Counts = heapless::Vec<(u32, Rank), THRESHOLD>;
 
 impl<I: Element> Partners<I> {
-    /// Where `source` is looked for first in the table.
+    /// Returns the first index to probe for `source`.
     fn place(&self, source: Rank) -> usize {
         let bits = self.table.len().ilog2();
         let hash = u64::from(source.index().wrapping_mul(0x9E37_79B9)) << bits;
         (hash >> 32) as usize
     }
 
-    /// Looks `source` up; `hop` is called for each place that is looked at.
+    /// Looks `source` up. Calls `hop` for each entry probed.
     fn partner(&self, source: Rank, mut hop: impl FnMut()) -> Option<Partner> {
         if self.made == 0 {
             return None;
@@ -151,7 +146,7 @@ impl<I: Element> Partners<I> {
         &self.levels[..self.made]
     }
 
-    /// The queue in which the element of `source` with this serial is, and whether it is the one that fills.
+    /// Returns the queue of an element of `source` with this serial, and whether it is the last non-partner queue.
     fn owner(&mut self, source: Option<Rank>, serial: Serial) -> (&mut Ends<I>, bool) {
         let Some(source) = source else {
             return (&mut self.wild, false);
@@ -171,7 +166,7 @@ impl<I: Element> Partners<I> {
         }
     }
 
-    /// The sources in the last queue of non-partners, those with the most elements first.
+    /// Counts the elements of each source in the last non-partner queue, in descending order.
     fn counts(&self, store: &I::Store) -> Counts {
         let last = self.levels().last();
         let list = last.map_or(&self.base, |level| &self.dedicated[level.shared as usize]);
@@ -189,8 +184,8 @@ impl<I: Element> Partners<I> {
         counts
     }
 
-    /// The last queue of non-partners has as many elements as the threshold, `last` the youngest: makes a level
-    /// if there is someone who may become a partner.
+    /// Creates a level if any source qualifies as a partner. The last non-partner queue has just reached the threshold;
+    /// `last` is its youngest element.
     #[cold]
     fn split(&mut self, store: &I::Store, last: I) {
         let free = self.dedicated.len() - self.used;
@@ -215,7 +210,7 @@ impl<I: Element> Partners<I> {
         self.filling = 0;
     }
 
-    /// Makes `source` a partner of the level that is being made.
+    /// Makes `source` a partner of the level being created.
     fn add(&mut self, source: Rank) {
         let Some(queue) = NonZeroU32::new(self.used as u32) else {
             return;

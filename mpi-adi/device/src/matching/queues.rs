@@ -1,9 +1,8 @@
-//! What engines of several queues share: what stands in a queue, a search through queues in turn, and the
-//! structures of queues as such ([`Queues`]).
+//! Common parts of engines with several queues: queue elements, a search across queues, and the interface [`Queues`].
 //!
-//! Every queue is in the order of posting or of arrival, and each element knows its place in that order, its
-//! [serial](Element::serial). So the first match of several queues is the one with the smallest serial, and a
-//! search leaves a queue as soon as it comes to something younger than what it has found.
+//! Every queue is in the order of posting or of arrival, and each element has a sequence number in that order, its
+//! [serial](Element::serial). The first match among several queues is therefore the one with the smallest serial. A
+//! search ends in a queue as soon as it reaches an element younger than the match found so far.
 #![forbid(unsafe_code)]
 
 use core::fmt::Debug;
@@ -15,25 +14,24 @@ use crate::memory::region::Region;
 use crate::names::{BlockIndex, Serial, Slot};
 use crate::request::RequestPool;
 
-/// Queues at most, as a multiple of the square root of the job's processes: k_C and k_P of paper 002, section
-/// 5.3.
+/// Maximum queues as a multiple of the square root of the job's processes: k_C and k_P of paper 002, section 5.3.
 pub(super) const QUEUES_PER_ROOT: usize = 8;
 
-/// Queues at most in a structure of a job of so many processes: k x sqrt(n).
+/// Returns the maximum queues of a structure in a job of `peers` processes: k x sqrt(n).
 pub(super) fn most_queues(peers: usize) -> usize {
     let square = QUEUES_PER_ROOT * QUEUES_PER_ROOT;
     peers.saturating_mul(square).isqrt()
 }
 
-/// What stands in a queue: a posted receive, or a record.
+/// Queue element: a posted receive or a record.
 pub trait Element: Send + Copy + Eq + Debug + 'static {
-    /// Where elements are.
+    /// Storage of the elements.
     type Store: Links<Self>;
 
-    /// What it asks for, or its envelope.
+    /// Returns the receive's pattern, or the message's envelope as a pattern.
     fn pattern(store: &Self::Store, at: Self) -> Pattern;
 
-    /// Its place in the order of posting or of arrival.
+    /// Returns the sequence number in the order of posting or of arrival.
     fn serial(store: &Self::Store, at: Self) -> Serial;
 }
 
@@ -65,7 +63,7 @@ impl Element for BlockIndex {
     }
 }
 
-/// A search for the oldest element of which `is` is true.
+/// Search for the oldest element that satisfies `is`.
 pub struct Search<'a, I: Element, F> {
     store: &'a I::Store,
     is: F,
@@ -83,23 +81,22 @@ impl<'a, I: Element, F: Fn(I) -> bool> Search<'a, I, F> {
         }
     }
 
-    /// The oldest element found, and the hops that it took.
+    /// Returns the oldest element found, and the hops of the search.
     pub(super) fn end(self) -> (Option<I>, u32) {
         (self.found.map(|(_, at)| at), self.hops)
     }
 
-    /// Hops until now.
     pub(super) fn hops(&self) -> u32 {
         self.hops
     }
 
-    /// An entry of a table has been looked at.
+    /// Counts a table entry as a hop.
     #[inline]
     pub(super) fn hop(&mut self) {
         self.hops += 1;
     }
 
-    /// Looks through a queue, up to what is younger than what has been found; true if it has something older.
+    /// Searches a queue, up to elements younger than the current match. Returns true if it found an older one.
     #[inline]
     pub(super) fn list(&mut self, list: &Ends<I>) -> bool {
         let found = self.found;
@@ -118,7 +115,7 @@ impl<'a, I: Element, F: Fn(I) -> bool> Search<'a, I, F> {
         false
     }
 
-    /// As [`Search::list`], for one of a table of queues, which is a hop itself.
+    /// Searches a queue of a table as [`Search::list`] does, and counts the table entry as a hop.
     #[inline]
     pub(super) fn listed(&mut self, list: &Ends<I>) -> bool {
         self.hop();
@@ -126,35 +123,35 @@ impl<'a, I: Element, F: Fn(I) -> bool> Search<'a, I, F> {
     }
 }
 
-/// Queues for elements of one sort, and the rule by which an element has its place in one of them.
+/// Queues for one type of element, and the rule that assigns an element to a queue.
 pub trait Queues<I: Element>: Send + Clone + PartialEq + Eq + Debug {
-    /// Bytes that [`new`](Queues::new) takes from the heap, in a job of so many processes.
+    /// Returns the heap bytes that [`new`](Queues::new) allocates in a job of `peers` processes.
     fn fixed_bytes(peers: usize) -> usize;
 
-    /// Empty queues; `None` when the heap does not have [`fixed_bytes`](Queues::fixed_bytes).
+    /// Creates empty queues. Returns `None` if the heap does not have [`fixed_bytes`](Queues::fixed_bytes).
     fn new(peers: usize) -> Option<Self>;
 
-    /// Puts `at` into a queue; it is younger than all that are in queues.
+    /// Enqueues `at`, which is younger than all queued elements.
     fn push(&mut self, store: &mut I::Store, at: I);
 
-    /// Takes `at` out of its queue.
+    /// Removes `at` from its queue.
     fn remove(&mut self, store: &mut I::Store, at: I);
 
-    /// Looks through the queues in which an element can be that `want` matches, or that matches `want`.
+    /// Searches the queues that can contain an element matching `want`, or matched by it.
     fn find<F: Fn(I) -> bool>(&mut self, want: &Pattern, search: &mut Search<'_, I, F>);
 
-    /// Looks through all queues.
+    /// Searches all queues.
     fn find_anywhere<F: Fn(I) -> bool>(&self, search: &mut Search<'_, I, F>);
 
-    /// No element of this context is in a queue, and the context may be used for another communicator.
+    /// Frees the state of a context without queued elements, before another communicator reuses it.
     fn forget(&mut self, context: Context) {
         let _ = context;
     }
 
-    /// All queues in use.
+    /// Returns all queues in use.
     fn lists(&self) -> impl Iterator<Item = &Ends<I>>;
 
-    /// Serials with which those of elements are compared.
+    /// Returns the stored serials that are compared with those of elements.
     fn marks_mut(&mut self) -> impl Iterator<Item = &mut Serial>;
 }
 
@@ -196,8 +193,8 @@ impl<I: Element> Queues<I> for One<I> {
     }
 }
 
-/// Queues for the elements of point-to-point messages and others for those of collectives (paper 002, figure
-/// 2). A pattern says its context, so that no search has to look at both.
+/// Separate queues for point-to-point and for collective messages (paper 002, figure 2). A pattern determines the
+/// context, so a search requires only one of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ByKind<P, C> {
     pub(super) point_to_point: P,

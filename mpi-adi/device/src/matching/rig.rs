@@ -1,4 +1,4 @@
-//! For tests: an engine with a pool and MPI memory of its own, and the comparison of two; and what is true of all.
+//! Test fixture: an engine with a pool and MPI memory, lock-step comparison of two engines, and tests common to all.
 #![forbid(unsafe_code)]
 
 use core::hash::Hasher;
@@ -32,7 +32,7 @@ pub(super) fn region(blocks: usize) -> Region {
     ))
 }
 
-/// An engine at work.
+/// An engine with its pool and region.
 pub(super) struct Rig<E> {
     pub(super) engine: E,
     pub(super) requests: RequestPool,
@@ -52,7 +52,7 @@ impl<E: MatchingEngine> Rig<E> {
         }
     }
 
-    /// A receive, for which there is nothing yet.
+    /// Posts a receive, without a check for a match.
     pub(super) fn post(&mut self, pattern: Pattern) -> Slot {
         self.requests.grow(1).unwrap();
         self.engine.reserve(self.requests.slots()).unwrap();
@@ -72,7 +72,7 @@ impl<E: MatchingEngine> Rig<E> {
         slot
     }
 
-    /// A receive that matches or is posted.
+    /// Starts a receive, which matches or is posted.
     pub(super) fn receive(&mut self, pattern: Pattern) -> Result<BlockIndex, Slot> {
         match self.engine.take(&mut self.region, &pattern) {
             Some(at) => {
@@ -83,14 +83,14 @@ impl<E: MatchingEngine> Rig<E> {
         }
     }
 
-    /// A message that matches.
+    /// Handles the arrival of a message. Returns the matching receive.
     pub(super) fn arrive(&mut self, envelope: Envelope) -> Option<Slot> {
         let slot = self.engine.arrive(&mut self.requests, &envelope)?;
         self.cancel(slot);
         Some(slot)
     }
 
-    /// A message that is recorded.
+    /// Records a message.
     pub(super) fn record(&mut self, envelope: Envelope) -> Option<BlockIndex> {
         let sender = self.sends;
         let at = self
@@ -101,7 +101,7 @@ impl<E: MatchingEngine> Rig<E> {
         Some(at)
     }
 
-    /// A message that matches, or is recorded if there is room.
+    /// Handles the arrival of a message, which matches, or is recorded if memory is available.
     pub(super) fn message(&mut self, envelope: Envelope) -> Result<Slot, Option<BlockIndex>> {
         match self.arrive(envelope) {
             Some(slot) => Ok(slot),
@@ -109,7 +109,7 @@ impl<E: MatchingEngine> Rig<E> {
         }
     }
 
-    /// A posted receive is taken back.
+    /// Cancels a posted receive.
     pub(super) fn cancel(&mut self, slot: Slot) {
         self.engine.unpost(&mut self.requests, slot);
         let id = self.requests.id(slot);
@@ -117,7 +117,7 @@ impl<E: MatchingEngine> Rig<E> {
         self.requests.conclude(id).unwrap();
     }
 
-    /// A sender takes a recorded message back.
+    /// Cancels a recorded message for its sender.
     pub(super) fn withdraw(&mut self, sender: u32) -> Option<BlockIndex> {
         let at = self.engine.find_record(&self.region, &|record| {
             record.holding == Holding::Nothing { sender }
@@ -126,7 +126,7 @@ impl<E: MatchingEngine> Rig<E> {
         Some(at)
     }
 
-    /// A record is forgotten.
+    /// Discards a record.
     pub(super) fn forget(&mut self, at: BlockIndex) {
         self.engine.unrecord(&mut self.region, at);
         self.region.release(&mut RawMemory, at);
@@ -147,7 +147,7 @@ impl<E: MatchingEngine> Rig<E> {
         state.finish()
     }
 
-    /// Hops that `what` takes.
+    /// Returns the hops of `what`.
     pub(super) fn hops(&mut self, what: impl FnOnce(&mut Self)) -> u64 {
         let before = self.engine.measures().traversals;
         what(self);
@@ -156,8 +156,8 @@ impl<E: MatchingEngine> Rig<E> {
 }
 
 impl<D: Design> Rig<Split<D>> {
-    /// Every queue is whole and in order, every element is in the queue in which it is looked for, and as
-    /// many are there as are counted.
+    /// Checks that every queue is consistent and in order, that every element is in the queue searched for it, and that
+    /// the element counts are correct.
     pub(super) fn check(&mut self) {
         let measures = self.engine.measures();
         let posted = check(&mut self.engine.posted, &mut self.requests);
@@ -184,19 +184,19 @@ fn check<I: Element>(queues: &mut impl Queues<I>, store: &mut I::Store) -> u32 {
     all
 }
 
-/// What random operations are made of.
+/// Parameters of random operations.
 pub(super) struct Mix {
     pub(super) peers: u32,
     pub(super) contexts: Context,
     pub(super) tags: u32,
-    /// One receive in so many has any source, and as many any tag.
+    /// One receive out of this number uses any source, and the same share any tag.
     pub(super) wild: u32,
     pub(super) operations: u32,
-    /// When records are numbered anew.
+    /// Limit at which records are renumbered.
     pub(super) most_arrivals: u32,
 }
 
-/// Runs an engine and plain lists in lock step: the same receives and records are found.
+/// Runs an engine and plain lists in lock step, and checks that they find the same receives and records.
 pub(super) fn compare<D: Design>(seed: u64, mix: &Mix) -> Rig<Split<D>> {
     const BLOCKS: usize = 600;
     let peers = mix.peers as usize;
@@ -206,10 +206,10 @@ pub(super) fn compare<D: Design>(seed: u64, mix: &Mix) -> Rig<Split<D>> {
     let mut random = oorandom::Rand32::new(seed);
     let mut posted: Vec<Slot> = Vec::new();
     for operation in 0..mix.operations {
-        // In turn the posted receives and the unexpected messages get more.
+        // Receives and messages prevail alternately.
         let flood = operation / 1500 % 3;
         let message = envelope(
-            // Some send far more than others.
+            // Some sources send far more than others.
             random.rand_range(0..mix.peers) >> random.rand_range(0..3),
             random.rand_range(0..mix.tags) as Tag,
             random.rand_range(0..mix.contexts.into()) as Context,
@@ -258,7 +258,7 @@ pub(super) fn compare<D: Design>(seed: u64, mix: &Mix) -> Rig<Split<D>> {
     rig
 }
 
-/// A context is asked for, or now and then emptied, dropped and opened again.
+/// Queries a context; occasionally empties, drops and reopens it.
 fn drop_context<D: Design>(
     rig: &mut Rig<Split<D>>,
     lists: &mut Rig<Lists>,
@@ -299,7 +299,7 @@ fn drop_context<D: Design>(
     }
 }
 
-/// The envelopes of all records, by their numbers.
+/// Returns the envelopes of all records, by sequence number.
 pub(super) fn order<D: Design>(rig: &Rig<Split<D>>) -> Vec<Envelope> {
     let mut records: Vec<(Serial, BlockIndex)> = Vec::new();
     for list in rig.engine.unexpected.lists() {
@@ -314,7 +314,7 @@ pub(super) fn order<D: Design>(rig: &Rig<Split<D>>) -> Vec<Envelope> {
     envelopes.collect()
 }
 
-/// Hops that searches of every engine take where there are few entries, in its own way.
+/// Hops of searches of each engine with few entries.
 struct FewHops;
 
 impl WithEngine for FewHops {
@@ -338,7 +338,7 @@ impl WithEngine for FewHops {
         let after = rig.engine.measures();
         assert_eq!(after.searches - before.searches, 2, "{}", E::NAME);
         assert_eq!(after.longest, 2, "{}", E::NAME);
-        // Each by itself.
+        // A receive or a record alone.
         rig.post(envelope(7, 1, 4).pattern());
         rig.record(envelope(7, 1, 6)).unwrap();
         assert!([0, 4, 6].iter().all(|&context| !rig.is_idle(context)));
@@ -351,9 +351,9 @@ impl WithEngine for FewHops {
 fn whether_a_context_is_idle_is_no_search_but_its_hops_count() {
     for &choice in Choice::ALL {
         let idle = match choice {
-            // It asks the pool for receives, which counts no hops.
+            // It queries the pool for receives, without hops.
             Choice::Default => [2, 1],
-            // One that is posted says that it is not idle.
+            // A posted receive suffices: the context is not idle.
             Choice::List => [3 + 2, 1],
             _ => [3 + 2, 1 + 1],
         };
@@ -362,7 +362,7 @@ fn whether_a_context_is_idle_is_no_search_but_its_hops_count() {
     }
 }
 
-/// Whether so many receives have been reserved, and one more.
+/// Whether 9 receives have been reserved, before and after, and a tenth.
 struct Reserved;
 
 impl WithEngine for Reserved {
@@ -383,7 +383,7 @@ impl WithEngine for Reserved {
 #[test]
 fn an_engine_knows_for_how_many_receives_it_has_room() {
     for &choice in Choice::ALL {
-        // All others have room for as many as there are.
+        // All other engines have the capacity without a reservation.
         let is_made = choice != Choice::FourD;
         assert_eq!(choice.with(Reserved), [is_made, true, is_made], "{choice}");
     }

@@ -1,9 +1,9 @@
-//! An engine whose posted receive queue and unexpected message queue are each split into several, by a rule
-//! that one of the designs of paper 002 gives.
+//! Generic engine that splits the posted receive queue and the unexpected message queue into several, by the rule of a
+//! design of paper 002.
 //!
 //! # Order
-//! A posted receive's serial is that which the device gives it. A record's is its [number](super::arrivals) in the
-//! order of arrival, in the word that its block keeps for the engine.
+//! The device assigns a posted receive's serial. A record's serial is its [sequence number](super::arrivals) of
+//! arrival, stored in the engine's word of its block.
 #![forbid(unsafe_code)]
 
 use core::fmt::Debug;
@@ -18,18 +18,18 @@ use crate::names::{BlockIndex, Serial, Slot};
 use crate::request::RequestPool;
 use crate::stats::Count;
 
-/// How the two queues are split.
+/// Rule that splits the two queues.
 pub trait Design: Send + Clone + PartialEq + Eq + Debug + 'static {
-    /// What users call it.
+    /// User-visible name.
     const NAME: &'static str;
     /// The queues.
     type Queues<I: Element>: Queues<I>;
 }
 
-/// The bit of a serial, above all numbers, that says that it is a new one.
+/// Flag of a renumbered serial, above all sequence numbers.
 const NEW: Serial = 1 << 32;
 
-/// The engine.
+/// Matching engine with split queues.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Split<D: Design> {
     pub(super) posted: D::Queues<Slot>,
@@ -39,7 +39,7 @@ pub struct Split<D: Design> {
 }
 
 impl<D: Design> Split<D> {
-    /// Numbers all records from 0 on, in their order, and the marks with them.
+    /// Renumbers all records from 0 in their order, and updates the marks.
     #[cold]
     fn renumber(&mut self, region: &mut Region) {
         let each =
@@ -59,12 +59,12 @@ impl<D: Design> Split<D> {
             },
         );
         for mark in unexpected.marks_mut() {
-            // One that is not new is above all that are left.
+            // A mark without the flag is above all remaining records.
             *mark = mark.checked_sub(NEW).unwrap_or(records.into());
         }
     }
 
-    /// The first recorded message of which `is` is true, of all, and the hops that it took.
+    /// Returns the first recorded message in any queue that satisfies `is`, and the hops of the search.
     fn first(&self, region: &Region, is: impl Fn(BlockIndex) -> bool) -> (Option<BlockIndex>, u32) {
         let mut search = Search::new(region, is);
         self.unexpected.find_anywhere(&mut search);
@@ -153,8 +153,8 @@ impl<D: Design> Matching for Split<D> {
         posted.is_none() && recorded.is_none()
     }
 
-    // Posted receives are hashed with the pool, and their serials say their order. Records are looked for one by
-    // one, the first that is younger than the last: a model checker has few.
+    // Posted receives are hashed with the pool, and their serials determine their order. Each record is found by a
+    // search for the next younger one: a model checker has few.
     fn hash(&self, region: &Region, mut state: &mut dyn Hasher) {
         (self.measures.posted, self.measures.unexpected).hash(&mut state);
         let (mut record, _) = self.first(region, |_| true);

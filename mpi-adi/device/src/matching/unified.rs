@@ -1,14 +1,14 @@
-//! The unified engine (COL+PNP): paper 002, section 4 and figure 2.
+//! Unified engine (COL+PNP): paper 002, section 4 and figure 2.
 //!
-//! Elements of point-to-point messages are queued by [partners and non-partners](super::pnp), those of collectives
-//! in [queues for each collective](super::col); a message's [`Kind`](super::Kind) follows from its context and
-//! tag. As there, k is the sum of k_C and k_P, and each part has its own cap.
+//! Elements of point-to-point messages use the [partner and non-partner queues](super::pnp), those of collectives the
+//! [queues per collective](super::col). The context and tag of a message determine its [`Kind`](super::Kind). As in the
+//! paper, k is the sum of k_C and k_P, and each part has its own cap.
 //!
 //! # Memory, fixed
-//! The sum of that of the two parts.
+//! The sum of both parts.
 //!
-//! # What it cannot do
-//! What its parts cannot: above all, long queues of a single source are still lists.
+//! # Limits
+//! Those of its parts: in particular, long queues of a single source are still lists.
 #![forbid(unsafe_code)]
 
 use super::col::Collectives;
@@ -16,10 +16,10 @@ use super::pnp::Partners;
 use super::queues::{ByKind, Element};
 use super::split::{Design, Split};
 
-/// Partners and non-partners for point-to-point messages, queues for each collective.
+/// Engine with partner and non-partner queues for point-to-point messages, and queues per collective.
 pub type Unified = Split<UnifiedDesign>;
 
-/// The design of [`Unified`].
+/// Design of [`Unified`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnifiedDesign;
 
@@ -48,12 +48,12 @@ mod tests {
                 assert!(rig.receive(envelope(source, 1, 1).pattern()).is_ok());
             }
         }
-        // A hundred elements, of which forty sources have two.
+        // One hundred elements; forty sources have two.
         let queues = &rig.engine.unexpected;
         assert_eq!(queues.point_to_point.lists().count(), 2 + 1 + 60);
         assert_eq!(queues.collective.lists().count(), 2 + 1);
         rig.check();
-        // What stands in the one is not looked at for the other.
+        // A search for one kind does not check the queues of the other.
         let hops = rig.hops(|rig| assert_eq!(rig.probe(envelope(7, 1, 1).pattern()), None));
         assert_eq!(hops, 1);
         assert_eq!(

@@ -1,13 +1,13 @@
-//! Areas: parts of the program's buffers, plain or typed, for what works through a buffer piece by piece.
+//! Areas: subranges of the program's plain or typed buffers, for code that processes a buffer piecewise.
 
 use crate::memory::{Span, Typed, UserMemory};
 
-/// Some bytes of a program's buffer. What it begins at in a typed one is told beside the span, since a span alone
-/// cannot say it.
+/// A range of bytes of a program's buffer. A span alone cannot express an offset in a typed buffer, so the area stores
+/// it separately.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Area {
     span: Span,
-    /// Bytes of the packed stream before it; 0 unless the span is typed.
+    /// Offset in the packed stream; 0 unless the span is typed.
     start: isize,
 }
 
@@ -17,36 +17,36 @@ impl From<Span> for Area {
     }
 }
 
-/// Where the elements of an area are told about while a request is under way for it.
+/// Storage for an area's element descriptor while a request uses it.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct TypedSlot(Option<Typed>);
 
 impl Area {
-    /// No bytes at all.
+    /// Empty area.
     pub const EMPTY: Area = Area {
         span: Span::EMPTY,
         start: 0,
     };
 
-    /// Bytes.
+    /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         self.span.len
     }
 
-    /// Where a plain one begins.
+    /// Returns the start address of a plain area.
     pub fn address(&self) -> usize {
         self.span.address
     }
 
-    /// No bytes.
+    /// Checks whether the area is empty.
     pub fn is_empty(&self) -> bool {
         self.span.is_empty()
     }
 
-    /// The `len` bytes from `offset` on.
+    /// Returns the subarea of `len` bytes at `offset`.
     ///
     /// # Panics
-    /// When they are not within the area.
+    /// If the range exceeds the area.
     pub fn part(&self, offset: usize, len: usize) -> Area {
         if !self.span.is_typed() {
             return self.span.part(offset, len).into();
@@ -55,7 +55,7 @@ impl Area {
         self.moved(offset as isize, len)
     }
 
-    /// `len` bytes from `offset` on, which may be before or behind it.
+    /// Returns an area of `len` bytes at `offset`, which may lie before or after this area.
     pub fn moved(&self, offset: isize, len: usize) -> Area {
         let address = match self.span.is_typed() {
             true => self.span.address,
@@ -70,29 +70,30 @@ impl Area {
         }
     }
 
-    /// The span of these bytes, whose elements are told about at `place` if need be.
+    /// Returns the span of these bytes. If necessary, the descriptor of its elements is stored in `place`.
     ///
     /// # Safety
-    /// `place` stays where it is, and is not written, until the request that the span is given to has completed.
+    /// `place` must neither move nor be written until the request that uses the span has completed.
     pub unsafe fn span(&self, place: &mut TypedSlot) -> Span {
         let Some(elements) = self.span.elements().filter(|_| self.start != 0) else {
             return self.span;
         };
-        // SAFETY: of a typed span, so what they are is there, as the maker of the span has promised.
+        // SAFETY: the address is that of a typed span, so the elements' descriptor is valid, as the span's creator has
+        // promised.
         let typed = unsafe { *elements }.from(self.start);
         let typed = place.0.insert(typed);
-        // SAFETY: the maker of the whole span has promised it for these bytes, and the caller for `place`.
+        // SAFETY: the creator of the original span has promised it for these bytes, and the caller for `place`.
         unsafe { Span::typed(typed, self.span.len) }
     }
 
-    /// Copies its beginning into `out`, which is no longer.
+    /// Copies the first bytes of the area into `out`, which must not be longer than the area.
     pub fn read(&self, memory: &dyn UserMemory, out: &mut [u8]) {
         let mut place = TypedSlot::EMPTY;
-        // SAFETY: the place stays until the copy has been made.
+        // SAFETY: `place` remains valid until the copy has completed.
         memory.read(unsafe { self.span(&mut place) }, 0, out);
     }
 
-    /// Copies `bytes`, which are no more than it has, to its beginning.
+    /// Copies `bytes` to the start of the area. They must not be longer than the area.
     pub fn write(&self, memory: &mut dyn UserMemory, bytes: &[u8]) {
         let mut place = TypedSlot::EMPTY;
         // SAFETY: as in `read`.
@@ -100,10 +101,10 @@ impl Area {
     }
 }
 
-// SAFETY: it leads to a layout, which is only read, and which the maker of the span holds.
+// SAFETY: it contains a pointer to a layout, which is only read, and which the span's creator keeps alive.
 unsafe impl Send for TypedSlot {}
 
 impl TypedSlot {
-    /// Nothing told yet.
+    /// Empty storage.
     pub const EMPTY: TypedSlot = TypedSlot(None);
 }

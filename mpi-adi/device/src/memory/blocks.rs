@@ -1,17 +1,17 @@
-//! Arrays of blocks, of which runs are taken and freed.
+//! Block arrays with next-fit allocation of contiguous runs.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
 use core::ops::Range;
 
-/// Bytes of a block, as of a torus chunk.
+/// Bytes per block, equal to a torus chunk.
 pub const BLOCK_BYTES: usize = 32;
-/// Blocks in a word of the bit map.
+/// Blocks per word of the bitmap.
 const WORD: u32 = usize::BITS;
 /// One block.
 pub type Block = [u8; BLOCK_BYTES];
 
-/// An array of blocks, with a bit map of those that are taken.
+/// Array of blocks with a bitmap of the allocated ones.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Blocks {
     pub(super) blocks: Box<[Block]>,
@@ -21,10 +21,10 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// All of `blocks`, free, with `taken` as their bit map (at least one bit a block).
+    /// Creates an array of free `blocks`, with `taken` as its bitmap (at least one bit per block).
     ///
     /// # Panics
-    /// When the bit map is too small.
+    /// If the bitmap is too small.
     pub fn new(blocks: Box<[Block]>, mut taken: Box<[usize]>) -> Self {
         assert!(taken.len() >= Self::map_words(blocks.len()));
         taken.fill(0);
@@ -36,36 +36,36 @@ impl Blocks {
         }
     }
 
-    /// Words of bit map for `blocks` blocks.
+    /// Returns the number of bitmap words that `blocks` blocks require.
     pub const fn map_words(blocks: usize) -> usize {
         blocks.div_ceil(usize::BITS as usize)
     }
 
-    /// How many there are.
+    /// Returns the number of blocks.
     pub fn len(&self) -> usize {
         self.blocks.len()
     }
 
-    /// None are taken.
+    /// Checks whether all blocks are free.
     pub fn is_empty(&self) -> bool {
         self.free as usize == self.blocks.len()
     }
 
-    /// Takes a run of `count` blocks, at least 1; `None` when there is none. Next-fit, at most one pass
-    /// over the map.
+    /// Allocates a run of `count` blocks, at least 1. Returns `None` if no free run is long enough. Next-fit, at most
+    /// one pass over the map.
     pub(super) fn take_run(&mut self, count: u32) -> Option<u32> {
         if count > self.free {
             return None;
         }
         let (hint, len) = (self.hint, self.blocks.len() as u32);
-        // The second pass reaches beyond the first one's start, for a run that straddles it.
+        // The second pass extends past the start of the first one, for a run that straddles it.
         let start = self.find(hint..len, count);
         let start = start.or_else(|| self.find(0..len.min(hint + count), count))?;
         self.mark(start, count, true);
         Some(self.took(start, count))
     }
 
-    /// Where the first run of so many free blocks begins, within these.
+    /// Returns the start of the first run of `count` free blocks in the range.
     fn find(&self, within: Range<u32>, count: u32) -> Option<u32> {
         let (mut start, mut at) = (within.start, within.start);
         while at < start + count {
@@ -85,7 +85,7 @@ impl Blocks {
         (start + count <= within.end).then_some(start)
     }
 
-    /// Marks a run as taken, or as free.
+    /// Marks a run as allocated or free.
     fn mark(&mut self, first: u32, count: u32, taken: bool) {
         let (mut at, end) = (first, first + count);
         while at < end {
@@ -98,7 +98,7 @@ impl Blocks {
         }
     }
 
-    /// Notes that the run is taken; where it begins.
+    /// Updates the counters for an allocated run and returns its start.
     #[inline]
     fn took(&mut self, start: u32, count: u32) -> u32 {
         let end = start + count;
@@ -121,7 +121,7 @@ impl Blocks {
 mod tests {
     use super::*;
 
-    /// Runs that are just a word of the bit map, or a block less or more.
+    /// Runs of one bitmap word, and one block less or more.
     #[test]
     fn a_run_as_long_as_a_word_is_taken_and_freed() {
         const WORD: u32 = usize::BITS;
@@ -139,8 +139,8 @@ mod tests {
         }
     }
 
-    /// Where runs are taken and freed at random, each is where a map of bits says that the first free one is, from the end
-    /// of the last one on and then from the start.
+    /// Random allocations and frees, compared with a map of booleans: each run is the first free one from the end of
+    /// the previous run on, then from the start.
     #[test]
     fn a_run_is_the_first_that_is_free_from_the_last_one_on() {
         let mut random = oorandom::Rand32::new(5);

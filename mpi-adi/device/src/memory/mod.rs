@@ -1,14 +1,13 @@
-//! The program's buffers, as the device sees them.
+//! Buffers of the program, as the device sees them.
 //!
-//! The device keeps a [`Span`] for every request and never looks through it itself: bytes are copied by
-//! the [`UserMemory`] that its carrier hands in. On a node and in the cluster that is [`RawMemory`], the
-//! one place where the device's safe code meets the program's addresses; a model checker hands in memory
-//! of its own.
+//! The device stores a [`Span`] for each request and never dereferences it. The host environment provides a
+//! [`UserMemory`], which copies the bytes. Nodes and the simulated cluster use [`RawMemory`]: the only code in which
+//! the device's safe code accesses the program's addresses. A model checker provides its own memory.
 //!
-//! Bytes of a datatype with holes are not one behind the other. A span of such is *typed*: its address is that of a
-//! [`Typed`] with the top bit set, and copies walk the datatype's [`Layout`]. The device knows nothing of it: it
-//! reads and writes at offsets of the packed stream. No address of a program has that bit: on RISC-V and on hosts
-//! of 64 bits user addresses end below 2^56, on the boards here below 2^32.
+//! A *typed* span describes elements of a noncontiguous datatype. Its address is that of a [`Typed`] with the top bit
+//! set, and copies walk the datatype's [`Layout`]. The device itself reads and writes at offsets of the packed stream
+//! and does not distinguish the two kinds. No address of a program has the top bit set: user addresses end below 2^56
+//! on RISC-V and on 64-bit hosts, and below 2^32 on the supported boards.
 
 pub mod area;
 pub mod blocks;
@@ -21,33 +20,33 @@ use crate::memory::blocks::Blocks;
 use crate::memory::layout::Layout;
 use crate::names::Packed;
 
-/// Addresses below this are never a program's buffer, on any board or host: they are left to the spans of
-/// models.
+/// Lower bound of a program's buffer addresses, on every board and host. Addresses below it identify spans of models.
 pub const MODEL_KEYS: usize = 0x1_0000;
 
-/// Bytes that are copied at a time by way of the stack.
+/// Bytes per chunk of a copy through the stack.
 pub(crate) const COPY_CHUNK: usize = 256;
 
-/// Set in the address of a typed span.
+/// Bit that marks the address of a typed span.
 const TYPED: usize = 1 << (usize::BITS - 1);
-/// No buffer of a program's lies at or above this address.
+/// Upper bound, exclusive, of a program's buffer addresses.
 pub const END_OF_ADDRESSES: usize = TYPED;
 
-/// Elements of a datatype with holes: what the address of a typed span leads to.
+/// Elements of a noncontiguous datatype: the target of a typed span's address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Typed {
-    /// The address of element 0.
+    /// Address of element 0.
     base: usize,
-    /// Bytes from one element to the next.
+    /// Distance in bytes between consecutive elements.
     extent: isize,
-    /// Where in the packed stream of the elements the span begins.
+    /// Offset of the span's first byte in the packed stream.
     start: isize,
     layout: *const Layout,
 }
 
 impl Typed {
-    /// Elements `extent` bytes apart, element 0 at `base`. Only made here, not looked at: see [`Span::typed`].
+    /// Creates a descriptor of elements `extent` bytes apart, with element 0 at `base`. It accesses no memory; see
+    /// [`Span::typed`].
     pub fn new(base: *const u8, extent: isize, layout: &Layout) -> Typed {
         Typed {
             base: base.expose_provenance(),
@@ -57,7 +56,7 @@ impl Typed {
         }
     }
 
-    /// The same elements, beginning `offset` bytes of the packed stream further on.
+    /// Returns the same elements, starting `offset` bytes later in the packed stream.
     fn from(self, offset: isize) -> Typed {
         Typed {
             start: self.start + offset,
@@ -66,7 +65,7 @@ impl Typed {
     }
 }
 
-/// A program's buffer: where it begins and how many bytes it has.
+/// Buffer descriptor without a lifetime: start address and length in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Span {
     address: usize,
@@ -74,16 +73,16 @@ pub struct Span {
 }
 
 impl Span {
-    /// No bytes at all.
+    /// Empty span.
     pub const EMPTY: Span = Span { address: 0, len: 0 };
 
-    /// The `len` bytes at `address`.
+    /// Creates a span of the `len` bytes at `address`.
     ///
     /// # Safety
-    /// Unless `len` is 0, the address is not below [`MODEL_KEYS`], and none of the bytes lies at or above
-    /// [`END_OF_ADDRESSES`]. Until the request that the span is given to has completed, the bytes must stay valid for
-    /// reading (a send) or for reading and writing (a receive), and nothing else may write them (or, for a receive,
-    /// read them): the rules that MPI-3.1 section 3.7.2 sets for a buffer in use.
+    /// Unless `len` is 0, the address is not below [`MODEL_KEYS`], and all bytes lie below [`END_OF_ADDRESSES`]. Until
+    /// the request that uses the span has completed, the bytes must stay valid for reading (a send) or for reading and
+    /// writing (a receive), and nothing else may write them (or, for a receive, read them): the rules of MPI-3.1
+    /// section 3.7.2 for a buffer in use.
     pub unsafe fn new(address: *const u8, len: usize) -> Span {
         Span {
             address: address.expose_provenance(),
@@ -91,11 +90,11 @@ impl Span {
         }
     }
 
-    /// The first `len` bytes of the packed stream of these elements.
+    /// Creates a span of the first `len` bytes of the packed stream of these elements.
     ///
     /// # Safety
-    /// As for [`Span::new`], for each byte of the stream that the span has; and `typed` and its layout stay where and
-    /// what they are for as long.
+    /// The contract of [`Span::new`] applies to each byte of the stream in the span. `typed` and its layout must
+    /// neither move nor change for as long.
     pub unsafe fn typed(typed: *const Typed, len: usize) -> Span {
         Span {
             address: typed.expose_provenance() | TYPED,
@@ -103,42 +102,42 @@ impl Span {
         }
     }
 
-    /// Its bytes are elements of a datatype with holes.
+    /// Checks whether the bytes are elements of a noncontiguous datatype.
     #[inline]
     pub fn is_typed(&self) -> bool {
         self.address & TYPED != 0
     }
 
-    /// The elements of a typed span.
+    /// Returns the elements of a typed span.
     #[inline]
     pub fn elements(&self) -> Option<*const Typed> {
         self.is_typed()
             .then(|| core::ptr::with_exposed_provenance(self.address & !TYPED))
     }
 
-    /// A span that only a model's memory understands, named by `key` below [`MODEL_KEYS`].
+    /// Creates a span that only a model's memory interprets, identified by `key` below [`MODEL_KEYS`].
     ///
     /// # Panics
-    /// When `key` is not below [`MODEL_KEYS`].
+    /// If `key` is not below [`MODEL_KEYS`].
     pub const fn model(key: usize, len: usize) -> Span {
         assert!(key < MODEL_KEYS);
         Span { address: key, len }
     }
 
-    /// Where it begins.
+    /// Returns the start address.
     pub fn address(&self) -> usize {
         self.address
     }
 
-    /// Bytes.
+    /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// The `len` bytes from `offset` on, under the same promise.
+    /// Returns the subspan of `len` bytes at `offset`, under the same safety contract.
     ///
     /// # Panics
-    /// When they are not within the span, or it is typed: [`area::Area`] has parts of either kind.
+    /// If the range exceeds the span, or if the span is typed. [`area::Area`] supports subranges of both kinds.
     pub fn part(&self, offset: usize, len: usize) -> Span {
         assert!(offset <= self.len && len <= self.len - offset && !self.is_typed());
         Span {
@@ -147,7 +146,8 @@ impl Span {
         }
     }
 
-    /// The bytes of both, under the promises of both; `None` unless the other's follow in memory.
+    /// Joins two plain spans, under the contracts of both. Returns `None` unless `next` starts where this span ends in
+    /// memory.
     pub(crate) fn joined(&self, next: Span) -> Option<Span> {
         let follows = self.address.checked_add(self.len) == Some(next.address);
         let are_plain = !self.is_typed() && !next.is_typed();
@@ -157,16 +157,15 @@ impl Span {
         })
     }
 
-    /// No bytes.
+    /// Checks whether the span is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 }
 
-/// A span as a request keeps it: in twelve bytes.
+/// Packed span of 12 bytes, for storage in a request.
 ///
-/// A longer one is cut off at the greatest `u32`. No message is longer, so what of it fits, and whether all of it
-/// does, is the same.
+/// The length saturates at `u32::MAX`. No message is longer, so truncation and its detection are unaffected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PackedSpan {
     address: Packed<usize>,
@@ -174,7 +173,6 @@ pub(crate) struct PackedSpan {
 }
 
 impl PackedSpan {
-    /// Packs it.
     #[inline]
     pub(crate) fn new(span: Span) -> PackedSpan {
         PackedSpan {
@@ -183,7 +181,6 @@ impl PackedSpan {
         }
     }
 
-    /// The span.
     #[inline]
     pub(crate) fn span(self) -> Span {
         Span {
@@ -192,62 +189,63 @@ impl PackedSpan {
         }
     }
 
-    /// Its bytes.
+    /// Returns the length in bytes.
     #[inline]
     pub(crate) fn len(self) -> u32 {
         self.len
     }
 
-    /// No more than its first `len` bytes from now on.
+    /// Truncates the span to its first `len` bytes.
     #[inline]
     pub(crate) fn cut(&mut self, len: u32) {
         self.len = self.len.min(len);
     }
 }
 
-/// The program's memory: its buffers, and what its heap can spare.
+/// Memory of the program: its buffers, and the memory that its heap can loan.
 ///
-/// Copies bytes out of and into the program's buffers; `offset` and the length stay within the span, the
-/// device has checked them. Lends memory for incoming messages beyond the device's own reserve (paper 004,
-/// section 4: one heap for the program and for MPI), if the carrier wants to: the program comes first, so
-/// what it needs or may soon need is not to spare.
+/// Copies bytes from and to the program's buffers. The device has checked that `offset` and the length are within the
+/// span. A host environment may also loan memory for incoming messages beyond the device's own reserve (paper 004,
+/// section 4: one heap for the program and for MPI). The program has priority: memory that it needs, or may soon need,
+/// is not available.
 pub trait UserMemory {
     /// Copies `out.len()` bytes at `offset` of `span` into `out`.
     fn read(&self, span: Span, offset: usize, out: &mut [u8]);
     /// Copies `bytes` to `offset` of `span`.
     fn write(&mut self, span: Span, offset: usize, bytes: &[u8]);
 
-    /// Copies the first `len` bytes of `from` to those of `to`.
+    /// Copies the first `len` bytes of `from` to the start of `to`.
     fn copy(&mut self, from: Span, to: Span, len: usize) {
         copy_in_chunks(self, from, to, len);
     }
 
-    /// Blocks of [`BLOCK_BYTES`](blocks::BLOCK_BYTES) that could be lent now; 0 when nothing is ever lent. When it grows other than by [`UserMemory::take_back`], the carrier calls
+    /// Returns the number of blocks of [`BLOCK_BYTES`](blocks::BLOCK_BYTES) available for a loan; 0 if loans are not
+    /// supported. When it grows other than by [`UserMemory::take_back`], the host environment calls
     /// [`Adi::heap_freed`](crate::Adi::heap_freed).
     fn spare_blocks(&self) -> u32 {
         0
     }
 
-    /// Lends `count` blocks, at least 1; `None` when there are not as many to spare.
+    /// Allocates a loan of `count` blocks, at least 1. Returns `None` if fewer are available.
     fn lend(&mut self, count: u32) -> Option<Blocks> {
         let _ = count;
         None
     }
 
-    /// The same memory, for calls that are chosen while the program runs: what one-sided communication works on.
-    /// `None`: there is none here.
+    /// Returns this memory as a trait object, which one-sided communication requires. Returns `None` if it is not
+    /// supported.
     fn whole(&mut self) -> Option<&mut dyn UserMemory> {
         None
     }
 
-    /// Takes a loan back.
+    /// Takes back a loan.
     fn take_back(&mut self, loan: Blocks) {
         drop(loan);
     }
 }
 
-/// Copies by way of the stack.
-// Out of the way of plain spans.
+/// Copies through a buffer on the stack.
+// Outlined to keep it off the path of plain spans.
 #[inline(never)]
 fn copy_in_chunks<M: UserMemory + ?Sized>(memory: &mut M, from: Span, to: Span, len: usize) {
     let mut chunk = [0; COPY_CHUNK];
@@ -263,10 +261,10 @@ fn copy_in_chunks<M: UserMemory + ?Sized>(memory: &mut M, from: Span, to: Span, 
 pub struct RawMemory;
 
 impl RawMemory {
-    /// The address of the `len` bytes at `offset` of `span`.
+    /// Returns the address of the `len` bytes at `offset` of `span`.
     ///
     /// # Panics
-    /// When they are not within the span, or the span is a model's.
+    /// If the range exceeds the span, or if the span is a model's.
     #[inline(always)]
     fn address(span: Span, offset: usize, len: usize) -> usize {
         assert!(offset <= span.len && len <= span.len - offset);
@@ -275,16 +273,16 @@ impl RawMemory {
     }
 }
 
-/// Walks `len` bytes at `offset` of a typed span: `run` gets the address of some, how many of the `len` come before
-/// them, and how many they are.
-// Out of the way of plain spans, which are the most.
+/// Walks `len` bytes at `offset` of a typed span. `run` receives the address of each run, the bytes before it, and its
+/// length.
+// Outlined to keep it off the path of plain spans, the common case.
 #[inline(never)]
 fn walk(span: Span, offset: usize, len: usize, run: &mut dyn FnMut(usize, usize, usize)) {
     assert!(offset <= span.len && len <= span.len - offset);
     let Some(elements) = span.elements() else {
         return;
     };
-    // SAFETY: the span is typed, so it comes from `Span::typed`, whose caller promised that both are there.
+    // SAFETY: the span is typed, so it was created by `Span::typed`, whose caller promised that both are valid.
     let (typed, layout) = unsafe {
         let typed = *elements;
         (typed, &*typed.layout)
@@ -297,13 +295,13 @@ fn walk(span: Span, offset: usize, len: usize, run: &mut dyn FnMut(usize, usize,
     );
 }
 
-/// A value in the program's heap; `None` when that has no room.
+/// Allocates a value in the program's heap. Returns `None` if the heap is full.
 pub fn boxed<T>(value: T) -> Option<Box<T>> {
     boxed_with(|| value)
 }
 
-/// The value that `make` makes once there is room for it, so that one copy of it at most takes room on the stack.
-// By hand: what a vector does when it grows, is dropped or has room left would be there for each type.
+/// Allocates a box, then initializes it by `make`. The stack contains at most one copy of the value.
+// Hand-written: a vector's code for growth, drop and spare capacity would be instantiated for each type.
 #[inline(always)]
 pub fn boxed_with<T>(make: impl FnOnce() -> T) -> Option<Box<T>> {
     const { assert!(size_of::<T>() > 0, "it takes room") };
@@ -312,14 +310,14 @@ pub fn boxed_with<T>(make: impl FnOnce() -> T) -> Option<Box<T>> {
     if room.is_null() {
         return None;
     }
-    // SAFETY: there is room for a `T`, aligned for one, which is nobody else's.
+    // SAFETY: the allocation is large enough for a `T`, aligned for one, and not shared.
     unsafe { room.write(make()) };
-    // SAFETY: a box's memory has the layout of its value, and comes from this allocator.
+    // SAFETY: the memory has the layout of the box's value and was allocated by this allocator.
     Some(unsafe { Box::from_raw(room) })
 }
 
-/// Walks `len` bytes at `offset` of a span, which need not be where it says: `run` gets the address of some, how many
-/// of the `len` come before them, and how many they are.
+/// Walks `len` bytes at `offset` of a plain or typed span. `run` receives the address of each run, the bytes before it,
+/// and its length. The memory itself is not accessed.
 pub fn runs(span: Span, offset: usize, len: usize, run: &mut dyn FnMut(usize, usize, usize)) {
     match span.is_typed() {
         true => walk(span, offset, len, run),
@@ -327,10 +325,10 @@ pub fn runs(span: Span, offset: usize, len: usize, run: &mut dyn FnMut(usize, us
     }
 }
 
-/// What is copied is one element more often than not: words are copied here, without a call.
+/// Maximum bytes that are copied inline, word by word. Most copies are a single element, which is not worth a call.
 const WORDS_HERE: usize = 16;
 
-/// Copies a run; the two may overlap.
+/// Copies a run. The ranges may overlap.
 ///
 /// # Safety
 /// The bytes may be read and written.
@@ -356,7 +354,7 @@ unsafe fn copy_run(from: *const u8, to: *mut u8, bytes: usize) {
         };
     }
     for at in (0..bytes).step_by(WORD) {
-        // SAFETY: the caller's promise; whole words, and aligned.
+        // SAFETY: the caller's promise; the length is a multiple of a word, and both are aligned.
         unsafe {
             to.add(at)
                 .cast::<u32>()
@@ -374,15 +372,15 @@ impl UserMemory for RawMemory {
         if span.is_typed() {
             return walk(span, offset, out.len(), &mut |address, done, bytes| {
                 let from = core::ptr::with_exposed_provenance::<u8>(address);
-                // SAFETY: bytes of the span, so its maker promised that they may be read; as many are left of
-                // `out` behind the `done`. They may overlap, as below.
+                // SAFETY: these are bytes of the span, so its creator promised that they may be read; `out` has at
+                // least `bytes` bytes after the first `done`. They may overlap, as below.
                 unsafe { copy_run(from, out.as_mut_ptr().add(done), bytes) }
             });
         }
         let from = core::ptr::with_exposed_provenance::<u8>(Self::address(span, offset, out.len()));
-        // SAFETY: within the span and not a model's, as just checked, so it comes from `Span::new`, whose
-        // caller promised that the bytes may be read. They may overlap, since a program may send from the buffer
-        // that it (or another of its calls) receives into by mistake; that must not be undefined here.
+        // SAFETY: within the span and not a model's, as just checked, so the span was created by `Span::new`, whose
+        // caller promised that the bytes may be read. They may overlap, since a program may by mistake send from a
+        // buffer that it (or another of its calls) receives into; that must not be undefined behavior here.
         unsafe { copy_run(from, out.as_mut_ptr(), out.len()) }
     }
 
@@ -435,7 +433,7 @@ mod tests {
         assert_eq!(buffer, [1, 2, 3, 4, 9, 6]);
     }
 
-    /// Three columns of a matrix of bytes, from wherever a packet begins: by the span, and by its areas.
+    /// Copies three columns of a matrix of bytes, from every possible packet start: by the span, and by its areas.
     #[test]
     fn a_typed_span_is_read_and_written_where_its_elements_lie() {
         const WIDTH: usize = 8;

@@ -1,11 +1,12 @@
-//! The MPI memory: one fixed region for unexpected records and their buffers.
+//! MPI memory (emergency memory): one fixed region for unexpected records and their buffers.
 //!
-//! The region is an array of 32-byte blocks. A record takes one block, a buffer a run of blocks; a bit map
-//! says which are taken. Nothing else grows with incoming traffic, so the region's size *is* the bound.
+//! The region is an array of 32-byte blocks with a bitmap of the allocated ones. A record uses one block, and a buffer
+//! uses a run of blocks. Nothing else grows with incoming traffic, so the region's size is the memory bound.
 //!
-//! That is the *reserve*, which is always there. A carrier may lend more ([`UserMemory::lend`], on a node
-//! the program's heap, with `--mpi-borrow`): up to [`MAX_LOANS`] further arrays, asked for when the reserve
-//! is full, the first small, each next one twice as large, and given back as soon as they are empty.
+//! The initial region is the *reserve*, which is always available. A host environment may loan more memory
+//! ([`UserMemory::lend`]; on a node, from the program's heap with `--mpi-borrow`). The region borrows up to
+//! [`MAX_LOANS`] further arrays when the reserve is full. The first is small, and each next one is twice as large. An
+//! empty array is returned immediately.
 //!
 //! ```text
 //!   block number   0 ....... reserve ....... 2^23 ... loan 0 ... + 2^19 ... loan 1 ... + 2^20 ... 2^24
@@ -22,29 +23,27 @@ use crate::memory::UserMemory;
 pub use crate::memory::blocks::{BLOCK_BYTES, Block, Blocks};
 use crate::names::{BlockIndex, Generation, GenerationBits, RECORD_GENERATION_BITS, RequestId};
 
-/// Greatest number of blocks of the reserve (256 MiB): half of what a record's name has room for, the other
-/// half is for loans.
+/// Maximum blocks of the reserve (256 MiB). This is half the index range of a record ID; loans use the other half.
 pub const MAX_BLOCKS: usize = 1 << 23;
-/// Loans at most at a time.
+/// Maximum simultaneous loans.
 pub const MAX_LOANS: usize = 16;
-/// Places for loans in the region: none in a build that does not borrow.
+/// Loan slots of the region: none in a build without borrowing.
 const PLACES: usize = if cfg!(feature = "borrow") {
     MAX_LOANS
 } else {
     0
 };
-/// Greatest number of blocks of a loan (16 MiB).
+/// Maximum blocks of a loan (16 MiB).
 pub const MAX_LOAN_BLOCKS: u32 = (MAX_BLOCKS / MAX_LOANS) as u32;
-/// A further loan is worth a place when it is at least this part, as a divisor, of all that is lent.
+/// Minimum size of a further loan, as a divisor of the total borrowed. A smaller loan does not justify a slot.
 const LEAST_GROWTH: u32 = 4;
-/// The part of the reserve, as a divisor, below which the region is low: sources that hear of it stop
-/// sending eagerly.
+/// Low watermark, as a divisor of the reserve. Below it, sources are notified and stop sending eagerly (back-pressure).
 pub const LOW_WATERMARK: u32 = 4;
-/// Blocks of the first loan, if less is needed and as much is to be had.
+/// Blocks of the first loan, if it is sufficient and available.
 const FIRST_LOAN_BLOCKS: u32 = 128;
 
-/// Name of a record on the wire: block number and generation, with the top bit set, which tells it from a
-/// request's name.
+/// ID of a record on the wire: block index and generation. The top bit is set, which distinguishes it from a request
+/// ID.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct RecordId(pub u32);
 
@@ -55,7 +54,7 @@ impl RecordId {
         RecordId(Self::FLAG | generation.word() << 24 | at.index())
     }
 
-    /// The record that `target` names, if it names one.
+    /// Returns the record ID in `target`, if `target` contains one.
     pub fn from_target(target: u32) -> Option<Self> {
         (target & Self::FLAG != 0).then_some(RecordId(target))
     }
@@ -65,41 +64,41 @@ impl RecordId {
     }
 }
 
-/// What an unexpected record says beside its envelope.
+/// Data state of an unexpected record.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Holding {
-    /// No buffer: the sender (whose request this is) keeps the data.
+    /// No buffer: the sender keeps the data.
     Nothing {
-        /// The sender's name for its request.
+        /// The sender's ID of its request.
         sender: u32,
     },
-    /// A buffer, of whose bytes some may still be on their way.
+    /// A buffer, which may still be incomplete.
     Buffer {
-        /// Bytes that have arrived.
+        /// Bytes received.
         received: u32,
     },
-    /// A buffer whose message a receive has matched already; the record is in no queue any more.
+    /// A buffer whose message already matches a receive. The record is in no queue.
     Bound {
-        /// Bytes that have arrived.
+        /// Bytes received.
         received: u32,
-        /// The receive that waits for the rest.
+        /// The receive that waits for the remaining bytes.
         receive: RequestId,
     },
 }
 
-/// An unexpected message's record.
+/// Record of an unexpected message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Record {
     /// The message's envelope.
     pub envelope: Envelope,
     /// Length of the message in bytes.
     pub length: u32,
-    /// Where the data is.
+    /// State of the message's data.
     pub holding: Holding,
 }
 
 impl Record {
-    /// Blocks that the record and its buffer take.
+    /// Returns the number of blocks that the record and its buffer use.
     #[inline]
     fn blocks(&self) -> u32 {
         1 + match self.holding {
@@ -108,7 +107,7 @@ impl Record {
         }
     }
 
-    /// The record in a block, if it has one.
+    /// Decodes the record in a block, if it contains one.
     #[inline]
     fn read(block: &Block) -> Option<Self> {
         let data = get(block, field::SENDER_OR_RECEIVED);
@@ -128,10 +127,10 @@ impl Record {
     }
 }
 
-/// A record's fields in its block, in bytes: source 0..4, tag 4..8, context 8..10, kind 10, generation 11,
-/// length 12..16, sender or received 16..20, the matching engine's word 20..24, next 24..28, previous or receive
-/// 28..32. The buffer follows the record. The sender's name is needed only until a buffer is granted, and
-/// the links only until a receive has matched, which is why they share.
+/// Byte offsets of a record's fields in its block: source 0..4, tag 4..8, context 8..10, kind 10, generation 11, length
+/// 12..16, sender or received 16..20, the matching engine's word 20..24, next 24..28, previous or receive 28..32. The
+/// buffer follows the record. Two fields are shared: the sender's ID is required only until a buffer is granted, and
+/// the list links only until a receive matches.
 mod field {
     pub const SOURCE: usize = 0;
     pub const TAG: usize = 4;
@@ -150,14 +149,14 @@ const KIND_NOTHING: u8 = 1;
 const KIND_BUFFER: u8 = 2;
 const KIND_BOUND: u8 = 3;
 
-/// Reads the word at `at`, which is one of [`field`]. Nodes' processors need no word to be aligned.
+/// Reads the word at offset `at`, one of [`field`]. Nodes' processors do not require alignment.
 #[inline(always)]
 fn get(block: &Block, at: usize) -> u32 {
     let word = block[at..].first_chunk();
     word.map_or(0, |word| u32::from_le_bytes(*word))
 }
 
-/// Writes a word, as [`get`] reads it.
+/// Writes a word in the format of [`get`].
 #[inline(always)]
 fn put(block: &mut Block, at: usize, value: u32) {
     if let Some(word) = block[at..].first_chunk_mut() {
@@ -165,18 +164,18 @@ fn put(block: &mut Block, at: usize, value: u32) {
     }
 }
 
-/// Blocks that a buffer of `bytes` takes.
+/// Returns the number of blocks in a buffer of `bytes`.
 pub const fn buffer_blocks(bytes: u32) -> u32 {
     bytes.div_ceil(BLOCK_BYTES as u32)
 }
 
-/// The region.
+/// The reserve, its loans and their counters.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Region {
     reserve: Blocks,
     loans: [Option<Blocks>; PLACES],
-    /// The lender refused a single block when it said that it had so many to spare: it has none until it
-    /// says something else.
+    /// Spare blocks reported by the lender when it rejected a loan of a single block. Nothing is available until it
+    /// reports another count.
     refused_at: Option<u32>,
     used: u32,
     /// Free blocks of the reserve and of loans.
@@ -185,21 +184,21 @@ pub struct Region {
     peak_records: u32,
     peak_blocks: u32,
     peak_lent: u32,
-    /// Records that have one more block for the matching engine.
+    /// Records with an extension block for the matching engine.
     extended: u32,
     name_bits: GenerationBits,
 }
 
-/// Records may have one more block for the matching engine. A small build has engines that take none.
+/// Enables extension blocks of records. The engines of a small build use none.
 const EXTENDS: bool = cfg!(any(test, not(feature = "micro")));
-/// In a record's word for the matching engine: it names one more block that is the record's.
+/// Flag in a record's matching-engine word: the word contains the index of an extension block.
 const EXTENDED: u32 = 1 << 31;
 
 impl Region {
-    /// A region with `reserve` of its own.
+    /// Creates a region with the specified reserve.
     ///
     /// # Panics
-    /// When there are more than [`MAX_BLOCKS`] blocks.
+    /// If there are more than [`MAX_BLOCKS`] blocks.
     pub fn new(reserve: Blocks) -> Self {
         assert!(reserve.len() <= MAX_BLOCKS);
         Region {
@@ -217,43 +216,43 @@ impl Region {
         }
     }
 
-    /// Names records with fewer bits of generation, for a model checker.
+    /// Reduces the generation bits of record IDs, for a model checker.
     pub(crate) fn narrow_names(&mut self, bits: u32) {
         self.name_bits = GenerationBits::new(bits.min(RECORD_GENERATION_BITS));
     }
 
-    /// Size of the reserve in bytes.
+    /// Returns the size of the reserve in bytes.
     pub fn bytes(&self) -> usize {
         self.reserve.len() * BLOCK_BYTES
     }
 
-    /// Bytes taken now, of the reserve and of loans.
+    /// Returns the bytes in use, of the reserve and of loans.
     pub fn used_bytes(&self) -> usize {
         self.used as usize * BLOCK_BYTES
     }
 
-    /// The most bytes ever taken at once.
+    /// Returns the peak of [`Region::used_bytes`].
     pub fn peak_bytes(&self) -> usize {
         self.peak_blocks as usize * BLOCK_BYTES
     }
 
-    /// Bytes of all loans now, taken or not.
+    /// Returns the bytes of all current loans, used or free.
     pub fn lent_bytes(&self) -> usize {
         self.lent() as usize * BLOCK_BYTES
     }
 
-    /// The most bytes ever lent at once.
+    /// Returns the peak of [`Region::lent_bytes`].
     pub fn peak_lent_bytes(&self) -> usize {
         self.peak_lent as usize * BLOCK_BYTES
     }
 
-    /// Memory has been lent, and not all of it is given back.
+    /// Checks whether the region has outstanding loans.
     pub fn has_loans(&self) -> bool {
         self.loans.iter().any(Option::is_some)
     }
 
-    /// The number of the loan that a block is in, below [`MAX_LOANS`], and the block's place there; `None` for one of
-    /// the reserve.
+    /// Returns the index of a block's loan, below [`MAX_LOANS`], and the block's index in it. Returns `None` for a
+    /// block of the reserve.
     #[inline]
     pub fn place_in_loan(at: BlockIndex) -> Option<(usize, usize)> {
         let at = at.index().checked_sub(MAX_BLOCKS as u32)?;
@@ -263,7 +262,7 @@ impl Region {
         ))
     }
 
-    /// Blocks of the loan of this number; 0 when there is none now.
+    /// Returns the number of blocks of a loan; 0 if it does not exist.
     pub fn blocks_of_loan(&self, loan: usize) -> usize {
         let loan = self.loans.get(loan).and_then(Option::as_ref);
         loan.map_or(0, |loan| loan.len())
@@ -274,23 +273,24 @@ impl Region {
         loans.map(|loan| loan.len() as u32).sum()
     }
 
-    /// Records now.
+    /// Returns the number of live records.
     pub fn records(&self) -> u32 {
         self.records
     }
 
-    /// The most records ever held at once.
+    /// Returns the peak of [`Region::records`].
     pub fn peak_records(&self) -> u32 {
         self.peak_records
     }
 
-    /// Blocks that are free, or could be borrowed: as many records would have room.
+    /// Returns the number of blocks that are free or could be borrowed: the capacity in records without a buffer.
     pub fn free_blocks<M: UserMemory + ?Sized>(&self, memory: &M) -> u32 {
         self.free + self.borrowable(memory)
     }
 
-    /// Below the low watermark: less than a [`LOW_WATERMARK`]th of the reserve is free, and nothing is to be
-    /// borrowed (paper 003: one pool for all peers, who are throttled before it is used up).
+    /// Checks whether the region is below the low watermark: fewer free blocks than a [`LOW_WATERMARK`]th of the
+    /// reserve, and nothing to borrow (paper 003: one pool for all peers, whose senders are throttled before it is used
+    /// up).
     pub fn is_low<M: UserMemory + ?Sized>(&self, memory: &M) -> bool {
         self.free < self.reserve.len() as u32 / LOW_WATERMARK && self.borrowable(memory) == 0
     }
@@ -305,21 +305,21 @@ impl Region {
         }
     }
 
-    /// How many of so many blocks to spare could be borrowed.
-    // One copy for all memories, as little is ever borrowed.
+    /// Returns how many of `spare` blocks could be borrowed.
+    // One copy for all memory types, since borrowing is rare.
     #[cold]
     #[inline(never)]
     fn borrowable_of(&self, spare: u32) -> u32 {
         if self.refused_at == Some(spare) {
             return 0;
         }
-        // However small the pieces are in which memory becomes free, a few loans are to hold it all.
+        // A few loans must hold all borrowed memory, even if memory becomes free in small pieces.
         let too_little = spare < self.lent() / LEAST_GROWTH;
         let none = too_little || self.loans.iter().all(Option::is_some);
         if none { 0 } else { spare }
     }
 
-    /// Takes a run of `count` blocks, at least 1, wherever there is one.
+    /// Allocates a run of `count` blocks, at least 1, from the reserve or from a loan.
     fn take_run<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
@@ -355,12 +355,12 @@ impl Region {
         }
     }
 
-    /// The name of the block at `start` of the loan at `at`.
+    /// Returns the block index of offset `start` in loan `at`.
     fn lent_block_name(at: usize, start: u32) -> BlockIndex {
         BlockIndex::new(MAX_BLOCKS as u32 + at as u32 * MAX_LOAN_BLOCKS + start)
     }
 
-    // One copy of each for all memories, as little is ever borrowed.
+    // One copy of each for all memory types, since borrowing is rare.
     #[inline(never)]
     fn take_run_of_loans(&mut self, count: u32) -> Option<BlockIndex> {
         let lent = self.loans.iter_mut().enumerate();
@@ -368,7 +368,7 @@ impl Region {
         lent.find_map(|(at, loan)| Some(Self::lent_block_name(at, loan.take_run(count)?)))
     }
 
-    /// Borrows a run of `count` of the blocks to spare, if there is room for one more loan.
+    /// Borrows up to `spare` blocks and allocates a run of `count` from them, if a loan slot is free.
     #[inline(never)]
     fn borrow_run(
         &mut self,
@@ -409,7 +409,7 @@ impl Region {
         }
     }
 
-    /// Frees lent blocks, of which the first is `at` of all that can be lent.
+    /// Frees borrowed blocks. `at` is the first one's index in the loan address range.
     #[cold]
     fn free_lent<M: UserMemory + ?Sized>(&mut self, memory: &mut M, at: u32, count: u32) {
         let slot = &mut self.loans[(at / MAX_LOAN_BLOCKS) as usize];
@@ -423,7 +423,7 @@ impl Region {
         }
     }
 
-    /// The array that `block` is in, and its place there; `None` when there is no such block.
+    /// Returns the array that contains `block`, and the block's index in it. Returns `None` if there is no such block.
     fn locate(&self, block: BlockIndex) -> Option<(&Blocks, usize)> {
         let index = block.index();
         let (blocks, at) = match index.checked_sub(MAX_BLOCKS as u32) {
@@ -450,7 +450,7 @@ impl Region {
         ((at as usize) < blocks.len()).then_some((blocks, at as usize))
     }
 
-    // The numbers of lent blocks are beyond the reserve, however large that is.
+    // Block indices of loans are above the maximum size of the reserve.
     #[inline]
     fn block(&self, at: BlockIndex) -> &Block {
         match self.reserve.blocks.get(at.index() as usize) {
@@ -479,7 +479,7 @@ impl Region {
         &mut blocks.blocks[at]
     }
 
-    /// Makes a record with a buffer for all of `length` bytes; `None` when either has no room.
+    /// Allocates a record with a buffer of `length` bytes. Returns `None` if the memory is full.
     pub fn record_with_buffer<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
@@ -489,7 +489,8 @@ impl Region {
         self.make(memory, envelope, length, Holding::Buffer { received: 0 })
     }
 
-    /// As [`Region::record_with_buffer`], of a message all of which is here.
+    /// Allocates a record of a completely received message and copies `data` into its buffer. Returns `None` if the
+    /// memory is full.
     #[inline]
     pub fn record_whole<M: UserMemory + ?Sized>(
         &mut self,
@@ -503,7 +504,7 @@ impl Region {
         Some(at)
     }
 
-    /// Makes a record without a buffer; `None` when there is no room.
+    /// Allocates a record without a buffer. Returns `None` if the memory is full.
     pub fn record_only<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
@@ -527,7 +528,7 @@ impl Region {
             length,
             holding,
         };
-        // One run holds both, the record first.
+        // One run contains both, the record first.
         let at = self.take_run(memory, record.blocks())?;
         self.write_record(at, record);
         Some(at)
@@ -552,29 +553,29 @@ impl Region {
         self.peak_records = self.peak_records.max(self.records);
     }
 
-    /// The record that begins at `at`; `None` when none is there.
+    /// Returns the record at `at`, or `None` if the block contains none.
     pub fn record(&self, at: BlockIndex) -> Option<Record> {
         Record::read(self.block(at))
     }
 
-    /// Changes where the data of the record at `at` is.
+    /// Updates the data state of the record at `at`.
     pub fn set_holding(&mut self, at: BlockIndex, holding: Holding) {
         write_holding(self.block_mut(at), holding);
     }
 
-    /// The wire name of the record at `at`.
+    /// Returns the wire ID of the record at `at`.
     pub fn id(&self, at: BlockIndex) -> RecordId {
         RecordId::new(at, Generation::from_byte(self.block(at)[field::GENERATION]))
     }
 
-    /// The block of the live record that `id` names; `None` when it names none.
+    /// Returns the block of the live record with this ID, or `None` if there is none.
     pub fn find(&self, id: RecordId) -> Option<BlockIndex> {
         let block = id.block();
         let (blocks, at) = self.locate(block)?;
         (blocks.blocks[at][field::KIND] != KIND_FREE && self.id(block) == id).then_some(block)
     }
 
-    /// Frees the record at `at`, if one is there, and its buffer; how many blocks that were.
+    /// Frees the record at `at`, if any, and its buffer. Returns the number of blocks freed.
     pub fn release<M: UserMemory + ?Sized>(&mut self, memory: &mut M, at: BlockIndex) -> u32 {
         match self.record(at) {
             Some(record) => self.free_record(memory, at, &record),
@@ -582,7 +583,7 @@ impl Region {
         }
     }
 
-    /// As [`Region::release`], of what [`Region::record`] has just said to be there.
+    /// Frees a record that [`Region::record`] has just returned, and its buffer. Returns the number of blocks freed.
     #[inline]
     pub(crate) fn free_record<M: UserMemory + ?Sized>(
         &mut self,
@@ -601,7 +602,7 @@ impl Region {
         count + more
     }
 
-    /// Frees the block that the record at `at` has been extended by; how many blocks that were.
+    /// Frees the extension block of the record at `at`. Returns the number of blocks freed.
     #[inline(never)]
     fn free_extension<M: UserMemory + ?Sized>(&mut self, memory: &mut M, at: BlockIndex) -> u32 {
         let Some(block) = self.extension(at) else {
@@ -612,9 +613,9 @@ impl Region {
         1
     }
 
-    /// Gives the record at `at` one more block, which is the matching engine's until the record is freed, and is named
-    /// by the engine's word from now on. The block's bytes mean nothing at first. `None` when no block is free: none is
-    /// borrowed for this.
+    /// Allocates an extension block for the record at `at`. The matching engine uses it until the record is freed; the
+    /// engine's word contains its index from now on. The block is not initialized. Returns `None` if no block is free:
+    /// this never borrows memory.
     pub(crate) fn extend(&mut self, at: BlockIndex) -> Option<BlockIndex> {
         let block = match self.reserve.take_run(1) {
             Some(block) => BlockIndex::new(block),
@@ -626,37 +627,37 @@ impl Region {
         Some(block)
     }
 
-    /// The word of a record that has been [extended](Region::extend).
+    /// Checks whether a matching-engine word is that of an [extended](Region::extend) record.
     #[inline]
     pub(crate) fn is_extended(word: u32) -> bool {
         word & EXTENDED != 0
     }
 
-    /// The block that the record at `at` has been [extended](Region::extend) by.
+    /// Returns the [extension](Region::extend) block of the record at `at`.
     #[inline]
     pub(crate) fn extension(&self, at: BlockIndex) -> Option<BlockIndex> {
         let word = self.word(at);
         Self::is_extended(word).then(|| BlockIndex::new(word & !EXTENDED))
     }
 
-    /// The bytes of a block that a record has been extended by.
+    /// Returns the bytes of an extension block.
     #[inline]
     pub(crate) fn extension_bytes(&self, block: BlockIndex) -> &Block {
         self.block(block)
     }
 
-    /// As [`Region::extension_bytes`], to change them.
+    /// Returns the bytes of an extension block, for writing.
     #[inline]
     pub(crate) fn extension_bytes_mut(&mut self, block: BlockIndex) -> &mut Block {
         self.block_mut(block)
     }
 
-    /// A block is free, and at least a [`LOW_WATERMARK`]th of the reserve.
+    /// Checks whether more blocks are free than a [`LOW_WATERMARK`]th of the reserve.
     pub(crate) fn has_spare(&self) -> bool {
         self.free > self.reserve.len() as u32 / LOW_WATERMARK
     }
 
-    /// Blocks that are free for [`Region::extend`], of the reserve and of loans.
+    /// Returns the number of free blocks for [`Region::extend`], of the reserve and of loans.
     #[inline]
     pub(crate) fn free_to_extend(&self) -> u32 {
         match EXTENDS {
@@ -675,37 +676,37 @@ impl Region {
         blocks.blocks.as_flattened_mut()[start..start + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// The first `len` bytes of the buffer of the record at `at`.
+    /// Returns the first `len` bytes of the buffer of the record at `at`.
     pub fn read_buffer(&self, at: BlockIndex, len: u32) -> &[u8] {
         let (blocks, at) = self.locate(at).expect("a record's block");
         let start = (at + 1) * BLOCK_BYTES;
         &blocks.blocks.as_flattened()[start..start + len as usize]
     }
 
-    /// The envelope of the record at `at`.
+    /// Returns the envelope of the record at `at`.
     #[inline]
     pub fn envelope(&self, at: BlockIndex) -> Envelope {
         envelope(self.block(at))
     }
 
-    /// The word of the record at `at` that is the matching engine's; 0 in a new record.
+    /// Returns the matching engine's word of the record at `at`; 0 in a new record.
     #[inline]
     pub fn word(&self, at: BlockIndex) -> u32 {
         get(self.block(at), field::ENGINE)
     }
 
-    /// Sets the word that is the matching engine's.
+    /// Sets the matching engine's word.
     #[inline]
     pub fn set_word(&mut self, at: BlockIndex, word: u32) {
         put(self.block_mut(at), field::ENGINE, word);
     }
 
-    /// Whether the record at `at` matches `pattern`.
+    /// Checks whether the record at `at` matches `pattern`.
     pub fn matches(&self, at: BlockIndex, pattern: &Pattern) -> bool {
         pattern.matches(&envelope(self.block(at)))
     }
 
-    /// Whether the record at `at` matches `pattern`, and what comes behind it in its list.
+    /// Checks whether the record at `at` matches `pattern`, and returns its successor in the list.
     #[inline]
     pub(crate) fn look(&self, at: BlockIndex, pattern: &Pattern) -> (bool, Option<BlockIndex>) {
         let block = self.block(at);
@@ -722,7 +723,7 @@ fn envelope(block: &Block) -> Envelope {
     }
 }
 
-/// How a record says where its data is: its kind, a word, and one that only some have.
+/// Encodes the data state of a record: its kind, a word, and the receive's ID if any.
 fn held(holding: Holding) -> (u8, u32, Option<u32>) {
     match holding {
         Holding::Nothing { sender } => (KIND_NOTHING, sender, None),
@@ -740,9 +741,9 @@ fn write_holding(block: &mut Block, holding: Holding) {
     }
 }
 
-/// What the region does from now on depends on what is taken, up to the names that it gives out. Where
-/// things stand makes no difference as long as there are two blocks at most: either both are free or one
-/// piece is. What the records in the queue say is hashed with the queue.
+/// Hashes the state that determines the region's behavior: the allocated blocks, up to the IDs it generates. With at
+/// most two blocks, positions make no difference: either both are free or one run is. Records in the queue are hashed
+/// with the queue.
 impl Hash for Region {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let lent = (0..MAX_LOANS as u32).map(|loan| MAX_BLOCKS as u32 + loan * MAX_LOAN_BLOCKS);
@@ -776,8 +777,8 @@ impl Hash for Region {
 }
 
 impl Region {
-    /// Hashes the record at `at`: its place where that makes a difference, and its name as long as
-    /// something under way may name it.
+    /// Hashes the record at `at`: its position where that makes a difference, and its ID while a packet in flight may
+    /// refer to it.
     pub(crate) fn hash_record<H: Hasher>(&self, block: BlockIndex, state: &mut H) {
         let (blocks, at) = self.locate(block).expect("a block");
         if blocks.len() > 2 {
@@ -853,7 +854,7 @@ mod tests {
         }
     }
 
-    /// Lends so many blocks at most.
+    /// Memory with at most `spare` blocks for loans.
     struct Lender {
         spare: u32,
     }
@@ -934,8 +935,8 @@ mod tests {
         assert_eq!(RecordId::from_target(5), None);
     }
 
-    /// Against a map of booleans: what is handed out never overlaps, a request fails only when no run of
-    /// that length is free, and the measures are right.
+    /// Compares the region with a map of booleans: allocations never overlap, a request fails only when no run of that
+    /// length is free, and the counters are correct.
     #[test]
     fn runs_never_overlap_and_are_found_wherever_they_are() {
         const BLOCKS: usize = 70;
@@ -989,7 +990,7 @@ mod tests {
             region.write_buffer(at, 0, &[records.len() as u8; 33]);
             records.push(at);
         }
-        // Runs of 3: none in the reserve of 2, 42 in the first loan of 128, 24 in what is left of 72.
+        // Runs of 3: none in the reserve of 2, 42 in the first loan of 128, 24 in the remaining 72.
         assert_eq!((records.len(), lender.spare), (42 + 24, 0));
         assert_eq!(region.free_blocks(&lender), 2 + 2);
         assert_eq!(region.peak_lent_bytes(), 200 * BLOCK_BYTES);
@@ -1049,7 +1050,7 @@ mod tests {
         );
     }
 
-    /// Below a quarter of the reserve, and not at it.
+    /// Below a quarter of the reserve, not at it.
     #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
     #[test]
     fn the_region_is_low_when_little_is_free_and_nothing_is_to_be_borrowed() {
@@ -1067,7 +1068,7 @@ mod tests {
         }
     }
 
-    /// Says that it has so many blocks, and lends them in pieces of so many at most.
+    /// Reports `spare` blocks, but loans at most `piece` of them at a time.
     struct InPieces {
         spare: u32,
         piece: u32,
@@ -1115,7 +1116,7 @@ mod tests {
             assert_eq!(record.is_some(), got > 0);
             let lent = region.lent_bytes();
             assert_eq!((lent, region.peak_lent_bytes()), (got * BLOCK_BYTES, lent));
-            // What could not be had in one piece may still be had in smaller ones.
+            // A request that failed in one piece may still succeed in smaller ones.
             let free = 1 + got as u32 - if got > 0 { needed } else { 0 };
             assert_eq!(region.free_blocks(&memory), free + memory.spare);
             if let Some(record) = record {
@@ -1126,7 +1127,7 @@ mod tests {
         }
     }
 
-    /// A loan takes one of few places, so it is worth it only if it is a part of what is lent already.
+    /// A loan uses one of few slots, so it must be a minimum part of the memory already borrowed.
     #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
     #[test]
     fn a_loan_that_is_too_small_beside_the_others_is_not_taken() {

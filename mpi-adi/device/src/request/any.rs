@@ -1,4 +1,4 @@
-//! A request of either kind, and the lists that its slot stands in.
+//! Requests of both kinds, and the lists of a slot.
 #![forbid(unsafe_code)]
 
 use super::receive::Receive;
@@ -15,8 +15,8 @@ pub enum Request {
 }
 
 impl Request {
-    /// Whom and what it is for: a send's destination, tag and context; what a receive asks for, or from when it
-    /// has matched what it has.
+    /// Returns the request's pattern: a send's destination, tag and context; a receive's matching criteria, or the
+    /// envelope of its matched message.
     pub fn pattern(&self) -> Pattern {
         match self {
             Request::Send(send) => Pattern::new(Some(send.dest), Some(send.tag), send.context),
@@ -25,15 +25,14 @@ impl Request {
     }
 }
 
-/// Which of a slot's lists a link belongs to: the queue it stands in.
+/// Index of a slot's list links: its queue.
 pub(crate) const QUEUE: usize = 0;
-/// What is found by its key: posted receives in one bucket of the table; messages to one destination with the
-/// same context and tag.
+/// Hash chain: posted receives in one bucket of the table; messages to one destination with the same context and tag.
 pub(crate) const KEYED: usize = 1;
-/// Sends: messages to be offered.
+/// Sends: messages whose RTS is to be sent.
 pub(crate) const OFFERS: usize = 2;
-/// Receives: those that no restart has named yet.
+/// Receives: those that no restart has listed yet.
 pub(crate) const TO_NAME: usize = 2;
-/// The pool has no free slot: grow it, or tell the program that its memory is used up.
+/// Error: no free slot. The caller grows the pool or reports that memory is exhausted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Full;

@@ -1,4 +1,4 @@
-//! Requests found by a key, in constant expected time: a hash table inside the pool's slots.
+//! Intrusive hash table of requests inside the pool's slots, with lookup in constant expected time.
 //!
 //! ```text
 //!   chunk of slots   | slot 0 | slot 1 | .. | slot 31 | buckets 0 .. 23 |      three buckets for four slots
@@ -6,18 +6,17 @@
 //!                        +--- chain <---------------------+   requests whose keys fall into one bucket, in the
 //!                                                             order in which they were entered
 //! ```
-//! Members are posted receives, under their patterns, if the matching engine enters them; and pending sends, under
-//! destination, context and tag, if a restart has named a tag to their destination. A search skips what is not of
-//! its kind.
+//! Its members are posted receives and pending sends. The matching engine may insert receives, keyed by pattern. Sends
+//! are keyed by destination, context and tag; they are inserted if a restart has specified a tag to their destination.
+//! A search skips members of the other kind.
 //!
-//! The table takes no memory of its own: slots come with buckets, and a request has links for one chain. It
-//! grows by linear hashing (W. Litwin, VLDB 1980): when there are more members than buckets in use, and another
-//! bucket is there, one bucket is split. So no call does more than a constant share of the growth, and no more than
-//! 4/3 members a bucket are expected for ever.
+//! The table uses no separate memory: slots include buckets, and a request contains the links for one chain. It grows
+//! by linear hashing (W. Litwin, VLDB 1980): if there are more members than buckets in use, and a further bucket
+//! exists, one bucket is split. So each call performs at most a constant share of the growth, and the expected load is
+//! at most 4/3 members per bucket.
 //!
-//! Equal keys are neighbours in their chain, oldest first: a *group*, which begins with its oldest member.
-//! The first member of a group knows the last one, so that a search, an entry and a split pass a whole group in one hop,
-//! however many members it has:
+//! Equal keys are adjacent in their chain, in age order: a *group*, headed by its oldest member. The first member of a
+//! group links to the last one, so a search, an insertion and a split pass a group of any length in one hop:
 //!
 //! ```text
 //!                prev       +-------------+
@@ -26,9 +25,8 @@
 //!                  |                     ^
 //!                  +---------------------+ prev: the last one of the group
 //! ```
-//! Other groups in a chain are there by chance: whatever the keys are, their hashes are pairwise independent
-//! ([`KeyHash`]), so that fewer than two are expected, and who chooses the keys cannot choose otherwise without knowing
-//! the seed.
+//! Other groups share a chain by chance. For any keys, their hashes are pairwise independent ([`KeyHash`]), so fewer
+//! than two are expected. An adversary who does not know the seed cannot choose keys that collide more often.
 #![forbid(unsafe_code)]
 
 use super::any::KEYED;
@@ -40,7 +38,7 @@ use crate::envelope::Pattern;
 use crate::names::{Serial, Slot};
 use crate::work::did;
 
-/// A posted receive that has been found in the table.
+/// A posted receive found in the table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
     pub(crate) slot: Slot,
@@ -49,16 +47,16 @@ pub(crate) struct Found {
 }
 
 impl RequestPool {
-    /// Hashes by this seed from now on.
+    /// Sets the hash seed.
     ///
     /// # Panics
-    /// When a request is in the table. Nothing may be pending to any destination, either.
+    /// If a request is in the table. Nothing may be pending to any destination, either.
     pub fn seed(&mut self, seed: u64) {
         assert_eq!(self.table.buckets.members(), 0, "hashes are kept nowhere");
         self.table.hashes = KeyHash::new(seed);
     }
 
-    /// Enters the request in `slot`, as the last of its key, whose hash is `hash`.
+    /// Inserts the request in `slot` as the last one with its key, whose hash is `hash`.
     #[inline]
     pub(crate) fn enter(&mut self, slot: Slot, hash: u32) {
         if let Some(bucket) = self.table.buckets.add(self.buckets()) {
@@ -75,8 +73,8 @@ impl RequestPool {
         }
     }
 
-    /// The first member of the group in this bucket that the request in `slot` belongs to, or `None`; and what is before
-    /// that in the chain, or the chain's end.
+    /// Returns the first member of the group in this bucket with the key of `slot`, or `None`. Also returns its
+    /// predecessor in the chain, or the end of the chain.
     #[cfg_attr(not(feature = "micro"), inline)]
     fn find_group(&self, bucket: u32, slot: Slot) -> (Option<Slot>, Option<Slot>) {
         let (mut before, mut group) = (None, self.bucket(bucket));
@@ -90,7 +88,7 @@ impl RequestPool {
         (before, group)
     }
 
-    /// The link to what comes behind `before` in the chain of this bucket.
+    /// Returns the link to the successor of `before` in this bucket's chain.
     #[cfg_attr(not(feature = "micro"), inline)]
     fn link_mut(&mut self, bucket: u32, before: Option<Slot>) -> &mut Option<Slot> {
         match before {
@@ -99,7 +97,7 @@ impl RequestPool {
         }
     }
 
-    /// Enters the posted receive in `slot`: its kind and its serial.
+    /// Inserts the posted receive in `slot`. Returns its kind and its serial.
     #[inline]
     pub(crate) fn enter_posted(&mut self, slot: Slot) -> (usize, Serial) {
         let Posted {
@@ -109,7 +107,7 @@ impl RequestPool {
         (kind(&pattern), serial)
     }
 
-    /// The oldest posted receive in the table that has this pattern; each group looked at is a hop.
+    /// Returns the oldest posted receive in the table with this pattern. Each group checked is a hop.
     #[inline]
     pub(crate) fn find_posted(&self, pattern: &Pattern, hops: &mut u32) -> Option<Found> {
         let bucket = self.table.buckets.of(self.table.hashes.of(pattern));
@@ -129,8 +127,8 @@ impl RequestPool {
         None
     }
 
-    /// Takes a receive out if it is the first one in the bucket where it was found; false when it is not. What is
-    /// first in a bucket belongs there, however long ago it was found.
+    /// Removes a receive if it is still the first one in its bucket; returns false otherwise. The first entry of a
+    /// bucket belongs to that bucket, even if the search was long ago.
     #[inline]
     pub(crate) fn withdraw_found(&mut self, found: Found) -> bool {
         self.withdraw_first(found.slot, found.bucket)
@@ -147,7 +145,8 @@ impl RequestPool {
         true
     }
 
-    /// The first member of a group leaves it; the next one in the chain, which is the first one now if there are others.
+    /// Removes the first member of a group. Returns the next one in the chain, which becomes the first member if there
+    /// are others.
     #[inline]
     fn leave_group(&mut self, first: Slot) -> Option<Slot> {
         let (last, next) = (self.last_of(first), self.listed(first).next[KEYED]);
@@ -159,17 +158,17 @@ impl RequestPool {
         next
     }
 
-    /// Takes the request in `slot` out again; `hash` is that of its key.
+    /// Removes the request in `slot`, whose key has this hash.
     #[inline]
     pub(crate) fn withdraw(&mut self, slot: Slot, hash: u32) {
         let bucket = self.table.buckets.of(hash);
-        // Where the image is small, the one loop is enough.
+        // A small image uses only the general loop.
         if cfg!(feature = "micro") || !self.withdraw_first(slot, bucket) {
             self.withdraw_anywhere(slot, bucket);
         }
     }
 
-    /// As [`RequestPool::withdraw`], wherever the request is in its bucket.
+    /// Removes the request from any position in its bucket.
     #[inline(never)]
     fn withdraw_anywhere(&mut self, slot: Slot, bucket: u32) {
         self.table.buckets.remove();
@@ -192,19 +191,19 @@ impl RequestPool {
         self.listed_mut(behind).prev[KEYED] = Some(prev);
     }
 
-    /// The oldest request in the bucket of this hash.
+    /// Returns the oldest request in the bucket of this hash.
     #[inline]
     pub(crate) fn first_of(&self, hash: u32) -> Option<Slot> {
         self.bucket(self.table.buckets.of(hash))
     }
 
-    /// The last member of the group that begins with `first`; of another member, the one before it.
+    /// Returns the last member of the group that begins with `first`; for another member, its predecessor.
     #[inline]
     fn last_of(&self, first: Slot) -> Slot {
         self.listed(first).prev[KEYED].unwrap_or(first)
     }
 
-    /// `slot` comes behind the last member of the group that begins with `first`.
+    /// Appends `slot` to the group that begins with `first`.
     #[inline]
     fn append_to(&mut self, first: Slot, slot: Slot) {
         let last = self.last_of(first);
@@ -214,11 +213,11 @@ impl RequestPool {
         (entry.prev[KEYED], entry.next[KEYED]) = (Some(last), next);
     }
 
-    /// Divides the groups of a bucket between it and the bucket that has come into use.
+    /// Splits the groups of a bucket between it and the bucket just added.
     #[cold]
     fn split(&mut self, bucket: u32) {
         let mut next = self.bucket_mut(bucket).take();
-        // The last members of the chains of this bucket and of the other one.
+        // Last members of the chains of this bucket and of the other one.
         let mut ends = [None; 2];
         while let Some(first) = next {
             did(1);
@@ -230,19 +229,19 @@ impl RequestPool {
         }
     }
 
-    /// The hashes of keys.
+    /// Returns the hash functions of keys.
     #[inline]
     pub(crate) fn hashes(&self) -> &KeyHash {
         &self.table.hashes
     }
 
-    /// The hash of a pattern.
+    /// Returns the hash of a pattern.
     #[inline]
     pub(crate) fn hash_of(&self, pattern: &Pattern) -> u32 {
         self.table.hashes.of(pattern)
     }
 
-    /// The hash of the key of the send in `slot`.
+    /// Returns the key hash of the send in `slot`.
     #[inline]
     pub(crate) fn send_hash(&self, slot: Slot) -> u32 {
         let Send {
@@ -267,7 +266,7 @@ mod tests {
         pattern_of,
     };
 
-    /// What is received from, or sent to, a process, with this tag in this context.
+    /// Key of a receive from, or a send to, a process, with this tag and context.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
     struct Key {
         sends: bool,
@@ -320,7 +319,7 @@ mod tests {
         }
     }
 
-    /// The requests of this key in its bucket, in order, and how many others are there.
+    /// Returns the requests with this key in its bucket, in order, and the number of others there.
     fn found(requests: &RequestPool, key: Key) -> (Vec<Slot>, usize) {
         let first = requests.first_of(key.hash(requests));
         let chain = core::iter::successors(first, |&slot| requests.next_in::<KEYED>(slot));
@@ -362,7 +361,7 @@ mod tests {
         }
     }
 
-    /// However many there are, in a table that grows with the pool.
+    /// For any number of receives, in a table that grows with the pool.
     #[test]
     fn a_posted_receive_is_found_in_a_few_hops() {
         let mut requests = RequestPool::new(1 << 12);
@@ -391,8 +390,8 @@ mod tests {
         assert!(all < 3 * 2000, "{all}");
     }
 
-    /// Sends and receives mixed, each taken out from wherever it is, while buckets are split: of each key the table
-    /// has what was entered and has not been taken out, in the order of entering.
+    /// Mixes sends and receives, with removal from any position while buckets are split. For each key, the table
+    /// contains the remaining requests in the order of insertion.
     #[test]
     fn equal_keys_stay_in_order_among_others() {
         let mut others = 0;
@@ -402,7 +401,7 @@ mod tests {
             requests.seed(seed);
             let mut there: BTreeMap<Key, Vec<Slot>> = BTreeMap::new();
             for step in 0..6000 {
-                // Phases of growing and of shrinking.
+                // Alternates between growing and shrinking.
                 let grows = random.rand_range(0..8) < if step / 1500 % 2 == 0 { 6 } else { 2 };
                 let key = Key {
                     sends: random.rand_range(0..2) == 0,
@@ -438,7 +437,7 @@ mod tests {
         assert!(others > 1000, "buckets had others in them, too: {others}");
     }
 
-    /// What a process receives from others with one tag, and sends to them with it, are not in the same buckets.
+    /// Receives and sends with equal rank and tag hash to different buckets.
     #[test]
     fn sends_and_receives_of_equal_values_are_apart() {
         let hashes = KeyHash::new(1);
@@ -450,7 +449,7 @@ mod tests {
         assert!(equal.count() < 50);
     }
 
-    /// However ranks and tags are chosen, with many requests there are few others in a bucket.
+    /// For any regular choice of ranks and tags, few unrelated requests share a bucket.
     #[test]
     fn regular_keys_do_not_share_buckets() {
         for shift in 0..14 {

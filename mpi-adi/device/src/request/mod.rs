@@ -1,8 +1,8 @@
-//! Requests: the program's own calls under way, in a pool that grows out of the program's heap.
+//! Requests: the program's active operations, in a pool that grows in the program's heap.
 //!
-//! A request is named by index and generation, so that a stale name (from the program or from the wire) is
-//! refused instead of reaching another request. The pool grows only when the program makes a call
-//! ([`RequestPool::grow`]); progress, which may run from an interrupt, only uses and frees what is there.
+//! A request ID consists of index and generation, so a stale ID (from the program or from the wire) is rejected instead
+//! of reaching another request. The pool grows only in calls of the program ([`RequestPool::grow`]). Progress, which
+//! may run from an interrupt handler, only uses and frees existing slots.
 #![forbid(unsafe_code)]
 
 mod any;

@@ -1,50 +1,50 @@
-//! What the program is told of a request that has finished.
+//! Completion status of a request, as the program receives it.
 #![forbid(unsafe_code)]
 
 use crate::envelope::{Context, Rank, Tag};
 use crate::memory::Span;
 
-/// How a finished request ended.
+/// Completion status of a finished request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outcome {
-    /// Receive: who sent the message.
+    /// Receive: source of the message.
     pub source: Rank,
-    /// Receive: its tag.
+    /// Receive: tag of the message.
     pub tag: Tag,
-    /// Receive: bytes received, at most the buffer's.
+    /// Receive: bytes received, at most the buffer's size.
     pub bytes: usize,
-    /// Receive: the message was longer than the buffer (MPI_ERR_TRUNCATE); only its beginning was kept.
+    /// Receive: the message was longer than the buffer (MPI_ERR_TRUNCATE); only its first bytes were stored.
     pub truncated: bool,
-    /// Taken back before a message matched, or before a receive did.
+    /// Cancelled before a match.
     pub cancelled: bool,
 }
 
-/// A whole message of a request that has finished, with nothing else to tell: what fits two registers.
+/// Completion status of an untruncated, uncancelled request, small enough for two registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Whole {
-    /// Receive: who sent it. Send: who gets it.
+    /// Receive: source. Send: destination.
     pub peer: Rank,
-    /// Its tag.
+    /// Tag.
     pub tag: Tag,
-    /// Its bytes.
+    /// Length in bytes.
     pub bytes: u32,
-    /// Its context.
+    /// Context.
     pub context: Context,
 }
 
-/// A request that has finished and is gone.
+/// A request that has completed and is freed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Concluded {
-    /// How it ended.
+    /// Completion status.
     pub outcome: Outcome,
-    /// Its context: of a receive that has matched, its message's.
+    /// Context of the request; for a matched receive, of its message.
     pub context: Context,
     /// The program's buffer, if the request has kept it until now.
     pub buffer: Span,
 }
 
 impl Outcome {
-    /// Of a receive that took this of its message: all, or as much as there was room for.
+    /// Creates the status of a receive with these bytes of its message: all, or as many as fit in the buffer.
     pub fn of(whole: Whole, truncated: bool) -> Self {
         Self {
             source: whole.peer,

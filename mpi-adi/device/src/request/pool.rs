@@ -1,4 +1,4 @@
-//! The pool of requests, which have their links for the device's queues beside them.
+//! Request pool: request slots with the links of the device's queues.
 #![forbid(unsafe_code)]
 
 use alloc::vec::Vec;
@@ -17,48 +17,48 @@ use crate::memory::Span;
 use crate::names::{BcopyId, GenerationBits, MAX_SLOTS, REQUEST_GENERATION_BITS, RequestId, Slot};
 use crate::work::did;
 
-/// Slots that the pool grows by at a time.
+/// Slots per chunk, the unit of pool growth.
 pub const CHUNK_SLOTS: usize = if cfg!(feature = "micro") { 16 } else { 32 };
-/// Slots that are kept for calls that block, so that these go on when the heap is used up. There is one at
-/// a time; the greediest sends and receives.
+/// Slots reserved for blocking calls, so that these still work when the heap is full. Only one such call is active at a
+/// time; the maximum is a combined send and receive.
 pub const KEPT_SLOTS: u32 = 2;
 
-/// Buckets that come with a chunk: three for four slots, so that a request and its share of the chunks' list stay
-/// within 64 bytes; at least those in use from the first request on.
+/// Hash buckets per chunk: three for four slots, so that a request and its share of the chunk list fit in 64 bytes. At
+/// least the number in use from the first request on.
 const CHUNK_BUCKETS: usize = if cfg!(feature = "micro") { 16 } else { 24 };
 const _: () = assert!(CHUNK_BUCKETS >= NEIGHBOURS as usize);
 
-/// Slots that the heap gives at a time, and buckets of the table.
+/// Unit of heap allocation: slots, and buckets of the hash table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Chunk {
     entries: [SlotEntry; CHUNK_SLOTS],
     buckets: [Option<Slot>; CHUNK_BUCKETS],
 }
 
-/// What the list of chunks takes for a slot, at most: it is at least half full once it has grown.
+/// Maximum bytes of the chunk list per chunk: it is at least half full once it has grown.
 const LISTED: usize = 2 * size_of::<usize>();
 
 const _: () = assert!(size_of::<Chunk>() + LISTED <= CHUNK_SLOTS * 64 || cfg!(feature = "micro"));
 
-/// The pool.
+/// Pool of request slots.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RequestPool {
     chunks: Chunks<Chunk>,
     pub(super) table: Table,
     free: Option<Slot>,
     free_slots: u32,
-    /// The fewest slots ever free at once, of as many as there are now.
+    /// Minimum of free slots so far, relative to the current number of slots.
     fewest_free: u32,
     /// Free slots that are reserved.
     reserved: u32,
-    /// Live requests that the program has given up.
+    /// Live requests that the program has detached (MPI_Request_free).
     forgotten: u32,
     limit: u32,
     name_bits: GenerationBits,
 }
 
 impl RequestPool {
-    /// A pool with no slots that grows to `limit` slots (at most [`MAX_SLOTS`]).
+    /// Creates an empty pool that grows to `limit` slots (at most [`MAX_SLOTS`]).
     pub fn new(limit: usize) -> Self {
         let limit = limit.min(MAX_SLOTS) as u32;
         RequestPool {
@@ -74,37 +74,37 @@ impl RequestPool {
         }
     }
 
-    /// Names requests with fewer bits of generation, for a model checker.
+    /// Reduces the generation bits of request IDs, for a model checker.
     pub(crate) fn narrow_names(&mut self, bits: u32) {
         self.name_bits = GenerationBits::new(bits.min(REQUEST_GENERATION_BITS));
     }
 
-    /// Bytes of the program's heap that a slot takes, links and buckets of the matching engine included. The list of
-    /// chunks takes up to half a byte more.
+    /// Heap bytes per slot, including the links and buckets of the matching engine. The chunk list adds up to half a
+    /// byte.
     pub const SLOT_BYTES: usize = size_of::<Chunk>() / CHUNK_SLOTS;
 
-    /// Live requests.
+    /// Returns the number of live requests.
     pub fn live(&self) -> u32 {
         self.slots() as u32 - self.free_slots
     }
 
-    /// Live requests that the program has not given up.
+    /// Returns the number of live requests that the program has not detached.
     pub fn named(&self) -> u32 {
         self.live() - self.forgotten
     }
 
-    /// The most requests ever live at once.
+    /// Returns the peak of [`RequestPool::live`].
     pub fn peak(&self) -> u32 {
         self.slots() as u32 - self.fewest_free
     }
 
-    /// Slots, used and free.
+    /// Returns the number of slots, used and free.
     pub fn slots(&self) -> usize {
         self.chunks.len() * CHUNK_SLOTS
     }
 
-    /// Makes sure that `slots` slots are free beside those reserved, out of the heap; [`Full`] when heap or
-    /// limit do not allow it.
+    /// Allocates heap memory until `slots` unreserved slots are free. Returns [`Full`] if the heap or the limit does
+    /// not allow it.
     #[inline]
     pub fn grow(&mut self, slots: u32) -> Result<(), Full> {
         let slots = slots + self.reserved;
@@ -114,17 +114,17 @@ impl RequestPool {
         }
     }
 
-    /// So many slots are free beside those reserved.
+    /// Checks whether `slots` unreserved slots are free.
     pub(crate) fn has_free(&self, slots: u32) -> bool {
         self.free_slots >= slots + self.reserved
     }
 
-    /// Reserves `slots` free slots, which [`RequestPool::grow`] has found.
+    /// Reserves `slots` free slots, which [`RequestPool::grow`] has provided.
     pub(crate) fn reserve_slots(&mut self, slots: u32) {
         self.reserved += slots;
     }
 
-    /// Gives back slots that were reserved.
+    /// Releases reserved slots.
     pub(crate) fn put_back(&mut self, slots: u32) {
         self.reserved -= slots;
     }
@@ -159,12 +159,12 @@ impl RequestPool {
         self.chunks.iter().flat_map(|chunk| chunk.entries.iter())
     }
 
-    /// Buckets of the table, used and unused.
+    /// Returns the number of hash buckets, used and unused.
     pub(super) fn buckets(&self) -> usize {
         self.chunks.len() * CHUNK_BUCKETS
     }
 
-    /// The first request in this bucket of the table.
+    /// Returns the first request in a hash bucket.
     #[inline]
     pub(super) fn bucket(&self, index: u32) -> Option<Slot> {
         let index = index as usize;
@@ -172,7 +172,7 @@ impl RequestPool {
         chunk.buckets[index % CHUNK_BUCKETS]
     }
 
-    /// As [`RequestPool::bucket`], to change it.
+    /// Returns the head of a hash bucket, for writing.
     #[inline]
     pub(super) fn bucket_mut(&mut self, index: u32) -> &mut Option<Slot> {
         let index = index as usize;
@@ -180,27 +180,27 @@ impl RequestPool {
         &mut chunk.expect(NO_BUCKET).buckets[index % CHUNK_BUCKETS]
     }
 
-    /// The slot's entry, which is in a list.
+    /// Returns the entry of a slot that is in a list.
     #[cfg_attr(not(feature = "micro"), inline)]
     #[cfg_attr(feature = "micro", inline(never))]
     pub(crate) fn listed(&self, slot: Slot) -> &SlotEntry {
         self.entry(slot).expect(NOT_LISTED)
     }
 
-    /// As [`RequestPool::listed`], to change it.
+    /// Returns the entry of a slot that is in a list, for writing.
     #[cfg_attr(not(feature = "micro"), inline)]
     #[cfg_attr(feature = "micro", inline(never))]
     pub(super) fn listed_mut(&mut self, slot: Slot) -> &mut SlotEntry {
         self.entry_mut(slot).expect(NOT_LISTED)
     }
 
-    /// The pattern of the posted receive in `slot`.
+    /// Returns the pattern of the posted receive in `slot`.
     #[inline]
     pub(crate) fn posted_pattern(&self, slot: Slot) -> Pattern {
         self.listed(slot).pattern()
     }
 
-    /// Links the posted receive in `slot` behind the last one of its queue; its pattern.
+    /// Links the posted receive in `slot` after the last one of its queue. Returns its pattern.
     #[inline]
     pub(crate) fn link_posted(&mut self, slot: Slot, last: Option<Slot>) -> Pattern {
         if let Some(last) = last {
@@ -211,20 +211,20 @@ impl RequestPool {
         entry.pattern()
     }
 
-    /// As [`RequestPool::posted_pattern`], and the slot after it in its queue.
+    /// Returns the pattern of the posted receive in `slot`, and its successor in the queue.
     #[inline]
     pub(crate) fn posted_and_next(&self, slot: Slot) -> (Pattern, Option<Slot>) {
         let entry = self.listed(slot);
         (entry.pattern(), entry.next[QUEUE])
     }
 
-    /// The posted receive in `slot` matches `envelope`.
+    /// Checks whether the posted receive in `slot` matches `envelope`.
     #[inline]
     pub(crate) fn posted_matches(&self, slot: Slot, envelope: &Envelope) -> bool {
         self.posted_pattern(slot).matches(envelope)
     }
 
-    /// The hash of the key under which the request in `slot` is entered in the table.
+    /// Returns the hash of the table key of the request in `slot`.
     pub(super) fn key_hash(&self, slot: Slot) -> u32 {
         match self.as_posted(slot) {
             Some(posted) => self.table.hashes.of(&posted.pattern),
@@ -232,12 +232,12 @@ impl RequestPool {
         }
     }
 
-    /// A receive is posted.
+    /// Checks whether a receive is posted.
     pub(crate) fn has_any_posted(&self) -> bool {
         self.entries().any(|entry| entry.posted().is_some())
     }
 
-    /// A receive is posted in this context.
+    /// Checks whether a receive is posted in this context.
     pub(crate) fn has_posted(&self, context: Context) -> bool {
         self.entries()
             .filter_map(SlotEntry::posted)
@@ -260,7 +260,7 @@ impl RequestPool {
         Some(&mut chunk.entries[index % CHUNK_SLOTS])
     }
 
-    /// Takes a free slot for `request`.
+    /// Allocates a free slot for `request`.
     #[cfg_attr(not(feature = "micro"), inline(always))]
     #[cfg_attr(feature = "micro", inline(never))]
     pub fn insert(&mut self, request: Request) -> Result<RequestId, Full> {
@@ -274,13 +274,13 @@ impl RequestPool {
         Ok(RequestId::new(slot, generation))
     }
 
-    /// One more request has been live than there are.
+    /// Updates [`RequestPool::peak`] as if one more request were live.
     #[inline]
     pub(crate) fn count_one_more(&mut self) {
         self.fewest_free = self.fewest_free.min(self.free_slots.saturating_sub(1));
     }
 
-    /// The next request will have another name than it would have had: that.
+    /// Advances the generation of the next free slot and returns its new ID.
     #[inline]
     pub(crate) fn pass_name(&mut self) -> Option<RequestId> {
         let (slot, bits) = (self.free?, self.name_bits);
@@ -289,98 +289,99 @@ impl RequestPool {
         Some(RequestId::new(slot, entry.generation()))
     }
 
-    /// The name that the next request will have; `None` when no slot is free.
+    /// Returns the ID of the next request, or `None` if no slot is free.
     pub(crate) fn next_id(&self) -> Option<RequestId> {
         Some(self.id(self.free?))
     }
 
-    /// The name of the request in `slot`.
+    /// Returns the ID of the request in `slot`.
     pub fn id(&self, slot: Slot) -> RequestId {
         RequestId::new(slot, self.listed(slot).generation())
     }
 
-    /// The slot's entry that `id` names; `None` when it names none (any more).
+    /// Returns the entry of the request `id`, or `None` if the ID is stale.
     #[cfg_attr(not(feature = "micro"), inline)]
     #[cfg_attr(feature = "micro", inline(never))]
     pub(crate) fn named_entry(&self, id: RequestId) -> Option<&SlotEntry> {
         self.entry(id.slot()).filter(|entry| entry.is(id))
     }
 
-    /// As [`RequestPool::named_entry`], to change it.
+    /// Returns the entry of the request `id`, for writing, or `None` if the ID is stale.
     #[cfg_attr(not(feature = "micro"), inline)]
     #[cfg_attr(feature = "micro", inline(never))]
     fn named_entry_mut(&mut self, id: RequestId) -> Option<&mut SlotEntry> {
         self.entry_mut(id.slot()).filter(|entry| entry.is(id))
     }
 
-    /// The pattern of the receive that `id` names: what it asks for, or has matched; of a send, its destination and tag. `None`
-    /// when it names none (any more).
+    /// Returns the pattern of a request: that of a receive, or of its message once it has matched; for a send, its
+    /// destination and tag. Returns `None` if the ID is stale.
     #[inline]
     pub fn pattern(&self, id: RequestId) -> Option<Pattern> {
         self.named_entry(id).map(SlotEntry::pattern)
     }
 
-    /// The context of the request that `id` names, and the program's buffer; `None` when it names none (any more).
+    /// Returns the request's context and the program's buffer, or `None` if the ID is stale.
     #[inline]
     pub fn context_and_buffer(&self, id: RequestId) -> Option<(Context, Span)> {
         let entry = self.named_entry(id)?;
         Some((entry.context(), entry.buffer()))
     }
 
-    /// The request that `id` names; `None` when it names none (any more).
+    /// Returns the request, or `None` if the ID is stale.
     #[inline]
     pub fn get(&self, id: RequestId) -> Option<Request> {
         self.named_entry(id)?.request()
     }
 
-    /// The send that `id` names; `None` when it names none (any more).
+    /// Returns the send, or `None` if the ID is stale.
     #[inline]
     pub fn get_send(&self, id: RequestId) -> Option<Send> {
         self.named_entry(id)?.send()
     }
 
-    /// The receive that `id` names; `None` when it names none (any more).
+    /// Returns the receive, or `None` if the ID is stale.
     #[inline]
     pub fn get_receive(&self, id: RequestId) -> Option<Receive> {
         self.named_entry(id)?.receive()
     }
 
-    /// A send of this context has not been recorded or matched by its receiver yet.
+    /// Checks whether a send of this context is neither recorded nor matched by its receiver.
     pub(crate) fn has_pending(&self, context: Context) -> bool {
         self.entries()
             .filter(|entry| entry.pending().is_some())
             .any(|entry| entry.context() == context)
     }
 
-    /// The program has no handle of this request: somebody else frees it.
+    /// Marks a request as owned by a language binding, which frees it after completion. The program has no handle of
+    /// it.
     pub(crate) fn disown(&mut self, id: RequestId) {
         if let Some(entry) = self.named_entry_mut(id) {
             entry.disown();
         }
     }
 
-    /// Requests of this context of which the program has handles. Looks at all requests.
+    /// Counts the requests of this context for which the program has handles. Checks all requests.
     pub fn count_in(&self, context: Context) -> u32 {
         let of_it = |entry: &&SlotEntry| entry.is_owned() && entry.context() == context;
         self.entries().filter(of_it).count() as u32
     }
 
-    /// The request that `id` names has finished; `None` when it names none (any more).
+    /// Checks whether the request has finished. Returns `None` if the ID is stale.
     #[inline]
     pub fn is_done(&self, id: RequestId) -> Option<bool> {
         self.named_entry(id).map(SlotEntry::is_done)
     }
 
-    /// How the request that `id` names ended, if it has finished.
+    /// Returns the outcome of the request, if it has finished.
     ///
     /// # Panics
-    /// When `id` names none (any more).
+    /// If the ID is stale.
     pub fn outcome(&self, id: RequestId) -> Option<Outcome> {
         self.named_entry(id).expect("a live request").outcome()
     }
 
-    /// As [`RequestPool::conclude`], with what its binding has of the request; `None` inside: it has not finished.
-    /// `None`: `id` names none (any more).
+    /// Frees the request if it has finished, and returns its outcome, context and buffer for the language binding.
+    /// Returns `Some(None)` if it has not finished, and `None` if the ID is stale.
     #[inline]
     pub(crate) fn conclude_named(&mut self, id: RequestId) -> Option<Option<Concluded>> {
         let (slot, next, bits) = (id.slot(), self.free, self.name_bits);
@@ -398,8 +399,8 @@ impl RequestPool {
         Some(Some(concluded))
     }
 
-    /// As [`RequestPool::conclude_named`], of a request that has finished with a [whole](SlotEntry::whole) message. `None`:
-    /// nothing has changed.
+    /// Frees the request if it has finished with a [complete](SlotEntry::whole) message. Otherwise returns `None` and
+    /// changes nothing.
     #[inline]
     pub(crate) fn conclude_whole(&mut self, id: RequestId) -> Option<Whole> {
         let (slot, next, bits) = (id.slot(), self.free, self.name_bits);
@@ -410,20 +411,20 @@ impl RequestPool {
         Some(whole)
     }
 
-    /// As [`RequestPool::outcome`], with the request's context.
+    /// Returns the context and outcome of the request, if it has finished.
     ///
     /// # Panics
-    /// As [`RequestPool::outcome`].
+    /// If the ID is stale.
     #[inline]
     pub(crate) fn outcome_in_context(&self, id: RequestId) -> Option<(Context, Outcome)> {
         let entry = self.named_entry(id).expect("a live request");
         Some((entry.context(), entry.outcome()?))
     }
 
-    /// If the request that `id` names has finished, frees it and says how it ended.
+    /// Frees the request if it has finished, and returns its outcome.
     ///
     /// # Panics
-    /// When `id` names none (any more).
+    /// If the ID is stale.
     #[inline(always)]
     pub fn conclude(&mut self, id: RequestId) -> Option<Outcome> {
         let (slot, next, bits) = (id.slot(), self.free, self.name_bits);
@@ -434,8 +435,7 @@ impl RequestPool {
         Some(outcome)
     }
 
-    /// The program gives up the request that `id` names: frees it, now or when it has finished. One that
-    /// is not there any more is left at that.
+    /// Detaches the request from the program: it is freed now, or when it finishes. A stale ID is ignored.
     #[inline]
     pub fn forget(&mut self, id: RequestId) {
         match self.named_entry(id).map(SlotEntry::outcome) {
@@ -459,14 +459,14 @@ impl RequestPool {
         self.freed(slot);
     }
 
-    /// The entry in `slot` has become free.
+    /// Adds `slot` to the free list; its entry is already free.
     #[inline]
     fn freed(&mut self, slot: Slot) {
         self.free = Some(slot);
         self.free_slots += 1;
     }
 
-    /// The send in `slot` has finished; frees it if the program has given it up. Returns the bcopy that it was.
+    /// Completes the send in `slot`, and frees it if the program has detached it. Returns its bcopy, if any.
     #[inline]
     pub(crate) fn finish_send(&mut self, slot: Slot, cancelled: bool) -> Option<BcopyId> {
         let entry = self.listed_mut(slot);
@@ -482,15 +482,15 @@ impl RequestPool {
         bcopy
     }
 
-    /// The receive in `slot` has finished, with this message; frees it if the program has given it up.
+    /// Completes the receive in `slot` with this message, and frees it if the program has detached it.
     #[inline]
     pub(crate) fn finish_receive(&mut self, slot: Slot, matched: Matched) {
         self.end_receive(slot, ReceiveState::Done(matched));
     }
 
-    /// The posted receive in `slot` has finished with this message, if it asks for it and that is all there is to it (it
-    /// neither [holds](RequestPool::holds) what it matches, nor has a restart to name it, nor has the program given it up):
-    /// its buffer, and the slot behind it in its queue. `None`: nothing has changed.
+    /// Completes the posted receive in `slot` with this message on the fast path. Requires a match, and that the
+    /// receive is neither a [matched probe's](RequestPool::holds), nor awaited by a restart, nor cancelled or detached.
+    /// Returns its buffer and its successor in the queue. Otherwise returns `None` and changes nothing.
     #[inline]
     pub(crate) fn finish_posted(
         &mut self,
@@ -502,18 +502,18 @@ impl RequestPool {
         Some((span, entry.next[QUEUE]))
     }
 
-    /// The posted receive in `slot` is cancelled; frees it if the program has given it up.
+    /// Cancels the posted receive in `slot`, and frees it if the program has detached it.
     pub fn cancel_receive(&mut self, slot: Slot) {
         let pattern = self.posted(slot).pattern;
         self.end_receive(slot, ReceiveState::Cancelled(pattern));
     }
 
-    /// The program has cancelled the posted receive in `slot`, which is still posted.
+    /// Checks whether the program has cancelled the receive in `slot`, which is still posted.
     pub(crate) fn is_cancelled(&self, slot: Slot) -> bool {
         self.listed(slot).is_cancelled()
     }
 
-    /// The program has cancelled the posted receive in `slot`, which stays posted for now.
+    /// Marks the posted receive in `slot` as cancelled. It remains posted for now.
     pub(crate) fn mark_cancelled(&mut self, slot: Slot) {
         self.listed_mut(slot).mark_cancelled();
     }
@@ -533,13 +533,11 @@ impl RequestPool {
         self.free_request(slot);
     }
 
-    /// The send in `slot`, which one of the device's own queues names.
     #[inline]
     pub(crate) fn send(&self, slot: Slot) -> Send {
         self.listed(slot).send().expect(NO_SEND)
     }
 
-    /// Where the send in `slot` stands from now on.
     #[inline]
     pub(crate) fn set_send_state(&mut self, slot: Slot, state: SendState) {
         let entry = self.listed_mut(slot);
@@ -547,37 +545,37 @@ impl RequestPool {
         entry.set_send_state(state);
     }
 
-    /// The send in `slot`, which is in a pending send queue.
+    /// Returns the pending-queue state of the send in `slot`.
     #[inline]
     pub(crate) fn pending(&self, slot: Slot) -> &PendingSend {
         self.listed(slot).pending().expect(NOT_PENDING)
     }
 
-    /// As [`RequestPool::pending`], to change it.
+    /// Returns the pending-queue state of the send in `slot`, for writing.
     #[inline]
     pub(crate) fn pending_mut(&mut self, slot: Slot) -> &mut PendingSend {
         self.listed_mut(slot).pending_mut().expect(NOT_PENDING)
     }
 
-    /// The request in `slot` is a pending send to `dest` in this context with this tag.
+    /// Checks whether the request in `slot` is a pending send to `dest` with this context and tag.
     #[inline]
     pub(crate) fn is_pending_to(&self, slot: Slot, dest: Rank, context: Context, tag: Tag) -> bool {
         self.listed(slot).is_pending_to(dest, context, tag)
     }
 
-    /// The receive in `slot`, which one of the device's own queues names.
     #[inline]
     pub(crate) fn receive(&self, slot: Slot) -> Receive {
         self.listed(slot).receive().expect(NO_RECEIVE)
     }
 
-    /// The program's buffer of the receive in `slot`.
+    /// Returns the program's buffer of the receive in `slot`.
     #[inline]
     pub(crate) fn span(&self, slot: Slot) -> Span {
         self.listed(slot).span().expect(NO_RECEIVE)
     }
 
-    /// As [`RequestPool::span`]; `None`: the receive [holds](RequestPool::holds) what it matches.
+    /// Returns the program's buffer of the receive in `slot`, or `None` if the receive is a [matched
+    /// probe's](RequestPool::holds).
     #[inline]
     pub(crate) fn open_span(&self, slot: Slot) -> Option<Span> {
         let entry = self.listed(slot);
@@ -587,7 +585,6 @@ impl RequestPool {
         }
     }
 
-    /// Where the receive in `slot` stands from now on.
     #[inline]
     pub(crate) fn set_receive_state(&mut self, slot: Slot, state: ReceiveState) {
         let entry = self.listed_mut(slot);
@@ -595,8 +592,8 @@ impl RequestPool {
         entry.set_receive_state(state);
     }
 
-    /// Counts what comes of a long message into the buffer of the receive that `id` names: that buffer, and the message
-    /// once it is whole. `None`: no such bytes can come.
+    /// Counts received bytes of a long message for the receive `id`. Returns its buffer, and the message once it is
+    /// complete. Returns `None` if these bytes are not expected.
     #[inline]
     pub(crate) fn land(
         &mut self,
@@ -608,35 +605,35 @@ impl RequestPool {
         entry.land(offset, len)
     }
 
-    /// The receive in `slot`, which is in the posted receive queue.
+    /// Returns the posted receive in `slot`.
     #[inline]
     pub(crate) fn posted(&self, slot: Slot) -> Posted {
         self.as_posted(slot).expect(NOT_POSTED)
     }
 
-    /// The posted receive in `slot`, if that is one.
+    /// Returns the receive in `slot` if it is posted.
     #[inline]
     pub(crate) fn as_posted(&self, slot: Slot) -> Option<Posted> {
         self.listed(slot).posted()
     }
 
-    /// The receive in `slot` is for a matched probe, and holds what it matches.
+    /// Checks whether the receive in `slot` belongs to a matched probe, so that its message waits for a buffer.
     #[inline]
     pub(crate) fn holds(&self, slot: Slot) -> bool {
         self.listed(slot).holds()
     }
 
-    /// The receive in `slot` is for a matched probe, and holds what it matches.
+    /// Marks the receive in `slot` as belonging to a matched probe.
     pub(crate) fn hold(&mut self, slot: Slot) {
         self.listed_mut(slot).hold();
     }
 
-    /// The receive in `slot` holds its message no longer, which goes to `span`.
+    /// Sets the buffer of a matched probe's receive in `slot`.
     pub(crate) fn aim(&mut self, slot: Slot, span: Span) {
         self.listed_mut(slot).aim(span);
     }
 
-    /// A restart has still to name the posted receive in `slot`, or none has. What was true before.
+    /// Sets whether the posted receive in `slot` must be listed in the next restart. Returns the previous value.
     #[inline]
     pub(crate) fn set_to_name(&mut self, slot: Slot, to_name: bool) -> bool {
         let is_to_name = self.listed_mut(slot).is_to_name();
@@ -644,7 +641,7 @@ impl RequestPool {
     }
 }
 
-/// What a cancelled receive that is still posted adds to the hash.
+/// Hash value of a cancelled receive that is still posted.
 const CANCELLED_MARK: u8 = 0xCA;
 
 const NO_BUCKET: &str = "a bucket that is in use";
@@ -655,12 +652,11 @@ const NO_RECEIVE: &str = "a queued receive";
 const NOT_POSTED: &str = "a posted receive";
 
 impl RequestPool {
-    /// Hashes what the pool does from now on, up to the names that it gives to sends: that depends on its live
-    /// slots only, so neither measures nor the free list are hashed. A finished request does nothing any
-    /// more; how it ended is what the program has been told. Pending messages are hashed with their
-    /// destination, and bcopies are the `copies`.
+    /// Hashes the state that determines the pool's behavior, up to the IDs of sends. It depends on live slots only:
+    /// counters and the free list are not hashed. A finished request has no further effect; the program knows its
+    /// outcome. Pending messages are hashed with their destination, and bcopies through `copy`.
     pub(crate) fn hash<'a, H: Hasher>(&self, copy: impl Copies<'a>, state: &mut H) {
-        // Sends that are in no queue stand anywhere.
+        // Sends outside queues have no order.
         let mut sends: Vec<Send> = Vec::new();
         for (entry, index) in self.entries().zip(0u32..) {
             if let Some(send) = entry.send() {
@@ -674,7 +670,7 @@ impl RequestPool {
             let Some(receive) = entry.receive() else {
                 continue;
             };
-            // The order of posted receives is that of their serials.
+            // Serials determine the order of posted receives.
             match receive.state {
                 ReceiveState::Done(_) | ReceiveState::Cancelled(_) => {}
                 ReceiveState::Posted(_) | ReceiveState::Matched(..) => {
@@ -723,17 +719,16 @@ impl RequestPool {
 }
 
 impl RequestPool {
-    /// The pool's links of list `LIST`.
     pub(crate) fn links<const LIST: usize>(&mut self) -> ListLinks<'_, LIST> {
         ListLinks(self)
     }
 
-    /// The slot after `slot` in list `LIST`.
+    /// Returns the successor of `slot` in list `LIST`.
     pub(crate) fn next_in<const LIST: usize>(&self, slot: Slot) -> Option<Slot> {
         self.listed(slot).next[LIST]
     }
 
-    /// The slot before `slot` in list `LIST`.
+    /// Returns the predecessor of `slot` in list `LIST`.
     pub(crate) fn prev_in<const LIST: usize>(&self, slot: Slot) -> Option<Slot> {
         self.listed(slot).prev[LIST]
     }

@@ -1,4 +1,4 @@
-//! A receive, from the program's call to its end.
+//! State of a receive request, from the program's call to completion.
 #![forbid(unsafe_code)]
 
 use msg_layer::Landing;
@@ -7,83 +7,84 @@ use crate::envelope::{Envelope, Pattern};
 use crate::memory::Span;
 use crate::names::{BlockIndex, Serial};
 
-/// A receive.
+/// A receive request.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Receive {
-    /// The program's buffer, of which the pool keeps no more bytes than the longest message has (`u32::MAX`).
+    /// The program's buffer. The pool stores at most the length of the longest message (`u32::MAX`).
     pub span: Span,
-    /// Where it stands.
+    /// State of the protocol.
     pub state: ReceiveState,
 }
 
-/// Where a receive stands.
+/// Protocol state of a receive.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ReceiveState {
     /// In the posted receive queue.
     Posted(Posted),
-    /// It has matched a message whose data has still to come.
+    /// Matched with a message whose data is incomplete.
     Matched(Matched, Coming),
-    /// Finished; the program has yet to ask.
+    /// Finished; the program has not yet checked for completion.
     Done(Matched),
-    /// Cancelled before it matched; the program has yet to ask.
+    /// Cancelled before a match; the program has not yet checked for completion.
     Cancelled(Pattern),
 }
 
-/// What a posted receive waits for.
+/// Fields of a posted receive.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Posted {
-    /// What it asks for.
+    /// Matching criteria.
     pub pattern: Pattern,
-    /// Its place in the order of receives.
+    /// Sequence number in the order of receives.
     pub serial: Serial,
-    /// A restart has still to name it.
+    /// It must be listed in the next restart.
     pub to_name: bool,
 }
 
-/// The message that a receive has matched.
+/// A message that a receive has matched.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Matched {
-    /// Its envelope.
+    /// The message's envelope.
     pub envelope: Envelope,
-    /// Its bytes, which may be more than the receive's buffer holds.
+    /// Length in bytes, which may exceed the receive's buffer.
     pub length: u32,
 }
 
 impl Matched {
-    /// Bytes of it that the program's buffer takes.
+    /// Returns the bytes of the message that fit in the program's buffer.
     pub fn wanted(&self, span: Span) -> u32 {
         self.length
             .min(u32::try_from(span.len()).unwrap_or(u32::MAX))
     }
 }
 
-/// How a matched message comes.
+/// State of a matched message's incoming data.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Coming {
-    /// Its record had no buffer; the CTS is still to be sent.
+    /// The message was recorded without a buffer; the CTS is still to be sent.
     CtsDue {
-        /// The sender's name for its request.
+        /// The sender's ID of its request.
         sender: u32,
     },
-    /// In data packets, into the program's buffer.
+    /// Data packets are being received into the program's buffer.
     Landing(Landing),
-    /// Into the buffer of its record, which is still filling.
+    /// Data is being received into the buffer of its record.
     Bound,
-    /// Not yet: a matched probe has it, and the program has still to say where to. Its sender has the data, and the CTS
-    /// is not due before.
+    /// Held for a matched probe: the program has not yet specified a buffer. The sender keeps the data, and no CTS is
+    /// sent until then.
     Stopped {
-        /// The sender's name for its request.
+        /// The sender's ID of its request.
         sender: u32,
     },
-    /// Not yet, as [`Coming::Stopped`], but the data is in the buffer of its record, or on the way there.
+    /// Held for a matched probe like [`Coming::Stopped`], but the data is in the buffer of its record or being received
+    /// there.
     Kept {
-        /// The record, which is in no queue any more.
+        /// The record, which is in no queue.
         at: BlockIndex,
     },
 }
 
 impl Receive {
-    /// The message that it has for a matched probe, if it is one's.
+    /// Returns the message held for a matched probe, if any.
     pub fn held(&self) -> Option<Matched> {
         match self.state {
             ReceiveState::Matched(matched, Coming::Stopped { .. } | Coming::Kept { .. }) => {
@@ -93,7 +94,7 @@ impl Receive {
         }
     }
 
-    /// What it asks for, or from when it has matched what it has.
+    /// Returns the matching criteria, or the envelope of the matched message.
     pub(super) fn pattern(&self) -> Pattern {
         match &self.state {
             ReceiveState::Posted(Posted { pattern, .. }) | ReceiveState::Cancelled(pattern) => {

@@ -1,4 +1,4 @@
-//! A send, from the program's call to its end.
+//! State of a send request, from the program's call to completion.
 #![forbid(unsafe_code)]
 
 use core::hash::{Hash, Hasher};
@@ -10,139 +10,141 @@ use crate::memory::Span;
 use crate::names::{BcopyId, Serial};
 use crate::protocol::Offer;
 
-/// Whether a send may complete before a receive has matched it (MPI-3.1 section 3.4).
+/// Send mode: whether a send may complete before a receive has matched it (MPI-3.1 section 3.4).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Mode {
-    /// As soon as the receiver has recorded it or the data has left.
+    /// Completes when the receiver has recorded the message or the data has been transmitted.
     Standard,
-    /// As standard, and another message to the same receiver follows whose answer is not put off, and serves for this one.
+    /// Standard, with a delayed acknowledgement: another message to the same receiver follows, whose prompt
+    /// acknowledgement also covers this one.
     Followed,
-    /// Only once a receive has matched it.
+    /// Completes only after a receive has matched the message.
     Synchronous,
 }
 
-/// A posted receive for which a receiver asks to be offered a message, as the marks of a [`PendingSend`].
+/// Properties of the posted receive for which a receiver requests a message, stored in the marks of a [`PendingSend`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Asked(u8);
 
 impl Asked {
     const ALL: u8 = ASKED | ANY_TAG | EXACT | TOLD;
 
-    /// The receive takes any tag; it takes no other source's messages. No offer says so yet.
+    /// Creates the properties of a receive that accepts any tag, or only messages of this source (`exact`). No RTS
+    /// contains them yet.
     pub fn new(any_tag: bool, exact: bool) -> Asked {
         let mark = |is, mark| if is { mark } else { 0 };
         Asked(ASKED | mark(any_tag, ANY_TAG) | mark(exact, EXACT))
     }
 
-    /// The receive takes any tag.
+    /// Checks whether the receive accepts any tag.
     pub fn any_tag(self) -> bool {
         self.0 & ANY_TAG != 0
     }
 
-    /// The receive takes no other source's messages, so that what is asked for is sure to be taken.
+    /// Checks whether the receive accepts no other source, so that the requested message certainly matches.
     pub fn is_exact(self) -> bool {
         self.0 & EXACT != 0
     }
 
-    /// The offer under way says so.
+    /// Checks whether the RTS in flight contains this information.
     pub fn is_told(self) -> bool {
         self.0 & TOLD != 0
     }
 }
 
-/// How far a held send is that the program has cancelled (MPI-3.1 section 3.8.4).
+/// Cancel state of a held send (MPI-3.1 section 3.8.4).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Withdrawal {
-    /// It has not been cancelled.
+    /// Not cancelled.
     None,
-    /// The receiver, who has recorded it, is still to be asked to forget it.
+    /// The receiver has recorded the message; the CANCEL is still to be sent.
     Unasked,
-    /// The receiver, who has refused it but may have noted it for a probe, is still to be asked to forget it.
+    /// The receiver has rejected the message but may have recorded it for a probe; the CANCEL is still to be sent.
     Refused,
-    /// The receiver has been asked.
+    /// The CANCEL has been sent.
     Asked,
 }
 
-/// The bytes of bcopies, by name.
+/// Access to the bytes of bcopies by ID.
 pub(crate) trait Copies<'a>: Copy + Fn(BcopyId) -> &'a [u8] {}
 
 impl<'a, F: Copy + Fn(BcopyId) -> &'a [u8]> Copies<'a> for F {}
 
-/// Where a send's data is.
+/// Location of a send's data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Data {
     /// In the program's buffer.
     User(Span),
-    /// In the copy of a bcopy, which is complete for the program.
+    /// In a bcopy (buffered copy). The send is complete for the program.
     Bcopy(BcopyId),
 }
 
-/// A send.
+/// A send request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Send {
-    /// The destination.
+    /// Destination.
     pub dest: Rank,
-    /// The tag.
+    /// Tag.
     pub tag: Tag,
-    /// The communicator's context.
+    /// Context of the communicator.
     pub context: Context,
-    /// The mode.
+    /// Send mode.
     pub mode: Mode,
-    /// Bytes of the message; once they leave by a CTS, those that the receiver wants.
+    /// Message length in bytes; after a CTS, the bytes that the receiver accepts.
     pub length: u32,
-    /// Where they are: no more and no less.
+    /// Location of exactly these bytes.
     pub data: Data,
-    /// Where it stands.
+    /// State of the protocol.
     pub state: SendState,
 }
 
-/// Where a send stands.
+/// Protocol state of a send.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SendState {
-    /// Bcopy, and has not left yet.
+    /// A bcopy whose RTS has not been transmitted yet.
     Bcopy,
-    /// In the destination's pending send queue.
+    /// In the pending send queue of its destination.
     Pending(PendingSend),
-    /// Recorded at the receiver without a buffer (NCTSD), or taken back after it was refused: waits for CTS,
-    /// or for CANCELLED.
+    /// Recorded at the receiver without a buffer (NCTSD, not clear to send data), or cancelled after an NCTS (not clear
+    /// to send). Waits for CTS or for CANCELLED.
     Held(Withdrawal),
-    /// Data packets are leaving.
+    /// Data packets are being transmitted.
     Sending(Transfer),
-    /// Accepted while its data is leaving eagerly.
+    /// Accepted while its eager data is being transmitted.
     Streaming,
-    /// Finished; the program has yet to ask.
+    /// Finished; the program has not yet checked for completion.
     Done {
-        /// It was taken back.
+        /// The send was cancelled.
         cancelled: bool,
     },
 }
 
-/// What is known of a send in the pending send queue, as its slot keeps it: ten bytes behind two of the state.
+/// Fields of a send in the pending send queue. They use ten bytes of the slot, after two of the state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C, packed(2))]
 pub struct PendingSend {
-    /// How often it has been offered.
+    /// State of its RTS.
     pub offer: Offer,
     marks: u8,
     serial: Serial,
 }
 
-/// It was last offered with everything before it accepted or offered so, too.
+/// All earlier messages were accepted or also sent in order when its last RTS was sent.
 pub(crate) const IN_ORDER: u8 = 1 << 0;
-/// It was last offered with its data following at once.
+/// Its last RTS was sent eagerly, with the data following immediately.
 pub(crate) const EAGER: u8 = 1 << 1;
-/// It is taken back as soon as the answer under way says that the receiver has not taken it.
+/// The send is cancelled as soon as the reply in flight reports that the receiver has not accepted it.
 pub(crate) const CANCELLED: u8 = 1 << 2;
-/// Its answer may wait for that to a later one: [`Mode::Followed`].
+/// Its acknowledgement may be delayed until a later one: [`Mode::Followed`].
 pub(crate) const PATIENT: u8 = 1 << 3;
-/// A restart of the receiver asks for it; the other three are of that ([`Asked`]).
+/// A restart of the receiver requests it; the other three marks describe that request ([`Asked`]).
 const ASKED: u8 = 1 << 4;
 const ANY_TAG: u8 = 1 << 5;
 const EXACT: u8 = 1 << 6;
 const TOLD: u8 = 1 << 7;
 
 impl PendingSend {
-    /// Offered so often, for the first time in the queue.
+    /// Creates the fields for a message with this RTS state when it enters the queue.
     pub fn new(offer: Offer) -> PendingSend {
         PendingSend {
             offer,
@@ -154,13 +156,13 @@ impl PendingSend {
         }
     }
 
-    /// What one of the marks says.
+    /// Checks a mark.
     #[inline]
     pub(crate) fn is(&self, mark: u8) -> bool {
         self.marks & mark != 0
     }
 
-    /// Sets one of the marks.
+    /// Sets or clears a mark.
     #[inline]
     pub(crate) fn set(&mut self, mark: u8, to: bool) {
         match to {
@@ -169,7 +171,7 @@ impl PendingSend {
         }
     }
 
-    /// Its place in the order of sends to the destination.
+    /// Returns the sequence number among the sends to the destination.
     #[inline]
     pub(crate) fn serial(&self) -> Serial {
         self.serial
@@ -179,7 +181,7 @@ impl PendingSend {
         self.serial = serial;
     }
 
-    /// The receive for which a restart of the receiver asks for it.
+    /// Returns the receive for which a restart of the receiver requests this message.
     #[inline]
     pub(crate) fn asked(&self) -> Option<Asked> {
         self.is(ASKED).then_some(Asked(self.marks & Asked::ALL))
@@ -189,15 +191,15 @@ impl PendingSend {
         self.marks = self.marks & !Asked::ALL | asked.map_or(0, |asked| asked.0);
     }
 
-    /// If a restart asks for it, the offer under way says so, or none does.
+    /// Sets whether the RTS in flight contains the restart's request, if there is one.
     #[inline]
     pub(crate) fn set_told(&mut self, told: bool) {
         self.set(TOLD, told && self.is(ASKED));
     }
 }
 
-/// Serial numbers say no more than the order of the queue, and whether a message was offered in order is of
-/// interest to the next one as long as its answer is under way.
+/// Serials are omitted, since the queue's order already determines them. The in-order mark matters to the next message
+/// only while the reply is in flight.
 impl Hash for PendingSend {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let mut known = *self;
@@ -210,7 +212,7 @@ impl Hash for PendingSend {
 }
 
 impl Send {
-    /// Hashes what the device does with it from now on, up to names.
+    /// Hashes the state that determines the device's further behavior, up to IDs.
     pub(crate) fn hash<'a, H: Hasher>(&self, copy: impl Copies<'a>, state: &mut H) {
         (self.dest, self.tag, self.context, self.mode, self.length).hash(state);
         match self.data {

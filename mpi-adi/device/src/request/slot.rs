@@ -1,20 +1,19 @@
-//! What a slot keeps of its request, packed.
+//! Packed request slot.
 //!
 //! | bytes | of a slot | receive | send |
 //! |---|---|---|---|
 //! | 24 | links: next and previous in three lists | | |
-//! | 8 | address | of the program's buffer | of the program's buffer; a bcopy's place |
+//! | 8 | address | of the program's buffer | of the program's buffer; a bcopy's index |
 //! | 4 | length | of that buffer | of the message |
-//! | 4 + 4 + 2 | rank, tag, context | what it asks for, or has matched | where it goes |
-//! | 2 | marks | generation; cancelled, given up | generation; given up, synchronous, bcopy |
-//! | 4 | state, and what goes with it | a restart has still to name it | offer, how it was offered, what was asked |
-//! | 8 | numbers of this state | posted: serial. Matched: length, bytes that came or sender's name | pending: serial. Sending: target, offset |
+//! | 4 + 4 + 2 | rank, tag, context | pattern, or that of the matched message | destination |
+//! | 2 | marks | generation; cancelled, detached | generation; detached, synchronous, bcopy |
+//! | 4 | state and its small fields | must be listed in the next restart | RTS state, its marks, requested receive |
+//! | 8 | words of this state | posted: serial. Matched: length, bytes received or sender's request ID | pending: serial. Sending: target, offset |
 //! | 60 | (4 less where addresses have 32 bits) | | |
 //!
-//! Sends and receives need the same things first, so these are fields of every slot, and only the rest is a state's
-//! own. To the device a request is a [`Send`] or a [`Receive`] as ever: values that are read from here and written
-//! back, of which the compiler moves the parts that are used. Numbers of 64 bits begin at multiples of four bytes,
-//! so that nothing is lost between them.
+//! Fields that sends and receives use first are fields of every slot; the others belong to a state. The device still
+//! handles a request as a [`Send`] or a [`Receive`]. These are values read from the slot and written back; the compiler
+//! copies only the parts in use. Words of 64 bits are aligned to four bytes to avoid padding.
 #![forbid(unsafe_code)]
 
 use msg_layer::{Landing, Transfer};
@@ -31,10 +30,10 @@ use crate::names::{
 };
 use crate::protocol::Offer;
 
-/// Lists that a slot can be in at the same time.
+/// Number of lists that a slot can be in simultaneously.
 pub(super) const LISTS: usize = 3;
 
-/// A slot: what reads only some of its request asks it for that.
+/// Request slot. Code that reads only a part of the request uses the accessor of that part.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct SlotEntry {
     pub(super) next: [Option<Slot>; LISTS],
@@ -50,7 +49,7 @@ pub(crate) struct SlotEntry {
 
 const _: () = assert!(size_of::<SlotEntry>() <= 60 && align_of::<SlotEntry>() == 4);
 
-/// Where a request stands, with what only this state has.
+/// State of a request, with the fields of that state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Free {
@@ -97,7 +96,7 @@ enum State {
     },
 }
 
-/// What is true of a request whatever its state: its generation, in the lowest bits, and flags.
+/// State-independent properties of a request: its generation in the lowest bits, and flags.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Marks(u16);
 
@@ -105,15 +104,16 @@ impl Marks {
     const GENERATION: u16 = (1 << REQUEST_GENERATION_BITS) - 1;
     /// The program has no handle of it.
     const DISOWNED: u16 = 1 << 11;
-    /// A posted receive that the program has cancelled, and that waits for sources which were asked in its name.
+    /// A posted receive that the program has cancelled. It waits for sources that were asked for messages on its
+    /// behalf.
     const CANCELLED: u16 = 1 << 12;
-    /// The program has given it up: it is freed when it has finished.
+    /// The program has detached it: it is freed when it finishes.
     const FORGOTTEN: u16 = 1 << 13;
     /// A send in synchronous mode.
     const SYNCHRONOUS: u16 = 1 << 14;
-    /// A receive for a matched probe: what it matches waits until the program says where to.
+    /// A receive for a matched probe: its message waits until the program specifies a buffer.
     const HOLDS: u16 = Self::SYNCHRONOUS;
-    /// A send whose data is that of a bcopy.
+    /// A send whose data is in a bcopy.
     const BCOPY: u16 = 1 << 15;
 
     #[inline]
@@ -164,7 +164,7 @@ impl State {
             },
             ReceiveState::Matched(Matched { length, .. }, coming) => match coming {
                 Coming::CtsDue { sender } => State::CtsDue { length, sender },
-                // Its total is what the receive wants of the message.
+                // Its total is the part of the message that fits in the buffer.
                 Coming::Landing(Landing { received, total: _ }) => {
                     State::Landing { length, received }
                 }
@@ -179,7 +179,7 @@ impl State {
 }
 
 impl SlotEntry {
-    /// A slot that has not been used yet.
+    /// Creates an unused slot.
     pub(super) fn unused(next: Option<Slot>) -> SlotEntry {
         SlotEntry {
             next: [None; LISTS],
@@ -193,21 +193,21 @@ impl SlotEntry {
         }
     }
 
-    /// The slot becomes free: the request is gone, and its name with it.
+    /// Frees the slot and invalidates the request's ID.
     #[inline]
     pub(super) fn free(&mut self, next: Option<Slot>, name_bits: GenerationBits) {
         self.state = State::Free { next };
         self.pass_name(name_bits);
     }
 
-    /// What is here next has another name.
+    /// Advances the generation, so that the next request gets a different ID.
     #[inline]
     pub(super) fn pass_name(&mut self, name_bits: GenerationBits) {
         self.marks = Marks(self.generation().next(name_bits).to_bits());
     }
 
-    /// Takes the slot, which is free, for `request`: the next free one. Inlined, so that what the request is known
-    /// to be is not asked again.
+    /// Stores `request` in this free slot. Returns the next free slot. Inlined, to specialize it for the known kind of
+    /// request.
     #[inline(always)]
     pub(super) fn take(&mut self, request: Request) -> Option<Slot> {
         let State::Free { next } = self.state else {
@@ -248,44 +248,44 @@ impl SlotEntry {
         self.marks.generation()
     }
 
-    /// The program has given it up: it is freed when it has finished.
+    /// Checks whether the program has detached the request: it is freed when it finishes.
     #[inline]
     pub(super) fn is_forgotten(&self) -> bool {
         self.marks.has(Marks::FORGOTTEN)
     }
 
-    /// The program gives it up; true when it had not before.
+    /// Marks the request as detached. Returns true if it was not.
     pub(super) fn forget(&mut self) -> bool {
         let first = !self.is_forgotten();
         self.marks.0 |= Marks::FORGOTTEN;
         first
     }
 
-    /// There is a request here of which the program has a handle.
+    /// Checks for a request of which the program has a handle.
     pub(super) fn is_owned(&self) -> bool {
         !matches!(self.state, State::Free { .. })
             && !self.marks.has(Marks::FORGOTTEN | Marks::DISOWNED)
     }
 
-    /// The program has no handle of it any more.
+    /// Marks the request as one without a program's handle.
     pub(super) fn disown(&mut self) {
         self.marks.0 |= Marks::DISOWNED;
     }
 
-    /// There is a request here, and `id` names it.
+    /// Checks whether the slot contains the request `id`.
     #[inline]
     pub(super) fn is(&self, id: RequestId) -> bool {
         !matches!(self.state, State::Free { .. }) && id.is(self.generation())
     }
 
-    /// Both are sends, or both posted receives, and have the same key in the table.
+    /// Checks whether both are sends, or both posted receives, with the same table key.
     #[inline]
     pub(super) fn has_key_of(&self, other: &SlotEntry) -> bool {
         (self.tag, self.peer, self.context) == (other.tag, other.peer, other.context)
             && self.is_send() == other.is_send()
     }
 
-    /// The request that is here.
+    /// Returns the request.
     #[inline]
     pub(super) fn request(&self) -> Option<Request> {
         match self.send() {
@@ -294,7 +294,6 @@ impl SlotEntry {
         }
     }
 
-    /// The send that is here.
     #[inline]
     pub(super) fn send(&self) -> Option<Send> {
         let state = match self.state {
@@ -317,7 +316,7 @@ impl SlotEntry {
         self.send_in(state)
     }
 
-    /// The send that is here, and stands there.
+    /// Returns the send, with the specified state.
     #[inline]
     fn send_in(&self, state: SendState) -> Option<Send> {
         Some(Send {
@@ -334,31 +333,28 @@ impl SlotEntry {
         })
     }
 
-    /// Where the send that is here goes.
     #[inline]
     pub(crate) fn dest(&self) -> Rank {
         self.peer.expect("a send has a destination")
     }
 
-    /// The tag of the send that is here.
     #[inline]
     pub(crate) fn tag(&self) -> Tag {
         self.tag
     }
 
-    /// Bytes of the send that is here, as [`Send::length`].
+    /// Returns [`Send::length`] of the send.
     #[inline]
     pub(crate) fn length(&self) -> u32 {
         self.data.len()
     }
 
-    /// The send that is here is synchronous.
     #[inline]
     pub(crate) fn is_synchronous(&self) -> bool {
         self.marks.has(Marks::SYNCHRONOUS)
     }
 
-    /// What is left of the send that is here, whose data leaves.
+    /// Returns the remaining transfer of a send whose data is being transmitted.
     #[inline]
     pub(crate) fn transfer(&self) -> Option<Transfer> {
         match self.state {
@@ -376,13 +372,13 @@ impl SlotEntry {
         }
     }
 
-    /// The send that is here has been accepted while its data leaves eagerly.
+    /// Checks whether the send was accepted while its eager data is being transmitted.
     #[inline]
     pub(crate) fn is_streaming(&self) -> bool {
         self.state == State::Streaming
     }
 
-    /// How far the held send that is here has been taken back.
+    /// Returns the cancel state of a held send.
     #[inline]
     pub(crate) fn withdrawal(&self) -> Option<Withdrawal> {
         match self.state {
@@ -399,7 +395,7 @@ impl SlotEntry {
         }
     }
 
-    /// The pending send that is here.
+    /// Returns the pending-queue state of the send.
     #[inline]
     pub(crate) fn pending(&self) -> Option<&PendingSend> {
         match &self.state {
@@ -408,7 +404,7 @@ impl SlotEntry {
         }
     }
 
-    /// As [`SlotEntry::pending`], to change it.
+    /// Returns the pending-queue state of the send, for writing.
     #[inline]
     pub(super) fn pending_mut(&mut self) -> Option<&mut PendingSend> {
         match &mut self.state {
@@ -417,21 +413,21 @@ impl SlotEntry {
         }
     }
 
-    /// The pending send that is here goes to `dest` in this context with this tag.
+    /// Checks for a pending send to `dest` with this context and tag.
     #[inline]
     pub(super) fn is_pending_to(&self, dest: Rank, context: Context, tag: Tag) -> bool {
         matches!(self.state, State::Pending(_))
             && (self.peer, self.context, self.tag) == (Some(dest), context, tag)
     }
 
-    /// The send that is here has been offered to `dest` and has no answer.
+    /// Checks for a send to `dest` whose RTS has no reply yet.
     pub(crate) fn is_offered_to(&self, dest: Rank) -> bool {
         let is_offered =
             matches!(&self.state, State::Pending(send) if send.offer == Offer::Unanswered);
         is_offered && self.peer == Some(dest)
     }
 
-    /// Where the send that is here stands from now on, with what of it is left to be sent.
+    /// Sets the state of the send. A transfer also sets the remaining length.
     #[inline(always)]
     pub(super) fn set_send_state(&mut self, state: SendState) {
         if let SendState::Sending(Transfer { end, .. }) = state {
@@ -440,7 +436,7 @@ impl SlotEntry {
         self.state = State::of_send(state);
     }
 
-    /// The serial of the posted receive that is here and has this pattern.
+    /// Returns the serial of a posted receive with this pattern.
     #[inline]
     pub(super) fn serial_if_posted(&self, pattern: &Pattern) -> Option<Serial> {
         match self.state {
@@ -449,13 +445,12 @@ impl SlotEntry {
         }
     }
 
-    /// The pattern of the receive that is here: what it asks for, or has matched.
+    /// Returns the pattern of the receive, or of its message once it has matched.
     #[inline]
     pub(crate) fn pattern(&self) -> Pattern {
         Pattern::from_parts(self.peer, self.tag, self.context)
     }
 
-    /// The posted receive that is here.
     #[inline]
     pub(crate) fn posted(&self) -> Option<Posted> {
         match self.state {
@@ -468,7 +463,7 @@ impl SlotEntry {
         }
     }
 
-    /// Whether a restart has still to name the posted receive that is here.
+    /// Returns the flag of a posted receive that it must be listed in the next restart, for writing.
     #[inline]
     pub(super) fn is_to_name(&mut self) -> Option<&mut bool> {
         match &mut self.state {
@@ -477,13 +472,13 @@ impl SlotEntry {
         }
     }
 
-    /// The program's buffer of the receive that is here.
+    /// Returns the program's buffer of the receive.
     #[inline]
     pub(super) fn span(&self) -> Option<Span> {
         self.is_receive().then(|| self.data.span())
     }
 
-    /// The message that the receive that is here has matched.
+    /// Returns the matched message, of this length.
     #[inline]
     fn matched(&self, length: u32) -> Option<Matched> {
         let envelope = Envelope {
@@ -494,7 +489,7 @@ impl SlotEntry {
         Some(Matched { envelope, length })
     }
 
-    /// The message that the receive that is here has matched, whose sender is owed a CTS, and what the sender calls it.
+    /// Returns the matched message with a pending CTS, and its sender's request ID.
     #[inline]
     pub(crate) fn cts_due(&self) -> Option<(Matched, u32)> {
         match self.state {
@@ -503,7 +498,8 @@ impl SlotEntry {
         }
     }
 
-    /// Bytes of the message that the receive that is here has matched which its buffer takes; `None`: none has.
+    /// Returns the bytes of the matched message that fit in the receive's buffer. `None` if the receive has not
+    /// matched.
     #[inline]
     pub(crate) fn wanted(&self) -> Option<u32> {
         match self.state {
@@ -516,7 +512,6 @@ impl SlotEntry {
         }
     }
 
-    /// The receive that is here.
     #[inline]
     pub(super) fn receive(&self) -> Option<Receive> {
         let span = self.data.span();
@@ -550,7 +545,7 @@ impl SlotEntry {
         Some(Receive { span, state })
     }
 
-    /// How the request that is here has ended, if it has: of a state, only what that state needs is read.
+    /// Returns the outcome of the request, if it has finished. Reads only the fields of its state.
     #[inline]
     pub(super) fn outcome(&self) -> Option<Outcome> {
         match self.state {
@@ -579,7 +574,7 @@ impl SlotEntry {
         }
     }
 
-    /// The message of the request that is here, if it has finished, has all of it and was not taken back, and its buffer is
+    /// Returns the message of a request that has finished, if it is neither truncated nor cancelled, and its buffer is
     /// plain.
     #[inline]
     pub(super) fn whole(&self) -> Option<Whole> {
@@ -597,7 +592,6 @@ impl SlotEntry {
         })
     }
 
-    /// The request that is here has finished.
     #[inline]
     pub(super) fn is_done(&self) -> bool {
         matches!(
@@ -606,7 +600,7 @@ impl SlotEntry {
         )
     }
 
-    /// The program's buffer of the request that is here; none where its data is that of a bcopy.
+    /// Returns the program's buffer of the request; empty if the data is in a bcopy.
     #[inline]
     pub(crate) fn buffer(&self) -> Span {
         match self.send_data() {
@@ -615,12 +609,11 @@ impl SlotEntry {
         }
     }
 
-    /// The context of the request that is here.
     pub(crate) fn context(&self) -> Context {
         self.context
     }
 
-    /// Where the receive that is here stands from now on.
+    /// Sets the state of the receive.
     #[inline(always)]
     pub(super) fn set_receive_state(&mut self, state: ReceiveState) {
         (self.peer, self.tag, self.context) = match state {
@@ -635,8 +628,8 @@ impl SlotEntry {
         self.state = State::of_receive(state);
     }
 
-    /// The posted receive that is here has finished with this message, if it asks for it and there is nothing else to it: its
-    /// buffer. `None`: nothing has changed.
+    /// Completes the posted receive with this message if they match and no mark requires the slow path. Returns its
+    /// buffer. Otherwise returns `None` and changes nothing.
     #[inline]
     pub(super) fn finish_posted(&mut self, matched: &Matched) -> Option<Span> {
         let is_plain = matches!(self.state, State::Posted { to_name: false, .. })
@@ -650,8 +643,8 @@ impl SlotEntry {
         Some(self.data.span())
     }
 
-    /// Counts `len` bytes at `offset` of the message that comes into the buffer of the receive that is here: that buffer,
-    /// and the message once it is whole. `None`: no such message comes, or it has no such bytes.
+    /// Counts `len` bytes at `offset` of the message being received into the program's buffer. Returns that buffer, and
+    /// the message once it is complete. Returns `None` if no such bytes are expected.
     #[inline]
     pub(super) fn land(&mut self, offset: u32, len: usize) -> Option<(Span, Option<Matched>)> {
         let State::Landing { length, received } = self.state else {
@@ -666,7 +659,6 @@ impl SlotEntry {
         Some((self.data.span(), matched))
     }
 
-    /// The slot holds a receive.
     #[inline]
     pub(super) fn is_receive(&self) -> bool {
         matches!(
@@ -682,34 +674,33 @@ impl SlotEntry {
         )
     }
 
-    /// The receive that is here is for a matched probe.
+    /// Checks for a receive of a matched probe.
     #[inline]
     pub(super) fn holds(&self) -> bool {
         self.marks.has(Marks::HOLDS) && self.is_receive()
     }
 
-    /// The program has cancelled the posted receive that is here.
+    /// Checks for a posted receive that the program has cancelled.
     pub(super) fn is_cancelled(&self) -> bool {
         self.marks.has(Marks::CANCELLED) && matches!(self.state, State::Posted { .. })
     }
 
-    /// The program has cancelled the posted receive that is here, which stays posted for now.
+    /// Marks the posted receive as cancelled. It remains posted for now.
     pub(super) fn mark_cancelled(&mut self) {
         self.marks.0 |= Marks::CANCELLED;
     }
 
-    /// The receive that is here is for a matched probe.
+    /// Marks the receive as belonging to a matched probe.
     pub(super) fn hold(&mut self) {
         self.marks.0 |= Marks::HOLDS;
     }
 
-    /// The program has said where the message of a matched probe goes.
+    /// Sets the buffer of a matched probe's message, as specified by the program.
     pub(super) fn aim(&mut self, span: Span) {
         self.data = PackedSpan::new(span);
         self.marks.0 &= !Marks::HOLDS;
     }
 
-    /// The slot holds a send.
     #[inline]
     pub(crate) fn is_send(&self) -> bool {
         !self.is_receive() && !matches!(self.state, State::Free { .. })

@@ -1,21 +1,21 @@
-//! The parts of the [hash table](super::keyed): the hashes of keys, and which bucket is whose.
+//! Parts of the [hash table](super::keyed): the hash functions of keys, and the mapping of hashes to buckets.
 #![forbid(unsafe_code)]
 
 use crate::envelope::{Context, Envelope, Pattern, Rank, Tag};
 
-/// Keys with neighbouring sources fall into neighbouring buckets, so many at a time: a cache line of 64 bytes.
+/// Number of keys with consecutive sources that map to consecutive buckets: a cache line of 64 bytes.
 pub(crate) const NEIGHBOURS: u32 = 16;
 
-/// The kinds of patterns: which wildcards they have.
+/// Number of pattern kinds, by wildcards.
 pub(crate) const KINDS: usize = 4;
 
-/// The kind of a pattern, below [`KINDS`]: 1 for any source, 2 for any tag, 3 for both.
+/// Returns the kind of a pattern, below [`KINDS`]: 1 for any source, 2 for any tag, 3 for both.
 #[inline]
 pub(crate) fn kind(pattern: &Pattern) -> usize {
     usize::from(pattern.source().is_none()) | usize::from(pattern.tag().is_none()) << 1
 }
 
-/// The pattern of this kind that matches `envelope`.
+/// Returns the pattern of this kind that matches `envelope`.
 #[inline]
 pub(crate) fn pattern_of(envelope: &Envelope, kind: usize) -> Pattern {
     Pattern::new(
@@ -25,27 +25,27 @@ pub(crate) fn pattern_of(envelope: &Envelope, kind: usize) -> Pattern {
     )
 }
 
-/// Hashes of patterns, by numbers drawn from a seed.
+/// Hash functions of patterns, with random numbers drawn from a seed.
 ///
-/// A hash is the upper half of a sum of products of the key's words and random numbers of 64 bits (strongly
-/// universal: M. Dietzfelbinger, STACS 1996; M. Thorup, High Speed Hashing for Integers and Strings, 2015,
-/// section 3.4), but for its lowest four bits: these are the source's lowest four bits, turned by a random amount.
-/// Keys that differ in these alone are in different buckets of one cache line; all others collide by chance.
+/// A hash is the upper half of a sum of products of the key's words and 64-bit random numbers (strongly universal: M.
+/// Dietzfelbinger, STACS 1996; M. Thorup, High Speed Hashing for Integers and Strings, 2015, section 3.4). Its lowest
+/// four bits are those of the source, rotated by a random amount. Keys that differ only in these bits map to different
+/// buckets of one cache line; all others collide by chance.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct KeyHash {
     source: u64,
     tag: u64,
     context: u64,
-    /// What is received.
+    /// Constant of receives.
     receives: u64,
-    /// What is sent.
+    /// Constant of sends.
     sends: u64,
-    /// Destinations as such.
+    /// Constant of destinations.
     destinations: u64,
 }
 
 impl KeyHash {
-    /// The hashes of this seed.
+    /// Creates the hash functions of this seed.
     pub(crate) fn new(seed: u64) -> KeyHash {
         // SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
         let mut state = seed;
@@ -56,7 +56,7 @@ impl KeyHash {
             z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
             z ^ (z >> 31)
         };
-        // In a loop: what draws one is 76 bytes on a Cortex-M, and would be there six times.
+        // A loop, because the code that draws one number is 76 bytes on a Cortex-M and would be inlined six times.
         let mut drawn = [0; 6];
         for number in &mut drawn {
             *number = draw();
@@ -72,27 +72,25 @@ impl KeyHash {
         }
     }
 
-    /// The hash of a pattern.
     #[inline]
     pub(crate) fn of(&self, pattern: &Pattern) -> u32 {
         let (source, tag) = pattern.words();
         self.sum(self.receives, pattern.context(), source, tag)
     }
 
-    /// The hashes of the patterns of all kinds that match `envelope`.
+    /// Returns the hashes of the patterns of all kinds that match `envelope`.
     #[inline]
     pub(crate) fn of_kinds(&self, envelope: &Envelope) -> [u32; KINDS] {
         core::array::from_fn(|kind| self.of(&pattern_of(envelope, kind)))
     }
 
-    /// The hash of what is sent to `dest` in this context with this tag: another one than that of what is received
-    /// so.
+    /// Returns the hash of a send to `dest` with this context and tag. It differs from that of a receive with the same
+    /// values.
     #[inline]
     pub(crate) fn of_send(&self, dest: Rank, context: Context, tag: Tag) -> u32 {
         self.sum(self.sends, context, dest.index(), tag as u32)
     }
 
-    /// The hash of a destination.
     #[inline]
     pub(crate) fn of_destination(&self, dest: Rank) -> u32 {
         self.sum(self.destinations, 0, dest.index(), 0)
@@ -109,18 +107,18 @@ impl KeyHash {
     }
 }
 
-/// How much of an array of buckets is in use, by linear hashing.
+/// Linear-hashing state: the part of a bucket array that is in use.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Buckets {
-    /// Buckets in use; those behind them are empty.
+    /// Buckets in use; those after them are empty.
     used: u32,
-    /// The bits of a hash that may count: half of these numbers, and one more, are in use at least.
+    /// Mask of the hash bits in use: more than half of the values that it allows are buckets in use.
     mask: u32,
     members: u32,
 }
 
 impl Buckets {
-    /// So many in use at first, at least 1.
+    /// Creates the state with `used` buckets in use, at least 1.
     pub(crate) const fn new(used: u32) -> Buckets {
         Buckets {
             used,
@@ -129,12 +127,11 @@ impl Buckets {
         }
     }
 
-    /// Members of all of them.
     pub(crate) fn members(&self) -> u32 {
         self.members
     }
 
-    /// The bucket of this hash.
+    /// Returns the bucket of this hash.
     #[inline]
     pub(crate) fn of(&self, hash: u32) -> u32 {
         let wide = hash & self.mask;
@@ -145,8 +142,8 @@ impl Buckets {
         }
     }
 
-    /// One more member is about to come, and the array has so many buckets. The bucket that is to be split before:
-    /// from now on, some of its members belong to a bucket that has not been in use.
+    /// Counts a member before its insertion, in an array of `buckets` buckets. Returns the bucket to split first, if
+    /// any: from now on, some of its members belong to a bucket that was not in use.
     #[inline]
     pub(crate) fn add(&mut self, buckets: usize) -> Option<u32> {
         self.members += 1;
@@ -165,14 +162,13 @@ impl Buckets {
         split
     }
 
-    /// A member has gone.
     #[inline]
     pub(crate) fn remove(&mut self) {
         self.members -= 1;
     }
 }
 
-/// The table.
+/// Hash functions and bucket state of the table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Table {
     pub(super) hashes: KeyHash,

@@ -1,4 +1,4 @@
-//! Profiles and levels: what is searched, and that it finds what a list finds.
+//! Tests of profiles, levels and search order, and comparison with the list engine.
 
 use super::*;
 use crate::envelope::Tag;
@@ -8,12 +8,12 @@ use crate::matching::rig::{Mix, Rig, compare, envelope, order};
 const GATHER: Tag = 4;
 const SCAN: Tag = 8;
 
-/// What one of the two has made: queues and levels.
+/// Returns the number of queues and levels.
 fn made<I>(queues: &Collectives<I>) -> (usize, u16) {
     (queues.used, queues.made)
 }
 
-/// Messages of all `sources` come, and are taken in the opposite order.
+/// Records messages of all `sources`, and receives them in reverse order.
 fn gather(rig: &mut Rig<Col>, sources: core::ops::Range<u32>, tag: Tag, context: Context) {
     for source in sources.clone() {
         rig.record(envelope(source, tag, context)).unwrap();
@@ -45,8 +45,8 @@ fn the_second_call_has_as_many_queues_as_the_first_one_looked_at() {
         "its own measures"
     );
     let hops = rig.hops(|rig| gather(rig, 1..20, GATHER, 1));
-    // Nineteen in ten queues: two in all but one, of which the second is looked for first. Each search
-    // looks at its queue, too.
+    // Nineteen elements in ten queues: two in all but one queue, and the second is requested first. Each search also
+    // checks its queue.
     assert_eq!(hops, 19 + 9 * 3 + 1);
     gather(&mut rig, 1..20, GATHER, 1);
     assert_eq!(
@@ -56,7 +56,8 @@ fn the_second_call_has_as_many_queues_as_the_first_one_looked_at() {
     );
 }
 
-/// Each collective of so many communicators has a set of its own, which it keeps when another communicator ends.
+/// Each collective of [`COMMUNICATORS`] communicators has a separate set, which remains when another communicator is
+/// freed.
 #[test]
 fn sets_are_of_a_collective_in_a_communicator() {
     let contexts = (0..COMMUNICATORS as Context).map(|number| 2 * number + 1);
@@ -103,7 +104,7 @@ fn posted_receives_are_profiled_by_the_arrivals_that_find_one() {
     }
 }
 
-/// Calls that do not block overlap.
+/// Nonblocking calls overlap.
 #[test]
 fn the_first_call_is_over_when_its_elements_are_found() {
     let mut rig = Rig::<Col>::new(1, 1000);
@@ -154,7 +155,7 @@ fn new_parameters_make_a_level_if_they_need_more_queues() {
         gather(&mut rig, 1..sources, GATHER, context);
         assert_eq!(made(&rig.engine.unexpected.collective), expected);
     }
-    // Another collective has levels of its own.
+    // Another collective has separate levels.
     gather(&mut rig, 1..4, SCAN, 1);
     gather(&mut rig, 1..4, SCAN, 1);
     assert_eq!(made(&rig.engine.unexpected.collective), (32, 3));
@@ -171,7 +172,7 @@ fn new_parameters_make_a_level_if_they_need_more_queues() {
     );
 }
 
-/// The order of algorithm 2, by what is looked at.
+/// Checks the search order of algorithm 2 by the hops.
 #[test]
 fn a_search_goes_from_the_profiling_queue_through_the_levels() {
     let mut rig = Rig::<Col>::new(100, 1000);
@@ -182,7 +183,7 @@ fn a_search_goes_from_the_profiling_queue_through_the_levels() {
         }
     };
     gather(&mut rig, 1..4, GATHER, 1);
-    // Looked at: 4, 3 and 2, so that three queues are made.
+    // Elements checked: 4, 3 and 2, so three queues are created.
     rig.record(envelope(1, GATHER, 1)).unwrap();
     assert_eq!(made(&rig.engine.unexpected.collective), (3, 1));
     gather(&mut rig, 1..11, GATHER, 3);
@@ -201,7 +202,7 @@ fn a_search_goes_from_the_profiling_queue_through_the_levels() {
 
 #[test]
 fn there_are_no_more_queues_than_the_cap() {
-    // 8 x sqrt(9): the mean of 100 is 50, of which 24 are to be had.
+    // 8 x sqrt(9): the mean of 100 is 50, of which 24 are available.
     let mut rig = Rig::<Col>::new(200, 9);
     for tag in [GATHER, SCAN] {
         for _ in 0..3 {
@@ -222,7 +223,7 @@ fn there_are_no_more_queues_than_the_cap() {
     assert_eq!([256, 8192].map(most_levels), [60, 358]);
 }
 
-/// The table of levels is never full before the queues are: one more queue each time, for all in turn.
+/// The table of levels is never full before the queues are: one more queue each time, round robin.
 #[test]
 fn every_queue_can_become_part_of_a_level() {
     for peers in [0, 1, 2, 5, 100, 4096, 1 << 20] {
@@ -249,7 +250,7 @@ fn when_the_table_is_full_sets_stay_on_the_profiling_queue() {
     assert_eq!(made(&rig.engine.unexpected.collective), (2, 1));
     let waits = rig.record(envelope(1, GATHER, other)).unwrap();
     assert!(!rig.is_idle(other) && rig.is_idle(its));
-    // Now the place is free.
+    // Now the entry is free.
     gather(&mut rig, 2..40, GATHER, other);
     gather(&mut rig, 2..40, GATHER, other);
     assert_eq!(made(&rig.engine.unexpected.collective).1, 2);

@@ -1,4 +1,4 @@
-//! Cubes and jump points, in their pools, and the way to them.
+//! Pools of cubes and jump points, and searches in them.
 #![forbid(unsafe_code)]
 
 use alloc::vec::Vec;
@@ -10,37 +10,37 @@ use crate::matching::ranked::{ByRank, Heads};
 use crate::names::place;
 
 place! {
-    /// A cube's place in its pool.
+    /// Index of a cube in its pool.
     CubeAt
 }
 
 place! {
-    /// A jump point's place in its pool.
+    /// Index of a jump point in its pool.
     JumpAt
 }
 
-/// All jump points of one `c3`. They begin at d places of [`Cubes::starts`], one for each `c2`.
+/// All jump points of one `c3`. [`Cubes::starts`] contains their list heads: d entries, one for each `c2`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 struct Cube {
-    /// The next one of the context, with a higher `c3`; of a free one, the next free one.
+    /// The context's next cube, with a higher `c3`; for a free cube, the next free one.
     next: Option<CubeAt>,
-    /// Of its places, those with jump points.
+    /// Number of its list heads in use.
     used: u16,
     c3: u8,
 }
 
-/// What is queued for all ranks of one `c3`, `c2`, `c1`.
+/// Queues of all ranks of one `c3`, `c2`, `c1`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 struct JumpPoint {
     heads: Heads,
-    /// The next one of the same `c3` and `c2`, with a higher `c1`; of a free one, the next free one.
+    /// The next jump point of the same `c3` and `c2`, with a higher `c1`; for a free one, the next free one.
     next: Option<JumpAt>,
     c1: u8,
 }
 
 const _: () = assert!(size_of::<Cube>() == 8 && size_of::<JumpPoint>() == 24);
 
-/// Where the queues of one context begin.
+/// Root of the queues of one context.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Root {
     cubes: Option<CubeAt>,
@@ -54,8 +54,8 @@ struct Way {
     c1: u8,
 }
 
-/// Where a search has ended: what is there, and after what it is or would be. (Section 4.4.1, figure 4.11: no cube,
-/// no jump point, or both.)
+/// End of a search: the object found, and its predecessor or insertion point. (Section 4.4.1, figure 4.11: no cube, no
+/// jump point, or both.)
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cursor {
     context: Context,
@@ -69,14 +69,14 @@ pub struct Cursor {
 /// The cubes of all contexts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cubes {
-    /// Bits of a coordinate: d is two to this.
+    /// Bits of a coordinate: d is two to this power.
     bits: u32,
-    /// The job is so small that a list is better.
+    /// The job is so small that a list is faster.
     is_plain: bool,
-    /// Cubes that a context can have.
+    /// Maximum cubes of a context.
     cubes_per_context: usize,
     contexts: usize,
-    /// Records and receives that there is room for.
+    /// Capacity in records and in receives.
     blocks: usize,
     receives: usize,
 
@@ -89,18 +89,17 @@ pub struct Cubes {
     free_jumps: Option<JumpAt>,
     used_jumps: usize,
 
-    /// Where the last search ended, as long as that is true.
+    /// End of the last search, while it is valid.
     cursor: Option<Cursor>,
 }
 
-/// Bits of a coordinate in a job of so many processes (001 equation 4.2 and table 4.2).
+/// Returns the bits of a coordinate in a job of `peers` processes (001 equation 4.2 and table 4.2).
 fn coordinate_bits(peers: usize) -> u32 {
     let bits = usize::BITS - peers.saturating_sub(1).leading_zeros();
     bits.clamp(5, u32::BITS).div_ceil(4)
 }
 
-/// The heap has room for `len` places of `pool`: a little more than that if there is room, so that growing by steps
-/// costs little in all.
+/// Grows `pool` to `len` entries. Allocates slightly more if possible, so that incremental growth is cheap in total.
 fn grow<T: Clone + Default>(pool: &mut Vec<T>, len: usize) -> Result<(), NoRoom> {
     let more = len.saturating_sub(pool.len());
     if more == 0 {
@@ -165,7 +164,7 @@ impl Cubes {
         self.bytes(self.cubes.len(), self.jumps.len())
     }
 
-    /// Makes the pools as large as the blocks, receives and contexts need.
+    /// Grows the pools to the size that the blocks, receives and contexts require.
     #[cold]
     fn grow(&mut self) -> Result<(), NoRoom> {
         if self.is_plain {
@@ -179,7 +178,7 @@ impl Cubes {
             self.jumps[at].next = self.free_jumps.replace(JumpAt::new(at as u32));
         }
         let first = self.cubes.len();
-        // The places first: there are never fewer than the cubes have.
+        // The list heads first: there are never fewer than the cubes require.
         let starts = cubes * self.span();
         grow(&mut self.starts, starts)?;
         grow(&mut self.cubes, cubes)?;
@@ -218,14 +217,13 @@ impl Cubes {
         &mut self.jumps[at.index() as usize]
     }
 
-    /// The place of the first jump point of `c2` in a cube.
     #[inline]
     fn start(&self, cube: CubeAt, c2: u8) -> usize {
         (cube.index() as usize) << self.bits | c2 as usize
     }
 
-    /// Searches for a jump point: two walks that stop as soon as they have passed it, and a jump between them. With
-    /// the hops.
+    /// Searches for a jump point: two list traversals that stop as soon as they have passed it, with a jump between
+    /// them. Also returns the hops.
     #[inline]
     fn locate(&self, context: Context, root: &Root, way: Way) -> (Cursor, u32) {
         let mut hops = 0;
@@ -266,7 +264,7 @@ impl Cubes {
         (cursor, hops)
     }
 
-    /// As [`Cubes::locate`], at once if the last search was for the same jump point.
+    /// Returns the cursor of the last search if it was for the same jump point, otherwise searches for it.
     #[inline]
     fn locate_again(&self, context: Context, root: &Root, way: Way) -> (Cursor, u32) {
         match self.cursor {
@@ -275,7 +273,7 @@ impl Cubes {
         }
     }
 
-    /// Makes a cube where the search has found none.
+    /// Inserts a cube at the cursor.
     fn add_cube(&mut self, root: &mut Root, cursor: &mut Cursor) -> CubeAt {
         let at = self.free_cubes.expect("a cube for each of a context");
         self.free_cubes = self.cube(at).next;
@@ -294,7 +292,7 @@ impl Cubes {
         at
     }
 
-    /// Makes a jump point where the search has found none, in `cube`.
+    /// Inserts a jump point into `cube` at the cursor.
     fn add_jump(&mut self, cube: CubeAt, cursor: &mut Cursor) -> JumpAt {
         let at = self.free_jumps.expect("a jump point for each entry");
         self.free_jumps = self.jump(at).next;
@@ -317,7 +315,7 @@ impl Cubes {
         at
     }
 
-    /// Gives the empty jump point at the cursor back, and its cube if that was the last one.
+    /// Frees the empty jump point at the cursor, and its cube if that was the last one.
     fn remove(&mut self, root: &mut Root, cursor: &Cursor, cube: CubeAt, jump: JumpAt) {
         let next = self.jump(jump).next;
         let start = self.start(cube, cursor.way.c2);
@@ -500,8 +498,8 @@ impl ByRank for Cubes {
 mod tests {
     use super::*;
 
-    /// A pool that grows by one place at a time has an eighth more than it needs, at most, each time that it takes
-    /// memory; one that grows at once has what it needs. Nothing is taken while there is room.
+    /// A pool that grows by one entry at a time has at most an eighth more than required after each allocation; one
+    /// that grows in one step has exactly the required size. Nothing is allocated while there is space.
     #[test]
     fn a_pool_grows_by_an_eighth() {
         let mut pool: Vec<u32> = Vec::new();

@@ -9,7 +9,7 @@ use crate::matching::ranked::tests::{Desk, End, any_source, envelope, exact};
 use crate::matching::{Lists, Matching, MatchingEngine, NoRoom};
 use crate::request::CHUNK_SLOTS;
 
-/// Entries in either queue, from as many ranks, 0 and up. The last rows as records: these take less memory.
+/// Fills a queue with one entry each of ranks 0 to `entries` - 1. The last rows use records, which require less memory.
 fn filled<E: MatchingEngine>(engine: E, entries: u32, as_records: bool) -> Desk<E> {
     let blocks = if as_records { entries as usize } else { 1 };
     let mut desk = Desk::new(engine, blocks);
@@ -27,7 +27,7 @@ fn filled<E: MatchingEngine>(engine: E, entries: u32, as_records: bool) -> Desk<
     desk
 }
 
-/// Hops of a search for the last of so many entries of the first context.
+/// Returns the hops of a search for the last entry of the first context.
 fn hops_to<E: MatchingEngine>(desk: &mut Desk<E>, rank: u32, as_records: bool) -> u64 {
     let before = desk.engine.measures().traversals;
     if as_records {
@@ -41,7 +41,7 @@ fn hops_to<E: MatchingEngine>(desk: &mut Desk<E>, rank: u32, as_records: bool) -
     desk.engine.measures().traversals - before
 }
 
-/// Bytes in the thesis's form: whole, or KB and MB with two digits.
+/// Formats a size as the thesis does: bytes, or KB and MB with two digits.
 fn in_words(bytes: usize) -> String {
     let kib = bytes as f64 / 1024.0;
     match bytes {
@@ -90,7 +90,7 @@ fn what_is_kept_and_looked_at_is_what_the_thesis_says() {
             let jump_points = entries.div_ceil(span) as usize;
             let span = span as usize;
             let bytes = 28 + cubes * (8 + 4 * span) + jump_points * 24;
-            // Receives are reserved by the chunk.
+            // Receives are allocated in chunks.
             assert!(got.pool_bytes >= bytes);
             let expected = Structures {
                 span,
@@ -124,7 +124,7 @@ fn what_is_kept_and_looked_at_is_what_the_thesis_says() {
     }
 }
 
-/// 001 table 4.3: nine more contexts, before the one that is asked for.
+/// 001 table 4.3: nine more contexts before the requested one.
 #[test]
 fn each_further_context_is_one_hop() {
     fn hops<E: MatchingEngine>(engine: E) -> u64 {
@@ -185,8 +185,8 @@ fn a_small_job_has_lists() {
     assert_eq!(FourD::new(10, 26).unwrap().structures().pool_bytes, 240);
 }
 
-/// The thesis's example: rank 80000 is (2, 14, 4, 0) for d = 32. The search stops at the first cube or jump point that
-/// is too far, and what is inserted goes between.
+/// The thesis's example: rank 80000 is (2, 14, 4, 0) for d = 32. The search stops at the first cube or jump point past
+/// the target, and an insertion goes between.
 #[test]
 fn a_search_stops_as_soon_as_it_has_passed_the_place() {
     let rank = |c3: u32, c2: u32, c1: u32| c3 << 15 | c2 << 10 | c1 << 5;
@@ -201,7 +201,7 @@ fn a_search_stops_as_soon_as_it_has_passed_the_place() {
         assert_eq!(desk.probe(&exact(0, at, 0)), None);
         desk.engine.measures().traversals - before
     };
-    // The lead; cube 1; the cube in question; its place; jump points.
+    // The lead; cube 1; the requested cube; its entry; jump points.
     assert_eq!(hops(&mut desk, rank(0, 0, 0)), 1 + 1);
     assert_eq!(hops(&mut desk, rank(4, 0, 0)), 1 + 3);
     assert_eq!(hops(&mut desk, rank(2, 13, 0)), 1 + 2 + 1);
@@ -231,7 +231,7 @@ fn a_search_stops_as_soon_as_it_has_passed_the_place() {
     assert_eq!(search, all, "and none for the deletion");
 }
 
-/// What is put in or taken out need not have been searched for.
+/// An insertion or removal need not follow a search for the same rank.
 #[test]
 fn a_cursor_is_good_only_as_long_as_what_it_has_found_is_there() {
     let mut desk = Desk::new(FourD::new(8, 4096).unwrap(), 8);
@@ -253,7 +253,7 @@ fn a_cursor_is_good_only_as_long_as_what_it_has_found_is_there() {
     assert_eq!(desk.engine.structures().cubes, 0);
 }
 
-/// Whatever the order: nothing is left of what has been queued.
+/// For any order of operations, all structures are freed.
 #[test]
 fn structures_are_given_back_when_they_are_empty() {
     let mut desk = Desk::new(FourD::new(64, 4096).unwrap(), 64);
@@ -272,7 +272,7 @@ fn structures_are_given_back_when_they_are_empty() {
         for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2]] {
             let slots = ranks.map(|rank| desk.receive(exact(0, rank, 1)).unwrap_err());
             assert_eq!(in_use(&desk), (2, cubes, jump_points));
-            // The sister queue shares them, another context has its own.
+            // The sister queue shares them; another context has separate ones.
             for rank in ranks {
                 desk.arrive(envelope(0, rank, 2), rank);
             }
@@ -297,15 +297,15 @@ fn structures_are_given_back_when_they_are_empty() {
     assert!(desk.is_idle(5) && desk.is_idle(5));
     let left = desk.engine.structures();
     assert_eq!((left.leads, left.bytes), (0, 0));
-    // What they had is for others.
+    // Others reuse the freed objects.
     desk.open(7);
     desk.open(8);
     let again = desk.engine.structures();
     assert_eq!(again.pool_bytes, left.pool_bytes + 2 * 28);
 }
 
-/// Every place of the pools is used, and none is missing: receives and records of ranks so far from each other that
-/// each needs a jump point, and most a cube.
+/// The pools are exhausted exactly: receives and records of ranks so far apart that each requires a jump point, and
+/// most a cube.
 #[test]
 fn the_pools_are_as_large_as_can_be_needed() {
     for contexts in [1, 2, 9] {
@@ -337,7 +337,7 @@ fn the_pools_are_as_large_as_can_be_needed() {
     }
 }
 
-/// In memory that the region has borrowed: in the linear queue, until there is room again.
+/// Records in borrowed memory use the linear queue until the pool has a free object.
 #[test]
 fn records_beyond_the_blocks_are_matched_in_order_too() {
     let mut desk = Desk::new(FourD::new(2, 4096).unwrap(), 8);
@@ -358,7 +358,7 @@ fn records_beyond_the_blocks_are_matched_in_order_too() {
     assert!(desk.is_idle(0));
 }
 
-/// More than any heap has; what was there before goes on.
+/// More than any heap provides; existing entries continue to work.
 #[test]
 fn a_pool_that_cannot_grow_says_so() {
     let mut desk = Desk::new(FourD::new(8, 4096).unwrap(), 8);
@@ -372,7 +372,7 @@ fn a_pool_that_cannot_grow_says_so() {
     assert_eq!(desk.engine.structures().leads, 2);
     assert_eq!(desk.arrive(envelope(0, 1, 0), 0), End::Received(slot));
 
-    // No room for the table or the cubes: the context stays closed, and works.
+    // No memory for the table or the cubes: the context stays closed, and works.
     let mut array = Desk::new(PerRank::new(8, usize::MAX / 32).unwrap(), 8);
     array.open(0);
     assert_eq!(array.engine.structures().leads, 0);

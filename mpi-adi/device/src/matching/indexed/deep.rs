@@ -1,20 +1,20 @@
-//! An index of the oldest unexpected messages, for patterns of all kinds.
+//! Hash index of the oldest unexpected messages, for all kinds of patterns.
 //!
-//! Each record here has one more block of the MPI memory, its *node* ([`Region::extend`]), with links for four chains: of
+//! Each record has an extra block of the MPI memory, its *node* ([`Region::extend`]), with links for four chains: of
 //! its envelope, of its tag (any source), of its source (any tag), and of its context (both).
 //!
 //! ```text
 //!   word of a node        0          1          2          3       ...      7
 //!   bits 0 .. 23      next, kind 0    prev    next, kind 1    prev      prev, kind 3
-//!   bits 24 .. 31      the record's name, 0 .. 7, 8 .. 15, 16 .. 23
+//!   bits 24 .. 31      the record's index, 0 .. 7, 8 .. 15, 16 .. 23
 //! ```
-//! Equal keys are neighbours in their chain, oldest first: a *group*, which begins with its oldest member. The first
-//! member's `prev` is the last member of its group, so a search passes a group in one step, however many members it has. A
-//! chain's last node is its own `next`.
+//! Equal keys are adjacent in their chain, in age order: a *group*, headed by its oldest member. The first member's
+//! `prev` is the last member of its group, so a search passes a group of any length in one step. The last node of a
+//! chain is its own `next`.
 //!
-//! The buckets are allocated when the queue is made, for as many records as the MPI memory may have beside their nodes; so
-//! an entry takes no memory of the heap and moves no other one. Only where memory is lent they become more, by linear
-//! hashing (W. Litwin, VLDB 1980), which splits one bucket for an entry.
+//! The buckets are allocated with the queue, for the maximum number of records with nodes in the MPI memory. An
+//! insertion thus allocates no heap memory and moves no other entry. Only loans add buckets, by linear hashing (W.
+//! Litwin, VLDB 1980), which splits one bucket per insertion.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -30,23 +30,23 @@ use crate::names::BlockIndex;
 use crate::request::{Buckets, KINDS, KeyHash, pattern_of};
 use crate::work::did;
 
-/// The first nodes of two chains: of kinds 0 and 1, or of kinds 2 and 3.
+/// First nodes of two chains: of kinds 0 and 1, or of kinds 2 and 3.
 type Heads = [Bucket; 2];
 
-/// Buckets of a chunk.
+/// Buckets per chunk.
 const CHUNK: usize = 16;
 type Chunk = [Heads; CHUNK];
-/// Blocks of MPI memory for a bucket of kinds 0 and 1, and of kinds 2 and 3: there are fewer sources than tags.
+/// MPI memory blocks per bucket, of kinds 0 and 1, and of kinds 2 and 3: there are fewer sources than tags.
 const BUCKET_BLOCKS: [usize; 2] = [4, 32];
-/// Records for each bucket of kinds 0 and 1, above which loans have made them too few.
+/// Records per bucket of kinds 0 and 1 above which buckets are added, as loans require.
 const CROWDED: usize = 4;
 
-/// Chunks of buckets for so many blocks of MPI memory.
+/// Returns the chunks of buckets for `blocks` blocks of MPI memory.
 const fn chunks(blocks: usize, table: usize) -> usize {
     blocks.div_ceil(BUCKET_BLOCKS[table] * CHUNK)
 }
 
-/// Bytes of the buckets for so many blocks, and of the lists of their chunks.
+/// Returns the bytes of the buckets for `blocks` blocks, and of the lists of their chunks.
 pub(super) const fn bytes(blocks: usize) -> usize {
     let of_chunk = size_of::<Chunk>() + size_of::<Box<Chunk>>();
     (chunks(blocks, 0) + chunks(blocks, 1)) * of_chunk
@@ -64,7 +64,7 @@ struct Table {
 }
 
 impl Table {
-    /// None at first.
+    /// Creates a table without buckets.
     fn new() -> Table {
         Table {
             heads: Vec::new(),
@@ -72,9 +72,9 @@ impl Table {
         }
     }
 
-    /// Makes so many chunks, or fewer, when the heap has no room for all; false when it has none for one.
+    /// Allocates `chunks` chunks, or fewer if the heap is full. Returns false if it allocated none.
     fn make(&mut self, chunks: usize) -> bool {
-        // Not doubled; where there is no room for all, each asks for itself.
+        // Exact, not doubled. If the heap cannot hold the list of all chunks, it grows with each chunk.
         _ = self.heads.try_reserve_exact(chunks);
         while self.heads.len() < chunks && self.add_chunk() {}
         self.use_all();
@@ -93,12 +93,12 @@ impl Table {
         }
     }
 
-    /// All buckets are in use, and empty.
+    /// Marks all buckets as in use; all are empty.
     fn use_all(&mut self) {
         self.used = Buckets::new((self.heads.len().max(1) * CHUNK) as u32);
     }
 
-    /// The chain of this kind and hash.
+    /// Returns the chain of this kind and hash.
     #[inline]
     fn head(&self, kind: usize, hash: u32) -> Bucket {
         let bucket = self.used.of(hash) as usize;
@@ -117,13 +117,13 @@ impl Table {
     }
 }
 
-/// The index.
+/// Hash index of the oldest records.
 #[derive(Clone, Debug)]
 pub(super) struct Deep {
-    /// For kinds 0 and 1, and for kinds 2 and 3. Without buckets where the MPI memory has no room for so many records that
-    /// the oldest would be here, until a search needs some.
+    /// For kinds 0 and 1, and for kinds 2 and 3. If the MPI memory is too small for arrivals to index records, there
+    /// are no buckets until a search requires some.
     tables: [Table; 2],
-    /// The youngest record that is here, as are all that are older.
+    /// The youngest indexed record; all older ones are indexed, too.
     to: Option<BlockIndex>,
     len: u32,
     /// Blocks of the reserve.
@@ -148,32 +148,31 @@ impl Deep {
         self.tables.iter().all(|table| !table.heads.is_empty())
     }
 
-    /// Makes the buckets, if there are none; false when the heap has no room.
+    /// Allocates the buckets if there are none. Returns false if the heap is full.
     pub(super) fn make_room(&mut self) -> bool {
         self.has_buckets()
             || (0..2).all(|table| self.tables[table].make(chunks(self.blocks, table)))
     }
 
-    /// There are more buckets than are made at first.
+    /// Checks whether there are more than the initial buckets.
     #[cfg(test)]
     pub(super) fn has_grown(&self) -> bool {
         let has_more = |table: usize| self.tables[table].heads.len() > chunks(self.blocks, table);
         has_more(0) || has_more(1)
     }
 
-    /// Records here.
     #[inline]
     pub(super) fn len(&self) -> u32 {
         self.len
     }
 
-    /// The youngest record here; all that are older are here, too.
+    /// Returns the youngest indexed record; all older ones are indexed, too.
     #[inline]
     pub(super) fn to(&self) -> Option<BlockIndex> {
         self.to
     }
 
-    /// There are buckets, and a free block of the MPI memory.
+    /// Checks for buckets and a free block of the MPI memory.
     pub(super) fn has_room(&mut self, region: &Region) -> bool {
         if region.has_loans() {
             self.grow();
@@ -181,7 +180,7 @@ impl Deep {
         self.has_buckets() && region.free_to_extend() > 0
     }
 
-    /// Makes a chunk of buckets where there are too few. Without room on the heap, chains grow longer.
+    /// Allocates a chunk of buckets if there are too few. If the heap is full, chains grow longer.
     #[cold]
     fn grow(&mut self) {
         for (table, parts) in self.tables.iter_mut().zip([1, 8]) {
@@ -195,7 +194,7 @@ impl Deep {
         }
     }
 
-    /// Gives back what was made for loans that are over, a chunk of each table at a time.
+    /// Frees the buckets allocated for loans that have ended, one chunk of each table at a time.
     pub(super) fn trim(&mut self, region: &Region) {
         if self.len > 0 || region.has_loans() {
             return;
@@ -209,7 +208,7 @@ impl Deep {
         }
     }
 
-    /// Enters the record that comes after the youngest one here. There [is room](Deep::has_room).
+    /// Indexes the record after the youngest indexed one. [Space](Deep::has_room) must be available.
     pub(super) fn enter(&mut self, hashes: &KeyHash, region: &mut Region, at: BlockIndex) {
         did(KINDS);
         let Some(node) = region.extend(at) else {
@@ -236,7 +235,7 @@ impl Deep {
         self.len += 1;
     }
 
-    /// The record at `at`, which is here, leaves the queue.
+    /// Removes an indexed record that is dequeued.
     #[inline(never)]
     pub(super) fn leave(&mut self, hashes: &KeyHash, region: &mut Region, at: BlockIndex) {
         let Some(node) = region.extension(at) else {
@@ -254,7 +253,7 @@ impl Deep {
             let (next, prev) = links(region, node, kind);
             let is_alone = prev == node;
             if !is_alone && next_of(region, prev, kind) == node {
-                // Not the first one of its group.
+                // Not the first member of its group.
                 if next != node && prev_of(region, next, kind) == node {
                     set_next(region, prev, kind, next);
                     set_prev(region, next, kind, prev);
@@ -274,7 +273,8 @@ impl Deep {
         }
     }
 
-    /// The oldest record that `pattern`, which is of this kind and has this hash, asks for. Each group looked at is a hop.
+    /// Returns the oldest indexed record that matches `pattern`, whose kind and hash are specified. Each group checked
+    /// is a hop.
     #[inline]
     pub(super) fn find(
         &self,
@@ -294,7 +294,7 @@ impl Deep {
         }
     }
 
-    /// Takes a node out that is the first or the last one of its group.
+    /// Unlinks a node that is the first or the last one of its group.
     #[inline(never)]
     fn unlink_end(&mut self, region: &mut Region, kind: usize, hash: u32, node: BlockIndex) {
         let head = self.tables[kind / 2].head_mut(kind, hash);
@@ -305,7 +305,7 @@ impl Deep {
             did(1);
             let last = prev_of(region, first, kind);
             if first == node {
-                // The second one, if there is one, is the first one now.
+                // The second member, if any, becomes the first.
                 if let Some(second) = next.filter(|_| last != node) {
                     set_prev(region, second, kind, last);
                 }
@@ -324,7 +324,7 @@ impl Deep {
         unreachable!("a node is in a group of its bucket")
     }
 
-    /// Divides the groups of a bucket between it and the one that has come into use.
+    /// Splits the groups of a bucket between it and the bucket just added.
     #[cold]
     fn split(&mut self, hashes: &KeyHash, region: &mut Region, table: usize, bucket: u32) {
         let kinds = 2 * table;
@@ -332,7 +332,7 @@ impl Deep {
         for kind in kinds..kinds + 2 {
             let head = core::mem::replace(table.bucket_mut(bucket, kind), Bucket::EMPTY);
             let mut group = head.block();
-            // The last nodes of the chains of the bucket itself and of the other one.
+            // Last nodes of the chains of the bucket itself and of the other one.
             let mut ends = [None; 2];
             while let Some(first) = group {
                 did(1);
@@ -352,13 +352,13 @@ impl Deep {
     }
 }
 
-/// A hash whose class is not told by the bucket that the hash falls into.
+/// Returns a hash whose class is independent of the bucket.
 #[inline]
 fn class(hash: u32) -> u32 {
     hash.rotate_left(7)
 }
 
-/// The chain begins with `first` from now on.
+/// Updates the first node of a chain.
 #[inline]
 fn set_first(head: &mut Bucket, first: Option<BlockIndex>) {
     match first {
@@ -367,7 +367,7 @@ fn set_first(head: &mut Bucket, first: Option<BlockIndex>) {
     }
 }
 
-/// As [`Deep::find`], in the chain that begins with `first`.
+/// Searches the chain that begins with `first`, as in [`Deep::find`].
 #[inline(never)]
 fn find_from(
     region: &Region,
@@ -387,7 +387,7 @@ fn find_from(
     }
 }
 
-/// A new node becomes the last one of its group in the chain that begins with `first`, or a group at its end.
+/// Appends a new node to its group in the chain that begins with `first`, or as a new group at the end.
 #[inline]
 fn append(
     region: &mut Region,
@@ -416,10 +416,10 @@ fn append(
     }
 }
 
-/// Bits of a word that are a link; the others are a part of the record's name in the first three words.
+/// Link bits of a word. The other bits contain a part of the record's index in the first three words.
 const LINK: u32 = (1 << 24) - 1;
 
-/// Reads the word at this place of a node.
+/// Reads the word at index `place` of a node.
 #[inline]
 fn word(node: &Block, place: usize) -> u32 {
     let bytes = node[4 * place..].first_chunk();
@@ -444,7 +444,7 @@ fn set_link(node: &mut Block, place: usize, to: BlockIndex) {
     set_word(node, place, other | to.index());
 }
 
-/// A new node, in no chain: each link is its own name.
+/// Initializes a node that is in no chain: each link is its own index.
 #[inline]
 fn put_all(bytes: &mut Block, node: BlockIndex, record: BlockIndex) {
     for place in 0..2 * KINDS {
@@ -464,7 +464,7 @@ fn next_of(region: &Region, node: BlockIndex, kind: usize) -> BlockIndex {
     link(region.extension_bytes(node), 2 * kind)
 }
 
-/// What is before a node in its group; of the first one, the last one.
+/// Returns a node's predecessor in its group; for the first member, the last one.
 #[inline]
 fn prev_of(region: &Region, node: BlockIndex, kind: usize) -> BlockIndex {
     link(region.extension_bytes(node), 2 * kind + 1)
@@ -487,13 +487,13 @@ fn record_of(region: &Region, node: BlockIndex) -> BlockIndex {
     BlockIndex::new(part(0) | part(1) | part(2))
 }
 
-/// What comes after `last` in its chain, if that is not the end.
+/// Returns the successor of `last` in its chain, unless `last` is the end.
 #[inline]
 fn end_or(last: BlockIndex, next: BlockIndex) -> Option<BlockIndex> {
     (next != last).then_some(next)
 }
 
-/// The first node of the group that comes after the one that begins with `first`.
+/// Returns the first node of the group after the one that begins with `first`.
 #[inline]
 fn next_group(region: &Region, first: BlockIndex, kind: usize) -> Option<BlockIndex> {
     let last = prev_of(region, first, kind);

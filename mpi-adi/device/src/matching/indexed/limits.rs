@@ -1,23 +1,25 @@
-//! How many entries a search looks at, and how many it indexes.
+//! Limits of the entries that a search checks and indexes.
 #![forbid(unsafe_code)]
 
-/// Records up to which a search does not find out whether they rise.
+/// Maximum queue length at which a search does not check for ascending record keys.
 pub const SHORT: u32 = 8;
-/// Posted receives at the beginning of what is not indexed that a search may walk over without indexing them: to walk
-/// over so many costs about as much as to index one and to find it.
+/// Posted receives that a search may pass at the head of the list without indexing them. Passing this number costs
+/// about as much as indexing one and finding it.
 pub const NEAR: u32 = 16;
-/// The same of unexpected messages, of which an exact receive looks for one: their chains are shorter to enter and to
-/// search, and a message that comes when others wait is then found as fast beside ten as beside a million.
+/// Unexpected messages that an exact search may pass without indexing them. It is below [`NEAR`]: their chains are
+/// shorter to insert into and to search. With other messages waiting, a new one is then found as fast among ten as
+/// among a million.
 pub const NEAR_RECORDS: u32 = 4;
-/// Entries of a queue that are not indexed, at most: from there on the oldest of them is indexed when one more comes. So no
-/// search passes more, however long the queue is.
+/// Maximum entries of a queue that are not indexed. Above it, each new entry indexes the oldest of them. So no search
+/// passes more, for any queue length.
 pub const FAR: u32 = 96;
-/// Blocks of MPI memory up to which no unexpected message is indexed as others come: so many are passed at most.
+/// MPI memory size, in blocks, up to which message arrival does not index unexpected messages: a search passes at most
+/// this number.
 pub const FEW_BLOCKS: usize = 256;
-/// Unexpected messages that a search indexes, of those that it passes; as many again, if that leaves none behind. Half as
-/// many as receives ([`NEAR`]): a probe and a receive may search for the same message.
+/// Unexpected messages that a search indexes among those it passes, and the same number again if that indexes them all.
+/// It is half of [`NEAR`]: a probe and a receive may search for the same message.
 pub const MOVED_RECORDS: u32 = 8;
-/// Unexpected messages that a search for a wildcard passes before it indexes the first ones.
+/// Unexpected messages that a wildcard search passes before it indexes the first ones.
 pub const WILD_ENTRIES: u32 = 32;
-/// Unexpected messages that such a search indexes at most.
+/// Maximum unexpected messages that a wildcard search indexes.
 pub const WILD_MOVES: u32 = 3;

@@ -1,62 +1,60 @@
-//! The engine that programs get if they do not choose another one: a list as long as a list is good enough, and an
-//! index for what the list could not find at once.
+//! Default matching engine: a plain list while it is fast enough, and a hash index for entries deeper in the queue.
 //!
-//! # Why it is fast
-//! Most messages match the first entry of a queue, or one of the first few. A list finds these as fast as anything
-//! can, and costs nothing but two links when an entry comes and goes. So every entry begins its life in a plain
-//! list, in order. Only a search that has to pass more than [`NEAR`] entries ([`NEAR_RECORDS`] of unexpected
-//! messages) *indexes* some of them, and each entry is indexed at most once, since no later search begins before it.
-//! And when more than [`FAR`] entries are not indexed, each entry that comes indexes the oldest of these:
+//! # Fast path
+//! Most messages match one of the first entries of a queue. A list finds these in minimum time, and an entry costs only
+//! two links on insertion and removal. Therefore every entry is first inserted into a plain list, in order. Only a
+//! search that passes more than [`NEAR`] entries ([`NEAR_RECORDS`] of unexpected messages) *indexes* some of them. Each
+//! entry is indexed at most once, since later searches start after the indexed ones. With more than [`FAR`] entries not
+//! indexed, each new entry indexes the oldest of them:
 //!
 //! ```text
 //!   posted receives       indexed, by pattern                       | list, in the order of posting
 //!   unexpected messages   deep: by pattern  | chained: by envelope  | neither         all in one list, in the order of
 //!                         of each kind                              ^ at most FAR      arrival
-//!                                           the next search that finds nothing on the left goes on here
+//!                                           a search that finds nothing on the left continues here
 //! ```
-//! What is indexed is older than what is not, so a match in the index is older than any in the list. Indexing
-//! takes constant time, so each entry costs a constant more than in a list, whatever the order in which it is
-//! asked for, and nothing more than in a list when it is asked for in order and no more than [`FAR`] others wait.
+//! Indexed entries are older than all others, so a match in the index is older than any in the list. Indexing requires
+//! constant time. Compared with a list, each entry costs only a constant more, for any order of requests. It costs
+//! nothing more if entries are requested in order and no more than [`FAR`] others wait.
 //!
-//! # Why no single message is dear
-//! A search looks at an index in constant expected time, passes at most [`FAR`] entries that are not indexed, and indexes at
-//! most twice [`NEAR`] of them ([`MOVED_RECORDS`]); an entry that comes indexes at most two others. Equal keys form groups,
-//! which are passed in one step, and tables grow by one bucket at a time. So no message takes more than 10,000 instructions
-//! above the mean on a node, however many wait (`tests/programs/worst_message.c`). A first search that indexed all that it
-//! passed took 300 instructions for each of them. The price is paid by messages that wait behind [`FAR`] others: to be
-//! entered for four kinds of patterns, of which the program may use one.
+//! # Worst case of a single message
+//! A search checks an index in constant expected time, passes at most [`FAR`] entries not indexed, and indexes at most
+//! twice [`NEAR`] of them ([`MOVED_RECORDS`]). A new entry indexes at most two others. Equal keys form groups, which
+//! are passed in one step, and tables grow by one bucket at a time. Thus a message requires at most 10,000 instructions
+//! above the mean on a node, for any queue length (`tests/programs/worst_message.c`). Indexing all passed entries in
+//! the first search required 300 instructions for each of them. The cost is borne by messages behind [`FAR`] others:
+//! they are indexed for four kinds of patterns, of which the program may use one.
 //!
-//! An unexpected message that is so old has a block of the MPI memory for its links, so that nothing is allocated when a
-//! message comes. It is one block less for messages; where no block is free, the message stays in the list, and more come
-//! only when others have left.
+//! Such an old unexpected message uses a block of the MPI memory for its links, so message arrival does not allocate.
+//! This reduces the space for messages by one block. If no block is free, the message remains in the list, and no new
+//! message is recorded until others are removed.
 //!
-//! A program that posts a receive for each rank in a loop, or is sent messages with rising tags, makes a queue whose
-//! keys *rise* (`rise`): no two are the same, so that a match is the only one, wherever it stands. While a queue
-//! rises, the entry before the one that was taken last is looked at before any other is passed: a queue that is
-//! emptied from its end, or in runs towards its head, is emptied without an index. A receive's key is compared with
-//! that of the one before it when it is posted; a record's, when a search first passes the head.
+//! A program that posts a receive for each rank in a loop, or receives messages with ascending tags, creates a queue of
+//! *ascending* keys (`rise`). All keys are distinct, so a match is unique, wherever it is in the queue. While the keys
+//! of a queue ascend, the entry before the last removed one is checked before others are passed. A queue that is
+//! emptied from its tail, or in runs towards its head, therefore requires no index. A receive's key is compared with
+//! the preceding one when it is posted; a record's, when a search first passes the head.
 //!
-//! * **A message arrives** (`posted`): receives that match it have one of four patterns: its source and tag, any
-//!   source, any tag, or both. The oldest receive of each is the first of its kind in one bucket of a hash table; the
-//!   oldest of these four, by serial, is the first that was posted. Kinds of which none is indexed are not
-//!   looked for.
-//! * **A receive starts**, or a probe (`unexpected`): it finds the first of the oldest messages that matches in the bucket
-//!   of a hash table (`deep`), whatever its wildcards are; or else an exact one finds the first message of its envelope in
-//!   another one; and then the list is walked.
+//! * **Message arrival** (`posted`): a matching receive has one of four patterns: source and tag, any source, any tag,
+//!   or both wildcards. The oldest receive of each kind is the first of its kind in one hash bucket. The one with the
+//!   smallest serial was posted first. Kinds without indexed receives are skipped.
+//! * **Receive or probe** (`unexpected`): the first match among the oldest messages is found in a hash bucket (`deep`),
+//!   for any wildcards. Otherwise an exact receive finds the first message of its envelope in another bucket. Then the
+//!   list is traversed.
 //!
-//! # Why nobody can make it slow
-//! Keys are hashed with random numbers that are drawn at the start (`KeyHash`).
-//! Two keys that were chosen without knowing those numbers collide with the chance that two random places are the
-//! same one. Many equal keys do no harm either: they share a chain, oldest first, and the oldest is the one that
-//! is asked for. So the number of entries looked at is expected to be constant, for any tags, ranks and contexts.
+//! # Resistance to adversarial keys
+//! Keys are hashed with random numbers drawn at initialization (`KeyHash`). Two keys chosen without knowledge of those
+//! numbers collide with the probability of two random indexes. Equal keys are harmless, too: they share a chain in age
+//! order, and the oldest is the requested one. Thus the expected number of entries checked is constant, for any tags,
+//! ranks and contexts.
 //!
-//! # What takes as long as the queue
-//! A sender that takes a message back names its request, not the message's envelope, and a record has no room for links
-//! of one more index: all of its 32 bytes are in use. So [`find_record`](Matching::find_record) looks at the
-//! records one by one, up to as many as the MPI memory has blocks (2,048 for 64 KiB). Only MPI_Cancel of a send whose
-//! message is recorded here and has not been matched asks for it. A cancellation that carried tag and context could be
-//! looked up as a receive is. [`context_is_idle`](Matching::context_is_idle), once for each communicator that
-//! ends, looks at all records and all receives.
+//! # Operations in linear time
+//! A sender that cancels a message specifies its request, not the message's envelope. A record has no space for the
+//! links of another index: all of its 32 bytes are in use. So [`find_record`](Matching::find_record) checks the records
+//! one by one, up to the number of blocks of the MPI memory (2,048 for 64 KiB). Only MPI_Cancel of a send uses it, if
+//! its message is recorded here and unmatched. A cancel packet with tag and context would allow a lookup as for a
+//! receive. [`context_is_idle`](Matching::context_is_idle), called once when a communicator is freed, checks all
+//! records and all receives.
 //!
 //! # Memory
 //! | what | bytes | of |
@@ -66,9 +64,10 @@
 //! | buckets for the chains of unexpected messages | [`BUCKETS`] of [`BUCKET_BYTES`] for each [`BUCKET_BLOCKS`] blocks of MPI memory, up to [`FAR`], none below [`LEAST_BLOCKS`] blocks | the budget |
 //! | buckets for the oldest of them, in chunks | 2.4 for each block | the budget, with more than [`FEW_BLOCKS`] blocks; else the program's heap, at the first search for a wildcard that passes [`WILD_ENTRIES`] entries |
 //! | an unexpected message that is among the oldest | a block | the MPI memory |
-//! | while memory is lent (`--mpi-borrow`) | a chunk of buckets when there are more than four records for each | the program's heap; without room, chains grow long |
+//! | during loans (`--mpi-borrow`) | a chunk of buckets when there are more than four records for each | the program's heap; if it is full, chains grow long |
 //!
-//! Nothing depends on the size of the job. What is taken for loans is given back by searches after the last one.
+//! Memory does not depend on the size of the job. Searches after the end of the last loan free the memory allocated for
+//! loans.
 #![forbid(unsafe_code)]
 
 mod deep;
@@ -96,7 +95,7 @@ pub use limits::{
 };
 pub use table::{BUCKET_BLOCKS, BUCKET_BYTES, BUCKETS, LEAST_BLOCKS};
 
-/// The two queues.
+/// Matching engine with an indexed posted receive queue and unexpected message queue.
 #[derive(Clone, Debug)]
 pub struct Indexed {
     posted: PostedQueue,
@@ -105,7 +104,7 @@ pub struct Indexed {
 }
 
 impl Indexed {
-    /// The first of the posted receives that matches `envelope`.
+    /// Returns the first posted receive that matches `envelope`.
     #[inline(never)]
     fn find_posted(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
         let (found, hops) = self.posted.find(requests, envelope);
@@ -138,7 +137,7 @@ impl Matching for Indexed {
     #[inline]
     fn arrive(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {
         match self.measures.posted {
-            // Most messages that no receive waits for come where there is none.
+            // Most unexpected messages arrive when no receive is posted.
             0 => {
                 self.measures.searched(0);
                 None

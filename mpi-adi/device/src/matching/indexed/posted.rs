@@ -1,5 +1,5 @@
-//! Posted receives: those that a search has passed, and those that are older than the youngest [`FAR`], are in the pool's
-//! table; the others are in a list.
+//! Posted receive queue: receives that a search has passed, and those older than the youngest [`FAR`], are in the
+//! pool's hash table; the others are in a list.
 #![forbid(unsafe_code)]
 
 use super::limits::{FAR, NEAR};
@@ -9,22 +9,22 @@ use crate::list::{Ends, Links};
 use crate::names::{Serial, Slot};
 use crate::request::{Found, KINDS, RequestPool, kind, pattern_of};
 
-/// The posted receive queue.
+/// Posted receive queue.
 #[derive(Clone, Debug)]
 pub(super) struct PostedQueue {
-    /// Receives that no search has passed, in the order of posting; all are younger than those in the table.
+    /// Receives that are not in the table, in the order of posting. All are younger than those in the table.
     list: Ends<Slot>,
-    /// What was before the last one that has been taken out of the list. While keys rise, only one receive matches, and
-    /// this one is looked at before others are passed, or the youngest if it is `None`.
+    /// The predecessor of the last receive removed from the list; `None` means the youngest. With ascending keys, only
+    /// one receive matches, and this one is checked before others are passed.
     beside: Option<Slot>,
     rise: Rise,
-    /// Receives in the table, of each kind of pattern.
+    /// Receives in the table, per kind of pattern.
     indexed: [u32; KINDS],
-    /// Their number.
+    /// Receives in the table, of all kinds.
     all_indexed: u32,
-    /// The serial of the youngest one that has ever been in the table, plus one.
+    /// Maximum serial ever in the table, plus one.
     indexed_to: Serial,
-    /// What the last search has found in the table, which is likely to be taken out next.
+    /// Result of the last table search, likely to be removed next.
     found: Option<Found>,
 }
 
@@ -41,7 +41,7 @@ impl PostedQueue {
         }
     }
 
-    /// Posts a receive when there are `posted` others.
+    /// Posts a receive behind `posted` others.
     #[inline]
     pub(super) fn post(&mut self, requests: &mut RequestPool, slot: Slot, posted: u32) {
         let pattern = requests.link_posted(slot, self.list.tail());
@@ -70,7 +70,8 @@ impl PostedQueue {
         }
     }
 
-    /// Enters a receive of the list, which all before it have left, into the table; the next one of the list.
+    /// Inserts a receive of the list into the table and returns its successor. All receives before it have been
+    /// removed.
     fn index(&mut self, requests: &mut RequestPool, slot: Slot) -> Option<Slot> {
         let next = requests.next(slot);
         let (kind, serial) = requests.enter_posted(slot);
@@ -92,7 +93,7 @@ impl PostedQueue {
         self.beside = self.list.unlink(requests, slot);
     }
 
-    /// The first receive of the list, if none is indexed.
+    /// Returns the first receive of the list if the table is empty.
     #[inline]
     pub(super) fn first(&self) -> Option<Slot> {
         match self.all_indexed {
@@ -101,7 +102,7 @@ impl PostedQueue {
         }
     }
 
-    /// [That receive](PostedQueue::first) is posted no more; behind it is `next`.
+    /// Removes [that receive](PostedQueue::first), which is followed by `next`.
     #[inline]
     pub(super) fn take_first(&mut self, requests: &mut RequestPool, next: Option<Slot>) {
         self.beside = None;
@@ -120,7 +121,7 @@ impl PostedQueue {
         requests.withdraw(slot, requests.hash_of(&pattern));
     }
 
-    /// The first of the posted receives that matches `envelope`, and how many were looked at.
+    /// Returns the first posted receive that matches `envelope`, and the hops.
     #[inline]
     pub(super) fn find(
         &mut self,
@@ -156,7 +157,7 @@ impl PostedQueue {
         self.find_near(requests, envelope, second, hops)
     }
 
-    /// The first receive that matches `envelope`, of the list from the second on; `hops` have been looked at.
+    /// Searches the list from its second receive on. `hops` is the count so far.
     #[inline(never)]
     fn find_near(
         &mut self,
@@ -180,8 +181,8 @@ impl PostedQueue {
         (found, hops + NEAR - 1 + passed)
     }
 
-    /// The first receive that matches `envelope`, of a list the first [`NEAR`] of which do not, and how many more have
-    /// been looked at. Moves those to the table, and as many again, if that leaves none behind that do not match.
+    /// Returns the first receive that matches `envelope`, and the further hops. The first [`NEAR`] receives of the list
+    /// do not match. Moves those to the table, and the same number again if that includes all passed receives.
     fn pass(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> (Option<Slot>, u32) {
         let mut rest = self.list.head();
         for _ in 0..NEAR {
@@ -206,8 +207,8 @@ impl PostedQueue {
         (next, passed + u32::from(next.is_some()))
     }
 
-    /// The first receive in the table that matches `envelope`.
-    // Apart from the list, in which most are found.
+    /// Returns the first receive in the table that matches `envelope`.
+    // Outlined from the list search, the more common case.
     #[inline(never)]
     fn find_indexed(
         &self,

@@ -1,28 +1,28 @@
-//! Whether the keys of a queue rise from entry to entry, so that no two are the same.
+//! Detector of ascending keys in a queue. Ascending keys are distinct.
 #![forbid(unsafe_code)]
 
 use crate::envelope::{Context, Pattern};
 use crate::list::{Ends, Links};
 
-/// The keys of the entries that came since the queue was empty: context; source and tag.
+/// Keys of the entries since the queue was last empty: context, then source and tag.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rise {
     context: Context,
-    /// The highest one of the context.
+    /// Maximum key of the context.
     highest: u64,
-    /// A key is not above the one before it, or has a wildcard.
+    /// A key has a wildcard, or is not above the preceding one.
     is_broken: bool,
 }
 
 impl Rise {
-    /// Of an empty queue.
+    /// State of an empty queue.
     pub(super) const NEW: Rise = Rise {
         context: 0,
         highest: NO_SOURCE,
         is_broken: false,
     };
 
-    /// Of a queue with this first entry.
+    /// Creates the state of a queue with this first entry.
     #[inline]
     pub(super) fn of(pattern: &Pattern) -> Rise {
         let (source, tag) = pattern.words();
@@ -33,7 +33,7 @@ impl Rise {
         }
     }
 
-    /// An entry with this key has come.
+    /// Updates the state for a new entry with this key.
     #[inline]
     pub(super) fn add(&mut self, pattern: &Pattern) {
         if self.is_broken {
@@ -45,40 +45,40 @@ impl Rise {
             self.is_broken = pattern.context() < self.context;
             (self.context, self.highest) = (pattern.context(), NO_SOURCE);
         }
-        // The wildcard is the only tag that is negative.
+        // The wildcard is the only negative tag.
         self.is_broken |= key <= self.highest || (tag as i32) < 0;
         self.highest = key;
     }
 
-    /// All keys are exact and each is above the one before it: at most one entry has a given one.
+    /// Checks whether all keys are exact and ascending, so that at most one entry has a given key.
     #[inline]
     pub(super) fn holds(&self) -> bool {
         !self.is_broken
     }
 }
 
-/// Entries that a search looks at to find out whether they rise.
+/// Maximum entries that a search checks for ascending keys.
 const LOOKS: u32 = 32;
-/// The highest key without a source, whose word is 0.
+/// Maximum key without a source, whose word is 0.
 const NO_SOURCE: u64 = u32::MAX as u64;
 
-/// A [`Rise`] that is found out when it is first asked for, by a look at each entry of a list, once: an entry that
-/// leaves before costs nothing.
+/// A lazily evaluated [`Rise`]. The first query checks each entry of a list once; entries removed before it cost
+/// nothing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LateRise<I> {
-    /// The youngest entry of the list that has been looked at, as have all before it.
+    /// The youngest entry of the list that has been checked. All entries before it have been checked, too.
     to: Option<I>,
     rise: Rise,
 }
 
 impl<I: Copy + PartialEq> LateRise<I> {
-    /// Of an empty queue.
+    /// State of an empty queue.
     pub(super) const NEW: Self = LateRise {
         to: None,
         rise: Rise::NEW,
     };
 
-    /// `at` leaves the list, in which it comes after `before`.
+    /// Updates the state when `at` is removed from the list, in which it follows `before`.
     #[inline]
     pub(super) fn leave(&mut self, at: I, before: Option<I>) {
         if self.to == Some(at) {
@@ -86,7 +86,8 @@ impl<I: Copy + PartialEq> LateRise<I> {
         }
     }
 
-    /// `at` comes after `before` in the list and will not be looked at later: it is now, if all before it have been.
+    /// Checks `at`, which follows `before` in the list and will not be checked later, if all entries before it have
+    /// been checked.
     #[inline]
     pub(super) fn pass<L>(
         &mut self,
@@ -101,8 +102,8 @@ impl<I: Copy + PartialEq> LateRise<I> {
         }
     }
 
-    /// As [`Rise::holds`]. The list has the entries that have not been looked at yet at its end, and they are looked at
-    /// now if `may_look`.
+    /// Checks whether all keys of the list ascend. New entries are at the end of the list; they are checked now if
+    /// `may_look` is set.
     #[inline]
     pub(super) fn holds<L: Links<I>>(
         &mut self,
@@ -121,7 +122,7 @@ impl<I: Copy + PartialEq> LateRise<I> {
         self.rise.holds() && self.to == list.tail()
     }
 
-    /// At the next [`LOOKS`] entries.
+    /// Checks the next [`LOOKS`] entries.
     fn look<L: Links<I>>(
         &mut self,
         links: &L,
@@ -153,7 +154,7 @@ mod tests {
     use super::*;
     use crate::envelope::Rank;
 
-    /// Entries by number, linked in this order.
+    /// Entries by index, linked in this order.
     struct Row(Vec<(Option<usize>, Option<usize>, Pattern)>);
 
     impl Links<usize> for Row {
@@ -178,7 +179,7 @@ mod tests {
         Pattern::new(Some(Rank::new(source)), Some(tag), context)
     }
 
-    /// Whether these rise, and how many have been looked at.
+    /// Returns whether these keys ascend, and the number of entries checked.
     fn rises(patterns: &[Pattern]) -> (bool, u32) {
         let entry = |&pattern| (None, None, pattern);
         let mut row = Row(patterns.iter().map(entry).collect());
@@ -222,7 +223,7 @@ mod tests {
         }
     }
 
-    /// Each entry once, however often it is asked; and what has left is not forgotten.
+    /// Each entry is checked once, for any number of queries, and removed entries still count.
     #[test]
     fn an_entry_is_looked_at_once() {
         let keys = [1, 2, 5, 6, 4].map(|tag| (None, None, exact(0, 3, tag)));

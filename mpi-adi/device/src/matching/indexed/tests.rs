@@ -1,4 +1,4 @@
-//! The engine beside a list, in lock step; and how much it looks at.
+//! Compares the engine with a list, in lock step, and counts its hops.
 
 mod counts;
 mod worst;
@@ -15,18 +15,18 @@ use crate::names::{BlockIndex, RequestId};
 use crate::request::{Posted, Receive, ReceiveState, Request, RequestPool};
 use oorandom::Rand32;
 
-/// A pool, a region and an engine over both.
+/// An engine with its pool and region.
 struct Queues<E> {
     requests: RequestPool,
     region: Region,
     engine: E,
     heap: Heap,
     posts: u64,
-    /// Where the messages are recorded, by their numbers.
+    /// Records of the messages, by message number.
     at: BTreeMap<u32, BlockIndex>,
 }
 
-/// Blocks that are to be lent.
+/// Number of blocks available for loans.
 struct Heap(u32);
 
 impl UserMemory for Heap {
@@ -70,7 +70,7 @@ impl<E: MatchingEngine> Queues<E> {
         }
     }
 
-    /// A receive starts: the number of the message that it takes, or its slot.
+    /// Starts a receive. Returns the number of the matched message, or the receive's slot.
     fn receive(&mut self, pattern: Pattern) -> Result<u32, RequestId> {
         if let Some(at) = self.engine.take(&mut self.region, &pattern) {
             let record = self.region.record(at).unwrap();
@@ -97,7 +97,7 @@ impl<E: MatchingEngine> Queues<E> {
 }
 
 impl<E: MatchingEngine> Queues<E> {
-    /// A message arrives: the receive that takes it; otherwise the number that it is recorded under, if there was room.
+    /// Handles a message arrival. Returns the matching receive; otherwise the number of its record, if it was recorded.
     fn message(&mut self, envelope: Envelope) -> Result<RequestId, Option<u32>> {
         if let Some(slot) = self.engine.arrive(&mut self.requests, &envelope) {
             let id = self.requests.id(slot);
@@ -144,7 +144,7 @@ fn it_finds_what_a_list_finds() {
         let blocks = [1, 8, 40, 300, 2000][seed as usize % 5];
         let values = [2, 5, 30, 1000][seed as usize / 5 % 4];
         let mut ours = Queues::<Indexed>::new(blocks, seed);
-        // A list needs fewer blocks.
+        // A list requires fewer blocks.
         let mut list = Queues::<Lists>::new(2000, seed);
         let (mut posted, mut recorded) = (Vec::new(), Vec::new());
         // Phases in which receives or messages prevail.
@@ -211,7 +211,7 @@ fn it_finds_what_a_list_finds() {
     }
 }
 
-/// Exact patterns, each above the one before it; now and then one that breaks the rise: the same again, or a wildcard.
+/// Returns exact patterns in ascending order, with occasional exceptions: a repetition or a wildcard.
 fn rising(random: &mut Rand32, count: u32) -> Vec<Pattern> {
     let mut key = (0, 0, 0);
     let next = |_| {
@@ -237,7 +237,7 @@ fn envelope_of(pattern: &Pattern) -> Envelope {
     }
 }
 
-/// Emptied from the end, from the beginning and anywhere, while more come.
+/// The queues are emptied from the tail, from the head and at random, while more entries arrive.
 #[test]
 fn it_finds_what_a_list_finds_in_queues_that_rise() {
     for seed in 0..400 {
@@ -281,7 +281,8 @@ fn it_finds_what_a_list_finds_in_queues_that_rise() {
     }
 }
 
-/// The entries looked at when a queue of so many that rise is emptied from its end: unexpected messages, or receives.
+/// Returns the hops when a queue of `entries` ascending entries is emptied from its tail: unexpected messages, or
+/// receives.
 fn hops_from_the_end(entries: u64, unexpected: bool) -> u64 {
     let envelopes = (0..entries as i32).map(|tag| Envelope {
         source: Rank::new(7),
@@ -305,20 +306,21 @@ fn hops_from_the_end(entries: u64, unexpected: bool) -> u64 {
     ours.engine.measures().traversals - before
 }
 
-/// The head and the entry beside the last match; before, each record that is not indexed is looked at once.
+/// Only the head and the entry next to the last match are checked. Before that, each record outside the index is
+/// checked once.
 #[test]
 fn a_queue_that_rises_is_emptied_from_its_end_by_looks_at_a_few_entries() {
     for unexpected in [false, true] {
         for entries in [30, 200, 1000, 10_000] {
             let hops = hops_from_the_end(entries, unexpected);
-            // Searches before it is known that the queue rises pass what is not indexed.
+            // Searches before the queue is known to ascend pass the entries outside the index.
             let known = u64::from(unexpected) * 4 * u64::from(FAR);
             assert!(hops < 4 * entries + known, "{hops} for {entries}");
         }
     }
 }
 
-/// Entries looked at in so many searches that find nothing.
+/// Returns the hops of `searches` searches that find nothing.
 fn vain_hops(ours: &mut Queues<Indexed>, searches: u32) -> u64 {
     let before = ours.engine.measures().traversals;
     for tag in 0..searches {
@@ -328,7 +330,7 @@ fn vain_hops(ours: &mut Queues<Indexed>, searches: u32) -> u64 {
     ours.engine.measures().traversals - before
 }
 
-/// So many unexpected messages whose tags are in no order.
+/// Records `count` unexpected messages with tags in pseudo-random order.
 fn scattered(count: u32) -> (Queues<Indexed>, Vec<Envelope>) {
     let mut ours = Queues::<Indexed>::new(2 * count as usize, 1);
     let envelopes: Vec<_> = (0..count)
@@ -344,12 +346,12 @@ fn scattered(count: u32) -> (Queues<Indexed>, Vec<Envelope>) {
     (ours, envelopes)
 }
 
-/// What a receive waits for that was refused, or is still to come, is not there: the chains' classes say so.
+/// A rejected or future message has no record; the chains' classes show this.
 #[test]
 fn a_search_for_what_is_not_there_looks_at_less_than_an_entry() {
     for count in [1000, 10_000] {
         let (mut ours, _) = scattered(count);
-        // The first one passes what is not indexed, and others what it has left.
+        // The first search passes the entries outside the index, and later ones those that it did not index.
         let first = vain_hops(&mut ours, 1);
         assert!(
             (u64::from(FAR)..u64::from(2 * FAR)).contains(&first),
@@ -362,7 +364,7 @@ fn a_search_for_what_is_not_there_looks_at_less_than_an_entry() {
     }
 }
 
-/// The head is passed over after searches in vain, and looked at first again once it has been what was asked for.
+/// The head is skipped after unsuccessful searches, and checked first again once it has been the match.
 #[test]
 fn searches_in_vain_do_not_keep_from_looking_at_the_head_first() {
     let (mut ours, envelopes) = scattered(1000);
@@ -375,8 +377,8 @@ fn searches_in_vain_do_not_keep_from_looking_at_the_head_first() {
     assert!((1000..1010).contains(&hops), "{hops}");
 }
 
-/// Records in borrowed memory are found as fast as those in the MPI memory, by exact receives and by wildcards, and what
-/// that takes is given back with the loans.
+/// Records in borrowed memory are found as fast as those in the MPI memory, by exact receives and by wildcards. The
+/// index memory is freed with the loans.
 #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
 #[test]
 fn borrowed_memory_is_searched_as_fast() {
@@ -395,7 +397,7 @@ fn borrowed_memory_is_searched_as_fast() {
             }
             assert!(ours.region.has_loans());
             let mut hops = 0;
-            // In another order; what has been taken by the other kind of receive is not there any more.
+            // In a different order, without the messages that the other kind of receive has removed.
             for at in (0..COUNT).map(|at| at * 7919 % COUNT) {
                 let source = (round == 0 || at % 3 != 0).then_some(Rank::new(at * 37 % 64));
                 let pattern = Pattern::new(source, Some((at * 911 % COUNT) as i32), 0);
@@ -409,7 +411,7 @@ fn borrowed_memory_is_searched_as_fast() {
             assert!(hops < 8 * u64::from(COUNT), "{hops} hops, {blocks} blocks");
         }
         assert!(!ours.region.has_loans());
-        // Each gives a chunk of buckets back.
+        // Each probe frees a chunk of buckets.
         for _ in 0..2 * COUNT {
             let any = Pattern::new(None, None, 0);
             assert_eq!(ours.engine.probe(&mut ours.region, &any), None);
@@ -418,8 +420,8 @@ fn borrowed_memory_is_searched_as_fast() {
     }
 }
 
-/// A loan that follows a smaller one under its number keeps what has been entered of it when a search comes to blocks
-/// that the smaller one did not have. One that follows a larger one has places enough.
+/// A loan that replaces a smaller one at its index keeps its entries when a search reaches blocks that the smaller one
+/// did not have. One that replaces a larger one has enough slots.
 #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
 #[test]
 fn a_larger_loan_in_the_place_of_a_smaller_one_keeps_its_entries() {
@@ -434,7 +436,7 @@ fn a_larger_loan_in_the_place_of_a_smaller_one_keeps_its_entries() {
         ours.heap = Heap(heap);
         for tag in 0..count {
             assert!(ours.message(envelope(tag)).is_err_and(|at| at.is_some()));
-            // The first search makes the index.
+            // The first search creates the index.
             for _ in 0..2 * u32::from(tag == 47 || tag + 1 == count) {
                 assert_eq!(ours.engine.probe(&mut ours.region, &missing), None);
             }
@@ -446,7 +448,7 @@ fn a_larger_loan_in_the_place_of_a_smaller_one_keeps_its_entries() {
     }
 }
 
-/// A search goes on when the last loan has gone.
+/// A search continues after the last loan has ended.
 #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
 #[test]
 fn searches_go_on_when_the_loans_are_over() {

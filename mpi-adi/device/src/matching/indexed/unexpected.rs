@@ -1,8 +1,9 @@
-//! Unexpected messages: all in one list, in the order of arrival; the oldest of many also in an index for patterns of all
-//! kinds (`deep`); of the others, those that an exact search has passed also in the chain of their envelope's bucket.
+//! Unexpected message queue: all records in one list, in the order of arrival. The oldest of many are also in a hash
+//! index for all kinds of patterns (`deep`). Others that an exact search has passed are also in the chain of their
+//! envelope's bucket.
 //!
-//! A bucket says which of eight classes of envelopes its chain has had since it was empty, so that a search which
-//! finds nothing, as for a message that is still to come or was refused, seldom looks at a record at all.
+//! A bucket stores which of eight classes of envelopes its chain has contained since it was empty. A search that finds
+//! nothing, for example for a rejected or future message, therefore rarely checks a record.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -18,15 +19,16 @@ use crate::memory::region::Region;
 use crate::names::BlockIndex;
 use crate::request::{KeyHash, kind};
 
-/// Searches through the chains, without a look at the head or beside the last match that would have found the same, after
-/// which both are passed over, until a chain has one of them again.
+/// Maximum count of chain searches that would not have matched at the head or next to the last match. After that,
+/// searches skip both, until a chain search returns one of them.
 const MISSES: u8 = 4;
-/// Records for each bucket, above which the oldest are moved to their index.
+/// Records per bucket above which the oldest move to their index.
 const CROWDED: u32 = 4;
-/// Records that are moved to the index of the oldest when one more comes: more than one, for what found no room there before.
+/// Records that move to the index of the oldest per arrival. More than one, to include records for which no block was
+/// free before.
 const CAUGHT_UP: u32 = 2;
 
-/// A record that a search has found in a chain.
+/// A record found in a chain.
 #[derive(Clone, Copy, Debug)]
 struct Found {
     at: BlockIndex,
@@ -34,27 +36,27 @@ struct Found {
     bucket: usize,
 }
 
-/// The unexpected message queue.
+/// Unexpected message queue.
 #[derive(Clone, Debug)]
 pub(super) struct UnexpectedQueue {
     list: Ends<BlockIndex>,
-    /// What was before the last one that has been taken out.
+    /// The record before the last removed one.
     beside: Option<BlockIndex>,
     rise: LateRise<BlockIndex>,
-    /// The oldest records, in an index for patterns of all kinds.
+    /// Hash index of the oldest records, for all kinds of patterns.
     deep: Deep,
-    /// The youngest record that is in a chain, as are all that are older and not in [that index](Self::deep). A chain is a
-    /// ring, whose last one the bucket names.
+    /// The youngest chained record. All older records that are not in [that index](Self::deep) are chained, too. A
+    /// chain is a ring; the bucket contains its last record.
     indexed_to: Option<BlockIndex>,
     buckets: Box<[Bucket]>,
     hashes: KeyHash,
-    /// Searches through the chains that found nothing at the head or beside the last match, up to [`MISSES`].
+    /// Chain searches that would have matched neither at the head nor next to the last match, up to [`MISSES`].
     misses: u8,
-    /// Where the last search has found what is likely to be taken out next.
+    /// Result of the last search, likely to be removed next.
     found: Option<Found>,
-    /// Records that are not in the index of the oldest, at most, as long as the memory has a block for another one there.
+    /// Maximum records outside the index of the oldest, while the memory has a free block for another one in it.
     far: u32,
-    /// A record has been in a chain, or in the index of the oldest.
+    /// Set once a record has been chained or in the index of the oldest.
     has_index: bool,
 }
 
@@ -88,13 +90,13 @@ impl UnexpectedQueue {
         Links::next(region, at)
     }
 
-    /// Some of the heap is in use for loans.
+    /// Checks whether heap memory is in use for loans.
     #[cfg(test)]
     pub(super) fn has_grown(&self) -> bool {
         self.deep.has_grown()
     }
 
-    /// Queues a record when there are `recorded` others.
+    /// Enqueues a record behind `recorded` others.
     #[inline]
     pub(super) fn record(&mut self, region: &mut Region, at: BlockIndex, recorded: u32) {
         if recorded == 0 {
@@ -106,7 +108,7 @@ impl UnexpectedQueue {
         }
     }
 
-    /// Moves so many records to the index of the oldest, if the memory has room.
+    /// Moves up to `count` records to the index of the oldest, while blocks are free.
     #[inline(never)]
     fn index_oldest(&mut self, region: &mut Region, count: u32) {
         for _ in 0..count {
@@ -135,7 +137,7 @@ impl UnexpectedQueue {
         self.rise.leave(at, self.beside);
     }
 
-    /// Takes a record out of the index that it is in.
+    /// Removes a record from its index.
     fn leave(&mut self, region: &mut Region, at: BlockIndex) {
         let word = region.word(at);
         if word != 0 {
@@ -150,7 +152,7 @@ impl UnexpectedQueue {
         }
     }
 
-    /// The first of the `recorded` records that `pattern` asks for, and how many were looked at.
+    /// Returns the first of the `recorded` records that matches `pattern`, and the hops.
     #[inline]
     pub(super) fn find(
         &mut self,
@@ -164,8 +166,8 @@ impl UnexpectedQueue {
         }
     }
 
-    /// As [`UnexpectedQueue::find`].
-    // Apart from what most receives that are posted find: nothing, in a queue that has had no index.
+    /// Implements [`UnexpectedQueue::find`].
+    // Outlined from the common case of a receive that is posted: an empty queue that has had no index.
     #[inline(never)]
     fn find_recorded(
         &mut self,
@@ -192,7 +194,7 @@ impl UnexpectedQueue {
         }
     }
 
-    /// The first record of which `is` is true, and how many were looked at.
+    /// Returns the first record that satisfies `is`, and the hops.
     pub(super) fn walk(
         &self,
         region: &Region,
@@ -210,7 +212,7 @@ impl UnexpectedQueue {
         (next, hops)
     }
 
-    /// The first record that `pattern` asks for, which has no wildcard, behind the head of the list.
+    /// Returns the first record after the head that matches `pattern`, which has no wildcard, and the hops.
     fn find_exact(
         &mut self,
         region: &mut Region,
@@ -224,7 +226,8 @@ impl UnexpectedQueue {
         self.find_in_index(region, pattern, hops)
     }
 
-    /// As [`UnexpectedQueue::find_exact`], in the chains and behind what is in them; `hops` have been looked at.
+    /// Searches the chains and the records after them, as in [`UnexpectedQueue::find_exact`]. `hops` is the count so
+    /// far.
     fn find_in_index(
         &mut self,
         region: &mut Region,
@@ -252,7 +255,7 @@ impl UnexpectedQueue {
         }
         let first = after(region, &self.list, self.indexed_to.or(self.deep.to()));
         let mut next = first;
-        // What is looked for in vain again and again is to be told by the chains.
+        // After repeated unsuccessful searches, the chains should answer the next one.
         let is_vain = self.misses == MISSES && self.indexed_to.is_some();
         let near = if is_vain { 1 } else { NEAR_RECORDS };
         for _ in 0..near {
@@ -270,8 +273,7 @@ impl UnexpectedQueue {
         (found, hops + passed)
     }
 
-    /// The record before the last one that has been taken out, or else the youngest one, if that matches and no other
-    /// one can.
+    /// Returns the record before the last removed one, or else the youngest one, if it matches and no other can.
     #[inline]
     fn find_beside(
         &mut self,
@@ -289,8 +291,8 @@ impl UnexpectedQueue {
         beside.filter(|&at| region.matches(at, pattern))
     }
 
-    /// The first record from `first` on that matches, the first `near` of which do not, and how many more have been looked
-    /// at. Enters the first [`MOVED_RECORDS`] into their chains, as far as they do not match.
+    /// Returns the first match from `first` on, and the further hops. The first `near` records do not match. Chains up
+    /// to [`MOVED_RECORDS`] leading records that do not match.
     fn pass(
         &mut self,
         region: &mut Region,
@@ -322,7 +324,7 @@ impl UnexpectedQueue {
             passed += 1;
             next = behind;
         }
-        // As many again, if that leaves none behind.
+        // Chains the same number again, if that includes all passed records.
         if passed > moves && passed <= 2 * moves {
             while let Some(at) = rest.filter(|_| rest != next) {
                 self.indexed_to = rest;
@@ -333,7 +335,7 @@ impl UnexpectedQueue {
         (next, passed - passed.min(near) + u32::from(next.is_some()))
     }
 
-    /// As [`UnexpectedQueue::find_exact`], of a pattern with a wildcard.
+    /// Returns the first record after the head that matches a pattern with a wildcard, and the hops.
     fn find_wild(&mut self, region: &mut Region, pattern: &Pattern) -> (Option<BlockIndex>, u32) {
         let mut hops = 1;
         let hash = self.hashes.of(pattern);
@@ -342,7 +344,7 @@ impl UnexpectedQueue {
             return (Some(at), hops);
         }
         let mut next = match self.deep.to() {
-            // The head has been looked at.
+            // The head has been checked.
             None => after(region, &self.list, self.list.head()),
             to => after(region, &self.list, to),
         };
@@ -355,7 +357,7 @@ impl UnexpectedQueue {
             }
             next = behind;
         }
-        // Once there is an index, little is left to be walked again and again.
+        // Once an index exists, few records should be traversed repeatedly.
         let far = match self.deep.len() {
             0 => WILD_ENTRIES,
             _ => NEAR_RECORDS,
@@ -383,7 +385,7 @@ impl UnexpectedQueue {
         bucket.add(at, hash);
     }
 
-    /// Takes a record out of its chain.
+    /// Removes a record from its chain.
     fn unchain(&mut self, region: &mut Region, at: BlockIndex) {
         let found = self.found.take().filter(|found| found.at == at);
         let found = found.or_else(|| {
@@ -412,7 +414,7 @@ fn pattern_at(region: &Region, at: BlockIndex) -> Pattern {
     region.envelope(at).pattern()
 }
 
-/// The first record of which `is` is true in the bucket's chain, which ends with `last`.
+/// Returns the first record that satisfies `is` in the bucket's chain, which ends with `last`.
 fn find_in_chain(
     region: &Region,
     bucket: usize,
@@ -434,7 +436,7 @@ fn find_in_chain(
     }
 }
 
-/// What comes after a record in its chain, which is a ring.
+/// Returns the successor of a record in its chain, which is a ring.
 #[inline]
 fn in_chain_after(region: &Region, at: BlockIndex) -> BlockIndex {
     BlockIndex::from_word(region.word(at)).expect("a ring")

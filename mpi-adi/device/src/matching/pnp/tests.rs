@@ -1,4 +1,4 @@
-//! Partners: who becomes one, what is searched, and that it finds what a list finds.
+//! Tests of partner selection and search order, and comparison with the list engine.
 
 use super::*;
 use crate::matching::engine::{Matching, MatchingEngine};
@@ -9,25 +9,25 @@ fn from(source: u32) -> Pattern {
     envelope(source, 0, 0).pattern()
 }
 
-/// Where the n-th of many messages comes from, so that levels are made.
+/// Returns the source of the n-th of many messages, chosen to create levels.
 fn source(n: usize) -> u32 {
     [1, 2, 2, 3][n % 4] + 3 * (n as u32 / 100)
 }
 
-/// Posts receives from each source, so many.
+/// Posts the specified number of receives from each source.
 fn post(rig: &mut Rig<Pnp>, sources: impl IntoIterator<Item = (u32, usize)>) -> Vec<Slot> {
     let sources = sources.into_iter();
     let all = sources.flat_map(|(source, count)| core::iter::repeat_n(source, count));
     all.map(|source| rig.post(from(source))).collect()
 }
 
-/// The level of `source` among posted receives, if it is a partner.
+/// Returns the level of `source` among posted receives, if it is a partner.
 fn level(rig: &Rig<Pnp>, source: u32) -> Option<u32> {
     let partner = rig.engine.posted.partner(Rank::new(source), || ());
     partner.map(|partner| partner.level)
 }
 
-/// Queues and levels of posted receives.
+/// Returns the number of queues and levels of posted receives.
 fn made(rig: &Rig<Pnp>) -> (usize, usize) {
     (rig.engine.posted.used, rig.engine.posted.made)
 }
@@ -78,7 +78,7 @@ fn there_are_no_more_queues_than_the_cap() {
     }
 }
 
-/// Partners are found beside others, and a search for a source that is none ends, at a free place.
+/// Partners are found among others, and a search for a non-partner ends at a free entry.
 #[test]
 fn the_table_has_room_and_spreads_sources() {
     for queues in 0..1000 {
@@ -95,7 +95,7 @@ fn the_table_has_room_and_spreads_sources() {
     assert!(places.len() > count * 3 / 4, "{} of {count}", places.len());
 }
 
-/// The last two are one for a partner and one for all others.
+/// The last two queues are one for a partner and one for non-partners.
 #[test]
 fn no_queue_is_left_while_there_is_room_for_a_partner() {
     let mut rig = Rig::<Pnp>::new(1, 16);
@@ -122,7 +122,7 @@ fn when_the_cap_allows_few_those_with_the_most_elements_become_partners() {
     assert_eq!(levels, [None, Some(0), None, Some(0), Some(0)]);
 }
 
-/// The order of figure 4, by what is looked at.
+/// Checks the search order of figure 4 by the hops.
 #[test]
 fn a_search_goes_from_the_base_queue_to_the_partners_own() {
     let mut rig = Rig::<Pnp>::new(1, 200);
@@ -133,7 +133,7 @@ fn a_search_goes_from_the_base_queue_to_the_partners_own() {
         (Some(0), Some(1), Some(1))
     );
     post(&mut rig, [(4, 1), (3, 1), (1, 1)]);
-    // The base queue, level 0 and its hundred, level 1 and its own one.
+    // The base queue, level 0 and its hundred elements, level 1 and the partner's queue.
     let seek =
         |source| move |rig: &mut Rig<Pnp>| assert!(rig.arrive(envelope(source, 0, 0)).is_some());
     let nothing =
@@ -268,7 +268,7 @@ fn a_level_that_is_younger_than_all_records_stays_so() {
     rig.check();
 }
 
-/// What an engine has seen makes no difference to what its queues are.
+/// The history of an engine does not affect the hash of its queues.
 #[test]
 fn equal_queues_have_equal_hashes() {
     let mut young = Rig::<Pnp>::new(2, 200);
@@ -287,7 +287,7 @@ fn equal_queues_have_equal_hashes() {
     for order in [[3, 9], [9, 3]] {
         for rig in [&mut young, &mut old] {
             let records = order.map(|source| rig.record(envelope(source, 0, 0)).unwrap());
-            // Names of senders are counted on.
+            // Sender IDs are consecutive.
             for (at, sender) in records.into_iter().zip(0..) {
                 rig.region
                     .set_holding(at, crate::memory::region::Holding::Nothing { sender });

@@ -1,4 +1,4 @@
-//! The contexts that an engine keeps queues for.
+//! Per-context root table of an engine.
 #![forbid(unsafe_code)]
 
 use alloc::vec::Vec;
@@ -8,15 +8,15 @@ use crate::list::Ends;
 use crate::matching::engine::NoRoom;
 use crate::names::{BlockIndex, Slot};
 
-/// A ContextIdLead of 001 (section 4.3.2): what is queued for one context.
+/// Queues of one context: a ContextIdLead of 001 (section 4.3.2).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Lead<R> {
     pub context: Context,
-    /// Receives from any source; all, where there is no `root`.
+    /// Receives from any source; without a `root`, all receives.
     pub posted: Ends<Slot>,
-    /// Records that the queues by rank had no room for; all, where there is no `root`.
+    /// Records that exceed the capacity of the queues by rank; without a `root`, all records.
     pub unexpected: Ends<BlockIndex>,
-    /// Where the queues by rank begin, if there are any.
+    /// Root of the queues by rank, if any.
     pub root: Option<R>,
 }
 
@@ -31,7 +31,7 @@ impl<R> Lead<R> {
     }
 }
 
-/// A lead's place; `None` is that of all contexts that are not open.
+/// Index of a lead; `None` for the one of all contexts that are not open.
 pub(super) type LeadAt = Option<usize>;
 
 /// A lead for each open context, and one for all others.
@@ -39,7 +39,7 @@ pub(super) type LeadAt = Option<usize>;
 pub(super) struct Leads<R> {
     pub others: Lead<R>,
     pub open: Vec<Lead<R>>,
-    /// Where the last search ended.
+    /// Result of the last search.
     last: usize,
 }
 
@@ -52,7 +52,7 @@ impl<R> Leads<R> {
         }
     }
 
-    /// The lead of `context`, and how many have been looked at (001 section 4.4.1: one more for each further
+    /// Returns the lead of `context`, and the number of leads checked (001 section 4.4.1: one more for each further
     /// context).
     #[inline]
     pub fn find(&mut self, context: Context) -> (LeadAt, u32) {
@@ -66,7 +66,8 @@ impl<R> Leads<R> {
         }
     }
 
-    /// The lead of `context`, at once if the last search was for it, as it is before an insertion or a deletion.
+    /// Returns the lead of `context`, without a search if the last search was for it, as before an insertion or a
+    /// deletion.
     #[inline]
     pub fn find_again(&mut self, context: Context) -> (LeadAt, u32) {
         match self.open.get(self.last) {
@@ -88,7 +89,7 @@ impl<R> Leads<R> {
         }
     }
 
-    /// Makes sure that there is room for one more.
+    /// Allocates space for one more lead.
     pub fn reserve(&mut self) -> Result<(), NoRoom> {
         self.open.try_reserve(1).map_err(|_| NoRoom)
     }

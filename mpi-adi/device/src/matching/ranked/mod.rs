@@ -1,31 +1,31 @@
-//! What the engines of paper 001, chapter 4, have in common, which split the queues by context and by rank: `array`
+//! Common parts of the engines of paper 001, chapter 4, which partition the queues by context and by rank: `array`
 //! (section 4.4, figure 4.4) and `fourd` (section 4.3).
 //!
 //! ```text
-//!   lead of a context --- root --- queues by rank: for each place, posted receives and records
+//!   lead of a context --- root --- queues by rank: for each location, posted receives and records
 //!      |    |
 //!      |    +-- posted: receives from any source
-//!      +------- unexpected: records that the queues by rank have no room for
+//!      +------- unexpected: records that exceed the capacity of the queues by rank
 //!   lead of all contexts that are not open: both queues linear
 //! ```
-//! * **Order** (section 4.3.3). A rank is always in the same queue, and within a queue the order is that of
-//!   posting and of arrival. Between queues, a receive's [serial](crate::request::Posted::serial) and a
-//!   record's number decide. A message searches the queue of its rank and the receives from any source; a receive
-//!   from any source searches the queues of all ranks. Either takes the first in the whole order, as a single list
-//!   would; the thesis does not say which record a receive from any source takes.
-//! * **Numbers**: `arrivals.rs`.
-//! * **Linear queues.** A lead's two linear queues hold what the queues by rank cannot: receives from any source;
-//!   ranks that are not of the job; everything of a context that is not open, be it that its
-//!   communicator does not exist here yet or that the heap had no room; records beyond those that the engine
-//!   has been made for ([`lend`](crate::memory::UserMemory::lend)). So nothing that is queued can
-//!   fail. When the context is opened, what was queued for it moves over, in order.
-//! * **Searching before inserting** (section 4.3): an insertion follows a failed search of the sister queue, a
-//!   deletion a search of the same queue. Both go on where that ended; if something else has been searched
-//!   since, they walk the way again.
+//! * **Order** (section 4.3.3). A rank always uses the same queue, and within a queue the order is that of posting and
+//!   of arrival. Between queues, a receive's [serial](crate::request::Posted::serial) and a record's sequence number
+//!   decide. A message searches the queue of its rank and the receives from any source; a receive from any source
+//!   searches the queues of all ranks. Both select the first in the total order, as a single list would. The thesis
+//!   does not specify which record a receive from any source selects.
+//! * **Sequence numbers**: `arrivals.rs`.
+//! * **Linear queues.** A lead's two linear queues contain all elements that the queues by rank cannot. These are
+//!   receives from any source, ranks outside the job, and records beyond the engine's capacity
+//!   ([`lend`](crate::memory::UserMemory::lend)). They are also all elements of a context that is not open, because its
+//!   communicator does not exist here yet or the heap was full. So queue insertion cannot fail. Opening a context moves
+//!   its queued elements, in order.
+//! * **Search before insertion** (section 4.3): an insertion follows a failed search of the sister queue, a deletion a
+//!   search of the same queue. Both continue at the end of that search; if another search has been made since, they
+//!   repeat it.
 //!
-//! Where this differs from the thesis: ranks are those of MPI_COMM_WORLD and the structures are sized for
-//! the job, because a message carries its sender's place there, whatever its communicator; the numbers are common to
-//! all contexts, so that a record can be looked for among all.
+//! Differences from the thesis: ranks are those of MPI_COMM_WORLD and the structures are sized for the job, because a
+//! message contains its sender's rank there for any communicator. Sequence numbers are common to all contexts, so that
+//! a search for a record can include all.
 #![forbid(unsafe_code)]
 
 mod leads;
@@ -46,7 +46,7 @@ use crate::request::RequestPool;
 use crate::stats::Count;
 use leads::{Lead, LeadAt, Leads};
 
-/// The two queues of the ranks that share a place.
+/// The two queues of the ranks that share a location.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Heads {
     pub(super) posted: Ends<Slot>,
@@ -54,68 +54,68 @@ pub struct Heads {
 }
 
 impl Heads {
-    /// Neither queue holds anything.
+    /// Checks whether both queues are empty.
     #[inline]
     pub(super) fn are_empty(&self) -> bool {
         self.posted.is_empty() && self.unexpected.is_empty()
     }
 }
 
-/// How the queues of one context are found by rank. The ranks given are always below the job's size.
+/// Lookup of a context's queues by rank. The ranks are always below the job's size.
 pub trait ByRank: Clone + fmt::Debug + Send + 'static {
-    /// What users call the engine.
+    /// User-visible name of the engine.
     const NAME: &'static str;
-    /// Where the queues of one context begin.
+    /// Root of the queues of one context.
     type Root: Clone + fmt::Debug + Send;
-    /// Where a pair of queues was found.
+    /// Location of a pair of queues.
     type Place: Copy;
 
-    /// As [`MatchingEngine::fixed_bytes`].
+    /// See [`MatchingEngine::fixed_bytes`].
     fn fixed_bytes(blocks: usize, peers: usize) -> usize;
-    /// Bytes that the queues of one context take: of [`MatchingEngine::context_bytes`] all but the lead's.
+    /// Returns the bytes of one context's queues: [`MatchingEngine::context_bytes`] without the lead.
     fn root_bytes(peers: usize) -> usize;
-    /// As [`MatchingEngine::receive_bytes`].
+    /// See [`MatchingEngine::receive_bytes`].
     fn receive_bytes(peers: usize) -> usize;
-    /// As [`MatchingEngine::new`].
+    /// See [`MatchingEngine::new`].
     fn new(blocks: usize, peers: usize) -> Option<Self>;
-    /// As [`Matching::reserve`].
+    /// See [`Matching::reserve`].
     fn reserve(&mut self, receives: usize) -> Result<(), NoRoom>;
-    /// As [`Matching::has_reserved`].
+    /// See [`Matching::has_reserved`].
     fn has_reserved(&self, receives: usize) -> bool;
-    /// Records at most that can be queued by rank at once.
+    /// Returns the maximum records that can be queued by rank simultaneously.
     fn most_records(&self) -> u32;
 
-    /// Makes the queues of one more context; `None`: a linear queue is better.
+    /// Creates the queues of one more context. Returns `None` if a linear queue is faster.
     fn open(&mut self) -> Result<Option<Self::Root>, NoRoom>;
-    /// Gives the queues of a context back, which are [empty](ByRank::is_empty).
+    /// Frees the queues of a context, which are [empty](ByRank::is_empty).
     fn close(&mut self, root: Self::Root);
-    /// Nothing is queued in the context.
+    /// Checks whether the context's queues are empty.
     fn is_empty(&self, root: &Self::Root) -> bool;
 
-    /// Looks for the queues of a rank; with the hops.
+    /// Returns the queues of a rank, if they exist, and the hops.
     fn find<'a>(
         &'a mut self,
         context: Context,
         root: &'a Self::Root,
         rank: Rank,
     ) -> (Option<&'a Heads>, u32);
-    /// The queues of a rank, made if they are not there, to put something in or take it out; with the
-    /// hops, which are none after a search for the same rank.
+    /// Returns the queues of a rank for an insertion or removal, and the hops. Creates them if they do not exist. There
+    /// are no hops after a search for the same rank.
     fn heads<'a>(
         &'a mut self,
         context: Context,
         root: &'a mut Self::Root,
         rank: Rank,
     ) -> (&'a mut Heads, u32);
-    /// The queues that [`ByRank::heads`] has just found have changed, and may be empty.
+    /// Frees the queues that [`ByRank::heads`] has just returned, if the update has emptied them.
     fn tidy(&mut self, root: &mut Self::Root);
-    /// All queues of a context but some that are empty; with the hops.
+    /// Calls `f` for all queues of a context, except for some empty ones. Returns the hops.
     fn each(&self, context: Context, root: &Self::Root, f: impl FnMut(&Heads, Self::Place)) -> u32;
-    /// The search among [all](ByRank::each) has ended at `place`.
+    /// Notifies that the search among [all](ByRank::each) queues ended at `place`.
     fn found_at(&mut self, place: Self::Place);
 }
 
-/// An engine that splits its queues by context and rank.
+/// Matching engine with queues partitioned by context and rank.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ranked<Q: ByRank> {
     leads: Leads<Q::Root>,
@@ -127,7 +127,7 @@ pub struct Ranked<Q: ByRank> {
     measures: Measures,
 }
 
-/// The first record of some, and where it was found if that was by rank.
+/// The first record found, its location if it is queued by rank, and the hops.
 struct First<P> {
     record: Option<BlockIndex>,
     place: Option<P>,
@@ -135,7 +135,7 @@ struct First<P> {
 }
 
 impl<Q: ByRank> Ranked<Q> {
-    /// An engine with these queues.
+    /// Creates an engine with these queues.
     pub(super) fn with_queues(queues: Q, peers: usize) -> Self {
         Ranked {
             leads: Leads::new(),
@@ -147,25 +147,23 @@ impl<Q: ByRank> Ranked<Q> {
         }
     }
 
-    /// Numbers records anew after so many arrivals, for a test.
+    /// Limits the sequence numbers, for a test: records are renumbered after `limit` arrivals.
     #[doc(hidden)]
     pub fn limit_numbers(&mut self, limit: u32) {
         self.numbers.set_limit(limit);
     }
 
-    /// Open contexts.
     pub(super) fn contexts(&self) -> usize {
         self.leads.open.len()
     }
 
-    /// Bytes of a lead.
     pub(super) const LEAD_BYTES: usize = size_of::<Lead<Q::Root>>();
 
     pub(super) fn queues(&self) -> &Q {
         &self.queues
     }
 
-    /// The first record of `lead` of which `is` is true, of all ranks.
+    /// Returns the first record of `lead`, of any rank, that satisfies `is`.
     fn first_of_all(
         &self,
         region: &Region,
@@ -191,7 +189,7 @@ impl<Q: ByRank> Ranked<Q> {
         }
     }
 
-    /// The lead's root and the rank, if what is of `source` is queued by rank there.
+    /// Returns the lead's root and the rank, if elements of `source` are queued by rank there.
     #[inline]
     fn by_rank(
         lead: &mut Lead<Q::Root>,
@@ -202,7 +200,7 @@ impl<Q: ByRank> Ranked<Q> {
         Some((lead.root.as_mut()?, rank))
     }
 
-    /// The lead of a context, to put something in or take it out.
+    /// Returns the lead of a context for an insertion or removal.
     #[inline]
     fn lead_again(&mut self, context: Context) -> LeadAt {
         let (at, hops) = self.leads.find_again(context);
@@ -210,7 +208,7 @@ impl<Q: ByRank> Ranked<Q> {
         at
     }
 
-    /// Changes the list in which the receive in `slot` is, or is to be put.
+    /// Applies `change` to the list that contains the receive in `slot`, or will contain it.
     #[inline]
     fn change_posted(
         &mut self,
@@ -233,13 +231,13 @@ impl<Q: ByRank> Ranked<Q> {
         }
     }
 
-    /// Puts a receive behind the others.
+    /// Appends a receive to its queue.
     #[inline]
     fn enqueue_receive(&mut self, requests: &mut RequestPool, slot: Slot) {
         self.change_posted(requests, slot, |list, requests| list.push(requests, slot));
     }
 
-    /// Puts a record behind the others, where it belongs; with this number.
+    /// Appends a record to its queue and stores its sequence number.
     #[inline]
     fn enqueue_record(&mut self, region: &mut Region, at: BlockIndex, number: u32) {
         let has_room = self.ranked < self.queues.most_records();
@@ -262,7 +260,7 @@ impl<Q: ByRank> Ranked<Q> {
         Ticket { number, is_linear }.put(region, at);
     }
 
-    /// Numbers the records that are left from 0 on, in their order, each in its queue.
+    /// Renumbers the remaining records from 0 in their order, without moving them.
     #[cold]
     fn renumber(&mut self, region: &mut Region) {
         let leads = &self.leads;
@@ -283,7 +281,7 @@ impl<Q: ByRank> Ranked<Q> {
         );
     }
 
-    /// Moves what has been queued for `context` before it was open.
+    /// Moves the elements queued for `context` before it was opened.
     fn move_over(&mut self, requests: &mut RequestPool, region: &mut Region, context: Context) {
         let mut next = self.leads.others.posted.head();
         while let Some(slot) = next {
@@ -475,8 +473,8 @@ impl<Q: ByRank> Matching for Ranked<Q> {
         is_idle
     }
 
-    // The receives are in the pool with their serials, which tell their order; the records are hashed in theirs,
-    // wherever they stand.
+    // The pool hashes the receives; their serials determine the order. The records are hashed in order, independent of
+    // their position.
     fn hash(&self, region: &Region, mut state: &mut dyn Hasher) {
         (self.measures.posted, self.measures.unexpected).hash(&mut state);
         let mut records = Vec::new();

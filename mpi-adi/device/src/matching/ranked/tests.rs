@@ -1,4 +1,4 @@
-//! What is true of both engines: the order, what is queued before a context is open, and all that [`Lists`] does.
+//! Common tests of both engines: the order, elements queued before a context is open, and equivalence with [`Lists`].
 #![forbid(unsafe_code)]
 
 use core::hash::Hasher;
@@ -15,7 +15,7 @@ use crate::memory::{RawMemory, Span};
 use crate::names::{BlockIndex, MAX_SLOTS, RequestId, Slot};
 use crate::request::{Matched, Posted, Receive, ReceiveState, Request, RequestPool};
 
-/// An engine with what it matches.
+/// An engine with its pool and region.
 pub(in crate::matching) struct Desk<E> {
     pub engine: E,
     pub requests: RequestPool,
@@ -23,7 +23,7 @@ pub(in crate::matching) struct Desk<E> {
     posts: u64,
 }
 
-/// What a message has come to.
+/// Result of a message arrival.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::matching) enum End {
     Received(Slot),
@@ -50,7 +50,7 @@ impl<E: MatchingEngine> Desk<E> {
             .open(&mut self.requests, &mut self.region, context);
     }
 
-    /// Starts a receive: the record that it takes, or its slot in the queue.
+    /// Starts a receive. Returns the matching record, or the receive's slot in the queue.
     pub fn receive(&mut self, pattern: Pattern) -> Result<BlockIndex, Slot> {
         self.requests.grow(1).unwrap();
         self.engine.reserve(self.requests.slots()).unwrap();
@@ -83,7 +83,7 @@ impl<E: MatchingEngine> Desk<E> {
         self.requests.conclude(id).unwrap();
     }
 
-    /// A message comes, of a sender's request.
+    /// Handles the arrival of a message with this sender request.
     pub fn arrive(&mut self, envelope: Envelope, sender: u32) -> End {
         if let Some(slot) = self.engine.arrive(&mut self.requests, &envelope) {
             self.engine.unpost(&mut self.requests, slot);
@@ -110,7 +110,7 @@ impl<E: MatchingEngine> Desk<E> {
         self.end(self.requests.id(slot));
     }
 
-    /// The sender of this request takes its message back.
+    /// Cancels the message with this sender request.
     pub fn withdraw(&mut self, request: u32) -> Option<BlockIndex> {
         let holding = Holding::Nothing { sender: request };
         let at = self
@@ -156,7 +156,8 @@ pub(in crate::matching) fn any_source(context: Context, tag: Option<Tag>) -> Pat
 const PEERS: usize = 300;
 const BLOCKS: usize = 64;
 
-/// The two engines, the second one with a list for each context too, and both with few numbers.
+/// Instantiates a test for both engines, the second one also with a list per context, and for both with few sequence
+/// numbers.
 macro_rules! for_each_engine {
     ($test:ident) => {
         mod $test {
@@ -250,7 +251,7 @@ fn what_came_before_a_context_was_open_moves_over<E: MatchingEngine>(new: impl F
     desk.open(4);
     assert_eq!(desk.hash(), before);
     assert!(!desk.is_idle(4) && !desk.is_idle(5) && desk.is_idle(6));
-    // A receive for a rank that is there already, behind it.
+    // A later receive for a rank that already has one.
     let last = desk.receive(exact(4, 1, 0)).unwrap_err();
     for slot in [slots[0], slots[2], last] {
         assert_eq!(desk.arrive(envelope(4, 1, 0), 0), End::Received(slot));
@@ -267,7 +268,7 @@ fn what_came_before_a_context_was_open_moves_over<E: MatchingEngine>(new: impl F
 }
 for_each_engine!(what_came_before_a_context_was_open_moves_over);
 
-/// Where a record stands is nothing that matters here.
+/// The position of a record does not affect the hash.
 fn equal_queues_have_equal_hashes<E: MatchingEngine>(new: impl Fn() -> E) {
     let recorded = |sources: &[u32], withdrawn: Option<u32>| {
         let mut desk = Desk::new(new(), 2);
@@ -286,7 +287,7 @@ fn equal_queues_have_equal_hashes<E: MatchingEngine>(new: impl Fn() -> E) {
 }
 for_each_engine!(equal_queues_have_equal_hashes);
 
-/// Two engines do the same, one after the other's example.
+/// Two engines in lock step.
 struct Pair<E> {
     lists: Desk<Lists>,
     engine: Desk<E>,
@@ -309,7 +310,7 @@ impl<E: MatchingEngine> Pair<E> {
         )
     }
 
-    /// One operation; `fill` of ten are receives and messages.
+    /// Executes one operation; `fill` out of ten are receives and messages.
     fn step(&mut self, random: &mut Rand32, ranks: u32, fill: u32) {
         let (lists, engine) = (&mut self.lists, &mut self.engine);
         let pattern = Self::pattern(random, ranks);
@@ -354,7 +355,7 @@ impl<E: MatchingEngine> Pair<E> {
         assert_eq!(expected.searches, got.searches);
     }
 
-    /// Until nothing is left.
+    /// Removes all elements.
     fn drain(mut self) {
         let (lists, engine) = (&mut self.lists, &mut self.engine);
         for slot in self.posted {
@@ -380,7 +381,7 @@ impl<E: MatchingEngine> Desk<E> {
     }
 }
 
-/// Filling and draining by turns, with few ranks and many, until both queues are empty.
+/// Fills and drains both queues alternately, with few ranks and with many, until they are empty.
 fn it_does_what_lists_do<E: MatchingEngine + Clone>(new: impl Fn() -> E) {
     for seed in 0..60 {
         let mut random = Rand32::new(seed);
@@ -396,7 +397,7 @@ fn it_does_what_lists_do<E: MatchingEngine + Clone>(new: impl Fn() -> E) {
             for _ in 0..100 {
                 pair.step(&mut random, ranks, fill);
             }
-            // A copy goes on as the original does.
+            // A copy continues as the original does.
             pair.engine.engine = pair.engine.engine.clone();
         }
         pair.drain();
@@ -404,7 +405,7 @@ fn it_does_what_lists_do<E: MatchingEngine + Clone>(new: impl Fn() -> E) {
 }
 for_each_engine!(it_does_what_lists_do);
 
-/// Numbers begin again where a test says that they have run out.
+/// Sequence numbers restart at the limit set by a test.
 #[test]
 fn numbers_are_as_few_as_a_test_says() {
     let mut array = PerRank::new(BLOCKS, PEERS).unwrap();
@@ -419,7 +420,7 @@ fn numbers_are_as_few_as_a_test_says() {
     }
 }
 
-/// What a change looks at if something else was looked for before it.
+/// Hops of an update after an unrelated search.
 #[test]
 fn the_way_to_a_queue_counts_when_it_changes() {
     let hops = |desk: &mut Desk<FourD>, change: &mut dyn FnMut(&mut Desk<FourD>)| {
@@ -436,7 +437,7 @@ fn the_way_to_a_queue_counts_when_it_changes() {
     assert_ne!(desk.arrive(other, 1), End::Refused);
     let again = desk.region.record_only(&mut RawMemory, one, 0, 2).unwrap();
     desk.probe(&other.pattern());
-    // The context's lead, the way, and the record.
+    // The context's lead, the path to the queue, and the record.
     let way = hops(&mut desk, &mut |desk| _ = desk.probe(&one.pattern())) - 2;
     assert!(way > 0);
     for record in [true, false] {
@@ -449,7 +450,7 @@ fn the_way_to_a_queue_counts_when_it_changes() {
     }
 }
 
-/// A change looks for its context's lead if another one was looked for before it.
+/// An update searches for its context's lead if the last search was for another context.
 #[test]
 fn the_way_to_a_context_counts_when_it_changes() {
     let mut desk = Desk::new(PerRank::new(BLOCKS, PEERS).unwrap(), BLOCKS);

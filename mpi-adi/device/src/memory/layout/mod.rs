@@ -1,10 +1,10 @@
-//! Layouts: where in memory the bytes of an element lie, in the order in which they travel.
+//! Datatype layouts: the memory location of each byte of an element, in packed order.
 //!
-//! A layout is a small program, made once (a datatype's, MPI-3.1 section 4.1) and then only read. Its nodes say how
-//! often, and how far apart, the node below them is repeated, or list pieces at irregular places; at the bottom are
-//! leaves, the elements that have no parts. Finding the place of any byte of the packed stream takes one step a
-//! level, and in a list of pieces a binary search; nothing is remembered between two packets, so that they may come
-//! in any order, and from an interrupt.
+//! A layout is a small tree, created once (for a datatype, MPI-3.1 section 4.1) and then only read. A loop node repeats
+//! the node below it at a fixed stride; a list node contains pieces at irregular displacements. The bottom nodes are
+//! indivisible elements. A lookup of any byte of the packed stream requires one step per level, plus a binary search
+//! per list of pieces. No state is kept between packets, so packets may arrive in any order, and from an interrupt
+//! handler.
 //!
 //! ```text
 //! struct { int a; double b[3]; } x[10], one column of b:       Loop 10 times, 32 bytes apart
@@ -15,110 +15,110 @@
 //! | a node: a leaf, a loop, a list of pieces | [`NODE_BYTES`] |
 //! | a piece of a list | [`PIECE_BYTES`] |
 //!
-//! A node whose bytes are one behind the other is `dense`, whatever is below it: it is copied at one go.
+//! A node is `dense` if its bytes are contiguous in memory, regardless of its children. It is copied in one operation.
 #![forbid(unsafe_code)]
 
 use alloc::vec::Vec;
 
-/// Levels that a layout can have: what finding a byte's place takes at most, in steps.
+/// Maximum levels of a layout, and thus steps of a byte lookup.
 pub const MOST_LEVELS: u32 = 64;
-/// Bytes that a node takes on a machine of 64 bits.
+/// Bytes per node on a 64-bit machine.
 pub const NODE_BYTES: usize = 48;
-/// Bytes that a piece takes on a machine of 64 bits.
+/// Bytes per piece on a 64-bit machine.
 pub const PIECE_BYTES: usize = 24;
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<Node>() == NODE_BYTES && size_of::<Piece>() == PIECE_BYTES);
 
-/// Why a layout cannot be made.
+/// Reasons why a layout cannot be created.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LayoutError {
-    /// The heap has no room for it.
+    /// The heap is full.
     NoRoom {
-        /// Bytes asked for.
+        /// Requested bytes.
         bytes: usize,
     },
-    /// Its bytes, or the distances between them, are more than an address can say.
+    /// The size or a displacement exceeds the address range.
     TooLarge,
-    /// It would have more than [`MOST_LEVELS`] levels.
+    /// The layout requires more than [`MOST_LEVELS`] levels.
     TooDeep,
 }
 
-/// Some copies of one kind of bytes. The first byte in packed order is at displacement 0.
+/// Copies of one kind of bytes. The first byte in packed order is at displacement 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Node {
     /// Packed bytes; not 0.
     size: usize,
-    /// Leaves in it.
+    /// Number of leaf elements.
     items: usize,
-    /// How far apart copies of it are in a piece.
+    /// Distance between copies of the node within a piece.
     extent: isize,
     kind: Kind,
-    /// Its bytes are one behind the other in memory, too.
+    /// The bytes are contiguous in memory.
     dense: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
-    /// An element without parts; what it is, is the maker's business.
+    /// An indivisible element. The creator defines the meaning of the tag.
     Leaf { tag: u8 },
-    /// The child, as often as its size goes into the node's.
+    /// Repetition of the child; the count is the node's size divided by the child's.
     Loop { stride: isize, child: u32 },
-    /// Pieces in the layout's list.
+    /// Range of the layout's piece list.
     Pieces { first: u32, count: u32 },
 }
 
-/// A number of copies of one child.
+/// Consecutive copies of one child.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Piece {
     at: isize,
-    /// Packed bytes before it, in its node.
+    /// Packed offset within the node.
     start: usize,
     child: u32,
 }
 
-/// Where an element's bytes lie. Elements are repeated at an extent that is not the layout's business.
+/// Memory layout of an element's bytes. The extent between elements is not part of the layout.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Layout {
-    /// Children first; the last is the root. Empty: no bytes.
+    /// Nodes in post-order: children first, the root last. Empty for a layout without bytes.
     nodes: Vec<Node>,
     pieces: Vec<Piece>,
-    /// The displacement of the first byte in packed order.
+    /// Displacement of the first byte in packed order.
     at: isize,
     levels: u32,
 }
 
-/// Blocks of bytes at equal distances, the first of them begun; or one block, and others behind it.
+/// Equidistant blocks of bytes, the first possibly partial; or one block followed by the pieces in `behind`.
 #[derive(Clone, Copy, Debug)]
 struct Comb<'a> {
-    /// Where the first block begins.
+    /// Start of the first block.
     origin: isize,
-    /// Bytes of it that come before.
+    /// Bytes to skip in the first block.
     skip: usize,
     block: usize,
     stride: isize,
-    /// Whole blocks behind the first.
+    /// Complete blocks after the first.
     more: usize,
-    /// What comes behind these in their list, whose bytes end with packed byte `end`; pieces are found by its `base`.
+    /// The remaining pieces of the list, which ends at packed byte `end`. Displacements are relative to `base`.
     behind: &'a [Piece],
     base: isize,
     end: usize,
 }
 
-/// Copies of a layout that become a part of another one.
+/// Copies of a layout that are combined into another one.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'a> {
-    /// The displacement of the first copy.
+    /// Displacement of the first copy.
     pub at: isize,
-    /// How many copies.
+    /// Number of copies.
     pub count: usize,
-    /// What is copied.
+    /// Layout of one copy.
     pub layout: &'a Layout,
-    /// How far apart.
+    /// Distance in bytes between copies.
     pub extent: isize,
 }
 
 impl Node {
-    /// Copies of it in a piece are bytes one behind the other.
+    /// Checks whether the node's copies in a piece are contiguous in memory.
     fn is_one_run(&self) -> bool {
         self.dense && self.extent == self.size as isize
     }
@@ -153,7 +153,7 @@ fn times(size: usize, count: usize) -> Result<usize, LayoutError> {
 }
 
 impl Layout {
-    /// No bytes.
+    /// Layout without bytes.
     pub const EMPTY: Layout = Layout {
         nodes: Vec::new(),
         pieces: Vec::new(),
@@ -161,9 +161,9 @@ impl Layout {
         levels: 0,
     };
 
-    /// Two leaves, each of so many bytes, at least 1, and what it is; the second is at `behind`. Fails when the heap has
-    /// no room.
-    // Less than what [`Layout::pieces`] can make, for programs that make no datatypes.
+    /// Creates a layout of two leaf elements, each specified by its size (at least 1 byte) and tag. The second is at
+    /// `behind`. Fails if the heap is full.
+    // Smaller code than [`Layout::pieces`], for programs that create no datatypes.
     pub fn pair(
         (size, tag): (usize, u8),
         behind: isize,
@@ -192,7 +192,7 @@ impl Layout {
         })
     }
 
-    /// `size` bytes, at least 1, that have no parts. Fails when the heap has no room.
+    /// Creates a leaf layout of `size` bytes, at least 1. Fails if the heap is full.
     pub fn leaf(size: usize, tag: u8) -> Result<Layout, LayoutError> {
         let mut nodes = Vec::new();
         reserve(&mut nodes, 1)?;
@@ -204,12 +204,12 @@ impl Layout {
         })
     }
 
-    /// A copy. Fails when the heap has no room.
+    /// Returns a copy. Fails if the heap is full.
     pub fn try_clone(&self) -> Result<Layout, LayoutError> {
         self.with_room(0)
     }
 
-    /// A copy with room for so many nodes more.
+    /// Returns a copy with spare capacity for `more` nodes.
     fn with_room(&self, more: usize) -> Result<Layout, LayoutError> {
         let (mut nodes, mut pieces) = (Vec::new(), Vec::new());
         reserve(&mut nodes, self.nodes.len() + more)?;
@@ -223,7 +223,7 @@ impl Layout {
         })
     }
 
-    /// `count` copies, `stride` bytes from one to the next. Fails as [`LayoutError`] says.
+    /// Returns a layout of `count` copies, `stride` bytes apart. Fails as specified by [`LayoutError`].
     pub fn repeated(&self, count: usize, stride: isize) -> Result<Layout, LayoutError> {
         let Some(&root) = self.nodes.last() else {
             return Ok(Layout::EMPTY);
@@ -249,7 +249,7 @@ impl Layout {
             },
             dense: root.dense && stride == root.size as isize,
         };
-        // A loop that goes on where the one below it ends is the same loop, longer.
+        // A loop that continues where the loop below it ends is merged with it.
         if let Kind::Loop {
             stride: below,
             child,
@@ -266,8 +266,9 @@ impl Layout {
         all.checked()
     }
 
-    /// The same with each `pair` of leaves, which has a hole between them, as one leaf of so many bytes, the hole among
-    /// them, and what it is. `None`: there are leaves that are not of such pairs. Fails as [`LayoutError`] says.
+    /// Replaces each `pair` of leaf elements, including the hole between them, by one leaf of the specified size and
+    /// tag. Returns `None` if the layout contains leaf elements outside such pairs. Fails as specified by
+    /// [`LayoutError`].
     pub fn closed(
         &self,
         pair: &Layout,
@@ -278,7 +279,7 @@ impl Layout {
             let old = self.nodes[at];
             let count_of = |child: u32, bytes: usize| bytes / self.node(child).size;
             match old.kind {
-                // Below a pair, or what the parent finds.
+                // Either below a pair, or detected by its parent.
                 Kind::Leaf { .. } => {}
                 Kind::Pieces { .. } if self.is_pair(at, pair) => {
                     all.nodes[at] = Node {
@@ -336,7 +337,7 @@ impl Layout {
         matches!(self.node(at).kind, Kind::Leaf { .. })
     }
 
-    /// Node `at` is a list of two leaves, as `pair` is.
+    /// Checks whether node `at` is a list of two leaf elements equal to `pair`.
     fn is_pair(&self, at: usize, pair: &Layout) -> bool {
         let leaves = |layout: &Layout, node: &Node| {
             let Kind::Pieces { first, count: 2 } = node.kind else {
@@ -358,7 +359,7 @@ impl Layout {
         }
     }
 
-    /// The parts, one behind the other in packed order. Fails as [`LayoutError`] says.
+    /// Concatenates the parts in packed order. Fails as specified by [`LayoutError`].
     pub fn pieces<'a, I>(parts: I) -> Result<Layout, LayoutError>
     where
         I: Iterator<Item = Part<'a>> + Clone,
@@ -386,7 +387,7 @@ impl Layout {
             dense &= is_row && place == start as isize;
             let bytes = times(node.size, part.count)?;
             match list.last() {
-                // It goes on where the last one ends.
+                // This part continues where the previous one ends.
                 Some(last)
                     if last.child == child
                         && node.dense
@@ -404,7 +405,8 @@ impl Layout {
         all.close(list, (start, items, dense))
     }
 
-    /// The child of a part, with its nodes and pieces copied into this layout unless they are there already.
+    /// Returns the child node of a part. Copies the part's nodes and pieces into this layout unless it already contains
+    /// them.
     fn embed<'a>(
         &mut self,
         known: &mut Vec<(&'a Layout, isize, u32)>,
@@ -422,7 +424,7 @@ impl Layout {
         known.try_reserve(1).map_err(|_| LayoutError::NoRoom {
             bytes: size_of::<(&Layout, isize, u32)>(),
         })?;
-        // One more, for the node on top.
+        // One extra node for the root.
         reserve(&mut self.nodes, layout.nodes.len() + 1)?;
         reserve(&mut self.pieces, layout.pieces.len())?;
         self.nodes.extend(layout.nodes.iter().map(|node| Node {
@@ -450,7 +452,7 @@ impl Layout {
         Ok(child)
     }
 
-    /// Puts the node of these pieces on top.
+    /// Appends the root node of these pieces.
     fn close(
         mut self,
         list: Vec<Piece>,
@@ -460,7 +462,7 @@ impl Layout {
             [Piece { child, .. }] => {
                 let node = self.nodes[child as usize];
                 if node.size == size {
-                    // One copy of one child: that child.
+                    // One copy of one child: the child itself is the root.
                     return self.checked();
                 }
                 Kind::Loop {
@@ -489,27 +491,27 @@ impl Layout {
         self.checked()
     }
 
-    /// Packed bytes.
+    /// Returns the size in packed bytes.
     pub fn size(&self) -> usize {
         self.nodes.last().map_or(0, |root| root.size)
     }
 
-    /// Elements without parts; more than `usize` holds are cut off at its maximum.
+    /// Returns the number of leaf elements. Saturates at `usize::MAX`.
     pub fn items(&self) -> usize {
         self.nodes.last().map_or(0, |root| root.items)
     }
 
-    /// The displacement of the first byte in packed order.
+    /// Returns the displacement of the first byte in packed order.
     pub fn first(&self) -> isize {
         self.at
     }
 
-    /// Its bytes are one behind the other in memory, from [`Layout::first`] on.
+    /// Checks whether the bytes are contiguous in memory, from [`Layout::first`] on.
     pub fn is_dense(&self) -> bool {
         self.nodes.last().is_none_or(|root| root.dense)
     }
 
-    /// What its leaves are, as their makers have said, each of them at least once.
+    /// Returns the tags of the leaf elements, each tag at least once.
     pub fn tags(&self) -> impl Iterator<Item = u8> {
         self.nodes.iter().filter_map(|node| match node.kind {
             Kind::Leaf { tag } => Some(tag),
@@ -517,12 +519,11 @@ impl Layout {
         })
     }
 
-    /// Bytes that it takes of the heap.
+    /// Returns the heap memory used, in bytes.
     pub fn heap_bytes(&self) -> usize {
         self.nodes.capacity() * size_of::<Node>() + self.pieces.capacity() * size_of::<Piece>()
     }
 
-    /// The pieces of a list.
     fn list(&self, first: u32, count: u32) -> &[Piece] {
         &self.pieces[first as usize..][..count as usize]
     }
@@ -531,7 +532,7 @@ impl Layout {
         &self.nodes[at as usize]
     }
 
-    /// The blocks from this byte of the packed element on; the element itself is followed by `more` others, `stride`
+    /// Returns the blocks from byte `inner` of the packed element on. `more` further elements follow it, `stride` bytes
     /// apart.
     #[inline]
     fn comb(&self, root: &Node, inner: usize, mut stride: isize, mut more: usize) -> Comb<'_> {
@@ -550,7 +551,6 @@ impl Layout {
                 };
             }
             match node.kind {
-                // A leaf is dense.
                 Kind::Leaf { .. } => unreachable!("a leaf is dense"),
                 Kind::Loop {
                     stride: apart,
@@ -596,9 +596,9 @@ impl Layout {
         }
     }
 
-    /// Walks `len` bytes of the packed stream of elements that are `extent` apart, from byte `start` on, which may
-    /// lie before element 0: `run` gets, in order, the displacement of some bytes, how many of the `len` come before
-    /// them, and how many they are.
+    /// Walks `len` bytes of the packed stream of elements `extent` bytes apart. The walk starts at byte `start`, which
+    /// may lie before element 0. For each run of bytes, in order, `run` receives its displacement, the number of bytes
+    /// before it, and its length.
     #[inline]
     pub fn walk(
         &self,
@@ -617,7 +617,7 @@ impl Layout {
             let at = start + done as isize;
             let (element, inner) = (at.div_euclid(size), at.rem_euclid(size) as usize);
             if cfg!(feature = "micro") {
-                // Each block is looked for, which takes longer and less code.
+                // Each block is looked up separately: slower, but less code.
                 let (_, at, before, row) = self.descend(root, inner, |node| node.dense);
                 let bytes = row.min(len - done);
                 run(element * extent + at + before as isize, done, bytes);
@@ -636,7 +636,7 @@ impl Layout {
                 }
                 (origin, skip, more) = (origin + comb.stride, 0, more - 1);
             }
-            // Pieces one behind the other are not searched for.
+            // Consecutive pieces require no further search.
             let mut behind = comb.behind.iter().peekable();
             while let Some(piece) = behind.next().filter(|_| done < len) {
                 if !self.node(piece.child).is_one_run() {
@@ -650,11 +650,10 @@ impl Layout {
         }
     }
 
-    /// The leaf that byte `inner` of the packed element belongs to: its displacement, its size and what it is;
-    /// how many of its bytes come before.
+    /// Returns the leaf element that contains byte `inner` of the packed element.
     ///
     /// # Panics
-    /// When the element has no such byte.
+    /// If the element has no such byte.
     pub fn leaf_at(&self, inner: usize) -> Leaf {
         let root = self.nodes.last().expect("an element with bytes");
         assert!(inner < root.size);
@@ -671,8 +670,9 @@ impl Layout {
         }
     }
 
-    /// The node that byte `inner` of the packed element belongs to and that `is_last`, as leaves are: where that copy of it
-    /// begins, how many of its bytes come before, and how many bytes from there on are in a row, copies of it among them.
+    /// Returns the topmost node that contains byte `inner` of the packed element and satisfies `is_last`, as each leaf
+    /// does. Also returns the displacement of that copy of the node, the number of its bytes before `inner`, and the
+    /// length of the contiguous run from `inner` on, including adjacent copies.
     #[inline]
     fn descend(
         &self,
@@ -707,7 +707,8 @@ impl Layout {
         (*node, at, before, row.max(node.size - before))
     }
 
-    /// How many leaves the first `bytes` of the packed stream are; `None`: the last of them is not whole.
+    /// Returns the number of leaf elements in the first `bytes` of the packed stream. Returns `None` if the last one is
+    /// incomplete.
     pub fn items_in(&self, bytes: usize) -> Option<usize> {
         let Some(mut node) = self.nodes.last() else {
             return (bytes == 0).then_some(0);
@@ -741,8 +742,8 @@ impl Layout {
         Some(items)
     }
 
-    /// How many bytes of the packed stream the first `items` leaves are; `None`: more than `usize` holds, or there
-    /// are no leaves.
+    /// Returns the packed size of the first `items` leaf elements. Returns `None` if it exceeds `usize`, or if the
+    /// layout has no elements.
     pub fn bytes_of(&self, items: usize) -> Option<usize> {
         let Some(mut node) = self.nodes.last() else {
             return (items == 0).then_some(0);
@@ -751,7 +752,7 @@ impl Layout {
         let mut rest = items % node.items;
         while rest > 0 {
             let (first, count) = match node.kind {
-                // Of one leaf nothing is left.
+                // A single leaf has no remainder.
                 Kind::Leaf { .. } => break,
                 Kind::Loop { child, .. } => {
                     let below = self.node(child);
@@ -777,13 +778,14 @@ impl Layout {
         Some(bytes)
     }
 
-    /// The sum of what each leaf of an element weighs by what it is; `None`: more than `usize` holds. Takes steps and
-    /// memory by the nodes and pieces that there are, however many leaves they stand for. Fails when the heap has no room.
+    /// Returns the sum of the weights of an element's leaf elements; `of_leaf` maps a tag to a weight. Returns `None`
+    /// if the sum exceeds `usize`. Time and memory depend on the number of nodes and pieces, not on that of leaf
+    /// elements. Fails if the heap is full.
     pub fn weight(&self, of_leaf: impl Fn(u8) -> usize) -> Result<Option<usize>, LayoutError> {
         let mut weights: Vec<Option<usize>> = Vec::new();
         reserve(&mut weights, self.nodes.len())?;
         for node in &self.nodes {
-            // Children come first.
+            // Children precede their parents.
             let copies = |child: u32, bytes: usize| {
                 let each = weights[child as usize];
                 each.and_then(|each| each.checked_mul(bytes / self.node(child).size))
@@ -802,7 +804,7 @@ impl Layout {
         Ok(weights.last().copied().unwrap_or(Some(0)))
     }
 
-    /// The pieces of a list in a node of `size` bytes, each with its bytes.
+    /// Returns the pieces of a list in a node of `size` bytes, each with its length in bytes.
     fn lengths(
         &self,
         size: usize,
@@ -816,16 +818,16 @@ impl Layout {
     }
 }
 
-/// A leaf of an element.
+/// A leaf element and the position of a byte in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Leaf {
-    /// Its displacement.
+    /// Displacement.
     pub at: isize,
-    /// Its bytes.
+    /// Size in bytes.
     pub size: usize,
-    /// What it is, as its maker has said.
+    /// Tag specified by its creator.
     pub tag: u8,
-    /// How many of its bytes come before the one that was asked for.
+    /// Offset of the requested byte in the leaf.
     pub before: usize,
 }
 

@@ -1,8 +1,8 @@
-//! Random layouts against the list of their leaves.
+//! Compares random layouts with the list of their leaf elements.
 
 use super::*;
 
-/// The slow, obvious layout: the displacement and the size of each leaf, in packed order, and the extent.
+/// Reference implementation: displacement and size of each leaf element in packed order, and the extent.
 #[derive(Clone, Debug)]
 struct Map {
     leaves: Vec<(isize, usize, u8)>,
@@ -19,7 +19,7 @@ impl Map {
         (0..count).flat_map(shift).collect()
     }
 
-    /// The displacement of every byte of the packed stream of so many elements.
+    /// Returns the displacement of every byte of the packed stream of `count` elements.
     fn bytes(&self, count: usize) -> Vec<isize> {
         let leaves = self.repeated(count, self.extent);
         leaves
@@ -48,12 +48,12 @@ fn leaf(random: &mut Random) -> (Layout, Map) {
     (Layout::leaf(size, tag).unwrap(), Map { leaves, extent })
 }
 
-/// A random layout, beside its leaves.
+/// Returns a random layout and its reference.
 fn made(random: &mut Random, levels: usize) -> (Layout, Map) {
     made_of(random, levels, leaf)
 }
 
-/// A random layout with these at the bottom, beside its leaves.
+/// Returns a random layout with elements from `bottom`, and its reference.
 fn made_of(
     random: &mut Random,
     levels: usize,
@@ -99,7 +99,7 @@ fn made_of(
             layout,
             extent,
         });
-        // Often where the last one ends.
+        // Often adjacent to the previous part.
         at += match random.below(2) {
             0 => (count * layout.size()) as isize,
             _ => random.between(-60, 60),
@@ -125,7 +125,7 @@ fn check_walk(random: &mut Random, layout: &Layout, map: &Map) {
         walked.extend((0..bytes as isize).map(|byte| at + byte));
     });
     assert_eq!(walked, bytes[start..start + len], "{layout:?}");
-    // As from the element before.
+    // The same bytes, from a start in the preceding element.
     let mut earlier = Vec::new();
     let from = start as isize - layout.size() as isize;
     layout.walk(map.extent, from, len, |at, _, bytes| {
@@ -218,7 +218,7 @@ fn what_lies_one_behind_the_other_is_one_run() {
     assert!(!turned.is_dense());
 }
 
-/// Of each piece by itself, too, and whatever follows a copy that is the only one.
+/// Covers each piece by itself, and copies after a single copy.
 #[test]
 fn copies_in_a_row_are_one_run() {
     let int = Layout::leaf(4, 1).unwrap();
@@ -253,7 +253,7 @@ fn what_has_no_bytes_has_no_items() {
     assert_eq!(sizes(1), (None, None));
 }
 
-/// What a query answers takes steps by the description: this has 2^60 leaves.
+/// Query time depends on the description: this layout has 2^60 leaf elements.
 #[test]
 fn sizes_of_long_layouts_are_reckoned_without_a_walk() {
     let (short, int) = (Layout::leaf(2, 1).unwrap(), Layout::leaf(4, 2).unwrap());
@@ -265,7 +265,7 @@ fn sizes_of_long_layouts_are_reckoned_without_a_walk() {
     });
     let mut layout = Layout::pieces(parts.into_iter()).unwrap();
     for level in 0..59 {
-        // Parts that lie upon each other, so that the distances stay short.
+        // Overlapping parts keep the distances short.
         layout = layout.repeated(2, 8 + level).unwrap();
     }
     let of_leaf = |tag: u8| usize::from(tag);
@@ -277,7 +277,7 @@ fn sizes_of_long_layouts_are_reckoned_without_a_walk() {
     );
     assert_eq!(layout.items_in(6 << 59), Some(2 << 59));
     assert_eq!(layout.bytes_of(2 << 59), Some(6 << 59));
-    // Five elements are less than 2^64 bytes, almost six are more.
+    // Five repetitions are less than 2^64 bytes, almost six are more.
     assert_eq!(layout.bytes_of(5 << 60), Some(30 << 59));
     assert_eq!(layout.bytes_of((6 << 60) - 1), None);
     assert_eq!(Layout::EMPTY.weight(of_leaf), Ok(Some(0)));
@@ -333,14 +333,14 @@ fn layouts_have_limits() {
     assert_eq!(huge, Err(LayoutError::TooLarge));
     let long = Layout::leaf(8, 0).unwrap().repeated(usize::MAX / 8, 8);
     assert_eq!(long, Err(LayoutError::TooLarge));
-    // The last of three begins two strides behind the first.
+    // The last of three copies begins two strides after the first.
     let byte = Layout::leaf(1, 0).unwrap();
     assert!(byte.repeated(3, isize::MAX / 2).is_ok());
     let too_far = byte.repeated(4, isize::MAX / 2);
     assert_eq!(too_far, Err(LayoutError::TooLarge));
 }
 
-/// Of twice as many nodes and pieces at each level.
+/// Doubles the number of nodes and pieces at each level.
 #[test]
 fn a_layout_may_have_a_hundred_thousand_parts() {
     let mut layout = Layout::leaf(1, 0).unwrap();
@@ -386,7 +386,7 @@ fn a_pair_is_dense_if_it_has_no_hole() {
     assert!(!Layout::pair((2, 1), 4, (4, 2)).unwrap().is_dense());
 }
 
-/// A pair with its hole has none any more.
+/// Closing a pair removes its hole.
 #[test]
 fn closed_pairs_in_a_row_are_dense() {
     let one = Layout::pair((2, 1), 4, (4, 2)).unwrap();
@@ -423,7 +423,7 @@ fn what_is_not_made_of_pairs_alone_is_not_closed() {
     };
     assert!(!close(&short) && !close(&short.repeated(2, 8).unwrap()));
     assert!(!close(&pieces(&[(0, 2, &one), (16, 1, &short)])));
-    // Apart, in another order, more of one.
+    // A different distance, a different order, more than one copy.
     assert!(!close(&pieces(&[(0, 1, &short), (8, 1, &int)])));
     assert!(!close(&pieces(&[(4, 1, &int), (0, 1, &short)])));
     assert!(!close(&pieces(&[(0, 2, &short), (4, 1, &int)])));

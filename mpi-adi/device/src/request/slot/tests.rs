@@ -1,4 +1,4 @@
-//! Requests are read as they were written.
+//! Requests read back as they were written.
 
 use super::*;
 use crate::protocol::Offer;
@@ -95,7 +95,7 @@ fn a_send_is_read_as_it_was_written() {
     }
 }
 
-/// Also when it has been in another state before.
+/// Also after an earlier state.
 #[test]
 fn a_change_of_state_changes_nothing_else() {
     for before in send_states() {
@@ -181,7 +181,7 @@ fn a_receive_is_read_as_it_was_written() {
     }
 }
 
-/// A buffer longer than any message is kept as one that has room for every message, and no more.
+/// The stored length of a buffer longer than any message is the maximum message length.
 #[cfg(target_pointer_width = "64")]
 #[test]
 fn a_buffer_of_4_gib_and_more_has_room_for_all_of_the_longest_message() {

@@ -1,4 +1,4 @@
-//! How much a search looks at, entry by entry; and what is in an index when that changes its size.
+//! Hops of each search, entry by entry, and the index contents across size changes.
 
 use super::super::MatchingEngine;
 use super::{Heap, Queues};
@@ -10,7 +10,7 @@ use crate::matching::indexed::{
 use crate::names::{BlockIndex, RequestId};
 use crate::request::{KeyHash, NEIGHBOURS};
 
-/// A tag that no test gives to an entry.
+/// Tag that no entry uses.
 const MISSING: i32 = 999_999;
 
 fn envelope(tag: i32) -> Envelope {
@@ -33,7 +33,7 @@ fn queues(blocks: usize, heap: u32) -> Both {
     ours
 }
 
-/// Messages that are recorded, in this order.
+/// Records messages with these tags, in this order.
 fn record(ours: &mut Both, tags: impl IntoIterator<Item = i32>) -> Vec<(i32, BlockIndex)> {
     let one = |tag| {
         let number = ours.message(envelope(tag)).unwrap_err().unwrap();
@@ -42,20 +42,20 @@ fn record(ours: &mut Both, tags: impl IntoIterator<Item = i32>) -> Vec<(i32, Blo
     tags.into_iter().map(one).collect()
 }
 
-/// Receives that are posted, in this order.
+/// Posts receives with these tags, in this order.
 fn post(ours: &mut Both, tags: impl IntoIterator<Item = i32>) -> Vec<RequestId> {
     let one = |tag| ours.receive(envelope(tag).pattern()).unwrap_err();
     tags.into_iter().map(one).collect()
 }
 
-/// What a probe finds, and what it looks at for that.
+/// Returns a probe's result and its hops.
 fn probe(ours: &mut Both, pattern: &Pattern) -> (Option<BlockIndex>, u64) {
     let before = ours.engine.measures().traversals;
     let found = ours.engine.probe(&mut ours.region, pattern);
     (found, ours.engine.measures().traversals - before)
 }
 
-/// What a probe in vain looks at.
+/// Returns the hops of a probe that finds nothing.
 fn vain(ours: &mut Both) -> u64 {
     let (found, hops) = probe(ours, &envelope(MISSING).pattern());
     assert_eq!(found, None);
@@ -68,7 +68,7 @@ fn finds_all(ours: &mut Both, records: &[(i32, BlockIndex)]) {
     }
 }
 
-/// Receives that do not rise: each is looked at once, whether it is moved into the table or not.
+/// Receives in no ascending order: each is checked once, whether it moves to the table or not.
 #[test]
 fn a_message_looks_at_each_receive_up_to_its_own() {
     let near = NEAR as i32;
@@ -90,8 +90,8 @@ fn a_message_looks_at_each_receive_up_to_its_own() {
     }
 }
 
-/// Records that do not rise. The search begins at the head again when that is not it; of a long queue it looks at two
-/// before, which show that they do not rise.
+/// Records in no ascending order. The search restarts at the head if that does not match. In a long queue it first
+/// checks two records, which show that the keys do not ascend.
 #[test]
 fn a_receive_looks_at_each_record_up_to_its_own() {
     let short = SHORT as i32;
@@ -117,7 +117,7 @@ fn a_receive_looks_at_each_record_up_to_its_own() {
     }
 }
 
-/// Each record is looked at once, to see that the queue rises, though others have come since.
+/// Each record is checked once for ascending keys, even if others arrive later.
 #[test]
 fn a_record_that_comes_later_does_not_make_a_search_look_at_the_others_again() {
     let mut ours = queues(200, 0);
@@ -129,7 +129,7 @@ fn a_record_that_comes_later_does_not_make_a_search_look_at_the_others_again() {
     assert_eq!(last, (Some(later[0].1), 1 + 1 + 1));
 }
 
-/// There is an index for wildcards when a search has passed more than so many records.
+/// The wildcard index is created after a search has passed more than [`WILD_ENTRIES`] records.
 #[test]
 fn a_wildcard_looks_at_each_record_until_there_is_an_index_for_it() {
     let many = WILD_ENTRIES as i32;
@@ -140,13 +140,13 @@ fn a_wildcard_looks_at_each_record_until_there_is_an_index_for_it() {
         assert_eq!(missing, (None, many as u64));
     }
     records.extend(record(&mut ours, [many]));
-    // Each of these indexes some, which the next one does not pass.
+    // Each search indexes some records, and the next one does not pass them.
     let moved = WILD_MOVES as i32;
     for hops in [many + 1, many + 2 - moved, many + 2 - 2 * moved] {
         let missing = probe(&mut ours, &any_source(MISSING));
         assert_eq!(missing, (None, hops as u64));
     }
-    // Behind the head, each that is indexed is the first of its chain.
+    // After the head, each indexed record is the first of its chain.
     for &(tag, at) in &records[1..WILD_MOVES as usize] {
         assert_eq!(probe(&mut ours, &any_source(tag)), (Some(at), 2), "{tag}");
     }
@@ -155,8 +155,8 @@ fn a_wildcard_looks_at_each_record_until_there_is_an_index_for_it() {
     }
 }
 
-/// After searches in vain, what has come since is told by the chains, too, and the head is passed over until a chain
-/// has it or the record beside the last match.
+/// After unsuccessful searches, the chains answer for new records, too. The head is skipped until a chain search
+/// returns it or the record next to the last match.
 #[test]
 fn searches_in_vain_end_at_the_head_or_beside_the_last_match() {
     let mut ours = queues(2000, 0);
@@ -164,7 +164,7 @@ fn searches_in_vain_end_at_the_head_or_beside_the_last_match() {
     let mut records = record(&mut ours, (0..count).rev());
     assert_eq!(vain(&mut ours), 1 + 2 + count as u64);
     records.extend(record(&mut ours, [30, 31, 32]));
-    // The fourth one indexes the three.
+    // The fourth search chains the three.
     let hops = [(); 7].map(|()| vain(&mut ours));
     assert_eq!(hops, [4, 4, 4, 4, 0, 0, 0]);
     for (place, ends) in [(10, false), (0, true), (11, false), (18, true)] {
@@ -175,7 +175,7 @@ fn searches_in_vain_end_at_the_head_or_beside_the_last_match() {
     }
 }
 
-/// Kinds of patterns of which no receive is in the table are not looked for.
+/// Kinds of patterns without receives in the table are not searched.
 #[test]
 fn a_message_looks_for_the_kinds_of_receives_that_there_are() {
     let mut ours = queues(1, 0);
@@ -199,7 +199,7 @@ fn a_message_looks_for_the_kinds_of_receives_that_there_are() {
     assert!((2000..3200).contains(&hops), "{hops}");
 }
 
-/// What a search has found in an index stays there when another entry is taken out.
+/// An index search result remains valid when another entry is removed.
 #[test]
 fn what_was_found_stays_where_it_is_when_another_one_leaves() {
     let mut ours = queues(200, 0);
@@ -221,7 +221,7 @@ fn what_was_found_stays_where_it_is_when_another_one_leaves() {
     assert_eq!(probe(&mut ours, &envelope(tag).pattern()).0, None);
 }
 
-/// Envelopes that were chosen to share a chain do so only for who knows the seed.
+/// Envelopes chosen to share a chain do so only for a known seed.
 #[test]
 fn a_seed_says_which_envelopes_share_a_chain() {
     const BLOCKS: usize = 400;
@@ -240,7 +240,7 @@ fn a_seed_says_which_envelopes_share_a_chain() {
     assert!(hops[0] > 4000 && hops[1] < 400, "{hops:?}");
 }
 
-/// Every group of neighbours that is whole has its share of the hashes.
+/// Every complete group of neighbours has its share of the hashes.
 #[test]
 fn hashes_fall_into_all_groups_of_buckets() {
     for count in [1, 5, NEIGHBOURS - 1] {
@@ -259,16 +259,16 @@ fn hashes_fall_into_all_groups_of_buckets() {
     }
 }
 
-/// What is told of buckets is what they take.
+/// The buckets' documented size equals their actual size.
 #[test]
 fn buckets_are_as_many_as_is_said() {
     let bytes = [31, 32, 40, 1000].map(|blocks| Indexed::fixed_bytes(blocks, 0));
-    // Some for each block, and for what is older than the youngest records, of which there are no more than this.
+    // Some per block, and those for records older than the youngest [`FAR`].
     let deep = (1000_usize.div_ceil(64) + 1000_usize.div_ceil(512)) * (16 * 8 + size_of::<usize>());
     assert_eq!(bytes, [0, 48, 60, FAR as usize * 4 + deep]);
 }
 
-/// Records beyond those that are walked have buckets as soon as memory is lent, and give them back with it.
+/// Records beyond the linear-search limit use buckets as soon as a loan exists. The buckets are freed with it.
 #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
 #[test]
 fn records_in_loans_take_buckets_and_give_them_back() {
@@ -286,7 +286,7 @@ fn records_in_loans_take_buckets_and_give_them_back() {
     finds_nothing_of_loans(&mut ours);
 }
 
-/// Takes all records.
+/// Removes all records.
 fn take_all(ours: &mut Both) {
     let any = Pattern::new(None, None, 0);
     while let Some(at) = ours.engine.take(&mut ours.region, &any) {
@@ -294,7 +294,7 @@ fn take_all(ours: &mut Both) {
     }
 }
 
-/// When the others have been taken, the loans are over, and so are their buckets.
+/// Once all records are removed, the loans and their buckets are freed.
 fn finds_nothing_of_loans(ours: &mut Both) {
     take_all(ours);
     assert!(!ours.region.has_loans());
@@ -305,7 +305,7 @@ fn finds_nothing_of_loans(ours: &mut Both) {
     assert!(!ours.engine.unexpected.has_grown());
 }
 
-/// Records that are in chains, many or one, are found when there are more buckets, and when there are as few again.
+/// Chained records, many or one, are found after the buckets grow and after they shrink again.
 #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
 #[test]
 fn what_is_in_a_chain_is_found_when_the_buckets_change() {
@@ -330,7 +330,7 @@ fn what_is_in_a_chain_is_found_when_the_buckets_change() {
     }
 }
 
-/// Records that are in an index for wildcards are in it when it has grown, before a search comes to the others.
+/// Records in the wildcard index are found after it has grown, before a search reaches the others.
 #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
 #[test]
 fn what_is_in_an_index_for_wildcards_is_there_when_it_grows() {
@@ -350,7 +350,7 @@ fn what_is_in_an_index_for_wildcards_is_there_when_it_grows() {
     assert!(hops < 2 * u64::from(FAR), "{hops}");
 }
 
-/// Where the MPI memory has a single block, there are buckets as long as memory is lent.
+/// With MPI memory of a single block, buckets exist as long as a loan does.
 #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
 #[test]
 fn wildcards_go_on_when_the_loans_of_a_single_block_are_over() {
@@ -368,7 +368,7 @@ fn wildcards_go_on_when_the_loans_of_a_single_block_are_over() {
     assert!(probe(&mut ours, &any_source(1)).0.is_some());
 }
 
-/// With no block left for one more record and its node, records are walked, and found.
+/// If no block is free for another record and its node, records are traversed and found.
 #[test]
 fn what_has_no_node_is_found() {
     let blocks = 400;
@@ -379,7 +379,7 @@ fn what_has_no_node_is_found() {
         records.push((records.len() as i32, ours.at[&number]));
     }
     assert_eq!(ours.region.free_to_extend(), 0);
-    // The youngest have none.
+    // The youngest records have no nodes.
     assert_eq!(records.len(), (blocks + FAR as usize) / 2);
     for _ in 0..2 {
         finds_all(&mut ours, &records);
@@ -387,7 +387,7 @@ fn what_has_no_node_is_found() {
             assert_eq!(probe(&mut ours, &any_source(tag)).0, Some(at), "{tag}");
         }
         vain(&mut ours);
-        // What comes in the place of another one.
+        // A message that replaces another one.
         let (_, at) = records.remove(0);
         ours.forget(at);
         let tag = records.len() as i32 + 1000;

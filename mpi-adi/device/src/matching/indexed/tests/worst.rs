@@ -1,5 +1,4 @@
-//! The greatest amount of work of one call, whatever the queue's length: entries looked at, moved and indexed, and words
-//! taken from the heap.
+//! Maximum work per call for any queue length: entries checked, moved and indexed, and words allocated from the heap.
 
 use super::{Queues, below};
 use crate::envelope::{Envelope, Pattern, Rank};
@@ -8,11 +7,11 @@ use crate::names::RequestId;
 use crate::work;
 use oorandom::Rand32;
 
-/// Steps of one call: the walk over what is not indexed, the entries that are indexed with a bucket that is split for each,
-/// and a chunk of requests.
+/// Maximum steps per call: the traversal of entries outside the index, the newly indexed entries with a bucket split
+/// for each, and a chunk of requests.
 const MOST: u64 = FAR as u64 + 2 * NEAR as u64 * 4 + 512;
 
-/// Queues, and the most steps of one call on them.
+/// Queues, and the maximum steps of one call on them.
 struct Watched {
     queues: Queues<Indexed>,
     most: u64,
@@ -29,7 +28,7 @@ impl Watched {
         }
     }
 
-    /// One call; hops of the engine count as well.
+    /// Runs one call and counts its steps, including the engine's hops.
     fn call<T>(&mut self, what: impl FnOnce(&mut Queues<Indexed>) -> T) -> T {
         let before = work::done() + self.queues.engine.measures().traversals;
         let result = what(&mut self.queues);
@@ -40,13 +39,13 @@ impl Watched {
     }
 }
 
-/// How the keys of entries follow each other.
+/// Key sequence of the entries.
 #[derive(Clone, Copy, Debug)]
 enum Keys {
     Rising,
     Scattered,
     Equal,
-    /// Equal ones among scattered ones.
+    /// Equal keys among scattered ones.
     Mixed,
 }
 
@@ -74,7 +73,7 @@ fn key(keys: Keys, at: u32, depth: u32) -> Envelope {
     }
 }
 
-/// What a receive of this kind asks for that takes the message.
+/// Returns a pattern of this kind that matches the message.
 fn asked(envelope: &Envelope, kind: u32) -> Pattern {
     Pattern::new(
         (kind & 1 == 0).then_some(envelope.source),
@@ -83,7 +82,7 @@ fn asked(envelope: &Envelope, kind: u32) -> Pattern {
     )
 }
 
-/// An envelope that no entry has.
+/// Returns an envelope that no entry has.
 fn strange(at: u32) -> Envelope {
     Envelope {
         source: Rank::new(1000 + at % 7),
@@ -92,7 +91,7 @@ fn strange(at: u32) -> Envelope {
     }
 }
 
-/// The order in which entries are asked for.
+/// Returns the order in which entries are requested.
 fn order(turn: u32, random: &mut Rand32, depth: u32) -> u32 {
     match turn % 3 {
         0 => turn / 3,
@@ -103,7 +102,7 @@ fn order(turn: u32, random: &mut Rand32, depth: u32) -> u32 {
 
 const ALL: [Keys; 4] = [Keys::Rising, Keys::Scattered, Keys::Equal, Keys::Mixed];
 
-/// Turns beside a full queue, before it is emptied.
+/// Iterations with a full queue, before it is emptied.
 const TURNS: u32 = 300;
 
 fn unexpected(depth: u32, keys: Keys) {
@@ -129,7 +128,7 @@ fn unexpected(depth: u32, keys: Keys) {
                 queues.engine.probe(&mut queues.region, &pattern);
             });
         }
-        // One is taken back by its sender, and comes again.
+        // The sender cancels one message and sends it again.
         let place = below(&mut random, depth) as usize;
         let at = watched.queues.at[&records[place]];
         let envelope = watched.queues.region.envelope(at);
@@ -194,7 +193,7 @@ fn posted(depth: u32, keys: Keys, wild: bool) {
     for turn in 0..depth {
         let envelope = key(keys, turn, depth);
         let found = watched.call(|queues| queues.message(envelope));
-        // One that is posted again comes later: a wildcard may have been left for another message.
+        // A receive posted again is later in the order: a wildcard may remain for another message.
         assert!(found.is_ok() || wild);
     }
     assert!(wild || watched.queues.engine.measures().posted == 0);
