@@ -29,8 +29,8 @@ use crate::stats::{Count, Stats};
 pub struct ProgressHook {
     /// Checks whether work can advance now. Changes nothing.
     pub is_ready: fn(&RequestPool) -> bool,
-    /// Advances the work. Runs outside of the device, so it may enter the device. On return, no work is ready until
-    /// messages have moved again.
+    /// Advances the work. Runs outside of the device, which it may enter. On return, no work is ready until messages
+    /// have moved.
     pub run: fn(),
     /// Advances the work from an interrupt handler, with the device borrowed; the interrupt may occur anywhere in the
     /// program. Neither allocates nor frees, calls no function of the program, waits for no lock, and returns after a
@@ -38,8 +38,8 @@ pub struct ProgressHook {
     pub run_in_interrupt: Option<InterruptHook>,
 }
 
-/// Type of [`ProgressHook::run_in_interrupt`]. [`interface::BorrowedDevice`](crate::interface::BorrowedDevice)
-/// provides the device's operations over the two arguments.
+/// Type of [`ProgressHook::run_in_interrupt`]. [`interface::BorrowedDevice`](crate::interface::BorrowedDevice) provides
+/// the device's operations over the two arguments.
 pub type InterruptHook = fn(&mut Adi, &mut dyn UserMemory) -> HookResult;
 
 /// Result of a progress hook in an interrupt handler.
@@ -132,8 +132,7 @@ impl Adi {
         Adi::with_rules(config, memory, Sound)
     }
 
-    /// Creates the device in the heap, for a stack that is too small for several copies. Returns `None` also when the
-    /// heap is full.
+    /// Creates the device in the heap, for a small stack. Returns `None` also when the heap is full.
     pub fn boxed(config: Config, memory: Memory) -> Option<Box<Adi>> {
         let here = Self::place_of(&config, &memory)?;
         let mut adi = Self::idle_boxed(config, here, memory)?;
@@ -149,7 +148,7 @@ impl Adi {
 }
 
 impl<R: Rules> Adi<R> {
-    /// Creates a device that enforces only the given protocol rules, for a model checker.
+    /// Creates a device that enforces only these protocol rules, for a model checker.
     pub fn with_rules(config: Config, memory: Memory, rules: R) -> Option<Adi<R>> {
         let here = Self::place_of(&config, &memory)?;
         let mut adi = Self::idle(config, here, memory, rules);
@@ -253,8 +252,8 @@ impl<R: Rules> Adi<R> {
     }
 
     /// Allocates the heap memory that packet handlers may need, since handlers never allocate
-    /// ([`peers`](crate::peers)). Calls of the program use it before each progress step. Also releases packets held
-    /// for coalescing; the step transmits them.
+    /// ([`peers`](crate::peers)). Calls of the program use it before each progress step. Also releases packets held for
+    /// coalescing; the step transmits them.
     #[inline]
     pub fn fill_stock(&mut self) {
         self.peers.fill_stock();
@@ -380,10 +379,10 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// Checks whether `context` and the collectives' context after it are unused by this process: no receive is
-    /// posted, no message is recorded, and no message sent by this process still has to be recorded or matched. When
-    /// every process of a freed communicator returns true, its context can be reused. Searches all requests and
-    /// unexpected messages; does not block.
+    /// Checks whether `context` and the collectives' context after it are unused by this process: no receive is posted,
+    /// no message is recorded, and no message sent by it is still to be recorded or matched. When every process of a
+    /// freed communicator returns true, its context can be reused. Searches all requests and unexpected messages; does
+    /// not block.
     pub fn context_is_idle(&mut self, context: Context) -> bool {
         [context, context + 1].into_iter().all(|context| {
             let sends =
@@ -404,8 +403,7 @@ impl<R: Rules> Adi<R> {
 
     /// Returns whether no process waits for this one any more. Valid once all processes have reached MPI_Finalize: a
     /// message that is rejected then has no receive, and never gets one. A program with such messages is erroneous
-    /// (MPI-3.1 section 8.7). It terminates where there is memory for them, so it also terminates where there is
-    /// none.
+    /// (MPI-3.1 section 8.7). It terminates where there is memory for them, so it also terminates where there is none.
     pub fn may_leave(&self) -> bool {
         self.has_only_pending()
             && self.sender.bcopies.all_queued()
@@ -452,8 +450,7 @@ impl<R: Rules> Adi<R> {
         self.requests.outcome(id)
     }
 
-    /// Returns the request's context and its outcome without freeing it. For a matched receive, the context is the
-    /// message's.
+    /// Returns the request's context (of a matched receive, the message's) and its outcome without freeing it.
     ///
     /// # Panics
     /// See [`Adi::test`].
@@ -467,16 +464,14 @@ impl<R: Rules> Adi<R> {
         self.requests.disown(id);
     }
 
-    /// Frees the request, now or on completion, because the program gives it up. Does nothing when the request no
-    /// longer exists.
+    /// Frees the request, now or on completion, because the program gives it up. Ignores an unknown request.
     #[inline]
     pub fn forget(&mut self, id: RequestId) {
         self.end_cancel(id);
         self.requests.forget(id);
     }
 
-    /// Completes, as cancelled, a cancelled receive that waits for replies: the program ignores a message that might
-    /// still arrive for it.
+    /// Completes, as cancelled, a cancelled receive that waits for replies: the program ignores later messages.
     #[inline]
     pub fn end_cancel(&mut self, id: RequestId) {
         if let Some(end_cancelled) = self.extras.parts.end_cancelled() {

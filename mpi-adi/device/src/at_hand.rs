@@ -7,15 +7,14 @@
 //!     | begin_at_hand            +-----> put_away <--------+
 //!   Nothing                        a request of the pool, posted or finished; then Nothing
 //! ```
-//! A receive that only this process can match, and the only one posted, is likely to be followed by that self-send,
-//! and by the call that waits for it. Until any other operation, the cached receive uses no slot of the pool and no
-//! entry of a queue, only the ID of the pool's next request. Before any other operation of the device,
-//! [`Adi::put_away`] evicts it: it creates the request that would have existed from the start. So the conditions
-//! checked for the first cached receive still hold for the next one, and are not checked again: no message is
-//! recorded, no self-send waits, no probe is armed, no source is rejected, and the pool has a free slot.
+//! A receive that only this process can match, and the only one posted, is likely to be followed by that self-send, and
+//! by the call that waits for it. Until any other operation, the cached receive uses no slot of the pool and no entry
+//! of a queue, only the ID of the pool's next request. Before any other operation of the device, [`Adi::put_away`]
+//! evicts it: it creates the request that would have existed from the start. So the conditions checked for the first
+//! cached receive still hold for the next one, and are not checked again: no message is recorded, no self-send waits,
+//! no probe is armed, no source is rejected, and the pool has a free slot.
 //!
-//! For hosts that know of every packet that the device handles between calls. The statistics count a cached receive
-//! like a request.
+//! For hosts that know of every packet handled between calls. The statistics count a cached receive like a request.
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
@@ -75,8 +74,7 @@ impl<R: Rules> Adi<R> {
         true
     }
 
-    /// Sends the bytes of `span` to this process into the cached receive, and returns true. On false, nothing has
-    /// changed.
+    /// Sends `span` to this process into the cached receive, and returns true. On false, nothing has changed.
     #[inline]
     pub fn send_to_hand<M: UserMemory + ?Sized>(
         &mut self,
@@ -128,8 +126,7 @@ impl<R: Rules> Adi<R> {
         })
     }
 
-    /// Evicts the cached receive to a request of the pool. Required before any operation of the device that is not in
-    /// this module.
+    /// Evicts the cached receive to a request of the pool. Required before any operation outside of this module.
     #[inline]
     pub fn put_away(&mut self) {
         if self.receiver.at_hand.state != State::Nothing {

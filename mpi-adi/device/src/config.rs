@@ -16,8 +16,7 @@ use crate::send::bcopy;
 pub const LEAST_MPI_MEMORY: usize = BLOCK_BYTES;
 /// Maximum MPI memory in bytes: the range of a record's ID.
 pub const GREATEST_MPI_MEMORY: usize = BLOCK_BYTES * region::MAX_BLOCKS;
-/// Packets that one step of [`Adi::progress`](crate::Adi::progress) receives from the network, and the maximum that
-/// it injects.
+/// Packets that one step of [`Adi::progress`](crate::Adi::progress) receives, and the maximum that it injects.
 pub const STEP_PACKETS: usize = 32;
 /// Default eager limit in bytes: the data of a message up to this size follows its RTS without waiting for the CTS.
 /// Changed by [`Adi::set_eager_limit`](crate::Adi::set_eager_limit).
@@ -26,8 +25,8 @@ pub const DEFAULT_EAGER_LIMIT: usize = 8192;
 pub const GREATEST_EAGER_LIMIT: usize = 64 << 10;
 /// Sources with a delayed acknowledgement at the same time: all neighbours, for a long broadcast.
 pub const DEFERRED_SOURCES: usize = WAYS;
-/// Maximum number of messages of one source covered by one acknowledgement. Smaller than the number of bcopies, so
-/// that the sender never waits for a delayed acknowledgement.
+/// Maximum number of messages of one source covered by one acknowledgement. Smaller than the number of bcopies, so that
+/// the sender never waits for a delayed acknowledgement.
 pub const SHARED_ANSWER: u8 = bcopy::BCOPIES as u8 / 2;
 const _: () = assert!((SHARED_ANSWER as usize) < bcopy::BCOPIES);
 /// Sources from which a receiver accepts eager data at the same time; data of other sources is requested again.
@@ -111,8 +110,7 @@ impl Budget {
         Budget { values, ..self }
     }
 
-    /// Adds the maximum of [`Memory::with_values`] over all shapes of `nodes` nodes, for callers that do not know the
-    /// shape.
+    /// Adds the maximum of [`Memory::with_values`] over all shapes of `nodes` nodes.
     pub fn with_values_of(self, nodes: usize) -> Budget {
         let values = Values::most_bytes(nodes);
         Budget { values, ..self }
@@ -134,8 +132,8 @@ impl Budget {
 }
 
 impl Memory {
-    /// Allocates `mpi_memory` bytes (rounded down to whole blocks of 32), the table of `peers` peers and the memory
-    /// of the standard matching engine in the heap. The sum is [`Budget::total`].
+    /// Allocates `mpi_memory` bytes (rounded down to whole blocks of 32), the table of `peers` peers and the memory of
+    /// the standard matching engine in the heap. The sum is [`Budget::total`].
     pub fn allocate(mpi_memory: usize, peers: usize) -> Result<Memory, NoMemory> {
         Memory::with_engine(&EngineKind::STANDARD, mpi_memory, peers)
     }
@@ -162,8 +160,8 @@ impl Memory {
         })
     }
 
-    /// Allocates memory for barrier values in a machine of this shape ([`Budget::values`]) in the heap. An allreduce
-    /// of up to [`VALUE_BYTES`](crate::barrier::VALUE_BYTES) over all processes then requires no messages. Either all
+    /// Allocates memory for barrier values in a machine of this shape ([`Budget::values`]) in the heap. An allreduce of
+    /// up to [`VALUE_BYTES`](crate::barrier::VALUE_BYTES) over all processes then requires no messages. Either all
     /// processes of a job use it, or none.
     pub fn with_values(self, shape: &Shape) -> Result<Memory, NoMemory> {
         let bytes = Values::bytes(shape);
@@ -179,8 +177,7 @@ pub struct Config {
     pub shape: Shape,
     /// This process's rank.
     pub rank: Rank,
-    /// Maximum number of request slots (see [`MAX_SLOTS`](crate::request::MAX_SLOTS)); the heap is usually exhausted
-    /// first.
+    /// Maximum number of request slots (see [`MAX_SLOTS`](crate::request::MAX_SLOTS)); the heap usually ends first.
     pub request_slots: usize,
 }
 

@@ -9,8 +9,7 @@ pub type Context = u16;
 /// A message's tag; never negative in a message.
 pub type Tag = i32;
 
-/// A process's rank in MPI_COMM_WORLD, not in another communicator, nor a count of processes. Its `Option` requires
-/// no additional memory.
+/// A process's rank in MPI_COMM_WORLD, not in another communicator. Its `Option` requires no additional memory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rank(NonZeroU32);
 

@@ -1,5 +1,5 @@
-//! The fast path: sends and receives that require no progress step. A send completes within its call; a receive
-//! completes or is posted.
+//! The fast path: sends and receives that require no progress step. A send completes in its call; a receive completes
+//! or is posted.
 //!
 //! ```text
 //!   send_fast -------+-- to another process, short: buffered copy (bcopy) ------------------> Complete
@@ -71,8 +71,8 @@ pub enum Received {
 
 impl<R: Rules> Adi<R> {
     /// Sends the bytes of `span` for a blocking call, if that requires no request or no network. Copied messages are
-    /// transmitted in later steps. Does not block. Process `to.dest` exists, the tag is not negative and the message
-    /// is below 4 GiB: the bindings check their arguments.
+    /// transmitted in later steps. Does not block. Process `to.dest` exists, the tag is not negative and the message is
+    /// below 4 GiB: the bindings check their arguments.
     #[inline]
     pub fn send_fast<M: UserMemory + ?Sized>(
         &mut self,
@@ -98,8 +98,7 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// Starts a receive as [`Adi::irecv`] does. Returns the request, and whether the device may have packets to send
-    /// for it.
+    /// Starts a receive as [`Adi::irecv`] does. Returns the request, and whether packets may be pending for it.
     #[inline]
     pub fn start_receive_fast<M: UserMemory + ?Sized>(
         &mut self,
@@ -115,8 +114,7 @@ impl<R: Rules> Adi<R> {
         Ok((id, may_send))
     }
 
-    /// Receives into `span` for a blocking call: completes with a recorded message, or starts a receive. Does not
-    /// block.
+    /// Completes a blocking receive into `span` with a recorded message, or starts a receive. Does not block.
     #[inline]
     pub fn receive_fast<M: UserMemory + ?Sized>(
         &mut self,

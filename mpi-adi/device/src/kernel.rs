@@ -28,7 +28,7 @@ pub trait Kernel {
     /// Returns the time since start in nanoseconds; monotonic.
     fn now(&self) -> u64;
 
-    /// Returns the resolution of [`Kernel::now`] in nanoseconds, at least 1.
+    /// Returns the resolution of [`Kernel::now`] in nanoseconds, 1 or more.
     fn tick(&self) -> u64 {
         1
     }

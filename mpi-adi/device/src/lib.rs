@@ -1,4 +1,5 @@
-//! The MPI device (ADI): matching in fixed memory and the short-memory RTS/CTS/NCTS/NCTSD protocol.
+//! The MPI device (ADI): matching in fixed memory and the short-memory protocol: RTS (ready to send), CTS (clear to
+//! send), NCTS (not clear to send) and NCTSD (not clear to send data).
 //!
 //! The layers above (communicators, datatypes, collectives, windows, bindings) are in the crate `mpi-adi`.
 //!
@@ -39,8 +40,8 @@
 //! | bcopies | nothing | the device itself | [`bcopy::BCOPIES`] of [`bcopy::BCOPY_BYTES`] bytes |
 //! | armed probes | the program's own probes, at most [`probe::ARMED_PROBES`] | the program's heap | as above |
 //!
-//! The core ([`protocol`], [`pending`], [`matching`], [`region`], [`peers`], [`send`], [`recv`]) does no I/O and
-//! reads no clock. It allocates nothing in a step that may run in an interrupt handler.
+//! The core ([`protocol`], [`pending`], [`matching`], [`region`], [`peers`], [`send`], [`recv`]) does no I/O and reads
+//! no clock. It allocates nothing in a step that may run in an interrupt handler.
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_code)]
 

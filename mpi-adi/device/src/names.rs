@@ -1,8 +1,8 @@
 //! Identifiers that are stored for comparison or transmitted, and the reasons why their reuse is safe.
 //!
-//! Reuse of an identifier that is still referenced in flight is a matching error. Each identifier below is safe for
-//! one of three reasons. It is never reused (64 bits, counted up). Its object lives as long as any reference. Or it
-//! travels on an ordered channel ahead of anything that could be confused with it.
+//! Reuse of an identifier that is still referenced in flight is a matching error. Each identifier below is safe for one
+//! of three reasons. It is never reused (64 bits, counted up). Its object lives as long as any reference. Or it travels
+//! on an ordered channel ahead of anything that could be confused with it.
 //!
 //! | identifier | width | transmitted in | why its reuse is safe |
 //! |---|---|---|---|
@@ -23,9 +23,9 @@
 //! The horizon is a cut-off sequence number. A restart requests messages on behalf of receives. A receive may match a
 //! requested RTS only if it was posted before the restart was created (rule (e) of [`protocol`](crate::protocol)): an
 //! earlier message of the source may belong to a later receive. The receive that caused the request may be gone by
-//! then, cancelled or matched by another source, and its slot reused. So its ID would prove nothing, at any width.
-//! The check requires the receive's age, not its identity: the restart contains the number of receives started so
-//! far, the sender repeats it in each requested RTS, and the receiver compares.
+//! then, cancelled or matched by another source, and its slot reused. So its ID would prove nothing, at any width. The
+//! check requires the receive's age, not its identity: the restart contains the number of receives started so far, the
+//! sender repeats it in each requested RTS, and the receiver compares.
 #![forbid(unsafe_code)]
 
 use core::num::NonZeroU32;
@@ -37,8 +37,7 @@ pub type Serial = u64;
 /// Receives with a lower [`Serial`] are older.
 pub type Horizon = u64;
 
-/// Defines an index type for one array, so that indices of different arrays cannot be confused. Its `Option` requires
-/// no additional memory.
+/// Defines an index type for one array, to avoid confusion of indices. Its `Option` requires no additional memory.
 macro_rules! place {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -179,8 +178,8 @@ impl<T: Copy> Packed<T> {
     }
 }
 
-/// Maximum number of slots. The IDs above it are reserved: bcopies use them on the wire, and restarts use them for
-/// entries that are not receives.
+/// Maximum number of slots. Larger IDs are reserved for bcopies on the wire, and for entries of restarts that are not
+/// receives.
 pub const MAX_SLOTS: usize = (1 << INDEX_BITS) - 64;
 
 /// Request handle: index and generation, top bit clear.

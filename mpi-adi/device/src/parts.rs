@@ -1,8 +1,8 @@
 //! Extensions of the device that few programs use, linked on first use.
 //!
-//! Code that every program runs never refers to an extension before its first use, so an image without it pays
-//! neither its code size nor its run time. An extension handles the packets, requests and replies, of its handler ID;
-//! only its users receive them. It also reports pending packets, which are transmitted after those of messages.
+//! Code that every program runs never refers to an extension before its first use, so an image without it pays neither
+//! its code size nor its run time. An extension handles the packets, requests and replies, of its handler ID; only its
+//! users receive them. It also reports pending packets, which are transmitted after those of messages.
 #![forbid(unsafe_code)]
 
 use msg_layer::header::{Place, SHORT_BYTES};
@@ -21,7 +21,6 @@ pub(super) enum Name {
     OneSided,
 }
 
-/// Number of extensions.
 const PARTS: usize = 2;
 /// Bits of the extensions with packets to transmit now.
 const NOW: u8 = (1 << PARTS) - 1;
@@ -36,8 +35,7 @@ impl Name {
     }
 }
 
-/// Packet handler of an extension of device `A`. The memory is the program's, where the device can access [all of
-/// it](UserMemory::whole).
+/// Packet handler of an extension of device `A`. The memory is the program's, if [all accessible](UserMemory::whole).
 pub(super) type Take<A> = fn(&mut A, Option<&mut dyn UserMemory>, Class, &Arrival<'_>) -> Taken;
 
 /// Writes the extension's next packet.
@@ -100,8 +98,7 @@ pub(super) struct Part<A> {
 #[derive(Clone, Debug)]
 pub(super) struct Parts<A> {
     in_use: [Option<Part<A>>; PARTS],
-    /// Extensions with packets to transmit: one bit each. The bits above, again one per extension, mark packets held
-    /// for coalescing.
+    /// One bit for each extension with packets to transmit. The next higher bits mark packets held for coalescing.
     due: u8,
     /// Set from the first cancelled send without a reply.
     take_back: Option<TakeBack<A>>,

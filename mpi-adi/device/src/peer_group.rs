@@ -28,11 +28,9 @@ pub enum Standing {
     RestartSent,
     /// The restart is in flight, and receives that it could match have been posted since.
     RestartSentStale,
-    /// RTSs under its current age are arriving in sequence, and all were accepted so far: it does not wait for
-    /// memory.
+    /// RTSs under its current age are arriving in sequence, and all were accepted so far: it does not wait for memory.
     Offering,
-    /// Some of its messages are rejected, and receives from any source have been posted since: it gets a restart in
-    /// its turn.
+    /// Some of its messages are rejected, and receives from any source have been posted since: it waits for its turn.
     WildcardQueued,
 }
 

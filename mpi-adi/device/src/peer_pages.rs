@@ -46,7 +46,7 @@ impl core::hash::Hash for Pages {
 }
 
 impl Pages {
-    /// Returns the number of peers in the array, and the number of pages, for `peers` peers, at least 1.
+    /// Returns the number of peers in the array, and the number of pages, for `peers` peers, 1 or more.
     pub(super) const fn parts(peers: usize) -> (usize, usize) {
         if peers > PAGE_PEERS {
             (0, peers.div_ceil(PAGE_PEERS))
@@ -55,8 +55,7 @@ impl Pages {
         }
     }
 
-    /// Creates a table of `count` unallocated pages; returns `None` when the heap has no space for the preallocated
-    /// ones.
+    /// Creates a table of `count` pages, with only the preallocated ones; returns `None` when the heap is full.
     pub(super) fn allocate(count: usize) -> Option<Pages> {
         let mut pages = Pages {
             all: boxed(None, count)?,

@@ -1,5 +1,5 @@
-//! Index of set members in the table of [`peers`](super::peers). One bit for each set and group of peers marks a
-//! group that contains a member, so that a search finds the next member in a few steps, at any distance.
+//! Index of set members in the table of [`peers`](super::peers). One bit for each set and group of peers marks a group
+//! that contains a member, so that a search finds the next member in a few steps, at any distance.
 //!
 //! With more than 64 groups, the bits are in words of 64 groups each, with a second level above. A bit of that level
 //! covers one word, or as many consecutive words as required to fit all into 64 bits.

@@ -3,21 +3,21 @@
 //! # Pages
 //! Sixteen peers are a *group*, whose bits fill a word. A machine of at most [`PAGE_PEERS`] nodes allocates the table
 //! at start, in one array with short access. In a larger machine the table consists of pages of that size, and a page
-//! is allocated on the first state change of one of its peers. All other peers read as peers without any traffic,
-//! which requires no page. A node that communicates with all peers uses all pages in the end: as many bytes as one
-//! array, plus the list of pages.
+//! is allocated on the first state change of one of its peers. All other peers read as peers without any traffic, which
+//! requires no page. A node that communicates with all peers uses all pages in the end: one array's bytes, plus the
+//! list of pages.
 //!
-//! The groups with waiting peers are indexed separately (`peer_sets.rs`), so that a search finds the next one in a
-//! few steps, independently of their count and distance.
+//! The groups with waiting peers are indexed separately (`peer_sets.rs`), so that a search finds the next one in a few
+//! steps, independently of their count and distance.
 //!
-//! The first state change of a peer is a rejected message or the age in its restart. Both arrive in a packet,
-//! possibly in an interrupt handler, where nothing may be allocated. So up to [`STOCK_PAGES`] pages are preallocated
-//! from the program's heap: at start, and within calls of the program as they are used up. A packet uses at most one
-//! page, that of its source. While there are peers without a page, a progress step receives no more packets than
-//! there are preallocated pages. The other packets remain in the network, which exerts back-pressure on their
-//! senders, until a call of the program allocates more pages. So a program that makes no calls for a long time may
-//! stall others, as it may by not receiving. When the heap has no space for a page before all pages exist, the
-//! program receives nothing until it frees memory.
+//! The first state change of a peer is a rejected message or the age in its restart. Both arrive in a packet, possibly
+//! in an interrupt handler, where nothing may be allocated. So up to [`STOCK_PAGES`] pages are preallocated from the
+//! program's heap: at start, and within calls of the program as they are used up. A packet uses at most one page, that
+//! of its source. While there are peers without a page, a progress step receives no more packets than there are
+//! preallocated pages. The other packets remain in the network, which exerts back-pressure on their senders, until a
+//! call of the program allocates more pages. So a program that makes no calls for a long time may stall others, as it
+//! may by not receiving. When the heap is full before all pages exist, the program receives nothing until it frees
+//! memory.
 //!
 //! A build with the feature `micro`, for machines of few nodes, uses only arrays, and searches the groups one by one.
 #![forbid(unsafe_code)]
@@ -73,7 +73,7 @@ impl Hash for Peers {
 }
 
 impl Peers {
-    /// Allocates the table of `peers` peers, at least 1, in the initial state; returns `None` when the heap is full.
+    /// Allocates the table of `peers` (1 or more) peers in the initial state; returns `None` when the heap is full.
     pub fn allocate(peers: usize) -> Option<Self> {
         let (near, pages) = Pages::parts(peers);
         let mut table = Peers {
@@ -191,8 +191,7 @@ impl Peers {
         }
     }
 
-    /// Updates the sets on a change of a peer's membership, with the new bits of its group: a group is in a set from
-    /// its first member to its last.
+    /// Updates the sets after a change in a group with these new bits: a group is in a set while it has a member.
     #[cfg(not(feature = "micro"))]
     fn note_sets(&mut self, group: usize, bits: Bits, before: u8, now: u8) {
         for set in Set::ALL {
@@ -286,8 +285,7 @@ impl Peers {
         self.counts([RestartQueued, RestartSent, RestartSentStale])
     }
 
-    /// Returns the first source from `from` on with a restart that has no reply yet. Searches the groups
-    /// sequentially.
+    /// Returns the first source from `from` on with a restart that has no reply yet. Searches the groups sequentially.
     pub fn next_under_way(&self, from: u32) -> Option<Rank> {
         let (first, at) = Self::place(Rank::new(from));
         (first..self.size().div_ceil(GROUP_PEERS)).find_map(|group| {
@@ -425,8 +423,8 @@ impl Peers {
         }
     }
 
-    /// Records an accepted message of `source` under the current age, or DONE. `more`: other messages of the source
-    /// are rejected. `follows`: another RTS follows.
+    /// Records an accepted message of `source` under the current age, or DONE. `more`: other messages of the source are
+    /// rejected. `follows`: another RTS follows.
     pub fn accepted(&mut self, source: Rank, more: bool, follows: bool) {
         if !more && self.are_all_clear() {
             return;
@@ -584,8 +582,7 @@ mod tests {
         }
     }
 
-    /// An unchanged peer uses no page; a changed one uses a preallocated page. Packets are received as long as each
-    /// has one.
+    /// An unchanged peer uses no page; a changed one uses a preallocated page. Each received packet requires one.
     #[cfg(not(feature = "micro"))]
     #[test]
     fn pages_come_with_what_is_kept() {

@@ -1,7 +1,6 @@
 //! Decisions of the short-memory protocol, as pure functions (paper 004, sections 4.1 to 4.3).
 //!
-//! This module contains the state tables and the rules. `docs/protocol.md` proves them and describes their
-//! environment.
+//! This module contains the state tables and the rules. `docs/protocol.md` proves them and describes their environment.
 //!
 //! # Messages
 //! | message | from | meaning |
@@ -26,8 +25,8 @@
 //!
 //! A synchronous send is never buffered (row 3 replaces row 2): its CTS must mean that a receive has matched.
 //!
-//! The restart of the last row is already in flight: an age changes only together with a restart. The receiver does
-//! not send it a second time, so the code merges the last two rows.
+//! The restart of the last row is already in flight: an age changes only together with a restart. The receiver does not
+//! send it a second time, so the code merges the last two rows.
 //!
 //! # Receiver later: restarts
 //! A source with rejected messages receives a new age and a *restart* when a receive is posted that could match, or
@@ -47,40 +46,39 @@
 //!    +-- RTS or DONE under the new age; flag "more rejected" leads to RefusedEarlier, which waits like Refused
 //! ```
 //! *Offering*: an RTS has announced that another one follows. The source does not wait for memory, since its next RTS
-//! would only become stale. *WildcardQueued*: a receive from any source has been posted. It receives only one
-//! message, so the waiting sources get their restarts in round robin,
-//! [`WILDCARD_RESTARTS`](crate::peers::WILDCARD_RESTARTS) at a time, until it is matched.
+//! would only become stale. *WildcardQueued*: a receive from any source has been posted. It receives only one message,
+//! so the waiting sources get their restarts in round robin, [`WILDCARD_RESTARTS`](crate::peers::WILDCARD_RESTARTS) at
+//! a time, until it is matched.
 //!
 //! # Sender ([`on_answer`], [`crate::send::pending`])
 //! Messages to a destination remain in its pending send queue, in order, until CTS or NCTSD. A rejected message gets
-//! another RTS only when a restart requests it or has `room` for it. A message whose reply is outstanding never gets
-//! another RTS.
+//! another RTS only when a restart requests it or has `room` for it. No RTS is repeated while its reply is outstanding.
 //!
 //! # Rules
-//! A flag of the RTS specifies whether the sender sent it *in order*: every earlier message was accepted, or has an
-//! RTS in order under the same age. A second flag specifies whether other messages are rejected. An RTS that a
-//! restart requested repeats the restart's [horizon](crate::names), its cut-off sequence number.
+//! A flag of the RTS specifies whether the sender sent it *in order*: every earlier message was accepted, or has an RTS
+//! in order under the same age. A second flag specifies whether other messages are rejected. An RTS that a restart
+//! requested repeats the restart's [horizon](crate::names), its cut-off sequence number.
 //!
 //! * (a) An RTS under an old age is *stale*: it is rejected without a decision. The sender repeats it without a
 //!   request, so a restart that crosses an RTS in flight loses no message. The sender waits for the restart that the
 //!   stale rejection announces; an earlier RTS would be stale again.
 //! * (b) The sender executes a restart after every RTS under the old age has its reply, and transmits no RTS before
-//!   that, not even for new messages. So all RTSs under an age are younger than all under the previous age, and
-//!   follow the order of the queue.
-//! * (c) A record released because a receive matched it is a release of memory like any other: a source that waits
-//!   for memory gets its turn, under a new age.
+//!   that, not even for new messages. So all RTSs under an age are younger than all under the previous age, and follow
+//!   the order of the queue.
+//! * (c) A record released because a receive matched it is a release of memory like any other: a source that waits for
+//!   memory gets its turn, under a new age.
 //! * (d) The receiver records only RTSs that were sent in order, and no RTS of a source after a rejection under the
-//!   same age. So no rejected message precedes a recorded one, and a receive may use the first record that it
-//!   matches. (Where (c) or (d) is enforced, a later message cannot use released memory before a rejected one of the
-//!   same source; with two or more sources, that requires (d).)
-//! * (e) A receive posted while a restart is in flight, or while the source is WildcardQueued, does not match RTSs
-//!   that arrive before the next restart, which lists the receive: an earlier message may belong to it. An RTS that a
+//!   same age. So no rejected message precedes a recorded one, and a receive may use the first record that it matches.
+//!   (Where (c) or (d) is enforced, a later message cannot use released memory before a rejected one of the same
+//!   source; with two or more sources, that requires (d).)
+//! * (e) A receive posted while a restart is in flight, or while the source is WildcardQueued, does not match RTSs that
+//!   arrive before the next restart, which lists the receive: an earlier message may belong to it. An RTS that a
 //!   restart requested may match any receive older than that restart (below its horizon), not only the receive that
 //!   caused the request.
-//! * (f) A cancelled receive stays posted while restarts are in flight to sources that it may match: each of them
-//!   must reply, and the restart that lists the receive must be answered, too. So the receive gets the message that
-//!   was requested for it, or no such message exists. A program that polls by posting and cancelling receives gets
-//!   each message, even where nothing can be recorded.
+//! * (f) A cancelled receive stays posted while restarts are in flight to sources that it may match: each of them must
+//!   reply, and the restart that lists the receive must be answered, too. So the receive gets the message that was
+//!   requested for it, or no such message exists. A program that polls by posting and cancelling receives gets each
+//!   message, even where nothing can be recorded.
 #![forbid(unsafe_code)]
 
 use crate::names::{Horizon, REQUEST_GENERATION_BITS, Serial};
@@ -90,8 +88,8 @@ pub type Age = u8;
 
 /// Set of enforced rules that make the protocol sound.
 ///
-/// Programs always use [`Sound`], which enforces all rules; the compiler folds the checks. A model checker provides
-/// its own sets, disables the rules one by one, and must find an error for each.
+/// Programs always use [`Sound`], which enforces all rules; the compiler folds the checks. A model checker provides its
+/// own sets, disables the rules one by one, and must find an error for each.
 pub trait Rules: Copy {
     /// Rule (a): the sender repeats the RTS of a message whose earlier RTS was stale, without a request.
     fn goes_on(self) -> bool {
@@ -138,8 +136,8 @@ pub trait Rules: Copy {
         Horizon::BITS
     }
 
-    /// Returns whether short messages may be buffered copies ([`bcopy`](crate::send::bcopy)). Not a rule: without
-    /// them a model checker explores far fewer states.
+    /// Returns whether short messages may be buffered copies ([`bcopy`](crate::send::bcopy)). Not a rule: without them
+    /// a model checker explores far fewer states.
     fn bcopy(self) -> bool {
         true
     }
@@ -154,8 +152,7 @@ pub trait Rules: Copy {
         horizon & horizon_mask(self)
     }
 
-    /// Restores the horizon from its transmitted bits `said`, when `posts` receives have been started: the last
-    /// horizon with these bits.
+    /// Restores the horizon from its transmitted bits `said`, as the last one up to `posts` with these bits.
     fn horizon(self, said: Horizon, posts: Serial) -> Horizon {
         posts.wrapping_sub(posts.wrapping_sub(said) & horizon_mask(self))
     }
@@ -212,8 +209,7 @@ pub enum Verdict<S, B> {
     },
 }
 
-/// Implements the receiver's table, row by row, for the matching posted receive. Calls `record` only where the table
-/// requires it.
+/// Implements the receiver's table, row by row. Calls `record` only where the table requires it.
 pub fn on_rts<S, B>(
     ages_equal: bool,
     posted: Option<S>,
@@ -272,8 +268,7 @@ pub enum Step {
     Stay,
 }
 
-/// Implements the sender's table. Returns `None` when no reply is outstanding (a protocol error of the peer, to be
-/// counted).
+/// Implements the sender's table. Returns `None` when no reply is outstanding (an error of the peer).
 pub fn on_answer(offer: Offer, reply: Reply) -> Option<Step> {
     match (offer, reply) {
         (Offer::Unanswered, Reply::Cts) => Some(Step::Send),

@@ -43,8 +43,7 @@ pub struct Stats {
     pub named: Count,
     /// Messages whose data was sent eagerly, right behind their RTS.
     pub eager_sent: Count,
-    /// Eager data packets dropped because the message was rejected or had no buffer; the sender transmits the wanted
-    /// data again.
+    /// Eager data packets dropped for lack of a buffer or after a rejection; the sender transmits wanted data again.
     pub eager_dropped: Count,
     /// Counters of the message layer, among them malformed packets and packets that contradict the device's state.
     pub layer: msg_layer::Stats,

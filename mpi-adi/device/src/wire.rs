@@ -14,8 +14,8 @@
 //!   CANCEL     0..4 sender's request, 4 not 0: it was rejected
 //!   ARRIVE, RELEASE, TELL   the barrier's value, or nothing. The header's argument is the dimension,
 //!              of TELL its two lowest bits; then the parity of the barrier's number, and whether it comes from another
-//!              group of the line; of all three, bit 16: the processes' values differ in their lengths, or their
-//!              calls; and bit 32: the sender's last barrier
+//!              group of the line; of all three, flag 16: the processes' values differ in their lengths, or their
+//!              calls; and flag 32: the sender's last barrier
 //!   EAGER    like DATA, but the target is the sender's request, since the CTS has not arrived yet
 //! ```
 //! With the network's and the message layer's headers of 8 bytes each, an RTS without data is one 32-byte chunk: 16
@@ -52,8 +52,7 @@ pub const NCTS: u8 = 3;
 pub const RESTART: u8 = 4;
 /// Handler ID of CANCELLED (reply, in the common format).
 pub const CANCELLED: u8 = Name::Cancels.handler();
-/// Handler ID of the arrival of a pair's second node in the barrier (priority). Contains its value, if any; the
-/// argument is the dimension.
+/// Handler ID of the arrival of a pair's second node in the barrier (priority). The argument is the dimension.
 pub const ARRIVE: u8 = 5;
 /// Handler ID of the barrier's release of the second node of a pair (priority; same format).
 pub const RELEASE: u8 = 6;
@@ -109,8 +108,7 @@ impl Rts {
     pub const EAGER: u8 = 32;
     /// Another RTS to the same receiver follows.
     pub const FOLLOWS: u8 = 64;
-    /// The acknowledgement may be delayed: the sender has completed the message, or a later acknowledgement covers
-    /// it.
+    /// The acknowledgement may be delayed: the sender has completed the message, or a later acknowledgement covers it.
     pub const PATIENT: u8 = 128;
 
     /// Returns whether a flag is set.
@@ -214,8 +212,7 @@ impl Done {
 pub struct Entry([u8; ENTRY_BYTES]);
 
 impl Entry {
-    /// Creates the entry for this context and tag (`None`: any). `is_exact`: the receive specifies this source, no
-    /// wildcard.
+    /// Creates the entry for this context and tag (`None`: any). `is_exact`: the receive specifies this source.
     pub fn new(context: Context, tag: Option<Tag>, is_exact: bool) -> Entry {
         let mut bytes = [0; ENTRY_BYTES];
         bytes[..2].copy_from_slice(&context.to_le_bytes());
@@ -250,8 +247,7 @@ impl Entry {
     }
 }
 
-/// Maximum number of receives in one restart, which is one priority packet; with more receives, the restart requests
-/// all messages.
+/// Maximum number of receives in one restart, one priority packet; with more, it requests all messages.
 pub const RESTART_ENTRIES: usize = {
     let room = (PRIORITY_BYTES - RESTART_BYTES) / ENTRY_BYTES;
     if room < 20 { room } else { 20 }

@@ -1,5 +1,5 @@
-//! Step counter of unit tests: entries checked, moved and indexed, and memory allocated or cleared. Costs nothing in
-//! any other build.
+//! Step counter of unit tests: entries checked, moved and indexed, memory allocated or cleared. Costs nothing
+//! otherwise.
 #![forbid(unsafe_code)]
 
 #[cfg(test)]

@@ -144,8 +144,8 @@ fn drive<R>(
 }
 
 /// Waits for a request within a call of `function`, and returns its message if it completes
-/// [plainly](Adi::conclude_whole). Returns `None` when the caller must continue on the slow path: the request
-/// completed otherwise or does not exist, or a hook is ready. For hosts, in [`Enter::fast_wait`]. Blocks until then.
+/// [plainly](Adi::conclude_whole). Returns `None` when the caller must continue on the slow path: the request completed
+/// otherwise or does not exist, or a hook is ready. For hosts, in [`Enter::fast_wait`]. Blocks until then.
 pub fn finish(
     adi: &mut Adi,
     kernel: &mut dyn Kernel,
@@ -228,8 +228,7 @@ where
     })
 }
 
-/// Performs one progress step if a `function` is given, then `work`, once, then the hook, if it is ready. Does not
-/// block.
+/// Performs one progress step if `function` is specified, `work` once, and then a ready hook. Does not block.
 pub(super) fn poll_and<E, R>(
     env: &E,
     function: Option<&'static str>,

@@ -8,8 +8,8 @@ use crate::adi::{Adi, HookResult};
 use crate::kernel::{AbortReason, CallNote, Kernel};
 use crate::memory::UserMemory;
 
-/// Runs the hook's interrupt function ([`ProgressHook::run_in_interrupt`](crate::ProgressHook::run_in_interrupt)),
-/// for a host that already holds the device. Does not block.
+/// Runs the hook's interrupt function ([`ProgressHook::run_in_interrupt`](crate::ProgressHook::run_in_interrupt)), for
+/// a host that already holds the device. Does not block.
 pub fn run_in_interrupt(adi: &mut Adi, memory: &mut dyn UserMemory) -> HookResult {
     let Some(run) = adi.interrupt_hook() else {
         return HookResult::Idle;

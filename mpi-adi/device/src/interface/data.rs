@@ -30,8 +30,7 @@ pub enum RequestMemory {
     Blocking,
     /// The reservation by [`Device::reserve`](super::Device::reserve) for one message, in a call.
     Reserved,
-    /// The reservation for one message, in an interrupt handler: allocates nothing, and the host performs the next
-    /// progress step.
+    /// The reservation for one message, in an interrupt handler: allocates nothing, and performs no progress step.
     ReservedInInterrupt,
 }
 
@@ -199,7 +198,7 @@ pub enum Measure {
 /// Action of [`Device::reserve`](super::Device::reserve).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reserve {
-    /// Reserves memory for one message, and leaves `keep` slots for others.
+    /// Reserves memory for one message, and keeps `keep` slots free for others.
     Message {
         /// The slots.
         keep: u32,

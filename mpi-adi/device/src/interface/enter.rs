@@ -24,8 +24,8 @@ pub trait Enter {
     }
 
     /// Receives a message within a call of `function`, and waits for it ([`finish`](super::finish)). On
-    /// [`Received::Not`], nothing has changed. On [`Received::Started`], the wait ended without a plain completion,
-    /// and the request still exists.
+    /// [`Received::Not`], nothing has changed. On [`Received::Started`], it has not completed plainly, and the request
+    /// exists.
     fn fast_receive(&self, function: &'static str, incoming: &Incoming) -> Received {
         let _ = (function, incoming);
         Received::Not
@@ -37,8 +37,7 @@ pub trait Enter {
         None
     }
 
-    /// Waits for a request ([`finish`](super::finish)). On `None`, the state of the request is unknown; it may have
-    /// completed.
+    /// Waits for a request ([`finish`](super::finish)). On `None`, the request may or may not have completed.
     fn fast_wait(&self, function: &'static str, id: RequestId) -> Option<Whole> {
         let _ = (function, id);
         None

@@ -102,8 +102,8 @@ where
     )
 }
 
-// Slow paths of `Device::start_send` and `Device::start_receive`, separate for the usual request memory and for
-// others: an image whose program uses no collectives contains no code for reserved memory.
+// Slow paths of `Device::start_send` and `Device::start_receive`, separate for the usual request memory and for others:
+// an image whose program uses no collectives contains no code for reserved memory.
 
 #[cold]
 #[inline(never)]

@@ -7,19 +7,19 @@
 //!                                                                          |
 //!                                                                         Adi
 //! ```
-//! The host implements [`Enter`], which gives one operation at a time exclusive access to the device. The layers
-//! above use [`Device`]: an operation receives plain data, enters the device once, and returns plain data. A layer
-//! above never holds a reference to the device, so none of its code can run while an operation uses the device.
+//! The host implements [`Enter`], which gives one operation at a time exclusive access to the device. The layers above
+//! use [`Device`]: an operation receives plain data, enters the device once, and returns plain data. A layer above
+//! never holds a reference to the device, so none of its code can run while an operation uses the device.
 //!
 //! # Blocking
-//! An operation blocks only where its description specifies it. It then repeats bounded steps: an attempt, a
-//! [progress step](Kernel::poll), and a [sleep](Kernel::idle) if neither changed anything. For a condition that only
-//! the layer above can check, that layer loops over [`Device::advance`].
+//! An operation blocks only where its description specifies it. It then repeats bounded steps: an attempt, a [progress
+//! step](Kernel::poll), and a [sleep](Kernel::idle) if neither changed anything. For a condition that only the layer
+//! above can check, that layer loops over [`Device::advance`].
 //!
 //! # The fast path
-//! [`Device::send`], [`Device::start_send`], [`Device::receive`], [`Device::start_receive`] and [`Device::wait`]
-//! first try the host's fast path of the same operation, if any ([`Enter::fast_send`]). It handles cases that require
-//! neither a request nor a progress step. In the profile `micro` no host has a fast path.
+//! [`Device::send`], [`Device::start_send`], [`Device::receive`], [`Device::start_receive`] and [`Device::wait`] first
+//! try the host's fast path of the same operation, if any ([`Enter::fast_send`]). It handles cases that require neither
+//! a request nor a progress step. In the profile `micro` no host has a fast path.
 //!
 //! # Errors and memory
 //! [`NoMemory`] is the only error: the program's heap has no space for a request. Nothing has started then, and the
@@ -199,8 +199,7 @@ pub trait Device: Enter {
         )
     }
 
-    /// Starts the receive of a message from a matched probe (section 3.8.3): its handle becomes that of a receive.
-    /// Does not block.
+    /// Starts the receive of a message from a matched probe (section 3.8.3): it keeps its handle. Does not block.
     ///
     /// # Panics
     /// When the message does not exist.
@@ -227,8 +226,7 @@ pub trait Device: Enter {
         poll_and(self, function, |adi, _| test(adi, id))
     }
 
-    /// Returns which of up to 64 requests have completed, and which are unknown, without changing them. Does not
-    /// block.
+    /// Returns which of up to 64 requests have completed, and which are unknown, without changing them. Does not block.
     ///
     /// # Panics
     /// When there are more than 64.
@@ -274,8 +272,8 @@ pub trait Device: Enter {
         }
     }
 
-    /// Releases a request (section 3.7.3), completed or not; does nothing when it is unknown. A cancelled receive
-    /// that is still posted completes now. Does not block.
+    /// Releases a request (section 3.7.3), completed or not; does nothing when it is unknown. A cancelled receive that
+    /// is still posted completes now. Does not block.
     fn release(&self, id: RequestId, release: Release) {
         with(self, |adi, _| match release {
             Release::Request => adi.forget(id),
@@ -286,10 +284,9 @@ pub trait Device: Enter {
         });
     }
 
-    /// Performs one progress step within the call of `note`, and then runs the hook, if it is ready. Without `since`
-    /// it does not block. With `since`, the result of the last call, it sleeps if nothing has changed since then. A
-    /// layer that waits for a condition calls this function in a loop, and loses no event between its check and the
-    /// sleep.
+    /// Performs one progress step within the call of `note`, and then runs the hook, if it is ready. Without `since` it
+    /// does not block. With `since`, the result of the last call, it sleeps if nothing has changed since then. A layer
+    /// that waits for a condition calls this function in a loop, and loses no event between its check and the sleep.
     fn advance(&self, note: CallNote, since: Option<Events>) -> Events {
         let (events, hook) = with(self, |adi, kernel| {
             kernel.note(Some(note));
@@ -308,8 +305,8 @@ pub trait Device: Enter {
         events
     }
 
-    /// Notifies the host of work that the caller has prepared, such as a collective's state that interrupt handlers
-    /// may advance from now on. Does not block.
+    /// Notifies the host of work that the caller has prepared, such as a collective's state that interrupt handlers may
+    /// advance from now on. Does not block.
     fn notify(&self) {
         with(self, |_, _| ());
     }
@@ -345,8 +342,7 @@ pub trait Device: Enter {
         with(self, |adi, _| adi.context_is_idle(context))
     }
 
-    /// Reserves the memory for the request of one message, returns it, or checks it. Does not block. Fails with
-    /// [`NoMemory`].
+    /// Reserves, returns or checks the memory for the request of one message. Does not block. Fails with [`NoMemory`].
     fn reserve(&self, reserve: Reserve) -> Result<(), NoMemory> {
         with(self, |adi, _| {
             let is_there = match reserve {
@@ -472,16 +468,15 @@ pub trait NetworkCollectives: Enter {
         }
     }
 
-    /// Blocks until this process may exit the job: all its messages that are received have been transmitted
-    /// ([`Adi::may_leave`]).
+    /// Blocks until this process may exit the job ([`Adi::may_leave`]): all its received messages are transmitted.
     fn wait_until_sent(&self, function: &'static str) {
         let note = |_: &Adi| CallNote::of(function);
         block_until(self, &note, &mut |adi, _| adi.may_leave());
     }
 
-    /// Performs an allreduce of all processes in barrier packets. Blocks until it has completed, or until a function
-    /// of the program must combine two values ([`Turn::Combine`]). The caller then [combines](Allreduce::combine)
-    /// them and repeats the call.
+    /// Performs an allreduce of all processes in barrier packets. Blocks until completion, or until the program must
+    /// combine two values ([`Turn::Combine`]). The caller then [combines](Allreduce::combine) them and repeats the
+    /// call.
     fn allreduce(
         &self,
         function: &'static str,

@@ -1,4 +1,4 @@
-//! Handlers of RTSs: match, record or reject (NCTS) a message, and reply.
+//! Handlers of RTSs: match, record (NCTSD: not clear to send data) or reject (NCTS: not clear to send), and reply.
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
@@ -21,8 +21,7 @@ use msg_layer::Answer;
 impl<R: Rules> Adi<R> {
     /// Handles an RTS with inline data on the fast path: receives it into the matching posted receive, or records it
     /// with its data. Requires that no source has rejected messages, so only the first two rows of [`decide`]'s table
-    /// apply. Returns `None` when the conditions do not hold or no memory is free; otherwise the result of
-    /// [`Adi::take_rts`].
+    /// apply. Returns `None` if this fails; otherwise the result of [`Adi::take_rts`].
     #[inline]
     pub(crate) fn take_at_once<M: UserMemory + ?Sized>(
         &mut self,
@@ -107,8 +106,8 @@ impl<R: Rules> Adi<R> {
         } else {
             None
         };
-        // Receives have been posted since the restart that this RTS answers: they may match an earlier message. An
-        // RTS that the restart requested may match a receive older than the restart.
+        // Receives have been posted since the restart that this RTS answers: they may match an earlier message. An RTS
+        // that the restart requested may match a receive older than the restart.
         let rules = self.rules();
         let posted_since = standing.is_posted_since();
         let early = rules.guards_posts()
@@ -240,8 +239,8 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// Completes the CTS `fields` for a long message: receives its eager data if it is in flight and the list of
-    /// eager messages has a free entry.
+    /// Completes the CTS `fields` for a long message: receives its eager data if it is in flight and a list entry is
+    /// free.
     pub(crate) fn stream(&mut self, source: Rank, rts: &Rts, fields: Fields) -> Fields {
         let eager = Eager {
             source,
@@ -315,8 +314,7 @@ impl<R: Rules> Adi<R> {
         all.position(|deferred| deferred.source == source)
     }
 
-    /// Returns the reply to an RTS; `None` when the acknowledgement is delayed, since its sender does not wait for
-    /// it.
+    /// Returns the reply to an RTS; `None` when the acknowledgement is delayed, since its sender does not wait for it.
     #[inline]
     pub(crate) fn answer<M: UserMemory + ?Sized>(
         &mut self,

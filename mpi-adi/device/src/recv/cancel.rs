@@ -2,9 +2,9 @@
 //!
 //! A cancelled receive stays posted while a restart is in flight to a source that it may match: rule (f) of the
 //! [protocol](crate::protocol). So a program that polls by posting and cancelling receives finds every message, even
-//! where no memory is free for a record. Sources reply within their devices, independently of their programs. A
-//! receive from one source waits for that source. A receive from any source waits for the sources that had a restart
-//! in flight when it was cancelled, and requests nothing from others.
+//! where no memory is free for a record. Sources reply within their devices, independently of their programs. A receive
+//! from one source waits for that source. A receive from any source waits for the sources that had a restart in flight
+//! when it was cancelled, and requests nothing from others.
 //!
 //! The lists are in the program's heap, since receives are cancelled in calls of the program. When the heap has no
 //! space for another entry, the receive completes immediately.
@@ -55,8 +55,7 @@ impl<R: Rules> Adi<R> {
         true
     }
 
-    /// Lists all sources with a restart that has no reply yet, for receives from any source. Returns false when the
-    /// heap is full.
+    /// Lists all sources with an unanswered restart, for receives from any source. Returns false when the heap is full.
     fn await_all(&mut self) -> bool {
         let awaited = &mut self.receiver.cancelled.awaited;
         awaited.clear();

@@ -12,8 +12,8 @@ use msg_layer::header::Place;
 use msg_layer::{Landing, Malformed};
 
 impl<R: Rules> Adi<R> {
-    /// Handles an eager data packet. Drops it if its message is not being received: the sender has been notified, and
-    /// transmits the data again.
+    /// Handles an eager data packet. Drops it if its message is not being received: the sender knows, and sends it
+    /// again.
     pub(crate) fn take_eager<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
@@ -51,8 +51,7 @@ impl<R: Rules> Adi<R> {
         Ok(())
     }
 
-    /// Handles a packet of a long message; returns whether it completes the message. Malformed when the packet has no
-    /// target here.
+    /// Handles a packet of a long message; returns whether it completes the message. Malformed without a target.
     pub(crate) fn take_data<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,

@@ -1,8 +1,6 @@
-//! Matched probes: a matched probe dequeues the message it finds, so that no other receive can match it (MPI-3.1
-//! section 3.8.2).
+//! Matched probes: a matched probe dequeues the message it finds, exclusively (MPI-3.1 section 3.8.2).
 //!
-//! A message of a matched probe is a receive without a buffer yet. It *holds* the message at its current location
-//! until the program specifies the buffer:
+//! A message of a matched probe is a receive without a buffer yet. It *holds* the message in place until `mrecv`:
 //!
 //! ```text
 //!   improbe --+-- a record without data -----------> Stopped: the sender keeps the data, the record is freed
@@ -12,16 +10,16 @@
 //!                                                       +--> Stopped
 //!   mrecv   --+-- Stopped ----> CtsDue --> ...         +-- Kept ----> Bound, or Done immediately
 //! ```
-//! So a held message uses MPI memory only if it did before, and any number of messages can be held with memory for a
-//! single record.
+//! NCTSD is "not clear to send data". So a held message uses MPI memory only if it did before, and memory for a single
+//! record is enough to hold any number of messages.
 //!
 //! # Fetching
 //! A message that a probe has only noted is still in its sender's pending send queue, and the sender may cancel it
 //! ([`super::probe`]). Before the program gets the message handle, the message must be reserved for it. So a receive
 //! for exactly that envelope is posted, as a receive after a probe would be. By the argument for notes in
-//! [`super::probe`], it matches the noted message. A sender that cancels a rejected message ends the receive; then
-//! the probe searches again. The probe's call lasts until then, one reply of the sender: nothing else is started
-//! meanwhile that could interfere.
+//! [`super::probe`], it matches the noted message. A sender that cancels a rejected message ends the receive; then the
+//! probe searches again. The probe's call lasts until then, one reply of the sender, and nothing that could interfere
+//! starts meanwhile.
 //!
 //! The data of a held message stays with its sender. The sender's request completes when the program receives the
 //! message, even if the sender tries to cancel it.
@@ -39,10 +37,10 @@ use crate::recv::Probed;
 use crate::request::{Coming, KEPT_SLOTS, Matched, Posted, Receive, ReceiveState, Request};
 
 impl<R: Rules> Adi<R> {
-    /// Performs a matched probe: returns the message handle, which is required to receive it ([`Adi::mrecv`]), and
-    /// its envelope. While [`Adi::is_fetching`] is true, the caller repeats the call with the same pattern, and
-    /// starts nothing else before the call returns a message or stops fetching. Does not block. Fails when the
-    /// program's heap has no space for a request or for a single armed probe.
+    /// Performs a matched probe: returns the message handle, which is required to receive it ([`Adi::mrecv`]), and its
+    /// envelope. While [`Adi::is_fetching`] is true, the caller repeats the call with the same pattern, and starts
+    /// nothing else before the call returns a message or stops fetching. Does not block. Fails when the program's heap
+    /// has no space for a request or for a single armed probe.
     pub fn improbe<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
@@ -157,8 +155,8 @@ impl<R: Rules> Adi<R> {
         receive.is_none_or(|receive| !matches!(receive.state, ReceiveState::Posted(_)))
     }
 
-    /// Handles the match of the posted, holding receive in `slot` with a message that its sender keeps; `sender` is
-    /// the sender's ID of it.
+    /// Handles the match of the posted, holding receive in `slot` with a message that its sender keeps; `sender` is its
+    /// ID there.
     pub(crate) fn hold_back(&mut self, slot: Slot, matched: Matched, sender: u32) {
         self.unpost(slot);
         self.receiver.probes.taken(&matched.envelope);

@@ -28,8 +28,8 @@ impl<R: Rules> Adi<R> {
         self.start_recv(memory, pattern, span, KEPT_SLOTS)
     }
 
-    /// Starts a receive for a call that blocks until the request has completed. Uses the slots reserved for such
-    /// calls, so it succeeds when the heap is exhausted.
+    /// Starts a receive for a call that blocks until the request has completed. Uses the slots reserved for such calls,
+    /// so it succeeds when the heap is exhausted.
     pub fn recv_within_call<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
@@ -256,10 +256,10 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// Probes for an unexpected message. When there is none, the probe stays armed, so that it finds a message even
-    /// if the MPI memory has no space for its record. So repeated probes find every message that was sent (MPI-3.1
-    /// section 3.8.1; see [`crate::recv::probe`]), in round robin over the patterns when there are more than can be
-    /// armed. Fails only when the program's heap has no space for a single armed probe.
+    /// Probes for an unexpected message. When there is none, the probe stays armed, so that it finds a message even if
+    /// the MPI memory has no space for its record. So repeated probes find every message that was sent (MPI-3.1 section
+    /// 3.8.1; see [`crate::recv::probe`]), in round robin over the patterns when there are more than can be armed.
+    /// Fails only when the program's heap has no space for a single armed probe.
     pub fn iprobe(&mut self, pattern: Pattern) -> Result<Option<Probed>, NoMemory> {
         if let Some(index) = self.matching.probe(&mut self.region, &pattern) {
             let record = self

@@ -3,8 +3,7 @@
 //! A probe must find every message that was sent (MPI-3.1 section 3.8.1), rejected ones included. Yet nothing may be
 //! recorded after a rejected message of the same source, or it would be matched first. So a probe that finds nothing
 //! *stays armed*, and every source that it specifies gets a restart. The first matching rejected message is *noted*:
-//! the message itself stays in its sender's pending send queue, and the receive after the probe requests it like any
-//! other.
+//! the message itself stays in its sender's pending send queue, and the next receive requests it.
 //!
 //! A note is valid for as long as it exists. A source sends its RTSs in order under each age, so the noted message is
 //! the first of its source that matches the probe, and the first of its envelope. When a message of that envelope is
@@ -14,14 +13,13 @@
 //! one.
 //!
 //! # Exhausted memory
-//! Armed probes are in the program's heap, at most [`ARMED_PROBES`]. A program may probe for more patterns in turn,
-//! or exhaust its heap, and must still find its message. If each new probe evicted the oldest one, a reply might
-//! never find its probe still armed on its repetition. So an armed probe *holds* its slot until a number of others
-//! have been turned away, which find nothing. Only then the next one evicts it. The eviction may have been too early,
-//! before the reply or before the repetition. So later probes hold their slots twice as long, until a note is found.
-//! Eventually this exceeds the time of the replies for any number of patterns. A random variation of each hold time,
-//! by up to the same amount, prevents a periodic program from starving a pattern.
-//! out.
+//! Armed probes are in the program's heap, at most [`ARMED_PROBES`]. A program may probe for more patterns in turn, or
+//! exhaust its heap, and must still find its message. If each new probe evicted the oldest one, a reply might never
+//! find its probe still armed on its repetition. So an armed probe *holds* its slot until a number of others have been
+//! turned away, which find nothing. Only then the next one evicts it. The eviction may have been too early, before the
+//! reply or before the repetition. So later probes hold their slots twice as long, until a note is found. Eventually
+//! this exceeds the time of the replies for any number of patterns. A random variation of each hold time, by up to the
+//! same amount, prevents a periodic program from starving a pattern. out.
 #![forbid(unsafe_code)]
 
 use alloc::vec::Vec;
@@ -176,8 +174,8 @@ impl Probes {
     }
 
     /// Disarms every probe that matches a message which was matched or recorded. The message may be the noted one. If
-    /// not, it may be the reply to a restart, so that other matching messages must still be requested when the probe
-    /// is repeated.
+    /// not, it may be the reply to a restart, so that other matching messages must still be requested when the probe is
+    /// repeated.
     #[inline]
     pub fn taken(&mut self, envelope: &Envelope) {
         if !self.armed.is_empty() {

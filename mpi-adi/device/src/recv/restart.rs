@@ -23,8 +23,8 @@ fn name(entries: &mut Entries, pattern: &Pattern, is_exact: bool) -> bool {
 }
 
 impl<R: Rules> Adi<R> {
-    /// Creates the restart for `source` under its new age: the receives posted since its last one, and the free
-    /// memory. When a restart cannot list all receives, it requests all messages.
+    /// Creates the restart for `source` under its new age: the receives posted since its last one, and the free memory.
+    /// When a restart cannot list all receives, it requests all messages.
     pub(crate) fn make_restart<M: UserMemory + ?Sized>(
         &mut self,
         memory: &M,
@@ -97,9 +97,8 @@ impl<R: Rules> Adi<R> {
         self.peers.waiting() > 0
     }
 
-    /// Handles memory that the program has freed in its heap, which may now be available for a loan: queues restarts
-    /// to sources with rejected messages. When restarts are in flight already, those are handled first, and others
-    /// follow while memory is free.
+    /// Handles memory that the program has freed in its heap, which may now be available for a loan: queues restarts to
+    /// sources with rejected messages. Does nothing while restarts are in flight; their replies queue the next ones.
     pub fn heap_freed<M: UserMemory + ?Sized>(&mut self, memory: &M) {
         let rules = self.rules();
         if self.peers.under_way() == 0 {
@@ -132,8 +131,8 @@ impl<R: Rules> Adi<R> {
         if before.is_posted_since() && self.peers.standing(source) != Standing::Clear {
             self.peers.restart(source, rules);
         }
-        // A source that was asked for a receive from any source has replied. The next source is asked if the receive
-        // is still posted, or a probe still has no note.
+        // A source that was asked for a receive from any source has replied. The next source is asked if the receive is
+        // still posted, or a probe still has no note.
         if self.peers.wildcards_queued() > 0
             && (self.has_open_wildcard() || self.receiver.probes.ask_any_source())
         {

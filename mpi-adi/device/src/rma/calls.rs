@@ -104,8 +104,8 @@ pub enum WindowCall {
     Remove,
     /// Sets which epochs may overtake others.
     SetReorder(Reorder),
-    /// Disables remote access to the window's memory, or enables it again: meanwhile, operations of other processes
-    /// fail as out of bounds.
+    /// Disables remote access to the window's memory, or enables it again: meanwhile, remote operations are out of
+    /// bounds.
     Withdraw(bool),
     /// Attaches memory to a dynamic window.
     Attach(Span),
@@ -150,8 +150,7 @@ fn take_fault(all: &mut OneSided, context: Context) -> bool {
     all.window(context).is_some_and(Window::take_fault)
 }
 
-/// Runs `work`, and transmits the packets that it has prepared, while the network has free injection slots. Does not
-/// block.
+/// Runs `work`, and transmits the resulting packets while injection slots are free. Does not block.
 fn enter<E, R>(
     env: &E,
     work: impl FnOnce(&mut OneSided) -> Result<R, WindowError>,
@@ -174,8 +173,7 @@ where
     })
 }
 
-/// Repeats `attempt` until it returns a value, with progress steps between, and transmits the packets that it has
-/// prepared. Blocks.
+/// Repeats `attempt`, with progress steps between, until it returns a value; transmits resulting packets. Blocks.
 fn wait<E, R>(
     env: &E,
     note: CallNote,
@@ -214,8 +212,8 @@ pub trait OneSidedCalls: Enter {
         })
     }
 
-    /// Checks the condition, and, with `takes_fault`, returns and clears the fault reported by targets. Does not
-    /// block. Fails with [`WindowError::NoWindow`].
+    /// Checks the condition, and, with `takes_fault`, returns and clears the fault reported by targets. Does not block.
+    /// Fails with [`WindowError::NoWindow`].
     fn check_window(
         &self,
         context: Context,
@@ -326,8 +324,7 @@ pub trait OneSidedCalls: Enter {
         })
     }
 
-    /// Returns and clears whether the last fetch of a result longer than a reply was rejected, so that it must be
-    /// repeated. Does not block.
+    /// Returns and clears whether the last fetch of a long result was rejected and must be repeated. Does not block.
     fn take_refused(&self) -> bool {
         with(self, |adi, _| adi.with_one_sided(OneSided::take_refused)) == Some(true)
     }

@@ -35,7 +35,7 @@ pub struct Operation {
     pub into: Span,
     /// The bytes at the target: a span of displacements.
     pub to: Span,
-    /// Length in bytes, at least 1.
+    /// Length in bytes, 1 or more.
     pub len: usize,
     /// Bytes that must not be split.
     pub unit: usize,
@@ -141,8 +141,7 @@ impl Window {
         self.deferred.iter().any(is_so)
     }
 
-    /// Returns whether operations for `target` of the same epoch as the one at `last`, other than that, are still to
-    /// be sent.
+    /// Returns whether other operations for `target` of the same epoch as the one at `last` are still to be sent.
     pub(super) fn has_deferred_but(&self, last: usize, target: Rank) -> bool {
         let epoch = self.deferred[last].epoch;
         self.deferred.iter().enumerate().any(|(at, deferred)| {
@@ -164,8 +163,7 @@ fn first_run<R: Rules>(all: &OneSided<R>, span: Span, done: usize, most: usize) 
 }
 
 impl<R: Rules> OneSided<R> {
-    /// Records an operation of an epoch on `target`, which is sent as soon as possible; returns its sequence number.
-    /// `None`: the heap is full.
+    /// Records an operation of an epoch on `target`, and returns its sequence number. `None`: the heap is full.
     ///
     /// # Panics
     /// When the window does not exist.
@@ -490,8 +488,7 @@ impl<R: Rules> OneSided<R> {
         self.ask_now(name, out).map_or(Sent::Here, Sent::Packet)
     }
 
-    /// Advances a flush: when all earlier operations have been sent, it flushes each touched target, and waits for
-    /// the replies.
+    /// Advances a flush: after all earlier operations, it flushes each touched target, and waits for the replies.
     fn flush_on(
         &mut self,
         (at, place): (usize, usize),

@@ -1,47 +1,44 @@
 //! Epochs: the program opens and closes them, the device begins and ends them (thesis 001, chapter 5).
 //!
 //! An opened epoch is *deferred* until the epochs before it allow it to begin. Then it is *active*, until the program
-//! has closed it and all its operations are done: it is *complete*. None of this blocks. A window's epochs begin in
-//! the order in which they were opened, without exception.
+//! has closed it and all its operations are done: it is *complete*. None of this blocks. A window's epochs begin in the
+//! order in which they were opened, without exception.
 //!
 //! ```text
 //!   open()                         close()
 //!      |                              |
 //!   Deferred -> Begun -> Asked -> Open -> Ending -> Complete
 //!                 |        |       |        |
-//!     post        posts are sent    |      the dones of all its origins have arrived
-//!     start                         |      a done to each target, behind the operations there
-//!     lock        LOCK is sent    granted   UNLOCK is sent, and its reply arrives
+//!     post        posts sent       |      the dones of all its origins have arrived
+//!     start                        |      a done to each target, behind the operations there
+//!     lock        LOCK sent      granted   UNLOCK is sent, and its reply arrives
 //!                 (Urged: another lock is requested meanwhile, and the LOCK says so)
-//!     lock all                      |      a LOCK before the first operation at a target; all are released
+//!     lock all                     |      a LOCK before the first operation at a target; all are released
 //!     fence       this process, and those below, have arrived; all have arrived; touched targets are flushed
 //! ```
 //!
 //! # Conditions for an epoch to begin
-//! An epoch begins when each epoch before it is complete, or active and allows it (the thesis's rules 12 to 19, with
-//! two changes):
+//! Each epoch before it must be complete, or active and allow it (the thesis's rules 12 to 19, with two changes):
 //!
 //! * An epoch opened while another one was still open in the program begins concurrently with it, as the standard
-//!   specifies. Taken literally, the rules defer MPI_Win_start behind MPI_Win_post, so that two processes that post
-//!   to each other, start, complete and wait would deadlock. With this change, a program that terminates with
-//!   blocking calls also terminates with nonblocking ones.
-//! * All incomplete epochs before it are checked, not only the previous one. When that one has completed out of
-//!   order, an older one may still be active, and a fence must not begin concurrently with it.
+//!   specifies. Taken literally, the rules defer MPI_Win_start behind MPI_Win_post, so that two processes that post to
+//!   each other, start, complete and wait would deadlock. So a program that terminates with blocking calls also does
+//!   with nonblocking ones.
+//! * All incomplete epochs before it are checked, not only the previous one. When that one has completed out of order,
+//!   an older one may still be active, and a fence must not begin concurrently with it.
 //!
-//! Otherwise no epoch begins concurrently with a fence or a lock of all, and the window's [`Reorder`] specifies the
-//! rest.
+//! Otherwise no epoch begins concurrently with a fence or a lock of all; [`Reorder`] specifies the rest.
 //!
 //! # Matching of epochs between two processes
-//! Epochs match in the order of both processes, with one counter for each direction. When an exposure epoch begins,
-//! it sends a grant to each of its origins, which counts the grants that no access epoch has used yet. An access
-//! epoch behind `i` others to the same process may continue when it has more than `i` grants. When it ends at that
-//! process, it sends a done, in the order of the epochs. The target counts it for the oldest exposure epoch without a
-//! done from that origin.
+//! Epochs match in the order of both processes, with one counter for each direction. When an exposure epoch begins, it
+//! sends a grant to each of its origins, which counts the grants that no access epoch has used yet. An access epoch
+//! behind `i` others to the same process may continue when it has more than `i` grants. When it ends at that process,
+//! it sends a done, in the order of the epochs. The target counts it for the oldest exposure epoch without a done from
+//! there.
 //!
 //! # Fences without a barrier
 //! Each process reports its arrival when all its operations of the last epoch are done at their targets, along a tree
-//! over the window's processes: two packets for each process, independently of their count. The program waits for
-//! nothing.
+//! over the window's processes: two packets for each process. The program does not wait.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -92,13 +89,13 @@ pub enum Flaw {
     PassesDeferred,
     /// Epochs begin concurrently with fences and locks of all.
     PassesFences,
-    /// Ignores that the key for access after access is not set.
+    /// Treats the key for access after access as set.
     PassesAccess,
-    /// Ignores that the key for access after exposure is not set.
+    /// Treats the key for access after exposure as set.
     AccessPassesExposure,
-    /// Ignores that the key for exposure after exposure is not set.
+    /// Treats the key for exposure after exposure as set.
     PassesExposure,
-    /// Ignores that the key for exposure after access is not set.
+    /// Treats the key for exposure after access as set.
     ExposurePassesAccess,
     /// A lock begins while another epoch has access to its target.
     LocksWhatIsAccessed,
@@ -146,8 +143,7 @@ impl Ticket {
         self.0.store(state, Ordering::Release);
     }
 
-    /// Returns `None` before completion; then whether an operation since the last synchronization was out of bounds
-    /// at its target.
+    /// Returns `None` before completion; then whether an operation since the last synchronization was out of bounds.
     pub fn ended(&self) -> Option<bool> {
         match self.0.load(Ordering::Acquire) {
             0 => None,
@@ -159,8 +155,7 @@ impl Ticket {
 /// Ticket to complete; `None` when the call itself waits.
 pub type Told = Option<&'static Ticket>;
 
-/// Pairs of epochs of which the later may overtake an incomplete earlier one; the program asserts that they access
-/// different memory.
+/// Epochs that may overtake incomplete earlier ones; the program asserts that they access different memory.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub struct Reorder {
     /// Access epochs may overtake access epochs.
@@ -187,8 +182,7 @@ impl Reorder {
         }
     }
 
-    /// Returns whether an epoch of kind `next` may begin concurrently with one of kind `before` that was closed
-    /// before `next` was opened.
+    /// Returns whether an epoch of kind `next` may begin concurrently with an earlier closed one of kind `before`.
     fn allows<R: Rules>(self, rules: R, before: Sort, next: Sort) -> bool {
         match (before, next) {
             (Sort::Fence | Sort::LockAll, _) | (_, Sort::Fence | Sort::LockAll) => {
@@ -383,7 +377,6 @@ impl Tree {
 enum Next {
     /// None, for now.
     Waits,
-    /// Opens.
     Opens,
     /// Completes.
     Ends,
@@ -436,7 +429,6 @@ pub(super) enum Sent {
 }
 
 impl Window {
-    /// Returns the index of the epoch in the queue.
     pub(super) fn epoch_at(&self, serial: Serial) -> Option<usize> {
         let find = |epoch: &Epoch| epoch.serial;
         self.epochs.binary_search_by_key(&serial, find).ok()
@@ -592,8 +584,7 @@ impl Window {
         self.epochs[..place].iter().filter(owes)
     }
 
-    /// Returns whether the done of the epoch at `place` is the next for `target`. Dones are sent in the order of
-    /// epochs, with or without grants.
+    /// Returns whether the done of the epoch at `place` is the next for `target`: they are sent in the order of epochs.
     fn is_done_next(&self, place: usize, target: Rank) -> bool {
         self.accesses_before(place, target).next().is_none()
     }
@@ -724,8 +715,7 @@ impl<R: Rules> OneSided<R> {
         }
     }
 
-    /// Returns whether this process may have other locks than that of the epoch, or get them while it waits, through
-    /// active epochs.
+    /// Returns whether this process may have other locks than that of the epoch, or get them while it waits.
     fn has_others(&self, epoch: &Epoch) -> bool {
         let mut all = self.windows.iter().flat_map(|window| &window.epochs);
         let is_another = |other: &Epoch| {
@@ -829,8 +819,8 @@ impl<R: Rules> OneSided<R> {
         })
     }
 
-    /// Returns the end of an epoch that can be piggybacked on the operation at `last`, which is to be sent to
-    /// `target` now: no other operation is pending there, and no reply is outstanding from there.
+    /// Returns the end of an epoch that can be piggybacked on the operation at `last`, which is to be sent to `target`
+    /// now: no other operation is pending there, and no reply is outstanding from there.
     pub(super) fn ends_with(&self, at: usize, last: usize, target: Rank) -> Option<(usize, Due)> {
         let window = &self.windows[at];
         let place = window.epoch_at(window.deferred[last].epoch)?;
@@ -1086,8 +1076,7 @@ impl<R: Rules> OneSided<R> {
         }
     }
 
-    /// Returns whether all origins of an exposure epoch have completed their access, so that closing would complete
-    /// it.
+    /// Returns whether all origins of an exposure epoch have completed their access, so that closing would complete it.
     pub fn can_end(&mut self, context: Context, epoch: Serial) -> bool {
         let Some(window) = self.window(context) else {
             return true;
@@ -1106,8 +1095,8 @@ impl<R: Rules> OneSided<R> {
         })
     }
 
-    /// Returns whether operations of the epoch may be sent to `target` now, with none waiting before them. Requests a
-    /// lock if required.
+    /// Returns whether operations of the epoch may be sent to `target` now, none waiting before them. Requests a
+    /// required lock.
     pub fn can_access(&mut self, context: Context, epoch: Serial, target: Rank) -> bool {
         let rules = self.rules;
         let Some(window) = self.window(context) else {
@@ -1124,8 +1113,7 @@ impl<R: Rules> OneSided<R> {
         has_access
     }
 
-    /// Marks the lock of all at `target` as wanted, if the epoch requires it; returns whether it was not requested
-    /// before.
+    /// Marks the lock of all at `target` as wanted, if required; returns whether it was not requested before.
     pub(super) fn want(&mut self, context: Context, place: usize, target: Rank) -> bool {
         let Some(window) = self.window(context) else {
             return false;

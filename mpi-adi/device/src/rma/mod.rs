@@ -1,18 +1,18 @@
 //! One-sided communication, RMA (MPI-3.1 chapter 11), below the calls: windows, and the packets between them.
 //!
-//! The origin drives everything. An operation travels in packets of one handler, each of which specifies the action
-//! and the location, byte by byte or element by element: the origin walks both datatypes, and the target requires
-//! none. The packets of a pair are normal packets in order, so that
+//! The origin drives everything. An operation travels in packets of one handler, each of which specifies the action and
+//! the location, byte by byte or element by element: the origin walks both datatypes, and the target requires none. The
+//! packets of a pair are normal packets in order, so that
 //!
 //! * a put or an accumulate is complete when its packet has been handled, in a call or an interrupt handler, and
 //!   requires no memory at the target and no reply;
-//! * accumulates of a pair are applied in the order of their calls, each element atomically, since packets are
-//!   handled one after the other;
-//! * the end of an epoch counts no operations: a FLUSH or an UNLOCK follows them, and its reply confirms that they
-//!   are done; a COMPLETE requires no reply.
+//! * accumulates of a pair are applied in the order of their calls, each element atomically, since packets are handled
+//!   one after the other;
+//! * the end of an epoch counts no operations: a FLUSH or an UNLOCK follows them, and its reply confirms that they are
+//!   done; a COMPLETE requires no reply.
 //!
-//! Epochs are opened, closed and flushed without blocking ([`epochs`]); operations that cannot be sent yet are
-//! recorded and sent later ([`deferred`]). Blocking calls do the same, and wait.
+//! Epochs are opened, closed and flushed without blocking ([`epochs`]); operations that cannot be sent yet are recorded
+//! and sent later ([`deferred`]). Blocking calls do the same, and wait.
 //!
 //! ```text
 //!   origin                                   target
@@ -28,11 +28,11 @@
 //! progress, and [`RESULTS`] results of fetches longer than a reply. A window contains a [`Peer`] for each process of
 //! the job, because the interrupt handler for a process's first packet could not allocate one. A get or a fetch that
 //! finds no free slot is rejected without any change, and its origin requests it again. A lock that cannot be granted
-//! is a flag. Grants are in round robin by rank, so each waiting process is granted the lock after at most one grant
-//! to each other process, and never requests it twice.
+//! is a flag. Grants are in round robin by rank, so each waiting process is granted the lock after at most one grant to
+//! each other process, and never requests it twice.
 //!
 //! # Integration
-//! RMA is an extension (`device/parts.rs`) of the device, linked with the first window. A program without windows
+//! RMA is an extension (`device/parts.rs`) of the device, linked with the first window: a program without windows
 //! contains none of it.
 #![forbid(unsafe_code)]
 
@@ -82,8 +82,8 @@ const _: () = assert!(size_of::<OneSided>() <= ONE_SIDED_BYTES);
 const EPOCHS_AT_FIRST: usize = 2;
 
 /// Returns the maximum heap bytes of a window in a job of `processes` processes, with at most one region: itself, a
-/// [`Peer`] for each process, and memory for its first epochs and one deferred operation or flush. Only the root of
-/// the window's tree uses all of them.
+/// [`Peer`] for each process, and memory for its first epochs and one deferred operation or flush. Only the root of its
+/// tree uses all.
 pub const fn window_bytes(processes: usize) -> usize {
     let children = usize::BITS - processes.saturating_sub(1).leading_zeros();
     size_of::<Window>()
@@ -94,8 +94,8 @@ pub const fn window_bytes(processes: usize) -> usize {
         + children as usize * size_of::<Rank>()
 }
 
-/// Applies an operation to elements: the operation, the elements' datatype, the origin's elements, and the target's,
-/// in place. Returns false when the operation does not exist, or the bytes are not whole elements.
+/// Applies an operation to elements: the operation, the elements' datatype, the origin's elements, and the target's, in
+/// place. Returns false when the operation does not exist, or the bytes are not whole elements.
 pub type Combine = fn(u8, u8, &[u8], &mut [u8]) -> bool;
 
 /// A received request: its source, the header's argument and target, and the payload.
@@ -209,8 +209,8 @@ impl Hash for Window {
 }
 
 impl Window {
-    /// Creates a window of these processes, with ranks below `peers.len()`; `context` identifies it in all of them.
-    /// `None`: the heap is full.
+    /// Creates a window of these processes, with ranks below `peers.len()`; `context` identifies it. `None`: the heap
+    /// is full.
     pub fn new(
         context: Context,
         regions: Vec<Span>,
@@ -290,8 +290,7 @@ impl Window {
         core::mem::take(&mut self.is_faulty)
     }
 
-    /// Disables remote access to the memory, or enables it again: meanwhile, operations of other processes fail as
-    /// out of bounds.
+    /// Disables remote access to the memory, or enables it again: meanwhile, remote operations are out of bounds.
     pub fn withdraw(&mut self, is_withdrawn: bool) {
         self.exposure.is_withdrawn = is_withdrawn;
     }
@@ -377,8 +376,7 @@ pub struct OneSided<R: 'static = Sound> {
     rules: R,
 }
 
-/// Hashes the windows and the operations in progress. Omits the IDs of replies: only their order matters, which the
-/// slots contain.
+/// Hashes the windows and the operations in progress. Omits reply IDs: only their order matters.
 impl<R: 'static> Hash for OneSided<R> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.windows.hash(state);
@@ -487,7 +485,7 @@ impl<R: Rules> OneSided<R> {
             || self.is_due
     }
 
-    /// Returns whether epochs or deferred operations may be able to advance; otherwise [`OneSided::go_on_here`] does
+    /// Returns whether epochs or deferred operations may be able to advance; if not, [`OneSided::go_on_here`] does
     /// nothing.
     pub fn is_due(&self) -> bool {
         self.is_due

@@ -129,8 +129,8 @@ impl Window {
 }
 
 impl<R: Rules> OneSided<R> {
-    /// Allocates a slot for a reply of `target`, with its result to `offset` of `span`; returns its ID. `None`: all
-    /// slots are in use.
+    /// Allocates a slot for a reply of `target`, with its result to `offset` of `span`; returns its ID. `None`: no free
+    /// slot.
     ///
     /// # Panics
     /// When the window does not exist.
@@ -214,8 +214,7 @@ impl<R: Rules> OneSided<R> {
         })
     }
 
-    /// Returns whether replies of this window with a number below `number`, from `target` if specified, are
-    /// outstanding.
+    /// Returns whether replies of this window below `number`, from `target` if specified, are outstanding.
     pub(super) fn awaits_before(&self, number: u64, window: Context, target: Option<Rank>) -> bool {
         self.questions.slots.iter().any(|slot| {
             slot.awaited.is_some()
@@ -354,8 +353,7 @@ impl<R: Rules> OneSided<R> {
         Ok(())
     }
 
-    /// Returns and clears whether the last fetch of a result longer than a reply was rejected, so that it must be
-    /// repeated.
+    /// Returns and clears whether the last fetch of a long result was rejected and must be repeated.
     pub fn take_refused(&mut self) -> bool {
         core::mem::take(&mut self.questions.is_refused)
     }

@@ -9,8 +9,7 @@
 //! * before any other packet about windows: epochs, flushes and fetches are sent behind it.
 //!
 //! The program cannot observe this: an operation is complete at its target only after a synchronization (MPI-3.1
-//! section 11.3), which transmits the packet first. Its buffer can be reused immediately, as the bytes have been
-//! copied.
+//! section 11.3), which transmits the packet first. Its buffer can be reused immediately.
 #![forbid(unsafe_code)]
 
 use msg_layer::header::SHORT_BYTES;
@@ -30,7 +29,7 @@ pub struct Pieces {
     pub target: Rank,
     /// Head of the packets: that of a put or an accumulate.
     pub head: Head,
-    /// Bytes that must not be split, at least 1 and at most [`MOST_BYTES`].
+    /// Bytes that must not be split, from 1 to [`MOST_BYTES`].
     pub unit: usize,
     /// The source buffer.
     pub from: Span,
@@ -73,8 +72,7 @@ impl Pieces {
 
 impl<R: Rules> OneSided<R> {
     /// Copies the pieces into packets: the held packet of the same kind first, then new ones. Returns false when the
-    /// ring buffer is full before the end: the caller retries later. Pieces for this process itself are applied
-    /// immediately.
+    /// ring buffer fills up: the caller retries later. Applies pieces for this process itself immediately.
     pub fn push_pieces(&mut self, memory: &mut dyn UserMemory, pieces: &mut Pieces) -> bool {
         let mut head = [0; HEAD_BYTES];
         pieces.head.emit(&mut head);

@@ -88,8 +88,7 @@ impl Window {
             let offset = place.checked_sub(span.address())?;
             part(*span, offset, span.len().checked_sub(offset)?)
         };
-        // With adjacent regions attached separately, several may begin at or before the address: one that ends there,
-        // and one that begins there.
+        // With adjacent regions, several may begin at or before the address: one ends there, and one begins there.
         let mut found = { self.exposure.regions.iter().filter_map(from) }.max_by_key(Span::len)?;
         while found.len() < len {
             found = { self.exposure.regions.iter() }.find_map(|next| found.joined(*next))?;
@@ -104,8 +103,7 @@ impl Window {
         }
     }
 
-    /// Handles a LOCK of `origin` with type `operation`; returns whether it now holds the lock. A packet notifies it,
-    /// unless it `is_here`.
+    /// Handles a LOCK of `origin`; returns whether it now holds the lock. A packet notifies it, unless it `is_here`.
     fn ask_lock(&mut self, origin: Rank, operation: u8, is_here: bool) -> Result<bool, Malformed> {
         let wish = match operation {
             wire::SHARED => Flags::WAITS_SHARED,
@@ -140,8 +138,8 @@ impl Window {
         Ok(is_free)
     }
 
-    /// Handles an urgent LOCK of `origin`: it has requested a shared lock, and may now have others. It may have been
-    /// granted meanwhile.
+    /// Handles an urgent LOCK of `origin`: it has requested a shared lock, and may now have others. It may be granted
+    /// already.
     fn urge_lock(&mut self, origin: Rank) -> Result<(), Malformed> {
         let flags = self.flags(origin).ok_or(Malformed)?;
         if flags.has(Flags::WAITS_SHARED) {
@@ -164,8 +162,7 @@ impl Window {
         Ok(())
     }
 
-    /// Returns a holder that is still to be notified. Otherwise grants the lock to the next waiting process in round
-    /// robin, if it is free for it.
+    /// Returns a holder that is still to be notified. Otherwise grants a free lock to the next in round robin.
     fn grant(&mut self) -> Option<Rank> {
         if self.lock.untold > 0 {
             let untold = self.next_with(Flags::UNTOLD, 0)?;

@@ -11,9 +11,8 @@
 //!   the target, and an offset
 //!   replies    16 bytes: the beginning of the result, or a flush's fault flag, or size and unit of a window
 //! ```
-//! A displacement is in bytes from the beginning of the window; in a dynamic window it is an address. The argument of
-//! a request with a reply is the origin's ID of the reply. The reply repeats it, with the reply's type in the top
-//! bit.
+//! A displacement is in bytes from the beginning of the window; in a dynamic window it is an address. The argument of a
+//! request with a reply is the origin's ID of the reply. The reply repeats it, with the reply's type in the top bit.
 //!
 //! The last PUT or ACCUMULATE of an epoch that the program has closed contains the end of the epoch: COMPLETE or
 //! UNLOCK, as if that had followed directly. Otherwise 0.
@@ -157,8 +156,7 @@ impl Head {
     }
 }
 
-/// Writes displacement and length of a piece into the first [`PIECE_BYTES`] of `out`, and returns the buffer for its
-/// bytes.
+/// Writes displacement and length of a piece to the first [`PIECE_BYTES`] of `out`; returns the buffer for its bytes.
 ///
 /// # Panics
 /// When `out` is too short, or `len` above [`MOST_BYTES`].

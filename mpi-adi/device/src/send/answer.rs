@@ -39,8 +39,8 @@ impl<R: Rules> Adi<R> {
         (waits && send.dest() == dest).then_some(id.slot())
     }
 
-    /// Completes a transmitted bcopy to `dest` without another reply, and the `before` ones before it: the receiver
-    /// has accepted them. Returns false when it is no bcopy, or fewer have been transmitted.
+    /// Completes a transmitted bcopy to `dest` without another reply, and the `before` ones before it: the receiver has
+    /// accepted them. Returns false when it is no bcopy, or fewer have been transmitted.
     pub(crate) fn bcopy_taken(&mut self, dest: Rank, name: u32, before: u8) -> bool {
         let bcopy = self.sender.bcopies.find(RequestId(name), dest);
         let taken = bcopy.is_some_and(|bcopy| self.sender.bcopies.taken(bcopy, before));
@@ -177,8 +177,8 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// Completes the `total` sends to `dest` that end with slot `last`: their RTSs were accepted with all data.
-    /// Returns false when no such RTSs exist.
+    /// Completes the `total` sends to `dest` that end with slot `last`: their RTSs were accepted with all data. Returns
+    /// false without such RTSs.
     pub(crate) fn all_taken(&mut self, dest: Rank, last: Slot, total: u32) -> bool {
         let rules = self.rules();
         let Adi {
@@ -199,8 +199,8 @@ impl<R: Rules> Adi<R> {
         all
     }
 
-    /// Handles a piggybacked acknowledgement in an RTS of `dest`: it covers our message `request` and the RTSs
-    /// directly before it, `count` in all. Malformed when no such messages exist.
+    /// Handles a piggybacked acknowledgement in an RTS of `dest`: it covers our message `request` and the RTSs directly
+    /// before it, `count` in all. Malformed when no such messages exist.
     pub(crate) fn take_merged(
         &mut self,
         dest: Rank,

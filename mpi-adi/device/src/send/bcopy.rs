@@ -1,12 +1,11 @@
-//! Buffered copies (bcopy in UCX): short messages in standard mode that are complete for the program once
-//! transmitted.
+//! Buffered copies (bcopy in UCX): short messages in standard mode that are complete for the program once transmitted.
 //!
-//! A blocking call copies the message immediately and returns, without a request. It does so even to a destination
-//! with a pending send queue, which the copy then enters.
+//! A blocking call copies the message immediately and returns, without a request. It does so even to a destination with
+//! a pending send queue, which the copy then enters.
 //!
-//! A message must stay with its sender until the receiver has accepted it, since the receiver may have no memory for
-//! it (paper 004, section 4.1). Most messages stay in the program's own buffer, and the send completes with the
-//! reply. A bcopy is copied when it is transmitted, and complete from then on. The program does not wait for its
+//! A message must stay with its sender until the receiver has accepted it, since the receiver may have no memory for it
+//! (paper 004, section 4.1). Most messages stay in the program's own buffer, and the send completes with the reply. A
+//! bcopy is copied when it is transmitted, and complete from then on. The program does not wait for its
 //! acknowledgement, which may be delayed and piggybacked on other packets.
 //!
 //! ```text
@@ -18,10 +17,10 @@
 //!               pending send queue (Queued: its data, and its ID for the reply, stay here)
 //! ```
 //! A destination's messages are either all bcopies or all in its pending send queue. All bcopies enter the queue, in
-//! order, as if they had been there from the start, in any of these cases: one of them is rejected or recorded
-//! without its data, a restart arrives, or the program sends a message that cannot be a bcopy. A slot of the request
-//! pool and an entry for the destination are reserved for each in advance. So the queue enforces all protocol rules,
-//! and messages that are never rejected pay for no queue.
+//! order, as if they had been there from the start, in any of these cases: one of them is rejected or recorded without
+//! its data, a restart arrives, or the program sends a message that cannot be a bcopy. A slot of the request pool and
+//! an entry for the destination are reserved for each in advance. So the queue enforces all protocol rules, and
+//! messages that are never rejected pay for no queue.
 //!
 //! The number of copies is fixed and small: when all are in use, messages use the queue.
 #![forbid(unsafe_code)]
@@ -47,7 +46,7 @@ pub const BCOPIES: usize = Bits::BITS as usize;
 /// Maximum size in bytes of a bcopy.
 pub const BCOPY_BYTES: usize = 32;
 
-/// Maximum number of copies held for coalescing: enough to fill most of a frame, and far from all bcopies.
+/// Maximum number of copies held for coalescing: enough for a large frame, and far from all bcopies.
 const GATHERED: u8 = BCOPIES as u8 / 2;
 
 /// The index of no bcopy.
@@ -343,8 +342,8 @@ impl Bcopies {
         self.bcopies[usize::from(id.0)].state = BcopyState::Queued { slot };
     }
 
-    /// Frees an accepted bcopy and the `count` before it to the same destination. Returns false, and changes nothing,
-    /// when fewer have been transmitted.
+    /// Frees an accepted bcopy and the `count` before it to the same destination. Returns false, without changes, when
+    /// fewer were sent.
     #[must_use]
     pub fn taken(&mut self, id: BcopyId, count: u8) -> bool {
         let dest = self.at(id).dest;
@@ -418,8 +417,7 @@ impl Default for Bcopies {
     }
 }
 
-/// Hashes the messages in the order of their start, independently of their indices. Those in a queue are hashed with
-/// it.
+/// Hashes the messages in the order of their start, not of their indices. Those in a queue are hashed with it.
 impl Hash for Bcopies {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let mut all: heapless::Vec<BcopyId, BCOPIES> = self.in_use().collect();

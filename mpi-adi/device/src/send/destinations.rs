@@ -6,8 +6,8 @@
 //!               +--- chain <-------------------------+   destinations whose ranks hash to one bucket
 //! ```
 //! As in the table of requests ([`keyed`](crate::request)), the hash table is inside the chunks and grows by linear
-//! hashing: no call does more than a constant share of that. The hash is universal, so the expected chain length is
-//! at most two for any ranks.
+//! hashing: no call does more than a constant share of that. The hash is universal, so the expected chain length is at
+//! most two for any ranks.
 //!
 //! | bytes | of a destination |
 //! |---|---|

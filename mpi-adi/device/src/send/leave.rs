@@ -62,8 +62,7 @@ impl<R: Rules> Adi<R> {
         sent
     }
 
-    /// Transmits delayed acknowledgements; used when no packet arrives that could lead to a piggyback carrier.
-    /// Returns the number of packets sent.
+    /// Transmits delayed acknowledgements; used when no arrival promises a piggyback carrier. Returns the number sent.
     pub(crate) fn send_deferred<P: Port>(&mut self, port: &mut P) -> usize {
         let mut sent = 0;
         while !self.receiver.deferred.is_empty()
@@ -138,8 +137,7 @@ impl<R: Rules> Adi<R> {
             .expect("a rank of this job")
     }
 
-    /// Returns whether the device has packets to send that should not wait: its next progress step would transmit
-    /// even without any arrival.
+    /// Returns whether packets are pending that should not wait: the next progress step sends even without arrivals.
     #[inline]
     pub fn has_to_send(&self) -> bool {
         self.have_copies_to_leave() || self.has_others_to_send()
@@ -159,8 +157,8 @@ impl<R: Rules> Adi<R> {
             || self.extras.parts.are_due()
     }
 
-    /// Transmits the packets of extensions while the injection FIFO has space. Returns the number of packets sent,
-    /// including work without a packet.
+    /// Transmits the packets of extensions while the injection FIFO has space. Returns the number sent, counting other
+    /// work.
     #[inline]
     pub(crate) fn send_parts<P: Port, M: UserMemory + ?Sized>(
         &mut self,
@@ -226,8 +224,8 @@ impl<R: Rules> Adi<R> {
         self.sender.bcopies.gathered_for() == Some(dest)
     }
 
-    /// Transmits RTSs and data while the network has free injection slots: the part of a [progress
-    /// step](Adi::progress) that requires no arrival. Does not block and does not allocate.
+    /// Transmits RTSs and data while the network has free injection slots: the part of a [progress step](Adi::progress)
+    /// that requires no arrival. Does not block and does not allocate.
     pub fn leave<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &mut M) {
         self.send_pending(port, memory);
     }
@@ -238,8 +236,8 @@ impl<R: Rules> Adi<R> {
         self.coord(rank)
     }
 
-    /// Returns whether delayed acknowledgements are pending, which can be piggybacked on the program's next message.
-    /// A progress step without any arrival sends them, unless [they wait](Adi::let_answers_wait).
+    /// Returns whether delayed acknowledgements are pending, which can be piggybacked on the program's next message. A
+    /// progress step without any arrival sends them, unless [they wait](Adi::let_answers_wait).
     #[inline]
     pub fn has_deferred(&self) -> bool {
         !self.receiver.deferred.is_empty()
@@ -350,8 +348,8 @@ impl<R: Rules> Adi<R> {
         let length = send.length() as usize;
         let is_standard = !send.is_synchronous();
         let (context, tag, data) = (send.context(), send.tag(), send.send_data());
-        // A posted receive that specifies this source is certain to receive the message that it has requested, and
-        // two round trips have been spent already.
+        // A posted receive that specifies this source is certain to receive the message that it has requested, and two
+        // round trips have been spent already.
         let limit = match pending.asked() {
             Some(asked) if asked.is_exact() => 2 * eager_limit,
             _ if flags.may_be_eager
@@ -392,9 +390,8 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// Estimates whether the receiver's memory, if equal to this node's, could hold `unanswered` unexpected messages
-    /// of `length` bytes. Eager data beyond that would be dropped. One message is always tried, as its receive may be
-    /// posted.
+    /// Estimates whether the receiver's memory, if equal to this node's, could hold `unanswered` unexpected messages of
+    /// `length` bytes. Eager data beyond that would be dropped. One is always tried: its receive may be posted.
     fn may_fit<M: UserMemory + ?Sized>(&self, memory: &M, unanswered: u32, length: usize) -> bool {
         let room = self.region.bytes() + memory.spare_blocks() as usize * BLOCK_BYTES;
         unanswered <= 1 || u64::from(unanswered) * length as u64 <= room as u64
@@ -504,8 +501,7 @@ impl<R: Rules> Adi<R> {
         self.stats.done_sent += 1;
     }
 
-    /// Transmits packets of a requested long message: the next one whose packets the network accepts, among as many
-    /// as a node has outgoing links.
+    /// Transmits packets of a requested long message: the first of [`WAYS`] whose packets the network accepts.
     // A call, as most steps transmit no long message.
     #[inline(never)]
     fn push_transfers<P: Port, M: UserMemory + ?Sized>(

@@ -6,17 +6,17 @@
 //!           +-- memory for a record -----------------> an unexpected message; the send is held until a receive matches it
 //!           +-- no memory ---------------------------> pending send queue: rejected like a message of another process
 //! ```
-//! These are the rows of [`protocol`](crate::protocol)'s table for an RTS under an equal age, with the same records
-//! in the same memory. So receives, probes and every matching engine find self-sends like messages of other
-//! processes. A message without a record waits in the pending send queue and travels in packets through the network
-//! back to this node, by all rules of the protocol.
+//! These are the rows of [`protocol`](crate::protocol)'s table for an RTS under an equal age, with the same records in
+//! the same memory. So receives, probes and every matching engine find self-sends like messages of other processes. A
+//! message without a record waits in the pending send queue and travels in packets through the network back to this
+//! node, by all rules of the protocol.
 //!
 //! # Order
 //! A message must not overtake an earlier one on the slow path (MPI-3.1 section 3.5). A message in the pending send
 //! queue has been neither matched nor recorded, as far as its sender knows, and is dequeued on the reply. So the fast
 //! path is available only while the queue for this process is empty: then every earlier self-send has a receive or a
-//! record, and its position. [`Rules::guards_own_queue`] states this rule, and the explorer finds an error without
-//! it. No self-send is a bcopy, so no other check is required.
+//! record, and its position. [`Rules::guards_own_queue`] states this rule, and the explorer finds an error without it.
+//! No self-send is a bcopy, so no other check is required.
 //!
 //! # Long messages
 //! A call copies at most [`COPY_BYTES`], so that network traffic does not wait longer. A longer message becomes a
@@ -57,8 +57,7 @@ impl<R: Rules> Adi<R> {
             && (!self.rules.guards_own_queue() || !self.sender.pending.has(&self.requests, dest))
     }
 
-    /// Sends to this process for a blocking call, if the first posted receive matches and completes immediately. On
-    /// false, nothing has changed.
+    /// Sends to this process for a blocking call, if the first posted receive completes. On false, nothing has changed.
     #[inline]
     pub fn send_to_first<M: UserMemory + ?Sized>(
         &mut self,
@@ -86,8 +85,8 @@ impl<R: Rules> Adi<R> {
         true
     }
 
-    /// Starts a self-send on the fast path, with heap memory, and leaves `keep` slots for others. A call that
-    /// `blocks` uses no slot when the message completes immediately.
+    /// Starts a self-send on the fast path, with heap memory, and leaves `keep` slots for others. A call that `blocks`
+    /// uses no slot when the message completes immediately.
     #[inline(never)]
     pub(crate) fn send_here<M: UserMemory + ?Sized>(
         &mut self,

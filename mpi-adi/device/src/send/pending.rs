@@ -1,5 +1,4 @@
-//! Pending send queues: for each destination, in order, the messages that the receiver has not yet recorded or
-//! matched.
+//! Pending send queues: for each destination, in order, the messages that the receiver has not yet recorded or matched.
 //!
 //! ```text
 //!   queue     m1 ------ m2 ------ m3 ------- m4 ----- m5 ---- m6       all, in the order of sending
@@ -8,15 +7,14 @@
 //!   offers                        m3                  |                to send RTSs for again, in the same order
 //!   fresh                                             m5               the first without an RTS so far
 //! ```
-//! A destination's queue exists only while a message to it is pending (except for the queue emptied last), so no
-//! memory grows with the job. Adding a message, sending its RTS, handling its reply and removing it require constant
-//! time for any queue length. A restart requires constant expected time for each receive that it lists and each
-//! message of its `room`. The first restart that lists a tag inserts the queue's messages into the pool's hash table
-//! ([`keyed`](crate::request)) by destination, context and tag, each message once. So messages that are never
-//! rejected pay nothing for the search.
+//! A destination's queue exists only while a message to it is pending (except for the queue emptied last), so no memory
+//! grows with the job. Adding a message, sending its RTS, handling its reply and removing it require constant time for
+//! any queue length. A restart requires constant expected time for each receive that it lists and each message of its
+//! `room`. The first restart that lists a tag inserts the queue's messages into the pool's hash table
+//! ([`keyed`](crate::request)) by destination, context and tag, each message once. So messages that are never rejected
+//! pay nothing for the search.
 //!
-//! A pending message uses its slot of the pool and no other memory; `send/destinations.rs` lists the memory of a
-//! destination.
+//! A pending message uses only its slot of the pool; `send/destinations.rs` lists the memory of a destination.
 //!
 //! [`crate::protocol`] specifies the rules for sending RTSs.
 #![forbid(unsafe_code)]
@@ -44,7 +42,7 @@ pub use super::destinations::{CHUNK_DESTINATIONS, DESTINATION_BYTES};
 pub enum Answered {
     /// Accepted (recorded or matched): it is dequeued.
     Taken,
-    /// Rejected (NCTS): no posted receive matched, and no memory was free.
+    /// Rejected (NCTS, not clear to send): no posted receive matched, and no memory was free.
     Refused,
     /// Rejected as stale, without a decision: the RTS is repeated without a request.
     Stale,
@@ -65,8 +63,8 @@ pub enum Next {
 /// State of the queue, for an RTS.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct OfferFlags {
-    /// Flags of the RTS: whether it is [in order](Rts::IN_ORDER), whether [more](Rts::MORE) messages are rejected,
-    /// and whether another RTS [follows](Rts::FOLLOWS).
+    /// Flags of the RTS: whether it is [in order](Rts::IN_ORDER), whether [more](Rts::MORE) messages are rejected, and
+    /// whether another RTS [follows](Rts::FOLLOWS).
     pub flags: u8,
     /// Its data may be sent eagerly, as far as the receiver's memory is known.
     pub may_be_eager: bool,
@@ -196,8 +194,8 @@ impl Pending {
         self.destinations.len() - usize::from(self.idle.is_some())
     }
 
-    /// Returns whether all pending messages are rejected and no restart has requested any: the state is stable until
-    /// a receive is posted or memory is released at a destination. Checks each destination until one can send.
+    /// Returns whether all pending messages are rejected and no restart has requested any: the state is stable until a
+    /// receive is posted or memory is released at a destination. Checks each destination until one can send.
     pub fn all_refused(&self) -> bool {
         self.destinations.iter().all(|destination| {
             destination.restart == RestartState::Closed
@@ -240,7 +238,7 @@ impl Pending {
     }
 
     /// Appends an unsent message to the queue of `dest`, with heap memory; no other function here allocates, except
-    /// [`Pending::reserve`]. Leaves `keep` slots and as many entries for others. On an error, nothing has changed.
+    /// [`Pending::reserve`]. Keeps `keep` slots and entries free for others. On an error, nothing has changed.
     pub fn push(
         &mut self,
         requests: &mut RequestPool,
@@ -267,8 +265,8 @@ impl Pending {
         Ok(id)
     }
 
-    /// Appends a bcopy, whose request is in `slot`, to the queue of its destination `dest`: unanswered or unsent. The
-    /// destination has a reserved entry.
+    /// Appends a bcopy, whose request is in `slot`, to the queue of its destination `dest`: unanswered or unsent. It
+    /// has a reserved entry.
     pub fn enter_bcopy(
         &mut self,
         requests: &mut RequestPool,
@@ -317,8 +315,7 @@ impl Pending {
         }
     }
 
-    /// Inserts all messages of the destination into the hash table, because a restart lists a tag; later messages
-    /// follow.
+    /// Inserts all messages of the destination into the hash table, because a restart lists a tag.
     fn enter_all(&mut self, requests: &mut RequestPool, at: DestinationId) {
         let destination = &mut self.destinations[at];
         destination.set(CHAINED, true);
@@ -360,9 +357,8 @@ impl Pending {
         self.list_if_ready(at, rules);
     }
 
-    /// Dequeues the `total` messages (at least one) to `dest` that end with slot `last`, all with an unanswered RTS:
-    /// they were accepted with their data. Calls `taken` for each. Returns false, and changes nothing, when fewer
-    /// match.
+    /// Dequeues the `total` (1 or more) messages to `dest` that end with slot `last`, all with an unanswered RTS: they
+    /// were accepted with their data. Calls `taken` for each. Returns false, without changes, when fewer match.
     #[must_use]
     pub fn all_taken(
         &mut self,
@@ -489,8 +485,7 @@ impl Pending {
         next
     }
 
-    /// Returns the first request from `next` on in its bucket that is a message to this destination, of this context
-    /// and tag, and not requested yet.
+    /// Returns the first request from `next` on in its bucket that is a message of this key and not requested yet.
     fn first_unasked_to(
         &mut self,
         requests: &RequestPool,
@@ -534,8 +529,8 @@ impl Pending {
         destination.finger = Some(slot);
     }
 
-    /// Handles a restart of `dest`: requests a message for each of its entries, in the order of posting, and stores
-    /// its `room`. Returns false when nothing is pending to `dest`: the restart is complete.
+    /// Handles a restart of `dest`: requests a message for each of its entries, in the order of posting, and stores its
+    /// `room`. Returns false when nothing is pending to `dest`: the restart is complete.
     #[must_use]
     pub fn restart(
         &mut self,

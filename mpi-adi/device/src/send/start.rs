@@ -15,12 +15,11 @@ use crate::send::oneself::Here;
 impl<R: Rules> Adi<R> {
     /// Starts sending the bytes of `span` (below 4 GiB). Never waits for another process: the message enters the
     /// destination's pending send queue, and later steps transmit it. A self-send is matched or recorded immediately
-    /// where possible, and may be complete on return. Fails only when the program's heap has no space for the
-    /// request.
+    /// where possible, and may be complete on return. Fails only when the program's heap has no space for the request.
     ///
     /// # Panics
-    /// When process `to.dest` does not exist, the tag is negative or the message is 4 GiB or longer: the bindings
-    /// check their arguments.
+    /// When process `to.dest` does not exist, the tag is negative or the message is 4 GiB or longer: the bindings check
+    /// their arguments.
     pub fn isend<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
@@ -38,8 +37,8 @@ impl<R: Rules> Adi<R> {
         self.start_send(to, (span, length), KEPT_SLOTS)
     }
 
-    /// Returns whether a blocking send should wait before it starts: all bcopies are in use, and enough of them are
-    /// in flight to this destination that it acknowledges some without further messages.
+    /// Returns whether a blocking send should wait before it starts: all bcopies are in use, and enough of them are in
+    /// flight to this destination that it acknowledges some without further messages.
     #[inline]
     pub fn awaits_copies(&self, to: &SendTo) -> bool {
         self.sender.bcopies.is_full()
@@ -62,9 +61,8 @@ impl<R: Rules> Adi<R> {
             && !self.sender.bcopies.is_full()
     }
 
-    /// Starts a send for a call that blocks until the request has completed. Uses the slots reserved for such calls,
-    /// so it succeeds when the heap is exhausted. Returns `None` when the message is complete already, possibly
-    /// copied for transmission in a later step.
+    /// Starts a send for a call that blocks until the request has completed. Uses the slots reserved for such calls, so
+    /// it succeeds with a full heap. Returns `None` when the message is complete, possibly as a copy to transmit later.
     ///
     /// # Panics
     /// See [`Adi::isend`].
@@ -90,8 +88,8 @@ impl<R: Rules> Adi<R> {
         self.start_send(to, (span, length), 0).map(Some)
     }
 
-    /// Copies a message of a blocking call, which then completes. Returns false, and changes nothing, when it cannot
-    /// be a bcopy.
+    /// Copies a message of a blocking call, which then completes. Returns false, without changes, if that is
+    /// impossible.
     ///
     /// Behind others in the pending send queue it is copied, too, and enters that queue immediately. Otherwise
     /// completion of a short message would depend on the arrival of the previous reply. Two processes that send each
@@ -129,8 +127,8 @@ impl<R: Rules> Adi<R> {
         u32::try_from(span.len()).expect("a message below 4 GiB")
     }
 
-    /// Reserves the memory of one message on any path, for [`Adi::send_reserved`] or [`Adi::recv_reserved`], and
-    /// leaves `keep` slots for others. Fails only when the program's heap has no space for it.
+    /// Reserves the memory of one message on any path, for [`Adi::send_reserved`] or [`Adi::recv_reserved`], and keeps
+    /// `keep` slots free for others. Fails only when the program's heap has no space for it.
     pub fn reserve_message(&mut self, keep: u32) -> Result<(), NoMemory> {
         let none = self.no_memory();
         self.reserve_for_recv(keep)?;
@@ -148,8 +146,8 @@ impl<R: Rules> Adi<R> {
         self.release_reserved(1);
     }
 
-    /// Reserves the memory of one message from free memory: allocates nothing in the heap. Returns false, and
-    /// reserves nothing, when not enough is free.
+    /// Reserves the memory of one message from free memory: allocates nothing in the heap. Returns false, without
+    /// changes, when not enough is free.
     pub fn reserve_free(&mut self) -> bool {
         let is_there = self.has_free(1);
         if is_there {
@@ -166,9 +164,8 @@ impl<R: Rules> Adi<R> {
             && self.is_reserved_for_receives()
     }
 
-    /// Sends with the reservation of one message, outside of calls: allocates nothing in the heap. The message
-    /// becomes a bcopy only where as much can be [reserved again](Adi::reserve_free), so that the sender does not
-    /// exhaust the free memory.
+    /// Sends with the reservation of one message, outside of calls: allocates nothing in the heap. The message becomes
+    /// a bcopy only where as much can be [reserved again](Adi::reserve_free), to save free memory.
     ///
     /// # Panics
     /// See [`Adi::send_reserved`].

@@ -1,5 +1,5 @@
-//! Barrier: no process exits before the last one has entered, on machines of every shape and for any delay. Each
-//! value reaches all processes exactly once.
+//! Barrier: no process exits before the last one has entered, on machines of every shape and for any delay. Each value
+//! reaches all processes exactly once.
 
 use msg_layer::Class;
 use msg_layer::header::Header;
@@ -428,9 +428,9 @@ fn a_value_has_a_length_that_the_barrier_can_carry() {
     assert_eq!(rig.adis[0].stats.layer.malformed, 1);
 }
 
-/// Returns whether the node `here`, in no barrier, expects a packet of `from` in the next one: the first of a pair
-/// from the second, the firsts of all pairs from those of their lines. Lines of three nodes have groups of one, lines
-/// of four have groups of two.
+/// Returns whether the node `here`, in no barrier, expects a packet of `from` in the next one: the first of a pair from
+/// the second, the firsts of all pairs from those of their lines. Lines of three have groups of one, lines of four of
+/// two.
 fn is_due(shape: &Shape, (here, from): ([u8; 3], [u8; 3]), (handler, argument): (u8, u16)) -> bool {
     let extents = shape.extents();
     // Each packet can report that values or calls differ, and that it is the last barrier.

@@ -65,8 +65,8 @@ fn eager_data_that_has_no_place_is_dropped_and_sent_again_when_it_has() {
     }
 }
 
-/// Dropped data is transmitted twice. Unrequested messages are sent with their data as long as a memory like the
-/// sender's own could hold them.
+/// Dropped data is transmitted twice. Unrequested messages are sent with their data if the sender's own memory could
+/// hold them.
 #[test]
 fn no_more_goes_eagerly_before_an_answer_than_the_senders_own_memory_would_hold() {
     for (blocks, eager) in [(0, 1), (1, 1), (31, 1), (32, 2), (46, 2), (47, 3)] {

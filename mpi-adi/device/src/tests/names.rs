@@ -16,8 +16,8 @@ use crate::send::bcopy::BCOPIES;
 
 const ANY: Pattern = Pattern::new(None, None, 0);
 
-/// A restart requests the second message for a receive that is then cancelled and given up. For any number of reuses
-/// of its slot, the receive that uses the slot on arrival gets the first message.
+/// A restart requests the second message for a receive that is then cancelled and given up. For any number of reuses of
+/// its slot, the receive that uses the slot on arrival gets the first message.
 #[test]
 fn a_message_asked_for_by_a_receive_that_is_gone_overtakes_nothing() {
     for uses in [0, 1, 2, 127, 255, 511, 1023, 2047] {

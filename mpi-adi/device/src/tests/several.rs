@@ -152,8 +152,8 @@ fn a_message_taken_back_is_told_from_another_sources() {
     rig.assert_clean();
 }
 
-/// Remains of a context: bcopies, sends that were given up, unexpected messages; and of the next one, which is for
-/// its collectives.
+/// Remains of a context: bcopies, sends that were given up, unexpected messages; and of the next one, which is for its
+/// collectives.
 #[test]
 fn a_context_is_idle_when_nothing_of_it_is_left() {
     for context in [4, 5] {

@@ -100,8 +100,8 @@ fn who_may_have_other_locks_waits_for_no_queue() {
     unlock(&mut rig, 1);
     unlock(&mut rig, 3);
     assert_eq!(holders(&mut rig), [2]);
-    // While one process has it exclusively, all wait; then those that may have others are first, together with 4,
-    // whose turn it is.
+    // While one process has it exclusively, all wait; then those that may have others are first, together with 4, whose
+    // turn it is.
     rig.synchronize(5, 0, Kind::Lock, alone);
     rig.synchronize(1, 0, Kind::Lock, all);
     rig.settle();
