@@ -7,12 +7,12 @@
 //!     | begin_at_hand            +-----> put_away <--------+
 //!   Nothing                        a request of the pool, posted or finished; then Nothing
 //! ```
-//! A receive that only this process can match, and the only one posted, is likely to be followed by that self-send, and
-//! by the call that waits for it. Until any other operation, the cached receive uses no slot of the pool and no entry
-//! of a queue, only the ID of the pool's next request. Before any other operation of the device, [`Adi::put_away`]
-//! evicts it: it creates the request that would have existed from the start. So the conditions checked for the first
-//! cached receive still hold for the next one, and are not checked again: no message is recorded, no self-send waits,
-//! no probe is armed, no source is rejected, and the pool has a free slot.
+//! A receive that only this process can send to, and the only one posted, is likely to be followed by that self-send,
+//! and by the call that waits for it. Until any other operation, the cached receive uses no slot of the pool and no
+//! entry of a queue, only the ID of the pool's next request. Before any other operation of the device,
+//! [`Adi::put_away`] evicts it: it creates the request that would have existed from the start. So the conditions
+//! checked for the first cached receive still hold for the next one, and are not checked again: no message is recorded,
+//! no self-send waits, no probe is armed, no message is rejected, and the pool has a free slot.
 //!
 //! For hosts that know of every packet handled between calls. The statistics count a cached receive like a request.
 #![forbid(unsafe_code)]

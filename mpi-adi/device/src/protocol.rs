@@ -1,6 +1,7 @@
 //! Decisions of the short-memory protocol, as pure functions (paper 004, sections 4.1 to 4.3).
 //!
-//! This module contains the state tables and the rules. `docs/protocol.md` proves them and describes their environment.
+//! This module contains the state tables and the rules. `docs/protocol.md` explains why they are correct, and their
+//! environment.
 //!
 //! # Messages
 //! | message | from | meaning |

@@ -23,7 +23,7 @@
 //!
 //! # Errors and memory
 //! [`NoMemory`] is the only error: the program's heap has no space for a request. Nothing has started then, and the
-//! call can be repeated. No other operation allocates.
+//! call can be repeated. Otherwise, operations never allocate.
 #![forbid(unsafe_code)]
 
 mod blocking;

@@ -19,7 +19,7 @@
 //! turned away, which find nothing. Only then the next one evicts it. The eviction may have been too early, before the
 //! reply or before the repetition. So later probes hold their slots twice as long, until a note is found. Eventually
 //! this exceeds the time of the replies for any number of patterns. A random variation of each hold time, by up to the
-//! same amount, prevents a periodic program from starving a pattern. out.
+//! same amount, prevents a periodic program from starving a pattern.
 #![forbid(unsafe_code)]
 
 use alloc::vec::Vec;

@@ -31,7 +31,7 @@
 //!
 //! # Matching of epochs between two processes
 //! Epochs match in the order of both processes, with one counter for each direction. When an exposure epoch begins, it
-//! sends a grant to each of its origins, which counts the grants that no access epoch has used yet. An access epoch
+//! sends a grant to each of its origins. An origin counts the grants that no access epoch has used yet. An access epoch
 //! behind `i` others to the same process may continue when it has more than `i` grants. When it ends at that process,
 //! it sends a done, in the order of the epochs. The target counts it for the oldest exposure epoch without a done from
 //! there.

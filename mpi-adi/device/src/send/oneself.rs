@@ -50,7 +50,8 @@ pub(crate) enum Here {
 }
 
 impl<R: Rules> Adi<R> {
-    /// Returns whether the fast path is available: no self-send is still on its way to its receiver.
+    /// Returns whether `dest` is this process and the fast path is available: no self-send is still on its way to its
+    /// receiver.
     #[inline]
     pub(crate) fn may_match_here(&mut self, dest: Rank) -> bool {
         dest == self.identity.rank
@@ -85,8 +86,8 @@ impl<R: Rules> Adi<R> {
         true
     }
 
-    /// Starts a self-send on the fast path, with heap memory, and leaves `keep` slots for others. A call that `blocks`
-    /// uses no slot when the message completes immediately.
+    /// Starts a self-send on the fast path, with heap memory, and keeps `keep` slots free for others. A call that
+    /// `blocks` uses no slot when the message completes immediately.
     #[inline(never)]
     pub(crate) fn send_here<M: UserMemory + ?Sized>(
         &mut self,
