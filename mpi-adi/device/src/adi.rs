@@ -346,8 +346,8 @@ impl<R: Rules> Adi<R> {
         &self.region
     }
 
-    /// Returns the number of queue and table entries visited in sequential searches. It measures the work that grows
-    /// independently of messages and packets.
+    /// Returns the number of queue and table entries visited in sequential searches. It measures the work beyond that
+    /// for messages and packets.
     pub fn searched(&self) -> Count {
         self.matching.measures().traversals
             + self.sender.pending.steps()

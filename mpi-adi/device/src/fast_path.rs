@@ -2,12 +2,12 @@
 //! or is posted.
 //!
 //! ```text
-//!   send_fast -------+-- to another process, short: buffered copy (bcopy) ------------------> Complete
-//!                    +-- self-send, its receive is posted: copy from buffer to buffer ------> Complete
-//!                    +-- self-send, other: general self-send (send/oneself) ----------------> Complete, Started
-//!                    +-- else --------------------------------------------------------------> Not: nothing has changed
-//!   receive_fast ----+-- the first matching message is recorded with all data: free record -> Complete, without a request
-//!                    +-- else: general receive ---------------------------------------------> Started
+//!   send_fast -------+-- to another process, short: buffered copy (bcopy) -----------> Complete
+//!                    +-- self-send, its receive is posted: from buffer to buffer ----> Complete
+//!                    +-- self-send, other: general self-send (send/oneself) ---------> Complete, Started
+//!                    +-- else -------------------------------------------------------> Not: nothing has changed
+//!   receive_fast ----+-- the first match is recorded with all data: frees record ----> Complete, without a request
+//!                    +-- else: general receive --------------------------------------> Started
 //! ```
 //! The decisions are those of the general path (slow path): it searches the same queues in the same order, once, and
 //! allocates and frees the same memory. The fast path omits the request of a blocking call.

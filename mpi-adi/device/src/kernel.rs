@@ -13,7 +13,7 @@ pub trait Kernel {
     /// device's pending work, and transmits frames. Does not block. Returns whether anything was done.
     fn poll(&mut self, adi: &mut Adi) -> bool;
 
-    /// Returns whether pending packets are transmitted as soon as possible without further calls of the program.
+    /// Returns whether the host has asynchronous progress: it transmits pending packets without further calls.
     fn goes_on_alone(&self) -> bool {
         false
     }

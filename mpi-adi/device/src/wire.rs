@@ -3,8 +3,8 @@
 //! ```text
 //!   RTS        0..2 context   2 flags   3 age   4..8 tag   8..12 length   12..16 sender's request
 //!              16..24 horizon of the restart that requested it (if the flag is set)   then the data
-//!              then, if the header's argument is not 0, a piggybacked acknowledgement: the ID of a message of the other
-//!              direction; it and the RTSs directly before it, argument in all, were received with their data
+//!              then, if the header's argument is not 0, a piggybacked acknowledgement: the ID of a message of the
+//!              other direction; it and the RTSs directly before it, argument in all, were received with their data
 //!   DONE       0 age   1 flags
 //!   replies    0..4 sender's request   4..8 receiver's handle   8..12 bytes wanted   12 flags
 //!              13 RTSs directly before this one that were received with their data

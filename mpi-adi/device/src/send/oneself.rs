@@ -3,7 +3,7 @@
 //! ```text
 //!   isend --+-- a posted receive matches ------------> copy from buffer to buffer; both complete
 //!           +-- memory for a record with its data ---> an unexpected message; the send completes
-//!           +-- memory for a record -----------------> an unexpected message; the send is held until a receive matches it
+//!           +-- memory for a record -----------------> an unexpected message; the send is held until a match
 //!           +-- no memory ---------------------------> pending send queue: rejected like a message of another process
 //! ```
 //! These are the rows of [`protocol`](crate::protocol)'s table for an RTS under an equal age, with the same records in
